@@ -1,0 +1,21 @@
+# One interface target carries the flags that every file of the project is built with.
+add_library(qtool_compile_options INTERFACE)
+
+# The compiler must not fuse a multiply and an add on its own: results would differ between ISAs.
+target_compile_options(qtool_compile_options INTERFACE -ffp-contract=off)
+target_compile_options(qtool_compile_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  -Woverloaded-virtual -Wold-style-cast -Wcast-qual -Wextra-semi)
+if(QTOOL_WARNINGS_AS_ERRORS)
+  target_compile_options(qtool_compile_options INTERFACE -Werror)
+endif()
+
+if(QTOOL_SANITIZE)
+  target_compile_options(qtool_compile_options INTERFACE
+    -fsanitize=${QTOOL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(qtool_compile_options INTERFACE -fsanitize=${QTOOL_SANITIZE})
+endif()
+
+if(QTOOL_STD_THREADS)
+  target_compile_definitions(qtool_compile_options INTERFACE QTOOL_STD_THREADS)
+endif()

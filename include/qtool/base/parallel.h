@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace qtool {
+
+/// Threads the machine offers this process (its affinity mask, not the number of cores).
+int available_threads() noexcept;
+
+/// `requested` threads, or available_threads() when it is 0. Throws Error(kUsage) when negative
+/// or above 1024.
+int resolve_threads(int requested);
+
+/// Calls `body(begin, end, worker)` for consecutive ranges that cover [0, count) once, one range
+/// per worker, on at most `threads` workers. `worker` is below `threads`. Returns when all ended;
+/// the exception of the lowest worker is rethrown. Inside a worker, and with one thread, it runs in
+/// place. There is one pool, OpenMP's, which oneDNN uses too.
+void parallel_ranges(std::int64_t count, int threads,
+                     const std::function<void(std::int64_t, std::int64_t, int)>& body);
+
+/// Calls `body(item, worker)` once for each item of [0, count), handing out one at a time; for
+/// items of unequal cost. After an exception no further items start.
+void parallel_items(std::int64_t count, int threads,
+                    const std::function<void(std::int64_t, int)>& body);
+
+/// Denormal floats read and write as zero on the current thread while it lives: the policy of
+/// every thread that executes a network.
+class FlushDenormals {
+ public:
+  FlushDenormals() noexcept;
+  ~FlushDenormals();
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
+
+ private:
+  unsigned saved_ = 0;
+};
+
+/// Libraries that read the OpenMP team size (oneDNN) see `threads` on this thread while it lives.
+class TeamSize {
+ public:
+  explicit TeamSize(int threads) noexcept;
+  ~TeamSize();
+  TeamSize(const TeamSize&) = delete;
+  TeamSize& operator=(const TeamSize&) = delete;
+
+ private:
+  int saved_ = 0;
+};
+
+}  // namespace qtool

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace qtool {
+
+/// Called from one thread at a time as long work advances, with the number of finished items and
+/// the total. Returning `kStop` ends the work with ErrorCode::kCancelled.
+enum class ProgressAnswer { kContinue, kStop };
+using Progress = std::function<ProgressAnswer(std::int64_t done, std::int64_t total)>;
+
+}  // namespace qtool

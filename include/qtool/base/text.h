@@ -1,0 +1,68 @@
+#pragma once
+
+#include <concepts>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace qtool {
+
+/// Shortest decimal text that reads back to the same number; independent of the locale.
+std::string to_text(double value);
+std::string to_text(float value);
+std::string to_text(std::int64_t value);
+std::string to_text(std::uint64_t value);
+
+/// Decimal text with exactly `decimals` digits after the point; independent of the locale.
+std::string to_fixed(double value, int decimals);
+
+/// Reads a whole string as a number. Throws Error(kInvalidArgument) naming `what` otherwise.
+double parse_double(std::string_view text, std::string_view what);
+float parse_float(std::string_view text, std::string_view what);
+std::int64_t parse_int(std::string_view text, std::string_view what);
+
+/// `bytes` as 16 lower-case hexadecimal digits (used for hashes).
+std::string to_hex(std::uint64_t value);
+
+std::vector<std::string> split(std::string_view text, char separator);
+std::string_view trim(std::string_view text);
+std::string to_lower(std::string_view text);
+
+/// The `count` candidates with the smallest edit distance to `name`, nearest first; for error
+/// messages about names that match nothing. Cost: O(candidates x lengths).
+std::vector<std::string> nearest_names(std::string_view name,
+                                       std::span<const std::string> candidates,
+                                       std::size_t count = 3);
+
+/// True when `name` matches `pattern`, where `*` stands for any text and `?` for one character.
+bool matches_pattern(std::string_view name, std::string_view pattern);
+
+namespace detail {
+inline void append(std::string& out, std::string_view part) { out.append(part); }
+inline void append(std::string& out, char part) { out.push_back(part); }
+template <std::integral T>
+  requires(!std::same_as<T, char> && !std::same_as<T, bool>)
+void append(std::string& out, T part) {
+  if constexpr (std::is_signed_v<T>) {
+    out.append(to_text(static_cast<std::int64_t>(part)));
+  } else {
+    out.append(to_text(static_cast<std::uint64_t>(part)));
+  }
+}
+template <std::floating_point T>
+void append(std::string& out, T part) {
+  out.append(to_text(part));
+}
+}  // namespace detail
+
+/// All parts as one string: text as it is, numbers as `to_text` writes them.
+template <typename... Parts>
+std::string concat(const Parts&... parts) {
+  std::string out;
+  (detail::append(out, parts), ...);
+  return out;
+}
+
+}  // namespace qtool

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+/// The map between integers and reals: real = scale * (q - zero_point).
+/// Source: Jacob et al., arXiv 1712.05877, equation 1; ONNX DequantizeLinear.
+struct Affine {
+  float scale = 1.0F;
+  std::int32_t zero_point = 0;
+  friend bool operator==(const Affine&, const Affine&) = default;
+};
+
+/// A closed real interval that contains 0.
+struct Range {
+  float min = 0.0F;
+  float max = 0.0F;
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+/// Inclusive integer limits of a type.
+struct Limits {
+  std::int32_t min;
+  std::int32_t max;
+};
+
+enum class Symmetry : std::uint8_t {
+  kSymmetric,   ///< zero point 0, limits +-(2^(bits-1) - 1)
+  kAsymmetric,  ///< a zero point anywhere in the type
+};
+
+/// How reals become integers.
+struct Scheme {
+  DType dtype = DType::kUInt8;  ///< kUInt8 or kInt8
+  int bits = 8;                 ///< 2 to 8
+  Symmetry symmetry = Symmetry::kAsymmetric;
+};
+
+/// The integers a scheme uses: u8 [0, 2^b - 1]; s8 asymmetric [-2^(b-1), 2^(b-1) - 1]; symmetric
+/// [-(2^(b-1) - 1), 2^(b-1) - 1], never the lowest. Throws Error(kInvalidArgument) otherwise.
+Limits limits_of(const Scheme& scheme);
+
+/// The affine map of `range` (widened to contain 0) under `scheme`.
+/// Asymmetric: s = (max - min) / (qmax - qmin), rounded to float once; z0 = qmin - min / s computed
+/// in double from that float s, clamped to the limits, rounded half away from zero.
+/// Symmetric: s = max(|min|, |max|) / qmax, z = 0. A symmetric u8 keeps z = 2^(bits-1).
+/// A range whose scale would be zero, subnormal or not finite gets scale 1 and the zero point of
+/// its type's real zero. Known answer: [-3, 7] in s8 gives s = 0.0392157, z = -52 (u8: 76).
+/// Source: gemmlowp doc/quantization.md, "nudged" zero point. Differs from source: z is taken from
+/// the rmin side only, from the float scale, so that it is reproducible on every compiler.
+Affine choose_affine(Range range, const Scheme& scheme);
+
+/// q = clamp(round_half_even(x / s) + z, limits); NaN gives z. Source: ONNX QuantizeLinear.
+std::int32_t quantize_value(float x, const Affine& affine, const Limits& limits) noexcept;
+/// x = s * (q - z). Source: ONNX DequantizeLinear.
+float dequantize_value(std::int32_t q, const Affine& affine) noexcept;
+
+/// The reals that the integer limits of a scheme stand for under `affine`.
+Range represented_range(const Affine& affine, const Limits& limits) noexcept;
+
+/// The affine maps of one tensor: a single slice, or one per index of `axis`.
+struct QuantParams {
+  std::vector<Affine> slices;
+  int axis = -1;  ///< -1 with one slice: per tensor
+  DType dtype = DType::kUInt8;
+  [[nodiscard]] bool per_tensor() const noexcept { return axis < 0; }
+  friend bool operator==(const QuantParams&, const QuantParams&) = default;
+};
+
+}  // namespace qtool

@@ -1,0 +1,74 @@
+#include "qtool/quant/affine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+bool usable_scale(float scale) {
+  return std::isfinite(scale) && scale >= std::numeric_limits<float>::min();
+}
+
+}  // namespace
+
+Limits limits_of(const Scheme& scheme) {
+  if (scheme.bits < 2 || scheme.bits > 8) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("bits: found ", scheme.bits, ", expected 2 to 8"));
+  }
+  const std::int32_t half = 1 << (scheme.bits - 1);
+  if (scheme.dtype == DType::kUInt8) {
+    return scheme.symmetry == Symmetry::kSymmetric ? Limits{1, 2 * half - 1}
+                                                   : Limits{0, 2 * half - 1};
+  }
+  if (scheme.dtype == DType::kInt8) {
+    return scheme.symmetry == Symmetry::kSymmetric ? Limits{-(half - 1), half - 1}
+                                                   : Limits{-half, half - 1};
+  }
+  throw Error(ErrorCode::kInvalidArgument, concat("quantized type: found ", name_of(scheme.dtype),
+                                                  ", expected uint8 or int8"));
+}
+
+Affine choose_affine(Range range, const Scheme& scheme) {
+  const Limits limits = limits_of(scheme);
+  if (std::isnan(range.min) || std::isnan(range.max) || range.min > range.max) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("range [", range.min, ", ", range.max, "] is not an interval"));
+  }
+  const double lowest = std::min(range.min, 0.0F);
+  const double highest = std::max(range.max, 0.0F);
+  if (scheme.symmetry == Symmetry::kSymmetric) {
+    const std::int32_t zero_point = scheme.dtype == DType::kUInt8 ? 1 << (scheme.bits - 1) : 0;
+    const auto scale =
+        static_cast<float>(std::max(-lowest, highest) / (limits.max - zero_point));
+    return {usable_scale(scale) ? scale : 1.0F, zero_point};
+  }
+  const auto scale = static_cast<float>((highest - lowest) / (limits.max - limits.min));
+  if (!usable_scale(scale)) return {1.0F, std::clamp(0, limits.min, limits.max)};
+  const double exact = limits.min - lowest / static_cast<double>(scale);
+  const double nudged = std::round(std::clamp<double>(exact, limits.min, limits.max));
+  return {scale, static_cast<std::int32_t>(nudged)};
+}
+
+std::int32_t quantize_value(float x, const Affine& affine, const Limits& limits) noexcept {
+  const float scaled = std::nearbyint(x / affine.scale);
+  const auto low = static_cast<float>(limits.min - affine.zero_point);
+  const auto high = static_cast<float>(limits.max - affine.zero_point);
+  if (std::isnan(scaled)) return affine.zero_point;
+  return static_cast<std::int32_t>(std::clamp(scaled, low, high)) + affine.zero_point;
+}
+
+float dequantize_value(std::int32_t q, const Affine& affine) noexcept {
+  return affine.scale * static_cast<float>(q - affine.zero_point);
+}
+
+Range represented_range(const Affine& affine, const Limits& limits) noexcept {
+  return {dequantize_value(limits.min, affine), dequantize_value(limits.max, affine)};
+}
+
+}  // namespace qtool
