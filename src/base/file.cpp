@@ -90,8 +90,7 @@ fs::path resolve_inside(const fs::path& folder, const fs::path& relative) {
   const fs::path root = fs::weakly_canonical(folder.empty() ? fs::path(".") : folder, ec);
   const fs::path resolved = fs::weakly_canonical(root / relative, ec);
   if (ec) refuse();
-  const auto mismatch =
-      std::mismatch(root.begin(), root.end(), resolved.begin(), resolved.end());
+  const auto mismatch = std::mismatch(root.begin(), root.end(), resolved.begin(), resolved.end());
   if (mismatch.first != root.end()) refuse();
   return resolved;
 }

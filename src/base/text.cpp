@@ -25,8 +25,7 @@ T parse_number(std::string_view text, std::string_view what, const char* expecte
   const std::string_view body = trim(text);
   const auto result = std::from_chars(body.data(), body.data() + body.size(), value);
   if (body.empty() || result.ec != std::errc() || result.ptr != body.data() + body.size()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                concat(what, ": '", text, "' is not ", expected));
+    throw Error(ErrorCode::kInvalidArgument, concat(what, ": '", text, "' is not ", expected));
   }
   return value;
 }
@@ -102,8 +101,7 @@ std::string to_lower(std::string_view text) {
 }
 
 std::vector<std::string> nearest_names(std::string_view name,
-                                       std::span<const std::string> candidates,
-                                       std::size_t count) {
+                                       std::span<const std::string> candidates, std::size_t count) {
   constexpr std::size_t kLongestCompared = 256;  // bounds the cost for hostile names
   std::vector<std::pair<std::size_t, std::string>> ranked;
   ranked.reserve(candidates.size());

@@ -30,8 +30,8 @@ Limits limits_of(const Scheme& scheme) {
     return scheme.symmetry == Symmetry::kSymmetric ? Limits{-(half - 1), half - 1}
                                                    : Limits{-half, half - 1};
   }
-  throw Error(ErrorCode::kInvalidArgument, concat("quantized type: found ", name_of(scheme.dtype),
-                                                  ", expected uint8 or int8"));
+  throw Error(ErrorCode::kInvalidArgument,
+              concat("quantized type: found ", name_of(scheme.dtype), ", expected uint8 or int8"));
 }
 
 Affine choose_affine(Range range, const Scheme& scheme) {
@@ -44,8 +44,7 @@ Affine choose_affine(Range range, const Scheme& scheme) {
   const double highest = std::max(range.max, 0.0F);
   if (scheme.symmetry == Symmetry::kSymmetric) {
     const std::int32_t zero_point = scheme.dtype == DType::kUInt8 ? 1 << (scheme.bits - 1) : 0;
-    const auto scale =
-        static_cast<float>(std::max(-lowest, highest) / (limits.max - zero_point));
+    const auto scale = static_cast<float>(std::max(-lowest, highest) / (limits.max - zero_point));
     return {usable_scale(scale) ? scale : 1.0F, zero_point};
   }
   const auto scale = static_cast<float>((highest - lowest) / (limits.max - limits.min));

@@ -33,19 +33,32 @@ const DTypeRow& row_of(DType dtype) noexcept { return kDTypes[static_cast<std::s
 template <typename Use>
 void visit(const Tensor& tensor, const Use& use) {
   switch (tensor.dtype()) {
-    case DType::kFloat32: return use(tensor.values<float>());
-    case DType::kFloat16: return use(tensor.values<Float16>());
-    case DType::kBFloat16: return use(tensor.values<BFloat16>());
-    case DType::kFloat64: return use(tensor.values<double>());
-    case DType::kInt8: return use(tensor.values<std::int8_t>());
-    case DType::kUInt8: return use(tensor.values<std::uint8_t>());
-    case DType::kInt16: return use(tensor.values<std::int16_t>());
-    case DType::kUInt16: return use(tensor.values<std::uint16_t>());
-    case DType::kInt32: return use(tensor.values<std::int32_t>());
-    case DType::kUInt32: return use(tensor.values<std::uint32_t>());
-    case DType::kInt64: return use(tensor.values<std::int64_t>());
-    case DType::kUInt64: return use(tensor.values<std::uint64_t>());
-    case DType::kBool: return use(tensor.values<bool>());
+    case DType::kFloat32:
+      return use(tensor.values<float>());
+    case DType::kFloat16:
+      return use(tensor.values<Float16>());
+    case DType::kBFloat16:
+      return use(tensor.values<BFloat16>());
+    case DType::kFloat64:
+      return use(tensor.values<double>());
+    case DType::kInt8:
+      return use(tensor.values<std::int8_t>());
+    case DType::kUInt8:
+      return use(tensor.values<std::uint8_t>());
+    case DType::kInt16:
+      return use(tensor.values<std::int16_t>());
+    case DType::kUInt16:
+      return use(tensor.values<std::uint16_t>());
+    case DType::kInt32:
+      return use(tensor.values<std::int32_t>());
+    case DType::kUInt32:
+      return use(tensor.values<std::uint32_t>());
+    case DType::kInt64:
+      return use(tensor.values<std::int64_t>());
+    case DType::kUInt64:
+      return use(tensor.values<std::uint64_t>());
+    case DType::kBool:
+      return use(tensor.values<bool>());
   }
   QTOOL_CHECK(false);
 }
@@ -150,8 +163,8 @@ Tensor Tensor::clone() const {
 
 Tensor Tensor::reshaped(Shape shape) && {
   if (shape.elements() != elements_) {
-    throw Error(ErrorCode::kInvalidArgument, concat("cannot view shape ", shape_.to_string(),
-                                                    " as ", shape.to_string()));
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("cannot view shape ", shape_.to_string(), " as ", shape.to_string()));
   }
   shape_ = std::move(shape);
   return std::move(*this);
@@ -190,8 +203,8 @@ std::vector<std::int64_t> to_int64s(const Tensor& tensor) {
       for (const T value : values) out.push_back(static_cast<std::int64_t>(value));
     } else {
       throw Error(ErrorCode::kInvalidArgument,
-                  concat("tensor ", tensor.shape().to_string(), ": found ",
-                         name_of(tensor.dtype()), ", expected an integer type"));
+                  concat("tensor ", tensor.shape().to_string(), ": found ", name_of(tensor.dtype()),
+                         ", expected an integer type"));
     }
   });
   return out;
@@ -199,7 +212,8 @@ std::vector<std::int64_t> to_int64s(const Tensor& tensor) {
 
 bool identical(const Tensor& a, const Tensor& b) noexcept {
   return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         (a.bytes() == 0 || std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.bytes())) == 0);
+         (a.bytes() == 0 ||
+          std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.bytes())) == 0);
 }
 
 Tensor to_tensor(const TensorView& view) {

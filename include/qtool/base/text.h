@@ -43,8 +43,7 @@ namespace detail {
 inline void append(std::string& out, std::string_view part) { out.append(part); }
 inline void append(std::string& out, char part) { out.push_back(part); }
 template <std::integral T>
-  requires(!std::same_as<T, char> && !std::same_as<T, bool>)
-void append(std::string& out, T part) {
+requires(!std::same_as<T, char> && !std::same_as<T, bool>) void append(std::string& out, T part) {
   if constexpr (std::is_signed_v<T>) {
     out.append(to_text(static_cast<std::int64_t>(part)));
   } else {

@@ -44,18 +44,30 @@ Float16 to_float16(float value) noexcept;  ///< nearest, ties to even; overflow 
 /// The DType of a C++ element type.
 template <typename T>
 constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, float>) return DType::kFloat32;
-  else if constexpr (std::is_same_v<T, Float16>) return DType::kFloat16;
-  else if constexpr (std::is_same_v<T, BFloat16>) return DType::kBFloat16;
-  else if constexpr (std::is_same_v<T, double>) return DType::kFloat64;
-  else if constexpr (std::is_same_v<T, std::int8_t>) return DType::kInt8;
-  else if constexpr (std::is_same_v<T, std::uint8_t>) return DType::kUInt8;
-  else if constexpr (std::is_same_v<T, std::int16_t>) return DType::kInt16;
-  else if constexpr (std::is_same_v<T, std::uint16_t>) return DType::kUInt16;
-  else if constexpr (std::is_same_v<T, std::int32_t>) return DType::kInt32;
-  else if constexpr (std::is_same_v<T, std::uint32_t>) return DType::kUInt32;
-  else if constexpr (std::is_same_v<T, std::int64_t>) return DType::kInt64;
-  else if constexpr (std::is_same_v<T, std::uint64_t>) return DType::kUInt64;
+  if constexpr (std::is_same_v<T, float>)
+    return DType::kFloat32;
+  else if constexpr (std::is_same_v<T, Float16>)
+    return DType::kFloat16;
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return DType::kBFloat16;
+  else if constexpr (std::is_same_v<T, double>)
+    return DType::kFloat64;
+  else if constexpr (std::is_same_v<T, std::int8_t>)
+    return DType::kInt8;
+  else if constexpr (std::is_same_v<T, std::uint8_t>)
+    return DType::kUInt8;
+  else if constexpr (std::is_same_v<T, std::int16_t>)
+    return DType::kInt16;
+  else if constexpr (std::is_same_v<T, std::uint16_t>)
+    return DType::kUInt16;
+  else if constexpr (std::is_same_v<T, std::int32_t>)
+    return DType::kInt32;
+  else if constexpr (std::is_same_v<T, std::uint32_t>)
+    return DType::kUInt32;
+  else if constexpr (std::is_same_v<T, std::int64_t>)
+    return DType::kInt64;
+  else if constexpr (std::is_same_v<T, std::uint64_t>)
+    return DType::kUInt64;
   else {
     static_assert(std::is_same_v<T, bool>, "no DType stores this type");
     return DType::kBool;

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qtool/graph/graph.h"
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+/// Called during a run with each observed tensor, in the order of execution. `index` counts in
+/// CompileOptions::observe. The view ends when the call returns; its layout may be channels-last.
+using Probe = std::function<void(std::size_t index, const TensorView& tensor)>;
+
+/// Whether compile() replaces Q/DQ clusters by integer operators. `kReference` runs every node of
+/// the graph as the ONNX specification says, in FP32: the yardstick of the lowering.
+enum class Lowering : std::uint8_t { kInteger, kReference };
+
+struct CompileOptions {
+  std::vector<std::string> observe;  ///< tensors kept whole for a probe
+  int threads = 1;                   ///< threads inside operators; 0 = all available
+  Lowering lowering = Lowering::kInteger;
+};
+
+/// Concrete shapes of the graph inputs by name. Inputs left out keep their declared shape; a
+/// declared batch symbol counts as 1.
+using InputShapes = std::map<std::string, Shape, std::less<>>;
+
+/// Name, element type and concrete shape of a plan's input or output.
+struct PortInfo {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  Shape shape;
+};
+
+/// One compiled operation, for reports.
+struct StepInfo {
+  std::string node;     ///< name of the graph node it came from (of the main node of a cluster)
+  std::string op_type;  ///< ONNX operator of that node
+  std::string kernel;   ///< what runs it
+  std::string output;   ///< name of the tensor it writes
+  std::int64_t macs = 0;
+  bool integer = false;  ///< computes on integers
+};
+
+class Plan;
+
+/// The memory of one run in flight: one arena and the tensor views into it. A worker keeps one and
+/// reuses it; it adapts to the plan it is used with.
+class Workspace {
+ public:
+  Workspace();
+  Workspace(Workspace&&) noexcept;
+  Workspace& operator=(Workspace&&) noexcept;
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+  ~Workspace();
+
+ private:
+  friend class Plan;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// A graph compiled for concrete input shapes. Immutable; any number of threads may run it at the
+/// same time, each with its own workspace.
+class Plan {
+ public:
+  ~Plan();
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  [[nodiscard]] const std::vector<PortInfo>& inputs() const noexcept;
+  [[nodiscard]] const std::vector<PortInfo>& outputs() const noexcept;
+  [[nodiscard]] const std::vector<StepInfo>& steps() const noexcept;
+  [[nodiscard]] std::int64_t arena_bytes() const noexcept;
+  /// Concrete shape and type of each observed tensor, in the order of CompileOptions::observe.
+  [[nodiscard]] const std::vector<PortInfo>& observed() const noexcept;
+
+  /// Runs the network once. `inputs` follow inputs(); the returned views follow outputs(), are in
+  /// plain layout and end with the next run on the same workspace. Throws Error(kMismatch) when an
+  /// input has another type or shape. The result does not depend on threads or batch.
+  std::span<const TensorView> run(std::span<const TensorView> inputs, Workspace& workspace,
+                                  const Probe& probe = {}) const;
+  /// Time of each step of the last `run_timed`, seconds, in the order of steps().
+  std::span<const TensorView> run_timed(std::span<const TensorView> inputs, Workspace& workspace,
+                                        std::span<double> step_seconds) const;
+
+ private:
+  friend class Executor;
+  friend class PlanBuilder;
+  struct State;
+  explicit Plan(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Runs a prepared graph (see prepare()), FP32 or quantized: compiles it for concrete input shapes
+/// and keeps the packed weights, which all its plans share. Safe to use from several threads.
+class Executor {
+ public:
+  /// Throws Error(kUnsupported) naming node, operator and opset when an operator is unknown.
+  explicit Executor(Graph graph);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  [[nodiscard]] const Graph& graph() const noexcept;
+
+  /// The plan for these shapes and options; plans are kept in a small cache. Throws
+  /// Error(kInvalidModel) when shapes or types contradict each other, Error(kUsage) when an
+  /// observed name does not exist.
+  std::shared_ptr<const Plan> compile(const InputShapes& shapes,
+                                      const CompileOptions& options = {}) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace qtool

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "qtool/graph/graph.h"
+
+namespace qtool {
+
+/// Brings a loaded graph into the one form that all commands work on: every node upgraded to the
+/// canonical opset, constants folded, BatchNormalization folded into convolutions, dead nodes
+/// removed. The result is standard ONNX; names of surviving nodes and tensors never change.
+/// Idempotent. Throws Error(kInvalidModel) or Error(kUnsupported) naming the node.
+Graph prepare(Graph graph);
+
+}  // namespace qtool

@@ -1,0 +1,183 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+/// Handles of a Graph's values and nodes. They stay valid while the graph is edited.
+enum class ValueId : std::int32_t {};
+enum class NodeId : std::int32_t {};
+inline constexpr ValueId kNoValue{-1};  ///< an optional input that is absent
+inline constexpr NodeId kNoNode{-1};    ///< producer of graph inputs and constants
+
+/// One extent of a declared shape: a number, a symbol ("N"), or unknown (neither).
+struct Dim {
+  std::optional<std::int64_t> size;
+  std::string symbol;
+  friend bool operator==(const Dim&, const Dim&) = default;
+};
+
+/// A tensor that flows along the graph's edges: an input, a constant, or the output of a node.
+struct Value {
+  std::string name;
+  std::optional<DType> dtype;              ///< as declared, if it was
+  std::optional<std::vector<Dim>> shape;   ///< as declared, if it was
+  std::shared_ptr<const Tensor> constant;  ///< set for initializers
+  NodeId producer = kNoNode;
+};
+
+using Attribute =
+    std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>, std::vector<float>,
+                 std::vector<std::string>, std::shared_ptr<const Tensor>>;
+
+/// One operation. The domain of ONNX's own operators is the empty string.
+struct Node {
+  std::string name;
+  std::string op_type;
+  std::string domain;
+  std::vector<ValueId> inputs;   ///< kNoValue where an optional input is left out
+  std::vector<ValueId> outputs;  ///< kNoValue where an optional output is left out
+  std::map<std::string, Attribute, std::less<>> attributes;
+
+  /// The attribute `key`, or `fallback` when it is absent. Throws Error(kInvalidModel) naming the
+  /// node when it has another type.
+  [[nodiscard]] std::int64_t get_int(std::string_view key, std::int64_t fallback) const;
+  [[nodiscard]] float get_float(std::string_view key, float fallback) const;
+  [[nodiscard]] std::string get_string(std::string_view key, std::string_view fallback) const;
+  [[nodiscard]] std::vector<std::int64_t> get_ints(std::string_view key,
+                                                   std::vector<std::int64_t> fallback) const;
+  [[nodiscard]] std::shared_ptr<const Tensor> get_tensor(std::string_view key) const;  ///< or null
+  [[nodiscard]] bool has(std::string_view key) const { return attributes.contains(key); }
+  [[nodiscard]] bool is(std::string_view op, std::string_view in_domain = "") const {
+    return op_type == op && domain == in_domain;
+  }
+  /// Whether input / output `index` is connected.
+  [[nodiscard]] bool has_input(std::size_t index) const {
+    return index < inputs.size() && inputs[index] != kNoValue;
+  }
+  [[nodiscard]] bool has_output(std::size_t index) const {
+    return index < outputs.size() && outputs[index] != kNoValue;
+  }
+};
+
+/// What a model file says beside its graph; kept on save.
+struct ModelInfo {
+  std::int64_t ir_version = 8;
+  std::int64_t model_version = 0;
+  std::string producer_name;
+  std::string producer_version;
+  std::string domain;
+  std::string doc_string;
+  std::string graph_name = "graph";
+  std::map<std::string, std::int64_t> opsets;  ///< domain -> version
+  std::map<std::string, std::string> metadata;
+};
+
+/// A model: nodes in static single assignment form, listed in topological order. Copies are cheap,
+/// constants are shared. Names of values are unique; names of nodes may be empty.
+class Graph {
+ public:
+  ModelInfo info;
+
+  // -- reading --
+  [[nodiscard]] const std::vector<NodeId>& nodes() const noexcept { return order_; }
+  [[nodiscard]] const Node& node(NodeId id) const;
+  [[nodiscard]] const Value& value(ValueId id) const;
+  [[nodiscard]] const std::vector<ValueId>& inputs() const noexcept { return inputs_; }
+  [[nodiscard]] const std::vector<ValueId>& outputs() const noexcept { return outputs_; }
+  [[nodiscard]] std::optional<ValueId> find_value(std::string_view name) const;
+  /// Upper bound (exclusive) of the numbers behind ValueIds, for side tables.
+  [[nodiscard]] std::size_t value_limit() const noexcept { return values_.size(); }
+  /// Values that are inputs, outputs, constants in use, or connected to a living node.
+  [[nodiscard]] std::vector<ValueId> living_values() const;
+  /// Nodes that read `id`, each once, in no particular order.
+  [[nodiscard]] const std::vector<NodeId>& consumers(ValueId id) const;
+  [[nodiscard]] bool is_input(ValueId id) const;
+  [[nodiscard]] bool is_output(ValueId id) const;
+  [[nodiscard]] bool is_constant(ValueId id) const {
+    return id != kNoValue && value(id).constant != nullptr;
+  }
+  /// How messages name a node: `node 'conv1' (Conv)`; an unnamed one goes by its first output.
+  [[nodiscard]] std::string describe(NodeId id) const;
+
+  // -- editing --
+  /// A new value. Throws Error(kInvalidModel) when the name is taken.
+  ValueId add_value(std::string name);
+  /// A new constant.
+  ValueId add_constant(std::string name, std::shared_ptr<const Tensor> tensor);
+  ValueId add_constant(std::string name, Tensor tensor) {
+    return add_constant(std::move(name), std::make_shared<const Tensor>(std::move(tensor)));
+  }
+  /// `base`, or `base` with a number behind it, such that no value has that name.
+  [[nodiscard]] std::string unique_name(std::string_view base) const;
+  /// Makes an existing value a graph input / output.
+  void add_input(ValueId id);
+  void add_output(ValueId id);
+  /// Replaces a graph output in its place in the list.
+  void replace_output(ValueId from, ValueId to);
+  /// Turns a value into a constant and drops the node that produced it from being its producer.
+  void set_constant(ValueId id, std::shared_ptr<const Tensor> tensor);
+  void declare(ValueId id, std::optional<DType> dtype, std::optional<std::vector<Dim>> shape);
+  void rename_value(ValueId id, std::string name);
+
+  /// Adds a node before `before` in the order (at the end for kNoNode). Its outputs must have no
+  /// producer yet.
+  NodeId add_node(Node node, NodeId before = kNoNode);
+  /// Removes a node; its outputs lose their producer.
+  void remove_node(NodeId id);
+  void set_input(NodeId id, std::size_t index, ValueId value);
+  void set_output(NodeId id, std::size_t index, ValueId value);
+  /// Drops trailing inputs from `count` on.
+  void truncate_inputs(NodeId id, std::size_t count);
+  void set_op(NodeId id, std::string op_type, std::string domain = "");
+  std::map<std::string, Attribute, std::less<>>& attributes(NodeId id);
+  /// Every node that reads `from` reads `to` instead; graph outputs keep `from`.
+  void replace_uses(ValueId from, ValueId to);
+  /// Removes nodes none of whose outputs is read or a graph output, repeatedly. Returns how many.
+  std::int64_t remove_dead_nodes();
+  /// Restores topological order (stable). Throws Error(kInvalidModel) naming a node on a cycle.
+  void sort();
+
+  /// Verifies the invariants: every read value has a producer, is an input or a constant; one
+  /// producer per value; order topological; indices consistent. Throws Error(kInvalidModel).
+  void check() const;
+
+ private:
+  struct ValueRecord {
+    Value value;
+    std::vector<NodeId> consumers;
+    bool is_input = false;
+    bool is_output = false;
+  };
+  struct NodeRecord {
+    Node node;
+    bool alive = true;
+  };
+  ValueRecord& record(ValueId id);
+  [[nodiscard]] const ValueRecord& record(ValueId id) const;
+  NodeRecord& record(NodeId id);
+  [[nodiscard]] const NodeRecord& record(NodeId id) const;
+  void add_consumer(ValueId value, NodeId node);
+  void drop_consumer(ValueId value, NodeId node);
+
+  std::vector<ValueRecord> values_;
+  std::vector<NodeRecord> nodes_;
+  std::vector<NodeId> order_;
+  std::vector<ValueId> inputs_;
+  std::vector<ValueId> outputs_;
+  std::unordered_map<std::string, ValueId> by_name_;
+};
+
+}  // namespace qtool

@@ -1,0 +1,390 @@
+#include "qtool/graph/graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+[[noreturn]] void fail_model(const std::string& message) {
+  throw Error(ErrorCode::kInvalidModel, message);
+}
+
+template <typename T>
+const T* find_attribute(const Node& node, std::string_view key, std::string_view type) {
+  const auto it = node.attributes.find(key);
+  if (it == node.attributes.end()) return nullptr;
+  const T* found = std::get_if<T>(&it->second);
+  if (found == nullptr) {
+    fail_model(concat("node '", node.name, "' (", node.op_type, "): attribute '", key,
+                      "' is not of type ", type));
+  }
+  return found;
+}
+
+template <typename T>
+void erase_value(std::vector<T>& items, T item) {
+  items.erase(std::remove(items.begin(), items.end(), item), items.end());
+}
+
+std::size_t index_of(NodeId id) { return static_cast<std::size_t>(id); }
+std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
+
+}  // namespace
+
+std::int64_t Node::get_int(std::string_view key, std::int64_t fallback) const {
+  const auto* found = find_attribute<std::int64_t>(*this, key, "int");
+  return found != nullptr ? *found : fallback;
+}
+
+float Node::get_float(std::string_view key, float fallback) const {
+  const auto* found = find_attribute<float>(*this, key, "float");
+  return found != nullptr ? *found : fallback;
+}
+
+std::string Node::get_string(std::string_view key, std::string_view fallback) const {
+  const auto* found = find_attribute<std::string>(*this, key, "string");
+  return found != nullptr ? *found : std::string(fallback);
+}
+
+std::vector<std::int64_t> Node::get_ints(std::string_view key,
+                                         std::vector<std::int64_t> fallback) const {
+  const auto* found = find_attribute<std::vector<std::int64_t>>(*this, key, "ints");
+  return found != nullptr ? *found : std::move(fallback);
+}
+
+std::shared_ptr<const Tensor> Node::get_tensor(std::string_view key) const {
+  const auto* found = find_attribute<std::shared_ptr<const Tensor>>(*this, key, "tensor");
+  return found != nullptr ? *found : nullptr;
+}
+
+Graph::ValueRecord& Graph::record(ValueId id) {
+  QTOOL_CHECK(index_of(id) < values_.size());
+  return values_[index_of(id)];
+}
+const Graph::ValueRecord& Graph::record(ValueId id) const {
+  QTOOL_CHECK(index_of(id) < values_.size());
+  return values_[index_of(id)];
+}
+Graph::NodeRecord& Graph::record(NodeId id) {
+  QTOOL_CHECK(index_of(id) < nodes_.size() && nodes_[index_of(id)].alive);
+  return nodes_[index_of(id)];
+}
+const Graph::NodeRecord& Graph::record(NodeId id) const {
+  QTOOL_CHECK(index_of(id) < nodes_.size() && nodes_[index_of(id)].alive);
+  return nodes_[index_of(id)];
+}
+
+const Node& Graph::node(NodeId id) const { return record(id).node; }
+const Value& Graph::value(ValueId id) const { return record(id).value; }
+const std::vector<NodeId>& Graph::consumers(ValueId id) const { return record(id).consumers; }
+bool Graph::is_input(ValueId id) const { return id != kNoValue && record(id).is_input; }
+bool Graph::is_output(ValueId id) const { return id != kNoValue && record(id).is_output; }
+
+std::optional<ValueId> Graph::find_value(std::string_view name) const {
+  const auto it = by_name_.find(std::string(name));
+  if (it == by_name_.end()) return std::nullopt;
+  return it->second;
+}
+
+std::vector<ValueId> Graph::living_values() const {
+  std::vector<ValueId> living;
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const ValueRecord& r = values_[i];
+    if (r.is_input || r.is_output || !r.consumers.empty() || r.value.producer != kNoNode) {
+      living.push_back(static_cast<ValueId>(i));
+    }
+  }
+  return living;
+}
+
+std::string Graph::describe(NodeId id) const {
+  const Node& n = node(id);
+  if (!n.name.empty()) return concat("node '", n.name, "' (", n.op_type, ")");
+  for (const ValueId output : n.outputs) {
+    if (output != kNoValue) {
+      return concat("node of output '", value(output).name, "' (", n.op_type, ")");
+    }
+  }
+  return concat("unnamed node (", n.op_type, ")");
+}
+
+ValueId Graph::add_value(std::string name) {
+  const auto id = static_cast<ValueId>(values_.size());
+  const auto [it, inserted] = by_name_.try_emplace(name, id);
+  if (!inserted) fail_model(concat("value '", name, "' is defined twice"));
+  values_.push_back({});
+  values_.back().value.name = std::move(name);
+  return id;
+}
+
+ValueId Graph::add_constant(std::string name, std::shared_ptr<const Tensor> tensor) {
+  const ValueId id = add_value(std::move(name));
+  set_constant(id, std::move(tensor));
+  return id;
+}
+
+std::string Graph::unique_name(std::string_view base) const {
+  std::string name(base);
+  for (std::int64_t n = 1; by_name_.contains(name); ++n) name = concat(base, "_", n);
+  return name;
+}
+
+void Graph::add_input(ValueId id) {
+  QTOOL_CHECK(!record(id).is_input);
+  record(id).is_input = true;
+  inputs_.push_back(id);
+}
+
+void Graph::add_output(ValueId id) {
+  record(id).is_output = true;
+  outputs_.push_back(id);
+}
+
+void Graph::replace_output(ValueId from, ValueId to) {
+  for (ValueId& output : outputs_) {
+    if (output == from) output = to;
+  }
+  record(from).is_output = false;
+  record(to).is_output = true;
+}
+
+void Graph::set_constant(ValueId id, std::shared_ptr<const Tensor> tensor) {
+  QTOOL_CHECK(tensor != nullptr);
+  Value& v = record(id).value;
+  if (v.producer != kNoNode) {
+    for (ValueId& output : record(v.producer).node.outputs) {
+      if (output == id) output = kNoValue;
+    }
+    v.producer = kNoNode;
+  }
+  std::vector<Dim> dims;
+  for (const std::int64_t extent : tensor->shape().dims()) dims.push_back({extent, ""});
+  v.dtype = tensor->dtype();
+  v.shape = std::move(dims);
+  v.constant = std::move(tensor);
+}
+
+void Graph::declare(ValueId id, std::optional<DType> dtype, std::optional<std::vector<Dim>> shape) {
+  Value& v = record(id).value;
+  v.dtype = dtype;
+  v.shape = std::move(shape);
+}
+
+void Graph::rename_value(ValueId id, std::string name) {
+  Value& v = record(id).value;
+  if (v.name == name) return;
+  if (!by_name_.try_emplace(name, id).second) {
+    fail_model(concat("value '", name, "' is defined twice"));
+  }
+  by_name_.erase(v.name);
+  v.name = std::move(name);
+}
+
+void Graph::add_consumer(ValueId value, NodeId node) {
+  if (value == kNoValue) return;
+  std::vector<NodeId>& consumers = record(value).consumers;
+  if (std::find(consumers.begin(), consumers.end(), node) == consumers.end()) {
+    consumers.push_back(node);
+  }
+}
+
+void Graph::drop_consumer(ValueId value, NodeId node) {
+  if (value == kNoValue) return;
+  const std::vector<ValueId>& reads = record(node).node.inputs;
+  if (std::find(reads.begin(), reads.end(), value) == reads.end()) {
+    erase_value(record(value).consumers, node);
+  }
+}
+
+NodeId Graph::add_node(Node node, NodeId before) {
+  const auto id = static_cast<NodeId>(nodes_.size());
+  for (const ValueId output : node.outputs) {
+    if (output == kNoValue) continue;
+    ValueRecord& r = record(output);
+    if (r.value.producer != kNoNode || r.value.constant != nullptr || r.is_input) {
+      fail_model(concat("value '", r.value.name, "' is defined twice"));
+    }
+    r.value.producer = id;
+  }
+  nodes_.push_back({std::move(node), true});
+  for (const ValueId input : nodes_.back().node.inputs) add_consumer(input, id);
+  order_.insert(before == kNoNode ? order_.end() : std::find(order_.begin(), order_.end(), before),
+                id);
+  return id;
+}
+
+void Graph::remove_node(NodeId id) {
+  Node& n = record(id).node;
+  const std::vector<ValueId> inputs = std::exchange(n.inputs, {});
+  for (const ValueId input : inputs) drop_consumer(input, id);
+  for (const ValueId output : n.outputs) {
+    if (output != kNoValue) record(output).value.producer = kNoNode;
+  }
+  nodes_[index_of(id)] = {{}, false};
+  erase_value(order_, id);
+}
+
+void Graph::set_input(NodeId id, std::size_t index, ValueId value) {
+  Node& n = record(id).node;
+  if (index >= n.inputs.size()) n.inputs.resize(index + 1, kNoValue);
+  const ValueId old = std::exchange(n.inputs[index], value);
+  drop_consumer(old, id);
+  add_consumer(value, id);
+}
+
+void Graph::set_output(NodeId id, std::size_t index, ValueId value) {
+  Node& n = record(id).node;
+  if (index >= n.outputs.size()) n.outputs.resize(index + 1, kNoValue);
+  if (n.outputs[index] != kNoValue) record(n.outputs[index]).value.producer = kNoNode;
+  n.outputs[index] = value;
+  if (value != kNoValue) {
+    QTOOL_CHECK(record(value).value.producer == kNoNode);
+    record(value).value.producer = id;
+  }
+}
+
+void Graph::truncate_inputs(NodeId id, std::size_t count) {
+  Node& n = record(id).node;
+  while (n.inputs.size() > count) {
+    const ValueId old = n.inputs.back();
+    n.inputs.pop_back();
+    drop_consumer(old, id);
+  }
+}
+
+void Graph::set_op(NodeId id, std::string op_type, std::string domain) {
+  Node& n = record(id).node;
+  n.op_type = std::move(op_type);
+  n.domain = std::move(domain);
+}
+
+std::map<std::string, Attribute, std::less<>>& Graph::attributes(NodeId id) {
+  return record(id).node.attributes;
+}
+
+void Graph::replace_uses(ValueId from, ValueId to) {
+  if (from == to) return;
+  const std::vector<NodeId> readers = record(from).consumers;
+  for (const NodeId reader : readers) {
+    for (ValueId& input : record(reader).node.inputs) {
+      if (input == from) input = to;
+    }
+    add_consumer(to, reader);
+  }
+  record(from).consumers.clear();
+}
+
+std::int64_t Graph::remove_dead_nodes() {
+  std::int64_t removed = 0;
+  for (std::size_t i = order_.size();
+       i-- > 0;) {  // backwards: a consumer falls before its producer
+    const NodeId id = order_[i];
+    const std::vector<ValueId>& outputs = record(id).node.outputs;
+    const bool read = std::any_of(outputs.begin(), outputs.end(), [&](ValueId output) {
+      return output != kNoValue && (record(output).is_output || !record(output).consumers.empty());
+    });
+    if (!read) {
+      remove_node(id);
+      ++removed;
+    }
+  }
+  return removed;
+}
+
+void Graph::sort() {
+  // Kahn's algorithm that always takes the ready node listed first, so that order changes least.
+  std::vector<std::int32_t> waiting(nodes_.size(), 0);
+  std::vector<std::size_t> place(nodes_.size(), 0);
+  std::vector<std::size_t> ready;
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    const std::size_t n = index_of(order_[i]);
+    place[n] = i;
+    std::vector<NodeId> producers;
+    for (const ValueId input : nodes_[n].node.inputs) {
+      if (input != kNoValue && record(input).value.producer != kNoNode) {
+        producers.push_back(record(input).value.producer);
+      }
+    }
+    std::sort(producers.begin(), producers.end());
+    producers.erase(std::unique(producers.begin(), producers.end()), producers.end());
+    waiting[n] = static_cast<std::int32_t>(producers.size());
+    if (producers.empty()) ready.push_back(i);
+  }
+  std::make_heap(ready.begin(), ready.end(), std::greater<>());
+  std::vector<NodeId> sorted;
+  while (!ready.empty()) {
+    std::pop_heap(ready.begin(), ready.end(), std::greater<>());
+    const NodeId id = order_[ready.back()];
+    ready.pop_back();
+    sorted.push_back(id);
+    std::vector<NodeId> followers;
+    for (const ValueId output : node(id).outputs) {
+      if (output == kNoValue) continue;
+      const std::vector<NodeId>& readers = record(output).consumers;
+      followers.insert(followers.end(), readers.begin(), readers.end());
+    }
+    std::sort(followers.begin(), followers.end());
+    followers.erase(std::unique(followers.begin(), followers.end()), followers.end());
+    for (const NodeId follower : followers) {
+      if (--waiting[index_of(follower)] == 0) {
+        ready.push_back(place[index_of(follower)]);
+        std::push_heap(ready.begin(), ready.end(), std::greater<>());
+      }
+    }
+  }
+  if (sorted.size() != order_.size()) {
+    for (const NodeId id : order_) {
+      if (waiting[index_of(id)] > 0) fail_model(concat(describe(id), ": is part of a cycle"));
+    }
+  }
+  order_ = std::move(sorted);
+}
+
+void Graph::check() const {
+  std::vector<char> defined(values_.size(), 0);
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const ValueRecord& r = values_[i];
+    defined[i] = r.is_input || r.value.constant != nullptr ? 1 : 0;
+    if (defined[i] != 0 && r.value.producer != kNoNode) {
+      fail_model(concat("value '", r.value.name, "' is an input or a constant and has a producer"));
+    }
+    const auto found = by_name_.find(r.value.name);
+    if (found == by_name_.end() || found->second != static_cast<ValueId>(i)) {
+      fail_model(concat("value '", r.value.name, "' is not the one its name leads to"));
+    }
+  }
+  for (const NodeId id : order_) {
+    const Node& n = node(id);
+    for (const ValueId input : n.inputs) {
+      if (input == kNoValue) continue;
+      if (defined[index_of(input)] == 0) {
+        fail_model(concat(describe(id), ": input '", value(input).name,
+                          "' is not defined before it is read"));
+      }
+      const std::vector<NodeId>& readers = consumers(input);
+      if (std::find(readers.begin(), readers.end(), id) == readers.end()) {
+        fail_model(
+            concat(describe(id), ": is missing among the readers of '", value(input).name, "'"));
+      }
+    }
+    for (const ValueId output : n.outputs) {
+      if (output == kNoValue) continue;
+      if (value(output).producer != id || defined[index_of(output)] != 0) {
+        fail_model(concat(describe(id), ": output '", value(output).name, "' is defined twice"));
+      }
+      defined[index_of(output)] = 1;
+    }
+  }
+  for (const ValueId output : outputs_) {
+    if (defined[index_of(output)] == 0) {
+      fail_model(concat("graph output '", value(output).name, "' is not defined"));
+    }
+  }
+}
+
+}  // namespace qtool
