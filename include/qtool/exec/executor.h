@@ -62,9 +62,10 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
   ~Workspace();
 
+  struct State;
+
  private:
   friend class Plan;
-  struct State;
   std::unique_ptr<State> state_;
 };
 
@@ -92,10 +93,10 @@ class Plan {
   std::span<const TensorView> run_timed(std::span<const TensorView> inputs, Workspace& workspace,
                                         std::span<double> step_seconds) const;
 
- private:
-  friend class Executor;
-  friend class PlanBuilder;
   struct State;
+
+ private:
+  friend class PlanBuilder;
   explicit Plan(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

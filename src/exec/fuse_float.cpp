@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "exec/lower.h"
+
+namespace qtool {
+namespace {
+
+struct ClampRange {
+  float min;
+  float max;
+};
+
+std::optional<float> scalar(const Graph& graph, const Node& node, std::size_t index,
+                            float fallback) {
+  if (!node.has_input(index)) return fallback;
+  const Tensor* tensor = graph.value(node.inputs[index]).constant.get();
+  if (tensor == nullptr || tensor->elements() != 1 || tensor->dtype() != DType::kFloat32) {
+    return std::nullopt;
+  }
+  return tensor->values<float>()[0];
+}
+
+class FloatFusion {
+ public:
+  FloatFusion(ShapedGraph& shaped, const std::vector<std::string>& observe)
+      : shaped_(shaped), graph_(shaped.graph), observe_(observe) {}
+
+  void run() {
+    const std::vector<NodeId> order = graph_.nodes();
+    for (const NodeId id : order) {
+      const Node& node = graph_.node(id);
+      if (node.is("Conv")) {
+        fuse_residual(id);
+        fuse_clamp(id, "FusedConv");
+      } else if (node.is("Gemm")) {
+        fuse_clamp(id, "FusedGemm");
+      }
+    }
+  }
+
+ private:
+  // The only reader of the node's output, if nobody else looks at that tensor.
+  std::optional<NodeId> sole_reader(NodeId id) const {
+    const ValueId output = graph_.node(id).outputs[0];
+    if (graph_.is_output(output) || graph_.consumers(output).size() != 1) return std::nullopt;
+    const std::string& name = graph_.value(output).name;
+    if (std::find(observe_.begin(), observe_.end(), name) != observe_.end()) return std::nullopt;
+    return graph_.consumers(output).front();
+  }
+
+  std::optional<ClampRange> clamp_of(const Node& node) const {
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    if (node.is("Relu")) return ClampRange{0.0F, kInf};
+    if (!node.is("Clip")) return std::nullopt;
+    const std::optional<float> low = scalar(graph_, node, 1, -kInf);
+    const std::optional<float> high = scalar(graph_, node, 2, kInf);
+    // oneDNN's clip wants an interval; an upside-down Clip keeps its own node.
+    if (!low || !high || !(*low <= *high)) return std::nullopt;
+    return ClampRange{*low, *high};
+  }
+
+  void take_output(NodeId id, NodeId absorbed) {
+    const ValueId output = graph_.node(absorbed).outputs[0];
+    graph_.remove_node(absorbed);
+    graph_.set_output(id, 0, output);
+  }
+
+  void fuse_clamp(NodeId id, const char* fused) {
+    const std::optional<NodeId> reader = sole_reader(id);
+    if (!reader) return;
+    const std::optional<ClampRange> clamp = clamp_of(graph_.node(*reader));
+    if (!clamp || graph_.node(*reader).inputs[0] != graph_.node(id).outputs[0]) return;
+    mark(id, fused);
+    graph_.attributes(id)["clamp_min"] = clamp->min;
+    graph_.attributes(id)["clamp_max"] = clamp->max;
+    take_output(id, *reader);
+  }
+
+  void fuse_residual(NodeId id) {
+    const std::optional<NodeId> reader = sole_reader(id);
+    if (!reader) return;
+    const Node& add = graph_.node(*reader);
+    const ValueId own = graph_.node(id).outputs[0];
+    if (!add.is("Add") || add.inputs[0] == add.inputs[1]) return;
+    const ValueId other = add.inputs[0] == own ? add.inputs[1] : add.inputs[0];
+    // Only a tensor that is there before the convolution runs, of the very same shape.
+    if (graph_.is_constant(other) || !(shaped_.info(other).shape == shaped_.info(own).shape) ||
+        depends_on(other, id)) {
+      return;
+    }
+    mark(id, "FusedConv");
+    while (graph_.node(id).inputs.size() < 3) {
+      graph_.set_input(id, graph_.node(id).inputs.size(), kNoValue);
+    }
+    graph_.set_input(id, 3, other);
+    take_output(id, *reader);
+  }
+
+  // Whether `value` is computed from the output of `id`. The order is topological, so only
+  // producers listed behind `id` need a look.
+  bool depends_on(ValueId value, NodeId id) const {
+    const NodeId producer = graph_.value(value).producer;
+    if (producer == kNoNode) return false;
+    const std::vector<NodeId>& order = graph_.nodes();
+    const auto own = std::find(order.begin(), order.end(), id);
+    return std::find(own, order.end(), producer) != order.end();
+  }
+
+  void mark(NodeId id, const char* fused) {
+    const std::string origin = graph_.node(id).op_type;
+    if (!graph_.node(id).has("origin")) graph_.attributes(id)["origin"] = origin;
+    graph_.set_op(id, fused, std::string(kLoweredDomain));
+  }
+
+  ShapedGraph& shaped_;
+  Graph& graph_;
+  const std::vector<std::string>& observe_;
+};
+
+}  // namespace
+
+void fuse_float(ShapedGraph& shaped, const std::vector<std::string>& observe) {
+  FloatFusion(shaped, observe).run();
+}
+
+}  // namespace qtool

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "exec/specialize.h"
+#include "qtool/exec/executor.h"
+
+namespace qtool {
+
+/// Rewrites a shaped graph into the operators a plan runs: integer clusters, fused activations.
+/// Observed tensors are never fused away.
+void lower(ShapedGraph& shaped, const CompileOptions& options);
+
+/// Q/DQ clusters become integer operators. A cluster that is not recognised stays as it is.
+void lower_integer(ShapedGraph& shaped, const std::vector<std::string>& observe);
+
+/// Relu, Clip and residual Add are fused into the FP32 convolution or product before them.
+void fuse_float(ShapedGraph& shaped, const std::vector<std::string>& observe);
+
+}  // namespace qtool

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "exec/operator.h"
+#include "exec/specialize.h"
+#include "qtool/exec/executor.h"
+
+namespace qtool {
+
+/// A physical tensor of a plan: a value in one layout, somewhere in memory.
+struct PlanValue {
+  ValueInfo info;
+  Layout layout = Layout::kPlain;
+  std::int32_t storage = -1;               ///< place in Plan's storages
+  std::shared_ptr<const Tensor> constant;  ///< set for constants; they own their memory
+};
+
+/// A piece of memory that one or more plan values share.
+struct Storage {
+  std::int64_t bytes = 0;
+  std::int32_t first_step = 0;
+  std::int32_t last_step = 0;
+  std::int64_t offset = -1;       ///< in the arena; -1 for graph inputs and constants
+  std::int32_t graph_input = -1;  ///< the caller's memory
+  std::shared_ptr<const Tensor> constant;
+};
+
+struct PlanStep {
+  std::unique_ptr<Operator> op;
+  std::vector<std::int32_t> inputs;  ///< plan values, -1 where absent
+  std::vector<std::int32_t> outputs;
+};
+
+/// A tensor handed to the probe behind a step (-1: before the first).
+struct ProbePoint {
+  std::int32_t step;
+  std::int32_t value;
+  std::size_t index;
+};
+
+struct Plan::State {
+  std::vector<PlanValue> values;
+  std::vector<Storage> storages;
+  std::vector<PlanStep> steps;
+  std::vector<ProbePoint> probes;  ///< sorted by step
+  std::vector<std::int32_t> inputs;
+  std::vector<std::int32_t> outputs;
+  std::vector<PortInfo> input_infos;
+  std::vector<PortInfo> output_infos;
+  std::vector<PortInfo> observed_infos;
+  std::vector<StepInfo> step_infos;
+  std::int64_t arena_bytes = 0;
+  std::int64_t workspace_offset = 0;
+  int threads = 1;
+  std::uint64_t serial = 0;  ///< tells workspaces whether they are bound to this plan
+
+  std::span<const TensorView> run(std::span<const TensorView> given, Workspace::State& workspace,
+                                  const Probe& probe, std::span<double> step_seconds) const;
+};
+
+struct Workspace::State {
+  std::uint64_t serial = 0;
+  Tensor arena;
+  std::vector<TensorView> values;
+  std::vector<TensorView> outputs;
+};
+
+/// Assigns arena offsets: no two storages that live at the same step overlap. Greedy by size, the
+/// lowest gap that fits. Returns the bytes of the arena. Cost: O(storages^2).
+std::int64_t assign_offsets(std::vector<Storage>& storages);
+
+/// Turns a lowered graph into a plan: chooses layouts, inserts reorders, makes the operators and
+/// lays out the memory.
+class PlanBuilder {
+ public:
+  PlanBuilder(const ShapedGraph& shaped, const CompileOptions& options, PackCache& packs);
+  std::shared_ptr<const Plan> build();
+
+ private:
+  std::int32_t add_value(const ValueInfo& info, Layout layout, std::int32_t storage);
+  std::int32_t add_storage(std::int64_t bytes);
+  /// The plan value of `id` in `layout`; inserts a reorder when it exists only in the other one.
+  std::int32_t value_in(ValueId id, Layout layout);
+  std::int32_t primary(ValueId id) const;
+  void add_input(std::size_t index);
+  void add_node(NodeId id);
+  void add_alias(NodeId id);
+  void add_outputs();
+  void observe(ValueId id, std::int32_t value, std::int32_t step);
+  void finish();
+
+  const ShapedGraph& shaped_;
+  const CompileOptions& options_;
+  PackCache& packs_;
+  std::unique_ptr<Plan::State> plan_;
+  // By ValueId: the plan value in plain and in channels-last layout, -1 where there is none.
+  std::vector<std::array<std::int32_t, 2>> places_;
+  std::vector<std::int32_t> primary_;
+};
+
+}  // namespace qtool

@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+#include "exec/plan.h"
+#include "exec/reorder.h"
+#include "qtool/base/error.h"
+#include "qtool/base/parallel.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::int64_t kAlignment = 64;
+
+std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::int64_t bytes_of(const ValueInfo& info) { return info.shape.elements() * size_of(info.dtype); }
+
+// Both layouts are the same bytes.
+bool layouts_agree(const Shape& shape) {
+  return shape.rank() != 4 || shape[1] == 1 || shape[2] * shape[3] == 1;
+}
+
+std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
+
+}  // namespace
+
+std::int64_t assign_offsets(std::vector<Storage>& storages) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < storages.size(); ++i) {
+    if (storages[i].graph_input < 0 && storages[i].constant == nullptr) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return storages[a].bytes > storages[b].bytes;
+  });
+  std::int64_t total = 0;
+  std::vector<std::size_t> placed;  // sorted by offset
+  for (const std::size_t i : order) {
+    Storage& storage = storages[i];
+    const std::int64_t size = aligned(storage.bytes);
+    std::int64_t offset = 0;
+    for (const std::size_t other : placed) {
+      const Storage& o = storages[other];
+      const bool meets = o.first_step <= storage.last_step && storage.first_step <= o.last_step;
+      if (!meets) continue;
+      if (offset + size <= o.offset) break;
+      offset = std::max(offset, o.offset + aligned(o.bytes));
+    }
+    storage.offset = offset;
+    total = std::max(total, offset + size);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
+                                   [&](std::size_t a, std::size_t b) {
+                                     return storages[a].offset < storages[b].offset;
+                                   }),
+                  i);
+  }
+  return total;
+}
+
+PlanBuilder::PlanBuilder(const ShapedGraph& shaped, const CompileOptions& options, PackCache& packs)
+    : shaped_(shaped), options_(options), packs_(packs), plan_(std::make_unique<Plan::State>()) {
+  places_.assign(shaped.graph.value_limit(), {-1, -1});
+  primary_.assign(shaped.graph.value_limit(), -1);
+  plan_->threads = options.threads;
+}
+
+std::int32_t PlanBuilder::add_storage(std::int64_t bytes) {
+  Storage storage;
+  storage.bytes = bytes;
+  storage.first_step = storage.last_step = static_cast<std::int32_t>(plan_->steps.size());
+  plan_->storages.push_back(std::move(storage));
+  return static_cast<std::int32_t>(plan_->storages.size()) - 1;
+}
+
+std::int32_t PlanBuilder::add_value(const ValueInfo& info, Layout layout, std::int32_t storage) {
+  PlanValue value;
+  value.info = info;
+  value.layout = layout;
+  value.storage = storage;
+  plan_->values.push_back(std::move(value));
+  return static_cast<std::int32_t>(plan_->values.size()) - 1;
+}
+
+std::int32_t PlanBuilder::primary(ValueId id) const { return primary_[index_of(id)]; }
+
+std::int32_t PlanBuilder::value_in(ValueId id, Layout layout) {
+  auto& place = places_[index_of(id)];
+  if (place[static_cast<std::size_t>(layout)] >= 0) return place[static_cast<std::size_t>(layout)];
+  const Value& value = shaped_.graph.value(id);
+  const ValueInfo& info = shaped_.info(id);
+  if (value.constant != nullptr) {
+    QTOOL_CHECK(layout == Layout::kPlain);
+    const std::int32_t storage = add_storage(0);
+    plan_->storages.back().constant = value.constant;
+    const std::int32_t added = add_value(info, layout, storage);
+    place[0] = primary_[index_of(id)] = added;
+    return added;
+  }
+  const std::int32_t source = primary(id);
+  QTOOL_CHECK(source >= 0);
+  if (layouts_agree(info.shape)) {
+    const std::int32_t storage = plan_->values[static_cast<std::size_t>(source)].storage;
+    return place[static_cast<std::size_t>(layout)] = add_value(info, layout, storage);
+  }
+  const std::int32_t storage = add_storage(bytes_of(info));
+  const std::int32_t target = add_value(info, layout, storage);
+  PlanStep step;
+  step.op = make_reorder(info, layout);
+  step.inputs = {source};
+  step.outputs = {target};
+  plan_->steps.push_back(std::move(step));
+  plan_->step_infos.push_back({value.name, "Reorder", "reorder", value.name, 0, false});
+  return place[static_cast<std::size_t>(layout)] = target;
+}
+
+void PlanBuilder::observe(ValueId id, std::int32_t value, std::int32_t step) {
+  const std::string& name = shaped_.graph.value(id).name;
+  for (std::size_t i = 0; i < options_.observe.size(); ++i) {
+    if (options_.observe[i] == name) plan_->probes.push_back({step, value, i});
+  }
+}
+
+void PlanBuilder::add_input(std::size_t index) {
+  const ValueId id = shaped_.graph.inputs()[index];
+  const ValueInfo& info = shaped_.info(id);
+  const std::int32_t storage = add_storage(bytes_of(info));
+  plan_->storages.back().graph_input = static_cast<std::int32_t>(index);
+  const std::int32_t value = add_value(info, Layout::kPlain, storage);
+  places_[index_of(id)][0] = primary_[index_of(id)] = value;
+  plan_->inputs.push_back(value);
+  plan_->input_infos.push_back({shaped_.graph.value(id).name, info.dtype, info.shape});
+  observe(id, value, -1);
+}
+
+void PlanBuilder::add_alias(NodeId id) {
+  const Node& node = shaped_.graph.node(id);
+  const ValueId output = node.outputs[0];
+  const std::int32_t source = value_in(node.inputs[0], Layout::kPlain);
+  const std::int32_t storage = plan_->values[static_cast<std::size_t>(source)].storage;
+  const std::int32_t value = add_value(shaped_.info(output), Layout::kPlain, storage);
+  places_[index_of(output)][0] = primary_[index_of(output)] = value;
+  observe(output, value, static_cast<std::int32_t>(plan_->steps.size()) - 1);
+}
+
+void PlanBuilder::add_node(NodeId id) {
+  const Graph& graph = shaped_.graph;
+  const Node& node = graph.node(id);
+  const OpDef* def = find_op(node.op_type, node.domain);
+  QTOOL_CHECK(def != nullptr);
+  if (def->make == nullptr) return add_alias(id);
+
+  const auto is_activation = [&](ValueId value) {
+    return value != kNoValue && !graph.is_constant(value) && shaped_.info(value).shape.rank() == 4;
+  };
+  Layout layout = def->layout == LayoutRule::kPlain ? Layout::kPlain : Layout::kChannelsLast;
+  if (def->layout == LayoutRule::kAny) {
+    layout = Layout::kPlain;
+    for (const ValueId input : node.inputs) {
+      if (!is_activation(input)) continue;
+      const auto& found = plan_->values[static_cast<std::size_t>(primary(input))];
+      if (found.layout == Layout::kChannelsLast && !layouts_agree(found.info.shape)) {
+        layout = Layout::kChannelsLast;
+      }
+    }
+  }
+
+  OpContext context(graph, id, shaped_.infos);
+  context.threads = options_.threads;
+  context.packs = &packs_;
+  PlanStep step;
+  for (const ValueId input : node.inputs) {
+    if (input == kNoValue) {
+      step.inputs.push_back(-1);
+      context.input_layouts.push_back(Layout::kPlain);
+      continue;
+    }
+    Layout wanted = is_activation(input) ? layout : Layout::kPlain;
+    if (def->layout == LayoutRule::kToChannelsLast && is_activation(input)) {
+      wanted = plan_->values[static_cast<std::size_t>(primary(input))].layout;
+    }
+    step.inputs.push_back(value_in(input, wanted));
+    context.input_layouts.push_back(wanted);
+  }
+  const auto step_index = static_cast<std::int32_t>(plan_->steps.size());
+  for (const ValueId output : node.outputs) {
+    if (output == kNoValue) {
+      step.outputs.push_back(-1);
+      context.output_layouts.push_back(Layout::kPlain);
+      continue;
+    }
+    const ValueInfo& info = shaped_.info(output);
+    const Layout chosen = info.shape.rank() == 4 ? layout : Layout::kPlain;
+    const std::int32_t value = add_value(info, chosen, add_storage(bytes_of(info)));
+    places_[index_of(output)][static_cast<std::size_t>(chosen)] = value;
+    primary_[index_of(output)] = value;
+    step.outputs.push_back(value);
+    context.output_layouts.push_back(chosen);
+    observe(output, value, step_index);
+  }
+  step.op = def->make(context);
+  StepInfo info;
+  info.node = node.name;
+  info.op_type = node.get_string("origin", node.op_type);
+  info.kernel = step.op->kernel();
+  info.output = node.has_output(0) ? graph.value(node.outputs[0]).name : "";
+  info.macs = step.op->macs();
+  info.integer = node.get_int("integer", 0) != 0;
+  plan_->steps.push_back(std::move(step));
+  plan_->step_infos.push_back(std::move(info));
+}
+
+void PlanBuilder::add_outputs() {
+  for (const ValueId id : shaped_.graph.outputs()) {
+    const std::int32_t value = value_in(id, Layout::kPlain);
+    const ValueInfo& info = shaped_.info(id);
+    plan_->outputs.push_back(value);
+    plan_->output_infos.push_back({shaped_.graph.value(id).name, info.dtype, info.shape});
+  }
+}
+
+void PlanBuilder::finish() {
+  const auto last = static_cast<std::int32_t>(plan_->steps.size());
+  const auto reach = [&](std::int32_t value, std::int32_t step) {
+    if (value < 0) return;
+    Storage& storage = plan_->storages[static_cast<std::size_t>(
+        plan_->values[static_cast<std::size_t>(value)].storage)];
+    storage.first_step = std::min(storage.first_step, step);
+    storage.last_step = std::max(storage.last_step, step);
+  };
+  std::int64_t scratch = 0;
+  for (std::int32_t i = 0; i < last; ++i) {
+    const PlanStep& step = plan_->steps[static_cast<std::size_t>(i)];
+    for (const std::int32_t value : step.inputs) reach(value, i);
+    for (const std::int32_t value : step.outputs) reach(value, i);
+    scratch = std::max(scratch, step.op->workspace_bytes());
+  }
+  for (const std::int32_t value : plan_->outputs) reach(value, last);
+  for (const ProbePoint& probe : plan_->probes) reach(probe.value, std::max(probe.step, 0));
+  plan_->workspace_offset = assign_offsets(plan_->storages);
+  plan_->arena_bytes = plan_->workspace_offset + aligned(scratch);
+  std::stable_sort(plan_->probes.begin(), plan_->probes.end(),
+                   [](const ProbePoint& a, const ProbePoint& b) { return a.step < b.step; });
+  plan_->observed_infos.resize(options_.observe.size());
+  for (std::size_t i = 0; i < options_.observe.size(); ++i) {
+    const auto id = shaped_.graph.find_value(options_.observe[i]);
+    if (!id || shaped_.graph.is_constant(*id) || primary(*id) < 0) {
+      throw Error(ErrorCode::kUsage,
+                  concat("tensor '", options_.observe[i], "' is not computed by this network"));
+    }
+    const ValueInfo& info = shaped_.info(*id);
+    plan_->observed_infos[i] = {options_.observe[i], info.dtype, info.shape};
+  }
+}
+
+std::shared_ptr<const Plan> PlanBuilder::build() {
+  static std::atomic<std::uint64_t> next_serial{1};
+  plan_->serial = next_serial++;
+  const TeamSize team(options_.threads);
+  for (std::size_t i = 0; i < shaped_.graph.inputs().size(); ++i) add_input(i);
+  for (const NodeId id : shaped_.graph.nodes()) add_node(id);
+  add_outputs();
+  finish();
+  return std::shared_ptr<const Plan>(new Plan(std::move(plan_)));
+}
+
+}  // namespace qtool

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "exec/operator.h"
+
+namespace qtool {
+
+/// The sliding window of a convolution or pooling over `rank` spatial axes, attributes resolved
+/// against a concrete input: auto_pad and ceil_mode are already turned into explicit padding.
+struct Window {
+  std::vector<std::int64_t> kernel;
+  std::vector<std::int64_t> strides;
+  std::vector<std::int64_t> dilations;
+  std::vector<std::int64_t> pads_begin;
+  std::vector<std::int64_t> pads_end;  ///< large enough for the last window (ceil_mode)
+  std::vector<std::int64_t> output;    ///< spatial extents of the result
+  friend bool operator==(const Window&, const Window&) = default;
+};
+
+/// Reads kernel_shape, strides, dilations, pads, auto_pad, ceil_mode of a node. `input` is the
+/// shape [N, C, spatial...]; `kernel` overrides kernel_shape when not empty (a convolution knows it
+/// from its weights). Throws Error(kInvalidModel) for contradictions.
+/// Source: ONNX Conv, MaxPool, AveragePool.
+Window resolve_window(const OpContext& op, const Shape& input,
+                      const std::vector<std::int64_t>& kernel);
+
+}  // namespace qtool

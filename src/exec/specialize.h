@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "exec/operator.h"
+#include "qtool/exec/executor.h"
+#include "qtool/graph/graph.h"
+
+namespace qtool {
+
+/// A graph for concrete input shapes: every value has a type and a shape.
+struct ShapedGraph {
+  Graph graph;
+  std::vector<std::optional<ValueInfo>> infos;  ///< by ValueId
+
+  [[nodiscard]] const ValueInfo& info(ValueId id) const {
+    return *infos[static_cast<std::size_t>(id)];
+  }
+};
+
+/// Infers type and shape of every value from `shapes` and turns everything that then is known into
+/// constants (shape arithmetic above all). Q/DQ of constants stays, for lowering to see.
+/// Throws Error(kUnsupported) for unknown operators, Error(kInvalidModel) for contradictions,
+/// Error(kUsage) when `shapes` names no input or contradicts a declared shape.
+ShapedGraph specialize(const Graph& graph, const InputShapes& shapes);
+
+/// Infers the values that an edit of the graph left without a shape.
+void infer_missing(ShapedGraph& shaped);
+
+/// Evaluates what is left of operations on constants (dequantized weights that stayed FP32).
+void fold_all_constants(ShapedGraph& shaped);
+
+}  // namespace qtool
