@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "qtool/graph/graph.h"
+
+namespace qtool {
+
+/// Reads an ONNX model of at most 2 GiB. Weights in other files are read when these lie in the
+/// model's folder. Constants may be listed as inputs too; nodes may be in any order; any opset and
+/// any IR version load. Nothing is folded, upgraded or renamed.
+/// Throws Error(kIo) when a file cannot be read, Error(kInvalidModel) when the model contradicts
+/// itself or its data do not fill its shapes, Error(kUnsupported) naming the node or tensor for
+/// strings, sequences, sparse tensors, subgraphs and model-local functions. Untrusted files are
+/// safe: every size is compared with the bytes present before memory is taken.
+Graph load_onnx(const std::filesystem::path& path);
+
+/// The same for a model in memory. `folder` holds its external data, `name` stands for the file in
+/// messages.
+Graph load_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
+                      std::string_view name);
+
+/// The graph as an ONNX file, weights inside. Equal graphs give equal bytes. Opsets and metadata
+/// are those of `graph.info`; the IR version is 8. Throws Error(kUnsupported) above 2 GiB, where
+/// protobuf ends.
+std::string save_onnx_bytes(const Graph& graph);
+
+/// Writes save_onnx_bytes() so that no reader ever sees half a file. Throws Error(kIo).
+void save_onnx(const Graph& graph, const std::filesystem::path& path);
+
+}  // namespace qtool

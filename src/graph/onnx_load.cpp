@@ -1,0 +1,297 @@
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "graph/onnx_proto.h"
+#include "qtool/base/error.h"
+#include "qtool/base/file.h"
+#include "qtool/base/text.h"
+#include "qtool/graph/onnx.h"
+
+namespace qtool {
+namespace {
+
+using onnx::AttributeProto;
+
+constexpr std::int64_t kMostFileBytes = std::numeric_limits<std::int32_t>::max();
+
+[[noreturn]] void fail(const std::string& message, ErrorCode code = ErrorCode::kInvalidModel) {
+  throw Error(code, message);
+}
+
+// ONNX's own operators have two spellings of their domain.
+std::string plain_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
+
+// Before the graph knows a node, messages name it like Graph::describe() does.
+std::string describe(const onnx::NodeProto& node) {
+  if (!node.name().empty()) return concat("node '", node.name(), "' (", node.op_type(), ")");
+  for (const std::string& output : node.output()) {
+    if (!output.empty()) return concat("node of output '", output, "' (", node.op_type(), ")");
+  }
+  return concat("unnamed node (", node.op_type(), ")");
+}
+
+class Loader {
+ public:
+  Loader(onnx::ModelProto& model, const std::filesystem::path& folder)
+      : model_(model), tensors_(folder) {}
+
+  Graph load() {
+    read_info();
+    read_constants();
+    read_inputs();
+    for (const onnx::NodeProto& node : model_.graph().node()) read_node(node);
+    read_outputs();
+    for (const onnx::ValueInfoProto& info : model_.graph().value_info()) {
+      const auto value = graph_.find_value(info.name());
+      if (value && !graph_.is_constant(*value)) declare(*value, info);
+    }
+    require_definitions();
+    graph_.sort();
+    graph_.check();
+    return std::move(graph_);
+  }
+
+ private:
+  void read_info() {
+    if (!model_.has_graph()) fail("the model has no graph");
+    ModelInfo& info = graph_.info;
+    info.ir_version = model_.ir_version();
+    info.model_version = model_.model_version();
+    info.producer_name = model_.producer_name();
+    info.producer_version = model_.producer_version();
+    info.domain = model_.domain();
+    info.doc_string = model_.doc_string();
+    info.graph_name = model_.graph().name();
+    for (const onnx::OperatorSetIdProto& opset : model_.opset_import()) {
+      std::int64_t& version = info.opsets[plain_domain(opset.domain())];
+      if (version != 0 && version != opset.version()) {
+        fail(concat("the model imports two versions of operator set '", opset.domain(), "'"));
+      }
+      version = opset.version();
+    }
+    // The first two IR versions had no imports and meant operator set 1.
+    if (model_.opset_import_size() == 0 && info.ir_version < 3) info.opsets[""] = 1;
+    if (!info.opsets.contains("")) fail("the model does not import ONNX's own operator set");
+    if (info.opsets[""] < 1) {
+      fail(concat("the model imports version ", info.opsets[""], " of ONNX's own operator set"));
+    }
+    for (const onnx::StringStringEntryProto& entry : model_.metadata_props()) {
+      info.metadata[entry.key()] = entry.value();
+    }
+    for (const onnx::FunctionProto& function : model_.functions()) {
+      functions_.insert(concat(plain_domain(function.domain()), "\n", function.name()));
+    }
+  }
+
+  void read_constants() {
+    onnx::GraphProto& graph = *model_.mutable_graph();
+    if (graph.sparse_initializer_size() > 0) {
+      fail(concat("initializer '", graph.sparse_initializer(0).values().name(),
+                  "': is sparse, which is not supported"),
+           ErrorCode::kUnsupported);
+    }
+    for (onnx::TensorProto& proto : *graph.mutable_initializer()) {
+      if (proto.name().empty()) fail("an initializer has no name");
+      const std::string what = concat("initializer '", proto.name(), "'");
+      graph_.add_constant(proto.name(), tensors_.read(proto, what));
+      std::string().swap(*proto.mutable_raw_data());  // large models should not be held twice
+    }
+  }
+
+  void read_inputs() {
+    for (const onnx::ValueInfoProto& info : model_.graph().input()) {
+      if (info.name().empty()) fail("a graph input has no name");
+      const auto known = graph_.find_value(info.name());
+      // Up to IR version 3 every initializer was an input as well.
+      if (known && graph_.is_constant(*known)) continue;
+      const ValueId value = graph_.add_value(info.name());
+      graph_.add_input(value);
+      require_tensor(info, "graph input");
+      declare(value, info);
+    }
+  }
+
+  void read_outputs() {
+    for (const onnx::ValueInfoProto& info : model_.graph().output()) {
+      const auto value = graph_.find_value(info.name());
+      if (!value) fail(concat("graph output '", info.name(), "': nothing defines it"));
+      if (graph_.is_output(*value)) {
+        fail(concat("graph output '", info.name(), "': is listed twice"));
+      }
+      graph_.add_output(*value);
+      require_tensor(info, "graph output");
+      if (!graph_.is_constant(*value) && !graph_.is_input(*value)) declare(*value, info);
+    }
+    if (graph_.outputs().empty()) fail("the graph has no outputs");
+  }
+
+  static void require_tensor(const onnx::ValueInfoProto& info, std::string_view role) {
+    const onnx::TypeProto& type = info.type();
+    const bool other = type.value_case() != onnx::TypeProto::kTensorType &&
+                       type.value_case() != onnx::TypeProto::VALUE_NOT_SET;
+    if (other) {
+      fail(concat(role, " '", info.name(), "': is not a tensor; other types are not supported"),
+           ErrorCode::kUnsupported);
+    }
+    const std::int32_t element = type.tensor_type().elem_type();
+    if (element != onnx::TensorProto::UNDEFINED && !dtype_of_onnx(element)) {
+      fail(concat(role, " '", info.name(), "': has element type ", element,
+                  " of ONNX, which is not supported"),
+           ErrorCode::kUnsupported);
+    }
+  }
+
+  void declare(ValueId value, const onnx::ValueInfoProto& info) {
+    if (!info.type().has_tensor_type()) return;
+    const onnx::TypeProto::Tensor& type = info.type().tensor_type();
+    std::optional<std::vector<Dim>> shape;
+    if (type.has_shape()) {
+      shape.emplace();
+      for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
+        // Negative extents occur in the wild and mean "unknown".
+        if (dim.has_dim_value() && dim.dim_value() >= 0) {
+          shape->push_back({dim.dim_value(), ""});
+        } else {
+          shape->push_back({std::nullopt, dim.dim_param()});
+        }
+      }
+    }
+    graph_.declare(value, dtype_of_onnx(type.elem_type()), std::move(shape));
+  }
+
+  ValueId intern(const std::string& name) {
+    if (name.empty()) return kNoValue;
+    const auto known = graph_.find_value(name);
+    return known ? *known : graph_.add_value(name);
+  }
+
+  void read_node(const onnx::NodeProto& proto) {
+    const std::string what = describe(proto);
+    Node node;
+    node.name = proto.name();
+    node.op_type = proto.op_type();
+    node.domain = plain_domain(proto.domain());
+    if (node.op_type.empty()) fail(concat(what, ": names no operator"));
+    if (functions_.contains(concat(node.domain, "\n", node.op_type))) {
+      fail(concat(what, ": is a function defined in the model, which is not supported"),
+           ErrorCode::kUnsupported);
+    }
+    for (const std::string& input : proto.input()) node.inputs.push_back(intern(input));
+    for (const std::string& output : proto.output()) {
+      const ValueId value = intern(output);
+      const bool repeated = value != kNoValue && std::find(node.outputs.begin(), node.outputs.end(),
+                                                           value) != node.outputs.end();
+      if (repeated) fail(concat(what, ": value '", output, "' is defined twice"));
+      node.outputs.push_back(value);
+    }
+    for (const AttributeProto& attribute : proto.attribute()) {
+      Attribute value = read_attribute(attribute, what);
+      if (!node.attributes.try_emplace(attribute.name(), std::move(value)).second) {
+        fail(concat(what, ": attribute '", attribute.name(), "' is given twice"));
+      }
+    }
+    graph_.add_node(std::move(node));
+  }
+
+  // The type field came with IR version 2; before, the field in use tells.
+  static int type_of(const AttributeProto& proto) {
+    if (proto.type() != AttributeProto::UNDEFINED) return proto.type();
+    if (proto.has_f()) return AttributeProto::FLOAT;
+    if (proto.has_i()) return AttributeProto::INT;
+    if (proto.has_s()) return AttributeProto::STRING;
+    if (proto.has_t()) return AttributeProto::TENSOR;
+    if (proto.has_g()) return AttributeProto::GRAPH;
+    if (proto.floats_size() > 0) return AttributeProto::FLOATS;
+    if (proto.ints_size() > 0) return AttributeProto::INTS;
+    if (proto.strings_size() > 0) return AttributeProto::STRINGS;
+    return AttributeProto::UNDEFINED;
+  }
+
+  Attribute read_attribute(const AttributeProto& proto, const std::string& node) {
+    const std::string what = concat(node, ": attribute '", proto.name(), "'");
+    if (!proto.ref_attr_name().empty()) {
+      fail(concat(what, " refers to the attribute of a function, but is in none"));
+    }
+    switch (type_of(proto)) {
+      case AttributeProto::FLOAT:
+        return proto.f();
+      case AttributeProto::INT:
+        return std::int64_t{proto.i()};
+      case AttributeProto::STRING:
+        return proto.s();
+      case AttributeProto::TENSOR:
+        return std::make_shared<const Tensor>(tensors_.read(proto.t(), what));
+      case AttributeProto::FLOATS:
+        return std::vector<float>(proto.floats().begin(), proto.floats().end());
+      case AttributeProto::INTS:
+        return std::vector<std::int64_t>(proto.ints().begin(), proto.ints().end());
+      case AttributeProto::STRINGS:
+        return std::vector<std::string>(proto.strings().begin(), proto.strings().end());
+      case AttributeProto::GRAPH:
+      case AttributeProto::GRAPHS:
+        fail(concat(what, " is a subgraph, which is not supported"), ErrorCode::kUnsupported);
+      case AttributeProto::SPARSE_TENSOR:
+      case AttributeProto::SPARSE_TENSORS:
+        fail(concat(what, " is a sparse tensor, which is not supported"), ErrorCode::kUnsupported);
+      case AttributeProto::UNDEFINED:
+        fail(concat(what, " has neither type nor value"));
+      default:
+        fail(concat(what, " is of type ", proto.type(), " of ONNX, which is not supported"),
+             ErrorCode::kUnsupported);
+    }
+  }
+
+  void require_definitions() const {
+    for (const NodeId id : graph_.nodes()) {
+      for (const ValueId input : graph_.node(id).inputs) {
+        if (input == kNoValue || graph_.is_input(input) || graph_.is_constant(input)) continue;
+        if (graph_.value(input).producer == kNoNode) {
+          fail(concat(graph_.describe(id), ": reads '", graph_.value(input).name,
+                      "', which no node, input or initializer defines"));
+        }
+      }
+    }
+  }
+
+  onnx::ModelProto& model_;
+  TensorReader tensors_;
+  Graph graph_;
+  std::unordered_set<std::string> functions_;
+};
+
+Graph load(std::string bytes, const std::filesystem::path& folder, std::string_view name) {
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  if (size > kMostFileBytes) {
+    fail(concat("model '", name, "': has ", size, " bytes, at most ", kMostFileBytes,
+                " are accepted"));
+  }
+  onnx::ModelProto model;
+  if (!model.ParseFromArray(bytes.data(), static_cast<int>(size))) {
+    fail(concat("model '", name, "': is not an ONNX file"));
+  }
+  bytes = {};  // parsing copied all of it
+  try {
+    return Loader(model, folder).load();
+  } catch (const Error& error) {
+    throw Error(error.code(), concat("model '", name, "': ", error.what()));
+  }
+}
+
+}  // namespace
+
+// ONNX's checker is not consulted: it refuses every model newer than itself, and the Loader has to
+// validate what it uses anyway.
+Graph load_onnx(const std::filesystem::path& path) {
+  return load(read_file(path, kMostFileBytes), path.parent_path(), path.string());
+}
+
+Graph load_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
+                      std::string_view name) {
+  return load(std::string(bytes), folder, name);
+}
+
+}  // namespace qtool

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+// The variant of ONNX's message classes that Debian's library is built with.
+#ifndef ONNX_NAMESPACE
+#define ONNX_NAMESPACE onnx
+#endif
+#ifndef ONNX_ML
+#define ONNX_ML 1
+#endif
+
+// Only files named onnx_*.cpp include this header: protobuf stays in them.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wall"
+#pragma GCC diagnostic ignored "-Wextra"
+#pragma GCC diagnostic ignored "-Wpedantic"
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#include <onnx/onnx_pb.h>
+#pragma GCC diagnostic pop
+
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+/// The type behind a TensorProto::DataType number, or nothing when qtool does not store it.
+std::optional<DType> dtype_of_onnx(std::int32_t data_type);
+std::int32_t onnx_of_dtype(DType dtype);
+
+/// Converts TensorProtos of one model; knows where their external data lies.
+class TensorReader {
+ public:
+  explicit TensorReader(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  /// `what` names the tensor in messages. Throws Error(kInvalidModel) when the bytes present do
+  /// not fill the shape, before memory is taken; Error(kUnsupported) for types qtool lacks.
+  Tensor read(const onnx::TensorProto& proto, std::string_view what);
+
+ private:
+  Tensor read_external(const onnx::TensorProto& proto, std::string_view what, DType dtype,
+                       Shape shape);
+
+  std::filesystem::path folder_;
+  std::int64_t external_bytes_ = 0;
+};
+
+void write_tensor(const Tensor& tensor, onnx::TensorProto& proto);
+
+}  // namespace qtool

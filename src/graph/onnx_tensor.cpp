@@ -1,0 +1,262 @@
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "graph/onnx_proto.h"
+#include "qtool/base/error.h"
+#include "qtool/base/file.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "raw_data is little-endian and copied as it is");
+
+using onnx::TensorProto;
+
+// One file may serve many tensors, so its size alone does not bound what a model can ask for.
+constexpr std::int64_t kMostExternalBytes = std::int64_t{8} << 30;
+
+struct TypeRow {
+  std::int32_t onnx;
+  DType dtype;
+};
+
+constexpr TypeRow kTypes[] = {
+    {TensorProto::FLOAT, DType::kFloat32},     {TensorProto::FLOAT16, DType::kFloat16},
+    {TensorProto::BFLOAT16, DType::kBFloat16}, {TensorProto::DOUBLE, DType::kFloat64},
+    {TensorProto::INT8, DType::kInt8},         {TensorProto::UINT8, DType::kUInt8},
+    {TensorProto::INT16, DType::kInt16},       {TensorProto::UINT16, DType::kUInt16},
+    {TensorProto::INT32, DType::kInt32},       {TensorProto::UINT32, DType::kUInt32},
+    {TensorProto::INT64, DType::kInt64},       {TensorProto::UINT64, DType::kUInt64},
+    {TensorProto::BOOL, DType::kBool},
+};
+
+[[noreturn]] void fail(std::string_view what, std::string_view message,
+                       ErrorCode code = ErrorCode::kInvalidModel) {
+  throw Error(code, concat(what, ": ", message));
+}
+
+Shape read_shape(const TensorProto& proto, std::string_view what) {
+  std::vector<std::int64_t> dims(proto.dims().begin(), proto.dims().end());
+  try {
+    Shape shape(std::move(dims));
+    static_cast<void>(shape.elements());
+    return shape;
+  } catch (const Error& error) {
+    fail(what, error.what());
+  }
+}
+
+// Copies a typed field whose entries are at least as wide as the tensor's elements.
+template <typename To, typename Field>
+void copy_field(const Field& field, std::string_view what, Tensor& out) {
+  const std::span<To> target = out.values<To>();
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const auto value = field.Get(static_cast<int>(i));
+    if constexpr (std::is_integral_v<To>) {
+      if (!std::in_range<To>(value)) {
+        fail(what, concat("found the value ", value, " in a tensor of ", name_of(out.dtype())));
+      }
+    }
+    target[i] = static_cast<To>(value);
+  }
+}
+
+// float16 and bfloat16 are kept as bit patterns in int32_data.
+template <typename To>
+void copy_bits(const TensorProto& proto, std::string_view what, Tensor& out) {
+  const std::span<To> target = out.values<To>();
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const std::int32_t value = proto.int32_data(static_cast<int>(i));
+    if (!std::in_range<std::uint16_t>(value)) {
+      fail(what, concat("found the bits ", value, " in a tensor of ", name_of(out.dtype())));
+    }
+    target[i] = static_cast<To>(value);
+  }
+}
+
+std::int64_t typed_count(const TensorProto& proto, DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return proto.float_data_size();
+    case DType::kFloat64:
+      return proto.double_data_size();
+    case DType::kInt64:
+      return proto.int64_data_size();
+    case DType::kUInt32:
+    case DType::kUInt64:
+      return proto.uint64_data_size();
+    default:
+      return proto.int32_data_size();
+  }
+}
+
+void read_typed(const TensorProto& proto, std::string_view what, Tensor& out) {
+  switch (out.dtype()) {
+    case DType::kFloat32:
+      return copy_field<float>(proto.float_data(), what, out);
+    case DType::kFloat64:
+      return copy_field<double>(proto.double_data(), what, out);
+    case DType::kInt64:
+      return copy_field<std::int64_t>(proto.int64_data(), what, out);
+    case DType::kUInt64:
+      return copy_field<std::uint64_t>(proto.uint64_data(), what, out);
+    case DType::kUInt32:
+      return copy_field<std::uint32_t>(proto.uint64_data(), what, out);
+    case DType::kInt32:
+      return copy_field<std::int32_t>(proto.int32_data(), what, out);
+    case DType::kInt16:
+      return copy_field<std::int16_t>(proto.int32_data(), what, out);
+    case DType::kUInt16:
+      return copy_field<std::uint16_t>(proto.int32_data(), what, out);
+    case DType::kInt8:
+      return copy_field<std::int8_t>(proto.int32_data(), what, out);
+    case DType::kUInt8:
+      return copy_field<std::uint8_t>(proto.int32_data(), what, out);
+    case DType::kFloat16:
+      return copy_bits<Float16>(proto, what, out);
+    case DType::kBFloat16:
+      return copy_bits<BFloat16>(proto, what, out);
+    case DType::kBool: {
+      const std::span<bool> target = out.values<bool>();
+      for (std::size_t i = 0; i < target.size(); ++i) {
+        target[i] = proto.int32_data(static_cast<int>(i)) != 0;
+      }
+      return;
+    }
+  }
+  QTOOL_CHECK(false);
+}
+
+// A byte other than 0 and 1 is not a value of C++'s bool.
+void normalize_bools(Tensor& tensor) {
+  if (tensor.dtype() != DType::kBool) return;
+  auto* bytes = reinterpret_cast<std::uint8_t*>(tensor.data());
+  for (std::int64_t i = 0; i < tensor.elements(); ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
+}
+
+}  // namespace
+
+std::optional<DType> dtype_of_onnx(std::int32_t data_type) {
+  for (const TypeRow& row : kTypes) {
+    if (row.onnx == data_type) return row.dtype;
+  }
+  return std::nullopt;
+}
+
+std::int32_t onnx_of_dtype(DType dtype) {
+  const auto* row = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                 [&](const TypeRow& r) { return r.dtype == dtype; });
+  QTOOL_CHECK(row != std::end(kTypes));
+  return row->onnx;
+}
+
+Tensor TensorReader::read(const TensorProto& proto, std::string_view what) {
+  if (proto.data_type() == TensorProto::STRING) {
+    fail(what, "holds strings, which are not supported", ErrorCode::kUnsupported);
+  }
+  const std::optional<DType> dtype = dtype_of_onnx(proto.data_type());
+  if (!dtype) {
+    fail(what, concat("has element type ", proto.data_type(), " of ONNX, which is not supported"),
+         ErrorCode::kUnsupported);
+  }
+  if (proto.has_segment()) fail(what, "is split into segments", ErrorCode::kUnsupported);
+  Shape shape = read_shape(proto, what);
+  const std::int64_t elements = shape.elements();
+  const std::int64_t bytes = elements * size_of(*dtype);
+
+  if (proto.data_location() == TensorProto::EXTERNAL) {
+    external_bytes_ += bytes;
+    if (external_bytes_ > kMostExternalBytes) {
+      fail(what,
+           concat("external data exceed ", kMostExternalBytes, " bytes, the most qtool reads"));
+    }
+    Tensor out = read_external(proto, what, *dtype, std::move(shape));
+    normalize_bools(out);
+    return out;
+  }
+  if (!proto.raw_data().empty()) {
+    if (static_cast<std::int64_t>(proto.raw_data().size()) != bytes) {
+      fail(what, concat("found ", proto.raw_data().size(), " bytes, expected ", bytes,
+                        " for shape ", shape.to_string(), " of ", name_of(*dtype)));
+    }
+    Tensor out(*dtype, std::move(shape));
+    std::memcpy(out.data(), proto.raw_data().data(), static_cast<std::size_t>(bytes));
+    normalize_bools(out);
+    return out;
+  }
+  if (typed_count(proto, *dtype) != elements) {
+    fail(what, concat("found ", typed_count(proto, *dtype), " values, expected ", elements,
+                      " for shape ", shape.to_string(), " of ", name_of(*dtype)));
+  }
+  Tensor out(*dtype, std::move(shape));
+  if (elements > 0) read_typed(proto, what, out);
+  return out;
+}
+
+Tensor TensorReader::read_external(const TensorProto& proto, std::string_view what, DType dtype,
+                                   Shape shape) {
+  std::string location;
+  std::int64_t offset = 0;
+  std::optional<std::int64_t> length;
+  for (const onnx::StringStringEntryProto& entry : proto.external_data()) {
+    try {
+      if (entry.key() == "location") location = entry.value();
+      if (entry.key() == "offset") offset = parse_int(entry.value(), "offset");
+      if (entry.key() == "length") length = parse_int(entry.value(), "length");
+    } catch (const Error& error) {
+      fail(what, concat("external data: ", error.what()));
+    }
+  }
+  if (location.empty()) fail(what, "external data name no file");
+  const std::int64_t bytes = shape.elements() * size_of(dtype);
+  if (offset < 0 || (length && *length != bytes)) {
+    fail(what,
+         concat("external data: found ", length.value_or(bytes), " bytes at offset ", offset,
+                ", expected ", bytes, " for shape ", shape.to_string(), " of ", name_of(dtype)));
+  }
+  std::filesystem::path path;
+  try {
+    path = resolve_inside(folder_, location);
+  } catch (const Error& error) {
+    fail(what, concat("external data: ", error.what()));
+  }
+  std::error_code ec;
+  if (!std::filesystem::is_regular_file(path, ec)) {
+    fail(what, concat("external data: file '", path.string(), "' does not exist or is not a file"),
+         ErrorCode::kIo);
+  }
+  const std::uintmax_t size = std::filesystem::file_size(path, ec);
+  if (ec || size > static_cast<std::uintmax_t>(std::numeric_limits<std::int64_t>::max())) {
+    fail(what, concat("external data: file '", path.string(), "' has no size"), ErrorCode::kIo);
+  }
+  const auto available = static_cast<std::int64_t>(size);
+  if (offset > available || bytes > available - offset) {
+    fail(what, concat("external data: file '", path.string(), "' has ", available,
+                      " bytes, expected ", bytes, " at offset ", offset));
+  }
+  std::ifstream in(path, std::ios::binary);
+  in.seekg(offset);
+  Tensor out(dtype, std::move(shape));
+  if (bytes > 0) in.read(reinterpret_cast<char*>(out.data()), bytes);
+  if (!in) {
+    fail(what, concat("external data: file '", path.string(), "' cannot be read"), ErrorCode::kIo);
+  }
+  return out;
+}
+
+void write_tensor(const Tensor& tensor, TensorProto& proto) {
+  proto.set_data_type(onnx_of_dtype(tensor.dtype()));
+  for (const std::int64_t extent : tensor.shape().dims()) proto.add_dims(extent);
+  proto.set_raw_data(tensor.data(), static_cast<std::size_t>(tensor.bytes()));
+}
+
+}  // namespace qtool
