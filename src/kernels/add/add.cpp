@@ -1,0 +1,16 @@
+#include "kernels/add/add.h"
+
+namespace qtool {
+namespace {
+
+constexpr KernelRow<AddFunctions> kRows[] = {
+#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &add_##name},
+#include "kernels/add/add.inc"
+#undef QTOOL_KERNEL
+};
+
+}  // namespace
+
+std::span<const KernelRow<AddFunctions>> add_kernels() noexcept { return kRows; }
+
+}  // namespace qtool

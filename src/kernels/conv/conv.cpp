@@ -1,0 +1,114 @@
+#include "kernels/conv/conv.h"
+
+#include <cmath>
+#include <utility>
+
+#include "kernels/conv/driver.h"
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+void check_length(std::size_t found, std::int64_t expected, std::string_view what) {
+  if (static_cast<std::int64_t>(found) != expected) {
+    throw Error(ErrorCode::kInvalidModel,
+                concat("convolution: ", what, " has ", found, " elements, expected ", expected));
+  }
+}
+
+void check_finite(const std::vector<float>& values, std::string_view what) {
+  for (const float value : values) {
+    if (!std::isfinite(value)) {
+      throw Error(ErrorCode::kInvalidModel,
+                  concat("convolution: ", what, " holds ", value, ", expected finite numbers"));
+    }
+  }
+}
+
+std::unique_ptr<const ConvDriver> make_driver(const ConvWeights& weights, ConvOutput output,
+                                              const KernelSelection& selection) {
+  check_length(output.multiplier.size(), weights.out_channels, "the list of multipliers");
+  check_finite(output.multiplier, "the list of multipliers");
+  const bool depthwise = weights.groups > 1 && weights.groups == weights.in_channels &&
+                         weights.groups == weights.out_channels;
+  return depthwise ? make_depthwise_driver(weights, std::move(output), selection)
+                   : make_dense_driver(weights, std::move(output), selection);
+}
+
+ConvOutput output_of(Epilogue epilogue) {
+  if (epilogue.low < 0 || epilogue.low > epilogue.high || epilogue.high > 255 ||
+      epilogue.zero_point < 0 || epilogue.zero_point > 255) {
+    throw Error(ErrorCode::kInvalidModel,
+                concat("convolution: output limits [", epilogue.low, ", ", epilogue.high,
+                       "] and zero point ", epilogue.zero_point, " are not within 0 to 255"));
+  }
+  ConvOutput output;
+  output.multiplier = std::move(epilogue.multiplier);
+  output.zero_point = epilogue.zero_point;
+  output.low = epilogue.low;
+  output.high = epilogue.high;
+  return output;
+}
+
+ConvOutput output_of(std::vector<float> scale, std::vector<float> bias) {
+  ConvOutput output;
+  output.type = OutputType::kFloat32;
+  if (bias.empty()) {
+    bias.assign(scale.size(), -0.0F);  // the one number whose addition changes nothing
+  }
+  check_length(bias.size(), static_cast<std::int64_t>(scale.size()), "the float bias");
+  check_finite(bias, "the float bias");
+  output.multiplier = std::move(scale);
+  output.addend = std::move(bias);
+  return output;
+}
+
+}  // namespace
+
+PackedConv::PackedConv(const ConvWeights& weights, Epilogue epilogue,
+                       const KernelSelection& selection)
+    : driver_(make_driver(weights, output_of(std::move(epilogue)), selection)),
+      in_channels_(weights.in_channels),
+      out_channels_(weights.out_channels) {}
+
+PackedConv::PackedConv(const ConvWeights& weights, std::vector<float> dequantize_scale,
+                       std::vector<float> float_bias, const KernelSelection& selection)
+    : driver_(make_driver(weights, output_of(std::move(dequantize_scale), std::move(float_bias)),
+                          selection)),
+      in_channels_(weights.in_channels),
+      out_channels_(weights.out_channels) {}
+
+PackedConv::PackedConv(PackedConv&&) noexcept = default;
+PackedConv& PackedConv::operator=(PackedConv&&) noexcept = default;
+PackedConv::~PackedConv() = default;
+
+std::string_view PackedConv::kernel() const { return driver_->kernel(); }
+
+std::int64_t PackedConv::packed_bytes() const { return driver_->packed_bytes(); }
+
+ConvShape PackedConv::checked(ConvShape shape) const {
+  if (shape.in_pixel_stride == 0) shape.in_pixel_stride = in_channels_;
+  if (shape.out_pixel_stride == 0) shape.out_pixel_stride = out_channels_;
+  const bool extents = shape.batch >= 0 && shape.in_h >= 0 && shape.in_w >= 0 && shape.out_h >= 0 &&
+                       shape.out_w >= 0;
+  const bool steps = shape.stride_h > 0 && shape.stride_w > 0 && shape.dilation_h > 0 &&
+                     shape.dilation_w > 0 && shape.in_pixel_stride >= in_channels_ &&
+                     shape.out_pixel_stride >= out_channels_;
+  if (!extents || !steps) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "convolution: an extent is negative, or a stride or dilation is too small");
+  }
+  return shape;
+}
+
+std::int64_t PackedConv::workspace_bytes(const ConvShape& shape, int threads) const {
+  return driver_->workspace_bytes(checked(shape), threads);
+}
+
+void PackedConv::run(const ConvShape& shape, const std::uint8_t* input, void* output,
+                     std::byte* workspace, int threads) const {
+  driver_->run(checked(shape), input, output, workspace, threads);
+}
+
+}  // namespace qtool

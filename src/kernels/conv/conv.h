@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "kernels/isa.h"
+
+namespace qtool {
+
+/// The extents of one convolution: channels-last images, extents and strides in pixels.
+struct ConvShape {
+  std::int64_t batch = 1;
+  std::int64_t in_h = 1;
+  std::int64_t in_w = 1;
+  std::int64_t out_h = 1;
+  std::int64_t out_w = 1;
+  std::int64_t stride_h = 1;
+  std::int64_t stride_w = 1;
+  std::int64_t dilation_h = 1;
+  std::int64_t dilation_w = 1;
+  std::int64_t pad_top = 0;
+  std::int64_t pad_left = 0;
+  /// Elements between neighbouring pixels; 0 stands for the number of channels. A larger one reads
+  /// from or writes into a slice of the channels of a wider tensor.
+  std::int64_t in_pixel_stride = 0;
+  std::int64_t out_pixel_stride = 0;
+};
+
+/// The weights of a convolution, read while packing and not kept.
+struct ConvWeights {
+  std::span<const std::int8_t>
+      values;  ///< [out_channels][in_channels / groups][kernel_h][kernel_w]
+  std::int64_t out_channels = 1;
+  std::int64_t in_channels = 1;
+  std::int64_t kernel_h = 1;
+  std::int64_t kernel_w = 1;
+  std::int64_t groups = 1;
+  std::span<const std::int32_t> bias;  ///< [out_channels] or empty, at the scale s_x s_w
+  std::int32_t input_zero_point = 0;   ///< 0 to 255; padding has this value
+  /// [out_channels] or empty, -128 to 127. Zero points other than 0 cost up to twice the time.
+  std::span<const std::int32_t> weight_zero_points;
+};
+
+/// From an int32 sum to u8: q = clamp(rint(float(acc) * multiplier[c]) + zero_point, low, high),
+/// ties to even. 0 <= low <= high <= 255.
+struct Epilogue {
+  std::vector<float> multiplier;  ///< [out_channels], s_x s_w[c] / s_y
+  std::int32_t zero_point = 0;
+  std::int32_t low = 0;
+  std::int32_t high = 255;
+};
+
+class ConvDriver;
+
+/// A convolution of u8 images with s8 weights, ready to run: dense, grouped or depthwise. A matrix
+/// product is a 1x1 convolution over as many pixels as the left matrix has rows.
+/// acc = sum (qx - zx)(qw - zw) + qb, exactly, on every instruction set and thread count.
+/// Immutable; threads may share it, each run with its own workspace.
+class PackedConv {
+ public:
+  /// u8 output. Throws Error(kInvalidModel) when extents, spans and parameters do not fit together,
+  /// and Error(kUnsupported) when a sum could leave int32: K 255 max|qw - zw| + max|qb| >= 2^31.
+  PackedConv(const ConvWeights& weights, Epilogue epilogue, const KernelSelection& selection = {});
+  /// f32 output: y = float(acc) * scale[c] (+ float_bias[c], after rounding the product).
+  PackedConv(const ConvWeights& weights, std::vector<float> dequantize_scale,
+             std::vector<float> float_bias = {}, const KernelSelection& selection = {});
+  PackedConv(PackedConv&&) noexcept;
+  PackedConv& operator=(PackedConv&&) noexcept;
+  ~PackedConv();
+
+  /// The name of the micro-kernel.
+  [[nodiscard]] std::string_view kernel() const;
+  /// What run() needs for `shape`, for any input.
+  [[nodiscard]] std::int64_t workspace_bytes(const ConvShape& shape, int threads) const;
+  /// Computes all output pixels. `input`: [batch][in_h][in_w][in_pixel_stride] u8; `output`: the
+  /// same with out_, u8 or float; `workspace`: workspace_bytes(shape, threads) bytes of any
+  /// alignment. Throws Error(kInvalidArgument) when the shape is impossible.
+  void run(const ConvShape& shape, const std::uint8_t* input, void* output, std::byte* workspace,
+           int threads) const;
+  /// Memory that the packed weights take.
+  [[nodiscard]] std::int64_t packed_bytes() const;
+
+ private:
+  [[nodiscard]] ConvShape checked(ConvShape shape) const;
+
+  std::unique_ptr<const ConvDriver> driver_;
+  std::int64_t in_channels_;
+  std::int64_t out_channels_;
+};
+
+}  // namespace qtool

@@ -1,0 +1,246 @@
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "kernels/conv/driver.h"
+#include "kernels/conv/panels.h"
+#include "kernels/conv/rows.h"
+#include "kernels/gemm/gemm.h"
+#include "qtool/base/parallel.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::int64_t kAlignment = 64;
+constexpr std::int64_t kTileRows = 24;              // a multiple of every kernel's row tile
+constexpr std::int64_t kTableBytes = 8192;          // pointer table of a block: a share of the L1
+constexpr std::int64_t kMostTiles = 4;              // per block
+constexpr std::int64_t kCachedWeights = 384 << 10;  // weights that stay in the L2 beside the rest
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t align_up(std::int64_t bytes) { return ceil_div(bytes, kAlignment) * kAlignment; }
+
+// The work of one convolution in tiles of pixels times units of channels, and their order.
+struct Schedule {
+  enum class Order : std::uint8_t { kPixelsOuter, kUnitsOuter } order = Order::kPixelsOuter;
+  std::int64_t pixels = 0;
+  std::int64_t tile = kTileRows;
+  std::int64_t tiles = 0;
+  std::int64_t block = kTileRows;  ///< most pixels of one kernel call
+};
+
+// What one worker owns while it runs.
+struct Scratch {
+  const std::uint8_t** table;
+  std::uint8_t* rows;
+};
+
+class DenseConv final : public ConvDriver {
+ public:
+  DenseConv(const ConvWeights& weights, ConvOutput output, const KernelSelection& selection)
+      : kernel_(select_kernel(gemm_kernels(), selection)),
+        panels_(pack_panels(weights, output)),
+        output_(std::move(output)),
+        in_channels_(weights.in_channels),
+        out_channels_(weights.out_channels),
+        kernel_h_(weights.kernel_h),
+        kernel_w_(weights.kernel_w),
+        groups_(weights.groups),
+        zero_point_(static_cast<std::uint8_t>(weights.input_zero_point)),
+        zero_pixel_(static_cast<std::size_t>(in_channels_), zero_point_) {}
+
+  [[nodiscard]] std::string_view kernel() const override { return kernel_.name; }
+
+  [[nodiscard]] std::int64_t packed_bytes() const override {
+    return panels_.weights.bytes() + static_cast<std::int64_t>(panels_.bias.size() * 8);
+  }
+
+  [[nodiscard]] std::int64_t workspace_bytes(const ConvShape& shape, int threads) const override {
+    const RowGeometry geometry = geometry_of(shape, nullptr);
+    const Schedule schedule = schedule_of(shape, threads);
+    const std::int64_t each =
+        table_bytes(schedule) + align_up(scratch_bytes(geometry, mode_of(shape), schedule.block));
+    return each * std::max(threads, 1) + kAlignment;
+  }
+
+  void run(const ConvShape& shape, const std::uint8_t* input, void* output, std::byte* workspace,
+           int threads) const override;
+
+ private:
+  [[nodiscard]] RowMode mode_of(const ConvShape& shape) const {
+    return choose_row_mode(shape, panels_.kind, groups_);
+  }
+  [[nodiscard]] std::int64_t all_taps() const { return panels_.layers * panels_.taps; }
+  [[nodiscard]] std::int64_t table_bytes(const Schedule& schedule) const {
+    return align_up(all_taps() * schedule.block * static_cast<std::int64_t>(sizeof(void*)));
+  }
+  [[nodiscard]] bool is_strided(const ConvShape& shape) const;
+  [[nodiscard]] RowGeometry geometry_of(const ConvShape& shape, const std::uint8_t* input) const;
+  [[nodiscard]] Schedule schedule_of(const ConvShape& shape, int threads) const;
+  [[nodiscard]] GemmCall call_of(const ConvShape& shape, const PanelUnit& unit) const;
+  void run_pixels(const RowGeometry& geometry, std::int64_t first, std::int64_t last,
+                  std::int64_t block, std::span<const PanelUnit> units, std::byte* output,
+                  const Scratch& scratch) const;
+
+  const KernelRow<GemmFunctions>& kernel_;
+  PackedPanels panels_;
+  ConvOutput output_;
+  std::int64_t in_channels_;
+  std::int64_t out_channels_;
+  std::int64_t kernel_h_;
+  std::int64_t kernel_w_;
+  std::int64_t groups_;
+  std::uint8_t zero_point_;
+  std::vector<std::uint8_t> zero_pixel_;
+};
+
+// A 1x1 convolution whose pixels follow each other needs no table.
+bool DenseConv::is_strided(const ConvShape& shape) const {
+  return panels_.kind == TapKind::kPixel && all_taps() == 1 && shape.stride_h == 1 &&
+         shape.stride_w == 1 && shape.pad_top == 0 && shape.pad_left == 0 &&
+         shape.in_h == shape.out_h && shape.in_w == shape.out_w;
+}
+
+RowGeometry DenseConv::geometry_of(const ConvShape& shape, const std::uint8_t* input) const {
+  RowGeometry geometry;
+  geometry.shape = shape;
+  geometry.kernel_h = kernel_h_;
+  geometry.kernel_w = kernel_w_;
+  geometry.in_channels = in_channels_;
+  geometry.group_channels = in_channels_ / groups_;
+  geometry.run = panels_.run;
+  geometry.layers = panels_.layers;
+  geometry.input = input;
+  geometry.zero_pixel = zero_pixel_.data();
+  geometry.zero_point = zero_point_;
+  return geometry;
+}
+
+Schedule DenseConv::schedule_of(const ConvShape& shape, int threads) const {
+  Schedule schedule;
+  schedule.pixels = shape.batch * shape.out_h * shape.out_w;
+  schedule.tiles = ceil_div(schedule.pixels, schedule.tile);
+  const auto units = static_cast<std::int64_t>(panels_.units.size());
+  // Copied rows serve every unit, so copy them once.
+  const bool copies = panels_.kind == TapKind::kRow;
+  const bool coarse = threads > 1 && schedule.tiles < 8 * threads;
+  if (!copies && units > 1 && (coarse || panels_.weights.bytes() > kCachedWeights)) {
+    schedule.order = Schedule::Order::kUnitsOuter;
+  }
+  // Smaller tiles where whole ones would leave a thread waiting.
+  const std::int64_t others = schedule.order == Schedule::Order::kUnitsOuter ? units : 1;
+  while (threads > 1 && schedule.tile > 6 && schedule.tiles * others < 8 * threads) {
+    schedule.tile /= 2;
+    schedule.tiles = ceil_div(schedule.pixels, schedule.tile);
+  }
+  const std::int64_t pointers = all_taps() * static_cast<std::int64_t>(sizeof(void*));
+  const std::int64_t tiles =
+      std::clamp(kTableBytes / (pointers * kTileRows), std::int64_t{1}, kMostTiles);
+  schedule.block = tiles * kTileRows;
+  return schedule;
+}
+
+GemmCall DenseConv::call_of(const ConvShape& shape, const PanelUnit& unit) const {
+  GemmCall call;
+  call.taps = all_taps();
+  call.run = panels_.run;
+  call.weights = panels_.weights.values<std::int8_t>().data() + unit.weights_at;
+  call.panels = unit.panels;
+  call.channels = unit.channels;
+  call.bias = panels_.bias.data() + unit.columns_at;
+  call.multiplier = panels_.multiplier.data() + unit.columns_at;
+  if (!panels_.addend.empty()) call.addend = panels_.addend.data() + unit.columns_at;
+  call.output_type = output_.type;
+  call.output_stride = shape.out_pixel_stride;
+  call.zero_point = output_.zero_point;
+  call.low = output_.low;
+  call.high = output_.high;
+  return call;
+}
+
+void DenseConv::run_pixels(const RowGeometry& geometry, std::int64_t first, std::int64_t last,
+                           std::int64_t block, std::span<const PanelUnit> units, std::byte* output,
+                           const Scratch& scratch) const {
+  const ConvShape& shape = geometry.shape;
+  const RowMode mode = mode_of(shape);
+  const bool strided = is_strided(shape);
+  const std::int64_t element = output_.type == OutputType::kFloat32 ? 4 : 1;
+  const std::int64_t area = shape.out_h * shape.out_w;
+  while (first < last) {
+    std::int64_t count = std::min(block, last - first);
+    if (mode != RowMode::kIndirect) count = std::min(count, area - first % area);
+    if (!strided) fill_rows(geometry, mode, first, count, block, scratch.table, scratch.rows);
+    std::int64_t copied_group = -1;
+    for (const PanelUnit& unit : units) {
+      GemmCall call = call_of(shape, unit);
+      call.row_count = count;
+      call.output = output + (first * shape.out_pixel_stride + unit.channel) * element;
+      const std::int64_t group_offset = unit.group * geometry.group_channels;
+      if (strided) {
+        call.source = RowSource::kStrided;
+        call.base = geometry.input + first * shape.in_pixel_stride + group_offset;
+        call.row_stride = shape.in_pixel_stride;
+      } else {
+        call.rows = scratch.table;
+        call.row_pitch = block;
+        call.row_offset = mode == RowMode::kIndirect ? group_offset : 0;
+      }
+      if (mode == RowMode::kPatches && unit.group != copied_group) {
+        copy_patches(geometry, unit.group, first, count, scratch.rows);
+        copied_group = unit.group;
+      }
+      kernel_.functions->run(call);
+    }
+    first += count;
+  }
+}
+
+void DenseConv::run(const ConvShape& shape, const std::uint8_t* input, void* output,
+                    std::byte* workspace, int threads) const {
+  const RowGeometry geometry = geometry_of(shape, input);
+  const Schedule schedule = schedule_of(shape, threads);
+  const std::int64_t table = table_bytes(schedule);
+  const std::int64_t each =
+      table + align_up(scratch_bytes(geometry, mode_of(shape), schedule.block));
+  const auto misaligned =
+      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(workspace)) % kAlignment;
+  std::byte* aligned = workspace + (kAlignment - misaligned) % kAlignment;
+  auto* bytes = static_cast<std::byte*>(output);
+  const std::span<const PanelUnit> units(panels_.units);
+  const auto scratch_of = [&](int worker) {
+    std::byte* mine = aligned + each * worker;
+    return Scratch{reinterpret_cast<const std::uint8_t**>(mine),
+                   reinterpret_cast<std::uint8_t*>(mine + table)};
+  };
+  const auto end_of = [&](std::int64_t tile) {
+    return std::min(schedule.pixels, tile * schedule.tile);
+  };
+  if (schedule.order == Schedule::Order::kPixelsOuter) {
+    parallel_ranges(schedule.tiles, threads, [&](std::int64_t from, std::int64_t to, int worker) {
+      run_pixels(geometry, end_of(from), end_of(to), schedule.block, units, bytes,
+                 scratch_of(worker));
+    });
+    return;
+  }
+  const auto items = static_cast<std::int64_t>(units.size()) * schedule.tiles;
+  parallel_ranges(items, threads, [&](std::int64_t from, std::int64_t to, int worker) {
+    while (from < to) {
+      const std::int64_t unit = from / schedule.tiles;
+      const std::int64_t tile = from % schedule.tiles;
+      const std::int64_t last = std::min(schedule.tiles, tile + (to - from));
+      run_pixels(geometry, end_of(tile), end_of(last), schedule.block,
+                 units.subspan(static_cast<std::size_t>(unit), 1), bytes, scratch_of(worker));
+      from += last - tile;
+    }
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<const ConvDriver> make_dense_driver(const ConvWeights& weights, ConvOutput output,
+                                                    const KernelSelection& selection) {
+  return std::make_unique<const DenseConv>(weights, std::move(output), selection);
+}
+
+}  // namespace qtool

@@ -1,0 +1,133 @@
+#include "kernels/depthwise/depthwise.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "kernels/conv/driver.h"
+#include "qtool/base/parallel.h"
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+class DepthwiseConv final : public ConvDriver {
+ public:
+  DepthwiseConv(const ConvWeights& weights, ConvOutput output, const KernelSelection& selection)
+      : kernel_(select_kernel(depthwise_kernels(), selection)),
+        output_(std::move(output)),
+        channels_(weights.out_channels),
+        kernel_h_(weights.kernel_h),
+        kernel_w_(weights.kernel_w),
+        zero_pixel_(static_cast<std::size_t>(kDepthwiseBlock),
+                    static_cast<std::uint8_t>(weights.input_zero_point)) {
+    const FoldedWeights folded = fold_weights(weights);
+    layers_ = folded.layers;
+    const std::int64_t positions = kernel_h_ * kernel_w_;
+    // From one filter after the other to one position after the other.
+    std::vector<std::int8_t> values(folded.values.size());
+    for (std::int64_t layer = 0; layer < layers_; ++layer) {
+      for (std::int64_t channel = 0; channel < channels_; ++channel) {
+        for (std::int64_t position = 0; position < positions; ++position) {
+          values[static_cast<std::size_t>((layer * positions + position) * channels_ + channel)] =
+              folded.values[static_cast<std::size_t>((layer * channels_ + channel) * positions +
+                                                     position)];
+        }
+      }
+    }
+    DepthwiseWeights filters;
+    filters.values = values.data();
+    filters.layers = layers_;
+    filters.kernel_h = kernel_h_;
+    filters.kernel_w = kernel_w_;
+    filters.channels = channels_;
+    filters.bias = folded.bias.data();
+    filters.multiplier = output_.multiplier.data();
+    packed_ = Tensor(DType::kUInt8, {kernel_.functions->packed_bytes(filters)});
+    kernel_.functions->pack(filters, packed_.data());
+  }
+
+  [[nodiscard]] std::string_view kernel() const override { return kernel_.name; }
+  [[nodiscard]] std::int64_t packed_bytes() const override { return packed_.bytes(); }
+  [[nodiscard]] std::int64_t workspace_bytes(const ConvShape& /*shape*/,
+                                             int /*threads*/) const override {
+    return 0;
+  }
+
+  void run(const ConvShape& shape, const std::uint8_t* input, void* output,
+           std::byte* /*workspace*/, int threads) const override {
+    DepthwiseCall call = call_of(shape);
+    const std::int64_t rows = kernel_.functions->rows;
+    const std::int64_t steps = ceil_div(shape.out_h, rows);
+    const std::int64_t blocks = ceil_div(channels_, kDepthwiseBlock);
+    const std::int64_t in_bytes = shape.in_h * shape.in_w * shape.in_pixel_stride;
+    const std::int64_t out_bytes = shape.out_h * shape.out_w * shape.out_pixel_stride *
+                                   (output_.type == OutputType::kFloat32 ? 4 : 1);
+    const std::int64_t items = shape.batch * blocks * steps;
+    parallel_ranges(items, threads, [&](std::int64_t from, std::int64_t to, int /*worker*/) {
+      DepthwiseCall part = call;
+      while (from < to) {
+        const std::int64_t step = from % steps;
+        const std::int64_t last = std::min(steps, step + (to - from));
+        const std::int64_t image = from / steps / blocks;
+        part.block = from / steps % blocks;
+        part.input = input + image * in_bytes;
+        part.output = static_cast<std::byte*>(output) + image * out_bytes;
+        part.row_begin = step * rows;
+        part.row_end = std::min(shape.out_h, last * rows);
+        kernel_.functions->run(part);
+        from += last - step;
+      }
+    });
+  }
+
+ private:
+  [[nodiscard]] DepthwiseCall call_of(const ConvShape& shape) const {
+    DepthwiseCall call;
+    call.in_h = shape.in_h;
+    call.in_w = shape.in_w;
+    call.in_pixel_stride = shape.in_pixel_stride;
+    call.out_w = shape.out_w;
+    call.out_pixel_stride = shape.out_pixel_stride;
+    call.channels = channels_;
+    call.layers = layers_;
+    call.kernel_h = kernel_h_;
+    call.kernel_w = kernel_w_;
+    call.stride_h = shape.stride_h;
+    call.stride_w = shape.stride_w;
+    call.dilation_h = shape.dilation_h;
+    call.dilation_w = shape.dilation_w;
+    call.pad_top = shape.pad_top;
+    call.pad_left = shape.pad_left;
+    call.packed = packed_.data();
+    call.zero_pixel = zero_pixel_.data();
+    call.addend = output_.addend.data();
+    call.output_type = output_.type;
+    call.zero_point = output_.zero_point;
+    call.low = output_.low;
+    call.high = output_.high;
+    return call;
+  }
+
+  const KernelRow<DepthwiseFunctions>& kernel_;
+  ConvOutput output_;
+  std::int64_t layers_ = 1;
+  std::int64_t channels_;
+  std::int64_t kernel_h_;
+  std::int64_t kernel_w_;
+  std::vector<std::uint8_t> zero_pixel_;
+  Tensor packed_;
+};
+
+}  // namespace
+
+std::unique_ptr<const ConvDriver> make_depthwise_driver(const ConvWeights& weights,
+                                                        ConvOutput output,
+                                                        const KernelSelection& selection) {
+  return std::make_unique<const DepthwiseConv>(weights, std::move(output), selection);
+}
+
+}  // namespace qtool

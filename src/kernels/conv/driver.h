@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "kernels/conv/conv.h"
+#include "kernels/isa.h"
+#include "kernels/output_type.h"
+
+namespace qtool {
+
+/// What follows the sums, for either output type, one element per output channel.
+struct ConvOutput {
+  OutputType type = OutputType::kUInt8;
+  std::vector<float> multiplier;
+  std::vector<float> addend;  ///< float output only; -0 where nothing is added
+  std::int32_t zero_point = 0;
+  std::int32_t low = 0;
+  std::int32_t high = 255;
+};
+
+/// Weights as sums of s8 filters, and the bias with the input zero point folded in.
+struct FoldedWeights {
+  /// [layer][out][in / groups][kernel_h][kernel_w]: the caller's weights, or `storage`
+  std::span<const std::int8_t> values;
+  std::vector<std::int8_t> storage;
+  std::int64_t layers = 1;
+  std::vector<std::int32_t> bias;  ///< qb - zx sum (qw - zw)
+};
+
+/// Checks extents and spans and the int32 bound, then folds. Throws as PackedConv does.
+FoldedWeights fold_weights(const ConvWeights& weights);
+
+/// One way to run convolutions: packed weights and the loops around a micro-kernel.
+class ConvDriver {
+ public:
+  ConvDriver() = default;
+  ConvDriver(const ConvDriver&) = delete;
+  ConvDriver& operator=(const ConvDriver&) = delete;
+  virtual ~ConvDriver() = default;
+
+  [[nodiscard]] virtual std::string_view kernel() const = 0;
+  [[nodiscard]] virtual std::int64_t packed_bytes() const = 0;
+  /// `shape` has been checked, and its pixel strides are not 0.
+  [[nodiscard]] virtual std::int64_t workspace_bytes(const ConvShape& shape, int threads) const = 0;
+  virtual void run(const ConvShape& shape, const std::uint8_t* input, void* output,
+                   std::byte* workspace, int threads) const = 0;
+};
+
+std::unique_ptr<const ConvDriver> make_dense_driver(const ConvWeights& weights, ConvOutput output,
+                                                    const KernelSelection& selection);
+/// For in_channels = out_channels = groups.
+std::unique_ptr<const ConvDriver> make_depthwise_driver(const ConvWeights& weights,
+                                                        ConvOutput output,
+                                                        const KernelSelection& selection);
+
+}  // namespace qtool

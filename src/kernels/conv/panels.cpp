@@ -1,0 +1,128 @@
+#include "kernels/conv/panels.h"
+
+#include <algorithm>
+
+#include "kernels/gemm/contract.h"
+
+namespace qtool {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Kernel rows save the padding of each position's channels to whole groups.
+TapKind choose_kind(const ConvWeights& weights) {
+  const std::int64_t depth = weights.in_channels / weights.groups;
+  if (depth < kGemmGroup) return TapKind::kRow;
+  const std::int64_t by_pixel = weights.kernel_w * ceil_div(depth, kGemmGroup);
+  const std::int64_t by_row = ceil_div(weights.kernel_w * depth, kGemmGroup);
+  return weights.groups == 1 && 5 * by_row <= 4 * by_pixel ? TapKind::kRow : TapKind::kPixel;
+}
+
+// Four panels a unit, but never a last one alone after a full one: 3 + 2 is faster than 4 + 1.
+std::int64_t next_panels(std::int64_t remaining) {
+  return remaining == kGemmMostPanels + 1 ? kGemmMostPanels - 1
+                                          : std::min(remaining, kGemmMostPanels);
+}
+
+std::vector<PanelUnit> make_units(const ConvWeights& weights, std::int64_t panel_bytes) {
+  const std::int64_t per_group = weights.out_channels / weights.groups;
+  std::vector<PanelUnit> units;
+  std::int64_t panels_before = 0;
+  for (std::int64_t group = 0; group < weights.groups; ++group) {
+    for (std::int64_t channel = 0; channel < per_group;) {
+      PanelUnit unit;
+      unit.group = group;
+      unit.panels = next_panels(ceil_div(per_group - channel, kGemmPanel));
+      unit.channels = std::min(per_group - channel, unit.panels * kGemmPanel);
+      unit.channel = group * per_group + channel;
+      unit.weights_at = panels_before * panel_bytes;
+      unit.columns_at = panels_before * kGemmPanel;
+      units.push_back(unit);
+      panels_before += unit.panels;
+      channel += unit.channels;
+    }
+  }
+  return units;
+}
+
+// Where a channel's weights are in the ONNX order.
+class Source {
+ public:
+  Source(const ConvWeights& weights, const FoldedWeights& folded, TapKind kind)
+      : weights_(weights), folded_(folded), kind_(kind) {}
+
+  [[nodiscard]] std::int8_t at(std::int64_t layer, std::int64_t tap, std::int64_t k,
+                               std::int64_t channel) const {
+    const std::int64_t depth = weights_.in_channels / weights_.groups;
+    const std::int64_t position =
+        kind_ == TapKind::kPixel ? tap : tap * weights_.kernel_w + k / depth;
+    const std::int64_t input = kind_ == TapKind::kPixel ? k : k % depth;
+    const std::int64_t filter = (layer * weights_.out_channels + channel) * depth + input;
+    return folded_.values[static_cast<std::size_t>(filter * weights_.kernel_h * weights_.kernel_w +
+                                                   position)];
+  }
+
+ private:
+  const ConvWeights& weights_;
+  const FoldedWeights& folded_;
+  TapKind kind_;
+};
+
+void pack_unit(const PackedPanels& panels, const PanelUnit& unit, std::int64_t real_run,
+               const Source& source, std::int8_t* packed) {
+  const std::int64_t groups = ceil_div(panels.run, kGemmGroup);
+  const std::int64_t columns = unit.panels * kGemmPanel;
+  for (std::int64_t tap = 0; tap < panels.layers * panels.taps; ++tap) {
+    for (std::int64_t group = 0; group < groups; ++group) {
+      const std::int64_t first = std::min(group * kGemmGroup, panels.run - kGemmGroup);
+      for (std::int64_t column = 0; column < columns; ++column) {
+        for (std::int64_t byte = 0; byte < kGemmGroup; ++byte, ++packed) {
+          const std::int64_t k = first + byte;
+          const bool repeated = k < group * kGemmGroup;
+          const bool real = column < unit.channels && k < real_run && !repeated;
+          *packed = real ? source.at(tap / panels.taps, tap % panels.taps, k, unit.channel + column)
+                         : std::int8_t{0};
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output) {
+  const FoldedWeights folded = fold_weights(weights);
+  const std::int64_t depth = weights.in_channels / weights.groups;
+  PackedPanels panels;
+  panels.kind = choose_kind(weights);
+  const bool by_row = panels.kind == TapKind::kRow;
+  const std::int64_t real_run = by_row ? weights.kernel_w * depth : depth;
+  panels.taps = by_row ? weights.kernel_h : weights.kernel_h * weights.kernel_w;
+  panels.layers = folded.layers;
+  panels.run = std::max(real_run, kGemmGroup);
+  const std::int64_t panel_bytes =
+      panels.layers * panels.taps * ceil_div(panels.run, kGemmGroup) * kGemmGroup * kGemmPanel;
+  panels.units = make_units(weights, panel_bytes);
+  const std::int64_t all_panels =
+      panels.units.back().columns_at / kGemmPanel + panels.units.back().panels;
+  panels.weights = Tensor(DType::kInt8, {all_panels * panel_bytes});
+  const auto columns = static_cast<std::size_t>(all_panels * kGemmPanel);
+  panels.bias.resize(columns);
+  panels.multiplier.resize(columns);
+  if (output.type == OutputType::kFloat32) panels.addend.resize(columns);
+  const Source source(weights, folded, panels.kind);
+  for (const PanelUnit& unit : panels.units) {
+    pack_unit(panels, unit, real_run, source,
+              panels.weights.values<std::int8_t>().data() + unit.weights_at);
+    for (std::int64_t c = 0; c < unit.channels; ++c) {
+      const auto to = static_cast<std::size_t>(unit.columns_at + c);
+      const auto from = static_cast<std::size_t>(unit.channel + c);
+      panels.bias[to] = folded.bias[from];
+      panels.multiplier[to] = output.multiplier[from];
+      if (!panels.addend.empty()) panels.addend[to] = output.addend[from];
+    }
+  }
+  return panels;
+}
+
+}  // namespace qtool

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/conv/driver.h"
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+/// What one tap of the packed weights is.
+enum class TapKind : std::uint8_t {
+  kPixel,  ///< one kernel position; a run is the channels of a group
+  kRow,    ///< one kernel row; a run is the channels of all its positions, for few channels
+};
+
+/// Up to four panels of one group's output channels: what one kernel call multiplies with.
+struct PanelUnit {
+  std::int64_t group = 0;
+  std::int64_t channel = 0;  ///< first output channel
+  std::int64_t channels = 0;
+  std::int64_t panels = 0;
+  std::int64_t weights_at = 0;  ///< offset into `weights`
+  std::int64_t columns_at = 0;  ///< offset into the per-channel arrays
+};
+
+/// The weights of a dense or grouped convolution as GemmCall wants them.
+struct PackedPanels {
+  TapKind kind = TapKind::kPixel;
+  std::int64_t taps = 1;  ///< kernel positions or rows of one layer
+  std::int64_t layers = 1;
+  std::int64_t run = 4;          ///< bytes per tap, at least 4
+  std::vector<PanelUnit> units;  ///< ordered by group
+  Tensor weights;
+  std::vector<std::int32_t> bias;
+  std::vector<float> multiplier;
+  std::vector<float> addend;  ///< empty for u8 output
+};
+
+PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output);
+
+}  // namespace qtool

@@ -1,0 +1,78 @@
+#include "kernels/conv/reference.h"
+
+#include "kernels/requantize.h"
+
+namespace qtool {
+namespace {
+
+struct Place {
+  std::int64_t image, y, x, channel;
+};
+
+std::int64_t accumulate(const ConvWeights& weights, const ConvShape& shape,
+                        const std::uint8_t* input, const Place& at) {
+  const auto channel = static_cast<std::size_t>(at.channel);
+  const std::int64_t depth = weights.in_channels / weights.groups;
+  const std::int64_t group = at.channel / (weights.out_channels / weights.groups);
+  const std::int64_t stride =
+      shape.in_pixel_stride == 0 ? weights.in_channels : shape.in_pixel_stride;
+  const std::int32_t zero_point =
+      weights.weight_zero_points.empty() ? 0 : weights.weight_zero_points[channel];
+  std::int64_t sum = weights.bias.empty() ? 0 : weights.bias[channel];
+  for (std::int64_t k = 0; k < depth; ++k) {
+    for (std::int64_t i = 0; i < weights.kernel_h; ++i) {
+      for (std::int64_t j = 0; j < weights.kernel_w; ++j) {
+        const std::int64_t y = at.y * shape.stride_h - shape.pad_top + i * shape.dilation_h;
+        const std::int64_t x = at.x * shape.stride_w - shape.pad_left + j * shape.dilation_w;
+        if (y < 0 || y >= shape.in_h || x < 0 || x >= shape.in_w) continue;
+        const std::int64_t pixel = (at.image * shape.in_h + y) * shape.in_w + x;
+        const std::int64_t value = input[pixel * stride + group * depth + k];
+        const std::int64_t index =
+            ((at.channel * depth + k) * weights.kernel_h + i) * weights.kernel_w + j;
+        const std::int64_t weight = weights.values[static_cast<std::size_t>(index)];
+        sum += (value - weights.input_zero_point) * (weight - zero_point);
+      }
+    }
+  }
+  return sum;
+}
+
+template <typename Finish>
+void for_each_output(const ConvWeights& weights, const ConvShape& shape, const std::uint8_t* input,
+                     const Finish& finish) {
+  const std::int64_t stride =
+      shape.out_pixel_stride == 0 ? weights.out_channels : shape.out_pixel_stride;
+  for (std::int64_t image = 0; image < shape.batch; ++image) {
+    for (std::int64_t y = 0; y < shape.out_h; ++y) {
+      for (std::int64_t x = 0; x < shape.out_w; ++x) {
+        for (std::int64_t c = 0; c < weights.out_channels; ++c) {
+          const std::int64_t acc = accumulate(weights, shape, input, {image, y, x, c});
+          const std::int64_t pixel = (image * shape.out_h + y) * shape.out_w + x;
+          finish(static_cast<float>(static_cast<std::int32_t>(acc)), static_cast<std::size_t>(c),
+                 pixel * stride + c);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void reference_conv(const ConvWeights& weights, const Epilogue& epilogue, const ConvShape& shape,
+                    const std::uint8_t* input, std::uint8_t* output) {
+  for_each_output(weights, shape, input, [&](float acc, std::size_t channel, std::int64_t at) {
+    output[at] = requantize(acc * epilogue.multiplier[channel], epilogue.zero_point, epilogue.low,
+                            epilogue.high);
+  });
+}
+
+void reference_conv(const ConvWeights& weights, std::span<const float> dequantize_scale,
+                    std::span<const float> float_bias, const ConvShape& shape,
+                    const std::uint8_t* input, float* output) {
+  for_each_output(weights, shape, input, [&](float acc, std::size_t channel, std::int64_t at) {
+    const float product = acc * dequantize_scale[channel];
+    output[at] = float_bias.empty() ? product : product + float_bias[channel];
+  });
+}
+
+}  // namespace qtool

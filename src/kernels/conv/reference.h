@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/conv/conv.h"
+
+namespace qtool {
+
+/// The specification of PackedConv: naive, never dispatched.
+void reference_conv(const ConvWeights& weights, const Epilogue& epilogue, const ConvShape& shape,
+                    const std::uint8_t* input, std::uint8_t* output);
+void reference_conv(const ConvWeights& weights, std::span<const float> dequantize_scale,
+                    std::span<const float> float_bias, const ConvShape& shape,
+                    const std::uint8_t* input, float* output);
+
+}  // namespace qtool

@@ -1,0 +1,16 @@
+#include "kernels/depthwise/depthwise.h"
+
+namespace qtool {
+namespace {
+
+constexpr KernelRow<DepthwiseFunctions> kRows[] = {
+#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &depthwise_##name},
+#include "kernels/depthwise/depthwise.inc"
+#undef QTOOL_KERNEL
+};
+
+}  // namespace
+
+std::span<const KernelRow<DepthwiseFunctions>> depthwise_kernels() noexcept { return kRows; }
+
+}  // namespace qtool

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/output_type.h"
+
+namespace qtool {
+
+/// Weights are packed in panels of this many output channels, ...
+inline constexpr std::int64_t kGemmPanel = 16;
+/// ... this many input bytes at a time, ...
+inline constexpr std::int64_t kGemmGroup = 4;
+/// ... and at most this many panels side by side.
+inline constexpr std::int64_t kGemmMostPanels = 4;
+
+/// Where a kernel finds its input rows, and how they continue along K.
+enum class RowSource : std::uint8_t {
+  kPointers,  ///< rows[tap * row_pitch + row] + row_offset
+  kStrided,   ///< base + row * row_stride, one tap
+};
+
+/// A product of u8 rows with the s8 weights of up to 64 output channels, and what follows it.
+///
+/// acc[m][c] = bias[c] + sum over tap, k of row(tap, m)[k] * weight(tap, k, c), in int32;
+/// u8:  out[m][c] = clamp(rint(float(acc) * multiplier[c]) + zero_point, low, high), ties to even;
+/// f32: out[m][c] = float(acc) * multiplier[c] + addend[c], the product rounded first.
+///
+/// A kernel reads exactly `run` bytes of each row: the bytes of group g begin at
+/// min(4 g, run - 4), so the last group may repeat bytes of the one before, and the packed weights
+/// are zero there. Weights: [tap][group][panel][channel of the panel][byte of the group].
+struct GemmCall {
+  RowSource source = RowSource::kPointers;
+  const std::uint8_t* const* rows = nullptr;
+  std::int64_t row_pitch = 0;
+  std::int64_t row_offset = 0;
+  const std::uint8_t* base = nullptr;
+  std::int64_t row_stride = 0;
+
+  std::int64_t row_count = 0;
+  std::int64_t taps = 1;
+  std::int64_t run = kGemmGroup;  ///< bytes of a row and tap, at least 4
+
+  const std::int8_t* weights = nullptr;
+  std::int64_t panels = 1;             ///< 1 to 4
+  std::int64_t channels = 1;           ///< above 16 (panels - 1), at most 16 panels
+  const std::int32_t* bias = nullptr;  ///< [16 panels]
+  const float* multiplier = nullptr;   ///< [16 panels]
+  const float* addend = nullptr;       ///< [16 panels], float output only
+
+  OutputType output_type = OutputType::kUInt8;
+  void* output = nullptr;
+  std::int64_t output_stride = 0;  ///< elements between rows
+  std::int32_t zero_point = 0;
+  std::int32_t low = 0;
+  std::int32_t high = 255;
+};
+
+struct GemmFunctions {
+  void (*run)(const GemmCall& call);
+};
+
+#define QTOOL_KERNEL(name, isa) extern const GemmFunctions gemm_##name;
+#include "kernels/gemm/gemm.inc"
+#undef QTOOL_KERNEL
+
+}  // namespace qtool

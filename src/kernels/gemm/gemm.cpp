@@ -1,0 +1,16 @@
+#include "kernels/gemm/gemm.h"
+
+namespace qtool {
+namespace {
+
+constexpr KernelRow<GemmFunctions> kRows[] = {
+#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &gemm_##name},
+#include "kernels/gemm/gemm.inc"
+#undef QTOOL_KERNEL
+};
+
+}  // namespace
+
+std::span<const KernelRow<GemmFunctions>> gemm_kernels() noexcept { return kRows; }
+
+}  // namespace qtool

@@ -1,0 +1,65 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/gemm/contract.h"
+#include "kernels/requantize.h"
+
+namespace qtool {
+namespace {
+
+struct Accumulators {
+  std::int32_t value[kGemmPanel];
+};
+
+void multiply(const GemmCall& call, std::int64_t row, std::int64_t panel, Accumulators& acc) {
+  const std::int64_t groups = (call.run + kGemmGroup - 1) / kGemmGroup;
+  const std::int64_t step = call.panels * kGemmPanel * kGemmGroup;
+  const std::int8_t* weights = call.weights + panel * kGemmPanel * kGemmGroup;
+  for (std::int64_t tap = 0; tap < call.taps; ++tap) {
+    const std::uint8_t* input = call.source == RowSource::kStrided
+                                    ? call.base + row * call.row_stride
+                                    : call.rows[tap * call.row_pitch + row] + call.row_offset;
+    for (std::int64_t group = 0; group < groups; ++group, weights += step) {
+      const std::uint8_t* bytes = input + std::min(group * kGemmGroup, call.run - kGemmGroup);
+      for (std::int64_t c = 0; c < kGemmPanel; ++c) {
+        std::int32_t dot = 0;
+        for (std::int64_t b = 0; b < kGemmGroup; ++b) {
+          dot += std::int32_t{bytes[b]} * weights[c * kGemmGroup + b];
+        }
+        acc.value[c] += dot;
+      }
+    }
+  }
+}
+
+void store(const GemmCall& call, std::int64_t row, std::int64_t panel, const Accumulators& acc) {
+  const std::int64_t first = panel * kGemmPanel;
+  const std::int64_t count = std::min(kGemmPanel, call.channels - first);
+  const std::int64_t at = row * call.output_stride + first;
+  for (std::int64_t c = 0; c < count; ++c) {
+    const std::int32_t sum = acc.value[c] + call.bias[first + c];
+    const float product = static_cast<float>(sum) * call.multiplier[first + c];
+    if (call.output_type == OutputType::kFloat32) {
+      static_cast<float*>(call.output)[at + c] = product + call.addend[first + c];
+    } else {
+      static_cast<std::uint8_t*>(call.output)[at + c] =
+          requantize(product, call.zero_point, call.low, call.high);
+    }
+  }
+}
+
+void run(const GemmCall& call) {
+  for (std::int64_t row = 0; row < call.row_count; ++row) {
+    for (std::int64_t panel = 0; panel < call.panels; ++panel) {
+      Accumulators acc{};
+      multiply(call, row, panel, acc);
+      store(call, row, panel, acc);
+    }
+  }
+}
+
+}  // namespace
+
+constexpr GemmFunctions gemm_portable = {run};
+
+}  // namespace qtool

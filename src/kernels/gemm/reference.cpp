@@ -1,0 +1,50 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/gemm/gemm.h"
+#include "kernels/requantize.h"
+
+namespace qtool {
+namespace {
+
+const std::uint8_t* row_of(const GemmCall& call, std::int64_t tap, std::int64_t row) {
+  if (call.source == RowSource::kStrided) return call.base + row * call.row_stride;
+  return call.rows[tap * call.row_pitch + row] + call.row_offset;
+}
+
+std::int32_t accumulate(const GemmCall& call, std::int64_t row, std::int64_t channel) {
+  const std::int64_t groups = (call.run + kGemmGroup - 1) / kGemmGroup;
+  std::int64_t sum = call.bias[channel];
+  for (std::int64_t tap = 0; tap < call.taps; ++tap) {
+    for (std::int64_t group = 0; group < groups; ++group) {
+      const std::int64_t first = std::min(group * kGemmGroup, call.run - kGemmGroup);
+      const std::int64_t panel_row =
+          ((tap * groups + group) * call.panels + channel / kGemmPanel) * kGemmPanel;
+      for (std::int64_t byte = 0; byte < kGemmGroup; ++byte) {
+        const std::int64_t at = (panel_row + channel % kGemmPanel) * kGemmGroup + byte;
+        sum += std::int64_t{row_of(call, tap, row)[first + byte]} * call.weights[at];
+      }
+    }
+  }
+  return static_cast<std::int32_t>(sum);
+}
+
+}  // namespace
+
+void reference_gemm(const GemmCall& call) {
+  for (std::int64_t row = 0; row < call.row_count; ++row) {
+    for (std::int64_t channel = 0; channel < call.channels; ++channel) {
+      const auto acc = static_cast<float>(accumulate(call, row, channel));
+      const float product = acc * call.multiplier[channel];
+      const std::int64_t at = row * call.output_stride + channel;
+      if (call.output_type == OutputType::kFloat32) {
+        static_cast<float*>(call.output)[at] = product + call.addend[channel];
+        continue;
+      }
+      static_cast<std::uint8_t*>(call.output)[at] =
+          requantize(product, call.zero_point, call.low, call.high);
+    }
+  }
+}
+
+}  // namespace qtool

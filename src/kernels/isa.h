@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace qtool {
+
+/// Instruction sets that kernels are written for, slowest first.
+enum class Isa : std::uint8_t { kPortable, kAvx2, kAvx512Vnni };
+
+/// The name of an instruction set: `portable`, `avx2`, `avx512vnni`.
+std::string_view name_of(Isa isa) noexcept;
+
+/// What the processor can do and the operating system saves at a task switch.
+struct CpuFeatures {
+  bool avx2 = false;
+  bool fma = false;
+  bool f16c = false;
+  bool avx512f = false;
+  bool avx512bw = false;
+  bool avx512dq = false;
+  bool avx512vl = false;
+  bool avx512vnni = false;
+};
+
+/// The features of this machine, read once; none on other architectures than x86-64.
+/// Source: Intel 64 and IA-32 manual, CPUID leaves 1 and 7, XGETBV.
+const CpuFeatures& detect_cpu() noexcept;
+
+/// True when kernels of `isa` can run on a processor with `features`.
+bool supports(const CpuFeatures& features, Isa isa) noexcept;
+
+/// The value of QTOOL_KERNEL, empty when it is not set.
+std::string forced_kernel_from_environment();
+
+/// Which kernel a family shall use: the fastest one that `features` allow, or the one that `name`
+/// demands. A name is that of an instruction set and limits every family to it: a family without
+/// a kernel for it uses its best one below.
+struct KernelSelection {
+  CpuFeatures features = detect_cpu();
+  std::string name = forced_kernel_from_environment();
+};
+
+/// The highest instruction set that `selection` allows. Throws Error(kUsage) when its name is
+/// unknown or needs features that are missing.
+Isa allowed_isa(const KernelSelection& selection);
+
+}  // namespace qtool

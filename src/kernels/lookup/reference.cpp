@@ -1,0 +1,10 @@
+#include "kernels/lookup/lookup.h"
+
+namespace qtool {
+
+void reference_lookup(const std::uint8_t* table, const std::uint8_t* in, std::uint8_t* out,
+                      std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) out[i] = table[in[i]];
+}
+
+}  // namespace qtool

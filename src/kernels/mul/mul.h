@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "kernels/mul/contract.h"
+#include "kernels/select.h"
+
+namespace qtool {
+
+/// Every kernel of the family that this build contains.
+std::span<const KernelRow<MulFunctions>> mul_kernels() noexcept;
+
+/// Multiplies quantized tensors with the fastest kernel that the selection allows.
+class MulKernel {
+ public:
+  explicit MulKernel(const KernelSelection& selection = {})
+      : row_(&select_kernel(mul_kernels(), selection)) {}
+
+  [[nodiscard]] std::string_view kernel() const { return row_->name; }
+  /// `count` elements of each; `out` may be `a` or `b`.
+  void run(const MulParams& params, const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* out,
+           std::int64_t count) const {
+    row_->functions->run(params, a, b, out, count);
+  }
+  /// The same with one value for every element of `b`.
+  void run_scalar(const MulParams& params, const std::uint8_t* a, std::uint8_t b, std::uint8_t* out,
+                  std::int64_t count) const;
+
+ private:
+  const KernelRow<MulFunctions>* row_;
+};
+
+/// The specification: naive, never dispatched.
+void reference_mul(const MulParams& params, const std::uint8_t* a, const std::uint8_t* b,
+                   std::uint8_t* out, std::int64_t count);
+
+}  // namespace qtool

@@ -1,0 +1,14 @@
+#include "kernels/mul/mul.h"
+#include "kernels/requantize.h"
+
+namespace qtool {
+
+void reference_mul(const MulParams& params, const std::uint8_t* a, const std::uint8_t* b,
+                   std::uint8_t* out, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int32_t product = (a[i] - params.za) * (b[i] - params.zb);
+    out[i] = requantize(static_cast<float>(product) * params.m, params.zy, params.low, params.high);
+  }
+}
+
+}  // namespace qtool

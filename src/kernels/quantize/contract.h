@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+
+namespace qtool {
+
+/// q = clamp(rint(x / scale) + zero_point, low, high), ties to even, a true division; NaN gives the
+/// zero point. Back: x = scale * float(q - zero_point). Source: ONNX QuantizeLinear.
+struct QuantizeParams {
+  float scale = 1.0F;
+  std::int32_t zero_point = 0;
+  std::int32_t low = 0;
+  std::int32_t high = 255;
+};
+
+/// The pixels of one image in both orders: element (c, p) is at c * plane_stride + p in the one
+/// with a plane per channel, and at p * pixel_stride + c in the channels-last one.
+struct PlaneGeometry {
+  std::int64_t channels = 1;
+  std::int64_t pixels = 0;
+  std::int64_t plane_stride = 0;
+  std::int64_t pixel_stride = 1;
+};
+
+struct QuantizeFunctions {
+  void (*quantize)(const QuantizeParams& params, const float* in, std::uint8_t* out,
+                   std::int64_t count);
+  void (*dequantize)(const QuantizeParams& params, const std::uint8_t* in, float* out,
+                     std::int64_t count);
+  /// From planes of floats to channels-last bytes.
+  void (*quantize_planes)(const QuantizeParams& params, const PlaneGeometry& geometry,
+                          const float* in, std::uint8_t* out);
+  /// From channels-last bytes to planes of floats.
+  void (*dequantize_planes)(const QuantizeParams& params, const PlaneGeometry& geometry,
+                            const std::uint8_t* in, float* out);
+};
+
+#define QTOOL_KERNEL(name, isa) extern const QuantizeFunctions quantize_##name;
+#include "kernels/quantize/quantize.inc"
+#undef QTOOL_KERNEL
+
+}  // namespace qtool

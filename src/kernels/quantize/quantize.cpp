@@ -1,0 +1,16 @@
+#include "kernels/quantize/quantize.h"
+
+namespace qtool {
+namespace {
+
+constexpr KernelRow<QuantizeFunctions> kRows[] = {
+#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &quantize_##name},
+#include "kernels/quantize/quantize.inc"
+#undef QTOOL_KERNEL
+};
+
+}  // namespace
+
+std::span<const KernelRow<QuantizeFunctions>> quantize_kernels() noexcept { return kRows; }
+
+}  // namespace qtool

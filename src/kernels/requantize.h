@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace qtool {
+
+/// clamp(rint(value) + zero_point, low, high), ties to even; NaN gives `low`. The limits are
+/// applied before rounding, which is the same because they are integers, and never overflows. For
+/// references and portable kernels; an ISA file may not include this header.
+inline std::uint8_t requantize(float value, std::int32_t zero_point, std::int32_t low,
+                               std::int32_t high) {
+  const auto lowest = static_cast<float>(low - zero_point);
+  const auto highest = static_cast<float>(high - zero_point);
+  const float raised = value > lowest ? value : lowest;
+  const float clamped = raised < highest ? raised : highest;
+  return static_cast<std::uint8_t>(static_cast<std::int32_t>(std::nearbyint(clamped)) + zero_point);
+}
+
+}  // namespace qtool

@@ -1,0 +1,276 @@
+// PackedConv equals its specification bit for bit, for every kernel this machine can run.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/conv/conv.h"
+#include "kernels/conv/reference.h"
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+#include "support/guarded_buffer.h"
+#include "support/kernel_cases.h"
+
+namespace qtool::testing {
+namespace {
+
+struct Case {
+  ConvWeights weights;
+  ConvShape shape;
+  Epilogue epilogue;
+  std::vector<std::int8_t> values;
+  std::vector<std::int32_t> bias;
+  std::vector<std::int32_t> weight_zero_points;
+  std::vector<float> float_bias;
+};
+
+std::string describe(const Case& c) {
+  const ConvWeights& w = c.weights;
+  const ConvShape& s = c.shape;
+  return concat("in ", w.in_channels, " out ", w.out_channels, " kernel ", w.kernel_h, "x",
+                w.kernel_w, " groups ", w.groups, " image ", s.batch, "x", s.in_h, "x", s.in_w,
+                " to ", s.out_h, "x", s.out_w, " stride ", s.stride_h, "x", s.stride_w,
+                " dilation ", s.dilation_h, "x", s.dilation_w, " pad ", s.pad_top, ",", s.pad_left,
+                " zx ", w.input_zero_point, " strides ", s.in_pixel_stride, " ", s.out_pixel_stride,
+                " wzp ", w.weight_zero_points.size());
+}
+
+// Draws what the geometry leaves open; multipliers spread the sums over the output range.
+void complete(std::mt19937& random, Spread spread, Case& c) {
+  ConvWeights& w = c.weights;
+  const std::int64_t depth = w.in_channels / w.groups * w.kernel_h * w.kernel_w;
+  c.values.resize(static_cast<std::size_t>(w.out_channels * depth));
+  randomize(random, spread, c.values.data(), c.values.size());
+  w.values = c.values;
+  const auto outputs = static_cast<std::size_t>(w.out_channels);
+  if (pick(random, 0, 2) > 0) {
+    for (std::size_t i = 0; i < outputs; ++i) {
+      c.bias.push_back(static_cast<std::int32_t>(pick(random, -100000, 100000)));
+    }
+    w.bias = c.bias;
+  }
+  if (pick(random, 0, 4) == 0) {
+    for (std::size_t i = 0; i < outputs; ++i) {
+      c.weight_zero_points.push_back(static_cast<std::int32_t>(pick(random, -128, 127)));
+    }
+    w.weight_zero_points = c.weight_zero_points;
+  }
+  w.input_zero_point =
+      static_cast<std::int32_t>(pick(random, 0, 3) == 0 ? 0 : pick(random, 0, 255));
+  const float typical =
+      1.0F / (70.0F * std::sqrt(static_cast<float>(depth)) * (spread == Spread::kExtremes ? 3 : 1));
+  for (std::size_t i = 0; i < outputs; ++i) {
+    const auto factor = static_cast<float>(pick(random, 1, 1000)) / 500.0F;
+    // Now and then one that leaves every integer range.
+    c.epilogue.multiplier.push_back(pick(random, 0, 40) == 0 ? 1e9F : typical * factor);
+    c.float_bias.push_back(static_cast<float>(pick(random, -1000, 1000)) / 7.0F);
+  }
+  c.epilogue.zero_point = static_cast<std::int32_t>(pick(random, 0, 255));
+  if (pick(random, 0, 1) == 0) {
+    c.epilogue.low = static_cast<std::int32_t>(pick(random, 0, 255));
+    c.epilogue.high = static_cast<std::int32_t>(pick(random, c.epilogue.low, 255));
+  }
+}
+
+template <typename T>
+void check_output(const Case& c, const PackedConv& conv, const std::vector<T>& expected,
+                  const std::uint8_t* input, const std::string& name) {
+  const std::size_t bytes = expected.size() * sizeof(T);
+  for (const int threads : {1, 2, 3}) {
+    const GuardedBuffer output(bytes);
+    output.fill(0xAB);
+    const GuardedBuffer workspace(static_cast<std::size_t>(conv.workspace_bytes(c.shape, threads)));
+    conv.run(c.shape, input, output.data<void>(), workspace.data<std::byte>(), threads);
+    ASSERT_EQ(std::memcmp(output.data(), expected.data(), bytes), 0)
+        << name << ", " << threads << " threads: " << describe(c);
+  }
+}
+
+void check(std::mt19937& random, Spread spread, Case c) {
+  complete(random, spread, c);
+  const ConvWeights& w = c.weights;
+  ConvShape& s = c.shape;
+  const auto in_stride = s.in_pixel_stride == 0 ? w.in_channels : s.in_pixel_stride;
+  const auto out_stride = s.out_pixel_stride == 0 ? w.out_channels : s.out_pixel_stride;
+  // The last pixel ends with its channels, not with its stride.
+  const auto in_bytes =
+      static_cast<std::size_t>(s.batch * s.in_h * s.in_w * in_stride - (in_stride - w.in_channels));
+  const auto outputs = static_cast<std::size_t>(s.batch * s.out_h * s.out_w * out_stride -
+                                                (out_stride - w.out_channels));
+  const auto side =
+      pick(random, 0, 1) == 0 ? GuardedBuffer::Side::kEnd : GuardedBuffer::Side::kBegin;
+  const GuardedBuffer input(in_bytes, side);
+  randomize(random, spread, input.data(), in_bytes);
+  std::vector<std::uint8_t> bytes(outputs, 0xAB);
+  reference_conv(w, c.epilogue, s, input.data(), bytes.data());
+  std::vector<float> floats(outputs);
+  std::memset(floats.data(), 0xAB, outputs * sizeof(float));
+  const bool biased = pick(random, 0, 1) == 0;
+  const std::vector<float> float_bias = biased ? c.float_bias : std::vector<float>();
+  reference_conv(w, c.epilogue.multiplier, float_bias, s, input.data(), floats.data());
+  for (const std::string& name : forcible_names()) {
+    const KernelSelection selection{detect_cpu(), name};
+    const PackedConv to_bytes(w, c.epilogue, selection);
+    if (to_bytes.kernel() != name) continue;
+    ASSERT_NO_FATAL_FAILURE(check_output(c, to_bytes, bytes, input.data(), name));
+    const PackedConv to_floats(w, c.epilogue.multiplier, float_bias, selection);
+    ASSERT_NO_FATAL_FAILURE(check_output(c, to_floats, floats, input.data(), name));
+  }
+}
+
+void set_image(ConvShape& s, const ConvWeights& w, std::int64_t height, std::int64_t width) {
+  s.in_h = height;
+  s.in_w = width;
+  s.out_h = std::max<std::int64_t>(
+      1, (height + 2 * s.pad_top - (w.kernel_h - 1) * s.dilation_h - 1) / s.stride_h + 1);
+  s.out_w = std::max<std::int64_t>(
+      1, (width + 2 * s.pad_left - (w.kernel_w - 1) * s.dilation_w - 1) / s.stride_w + 1);
+}
+
+Case random_case(std::mt19937& random) {
+  constexpr std::int64_t kKernels[] = {1, 1, 2, 3, 3, 5, 7};
+  constexpr std::int64_t kChannels[] = {1, 2, 3, 4, 5, 7, 8, 13, 16, 24, 31, 33, 64, 70};
+  Case c;
+  ConvWeights& w = c.weights;
+  ConvShape& s = c.shape;
+  w.kernel_h = kKernels[pick(random, 0, 6)];
+  w.kernel_w = pick(random, 0, 3) == 0 ? kKernels[pick(random, 0, 6)] : w.kernel_h;
+  switch (pick(random, 0, 3)) {
+    case 0:  // depthwise
+      w.groups = w.in_channels = w.out_channels = pick(random, 2, 150);
+      break;
+    case 1:  // grouped
+      w.groups = pick(random, 2, 5);
+      w.in_channels = w.groups * pick(random, 1, 9);
+      w.out_channels = w.groups * pick(random, 1, 20);
+      break;
+    default:
+      w.in_channels = kChannels[pick(random, 0, 13)];
+      w.out_channels =
+          pick(random, 0, 1) == 0 ? pick(random, 1, 100) : kChannels[pick(random, 0, 13)];
+  }
+  s.batch = pick(random, 1, 2);
+  s.stride_h = pick(random, 1, 2);
+  s.stride_w = pick(random, 0, 4) == 0 ? pick(random, 1, 3) : s.stride_h;
+  s.dilation_h = pick(random, 0, 3) == 0 ? 2 : 1;
+  s.dilation_w = pick(random, 0, 4) == 0 ? pick(random, 1, 3) : s.dilation_h;
+  s.pad_top = pick(random, 0, w.kernel_h);
+  s.pad_left = pick(random, 0, 1) == 0 ? s.pad_top : pick(random, 0, w.kernel_w + 1);
+  if (pick(random, 0, 3) == 0) s.pad_top = s.pad_left = 0;
+  set_image(s, w, pick(random, 1, 12), pick(random, 1, 20));
+  // Padding after the end and cropping: the output extent is the caller's.
+  if (pick(random, 0, 3) == 0) s.out_h += pick(random, 0, 2);
+  if (pick(random, 0, 3) == 0) s.out_w += pick(random, 0, 2);
+  if (pick(random, 0, 2) == 0) s.in_pixel_stride = w.in_channels + pick(random, 0, 40);
+  if (pick(random, 0, 2) == 0) s.out_pixel_stride = w.out_channels + pick(random, 0, 40);
+  return c;
+}
+
+TEST(PackedConv, EqualsReferenceOnRandomShapes) {
+  std::mt19937 random = seeded_generator();
+  for (int i = 0; i < 400; ++i) {
+    const Spread spread = i % 3 == 0 ? Spread::kExtremes : Spread::kUniform;
+    ASSERT_NO_FATAL_FAILURE(check(random, spread, random_case(random)));
+  }
+}
+
+TEST(PackedConv, EqualsReferenceForEveryChannelCount) {
+  std::mt19937 random = seeded_generator();
+  for (std::int64_t channels = 1; channels <= 70; ++channels) {
+    for (const bool depthwise : {false, true}) {
+      if (depthwise && channels == 1) continue;
+      Case c;
+      c.weights.kernel_h = c.weights.kernel_w = channels % 2 == 0 ? 3 : 1;
+      c.weights.in_channels = channels;
+      c.weights.out_channels = depthwise ? channels : 71 - channels;
+      c.weights.groups = depthwise ? channels : 1;
+      c.shape.pad_top = c.shape.pad_left = channels % 2 == 0 ? 1 : 0;
+      set_image(c.shape, c.weights, 5, 7);
+      ASSERT_NO_FATAL_FAILURE(check(random, Spread::kExtremes, c));
+    }
+  }
+}
+
+TEST(PackedConv, EqualsReferenceOnDepthwiseNetworkShapes) {
+  std::mt19937 random = seeded_generator();
+  for (const std::int64_t channels : {16, 24, 32, 48, 64, 96, 144}) {
+    for (const std::int64_t kernel : {3, 5, 7}) {
+      for (const std::int64_t stride : {1, 2}) {
+        for (const std::int64_t width : {1, 2, 7, 14, 15}) {
+          Case c;
+          c.weights.kernel_h = c.weights.kernel_w = kernel;
+          c.weights.groups = c.weights.in_channels = c.weights.out_channels = channels;
+          c.shape.stride_h = c.shape.stride_w = stride;
+          c.shape.pad_top = c.shape.pad_left = kernel / 2;
+          set_image(c.shape, c.weights, width % 5 + 3, width);
+          ASSERT_NO_FATAL_FAILURE(check(random, Spread::kExtremes, c));
+        }
+      }
+    }
+  }
+}
+
+TEST(PackedConv, EqualsReferenceAtTheDeepestSum) {
+  std::mt19937 random = seeded_generator();
+  Case c;
+  c.weights.in_channels = 65000;
+  c.weights.out_channels = 3;
+  ASSERT_NO_FATAL_FAILURE(check(random, Spread::kExtremes, c));
+  c.shape.in_h = c.shape.out_h = 9;
+  c.weights.in_channels = 2048;
+  c.weights.out_channels = 100;
+  ASSERT_NO_FATAL_FAILURE(check(random, Spread::kExtremes, c));
+}
+
+TEST(PackedConv, ComputesAnEmptyBatch) {
+  const std::vector<std::int8_t> values(4, 1);
+  ConvWeights weights;
+  weights.values = values;
+  weights.in_channels = 4;
+  const PackedConv conv(weights, Epilogue{{1.0F}, 0, 0, 255});
+  ConvShape shape;
+  shape.batch = 0;
+  EXPECT_NO_THROW(conv.run(shape, nullptr, nullptr, nullptr, 2));
+}
+
+TEST(PackedConv, RefusesSumsThatLeaveInt32) {
+  const std::vector<std::int8_t> values(65794, -128);
+  ConvWeights weights;
+  weights.values = values;
+  weights.in_channels = 65794;
+  EXPECT_THROW(PackedConv(weights, Epilogue{{1.0F}, 0, 0, 255}), Error);
+  const std::vector<std::int32_t> bias = {2147483647};
+  weights.values = std::span(values).first(4);
+  weights.in_channels = 4;
+  weights.bias = bias;
+  EXPECT_THROW(PackedConv(weights, Epilogue{{1.0F}, 0, 0, 255}), Error);
+}
+
+TEST(PackedConv, RefusesWhatDoesNotFitTogether) {
+  const std::vector<std::int8_t> values(12, 1);
+  ConvWeights good;
+  good.values = values;
+  good.out_channels = 3;
+  good.in_channels = 4;
+  const Epilogue epilogue{{1.0F, 1.0F, 1.0F}, 0, 0, 255};
+  EXPECT_NO_THROW(PackedConv(good, epilogue));
+  ConvWeights bad = good;
+  bad.in_channels = 5;
+  EXPECT_THROW(PackedConv(bad, epilogue), Error);
+  bad = good;
+  bad.kernel_h = std::int64_t{1} << 62;
+  EXPECT_THROW(PackedConv(bad, epilogue), Error);
+  bad = good;
+  bad.groups = 2;
+  EXPECT_THROW(PackedConv(bad, epilogue), Error);
+  bad = good;
+  bad.input_zero_point = 256;
+  EXPECT_THROW(PackedConv(bad, epilogue), Error);
+  EXPECT_THROW(PackedConv(good, Epilogue{{1.0F}, 0, 0, 255}), Error);
+  EXPECT_THROW(PackedConv(good, Epilogue{{1.0F, 1.0F, NAN}, 0, 0, 255}), Error);
+  EXPECT_THROW(PackedConv(good, Epilogue{{1.0F, 1.0F, 1.0F}, 0, 9, 8}), Error);
+  EXPECT_THROW(PackedConv(good, std::vector<float>(3, 1.0F), std::vector<float>(2)), Error);
+}
+
+}  // namespace
+}  // namespace qtool::testing

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/isa.h"
+#include "kernels/select.h"
+
+namespace qtool::testing {
+
+/// A generator whose seed is printed, and taken from QTOOL_TEST_SEED when set.
+inline std::mt19937 seeded_generator() {
+  const char* text = std::getenv("QTOOL_TEST_SEED");
+  const unsigned seed = text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10))
+                                        : std::random_device{}();
+  std::cout << "QTOOL_TEST_SEED=" << seed << '\n';
+  return std::mt19937(seed);
+}
+
+inline std::int64_t pick(std::mt19937& random, std::int64_t low, std::int64_t high) {
+  return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+}
+
+/// How random bytes are spread: everywhere, or over the extremes only.
+enum class Spread : std::uint8_t { kUniform, kExtremes };
+
+template <typename T>
+void randomize(std::mt19937& random, Spread spread, T* data, std::size_t count) {
+  constexpr int kLowest = std::is_signed_v<T> ? -128 : 0;
+  std::uniform_int_distribution<int> value(kLowest, kLowest + 255);
+  std::uniform_int_distribution<int> coin(0, 5);
+  for (std::size_t i = 0; i < count; ++i) {
+    int drawn = value(random);
+    if (spread == Spread::kExtremes) drawn = coin(random) == 0 ? kLowest : kLowest + 255;
+    data[i] = static_cast<T>(drawn);
+  }
+}
+
+/// The kernels of a list that this machine can run; fails when a list lacks its portable row.
+template <typename Functions>
+std::vector<KernelRow<Functions>> runnable(std::span<const KernelRow<Functions>> rows) {
+  std::vector<KernelRow<Functions>> usable;
+  for (const KernelRow<Functions>& row : rows) {
+    if (supports(detect_cpu(), row.isa)) {
+      usable.push_back(row);
+    } else {
+      std::cout << "not run here: " << row.name << '\n';
+    }
+  }
+  EXPECT_FALSE(usable.empty());
+  EXPECT_EQ(rows.front().isa, Isa::kPortable);
+  return usable;
+}
+
+/// Names of the instruction sets this machine has: what QTOOL_KERNEL may force.
+inline std::vector<std::string> forcible_names() {
+  std::vector<std::string> names;
+  for (const Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512Vnni}) {
+    if (supports(detect_cpu(), isa)) names.emplace_back(name_of(isa));
+  }
+  return names;
+}
+
+}  // namespace qtool::testing
