@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qtool/image/image.h"
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+/// How a picture gets its size before the crop.
+enum class ResizeMode : std::uint8_t {
+  kNone,         ///< the size of the file
+  kSquash,       ///< resize_width x resize_height, whatever that does to the proportions
+  kShorterSide,  ///< shorter side = resize_shorter, longer = trunc(resize_shorter * long / short)
+  kLetterbox,    ///< fitted into resize_width x resize_height, centred, the rest `fill`
+};
+
+/// Which channels the network gets; gray is (19595 R + 38470 G + 7471 B + 2^15) / 2^16, before the
+/// resize.
+enum class ChannelOrder : std::uint8_t { kRgb, kBgr, kGray };
+
+/// Order of the elements of the network's input.
+enum class TensorLayout : std::uint8_t { kNchw, kNhwc };
+
+/// The names used in files and options: `none squash shorter letterbox`, `rgb bgr gray`,
+/// `nchw nhwc`.
+std::string_view name_of(ResizeMode mode) noexcept;
+std::string_view name_of(ChannelOrder order) noexcept;
+std::string_view name_of(TensorLayout layout) noexcept;
+/// The value of a name. Throws Error(kUsage) that lists the names.
+ResizeMode resize_mode_of(std::string_view name);
+ChannelOrder channel_order_of(std::string_view name);
+TensorLayout tensor_layout_of(std::string_view name);
+
+/// What happens to a picture before the network sees it: resize, centre crop, channel choice, then
+/// x = (u8 - mean) / std.
+struct Preprocess {
+  ResizeMode resize = ResizeMode::kNone;
+  std::int64_t resize_width = 0;    ///< pixels; squash and letterbox
+  std::int64_t resize_height = 0;   ///< pixels; squash and letterbox
+  std::int64_t resize_shorter = 0;  ///< pixels; shorter side
+  std::int64_t crop_width = 0;      ///< pixels of the centre crop, 0 = no crop
+  std::int64_t crop_height = 0;     ///< pixels; 0 exactly when crop_width is
+  std::uint8_t fill = 114;          ///< letterbox border, every channel, before mean and std
+  ChannelOrder channels = ChannelOrder::kRgb;
+  TensorLayout layout = TensorLayout::kNchw;
+  std::vector<float> mean = {0.0F};  ///< pixel units (0 to 255), 1 entry or 1 per channel as fed
+  std::vector<float> std = {1.0F};   ///< pixel units, 1 entry or 1 per channel as fed
+
+  /// Equal effect: sizes that the mode ignores do not count, one mean equals three of the same.
+  friend bool operator==(const Preprocess& a, const Preprocess& b);
+};
+
+/// A named preprocessing and one line about it.
+struct PreprocessPreset {
+  std::string_view name;
+  std::string_view summary;
+};
+
+/// Every preset, sorted by name.
+std::span<const PreprocessPreset> preprocess_presets();
+std::vector<std::string> preset_names();
+
+/// The preset of that name. Throws Error(kUsage) with the nearest names.
+Preprocess preprocess_preset(std::string_view name);
+
+/// Throws Error(kUsage) when a size that the mode needs is not in 1 to 16,384, a crop has one side
+/// only, exceeds the resized picture or follows a letterbox, a mean is not finite, a std is not
+/// finite and positive, or their counts are neither 1 nor the number of channels.
+void check(const Preprocess& preprocess);
+
+/// A sentence about a preprocessing that is valid but probably a mistake: a mean or std that looks
+/// like units of [0, 1], or a std that looks like a factor.
+std::optional<std::string> doubtful(const Preprocess& preprocess);
+
+/// One line for reports and mismatch messages: `shorter 256, crop 224x224, rgb, nchw, mean ...`.
+std::string describe(const Preprocess& preprocess);
+
+/// [1, C, H, W] or [1, H, W, C] of what a width x height picture becomes. Throws
+/// Error(kInvalidImage) when the picture is smaller than the crop or would grow beyond 2^26 pixels.
+Shape output_shape(const Preprocess& preprocess, std::int64_t width, std::int64_t height);
+
+/// Writes the preprocessed picture to `out`, which has the elements of output_shape().
+/// The resize is an antialiased triangle filter: its support grows with the reduction, weights are
+/// rounded to 22 bits, columns before rows, 8 bits in between; bit-identical to Pillow's BILINEAR.
+/// A crop computes only what it keeps; its offset is half the surplus, a half rounded to even.
+/// Throws Error(kInvalidImage) as output_shape(), Error(kInvalidArgument) when `image` or `out` has
+/// the wrong number of elements, Error(kUsage) as check().
+/// Cost: O(pixels read * (2 + reduction)); 299x299 to 224x224 takes about half a millisecond.
+/// Source: Pillow, src/libImaging/Resample.c; torchvision (shorter side, centre crop); Ultralytics
+/// letterbox. Differs from source: the letterbox resize is antialiased, because the others are.
+void apply(const Image& image, const Preprocess& preprocess, std::span<float> out);
+
+/// apply() into a new float32 tensor of output_shape().
+Tensor preprocess_image(const Image& image, const Preprocess& preprocess);
+
+}  // namespace qtool

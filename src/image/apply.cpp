@@ -1,0 +1,198 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "image/header.h"
+#include "image/resize.h"
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+#include "qtool/image/preprocess.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::int64_t kMostPixels = std::int64_t{1} << 26;
+
+// Where a picture goes: resized to width x height, of which `part` is kept and placed at
+// (left, top) of the target.
+struct Placement {
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  Box part;
+  std::int64_t target_width = 0;
+  std::int64_t target_height = 0;
+  std::int64_t left = 0;
+  std::int64_t top = 0;
+};
+
+std::int64_t scaled(std::int64_t side, double factor) {
+  return std::max<std::int64_t>(1, std::llround(static_cast<double>(side) * factor));
+}
+
+// Half the surplus; a half goes to the even side, as torchvision's crop does.
+std::int64_t half_even(std::int64_t surplus) {
+  const std::int64_t half = surplus / 2;
+  return half + (surplus % 2 != 0 && half % 2 != 0 ? 1 : 0);
+}
+
+Placement place(const Preprocess& p, std::int64_t width, std::int64_t height) {
+  Placement placed;
+  placed.width = width;
+  placed.height = height;
+  switch (p.resize) {
+    case ResizeMode::kNone:
+      break;
+    case ResizeMode::kSquash:
+      placed.width = p.resize_width;
+      placed.height = p.resize_height;
+      break;
+    case ResizeMode::kShorterSide:
+      placed.width = p.resize_shorter * width / std::min(width, height);
+      placed.height = p.resize_shorter * height / std::min(width, height);
+      break;
+    case ResizeMode::kLetterbox: {
+      const double factor =
+          std::min(static_cast<double>(p.resize_width) / static_cast<double>(width),
+                   static_cast<double>(p.resize_height) / static_cast<double>(height));
+      placed.width = std::min(p.resize_width, scaled(width, factor));
+      placed.height = std::min(p.resize_height, scaled(height, factor));
+      break;
+    }
+  }
+  placed.part = {0, 0, placed.width, placed.height};
+  placed.target_width = placed.width;
+  placed.target_height = placed.height;
+  if (p.resize == ResizeMode::kLetterbox) {
+    placed.target_width = p.resize_width;
+    placed.target_height = p.resize_height;
+    placed.left = (p.resize_width - placed.width) / 2;
+    placed.top = (p.resize_height - placed.height) / 2;
+  }
+  if (p.crop_width != 0) {
+    if (placed.width < p.crop_width || placed.height < p.crop_height) {
+      fail_image(concat("a picture of ", placed.width, "x", placed.height,
+                        " pixels is smaller than the crop of ", p.crop_width, "x", p.crop_height));
+    }
+    placed.part = {half_even(placed.width - p.crop_width), half_even(placed.height - p.crop_height),
+                   p.crop_width, p.crop_height};
+    placed.target_width = p.crop_width;
+    placed.target_height = p.crop_height;
+  }
+  // The second product is what the resize holds between its two passes.
+  if (placed.target_width * placed.target_height > kMostPixels ||
+      placed.part.width * height > 4 * kMostPixels) {
+    fail_image(concat("a picture of ", width, "x", height, " pixels would grow beyond ",
+                      kMostPixels, " pixels"));
+  }
+  return placed;
+}
+
+Shape shape_of(const Preprocess& p, const Placement& placed) {
+  const std::int64_t channels = p.channels == ChannelOrder::kGray ? 1 : 3;
+  if (p.layout == TensorLayout::kNhwc) {
+    return {1, placed.target_height, placed.target_width, channels};
+  }
+  return {1, channels, placed.target_height, placed.target_width};
+}
+
+void check_image(const Image& image) {
+  check_image_size(image.width, image.height);
+  if (std::ssize(image.pixels) != image.width * image.height * 3) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("an image of ", image.width, "x", image.height, " pixels holds ",
+                       image.pixels.size(), " bytes, expected 3 per pixel"));
+  }
+}
+
+// ITU-R 601 luma in 16-bit fixed point, the weights Pillow uses.
+std::vector<std::uint8_t> to_gray(const Image& image) {
+  std::vector<std::uint8_t> gray(image.pixels.size() / 3);
+  const std::uint8_t* pixel = image.pixels.data();
+  for (std::uint8_t& value : gray) {
+    const std::uint32_t sum = 19595U * pixel[0] + 38470U * pixel[1] + 7471U * pixel[2] + 32768U;
+    value = static_cast<std::uint8_t>(sum >> 16);
+    pixel += 3;
+  }
+  return gray;
+}
+
+// What each of the 256 bytes becomes in channel `c`.
+std::array<float, 256> make_table(const Preprocess& p, std::size_t c) {
+  const float mean = p.mean.size() == 1 ? p.mean[0] : p.mean[c];
+  const float std = p.std.size() == 1 ? p.std[0] : p.std[c];
+  std::array<float, 256> table;
+  for (std::size_t value = 0; value < table.size(); ++value) {
+    table[value] = (static_cast<float>(value) - mean) / std;
+  }
+  return table;
+}
+
+void apply_placed(const Image& image, const Preprocess& p, const Placement& placed,
+                  std::span<float> out) {
+  Raster raster{image.width, image.height, 3, image.pixels};
+  std::vector<std::uint8_t> gray;
+  if (p.channels == ChannelOrder::kGray) {
+    gray = to_gray(image);
+    raster.channels = 1;
+    raster.samples = gray;
+  }
+  std::int64_t stride = raster.width * raster.channels;
+  const std::uint8_t* pixels =
+      raster.samples.data() + placed.part.top * stride + placed.part.left * raster.channels;
+  std::vector<std::uint8_t> resized;
+  if (placed.width != image.width || placed.height != image.height) {
+    resized = resize(raster, placed.width, placed.height, placed.part);
+    stride = placed.part.width * raster.channels;
+    pixels = resized.data();
+  }
+  const bool planar = p.layout == TensorLayout::kNchw;
+  const std::int64_t target_pixels = placed.target_width * placed.target_height;
+  const std::int64_t step = planar ? 1 : raster.channels;
+  for (std::int64_t c = 0; c < raster.channels; ++c) {
+    const std::array<float, 256> table = make_table(p, static_cast<std::size_t>(c));
+    float* plane = out.data() + (planar ? c * target_pixels : c);
+    if (placed.part.width != placed.target_width || placed.part.height != placed.target_height) {
+      for (std::int64_t i = 0; i < target_pixels; ++i) plane[i * step] = table[p.fill];
+    }
+    const std::int64_t from = p.channels == ChannelOrder::kBgr ? 2 - c : c;
+    for (std::int64_t y = 0; y < placed.part.height; ++y) {
+      const std::uint8_t* row = pixels + y * stride + from;
+      float* target = plane + ((placed.top + y) * placed.target_width + placed.left) * step;
+      for (std::int64_t x = 0; x < placed.part.width; ++x) {
+        target[x * step] = table[row[x * raster.channels]];
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Shape output_shape(const Preprocess& preprocess, std::int64_t width, std::int64_t height) {
+  check(preprocess);
+  check_image_size(width, height);
+  return shape_of(preprocess, place(preprocess, width, height));
+}
+
+void apply(const Image& image, const Preprocess& preprocess, std::span<float> out) {
+  check(preprocess);
+  check_image(image);
+  const Placement placed = place(preprocess, image.width, image.height);
+  const Shape shape = shape_of(preprocess, placed);
+  if (std::ssize(out) != shape.elements()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("the room for a preprocessed image holds ", out.size(),
+                       " numbers, expected those of ", shape.to_string()));
+  }
+  apply_placed(image, preprocess, placed, out);
+}
+
+Tensor preprocess_image(const Image& image, const Preprocess& preprocess) {
+  check(preprocess);
+  check_image(image);
+  const Placement placed = place(preprocess, image.width, image.height);
+  Tensor tensor(DType::kFloat32, shape_of(preprocess, placed));
+  apply_placed(image, preprocess, placed, tensor.values<float>());
+  return tensor;
+}
+
+}  // namespace qtool

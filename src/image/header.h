@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "qtool/image/image.h"
+
+// Everything here reads untrusted bytes: each throws Error(kInvalidImage) with the rest of a
+// sentence that begins with the name of the file.
+namespace qtool {
+
+inline constexpr std::int64_t kMostImageSide = 65535;
+inline constexpr std::int64_t kMostImageBytes = std::int64_t{1} << 28;
+
+[[noreturn]] void fail_image(std::string_view what);
+[[noreturn]] void fail_truncated();
+/// Refuses a picture without pixels or beyond the limits.
+void check_image_size(std::int64_t width, std::int64_t height);
+
+/// `count` bytes at `at` as a number; fail_truncated() when they are not all there.
+enum class ByteOrder { kLittle, kBig };
+std::uint32_t read_number(std::string_view bytes, std::size_t at, std::size_t count,
+                          ByteOrder order);
+
+/// What is known of a file before its pixels are decoded.
+struct ImageHeader {
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  int orientation = 1;    ///< EXIF, 1 to 8
+  std::string rewritten;  ///< when not empty, the file in a form that the decoder reads safely
+};
+
+/// Walk the whole structure of a file of that format and refuse what the decoder behind does not
+/// check for itself.
+ImageHeader read_jpeg_header(std::string_view bytes);
+ImageHeader read_png_header(std::string_view bytes);
+ImageHeader read_bmp_header(std::string_view bytes);
+
+/// The orientation of a TIFF structure as EXIF embeds it; 1 when there is none or it is damaged.
+int exif_orientation(std::string_view tiff) noexcept;
+/// `image` turned upright.
+Image apply_orientation(Image image, int orientation);
+
+/// The picture of a PNM file of type P2, P3, P5 or P6, samples scaled to 255.
+Image decode_pnm(std::string_view bytes);
+/// The picture of a JPEG, PNG or BMP file whose header was read: RGB, not yet upright.
+Image decode_with_stb(std::string_view bytes, const ImageHeader& header);
+
+}  // namespace qtool

@@ -1,0 +1,261 @@
+#include "qtool/image/image_set.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <system_error>
+
+#include "qtool/base/error.h"
+#include "qtool/base/file.h"
+#include "qtool/base/hash.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::int64_t kMostListBytes = std::int64_t{1} << 28;
+constexpr std::array<std::string_view, 7> kExtensions = {".jpg", ".jpeg", ".png", ".bmp",
+                                                         ".ppm", ".pgm",  ".pnm"};
+constexpr std::string_view kWanted = "jpg, jpeg, png, bmp, ppm, pgm or pnm files";
+
+bool is_picture(const fs::path& path) {
+  const std::string extension = to_lower(path.extension().string());
+  return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
+}
+
+// Whether a class that is a number is its own index, as in list files, or a name like any other.
+enum class Numbers { kAreIndices, kAreNames };
+
+// A picture before its class has an index.
+struct Found {
+  std::string relative;
+  std::string label;  // the name of its class; empty = none
+};
+
+// The pictures below a folder. Links to folders are followed after the real ones, and no folder is
+// entered twice, so a link back into the tree neither repeats pictures nor goes on for ever.
+class FolderWalk {
+ public:
+  explicit FolderWalk(const fs::path& root) : root_(root) {
+    enter("");
+    for (std::size_t i = 0; i < links_.size(); ++i) enter(std::string(links_[i]));
+  }
+
+  std::vector<Found> take() && { return std::move(found_); }
+
+ private:
+  void enter(const std::string& folder) {
+    std::error_code ec;
+    const fs::path path = folder.empty() ? root_ : root_ / folder;
+    if (!entered_.insert(fs::canonical(path, ec).string()).second) return;
+    std::vector<std::string> folders;
+    std::vector<std::string> links;
+    fs::directory_iterator it(path, ec);
+    for (; !ec && it != fs::directory_iterator(); it.increment(ec)) {
+      const std::string name = it->path().filename().string();
+      if (name.starts_with('.')) continue;
+      std::string relative = folder.empty() ? name : concat(folder, "/", name);
+      std::error_code status;
+      if (it->is_directory(status)) {
+        (it->is_symlink(status) ? links : folders).push_back(std::move(relative));
+      } else if (is_picture(name)) {
+        found_.push_back({std::move(relative), fs::path(folder).filename().string()});
+      }
+    }
+    if (ec) {
+      throw Error(ErrorCode::kIo,
+                  concat("folder '", path.string(), "' cannot be read: ", ec.message()));
+    }
+    std::sort(folders.begin(), folders.end());
+    std::sort(links.begin(), links.end());
+    links_.insert(links_.end(), links.begin(), links.end());
+    for (const std::string& inner : folders) enter(inner);
+  }
+
+  fs::path root_;
+  std::set<std::string> entered_;
+  std::vector<std::string> links_;
+  std::vector<Found> found_;
+};
+
+Found parse_list_line(std::string_view line) {
+  // A path may hold blanks: without a tab, a line that ends like a picture has no label.
+  std::size_t end = line.rfind('\t');
+  if (end == std::string_view::npos && !is_picture(fs::path(line))) end = line.rfind(' ');
+  if (end == std::string_view::npos) return {std::string(line), {}};
+  return {std::string(trim(line.substr(0, end))), std::string(trim(line.substr(end)))};
+}
+
+std::vector<Found> read_list(const fs::path& path) {
+  const std::string bytes = read_file(path, kMostListBytes);
+  if (bytes.find('\0') != std::string::npos) {
+    throw Error(ErrorCode::kUsage, concat("images: '", path.string(),
+                                          "' is neither a folder, nor a picture, nor a text list"));
+  }
+  std::vector<Found> found;
+  for (const std::string& line : split(bytes, '\n')) {
+    const std::string_view text = trim(line);
+    if (!text.empty() && text.front() != '#') found.push_back(parse_list_line(text));
+  }
+  return found;
+}
+
+bool is_index(const std::string& text) {
+  constexpr std::size_t kMostDigits = 9;
+  return text.size() <= kMostDigits &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string_view first_word(std::string_view text) {
+  return text.substr(0, text.find_first_of(" \t"));
+}
+
+// Class names given by the user: looked up by the whole line, else by its first word.
+class LabelIndex {
+ public:
+  explicit LabelIndex(std::span<const std::string> labels) : labels_(labels) {
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      lines_[labels[i]].push_back(static_cast<std::int64_t>(i));
+      words_[std::string(first_word(labels[i]))].push_back(static_cast<std::int64_t>(i));
+    }
+  }
+
+  [[nodiscard]] bool holds(const std::string& name) const {
+    return lines_.contains(name) || words_.contains(name);
+  }
+
+  /// Throws Error(kUsage) when there is no such class, or more than one.
+  [[nodiscard]] std::int64_t find(const std::string& name) const {
+    for (const auto* names : {&lines_, &words_}) {
+      const auto row = names->find(name);
+      if (row == names->end()) continue;
+      if (row->second.size() > 1) {
+        throw Error(ErrorCode::kUsage,
+                    concat("class '", name, "' is in the labels twice, as ", row->second[0],
+                           " and ", row->second[1], ", expected once"));
+      }
+      return row->second[0];
+    }
+    std::string nearest;
+    for (const std::string& candidate : nearest_names(name, labels_)) {
+      nearest += concat(nearest.empty() ? "'" : ", '", candidate, "'");
+    }
+    throw Error(ErrorCode::kUsage, concat("class '", name, "' is not among the ", labels_.size(),
+                                          " labels, the nearest are ", nearest));
+  }
+
+ private:
+  using Rows = std::map<std::string, std::vector<std::int64_t>>;
+  std::span<const std::string> labels_;
+  Rows lines_;
+  Rows words_;
+};
+
+// The index of every picture's class, -1 without one; fills `class_names`.
+std::vector<std::int64_t> index_labels(const std::vector<Found>& found,
+                                       std::span<const std::string> labels, Numbers numbers,
+                                       std::vector<std::string>& class_names) {
+  std::set<std::string> names;
+  for (const Found& picture : found) {
+    if (!picture.label.empty()) names.insert(picture.label);
+  }
+  const LabelIndex given(labels);
+  const bool bare = numbers == Numbers::kAreIndices && labels.empty() &&
+                    std::all_of(names.begin(), names.end(), is_index);
+  std::map<std::string, std::int64_t> indices;
+  for (const std::string& name : names) {
+    const bool index =
+        bare || (numbers == Numbers::kAreIndices && is_index(name) && !given.holds(name) &&
+                 parse_int(name, "label") < std::ssize(labels));
+    if (index) {
+      indices[name] = parse_int(name, "label");
+    } else if (labels.empty()) {
+      indices[name] = std::ssize(class_names);
+      class_names.push_back(name);
+    } else {
+      indices[name] = given.find(name);
+    }
+  }
+  if (!labels.empty()) class_names.assign(labels.begin(), labels.end());
+  std::vector<std::int64_t> result;
+  for (const Found& picture : found) {
+    result.push_back(picture.label.empty() ? -1 : indices.at(picture.label));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::string> read_labels(const fs::path& path) {
+  std::vector<std::string> labels;
+  for (const std::string& line : split(read_file(path, kMostListBytes), '\n')) {
+    labels.emplace_back(trim(line));
+  }
+  while (!labels.empty() && labels.back().empty()) labels.pop_back();
+  const auto gap = std::find(labels.begin(), labels.end(), "");
+  if (gap != labels.end()) {
+    throw Error(ErrorCode::kUsage,
+                concat("labels file '", path.string(), "': line ", gap - labels.begin() + 1,
+                       " is empty, expected a class name on every line"));
+  }
+  return labels;
+}
+
+ImageSet list_images(const fs::path& source, std::span<const std::string> labels,
+                     std::int64_t limit) {
+  if (limit < 0) {
+    throw Error(ErrorCode::kUsage,
+                concat("limit of images: found ", limit, ", expected 0 or more"));
+  }
+  std::error_code ec;
+  const fs::file_status status = fs::status(source, ec);
+  if (!fs::exists(status)) {
+    throw Error(ErrorCode::kIo, concat("images: '", source.string(), "' does not exist"));
+  }
+  ImageSet set;
+  std::vector<Found> found;
+  Numbers numbers = Numbers::kAreNames;
+  if (fs::is_directory(status)) {
+    set.root = source;
+    found = FolderWalk(source).take();
+    std::sort(found.begin(), found.end(),
+              [](const Found& a, const Found& b) { return a.relative < b.relative; });
+  } else {
+    set.root = source.parent_path();
+    numbers = Numbers::kAreIndices;
+    if (is_picture(source)) {
+      found.push_back({source.filename().string(), {}});
+    } else {
+      found = read_list(source);
+    }
+  }
+  if (found.empty()) {
+    throw Error(ErrorCode::kIo,
+                concat("images: '", source.string(), "' holds no picture, looked for ", kWanted,
+                       fs::is_directory(status) ? " at any depth" : ""));
+  }
+  const std::vector<std::int64_t> classes = index_labels(found, labels, numbers, set.class_names);
+  const std::int64_t count = std::ssize(found);
+  const std::int64_t kept = limit == 0 ? count : std::min(limit, count);
+  for (std::int64_t i = 0; i < kept; ++i) {
+    const auto at = static_cast<std::size_t>(i * count / kept);
+    set.entries.push_back({set.root / found[at].relative, classes[at]});
+  }
+  return set;
+}
+
+std::uint64_t hash_of(const ImageSet& set) {
+  std::string text;
+  for (const ImageEntry& entry : set.entries) {
+    const fs::path relative = entry.path.lexically_relative(set.root);
+    std::error_code ec;
+    const std::uintmax_t size = fs::file_size(entry.path, ec);
+    text += concat((relative.empty() ? entry.path : relative).generic_string(), "\n",
+                   ec ? std::int64_t{-1} : static_cast<std::int64_t>(size), "\n");
+  }
+  return hash_bytes(text);
+}
+
+}  // namespace qtool

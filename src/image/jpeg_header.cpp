@@ -1,0 +1,74 @@
+#include "image/header.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+constexpr unsigned kHuffmanTables = 0xC4;
+constexpr unsigned kEndOfImage = 0xD9;
+constexpr unsigned kExif = 0xE1;
+
+// Markers without a segment behind them: a stuffed zero, TEM, restarts and start of image.
+bool stands_alone(unsigned marker) {
+  return marker == 0x00 || marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8);
+}
+
+bool is_frame(unsigned marker) {
+  return marker >= 0xC0 && marker <= 0xCF && marker != kHuffmanTables && marker != 0xC8 &&
+         marker != 0xCC;
+}
+
+// The decoder stores the symbols of a table in 256 places without counting them first.
+void check_huffman_tables(std::string_view segment) {
+  std::size_t at = 0;
+  while (at < segment.size()) {
+    std::size_t symbols = 0;
+    for (std::size_t i = 1; i <= 16; ++i) {
+      symbols += read_number(segment, at + i, 1, ByteOrder::kBig);
+    }
+    at += 17 + symbols;
+    if (symbols > 256 || at > segment.size()) fail_image("has a corrupt Huffman table");
+  }
+}
+
+}  // namespace
+
+ImageHeader read_jpeg_header(std::string_view bytes) {
+  ImageHeader header;
+  std::size_t at = 2;
+  while (true) {
+    // Skips padding between segments, and the coded data between a scan header and the next marker.
+    at = bytes.find('\xFF', at);
+    at = bytes.find_first_not_of('\xFF', at);
+    if (at == std::string_view::npos) break;
+    const unsigned marker = read_number(bytes, at, 1, ByteOrder::kBig);
+    ++at;
+    if (marker == kEndOfImage) break;
+    if (stands_alone(marker)) continue;
+    const std::size_t length = read_number(bytes, at, 2, ByteOrder::kBig);
+    if (length < 2) fail_image("has a JPEG segment shorter than its own length");
+    if (length > bytes.size() - at) fail_truncated();
+    const std::string_view segment = bytes.substr(at + 2, length - 2);
+    at += length;
+    if (marker == kHuffmanTables) check_huffman_tables(segment);
+    if (is_frame(marker) && header.width == 0) {
+      if (marker > 0xC2) {
+        fail_image(
+            "is a lossless, hierarchical or arithmetic JPEG, expected baseline or progressive");
+      }
+      const unsigned bits = read_number(segment, 0, 1, ByteOrder::kBig);
+      if (bits != 8) fail_image(concat("has ", bits, "-bit JPEG samples, expected 8"));
+      header.height = read_number(segment, 1, 2, ByteOrder::kBig);
+      header.width = read_number(segment, 3, 2, ByteOrder::kBig);
+      check_image_size(header.width, header.height);
+    }
+    constexpr std::string_view kTag("Exif\0\0", 6);
+    if (marker == kExif && header.orientation == 1 && segment.starts_with(kTag)) {
+      header.orientation = exif_orientation(segment.substr(kTag.size()));
+    }
+  }
+  if (header.width == 0) fail_image("is a JPEG without a frame");
+  return header;
+}
+
+}  // namespace qtool

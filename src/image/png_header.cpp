@@ -1,0 +1,98 @@
+#include <array>
+
+#include "image/header.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::size_t kPaletteBytes = 768;
+
+// The checksum at the end of every chunk. Source: PNG specification, annex D.
+std::uint32_t crc32(std::string_view bytes) {
+  static constexpr auto kTable = [] {
+    std::array<std::uint32_t, 256> table{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t value = i;
+      for (int bit = 0; bit < 8; ++bit) {
+        value = (value & 1U) != 0 ? 0xEDB88320U ^ (value >> 1) : value >> 1;
+      }
+      table[i] = value;
+    }
+    return table;
+  }();
+  std::uint32_t crc = 0xFFFFFFFFU;
+  for (const char c : bytes) {
+    crc = kTable[(crc ^ static_cast<std::uint8_t>(c)) & 0xFFU] ^ (crc >> 8);
+  }
+  return ~crc;
+}
+
+// The pairs of colour type and sample size that the PNG specification allows.
+bool is_valid_kind(unsigned colour, unsigned depth) {
+  const bool small = depth == 1 || depth == 2 || depth == 4;
+  if (colour == 0) return small || depth == 8 || depth == 16;
+  if (colour == 3) return small || depth == 8;
+  return (colour == 2 || colour == 4 || colour == 6) && (depth == 8 || depth == 16);
+}
+
+void read_first_chunk(std::string_view data, ImageHeader& header) {
+  if (data.size() != 13) fail_image("has a corrupt PNG header");
+  header.width = read_number(data, 0, 4, ByteOrder::kBig);
+  header.height = read_number(data, 4, 4, ByteOrder::kBig);
+  check_image_size(header.width, header.height);
+  const unsigned depth = read_number(data, 8, 1, ByteOrder::kBig);
+  const unsigned colour = read_number(data, 9, 1, ByteOrder::kBig);
+  if (!is_valid_kind(colour, depth)) {
+    fail_image(concat("has the PNG colour type ", colour, " with ", depth,
+                      "-bit samples, which does not exist"));
+  }
+}
+
+// The file with 256 palette entries: an index beyond a short palette then reads black.
+std::string with_full_palette(std::string_view bytes, std::size_t chunk, std::string_view data) {
+  std::string full(bytes.substr(0, chunk));
+  full.append(std::string_view("\0\0\3\0PLTE", 8)).append(data);
+  full.append(kPaletteBytes - data.size(), '\0');
+  full.append(bytes.substr(chunk + 8 + data.size()));  // the decoder does not read the checksum
+  return full;
+}
+
+}  // namespace
+
+ImageHeader read_png_header(std::string_view bytes) {
+  ImageHeader header;
+  std::size_t at = 8;
+  bool has_palette = false;
+  while (true) {
+    const std::size_t chunk = at;
+    const std::size_t length = read_number(bytes, at, 4, ByteOrder::kBig);
+    if (bytes.size() - at < 12 || length > bytes.size() - at - 12) fail_truncated();
+    const std::string_view type = bytes.substr(at + 4, 4);
+    const std::string_view data = bytes.substr(at + 8, length);
+    at += 12 + length;
+    const bool critical = type[0] >= 'A' && type[0] <= 'Z';
+    if (critical && crc32(bytes.substr(chunk + 4, 4 + length)) !=
+                        read_number(bytes, at - 4, 4, ByteOrder::kBig)) {
+      fail_image("is corrupt: the checksum of a PNG chunk does not match");
+    }
+    if (header.width == 0) {
+      if (type != "IHDR") fail_image("has no PNG header");
+      read_first_chunk(data, header);
+    } else if (type == "PLTE") {
+      if (has_palette || length == 0 || length > kPaletteBytes || length % 3 != 0) {
+        fail_image("has a corrupt PNG palette");
+      }
+      has_palette = true;
+      if (length < kPaletteBytes) header.rewritten = with_full_palette(bytes, chunk, data);
+    } else if (type == "eXIf") {
+      header.orientation = exif_orientation(data);
+    } else if (type == "IEND") {
+      return header;
+    } else if (critical && type != "IDAT") {
+      fail_image("has a critical PNG chunk of an unknown type");
+    }
+  }
+}
+
+}  // namespace qtool

@@ -1,0 +1,188 @@
+#include "qtool/image/preprocess.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::int64_t kMostSide = 16384;
+
+template <typename Value>
+struct Named {
+  Value value;
+  std::string_view name;
+};
+
+constexpr std::array kModes = {
+    Named<ResizeMode>{ResizeMode::kNone, "none"},
+    Named<ResizeMode>{ResizeMode::kSquash, "squash"},
+    Named<ResizeMode>{ResizeMode::kShorterSide, "shorter"},
+    Named<ResizeMode>{ResizeMode::kLetterbox, "letterbox"},
+};
+constexpr std::array kOrders = {
+    Named<ChannelOrder>{ChannelOrder::kRgb, "rgb"},
+    Named<ChannelOrder>{ChannelOrder::kBgr, "bgr"},
+    Named<ChannelOrder>{ChannelOrder::kGray, "gray"},
+};
+constexpr std::array kLayouts = {
+    Named<TensorLayout>{TensorLayout::kNchw, "nchw"},
+    Named<TensorLayout>{TensorLayout::kNhwc, "nhwc"},
+};
+
+template <typename Rows, typename Value>
+std::string_view find_name(const Rows& rows, Value value) {
+  for (const auto& row : rows) {
+    if (row.value == value) return row.name;
+  }
+  return "?";
+}
+
+template <typename Rows>
+auto find_value(const Rows& rows, std::string_view name, std::string_view what) {
+  std::string names;
+  for (const auto& row : rows) {
+    if (row.name == name) return row.value;
+    names += concat(names.empty() ? "" : ", ", row.name);
+  }
+  throw Error(ErrorCode::kUsage, concat(what, " '", name, "' is unknown, expected ", names));
+}
+
+[[noreturn]] void refuse(std::string_view what) {
+  throw Error(ErrorCode::kUsage, concat("preprocessing: ", what));
+}
+
+bool uses_size(ResizeMode mode) {
+  return mode == ResizeMode::kSquash || mode == ResizeMode::kLetterbox;
+}
+
+std::size_t channels_of(const Preprocess& preprocess) {
+  return preprocess.channels == ChannelOrder::kGray ? 1 : 3;
+}
+
+void check_side(std::int64_t pixels, std::string_view what) {
+  if (pixels < 1 || pixels > kMostSide) {
+    refuse(concat(what, " is ", pixels, " pixels, expected 1 to ", kMostSide));
+  }
+}
+
+void check_count(std::size_t count, std::size_t channels, std::string_view what) {
+  if (count == 1 || count == channels) return;
+  refuse(concat(what, " has ", count, " values, expected 1",
+                channels == 3 ? " or 3" : ": the picture is gray"));
+}
+
+// One value for each channel, so that one number and three equal ones compare equal.
+std::vector<float> per_channel(const std::vector<float>& values, std::size_t channels) {
+  return values.size() == 1 ? std::vector<float>(channels, values.front()) : values;
+}
+
+std::string list(const std::vector<float>& values) {
+  std::string text;
+  for (const float value : values) text += concat(text.empty() ? "" : ",", value);
+  return text;
+}
+
+}  // namespace
+
+std::string_view name_of(ResizeMode mode) noexcept { return find_name(kModes, mode); }
+std::string_view name_of(ChannelOrder order) noexcept { return find_name(kOrders, order); }
+std::string_view name_of(TensorLayout layout) noexcept { return find_name(kLayouts, layout); }
+
+ResizeMode resize_mode_of(std::string_view name) { return find_value(kModes, name, "resize mode"); }
+ChannelOrder channel_order_of(std::string_view name) {
+  return find_value(kOrders, name, "channel order");
+}
+TensorLayout tensor_layout_of(std::string_view name) {
+  return find_value(kLayouts, name, "tensor layout");
+}
+
+bool operator==(const Preprocess& a, const Preprocess& b) {
+  if (a.resize != b.resize || a.channels != b.channels || a.layout != b.layout) return false;
+  if (uses_size(a.resize) &&
+      (a.resize_width != b.resize_width || a.resize_height != b.resize_height)) {
+    return false;
+  }
+  if (a.resize == ResizeMode::kShorterSide && a.resize_shorter != b.resize_shorter) return false;
+  if (a.resize == ResizeMode::kLetterbox && a.fill != b.fill) return false;
+  const std::size_t channels = channels_of(a);
+  return a.crop_width == b.crop_width && a.crop_height == b.crop_height &&
+         per_channel(a.mean, channels) == per_channel(b.mean, channels) &&
+         per_channel(a.std, channels) == per_channel(b.std, channels);
+}
+
+void check(const Preprocess& preprocess) {
+  const Preprocess& p = preprocess;
+  if (uses_size(p.resize)) {
+    check_side(p.resize_width, concat(name_of(p.resize), " width"));
+    check_side(p.resize_height, concat(name_of(p.resize), " height"));
+  }
+  if (p.resize == ResizeMode::kShorterSide) check_side(p.resize_shorter, "the shorter side");
+  if (p.crop_width != 0 || p.crop_height != 0) {
+    if (p.resize == ResizeMode::kLetterbox) refuse("a letterbox keeps the whole picture, no crop");
+    check_side(p.crop_width, "the crop's width");
+    check_side(p.crop_height, "the crop's height");
+    const bool sized = uses_size(p.resize);
+    // The longer side may hold a crop that the shorter one does not; which is which, the picture
+    // says, so both must fit the shorter.
+    const std::int64_t width = sized ? p.resize_width : p.resize_shorter;
+    const std::int64_t height = sized ? p.resize_height : p.resize_shorter;
+    if (p.resize != ResizeMode::kNone && (p.crop_width > width || p.crop_height > height)) {
+      refuse(concat("the crop of ", p.crop_width, "x", p.crop_height,
+                    " pixels is larger than the resized picture, ", width, "x", height));
+    }
+  }
+  const std::size_t channels = channels_of(p);
+  check_count(p.mean.size(), channels, "mean");
+  check_count(p.std.size(), channels, "std");
+  for (const float mean : p.mean) {
+    if (!std::isfinite(mean)) refuse(concat("mean holds ", mean, ", expected a finite number"));
+  }
+  for (const float std : p.std) {
+    if (!std::isfinite(std) || std <= 0.0F) {
+      refuse(concat("std holds ", std, ", expected a finite number above 0"));
+    }
+  }
+}
+
+std::optional<std::string> doubtful(const Preprocess& preprocess) {
+  const std::vector<float>& mean = preprocess.mean;
+  const std::vector<float>& std = preprocess.std;
+  const auto within_one = [](float value) { return std::abs(value) <= 1.0F; };
+  const auto is_zero = [](float value) { return value == 0.0F; };
+  if (std::all_of(mean.begin(), mean.end(), within_one) &&
+      !std::all_of(mean.begin(), mean.end(), is_zero)) {
+    return concat("mean ", list(mean),
+                  " looks like units of 0 to 1, but pixels run from 0 to 255: multiply it by 255");
+  }
+  if (std::any_of(std.begin(), std.end(), [](float value) { return value < 0.1F; })) {
+    return concat("std ", list(std),
+                  " looks like a factor, but pixels are divided by it: give its reciprocal");
+  }
+  if (std::any_of(std.begin(), std.end(), [](float value) { return value < 1.0F; })) {
+    return concat("std ", list(std),
+                  " looks like units of 0 to 1, but pixels run from 0 to 255: multiply it by 255");
+  }
+  if (std::any_of(mean.begin(), mean.end(), [](float value) { return value > 255.0F; })) {
+    return concat("mean ", list(mean), " is beyond the largest pixel, 255");
+  }
+  return std::nullopt;
+}
+
+std::string describe(const Preprocess& preprocess) {
+  const Preprocess& p = preprocess;
+  std::string text(name_of(p.resize));
+  if (p.resize == ResizeMode::kNone) text = "no resize";
+  if (p.resize == ResizeMode::kShorterSide) text += concat(" ", p.resize_shorter);
+  if (uses_size(p.resize)) text += concat(" ", p.resize_width, "x", p.resize_height);
+  if (p.resize == ResizeMode::kLetterbox) text += concat(" fill ", int{p.fill});
+  if (p.crop_width != 0) text += concat(", crop ", p.crop_width, "x", p.crop_height);
+  return concat(text, ", ", name_of(p.channels), ", ", name_of(p.layout), ", mean ", list(p.mean),
+                ", std ", list(p.std));
+}
+
+}  // namespace qtool

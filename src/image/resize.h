@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace qtool {
+
+/// Interleaved 8-bit samples, row-major.
+struct Raster {
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  std::int64_t channels = 0;  ///< 1 or 3
+  std::span<const std::uint8_t> samples;
+};
+
+/// A rectangle of pixels.
+struct Box {
+  std::int64_t left = 0;
+  std::int64_t top = 0;
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+};
+
+/// The part `box` of `source` resized to width x height, as dense interleaved samples.
+/// Triangle filter of support max(1, reduction) source pixels around the centre of each target
+/// pixel, clipped at the borders, normalised; weights as integers of 22 bits, rounded half away
+/// from zero; columns first, rounded to 8 bits, then rows.
+/// Source: Pillow, src/libImaging/Resample.c (bit-identical to BILINEAR).
+std::vector<std::uint8_t> resize(const Raster& source, std::int64_t width, std::int64_t height,
+                                 const Box& box);
+
+}  // namespace qtool
