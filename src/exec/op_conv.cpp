@@ -1,7 +1,6 @@
 // Convolution in FP32, through oneDNN. FusedConv is what lowering makes of Conv -> (Add) ->
 // Relu/Clip: inputs X, W, B, residual; attributes clamp_min, clamp_max.
-#include <algorithm>
-#include <limits>
+#include <utility>
 
 #include "exec/onednn.h"
 #include "exec/operator.h"
@@ -16,27 +15,14 @@ onednn::ConvSpec conv_spec(const OpContext& op) {
   const ValueInfo& w = op.input(1);
   op.require(x.dtype == DType::kFloat32 && w.dtype == DType::kFloat32,
              concat("found ", name_of(x.dtype), " and ", name_of(w.dtype), ", expected float32"));
-  op.require(w.shape.rank() == x.shape.rank() && x.shape.rank() >= 3 && x.shape.rank() <= 5,
-             concat("input ", x.shape.to_string(), " and weight ", w.shape.to_string(),
-                    " must have the same rank, 3 to 5"));
+  ConvGeometry conv = resolve_conv(op, x.shape, w.shape);
+  const std::int64_t outputs = w.shape[0];
   onednn::ConvSpec spec;
   spec.source = x.shape;
   spec.weights = w.shape;
-  spec.groups = op.node.get_int("group", 1);
-  const std::int64_t channels = x.shape[1];
-  const std::int64_t outputs = w.shape[0];
-  op.require(x.shape.elements() > 0 && w.shape.elements() > 0, "a tensor is empty");
-  op.require(spec.groups >= 1 && channels % spec.groups == 0 && outputs % spec.groups == 0,
-             concat(spec.groups, " groups do not divide ", channels, " input and ", outputs,
-                    " output channels"));
-  op.require(w.shape[1] == channels / spec.groups,
-             concat("weight has ", w.shape[1], " input channels, input has ", channels, " in ",
-                    spec.groups, " groups"));
-  const std::vector<std::int64_t> kernel(w.shape.dims().begin() + 2, w.shape.dims().end());
-  spec.window = resolve_window(op, x.shape, kernel);
-  std::vector<std::int64_t> out{x.shape[0], outputs};
-  out.insert(out.end(), spec.window.output.begin(), spec.window.output.end());
-  spec.destination = Shape(std::move(out));
+  spec.destination = conv.output;
+  spec.window = std::move(conv.window);
+  spec.groups = conv.groups;
   spec.bias = op.has_input(2);
   if (spec.bias) {
     op.require(

@@ -1,6 +1,7 @@
 #include "exec/spatial.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "qtool/base/text.h"
 
@@ -77,6 +78,26 @@ Window resolve_window(const OpContext& op, const Shape& input,
     window.output.push_back(output);
   }
   return window;
+}
+
+ConvGeometry resolve_conv(const OpContext& op, const Shape& input, const Shape& weights) {
+  op.require(weights.rank() == input.rank() && input.rank() >= 3 && input.rank() <= 5,
+             concat("input ", input.to_string(), " and weight ", weights.to_string(),
+                    " must have the same rank, 3 to 5"));
+  op.require(input.elements() > 0 && weights.elements() > 0, "a tensor is empty");
+  ConvGeometry conv;
+  conv.groups = op.node.get_int("group", 1);
+  op.require(conv.groups >= 1 && input[1] % conv.groups == 0 && weights[0] % conv.groups == 0,
+             concat(conv.groups, " groups do not divide ", input[1], " input and ", weights[0],
+                    " output channels"));
+  op.require(weights[1] == input[1] / conv.groups,
+             concat("weight has ", weights[1], " input channels, input has ", input[1], " in ",
+                    conv.groups, " groups"));
+  conv.window = resolve_window(op, input, {weights.dims().begin() + 2, weights.dims().end()});
+  std::vector<std::int64_t> output{input[0], weights[0]};
+  output.insert(output.end(), conv.window.output.begin(), conv.window.output.end());
+  conv.output = Shape(std::move(output));
+  return conv;
 }
 
 }  // namespace qtool

@@ -26,4 +26,15 @@ struct Window {
 Window resolve_window(const OpContext& op, const Shape& input,
                       const std::vector<std::int64_t>& kernel);
 
+/// What a Conv node computes on concrete shapes.
+struct ConvGeometry {
+  Window window;
+  std::int64_t groups = 1;
+  Shape output;  ///< [N, M, spatial...]
+};
+
+/// Reads a Conv node against its input [N, C, spatial...] and weights [M, C / groups, kernel...].
+/// Throws Error(kInvalidModel) for contradictions.
+ConvGeometry resolve_conv(const OpContext& op, const Shape& input, const Shape& weights);
+
 }  // namespace qtool

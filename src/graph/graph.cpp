@@ -80,6 +80,9 @@ const Graph::NodeRecord& Graph::record(NodeId id) const {
 }
 
 const Node& Graph::node(NodeId id) const { return record(id).node; }
+bool Graph::contains(NodeId id) const {
+  return index_of(id) < nodes_.size() && nodes_[index_of(id)].alive;
+}
 const Value& Graph::value(ValueId id) const { return record(id).value; }
 const std::vector<NodeId>& Graph::consumers(ValueId id) const { return record(id).consumers; }
 bool Graph::is_input(ValueId id) const { return id != kNoValue && record(id).is_input; }

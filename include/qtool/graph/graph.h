@@ -94,6 +94,8 @@ class Graph {
   // -- reading --
   [[nodiscard]] const std::vector<NodeId>& nodes() const noexcept { return order_; }
   [[nodiscard]] const Node& node(NodeId id) const;
+  /// False once the node was removed.
+  [[nodiscard]] bool contains(NodeId id) const;
   [[nodiscard]] const Value& value(ValueId id) const;
   [[nodiscard]] const std::vector<ValueId>& inputs() const noexcept { return inputs_; }
   [[nodiscard]] const std::vector<ValueId>& outputs() const noexcept { return outputs_; }

@@ -1,0 +1,142 @@
+// Integer convolution and matrix product with constant weights. Made by lowering:
+//   QConv(x u8, w s8 [M, C/g, kh, kw], bias i32), QGemm(x u8 [..., K], w s8 [N, K], bias i32)
+// attributes x_scale, x_zero_point, w_scale, w_zero_point, and for u8 results y_scale,
+// y_zero_point, low, high; without them the result is float32.
+#include <algorithm>
+#include <utility>
+
+#include "exec/clusters.h"
+#include "exec/operator.h"
+#include "exec/spatial.h"
+#include "kernels/conv/conv.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+bool float_result(const Node& node) { return !node.has("y_scale"); }
+
+DType result_type(const Node& node) { return float_result(node) ? DType::kFloat32 : DType::kUInt8; }
+
+// s_x s_w[c], one per output channel; the product rounds to float as ONNX's int32 bias scale does.
+std::vector<float> product_scales(const Node& node, std::int64_t channels) {
+  const auto weight_scales = node.get_tensor("w_scale")->values<float>();
+  const float input_scale = get_affine(node, "x").scale;
+  std::vector<float> scales;
+  for (std::int64_t c = 0; c < channels; ++c) {
+    scales.push_back(input_scale *
+                     weight_scales[weight_scales.size() == 1 ? 0 : static_cast<std::size_t>(c)]);
+  }
+  return scales;
+}
+
+struct Extents {
+  std::int64_t out_channels, in_channels, kernel_h, kernel_w, groups;
+};
+
+std::shared_ptr<const PackedConv> pack(const OpContext& op, const Extents& extents) {
+  const Node& node = op.node;
+  const auto make = [&]() -> std::shared_ptr<const void> {
+    ConvWeights weights;
+    weights.values = op.constant(1)->values<std::int8_t>();
+    weights.out_channels = extents.out_channels;
+    weights.in_channels = extents.in_channels;
+    weights.kernel_h = extents.kernel_h;
+    weights.kernel_w = extents.kernel_w;
+    weights.groups = extents.groups;
+    if (op.has_input(2)) weights.bias = op.constant(2)->values<std::int32_t>();
+    weights.input_zero_point = get_affine(node, "x").zero_point;
+    const auto stored = node.get_tensor("w_zero_point")->values<std::int32_t>();
+    std::vector<std::int32_t> zero_points(stored.begin(), stored.end());
+    if (std::all_of(zero_points.begin(), zero_points.end(), [](auto z) { return z == 0; })) {
+      zero_points.clear();
+    } else if (zero_points.size() == 1) {
+      zero_points.resize(static_cast<std::size_t>(extents.out_channels), zero_points[0]);
+    }
+    weights.weight_zero_points = zero_points;
+    std::vector<float> scales = product_scales(node, extents.out_channels);
+    if (float_result(node)) return std::make_shared<PackedConv>(weights, std::move(scales));
+    const Affine y = get_affine(node, "y");
+    Epilogue epilogue;
+    epilogue.multiplier = std::move(scales);
+    for (float& multiplier : epilogue.multiplier) multiplier /= y.scale;
+    epilogue.zero_point = y.zero_point;
+    epilogue.low = static_cast<std::int32_t>(node.get_int("low", 0));
+    epilogue.high = static_cast<std::int32_t>(node.get_int("high", 255));
+    return std::make_shared<PackedConv>(weights, std::move(epilogue));
+  };
+  // The output's name tells the cluster; whether its activation was absorbed shows in the type.
+  const std::string key = concat(
+      "qconv ", op.graph.value(node.outputs[0]).name, "\n",
+      float_result(node) ? "f32" : concat(node.get_int("low", 0), " ", node.get_int("high", 255)));
+  return std::static_pointer_cast<const PackedConv>(op.packs->get(key, make));
+}
+
+class QuantizedConv final : public Operator {
+ public:
+  QuantizedConv(const OpContext& op, const Extents& extents, const ConvShape& shape)
+      : conv_(pack(op, extents)), shape_(shape) {
+    workspace_ = conv_->workspace_bytes(shape, op.threads);
+    macs_ = shape.batch * shape.out_h * shape.out_w * op.input(1).shape.elements();
+  }
+  void run(const Operands& o) const override {
+    conv_->run(shape_, o.in<std::uint8_t>(0), o.out<void>(0), o.workspace(), o.threads());
+  }
+  [[nodiscard]] std::int64_t workspace_bytes() const override { return workspace_; }
+  [[nodiscard]] std::int64_t macs() const override { return macs_; }
+  [[nodiscard]] std::string kernel() const override { return std::string(conv_->kernel()); }
+
+ private:
+  std::shared_ptr<const PackedConv> conv_;
+  ConvShape shape_;
+  std::int64_t workspace_ = 0;
+  std::int64_t macs_ = 0;
+};
+
+std::vector<ValueInfo> infer_conv(const OpContext& op) {
+  op.require(op.input(0).shape.rank() == 4, "only images have an integer convolution");
+  return {{result_type(op.node), resolve_conv(op, op.input(0).shape, op.input(1).shape).output}};
+}
+
+std::unique_ptr<Operator> make_conv(const OpContext& op) {
+  const Shape& x = op.input(0).shape;
+  const Shape& w = op.input(1).shape;
+  const ConvGeometry conv = resolve_conv(op, x, w);
+  const Window& window = conv.window;
+  ConvShape shape;
+  shape.batch = x[0];
+  shape.in_h = x[2];
+  shape.in_w = x[3];
+  shape.out_h = window.output[0];
+  shape.out_w = window.output[1];
+  shape.stride_h = window.strides[0];
+  shape.stride_w = window.strides[1];
+  shape.dilation_h = window.dilations[0];
+  shape.dilation_w = window.dilations[1];
+  shape.pad_top = window.pads_begin[0];
+  shape.pad_left = window.pads_begin[1];
+  return std::make_unique<QuantizedConv>(op, Extents{w[0], x[1], w[2], w[3], conv.groups}, shape);
+}
+
+std::vector<ValueInfo> infer_gemm(const OpContext& op) {
+  std::vector<std::int64_t> dims = op.input(0).shape.dims();
+  op.require(!dims.empty() && dims.back() == op.input(1).shape[1],
+             concat("cannot multiply ", op.input(0).shape.to_string(), " by the transpose of ",
+                    op.input(1).shape.to_string()));
+  dims.back() = op.input(1).shape[0];
+  return {{result_type(op.node), Shape(std::move(dims))}};
+}
+
+std::unique_ptr<Operator> make_gemm(const OpContext& op) {
+  const Shape& w = op.input(1).shape;
+  ConvShape shape;  // one pixel per row
+  shape.in_w = shape.out_w = op.input(0).shape.elements() / std::max<std::int64_t>(1, w[1]);
+  return std::make_unique<QuantizedConv>(op, Extents{w[0], w[1], 1, 1, 1}, shape);
+}
+
+}  // namespace
+
+OpDef op_QConv() { return {infer_conv, make_conv, LayoutRule::kChannelsLast}; }
+OpDef op_QGemm() { return {infer_gemm, make_gemm, LayoutRule::kPlain}; }
+
+}  // namespace qtool
