@@ -1,5 +1,7 @@
 #include "exec/evaluate.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -10,6 +12,10 @@
 
 namespace qtool {
 namespace {
+
+// Folding may not blow a small model up: a larger result stays a node.
+constexpr std::int64_t kFreeBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kMostGrowth = 4;
 
 // Nothing is shared between evaluations.
 class NoSharing final : public PackCache {
@@ -29,6 +35,7 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& graph, NodeId id) 
   std::vector<std::optional<ValueInfo>> infos(graph.value_limit());
   std::vector<TensorView> values;
   std::vector<std::int32_t> inputs;
+  std::int64_t input_bytes = 0;
   for (const ValueId input : node.inputs) {
     inputs.push_back(input == kNoValue ? -1 : static_cast<std::int32_t>(values.size()));
     if (input == kNoValue) continue;
@@ -36,11 +43,16 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& graph, NodeId id) 
     if (constant == nullptr) return std::nullopt;
     infos[static_cast<std::size_t>(input)] = ValueInfo{constant->dtype(), constant->shape()};
     values.emplace_back(*constant);
+    input_bytes += constant->bytes();
   }
   NoSharing packs;
   OpContext context(graph, id, infos);
   context.packs = &packs;
   const std::vector<ValueInfo> shapes = def->infer(context);
+  for (const ValueInfo& shape : shapes) {
+    const std::int64_t bytes = shape.shape.elements() * size_of(shape.dtype);
+    if (bytes > std::max(kFreeBytes, kMostGrowth * input_bytes)) return std::nullopt;
+  }
 
   std::vector<Tensor> results;
   std::vector<std::int32_t> outputs;

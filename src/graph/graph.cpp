@@ -215,7 +215,12 @@ NodeId Graph::add_node(Node node, NodeId before) {
     r.value.producer = id;
   }
   nodes_.push_back({std::move(node), true});
-  for (const ValueId input : nodes_.back().node.inputs) add_consumer(input, id);
+  for (const ValueId input : nodes_.back().node.inputs) {
+    // A new node can only be the last reader: no search, constants may have very many.
+    if (input == kNoValue) continue;
+    std::vector<NodeId>& readers = record(input).consumers;
+    if (readers.empty() || readers.back() != id) readers.push_back(id);
+  }
   order_.insert(before == kNoNode ? order_.end() : std::find(order_.begin(), order_.end(), before),
                 id);
   return id;

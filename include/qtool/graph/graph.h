@@ -83,6 +83,8 @@ struct ModelInfo {
   std::string graph_name = "graph";
   std::map<std::string, std::int64_t> opsets;  ///< domain -> version
   std::map<std::string, std::string> metadata;
+  /// Name of a tensor that a pass removed -> name of the one that took its place; not saved.
+  std::map<std::string, std::string> aliases;
 };
 
 /// A model: nodes in static single assignment form, listed in topological order. Copies are cheap,

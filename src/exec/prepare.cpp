@@ -1,0 +1,27 @@
+#include "qtool/exec/prepare.h"
+
+#include "exec/evaluate.h"
+#include "graph/passes.h"
+
+namespace qtool {
+
+Graph prepare(Graph graph) {
+  const auto pass = [&](void (*run)(Graph&)) {
+    run(graph);
+    graph.check();
+  };
+  graph.remove_dead_nodes();
+  pass(to_float32);
+  pass(fold_constant_nodes);  // upgrades read axes and shapes from constants
+  pass(upgrade_opset);
+  pass(remove_identities);
+  fold_constants(graph, evaluate_node);
+  graph.check();
+  pass(remove_identities);  // a folded Dropout mode or Cast input may have made more of them
+  pass(fold_batch_norm);
+  graph.remove_dead_nodes();
+  graph.check();
+  return graph;
+}
+
+}  // namespace qtool

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "qtool/graph/graph.h"
+
+namespace qtool {
+
+/// The number of axes of a value, from its declaration or from the operators that make it; nothing
+/// when these do not tell. Shapes proper are the executor's business; opset upgrades need no more.
+std::optional<std::int64_t> rank_of(const Graph& graph, ValueId id);
+
+}  // namespace qtool

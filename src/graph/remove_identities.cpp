@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "graph/passes.h"
+
+namespace qtool {
+namespace {
+
+// By number of TensorProto::DataType, as the attribute `to` holds it.
+std::optional<DType> dtype_of_attribute(std::int64_t number) {
+  using Row = std::pair<std::int64_t, DType>;
+  constexpr std::array kRows = {
+      Row{1, DType::kFloat32},  Row{2, DType::kUInt8},   Row{3, DType::kInt8},
+      Row{4, DType::kUInt16},   Row{5, DType::kInt16},   Row{6, DType::kInt32},
+      Row{7, DType::kInt64},    Row{9, DType::kBool},    Row{10, DType::kFloat16},
+      Row{11, DType::kFloat64}, Row{12, DType::kUInt32}, Row{13, DType::kUInt64},
+      Row{16, DType::kBFloat16}};
+  for (const auto& [onnx, dtype] : kRows) {
+    if (onnx == number) return dtype;
+  }
+  return std::nullopt;
+}
+
+// The type where it is certain. Declarations of intermediate tensors are the model's claim only.
+std::optional<DType> known_dtype(const Graph& graph, ValueId id) {
+  if (graph.is_input(id) || graph.is_constant(id)) return graph.value(id).dtype;
+  const NodeId producer = graph.value(id).producer;
+  if (producer == kNoNode) return std::nullopt;
+  const Node& node = graph.node(producer);
+  if (node.is("Cast")) return dtype_of_attribute(node.get_int("to", 0));
+  if (node.is("Conv") || node.is("Gemm")) {  // their weights have the type of their result
+    return node.has_input(1) && graph.is_constant(node.inputs[1])
+               ? graph.value(node.inputs[1]).dtype
+               : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+bool does_nothing(const Graph& graph, const Node& node) {
+  if (!node.has_input(0) || !node.has_output(0)) return false;
+  if (node.is("Identity")) return true;
+  if (node.is("Cast")) {
+    const auto from = known_dtype(graph, node.inputs[0]);
+    return from && from == dtype_of_attribute(node.get_int("to", 0));
+  }
+  if (!node.is("Dropout")) return false;
+  const bool mask = node.has_output(1) &&
+                    (graph.is_output(node.outputs[1]) || !graph.consumers(node.outputs[1]).empty());
+  if (mask) return false;
+  if (!node.has_input(2)) return true;
+  const Tensor* training = graph.value(node.inputs[2]).constant.get();
+  return training != nullptr && training->dtype() == DType::kBool && training->elements() == 1 &&
+         !training->values<bool>()[0];
+}
+
+}  // namespace
+
+void add_alias(Graph& graph, const std::string& gone, const std::string& surviving) {
+  for (auto& [name, target] : graph.info.aliases) {
+    if (target == gone) target = surviving;
+  }
+  graph.info.aliases[gone] = surviving;
+}
+
+void remove_identities(Graph& graph) {
+  const std::vector<NodeId> order = graph.nodes();
+  for (const NodeId id : order) {
+    const Node& node = graph.node(id);
+    if (!does_nothing(graph, node)) continue;
+    const ValueId input = node.inputs[0];
+    const ValueId output = node.outputs[0];
+    const std::string input_name = graph.value(input).name;
+    const std::string output_name = graph.value(output).name;
+    if (!graph.is_output(output)) {
+      graph.remove_node(id);
+      graph.replace_uses(output, input);
+      add_alias(graph, output_name, input_name);
+      continue;
+    }
+    // The graph output's name stays: what produced the input writes it directly.
+    const NodeId producer = graph.value(input).producer;
+    if (producer == kNoNode || graph.is_output(input)) continue;
+    const std::vector<ValueId>& made = graph.node(producer).outputs;
+    const auto place =
+        static_cast<std::size_t>(std::find(made.begin(), made.end(), input) - made.begin());
+    graph.remove_node(id);
+    graph.set_output(producer, place, output);
+    graph.replace_uses(input, output);
+    add_alias(graph, input_name, output_name);
+  }
+}
+
+}  // namespace qtool
