@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+/// A copy where each axis of the output looks up its place in the input in a table
+/// (nearest-neighbour resizing, reflecting or repeating borders).
+class IndexMap {
+ public:
+  /// `places[axis][o]` is the place in the input of place `o` of the output, in ONNX's axis order.
+  IndexMap(const Shape& input, Layout input_layout, const Shape& output, Layout output_layout,
+           const std::vector<std::vector<std::int64_t>>& places);
+
+  void copy(std::int64_t element_bytes, std::byte* target, const std::byte* source,
+            int threads) const;
+
+ private:
+  template <typename T>
+  void copy_elements(T* target, const T* source, int threads) const;
+
+  // Axes in the order of the output's memory; offsets are the places times the input's strides.
+  std::vector<std::vector<std::int64_t>> offsets_;
+  std::int64_t inner_ = 1;     // extent of the innermost axis
+  std::int64_t rows_ = 1;      // product of the others
+  bool inner_is_run_ = false;  // the innermost table is 0, 1, 2, ...
+};
+
+}  // namespace qtool

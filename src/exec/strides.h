@@ -1,0 +1,113 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "qtool/base/parallel.h"
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+/// Below this many elements an operator runs on one thread: handing out work would cost more.
+inline constexpr std::int64_t kParallelElements = 32768;
+
+/// Elements between neighbours along each axis of a dense tensor, in ONNX's axis order. Only rank-4
+/// tensors are ever channels-last. All zero when the tensor is empty.
+std::vector<std::int64_t> strides_of(const Shape& shape, Layout layout);
+
+/// Strides of a tensor that is repeated to the larger shape `target` by NumPy's rules: 0 along the
+/// axes it is repeated on. `shape` must be broadcastable to `target`.
+std::vector<std::int64_t> broadcast_strides(const Shape& shape, Layout layout, const Shape& target);
+
+/// Most axes a loop nest can have after joining neighbours.
+inline constexpr std::size_t kMostLoops = 12;
+
+namespace detail {
+struct LoopAxes {
+  std::vector<std::int64_t> extents;
+  std::vector<std::vector<std::int64_t>> strides;  // per operand
+  std::int64_t total = 1;
+};
+/// Drops axes of extent 1, sorts the rest by the step of operand 0 (its memory order), joins
+/// neighbours that all operands step through evenly.
+LoopAxes plan_loops(const std::vector<std::int64_t>& extents,
+                    const std::vector<std::vector<std::int64_t>>& strides);
+}  // namespace detail
+
+/// A loop over a box of elements that K operands see through strides, ordered so that operand 0 is
+/// walked in the order of its memory. Results of element-wise work never depend on how it is cut.
+template <std::size_t K>
+class LoopNest {
+ public:
+  using Offsets = std::array<std::int64_t, K>;
+
+  /// `extents` of the box and, per operand, its step along each axis.
+  LoopNest(const std::vector<std::int64_t>& extents,
+           const std::array<std::vector<std::int64_t>, K>& strides) {
+    const detail::LoopAxes plan = detail::plan_loops(extents, {strides.begin(), strides.end()});
+    total_ = plan.total;
+    loops_ = plan.extents.size();
+    for (std::size_t axis = 0; axis < loops_; ++axis) {
+      extents_[axis] = plan.extents[axis];
+      for (std::size_t k = 0; k < K; ++k) steps_[axis][k] = plan.strides[k][axis];
+    }
+  }
+
+  [[nodiscard]] std::int64_t total() const { return total_; }
+  [[nodiscard]] std::int64_t inner_extent() const { return extents_[loops_ - 1]; }
+  /// Step of operand `k` along the innermost loop.
+  [[nodiscard]] std::int64_t inner_step(std::size_t k) const { return steps_[loops_ - 1][k]; }
+
+  /// Calls `body(count, offsets)` for runs of the innermost loop that cover the elements
+  /// [begin, end) of the box; operand k starts at offsets[k] and goes by inner_step(k).
+  template <typename Body>
+  void run_range(std::int64_t begin, std::int64_t end, const Body& body) const {
+    const std::size_t inner = loops_ - 1;
+    std::array<std::int64_t, kMostLoops> index;
+    Offsets at{};
+    std::int64_t rest = begin;
+    for (std::size_t axis = loops_; axis-- > 0;) {
+      index[axis] = rest % extents_[axis];
+      rest /= extents_[axis];
+      for (std::size_t k = 0; k < K; ++k) at[k] += index[axis] * steps_[axis][k];
+    }
+    std::int64_t skipped = index[inner];
+    while (begin < end) {
+      const std::int64_t count =
+          extents_[inner] - skipped < end - begin ? extents_[inner] - skipped : end - begin;
+      body(count, at);
+      begin += count;
+      for (std::size_t k = 0; k < K; ++k) at[k] -= skipped * steps_[inner][k];
+      skipped = 0;
+      for (std::size_t axis = inner; axis-- > 0;) {
+        for (std::size_t k = 0; k < K; ++k) at[k] += steps_[axis][k];
+        if (++index[axis] < extents_[axis]) break;
+        for (std::size_t k = 0; k < K; ++k) at[k] -= extents_[axis] * steps_[axis][k];
+        index[axis] = 0;
+      }
+    }
+  }
+
+  /// run_range over the whole box, cut among `threads` when it is large.
+  template <typename Body>
+  void run(int threads, const Body& body) const {
+    // One call for both cases, so that the loops are compiled once.
+    parallel_ranges(
+        total_, total_ < kParallelElements ? 1 : threads,
+        [this, &body](std::int64_t begin, std::int64_t end, int) { run_range(begin, end, body); });
+  }
+
+ private:
+  std::int64_t total_ = 1;
+  std::size_t loops_ = 1;
+  std::array<std::int64_t, kMostLoops> extents_{};
+  std::array<Offsets, kMostLoops> steps_{};
+};
+
+/// Copies elements of `element_bytes` (1, 2, 4 or 8) through a nest of (target, source).
+void copy_strided(const LoopNest<2>& nest, std::int64_t element_bytes, std::byte* target,
+                  const std::byte* source, int threads);
+
+}  // namespace qtool
