@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "qtool/quant/affine.h"
+
+namespace qtool {
+
+/// Counts of floats on a grid that needs no range in advance, so that one pass suffices.
+/// Each sign has 2^15 equal cells over [0, 2^e), where 2^e is the smallest power of two above the
+/// largest magnitude so far; when a larger one arrives, cells are merged in pairs, which is exact
+/// because the grids nest. The state therefore depends on the values only, never on their order or
+/// grouping, and data scaled by a power of two gives the same counts. Between 2^14 and 2^15 cells
+/// span [0, max|x|]: 8 to 16 per bin of a 2,048-bin histogram.
+/// Zero has its own count, and so have NaN and the infinities, which are otherwise left out. A
+/// magnitude below the smallest normal float counts as zero; below 2^-101 the grid stops refining.
+/// Memory: 128 KiB, or 256 KiB once a negative value was seen; counts beyond 2^32 add 512 KiB.
+class FloatHistogram {
+ public:
+  static constexpr int kGridBits = 15;
+  static constexpr std::int64_t kCells = std::int64_t{1} << kGridBits;  ///< per sign
+
+  /// Cost: about 0.9 ns per value on one core at 3 GHz without wide vectors.
+  void observe(std::span<const float> values);
+  /// As if every value of `other` had been observed.
+  void merge(const FloatHistogram& other);
+
+  [[nodiscard]] std::int64_t count() const noexcept { return count_; }  ///< finite values
+  [[nodiscard]] std::int64_t zeros() const noexcept { return zeros_; }
+  [[nodiscard]] std::int64_t nonfinite() const noexcept { return nonfinite_; }
+  [[nodiscard]] float min() const noexcept;     ///< smallest finite value, 0 when empty
+  [[nodiscard]] float max() const noexcept;     ///< largest finite value, 0 when empty
+  [[nodiscard]] float absmax() const noexcept;  ///< largest magnitude
+
+  /// Width of a cell, a power of two; 0 when only zeros were seen.
+  [[nodiscard]] double cell_width() const noexcept;
+  /// Values in [cell * width, (cell + 1) * width) for cell >= 0, without zeros; negative cells
+  /// mirror them: cell -1 is (-width, 0). `cell` lies in [-kCells, kCells).
+  [[nodiscard]] std::int64_t cell_count(std::int64_t cell) const noexcept;
+  /// The cells that can be non-zero: [first_cell, end_cell).
+  [[nodiscard]] std::int64_t first_cell() const noexcept;
+  [[nodiscard]] std::int64_t end_cell() const noexcept;
+
+  friend bool operator==(const FloatHistogram& a, const FloatHistogram& b) noexcept;
+
+ private:
+  void observe_block(const float* values, std::int64_t count);
+  void include(float lowest, float highest);
+  void archive();
+  [[nodiscard]] std::int64_t origin() const noexcept { return has_negative_ ? kCells : 0; }
+
+  int exponent_ = 0;  // the grid covers magnitudes below 2^exponent_
+  bool has_negative_ = false;
+  float min_ = std::numeric_limits<float>::infinity();
+  float max_ = -std::numeric_limits<float>::infinity();
+  std::int64_t count_ = 0;
+  std::int64_t zeros_ = 0;
+  std::int64_t nonfinite_ = 0;
+  std::int64_t recent_ = 0;             // values counted in counts_: at most 2^32 - 1
+  std::vector<std::uint32_t> counts_;   // [negative cells,] positive cells, cells for zeros
+  std::vector<std::int64_t> archived_;  // like counts_; empty until those would overflow
+};
+
+/// Counts in equal bins over [lower, upper]; the last bin includes `upper`.
+struct LinearHistogram {
+  double lower = 0.0;
+  double upper = 0.0;
+  std::vector<std::int64_t> counts;
+  [[nodiscard]] double width() const noexcept {
+    return counts.empty() ? 0.0 : (upper - lower) / static_cast<double>(counts.size());
+  }
+  [[nodiscard]] std::int64_t total() const noexcept;
+};
+
+/// The non-zero |x| in `bins` bins over [0, max|x|]. A cell that a bin edge cuts is divided in
+/// proportion, to whole counts; nothing is lost, and a value moves by less than one cell, which is
+/// at most 1/8 of a bin when there are 2,048. All counts are 0 when every value is zero.
+/// Cost: O(cells + bins). Throws Error(kInvalidArgument) when `bins` is not in [1, 2^20].
+LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_t bins);
+
+/// The non-zero x in `bins` bins over [min(x), max(x)]; otherwise as magnitude_histogram().
+LinearHistogram value_histogram(const FloatHistogram& histogram, std::int64_t bins);
+
+/// What quantizing the counted values would do to them.
+struct QuantizationEffect {
+  double signal = 0.0;           ///< sum of x^2
+  double noise = 0.0;            ///< sum of (x - dequantize(quantize(x)))^2
+  double saturated_share = 0.0;  ///< share of all values outside the represented range
+  /// 10 log10(signal / noise), infinite without noise.
+  [[nodiscard]] double sqnr_db() const noexcept;
+};
+
+/// Every cell stands for its centre (the outermost for the part inside the observed range).
+/// Cost: O(cells), about half a millisecond.
+QuantizationEffect quantization_effect(const FloatHistogram& histogram, const Affine& affine,
+                                       const Limits& limits);
+
+}  // namespace qtool

@@ -1,0 +1,130 @@
+#include "qtool/quant/exact_sum.h"
+
+#include <bit>
+#include <cmath>
+
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+
+namespace qtool::detail {
+namespace {
+
+constexpr int kMantissaBits = 53;
+constexpr int kTermHeadroom = 41;  // 2^40 of the largest terms, and the sign
+
+/// magnitude / 2^shift, half to even.
+std::uint64_t shift_right_rounded(std::uint64_t magnitude, int shift) {
+  if (shift > kMantissaBits + 1) return 0;
+  const std::uint64_t kept = magnitude >> shift;
+  const std::uint64_t lost = magnitude & ((std::uint64_t{1} << shift) - 1);
+  const std::uint64_t half = std::uint64_t{1} << (shift - 1);
+  return kept + ((lost > half || (lost == half && (kept & 1U) != 0)) ? 1 : 0);
+}
+
+void add_at(std::span<std::uint64_t> limbs, std::size_t limb, std::uint64_t low,
+            std::uint64_t high) {
+  std::uint64_t carry = low;
+  for (std::uint64_t next = high; limb < limbs.size() && (carry != 0 || next != 0); ++limb) {
+    limbs[limb] += carry;
+    const std::uint64_t overflow = limbs[limb] < carry ? 1 : 0;
+    carry = next + overflow;  // next is below 2^53: no wrap
+    next = 0;
+  }
+}
+
+void subtract_at(std::span<std::uint64_t> limbs, std::size_t limb, std::uint64_t low,
+                 std::uint64_t high) {
+  std::uint64_t borrow = low;
+  for (std::uint64_t next = high; limb < limbs.size() && (borrow != 0 || next != 0); ++limb) {
+    const std::uint64_t underflow = limbs[limb] < borrow ? 1 : 0;
+    limbs[limb] -= borrow;
+    borrow = next + underflow;
+    next = 0;
+  }
+}
+
+std::uint64_t bits_at(std::span<const std::uint64_t> limbs, std::size_t first_bit) {
+  const std::size_t limb = first_bit / 64;
+  const std::size_t offset = first_bit % 64;
+  std::uint64_t bits = limbs[limb] >> offset;
+  if (offset != 0 && limb + 1 < limbs.size()) bits |= limbs[limb + 1] << (64 - offset);
+  return bits;
+}
+
+bool any_bit_below(std::span<const std::uint64_t> limbs, std::size_t bit) {
+  for (std::size_t limb = 0; limb < bit / 64; ++limb) {
+    if (limbs[limb] != 0) return true;
+  }
+  return bit % 64 != 0 && (limbs[bit / 64] & ((std::uint64_t{1} << (bit % 64)) - 1)) != 0;
+}
+
+}  // namespace
+
+void fixed_add(std::span<std::uint64_t> limbs, int unit_exponent, double value) {
+  if (value == 0.0) return;
+  int exponent = 0;
+  const double fraction = std::frexp(std::fabs(value), &exponent);  // in [0.5, 1)
+  const int capacity = static_cast<int>(limbs.size()) * 64 - kTermHeadroom;
+  if (!std::isfinite(value) || exponent - unit_exponent > capacity) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("exact sum: found the term ", value, ", expected a finite value below 2^",
+                       capacity + unit_exponent));
+  }
+  auto magnitude = static_cast<std::uint64_t>(std::ldexp(fraction, kMantissaBits));
+  int shift = exponent - kMantissaBits - unit_exponent;
+  if (shift < 0) {
+    magnitude = shift_right_rounded(magnitude, -shift);
+    shift = 0;
+  }
+  const auto limb = static_cast<std::size_t>(shift / 64);
+  const int offset = shift % 64;
+  const std::uint64_t low = magnitude << offset;
+  const std::uint64_t high = offset == 0 ? 0 : magnitude >> (64 - offset);
+  if (value > 0.0) {
+    add_at(limbs, limb, low, high);
+  } else {
+    subtract_at(limbs, limb, low, high);
+  }
+}
+
+void fixed_merge(std::span<std::uint64_t> limbs, std::span<const std::uint64_t> other) {
+  std::uint64_t carry = 0;
+  for (std::size_t i = 0; i < limbs.size(); ++i) {
+    const std::uint64_t partial = limbs[i] + carry;
+    const std::uint64_t carried = partial < carry ? 1 : 0;
+    limbs[i] = partial + other[i];
+    carry = carried + (limbs[i] < partial ? 1 : 0);
+  }
+}
+
+double fixed_value(std::span<const std::uint64_t> limbs, int unit_exponent) {
+  constexpr std::size_t kMostLimbs = 16;
+  std::array<std::uint64_t, kMostLimbs> storage{};
+  const std::span<std::uint64_t> magnitude(storage.data(), limbs.size());
+  const bool negative = (limbs.back() >> 63U) != 0;
+  std::uint64_t carry = negative ? 1 : 0;  // two's complement negation
+  for (std::size_t i = 0; i < limbs.size(); ++i) {
+    magnitude[i] = (negative ? ~limbs[i] : limbs[i]) + carry;
+    carry = carry != 0 && magnitude[i] == 0 ? 1 : 0;
+  }
+  std::size_t length = 0;  // bits up to the highest set one
+  for (std::size_t i = 0; i < magnitude.size(); ++i) {
+    if (magnitude[i] != 0) {
+      length = i * 64 + static_cast<std::size_t>(64 - std::countl_zero(magnitude[i]));
+    }
+  }
+  if (length == 0) return 0.0;
+  double result = 0.0;
+  if (length <= kMantissaBits) {
+    result = std::ldexp(static_cast<double>(magnitude[0]), unit_exponent);
+  } else {
+    const std::size_t dropped = length - kMantissaBits;
+    std::uint64_t top = bits_at(magnitude, dropped);
+    const bool half = (bits_at(magnitude, dropped - 1) & 1U) != 0;
+    if (half && ((top & 1U) != 0 || any_bit_below(magnitude, dropped - 1))) ++top;
+    result = std::ldexp(static_cast<double>(top), static_cast<int>(dropped) + unit_exponent);
+  }
+  return negative ? -result : result;
+}
+
+}  // namespace qtool::detail

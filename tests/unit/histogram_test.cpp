@@ -1,0 +1,260 @@
+#include "qtool/quant/histogram.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "qtool/base/error.h"
+
+namespace qtool {
+namespace {
+
+constexpr Scheme kU8{DType::kUInt8, 8, Symmetry::kAsymmetric};
+
+FloatHistogram histogram_of(const std::vector<float>& values) {
+  FloatHistogram histogram;
+  histogram.observe(values);
+  return histogram;
+}
+
+std::vector<float> normal_values(std::int64_t count, float scale, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.0F, scale);
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+TEST(FloatHistogram, StartsEmpty) {
+  const FloatHistogram empty;
+  EXPECT_EQ(empty.count(), 0);
+  EXPECT_EQ(empty.min(), 0.0F);
+  EXPECT_EQ(empty.absmax(), 0.0F);
+  EXPECT_EQ(empty.first_cell(), empty.end_cell());
+}
+
+TEST(FloatHistogram, PutsEveryValueInTheCellThatContainsIt) {
+  std::vector<float> values = normal_values(5003, 3.0F, 1);
+  values.insert(values.end(), {0.0F, -0.0F, 0x1p-14F, -0x1p-14F, 1e-38F, -1e-45F});
+  const FloatHistogram histogram = histogram_of(values);
+  const double width = histogram.cell_width();
+  std::vector<std::int64_t> expected(2 * FloatHistogram::kCells);
+  std::int64_t zeros = 0;
+  for (const float value : values) {
+    if (std::fabs(value) < std::numeric_limits<float>::min()) {
+      ++zeros;
+      continue;
+    }
+    const auto cell = static_cast<std::int64_t>(std::fabs(value) / width);
+    ++expected[static_cast<std::size_t>(FloatHistogram::kCells + (value < 0 ? -1 - cell : cell))];
+  }
+  EXPECT_EQ(histogram.zeros(), zeros);
+  EXPECT_EQ(histogram.count(), static_cast<std::int64_t>(values.size()));
+  for (std::int64_t cell = -FloatHistogram::kCells; cell < FloatHistogram::kCells; ++cell) {
+    ASSERT_EQ(histogram.cell_count(cell),
+              expected[static_cast<std::size_t>(FloatHistogram::kCells + cell)])
+        << cell;
+  }
+  EXPECT_EQ(histogram.min(), *std::min_element(values.begin(), values.end()));
+  EXPECT_EQ(histogram.max(), *std::max_element(values.begin(), values.end()));
+}
+
+TEST(FloatHistogram, HasBetweenHalfAndAllOfItsCellsInTheObservedRange) {
+  for (const float largest : {1.0F, 1.5F, 1.9999F, 6.0F, 1e-30F, 3e38F}) {
+    const FloatHistogram histogram = histogram_of({largest});
+    EXPECT_GT(histogram.end_cell(), FloatHistogram::kCells / 2);
+    EXPECT_LE(histogram.end_cell(), FloatHistogram::kCells);
+    EXPECT_EQ(histogram.cell_count(histogram.end_cell() - 1), 1);
+  }
+}
+
+TEST(FloatHistogram, KeepsTrueExtremesOfOneSidedData) {
+  EXPECT_EQ(histogram_of({2.0F, 3.0F}).min(), 2.0F);
+  EXPECT_EQ(histogram_of({-2.0F, -3.0F}).max(), -2.0F);
+  EXPECT_EQ(histogram_of({-2.0F, -3.0F}).absmax(), 3.0F);
+  EXPECT_EQ(histogram_of({-2.0F, -3.0F}).end_cell(), 0);
+}
+
+TEST(FloatHistogram, DoesNotDependOnOrderOrGrouping) {
+  std::vector<float> values = normal_values(4000, 1e-3F, 2);
+  const std::vector<float> large = normal_values(4000, 40.0F, 3);
+  values.insert(values.end(), large.begin(), large.end());
+  values.insert(values.end(), 500, 0.0F);
+  const FloatHistogram whole = histogram_of(values);
+  std::mt19937 random(4);
+  for (int round = 0; round < 5; ++round) {
+    std::shuffle(values.begin(), values.end(), random);
+    EXPECT_EQ(histogram_of(values), whole);
+    FloatHistogram merged;
+    for (std::size_t begin = 0; begin < values.size(); begin += 777) {
+      const std::size_t end = std::min(values.size(), begin + 777);
+      FloatHistogram part;
+      part.observe(std::span(values).subspan(begin, end - begin));
+      merged.merge(part);
+    }
+    EXPECT_EQ(merged, whole);
+  }
+}
+
+TEST(FloatHistogram, MergesSmallerLargerAndEmptyHistograms) {
+  const FloatHistogram small = histogram_of({0.01F, 0.02F});
+  const FloatHistogram large = histogram_of({-100.0F});
+  const FloatHistogram both = histogram_of({0.01F, 0.02F, -100.0F});
+  FloatHistogram merged = small;
+  merged.merge(large);
+  EXPECT_EQ(merged, both);
+  merged = large;
+  merged.merge(small);
+  EXPECT_EQ(merged, both);
+  merged.merge(FloatHistogram());
+  EXPECT_EQ(merged, both);
+  FloatHistogram from_empty;
+  from_empty.merge(both);
+  EXPECT_EQ(from_empty, both);
+  EXPECT_NE(merged, small);
+}
+
+TEST(FloatHistogram, CountsBeyond32Bits) {
+  FloatHistogram histogram = histogram_of({1.0F, -1.0F, 0.0F});
+  for (int doubling = 0; doubling < 33; ++doubling) {
+    const FloatHistogram copy = histogram;
+    histogram.merge(copy);
+  }
+  histogram.observe(std::vector<float>{1.0F, 4.0F, 0.0F});
+  const std::int64_t many = std::int64_t{1} << 33;
+  EXPECT_EQ(histogram.zeros(), many + 1);
+  const auto cell = static_cast<std::int64_t>(1.0 / histogram.cell_width());
+  EXPECT_EQ(histogram.cell_count(cell), many + 1);
+  EXPECT_EQ(histogram.cell_count(-1 - cell), many);
+  EXPECT_EQ(histogram.cell_count(4 * cell), 1);
+}
+
+TEST(FloatHistogram, LeavesOutWhatIsNotFiniteAndCountsIt) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  std::vector<float> values = normal_values(3000, 1.0F, 5);
+  const FloatHistogram clean = histogram_of(values);
+  values.insert(values.begin() + 1500, {kNan, -kNan, kInf, -kInf});
+  const FloatHistogram histogram = histogram_of(values);
+  EXPECT_EQ(histogram.nonfinite(), 4);
+  EXPECT_EQ(histogram.count(), 3000);
+  EXPECT_EQ(magnitude_histogram(histogram, 100).counts, magnitude_histogram(clean, 100).counts);
+  EXPECT_EQ(histogram_of({kNan, kInf}).count(), 0);
+}
+
+TEST(FloatHistogram, ScalesWithPowersOfTwo) {
+  std::vector<float> values = normal_values(2000, 1.0F, 6);
+  const FloatHistogram histogram = histogram_of(values);
+  for (const int power : {-60, -1, 1, 60}) {
+    std::vector<float> scaled = values;
+    for (float& value : scaled) value = std::ldexp(value, power);
+    const FloatHistogram other = histogram_of(scaled);
+    EXPECT_EQ(other.cell_width(), std::ldexp(histogram.cell_width(), power));
+    EXPECT_EQ(magnitude_histogram(other, 2048).counts, magnitude_histogram(histogram, 2048).counts);
+  }
+}
+
+TEST(FloatHistogram, TakesTheWholeRangeOfFloat) {
+  const float largest = std::numeric_limits<float>::max();
+  const float smallest = std::numeric_limits<float>::min();
+  const FloatHistogram histogram = histogram_of({largest, -largest, smallest, 1.0F});
+  EXPECT_EQ(magnitude_histogram(histogram, 10).counts.back(), 2);
+  EXPECT_EQ(magnitude_histogram(histogram, 10).counts.front(), 2);
+  EXPECT_EQ(magnitude_histogram(histogram_of({smallest, -smallest}), 10).total(), 2);
+}
+
+TEST(MagnitudeHistogram, MovesNoValueByMoreThanOneCell) {
+  const std::vector<float> values = normal_values(20000, 1.0F, 7);
+  const FloatHistogram histogram = histogram_of(values);
+  constexpr std::int64_t kBins = 2048;
+  const LinearHistogram binned = magnitude_histogram(histogram, kBins);
+  EXPECT_EQ(binned.total(), 20000);
+  EXPECT_EQ(binned.upper, histogram.absmax());
+  // Sorted values against the bins' running total: a shift by at most a cell on either side.
+  std::vector<double> sorted;
+  for (const float value : values) sorted.push_back(std::fabs(double{value}));
+  std::sort(sorted.begin(), sorted.end());
+  std::int64_t below = 0;
+  for (std::int64_t bin = 0; bin < kBins; ++bin) {
+    below += binned.counts[static_cast<std::size_t>(bin)];
+    const double edge = static_cast<double>(bin + 1) * binned.width();
+    const auto at_most = [&](double limit) {
+      return std::upper_bound(sorted.begin(), sorted.end(), limit) - sorted.begin();
+    };
+    EXPECT_GE(below, at_most(edge - histogram.cell_width())) << bin;
+    EXPECT_LE(below, at_most(edge + histogram.cell_width())) << bin;
+  }
+}
+
+TEST(MagnitudeHistogram, PutsTheLargestValueIntoTheLastBin) {
+  for (const float largest : {1.0F, 6.0F, 5.9F, 0.7331F}) {
+    std::vector<float> values(1000, largest);  // as after Clip
+    values.push_back(-largest / 3.0F);
+    const LinearHistogram binned = magnitude_histogram(histogram_of(values), 2048);
+    EXPECT_EQ(binned.counts.back(), 1000);
+    EXPECT_EQ(binned.total(), 1001);
+  }
+}
+
+TEST(MagnitudeHistogram, RefinesBeyondItsCellsWithoutLoss) {
+  const LinearHistogram binned =
+      magnitude_histogram(histogram_of(normal_values(5000, 1.0F, 8)), 1 << 17);
+  EXPECT_EQ(binned.total(), 5000);
+}
+
+TEST(MagnitudeHistogram, IsAllZeroWithoutValues) {
+  EXPECT_EQ(magnitude_histogram(FloatHistogram(), 16).total(), 0);
+  EXPECT_EQ(magnitude_histogram(histogram_of({0.0F, 0.0F}), 16).total(), 0);
+  EXPECT_THROW(magnitude_histogram(FloatHistogram(), 0), Error);
+  EXPECT_THROW(magnitude_histogram(FloatHistogram(), (1 << 20) + 1), Error);
+}
+
+TEST(ValueHistogram, SpansTheObservedRange) {
+  const LinearHistogram binned = value_histogram(histogram_of({-1.0F, -0.4F, 0.6F, 3.0F}), 4);
+  EXPECT_EQ(binned.lower, -1.0);
+  EXPECT_EQ(binned.upper, 3.0);
+  EXPECT_EQ(binned.counts, (std::vector<std::int64_t>{2, 1, 0, 1}));
+  EXPECT_EQ(value_histogram(histogram_of({2.0F, 3.0F}), 2).counts,
+            (std::vector<std::int64_t>{1, 1}));
+  EXPECT_EQ(value_histogram(histogram_of({2.0F, 2.0F}), 2).total(), 2);  // a range of width 0
+}
+
+TEST(QuantizationEffect, AgreesWithQuantizingTheValuesThemselves) {
+  std::vector<float> values = normal_values(50000, 1.0F, 9);
+  for (float& value : values) value = std::max(value, 0.0F);
+  const FloatHistogram histogram = histogram_of(values);
+  const Limits limits = limits_of(kU8);
+  for (const float top : {histogram.max(), 2.0F}) {
+    const Affine affine = choose_affine({0.0F, top}, kU8);
+    double signal = 0.0;
+    double noise = 0.0;
+    for (const float value : values) {
+      const double error = value - dequantize_value(quantize_value(value, affine, limits), affine);
+      signal += double{value} * value;
+      noise += error * error;
+    }
+    const QuantizationEffect effect = quantization_effect(histogram, affine, limits);
+    EXPECT_NEAR(effect.sqnr_db(), 10.0 * std::log10(signal / noise), 0.05);
+  }
+}
+
+TEST(QuantizationEffect, CountsSaturatedValues) {
+  const FloatHistogram histogram = histogram_of({0.0F, 0.5F, 1.0F, 1.001F, 5.0F, -1.0F, -0.001F});
+  const QuantizationEffect effect =
+      quantization_effect(histogram, choose_affine({0.0F, 1.0F}, kU8), limits_of(kU8));
+  EXPECT_DOUBLE_EQ(effect.saturated_share,
+                   2.0 / 7.0);  // 5 and -1; the others are within half a step
+}
+
+TEST(QuantizationEffect, IsHarmlessOnNothing) {
+  const QuantizationEffect effect = quantization_effect(FloatHistogram(), Affine{}, limits_of(kU8));
+  EXPECT_EQ(effect.saturated_share, 0.0);
+  EXPECT_EQ(effect.sqnr_db(), std::numeric_limits<double>::infinity());
+}
+
+}  // namespace
+}  // namespace qtool
