@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qtool/graph/graph.h"
+#include "qtool/quantize/target.h"
+
+namespace qtool {
+
+/// What becomes of a node in a quantized model.
+enum class NodeRole : std::uint8_t {
+  kInteger,  ///< computes on integers
+  kPassing,  ///< moves integers: both sides share one map
+  kFused,    ///< an activation that runs inside the node that produces its input
+  kFloat,    ///< stays in FP32
+  kNotReal,  ///< computes shapes, indices or conditions: there is nothing to quantize
+};
+
+struct NodePlacement {
+  NodeId id = kNoNode;
+  NodeRole role = NodeRole::kFloat;
+  std::string reason;  ///< why it stays in FP32: a phrase that fits after "FP32: 'conv1' (...)"
+};
+
+/// Where a graph is quantized: the one decision that `calibrate` and `quantize` share.
+struct Placement {
+  std::vector<NodePlacement> nodes;  ///< in the graph's order
+  /// Activations that get a QuantizeLinear/DequantizeLinear pair, each after its producer.
+  std::vector<ValueId> quantized;
+  /// By ValueId: the tensor whose map a tensor shares through passing nodes, itself if none.
+  std::vector<ValueId> source;
+
+  [[nodiscard]] bool is_quantized(ValueId id) const;
+};
+
+struct PlacementOptions {
+  /// Names of nodes, or patterns with `*` and `?`, that stay in FP32. An unnamed node goes by the
+  /// name of its first output.
+  std::vector<std::string> exclude;
+  /// Whether the range of a tensor is known. Empty: all are, or will be.
+  std::function<bool(std::string_view)> has_range;
+};
+
+/// Decides which nodes of a prepared graph run on integers for `target`, which tensors get a pair
+/// for that, and why every other node stays in FP32.
+/// A node runs on integers when the target lists its operator and its operands allow it; a tensor
+/// gets a pair when a node reads it as integers, found from the outputs back to the inputs. A fused
+/// activation's input gets none, and neither do graph outputs, unless integer nodes read them too.
+/// Throws Error(kUsage) when an exclusion matches no node. Cost: linear in the graph.
+Placement place(const Graph& graph, const Target& target, const PlacementOptions& options = {});
+
+/// The names of the activations whose ranges quantize() will need, in topological order.
+std::vector<std::string> tensors_to_calibrate(const Graph& graph, const Target& target,
+                                              std::span<const std::string> exclude = {});
+
+/// Nodes that the patterns match, in the graph's order. Throws Error(kUsage) with the three nearest
+/// names for a pattern that matches none.
+std::vector<NodeId> match_nodes(const Graph& graph, std::span<const std::string> patterns);
+
+/// The name a node goes by in messages and patterns: its own, or that of its first output.
+std::string_view name_of(const Graph& graph, NodeId id);
+
+}  // namespace qtool

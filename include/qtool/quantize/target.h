@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "qtool/quant/affine.h"
+
+namespace qtool {
+
+/// What a quantized operator does with integers; decides which of its tensors are worth a
+/// QuantizeLinear/DequantizeLinear pair.
+enum class OpKind : std::uint8_t {
+  kProduct,    ///< multiplies and adds: reads integers, its result may be integer or real
+  kPooling,    ///< averages: reads integers, its result may be integer or real
+  kCombining,  ///< computes on integers only when its result is integer too
+  kPassing,    ///< moves or selects values: input 0 and all outputs share one map
+};
+
+struct TargetOp {
+  std::string_view op_type;
+  OpKind kind;
+};
+
+/// One map per output channel of a weight, or one for all of it.
+enum class Granularity : std::uint8_t { kPerTensor, kPerChannel };
+
+/// What a back-end that runs quantized models accepts, as data. Operators are ONNX's own, at
+/// opset 13 or later.
+struct Target {
+  std::string_view name;
+  std::string_view description;
+  Scheme activations;
+  Scheme weights;
+  Granularity weight_granularity = Granularity::kPerChannel;
+  std::vector<TargetOp> ops;  ///< every operator it runs on integers
+
+  /// Activations that run inside their producer, with no pair in between.
+  std::vector<std::string_view> fused_activations;
+  std::vector<std::string_view> fusing_producers;
+  /// Operators whose integer kernel writes integers only: inside the network their results get a
+  /// pair whoever reads them. At its end they do not; a real result is worth more there.
+  std::vector<std::string_view> integer_result_ops;
+  /// Spatial axes of the convolutions it runs on integers.
+  std::vector<std::int64_t> conv_spatial_axes;
+  /// The inputs and the output of a Concat share one range when each input's own range is at least
+  /// this share of it (0.5: one bit lost at most).
+  double concat_min_share = 0.5;
+
+  /// The row of an operator, or null.
+  [[nodiscard]] const TargetOp* find_op(std::string_view op_type) const noexcept;
+  [[nodiscard]] bool fuses(std::string_view producer, std::string_view activation) const noexcept;
+};
+
+/// All targets, sorted by name; `cpu` is the default.
+std::span<const Target> targets();
+
+/// The target called `name`. Throws Error(kUsage) with the nearest names.
+const Target& find_target(std::string_view name);
+
+inline constexpr std::string_view kDefaultTarget = "cpu";
+
+}  // namespace qtool

@@ -1,0 +1,213 @@
+#include "quantize/emit.h"
+
+#include <bit>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "base/check.h"
+#include "qtool/base/text.h"
+#include "qtool/quantize/weights.h"
+#include "quantize/operands.h"
+
+namespace qtool {
+namespace {
+
+/// Writes one graph. Names are short on purpose: in a small network they are a good part of the
+/// file. The added nodes have none and go by their output.
+class Emitter {
+ public:
+  Emitter(const Graph& graph, const Target& target, const ChosenMaps& maps,
+          const GivenScales& given, QuantizeReport& report)
+      : graph_(graph), target_(target), maps_(maps), given_(given), report_(report) {}
+
+  void quantize_weights_of(NodeId id, const WeightPorts& ports) {
+    const Affine input = map_of(graph_.node(id).inputs[0]);
+    const Tensor weights = real_weights(graph_, ports);
+    const std::vector<float> bias = real_bias(graph_, ports);
+    const std::string& name = graph_.value(ports.weight).name;
+    std::vector<float> scales = given_ ? given_(name) : std::vector<float>();
+    if (scales.empty()) {
+      scales = absmax_scales(weights, ports.axis, target_.weights, target_.weight_granularity, bias,
+                             input.scale);
+    } else {
+      scales = fit_scales(std::move(scales), bias, input.scale, ports.depth);
+    }
+    report_.output_channels += ports.channels;
+    graph_.set_input(id, 1, weight_behind(ports, weights, scales));
+    if (ports.bias != kNoValue) {
+      graph_.set_input(id, 2,
+                       bias_behind(ports, bias, bias_scales(scales, bias.size(), input.scale)));
+    }
+    auto& attributes = graph_.attributes(id);
+    attributes.erase("alpha");  // both are part of the integers now
+    attributes.erase("beta");
+  }
+
+  /// Replaces the constant at `input` of a node by u8 integers behind a DequantizeLinear.
+  void quantize_constant(NodeId id, std::size_t input) {
+    const ValueId value = graph_.node(id).inputs[input];
+    const auto& chosen = maps_.by_value[static_cast<std::size_t>(value)];
+    const Tensor& real = *graph_.value(value).constant;
+    const Affine affine = chosen ? *chosen : choose_affine(range_of(real), target_.activations);
+    const auto key =
+        std::tuple(value, std::bit_cast<std::uint32_t>(affine.scale), affine.zero_point);
+    auto [it, fresh] = constants_.try_emplace(key, kNoValue);
+    if (fresh) {
+      const std::string name = graph_.value(value).name;
+      const ValueId integers = add_constant(concat(name, "_q"), quantized_activation(real, affine));
+      it->second = dequantize(concat(name, "_dq"), {integers, scale(affine), zero_point(affine)});
+    }
+    graph_.set_input(id, input, it->second);
+  }
+
+  void add_pair(ValueId value) {
+    const Affine affine = map_of(value);
+    const std::string name = graph_.value(value).name;
+    const ValueId real = graph_.add_value(graph_.unique_name(concat(name, "_dq")));
+    graph_.replace_uses(value, real);
+    if (graph_.is_output(value) && !graph_.is_input(value)) {
+      // The outside reads what the integer nodes read, under the name it knows.
+      graph_.replace_output(value, real);
+      graph_.rename_value(value, graph_.unique_name(concat(name, "_fp32")));
+      graph_.rename_value(real, name);
+      const Value old = graph_.value(value);
+      graph_.declare(real, old.dtype, old.shape);
+    }
+    const ValueId integers = graph_.add_value(graph_.unique_name(concat(name, "_q")));
+    add_node("QuantizeLinear", {value, scale(affine), zero_point(affine)}, integers, -1);
+    add_node("DequantizeLinear", {integers, scale(affine), zero_point(affine)}, real, -1);
+    ++report_.quantized_tensors;
+  }
+
+  Graph finish() {
+    graph_.sort();
+    graph_.check();
+    return std::move(graph_);
+  }
+
+ private:
+  [[nodiscard]] Affine map_of(ValueId id) const {
+    const auto& map = maps_.by_value[static_cast<std::size_t>(id)];
+    QTOOL_CHECK(map.has_value());
+    return *map;
+  }
+
+  ValueId add_constant(const std::string& name, Tensor tensor) {
+    return graph_.add_constant(graph_.unique_name(name), std::move(tensor));
+  }
+
+  void add_node(std::string_view op, std::vector<ValueId> inputs, ValueId output,
+                std::int64_t axis) {
+    Node node;
+    node.op_type = op;
+    node.inputs = std::move(inputs);
+    node.outputs = {output};
+    if (axis >= 0) node.attributes["axis"] = axis;
+    graph_.add_node(std::move(node));
+    ++report_.added_nodes;
+  }
+
+  ValueId dequantize(const std::string& name, std::vector<ValueId> inputs, std::int64_t axis = -1) {
+    const ValueId output = graph_.add_value(graph_.unique_name(name));
+    add_node("DequantizeLinear", std::move(inputs), output, axis);
+    return output;
+  }
+
+  /// Scalars are shared: many tensors have equal ones (every zero point after a Relu).
+  ValueId scale(const Affine& affine) {
+    auto [it, fresh] = scales_.try_emplace(std::bit_cast<std::uint32_t>(affine.scale), kNoValue);
+    if (fresh) it->second = add_constant("scale", Tensor::scalar<float>(affine.scale));
+    return it->second;
+  }
+  ValueId zero_point(const Affine& affine) {
+    auto [it, fresh] = zero_points_.try_emplace(affine.zero_point, kNoValue);
+    if (fresh) {
+      it->second = add_constant(
+          "zero", target_.activations.dtype == DType::kUInt8
+                      ? Tensor::scalar<std::uint8_t>(static_cast<std::uint8_t>(affine.zero_point))
+                      : Tensor::scalar<std::int8_t>(static_cast<std::int8_t>(affine.zero_point)));
+    }
+    return it->second;
+  }
+
+  [[nodiscard]] Tensor quantized_activation(const Tensor& real, const Affine& affine) const {
+    const Limits limits = limits_of(target_.activations);
+    Tensor integers(target_.activations.dtype, real.shape());
+    const auto from = real.values<float>();
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      const std::int32_t q = quantize_value(from[i], affine, limits);
+      integers.data()[i] = static_cast<std::byte>(static_cast<std::uint8_t>(q));
+    }
+    return integers;
+  }
+
+  static Tensor row(const std::vector<float>& values) {
+    return Tensor::of<float>(Shape{static_cast<std::int64_t>(values.size())}, values);
+  }
+
+  ValueId weight_behind(const WeightPorts& ports, const Tensor& weights,
+                        const std::vector<float>& scales) {
+    const auto key = std::tuple(ports.weight, ports.axis, ports.weight_factor, scales);
+    auto [it, fresh] = weights_.try_emplace(key, kNoValue);
+    if (fresh) {
+      const std::string name = graph_.value(ports.weight).name;
+      Tensor integers = quantize_weights(weights, ports.axis, target_.weights, scales);
+      report_.weight_bytes += integers.bytes();
+      const ValueId w = add_constant(concat(name, "_q"), std::move(integers));
+      const bool per_channel = target_.weight_granularity == Granularity::kPerChannel;
+      const ValueId s = add_constant(concat(name, "_s"),
+                                     per_channel ? row(scales) : Tensor::scalar<float>(scales[0]));
+      it->second = dequantize(concat(name, "_dq"), {w, s}, per_channel ? ports.axis : -1);
+    }
+    return it->second;
+  }
+
+  ValueId bias_behind(const WeightPorts& ports, const std::vector<float>& bias,
+                      const std::vector<float>& scales) {
+    auto [it, fresh] =
+        biases_.try_emplace(std::tuple(ports.bias, ports.bias_factor, scales), kNoValue);
+    if (fresh) {
+      const std::string name = graph_.value(ports.bias).name;
+      const ValueId b = add_constant(concat(name, "_q"), quantize_bias(bias, scales));
+      const ValueId s = add_constant(concat(name, "_s"), row(scales));
+      it->second = dequantize(concat(name, "_dq"), {b, s}, 0);
+    }
+    return it->second;
+  }
+
+  Graph graph_;
+  const Target& target_;
+  const ChosenMaps& maps_;
+  const GivenScales& given_;
+  QuantizeReport& report_;
+  std::map<std::uint32_t, ValueId> scales_;
+  std::map<std::int32_t, ValueId> zero_points_;
+  std::map<std::tuple<ValueId, std::uint32_t, std::int32_t>, ValueId> constants_;
+  std::map<std::tuple<ValueId, std::int64_t, float, std::vector<float>>, ValueId> weights_;
+  std::map<std::tuple<ValueId, float, std::vector<float>>, ValueId> biases_;
+};
+
+}  // namespace
+
+Graph emit_qdq(const Graph& graph, const Placement& placement, const Target& target,
+               const ChosenMaps& maps, const GivenScales& given, QuantizeReport& report) {
+  Emitter emitter(graph, target, maps, given, report);
+  for (const NodePlacement& placed : placement.nodes) {
+    if (placed.role != NodeRole::kInteger) continue;
+    const OpKind kind = target.find_op(graph.node(placed.id).op_type)->kind;
+    if (kind == OpKind::kProduct) {
+      const auto ports = weight_ports(graph, placed.id);
+      if (ports) emitter.quantize_weights_of(placed.id, *ports);
+    }
+    for (const std::size_t input : activation_inputs(graph, placed.id, kind)) {
+      if (graph.is_constant(graph.node(placed.id).inputs[input])) {
+        emitter.quantize_constant(placed.id, input);
+      }
+    }
+  }
+  for (const ValueId id : placement.quantized) emitter.add_pair(id);
+  return emitter.finish();
+}
+
+}  // namespace qtool

@@ -1,0 +1,156 @@
+#include "quantize/maps.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "quantize/operands.h"
+
+namespace qtool {
+namespace {
+
+std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
+
+double width(const Range& range) { return static_cast<double>(range.max) - range.min; }
+
+Range common_range(const Range& a, const Range& b) {
+  return {std::min(a.min, b.min), std::max(a.max, b.max)};
+}
+
+/// Tensors that share one map, merged step by step.
+class Groups {
+ public:
+  Groups(const Graph& graph, const Target& target, const CalibratedMaps& calibrated)
+      : graph_(graph), target_(target), calibrated_(calibrated), parent_(graph.value_limit()) {
+    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
+    group_.resize(parent_.size());
+  }
+
+  /// Union of the ranges of a tensor's group.
+  Range range(ValueId id) { return group(id).range; }
+  /// Width of the narrowest tensor of the group; tensors that are all zero fit any map.
+  double narrowest(ValueId id) { return group(id).narrowest; }
+  Affine affine(ValueId id) { return group(id).affine; }
+
+  void merge(ValueId a, ValueId b) {
+    const std::size_t to = root(index_of(a));
+    const std::size_t from = root(index_of(b));
+    if (to == from) return;
+    Group merged = group(a);
+    const Group& other = group(b);
+    const bool equal = merged.affine == other.affine;
+    merged.range = common_range(merged.range, other.range);
+    merged.narrowest = std::min(merged.narrowest, other.narrowest);
+    if (!equal) merged.affine = choose_affine(merged.range, target_.activations);
+    parent_[from] = to;
+    group_[to] = merged;
+  }
+
+  /// Lets a tensor take the map of a group without widening it.
+  void adopt(ValueId into, ValueId id) {
+    const Group keep = group(into);
+    parent_[root(index_of(id))] = root(index_of(into));
+    group_[root(index_of(into))] = keep;
+  }
+
+ private:
+  struct Group {
+    Range range;
+    double narrowest = 0.0;
+    Affine affine;
+  };
+
+  std::size_t root(std::size_t i) {
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+    return i;
+  }
+
+  Group& group(ValueId id) {
+    const std::size_t r = root(index_of(id));
+    if (!group_[r]) {
+      const Value& value = graph_.value(static_cast<ValueId>(r));
+      Group fresh;
+      if (value.constant != nullptr) {
+        fresh.range = range_of(*value.constant);
+        fresh.affine = choose_affine(fresh.range, target_.activations);
+      } else {
+        const CalibratedMap map = calibrated_(value.name);
+        fresh.range = map.range;
+        fresh.affine = map.affine;
+      }
+      const double w = width(fresh.range);
+      fresh.narrowest = w > 0 ? w : std::numeric_limits<double>::infinity();
+      group_[r] = fresh;
+    }
+    return *group_[r];
+  }
+
+  const Graph& graph_;
+  const Target& target_;
+  const CalibratedMaps& calibrated_;
+  std::vector<std::size_t> parent_;
+  std::vector<std::optional<Group>> group_;
+};
+
+}  // namespace
+
+Range range_of(const Tensor& tensor) {
+  Range range;
+  for (const float v : tensor.values<float>()) {
+    range.min = std::min(range.min, v);
+    range.max = std::max(range.max, v);
+  }
+  return range;
+}
+
+ChosenMaps choose_maps(const Graph& graph, const Placement& placement, const Target& target,
+                       const CalibratedMaps& calibrated) {
+  Groups groups(graph, target, calibrated);
+  const auto source = [&](ValueId id) { return placement.source[index_of(id)]; };
+  struct Kept {
+    NodeId id;
+    double share;
+  };
+  std::vector<Kept> kept;
+  std::vector<ValueId> aligned_constants;
+  for (const NodePlacement& placed : placement.nodes) {
+    const Node& node = graph.node(placed.id);
+    if (placed.role != NodeRole::kInteger || !node.is("Concat")) continue;
+    Range common;
+    double narrowest = std::numeric_limits<double>::infinity();
+    for (const ValueId input : node.inputs) {
+      common = common_range(common, groups.range(source(input)));
+      narrowest = std::min(narrowest, groups.narrowest(source(input)));
+    }
+    const double share = width(common) > 0 ? narrowest / width(common) : 1.0;
+    if (share < target.concat_min_share) {
+      kept.push_back({placed.id, share});
+      continue;
+    }
+    const ValueId first = source(node.inputs[0]);
+    for (const ValueId input : node.inputs) {
+      groups.merge(first, source(input));
+      if (graph.is_constant(input)) aligned_constants.push_back(input);
+    }
+    groups.adopt(first, source(node.outputs[0]));
+  }
+
+  ChosenMaps chosen;
+  chosen.by_value.resize(graph.value_limit());
+  for (const ValueId id : placement.quantized) {
+    chosen.by_value[index_of(id)] = groups.affine(source(id));
+  }
+  for (const ValueId id : aligned_constants) chosen.by_value[index_of(id)] = groups.affine(id);
+  for (const Kept& concat_node : kept) {
+    UnequalConcat report;
+    report.node = name_of(graph, concat_node.id);
+    report.smallest_share = concat_node.share;
+    for (const ValueId input : graph.node(concat_node.id).inputs) {
+      report.operands.push_back(graph.value(input).name);
+      report.scales.push_back(groups.affine(source(input)).scale);
+    }
+    chosen.unequal.push_back(std::move(report));
+  }
+  return chosen;
+}
+
+}  // namespace qtool

@@ -1,0 +1,158 @@
+#include "quantize/operands.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "qtool/base/text.h"
+#include "qtool/quantize/weights.h"
+
+namespace qtool {
+namespace {
+
+/// Largest sum of products of u8 and s8 that fits 32 bits beside a bias of up to 2^30.
+constexpr std::int64_t kMaxProduct = 255 * 127;
+constexpr std::int64_t kMaxDepth = ((std::int64_t{1} << 31) - 1) / kMaxProduct;
+
+bool all_finite(const Tensor& tensor) {
+  const auto values = tensor.values<float>();
+  return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
+}
+
+std::string refuse_constant(const Graph& graph, ValueId id, std::string_view what) {
+  const Tensor& tensor = *graph.value(id).constant;
+  if (tensor.dtype() != DType::kFloat32) {
+    return concat("its ", what, " is ", name_of(tensor.dtype()), ", not float32");
+  }
+  if (tensor.elements() == 0) return concat("its ", what, " is empty");
+  if (!all_finite(tensor)) return concat("its ", what, " is not finite everywhere");
+  return {};
+}
+
+std::string refuse_bias(const Graph& graph, const WeightPorts& ports) {
+  if (ports.bias == kNoValue) return {};
+  if (!graph.is_constant(ports.bias)) return "its bias is not a constant";
+  const std::string reason = refuse_constant(graph, ports.bias, "bias");
+  if (!reason.empty()) return reason;
+  const Tensor& bias = *graph.value(ports.bias).constant;
+  const Shape& shape = bias.shape();
+  const bool row = shape.rank() == 0 || shape[shape.rank() - 1] == bias.elements();
+  if (!row || (bias.elements() != 1 && bias.elements() != ports.channels)) {
+    return "its bias is not one number per output channel";
+  }
+  return {};
+}
+
+std::string refuse_product(const Graph& graph, NodeId id, const Target& target) {
+  const Node& node = graph.node(id);
+  if (node.inputs.size() < 2) return "it has no weights";
+  if (!graph.is_constant(node.inputs[1])) {
+    // Two activations multiply in a MatMul only; a convolution has kernels for constant weights.
+    return node.op_type == "MatMul" ? std::string() : "its weights are not a constant";
+  }
+  std::string reason = refuse_constant(graph, node.inputs[1], "weight");
+  if (!reason.empty()) return reason;
+  const Shape& shape = graph.value(node.inputs[1]).constant->shape();
+  if (node.op_type == "Conv") {
+    const auto& axes = target.conv_spatial_axes;
+    if (std::find(axes.begin(), axes.end(), shape.rank() - 2) == axes.end()) {
+      return concat("its weight has ", shape.rank() - 2, " spatial axes");
+    }
+  } else if (shape.rank() != 2) {
+    return concat("its constant operand has rank ", shape.rank(), ", not 2");
+  }
+  if (node.op_type == "Gemm" && node.get_int("transA", 0) != 0) {
+    return "its activation is transposed";
+  }
+  const auto ports = weight_ports(graph, id);
+  if (!ports) return "its weights are of an unknown form";
+  if (!std::isfinite(ports->weight_factor) || !std::isfinite(ports->bias_factor)) {
+    return "alpha or beta is not finite";
+  }
+  if (ports->depth > kMaxDepth) {
+    return concat("a sum of ", ports->depth, " products could overflow 32 bits");
+  }
+  return refuse_bias(graph, *ports);
+}
+
+std::string refuse_passing(const Graph& graph, const Node& node) {
+  if (node.op_type == "Pad" && node.get_string("mode", "constant") == "constant" &&
+      node.has_input(2)) {
+    const Value& fill = graph.value(node.inputs[2]);
+    if (fill.constant == nullptr || fill.constant->dtype() != DType::kFloat32 ||
+        fill.constant->elements() != 1 || fill.constant->values<float>()[0] != 0.0F) {
+      return "it pads with a value other than 0";
+    }
+  }
+  if (node.op_type == "Resize" && node.get_string("mode", "nearest") != "nearest") {
+    return concat("it interpolates (mode '", node.get_string("mode", "nearest"), "')");
+  }
+  if (node.op_type == "MaxPool" && node.has_output(1)) return "it returns indices";
+  return {};
+}
+
+bool is_zero(const Graph& graph, ValueId id) {
+  const auto& constant = graph.value(id).constant;
+  return constant != nullptr && constant->dtype() == DType::kFloat32 && constant->elements() == 1 &&
+         constant->values<float>()[0] == 0.0F;
+}
+
+}  // namespace
+
+std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id, OpKind kind) {
+  const Node& node = graph.node(id);
+  std::vector<std::size_t> inputs;
+  if (node.op_type == "Add" || node.op_type == "Mul" || node.op_type == "Concat") {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.has_input(i)) inputs.push_back(i);
+    }
+    return inputs;
+  }
+  if (node.has_input(0)) inputs.push_back(0);
+  if (kind == OpKind::kProduct && node.op_type == "MatMul" && node.has_input(1) &&
+      !graph.is_constant(node.inputs[1])) {
+    inputs.push_back(1);
+  }
+  return inputs;
+}
+
+std::string refuse_operands(const Graph& graph, NodeId id, const Target& target,
+                            std::span<const std::optional<DType>> types) {
+  const Node& node = graph.node(id);
+  const TargetOp* op = target.find_op(node.op_type);
+  const std::vector<std::size_t> reals = activation_inputs(graph, id, op->kind);
+  bool any_computed = false;
+  for (const std::size_t i : reals) {
+    const ValueId value = node.inputs[i];
+    const auto& type = types[static_cast<std::size_t>(value)];
+    const std::string& name = graph.value(value).name;
+    if (!type) return concat("the element type of '", name, "' is unknown");
+    if (*type != DType::kFloat32)
+      return concat("'", name, "' is ", name_of(*type), ", not float32");
+    if (graph.is_constant(value)) {
+      std::string reason = refuse_constant(graph, value, "constant operand");
+      if (!reason.empty()) return reason;
+    } else {
+      any_computed = true;
+    }
+  }
+  if (!any_computed) return "it reads constants only";
+  if (op->kind == OpKind::kProduct) return refuse_product(graph, id, target);
+  if (op->kind == OpKind::kPassing) return refuse_passing(graph, node);
+  if (node.op_type == "Clip") {
+    for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+      if (node.has_input(i) && !graph.is_constant(node.inputs[i])) {
+        return "its bounds are not constants";
+      }
+    }
+  }
+  return {};
+}
+
+bool saturates_at_zero(const Graph& graph, NodeId activation) {
+  const Node& node = graph.node(activation);
+  if (node.is("Relu")) return true;
+  if (!node.is("Clip") || !node.has_input(1) || !is_zero(graph, node.inputs[1])) return false;
+  return !node.has_input(2) || graph.is_constant(node.inputs[2]);
+}
+
+}  // namespace qtool

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "qtool/graph/graph.h"
+#include "qtool/quantize/target.h"
+
+namespace qtool {
+
+/// The inputs of a node that carry quantizable reals, constants of combining nodes included;
+/// weights, biases, shapes, indices and bounds are not among them.
+std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id, OpKind kind);
+
+/// Why the operands of a node that the target lists keep it from running on integers, as a phrase;
+/// empty when they do not. `types` as element_types() makes them.
+std::string refuse_operands(const Graph& graph, NodeId id, const Target& target,
+                            std::span<const std::optional<DType>> types);
+
+/// Whether an activation can run inside the producer of its input: a Relu, or a Clip from 0 on with
+/// constant bounds, whose effect on the integers is saturation alone.
+bool saturates_at_zero(const Graph& graph, NodeId activation);
+
+}  // namespace qtool

@@ -1,0 +1,291 @@
+#include "qtool/quantize/placement.h"
+
+#include <algorithm>
+
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+#include "quantize/element_types.h"
+#include "quantize/operands.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::string_view kExcluded = "excluded by --exclude";
+
+std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
+std::size_t index_of(NodeId id) { return static_cast<std::size_t>(id); }
+
+/// Decides one graph; the steps run in the order in which place() calls them.
+class Placer {
+ public:
+  Placer(const Graph& graph, const Target& target, const PlacementOptions& options)
+      : graph_(graph), target_(target), options_(options), types_(element_types(graph)) {
+    std::size_t nodes = 0;
+    for (const NodeId id : graph.nodes()) nodes = std::max(nodes, index_of(id) + 1);
+    refusal_.resize(nodes);
+    fused_into_.resize(nodes, kNoNode);
+    activation_.resize(nodes, kNoNode);
+    source_.resize(graph.value_limit());
+    inside_.resize(graph.value_limit(), 0);
+    wanted_.resize(graph.value_limit(), 0);
+  }
+
+  void refuse_by_operator() {
+    for (const NodeId id : graph_.nodes()) {
+      const Node& node = graph_.node(id);
+      if (kind_of(id) == nullptr) {
+        refusal_[index_of(id)] =
+            concat("target '", target_.name, "' does not list ",
+                   node.domain.empty() ? "" : concat(node.domain, "."), node.op_type);
+      } else {
+        refusal_[index_of(id)] = refuse_operands(graph_, id, target_, types_);
+      }
+    }
+    for (const NodeId id : match_nodes(graph_, options_.exclude)) {
+      refusal_[index_of(id)] = kExcluded;
+    }
+  }
+
+  /// Follows maps through passing nodes, then refuses what reads a tensor without a range.
+  void follow_sources() {
+    for (std::size_t i = 0; i < source_.size(); ++i) source_[i] = static_cast<ValueId>(i);
+    for (const NodeId id : graph_.nodes()) {
+      const Node& node = graph_.node(id);
+      const TargetOp* op = kind_of(id);
+      if (op == nullptr || !accepted(id)) continue;
+      for (const std::size_t i : activation_inputs(graph_, id, op->kind)) {
+        if (!quantizable(node.inputs[i])) {
+          refusal_[index_of(id)] = concat("the table has no range for its input '",
+                                          graph_.value(node.inputs[i]).name, "'");
+        }
+      }
+      if (op->kind != OpKind::kPassing || !accepted(id)) continue;
+      for (const ValueId output : node.outputs) {
+        if (output != kNoValue) source_[index_of(output)] = source_[index_of(node.inputs[0])];
+      }
+    }
+  }
+
+  void fuse_activations() {
+    for (const NodeId id : graph_.nodes()) {
+      if (!accepted(id) || graph_.node(id).outputs.empty()) continue;
+      const ValueId result = graph_.node(id).outputs[0];
+      if (result == kNoValue || graph_.is_output(result)) continue;
+      const std::vector<NodeId>& readers = graph_.consumers(result);
+      if (readers.size() != 1 || !accepted(readers[0])) continue;
+      const Node& reader = graph_.node(readers[0]);
+      if (!reader.domain.empty() || !target_.fuses(graph_.node(id).op_type, reader.op_type) ||
+          reader.inputs[0] != result || !saturates_at_zero(graph_, readers[0])) {
+        continue;
+      }
+      fused_into_[index_of(readers[0])] = id;
+      activation_[index_of(id)] = readers[0];
+    }
+  }
+
+  /// From the outputs back: which tensors lie before a product, and which are wanted as integers.
+  void demand() {
+    const std::vector<NodeId>& order = graph_.nodes();
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      for (const ValueId output : graph_.node(*it).outputs) {
+        if (output != kNoValue) decide(output);
+      }
+    }
+    for (const ValueId input : graph_.inputs()) decide(input);
+  }
+
+  Placement finish() {
+    Placement placement;
+    const auto add = [&](ValueId id) {
+      if (id != kNoValue && wanted_[index_of(id)] != 0) placement.quantized.push_back(id);
+    };
+    for (const ValueId input : graph_.inputs()) add(input);
+    for (const NodeId id : graph_.nodes()) {
+      for (const ValueId output : graph_.node(id).outputs) add(output);
+      placement.nodes.push_back(describe(id));
+    }
+    placement.source = std::move(source_);
+    return placement;
+  }
+
+ private:
+  [[nodiscard]] const TargetOp* kind_of(NodeId id) const {
+    const Node& node = graph_.node(id);
+    return node.domain.empty() ? target_.find_op(node.op_type) : nullptr;
+  }
+  [[nodiscard]] bool accepted(NodeId id) const { return refusal_[index_of(id)].empty(); }
+
+  [[nodiscard]] bool quantizable(ValueId id) const {
+    if (types_[index_of(id)] != DType::kFloat32) return false;
+    if (graph_.is_constant(id) || !options_.has_range) return true;
+    return options_.has_range(graph_.value(source_[index_of(id)]).name);
+  }
+
+  /// The tensor that holds a node's result after its fused activation.
+  [[nodiscard]] ValueId result_of(NodeId id) const {
+    const NodeId activation = activation_[index_of(id)];
+    return graph_.node(activation == kNoNode ? id : activation).outputs[0];
+  }
+
+  [[nodiscard]] bool any_wanted(NodeId id) const {
+    const std::vector<ValueId>& outputs = graph_.node(id).outputs;
+    return std::any_of(outputs.begin(), outputs.end(), [&](ValueId output) {
+      return output != kNoValue && wanted_[index_of(output)] != 0;
+    });
+  }
+
+  [[nodiscard]] bool runs_on_integers(NodeId id) const {
+    if (!accepted(id) || fused_into_[index_of(id)] != kNoNode) return false;
+    switch (kind_of(id)->kind) {
+      case OpKind::kProduct:
+      case OpKind::kPooling:
+        return true;
+      case OpKind::kCombining:
+        return wanted_[index_of(result_of(id))] != 0;
+      case OpKind::kPassing:
+        return any_wanted(id);
+    }
+    return false;
+  }
+
+  [[nodiscard]] bool reads_as_integers(NodeId reader, ValueId id) const {
+    if (!runs_on_integers(reader)) return false;
+    const Node& node = graph_.node(reader);
+    const auto inputs = activation_inputs(graph_, reader, kind_of(reader)->kind);
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](std::size_t i) { return node.inputs[i] == id; });
+  }
+
+  /// Whether a node, through its fused activation, can only write integers where it is fast.
+  [[nodiscard]] bool writes_integers_only(NodeId id) const {
+    if (id == kNoNode) return false;
+    const NodeId main = fused_into_[index_of(id)] == kNoNode ? id : fused_into_[index_of(id)];
+    const auto& ops = target_.integer_result_ops;
+    return accepted(main) &&
+           std::find(ops.begin(), ops.end(), graph_.node(main).op_type) != ops.end();
+  }
+
+  void decide(ValueId id) {
+    bool read_as_integers = false;
+    bool inside = false;
+    for (const NodeId reader : graph_.consumers(id)) {
+      read_as_integers = read_as_integers || reads_as_integers(reader, id);
+      const TargetOp* op = kind_of(reader);
+      inside = inside || (op != nullptr && op->kind == OpKind::kProduct);
+      for (const ValueId output : graph_.node(reader).outputs) {
+        inside = inside || (output != kNoValue && inside_[index_of(output)] != 0);
+      }
+    }
+    inside_[index_of(id)] = inside ? 1 : 0;
+    if (!quantizable(id)) return;
+    const NodeId producer = graph_.value(id).producer;
+    const bool is_intermediate = producer != kNoNode && activation_[index_of(producer)] != kNoNode;
+    if (is_intermediate) return;
+    const bool for_producer = inside && !graph_.is_output(id) && writes_integers_only(producer);
+    wanted_[index_of(id)] = read_as_integers || for_producer ? 1 : 0;
+  }
+
+  [[nodiscard]] bool computes_reals(const Node& node) const {
+    return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) {
+      if (output == kNoValue) return false;
+      const auto& type = types_[index_of(output)];
+      return !type || *type == DType::kFloat32 || *type == DType::kFloat16 ||
+             *type == DType::kBFloat16 || *type == DType::kFloat64;
+    });
+  }
+
+  [[nodiscard]] NodePlacement describe(NodeId id) const {
+    const Node& node = graph_.node(id);
+    if (!computes_reals(node)) return {id, NodeRole::kNotReal, {}};
+    if (!accepted(id)) return {id, NodeRole::kFloat, refusal_[index_of(id)]};
+    const NodeId main = fused_into_[index_of(id)];
+    if (main != kNoNode) {
+      if (runs_on_integers(main)) return {id, NodeRole::kFused, {}};
+      return {id, NodeRole::kFloat, "its result is read in FP32 only"};
+    }
+    if (runs_on_integers(id)) {
+      const bool passes = kind_of(id)->kind == OpKind::kPassing;
+      return {id, passes ? NodeRole::kPassing : NodeRole::kInteger, {}};
+    }
+    const ValueId result = result_of(id);
+    if (options_.has_range && !quantizable(result)) {
+      return {id, NodeRole::kFloat,
+              concat("the table has no range for its result '", graph_.value(result).name, "'")};
+    }
+    return {id, NodeRole::kFloat, "its result is read in FP32 only"};
+  }
+
+  const Graph& graph_;
+  const Target& target_;
+  const PlacementOptions& options_;
+  std::vector<std::optional<DType>> types_;
+  std::vector<std::string> refusal_;  // by node: why not, empty when accepted
+  std::vector<NodeId> fused_into_;    // by activation: the producer it runs inside
+  std::vector<NodeId> activation_;    // by producer: the activation that runs inside it
+  std::vector<ValueId> source_;
+  std::vector<char> inside_;  // by value: a product follows
+  std::vector<char> wanted_;  // by value: gets a pair
+};
+
+}  // namespace
+
+bool Placement::is_quantized(ValueId id) const {
+  return std::find(quantized.begin(), quantized.end(), id) != quantized.end();
+}
+
+std::string_view name_of(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  if (!node.name.empty()) return node.name;
+  for (const ValueId output : node.outputs) {
+    if (output != kNoValue) return graph.value(output).name;
+  }
+  return node.name;
+}
+
+std::vector<NodeId> match_nodes(const Graph& graph, std::span<const std::string> patterns) {
+  std::vector<char> hit(patterns.size(), 0);
+  std::vector<NodeId> matched;
+  for (const NodeId id : graph.nodes()) {
+    const std::string_view name = name_of(graph, id);
+    bool any = false;
+    for (std::size_t p = 0; p < patterns.size(); ++p) {
+      if (name != patterns[p] && !matches_pattern(name, patterns[p])) continue;
+      hit[p] = 1;
+      any = true;
+    }
+    if (any) matched.push_back(id);
+  }
+  for (std::size_t p = 0; p < patterns.size(); ++p) {
+    if (hit[p] != 0) continue;
+    std::vector<std::string> names;
+    for (const NodeId id : graph.nodes()) names.emplace_back(name_of(graph, id));
+    std::string message = concat("'", patterns[p], "' matches no node; nearest:");
+    for (const std::string& near : nearest_names(patterns[p], names)) {
+      message += concat(" '", near, "'");
+    }
+    throw Error(ErrorCode::kUsage, message);
+  }
+  return matched;
+}
+
+Placement place(const Graph& graph, const Target& target, const PlacementOptions& options) {
+  Placer placer(graph, target, options);
+  placer.refuse_by_operator();
+  placer.follow_sources();
+  placer.fuse_activations();
+  placer.demand();
+  return placer.finish();
+}
+
+std::vector<std::string> tensors_to_calibrate(const Graph& graph, const Target& target,
+                                              std::span<const std::string> exclude) {
+  PlacementOptions options;
+  options.exclude.assign(exclude.begin(), exclude.end());
+  std::vector<std::string> names;
+  for (const ValueId id : place(graph, target, options).quantized) {
+    names.push_back(graph.value(id).name);
+  }
+  return names;
+}
+
+}  // namespace qtool

@@ -1,0 +1,174 @@
+#include "qtool/quantize/weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+constexpr double kBiasLimit = 1073741824.0;  // 2^30: half of int32
+
+/// A tensor seen as [outer, channels, inner] around its channel axis.
+struct ChannelWalk {
+  std::int64_t outer = 1;
+  std::int64_t channels = 1;
+  std::int64_t inner = 1;
+
+  ChannelWalk(const Shape& shape, std::int64_t axis) {
+    const std::int64_t front = normalize_axis(axis, shape.rank(), "axis of the output channels");
+    for (std::int64_t i = 0; i < shape.rank(); ++i) {
+      (i < front ? outer : i == front ? channels : inner) *= shape[i];
+    }
+  }
+
+  /// Calls `visit(channel, index of the element)` in memory order.
+  template <typename Visit>
+  void each(Visit visit) const {
+    std::size_t index = 0;
+    for (std::int64_t o = 0; o < outer; ++o) {
+      for (std::int64_t c = 0; c < channels; ++c) {
+        for (std::int64_t i = 0; i < inner; ++i) visit(static_cast<std::size_t>(c), index++);
+      }
+    }
+  }
+};
+
+/// The largest int32 bias that cannot overflow beside `depth` products of u8 and s8.
+double bias_limit(std::int64_t depth) {
+  const double room = 2147483647.0 - 255.0 * 127.0 * static_cast<double>(depth);
+  return std::clamp(0.999 * room, 1.0, kBiasLimit);
+}
+
+bool is_normal_scale(double scale) {
+  return scale >= std::numeric_limits<float>::min() && scale <= std::numeric_limits<float>::max();
+}
+
+void require_finite(std::span<const float> values, std::string_view what) {
+  if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); })) {
+    throw Error(ErrorCode::kInvalidArgument, concat(what, ": found NaN or infinity"));
+  }
+}
+
+std::int64_t matrix_axis(const Node& node) {
+  return node.op_type == "Gemm" && node.get_int("transB", 0) != 0 ? 0 : 1;
+}
+
+}  // namespace
+
+std::optional<WeightPorts> weight_ports(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  const bool conv = node.is("Conv");
+  const bool gemm = node.is("Gemm");
+  if ((!conv && !gemm && !node.is("MatMul")) || !node.has_input(1)) return std::nullopt;
+  if (!graph.is_constant(node.inputs[1])) return std::nullopt;
+  const Shape& shape = graph.value(node.inputs[1]).constant->shape();
+  if (conv ? shape.rank() < 3 : shape.rank() != 2) return std::nullopt;
+  WeightPorts ports;
+  ports.weight = node.inputs[1];
+  ports.axis = conv ? 0 : matrix_axis(node);
+  ports.channels = shape[ports.axis];
+  ports.depth = shape.elements() / std::max<std::int64_t>(ports.channels, 1);
+  if ((conv || gemm) && node.has_input(2)) ports.bias = node.inputs[2];
+  if (gemm) {
+    ports.weight_factor = node.get_float("alpha", 1.0F);
+    ports.bias_factor = node.get_float("beta", 1.0F);
+  }
+  return ports;
+}
+
+Tensor real_weights(const Graph& graph, const WeightPorts& ports) {
+  Tensor weights = to_float32(*graph.value(ports.weight).constant);
+  if (ports.weight_factor != 1.0F) {
+    for (float& w : weights.values<float>()) w *= ports.weight_factor;
+  }
+  return weights;
+}
+
+std::vector<float> real_bias(const Graph& graph, const WeightPorts& ports) {
+  std::vector<float> bias(static_cast<std::size_t>(ports.channels), 0.0F);
+  if (ports.bias == kNoValue) return bias;
+  const Tensor given = to_float32(*graph.value(ports.bias).constant);
+  const auto values = given.values<float>();
+  for (std::size_t c = 0; c < bias.size(); ++c) {
+    bias[c] = ports.bias_factor * values[values.size() == 1 ? 0 : c];
+  }
+  return bias;
+}
+
+std::vector<float> fit_scales(std::vector<float> scales, std::span<const float> bias,
+                              float input_scale, std::int64_t depth) {
+  const double limit = bias_limit(depth);
+  for (std::size_t c = 0; c < bias.size(); ++c) {
+    const double least = std::abs(static_cast<double>(bias[c])) / (input_scale * limit);
+    float& scale = scales[scales.size() == 1 ? 0 : c];
+    scale = std::max(scale, static_cast<float>(least));
+  }
+  for (float& scale : scales) {
+    if (!is_normal_scale(scale) || !is_normal_scale(static_cast<double>(scale) * input_scale)) {
+      scale = 1.0F;
+    }
+  }
+  return scales;
+}
+
+std::vector<float> absmax_scales(const Tensor& weights, std::int64_t axis, const Scheme& scheme,
+                                 Granularity granularity, std::span<const float> bias,
+                                 float input_scale) {
+  const auto values = weights.values<float>();
+  require_finite(values, "weights");
+  require_finite(bias, "bias");
+  const ChannelWalk walk(weights.shape(), axis);
+  const bool per_channel = granularity == Granularity::kPerChannel;
+  std::vector<float> scales(per_channel ? static_cast<std::size_t>(walk.channels) : 1, 0.0F);
+  walk.each([&](std::size_t channel, std::size_t i) {
+    float& largest = scales[per_channel ? channel : 0];
+    largest = std::max(largest, std::abs(values[i]));
+  });
+  const auto top = static_cast<float>(limits_of(scheme).max);
+  for (float& scale : scales) scale /= top;
+  return fit_scales(std::move(scales), bias, input_scale,
+                    weights.elements() / std::max<std::int64_t>(walk.channels, 1));
+}
+
+Tensor quantize_weights(const Tensor& weights, std::int64_t axis, const Scheme& scheme,
+                        std::span<const float> scales) {
+  const ChannelWalk walk(weights.shape(), axis);
+  if (scales.size() != 1 && static_cast<std::int64_t>(scales.size()) != walk.channels) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("weight scales: found ", scales.size(), ", expected 1 or ", walk.channels));
+  }
+  const Limits limits = limits_of(scheme);
+  Tensor quantized(DType::kInt8, weights.shape());
+  const auto from = weights.values<float>();
+  const auto to = quantized.values<std::int8_t>();
+  walk.each([&](std::size_t channel, std::size_t i) {
+    const Affine affine{scales[scales.size() == 1 ? 0 : channel], 0};
+    to[i] = static_cast<std::int8_t>(quantize_value(from[i], affine, limits));
+  });
+  return quantized;
+}
+
+std::vector<float> bias_scales(std::span<const float> weight_scales, std::size_t channels,
+                               float input_scale) {
+  std::vector<float> scales(channels);
+  for (std::size_t c = 0; c < channels; ++c) {
+    scales[c] = input_scale * weight_scales[weight_scales.size() == 1 ? 0 : c];
+  }
+  return scales;
+}
+
+Tensor quantize_bias(std::span<const float> bias, std::span<const float> scales) {
+  Tensor quantized(DType::kInt32, Shape{static_cast<std::int64_t>(bias.size())});
+  const auto to = quantized.values<std::int32_t>();
+  for (std::size_t c = 0; c < bias.size(); ++c) {
+    const double exact = std::nearbyint(static_cast<double>(bias[c]) / scales[c]);
+    to[c] = static_cast<std::int32_t>(std::clamp(exact, -kBiasLimit, kBiasLimit));
+  }
+  return quantized;
+}
+
+}  // namespace qtool

@@ -1,0 +1,232 @@
+#include <gmock/gmock.h>
+
+#include "qtool/base/error.h"
+#include "qtool/quantize/placement.h"
+#include "quantize_net.h"
+
+namespace qtool {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const Target& cpu() { return find_target("cpu"); }
+
+std::vector<std::string> pairs(const Net& net, const PlacementOptions& options = {}) {
+  std::vector<std::string> names;
+  for (const ValueId id : place(net.graph, cpu(), options).quantized) {
+    names.push_back(net.graph.value(id).name);
+  }
+  return names;
+}
+
+NodePlacement placed(const Net& net, std::string_view node, const PlacementOptions& options = {}) {
+  for (const NodePlacement& p : place(net.graph, cpu(), options).nodes) {
+    if (net.graph.node(p.id).name == node) return p;
+  }
+  ADD_FAILURE() << "no node " << node;
+  return {};
+}
+
+TEST(Placement, ObservesTheResultAfterAFusedActivation) {
+  Net net;
+  const auto a = net.op("Relu", "r1", {net.conv("c1", net.input("x", {1, 2, 4, 4}))});
+  net.output(net.conv("c2", a));
+  EXPECT_THAT(pairs(net), ElementsAre("x", "r1_out"));
+  EXPECT_EQ(placed(net, "r1").role, NodeRole::kFused);
+  EXPECT_EQ(placed(net, "c1").role, NodeRole::kInteger);
+}
+
+TEST(Placement, DoesNotFuseAnActivationWhoseInputIsReadElsewhere) {
+  Net net;
+  const auto c = net.conv("c1", net.input("x", {1, 2, 4, 4}));
+  const auto r = net.op("Relu", "r1", {c});
+  net.output(net.conv("c3", net.op("Add", "add", {c, r})));
+  EXPECT_THAT(pairs(net), ElementsAre("x", "c1_out", "r1_out", "add_out"));
+  EXPECT_EQ(placed(net, "r1").role, NodeRole::kInteger);
+}
+
+TEST(Placement, DoesNotFuseAnActivationWhoseInputIsAGraphOutput) {
+  Net net;
+  const auto c = net.conv("c1", net.input("x", {1, 2, 4, 4}));
+  net.output(c);
+  net.output(net.conv("c2", net.op("Relu", "r1", {c})));
+  EXPECT_THAT(pairs(net), ElementsAre("x", "c1_out", "r1_out"));
+}
+
+TEST(Placement, FusesOnlyAClipFromZero) {
+  Net net;
+  net.constant("zero", Tensor::scalar<float>(0.0F));
+  net.constant("low", Tensor::scalar<float>(-1.0F));
+  net.constant("six", Tensor::scalar<float>(6.0F));
+  const auto a =
+      net.op("Clip", "k1", {net.conv("c1", net.input("x", {1, 2, 4, 4})), "zero", "six"});
+  const auto b = net.op("Clip", "k2", {net.conv("c2", a), "low", "six"});
+  net.output(net.conv("c3", b));
+  EXPECT_THAT(pairs(net), ElementsAre("x", "k1_out", "c2_out", "k2_out"));
+}
+
+TEST(Placement, FusesTheReluBehindAResidualAdd) {
+  Net net;
+  const auto a = net.op("Relu", "r1", {net.conv("c1", net.input("x", {1, 2, 4, 4}))});
+  const auto sum = net.op("Add", "add", {net.conv("c2", a), a});
+  net.output(net.conv("c3", net.op("Relu", "r2", {sum})));
+  EXPECT_THAT(pairs(net), ElementsAre("x", "r1_out", "c2_out", "r2_out"));
+  EXPECT_EQ(placed(net, "add").role, NodeRole::kInteger);
+  EXPECT_EQ(placed(net, "r2").role, NodeRole::kFused);
+}
+
+TEST(Placement, LeavesGraphOutputsReal) {
+  Net net;
+  net.output(net.conv("c1", net.input("x", {1, 2, 4, 4})));
+  EXPECT_THAT(pairs(net), ElementsAre("x"));
+  EXPECT_EQ(placed(net, "c1").role, NodeRole::kInteger);
+}
+
+TEST(Placement, QuantizesAGraphOutputThatIntegerNodesReadToo) {
+  Net net;
+  const auto c = net.conv("c1", net.input("x", {1, 2, 4, 4}));
+  net.output(c);
+  net.output(net.conv("c2", c));
+  EXPECT_THAT(pairs(net), ElementsAre("x", "c1_out"));
+}
+
+TEST(Placement, KeepsCombiningNodesRealWhenNoIntegerNodeFollows) {
+  Net net;
+  const auto x = net.input("x", {1, 2, 4, 4});
+  const auto c = net.conv("c1", x);
+  net.output(net.op("Mul", "mul", {c, net.op("Sigmoid", "sig", {c})}));
+  EXPECT_THAT(pairs(net), ElementsAre("x"));
+  EXPECT_EQ(placed(net, "mul").reason, "its result is read in FP32 only");
+}
+
+TEST(Placement, PoolingReadsIntegersBeforeARealOutput) {
+  Net net;
+  const auto r = net.op("Relu", "r1", {net.conv("c1", net.input("x", {1, 2, 4, 4}))});
+  net.output(net.op("Flatten", "flat", {net.op("GlobalAveragePool", "gap", {r})}));
+  EXPECT_THAT(pairs(net), ElementsAre("x", "r1_out"));
+  EXPECT_EQ(placed(net, "gap").role, NodeRole::kInteger);
+  EXPECT_EQ(placed(net, "flat").role, NodeRole::kFloat);
+}
+
+TEST(Placement, PassingNodesShareTheMapOfTheirInput) {
+  Net net;
+  net.constant("shape", Tensor::of<std::int64_t>({2}, {1, 32}));
+  net.constant("w", Tensor::of<float>({32, 1}, std::vector<float>(32, 0.5F)));
+  const auto p = net.op("MaxPool", "pool", {net.conv("c1", net.input("x", {1, 2, 4, 4}))});
+  const auto r = net.op("Reshape", "reshape", {p, "shape"});
+  net.output(net.op("MatMul", "fc", {r, "w"}));
+  const Placement placement = place(net.graph, cpu());
+  EXPECT_THAT(pairs(net), ElementsAre("x", "c1_out", "pool_out", "reshape_out"));
+  const auto source = [&](std::string_view name) {
+    return placement.source[static_cast<std::size_t>(net.id(name))];
+  };
+  EXPECT_EQ(source("reshape_out"), net.id("c1_out"));
+  EXPECT_EQ(source("pool_out"), net.id("c1_out"));
+  EXPECT_EQ(placed(net, "pool").role, NodeRole::kPassing);
+}
+
+TEST(Placement, ConvolutionsInsideTheNetworkWriteIntegersForRealReadersToo) {
+  Net net;
+  const auto c = net.conv("c1", net.input("x", {1, 2, 4, 4}));
+  net.output(net.conv("c2", net.op("Tanh", "tanh", {c})));
+  EXPECT_THAT(pairs(net), ElementsAre("x", "c1_out", "tanh_out"));
+  EXPECT_EQ(placed(net, "tanh").reason, "target 'cpu' does not list Tanh");
+}
+
+TEST(Placement, ConvolutionsAtTheEndWriteRealsForRealReaders) {
+  Net net;
+  net.output(net.op("Softmax", "soft", {net.conv("c1", net.input("x", {1, 2, 4, 4}))}));
+  EXPECT_THAT(pairs(net), ElementsAre("x"));
+}
+
+TEST(Placement, ExcludedNodesStayRealAndSayWhy) {
+  Net net;
+  const auto a = net.conv("block/c1", net.input("x", {1, 2, 4, 4}));
+  net.output(net.conv("block/c2", a));
+  const PlacementOptions options{.exclude = {"*/c2"}, .has_range = {}};
+  EXPECT_EQ(placed(net, "block/c2", options).role, NodeRole::kFloat);
+  EXPECT_EQ(placed(net, "block/c2", options).reason, "excluded by --exclude");
+  EXPECT_EQ(placed(net, "block/c1", options).role, NodeRole::kInteger);
+}
+
+TEST(Placement, AnExclusionThatMatchesNothingNamesTheNearest) {
+  Net net;
+  net.output(net.conv("conv_a", net.conv("conv_b", net.input("x", {1, 2, 4, 4}))));
+  try {
+    place(net.graph, cpu(), {.exclude = {"conv_c"}, .has_range = {}});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUsage);
+    EXPECT_THAT(error.what(), HasSubstr("'conv_c' matches no node"));
+    EXPECT_THAT(error.what(), HasSubstr("'conv_a'"));
+  }
+}
+
+TEST(Placement, ATensorWithoutARangeKeepsItsReadersReal) {
+  Net net;
+  net.output(net.conv("c2", net.conv("c1", net.input("x", {1, 2, 4, 4}))));
+  PlacementOptions options;
+  options.has_range = [](std::string_view name) { return name == "x"; };
+  EXPECT_EQ(placed(net, "c1", options).role, NodeRole::kInteger);
+  EXPECT_EQ(placed(net, "c2", options).reason, "the table has no range for its input 'c1_out'");
+  EXPECT_THAT(pairs(net, options), ElementsAre("x"));
+}
+
+TEST(Placement, RefusesOperandsWithAReason) {
+  Net net;
+  const auto x = net.input("x", {2, 2});
+  net.constant("w", Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
+  net.constant("huge", Tensor(DType::kFloat32, Shape{70000, 1}));
+  net.constant("nan", Tensor::of<float>({2, 2}, {1, 2, 3, std::nanf("")}));
+  net.constant("w1", Tensor(DType::kFloat32, Shape{2, 2, 3}));
+  net.constant("one", Tensor::scalar<float>(1.0F));
+  net.constant("pads", Tensor::of<std::int64_t>({4}, {0, 1, 0, 1}));
+  net.output(net.op("Gemm", "transposed", {x, "w"}, {{"transA", std::int64_t{1}}}));
+  net.output(net.op("MatMul", "deep", {net.input("wide", {1, 70000}), "huge"}));
+  net.output(net.op("MatMul", "not_finite", {x, "nan"}));
+  net.output(net.op("Gemm", "computed", {x, net.op("Exp", "exp", {x})}));
+  net.output(net.op("Conv", "one_dimensional", {net.input("sound", {1, 2, 9}), "w1"}));
+  net.output(net.op("MatMul", "after_pad", {net.op("Pad", "pad", {x, "pads", "one"}), "w"}));
+  EXPECT_EQ(placed(net, "transposed").reason, "its activation is transposed");
+  EXPECT_EQ(placed(net, "deep").reason, "a sum of 70000 products could overflow 32 bits");
+  EXPECT_EQ(placed(net, "not_finite").reason, "its weight is not finite everywhere");
+  EXPECT_EQ(placed(net, "computed").reason, "its weights are not a constant");
+  EXPECT_EQ(placed(net, "one_dimensional").reason, "its weight has 1 spatial axes");
+  EXPECT_EQ(placed(net, "pad").reason, "it pads with a value other than 0");
+}
+
+TEST(Placement, LeavesShapeArithmeticAlone) {
+  Net net;
+  const auto x = net.input("x", {1, 2, 4, 4});
+  net.constant("zero", Tensor::scalar<std::int64_t>(0));
+  net.constant("minus", Tensor::of<std::int64_t>({1}, {-1}));
+  net.constant("axes", Tensor::of<std::int64_t>({1}, {0}));
+  const auto batch = net.op("Gather", "batch", {net.op("Shape", "shape", {x}), "zero"});
+  const auto dims = net.op("Concat", "dims", {net.op("Unsqueeze", "u", {batch, "axes"}), "minus"},
+                           {{"axis", std::int64_t{0}}});
+  const auto c = net.conv("c1", x);
+  net.constant("w", Tensor(DType::kFloat32, Shape{32, 1}));
+  net.output(net.op("MatMul", "fc", {net.op("Reshape", "reshape", {c, dims}), "w"}));
+  EXPECT_THAT(pairs(net), ElementsAre("x", "c1_out", "reshape_out"));
+  EXPECT_EQ(placed(net, "dims").role, NodeRole::kNotReal);
+  EXPECT_EQ(placed(net, "batch").role, NodeRole::kNotReal);
+}
+
+TEST(Placement, DoublePrecisionStaysReal) {
+  Net net;
+  const ValueId x = net.graph.add_value("x");
+  net.graph.declare(x, DType::kFloat64, std::nullopt);
+  net.graph.add_input(x);
+  net.constant("w", Tensor(DType::kFloat64, Shape{2, 2}));
+  net.output(net.op("MatMul", "fc", {"x", "w"}));
+  EXPECT_EQ(placed(net, "fc").reason, "'x' is float64, not float32");
+}
+
+TEST(Targets, AreFoundByNameOrNamedInTheError) {
+  EXPECT_EQ(find_target(kDefaultTarget).name, "cpu");
+  EXPECT_THROW(find_target("gpu"), Error);
+}
+
+}  // namespace
+}  // namespace qtool
