@@ -1,1 +1,121 @@
-int main() { return 0; }
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "command.h"
+#include "config_file.h"
+#include "console.h"
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+#include "signals.h"
+
+namespace qtool::tool {
+namespace {
+
+// One line per command, in the order of `qtool --help`. Also declares it.
+#define QTOOL_COMMANDS(command)
+
+#define QTOOL_DECLARE(name) void name(CLI::App& app, Session& session);
+}  // namespace
+QTOOL_COMMANDS(QTOOL_DECLARE)
+namespace {
+
+#define QTOOL_ROW(name) &name,
+const std::vector<AddCommand> kCommands{QTOOL_COMMANDS(QTOOL_ROW)};
+
+constexpr const char* kFooter =
+    "Each command explains itself: qtool COMMAND --help\n"
+    "Exit codes: 0 success, 1 failure, 2 wrong usage, 130 stopped by Ctrl-C.";
+
+const CLI::App& innermost(const CLI::App& app) {
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  return parsed.empty() ? app : *parsed.front();
+}
+
+std::string unexpected_word(const CLI::App& app) {
+  const CLI::App& command = innermost(app);
+  const std::string word = app.remaining(true).front();
+  std::vector<std::string> candidates;
+  std::string_view kind = "argument";
+  if (word.starts_with("-")) {
+    kind = "option";
+    for (const CLI::App* level : {&command, &app}) {
+      for (const CLI::Option* option : level->get_options()) {
+        for (const std::string& name : option->get_lnames()) candidates.push_back("--" + name);
+      }
+    }
+  } else if (&command == &app) {
+    kind = "command";
+    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+      candidates.push_back(sub->get_name());
+    }
+  }
+  std::string message = concat("unknown ", kind, " '", word, "'");
+  const std::vector<std::string> nearest = nearest_names(word, candidates);
+  for (std::size_t i = 0; i < nearest.size(); ++i) {
+    message += concat(i == 0 ? "; nearest: " : ", ", nearest[i]);
+  }
+  return message;
+}
+
+int report_usage(const CLI::App& app, std::string_view message) {
+  error(message);
+  const CLI::App& command = innermost(app);
+  std::cerr << "Try: qtool " << (&command == &app ? "" : command.get_name() + " ") << "--help\n";
+  return kExitUsage;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Post-training INT8 quantization of ONNX networks, from calibration to inference.",
+               "qtool");
+  app.set_version_flag("--version", "qtool " QTOOL_VERSION);
+  app.set_config("--config", "", "Read options from FILE (TOML or INI)")->type_name("FILE");
+  app.config_formatter(std::make_shared<ConfigFile>(app));
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.require_subcommand(0, 1);
+  app.footer(kFooter);
+  Session session;
+  for (const AddCommand add : kCommands) add(app, session);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ExtrasError&) {
+    return report_usage(app, unexpected_word(app));
+  } catch (const CLI::ParseError& problem) {
+    if (problem.get_exit_code() == 0) return app.exit(problem);  // --help, --version
+    return report_usage(app, problem.what());
+  }
+  if (!session.run) return report_usage(app, "a command is expected");
+  session.run();
+  return kExitOk;
+}
+
+}  // namespace
+}  // namespace qtool::tool
+
+int main(int argc, char** argv) {
+  using namespace qtool;
+  using namespace qtool::tool;
+  set_up_console();
+  catch_interrupts();
+  try {
+    return run(argc, argv);
+  } catch (const Error& problem) {
+    if (problem.code() == ErrorCode::kCancelled) {
+      error(problem.what());
+      return kExitInterrupted;
+    }
+    error(problem.what());
+    return problem.code() == ErrorCode::kUsage ? kExitUsage : kExitFailure;
+  } catch (const std::bad_alloc&) {
+    error("not enough memory");
+  } catch (const std::exception& problem) {
+    error(concat("unexpected: ", problem.what()));
+  }
+  return kExitFailure;
+}

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace qtool {
+
+/// Bound of sqnr_db() on both sides: float32 itself resolves about 150 dB, so equal signals count
+/// as this much and every mean stays finite.
+inline constexpr double kSqnrLimitDb = 200.0;
+
+/// Signal-to-quantization-noise ratio of `approximation` in decibels.
+/// 10 log10(sum x^2 / sum (x - y)^2), summed in double from front to back, clamped to
+/// +-kSqnrLimitDb. Equal signals (also two empty or all-zero ones) give the upper limit; an
+/// approximation with a NaN or infinity gives the lower one.
+/// Throws Error(kMismatch) when the sizes differ. Cost: O(n).
+double sqnr_db(std::span<const float> reference, std::span<const float> approximation);
+
+/// Cosine of the angle between two vectors, in [-1, 1].
+/// x.y / (|x| |y|) in double. Two zero vectors give 1, one zero vector 0, a NaN or infinity 0.
+/// Throws Error(kMismatch) when the sizes differ. Cost: O(n).
+double cosine(std::span<const float> a, std::span<const float> b);
+
+/// max |x - y|; infinity when a difference is not a number.
+/// Throws Error(kMismatch) when the sizes differ. Cost: O(n).
+double max_abs_error(std::span<const float> a, std::span<const float> b);
+
+/// Indices of the `count` largest scores, largest first; all of them when there are fewer.
+/// Of equal scores the lower index comes first; NaN comes after everything else, so the answer is
+/// the same on every machine. Throws Error(kInvalidArgument) when `count` is negative.
+/// Cost: O(n log count).
+std::vector<std::int64_t> top_k(std::span<const float> scores, std::int64_t count);
+
+/// exp(x - max) / sum exp(x - max) in double. Cost: O(n).
+std::vector<double> softmax(std::span<const float> logits);
+
+/// True when `scores` already are probabilities: all in [0, 1] and their sum within 0.001 of 1.
+/// Networks that end in Softmax must not get a second one when results are shown.
+bool are_probabilities(std::span<const float> scores);
+
+/// Middle value (mean of the middle two for an even count); 0 for no values. Cost: O(n).
+double median(std::vector<double> values);
+
+}  // namespace qtool

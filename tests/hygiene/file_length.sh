@@ -1,0 +1,30 @@
+#!/bin/sh
+# A file over 500 lines needs a reason, given in long_files.txt as `path: reason`. An entry whose
+# file is gone or short again is a breach too.
+# Usage: file_length.sh ROOT [LIMIT]; prints `file: what`; exit 1 on breaches.
+set -eu
+cd "$1"
+limit=${2:-500}
+list=tests/hygiene/long_files.txt
+found=$(mktemp)
+trap 'rm -f "$found"' EXIT
+breaches=0
+breach() { printf '%s\n' "$1"; breaches=1; }
+
+for folder in include src tools tests cmake docs; do
+  [ ! -d "$folder" ] || find "$folder" -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.inc' \
+    -o -name '*.sh' -o -name '*.cmake' -o -name 'CMakeLists.txt' -o -name '*.md' -o -name '*.js' \
+    -o -name '*.mjs' -o -name '*.py' \) ! -path '*/node_modules/*' \
+    ! -path 'tests/hygiene/samples/*'
+done | LC_ALL=C sort | while read -r file; do
+  lines=$(wc -l <"$file")
+  [ "$lines" -le "$limit" ] || printf '%s %s\n' "$lines" "$file"
+done >"$found"
+while read -r lines file; do
+  grep -q "^$file: ." $list || breach "$file: $lines lines, at most $limit without a reason in $list"
+done <"$found"
+while IFS=: read -r file _; do
+  case $file in '' | '#'*) continue ;; esac
+  grep -q " $file\$" "$found" || breach "$list: $file is not a long file"
+done <$list
+exit $breaches

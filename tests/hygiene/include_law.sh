@@ -1,0 +1,85 @@
+#!/bin/sh
+# The include law: a room includes lower rooms only, each third party stays in its quarantine, files
+# for one instruction set include next to nothing, and the core neither prints nor exits.
+# Usage: include_law.sh ROOT. Prints `file:line: what` for every breach; exit 1 when there are any.
+set -eu
+cd "$1"
+
+isas=$(sed -n 's/^qtool_add_isa(\([a-z0-9_]*\).*/\1/p' src/CMakeLists.txt | tr '\n' '|')
+
+find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc' | LC_ALL=C sort |
+  xargs awk -v isas="${isas%|}" '
+  BEGIN {
+    rooms = split("base tensor quant image kernels graph exec calib quantize report tools", order)
+    for (i = 1; i <= rooms; ++i) rank[order[i]] = i
+    rank["image"] = rank["kernels"] = rank["graph"] = 4  # siblings
+    isa_file = "^src/kernels/[a-z0-9_]+/(" isas ")[.]cpp$"
+
+    # Header pattern and where it may be included.
+    rule("^(onnx|google/protobuf)/", "^src/graph/onnx_")
+    rule("^(stb/)?stb_[a-z_]+[.]h$", "^src/image/")
+    rule("^(oneapi/)?dnnl", "^src/exec/")
+    rule("^nlohmann/", "^src/calib/format_|^src/report/|^tools/qtool/")
+    rule("^(CLI|spdlog)/", "^tools/qtool/")
+    rule("^omp[.]h$", "^src/base/parallel[.]cpp$")
+    rule("^cpuid[.]h$", "^src/kernels/isa[.]cpp$")
+    # parallel.cpp sets the denormal bits of the control register; there is no other way.
+    rule("intrin[.]h$|^arm_neon[.]h$", isa_file "|^src/base/parallel[.]cpp$")
+    rule("^(unistd|sched|fcntl)[.]h$|^sys/[a-z]+[.]h$", "^src/base/|^tools/qtool/")
+  }
+  function rule(header, place) { header_pattern[++rules] = header; place_pattern[rules] = place }
+  function breach(what) { print FILENAME ":" FNR ": " what; breaches = 1 }
+  function room_of(path,   part, n) {
+    n = split(path, part, "/")
+    if (part[1] == "tools") return "tools"
+    return part[1] == "include" ? part[3] : part[2]
+  }
+
+  FNR == 1 { room = room_of(FILENAME); in_public = FILENAME ~ /^include\// }
+  FNR == 1 && !(room in rank) { breach("the room \"" room "\" is not on the plan") }
+
+  /^[ \t]*#[ \t]*include[ \t]*"/ {
+    split($0, quoted, "\""); target = quoted[2]
+    is_public = target ~ /^qtool\//
+    if (room == "tools" && target !~ /\//) next  # a neighbour
+    split(target, part, "/"); other = is_public ? part[2] : part[1]
+    if (in_public && !is_public) breach("a public header includes the internal \"" target "\"")
+    else if (room == "tools" && !is_public) breach("tools include the internal \"" target "\"")
+    else if (!(other in rank)) breach("\"" target "\" belongs to no room")
+    else if (other != room && rank[other] == rank[room]) breach(room " includes its sibling " other)
+    else if (rank[other] > rank[room]) breach(room " includes the higher room " other)
+    if (FILENAME ~ isa_file) {
+      split(FILENAME, place, "/")
+      if (target != "kernels/" place[3] "/contract.h")
+        breach("a file for one instruction set includes \"" target "\"")
+    }
+    next
+  }
+  /^[ \t]*#[ \t]*include[ \t]*</ {
+    target = $0; sub(/^[^<]*</, "", target); sub(/>.*/, "", target)
+    standard = target ~ /^[a-z_0-9]+$/
+    if (FILENAME ~ isa_file && standard && target != "cstdint")
+      breach("a file for one instruction set includes <" target ">")
+    # What the contract headers include reaches the files for one instruction set.
+    if (FILENAME ~ /^src\/kernels\/([a-z0-9_]+\/)?(contract|output_type)[.]h$/ && standard &&
+        target != "cstdint" && target != "cstddef")
+      breach("a kernel contract includes <" target ">")
+    if (standard) next
+    if (in_public) { breach("a public header includes <" target ">"); next }
+    for (i = 1; i <= rules; ++i) {
+      if (target !~ header_pattern[i]) continue
+      if (FILENAME !~ place_pattern[i]) breach("<" target "> outside its quarantine")
+      next
+    }
+    breach("<" target "> is not on the list of third parties")
+    next
+  }
+  { code = $0; sub(/\/\/.*/, "", code) }
+  in_public && code ~ /(nlohmann|onnx|google|protobuf|dnnl|CLI|spdlog)::/ {
+    breach("a public header names a third-party type")
+  }
+  room != "tools" && FILENAME != "src/base/check.cpp" &&
+  code ~ /std::(cout|cerr|clog)|(^|[^A-Za-z0-9_])(f?printf|f?puts|exit|_exit|abort|quick_exit)[(]/ {
+    breach("the core prints or exits")
+  }
+  END { exit breaches }' || exit 1  # xargs has exit codes of its own

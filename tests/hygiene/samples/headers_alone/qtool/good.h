@@ -1,0 +1,3 @@
+#pragma once
+#include <string>
+inline std::string good() { return "good"; }

@@ -1,0 +1,2 @@
+#pragma once
+inline int bad(int unused) { return 1; }

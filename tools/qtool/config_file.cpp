@@ -1,0 +1,85 @@
+#include "config_file.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "qtool/base/text.h"
+
+namespace qtool::tool {
+namespace {
+
+bool knows(const CLI::App& command, const std::string& key) {
+  const CLI::Option* option = command.get_option_no_throw("--" + key);
+  if (option == nullptr) option = command.get_option_no_throw(key);
+  return option != nullptr && option->get_configurable();
+}
+
+std::vector<std::string> keys_of(const std::vector<const CLI::App*>& commands) {
+  std::vector<std::string> keys;
+  for (const CLI::App* command : commands) {
+    for (const CLI::Option* option : command->get_options()) {
+      if (!option->get_configurable()) continue;
+      keys.insert(keys.end(), option->get_lnames().begin(), option->get_lnames().end());
+      if (option->get_lnames().empty()) keys.push_back(option->get_single_name());
+    }
+  }
+  return keys;
+}
+
+[[noreturn]] void refuse(std::string_view what, const std::string& name,
+                         std::vector<std::string> candidates) {
+  std::sort(candidates.begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  std::string message = concat("config file: unknown ", what, " '", name, "'");
+  const std::vector<std::string> nearest = nearest_names(name, candidates);
+  for (std::size_t i = 0; i < nearest.size(); ++i) {
+    message += concat(i == 0 ? "; nearest: " : ", ", nearest[i]);
+  }
+  throw CLI::ConfigError(message, CLI::ExitCodes::ConfigError);
+}
+
+bool every_command(const CLI::App* /*command*/) { return true; }
+
+const CLI::App& find_command(const std::vector<const CLI::App*>& commands,
+                             const std::string& name) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands) {
+    if (command->get_name() == name) return *command;
+    names.push_back(command->get_name());
+  }
+  refuse("section", name, names);
+}
+
+}  // namespace
+
+std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const {
+  const std::vector<const CLI::App*> commands = app_.get_subcommands(every_command);
+  std::vector<CLI::ConfigItem> own;     // from the running command's section
+  std::vector<CLI::ConfigItem> shared;  // from before any section
+  for (CLI::ConfigItem& item : ConfigBase::from_config(input)) {
+    if (item.name == "++" || item.name == "--") continue;  // section marks carry no value
+    if (!item.parents.empty()) {
+      const CLI::App& command = find_command(commands, item.parents.front());
+      if (!knows(command, item.name)) {
+        refuse(concat("key in [", command.get_name(), "]"), item.name, keys_of({&command}));
+      }
+      if (command.parsed()) own.push_back(std::move(item));
+      continue;
+    }
+    if (std::none_of(commands.begin(), commands.end(),
+                     [&](const CLI::App* command) { return knows(*command, item.name); })) {
+      refuse("key", item.name, keys_of(commands));
+    }
+    for (const CLI::App* command : commands) {
+      if (!command->parsed() || !knows(*command, item.name)) continue;
+      item.parents = {command->get_name()};
+      shared.push_back(item);
+    }
+  }
+  // CLI11 keeps the first value it meets, and a section is the more specific word.
+  own.insert(own.end(), shared.begin(), shared.end());
+  return own;
+}
+
+}  // namespace qtool::tool

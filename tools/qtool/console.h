@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string_view>
+
+namespace qtool::tool {
+
+/// How much goes to stderr beside errors. Results go to stdout whatever the level.
+enum class Verbosity {
+  kQuiet,    ///< errors only
+  kNormal,   ///< warnings, notes and progress
+  kVerbose,  ///< also details that help to find out what happened
+};
+
+/// What the program returns to the shell; documented in `qtool --help`.
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitFailure = 1,
+  kExitUsage = 2,
+  kExitInterrupted = 130,  ///< 128 + SIGINT, what a shell expects after Ctrl-C
+};
+
+/// Sends log messages to stderr as `qtool: warning: ...`.
+void set_up_console();
+void set_verbosity(Verbosity verbosity);
+Verbosity verbosity() noexcept;
+
+/// Writes a result to stdout. Throws Error(kIo) when it cannot be written (a full disk, a closed
+/// pipe), so that a script never takes a cut-off result for a whole one.
+void print_result(std::string_view text);
+
+void note(std::string_view message);     ///< something the user did not ask but wants to know
+void detail(std::string_view message);   ///< shown with --verbose
+void warning(std::string_view message);  ///< the result may not be what the user wants
+void error(std::string_view message);
+
+}  // namespace qtool::tool

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "progress.h"
+
+namespace qtool::tool {
+
+/// Flags that every command has: --threads, --json, --quiet, --verbose.
+struct RunOptions {
+  int threads = 0;  ///< 0 = all available
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+
+  void add_to(CLI::App& command);
+  /// Makes --quiet and --verbose take effect and checks --threads. Call first in a command.
+  void apply();
+  /// How progress appears under these flags.
+  [[nodiscard]] ProgressStyle progress_style() const;
+};
+
+}  // namespace qtool::tool

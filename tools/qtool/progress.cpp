@@ -1,0 +1,113 @@
+#include "progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "qtool/base/text.h"
+#include "signals.h"
+
+namespace qtool::tool {
+namespace {
+
+using std::chrono::duration;
+using std::chrono::milliseconds;
+
+constexpr auto kBarInterval = milliseconds(100);
+constexpr auto kLineInterval = milliseconds(5000);
+constexpr std::int64_t kBarWidth = 24;
+constexpr std::string_view kClearLine = "\r\x1b[K";
+
+void write_stderr(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+std::string rate_text(double per_second) {
+  return concat(to_fixed(per_second, per_second < 100.0 ? 1 : 0), "/s");
+}
+
+std::string time_text(double seconds) {
+  if (seconds < 9.95) return concat(to_fixed(seconds, 1), " s");
+  const auto whole = static_cast<std::int64_t>(std::ceil(seconds));
+  if (whole < 60) return concat(whole, " s");
+  if (whole < 3600) return concat(whole / 60, " min ", whole % 60, " s");
+  return concat(whole / 3600, " h ", whole % 3600 / 60, " min");
+}
+
+std::string time_left(std::int64_t done, std::int64_t total, double seconds) {
+  const auto remaining = static_cast<double>(total - done);
+  return concat(time_text(seconds * remaining / static_cast<double>(done)), " left");
+}
+
+}  // namespace
+
+ProgressStyle detect_progress_style() {
+  const char* term = std::getenv("TERM");
+  const bool redraws = term != nullptr && std::string_view(term) != "dumb";
+  return redraws && ::isatty(STDERR_FILENO) == 1 ? ProgressStyle::kBar : ProgressStyle::kLines;
+}
+
+ProgressDisplay::ProgressDisplay(std::string task, std::string unit, ProgressStyle style)
+    : task_(std::move(task)), unit_(std::move(unit)), style_(style) {}
+
+ProgressDisplay::~ProgressDisplay() {
+  if (bar_visible_) write_stderr(kClearLine);
+}
+
+Progress ProgressDisplay::callback() {
+  return [this](std::int64_t done, std::int64_t total) {
+    update(done, total);
+    return interrupted() ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+  };
+}
+
+void ProgressDisplay::update(std::int64_t done, std::int64_t total) {
+  if (style_ == ProgressStyle::kSilent) return;
+  const Clock::time_point now = Clock::now();
+  const double seconds = duration<double>(now - start_).count();
+  const bool finished = done >= total;
+  if (finished) {
+    if (announced_total_ == total) return;
+    announced_total_ = total;
+    if (std::exchange(bar_visible_, false)) write_stderr(kClearLine);
+    write_stderr(concat(line(done, total, seconds), "\n"));
+  } else if (style_ == ProgressStyle::kBar && (!bar_visible_ || now - shown_ >= kBarInterval)) {
+    write_stderr(concat(kClearLine, bar(done, total, seconds)));
+    bar_visible_ = true;
+    shown_ = now;
+  } else if (style_ == ProgressStyle::kLines && now - shown_ >= kLineInterval) {
+    write_stderr(concat(line(done, total, seconds), "\n"));
+    shown_ = now;
+  }
+}
+
+std::string ProgressDisplay::bar(std::int64_t done, std::int64_t total, double seconds) const {
+  const std::int64_t filled = kBarWidth * done / std::max<std::int64_t>(total, 1);
+  std::string text = concat(task_, " [", std::string(static_cast<std::size_t>(filled), '#'),
+                            std::string(static_cast<std::size_t>(kBarWidth - filled), '.'), "] ",
+                            done, "/", total);
+  if (done > 0 && seconds > 0.0) {
+    text += concat("  ", rate_text(static_cast<double>(done) / seconds), "  ",
+                   time_left(done, total, seconds));
+  }
+  return text;
+}
+
+std::string ProgressDisplay::line(std::int64_t done, std::int64_t total, double seconds) const {
+  const double rate = seconds > 0.0 ? static_cast<double>(done) / seconds : 0.0;
+  if (done >= total) {
+    return concat(task_, ": ", total, " ", unit_, " in ", to_fixed(seconds, 1), " s (",
+                  rate_text(rate), ")");
+  }
+  std::string text = concat(task_, ": ", done, " of ", total, " ", unit_);
+  if (done > 0) text += concat(", ", rate_text(rate), ", ", time_left(done, total, seconds));
+  return text;
+}
+
+}  // namespace qtool::tool

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "qtool/base/progress.h"
+
+namespace qtool::tool {
+
+/// How progress appears on stderr.
+enum class ProgressStyle {
+  kBar,     ///< one line redrawn in place, for terminals
+  kLines,   ///< a plain line every few seconds and one at the end, for logs
+  kSilent,  ///< nothing
+};
+
+/// A bar when stderr is a terminal that can redraw a line, plain lines otherwise.
+ProgressStyle detect_progress_style();
+
+/// Shows how far long work is: share, rate and time left. Also the place where Ctrl-C takes effect.
+class ProgressDisplay {
+ public:
+  /// `task` starts the line ("calibrate"), `unit` names the items ("images").
+  ProgressDisplay(std::string task, std::string unit, ProgressStyle style);
+  /// Takes the bar off the terminal, so that what follows starts on a clean line.
+  ~ProgressDisplay();
+  ProgressDisplay(const ProgressDisplay&) = delete;
+  ProgressDisplay& operator=(const ProgressDisplay&) = delete;
+
+  /// The callback to hand to the library; the display must outlive it.
+  [[nodiscard]] Progress callback();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void update(std::int64_t done, std::int64_t total);
+  [[nodiscard]] std::string bar(std::int64_t done, std::int64_t total, double seconds) const;
+  [[nodiscard]] std::string line(std::int64_t done, std::int64_t total, double seconds) const;
+
+  std::string task_;
+  std::string unit_;
+  ProgressStyle style_;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point shown_ = start_;
+  std::int64_t announced_total_ = -1;
+  bool bar_visible_ = false;
+};
+
+}  // namespace qtool::tool

@@ -1,0 +1,33 @@
+#include "signals.h"
+
+#include <csignal>
+
+#include "qtool/base/error.h"
+
+namespace qtool::tool {
+namespace {
+
+volatile std::sig_atomic_t stop_requested = 0;
+
+extern "C" void request_stop(int) { stop_requested = 1; }
+
+}  // namespace
+
+void catch_interrupts() {
+  struct sigaction action = {};
+  action.sa_handler = request_stop;
+  // The default action returns after the first signal. System calls restart, so that a file being
+  // written is not cut short.
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+bool interrupted() noexcept { return stop_requested != 0; }
+
+void stop_if_interrupted() {
+  if (interrupted()) throw Error(ErrorCode::kCancelled, "stopped on request");
+}
+
+}  // namespace qtool::tool

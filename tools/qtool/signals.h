@@ -1,0 +1,15 @@
+#pragma once
+
+namespace qtool::tool {
+
+/// From now on the first Ctrl-C (or SIGTERM) only asks the running work to stop; a second one ends
+/// the program at once.
+void catch_interrupts();
+
+/// Whether the user asked to stop.
+bool interrupted() noexcept;
+
+/// Throws Error(kCancelled) when the user asked to stop; called between the phases of a command.
+void stop_if_interrupted();
+
+}  // namespace qtool::tool
