@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/onnx_proto.h"
+#include "qtool/base/text.h"
 
 namespace qtool {
 
@@ -24,7 +25,7 @@ inline onnx::NodeProto node_proto(const std::string& op, const std::vector<std::
                                   const std::vector<std::string>& outputs) {
   onnx::NodeProto node;
   node.set_op_type(op);
-  node.set_name(op + "_" + outputs.front());
+  node.set_name(concat(op, "_", outputs.front()));
   for (const std::string& input : inputs) node.add_input(input);
   for (const std::string& output : outputs) node.add_output(output);
   return node;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -29,5 +30,10 @@ std::string save_onnx_bytes(const Graph& graph);
 
 /// Writes save_onnx_bytes() so that no reader ever sees half a file. Throws Error(kIo).
 void save_onnx(const Graph& graph, const std::filesystem::path& path);
+
+/// A hash of what the graph computes and how its parts are named: nodes, attributes, constants,
+/// inputs, outputs and opsets. Neither metadata nor the order in which nodes and constants are
+/// listed matter. Cost: one pass over the constants.
+std::uint64_t fingerprint(const Graph& graph);
 
 }  // namespace qtool

@@ -1,0 +1,107 @@
+#include <bit>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+
+#include "qtool/base/hash.h"
+#include "qtool/graph/onnx.h"
+
+namespace qtool {
+namespace {
+
+// A chain of hashes over fields. Lengths are hashed too, so that ("ab", "c") is not ("a", "bc").
+class Chain {
+ public:
+  void add(std::string_view text) {
+    add(static_cast<std::int64_t>(text.size()));
+    hash_ = hash_bytes(text, hash_);
+  }
+  void add(std::int64_t number) {
+    unsigned char bytes[8];  // little-endian on every machine
+    for (unsigned i = 0; i < 8; ++i) {
+      bytes[i] = static_cast<unsigned char>(static_cast<std::uint64_t>(number) >> (8 * i));
+    }
+    hash_ =
+        hash_bytes(std::string_view(reinterpret_cast<const char*>(bytes), sizeof(bytes)), hash_);
+  }
+  void add(float number) { add(static_cast<std::int64_t>(std::bit_cast<std::uint32_t>(number))); }
+  void add(const std::string& text) { add(std::string_view(text)); }
+  template <typename T>
+  void add(const std::vector<T>& items) {
+    add(static_cast<std::int64_t>(items.size()));
+    for (const T& item : items) add(item);
+  }
+  void add(const Tensor& tensor) {
+    add(name_of(tensor.dtype()));
+    add(tensor.shape().dims());
+    add(std::string_view(reinterpret_cast<const char*>(tensor.data()),
+                         static_cast<std::size_t>(tensor.bytes())));
+  }
+  void add(const std::shared_ptr<const Tensor>& tensor) { add(*tensor); }
+
+  [[nodiscard]] std::uint64_t hash() const { return hash_; }
+
+ private:
+  std::uint64_t hash_ = 0;
+};
+
+std::uint64_t hash_of(const Graph& graph, const Node& node) {
+  Chain chain;
+  const auto add_names = [&](const std::vector<ValueId>& ids) {
+    chain.add(static_cast<std::int64_t>(ids.size()));
+    for (const ValueId id : ids) {
+      chain.add(id == kNoValue ? std::string_view() : std::string_view(graph.value(id).name));
+    }
+  };
+  chain.add(node.name);
+  chain.add(node.op_type);
+  chain.add(node.domain);
+  add_names(node.inputs);
+  add_names(node.outputs);
+  for (const auto& [name, attribute] : node.attributes) {
+    chain.add(name);
+    chain.add(static_cast<std::int64_t>(attribute.index()));
+    std::visit([&](const auto& value) { chain.add(value); }, attribute);
+  }
+  return chain.hash();
+}
+
+void add_port(Chain& chain, const Value& value) {
+  chain.add(value.name);
+  chain.add(value.dtype ? name_of(*value.dtype) : std::string_view());
+  chain.add(std::int64_t{value.shape ? 1 : 0});
+  if (!value.shape) return;
+  chain.add(static_cast<std::int64_t>(value.shape->size()));
+  for (const Dim& dim : *value.shape) {
+    chain.add(dim.size.value_or(-1));
+    chain.add(dim.symbol);
+  }
+}
+
+}  // namespace
+
+std::uint64_t fingerprint(const Graph& graph) {
+  Chain chain;
+  for (const auto& [domain, version] : graph.info.opsets) {
+    chain.add(domain);
+    chain.add(version);
+  }
+  for (const ValueId id : graph.inputs()) add_port(chain, graph.value(id));
+  for (const ValueId id : graph.outputs()) add_port(chain, graph.value(id));
+  // Names tie nodes and constants together, so a sum that forgets their order loses nothing.
+  std::uint64_t sum = 0;
+  for (const NodeId id : graph.nodes()) sum += hash_of(graph, graph.node(id));
+  for (const ValueId id : graph.living_values()) {
+    const Value& value = graph.value(id);
+    if (value.constant == nullptr) continue;
+    Chain constant;
+    constant.add(value.name);
+    constant.add(*value.constant);
+    sum += constant.hash();
+  }
+  chain.add(static_cast<std::int64_t>(sum));
+  return chain.hash();
+}
+
+}  // namespace qtool
