@@ -39,24 +39,27 @@ std::vector<float> floats_of(const Tensor& tensor) {
   return {values.begin(), values.end()};
 }
 
-OpCase op_case(std::string op_type, std::vector<Tensor> inputs, testing::Attributes attributes = {},
+// Inputs of a case; a braced list cannot hold tensors, they only move.
+template <typename... Inputs>
+std::vector<OpInput> inputs(Inputs... items) {
+  std::vector<OpInput> list;
+  (list.emplace_back(std::move(items)), ...);
+  return list;
+}
+
+OpCase op_case(std::string op_type, std::vector<OpInput> items, testing::Attributes attributes = {},
                std::size_t outputs = 1) {
-  OpCase test;
-  test.op_type = std::move(op_type);
-  for (Tensor& input : inputs) test.inputs.emplace_back(std::move(input));
-  test.attributes = std::move(attributes);
-  test.outputs = outputs;
-  return test;
+  return {std::move(op_type), std::move(items), std::move(attributes), outputs};
 }
 
 TEST(Binary, BroadcastsBothOperands) {
-  const auto result = run_op(op_case("Add", {counting({3, 1}), counting({4})}));
+  const auto result = run_op(op_case("Add", inputs(counting({3, 1}), counting({4}))));
   EXPECT_EQ(result[0].shape(), (Shape{3, 4}));
   EXPECT_THAT(floats_of(result[0]), ElementsAre(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5));
 }
 
 TEST(Binary, BroadcastsAScalarToAnEmptyTensor) {
-  const auto result = run_op(op_case("Mul", {counting({0, 4}), floats({}, {2})}));
+  const auto result = run_op(op_case("Mul", inputs(counting({0, 4}), floats({}, {2}))));
   EXPECT_EQ(result[0].shape(), (Shape{0, 4}));
 }
 
@@ -75,30 +78,30 @@ TEST(Binary, AddsARankThreeOperandToAChannelsLastOne) {
 }
 
 TEST(Binary, RefusesShapesThatDoNotFit) {
-  EXPECT_EQ(infer_error(op_case("Add", {counting({3}), counting({4})})),
+  EXPECT_EQ(infer_error(op_case("Add", inputs(counting({3}), counting({4})))),
             "node 'test' (Add): shapes [3] and [4] cannot be broadcast to each other");
 }
 
 TEST(Binary, RefusesDifferentTypes) {
   EXPECT_THAT(
-      infer_error(op_case("Add", {counting({3}), Tensor::of<std::int64_t>({3}, {1, 2, 3})})),
+      infer_error(op_case("Add", inputs(counting({3}), Tensor::of<std::int64_t>({3}, {1, 2, 3})))),
       HasSubstr("input 1 has type int64, expected float32 as input 0"));
 }
 
 TEST(Binary, ReportsAnIntegerDivisionByZero) {
   const auto zero = op_case(
-      "Div", {Tensor::of<std::int64_t>({2}, {1, 2}), Tensor::of<std::int64_t>({2}, {1, 0})});
+      "Div", inputs(Tensor::of<std::int64_t>({2}, {1, 2}), Tensor::of<std::int64_t>({2}, {1, 0})));
   EXPECT_THROW(run_op(zero), Error);
   constexpr auto kLowest = std::numeric_limits<std::int32_t>::min();
   const auto overflow = op_case(
-      "Div", {Tensor::of<std::int32_t>({1}, {kLowest}), Tensor::of<std::int32_t>({1}, {-1})});
+      "Div", inputs(Tensor::of<std::int32_t>({1}, {kLowest}), Tensor::of<std::int32_t>({1}, {-1})));
   EXPECT_EQ(run_op(overflow)[0].values<std::int32_t>()[0], kLowest);
 }
 
 TEST(Cast, SaturatesFloatsOutsideTheIntegerType) {
   const float inf = std::numeric_limits<float>::infinity();
-  const auto result = run_op(op_case("Cast", {floats({6}, {-1.7F, 2.9F, 3e9F, -inf, inf, NAN})},
-                                     {{"to", std::int64_t{6}}}));
+  const auto result = run_op(op_case(
+      "Cast", inputs(floats({6}, {-1.7F, 2.9F, 3e9F, -inf, inf, NAN})), {{"to", std::int64_t{6}}}));
   EXPECT_THAT(result[0].values<std::int32_t>(),
               ElementsAre(-1, 2, 2147483647, -2147483647 - 1, 2147483647, 0));
 }
@@ -188,7 +191,8 @@ TEST(QuantizeLinear, RefusesAScaleOfTheWrongLength) {
 
 TEST(Reduce, DoesNotDependOnTheNumberOfThreads) {
   for (const Ints& axes : {Ints{0, 2}, Ints{1}, Ints{3}, Ints{2, 3}, Ints{}}) {
-    const auto test = op_case("ReduceMean", {random_tensor({3, 17, 40, 41})}, {{"axes", axes}});
+    const auto test =
+        op_case("ReduceMean", inputs(random_tensor({3, 17, 40, 41})), {{"axes", axes}});
     for (const Layout layout : {Layout::kPlain, Layout::kChannelsLast}) {
       EXPECT_TRUE(identical(run_op(test, layout, 1)[0], run_op(test, layout, 3)[0]));
     }
@@ -196,7 +200,8 @@ TEST(Reduce, DoesNotDependOnTheNumberOfThreads) {
 }
 
 TEST(Elementwise, DoesNotDependOnTheNumberOfThreads) {
-  const auto test = op_case("Add", {random_tensor({1, 33, 40, 41}), random_tensor({33, 1, 1})});
+  const auto test =
+      op_case("Add", inputs(random_tensor({1, 33, 40, 41}), random_tensor({33, 1, 1})));
   for (const Layout layout : {Layout::kPlain, Layout::kChannelsLast}) {
     EXPECT_TRUE(identical(run_op(test, layout, 1)[0], run_op(test, layout, 3)[0]));
   }
@@ -205,8 +210,8 @@ TEST(Elementwise, DoesNotDependOnTheNumberOfThreads) {
 TEST(Softmax, SumsToOneAlongAnyAxis) {
   for (const std::int64_t axis : {0, 1, -1}) {
     const auto result =
-        run_op(op_case("Softmax", {random_tensor({3, 70, 70}, -100, 100)}, {{"axis", axis}}));
-    const auto total = run_op(op_case("ReduceSum", {result[0].clone()}));
+        run_op(op_case("Softmax", inputs(random_tensor({3, 70, 70}, -100, 100)), {{"axis", axis}}));
+    const auto total = run_op(op_case("ReduceSum", inputs(result[0].clone())));
     EXPECT_NEAR(total[0].values<float>()[0],
                 static_cast<float>(result[0].elements()) / (axis == 0 ? 3.0F : 70.0F), 1e-2F);
   }
