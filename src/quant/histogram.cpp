@@ -227,15 +227,16 @@ void FloatHistogram::merge(const FloatHistogram& other) {
   } else {
     recent_ += other.recent_;
   }
-  for (std::int64_t cell = -other.origin(); cell < kCells; ++cell) {
-    const auto target = static_cast<std::size_t>((cell >> shift) + origin());
-    const std::int64_t count = other.cell_count(cell);
-    if (fits) {
-      counts_[target] += static_cast<std::uint32_t>(count);
-    } else {
-      archived_[target] += count;
-    }
+  const std::uint32_t* const from = other.counts_.data() + other.origin();
+  const std::int64_t first = other.first_cell();
+  const std::int64_t end = other.end_cell();
+  if (fits) {
+    std::uint32_t* const to = counts_.data() + origin();
+    for (std::int64_t cell = first; cell < end; ++cell) to[cell >> shift] += from[cell];
+    return;
   }
+  std::int64_t* const to = archived_.data() + origin();
+  for (std::int64_t cell = first; cell < end; ++cell) to[cell >> shift] += other.cell_count(cell);
 }
 
 float FloatHistogram::min() const noexcept { return count_ > 0 ? min_ : 0.0F; }

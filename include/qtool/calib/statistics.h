@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "qtool/quant/exact_sum.h"
+#include "qtool/quant/histogram.h"
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+/// What calibration keeps of one activation tensor over all images: counts, extremes, moments, a
+/// histogram, and per channel the mean and extremes. The memory does not grow with the images.
+/// Partial sums of one image run in a fixed order in double precision and are then added exactly,
+/// counts are integers: the state does not depend on the order, grouping or batching of the images.
+class Statistics {
+ public:
+  /// Adds the images of a float32 tensor of rank 2 to 5, axis 0 = image, axis 1 = channel, in
+  /// either layout. Throws Error(kInvalidArgument) when it is another tensor or holds NaN or an
+  /// infinity (naming value and place), Error(kMismatch) when the channels differ from earlier
+  /// ones. After an Error about a value the statistics are of no use.
+  /// Cost: about 1.5 ns per value on one core at 3 GHz.
+  void observe(const TensorView& tensor);
+  /// As if every image of `other` had been observed. Throws Error(kMismatch) as observe().
+  void merge(const Statistics& other);
+
+  [[nodiscard]] std::int64_t images() const noexcept { return images_; }
+  [[nodiscard]] std::int64_t channels() const noexcept {
+    return static_cast<std::int64_t>(channels_.size());
+  }
+  [[nodiscard]] std::int64_t count() const noexcept { return histogram_.count(); }
+  [[nodiscard]] std::int64_t zeros() const noexcept { return histogram_.zeros(); }
+  [[nodiscard]] float min() const noexcept { return histogram_.min(); }
+  [[nodiscard]] float max() const noexcept { return histogram_.max(); }
+  [[nodiscard]] float absmax() const noexcept { return histogram_.absmax(); }
+  [[nodiscard]] double mean() const;                ///< 0 when empty
+  [[nodiscard]] double standard_deviation() const;  ///< of the values seen; 0 when empty
+  [[nodiscard]] const FloatHistogram& histogram() const noexcept { return histogram_; }
+
+  [[nodiscard]] double channel_mean(std::int64_t channel) const;
+  [[nodiscard]] float channel_min(std::int64_t channel) const;
+  [[nodiscard]] float channel_max(std::int64_t channel) const;
+
+  /// The observed range, widened to contain 0.
+  [[nodiscard]] Range range() const noexcept;
+
+  friend bool operator==(const Statistics&, const Statistics&) = default;
+
+ private:
+  struct Channel {
+    ExactSum sum;
+    float min = std::numeric_limits<float>::infinity();
+    float max = -std::numeric_limits<float>::infinity();
+    friend bool operator==(const Channel&, const Channel&) = default;
+  };
+
+  void require_channels(std::int64_t width);
+
+  std::int64_t images_ = 0;
+  ExactSquareSum squares_;
+  std::vector<Channel> channels_;
+  FloatHistogram histogram_;
+};
+
+}  // namespace qtool

@@ -1,0 +1,107 @@
+#include "calib/kl_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "base/check.h"
+
+namespace qtool {
+namespace {
+
+constexpr double kRejected = std::numeric_limits<double>::infinity();
+constexpr double kTie = 1e-12;  // nats; rounding errors are a hundred times smaller
+
+double x_log_x(double x) { return x > 0.0 ? x * std::log(x) : 0.0; }
+
+// Sums over the first k bins, k = 0 .. bins.
+struct Prefixes {
+  std::vector<double> counts;
+  std::vector<double> filled;   // bins that are not empty
+  std::vector<double> entropy;  // of count * ln(count)
+
+  explicit Prefixes(std::span<const std::int64_t> bins)
+      : counts(bins.size() + 1), filled(bins.size() + 1), entropy(bins.size() + 1) {
+    for (std::size_t j = 0; j < bins.size(); ++j) {
+      const auto count = static_cast<double>(bins[j]);
+      counts[j + 1] = counts[j] + count;
+      filled[j + 1] = filled[j] + (bins[j] > 0 ? 1.0 : 0.0);
+      entropy[j + 1] = entropy[j] + x_log_x(count);
+    }
+  }
+
+  // ln of Q in the bins [begin, end) that form a level.
+  [[nodiscard]] double log_level(std::size_t begin, std::size_t end) const {
+    return std::log((counts[end] - counts[begin]) / (filled[end] - filled[begin]));
+  }
+  // sum of P ln Q over the level.
+  [[nodiscard]] double term(std::size_t begin, std::size_t end) const {
+    const double sum = counts[end] - counts[begin];
+    return sum > 0.0 ? sum * log_level(begin, end) : 0.0;
+  }
+};
+
+}  // namespace
+
+KlSearch::KlSearch(std::span<const std::int64_t> counts, std::int64_t levels) : levels_(levels) {
+  const auto bins = static_cast<std::int64_t>(counts.size());
+  QTOOL_CHECK(levels >= 1 && bins >= levels);
+  const Prefixes prefixes(counts);
+  const double total = prefixes.counts.back();
+  divergences_.assign(static_cast<std::size_t>(bins - levels + 1), kRejected);
+  divergences_.back() = 0.0;
+  if (total == 0.0) return;
+
+  // A level of candidate i has floor(i / levels) bins or one more, and where it begins is all that
+  // its term depends on. So terms are computed once per width and place, two widths side by side,
+  // and every candidate of those widths adds up `levels` of them.
+  std::vector<double> terms(static_cast<std::size_t>(2 * bins));
+  for (std::int64_t width = 1; width * levels <= bins; ++width) {
+    for (std::int64_t begin = 0; begin + width <= bins; ++begin) {
+      const auto from = static_cast<std::size_t>(begin);
+      const auto to = static_cast<std::size_t>(begin + width);
+      terms[2 * from] = width == 1 ? prefixes.term(from, to) : terms[2 * from + 1];
+      terms[2 * from + 1] = begin + width < bins ? prefixes.term(from, to + 1) : terms[2 * from];
+    }
+    for (std::int64_t extra = 0; extra < levels && width * levels + extra <= bins; ++extra) {
+      const std::int64_t kept = width * levels + extra;
+      const auto end = static_cast<std::size_t>(kept);
+      const double tail = total - prefixes.counts[end];
+      const auto edge = static_cast<double>(counts[end - 1]);
+      if (edge == 0.0 && tail > 0.0) continue;
+      // Level l begins at bin ceil(l kept / levels); `error` is l extra - levels (bins added).
+      double cross = 0.0;
+      std::int64_t begin = 0;
+      std::int64_t last = 0;
+      std::int64_t error = 0;
+      for (std::int64_t level = 0; level < levels; ++level) {
+        error += extra;
+        const std::int64_t longer = error > 0 ? 1 : 0;
+        error -= longer * levels;
+        cross += terms[static_cast<std::size_t>(2 * begin + longer)];
+        last = begin;
+        begin += width + longer;
+      }
+      double self = prefixes.entropy[end];
+      if (tail > 0.0) {
+        cross += tail * prefixes.log_level(static_cast<std::size_t>(last), end);
+        self += x_log_x(edge + tail) - x_log_x(edge);
+      }
+      divergences_[static_cast<std::size_t>(kept - levels)] =
+          (self - cross) / total + std::log((total - tail) / total);
+    }
+  }
+}
+
+std::int64_t KlSearch::best() const noexcept {
+  double least = kRejected;
+  for (const double divergence : divergences_) least = std::min(least, divergence);
+  std::size_t best = divergences_.size() - 1;
+  if (least < kRejected) {
+    while (divergences_[best] > least + kTie) --best;
+  }
+  return levels_ + static_cast<std::int64_t>(best);
+}
+
+}  // namespace qtool

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace qtool {
+
+/// The divergences of every clipping candidate of a histogram of magnitudes.
+/// Candidate i keeps the first i bins. P is those bins with the clipped tail added to the last; Q
+/// is those bins without the tail, merged into `levels` levels (bin j to level floor(j levels / i))
+/// and each level's sum spread evenly over its non-empty bins. Both are normalised.
+/// D = sum P ln(P / Q) over P > 0; infinite where Q = 0 and P > 0.
+/// Cost: O(bins^2 / levels) logarithms and O(bins * levels) additions, 0.5 ms for 2048 and 128.
+class KlSearch {
+ public:
+  /// Needs levels >= 1, at least `levels` counts, none of them negative.
+  KlSearch(std::span<const std::int64_t> counts, std::int64_t levels);
+
+  /// D[i] for i = levels .. bins; element 0 belongs to i = levels.
+  [[nodiscard]] const std::vector<double>& divergences() const noexcept { return divergences_; }
+  /// The i with the least D; of those within 1e-12 of it the largest. All bins when every other
+  /// candidate is rejected.
+  [[nodiscard]] std::int64_t best() const noexcept;
+
+ private:
+  std::int64_t levels_;
+  std::vector<double> divergences_;
+};
+
+}  // namespace qtool

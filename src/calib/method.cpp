@@ -1,0 +1,48 @@
+#include "qtool/calib/method.h"
+
+#include <algorithm>
+#include <array>
+
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+
+#define QTOOL_METHOD(name, summary) Range method_##name(const Statistics&, const MethodOptions&);
+#include "calib/methods.inc"
+
+std::span<const MethodInfo> methods() noexcept {
+  static constexpr auto kMethods = std::to_array<MethodInfo>({
+#define QTOOL_METHOD(name, summary) {#name, summary, method_##name},
+#include "calib/methods.inc"
+  });
+  return kMethods;
+}
+
+std::vector<std::string> method_names() {
+  std::vector<std::string> names;
+  for (const MethodInfo& method : methods()) names.emplace_back(method.name);
+  return names;
+}
+
+const MethodInfo& find_method(std::string_view name) {
+  const auto found = std::find_if(methods().begin(), methods().end(),
+                                  [&](const MethodInfo& method) { return method.name == name; });
+  if (found == methods().end()) {
+    std::string nearest;
+    for (const std::string& candidate : nearest_names(name, method_names())) {
+      nearest += concat(nearest.empty() ? "" : ", ", candidate);
+    }
+    throw Error(ErrorCode::kUsage,
+                concat("calibration method: found '", name, "', expected one of: ", nearest));
+  }
+  return *found;
+}
+
+Range clipped_range(const Statistics& statistics, double threshold) noexcept {
+  const Range range = statistics.range();
+  const auto limit = static_cast<float>(threshold);
+  return {std::max(range.min, -limit), std::min(range.max, limit)};
+}
+
+}  // namespace qtool

@@ -1,0 +1,234 @@
+// What every calibration method of the list promises.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "qtool/base/error.h"
+#include "qtool/calib/method.h"
+
+namespace qtool {
+namespace {
+
+using Values = std::vector<float>;
+
+Values normal(std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> distribution;
+  Values values(count);
+  std::generate(values.begin(), values.end(), [&] { return distribution(random); });
+  return values;
+}
+
+Values mapped(Values values, const std::function<float(float)>& map) {
+  std::transform(values.begin(), values.end(), values.begin(), map);
+  return values;
+}
+
+struct Shape1d {
+  const char* name;
+  Values values;
+};
+
+// Distributions that activations have, and some that break methods.
+std::vector<Shape1d> distributions() {
+  Values outlier = normal(20000, 4);
+  outlier.back() = 300.0F;
+  Values sparse(20000);
+  sparse[7] = 0.5F;
+  sparse[99] = -0.25F;
+  return {
+      {"normal", normal(20000, 1)},
+      {"relu", mapped(normal(20000, 2), [](float x) { return std::max(x, 0.0F); })},
+      {"relu6", mapped(normal(20000, 3), [](float x) { return std::clamp(4 * x, 0.0F, 6.0F); })},
+      {"outlier", outlier},
+      {"heavy tails", mapped(normal(20000, 5), [](float x) { return x * x * x; })},
+      {"leaky", mapped(normal(20000, 6), [](float x) { return x > 0 ? x : 0.01F * x; })},
+      {"positive only", mapped(normal(20000, 7), [](float x) { return 3.0F + 0.1F * x; })},
+      {"negative only", mapped(normal(20000, 8), [](float x) { return -std::fabs(x) - 0.5F; })},
+      {"few values", {1.0F, -2.0F, 3.0F}},
+      {"one value", {0.7F}},
+      {"mostly zero", sparse},
+  };
+}
+
+Statistics statistics_of(std::span<const float> values) {
+  Statistics statistics;
+  statistics.observe(TensorView(reinterpret_cast<const std::byte*>(values.data()), DType::kFloat32,
+                                Shape{1, 1, static_cast<std::int64_t>(values.size())}));
+  return statistics;
+}
+
+class Methods : public testing::TestWithParam<MethodInfo> {
+ protected:
+  static Range decide(const Values& values) { return decide(statistics_of(values)); }
+  static Range decide(const Statistics& statistics) {
+    return GetParam().decide(statistics, MethodOptions());
+  }
+};
+
+TEST_P(Methods, StayInsideTheObservedRangeAndContainZero) {
+  for (const Shape1d& shape : distributions()) {
+    const Statistics statistics = statistics_of(shape.values);
+    const Range range = decide(statistics);
+    EXPECT_LE(range.min, 0.0F) << shape.name;
+    EXPECT_GE(range.max, 0.0F) << shape.name;
+    EXPECT_GE(range.min, std::min(statistics.min(), 0.0F)) << shape.name;
+    EXPECT_LE(range.max, std::max(statistics.max(), 0.0F)) << shape.name;
+    EXPECT_GT(range.max - range.min, 0.0F) << shape.name;
+  }
+}
+
+TEST_P(Methods, ScaleWithPowersOfTwo) {
+  for (const Shape1d& shape : distributions()) {
+    const Range range = decide(shape.values);
+    for (const int power : {-40, -3, 1, 40}) {
+      const Range scaled =
+          decide(mapped(shape.values, [&](float x) { return std::ldexp(x, power); }));
+      EXPECT_EQ(scaled.min, std::ldexp(range.min, power)) << shape.name;
+      EXPECT_EQ(scaled.max, std::ldexp(range.max, power)) << shape.name;
+    }
+  }
+}
+
+TEST_P(Methods, DoNotDependOnOrderOrGrouping) {
+  std::mt19937 random(9);
+  for (const Shape1d& shape : distributions()) {
+    std::vector<Statistics> images;
+    for (std::size_t begin = 0; begin < shape.values.size(); begin += 1000) {
+      const std::size_t count = std::min<std::size_t>(1000, shape.values.size() - begin);
+      images.push_back(statistics_of(std::span(shape.values).subspan(begin, count)));
+    }
+    const auto merged = [&] {
+      Statistics all;
+      Statistics second_worker;
+      for (std::size_t i = 0; i < images.size(); ++i) {
+        (i % 2 == 0 ? all : second_worker).merge(images[i]);
+      }
+      all.merge(second_worker);
+      return decide(all);
+    };
+    const Range range = merged();
+    std::shuffle(images.begin(), images.end(), random);
+    EXPECT_EQ(merged(), range) << shape.name;
+  }
+}
+
+TEST_P(Methods, AnswerDegenerateTensors) {
+  constexpr Range kNothing{0.0F, 0.0F};
+  EXPECT_EQ(decide(Statistics()), kNothing);
+  EXPECT_EQ(decide(Values(50)), kNothing);
+  EXPECT_EQ(decide(Values{1e-40F, -1e-40F}), kNothing);
+  const float smallest = std::numeric_limits<float>::min();
+  const float largest = std::numeric_limits<float>::max();
+  EXPECT_EQ(decide(Values{smallest}), (Range{0.0F, smallest}));
+  EXPECT_EQ(decide(Values{-2.5F}), (Range{-2.5F, 0.0F}));
+  const Range whole = decide(Values{largest, -largest});
+  EXPECT_TRUE(std::isfinite(whole.min) && std::isfinite(whole.max));
+}
+
+TEST_P(Methods, ExplainThemselves) {
+  EXPECT_FALSE(GetParam().summary.empty());
+  EXPECT_EQ(&find_method(GetParam().name), &find_method(GetParam().name));
+  EXPECT_EQ(find_method(GetParam().name).decide, GetParam().decide);
+}
+
+INSTANTIATE_TEST_SUITE_P(List, Methods, testing::ValuesIn(methods().begin(), methods().end()),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+TEST(MethodList, IsSortedByName) {
+  EXPECT_TRUE(std::is_sorted(methods().begin(), methods().end(),
+                             [](const auto& a, const auto& b) { return a.name < b.name; }));
+}
+
+TEST(MethodList, NamesTheNearestForAnUnknownOne) {
+  try {
+    find_method("minmx");
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUsage);
+    EXPECT_NE(std::string(error.what()).find("minmax"), std::string::npos) << error.what();
+  }
+}
+
+// The trap: zeros, which cost nothing to quantize, must not move a threshold.
+class KlMethods : public Methods {};
+
+TEST_P(KlMethods, IgnoreExactZeros) {
+  for (const Shape1d& shape : distributions()) {
+    const Range range = decide(shape.values);
+    for (const std::size_t zeros : {1U, 1000U, 500000U}) {
+      Values values = shape.values;
+      values.resize(values.size() + zeros);
+      EXPECT_EQ(decide(values), range) << shape.name << " with " << zeros << " zeros";
+    }
+  }
+}
+
+TEST_P(KlMethods, IgnoreASpikeInTheFirstBin) {
+  for (const Shape1d& shape : distributions()) {
+    if (shape.values.size() < 1000) continue;
+    const Statistics clean = statistics_of(shape.values);
+    const LinearHistogram histogram = magnitude_histogram(clean.histogram(), MethodOptions().bins);
+    Values values = shape.values;
+    // The rule is about a spike: a first bin below the second may rise to it.
+    const float inside = (clean.min() < 0.0F ? -1.0F : 1.0F) * clean.absmax() / 8192.0F;
+    if (histogram.counts[0] < histogram.counts[1]) continue;
+    for (const std::size_t spike : {1U, 1000U, 500000U}) {
+      values.resize(values.size() + spike, inside);
+      EXPECT_EQ(decide(values), decide(clean)) << shape.name << " with a spike of " << spike;
+    }
+  }
+}
+
+TEST_P(KlMethods, NeverLoseToTheObservedRange) {
+  const Scheme scheme = MethodOptions().scheme;
+  for (const Shape1d& shape : distributions()) {
+    const Statistics statistics = statistics_of(shape.values);
+    const auto sqnr = [&](const Range& range) {
+      return quantization_effect(statistics.histogram(), choose_affine(range, scheme),
+                                 limits_of(scheme))
+          .sqnr_db();
+    };
+    // Half a decibel covers the bins' centres standing for their values.
+    EXPECT_GE(sqnr(decide(statistics)), sqnr(statistics.range()) - 0.5) << shape.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(List, KlMethods, testing::Values(find_method("kl")),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+TEST(KlMethod, ClipsTheTailOfAManyValuedTensor) {
+  const Statistics statistics =
+      statistics_of(mapped(normal(200000, 10), [](float x) { return std::max(x, 0.0F); }));
+  const Range range = find_method("kl").decide(statistics, MethodOptions());
+  EXPECT_LT(range.max, statistics.max());
+  EXPECT_GT(range.max, 3.0F);  // and not the body of it
+}
+
+TEST(KlMethod, UsesTheMiddleOfTheFirstClippedBin) {
+  const Statistics statistics =
+      statistics_of(mapped(normal(200000, 10), [](float x) { return std::max(x, 0.0F); }));
+  const float max = find_method("kl").decide(statistics, MethodOptions()).max;
+  const double bins = max / magnitude_histogram(statistics.histogram(), 2048).width();
+  EXPECT_NEAR(bins - std::floor(bins), 0.5, 1e-3);
+}
+
+TEST(KlMethod, RefusesOptionsWithoutCandidates) {
+  const Statistics statistics = statistics_of(Values{1.0F});
+  for (const auto& [bins, levels] :
+       {std::pair{100, 128}, std::pair{2048, 1}, std::pair{100000, 128}, std::pair{-1, -5}}) {
+    MethodOptions options;
+    options.bins = bins;
+    options.levels = levels;
+    EXPECT_THROW(find_method("kl").decide(statistics, options), Error);
+  }
+}
+
+}  // namespace
+}  // namespace qtool
