@@ -1,5 +1,6 @@
 #include "quantize/emit.h"
 
+#include <algorithm>
 #include <bit>
 #include <map>
 #include <tuple>
@@ -34,7 +35,7 @@ class Emitter {
       scales = fit_scales(std::move(scales), bias, input.scale, ports.depth);
     }
     report_.output_channels += ports.channels;
-    graph_.set_input(id, 1, weight_behind(ports, weights, scales));
+    graph_.set_input(id, 1, weight_behind(ports, weights, scales, needs_zeros(id)));
     if (ports.bias != kNoValue) {
       graph_.set_input(id, 2,
                        bias_behind(ports, bias, bias_scales(scales, bias.size(), input.scale)));
@@ -87,6 +88,11 @@ class Emitter {
   }
 
  private:
+  [[nodiscard]] bool needs_zeros(NodeId id) const {
+    const auto& ops = target_.explicit_zero_ops;
+    return std::find(ops.begin(), ops.end(), graph_.node(id).op_type) != ops.end();
+  }
+
   [[nodiscard]] Affine map_of(ValueId id) const {
     const auto& map = maps_.by_value[static_cast<std::size_t>(id)];
     QTOOL_CHECK(map.has_value());
@@ -142,13 +148,20 @@ class Emitter {
     return integers;
   }
 
+  /// Zero points for weights, shared by all scales of one shape.
+  ValueId zero_points_like(const Shape& shape) {
+    auto [it, fresh] = weight_zeros_.try_emplace(shape.dims(), kNoValue);
+    if (fresh) it->second = add_constant("zeros", Tensor(target_.weights.dtype, shape));
+    return it->second;
+  }
+
   static Tensor row(const std::vector<float>& values) {
     return Tensor::of<float>(Shape{static_cast<std::int64_t>(values.size())}, values);
   }
 
   ValueId weight_behind(const WeightPorts& ports, const Tensor& weights,
-                        const std::vector<float>& scales) {
-    const auto key = std::tuple(ports.weight, ports.axis, ports.weight_factor, scales);
+                        const std::vector<float>& scales, bool zeros) {
+    const auto key = std::tuple(ports.weight, ports.axis, ports.weight_factor, scales, zeros);
     auto [it, fresh] = weights_.try_emplace(key, kNoValue);
     if (fresh) {
       const std::string name = graph_.value(ports.weight).name;
@@ -158,7 +171,10 @@ class Emitter {
       const bool per_channel = target_.weight_granularity == Granularity::kPerChannel;
       const ValueId s = add_constant(concat(name, "_s"),
                                      per_channel ? row(scales) : Tensor::scalar<float>(scales[0]));
-      it->second = dequantize(concat(name, "_dq"), {w, s}, per_channel ? ports.axis : -1);
+      std::vector<ValueId> inputs = {w, s};
+      if (zeros) inputs.push_back(zero_points_like(graph_.value(s).constant->shape()));
+      it->second =
+          dequantize(concat(name, "_dq"), std::move(inputs), per_channel ? ports.axis : -1);
     }
     return it->second;
   }
@@ -184,7 +200,8 @@ class Emitter {
   std::map<std::uint32_t, ValueId> scales_;
   std::map<std::int32_t, ValueId> zero_points_;
   std::map<std::tuple<ValueId, std::uint32_t, std::int32_t>, ValueId> constants_;
-  std::map<std::tuple<ValueId, std::int64_t, float, std::vector<float>>, ValueId> weights_;
+  std::map<std::vector<std::int64_t>, ValueId> weight_zeros_;
+  std::map<std::tuple<ValueId, std::int64_t, float, std::vector<float>, bool>, ValueId> weights_;
   std::map<std::tuple<ValueId, float, std::vector<float>>, ValueId> biases_;
 };
 

@@ -7,7 +7,8 @@ Target target_cpu();
 /// This toolkit's executor and ONNX Runtime's CPU provider. Both multiply u8 activations with s8
 /// weights. ONNX Runtime runs a convolution in FP32 when its result has no pair, when anything but
 /// a Relu or Clip stands before that pair, and when an activation after Relu is symmetric s8: so
-/// every activation is u8 with a zero point.
+/// every activation is u8 with a zero point. Version 1.30 fuses a Gemm only when its weights have
+/// zero points.
 Target target_cpu() {
   Target target;
   target.name = "cpu";
@@ -33,6 +34,7 @@ Target target_cpu() {
   target.fused_activations = {"Relu", "Clip"};
   target.fusing_producers = {"Conv", "Gemm", "MatMul", "Add"};
   target.integer_result_ops = {"Conv"};
+  target.explicit_zero_ops = {"Gemm", "MatMul"};
   target.conv_spatial_axes = {2};
   target.concat_min_share = 0.5;
   return target;

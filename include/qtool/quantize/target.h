@@ -42,6 +42,9 @@ struct Target {
   /// Operators whose integer kernel writes integers only: inside the network their results get a
   /// pair whoever reads them. At its end they do not; a real result is worth more there.
   std::vector<std::string_view> integer_result_ops;
+  /// Operators that run on integers only when the DequantizeLinear of their weights says its zero
+  /// points, all 0; elsewhere they are left out, a byte per channel saved.
+  std::vector<std::string_view> explicit_zero_ops;
   /// Spatial axes of the convolutions it runs on integers.
   std::vector<std::int64_t> conv_spatial_axes;
   /// The inputs and the output of a Concat share one range when each input's own range is at least
