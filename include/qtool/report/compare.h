@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qtool/base/progress.h"
+#include "qtool/exec/executor.h"
+#include "qtool/image/image_loader.h"
+#include "qtool/image/image_set.h"
+#include "qtool/image/preprocess.h"
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+/// Distance of the INT8 model's output from the FP32 model's, over one or many images.
+struct OutputError {
+  std::string name;
+  double cosine = 1.0;          ///< mean over images
+  double sqnr_db = 0.0;         ///< mean over images, decibels, see sqnr_db()
+  double lowest_sqnr_db = 0.0;  ///< of the worst image
+  double max_abs_error = 0.0;   ///< of the worst image
+};
+
+struct EvalOptions {
+  Preprocess preprocess{};
+  BadImages bad_images = BadImages::kSkip;
+  int threads = 0;         ///< images run side by side; 0 = all available
+  std::int64_t batch = 1;  ///< images per run; the result does not depend on it
+  Progress progress{};     ///< counts images; may be empty
+};
+
+/// How one model did. Counts are of images whose class is known.
+struct ModelScore {
+  std::int64_t top1 = 0;
+  std::int64_t top5 = 0;
+  double run_seconds = 0.0;  ///< spent inside runs, summed over the workers
+};
+
+struct EvalResult {
+  std::int64_t images = 0;    ///< that both models ran
+  std::int64_t labelled = 0;  ///< of these, with a known class
+  std::int64_t classes = 0;   ///< scores in the first output; 0 when it is not one score per class
+  std::int64_t batch = 1;
+  int workers = 1;
+  ModelScore fp32;
+  std::optional<ModelScore> int8;
+  std::int64_t agreement = 0;        ///< images with the same top-1 class from both models
+  std::vector<OutputError> outputs;  ///< INT8 against FP32
+  std::vector<BadImage> bad;         ///< left out
+
+  /// Images per second through one model, preprocessing not counted.
+  [[nodiscard]] double images_per_second(const ModelScore& score) const;
+};
+
+/// Runs every image through one or two models and compares.
+/// One image (or batch) per worker at a time, one thread inside the network; both models see the
+/// same tensors in the same run. Everything but the times is merged in the order of the list, so
+/// it depends on neither threads nor batch. Top-1 and top-5 are taken of the first output when
+/// it has one score per class; ties go to the lower class.
+/// Throws Error(kUsage) when a label is beyond the network's classes or `batch` is below 1,
+/// Error(kUnsupported) when the network has several inputs, Error(kMismatch) when the models'
+/// ports differ or no image is usable, Error(kCancelled) when `progress` says so, and what the
+/// executor and the image loader throw.
+/// Cost: both networks once per image; memory is one image and two arenas per worker.
+EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& images,
+                    const EvalOptions& options);
+
+struct InferOptions {
+  int threads = 0;           ///< threads inside operators; 0 = all available
+  std::int64_t top = 5;      ///< classes to list
+  std::int64_t repeat = 20;  ///< timed runs of each model, after one that is not timed
+};
+
+struct ScoredClass {
+  std::int64_t index = 0;
+  float score = 0.0F;        ///< as the network says
+  double probability = 0.0;  ///< softmax over the classes; the score itself if it already is one
+};
+
+/// What one model answered to one input.
+struct InferRun {
+  std::vector<ScoredClass> top;  ///< best first; empty when the first output has no class scores
+  double seconds = 0.0;          ///< median latency
+  std::int64_t integer_steps = 0;
+  std::int64_t steps = 0;
+};
+
+struct InferResult {
+  int threads = 1;
+  std::int64_t repeat = 1;
+  std::int64_t classes = 0;
+  InferRun fp32;
+  std::optional<InferRun> int8;
+  std::vector<OutputError> outputs;  ///< INT8 against FP32
+};
+
+/// Runs one input through one or two models, alternately, and compares outputs and latency.
+/// `input`: float32 in the shape of the network's only input. Throws as evaluate().
+InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& input,
+                  const InferOptions& options);
+
+/// The only input of a network as the graph declares it. Throws Error(kUnsupported) naming the
+/// inputs when there are several: pictures can feed one only.
+const Value& image_input(const Graph& graph);
+
+}  // namespace qtool

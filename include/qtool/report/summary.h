@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "qtool/exec/executor.h"
+#include "qtool/graph/graph.h"
+
+namespace qtool {
+
+/// An input or output as the model file declares it.
+struct PortSummary {
+  std::string name;
+  std::string type;   ///< `float32`, or `?` when the file does not say
+  std::string shape;  ///< `[N, 3, 224, 224]`, or `?`
+};
+
+struct OperatorCount {
+  std::string op_type;  ///< with its domain in front unless it is ONNX's own
+  std::int64_t nodes = 0;
+  bool supported = true;  ///< the executor knows it
+};
+
+/// What a model consists of.
+struct ModelSummary {
+  std::string producer;
+  std::int64_t opset = 0;  ///< of ONNX's own operators
+  std::vector<PortSummary> inputs;
+  std::vector<PortSummary> outputs;
+  std::int64_t nodes = 0;
+  std::vector<OperatorCount> operators;  ///< most frequent first, then by name
+  std::int64_t parameters = 0;           ///< elements of all constants
+  std::int64_t parameter_bytes = 0;
+  std::map<std::string, std::string> metadata;
+
+  [[nodiscard]] bool supported() const;
+};
+
+/// Counts what is in a graph; needs no shapes and accepts unknown operators. Cost: one pass.
+ModelSummary summarize(const Graph& graph);
+
+/// What a compiled model computes.
+struct PlanSummary {
+  std::int64_t macs = 0;          ///< multiplications of convolutions and matrix products
+  std::int64_t integer_macs = 0;  ///< of these, on integers
+  std::int64_t steps = 0;
+  std::int64_t integer_steps = 0;
+  std::int64_t arena_bytes = 0;
+  std::vector<StepInfo> layers;  ///< the steps that multiply, in the order of execution
+};
+
+PlanSummary summarize(const Plan& plan);
+
+}  // namespace qtool

@@ -1,0 +1,86 @@
+#include "qtool/report/summary.h"
+
+#include <algorithm>
+
+#include "exec/operator.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+std::string extent(const Dim& dim) {
+  if (dim.size) return to_text(*dim.size);
+  return dim.symbol.empty() ? std::string("?") : dim.symbol;
+}
+
+PortSummary describe_port(const Value& value) {
+  PortSummary port;
+  port.name = value.name;
+  port.type = value.dtype ? std::string(name_of(*value.dtype)) : std::string("?");
+  std::string extents;
+  if (value.shape) {
+    for (const Dim& dim : *value.shape) extents += concat(extents.empty() ? "" : ", ", extent(dim));
+  }
+  port.shape = value.shape ? concat("[", extents, "]") : std::string("?");
+  return port;
+}
+
+}  // namespace
+
+bool ModelSummary::supported() const {
+  return std::ranges::all_of(operators, &OperatorCount::supported);
+}
+
+ModelSummary summarize(const Graph& graph) {
+  ModelSummary summary;
+  summary.producer = graph.info.producer_name;
+  if (!graph.info.producer_version.empty()) {
+    summary.producer += concat(" ", graph.info.producer_version);
+  }
+  const auto opset = graph.info.opsets.find("");
+  if (opset != graph.info.opsets.end()) summary.opset = opset->second;
+  summary.metadata = graph.info.metadata;
+  for (const ValueId id : graph.inputs()) summary.inputs.push_back(describe_port(graph.value(id)));
+  for (const ValueId id : graph.outputs()) {
+    summary.outputs.push_back(describe_port(graph.value(id)));
+  }
+
+  summary.nodes = std::ssize(graph.nodes());
+  std::map<std::string, OperatorCount> counts;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    const std::string name =
+        node.domain.empty() ? node.op_type : concat(node.domain, ".", node.op_type);
+    OperatorCount& count = counts[name];
+    count.op_type = name;
+    ++count.nodes;
+    count.supported = find_op(node.op_type, node.domain) != nullptr;
+  }
+  for (const auto& [name, count] : counts) summary.operators.push_back(count);
+  std::ranges::stable_sort(summary.operators, std::ranges::greater(), &OperatorCount::nodes);
+
+  for (const ValueId id : graph.living_values()) {
+    const Value& value = graph.value(id);
+    if (value.constant == nullptr) continue;
+    summary.parameters += value.constant->elements();
+    summary.parameter_bytes += value.constant->bytes();
+  }
+  return summary;
+}
+
+PlanSummary summarize(const Plan& plan) {
+  PlanSummary summary;
+  summary.arena_bytes = plan.arena_bytes();
+  summary.steps = std::ssize(plan.steps());
+  for (const StepInfo& step : plan.steps()) {
+    summary.macs += step.macs;
+    if (step.integer) {
+      ++summary.integer_steps;
+      summary.integer_macs += step.macs;
+    }
+    if (step.macs > 0) summary.layers.push_back(step);
+  }
+  return summary;
+}
+
+}  // namespace qtool
