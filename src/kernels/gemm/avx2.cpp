@@ -1,0 +1,154 @@
+#include <cstdint>
+
+#include "kernels/gemm/contract.h"
+#include "kernels/intrinsics.h"
+#include "kernels/unroll.h"
+
+namespace qtool {
+namespace {
+
+// vpmaddubsw saturates, so both factors are widened to 16 bits and multiplied with vpmaddwd. Each
+// 32-bit lane then holds two of the four products of a group; the halves are added at the end.
+constexpr unsigned kTile = 3;
+constexpr unsigned kParts = 4;  // registers of a panel: four channels each
+
+struct Sums {
+  alignas(32) std::int32_t value[kTile][kGemmPanel];
+};
+
+template <unsigned kRows>
+__attribute__((noinline)) void run_tile(const GemmCall& call, std::int64_t row, std::int64_t panel,
+                                        Sums& sums) {
+  __m256i acc[kRows * kParts];
+  unroll<kRows * kParts>([&](auto i) QTOOL_INLINE { acc[i] = _mm256_setzero_si256(); });
+  const std::int8_t* weights = call.weights + panel * kGemmPanel * kGemmGroup;
+  const std::int64_t step = call.panels * kGemmPanel * kGemmGroup;
+  const std::int64_t last = call.run - kGemmGroup;
+  for (std::int64_t tap = 0; tap < call.taps; ++tap) {
+    const std::uint8_t* rows[kRows];
+    if (call.source == RowSource::kStrided) {
+      unroll<kRows>([&](auto m)
+                        QTOOL_INLINE { rows[m] = call.base + (row + m) * call.row_stride; });
+    } else {
+      const std::uint8_t* const* table = call.rows + tap * call.row_pitch + row;
+      unroll<kRows>([&](auto m) QTOOL_INLINE { rows[m] = table[m] + call.row_offset; });
+    }
+    std::int64_t k = 0;
+    while (true) {
+      __m256i input[kRows];
+      unroll<kRows>([&](auto m) QTOOL_INLINE {
+        int four = 0;
+        __builtin_memcpy(&four, rows[m] + k, 4);
+        input[m] = _mm256_cvtepu8_epi16(_mm_set1_epi32(four));
+      });
+      unroll<kParts>([&](auto part) QTOOL_INLINE {
+        const __m256i weight = _mm256_cvtepi8_epi16(
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(weights + part * 16U)));
+        unroll<kRows>([&](auto m) QTOOL_INLINE {
+          constexpr unsigned i = m * kParts + part;
+          acc[i] = _mm256_add_epi32(acc[i], _mm256_madd_epi16(input[m], weight));
+        });
+      });
+      weights += step;
+      if (k == last) break;
+      k = k + kGemmGroup < last ? k + kGemmGroup : last;
+    }
+  }
+  unroll<kRows * 2>([&](auto i) QTOOL_INLINE {
+    constexpr unsigned m = i / 2;
+    constexpr unsigned half = i % 2;
+    const __m256i pairs =
+        _mm256_hadd_epi32(acc[m * kParts + 2 * half], acc[m * kParts + 2 * half + 1]);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(&sums.value[m][8 * half]),
+                       _mm256_permute4x64_epi64(pairs, 0xD8));
+  });
+}
+
+struct Columns {
+  __m256i bias[2];
+  __m256 multiplier[2];
+  std::int64_t channels;  // of this panel
+};
+
+Columns columns_of(const GemmCall& call, std::int64_t panel) {
+  Columns columns;
+  for (unsigned half = 0; half < 2; ++half) {
+    const std::int64_t at = panel * kGemmPanel + 8 * half;
+    columns.bias[half] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(call.bias + at));
+    columns.multiplier[half] = _mm256_loadu_ps(call.multiplier + at);
+  }
+  const std::int64_t left = call.channels - panel * kGemmPanel;
+  columns.channels = left < kGemmPanel ? left : kGemmPanel;
+  return columns;
+}
+
+__m256 scaled(const std::int32_t* sums, const Columns& columns, unsigned half) {
+  const __m256i sum = _mm256_add_epi32(
+      _mm256_load_si256(reinterpret_cast<const __m256i*>(sums + 8 * half)), columns.bias[half]);
+  return _mm256_mul_ps(_mm256_cvtepi32_ps(sum), columns.multiplier[half]);
+}
+
+// As the reference, but only the upper limit is applied before rounding: a sum below int32 rounds
+// to INT_MIN and then saturates.
+void store_bytes(const GemmCall& call, const Columns& columns, const std::int32_t* sums,
+                 std::uint8_t* out) {
+  const __m256 limit = _mm256_set1_ps(65536.0F);
+  const __m256i first = _mm256_cvtps_epi32(_mm256_min_ps(scaled(sums, columns, 0), limit));
+  const __m256i second = _mm256_cvtps_epi32(_mm256_min_ps(scaled(sums, columns, 1), limit));
+  const __m256i words =
+      _mm256_adds_epi16(_mm256_permute4x64_epi64(_mm256_packs_epi32(first, second), 0xD8),
+                        _mm256_set1_epi16(static_cast<short>(call.zero_point)));
+  const __m128i bytes =
+      _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+  const __m128i low = _mm_set1_epi8(static_cast<char>(call.low));
+  const __m128i high = _mm_set1_epi8(static_cast<char>(call.high));
+  const __m128i clamped = _mm_min_epu8(_mm_max_epu8(bytes, low), high);
+  if (columns.channels == kGemmPanel) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), clamped);
+    return;
+  }
+  alignas(16) std::uint8_t part[kGemmPanel];
+  _mm_store_si128(reinterpret_cast<__m128i*>(part), clamped);
+  for (std::int64_t c = 0; c < columns.channels; ++c) out[c] = part[c];
+}
+
+void store_floats(const float* addend, const Columns& columns, const std::int32_t* sums,
+                  float* out) {
+  alignas(32) float part[kGemmPanel];
+  for (unsigned half = 0; half < 2; ++half) {
+    const __m256 real =
+        _mm256_add_ps(scaled(sums, columns, half), _mm256_loadu_ps(addend + 8 * half));
+    _mm256_store_ps(part + 8 * half, real);
+  }
+  for (std::int64_t c = 0; c < columns.channels; ++c) out[c] = part[c];
+}
+
+template <unsigned kRows>
+void run_rows(const GemmCall& call, const Columns& columns, std::int64_t row, std::int64_t panel) {
+  Sums sums;
+  run_tile<kRows>(call, row, panel, sums);
+  for (unsigned m = 0; m < kRows; ++m) {
+    const std::int64_t at = (row + m) * call.output_stride + panel * kGemmPanel;
+    if (call.output_type == OutputType::kFloat32) {
+      store_floats(call.addend + panel * kGemmPanel, columns, sums.value[m],
+                   static_cast<float*>(call.output) + at);
+    } else {
+      store_bytes(call, columns, sums.value[m], static_cast<std::uint8_t*>(call.output) + at);
+    }
+  }
+}
+
+void run(const GemmCall& call) {
+  for (std::int64_t panel = 0; panel < call.panels; ++panel) {
+    const Columns columns = columns_of(call, panel);
+    std::int64_t row = 0;
+    for (; row + kTile <= call.row_count; row += kTile) run_rows<kTile>(call, columns, row, panel);
+    for (; row < call.row_count; ++row) run_rows<1>(call, columns, row, panel);
+  }
+}
+
+}  // namespace
+
+constexpr GemmFunctions gemm_avx2 = {run};
+
+}  // namespace qtool
