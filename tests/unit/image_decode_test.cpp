@@ -1,0 +1,210 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "image/header.h"
+#include "qtool/base/error.h"
+#include "qtool/base/file.h"
+#include "qtool/base/text.h"
+#include "qtool/image/image.h"
+
+namespace qtool {
+namespace {
+namespace fs = std::filesystem;
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string refusal(std::string_view bytes) {
+  try {
+    static_cast<void>(decode_image(bytes, "cat.jpg"));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidImage);
+    EXPECT_THAT(error.what(), HasSubstr("image 'cat.jpg' "));
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string golden(const std::string& name) {
+  return read_file(fs::path(QTOOL_SOURCE_DIR) / "tests/golden/image" / name, 1 << 20);
+}
+
+/// Every encoded picture among the golden files.
+std::vector<std::string> samples() {
+  std::vector<fs::path> paths;
+  for (const auto& entry :
+       fs::directory_iterator(fs::path(QTOOL_SOURCE_DIR) / "tests/golden/image")) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("decode_") || name.starts_with("turned_")) paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<std::string> bytes;
+  for (const fs::path& path : paths) bytes.push_back(read_file(path, 1 << 20));
+  return bytes;
+}
+
+/// Either a picture of the right size, or one Error of the right kind.
+void decode_or_refuse(std::string_view bytes) {
+  try {
+    const Image image = decode_image(bytes, "fuzz");
+    EXPECT_EQ(std::ssize(image.pixels), image.width * image.height * 3);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidImage);
+  }
+}
+
+std::string big_endian(std::uint32_t value, int bytes) {
+  std::string out;
+  for (int i = bytes - 1; i >= 0; --i) out.push_back(static_cast<char>(value >> (8 * i)));
+  return out;
+}
+
+TEST(DecodeImage, ReadsEveryPnmType) {
+  EXPECT_THAT(decode_image("P6 1 2 255\n\1\2\3\4\5\6", "x").pixels, ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(decode_image("P5\n# c 9\n1 1\n255\n\7", "x").pixels, ElementsAre(7, 7, 7));
+  EXPECT_THAT(decode_image("P3 1 1 255 10 20 30", "x").pixels, ElementsAre(10, 20, 30));
+  EXPECT_THAT(decode_image("P2 2 1 3 0 2\n", "x").pixels, ElementsAre(0, 0, 0, 170, 170, 170));
+  EXPECT_THAT(decode_image(std::string_view("P5 1 1 65535 \x80\x00", 15), "x").pixels,
+              ElementsAre(128, 128, 128));
+}
+
+TEST(DecodeImage, RefusesPnmThatLies) {
+  EXPECT_THAT(refusal("P6 100 100 255 abc"), HasSubstr("ends early"));
+  EXPECT_THAT(refusal("P3 60000 60000 255 1"), HasSubstr("pixels, at most"));
+  EXPECT_THAT(refusal("P5 0 3 255 a"), HasSubstr("no pixels"));
+  EXPECT_THAT(refusal("P5 99999999999 3 255 a"), HasSubstr("above 65535"));
+  EXPECT_THAT(refusal("P5 -1 3 255 a"), HasSubstr("expects a number"));
+  EXPECT_THAT(refusal("P5 1 1 0 a"), HasSubstr("sample limit of 0"));
+  EXPECT_THAT(refusal("P6"), HasSubstr("ends early"));
+}
+
+TEST(DecodeImage, NamesFilesThatAreNoPictures) {
+  EXPECT_THAT(refusal(""), HasSubstr("is empty"));
+  EXPECT_THAT(refusal("GIF89a"), HasSubstr("is not a JPEG, PNG, BMP or PNM"));
+  EXPECT_THAT(refusal("\xFF\xD8"), HasSubstr("JPEG without a frame"));
+  EXPECT_THROW(static_cast<void>(load_image("/nowhere/x.jpg")), Error);
+}
+
+TEST(DecodeImage, RefusesEveryCutOffFile) {
+  for (const std::string& bytes : samples()) {
+    // The padding of the last BMP row is no loss.
+    const std::size_t whole = bytes.size() - (bytes.starts_with("BM") ? 4 : 0);
+    for (std::size_t size = 0; size < whole; ++size) {
+      EXPECT_NE(refusal(bytes.substr(0, size)), "accepted") << size << " of " << bytes.size();
+    }
+  }
+}
+
+TEST(DecodeImage, ChecksSizesBeforeItTakesMemory) {
+  std::string jpeg = golden("decode_gray.jpg");
+  const std::size_t frame = jpeg.find("\xFF\xC0");
+  jpeg.replace(frame + 5, 4, big_endian(0xFFFFFFFFU, 4));
+  EXPECT_THAT(refusal(jpeg), HasSubstr("65535x65535 pixels, at most"));
+  std::string bmp = golden("decode_rgb.bmp");
+  bmp.replace(22, 4, std::string("\0\0\0\x80", 4));
+  EXPECT_THAT(refusal(bmp), HasSubstr("x2147483648 pixels, at most"));
+}
+
+TEST(DecodeImage, RefusesPngWithAWrongChecksum) {
+  std::string png = golden("decode_alpha.png");
+  const std::size_t data = png.find("IDAT");
+  png[data + 20] = static_cast<char>(png[data + 20] ^ 1);
+  EXPECT_THAT(refusal(png), HasSubstr("checksum"));
+}
+
+TEST(DecodeImage, RefusesHuffmanTablesBeyondTheDecodersRoom) {
+  std::string jpeg = golden("decode_gray.jpg");
+  const std::size_t table = jpeg.find("\xFF\xC4");
+  const std::string overfull = "\xFF\xC4" + big_endian(2 + 17 + 510, 2) + std::string(1, '\0') +
+                               std::string(2, '\xFF') + std::string(14, '\0') +
+                               std::string(510, 'x');
+  jpeg.insert(table, overfull);
+  EXPECT_THAT(refusal(jpeg), HasSubstr("corrupt Huffman table"));
+}
+
+TEST(DecodeImage, ReadsIndicesBeyondAShortPaletteAsBlack) {
+  // 2x1 pixels of 8 bits, a palette of two entries, indices 1 and 200.
+  std::string bmp("BM\0\0\0\0\0\0\0\0\x3E\0\0\0\x28\0\0\0\2\0\0\0\1\0\0\0\1\0\x08\0", 30);
+  bmp += std::string(24, '\0') + std::string("\1\2\3\0\4\5\6\0", 8) + "\x01\xC8";
+  EXPECT_THAT(decode_image(bmp, "x").pixels, ElementsAre(6, 5, 4, 0, 0, 0));
+}
+
+TEST(DecodeImage, SkipsAGapBeforeBmpPixels) {
+  std::string bmp = golden("decode_rgb.bmp");
+  const Image expected = decode_image(bmp, "x");
+  bmp = concat(bmp.substr(0, 54), "gap", bmp.substr(54));
+  bmp[10] = static_cast<char>(bmp[10] + 3);
+  EXPECT_EQ(decode_image(bmp, "x"), expected);
+}
+
+TEST(ExifOrientation, ReadsBothByteOrdersAndIgnoresDamage) {
+  const std::string little("II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0", 22);
+  const std::string big("MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\x08\0\0", 22);
+  EXPECT_EQ(exif_orientation(little), 6);
+  EXPECT_EQ(exif_orientation(big), 8);
+  for (std::size_t size = 0; size < little.size(); ++size) {
+    EXPECT_EQ(exif_orientation(std::string_view(little).substr(0, size)), 1) << size;
+  }
+  for (std::size_t i = 0; i < big.size(); ++i) {
+    for (int value = 0; value < 256; ++value) {
+      std::string damaged = big;
+      damaged[i] = static_cast<char>(value);
+      const int orientation = exif_orientation(damaged);
+      EXPECT_TRUE(orientation >= 1 && orientation <= 8);
+    }
+  }
+}
+
+TEST(ApplyOrientation, UndoesWhatItsInverseDid) {
+  const Image image{2, 3, {1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6}};
+  const Image turned = apply_orientation(image, 6);  // a quarter clockwise
+  EXPECT_EQ(turned.width, 3);
+  EXPECT_EQ(turned.pixels[0], 5);
+  EXPECT_EQ(apply_orientation(turned, 8), image);
+  for (const int own_inverse : {1, 2, 3, 4, 5, 7}) {
+    EXPECT_EQ(apply_orientation(apply_orientation(image, own_inverse), own_inverse), image);
+  }
+}
+
+TEST(DecodeImage, SurvivesCorruptFiles) {
+  constexpr std::uint32_t kSeed = 20240611;
+  constexpr int kTrials = 150;
+  std::cout << "seed " << kSeed << "\n";
+  std::mt19937 generator(kSeed);
+  const auto random = [&] { return static_cast<std::uint32_t>(generator()); };
+  for (const std::string& original : samples()) {
+    for (int trial = 0; trial < kTrials; ++trial) {
+      std::string bytes = original;
+      const std::uint32_t changes = 1 + random() % 6;
+      for (std::uint32_t change = 0; change < changes; ++change) {
+        const std::size_t at = random() % bytes.size();
+        switch (random() % 4) {
+          case 0:
+            bytes[at] = static_cast<char>(random());
+            break;
+          case 1:
+            bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+            break;
+          case 2:
+            bytes.insert(at, bytes.substr(random() % bytes.size(), random() % 40));
+            break;
+          default:
+            bytes.erase(at, random() % 20);
+            break;
+        }
+        if (bytes.empty()) bytes = "x";
+      }
+      decode_or_refuse(bytes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace qtool
