@@ -31,6 +31,7 @@ class FloatFusion {
   void run() {
     const std::vector<NodeId> order = graph_.nodes();
     for (const NodeId id : order) {
+      if (!graph_.contains(id)) continue;  // absorbed
       const Node& node = graph_.node(id);
       if (node.is("Conv")) {
         fuse_residual(id);

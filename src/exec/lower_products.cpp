@@ -1,5 +1,7 @@
 // Lowering of the operators with weights: Conv, Gemm, MatMul.
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -67,8 +69,29 @@ ValueId add_constant(Clusters& c, std::string_view base, Tensor tensor) {
   return id;
 }
 
+// Whether no sum of an output channel can leave int32, as PackedConv demands. A model of another
+// tool may break it (a bias at a vanishing scale); such a node stays in FP32.
+bool sums_fit(const ProductParts& parts, const Tensor& weights) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 31;
+  const auto values = weights.values<std::int8_t>();
+  const auto channels = static_cast<std::size_t>(parts.channels);
+  const std::size_t depth = channels == 0 ? 0 : values.size() / channels;
+  const std::vector<std::int32_t>& zero_points = parts.weights.params.zero_points;
+  for (std::size_t c = 0; c < channels; ++c) {
+    const std::int32_t zero_point = zero_points[zero_points.size() == 1 ? 0 : c];
+    std::int64_t largest = 0;
+    for (const std::int8_t value : values.subspan(c * depth, depth)) {
+      largest = std::max(largest, std::abs(std::int64_t{value} - zero_point));
+    }
+    const std::int64_t bias = parts.bias.empty() ? 0 : std::abs(std::int64_t{parts.bias[c]});
+    if (static_cast<std::int64_t>(depth) * 255 * largest + bias >= kLimit) return false;
+  }
+  return true;
+}
+
 void finish(Clusters& c, NodeId id, std::string_view op_type, const ProductParts& parts,
             Tensor weights) {
+  if (!sums_fit(parts, weights)) return;
   const std::string name = c.graph.value(c.graph.node(id).inputs[1]).name;
   const ValueId w = add_constant(c, name + "_s8", std::move(weights));
   std::vector<ValueId> inputs{parts.source.quantized, w};
