@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "qtool/report/compare.h"
+#include "qtool/report/profile.h"
+#include "qtool/report/summary.h"
+
+namespace qtool {
+
+// Results as text for people and as JSON for programs. Text ends with a line feed. JSON has
+// two-space indentation and a fixed order of keys; a number that is not finite becomes null, shares
+// lie in [0, 1], times are in seconds unless the key says otherwise.
+
+std::string text_of(const EvalResult& result);
+std::string json_of(const EvalResult& result);
+
+/// `class_names[k]` names class k; classes beyond it go by their number.
+std::string text_of(const InferResult& result, std::span<const std::string> class_names);
+std::string json_of(const InferResult& result, std::span<const std::string> class_names);
+
+std::string text_of(const ProfileResult& result);
+std::string json_of(const ProfileResult& result);
+
+/// `plan`: what compiling the model for its declared shapes gave, if it could be compiled.
+std::string text_of(const ModelSummary& model, const std::optional<PlanSummary>& plan);
+std::string json_of(const ModelSummary& model, const std::optional<PlanSummary>& plan);
+
+/// `96.25 %`; `-` when `total` is 0.
+std::string percent(std::int64_t part, std::int64_t total, int decimals = 2);
+
+}  // namespace qtool

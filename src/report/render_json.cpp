@@ -1,0 +1,151 @@
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "qtool/report/render.h"
+
+namespace qtool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Names come from files and need not be valid UTF-8.
+std::string finish(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json json_of(const std::vector<OutputError>& outputs) {
+  Json list = Json::array();
+  for (const OutputError& output : outputs) {
+    list.push_back({{"name", output.name},
+                    {"sqnr_db", output.sqnr_db},
+                    {"lowest_sqnr_db", output.lowest_sqnr_db},
+                    {"cosine", output.cosine},
+                    {"max_abs_error", output.max_abs_error}});
+  }
+  return list;
+}
+
+Json json_of(const InferRun& run, std::span<const std::string> class_names) {
+  Json top = Json::array();
+  for (const ScoredClass& scored : run.top) {
+    Json entry{{"class", scored.index}};
+    const auto index = static_cast<std::size_t>(scored.index);
+    if (index < class_names.size()) entry["name"] = class_names[index];
+    entry["score"] = scored.score;
+    entry["probability"] = scored.probability;
+    top.push_back(std::move(entry));
+  }
+  return {{"latency_seconds", run.seconds},
+          {"steps", run.steps},
+          {"integer_steps", run.integer_steps},
+          {"top", std::move(top)}};
+}
+
+Json json_of(const PlanProfile& profile) {
+  Json steps = Json::array();
+  for (const StepTime& step : profile.steps) {
+    steps.push_back({{"node", step.step.node},
+                     {"operator", step.step.op_type},
+                     {"kernel", step.step.kernel},
+                     {"output", step.step.output},
+                     {"integer", step.step.integer},
+                     {"macs", step.step.macs},
+                     {"seconds", step.seconds}});
+  }
+  return {{"median_seconds", profile.median_seconds},
+          {"fastest_seconds", profile.fastest_seconds},
+          {"arena_bytes", profile.arena_bytes},
+          {"steps", std::move(steps)}};
+}
+
+Json json_of(const std::vector<PortSummary>& ports) {
+  Json list = Json::array();
+  for (const PortSummary& port : ports) {
+    list.push_back({{"name", port.name}, {"type", port.type}, {"shape", port.shape}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string json_of(const EvalResult& result) {
+  const auto share = [](std::int64_t part, std::int64_t total) {
+    return total > 0 ? Json(static_cast<double>(part) / static_cast<double>(total)) : Json();
+  };
+  const auto score = [&](const ModelScore& model) {
+    return Json{{"top1", share(model.top1, result.labelled)},
+                {"top5", share(model.top5, result.labelled)},
+                {"images_per_second", result.images_per_second(model)}};
+  };
+  Json json{{"images", result.images}, {"labelled", result.labelled}, {"classes", result.classes},
+            {"batch", result.batch},   {"workers", result.workers},   {"fp32", score(result.fp32)}};
+  if (result.int8) {
+    json["int8"] = score(*result.int8);
+    json["agreement"] = result.classes > 0 ? share(result.agreement, result.images) : Json();
+    json["outputs"] = json_of(result.outputs);
+  }
+  Json bad = Json::array();
+  for (const BadImage& image : result.bad) {
+    bad.push_back({{"path", image.path.string()}, {"reason", image.reason}});
+  }
+  json["left_out"] = std::move(bad);
+  return finish(json);
+}
+
+std::string json_of(const InferResult& result, std::span<const std::string> class_names) {
+  Json json{{"threads", result.threads},
+            {"repeat", result.repeat},
+            {"classes", result.classes},
+            {"fp32", json_of(result.fp32, class_names)}};
+  if (result.int8) {
+    json["int8"] = json_of(*result.int8, class_names);
+    json["outputs"] = json_of(result.outputs);
+  }
+  return finish(json);
+}
+
+std::string json_of(const ProfileResult& result) {
+  Json json{{"threads", result.threads},
+            {"repeat", result.repeat},
+            {"batch", result.batch},
+            {"fp32", json_of(result.fp32)}};
+  if (result.int8) json["int8"] = json_of(*result.int8);
+  return finish(json);
+}
+
+std::string json_of(const ModelSummary& model, const std::optional<PlanSummary>& plan) {
+  Json operators = Json::array();
+  for (const OperatorCount& row : model.operators) {
+    operators.push_back(
+        {{"operator", row.op_type}, {"nodes", row.nodes}, {"supported", row.supported}});
+  }
+  Json json{{"producer", model.producer},
+            {"opset", model.opset},
+            {"inputs", json_of(model.inputs)},
+            {"outputs", json_of(model.outputs)},
+            {"nodes", model.nodes},
+            {"operators", std::move(operators)},
+            {"parameters", model.parameters},
+            {"parameter_bytes", model.parameter_bytes},
+            {"metadata", model.metadata}};
+  if (plan) {
+    Json layers = Json::array();
+    for (const StepInfo& step : plan->layers) {
+      layers.push_back({{"node", step.node},
+                        {"operator", step.op_type},
+                        {"kernel", step.kernel},
+                        {"output", step.output},
+                        {"integer", step.integer},
+                        {"macs", step.macs}});
+    }
+    json["plan"] = {{"macs", plan->macs},
+                    {"integer_macs", plan->integer_macs},
+                    {"steps", plan->steps},
+                    {"integer_steps", plan->integer_steps},
+                    {"arena_bytes", plan->arena_bytes},
+                    {"layers", std::move(layers)}};
+  }
+  return finish(json);
+}
+
+}  // namespace qtool

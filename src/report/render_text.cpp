@@ -1,0 +1,235 @@
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "qtool/base/text.h"
+#include "qtool/report/render.h"
+#include "qtool/report/text_table.h"
+
+namespace qtool {
+namespace {
+
+constexpr auto kLeft = TextTable::Align::kLeft;
+constexpr auto kRight = TextTable::Align::kRight;
+constexpr std::size_t kMostBadImages = 10;
+
+std::string milliseconds(double seconds) { return to_fixed(seconds * 1e3, 3); }
+
+std::string ratio(double slow, double fast) {
+  return fast > 0.0 ? concat(to_fixed(slow / fast, 2), "x") : std::string("-");
+}
+
+std::string class_name(std::int64_t index, std::span<const std::string> names) {
+  const auto i = static_cast<std::size_t>(index);
+  return i < names.size() ? names[i] : concat("class ", index);
+}
+
+std::string difference(std::int64_t int8, std::int64_t fp32, std::int64_t total) {
+  if (total == 0) return "-";
+  const double points = 100.0 * static_cast<double>(int8 - fp32) / static_cast<double>(total);
+  return concat(points > 0.0 ? "+" : "", to_fixed(points, 2));
+}
+
+std::string output_lines(const std::vector<OutputError>& outputs, std::int64_t images) {
+  std::string text;
+  for (const OutputError& output : outputs) {
+    text += concat("output '", output.name, "': SQNR ", to_fixed(output.sqnr_db, 2), " dB");
+    if (images > 1) text += concat(" (lowest ", to_fixed(output.lowest_sqnr_db, 2), ")");
+    text += concat(", cosine ", to_fixed(output.cosine, 6), ", largest error ",
+                   to_fixed(output.max_abs_error, 5), "\n");
+  }
+  return text;
+}
+
+std::string bad_image_lines(const std::vector<BadImage>& bad) {
+  if (bad.empty()) return {};
+  std::string text = concat("left out ", bad.size(), bad.size() == 1 ? " image:\n" : " images:\n");
+  for (std::size_t i = 0; i < bad.size() && i < kMostBadImages; ++i) {
+    text += concat("  ", bad[i].reason, "\n");
+  }
+  if (bad.size() > kMostBadImages) text += concat("  and ", bad.size() - kMostBadImages, " more\n");
+  return text;
+}
+
+void add_int8_columns(std::vector<std::string>& row, const std::vector<std::string>& cells,
+                      bool has_int8) {
+  if (has_int8) row.insert(row.end(), cells.begin(), cells.end());
+}
+
+/// Steps of both models side by side; a step belongs to the other model's step of the same node.
+struct StepRow {
+  const StepTime* fp32 = nullptr;
+  const StepTime* int8 = nullptr;
+};
+
+std::vector<StepRow> align_steps(const ProfileResult& result) {
+  std::vector<StepRow> rows;
+  if (!result.int8) {
+    for (const StepTime& step : result.fp32.steps) rows.push_back({&step, nullptr});
+    return rows;
+  }
+  std::multimap<std::string_view, const StepTime*> fp32;
+  for (const StepTime& step : result.fp32.steps) fp32.emplace(step.step.node, &step);
+  for (const StepTime& step : result.int8->steps) {
+    const auto match = fp32.find(step.step.node);
+    rows.push_back({match == fp32.end() ? nullptr : match->second, &step});
+    if (match != fp32.end()) fp32.erase(match);
+  }
+  // What only the FP32 model computes follows, in its own order.
+  for (const StepTime& step : result.fp32.steps) {
+    const auto [begin, end] = fp32.equal_range(step.step.node);
+    if (std::any_of(begin, end, [&](const auto& entry) { return entry.second == &step; })) {
+      rows.push_back({&step, nullptr});
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string percent(std::int64_t part, std::int64_t total, int decimals) {
+  if (total == 0) return "-";
+  return concat(to_fixed(100.0 * static_cast<double>(part) / static_cast<double>(total), decimals),
+                " %");
+}
+
+std::string text_of(const EvalResult& result) {
+  const bool has_int8 = result.int8.has_value();
+  const ModelScore int8 = result.int8.value_or(ModelScore{});
+  std::vector<std::string> heading{concat(result.images, " images"), "FP32"};
+  add_int8_columns(heading, {"INT8", "change"}, has_int8);
+  TextTable table(heading, {kLeft, kRight, kRight, kRight});
+  const auto add_accuracy = [&](const char* name, std::int64_t a, std::int64_t b) {
+    std::vector<std::string> row{name, percent(a, result.labelled)};
+    add_int8_columns(row, {percent(b, result.labelled), difference(b, a, result.labelled)},
+                     has_int8);
+    table.add(row);
+  };
+  if (result.labelled > 0) {
+    add_accuracy("top-1", result.fp32.top1, int8.top1);
+    add_accuracy("top-5", result.fp32.top5, int8.top5);
+  }
+  const double fp32_rate = result.images_per_second(result.fp32);
+  const double int8_rate = result.images_per_second(int8);
+  std::vector<std::string> speed{"images/s", to_fixed(fp32_rate, 1)};
+  add_int8_columns(speed, {to_fixed(int8_rate, 1), ratio(int8_rate, fp32_rate)}, has_int8);
+  table.add(speed);
+
+  std::string text = table.to_string();
+  if (result.labelled < result.images && result.classes > 0) {
+    text += concat(result.images - result.labelled, " images have no known class\n");
+  }
+  if (has_int8 && result.classes > 0) {
+    text +=
+        concat("agreement: ", percent(result.agreement, result.images), " (same top-1 class for ",
+               result.agreement, " of ", result.images, " images)\n");
+  }
+  return concat(text, output_lines(result.outputs, result.images), bad_image_lines(result.bad));
+}
+
+std::string text_of(const InferResult& result, std::span<const std::string> class_names) {
+  const bool has_int8 = result.int8.has_value();
+  std::string text;
+  if (result.classes > 0) {
+    std::vector<std::string> heading{"", "FP32", ""};
+    add_int8_columns(heading, {"INT8", ""}, has_int8);
+    TextTable table(heading, {kRight, kLeft, kRight, kLeft, kRight});
+    for (std::size_t i = 0; i < result.fp32.top.size(); ++i) {
+      const auto cells = [&](const ScoredClass& scored) {
+        return std::vector<std::string>{class_name(scored.index, class_names),
+                                        to_fixed(scored.probability, 4)};
+      };
+      std::vector<std::string> row{to_text(static_cast<std::int64_t>(i + 1))};
+      const std::vector<std::string> fp32 = cells(result.fp32.top[i]);
+      row.insert(row.end(), fp32.begin(), fp32.end());
+      if (has_int8) add_int8_columns(row, cells(result.int8->top[i]), true);
+      table.add(row);
+    }
+    text += table.to_string();
+  }
+  text += output_lines(result.outputs, 1);
+  text += concat("latency (median of ", result.repeat, ", ", result.threads,
+                 result.threads == 1 ? " thread" : " threads", "): FP32 ",
+                 milliseconds(result.fp32.seconds), " ms");
+  if (has_int8) {
+    text += concat(", INT8 ", milliseconds(result.int8->seconds), " ms (",
+                   ratio(result.fp32.seconds, result.int8->seconds), ")");
+  }
+  return concat(text, "\n");
+}
+
+std::string text_of(const ProfileResult& result) {
+  const bool has_int8 = result.int8.has_value();
+  std::vector<std::string> heading{"node", "operator", "FP32 kernel", "ms"};
+  add_int8_columns(heading, {"INT8 kernel", "ms", "speed-up"}, has_int8);
+  TextTable table(heading, {kLeft, kLeft, kLeft, kRight, kLeft, kRight, kRight});
+  for (const StepRow& row : align_steps(result)) {
+    const StepInfo& step = (row.int8 != nullptr ? row.int8 : row.fp32)->step;
+    std::vector<std::string> cells{step.node, step.op_type};
+    const auto add = [&cells](const StepTime* time) {
+      cells.push_back(time == nullptr ? std::string() : time->step.kernel);
+      cells.push_back(time == nullptr ? std::string() : milliseconds(time->seconds));
+    };
+    add(row.fp32);
+    if (has_int8) {
+      add(row.int8);
+      const bool both = row.fp32 != nullptr && row.int8 != nullptr;
+      cells.push_back(both ? ratio(row.fp32->seconds, row.int8->seconds) : std::string());
+    }
+    table.add(cells);
+  }
+
+  std::string text = table.to_string();
+  const auto batch = static_cast<double>(result.batch);
+  const auto total = [&](const char* name, const PlanProfile& plan) {
+    return concat(name, ": ", milliseconds(plan.median_seconds), " ms (fastest ",
+                  milliseconds(plan.fastest_seconds), "), ",
+                  to_fixed(batch / plan.median_seconds, 1), " images/s\n");
+  };
+  text += concat("median of ", result.repeat, " runs, batch ", result.batch, ", ", result.threads,
+                 result.threads == 1 ? " thread\n" : " threads\n");
+  text += total("FP32", result.fp32);
+  if (has_int8) {
+    text += total("INT8", *result.int8);
+    text +=
+        concat("speed-up: ", ratio(result.fp32.median_seconds, result.int8->median_seconds), "\n");
+  }
+  return text;
+}
+
+std::string text_of(const ModelSummary& model, const std::optional<PlanSummary>& plan) {
+  std::string text;
+  if (!model.producer.empty()) text += concat("producer: ", model.producer, "\n");
+  text += concat("opset: ", model.opset, "\n");
+  const auto add_ports = [&text](const char* kind, const std::vector<PortSummary>& ports) {
+    for (const PortSummary& port : ports) {
+      text += concat(kind, ": '", port.name, "' ", port.type, " ", port.shape, "\n");
+    }
+  };
+  add_ports("input", model.inputs);
+  add_ports("output", model.outputs);
+  text += concat("parameters: ", model.parameters, " (",
+                 to_fixed(static_cast<double>(model.parameter_bytes) / (1 << 20), 2), " MiB)\n");
+  for (const auto& [key, value] : model.metadata) text += concat(key, ": ", value, "\n");
+  text += concat("nodes: ", model.nodes, "\n");
+  TextTable table({"  operator", "nodes", ""}, {kLeft, kRight, kLeft});
+  for (const OperatorCount& row : model.operators) {
+    table.add(
+        {concat("  ", row.op_type), to_text(row.nodes), row.supported ? "" : "not supported"});
+  }
+  text += table.to_string();
+  if (!plan) return text;
+  text += concat("MACs: ", plan->macs);
+  if (plan->integer_macs > 0) {
+    text += concat(", ", percent(plan->integer_macs, plan->macs, 1), " of them on integers");
+  }
+  text += concat("\nsteps: ", plan->steps, " after fusion, ", plan->integer_steps,
+                 " on integers; activations in ",
+                 to_fixed(static_cast<double>(plan->arena_bytes) / (1 << 20), 2), " MiB\n");
+  return text;
+}
+
+}  // namespace qtool

@@ -1,0 +1,152 @@
+#include "qtool/report/render.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "qtool/base/error.h"
+#include "qtool/report/text_table.h"
+
+namespace qtool {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+EvalResult two_model_result() {
+  EvalResult result;
+  result.images = 200;
+  result.labelled = 200;
+  result.classes = 10;
+  result.workers = 2;
+  result.fp32 = {.top1 = 150, .top5 = 190, .run_seconds = 4.0};
+  result.int8 = ModelScore{.top1 = 149, .top5 = 190, .run_seconds = 1.0};
+  result.agreement = 198;
+  result.outputs = {{.name = "logits",
+                     .cosine = 0.999,
+                     .sqnr_db = 30.5,
+                     .lowest_sqnr_db = 21.0,
+                     .max_abs_error = 0.25}};
+  return result;
+}
+
+TEST(TextTable, AlignsColumnsByCharactersNotBytes) {
+  TextTable table({"a", "n"}, {TextTable::Align::kLeft, TextTable::Align::kRight});
+  table.add({"é", "1"});
+  table.add({"long", "200"});
+  EXPECT_EQ(table.to_string(), "a       n\né       1\nlong  200\n");
+  EXPECT_THROW(table.add({"one cell"}), Error);
+}
+
+TEST(TextOfEval, ComparesTheModelsInOneTable) {
+  const std::string text = text_of(two_model_result());
+  EXPECT_THAT(text, HasSubstr("top-1       75.00 %  74.50 %   -0.50"));
+  EXPECT_THAT(text, HasSubstr("images/s      100.0    400.0   4.00x"));
+  EXPECT_THAT(text, HasSubstr("agreement: 99.00 % (same top-1 class for 198 of 200 images)"));
+  EXPECT_THAT(text, HasSubstr("SQNR 30.50 dB (lowest 21.00)"));
+}
+
+TEST(TextOfEval, LeavesOutAccuracyWithoutLabels) {
+  EvalResult result = two_model_result();
+  result.labelled = 0;
+  const std::string text = text_of(result);
+  EXPECT_THAT(text, testing::Not(HasSubstr("top-1  ")));
+  EXPECT_THAT(text, HasSubstr("200 images have no known class"));
+}
+
+TEST(JsonOfEval, HasSharesAndNullForWhatIsUnknown) {
+  EvalResult result = two_model_result();
+  result.bad = {{"a.jpg", "image 'a.jpg': bad"}};
+  json parsed = json::parse(json_of(result));
+  EXPECT_EQ(parsed["fp32"]["top1"], 0.75);
+  EXPECT_EQ(parsed["int8"]["images_per_second"], 400.0);
+  EXPECT_EQ(parsed["agreement"], 0.99);
+  EXPECT_EQ(parsed["left_out"][0]["path"], "a.jpg");
+  result.labelled = 0;
+  parsed = json::parse(json_of(result));
+  EXPECT_TRUE(parsed["fp32"]["top1"].is_null());
+}
+
+TEST(JsonOfEval, SurvivesNamesThatAreNotUtf8AndInfinity) {
+  EvalResult result = two_model_result();
+  result.outputs[0].name = "\xff";
+  result.outputs[0].max_abs_error = std::numeric_limits<double>::infinity();
+  const json parsed = json::parse(json_of(result));
+  EXPECT_TRUE(parsed["outputs"][0]["max_abs_error"].is_null());
+}
+
+TEST(TextOfInfer, NamesTheClassesItKnows) {
+  InferResult result;
+  result.classes = 3;
+  result.repeat = 7;
+  result.fp32 = {.top = {{0, 2.0F, 0.7}, {2, 1.0F, 0.2}}, .seconds = 0.010};
+  result.int8 = InferRun{.top = {{2, 2.0F, 0.6}, {0, 1.0F, 0.3}}, .seconds = 0.004};
+  const std::vector<std::string> names{"cat"};
+  const std::string text = text_of(result, names);
+  EXPECT_THAT(text, HasSubstr("1  cat      0.7000  class 2  0.6000"));
+  EXPECT_THAT(text, HasSubstr("latency (median of 7, 1 thread): FP32 10.000 ms, INT8 4.000 ms"));
+  const json parsed = json::parse(json_of(result, names));
+  EXPECT_EQ(parsed["fp32"]["top"][0]["name"], "cat");
+  EXPECT_FALSE(parsed["fp32"]["top"][1].contains("name"));
+}
+
+TEST(TextOfProfile, PutsStepsOfTheSameNodeSideBySide) {
+  ProfileResult result;
+  result.repeat = 5;
+  const auto step = [](const char* node, const char* kernel, double seconds) {
+    StepTime time;
+    time.step.node = node;
+    time.step.op_type = "Conv";
+    time.step.kernel = kernel;
+    time.seconds = seconds;
+    return time;
+  };
+  result.fp32 = {.median_seconds = 0.003, .fastest_seconds = 0.002, .arena_bytes = 10, .steps = {}};
+  result.fp32.steps = {step("conv1", "fp32", 0.002), step("relu1", "fp32", 0.001)};
+  result.int8 = {.median_seconds = 0.001, .fastest_seconds = 0.001, .arena_bytes = 10, .steps = {}};
+  result.int8->steps = {step("quantize", "portable", 0.0001), step("conv1", "avx2", 0.0005)};
+  const std::string text = text_of(result);
+  EXPECT_THAT(text, testing::ContainsRegex("conv1 +Conv +fp32 +2.000 +avx2 +0.500 +4.00x"));
+  EXPECT_THAT(text, testing::ContainsRegex("quantize +Conv +portable +0.100\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("relu1 +Conv +fp32 +1.000\n"));
+  EXPECT_THAT(text, HasSubstr("speed-up: 3.00x"));
+  EXPECT_EQ(json::parse(json_of(result))["int8"]["steps"][1]["kernel"], "avx2");
+}
+
+TEST(Summary, CountsOperatorsAndParameters) {
+  Graph graph;
+  graph.info.opsets[""] = 13;
+  const ValueId input = graph.add_value("x");
+  graph.declare(input, DType::kFloat32, {{{{}, "N"}, {3, ""}}});
+  graph.add_input(input);
+  ValueId last = input;
+  for (const char* op : {"Relu", "Relu", "Mystery"}) {
+    Node node;
+    node.op_type = op;
+    node.inputs = {last};
+    if (node.op_type == "Mystery") {
+      node.inputs.push_back(graph.add_constant("w", Tensor(DType::kFloat32, {5})));
+    }
+    last = graph.add_value(graph.unique_name("y"));
+    node.outputs = {last};
+    graph.add_node(std::move(node));
+  }
+  graph.add_output(last);
+  const ModelSummary summary = summarize(graph);
+  EXPECT_FALSE(summary.supported());
+  EXPECT_EQ(summary.parameters, 5);
+  EXPECT_EQ(summary.operators[0].op_type, "Relu");
+  EXPECT_EQ(summary.operators[0].nodes, 2);
+  EXPECT_EQ(summary.inputs[0].shape, "[N, 3]");
+  EXPECT_EQ(summary.outputs[0].shape, "?");
+  const std::string text = text_of(summary, std::nullopt);
+  EXPECT_THAT(text, testing::ContainsRegex("Mystery +1  not supported"));
+  EXPECT_EQ(json::parse(json_of(summary, std::nullopt))["operators"][1]["supported"], false);
+}
+
+}  // namespace
+}  // namespace qtool
