@@ -11,47 +11,48 @@ namespace {
 // least the ten that cover the latency of vpdpbusd.
 constexpr unsigned kRows[] = {0, 12, 12, 8, 6};
 
-template <unsigned kPanels, unsigned kTile>
-struct Tile {
-  __m512i acc[kTile * kPanels];
-};
+// Whether float(acc) * multiplier may leave int32, which only a multiplier of 1 or more can do.
+enum class Products : std::uint8_t { kFit, kMayOverflow };
 
-// One group of four bytes of every row against one vector of weights per panel.
-template <unsigned kPanels, unsigned kTile>
-QTOOL_INLINE inline void multiply(Tile<kPanels, kTile>& tile, const std::uint8_t* const* rows,
-                                  std::int64_t offset, const std::int8_t* weights) {
-  __m512i weight[kPanels];
-  unroll<kPanels>([&](auto n) QTOOL_INLINE { weight[n] = _mm512_loadu_si512(weights + n * 64U); });
-  __m512i input;
-  unroll<kTile * kPanels>([&](auto i) QTOOL_INLINE {
-    constexpr unsigned m = i / kPanels;
-    constexpr unsigned n = i % kPanels;
-    if constexpr (n == 0) {
-      int four = 0;
-      __builtin_memcpy(&four, rows[m] + offset, 4);
-      input = _mm512_set1_epi32(four);
-    }
-    tile.acc[i] = _mm512_dpbusd_epi32(tile.acc[i], input, weight[n]);
-  });
-}
-
+// What the epilogue needs of the output channels.
 struct Columns {
   __m512 multiplier[kGemmMostPanels];
   __m512i zero_point;  // 16-bit
   __m512i low;
   __m512i high;
   __mmask64 mask;
+  Products products;
 };
 
-// clamp(rint(float(acc) * multiplier) + zero_point, low, high) of 64 sums. Only the upper limit
-// must be applied before rounding: a sum below int32 rounds to INT_MIN and then saturates.
-template <unsigned kPanels>
+// One group of four bytes of every row against one vector of weights per panel.
+template <unsigned kPanels, unsigned kTile>
+QTOOL_INLINE inline void multiply(__m512i* acc, const std::uint8_t* const* rows,
+                                  std::int64_t offset, const std::int8_t* weights) {
+  __m512i weight[kPanels];
+  unroll<kPanels>([&](auto n) QTOOL_INLINE { weight[n] = _mm512_loadu_si512(weights + n * 64U); });
+  __m512i input;
+  unroll<kTile * kPanels>([&](auto i) QTOOL_INLINE {
+    if constexpr (i % kPanels == 0) {
+      int four = 0;
+      __builtin_memcpy(&four, rows[i / kPanels] + offset, 4);
+      input = _mm512_set1_epi32(four);
+    }
+    acc[i] = _mm512_dpbusd_epi32(acc[i], input, weight[i % kPanels]);
+  });
+}
+
+// clamp(rint(float(acc) * multiplier) + zero_point, low, high) of up to 64 sums. Products may need
+// the upper limit before rounding; one below int32 rounds to INT_MIN and then saturates anyway.
+template <unsigned kPanels, Products kProducts>
 QTOOL_INLINE inline void store_bytes(const __m512i* acc, const Columns& columns,
                                      std::uint8_t* out) {
   __m512i rounded[4];
   unroll<kPanels>([&](auto n) QTOOL_INLINE {
-    const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(acc[n]), columns.multiplier[n]);
-    rounded[n] = _mm512_cvtps_epi32(_mm512_min_ps(product, _mm512_set1_ps(65536.0F)));
+    __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(acc[n]), columns.multiplier[n]);
+    if constexpr (kProducts == Products::kMayOverflow) {
+      product = _mm512_min_ps(product, _mm512_set1_ps(65536.0F));
+    }
+    rounded[n] = _mm512_cvtps_epi32(product);
   });
   unroll<4 - kPanels>([&](auto n) QTOOL_INLINE { rounded[kPanels + n] = rounded[0]; });
   const __m512i first =
@@ -78,16 +79,33 @@ QTOOL_INLINE inline void store_floats(const __m512i* acc, const Columns& columns
   });
 }
 
-// The sums of kTile rows. A function of its own, and its sums go through memory: around a larger
-// body GCC 12 keeps a second copy of every accumulator and spills it in the loop.
+// The rare epilogues: floats, and multipliers of 1 and more.
+template <unsigned kPanels>
+__attribute__((noinline)) void store_rarely(const GemmCall& call, const Columns& columns,
+                                            const __m512i* sums, std::int64_t row, unsigned rows) {
+  if (call.output_type == OutputType::kFloat32) {
+    auto* out = static_cast<float*>(call.output) + row * call.output_stride;
+    for (unsigned m = 0; m < rows; ++m, out += call.output_stride) {
+      store_floats<kPanels>(sums + m * kPanels, columns, call.addend, out);
+    }
+  } else {
+    auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
+    for (unsigned m = 0; m < rows; ++m, out += call.output_stride) {
+      store_bytes<kPanels, Products::kMayOverflow>(sums + m * kPanels, columns, out);
+    }
+  }
+}
+
+// A function of its own, because in a larger one GCC 12 spills accumulators in the loop.
 template <unsigned kPanels, unsigned kTile>
-__attribute__((noinline)) void run_tile(const GemmCall& call, std::int64_t row, __m512i* sums) {
-  Tile<kPanels, kTile> tile;
-  unroll<kPanels>([&](auto n) QTOOL_INLINE {
-    const __m512i bias = _mm512_loadu_si512(call.bias + 16U * n);
-    unroll<kTile>([&](auto m) QTOOL_INLINE { tile.acc[m * kPanels + n] = bias; });
-  });
+__attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& columns,
+                                        std::int64_t row) {
+  constexpr unsigned kSums = kTile * kPanels;
+  __m512i acc[kSums];
+  unroll<kSums>([&](auto i)
+                    QTOOL_INLINE { acc[i] = _mm512_loadu_si512(call.bias + 16U * (i % kPanels)); });
   const std::int8_t* weights = call.weights;
+  const std::int64_t last = call.run - 4;
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
     const std::uint8_t* rows[kTile];
     if (call.source == RowSource::kStrided) {
@@ -97,41 +115,33 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, std::int64_t row, 
       const std::uint8_t* const* table = call.rows + tap * call.row_pitch + row;
       unroll<kTile>([&](auto m) QTOOL_INLINE { rows[m] = table[m] + call.row_offset; });
     }
-    const std::int64_t last = call.run - 4;
     std::int64_t k = 0;
     while (true) {
-      multiply<kPanels, kTile>(tile, rows, k, weights);
+      multiply<kPanels, kTile>(acc, rows, k, weights);
       weights += kPanels * 64;
       if (k == last) break;
       k = k + 4 < last ? k + 4 : last;
     }
   }
-  unroll<kTile * kPanels>([&](auto i) QTOOL_INLINE { sums[i] = tile.acc[i]; });
-}
-
-template <unsigned kPanels>
-void store(const GemmCall& call, const Columns& columns, const __m512i* sums, std::int64_t row,
-           unsigned rows) {
-  if (call.output_type == OutputType::kFloat32) {
-    auto* out = static_cast<float*>(call.output) + row * call.output_stride;
-    for (unsigned m = 0; m < rows; ++m, out += call.output_stride) {
-      store_floats<kPanels>(sums + m * kPanels, columns, call.addend, out);
-    }
-  } else {
+  // Ends the accumulators' lives in the loop: without this GCC 12 keeps and stores a copy of each.
+  unroll<kSums>([&](auto i) QTOOL_INLINE { asm("" : "+v"(acc[i])); });
+  if (columns.products == Products::kFit && call.output_type == OutputType::kUInt8) {
     auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
-    for (unsigned m = 0; m < rows; ++m, out += call.output_stride) {
-      store_bytes<kPanels>(sums + m * kPanels, columns, out);
-    }
+    unroll<kTile>([&](auto m) QTOOL_INLINE {
+      store_bytes<kPanels, Products::kFit>(acc + m * kPanels, columns,
+                                           out + m * call.output_stride);
+    });
+    return;
   }
+  __m512i sums[kSums];
+  unroll<kSums>([&](auto i) QTOOL_INLINE { sums[i] = acc[i]; });
+  store_rarely<kPanels>(call, columns, sums, row, kTile);
 }
 
 template <unsigned kPanels, unsigned kTile>
-__attribute__((noinline)) void run_tiles(const GemmCall& call, const Columns& columns,
-                                         std::int64_t row) {
+void run_tiles(const GemmCall& call, const Columns& columns, std::int64_t row) {
   for (; row + kTile <= call.row_count; row += kTile) {
-    __m512i sums[kTile * kPanels];
-    run_tile<kPanels, kTile>(call, row, sums);
-    store<kPanels>(call, columns, sums, row, kTile);
+    run_tile<kPanels, kTile>(call, columns, row);
   }
   if constexpr (kTile > 1) {
     run_tiles<kPanels, (kTile > 8 ? 8 : kTile > 4 ? 4 : kTile / 2)>(call, columns, row);
@@ -141,8 +151,12 @@ __attribute__((noinline)) void run_tiles(const GemmCall& call, const Columns& co
 template <unsigned kPanels>
 void run_panels(const GemmCall& call) {
   Columns columns;
+  columns.products = Products::kFit;
   for (unsigned n = 0; n < kPanels; ++n) {
     columns.multiplier[n] = _mm512_loadu_ps(call.multiplier + 16U * n);
+    const __mmask16 large =
+        _mm512_cmp_ps_mask(_mm512_abs_ps(columns.multiplier[n]), _mm512_set1_ps(1.0F), _CMP_GE_OQ);
+    if (large != 0) columns.products = Products::kMayOverflow;
   }
   columns.zero_point = _mm512_set1_epi16(static_cast<short>(call.zero_point));
   columns.low = _mm512_set1_epi8(static_cast<char>(call.low));
