@@ -92,7 +92,10 @@ void sink_dequantize(Clusters& c) {
     }
     if (!adapt_padding(c, id, source->affine)) continue;
     c.graph.set_input(id, 0, source->quantized);
-    if (node.is("MaxPool")) c.graph.set_op(id, "QMaxPool", std::string(kLoweredDomain));
+    if (node.is("MaxPool")) {
+      c.graph.attributes(id)["origin"] = std::string("MaxPool");
+      c.graph.set_op(id, "QMaxPool", std::string(kLoweredDomain));
+    }
     c.graph.attributes(id)["integer"] = std::int64_t{1};
     const std::vector<ValueId> outputs = c.graph.node(id).outputs;
     const std::vector<NodeId>& now = c.graph.nodes();

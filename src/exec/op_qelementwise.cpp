@@ -43,33 +43,36 @@ std::vector<ValueInfo> infer_binary(const OpContext& op) {
 
 // Runs `kernel(a, b, out, count)` over contiguous pieces; a repeated operand is spread out first.
 template <typename Kernel>
-std::unique_ptr<Operator> make_binary(const OpContext& op, const Kernel& kernel) {
+std::unique_ptr<Operator> make_binary(const OpContext& op, std::string_view kernel_name,
+                                      const Kernel& kernel) {
   const Shape& out = op.output(0).shape;
   const LoopNest<3> nest(out.dims(),
                          {strides_of(out, op.output_layout(0)),
                           broadcast_strides(op.input(0).shape, op.input_layout(0), out),
                           broadcast_strides(op.input(1).shape, op.input_layout(1), out)});
-  return make_operator([nest, kernel](const Operands& o) {
-    const auto* a = o.in<std::uint8_t>(0);
-    const auto* b = o.in<std::uint8_t>(1);
-    auto* y = o.out<std::uint8_t>(0);
-    nest.run(o.threads(), [&](std::int64_t count, const LoopNest<3>::Offsets& at) {
-      constexpr std::int64_t kPiece = 256;
-      if (nest.inner_step(1) == 1 && nest.inner_step(2) == 1) {
-        return kernel(a + at[1], b + at[2], y + at[0], count);
-      }
-      std::array<std::uint8_t, kPiece> left;
-      std::array<std::uint8_t, kPiece> right;
-      for (std::int64_t done = 0; done < count; done += kPiece) {
-        const std::int64_t piece = std::min(kPiece, count - done);
-        for (std::int64_t i = 0; i < piece; ++i) {
-          left[static_cast<std::size_t>(i)] = a[at[1] + (done + i) * nest.inner_step(1)];
-          right[static_cast<std::size_t>(i)] = b[at[2] + (done + i) * nest.inner_step(2)];
-        }
-        kernel(left.data(), right.data(), y + at[0] + done, piece);
-      }
-    });
-  });
+  return make_operator(
+      [nest, kernel](const Operands& o) {
+        const auto* a = o.in<std::uint8_t>(0);
+        const auto* b = o.in<std::uint8_t>(1);
+        auto* y = o.out<std::uint8_t>(0);
+        nest.run(o.threads(), [&](std::int64_t count, const LoopNest<3>::Offsets& at) {
+          constexpr std::int64_t kPiece = 256;
+          if (nest.inner_step(1) == 1 && nest.inner_step(2) == 1) {
+            return kernel(a + at[1], b + at[2], y + at[0], count);
+          }
+          std::array<std::uint8_t, kPiece> left;
+          std::array<std::uint8_t, kPiece> right;
+          for (std::int64_t done = 0; done < count; done += kPiece) {
+            const std::int64_t piece = std::min(kPiece, count - done);
+            for (std::int64_t i = 0; i < piece; ++i) {
+              left[static_cast<std::size_t>(i)] = a[at[1] + (done + i) * nest.inner_step(1)];
+              right[static_cast<std::size_t>(i)] = b[at[2] + (done + i) * nest.inner_step(2)];
+            }
+            kernel(left.data(), right.data(), y + at[0] + done, piece);
+          }
+        });
+      },
+      kernel_name);
 }
 
 std::unique_ptr<Operator> make_add(const OpContext& op) {
@@ -84,9 +87,11 @@ std::unique_ptr<Operator> make_add(const OpContext& op) {
   params.zy = y.zero_point;
   params.low = get_int32(op.node, "low", 0);
   params.high = get_int32(op.node, "high", 255);
-  return make_binary(op, [params, kernel = AddKernel()](
-                             const std::uint8_t* l, const std::uint8_t* r, std::uint8_t* out,
-                             std::int64_t count) { kernel.run(params, l, r, out, count); });
+  return make_binary(op, AddKernel().kernel(),
+                     [params, kernel = AddKernel()](const std::uint8_t* l, const std::uint8_t* r,
+                                                    std::uint8_t* out, std::int64_t count) {
+                       kernel.run(params, l, r, out, count);
+                     });
 }
 
 std::unique_ptr<Operator> make_mul(const OpContext& op) {
@@ -100,9 +105,11 @@ std::unique_ptr<Operator> make_mul(const OpContext& op) {
   params.zy = y.zero_point;
   params.low = get_int32(op.node, "low", 0);
   params.high = get_int32(op.node, "high", 255);
-  return make_binary(op, [params, kernel = MulKernel()](
-                             const std::uint8_t* l, const std::uint8_t* r, std::uint8_t* out,
-                             std::int64_t count) { kernel.run(params, l, r, out, count); });
+  return make_binary(op, MulKernel().kernel(),
+                     [params, kernel = MulKernel()](const std::uint8_t* l, const std::uint8_t* r,
+                                                    std::uint8_t* out, std::int64_t count) {
+                       kernel.run(params, l, r, out, count);
+                     });
 }
 
 std::vector<ValueInfo> infer_concat(const OpContext& op) {
@@ -157,24 +164,26 @@ std::unique_ptr<Operator> make_concat(const OpContext& op) {
     parts.push_back(part);
     offset += op.input(i).shape[axis];
   }
-  return make_operator([parts, run, outer, kernel = LookupKernel()](const Operands& o) {
-    const int threads = run * outer < kParallelElements ? 1 : o.threads();
-    auto* y_data = o.out<std::uint8_t>(0);
-    parallel_ranges(outer, threads, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t row = begin; row < end; ++row) {
-        for (std::size_t i = 0; i < parts.size(); ++i) {
-          const ConcatPart& part = parts[i];
-          const std::uint8_t* from = o.in<std::uint8_t>(i) + row * part.inner;
-          std::uint8_t* to = y_data + row * run + part.offset;
-          if (part.same_scale) {
-            std::copy_n(from, part.inner, to);
-          } else {
-            kernel.run(part.table, from, to, part.inner);
+  return make_operator(
+      [parts, run, outer, kernel = LookupKernel()](const Operands& o) {
+        const int threads = run * outer < kParallelElements ? 1 : o.threads();
+        auto* y_data = o.out<std::uint8_t>(0);
+        parallel_ranges(outer, threads, [&](std::int64_t begin, std::int64_t end, int) {
+          for (std::int64_t row = begin; row < end; ++row) {
+            for (std::size_t i = 0; i < parts.size(); ++i) {
+              const ConcatPart& part = parts[i];
+              const std::uint8_t* from = o.in<std::uint8_t>(i) + row * part.inner;
+              std::uint8_t* to = y_data + row * run + part.offset;
+              if (part.same_scale) {
+                std::copy_n(from, part.inner, to);
+              } else {
+                kernel.run(part.table, from, to, part.inner);
+              }
+            }
           }
-        }
-      }
-    });
-  });
+        });
+      },
+      LookupKernel().kernel());
 }
 
 std::unique_ptr<Operator> make_lookup(const OpContext& op) {
@@ -182,13 +191,15 @@ std::unique_ptr<Operator> make_lookup(const OpContext& op) {
   const auto stored = op.node.get_tensor("table")->values<std::uint8_t>();
   std::copy(stored.begin(), stored.end(), table.begin());
   const std::int64_t count = op.input(0).shape.elements();
-  return make_operator([table, count, kernel = LookupKernel()](const Operands& o) {
-    parallel_ranges(count, count < kParallelElements ? 1 : o.threads(),
-                    [&](std::int64_t begin, std::int64_t end, int) {
-                      kernel.run(table, o.in<std::uint8_t>(0) + begin,
-                                 o.out<std::uint8_t>(0) + begin, end - begin);
-                    });
-  });
+  return make_operator(
+      [table, count, kernel = LookupKernel()](const Operands& o) {
+        parallel_ranges(count, count < kParallelElements ? 1 : o.threads(),
+                        [&](std::int64_t begin, std::int64_t end, int) {
+                          kernel.run(table, o.in<std::uint8_t>(0) + begin,
+                                     o.out<std::uint8_t>(0) + begin, end - begin);
+                        });
+      },
+      LookupKernel().kernel());
 }
 
 std::vector<ValueInfo> infer_u8(const OpContext& op) {
@@ -213,22 +224,26 @@ std::unique_ptr<Operator> make_quantize(const OpContext& op) {
     geometry.pixels = shape[2] * shape[3];
     geometry.plane_stride = geometry.pixels;
     geometry.pixel_stride = geometry.channels;
-    return make_operator([=, kernel = QuantizeKernel()](const Operands& o) {
-      const std::int64_t image = geometry.channels * geometry.pixels;
-      for (std::int64_t n = 0; n < shape[0]; ++n) {
-        kernel.quantize_planes(params, geometry, o.in<float>(0) + n * image,
-                               o.out<std::uint8_t>(0) + n * image);
-      }
-    });
+    return make_operator(
+        [=, kernel = QuantizeKernel()](const Operands& o) {
+          const std::int64_t image = geometry.channels * geometry.pixels;
+          for (std::int64_t n = 0; n < shape[0]; ++n) {
+            kernel.quantize_planes(params, geometry, o.in<float>(0) + n * image,
+                                   o.out<std::uint8_t>(0) + n * image);
+          }
+        },
+        QuantizeKernel().kernel());
   }
   const std::int64_t count = shape.elements();
-  return make_operator([=, kernel = QuantizeKernel()](const Operands& o) {
-    parallel_ranges(count, count < kParallelElements ? 1 : o.threads(),
-                    [&](std::int64_t begin, std::int64_t end, int) {
-                      kernel.quantize(params, o.in<float>(0) + begin,
-                                      o.out<std::uint8_t>(0) + begin, end - begin);
-                    });
-  });
+  return make_operator(
+      [=, kernel = QuantizeKernel()](const Operands& o) {
+        parallel_ranges(count, count < kParallelElements ? 1 : o.threads(),
+                        [&](std::int64_t begin, std::int64_t end, int) {
+                          kernel.quantize(params, o.in<float>(0) + begin,
+                                          o.out<std::uint8_t>(0) + begin, end - begin);
+                        });
+      },
+      LookupKernel().kernel());
 }
 
 std::unique_ptr<Operator> make_dequantize(const OpContext& op) {
@@ -240,7 +255,8 @@ std::unique_ptr<Operator> make_dequantize(const OpContext& op) {
                           kernel.dequantize(params, o.in<std::uint8_t>(0) + begin,
                                             o.out<float>(0) + begin, end - begin);
                         });
-      });
+      },
+      QuantizeKernel().kernel());
 }
 
 }  // namespace

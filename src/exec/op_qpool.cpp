@@ -53,9 +53,11 @@ std::vector<ValueInfo> infer_window(const OpContext& op) {
 
 std::unique_ptr<Operator> make_max(const OpContext& op) {
   const PoolShape shape = pool_shape(op.input(0).shape, resolve_window(op, op.input(0).shape, {}));
-  return make_operator([shape, kernel = PoolKernel()](const Operands& o) {
-    kernel.max(shape, o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
-  });
+  return make_operator(
+      [shape, kernel = PoolKernel()](const Operands& o) {
+        kernel.max(shape, o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
+      },
+      PoolKernel().kernel());
 }
 
 std::unique_ptr<Operator> make_average(const OpContext& op) {
@@ -63,7 +65,8 @@ std::unique_ptr<Operator> make_average(const OpContext& op) {
   return make_operator(
       [shape, params = average_params(op.node), kernel = PoolKernel()](const Operands& o) {
         kernel.average(shape, params, o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
-      });
+      },
+      PoolKernel().kernel());
 }
 
 std::vector<ValueInfo> infer_global(const OpContext& op) {
@@ -103,18 +106,22 @@ std::unique_ptr<Operator> make_global(const OpContext& op) {
     window.kernel = {x[2], x[3]};
     window.strides = window.dilations = window.output = {1, 1};
     window.pads_begin = window.pads_end = {0, 0};
-    return make_operator([shape = pool_shape(x, window), params = average_params(op.node),
-                          kernel = PoolKernel()](const Operands& o) {
-      kernel.average(shape, params, o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
-    });
+    return make_operator(
+        [shape = pool_shape(x, window), params = average_params(op.node),
+         kernel = PoolKernel()](const Operands& o) {
+          kernel.average(shape, params, o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
+        },
+        PoolKernel().kernel());
   }
-  return make_operator([x, affine = get_affine(op.node, "x")](const Operands& o) {
-    const std::int64_t pixels = x[2] * x[3];
-    for (std::int64_t n = 0; n < x[0]; ++n) {
-      global_average(o.in<std::uint8_t>(0) + n * pixels * x[1], o.out<float>(0) + n * x[1], pixels,
-                     x[1], affine);
-    }
-  });
+  return make_operator(
+      [x, affine = get_affine(op.node, "x")](const Operands& o) {
+        const std::int64_t pixels = x[2] * x[3];
+        for (std::int64_t n = 0; n < x[0]; ++n) {
+          global_average(o.in<std::uint8_t>(0) + n * pixels * x[1], o.out<float>(0) + n * x[1],
+                         pixels, x[1], affine);
+        }
+      },
+      "sum");
 }
 
 }  // namespace

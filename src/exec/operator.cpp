@@ -32,11 +32,14 @@ const auto& rows() {
 
 class FunctionOperator final : public Operator {
  public:
-  explicit FunctionOperator(std::function<void(const Operands&)> run) : run_(std::move(run)) {}
+  FunctionOperator(std::function<void(const Operands&)> run, std::string_view kernel)
+      : run_(std::move(run)), kernel_(kernel) {}
   void run(const Operands& operands) const override { run_(operands); }
+  [[nodiscard]] std::string kernel() const override { return kernel_; }
 
  private:
   std::function<void(const Operands&)> run_;
+  std::string kernel_;
 };
 
 }  // namespace
@@ -49,8 +52,9 @@ const OpDef* find_op(std::string_view op_type, std::string_view domain) {
   return nullptr;
 }
 
-std::unique_ptr<Operator> make_operator(std::function<void(const Operands&)> run) {
-  return std::make_unique<FunctionOperator>(std::move(run));
+std::unique_ptr<Operator> make_operator(std::function<void(const Operands&)> run,
+                                        std::string_view kernel) {
+  return std::make_unique<FunctionOperator>(std::move(run), kernel);
 }
 
 const ValueInfo& OpContext::input(std::size_t index) const {

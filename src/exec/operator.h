@@ -157,6 +157,7 @@ struct OpDef {
 const OpDef* find_op(std::string_view op_type, std::string_view domain);
 
 /// An operator from a function, for those without state worth a class.
-std::unique_ptr<Operator> make_operator(std::function<void(const Operands&)> run);
+std::unique_ptr<Operator> make_operator(std::function<void(const Operands&)> run,
+                                        std::string_view kernel = "fp32");
 
 }  // namespace qtool

@@ -1,0 +1,284 @@
+// Every kind of Q/DQ cluster, lowered to integers, against the same graph run node by node as the
+// ONNX specification says (Lowering::kReference).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "qtool/exec/executor.h"
+#include "qtool/quant/affine.h"
+#include "unit/quantize_net.h"
+
+namespace qtool {
+namespace {
+
+Tensor random_floats(Shape shape, float low, float high, unsigned seed) {
+  Tensor tensor(DType::kFloat32, std::move(shape));
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> real(low, high);
+  for (float& value : tensor.values<float>()) value = real(random);
+  return tensor;
+}
+
+template <typename T>
+Tensor random_integers(Shape shape, int low, int high, unsigned seed) {
+  Tensor tensor(dtype_of<T>(), std::move(shape));
+  std::mt19937 random(seed);
+  std::uniform_int_distribution<int> integer(low, high);
+  for (T& value : tensor.values<T>()) value = static_cast<T>(integer(random));
+  return tensor;
+}
+
+/// A graph of Q/DQ clusters by name.
+class QdqNet : public Net {
+ public:
+  template <typename T = std::uint8_t>
+  std::string qdq(const std::string& real, float scale, int zero_point) {
+    const std::string s = constant(real + "_s", Tensor::scalar<float>(scale));
+    const std::string z = constant(real + "_z", Tensor::scalar<T>(static_cast<T>(zero_point)));
+    const std::string q = op("QuantizeLinear", real + "_q", {real, s, z});
+    return op("DequantizeLinear", real + "_dq", {q, s, z});
+  }
+
+  template <typename T = std::int8_t>
+  std::string weights(const std::string& name, Shape shape, std::int64_t axis, int low = -127,
+                      int high = 127, int zero_point = 0) {
+    const std::int64_t channels = shape[axis];
+    constant(name + "_q", random_integers<T>(shape, low, high, 11));
+    Tensor scales = random_floats({channels}, 0.001F, 0.02F, 12);
+    Tensor zeros(dtype_of<T>(), {channels});
+    for (T& z : zeros.template values<T>()) z = static_cast<T>(zero_point);
+    constant(name + "_s", std::move(scales));
+    constant(name + "_z", std::move(zeros));
+    return op("DequantizeLinear", name, {name + "_q", name + "_s", name + "_z"}, {{"axis", axis}});
+  }
+
+  std::string bias(const std::string& name, std::int64_t channels) {
+    return constant(name, random_floats({channels}, -1.0F, 1.0F, 13));
+  }
+};
+
+struct Case {
+  const char* name;
+  std::function<void(QdqNet&)> build;  // from input "x" [2, 6, 9, 7] to the graph's output
+  float step;                          // of the output grid, 0 for float outputs
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+using Ints = std::vector<std::int64_t>;
+
+std::string conv(QdqNet& net, const std::string& x, Shape w, std::int64_t group, const Ints& pads,
+                 const Ints& strides, const Ints& dilations = {1, 1}) {
+  const std::int64_t channels = w[0];
+  return net.op("Conv", "conv", {x, net.weights("w", std::move(w), 0), net.bias("b", channels)},
+                {{"group", group}, {"pads", pads}, {"strides", strides}, {"dilations", dilations}});
+}
+
+std::vector<Case> cases() {
+  const auto in = [](QdqNet& net) { return net.qdq("x", 0.02F, 117); };
+  return {
+      {"ConvWithRelu",
+       [=](QdqNet& net) {
+         const auto y = conv(net, in(net), {5, 6, 3, 3}, 1, {1, 1, 1, 1}, {1, 1});
+         net.output(net.qdq(net.op("Relu", "relu", {y}), 0.05F, 3));
+       },
+       0.05F},
+      {"ConvWithoutActivation",
+       [=](QdqNet& net) {
+         net.output(net.qdq(conv(net, in(net), {4, 6, 1, 1}, 1, {0, 0, 0, 0}, {1, 1}), 0.05F, 120));
+       },
+       0.05F},
+      {"ConvWithFloatOutput",
+       [=](QdqNet& net) {
+         net.output(conv(net, in(net), {4, 6, 3, 1}, 1, {0, 1, 1, 0}, {2, 1}, {2, 1}));
+       },
+       0.0F},
+      {"DepthwiseConvWithClip",
+       [=](QdqNet& net) {
+         const auto y = conv(net, in(net), {6, 1, 3, 3}, 6, {0, 1, 1, 2}, {2, 2});
+         net.constant("low", Tensor::scalar<float>(0.0F));
+         net.constant("high", Tensor::scalar<float>(6.0F));
+         net.output(net.qdq(net.op("Clip", "clip", {y, "low", "high"}), 6.0F / 255.0F, 0));
+       },
+       6.0F / 255.0F},
+      {"GroupedConv",
+       [=](QdqNet& net) {
+         net.output(net.qdq(conv(net, in(net), {8, 3, 3, 3}, 2, {1, 1, 1, 1}, {1, 1}), 0.05F, 99));
+       },
+       0.05F},
+      {"ConvWithUnsignedWeights",
+       [=](QdqNet& net) {
+         const auto w = net.weights<std::uint8_t>("w", {5, 6, 3, 3}, 0, 0, 255, 131);
+         net.output(net.qdq(net.op("Conv", "conv", {in(net), w}), 0.05F, 128));
+       },
+       0.05F},
+      {"ConvOnSignedActivations",
+       [=](QdqNet& net) {
+         const auto y =
+             net.op("Conv", "conv",
+                    {net.qdq<std::int8_t>("x", 0.02F, -11), net.weights("w", {5, 6, 3, 3}, 0)});
+         net.output(net.qdq<std::int8_t>(y, 0.05F, 4));
+       },
+       0.05F},
+      {"Gemm",
+       [=](QdqNet& net) {
+         const auto flat = net.qdq(net.op("Flatten", "flat", {in(net)}), 0.02F, 117);
+         net.output(net.op("Gemm", "gemm",
+                           {flat, net.weights("w", {10, 6 * 9 * 7}, 0), net.bias("b", 10)},
+                           {{"transB", std::int64_t{1}}}));
+       },
+       0.0F},
+      {"MatMulOfRows",
+       [=](QdqNet& net) {
+         net.output(net.qdq(net.op("MatMul", "matmul", {in(net), net.weights("w", {7, 5}, 1)}),
+                            0.04F, 100));
+       },
+       0.04F},
+      {"AddWithRelu",
+       [=](QdqNet& net) {
+         const auto x = in(net);
+         const auto y =
+             net.qdq(net.op("MaxPool", "pool", {x}, {{"kernel_shape", Ints{1, 1}}}), 0.03F, 90);
+         net.output(net.qdq(net.op("Relu", "relu", {net.op("Add", "add", {x, y})}), 0.03F, 5));
+       },
+       0.03F},
+      {"AddOfAConstantPerChannel",
+       [=](QdqNet& net) {
+         net.constant("c_q", random_integers<std::uint8_t>({1, 6, 1, 1}, 0, 255, 21));
+         net.constant("c_s", Tensor::scalar<float>(0.01F));
+         net.constant("c_z", Tensor::scalar<std::uint8_t>(100));
+         const auto c = net.op("DequantizeLinear", "c", {"c_q", "c_s", "c_z"});
+         net.output(net.qdq(net.op("Add", "add", {in(net), c}), 0.03F, 110));
+       },
+       0.03F},
+      {"MulByAGatePerChannel",
+       [=](QdqNet& net) {
+         const auto x = in(net);
+         const auto gap = net.qdq(net.op("GlobalAveragePool", "gap", {x}), 0.01F, 110);
+         const auto gate = net.qdq(net.op("Sigmoid", "gate", {gap}), 1.0F / 255.0F, 0);
+         net.output(net.qdq(net.op("Mul", "mul", {x, gate}), 0.02F, 117));
+       },
+       0.02F},
+      {"ConcatOfUnequalScales",
+       [=](QdqNet& net) {
+         const auto x = in(net);
+         const auto y = net.qdq(net.op("HardSwish", "act", {x}), 0.013F, 30);
+         net.output(net.qdq(net.op("Concat", "concat", {x, y, x}, {{"axis", std::int64_t{1}}}),
+                            0.02F, 117));
+       },
+       0.02F},
+      {"Pools",
+       [=](QdqNet& net) {
+         const auto top = net.qdq(net.op("MaxPool", "max", {in(net)},
+                                         {{"kernel_shape", Ints{3, 2}},
+                                          {"pads", Ints{1, 0, 1, 1}},
+                                          {"strides", Ints{2, 1}}}),
+                                  0.02F, 117);
+         net.output(net.qdq(net.op("AveragePool", "mean", {top},
+                                   {{"kernel_shape", Ints{3, 3}},
+                                    {"pads", Ints{1, 1, 1, 1}},
+                                    {"count_include_pad", std::int64_t{1}}}),
+                            0.01F, 100));
+       },
+       0.01F},
+      {"GlobalPoolWithFloatOutput",
+       [=](QdqNet& net) { net.output(net.op("GlobalAveragePool", "gap", {in(net)})); }, 0.0F},
+      {"MovementsBetweenEqualScales",
+       [=](QdqNet& net) {
+         net.constant("pads", Tensor::of<std::int64_t>({8}, {0, 1, 0, 2, 0, 0, 1, 0}));
+         const auto padded = net.qdq(net.op("Pad", "pad", {in(net), "pads"}), 0.02F, 117);
+         const auto turned = net.qdq(
+             net.op("Transpose", "turn", {padded}, {{"perm", Ints{0, 3, 1, 2}}}), 0.02F, 117);
+         net.constant("starts", Tensor::of<std::int64_t>({1}, {1}));
+         net.constant("ends", Tensor::of<std::int64_t>({1}, {8}));
+         net.constant("axes", Tensor::of<std::int64_t>({1}, {1}));
+         net.constant("steps", Tensor::of<std::int64_t>({1}, {2}));
+         net.output(net.qdq(net.op("Slice", "slice", {turned, "starts", "ends", "axes", "steps"}),
+                            0.02F, 117));
+       },
+       0.02F},
+      {"RequantizationToAnotherScale",
+       [=](QdqNet& net) { net.output(net.qdq(net.op("Identity", "same", {in(net)}), 0.031F, 60)); },
+       0.031F},
+      {"FunctionsOfOneElement",
+       [=](QdqNet& net) {
+         const auto a = net.qdq(net.op("HardSigmoid", "a", {in(net)}), 1.0F / 255.0F, 0);
+         const auto b = net.qdq(net.op("Tanh", "b", {a}), 1.0F / 255.0F, 0);
+         net.output(net.qdq(net.op("LeakyRelu", "c", {b}), 1.0F / 255.0F, 0));
+       },
+       1.0F / 255.0F},
+  };
+}
+
+class IntegerLowering : public ::testing::TestWithParam<Case> {};
+
+TEST_P(IntegerLowering, AgreesWithTheSpecification) {
+  QdqNet net;
+  net.input("x", {2, 6, 9, 7});
+  GetParam().build(net);
+  net.graph.check();
+  const Executor executor(net.graph);
+  const auto integer = executor.compile({}, {.threads = 2});
+  const auto reference = executor.compile({}, {.lowering = Lowering::kReference});
+  for (const StepInfo& step : integer->steps()) {
+    const bool edge = step.op_type == "QuantizeLinear" || step.op_type == "DequantizeLinear" ||
+                      step.op_type == "Reorder";
+    EXPECT_TRUE(step.integer || edge) << step.op_type << " '" << step.node << "' stayed in FP32";
+  }
+  const Tensor x = random_floats({2, 6, 9, 7}, -2.5F, 2.9F, 5);
+  const std::vector<TensorView> inputs{x};
+  Workspace fast_workspace;
+  Workspace slow_workspace;
+  const auto fast = integer->run(inputs, fast_workspace)[0].values<float>();
+  const auto slow = reference->run(inputs, slow_workspace)[0].values<float>();
+  ASSERT_EQ(fast.size(), slow.size());
+  std::size_t off = 0;
+  for (std::size_t i = 0; i < fast.size(); ++i) {
+    const float difference = std::abs(fast[i] - slow[i]);
+    // A float sum that lands beside a tie may round to the neighbour; never further.
+    const float allowed =
+        GetParam().step > 0.0F ? 1.01F * GetParam().step : 1e-4F + 1e-4F * std::abs(slow[i]);
+    ASSERT_LE(difference, allowed) << "element " << i;
+    if (GetParam().step > 0.0F && difference > 0.5F * GetParam().step) ++off;
+  }
+  EXPECT_LE(off * 50, fast.size()) << off << " of " << fast.size() << " are one step off";
+}
+
+INSTANTIATE_TEST_SUITE_P(Clusters, IntegerLowering, ::testing::ValuesIn(cases()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(IntegerLowering, LeavesAnObservedTensorWhole) {
+  QdqNet net;
+  net.input("x", {1, 6, 9, 7});
+  const auto y = conv(net, net.qdq("x", 0.02F, 117), {5, 6, 3, 3}, 1, {1, 1, 1, 1}, {1, 1});
+  net.output(net.qdq(net.op("Relu", "relu", {y}), 0.05F, 3));
+  const Executor executor(net.graph);
+  const auto plan = executor.compile({}, {.observe = {"conv_out"}});
+  const Tensor x = random_floats({1, 6, 9, 7}, -2.0F, 2.0F, 5);
+  const std::vector<TensorView> inputs{x};
+  Workspace workspace;
+  float lowest = 0.0F;
+  plan->run(inputs, workspace, [&](std::size_t index, const TensorView& tensor) {
+    EXPECT_EQ(index, 0U);
+    for (const float value : tensor.values<float>()) lowest = std::min(lowest, value);
+  });
+  EXPECT_LT(lowest, 0.0F) << "the tensor before the Relu was not seen";
+}
+
+TEST(IntegerLowering, KeepsANodeWhoseSumsCouldOverflowInFloat) {
+  QdqNet net;
+  net.input("x", {1, 6, 9, 7});
+  const auto w = net.weights("w", {5, 6, 1, 1}, 0);
+  const std::string b = net.constant("b", Tensor::of<float>({5}, {1e7F, 0.0F, 0.0F, 0.0F, 0.0F}));
+  net.output(net.qdq(net.op("Conv", "conv", {net.qdq("x", 1e-6F, 117), w, b}), 0.05F, 3));
+  const auto plan = Executor(net.graph).compile({});
+  for (const StepInfo& step : plan->steps()) EXPECT_FALSE(step.op_type == "Conv" && step.integer);
+}
+
+}  // namespace
+}  // namespace qtool
