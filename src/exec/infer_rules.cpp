@@ -35,6 +35,10 @@ void require_outputs(const OpContext& op, std::size_t most) {
   }
 }
 
+void require_first_output(const OpContext& op) {
+  op.require(op.node.has_output(0), "the first output is left out");
+}
+
 std::int64_t axis_of(const OpContext& op, std::int64_t axis, std::int64_t rank) {
   if (axis < -rank || axis >= rank) {
     op.fail(concat("axis ", axis, " is outside a tensor of rank ", rank));

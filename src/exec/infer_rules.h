@@ -48,6 +48,9 @@ void require_same_type(const OpContext& op, std::size_t a, std::size_t b);
 /// Throws unless the node has at most `most` outputs in use.
 void require_outputs(const OpContext& op, std::size_t most);
 
+/// Throws when the first of several outputs is left out; the others are free to be.
+void require_first_output(const OpContext& op);
+
 /// `axis` counted from the front.
 std::int64_t axis_of(const OpContext& op, std::int64_t axis, std::int64_t rank);
 

@@ -149,6 +149,7 @@ std::int64_t layer_axis(const OpContext& op) {
 }
 
 std::vector<ValueInfo> infer_layer_norm(const OpContext& op) {
+  require_first_output(op);
   require_type(op, 0, FloatType{});
   const ValueInfo& in = op.input(0);
   const std::int64_t axis = layer_axis(op);

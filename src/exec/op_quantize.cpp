@@ -138,6 +138,7 @@ std::unique_ptr<Operator> make_dequantize(const OpContext& op) {
 }
 
 std::vector<ValueInfo> infer_dynamic(const OpContext& op) {
+  require_first_output(op);
   require_type(op, 0, FloatType{});
   return {{DType::kUInt8, op.input(0).shape}, {DType::kFloat32, {}}, {DType::kUInt8, {}}};
 }

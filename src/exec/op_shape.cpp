@@ -10,6 +10,7 @@ namespace {
 std::vector<ValueInfo> infer_same(const OpContext& op) { return {op.input(0)}; }
 
 std::vector<ValueInfo> infer_dropout(const OpContext& op) {
+  require_first_output(op);
   if (op.has_input(2)) {
     const std::vector<std::int64_t> training = op.constant_ints(2, "the training mode");
     op.require(training.size() == 1, "the training mode is not a single element");

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace qtool::testing {
+
+enum class Verdict {
+  kPassed,
+  kUnclaimed,    ///< needs an operator, a type or a structure that qtool does not claim
+  kUnsupported,  ///< every operator is claimed, yet this use of it is refused
+  kFailed,       ///< wrong result, or an error that is none of the above
+};
+
+/// What came of one case of the ONNX backend suite.
+struct CaseResult {
+  std::string name;
+  Verdict verdict = Verdict::kFailed;
+  std::string reason;               ///< empty when it passed
+  std::set<std::string> operators;  ///< of the model, as loaded
+};
+
+/// Runs the model of a case on its inputs and compares all outputs: integers exactly, floats within
+/// the tolerance of the suite. Integer inputs that give shapes become constants of the model, since
+/// shapes that depend on data are not supported.
+CaseResult run_case(const std::filesystem::path& folder);
+
+/// Whether the executor has a row for an ONNX operator.
+bool is_claimed(const std::string& op_type);
+
+}  // namespace qtool::testing

@@ -1,0 +1,95 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <map>
+
+#include "nodes/backend_suite.h"
+#include "qtool/base/text.h"
+
+// The backend suite of the ONNX project: one small model per operator and variant, with inputs and
+// expected outputs. A case whose operators are all claimed must pass or be listed with a reason.
+namespace qtool {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::CaseResult;
+using testing::Verdict;
+
+struct Exception {
+  std::string pattern;
+  std::string reason;
+  bool used = false;
+};
+
+// Lines `pattern: reason`; `#` starts a comment.
+std::vector<Exception> read_exceptions() {
+  std::ifstream file(QTOOL_SOURCE_DIR "/tests/nodes/exceptions.txt");
+  std::vector<Exception> list;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.empty() || line[0] == '#' || colon == std::string::npos) continue;
+    list.push_back({line.substr(0, colon), line.substr(colon + 2)});
+  }
+  return list;
+}
+
+std::vector<CaseResult> run_all(const fs::path& suite) {
+  std::vector<fs::path> folders;
+  for (const fs::directory_entry& entry : fs::directory_iterator(suite)) {
+    if (fs::exists(entry.path() / "model.onnx")) folders.push_back(entry.path());
+  }
+  std::sort(folders.begin(), folders.end());
+  std::vector<CaseResult> results;
+  for (const fs::path& folder : folders) results.push_back(testing::run_case(folder));
+  return results;
+}
+
+#define QTOOL_OP(name) #name,
+const std::vector<std::string> kClaimed = {
+#include "exec/ops.inc"
+};
+
+TEST(OnnxBackendSuite, PassesForEveryClaimedOperator) {
+  const fs::path suite = fs::path(QTOOL_ONNX_TESTDATA) / "node";
+  if (!fs::exists(suite)) GTEST_SKIP() << "no ONNX test data in " << QTOOL_ONNX_TESTDATA;
+
+  std::vector<Exception> exceptions = read_exceptions();
+  std::map<std::string, int> counts;
+  std::set<std::string> passed_operators;
+  int passed = 0;
+  const std::vector<CaseResult> results = run_all(suite);
+  for (const CaseResult& result : results) {
+    const auto listed =
+        std::find_if(exceptions.begin(), exceptions.end(), [&](const Exception& exception) {
+          return matches_pattern(result.name, exception.pattern);
+        });
+    if (result.verdict == Verdict::kPassed) {
+      ++passed;
+      passed_operators.insert(result.operators.begin(), result.operators.end());
+      EXPECT_TRUE(listed == exceptions.end())
+          << result.name << " passes, but is listed as '" << listed->reason << "'";
+    } else if (result.verdict == Verdict::kUnclaimed) {
+      ++counts[result.reason.starts_with("operator")
+                   ? "an operator that is not claimed"
+                   : "strings, sequences, subgraphs or functions"];
+    } else if (listed != exceptions.end()) {
+      listed->used = true;
+      ++counts[listed->reason];
+    } else {
+      ADD_FAILURE() << result.name << ": " << result.reason;
+    }
+  }
+  for (const Exception& exception : exceptions) {
+    EXPECT_TRUE(exception.used) << "no case matches '" << exception.pattern << "'";
+  }
+  for (const std::string& op : kClaimed) {
+    EXPECT_TRUE(passed_operators.contains(op)) << op << " is claimed, but no case of it passed";
+  }
+  std::cout << results.size() << " cases, " << passed << " passed; not run:\n";
+  for (const auto& [reason, count] : counts) std::cout << "  " << count << "  " << reason << "\n";
+}
+
+}  // namespace
+}  // namespace qtool
