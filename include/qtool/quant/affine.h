@@ -38,6 +38,7 @@ struct Scheme {
   DType dtype = DType::kUInt8;  ///< kUInt8 or kInt8
   int bits = 8;                 ///< 2 to 8
   Symmetry symmetry = Symmetry::kAsymmetric;
+  friend bool operator==(const Scheme&, const Scheme&) = default;
 };
 
 /// The integers a scheme uses: u8 [0, 2^b - 1]; s8 asymmetric [-2^(b-1), 2^(b-1) - 1]; symmetric

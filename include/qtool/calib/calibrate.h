@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qtool/base/progress.h"
+#include "qtool/calib/method.h"
+#include "qtool/calib/statistics.h"
+#include "qtool/calib/table.h"
+#include "qtool/exec/executor.h"
+#include "qtool/image/image_loader.h"
+#include "qtool/image/image_set.h"
+#include "qtool/image/preprocess.h"
+
+namespace qtool {
+
+/// Statistics of one activation tensor and where it stands in the graph.
+struct TensorStatistics {
+  std::string tensor;
+  std::string producer;  ///< name of its node, or the node's first output; empty: a model input
+  Statistics statistics;
+  friend bool operator==(const TensorStatistics&, const TensorStatistics&) = default;
+};
+
+/// What a network did on a set of images; any method can decide from it.
+struct Collection {
+  std::uint64_t model_fingerprint = 0;
+  std::uint64_t image_list_hash = 0;
+  std::int64_t image_count = 0;  ///< images that were observed
+  Preprocess preprocess;
+  std::vector<TensorStatistics> tensors;  ///< in the graph's order
+  std::vector<BadImage> bad;              ///< images left out, in the order of the list
+};
+
+struct CollectOptions {
+  std::vector<std::string> tensors;  ///< names to observe
+  Preprocess preprocess;
+  std::uint64_t model_fingerprint = 0;  ///< see fingerprint_of(); copied into the result
+  BadImages bad_images = BadImages::kSkip;
+  int threads = 0;    ///< images at a time; 0 = all available
+  Progress progress;  ///< counts images
+};
+
+/// Runs the images through the network and observes the named tensors.
+/// Each worker decodes one image at a time, runs it with one thread and adds to its own
+/// statistics, which are merged at the end. The result does not depend on the number of threads.
+/// Throws Error(kUsage) when a tensor does not exist, Error(kUnsupported) when the model does not
+/// have exactly one float32 image input of batch 1, Error(kMismatch) when the preprocessing makes
+/// another size than the model declares, Error(kInvalidArgument) naming image and node for NaN or
+/// an infinity, Error(kInvalidImage) when no image is usable (or for the first bad one), and
+/// Error(kCancelled).
+/// Memory: per thread one run of the network and 128 to 300 KiB per tensor, whatever the number of
+/// images.
+Collection collect(const Executor& executor, const ImageSet& images, const CollectOptions& options);
+
+/// Ranges, affine maps and errors of every collected tensor. Throws Error(kUsage) for an unknown
+/// method or wrong options. Cost: a few milliseconds per tensor at most.
+CalibrationTable decide(const Collection& collection, std::string_view method,
+                        const MethodOptions& options, int threads = 1);
+
+struct CalibrateOptions {
+  CollectOptions collect;
+  std::string method = "kl";
+  MethodOptions method_options;
+};
+
+struct CalibrationResult {
+  CalibrationTable table;
+  Collection collection;
+};
+
+/// collect(), then decide(). An unknown method is refused before the first image is read.
+CalibrationResult calibrate(const Executor& executor, const ImageSet& images,
+                            const CalibrateOptions& options);
+
+}  // namespace qtool

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qtool/calib/method.h"
+#include "qtool/image/preprocess.h"
+#include "qtool/quant/affine.h"
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+/// Why a tensor has no range worth the name; its scale is then 1.
+enum class Degenerate : std::uint8_t {
+  kNo,
+  kEmpty,     ///< no value was observed
+  kAllZero,   ///< every observed value was zero
+  kTooSmall,  ///< the scale would be below the smallest normal float
+};
+
+/// What was observed of an activation tensor, without its histogram.
+struct Observed {
+  float min = 0.0F;
+  float max = 0.0F;
+  double mean = 0.0;
+  double standard_deviation = 0.0;
+  std::int64_t count = 0;
+  std::int64_t zeros = 0;
+  std::vector<float> channel_means;  ///< along axis 1
+  friend bool operator==(const Observed&, const Observed&) = default;
+};
+
+/// How an activation tensor becomes integers: one affine map for all of it.
+struct ActivationEntry {
+  std::string tensor;
+  std::string producer;  ///< node that writes it, by its name or first output; empty: a model input
+  Range range;           ///< chosen by the method
+  Affine affine;
+  DType dtype = DType::kUInt8;
+  Degenerate degenerate = Degenerate::kNo;
+  double saturated_share = 0.0;   ///< of the observed values, 0 to 1
+  std::optional<double> sqnr_db;  ///< of the observed values under `affine`; none without noise
+  Observed observed;
+  friend bool operator==(const ActivationEntry&, const ActivationEntry&) = default;
+};
+
+/// Symmetric scales of a weight tensor, one per index of `axis`, or a single one for all of it.
+struct WeightEntry {
+  std::string tensor;
+  std::string consumer;    ///< node that reads it
+  std::int64_t axis = -1;  ///< -1: one scale
+  std::vector<float> scales;
+  friend bool operator==(const WeightEntry&, const WeightEntry&) = default;
+};
+
+/// Another name of a tensor in the table, for tensors that were folded away.
+struct Alias {
+  std::string name;
+  std::string tensor;
+  friend bool operator==(const Alias&, const Alias&) = default;
+};
+
+/// Everything needed to quantize a model, to check that it is the right one, and to repeat the
+/// calibration.
+struct CalibrationTable {
+  std::uint64_t model_fingerprint = 0;
+  std::uint64_t image_list_hash = 0;
+  std::int64_t image_count = 0;  ///< images that were observed
+  Preprocess preprocess;
+  std::string method;
+  MethodOptions method_options;
+  std::vector<ActivationEntry> activations;  ///< in the graph's order
+  std::vector<WeightEntry> weights;          ///< in the graph's order
+  std::vector<Alias> aliases;
+
+  /// The entry of a tensor, by its name or an alias, or null. Cost: linear.
+  [[nodiscard]] const ActivationEntry* find(std::string_view tensor) const noexcept;
+
+  friend bool operator==(const CalibrationTable&, const CalibrationTable&) = default;
+};
+
+inline constexpr std::int64_t kTableSchema = 1;
+inline constexpr std::int64_t kMostTableBytes = std::int64_t{1} << 26;
+
+/// The table as JSON, one entry per line: equal tables give equal bytes, and every number reads
+/// back as it was. Throws Error(kInvalidTable) when a name is not UTF-8 or a number not finite.
+std::string write_table(const CalibrationTable& table);
+
+/// Reads write_table()'s text. Any bytes are safe: sizes and nesting are limited, and every field
+/// is checked. Throws Error(kInvalidTable) that names the field, what was found and expected.
+CalibrationTable read_table(std::string_view text);
+
+}  // namespace qtool

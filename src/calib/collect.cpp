@@ -1,0 +1,255 @@
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "qtool/base/error.h"
+#include "qtool/base/parallel.h"
+#include "qtool/base/text.h"
+#include "qtool/calib/calibrate.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::size_t kImageRank = 4;
+
+// The model's only input, checked to take one picture at a time.
+struct ImageInput {
+  std::string name;
+  std::vector<std::optional<std::int64_t>> extents;  // as declared; the batch is 1
+};
+
+ImageInput image_input_of(const Graph& graph) {
+  if (graph.inputs().size() != 1) {
+    throw Error(ErrorCode::kUnsupported,
+                concat("calibration: the model has ", graph.inputs().size(),
+                       " inputs, expected one image input"));
+  }
+  const Value& value = graph.value(graph.inputs()[0]);
+  const auto refuse = [&](const std::string& found) {
+    throw Error(ErrorCode::kUnsupported, concat("calibration: input '", value.name, "' ", found));
+  };
+  if (value.dtype.value_or(DType::kFloat32) != DType::kFloat32) {
+    refuse(concat("is ", name_of(*value.dtype), ", expected float32"));
+  }
+  ImageInput input{value.name, std::vector<std::optional<std::int64_t>>(kImageRank)};
+  if (value.shape) {
+    if (value.shape->size() != kImageRank) {
+      refuse(concat("has rank ", value.shape->size(), ", expected an image of rank 4"));
+    }
+    for (std::size_t axis = 0; axis < kImageRank; ++axis) {
+      input.extents[axis] = (*value.shape)[axis].size;
+    }
+    if (input.extents[0].value_or(1) != 1) {
+      refuse(concat("has the fixed batch ", *input.extents[0],
+                    ", expected 1 or a symbol: images run one at a time"));
+    }
+  }
+  input.extents[0] = 1;
+  return input;
+}
+
+void require_match(const ImageInput& input, const Shape& shape) {
+  std::string declared;
+  bool matches = true;
+  for (std::size_t axis = 0; axis < kImageRank; ++axis) {
+    const std::optional<std::int64_t>& extent = input.extents[axis];
+    matches = matches && extent.value_or(shape.dims()[axis]) == shape.dims()[axis];
+    declared += concat(axis == 0 ? "" : ", ", extent ? to_text(*extent) : std::string("?"));
+  }
+  if (!matches) {
+    throw Error(ErrorCode::kMismatch,
+                concat("the preprocessing makes ", shape.to_string(), ", but input '", input.name,
+                       "' of the model takes [", declared, "]"));
+  }
+}
+
+// The observed tensors in the graph's order, model inputs first.
+std::vector<TensorStatistics> observed_tensors(const Graph& graph,
+                                               const std::vector<std::string>& names) {
+  if (names.empty()) {
+    throw Error(ErrorCode::kUsage,
+                "calibration: found no tensor to observe, expected at least one");
+  }
+  std::vector<std::string> known;
+  std::vector<std::pair<std::size_t, TensorStatistics>> placed;
+  for (const std::string& name : names) {
+    const std::optional<ValueId> id = graph.find_value(name);
+    if (!id || graph.is_constant(*id)) {
+      if (known.empty()) {
+        for (const ValueId living : graph.living_values()) {
+          if (!graph.is_constant(living)) known.push_back(graph.value(living).name);
+        }
+      }
+      std::string nearest;
+      for (const std::string& candidate : nearest_names(name, known)) {
+        nearest += concat(nearest.empty() ? "'" : ", '", candidate, "'");
+      }
+      throw Error(ErrorCode::kUsage, concat("calibration: no activation is called '", name,
+                                            "', the nearest are ", nearest));
+    }
+    const NodeId producer = graph.value(*id).producer;
+    std::size_t place = 0;
+    std::string node_name;
+    if (producer != kNoNode) {
+      const auto& order = graph.nodes();
+      place = 1 + static_cast<std::size_t>(std::find(order.begin(), order.end(), producer) -
+                                           order.begin());
+      const Node& node = graph.node(producer);
+      node_name = node.name.empty() ? graph.value(node.outputs[0]).name : node.name;
+    }
+    placed.emplace_back(place, TensorStatistics{name, node_name, {}});
+  }
+  std::stable_sort(placed.begin(), placed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<TensorStatistics> tensors;
+  for (auto& [place, tensor] : placed) {
+    if (!tensors.empty() &&
+        std::any_of(tensors.begin(), tensors.end(),
+                    [&](const TensorStatistics& other) { return other.tensor == tensor.tensor; })) {
+      continue;  // named twice
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+// One thread's share of the work.
+struct Worker {
+  std::vector<Statistics> statistics;
+  Workspace workspace;
+  std::shared_ptr<const Plan> plan;
+  Shape plan_shape;
+  std::int64_t images = 0;
+};
+
+class Collector {
+ public:
+  Collector(const Executor& executor, const ImageSet& images, const CollectOptions& options)
+      : executor_(executor),
+        images_(images),
+        options_(options),
+        input_(image_input_of(executor.graph())),
+        tensors_(observed_tensors(executor.graph(), options.tensors)) {
+    check(options.preprocess);
+    for (const TensorStatistics& tensor : tensors_) compile_.observe.push_back(tensor.tensor);
+    compile_.threads = 1;
+  }
+
+  Collection run() {
+    const auto total = static_cast<std::int64_t>(images_.entries.size());
+    const int threads = resolve_threads(options_.threads);
+    std::vector<Worker> workers(static_cast<std::size_t>(
+        std::max<std::int64_t>(1, std::min<std::int64_t>(threads, total))));
+    for (Worker& worker : workers) worker.statistics.resize(tensors_.size());
+    parallel_items(total, threads, [&](std::int64_t item, int worker) {
+      observe(images_.entries[static_cast<std::size_t>(item)], item,
+              workers[static_cast<std::size_t>(worker)]);
+      report_one_of(total);
+    });
+    return merged(std::move(workers));
+  }
+
+ private:
+  void observe(const ImageEntry& entry, std::int64_t item, Worker& worker) {
+    std::vector<BadImage> bad;
+    const std::optional<Tensor> image =
+        load_preprocessed(entry, options_.preprocess, options_.bad_images, bad);
+    if (!bad.empty()) {
+      const std::lock_guard lock(mutex_);
+      for (BadImage& one : bad) bad_.emplace_back(item, std::move(one));
+    }
+    if (!image) return;
+    if (worker.plan == nullptr || worker.plan_shape != image->shape()) {
+      require_match(input_, image->shape());
+      worker.plan = executor_.compile({{input_.name, image->shape()}}, compile_);
+      worker.plan_shape = image->shape();
+    }
+    const FlushDenormals flush;
+    const TeamSize team(1);
+    const TensorView view(*image);
+    worker.plan->run({&view, 1}, worker.workspace,
+                     [&](std::size_t index, const TensorView& tensor) {
+                       observe(tensor, index, entry, worker.statistics[index]);
+                     });
+    ++worker.images;
+  }
+
+  void observe(const TensorView& tensor, std::size_t index, const ImageEntry& entry,
+               Statistics& statistics) const {
+    try {
+      statistics.observe(tensor);
+    } catch (const Error& error) {
+      const TensorStatistics& place = tensors_[index];
+      const std::string node =
+          place.producer.empty() ? std::string() : concat(" of node '", place.producer, "'");
+      throw Error(error.code(), concat("image '", entry.path.string(), "', tensor '", place.tensor,
+                                       "'", node, ": ", error.what()));
+    }
+  }
+
+  void report_one_of(std::int64_t total) {
+    const std::lock_guard lock(mutex_);
+    ++done_;
+    if (options_.progress && options_.progress(done_, total) == ProgressAnswer::kStop) {
+      throw Error(ErrorCode::kCancelled,
+                  concat("calibration stopped after ", done_, " of ", total, " images"));
+    }
+  }
+
+  Collection merged(std::vector<Worker> workers) {
+    Collection collection;
+    collection.model_fingerprint = options_.model_fingerprint;
+    collection.image_list_hash = hash_of(images_);
+    collection.preprocess = options_.preprocess;
+    collection.tensors = std::move(tensors_);
+    for (Worker& worker : workers) {
+      collection.image_count += worker.images;
+      for (std::size_t i = 0; i < collection.tensors.size(); ++i) {
+        collection.tensors[i].statistics.merge(worker.statistics[i]);
+        worker.statistics[i] = {};
+      }
+    }
+    std::sort(bad_.begin(), bad_.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [item, bad] : bad_) collection.bad.push_back(std::move(bad));
+    if (collection.image_count == 0) {
+      throw Error(ErrorCode::kInvalidImage,
+                  collection.bad.empty()
+                      ? std::string("calibration: found no images, expected at least one")
+                      : concat("calibration: none of ", images_.entries.size(),
+                               " images is usable; the first: ", collection.bad[0].reason));
+    }
+    return collection;
+  }
+
+  const Executor& executor_;
+  const ImageSet& images_;
+  const CollectOptions& options_;
+  ImageInput input_;
+  std::vector<TensorStatistics> tensors_;
+  CompileOptions compile_;
+  std::mutex mutex_;  // guards what follows
+  std::int64_t done_ = 0;
+  std::vector<std::pair<std::int64_t, BadImage>> bad_;
+};
+
+}  // namespace
+
+Collection collect(const Executor& executor, const ImageSet& images,
+                   const CollectOptions& options) {
+  return Collector(executor, images, options).run();
+}
+
+CalibrationResult calibrate(const Executor& executor, const ImageSet& images,
+                            const CalibrateOptions& options) {
+  static_cast<void>(find_method(options.method).decide(Statistics(), options.method_options));
+  CalibrationResult result;
+  result.collection = collect(executor, images, options.collect);
+  result.table =
+      decide(result.collection, options.method, options.method_options, options.collect.threads);
+  return result;
+}
+
+}  // namespace qtool
