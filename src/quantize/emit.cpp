@@ -35,7 +35,7 @@ class Emitter {
       scales = fit_scales(std::move(scales), bias, input.scale, ports.depth);
     }
     report_.output_channels += ports.channels;
-    graph_.set_input(id, 1, weight_behind(ports, weights, scales, needs_zeros(id)));
+    graph_.set_input(id, 1, weight_behind(id, ports, weights, scales));
     if (ports.bias != kNoValue) {
       graph_.set_input(id, 2,
                        bias_behind(ports, bias, bias_scales(scales, bias.size(), input.scale)));
@@ -159,8 +159,9 @@ class Emitter {
     return Tensor::of<float>(Shape{static_cast<std::int64_t>(values.size())}, values);
   }
 
-  ValueId weight_behind(const WeightPorts& ports, const Tensor& weights,
-                        const std::vector<float>& scales, bool zeros) {
+  ValueId weight_behind(NodeId id, const WeightPorts& ports, const Tensor& weights,
+                        const std::vector<float>& scales) {
+    const bool zeros = needs_zeros(id);
     const auto key = std::tuple(ports.weight, ports.axis, ports.weight_factor, scales, zeros);
     auto [it, fresh] = weights_.try_emplace(key, kNoValue);
     if (fresh) {

@@ -59,7 +59,10 @@ class Net {
     return op("Conv", name, {in, name + "_w", name + "_b"});
   }
 
-  void output(const std::string& name) { graph.add_output(id(name)); }
+  void output(const std::string& name) {
+    graph.add_output(id(name));
+    graph.declare(id(name), DType::kFloat32, std::vector<Dim>{});
+  }
 
   [[nodiscard]] ValueId id(std::string_view name) const { return graph.find_value(name).value(); }
 };

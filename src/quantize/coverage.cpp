@@ -1,0 +1,78 @@
+#include "qtool/quantize/coverage.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::size_t kMostNamed = 5;
+
+/// `part` of `whole` in percent with one decimal; 100.0 only when nothing is missing.
+std::string percent(std::int64_t part, std::int64_t whole) {
+  if (whole == 0) return "0.0";
+  const double exact = 1000.0 * static_cast<double>(part) / static_cast<double>(whole);
+  const double rounded = part == whole ? 1000.0 : std::min(std::round(exact), 999.0);
+  return to_fixed(rounded / 10.0, 1);
+}
+
+std::string reason_for(const Coverage::FloatStep& step, const QuantizeReport& report) {
+  const NodeReport* node = report.find(step.node);
+  if (node == nullptr) return "not part of the quantized model's report";
+  if (node->role == NodeRole::kFloat) return node->reason;
+  return concat("no integer kernel for this ", step.op_type);
+}
+
+}  // namespace
+
+double Coverage::integer_share() const noexcept {
+  return macs == 0 ? 0.0 : static_cast<double>(integer_macs) / static_cast<double>(macs);
+}
+
+Coverage coverage_of(const std::vector<StepInfo>& steps) {
+  Coverage coverage;
+  for (const StepInfo& step : steps) {
+    if (step.macs == 0) continue;
+    const std::int64_t integer = step.integer ? 1 : 0;
+    coverage.macs += step.macs;
+    coverage.integer_macs += integer * step.macs;
+    if (step.op_type.find("Conv") != std::string::npos) {
+      ++coverage.convolutions;
+      coverage.integer_convolutions += integer;
+    } else if (step.op_type.find("Gemm") != std::string::npos ||
+               step.op_type.find("MatMul") != std::string::npos) {
+      ++coverage.products;
+      coverage.integer_products += integer;
+    }
+    if (!step.integer) coverage.float_steps.push_back({step.node, step.op_type, step.macs});
+  }
+  return coverage;
+}
+
+Coverage coverage_of(const Plan& plan) { return coverage_of(plan.steps()); }
+
+std::string coverage_line(const Coverage& coverage, const QuantizeReport& report) {
+  std::string line = concat("int8 ", percent(coverage.integer_macs, coverage.macs), " % of MACs");
+  if (coverage.convolutions > 0) {
+    line +=
+        concat(", ", coverage.integer_convolutions, " of ", coverage.convolutions, " convolutions");
+  }
+  if (coverage.integer_products < coverage.products ||
+      (coverage.convolutions == 0 && coverage.products > 0)) {
+    line += concat(", ", coverage.integer_products, " of ", coverage.products, " matrix products");
+  }
+  std::vector<Coverage::FloatStep> steps = coverage.float_steps;
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const auto& a, const auto& b) { return a.macs > b.macs; });
+  for (std::size_t i = 0; i < std::min(steps.size(), kMostNamed); ++i) {
+    line += concat(i == 0 ? "; FP32: '" : ", '", steps[i].node, "' (", reason_for(steps[i], report),
+                   ")");
+  }
+  if (steps.size() > kMostNamed) line += concat(" and ", steps.size() - kMostNamed, " more");
+  return line;
+}
+
+}  // namespace qtool
