@@ -275,6 +275,6 @@ OpDef op_ReduceL1() { return reduce_row<FloatType, L1Reducer>(); }
 OpDef op_ReduceL2() { return reduce_row<FloatType, L2Reducer>(); }
 OpDef op_ReduceSumSquare() { return reduce_row<FloatType, SumSquareReducer>(); }
 OpDef op_ReduceLogSum() { return reduce_row<FloatType, LogSumReducer>(); }
-OpDef op_ReduceLogSumExp() { return reduce_row<FloatType, LogSumExpReducer>(); }
+OpDef op_ReduceLogSumExp() { return reduce_row<TypeList<float, double>, LogSumExpReducer>(); }
 
 }  // namespace qtool

@@ -35,10 +35,12 @@ std::vector<Exception> read_exceptions() {
   return list;
 }
 
-std::vector<CaseResult> run_all(const fs::path& suite) {
+std::vector<CaseResult> run_all(const fs::path& data) {
   std::vector<fs::path> folders;
-  for (const fs::directory_entry& entry : fs::directory_iterator(suite)) {
-    if (fs::exists(entry.path() / "model.onnx")) folders.push_back(entry.path());
+  for (const char* suite : {"node", "simple", "pytorch-operator", "pytorch-converted"}) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(data / suite)) {
+      if (fs::exists(entry.path() / "model.onnx")) folders.push_back(entry.path());
+    }
   }
   std::sort(folders.begin(), folders.end());
   std::vector<CaseResult> results;
@@ -52,14 +54,14 @@ const std::vector<std::string> kClaimed = {
 };
 
 TEST(OnnxBackendSuite, PassesForEveryClaimedOperator) {
-  const fs::path suite = fs::path(QTOOL_ONNX_TESTDATA) / "node";
-  if (!fs::exists(suite)) GTEST_SKIP() << "no ONNX test data in " << QTOOL_ONNX_TESTDATA;
+  const fs::path data = QTOOL_ONNX_TESTDATA;
+  if (!fs::exists(data)) GTEST_SKIP() << "no ONNX test data in " << QTOOL_ONNX_TESTDATA;
 
   std::vector<Exception> exceptions = read_exceptions();
   std::map<std::string, int> counts;
   std::set<std::string> passed_operators;
   int passed = 0;
-  const std::vector<CaseResult> results = run_all(suite);
+  const std::vector<CaseResult> results = run_all(data);
   for (const CaseResult& result : results) {
     const auto listed =
         std::find_if(exceptions.begin(), exceptions.end(), [&](const Exception& exception) {
@@ -72,7 +74,7 @@ TEST(OnnxBackendSuite, PassesForEveryClaimedOperator) {
           << result.name << " passes, but is listed as '" << listed->reason << "'";
     } else if (result.verdict == Verdict::kUnclaimed) {
       ++counts[result.reason.starts_with("operator")
-                   ? "an operator that is not claimed"
+                   ? result.reason
                    : "strings, sequences, subgraphs or functions"];
     } else if (listed != exceptions.end()) {
       listed->used = true;

@@ -18,6 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// prepare() widens half precision, so the inputs and the expected outputs of a case are, too.
+Tensor widened(const Tensor& tensor) {
+  const bool half = tensor.dtype() == DType::kFloat16 || tensor.dtype() == DType::kBFloat16;
+  return half ? to_float32(tensor) : tensor.clone();
+}
+
 Tensor read_tensor(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -33,7 +39,7 @@ std::vector<Tensor> read_tensors(const fs::path& folder, const std::string& pref
   for (std::size_t i = 0;; ++i) {
     const fs::path path = folder / concat(prefix, "_", i, ".pb");
     if (!fs::exists(path)) return tensors;
-    tensors.push_back(read_tensor(path));
+    tensors.push_back(widened(read_tensor(path)));
   }
 }
 
@@ -83,18 +89,20 @@ std::string execute(const Graph& loaded, const std::vector<Tensor>& inputs,
     }
   }
   const Executor executor(prepare(std::move(graph)));
-  CompileOptions options;
-  options.lowering = Lowering::kReference;
-  const auto plan = executor.compile(shapes, options);
-  Workspace workspace;
-  const std::vector<TensorView> views(inputs.begin(), inputs.end());
-  const auto outputs = plan->run(views, workspace);
-  if (outputs.size() != expected.size()) {
-    return concat("found ", outputs.size(), " outputs, expected ", expected.size());
-  }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    std::string text = difference(outputs[i], expected[i]);
-    if (!text.empty()) return concat("output ", i, ": ", text);
+  for (const Lowering lowering : {Lowering::kReference, Lowering::kInteger}) {
+    CompileOptions options;
+    options.lowering = lowering;
+    const auto plan = executor.compile(shapes, options);
+    Workspace workspace;
+    const std::vector<TensorView> views(inputs.begin(), inputs.end());
+    const auto outputs = plan->run(views, workspace);
+    if (outputs.size() != expected.size()) {
+      return concat("found ", outputs.size(), " outputs, expected ", expected.size());
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      std::string text = difference(outputs[i], expected[i]);
+      if (!text.empty()) return concat("output ", i, ": ", text);
+    }
   }
   return "";
 }
@@ -105,7 +113,7 @@ bool is_claimed(const std::string& op_type) { return find_op(op_type, "") != nul
 
 CaseResult run_case(const fs::path& folder) {
   CaseResult result;
-  result.name = folder.filename().string();
+  result.name = concat(folder.parent_path().filename().string(), "/", folder.filename().string());
   std::optional<Graph> graph;
   std::vector<Tensor> inputs;
   std::vector<Tensor> expected;
