@@ -129,6 +129,22 @@ TEST(DecodeImage, RefusesHuffmanTablesBeyondTheDecodersRoom) {
   EXPECT_THAT(refusal(jpeg), HasSubstr("corrupt Huffman table"));
 }
 
+TEST(DecodeImage, SurvivesCoefficientsThatOverflow) {
+  // Two blocks, each with a DC step of 32767, quantized by 65535.
+  const std::string scan("\x7F\xFF\x00\x3F\xFF\x00\xBF", 7);
+  const std::string lengths = std::string(1, '\1') + std::string(15, '\0');
+  const std::string jpeg =
+      concat("\xFF\xD8\xFF\xDB", big_endian(131, 2), '\x10', std::string(128, '\xFF'),  //
+             "\xFF\xC0", big_endian(11, 2), '\x08', big_endian(8, 2), big_endian(16, 2),
+             std::string("\1\1\x11\0", 4),                                            //
+             "\xFF\xC4", big_endian(20, 2), std::string(1, '\x00'), lengths, '\x0F',  //
+             "\xFF\xC4", big_endian(20, 2), '\x10', lengths, std::string(1, '\0'),    //
+             "\xFF\xDA", big_endian(8, 2), std::string("\1\1\0\0\x3F\0", 6), scan, "\xFF\xD9");
+  const Image image = decode_image(jpeg, "x");
+  EXPECT_EQ(image.width, 16);
+  EXPECT_EQ(image.height, 8);
+}
+
 TEST(DecodeImage, ReadsIndicesBeyondAShortPaletteAsBlack) {
   // 2x1 pixels of 8 bits, a palette of two entries, indices 1 and 200.
   std::string bmp("BM\0\0\0\0\0\0\0\0\x3E\0\0\0\x28\0\0\0\2\0\0\0\1\0\0\0\1\0\x08\0", 30);
