@@ -23,7 +23,7 @@ using Probe = std::function<void(std::size_t index, const TensorView& tensor)>;
 enum class Lowering : std::uint8_t { kInteger, kReference };
 
 struct CompileOptions {
-  std::vector<std::string> observe;  ///< tensors kept whole for a probe
+  std::vector<std::string> observe{};  ///< tensors kept whole for a probe
   int threads = 1;                   ///< threads inside operators; 0 = all available
   Lowering lowering = Lowering::kInteger;
 };
