@@ -248,7 +248,10 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& 
                        ", expected the batch of ", options.batch, " in front; use batch 1"));
   }
   const std::int64_t classes = class_count(plan.outputs().front().shape, options.batch);
-  if (classes > 0) require_known_labels(images, classes);
+  const bool ignore_labels = classes > 0 && options.labels == LabelSource::kFolders &&
+                             !images.class_names.empty() &&
+                             std::ssize(images.class_names) != classes;
+  if (classes > 0 && !ignore_labels) require_known_labels(images, classes);
 
   const std::int64_t groups = (std::ssize(images.entries) + options.batch - 1) / options.batch;
   const auto threads = static_cast<int>(
@@ -256,7 +259,15 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& 
   Evaluation evaluation(images, options, pair, classes, static_cast<std::size_t>(threads));
   parallel_items(groups, threads,
                  [&](std::int64_t group, int worker) { evaluation.run_group(group, worker); });
-  return evaluation.result(plan);
+  EvalResult result = evaluation.result(plan);
+  result.labels_ignored = ignore_labels;
+  if (ignore_labels) {
+    result.labelled = 0;
+    for (ModelScore* score : {&result.fp32, result.int8 ? &*result.int8 : nullptr}) {
+      if (score != nullptr) score->top1 = score->top5 = 0;
+    }
+  }
+  return result;
 }
 
 }  // namespace qtool

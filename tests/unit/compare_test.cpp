@@ -149,6 +149,20 @@ TEST_F(Colours, BeyondTheClassesOfTheNetworkAreRefused) {
   EXPECT_THROW(evaluate(network, nullptr, images(), {}), Error);
 }
 
+TEST_F(Colours, InFewerFoldersThanClassesAreNotGuessedAt) {
+  fs::remove_all(folder_ / "red");
+  const Executor network(colour_network());
+  const ImageSet by_folder = list_images(folder_, {}, 0);
+  const EvalResult guessed =
+      evaluate(network, nullptr, by_folder, {.labels = LabelSource::kFolders});
+  EXPECT_TRUE(guessed.labels_ignored);
+  EXPECT_EQ(guessed.labelled, 0);
+  EXPECT_EQ(guessed.images, 3);
+  const EvalResult named = evaluate(network, nullptr, images(), {});
+  EXPECT_FALSE(named.labels_ignored);
+  EXPECT_EQ(named.fp32.top1, 2);
+}
+
 TEST_F(Colours, StopWhenTheCallerAsks) {
   const Executor network(colour_network());
   EvalOptions options;

@@ -23,9 +23,16 @@ struct OutputError {
   double max_abs_error = 0.0;   ///< of the worst image
 };
 
+/// Where the labels of an ImageSet come from, which says how far they can be trusted.
+enum class LabelSource : std::uint8_t {
+  kNamed,    ///< a file of class names, or numbers: a label is the network's class
+  kFolders,  ///< folders found, sorted: right only if there is one for each class
+};
+
 struct EvalOptions {
   Preprocess preprocess{};
   BadImages bad_images = BadImages::kSkip;
+  LabelSource labels = LabelSource::kNamed;
   int threads = 0;         ///< images run side by side; 0 = all available
   std::int64_t batch = 1;  ///< images per run; the result does not depend on it
   Progress progress{};     ///< counts images; may be empty
@@ -44,6 +51,7 @@ struct EvalResult {
   std::int64_t classes = 0;   ///< scores in the first output; 0 when it is not one score per class
   std::int64_t batch = 1;
   int workers = 1;
+  bool labels_ignored = false;  ///< folders that are not as many as the network's classes
   ModelScore fp32;
   std::optional<ModelScore> int8;
   std::int64_t agreement = 0;        ///< images with the same top-1 class from both models
@@ -58,7 +66,8 @@ struct EvalResult {
 /// One image (or batch) per worker at a time, one thread inside the network; both models see the
 /// same tensors in the same run. Everything but the times is merged in the order of the list, so
 /// it depends on neither threads nor batch. Top-1 and top-5 are taken of the first output when
-/// it has one score per class; ties go to the lower class.
+/// it has one score per class; ties go to the lower class. Labels from folders are ignored unless
+/// there is a folder for each class: numbered by themselves they would be other classes.
 /// Throws Error(kUsage) when a label is beyond the network's classes or `batch` is below 1,
 /// Error(kUnsupported) when the network has several inputs, Error(kMismatch) when the models'
 /// ports differ or no image is usable, Error(kCancelled) when `progress` says so, and what the

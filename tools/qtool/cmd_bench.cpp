@@ -1,0 +1,76 @@
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "command.h"
+#include "console.h"
+#include "model.h"
+#include "options_run.h"
+#include "progress.h"
+#include "qtool/report/profile.h"
+#include "qtool/report/render.h"
+
+namespace qtool::tool {
+namespace {
+
+struct BenchCommand {
+  std::string model;
+  std::string int8;
+  std::string shape;
+  std::int64_t batch = 1;
+  std::int64_t repeat = 50;
+  RunOptions run;
+};
+
+/// Numbers in [-2, 2) that are the same on every machine: the sizes of a network's activations do
+/// not matter to its speed, but denormals and zeros would.
+Tensor noise(const Shape& shape) {
+  Tensor tensor(DType::kFloat32, shape);
+  std::uint32_t state = 1;
+  for (float& value : tensor.values<float>()) {
+    state = state * 1664525U + 1013904223U;
+    value = static_cast<float>(state >> 8) * 0x1p-22F - 2.0F;
+  }
+  return tensor;
+}
+
+void run_bench(BenchCommand& options) {
+  options.run.apply();
+  const Model fp32 = open_model(options.model);
+  const std::optional<Model> int8 = open_optional_model(options.int8);
+  const Tensor input =
+      noise(concrete_input_shape(fp32.executor->graph(), options.shape, options.batch));
+  ProgressDisplay progress("bench", "runs", options.run.progress_style());
+  ProfileOptions profile_options;
+  profile_options.threads = options.run.threads;
+  profile_options.repeat = options.repeat;
+  profile_options.progress = progress.callback();
+  const ProfileResult result = profile(*fp32.executor, executor_of(int8), input, profile_options);
+  print_result(options.run.json ? json_of(result) : text_of(result));
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Session& session) {
+  const auto options = std::make_shared<BenchCommand>();
+  CLI::App* command = add_command(app, "bench", "Time every step of the FP32 and the INT8 model",
+                                  "qtool bench model.onnx --int8 model.int8.onnx --threads 1");
+  command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
+  command->add_option("--int8", options->int8, "Quantized model to compare with")
+      ->type_name("MODEL");
+  command->add_option("--batch", options->batch, "Images per run")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--shape", options->shape, "Input shape, when the model leaves it open")
+      ->type_name("NxCxHxW");
+  command->add_option("--repeat", options->repeat, "Timed runs of each model")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  options->run.add_to(*command);
+  command->callback([options, &session] { session.run = [options] { run_bench(*options); }; });
+}
+
+}  // namespace qtool::tool

@@ -1,0 +1,71 @@
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "command.h"
+#include "console.h"
+#include "model.h"
+#include "options_images.h"
+#include "options_run.h"
+#include "progress.h"
+#include "qtool/base/text.h"
+#include "qtool/report/compare.h"
+#include "qtool/report/render.h"
+
+namespace qtool::tool {
+namespace {
+
+struct EvalCommand {
+  std::string model;
+  std::string int8;
+  std::int64_t batch = 1;
+  ImageOptions images;
+  PreprocessOptions preprocess;
+  RunOptions run;
+};
+
+void run_eval(EvalCommand& options) {
+  options.run.apply();
+  const Model fp32 = open_model(options.model);
+  const std::optional<Model> int8 = open_optional_model(options.int8);
+  const std::optional<StoredPreprocess> stored =
+      int8 ? int8->stored_preprocess() : fp32.stored_preprocess();
+  const ImageSet images = options.images.list();
+  ProgressDisplay progress("eval", "images", options.run.progress_style());
+
+  EvalOptions eval;
+  eval.preprocess = options.preprocess.choose(stored, fp32.loaded);
+  eval.bad_images = options.images.policy();
+  eval.labels = options.images.labels.empty() ? LabelSource::kFolders : LabelSource::kNamed;
+  eval.threads = options.run.threads;
+  eval.batch = options.batch;
+  eval.progress = progress.callback();
+  const EvalResult result = evaluate(*fp32.executor, executor_of(int8), images, eval);
+  if (result.labels_ignored) {
+    warning(concat("the images lie in ", images.class_names.size(), " folders, the network has ",
+                   result.classes, " classes: give --labels to measure top-1 and top-5"));
+  }
+  print_result(options.run.json ? json_of(result) : text_of(result));
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, Session& session) {
+  const auto options = std::make_shared<EvalCommand>();
+  CLI::App* command = add_command(
+      app, "eval", "Measure accuracy and speed of the FP32 and the INT8 model on many images",
+      "qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --labels labels.txt");
+  command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
+  command->add_option("--int8", options->int8, "Quantized model to compare with")
+      ->type_name("MODEL");
+  command->add_option("--batch", options->batch, "Images per run")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  options->images.add_to(*command);
+  options->preprocess.add_to(*command, StoredCheck::kForceable);
+  options->run.add_to(*command);
+  command->callback([options, &session] { session.run = [options] { run_eval(*options); }; });
+}
+
+}  // namespace qtool::tool

@@ -1,0 +1,75 @@
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "command.h"
+#include "console.h"
+#include "model.h"
+#include "options_images.h"
+#include "options_run.h"
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+#include "qtool/report/compare.h"
+#include "qtool/report/render.h"
+
+namespace qtool::tool {
+namespace {
+
+struct InferCommand {
+  std::string model;
+  std::string int8;
+  std::string image;
+  std::string labels;
+  std::int64_t top = 5;
+  std::int64_t repeat = 20;
+  PreprocessOptions preprocess;
+  RunOptions run;
+};
+
+void run_infer(InferCommand& options) {
+  options.run.apply();
+  const Model fp32 = open_model(options.model);
+  const std::optional<Model> int8 = open_optional_model(options.int8);
+  const std::optional<StoredPreprocess> stored =
+      int8 ? int8->stored_preprocess() : fp32.stored_preprocess();
+  const Preprocess preprocess = options.preprocess.choose(stored, fp32.loaded);
+  std::vector<std::string> names;
+  if (!options.labels.empty()) names = read_labels(options.labels);
+
+  const ImageEntry entry{options.image, -1};
+  std::vector<BadImage> bad;
+  const std::optional<Tensor> input = load_preprocessed(entry, preprocess, BadImages::kFail, bad);
+  const InferResult result =
+      infer(*fp32.executor, executor_of(int8), *input,
+            {.threads = options.run.threads, .top = options.top, .repeat = options.repeat});
+  print_result(options.run.json ? json_of(result, names) : text_of(result, names));
+}
+
+}  // namespace
+
+void add_infer(CLI::App& app, Session& session) {
+  const auto options = std::make_shared<InferCommand>();
+  CLI::App* command = add_command(app, "infer", "Run one image through the FP32 and the INT8 model",
+                                  "qtool infer model.onnx --int8 model.int8.onnx --image photo.jpg "
+                                  "--labels labels.txt");
+  command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
+  command->add_option("--int8", options->int8, "Quantized model to compare with")
+      ->type_name("MODEL");
+  command->add_option("--image", options->image, "Image file")->required()->type_name("FILE");
+  command->add_option("--labels", options->labels, "File with one class name per line")
+      ->type_name("FILE");
+  command->add_option("--top", options->top, "Classes to list")
+      ->type_name("K")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--repeat", options->repeat, "Timed runs of each model")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  options->preprocess.add_to(*command, StoredCheck::kForceable);
+  options->run.add_to(*command);
+  command->callback([options, &session] { session.run = [options] { run_infer(*options); }; });
+}
+
+}  // namespace qtool::tool

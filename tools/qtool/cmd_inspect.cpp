@@ -1,0 +1,62 @@
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "command.h"
+#include "console.h"
+#include "model.h"
+#include "options_run.h"
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/report/render.h"
+
+namespace qtool::tool {
+namespace {
+
+struct InspectOptions {
+  std::string model;
+  std::string shape;
+  RunOptions run;
+};
+
+// A model that qtool cannot run is still worth a look: it says which operators are missing.
+std::optional<PlanSummary> try_to_compile(const Graph& loaded, const InspectOptions& options) {
+  try {
+    const Executor executor(prepare(loaded));
+    InputShapes shapes;
+    if (!options.shape.empty() || loaded.inputs().size() == 1) {
+      const Shape shape = concrete_input_shape(executor.graph(), options.shape, 1);
+      shapes.emplace(executor.graph().value(executor.graph().inputs().front()).name, shape);
+    }
+    return summarize(*executor.compile(shapes, {.observe = {}, .threads = options.run.threads}));
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) throw;
+    note(concat("MACs are not known: ", error.what()));
+    return std::nullopt;
+  }
+}
+
+void inspect(InspectOptions& options) {
+  options.run.apply();
+  const Graph loaded = load_onnx(options.model);
+  const ModelSummary model = summarize(loaded);
+  const std::optional<PlanSummary> plan = try_to_compile(loaded, options);
+  print_result(options.run.json ? json_of(model, plan) : text_of(model, plan));
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, Session& session) {
+  const auto options = std::make_shared<InspectOptions>();
+  CLI::App* command =
+      add_command(app, "inspect", "Show what a model consists of", "qtool inspect model.onnx");
+  command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
+  command->add_option("--shape", options->shape, "Input shape, when the model leaves it open")
+      ->type_name("NxCxHxW");
+  options->run.add_to(*command);
+  command->callback([options, &session] { session.run = [options] { inspect(*options); }; });
+}
+
+}  // namespace qtool::tool

@@ -1,0 +1,88 @@
+#include "model.h"
+
+#include <utility>
+
+#include "console.h"
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+#include "qtool/calib/preprocess_json.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/report/compare.h"
+
+namespace qtool::tool {
+
+std::optional<StoredPreprocess> Model::stored_preprocess() const {
+  const auto entry = loaded.info.metadata.find(kPreprocessKey);
+  if (entry == loaded.info.metadata.end()) return std::nullopt;
+  StoredPreprocess stored;
+  stored.where = concat("model '", path, "'");
+  try {
+    stored.preprocess = preprocess_from_json(entry->second);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kInvalidModel,
+                concat(stored.where, ": metadata '", kPreprocessKey, "': ", error.what()));
+  }
+  return stored;
+}
+
+Model open_model(const std::string& path) {
+  Model model;
+  model.path = path;
+  model.loaded = load_onnx(path);
+  detail(concat("model '", path, "': ", model.loaded.nodes().size(), " nodes"));
+  model.executor = std::make_unique<Executor>(prepare(model.loaded));
+  return model;
+}
+
+std::optional<Model> open_optional_model(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  return open_model(path);
+}
+
+const Executor* executor_of(const std::optional<Model>& model) {
+  return model ? model->executor.get() : nullptr;
+}
+
+std::vector<std::int64_t> parse_extents(const std::string& text, const char* option) {
+  std::vector<std::int64_t> extents;
+  for (const std::string& part : split(text, 'x')) {
+    std::int64_t extent = 0;
+    try {
+      extent = parse_int(part, option);
+    } catch (const Error&) {
+      extent = 0;
+    }
+    if (extent < 1) {
+      throw Error(ErrorCode::kUsage,
+                  concat(option, ": found '", text, "', expected positive numbers joined by x"));
+    }
+    extents.push_back(extent);
+  }
+  return extents;
+}
+
+Shape concrete_input_shape(const Graph& graph, const std::string& override_shape,
+                           std::int64_t batch) {
+  if (!override_shape.empty()) return Shape(parse_extents(override_shape, "--shape"));
+  const Value& input = image_input(graph);
+  std::vector<std::int64_t> extents;
+  if (input.shape) {
+    for (const Dim& dim : *input.shape) {
+      const bool is_batch = extents.empty();
+      if (!dim.size && !is_batch) {
+        extents.clear();
+        break;
+      }
+      extents.push_back(is_batch && (!dim.size || batch > 1) ? batch : *dim.size);
+    }
+  }
+  if (extents.empty()) {
+    throw Error(ErrorCode::kUsage, concat("input '", input.name,
+                                          "' has no fixed size in the model; give it with --shape, "
+                                          "for example --shape 1x3x224x224"));
+  }
+  return Shape(extents);
+}
+
+}  // namespace qtool::tool

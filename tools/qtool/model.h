@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qtool/exec/executor.h"
+#include "qtool/graph/graph.h"
+#include "qtool/image/preprocess.h"
+#include "qtool/tensor/tensor.h"
+
+namespace qtool::tool {
+
+/// A preprocessing that was saved with a table or model, and where.
+struct StoredPreprocess {
+  Preprocess preprocess;
+  std::string where;  ///< `model 'a.onnx'`
+};
+
+/// A model file, ready to run.
+struct Model {
+  std::string path;
+  Graph loaded;  ///< as in the file; fingerprints are taken of it
+  std::unique_ptr<Executor> executor;
+
+  /// The preprocessing in the model's metadata, if there is one.
+  [[nodiscard]] std::optional<StoredPreprocess> stored_preprocess() const;
+};
+
+/// Key of the model metadata that holds a preprocessing as JSON.
+inline constexpr const char* kPreprocessKey = "qtool.preprocess";
+
+Model open_model(const std::string& path);
+/// open_model() of an option that may be left out.
+std::optional<Model> open_optional_model(const std::string& path);
+
+/// The models of a command that compares: the second one's executor, or null.
+const Executor* executor_of(const std::optional<Model>& model);
+
+/// Extents such as `1x3x224x224`. Throws Error(kUsage) naming `option`.
+std::vector<std::int64_t> parse_extents(const std::string& text, const char* option);
+
+/// Concrete shape of the only input: `override_shape` if it is given, otherwise the declared one
+/// with `batch` in front. Throws Error(kUsage) when an extent is not known.
+Shape concrete_input_shape(const Graph& graph, const std::string& override_shape,
+                           std::int64_t batch);
+
+}  // namespace qtool::tool
