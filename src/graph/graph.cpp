@@ -265,15 +265,21 @@ void Graph::truncate_inputs(NodeId id, std::size_t count) {
   }
 }
 
+void Graph::truncate_outputs(NodeId id, std::size_t count) {
+  Node& n = record(id).node;
+  while (n.outputs.size() > count) {
+    if (n.outputs.back() != kNoValue) record(n.outputs.back()).value.producer = kNoNode;
+    n.outputs.pop_back();
+  }
+}
+
 void Graph::set_op(NodeId id, std::string op_type, std::string domain) {
   Node& n = record(id).node;
   n.op_type = std::move(op_type);
   n.domain = std::move(domain);
 }
 
-std::map<std::string, Attribute, std::less<>>& Graph::attributes(NodeId id) {
-  return record(id).node.attributes;
-}
+Node::AttributeMap& Graph::attributes(NodeId id) { return record(id).node.attributes; }
 
 void Graph::replace_uses(ValueId from, ValueId to) {
   if (from == to) return;

@@ -1,4 +1,174 @@
-#include "graph/passes.h"
+#include "graph/upgrade.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "graph/onnx_schema.h"
+#include "qtool/base/text.h"
+
 namespace qtool {
-void upgrade_opset(Graph& graph) { graph.info.opsets[""] = kCanonicalOpset; }
+
+#define QTOOL_UPGRADE(op, rule) void rule(Upgrade&);
+#include "graph/upgrades.inc"
+
+namespace {
+
+struct Row {
+  std::string_view op_type;
+  UpgradeRule rule;
+};
+
+constexpr auto kRows = std::to_array<Row>({
+#define QTOOL_UPGRADE(op, rule) {#op, rule},
+#include "graph/upgrades.inc"
+});
+
+constexpr bool comes_before(const Row& a, const Row& b) { return a.op_type < b.op_type; }
+static_assert(std::is_sorted(kRows.begin(), kRows.end(), comes_before));
+
+UpgradeRule find_rule(std::string_view op_type) {
+  const auto row =
+      std::lower_bound(kRows.begin(), kRows.end(), Row{op_type, nullptr}, comes_before);
+  return row != kRows.end() && row->op_type == op_type ? row->rule : nullptr;
+}
+
+// Whatever a newer opset said and no rule translated would silently change its meaning.
+void require_known(const Graph& graph, NodeId id, std::int64_t from) {
+  const Node& node = graph.node(id);
+  const OperatorSchema schema(node.op_type, kCanonicalOpset);
+  const auto fail = [&](std::string_view what) {
+    throw Error(ErrorCode::kUnsupported,
+                concat(graph.describe(id), ": ", what, " opset ", from,
+                       "; qtool knows operators up to opset ", kCanonicalOpset));
+  };
+  if (!schema.exists()) fail(concat("is operator ", node.op_type, " of"));
+  for (const auto& [name, attribute] : node.attributes) {
+    if (!schema.has_attribute(name)) fail(concat("has the attribute '", name, "' of"));
+  }
+  if (static_cast<std::int64_t>(node.inputs.size()) > schema.most_inputs()) {
+    fail(concat("has ", node.inputs.size(), " inputs as in"));
+  }
+}
+
+}  // namespace
+
+void upgrade_opset(Graph& graph) {
+  const std::int64_t from = graph.info.opsets.try_emplace("", kCanonicalOpset).first->second;
+  const std::vector<NodeId> order = graph.nodes();
+  for (const NodeId id : order) {
+    const Node& node = graph.node(id);
+    if (!node.domain.empty()) continue;
+    // A hint about memory of the first opsets.
+    if (from < 6 && node.has("consumed_inputs")) graph.attributes(id).erase("consumed_inputs");
+    if (const UpgradeRule rule = find_rule(node.op_type)) {
+      Upgrade upgrade(graph, id, from);
+      rule(upgrade);
+    }
+    if (from > kCanonicalOpset) require_known(graph, id, from);
+  }
+  graph.info.opsets[""] = kCanonicalOpset;
+}
+
+std::vector<std::int64_t> Upgrade::constant_ints(std::size_t index, std::string_view what) const {
+  const Tensor* tensor = constant(index);
+  if (tensor == nullptr) fail(concat(what, " depend on the data; only constants are supported"));
+  return to_int64s(*tensor);
+}
+
+std::int64_t Upgrade::require_rank(std::size_t index) const {
+  const std::optional<std::int64_t> rank = rank_of(graph_, input(index));
+  if (!rank) fail(concat("the number of axes of input ", index, " is unknown"));
+  return *rank;
+}
+
+std::vector<std::int64_t> Upgrade::plain_axes(std::vector<std::int64_t> axes,
+                                              std::int64_t rank) const {
+  for (std::int64_t& axis : axes) axis = normalize_axis(axis, rank, graph_.describe(id_));
+  return axes;
+}
+
+void Upgrade::drop(std::string_view key) {
+  Node::AttributeMap& map = attributes();
+  const auto found = map.find(key);
+  if (found != map.end()) map.erase(found);
+}
+
+template <typename T>
+std::optional<T> Upgrade::take(std::string_view key, std::string_view type) {
+  Node::AttributeMap& map = attributes();
+  const auto found = map.find(key);
+  if (found == map.end()) return std::nullopt;
+  T* value = std::get_if<T>(&found->second);
+  if (value == nullptr) {
+    throw Error(ErrorCode::kInvalidModel,
+                concat(graph_.describe(id_), ": attribute '", key, "' is not of type ", type));
+  }
+  std::optional<T> result = std::move(*value);
+  map.erase(found);
+  return result;
+}
+
+std::optional<std::int64_t> Upgrade::take_int(std::string_view key) {
+  return take<std::int64_t>(key, "int");
+}
+std::optional<float> Upgrade::take_float(std::string_view key) { return take<float>(key, "float"); }
+std::optional<std::string> Upgrade::take_string(std::string_view key) {
+  return take<std::string>(key, "string");
+}
+std::optional<std::vector<std::int64_t>> Upgrade::take_ints(std::string_view key) {
+  return take<std::vector<std::int64_t>>(key, "ints");
+}
+std::optional<std::vector<float>> Upgrade::take_floats(std::string_view key) {
+  return take<std::vector<float>>(key, "floats");
+}
+
+std::string Upgrade::value_name(std::string_view suffix) const {
+  const Node& n = node();
+  const std::string base = n.has_output(0) ? graph_.value(n.outputs[0]).name : n.op_type;
+  return graph_.unique_name(concat(base, "_", suffix));
+}
+
+ValueId Upgrade::add_constant(std::string_view suffix, Tensor tensor) {
+  return graph_.add_constant(value_name(suffix), std::move(tensor));
+}
+
+ValueId Upgrade::add_ints(std::string_view suffix, const std::vector<std::int64_t>& values) {
+  return add_constant(suffix, Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())},
+                                                       std::span<const std::int64_t>(values)));
+}
+
+void Upgrade::ints_to_input(std::string_view key, std::size_t index) {
+  const std::optional<std::vector<std::int64_t>> values = take_ints(key);
+  if (values) set_input(index, add_ints(key, *values));
+}
+
+ValueId Upgrade::before(std::string_view op_type, std::vector<ValueId> inputs,
+                        std::string_view suffix, Node::AttributeMap attributes) {
+  const ValueId output = graph_.add_value(value_name(suffix));
+  const std::string name = node().name.empty() ? "" : concat(node().name, "_", suffix);
+  graph_.add_node(
+      {name, std::string(op_type), "", std::move(inputs), {output}, std::move(attributes)}, id_);
+  return output;
+}
+
+void Upgrade::after(std::string_view op_type, std::vector<ValueId> more_inputs,
+                    std::string_view suffix, Node::AttributeMap attributes) {
+  const ValueId output = node().outputs[0];
+  const ValueId inner = graph_.add_value(value_name(suffix));
+  graph_.set_output(id_, 0, inner);
+  more_inputs.insert(more_inputs.begin(), inner);
+  const std::string name = node().name.empty() ? "" : concat(node().name, "_", suffix);
+  const std::vector<NodeId>& order = graph_.nodes();
+  const auto next = std::find(order.begin(), order.end(), id_) + 1;
+  graph_.add_node(
+      {name, std::string(op_type), "", std::move(more_inputs), {output}, std::move(attributes)},
+      next == order.end() ? kNoNode : *next);
+}
+
+void Upgrade::fail(std::string_view message) const {
+  throw Error(ErrorCode::kUnsupported,
+              concat(graph_.describe(id_), " of opset ", from_, ": ", message));
+}
+
 }  // namespace qtool

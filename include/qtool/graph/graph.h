@@ -44,12 +44,14 @@ using Attribute =
 
 /// One operation. The domain of ONNX's own operators is the empty string.
 struct Node {
+  using AttributeMap = std::map<std::string, Attribute, std::less<>>;
+
   std::string name;
   std::string op_type;
   std::string domain;
   std::vector<ValueId> inputs;   ///< kNoValue where an optional input is left out
   std::vector<ValueId> outputs;  ///< kNoValue where an optional output is left out
-  std::map<std::string, Attribute, std::less<>> attributes;
+  AttributeMap attributes;
 
   /// The attribute `key`, or `fallback` when it is absent. Throws Error(kInvalidModel) naming the
   /// node when it has another type.
@@ -145,8 +147,10 @@ class Graph {
   void set_output(NodeId id, std::size_t index, ValueId value);
   /// Drops trailing inputs from `count` on.
   void truncate_inputs(NodeId id, std::size_t count);
+  /// Drops trailing outputs from `count` on; their values lose their producer.
+  void truncate_outputs(NodeId id, std::size_t count);
   void set_op(NodeId id, std::string op_type, std::string domain = "");
-  std::map<std::string, Attribute, std::less<>>& attributes(NodeId id);
+  Node::AttributeMap& attributes(NodeId id);
   /// Every node that reads `from` reads `to` instead; graph outputs keep `from`.
   void replace_uses(ValueId from, ValueId to);
   /// Removes nodes none of whose outputs is read or a graph output, repeatedly. Returns how many.

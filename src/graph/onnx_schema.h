@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace qtool {
+
+/// What ONNX says about an operator of its own domain at one opset.
+class OperatorSchema {
+ public:
+  /// The first look-up in a process costs tens of milliseconds: the library builds its tables.
+  OperatorSchema(const std::string& op_type, std::int64_t opset);
+
+  [[nodiscard]] bool exists() const noexcept { return schema_ != nullptr; }
+  [[nodiscard]] bool has_attribute(const std::string& name) const;
+  [[nodiscard]] std::int64_t most_inputs() const;
+
+ private:
+  const void* schema_ = nullptr;  // an onnx::OpSchema, which lives as long as the process
+};
+
+}  // namespace qtool

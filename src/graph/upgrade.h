@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/passes.h"
+#include "graph/rank.h"
+#include "qtool/base/error.h"
+#include "qtool/graph/graph.h"
+
+namespace qtool {
+
+/// One node on its way to kCanonicalOpset, with the edits that rules are made of. New values and
+/// nodes are named after the node's first output and the node.
+class Upgrade {
+ public:
+  Upgrade(Graph& graph, NodeId id, std::int64_t from) : graph_(graph), id_(id), from_(from) {}
+
+  /// The opset the node is written in.
+  [[nodiscard]] std::int64_t from() const noexcept { return from_; }
+  [[nodiscard]] Graph& graph() noexcept { return graph_; }
+  [[nodiscard]] const Node& node() const { return graph_.node(id_); }
+  [[nodiscard]] ValueId input(std::size_t index) const {
+    return node().has_input(index) ? node().inputs[index] : kNoValue;
+  }
+  [[nodiscard]] const Tensor* constant(std::size_t index) const {
+    return node().has_input(index) ? graph_.value(node().inputs[index]).constant.get() : nullptr;
+  }
+  /// The integers of a constant input. Throws Error(kUnsupported) when it is computed.
+  [[nodiscard]] std::vector<std::int64_t> constant_ints(std::size_t index,
+                                                        std::string_view what) const;
+  /// The rank of an input. Throws Error(kUnsupported) when nothing in the model tells.
+  [[nodiscard]] std::int64_t require_rank(std::size_t index) const;
+  /// `axes` counted from the front.
+  [[nodiscard]] std::vector<std::int64_t> plain_axes(std::vector<std::int64_t> axes,
+                                                     std::int64_t rank) const;
+
+  [[nodiscard]] Node::AttributeMap& attributes() { return graph_.attributes(id_); }
+  void drop(std::string_view key);
+  /// Removes an attribute and returns what it held.
+  std::optional<std::int64_t> take_int(std::string_view key);
+  std::optional<float> take_float(std::string_view key);
+  std::optional<std::string> take_string(std::string_view key);
+  std::optional<std::vector<std::int64_t>> take_ints(std::string_view key);
+  std::optional<std::vector<float>> take_floats(std::string_view key);
+
+  ValueId add_constant(std::string_view suffix, Tensor tensor);
+  ValueId add_ints(std::string_view suffix, const std::vector<std::int64_t>& values);
+  void set_input(std::size_t index, ValueId value) { graph_.set_input(id_, index, value); }
+  void truncate_inputs(std::size_t count) { graph_.truncate_inputs(id_, count); }
+  void truncate_outputs(std::size_t count) { graph_.truncate_outputs(id_, count); }
+  void set_op(std::string op_type) { graph_.set_op(id_, std::move(op_type)); }
+  /// Moves an attribute of integers to an input; an absent one leaves the input absent.
+  void ints_to_input(std::string_view key, std::size_t index);
+
+  /// Inserts a node with one output before this one.
+  ValueId before(std::string_view op_type, std::vector<ValueId> inputs, std::string_view suffix,
+                 Node::AttributeMap attributes = {});
+  /// This node writes a new value; a new node behind it writes the old one and reads the new one
+  /// as its first input.
+  void after(std::string_view op_type, std::vector<ValueId> more_inputs, std::string_view suffix,
+             Node::AttributeMap attributes = {});
+
+  /// Throws Error(kUnsupported) naming node and opset.
+  [[noreturn]] void fail(std::string_view message) const;
+
+ private:
+  template <typename T>
+  std::optional<T> take(std::string_view key, std::string_view type);
+  [[nodiscard]] std::string value_name(std::string_view suffix) const;
+
+  Graph& graph_;
+  NodeId id_;
+  std::int64_t from_;
+};
+
+/// The rule of one operator: rewrites nodes of every opset it changed in, others not.
+using UpgradeRule = void (*)(Upgrade&);
+
+}  // namespace qtool
