@@ -24,6 +24,10 @@ constexpr std::int64_t kHeaderBytes = 8 * kVector;  // bias and multiplier of 64
 constexpr std::int64_t kStepBytes = 8 * kVector;    // weights of a quad for two output rows
 constexpr std::int64_t kMostQuads = 16;
 constexpr std::int64_t kMostSteps = 256;
+constexpr std::int64_t kMostStride = 8;
+
+// Whether float(acc) * multiplier may leave int32, which only a multiplier of 1 or more can do.
+enum class Products : std::uint8_t { kFit, kMayOverflow };
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
@@ -105,14 +109,17 @@ struct Plan {
   std::int64_t pitch;  // bytes of the scratch per register q
   std::int64_t steps;  // kernel columns times quads
   const std::byte* packed;
-  __mmask64 mask;                   // the channels of one column
+  __mmask64 mask;  // the channels of one column
+  Products products;
   std::int64_t offset[kMostSteps];  // of each step's input in the scratch
 };
 
-// Columns are stored by residue modulo stride_w, so that output columns read neighbours.
+// Columns are stored by residue modulo stride_w, so that output columns read neighbours. These are
+// the columns of one residue that `chunk` output columns need, in whole registers.
 std::int64_t plane_of(const DepthwiseCall& call, std::int64_t chunk, std::int64_t columns) {
-  const std::int64_t reach = (chunk - 1) * call.stride_w + (call.kernel_w - 1) * call.dilation_w;
-  return reach / call.stride_w + 1 + columns;
+  const std::int64_t reach = (ceil_div(chunk, columns) * columns - 1) * call.stride_w +
+                             (call.kernel_w - 1) * call.dilation_w;
+  return ceil_div(reach / call.stride_w + 1, columns) * columns;
 }
 
 bool make_plan(Plan& plan) {
@@ -125,17 +132,26 @@ bool make_plan(Plan& plan) {
   plan.steps = call.kernel_w * plan.quads;
   plan.mask = ~std::uint64_t{0} >> (64 - plan.channels);
   plan.packed = call.packed + call.block * block_bytes(call.layers, call.kernel_h, call.kernel_w);
-  if (plan.quads > kMostQuads || plan.steps > kMostSteps) return false;
-  const auto bytes = [&](std::int64_t chunk) {
-    return plane_of(call, chunk, plan.columns) * call.stride_w * plan.quads * kVector * plan.lanes;
-  };
-  plan.chunk = plan.columns;
-  if (call.stride_w > kScratchBytes || call.dilation_w > kScratchBytes ||
-      bytes(plan.chunk) > kScratchBytes) {
-    return false;
+  plan.products = Products::kFit;
+  for (std::int64_t q = 4; q < 8; ++q) {
+    const __m512 multiplier = _mm512_loadu_ps(plan.packed + q * kVector);
+    if (_mm512_cmp_ps_mask(_mm512_abs_ps(multiplier), _mm512_set1_ps(1.0F), _CMP_GE_OQ) != 0) {
+      plan.products = Products::kMayOverflow;
+    }
   }
-  while (plan.chunk < call.out_w && bytes(plan.chunk + plan.columns) <= kChunkBytes) {
-    plan.chunk += plan.columns;
+  if (plan.quads > kMostQuads || plan.steps > kMostSteps) return false;
+  if (call.stride_w > kMostStride || call.dilation_w > kScratchBytes) return false;
+  const std::int64_t column_bytes = call.stride_w * plan.quads * kVector * plan.lanes;
+  const auto bytes = [&](std::int64_t chunk) {
+    return plane_of(call, chunk, plan.columns) * column_bytes;
+  };
+  // All of a row, or what the preferred size holds, but at least one register.
+  plan.chunk = ceil_div(call.out_w, plan.columns) * plan.columns;
+  if (bytes(plan.chunk) > kChunkBytes) {
+    const std::int64_t room = kChunkBytes / column_bytes - 2 * plan.columns -
+                              ceil_div((call.kernel_w - 1) * call.dilation_w, call.stride_w);
+    plan.chunk = room < plan.columns ? plan.columns : room / plan.columns * plan.columns;
+    if (bytes(plan.chunk) > kScratchBytes) return false;
   }
   plan.plane = plane_of(call, plan.chunk, plan.columns);
   plan.pitch = plan.plane * call.stride_w * 16 * plan.lanes;
@@ -151,148 +167,178 @@ bool make_plan(Plan& plan) {
 
 enum class Fill : std::uint8_t { kWhole, kPartial };
 
-// The input rows of a quad; rows outside of the image are null.
+// The input rows of a quad, at column 0. A row outside of the image is one zero pixel, again and
+// again.
 struct Quad {
   const std::uint8_t* row[4];
+  std::int64_t step[4];  // bytes between columns
 };
 
-template <unsigned kLanes, Fill kFill>
-QTOOL_INLINE inline __m512i load_columns(const Plan& plan, const std::uint8_t* row,
-                                         std::int64_t column) {
-  const DepthwiseCall& call = plan.call;
-  const auto pixel = [&](unsigned n) QTOOL_INLINE {
-    const std::int64_t x = column + n * call.stride_w;
-    const bool inside = row != nullptr && x >= 0 && x < call.in_w;
-    return inside ? row + x * call.in_pixel_stride : call.zero_pixel;
-  };
+// One pixel in each lane group of a register: `at(n)` is the address of the n-th.
+template <unsigned kLanes, Fill kFill, typename Address>
+QTOOL_INLINE inline __m512i gather(__mmask64 mask, const Address& at) {
   if constexpr (kLanes == 4) {
-    return kFill == Fill::kWhole ? _mm512_loadu_si512(pixel(0))
-                                 : _mm512_maskz_loadu_epi8(plan.mask, pixel(0));
+    return kFill == Fill::kWhole ? _mm512_loadu_si512(at(0)) : _mm512_maskz_loadu_epi8(mask, at(0));
   } else if constexpr (kLanes == 2) {
-    const auto half = [&](unsigned n) QTOOL_INLINE {
-      const auto mask = static_cast<__mmask32>(plan.mask);
-      return kFill == Fill::kWhole ? _mm256_loadu_si256(reinterpret_cast<const __m256i*>(pixel(n)))
-                                   : _mm256_maskz_loadu_epi8(mask, pixel(n));
+    const auto half = [&](std::int64_t n) QTOOL_INLINE {
+      return kFill == Fill::kWhole ? _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at(n)))
+                                   : _mm256_maskz_loadu_epi8(static_cast<__mmask32>(mask), at(n));
     };
     return _mm512_inserti64x4(_mm512_castsi256_si512(half(0)), half(1), 1);
   } else {
-    const auto quarter = [&](unsigned n) QTOOL_INLINE {
-      const auto mask = static_cast<__mmask16>(plan.mask);
-      return kFill == Fill::kWhole ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(pixel(n)))
-                                   : _mm_maskz_loadu_epi8(mask, pixel(n));
+    const auto quarter = [&](std::int64_t n) QTOOL_INLINE {
+      return kFill == Fill::kWhole ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(at(n)))
+                                   : _mm_maskz_loadu_epi8(static_cast<__mmask16>(mask), at(n));
     };
-    __m512i all = _mm512_castsi128_si512(quarter(0));
-    all = _mm512_inserti32x4(all, quarter(1), 1);
-    all = _mm512_inserti32x4(all, quarter(2), 2);
-    return _mm512_inserti32x4(all, quarter(3), 3);
+    const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(quarter(0)), quarter(1), 1);
+    const __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(quarter(2)), quarter(3), 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
   }
 }
 
-// Fills the scratch of one quad for the output columns from `first` on.
+QTOOL_INLINE inline void store_interleaved(const __m512i* row, std::byte* to, std::int64_t pitch) {
+  const __m512i low_ab = _mm512_unpacklo_epi8(row[0], row[1]);
+  const __m512i high_ab = _mm512_unpackhi_epi8(row[0], row[1]);
+  const __m512i low_cd = _mm512_unpacklo_epi8(row[2], row[3]);
+  const __m512i high_cd = _mm512_unpackhi_epi8(row[2], row[3]);
+  _mm512_storeu_si512(to, _mm512_unpacklo_epi16(low_ab, low_cd));
+  _mm512_storeu_si512(to + pitch, _mm512_unpackhi_epi16(low_ab, low_cd));
+  _mm512_storeu_si512(to + 2 * pitch, _mm512_unpacklo_epi16(high_ab, high_cd));
+  _mm512_storeu_si512(to + 3 * pitch, _mm512_unpackhi_epi16(high_ab, high_cd));
+}
+
+// Interleaves `count` registers whose columns begin at `x`, some of them outside of the image.
 template <unsigned kLanes, Fill kFill>
-void interleave(const Plan& plan, const Quad& quad, std::int64_t first, std::byte* scratch) {
+__attribute__((noinline)) void interleave_border(const Plan& plan, const Quad& quad, std::int64_t x,
+                                                 std::int64_t count, std::byte* to) {
   const DepthwiseCall& call = plan.call;
-  constexpr std::int64_t kColumns = 4 / kLanes;
-  const std::int64_t left = first * call.stride_w - call.pad_left;
-  for (std::int64_t residue = 0; residue < call.stride_w; ++residue) {
-    std::byte* to = scratch + residue * plan.plane * 16 * kLanes;
-    for (std::int64_t n = 0; n + kColumns <= plan.plane; n += kColumns, to += kVector) {
-      const std::int64_t column = left + residue + n * call.stride_w;
-      __m512i row[4];
-      unroll<4>([&](auto r) QTOOL_INLINE {
-        row[r] = load_columns<kLanes, kFill>(plan, quad.row[r], column);
+  for (; count > 0; --count, to += kVector) {
+    __m512i row[4];
+    for (unsigned r = 0; r < 4; ++r) {
+      row[r] = gather<kLanes, kFill>(plan.mask, [&](std::int64_t n) {
+        const std::int64_t column = x + n * call.stride_w;
+        const bool inside = column >= 0 && column < call.in_w;
+        return inside ? quad.row[r] + column * quad.step[r] : call.zero_pixel;
       });
-      const __m512i low_ab = _mm512_unpacklo_epi8(row[0], row[1]);
-      const __m512i high_ab = _mm512_unpackhi_epi8(row[0], row[1]);
-      const __m512i low_cd = _mm512_unpacklo_epi8(row[2], row[3]);
-      const __m512i high_cd = _mm512_unpackhi_epi8(row[2], row[3]);
-      _mm512_storeu_si512(to, _mm512_unpacklo_epi16(low_ab, low_cd));
-      _mm512_storeu_si512(to + plan.pitch, _mm512_unpackhi_epi16(low_ab, low_cd));
-      _mm512_storeu_si512(to + 2 * plan.pitch, _mm512_unpacklo_epi16(high_ab, high_cd));
-      _mm512_storeu_si512(to + 3 * plan.pitch, _mm512_unpackhi_epi16(high_ab, high_cd));
     }
+    store_interleaved(row, to, plan.pitch);
+    x += 4 / kLanes * call.stride_w;
   }
 }
 
-// Sums of kRows output rows and kGroups registers of output columns: [row][group][q].
-template <unsigned kRows, unsigned kGroups>
-__attribute__((noinline)) void accumulate(const Plan& plan, const std::byte* scratch,
-                                          __m512i* sums) {
-  __m512i acc[kRows * kGroups * 4];
-  unroll<4>([&](auto q) QTOOL_INLINE {
-    const __m512i bias = _mm512_loadu_si512(plan.packed + q * kVector);
-    unroll<kRows * kGroups>([&](auto i) QTOOL_INLINE { acc[i * 4 + q] = bias; });
+// The same with all columns inside.
+template <unsigned kLanes, Fill kFill>
+__attribute__((noinline)) void interleave_inside(const Plan& plan, const Quad& quad, std::int64_t x,
+                                                 std::int64_t count, std::byte* to) {
+  const std::int64_t pitch = plan.pitch;
+  const __mmask64 mask = plan.mask;
+  const std::uint8_t* from[4];
+  std::int64_t step[4];
+  unroll<4>([&](auto r) QTOOL_INLINE {
+    from[r] = quad.row[r] + x * quad.step[r];
+    step[r] = quad.step[r] * plan.call.stride_w;
   });
-  const std::byte* weights = plan.packed + kHeaderBytes;
-  for (std::int64_t layer = 0; layer < plan.call.layers; ++layer) {
-    for (std::int64_t step = 0; step < plan.steps; ++step, weights += kStepBytes) {
-      const std::byte* from = scratch + plan.offset[step];
-      unroll<4>([&](auto q) QTOOL_INLINE {
-        __m512i weight[kRows];
-        unroll<kRows>([&](auto r) QTOOL_INLINE {
-          weight[r] = _mm512_loadu_si512(weights + (r * 4 + q) * kVector);
-        });
-        unroll<kGroups>([&](auto g) QTOOL_INLINE {
-          const __m512i input = _mm512_loadu_si512(from + q * plan.pitch + g * kVector);
-          unroll<kRows>([&](auto r) QTOOL_INLINE {
-            constexpr unsigned i = (r * kGroups + g) * 4 + q;
-            acc[i] = _mm512_dpbusd_epi32(acc[i], input, weight[r]);
-          });
-        });
-      });
-    }
+  for (; count > 0; --count, to += kVector) {
+    __m512i row[4];
+    unroll<4>([&](auto r) QTOOL_INLINE {
+      row[r] = gather<kLanes, kFill>(
+          mask, [&](std::int64_t n) QTOOL_INLINE { return from[r] + n * step[r]; });
+      from[r] += 4 / kLanes * step[r];
+    });
+    store_interleaved(row, to, pitch);
   }
-  unroll<kRows * kGroups * 4>([&](auto i) QTOOL_INLINE { sums[i] = acc[i]; });
 }
 
-__m512 scaled(const Plan& plan, __m512i sum, unsigned q) {
-  const __m512 multiplier = _mm512_loadu_ps(plan.packed + (4 + q) * kVector);
-  return _mm512_mul_ps(_mm512_cvtepi32_ps(sum), multiplier);
-}
+// The columns of one residue of a chunk, in registers: those before `begin` and from `end` on are
+// not wholly inside of the image.
+struct Span {
+  std::int64_t x;  // first input column
+  std::int64_t begin;
+  std::int64_t end;
+  std::int64_t count;
+};
 
-// clamp(rint(float(acc) * multiplier) + zero_point, low, high) of one register of columns. Only the
-// upper limit must be applied before rounding: a sum below int32 rounds to INT_MIN and saturates.
-// The packs undo the order of the channels.
-__m512i requantize(const Plan& plan, const __m512i* sums) {
+Span span_of(const Plan& plan, std::int64_t first, std::int64_t count, std::int64_t residue) {
   const DepthwiseCall& call = plan.call;
+  const std::int64_t step = plan.columns * call.stride_w;  // columns from register to register
+  Span span;
+  span.x = first * call.stride_w - call.pad_left + residue;
+  span.count = plane_of(call, count, plan.columns) / plan.columns;
+  const std::int64_t last = call.in_w - 1 - (plan.columns - 1) * call.stride_w;
+  span.begin = smaller(span.count, span.x >= 0 ? 0 : ceil_div(-span.x, step));
+  span.end = last < span.x ? 0 : smaller(span.count, (last - span.x) / step + 1);
+  if (span.end < span.begin) span.end = span.begin;
+  return span;
+}
+
+// Fills the scratch of one quad and residue.
+template <unsigned kLanes, Fill kFill>
+void interleave(const Plan& plan, const Quad& quad, const Span& span, std::byte* to) {
+  const std::int64_t step = 4 / kLanes * plan.call.stride_w;
+  interleave_border<kLanes, kFill>(plan, quad, span.x, span.begin, to);
+  interleave_inside<kLanes, kFill>(plan, quad, span.x + span.begin * step, span.end - span.begin,
+                                   to + span.begin * kVector);
+  interleave_border<kLanes, kFill>(plan, quad, span.x + span.end * step, span.count - span.end,
+                                   to + span.end * kVector);
+}
+
+// What the epilogue needs, in registers: reloaded from the call it would cost as much as the rest.
+struct Columns {
+  __m512 multiplier[4];
+  __m512i zero_point;  // 16-bit
+  __m512i low;
+  __m512i high;
+};
+
+QTOOL_INLINE inline Columns columns_of(const Plan& plan) {
+  Columns columns;
+  unroll<4>([&](auto q) QTOOL_INLINE {
+    columns.multiplier[q] = _mm512_loadu_ps(plan.packed + (4 + q) * kVector);
+  });
+  columns.zero_point = _mm512_set1_epi16(static_cast<short>(plan.call.zero_point));
+  columns.low = _mm512_set1_epi8(static_cast<char>(plan.call.low));
+  columns.high = _mm512_set1_epi8(static_cast<char>(plan.call.high));
+  return columns;
+}
+
+// clamp(rint(float(acc) * multiplier) + zero_point, low, high) of one register of columns. Products
+// may need the upper limit before rounding; one below int32 rounds to INT_MIN and then saturates
+// anyway. The packs undo the order of the channels.
+template <Products kProducts>
+QTOOL_INLINE inline __m512i requantize(const Columns& columns, const __m512i* sums) {
   __m512i rounded[4];
   unroll<4>([&](auto q) QTOOL_INLINE {
-    rounded[q] =
-        _mm512_cvtps_epi32(_mm512_min_ps(scaled(plan, sums[q], q), _mm512_set1_ps(65536.0F)));
+    __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(sums[q]), columns.multiplier[q]);
+    if constexpr (kProducts == Products::kMayOverflow) {
+      product = _mm512_min_ps(product, _mm512_set1_ps(65536.0F));
+    }
+    rounded[q] = _mm512_cvtps_epi32(product);
   });
-  const __m512i zero_point = _mm512_set1_epi16(static_cast<short>(call.zero_point));
   const __m512i bytes = _mm512_packus_epi16(
-      _mm512_adds_epi16(_mm512_packs_epi32(rounded[0], rounded[1]), zero_point),
-      _mm512_adds_epi16(_mm512_packs_epi32(rounded[2], rounded[3]), zero_point));
-  return _mm512_min_epu8(_mm512_max_epu8(bytes, _mm512_set1_epi8(static_cast<char>(call.low))),
-                         _mm512_set1_epi8(static_cast<char>(call.high)));
+      _mm512_adds_epi16(_mm512_packs_epi32(rounded[0], rounded[1]), columns.zero_point),
+      _mm512_adds_epi16(_mm512_packs_epi32(rounded[2], rounded[3]), columns.zero_point));
+  return _mm512_min_epu8(_mm512_max_epu8(bytes, columns.low), columns.high);
 }
 
 // Stores the first `count` columns of one register.
 template <unsigned kLanes>
-QTOOL_INLINE inline void store_bytes(const Plan& plan, const __m512i* sums, std::int64_t count,
-                                     std::uint8_t* out) {
-  const __m512i bytes = requantize(plan, sums);
-  const std::int64_t stride = plan.call.out_pixel_stride;
+QTOOL_INLINE inline void store_bytes(__m512i bytes, __mmask64 mask, std::int64_t count,
+                                     std::int64_t stride, std::uint8_t* out) {
   if constexpr (kLanes == 4) {
-    _mm512_mask_storeu_epi8(out, plan.mask, bytes);
+    _mm512_mask_storeu_epi8(out, mask, bytes);
   } else if constexpr (kLanes == 2) {
-    const auto mask = static_cast<__mmask32>(plan.mask);
-    _mm256_mask_storeu_epi8(out, mask, _mm512_castsi512_si256(bytes));
-    if (count > 1) {
-      _mm256_mask_storeu_epi8(out + stride, mask, _mm512_extracti64x4_epi64(bytes, 1));
-    }
+    const auto part = static_cast<__mmask32>(mask);
+    _mm256_mask_storeu_epi8(out, part, _mm512_castsi512_si256(bytes));
+    if (count > 1) _mm256_mask_storeu_epi8(out + stride, part, _mm512_extracti64x4_epi64(bytes, 1));
   } else {
-    const auto mask = static_cast<__mmask16>(plan.mask);
-    _mm_mask_storeu_epi8(out, mask, _mm512_castsi512_si128(bytes));
-    if (count > 1) {
-      _mm_mask_storeu_epi8(out + stride, mask, _mm512_extracti32x4_epi32(bytes, 1));
-    }
+    const auto part = static_cast<__mmask16>(mask);
+    _mm_mask_storeu_epi8(out, part, _mm512_castsi512_si128(bytes));
+    if (count > 1) _mm_mask_storeu_epi8(out + stride, part, _mm512_extracti32x4_epi32(bytes, 1));
     if (count > 2) {
-      _mm_mask_storeu_epi8(out + 2 * stride, mask, _mm512_extracti32x4_epi32(bytes, 2));
+      _mm_mask_storeu_epi8(out + 2 * stride, part, _mm512_extracti32x4_epi32(bytes, 2));
     }
     if (count > 3) {
-      _mm_mask_storeu_epi8(out + 3 * stride, mask, _mm512_extracti32x4_epi32(bytes, 3));
+      _mm_mask_storeu_epi8(out + 3 * stride, part, _mm512_extracti32x4_epi32(bytes, 3));
     }
   }
 }
@@ -301,7 +347,8 @@ void store_floats(const Plan& plan, const __m512i* sums, std::int64_t count, flo
   const DepthwiseCall& call = plan.call;
   for (unsigned q = 0; q < 4; ++q) {
     alignas(64) float product[16];
-    _mm512_store_ps(product, scaled(plan, sums[q], q));
+    const __m512 multiplier = _mm512_loadu_ps(plan.packed + (4 + q) * kVector);
+    _mm512_store_ps(product, _mm512_mul_ps(_mm512_cvtepi32_ps(sums[q]), multiplier));
     for (std::int64_t lane = 0; lane < 16; ++lane) {
       const std::int64_t column = lane / 4 / plan.lanes;
       const std::int64_t channel = channel_of(q, lane, plan.lanes);
@@ -313,65 +360,158 @@ void store_floats(const Plan& plan, const __m512i* sums, std::int64_t count, flo
   }
 }
 
-// Output columns [first, last) of kRows rows from row y on.
+// The rare epilogues: floats, and multipliers of 1 and more. `at` is the output element.
+template <unsigned kLanes>
+__attribute__((noinline)) void store_rarely(const Plan& plan, const __m512i* sums,
+                                            std::int64_t count, std::int64_t at) {
+  const DepthwiseCall& call = plan.call;
+  if (call.output_type == OutputType::kFloat32) {
+    store_floats(plan, sums, count, static_cast<float*>(call.output) + at);
+  } else {
+    store_bytes<kLanes>(requantize<Products::kMayOverflow>(columns_of(plan), sums), plan.mask,
+                        count, call.out_pixel_stride, static_cast<std::uint8_t*>(call.output) + at);
+  }
+}
+
+// Sums of kRows output rows and kGroups registers of output columns: [row][group][q].
+template <unsigned kRows, unsigned kGroups>
+QTOOL_INLINE inline void accumulate(const Plan& plan, const std::byte* scratch, __m512i* acc) {
+  unroll<kRows * kGroups * 4>(
+      [&](auto i) QTOOL_INLINE { acc[i] = _mm512_loadu_si512(plan.packed + i % 4 * kVector); });
+  const std::int64_t pitch = plan.pitch;
+  const std::byte* weights = plan.packed + kHeaderBytes;
+  for (std::int64_t layer = 0; layer < plan.call.layers; ++layer) {
+    for (std::int64_t step = 0; step < plan.steps; ++step, weights += kStepBytes) {
+      const std::byte* from = scratch + plan.offset[step];
+      unroll<4>([&](auto q) QTOOL_INLINE {
+        __m512i weight[kRows];
+        unroll<kRows>([&](auto r) QTOOL_INLINE {
+          weight[r] = _mm512_loadu_si512(weights + (r * 4 + q) * kVector);
+          asm("" : "+v"(weight[r]));
+        });
+        unroll<kGroups>([&](auto g) QTOOL_INLINE {
+          const __m512i input = _mm512_loadu_si512(from + q * pitch + g * kVector);
+          unroll<kRows>([&](auto r) QTOOL_INLINE {
+            constexpr unsigned i = (r * kGroups + g) * 4 + q;
+            acc[i] = _mm512_dpbusd_epi32(acc[i], input, weight[r]);
+          });
+        });
+      });
+    }
+  }
+  // Ends the accumulators' lives in the loop: without this GCC 12 keeps and stores a copy of each.
+  unroll<kRows * kGroups * 4>([&](auto i) QTOOL_INLINE { asm("" : "+v"(acc[i])); });
+}
+
+// Output columns [first, last) of kRows rows from row y on: u8, products that fit int32.
+template <unsigned kLanes, unsigned kRows>
+__attribute__((noinline)) void compute_bytes(const Plan& plan, const std::byte* scratch,
+                                             std::int64_t y, std::int64_t first,
+                                             std::int64_t last) {
+  constexpr std::int64_t kColumns = 4 / kLanes;
+  const DepthwiseCall& call = plan.call;
+  const Columns columns = columns_of(plan);
+  const __mmask64 mask = plan.mask;
+  const std::int64_t stride = call.out_pixel_stride;
+  const std::int64_t row_stride = call.out_w * stride;
+  auto* out = static_cast<std::uint8_t*>(call.output) + y * row_stride + first * stride +
+              call.block * kDepthwiseBlock;
+  std::int64_t left = last - first;
+  for (; left > kColumns; left -= 2 * kColumns) {
+    __m512i acc[kRows * 2 * 4];
+    accumulate<kRows, 2>(plan, scratch, acc);
+    unroll<kRows * 2>([&](auto i) QTOOL_INLINE {
+      std::uint8_t* to = out + i / 2 * row_stride + i % 2 * kColumns * stride;
+      store_bytes<kLanes>(requantize<Products::kFit>(columns, acc + i * 4), mask,
+                          left - i % 2 * kColumns, stride, to);
+    });
+    scratch += 2 * kVector;
+    out += 2 * kColumns * stride;
+  }
+  if (left > 0) {
+    __m512i acc[kRows * 4];
+    accumulate<kRows, 1>(plan, scratch, acc);
+    unroll<kRows>([&](auto r) QTOOL_INLINE {
+      store_bytes<kLanes>(requantize<Products::kFit>(columns, acc + r * 4), mask, left, stride,
+                          out + r * row_stride);
+    });
+  }
+}
+
+// The same for everything else.
+template <unsigned kLanes, unsigned kRows>
+__attribute__((noinline)) void compute_rarely(const Plan& plan, const std::byte* scratch,
+                                              std::int64_t y, std::int64_t first,
+                                              std::int64_t last) {
+  constexpr std::int64_t kColumns = 4 / kLanes;
+  const DepthwiseCall& call = plan.call;
+  for (std::int64_t x = first; x < last; x += kColumns, scratch += kVector) {
+    __m512i acc[kRows * 4];
+    accumulate<kRows, 1>(plan, scratch, acc);
+    for (unsigned r = 0; r < kRows; ++r) {
+      const std::int64_t pixel = (y + r) * call.out_w + x;
+      store_rarely<kLanes>(plan, acc + r * 4, last - x,
+                           pixel * call.out_pixel_stride + call.block * kDepthwiseBlock);
+    }
+  }
+}
+
 template <unsigned kLanes, unsigned kRows>
 void compute(const Plan& plan, const std::byte* scratch, std::int64_t y, std::int64_t first,
              std::int64_t last) {
-  constexpr std::int64_t kColumns = 4 / kLanes;
-  const DepthwiseCall& call = plan.call;
-  const auto store = [&](const __m512i* sums, std::int64_t row, std::int64_t x) {
-    const std::int64_t at =
-        (row * call.out_w + x) * call.out_pixel_stride + call.block * kDepthwiseBlock;
-    const std::int64_t count = smaller(kColumns, last - x);
-    if (call.output_type == OutputType::kFloat32) {
-      store_floats(plan, sums, count, static_cast<float*>(call.output) + at);
-    } else {
-      store_bytes<kLanes>(plan, sums, count, static_cast<std::uint8_t*>(call.output) + at);
-    }
-  };
-  __m512i sums[kRows * 2 * 4];
-  std::int64_t x = first;
-  for (; x + kColumns < last; x += 2 * kColumns) {
-    accumulate<kRows, 2>(plan, scratch + (x - first) * 16 * kLanes, sums);
-    for (unsigned r = 0; r < kRows; ++r) {
-      store(sums + r * 8, y + r, x);
-      store(sums + r * 8 + 4, y + r, x + kColumns);
-    }
+  if (plan.products == Products::kFit && plan.call.output_type == OutputType::kUInt8) {
+    compute_bytes<kLanes, kRows>(plan, scratch, y, first, last);
+  } else {
+    compute_rarely<kLanes, kRows>(plan, scratch, y, first, last);
   }
-  if (x < last) {
-    accumulate<kRows, 1>(plan, scratch + (x - first) * 16 * kLanes, sums);
-    for (unsigned r = 0; r < kRows; ++r) store(sums + r * 4, y + r, x);
+}
+
+Quad quad_of(const DepthwiseCall& call, std::int64_t y, std::int64_t rows, std::int64_t q) {
+  Quad quad;
+  for (std::int64_t r = 0; r < 4; ++r) {
+    const std::int64_t i = q * 4 + r;
+    const std::int64_t in_y = y * call.stride_h - call.pad_top + i * call.dilation_h;
+    const bool used = i < call.kernel_h + rows - 1 && in_y >= 0 && in_y < call.in_h;
+    quad.row[r] =
+        used ? call.input + in_y * call.in_w * call.in_pixel_stride + call.block * kDepthwiseBlock
+             : call.zero_pixel;
+    quad.step[r] = used ? call.in_pixel_stride : 0;
+  }
+  return quad;
+}
+
+template <unsigned kLanes, Fill kFill>
+void run_chunk(const Plan& plan, std::int64_t first, std::int64_t last, std::byte* scratch) {
+  const DepthwiseCall& call = plan.call;
+  Span spans[kMostStride];
+  for (std::int64_t residue = 0; residue < call.stride_w; ++residue) {
+    spans[residue] = span_of(plan, first, last - first, residue);
+  }
+  const bool pairs = call.stride_h == 1 && call.dilation_h == 1;
+  for (std::int64_t y = call.row_begin; y < call.row_end;) {
+    const std::int64_t rows = pairs && y + 1 < call.row_end ? 2 : 1;
+    for (std::int64_t q = 0; q < plan.quads; ++q) {
+      const Quad quad = quad_of(call, y, rows, q);
+      std::byte* to = scratch + q * 4 * plan.pitch;
+      for (std::int64_t residue = 0; residue < call.stride_w; ++residue) {
+        interleave<kLanes, kFill>(plan, quad, spans[residue], to);
+        to += plan.plane * 16 * kLanes;
+      }
+    }
+    if (rows == 2) {
+      compute<kLanes, 2>(plan, scratch, y, first, last);
+    } else {
+      compute<kLanes, 1>(plan, scratch, y, first, last);
+    }
+    y += rows;
   }
 }
 
 template <unsigned kLanes, Fill kFill>
 void run_block(const Plan& plan) {
-  const DepthwiseCall& call = plan.call;
   alignas(64) std::byte scratch[kScratchBytes];
-  const bool pairs = call.stride_h == 1 && call.dilation_h == 1;
-  for (std::int64_t y = call.row_begin; y < call.row_end;) {
-    const std::int64_t rows = pairs && y + 1 < call.row_end ? 2 : 1;
-    for (std::int64_t first = 0; first < call.out_w; first += plan.chunk) {
-      for (std::int64_t q = 0; q < plan.quads; ++q) {
-        Quad quad;
-        for (std::int64_t r = 0; r < 4; ++r) {
-          const std::int64_t i = q * 4 + r;
-          const std::int64_t in_y = y * call.stride_h - call.pad_top + i * call.dilation_h;
-          const bool used = i < call.kernel_h + rows - 1 && in_y >= 0 && in_y < call.in_h;
-          quad.row[r] = used ? call.input + in_y * call.in_w * call.in_pixel_stride +
-                                   call.block * kDepthwiseBlock
-                             : nullptr;
-        }
-        interleave<kLanes, kFill>(plan, quad, first, scratch + q * 4 * plan.pitch);
-      }
-      const std::int64_t last = smaller(call.out_w, first + plan.chunk);
-      if (rows == 2) {
-        compute<kLanes, 2>(plan, scratch, y, first, last);
-      } else {
-        compute<kLanes, 1>(plan, scratch, y, first, last);
-      }
-    }
-    y += rows;
+  for (std::int64_t first = 0; first < plan.call.out_w; first += plan.chunk) {
+    run_chunk<kLanes, kFill>(plan, first, smaller(plan.call.out_w, first + plan.chunk), scratch);
   }
 }
 
@@ -409,17 +549,13 @@ void run_slowly(const Plan& plan) {
       }
       const std::int64_t at =
           (y * call.out_w + x) * call.out_pixel_stride + call.block * kDepthwiseBlock;
-      if (call.output_type == OutputType::kFloat32) {
-        store_floats(plan, biased, 1, static_cast<float*>(call.output) + at);
-      } else {
-        store_bytes<4>(plan, biased, 1, static_cast<std::uint8_t*>(call.output) + at);
-      }
+      store_rarely<4>(plan, biased, 1, at);
     }
   }
 }
 
 void run(const DepthwiseCall& call) {
-  Plan plan{call, 0, 0, 0, 0, 0, 0, 0, 0, nullptr, 0, {}};
+  Plan plan{call, 0, 0, 0, 0, 0, 0, 0, 0, nullptr, 0, Products::kFit, {}};
   if (!make_plan(plan)) return run_slowly(plan);
   const bool whole = plan.channels == 16 * plan.lanes;
   switch (plan.lanes) {
