@@ -26,14 +26,8 @@ class Emitter {
     const Affine input = map_of(graph_.node(id).inputs[0]);
     const Tensor weights = real_weights(graph_, ports);
     const std::vector<float> bias = real_bias(graph_, ports);
-    const std::string& name = graph_.value(ports.weight).name;
-    std::vector<float> scales = given_ ? given_(name) : std::vector<float>();
-    if (scales.empty()) {
-      scales = absmax_scales(weights, ports.axis, target_.weights, target_.weight_granularity, bias,
-                             input.scale);
-    } else {
-      scales = fit_scales(std::move(scales), bias, input.scale, ports.depth);
-    }
+    const std::vector<float> scales =
+        choose_weight_scales(graph_, id, ports, target_, input.scale, given_);
     report_.output_channels += ports.channels;
     graph_.set_input(id, 1, weight_behind(id, ports, weights, scales));
     if (ports.bias != kNoValue) {
@@ -207,6 +201,16 @@ class Emitter {
 };
 
 }  // namespace
+
+std::vector<float> choose_weight_scales(const Graph& graph, NodeId node, const WeightPorts& ports,
+                                        const Target& target, float input_scale,
+                                        const GivenScales& given) {
+  const std::vector<float> bias = real_bias(graph, ports);
+  std::vector<float> wanted = given ? given(ports, node) : std::vector<float>();
+  if (!wanted.empty()) return fit_scales(std::move(wanted), bias, input_scale, ports.depth);
+  return absmax_scales(real_weights(graph, ports), ports.axis, target.weights,
+                       target.weight_granularity, bias, input_scale);
+}
 
 Graph emit_qdq(const Graph& graph, const Placement& placement, const Target& target,
                const ChosenMaps& maps, const GivenScales& given, QuantizeReport& report) {

@@ -1,11 +1,21 @@
 #pragma once
 
+#include <functional>
+#include <vector>
+
+#include "qtool/quantize/weights.h"
 #include "quantize/maps.h"
 
 namespace qtool {
 
-/// The scales of a weight that the caller wants instead of the largest magnitude; empty for none.
-using GivenScales = std::function<std::vector<float>(std::string_view weight)>;
+/// The scales that the caller wants for the weight of a node instead of the largest magnitude;
+/// empty for none.
+using GivenScales = std::function<std::vector<float>(const WeightPorts& ports, NodeId node)>;
+
+/// Scales of the weight of `node` whose input has the scale `input_scale`, biases fitting.
+std::vector<float> choose_weight_scales(const Graph& graph, NodeId node, const WeightPorts& ports,
+                                        const Target& target, float input_scale,
+                                        const GivenScales& given);
 
 /// Writes the decision into the graph: a QuantizeLinear/DequantizeLinear pair behind each quantized
 /// tensor, int8 weights and int32 biases behind a DequantizeLinear each, u8 constants likewise.
