@@ -6,7 +6,11 @@ namespace {
 
 constexpr unsigned kHuffmanTables = 0xC4;
 constexpr unsigned kEndOfImage = 0xD9;
+constexpr unsigned kScan = 0xDA;
 constexpr unsigned kExif = 0xE1;
+
+// Each scan of a progressive file visits every block, whatever it holds; real files have about ten.
+constexpr int kMostScans = 100;
 
 // Markers without a segment behind them: a stuffed zero, TEM, restarts and start of image.
 bool stands_alone(unsigned marker) {
@@ -36,6 +40,7 @@ void check_huffman_tables(std::string_view segment) {
 ImageHeader read_jpeg_header(std::string_view bytes) {
   ImageHeader header;
   std::size_t at = 2;
+  int scans = 0;
   while (true) {
     // Skips padding between segments, and the coded data between a scan header and the next marker.
     at = bytes.find('\xFF', at);
@@ -50,6 +55,9 @@ ImageHeader read_jpeg_header(std::string_view bytes) {
     if (length > bytes.size() - at) fail_truncated();
     const std::string_view segment = bytes.substr(at + 2, length - 2);
     at += length;
+    if (marker == kScan && ++scans > kMostScans) {
+      fail_image(concat("has more than ", kMostScans, " JPEG scans"));
+    }
     if (marker == kHuffmanTables) check_huffman_tables(segment);
     if (is_frame(marker) && header.width == 0) {
       if (marker > 0xC2) {

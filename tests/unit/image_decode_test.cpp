@@ -122,11 +122,20 @@ TEST(DecodeImage, RefusesPngWithAWrongChecksum) {
 TEST(DecodeImage, RefusesHuffmanTablesBeyondTheDecodersRoom) {
   std::string jpeg = golden("decode_gray.jpg");
   const std::size_t table = jpeg.find("\xFF\xC4");
-  const std::string overfull = "\xFF\xC4" + big_endian(2 + 17 + 510, 2) + std::string(1, '\0') +
-                               std::string(2, '\xFF') + std::string(14, '\0') +
-                               std::string(510, 'x');
+  const std::string overfull = concat("\xFF\xC4", big_endian(2 + 17 + 510, 2), std::string(1, '\0'),
+                                      "\xFF\xFF", std::string(14, '\0'), std::string(510, 'x'));
   jpeg.insert(table, overfull);
   EXPECT_THAT(refusal(jpeg), HasSubstr("corrupt Huffman table"));
+}
+
+TEST(DecodeImage, RefusesJpegWithScansWithoutEnd) {
+  std::string jpeg = golden("decode_gray.jpg");
+  const std::size_t scan = jpeg.find("\xFF\xDA");
+  const std::string header = jpeg.substr(scan, 10);
+  std::string many;
+  for (int i = 0; i < 200; ++i) many += header;
+  jpeg.insert(scan, many);
+  EXPECT_THAT(refusal(jpeg), HasSubstr("more than 100 JPEG scans"));
 }
 
 TEST(DecodeImage, SurvivesCoefficientsThatOverflow) {
