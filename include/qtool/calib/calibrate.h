@@ -37,7 +37,7 @@ struct Collection {
 struct CollectOptions {
   std::vector<std::string> tensors;  ///< names to observe
   Preprocess preprocess;
-  std::uint64_t model_fingerprint = 0;  ///< see fingerprint_of(); copied into the result
+  std::uint64_t model_fingerprint = 0;  ///< see fingerprint() of the loaded graph; copied into the result
   BadImages bad_images = BadImages::kSkip;
   int threads = 0;    ///< images at a time; 0 = all available
   Progress progress;  ///< counts images

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "qtool/calib/table.h"
+#include "qtool/quantize/coverage.h"
+#include "qtool/quantize/quantize.h"
+
+namespace qtool {
+
+/// What `quantize` made of a model.
+struct QuantizationSummary {
+  std::string output;  ///< file it went to
+  std::int64_t fp32_bytes = 0;
+  std::int64_t int8_bytes = 0;
+  QuantizeReport report;
+  Coverage coverage;          ///< of the emitted file, compiled
+  std::string coverage_line;  ///< see coverage_line()
+};
+
+/// The tensors of a table: range, scale, zero point, SQNR, and what is degenerate about them.
+std::string text_of(const CalibrationTable& table, std::string_view output);
+/// Counts and the worst tensors; the table itself is JSON already, in `output`.
+std::string json_of(const CalibrationTable& table, std::string_view output);
+
+/// Sizes, the coverage line, and every node that stayed in FP32 with its reason.
+std::string text_of(const QuantizationSummary& summary);
+std::string json_of(const QuantizationSummary& summary);
+
+}  // namespace qtool

@@ -1,0 +1,141 @@
+#include "qtool/report/quantization.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "qtool/base/text.h"
+#include "qtool/report/text_table.h"
+
+namespace qtool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Align = TextTable::Align;
+
+std::string_view name_of(Degenerate degenerate) {
+  switch (degenerate) {
+    case Degenerate::kNo:
+      return "";
+    case Degenerate::kEmpty:
+      return "no values";
+    case Degenerate::kAllZero:
+      return "all zero";
+    case Degenerate::kTooSmall:
+      return "too small";
+  }
+  return "";
+}
+
+std::string_view name_of(NodeRole role) {
+  switch (role) {
+    case NodeRole::kInteger:
+      return "integer";
+    case NodeRole::kPassing:
+      return "passing";
+    case NodeRole::kFused:
+      return "fused";
+    case NodeRole::kFloat:
+      return "fp32";
+    case NodeRole::kNotReal:
+      return "not real";
+  }
+  return "";
+}
+
+std::string dump(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+double share(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+std::string text_of(const CalibrationTable& table, std::string_view output) {
+  TextTable text({"tensor", "min", "max", "range", "scale", "zero point", "SQNR dB", ""},
+                 {Align::kLeft, Align::kRight, Align::kRight, Align::kLeft, Align::kRight,
+                  Align::kRight, Align::kRight, Align::kLeft});
+  for (const ActivationEntry& entry : table.activations) {
+    text.add({entry.tensor, to_fixed(entry.observed.min, 4), to_fixed(entry.observed.max, 4),
+              concat("[", to_fixed(entry.range.min, 4), ", ", to_fixed(entry.range.max, 4), "]"),
+              to_text(entry.affine.scale), to_text(std::int64_t{entry.affine.zero_point}),
+              entry.sqnr_db ? to_fixed(*entry.sqnr_db, 1) : "-",
+              std::string(name_of(entry.degenerate))});
+  }
+  return concat(text.to_string(), "\n", table.activations.size(), " activations and ",
+                table.weights.size(), " weights by '", table.method, "' from ", table.image_count,
+                " images -> ", output, "\n");
+}
+
+std::string json_of(const CalibrationTable& table, std::string_view output) {
+  std::int64_t degenerate = 0;
+  const ActivationEntry* worst = nullptr;
+  for (const ActivationEntry& entry : table.activations) {
+    if (entry.degenerate != Degenerate::kNo) ++degenerate;
+    if (entry.sqnr_db && (worst == nullptr || *entry.sqnr_db < *worst->sqnr_db)) worst = &entry;
+  }
+  Json json;
+  json["output"] = output;
+  json["method"] = table.method;
+  json["images"] = table.image_count;
+  json["activations"] = table.activations.size();
+  json["weights"] = table.weights.size();
+  json["degenerate"] = degenerate;
+  if (worst != nullptr) {
+    json["lowest_sqnr"] = {{"tensor", worst->tensor}, {"sqnr_db", *worst->sqnr_db}};
+  }
+  return dump(json);
+}
+
+std::string text_of(const QuantizationSummary& s) {
+  std::string text = concat(s.output, ": ", s.int8_bytes, " bytes, ",
+                            to_fixed(100.0 * share(s.int8_bytes, s.fp32_bytes), 1), " % of FP32\n");
+  for (const UnequalConcat& concat_node : s.report.unequal_concats) {
+    text += concat("note: the operands of '", concat_node.node,
+                   "' keep scales of their own: the narrowest uses ",
+                   to_fixed(100.0 * concat_node.smallest_share, 1), " % of the common range\n");
+  }
+  std::vector<const NodeReport*> left;
+  for (const NodeReport& node : s.report.nodes) {
+    if (node.role == NodeRole::kFloat) left.push_back(&node);
+  }
+  for (const NodeReport* node : left) {
+    text += concat("FP32: '", node->node, "' ", node->op_type, " (", node->reason, ")\n");
+  }
+  return text + s.coverage_line + "\n";
+}
+
+std::string json_of(const QuantizationSummary& s) {
+  Json json;
+  json["output"] = s.output;
+  json["target"] = s.report.target;
+  json["fp32_bytes"] = s.fp32_bytes;
+  json["int8_bytes"] = s.int8_bytes;
+  json["weight_bytes"] = s.report.weight_bytes;
+  json["output_channels"] = s.report.output_channels;
+  json["added_nodes"] = s.report.added_nodes;
+  json["quantized_tensors"] = s.report.quantized_tensors;
+  json["coverage"] = {{"line", s.coverage_line},
+                      {"macs", s.coverage.macs},
+                      {"integer_macs", s.coverage.integer_macs},
+                      {"convolutions", s.coverage.convolutions},
+                      {"integer_convolutions", s.coverage.integer_convolutions}};
+  json["nodes"] = Json::array();
+  for (const NodeReport& node : s.report.nodes) {
+    Json row{{"node", node.node}, {"op_type", node.op_type}, {"role", name_of(node.role)}};
+    if (!node.reason.empty()) row["reason"] = node.reason;
+    json["nodes"].push_back(std::move(row));
+  }
+  json["unequal_concats"] = Json::array();
+  for (const UnequalConcat& node : s.report.unequal_concats) {
+    json["unequal_concats"].push_back({{"node", node.node},
+                                       {"operands", node.operands},
+                                       {"scales", node.scales},
+                                       {"smallest_share", node.smallest_share}});
+  }
+  return dump(json);
+}
+
+}  // namespace qtool
