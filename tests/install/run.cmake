@@ -1,0 +1,35 @@
+# Arguments: BUILD SOURCE CONSUMER WORK GENERATOR CXX SANITIZE VERSION, see CMakeLists.txt.
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\nended with ${code}:\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+foreach(file bin/qtool include/qtool/base/error.h)
+  if(NOT EXISTS ${WORK}/prefix/${file})
+    message(FATAL_ERROR "the installation lacks ${file}")
+  endif()
+endforeach()
+run(${WORK}/prefix/bin/qtool --version)
+if(NOT output MATCHES "qtool ${VERSION}")
+  message(FATAL_ERROR "the installed program says: ${output}")
+endif()
+
+set(flags "")
+if(SANITIZE)
+  set(flags "-DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE}")
+endif()
+# The version is asked for, so that the version file of the package is read too.
+run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
+  -DCMAKE_PREFIX_PATH=${WORK}/prefix -DQTOOL_WANTED=${VERSION} -DCMAKE_BUILD_TYPE=Release ${flags})
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${WORK}/build/consumer ${SOURCE}/data/signs_resnet.onnx ${SOURCE}/data/preprocess.json
+  ${SOURCE}/data/calib/red_triangle_bolt/000.jpg)
+if(NOT output MATCHES "class 0")
+  message(FATAL_ERROR "the consumer printed: ${output}")
+endif()
