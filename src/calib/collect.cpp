@@ -8,6 +8,7 @@
 #include "qtool/base/parallel.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/calibrate.h"
+#include "qtool/graph/onnx.h"
 
 namespace qtool {
 namespace {
@@ -200,7 +201,8 @@ class Collector {
 
   Collection merged(std::vector<Worker> workers) {
     Collection collection;
-    collection.model_fingerprint = options_.model_fingerprint;
+    collection.model_fingerprint =
+        options_.model_fingerprint.value_or(fingerprint(executor_.graph()));
     collection.image_list_hash = hash_of(images_);
     collection.preprocess = options_.preprocess;
     collection.tensors = std::move(tensors_);

@@ -52,7 +52,7 @@ class Placer {
     for (const NodeId id : graph_.nodes()) {
       const Node& node = graph_.node(id);
       const TargetOp* op = kind_of(id);
-      if (op == nullptr || !accepted(id)) continue;
+      if (op == nullptr || !accepted(id) || fused_into_[index_of(id)] != kNoNode) continue;
       for (const std::size_t i : activation_inputs(graph_, id, op->kind)) {
         if (!quantizable(node.inputs[i])) {
           refusal_[index_of(id)] = concat("the table has no range for its input '",
@@ -271,10 +271,22 @@ std::vector<NodeId> match_nodes(const Graph& graph, std::span<const std::string>
 Placement place(const Graph& graph, const Target& target, const PlacementOptions& options) {
   Placer placer(graph, target, options);
   placer.refuse_by_operator();
-  placer.follow_sources();
   placer.fuse_activations();
+  placer.follow_sources();
   placer.demand();
-  return placer.finish();
+  Placement placement = placer.finish();
+  if (!options.has_range) return placement;
+  // Calibration does not ask for tensors that no integer node would read. Where a node would stay in
+  // FP32 with any table, that is the reason, and not the range it happens to lack.
+  PlacementOptions any_table = options;
+  any_table.has_range = nullptr;
+  const Placement ideal = place(graph, target, any_table);
+  for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
+    if (placement.nodes[i].role == NodeRole::kFloat && ideal.nodes[i].role == NodeRole::kFloat) {
+      placement.nodes[i].reason = ideal.nodes[i].reason;
+    }
+  }
+  return placement;
 }
 
 std::vector<std::string> tensors_to_calibrate(const Graph& graph, const Target& target,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,7 +38,8 @@ struct Collection {
 struct CollectOptions {
   std::vector<std::string> tensors;  ///< names to observe
   Preprocess preprocess;
-  std::uint64_t model_fingerprint = 0;  ///< see fingerprint() of the loaded graph; copied into the result
+  /// Fingerprint of the model to be written down; without it, that of the executor's graph.
+  std::optional<std::uint64_t> model_fingerprint;
   BadImages bad_images = BadImages::kSkip;
   int threads = 0;    ///< images at a time; 0 = all available
   Progress progress;  ///< counts images

@@ -1,0 +1,245 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "qtool/base/error.h"
+#include "qtool/base/file.h"
+#include "qtool/base/text.h"
+#include "qtool/calib/calibrate.h"
+#include "qtool/exec/executor.h"
+#include "qtool/graph/onnx.h"
+#include "unit/quantize_net.h"
+
+namespace qtool {
+namespace {
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kSide = 8;
+
+Graph small_net(Dim batch = {std::nullopt, "N"}) {
+  Net net;
+  net.input("image", {1, 3, kSide, kSide});
+  const ValueId id = *net.graph.find_value("image");
+  net.graph.declare(id, DType::kFloat32,
+                    std::vector<Dim>{std::move(batch), {3, {}}, {kSide, {}}, {kSide, {}}});
+  net.op("Relu", "relu", {net.conv("conv", "image", 3)});
+  net.graph.add_output(*net.graph.find_value("relu_out"));
+  return net.graph;
+}
+
+class CollectTest : public testing::Test {
+ protected:
+  CollectTest() {
+    fs::create_directories(root_);
+    for (int image = 0; image < 9; ++image) add_image(concat(image, ".ppm"), image);
+    options_.tensors = {"relu_out", "image"};
+    options_.preprocess.mean = {127.5F};
+    options_.preprocess.std = {64.0F};
+    options_.threads = 1;
+  }
+  ~CollectTest() override { fs::remove_all(root_); }
+
+  void add_image(const std::string& name, int seed, std::int64_t side = kSide) const {
+    std::mt19937 random(static_cast<unsigned>(seed));
+    std::string bytes = concat("P6\n", side, " ", side, "\n255\n");
+    for (std::int64_t i = 0; i < side * side * 3; ++i) {
+      bytes.push_back(static_cast<char>(random() % 256));
+    }
+    write_file(root_ / name, bytes);
+  }
+
+  [[nodiscard]] ImageSet images() const { return list_images(root_, {}, 0); }
+  [[nodiscard]] Collection collect_with(const Graph& graph) const {
+    return collect(Executor(graph), images(), options_);
+  }
+  [[nodiscard]] std::string refusal(const Graph& graph, ErrorCode code) const {
+    try {
+      static_cast<void>(collect_with(graph));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code) << error.what();
+      return error.what();
+    }
+    return "accepted";
+  }
+
+  const fs::path root_ = fs::path(testing::TempDir()) / concat("qtool_collect_", ::getpid());
+  CollectOptions options_;
+};
+
+TEST_F(CollectTest, ObservesTheNamedTensorsInTheGraphsOrder) {
+  const Collection collection = collect_with(small_net());
+  ASSERT_EQ(collection.tensors.size(), 2U);
+  EXPECT_EQ(collection.tensors[0].tensor, "image");
+  EXPECT_EQ(collection.tensors[0].producer, "");
+  EXPECT_EQ(collection.tensors[1].tensor, "relu_out");
+  EXPECT_EQ(collection.tensors[1].producer, "relu");
+  EXPECT_EQ(collection.image_count, 9);
+  EXPECT_EQ(collection.model_fingerprint, fingerprint(small_net()));
+  EXPECT_EQ(collection.image_list_hash, hash_of(images()));
+  for (const TensorStatistics& tensor : collection.tensors) {
+    EXPECT_EQ(tensor.statistics.images(), 9);
+    EXPECT_EQ(tensor.statistics.count(), 9 * 3 * kSide * kSide);
+  }
+  EXPECT_GE(collection.tensors[1].statistics.min(), 0.0F);
+  EXPECT_GT(collection.tensors[1].statistics.zeros(), 0);
+}
+
+TEST_F(CollectTest, CopiesTheFingerprintItIsGiven) {
+  options_.model_fingerprint = 77;
+  EXPECT_EQ(collect_with(small_net()).model_fingerprint, 77U);
+}
+
+TEST_F(CollectTest, SeesThePreprocessedPixels) {
+  const Collection collection = collect_with(small_net());
+  Statistics expected;
+  for (const ImageEntry& entry : images().entries) {
+    expected.observe(preprocess_image(load_image(entry.path), options_.preprocess));
+  }
+  EXPECT_EQ(collection.tensors[0].statistics, expected);
+}
+
+TEST_F(CollectTest, DoesNotDependOnThreadsOrTheOrderOfImages) {
+  const Executor executor(small_net());
+  const Collection one = collect(executor, images(), options_);
+  ImageSet reversed = images();
+  std::reverse(reversed.entries.begin(), reversed.entries.end());
+  EXPECT_EQ(collect(executor, reversed, options_).tensors, one.tensors);
+  for (const int threads : {2, 3, 16}) {
+    options_.threads = threads;
+    EXPECT_EQ(collect(executor, images(), options_).tensors, one.tensors) << threads;
+  }
+}
+
+TEST_F(CollectTest, LeavesOutBadImagesOrStopsAtThem) {
+  const Collection clean = collect_with(small_net());
+  write_file(root_ / "5b.jpg", "not a picture");
+  options_.threads = 2;
+  const Collection collection = collect_with(small_net());
+  EXPECT_EQ(collection.tensors, clean.tensors);
+  ASSERT_EQ(collection.bad.size(), 1U);
+  EXPECT_EQ(collection.bad[0].path.filename(), "5b.jpg");
+  options_.bad_images = BadImages::kFail;
+  EXPECT_NE(refusal(small_net(), ErrorCode::kInvalidImage).find("5b.jpg"), std::string::npos);
+}
+
+TEST_F(CollectTest, RefusesASetWithoutAUsableImage) {
+  for (const ImageEntry& entry : images().entries) write_file(entry.path, "P6 broken");
+  EXPECT_NE(refusal(small_net(), ErrorCode::kInvalidImage).find("none of 9"), std::string::npos);
+}
+
+TEST_F(CollectTest, RefusesASizeThatTheModelDoesNotDeclare) {
+  options_.preprocess = preprocess_preset("imagenet");
+  const std::string message = refusal(small_net(), ErrorCode::kMismatch);
+  EXPECT_NE(message.find("[1, 3, 224, 224]"), std::string::npos) << message;
+  EXPECT_NE(message.find("[1, 3, 8, 8]"), std::string::npos) << message;
+}
+
+TEST_F(CollectTest, TakesImagesOfDifferentSizesWhereTheModelDoes) {
+  Net net;
+  net.input("image", {1, 3, 1, 1});
+  net.graph.declare(*net.graph.find_value("image"), DType::kFloat32,
+                    std::vector<Dim>{{1, {}}, {3, {}}, {std::nullopt, "H"}, {std::nullopt, "W"}});
+  net.op("Relu", "relu", {net.conv("conv", "image", 3)});
+  net.graph.add_output(*net.graph.find_value("relu_out"));
+  add_image("large.ppm", 1, 13);
+  const Collection collection = collect_with(net.graph);
+  EXPECT_EQ(collection.tensors[1].statistics.count(), 3 * (9 * kSide * kSide + 13 * 13));
+}
+
+TEST_F(CollectTest, RefusesModelsThatDoNotTakeOneImage) {
+  EXPECT_NE(refusal(small_net({4, {}}), ErrorCode::kUnsupported).find("batch 4"),
+            std::string::npos);
+  Graph two = small_net();
+  two.add_input(two.add_value("extra"));
+  EXPECT_NE(refusal(two, ErrorCode::kUnsupported).find("2 inputs"), std::string::npos);
+  Graph integer = small_net();
+  integer.declare(*integer.find_value("image"), DType::kUInt8, std::nullopt);
+  EXPECT_NE(refusal(integer, ErrorCode::kUnsupported).find("uint8"), std::string::npos);
+  Graph flat = small_net();
+  flat.declare(*flat.find_value("image"), DType::kFloat32, std::vector<Dim>(2));
+  EXPECT_NE(refusal(flat, ErrorCode::kUnsupported).find("rank 2"), std::string::npos);
+}
+
+TEST_F(CollectTest, NamesTheNearestActivationForAnUnknownName) {
+  options_.tensors = {"relu_ot"};
+  EXPECT_NE(refusal(small_net(), ErrorCode::kUsage).find("'relu_out'"), std::string::npos);
+  options_.tensors = {"conv_w"};  // a constant is no activation
+  EXPECT_NE(refusal(small_net(), ErrorCode::kUsage).find("conv_w"), std::string::npos);
+  options_.tensors.clear();
+  EXPECT_NE(refusal(small_net(), ErrorCode::kUsage).find("no tensor"), std::string::npos);
+}
+
+TEST_F(CollectTest, NamesImageAndNodeOfAValueThatIsNotFinite) {
+  Net net;
+  net.input("image", {1, 3, kSide, kSide});
+  net.op("Log", "log", {net.op("Relu", "relu", {"image"})});
+  net.graph.add_output(*net.graph.find_value("log_out"));
+  options_.tensors = {"log_out"};
+  const std::string message = refusal(net.graph, ErrorCode::kInvalidArgument);
+  EXPECT_NE(message.find("0.ppm"), std::string::npos) << message;
+  EXPECT_NE(message.find("node 'log'"), std::string::npos) << message;
+  EXPECT_NE(message.find("inf"), std::string::npos) << message;
+}
+
+TEST_F(CollectTest, ReportsProgressAndStopsWhenAsked) {
+  std::vector<std::int64_t> seen;
+  options_.progress = [&](std::int64_t done, std::int64_t total) {
+    EXPECT_EQ(total, 9);
+    seen.push_back(done);
+    return ProgressAnswer::kContinue;
+  };
+  static_cast<void>(collect_with(small_net()));
+  EXPECT_EQ(seen, (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  options_.progress = [](std::int64_t done, std::int64_t) {
+    return done == 3 ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+  };
+  EXPECT_NE(refusal(small_net(), ErrorCode::kCancelled).find("3 of 9"), std::string::npos);
+}
+
+TEST_F(CollectTest, FillsATableThatReadsBack) {
+  CalibrateOptions options;
+  options.collect = options_;
+  for (const MethodInfo& method : methods()) {
+    options.method = method.name;
+    const CalibrationResult result = calibrate(Executor(small_net()), images(), options);
+    EXPECT_EQ(result.table.method, method.name);
+    EXPECT_EQ(result.table.image_count, 9);
+    EXPECT_EQ(read_table(write_table(result.table)), result.table);
+    const ActivationEntry* relu = result.table.find("relu_out");
+    ASSERT_NE(relu, nullptr);
+    EXPECT_EQ(relu->affine.zero_point, 0);  // nothing is negative after Relu
+    EXPECT_EQ(relu->dtype, DType::kUInt8);
+    EXPECT_GT(relu->sqnr_db.value_or(0.0), 30.0);
+    EXPECT_EQ(relu->observed.channel_means.size(), 3U);
+    EXPECT_GT(result.table.find("image")->affine.zero_point, 0);
+    EXPECT_EQ(decide(result.collection, method.name, MethodOptions(), 3), result.table);
+  }
+  options.method = "kll";
+  EXPECT_THROW(static_cast<void>(calibrate(Executor(small_net()), images(), options)), Error);
+}
+
+TEST(Decide, FlagsDegenerateTensors) {
+  const auto entry_of = [](std::initializer_list<float> values) {
+    Collection collection;
+    collection.tensors.resize(1);
+    if (values.size() > 0) {
+      collection.tensors[0].statistics.observe(
+          Tensor::of<float>({1, static_cast<std::int64_t>(values.size())}, values));
+    }
+    return decide(collection, "kl", MethodOptions()).activations[0];
+  };
+  EXPECT_EQ(entry_of({}).degenerate, Degenerate::kEmpty);
+  EXPECT_EQ(entry_of({0.0F, 0.0F}).degenerate, Degenerate::kAllZero);
+  EXPECT_EQ(entry_of({2e-38F, 0.0F}).degenerate, Degenerate::kTooSmall);
+  EXPECT_EQ(entry_of({2e-38F, 0.0F}).affine, (Affine{1.0F, 0}));
+  EXPECT_EQ(entry_of({0.0F, 0.0F}).affine, (Affine{1.0F, 0}));
+  EXPECT_EQ(entry_of({1.0F, 0.0F}).degenerate, Degenerate::kNo);
+  EXPECT_EQ(entry_of({}).sqnr_db, std::nullopt);
+}
+
+}  // namespace
+}  // namespace qtool
