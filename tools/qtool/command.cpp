@@ -6,7 +6,8 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
                       const std::string& example) {
   CLI::App* command = app.add_subcommand(name, summary);
   command->fallthrough();
-  command->footer("Example:\n  " + example);
+  command->footer(
+      "--config FILE reads options from a TOML or INI file (key = value).\nExample:\n  " + example);
   return command;
 }
 
