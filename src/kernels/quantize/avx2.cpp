@@ -1,0 +1,113 @@
+#include <cstdint>
+
+#include "kernels/intrinsics.h"
+#include "kernels/quantize/contract.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::int64_t kLanes = 8;
+
+struct Rounding {
+  __m256 scale;
+  __m256 lowest;
+  __m256 highest;
+  __m256i zero_point;
+};
+
+Rounding rounding_of(const QuantizeParams& params) {
+  return {_mm256_set1_ps(params.scale),
+          _mm256_set1_ps(static_cast<float>(params.low - params.zero_point)),
+          _mm256_set1_ps(static_cast<float>(params.high - params.zero_point)),
+          _mm256_set1_epi32(params.zero_point)};
+}
+
+// Eight bytes in the lower half.
+__m128i quantize_lanes(const Rounding& r, __m256 x) {
+  const __m256 scaled = _mm256_div_ps(x, r.scale);
+  const __m256 numbers = _mm256_cmp_ps(scaled, scaled, _CMP_ORD_Q);
+  const __m256 clamped = _mm256_min_ps(_mm256_max_ps(scaled, r.lowest), r.highest);
+  // NaN gives the zero point: its rounded value counts as 0.
+  const __m256i rounded = _mm256_cvtps_epi32(_mm256_and_ps(clamped, numbers));
+  const __m256i q = _mm256_add_epi32(rounded, r.zero_point);
+  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1));
+  return _mm_packus_epi16(words, words);
+}
+
+__m256 dequantize_lanes(const Rounding& r, __m128i q) {
+  return _mm256_mul_ps(r.scale,
+                       _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_cvtepu8_epi32(q), r.zero_point)));
+}
+
+// The bytes and floats of fewer elements than lanes, without touching what lies behind them.
+void quantize_few(const Rounding& r, const float* in, std::uint8_t* out, std::int64_t count,
+                  std::int64_t step) {
+  alignas(32) float reals[kLanes] = {};
+  alignas(16) std::uint8_t bytes[16];
+  for (std::int64_t i = 0; i < count; ++i) reals[i] = in[i];
+  _mm_store_si128(reinterpret_cast<__m128i*>(bytes), quantize_lanes(r, _mm256_load_ps(reals)));
+  for (std::int64_t i = 0; i < count; ++i) out[i * step] = bytes[i];
+}
+
+void dequantize_few(const Rounding& r, const std::uint8_t* in, float* out, std::int64_t count,
+                    std::int64_t step) {
+  alignas(16) std::uint8_t bytes[16] = {};
+  alignas(32) float reals[kLanes];
+  for (std::int64_t i = 0; i < count; ++i) bytes[i] = in[i * step];
+  _mm256_store_ps(reals,
+                  dequantize_lanes(r, _mm_load_si128(reinterpret_cast<const __m128i*>(bytes))));
+  for (std::int64_t i = 0; i < count; ++i) out[i] = reals[i];
+}
+
+std::int64_t piece(std::int64_t left) { return left < kLanes ? left : kLanes; }
+
+void quantize(const QuantizeParams& params, const float* in, std::uint8_t* out,
+              std::int64_t count) {
+  const Rounding r = rounding_of(params);
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(out + i),
+                     quantize_lanes(r, _mm256_loadu_ps(in + i)));
+  }
+  quantize_few(r, in + i, out + i, count - i, 1);
+}
+
+void dequantize(const QuantizeParams& params, const std::uint8_t* in, float* out,
+                std::int64_t count) {
+  const Rounding r = rounding_of(params);
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const __m128i q = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(in + i));
+    _mm256_storeu_ps(out + i, dequantize_lanes(r, q));
+  }
+  dequantize_few(r, in + i, out + i, count - i, 1);
+}
+
+void quantize_planes(const QuantizeParams& params, const PlaneGeometry& geometry, const float* in,
+                     std::uint8_t* out) {
+  const Rounding r = rounding_of(params);
+  for (std::int64_t p = 0; p < geometry.pixels; p += kLanes) {
+    for (std::int64_t c = 0; c < geometry.channels; ++c) {
+      quantize_few(r, in + c * geometry.plane_stride + p, out + p * geometry.pixel_stride + c,
+                   piece(geometry.pixels - p), geometry.pixel_stride);
+    }
+  }
+}
+
+void dequantize_planes(const QuantizeParams& params, const PlaneGeometry& geometry,
+                       const std::uint8_t* in, float* out) {
+  const Rounding r = rounding_of(params);
+  for (std::int64_t p = 0; p < geometry.pixels; p += kLanes) {
+    for (std::int64_t c = 0; c < geometry.channels; ++c) {
+      dequantize_few(r, in + p * geometry.pixel_stride + c, out + c * geometry.plane_stride + p,
+                     piece(geometry.pixels - p), geometry.pixel_stride);
+    }
+  }
+}
+
+}  // namespace
+
+constexpr QuantizeFunctions quantize_avx2 = {quantize, dequantize, quantize_planes,
+                                             dequantize_planes};
+
+}  // namespace qtool

@@ -1,0 +1,122 @@
+// Measures whole networks and prints the tables of docs/benchmarks.md.
+//
+//   node tests/bench/networks.mjs accuracy|speed --qtool PATH [--data DIR] [--work DIR]
+//                             [--rounds N] [--packages DIR]
+//
+// accuracy:  calibrate, quantize and eval every network with every method.
+// speed:     latency of our FP32 and INT8 and of ONNX Runtime's, in turn within each round.
+// --data is a folder like the one the tests read from (QTOOL_SHARED_DATA); without it only the
+// embedded networks are measured. --packages is where onnxruntime-node is installed (the build
+// folder of the interop tests). Run `accuracy` first: it makes the models that the others use.
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const [mode, ...rest] = process.argv.slice(2);
+const options = { qtool: '', data: '', work: 'build/networks', rounds: '7', packages: 'build/release/tests/interop' };
+for (let i = 0; i < rest.length; i += 2) options[rest[i].replace(/^--/, '')] = rest[i + 1];
+if (!['accuracy', 'speed'].includes(mode) || !options.qtool) {
+  console.error('usage: networks.mjs accuracy|speed --qtool PATH [--data DIR] [--work DIR]');
+  process.exit(2);
+}
+fs.mkdirSync(options.work, { recursive: true });
+
+const imagenet = ['--mean', '123.675,116.28,103.53', '--std', '58.395,57.12,57.375'];
+const networks = [
+  ...['signs_mobilenet', 'signs_resnet'].map((name) => ({
+    name, model: `${root}/data/${name}.onnx`, calib: `${root}/data/calib`, eval: `${root}/data/test`,
+    labels: `${root}/data/labels.txt`, flags: ['--preprocess', `${root}/data/preprocess.json`],
+    dims: [1, 3, 64, 64],
+  })),
+  ...(options.data ? [
+    { name: 'squeezenet1.1', images: 'photos', labels: 'imagenet_synsets', dims: [1, 3, 224, 224],
+      flags: ['--resize', '224x224', ...imagenet] },
+    { name: 'mobilenet_v2_1.0_224', images: 'photos', labels: 'imagenet_synsets',
+      dims: [1, 3, 224, 224], flags: ['--resize', '224x224', '--mean', '127.5', '--std', '127.5'] },
+    { name: 'cifar10_resnet20', images: 'cifar10', labels: 'cifar10_classes', dims: [1, 3, 32, 32],
+      flags: imagenet },
+  ].map((n) => ({
+    ...n, model: `${options.data}/models/${n.name}.onnx`,
+    calib: `${options.data}/images/${n.images}/calib`, eval: `${options.data}/images/${n.images}/eval`,
+    labels: `${options.data}/labels/${n.labels}.txt`,
+  })) : []),
+];
+
+const qtool = (...args) => JSON.parse(execFileSync(options.qtool, [...args, '--json', '--quiet'],
+  { encoding: 'utf8', maxBuffer: 1 << 28 }));
+const int8Of = (n, method) => `${options.work}/${n.name}.${method}.int8.onnx`;
+const methods = () => [...execFileSync(options.qtool, ['calibrate', '--help'], { encoding: 'utf8' })
+  .matchAll(/^ {20,}([a-z_]+): /gm)].map((m) => m[1]);
+const row = (...cells) => console.log(`| ${cells.join(' | ')} |`);
+const head = (...cells) => { row(...cells); row(...cells.map(() => '---')); };
+const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
+const share = (part, whole) => (100 * part / whole).toFixed(2);
+
+function accuracy() {
+  head('network', 'method', 'FP32 top-1 %', 'INT8 top-1 %', 'change', 'agreement %', 'SQNR dB',
+    'MACs on integers %', 'size % of FP32');
+  for (const n of networks) {
+    for (const method of methods()) {
+      const table = `${options.work}/${n.name}.${method}.json`;
+      qtool('calibrate', n.model, '--images', n.calib, '--method', method, ...n.flags, '-o', table);
+      const q = qtool('quantize', n.model, '--table', table, '-o', int8Of(n, method));
+      const e = qtool('eval', n.model, '--int8', int8Of(n, method), '--images', n.eval,
+        '--labels', n.labels);
+      const fp32 = 100 * e.fp32.top1;
+      const int8 = 100 * e.int8.top1;
+      row(n.name, method, fp32.toFixed(2), int8.toFixed(2), (int8 - fp32).toFixed(2),
+        (100 * e.agreement).toFixed(2), e.outputs[0].sqnr_db.toFixed(2),
+        share(q.coverage.integer_macs, q.coverage.macs), share(q.int8_bytes, q.fp32_bytes));
+    }
+  }
+}
+
+const runtime = () => createRequire(path.resolve(options.packages, 'package.json'))('onnxruntime-node');
+const session = (file, threads) => runtime().InferenceSession.create(file,
+  { intraOpNumThreads: threads, interOpNumThreads: 1, graphOptimizationLevel: 'all' });
+
+async function latency(run, repeat) {
+  const times = [];
+  await run();
+  for (let i = 0; i < repeat; ++i) {
+    const start = performance.now();
+    await run();
+    times.push(performance.now() - start);
+  }
+  return median(times);
+}
+
+async function speed() {
+  const ort = runtime();
+  head('network', 'threads', 'FP32 ms', 'INT8 ms', 'ONNX Runtime FP32 ms', 'ONNX Runtime INT8 ms',
+    'INT8 / FP32', 'FP32 / ORT FP32', 'INT8 / ORT INT8');
+  for (const n of networks) {
+    for (const threads of [1, 2]) {
+      const sessions = [await session(n.model, threads), await session(int8Of(n, 'kl'), threads)];
+      const data = Float32Array.from({ length: n.dims.reduce((a, b) => a * b, 1) },
+        (_, i) => ((i * 2654435761) % 4096) / 1024 - 2);
+      const input = new ort.Tensor('float32', data, n.dims);
+      const times = [[], [], [], []];
+      for (let round = 0; round < Number(options.rounds); ++round) {
+        const ours = qtool('bench', n.model, '--int8', int8Of(n, 'kl'), '--threads', String(threads),
+          '--repeat', '30');
+        times[0].push(1e3 * ours.fp32.median_seconds);
+        times[1].push(1e3 * ours.int8.median_seconds);
+        for (const i of [0, 1]) {
+          const s = sessions[i];
+          times[2 + i].push(await latency(() => s.run({ [s.inputNames[0]]: input }), 30));
+        }
+      }
+      const ratio = (a, b) => median(times[a].map((t, i) => t / times[b][i])).toFixed(2);
+      row(n.name, threads, ...times.map((t) => median(t).toFixed(2)), ratio(1, 0), ratio(0, 2),
+        ratio(1, 3));
+    }
+  }
+}
+
+if (mode === 'accuracy') accuracy();
+if (mode === 'speed') await speed();

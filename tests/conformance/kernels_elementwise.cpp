@@ -1,0 +1,244 @@
+// Every kernel of the element-wise and pooling lists against its reference, bit for bit, on buffers
+// that end at guarded pages.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "kernels/add/add.h"
+#include "kernels/lookup/lookup.h"
+#include "kernels/mul/mul.h"
+#include "kernels/pool/pool.h"
+#include "kernels/quantize/quantize.h"
+#include "support/guarded_buffer.h"
+#include "support/kernel_cases.h"
+
+namespace qtool {
+namespace {
+
+using testing::GuardedBuffer;
+using testing::pick;
+using testing::Spread;
+
+constexpr int kRounds = 300;
+
+std::int32_t byte(std::mt19937& random) { return static_cast<std::int32_t>(pick(random, 0, 255)); }
+
+float scale(std::mt19937& random) {
+  return std::ldexp(static_cast<float>(pick(random, 1, 1000)),
+                    static_cast<int>(pick(random, -16, -4)));
+}
+
+void set_clamp(std::mt19937& random, std::int32_t& low, std::int32_t& high) {
+  const std::int32_t a = byte(random);
+  const std::int32_t b = byte(random);
+  low = pick(random, 0, 1) == 0 ? 0 : std::min(a, b);
+  high = pick(random, 0, 1) == 0 ? 255 : std::max({a, b, low});
+}
+
+// A selection that takes exactly this row.
+KernelSelection only(std::string_view name) {
+  KernelSelection selection;
+  selection.name = std::string(name);
+  return selection;
+}
+
+// Bytes drawn for one case, at the end of a page.
+class RandomBytes : public GuardedBuffer {
+ public:
+  RandomBytes(std::mt19937& random, std::int64_t count)
+      : GuardedBuffer(static_cast<std::size_t>(count)) {
+    testing::randomize(random, pick(random, 0, 2) == 0 ? Spread::kExtremes : Spread::kUniform,
+                       data(), bytes());
+  }
+};
+
+void expect_equal(const GuardedBuffer& got, const GuardedBuffer& want, const std::string& what) {
+  ASSERT_EQ(got.bytes(), want.bytes());
+  ASSERT_EQ(std::memcmp(got.data(), want.data(), want.bytes()), 0) << what;
+}
+
+TEST(AddKernel, EqualsTheReference) {
+  auto random = testing::seeded_generator();
+  for (const auto& row : testing::runnable(add_kernels())) {
+    const AddKernel kernel(only(row.name));
+    ASSERT_EQ(kernel.kernel(), row.name);
+    for (int round = 0; round < kRounds; ++round) {
+      const std::int64_t count = pick(random, 0, 300);
+      AddParams params{scale(random), scale(random), byte(random), byte(random), byte(random)};
+      set_clamp(random, params.low, params.high);
+      const RandomBytes a(random, count);
+      const RandomBytes b(random, count);
+      const GuardedBuffer got(static_cast<std::size_t>(count));
+      const GuardedBuffer want(static_cast<std::size_t>(count));
+      kernel.run(params, a.data(), b.data(), got.data(), count);
+      reference_add(params, a.data(), b.data(), want.data(), count);
+      expect_equal(got, want, std::string(row.name));
+    }
+  }
+}
+
+TEST(MulKernel, EqualsTheReference) {
+  auto random = testing::seeded_generator();
+  for (const auto& row : testing::runnable(mul_kernels())) {
+    const MulKernel kernel(only(row.name));
+    ASSERT_EQ(kernel.kernel(), row.name);
+    for (int round = 0; round < kRounds; ++round) {
+      const std::int64_t count = pick(random, 0, 300);
+      MulParams params{scale(random) / 64.0F, byte(random), byte(random), byte(random)};
+      set_clamp(random, params.low, params.high);
+      const RandomBytes a(random, count);
+      const RandomBytes b(random, count);
+      const GuardedBuffer got(static_cast<std::size_t>(count));
+      const GuardedBuffer want(static_cast<std::size_t>(count));
+      kernel.run(params, a.data(), b.data(), got.data(), count);
+      reference_mul(params, a.data(), b.data(), want.data(), count);
+      expect_equal(got, want, std::string(row.name));
+    }
+  }
+}
+
+TEST(LookupKernel, EqualsTheReference) {
+  auto random = testing::seeded_generator();
+  for (const auto& row : testing::runnable(lookup_kernels())) {
+    const LookupKernel kernel(only(row.name));
+    ASSERT_EQ(kernel.kernel(), row.name);
+    for (int round = 0; round < kRounds; ++round) {
+      const std::int64_t count = pick(random, 0, 600);
+      std::array<std::uint8_t, 256> table{};
+      testing::randomize(random, Spread::kUniform, table.data(), table.size());
+      const RandomBytes in(random, count);
+      const GuardedBuffer got(static_cast<std::size_t>(count));
+      const GuardedBuffer want(static_cast<std::size_t>(count));
+      kernel.run(table, in.data(), got.data(), count);
+      reference_lookup(table.data(), in.data(), want.data(), count);
+      expect_equal(got, want, std::string(row.name));
+    }
+  }
+}
+
+PoolShape random_shape(std::mt19937& random) {
+  PoolShape shape;
+  shape.batch = pick(random, 1, 2);
+  shape.channels = pick(random, 1, 70);
+  shape.in_h = pick(random, 1, 9);
+  shape.in_w = pick(random, 1, 9);
+  shape.kernel_h = pick(random, 1, 4);
+  shape.kernel_w = pick(random, 1, 4);
+  shape.stride_h = pick(random, 1, 3);
+  shape.stride_w = pick(random, 1, 3);
+  shape.dilation_h = pick(random, 1, 2);
+  shape.dilation_w = pick(random, 1, 2);
+  shape.pad_top = pick(random, 0, shape.kernel_h - 1);
+  shape.pad_left = pick(random, 0, shape.kernel_w - 1);
+  shape.pad_bottom = pick(random, 0, shape.kernel_h - 1);
+  shape.pad_right = pick(random, 0, shape.kernel_w - 1);
+  const auto outputs = [](std::int64_t in, std::int64_t before, std::int64_t after,
+                          std::int64_t kernel, std::int64_t stride, std::int64_t dilation) {
+    const std::int64_t span = in + before + after - (kernel - 1) * dilation - 1;
+    return span < 0 ? 0 : span / stride + 1;
+  };
+  shape.out_h = outputs(shape.in_h, shape.pad_top, shape.pad_bottom, shape.kernel_h, shape.stride_h,
+                        shape.dilation_h);
+  shape.out_w = outputs(shape.in_w, shape.pad_left, shape.pad_right, shape.kernel_w, shape.stride_w,
+                        shape.dilation_w);
+  return shape;
+}
+
+TEST(PoolKernel, EqualsTheReference) {
+  auto random = testing::seeded_generator();
+  for (const auto& row : testing::runnable(pool_kernels())) {
+    const PoolKernel kernel(only(row.name));
+    ASSERT_EQ(kernel.kernel(), row.name);
+    int pooled = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      const PoolShape shape = random_shape(random);
+      if (shape.out_h == 0 || shape.out_w == 0) continue;
+      ++pooled;
+      const RandomBytes in(random, shape.batch * shape.in_h * shape.in_w * shape.channels);
+      const auto outputs =
+          static_cast<std::size_t>(shape.batch * shape.out_h * shape.out_w * shape.channels);
+      const GuardedBuffer got(outputs);
+      const GuardedBuffer want(outputs);
+      const int threads = static_cast<int>(pick(random, 1, 3));
+      kernel.max(shape, in.data(), got.data(), threads);
+      reference_max_pool(shape, in.data(), want.data());
+      expect_equal(got, want, std::string(row.name) + " max");
+      AverageParams params;
+      params.m = scale(random) * 16.0F;
+      params.zx = byte(random);
+      params.zy = byte(random);
+      set_clamp(random, params.low, params.high);
+      if (pick(random, 0, 1) == 0) params.count_padding = CountPadding::kInclude;
+      kernel.average(shape, params, in.data(), got.data(), threads);
+      reference_average_pool(shape, params, in.data(), want.data());
+      expect_equal(got, want, std::string(row.name) + " average");
+    }
+    EXPECT_GT(pooled, kRounds / 2);
+  }
+}
+
+// Finite floats around the range, ties, extremes, NaN, infinities, denormals.
+void randomize_floats(std::mt19937& random, float scale_of_range, float* data, std::int64_t count) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const std::array<float, 8> special{0.0F,          -0.0F,  kInf,  -kInf,
+                                     std::nanf(""), 1e-42F, 3e38F, -3e38F};
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t kind = pick(random, 0, 9);
+    if (kind == 0) {
+      data[i] = special[static_cast<std::size_t>(pick(random, 0, 7))];
+    } else if (kind < 4) {
+      data[i] = scale_of_range * (static_cast<float>(pick(random, -300, 300)) + 0.5F);
+    } else {
+      data[i] = scale_of_range * static_cast<float>(pick(random, -300000, 300000)) * 1e-3F;
+    }
+  }
+}
+
+TEST(QuantizeKernel, EqualsTheReference) {
+  auto random = testing::seeded_generator();
+  for (const auto& row : testing::runnable(quantize_kernels())) {
+    const QuantizeKernel kernel(only(row.name));
+    ASSERT_EQ(kernel.kernel(), row.name);
+    for (int round = 0; round < kRounds; ++round) {
+      PlaneGeometry geometry;
+      geometry.channels = pick(random, 0, 3) == 0 ? pick(random, 1, 20) : 3;
+      geometry.pixels = pick(random, 0, 70);
+      geometry.plane_stride = geometry.pixels;
+      geometry.pixel_stride = geometry.channels;
+      const std::int64_t count = geometry.channels * geometry.pixels;
+      QuantizeParams params;
+      params.scale = scale(random);
+      params.zero_point = byte(random);
+      const auto bytes = static_cast<std::size_t>(count);
+      const GuardedBuffer floats(bytes * sizeof(float));
+      randomize_floats(random, params.scale, floats.data<float>(), count);
+      const GuardedBuffer got(bytes);
+      const GuardedBuffer want(bytes);
+      kernel.quantize(params, floats.data<float>(), got.data(), count);
+      reference_quantize(params, floats.data<float>(), want.data(), count);
+      expect_equal(got, want, std::string(row.name) + " quantize");
+      kernel.quantize_planes(params, geometry, floats.data<float>(), got.data());
+      reference_quantize_planes(params, geometry, floats.data<float>(), want.data());
+      expect_equal(got, want, std::string(row.name) + " quantize_planes");
+
+      const RandomBytes in(random, count);
+      const GuardedBuffer reals(bytes * sizeof(float));
+      const GuardedBuffer expected(bytes * sizeof(float));
+      kernel.dequantize(params, in.data(), reals.data<float>(), count);
+      reference_dequantize(params, in.data(), expected.data<float>(), count);
+      expect_equal(reals, expected, std::string(row.name) + " dequantize");
+      kernel.dequantize_planes(params, geometry, in.data(), reals.data<float>());
+      reference_dequantize_planes(params, geometry, in.data(), expected.data<float>());
+      expect_equal(reals, expected, std::string(row.name) + " dequantize_planes");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace qtool
