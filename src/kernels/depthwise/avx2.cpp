@@ -2,8 +2,7 @@
 #include <cstdint>
 
 #include "kernels/depthwise/contract.h"
-#include "kernels/intrinsics.h"
-#include "kernels/unroll.h"
+#include "kernels/epilogue_avx2.h"
 
 namespace qtool {
 namespace {
@@ -80,13 +79,6 @@ Tap find_taps(const DepthwiseCall& call, std::int64_t y, std::int64_t x, Tap tap
   return tap;
 }
 
-__m128i load_group(const std::uint8_t* from, std::int64_t count) {
-  if (count >= kGroup) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-  alignas(16) std::uint8_t part[kGroup] = {};
-  for (std::int64_t c = 0; c < count; ++c) part[c] = from[c];
-  return _mm_load_si128(reinterpret_cast<const __m128i*>(part));
-}
-
 // Adds the taps of 16 channels from `first` on to `sums`.
 void accumulate(const std::uint8_t* const* taps, std::int64_t pairs, const std::int16_t* weights,
                 std::int64_t first, std::int64_t count, std::int32_t* sums) {
@@ -96,8 +88,8 @@ void accumulate(const std::uint8_t* const* taps, std::int64_t pairs, const std::
   __m256i high = _mm256_load_si256(high_sums);
   weights += first * 2;
   for (std::int64_t pair = 0; pair < pairs; ++pair, weights += kDepthwiseBlock * 2) {
-    const __m128i even = load_group(taps[2 * pair] + first, count - first);
-    const __m128i odd = load_group(taps[2 * pair + 1] + first, count - first);
+    const __m128i even = load_bytes(taps[2 * pair] + first, count - first);
+    const __m128i odd = load_bytes(taps[2 * pair + 1] + first, count - first);
     const __m256i low_pair = _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(even, odd));
     const __m256i high_pair = _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(even, odd));
     const auto* weight = reinterpret_cast<const __m256i*>(weights);
@@ -113,30 +105,6 @@ __m256 scaled(const std::int32_t* sums, const float* multiplier) {
   return _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_loadu_ps(multiplier));
 }
 
-// clamp(rint(float(acc) * multiplier) + zero_point, low, high) of 16 channels. Only the upper limit
-// is applied before rounding: a product below int32 rounds to INT_MIN and then saturates.
-void store_bytes(const DepthwiseCall& call, const std::int32_t* sums, const float* multiplier,
-                 std::int64_t count, std::uint8_t* out) {
-  const __m256 limit = _mm256_set1_ps(65536.0F);
-  const __m256i first = _mm256_cvtps_epi32(_mm256_min_ps(scaled(sums, multiplier), limit));
-  const __m256i second = _mm256_cvtps_epi32(_mm256_min_ps(scaled(sums + 8, multiplier + 8), limit));
-  const __m256i words =
-      _mm256_adds_epi16(_mm256_permute4x64_epi64(_mm256_packs_epi32(first, second), 0xD8),
-                        _mm256_set1_epi16(static_cast<short>(call.zero_point)));
-  const __m128i bytes =
-      _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-  const __m128i clamped =
-      _mm_min_epu8(_mm_max_epu8(bytes, _mm_set1_epi8(static_cast<char>(call.low))),
-                   _mm_set1_epi8(static_cast<char>(call.high)));
-  if (count >= kGroup) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), clamped);
-    return;
-  }
-  alignas(16) std::uint8_t part[kGroup];
-  _mm_store_si128(reinterpret_cast<__m128i*>(part), clamped);
-  for (std::int64_t c = 0; c < count; ++c) out[c] = part[c];
-}
-
 void store_floats(const std::int32_t* sums, const float* multiplier, const float* addend,
                   std::int64_t count, float* out) {
   alignas(32) float product[kGroup];
@@ -148,12 +116,15 @@ void store_floats(const std::int32_t* sums, const float* multiplier, const float
 void store(const DepthwiseCall& call, const std::byte* header, const std::int32_t* sums,
            std::int64_t count, std::int64_t at) {
   const auto* multiplier = reinterpret_cast<const float*>(header + kDepthwiseBlock * 4);
+  const ByteRange range = byte_range(call.zero_point, call.low, call.high);
   for (std::int64_t c = 0; c < count; c += kGroup) {
     if (call.output_type == OutputType::kFloat32) {
       store_floats(sums + c, multiplier + c, call.addend + call.block * kDepthwiseBlock + c,
                    count - c, static_cast<float*>(call.output) + at + c);
     } else {
-      store_bytes(call, sums + c, multiplier + c, count - c,
+      const __m256 first = scaled(sums + c, multiplier + c);
+      const __m256 second = scaled(sums + c + 8, multiplier + c + 8);
+      store_bytes(pack_bytes(first, second, range), count - c,
                   static_cast<std::uint8_t*>(call.output) + at + c);
     }
   }

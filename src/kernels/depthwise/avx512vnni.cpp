@@ -2,8 +2,7 @@
 #include <cstdint>
 
 #include "kernels/depthwise/contract.h"
-#include "kernels/intrinsics.h"
-#include "kernels/unroll.h"
+#include "kernels/epilogue_avx512.h"
 
 namespace qtool {
 namespace {
@@ -25,9 +24,6 @@ constexpr std::int64_t kStepBytes = 8 * kVector;    // weights of a quad for two
 constexpr std::int64_t kMostQuads = 16;
 constexpr std::int64_t kMostSteps = 256;
 constexpr std::int64_t kMostStride = 8;
-
-// Whether float(acc) * multiplier may leave int32, which only a multiplier of 1 or more can do.
-enum class Products : std::uint8_t { kFit, kMayOverflow };
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
@@ -109,8 +105,8 @@ struct Plan {
   std::int64_t pitch;  // bytes of the scratch per register q
   std::int64_t steps;  // kernel columns times quads
   const std::byte* packed;
-  __mmask64 mask;  // the channels of one column
-  Products products;
+  __mmask64 mask;                   // the channels of one column
+  Products products;                // only a multiplier of 1 or more lets a product leave int32
   std::int64_t offset[kMostSteps];  // of each step's input in the scratch
 };
 
@@ -130,7 +126,7 @@ bool make_plan(Plan& plan) {
   plan.columns = 4 / plan.lanes;
   plan.quads = quads_of(call.kernel_h);
   plan.steps = call.kernel_w * plan.quads;
-  plan.mask = ~std::uint64_t{0} >> (64 - plan.channels);
+  plan.mask = first_bytes(plan.channels);
   plan.packed = call.packed + call.block * block_bytes(call.layers, call.kernel_h, call.kernel_w);
   plan.products = Products::kFit;
   for (std::int64_t q = 4; q < 8; ++q) {
@@ -285,9 +281,7 @@ void interleave(const Plan& plan, const Quad& quad, const Span& span, std::byte*
 // What the epilogue needs, in registers: reloaded from the call it would cost as much as the rest.
 struct Columns {
   __m512 multiplier[4];
-  __m512i zero_point;  // 16-bit
-  __m512i low;
-  __m512i high;
+  ByteRange range;
 };
 
 QTOOL_INLINE inline Columns columns_of(const Plan& plan) {
@@ -295,29 +289,19 @@ QTOOL_INLINE inline Columns columns_of(const Plan& plan) {
   unroll<4>([&](auto q) QTOOL_INLINE {
     columns.multiplier[q] = _mm512_loadu_ps(plan.packed + (4 + q) * kVector);
   });
-  columns.zero_point = _mm512_set1_epi16(static_cast<short>(plan.call.zero_point));
-  columns.low = _mm512_set1_epi8(static_cast<char>(plan.call.low));
-  columns.high = _mm512_set1_epi8(static_cast<char>(plan.call.high));
+  columns.range = byte_range(plan.call.zero_point, plan.call.low, plan.call.high);
   return columns;
 }
 
-// clamp(rint(float(acc) * multiplier) + zero_point, low, high) of one register of columns. Products
-// may need the upper limit before rounding; one below int32 rounds to INT_MIN and then saturates
-// anyway. The packs undo the order of the channels.
+// One register of columns; the packs undo the order of the channels.
 template <Products kProducts>
 QTOOL_INLINE inline __m512i requantize(const Columns& columns, const __m512i* sums) {
   __m512i rounded[4];
   unroll<4>([&](auto q) QTOOL_INLINE {
-    __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(sums[q]), columns.multiplier[q]);
-    if constexpr (kProducts == Products::kMayOverflow) {
-      product = _mm512_min_ps(product, _mm512_set1_ps(65536.0F));
-    }
-    rounded[q] = _mm512_cvtps_epi32(product);
+    rounded[q] =
+        round_product<kProducts>(_mm512_mul_ps(_mm512_cvtepi32_ps(sums[q]), columns.multiplier[q]));
   });
-  const __m512i bytes = _mm512_packus_epi16(
-      _mm512_adds_epi16(_mm512_packs_epi32(rounded[0], rounded[1]), columns.zero_point),
-      _mm512_adds_epi16(_mm512_packs_epi32(rounded[2], rounded[3]), columns.zero_point));
-  return _mm512_min_epu8(_mm512_max_epu8(bytes, columns.low), columns.high);
+  return pack_bytes(rounded, columns.range);
 }
 
 // Stores the first `count` columns of one register.

@@ -1,8 +1,7 @@
 #include <cstdint>
 
+#include "kernels/epilogue_avx2.h"
 #include "kernels/gemm/contract.h"
-#include "kernels/intrinsics.h"
-#include "kernels/unroll.h"
 
 namespace qtool {
 namespace {
@@ -67,6 +66,7 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, std::int64_t row, 
 struct Columns {
   __m256i bias[2];
   __m256 multiplier[2];
+  ByteRange range;
   std::int64_t channels;  // of this panel
 };
 
@@ -77,6 +77,7 @@ Columns columns_of(const GemmCall& call, std::int64_t panel) {
     columns.bias[half] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(call.bias + at));
     columns.multiplier[half] = _mm256_loadu_ps(call.multiplier + at);
   }
+  columns.range = byte_range(call.zero_point, call.low, call.high);
   const std::int64_t left = call.channels - panel * kGemmPanel;
   columns.channels = left < kGemmPanel ? left : kGemmPanel;
   return columns;
@@ -86,30 +87,6 @@ __m256 scaled(const std::int32_t* sums, const Columns& columns, unsigned half) {
   const __m256i sum = _mm256_add_epi32(
       _mm256_load_si256(reinterpret_cast<const __m256i*>(sums + 8 * half)), columns.bias[half]);
   return _mm256_mul_ps(_mm256_cvtepi32_ps(sum), columns.multiplier[half]);
-}
-
-// As the reference, but only the upper limit is applied before rounding: a sum below int32 rounds
-// to INT_MIN and then saturates.
-void store_bytes(const GemmCall& call, const Columns& columns, const std::int32_t* sums,
-                 std::uint8_t* out) {
-  const __m256 limit = _mm256_set1_ps(65536.0F);
-  const __m256i first = _mm256_cvtps_epi32(_mm256_min_ps(scaled(sums, columns, 0), limit));
-  const __m256i second = _mm256_cvtps_epi32(_mm256_min_ps(scaled(sums, columns, 1), limit));
-  const __m256i words =
-      _mm256_adds_epi16(_mm256_permute4x64_epi64(_mm256_packs_epi32(first, second), 0xD8),
-                        _mm256_set1_epi16(static_cast<short>(call.zero_point)));
-  const __m128i bytes =
-      _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-  const __m128i low = _mm_set1_epi8(static_cast<char>(call.low));
-  const __m128i high = _mm_set1_epi8(static_cast<char>(call.high));
-  const __m128i clamped = _mm_min_epu8(_mm_max_epu8(bytes, low), high);
-  if (columns.channels == kGemmPanel) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), clamped);
-    return;
-  }
-  alignas(16) std::uint8_t part[kGemmPanel];
-  _mm_store_si128(reinterpret_cast<__m128i*>(part), clamped);
-  for (std::int64_t c = 0; c < columns.channels; ++c) out[c] = part[c];
 }
 
 void store_floats(const float* addend, const Columns& columns, const std::int32_t* sums,
@@ -133,7 +110,9 @@ void run_rows(const GemmCall& call, const Columns& columns, std::int64_t row, st
       store_floats(call.addend + panel * kGemmPanel, columns, sums.value[m],
                    static_cast<float*>(call.output) + at);
     } else {
-      store_bytes(call, columns, sums.value[m], static_cast<std::uint8_t*>(call.output) + at);
+      store_bytes(pack_bytes(scaled(sums.value[m], columns, 0), scaled(sums.value[m], columns, 1),
+                             columns.range),
+                  columns.channels, static_cast<std::uint8_t*>(call.output) + at);
     }
   }
 }

@@ -1,8 +1,7 @@
 #include <cstdint>
 
+#include "kernels/epilogue_avx512.h"
 #include "kernels/gemm/contract.h"
-#include "kernels/intrinsics.h"
-#include "kernels/unroll.h"
 
 namespace qtool {
 namespace {
@@ -11,17 +10,12 @@ namespace {
 // least the ten that cover the latency of vpdpbusd.
 constexpr unsigned kRows[] = {0, 12, 12, 8, 6};
 
-// Whether float(acc) * multiplier may leave int32, which only a multiplier of 1 or more can do.
-enum class Products : std::uint8_t { kFit, kMayOverflow };
-
 // What the epilogue needs of the output channels.
 struct Columns {
   __m512 multiplier[kGemmMostPanels];
-  __m512i zero_point;  // 16-bit
-  __m512i low;
-  __m512i high;
+  ByteRange range;
   __mmask64 mask;
-  Products products;
+  Products products;  // only a multiplier of 1 or more lets a product leave int32
 };
 
 // One group of four bytes of every row against one vector of weights per panel.
@@ -41,31 +35,16 @@ QTOOL_INLINE inline void multiply(__m512i* acc, const std::uint8_t* const* rows,
   });
 }
 
-// clamp(rint(float(acc) * multiplier) + zero_point, low, high) of up to 64 sums. Products may need
-// the upper limit before rounding; one below int32 rounds to INT_MIN and then saturates anyway.
 template <unsigned kPanels, Products kProducts>
 QTOOL_INLINE inline void store_bytes(const __m512i* acc, const Columns& columns,
                                      std::uint8_t* out) {
   __m512i rounded[4];
   unroll<kPanels>([&](auto n) QTOOL_INLINE {
-    __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(acc[n]), columns.multiplier[n]);
-    if constexpr (kProducts == Products::kMayOverflow) {
-      product = _mm512_min_ps(product, _mm512_set1_ps(65536.0F));
-    }
-    rounded[n] = _mm512_cvtps_epi32(product);
+    rounded[n] =
+        round_product<kProducts>(_mm512_mul_ps(_mm512_cvtepi32_ps(acc[n]), columns.multiplier[n]));
   });
   unroll<4 - kPanels>([&](auto n) QTOOL_INLINE { rounded[kPanels + n] = rounded[0]; });
-  const __m512i first =
-      _mm512_adds_epi16(_mm512_packs_epi32(rounded[0], rounded[1]), columns.zero_point);
-  __m512i second = first;
-  if constexpr (kPanels > 2) {
-    second = _mm512_adds_epi16(_mm512_packs_epi32(rounded[2], rounded[3]), columns.zero_point);
-  }
-  const __m512i bytes = _mm512_packus_epi16(first, second);
-  const __m512i clamped = _mm512_min_epu8(_mm512_max_epu8(bytes, columns.low), columns.high);
-  // The packs interleaved the panels within 128-bit lanes.
-  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  _mm512_mask_storeu_epi8(out, columns.mask, _mm512_permutexvar_epi32(order, clamped));
+  _mm512_mask_storeu_epi8(out, columns.mask, sort_bytes(pack_bytes(rounded, columns.range)));
 }
 
 template <unsigned kPanels>
@@ -158,10 +137,8 @@ void run_panels(const GemmCall& call) {
         _mm512_cmp_ps_mask(_mm512_abs_ps(columns.multiplier[n]), _mm512_set1_ps(1.0F), _CMP_GE_OQ);
     if (large != 0) columns.products = Products::kMayOverflow;
   }
-  columns.zero_point = _mm512_set1_epi16(static_cast<short>(call.zero_point));
-  columns.low = _mm512_set1_epi8(static_cast<char>(call.low));
-  columns.high = _mm512_set1_epi8(static_cast<char>(call.high));
-  columns.mask = ~std::uint64_t{0} >> (64 - call.channels);
+  columns.range = byte_range(call.zero_point, call.low, call.high);
+  columns.mask = first_bytes(call.channels);
   run_tiles<kPanels, kRows[kPanels]>(call, columns, 0);
 }
 

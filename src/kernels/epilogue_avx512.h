@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/intrinsics.h"
+#include "kernels/unroll.h"
+
+// From float products to bytes, 64 at a time, for files built with AVX-512. Internal to the file
+// that includes it, as unroll.h is.
+namespace qtool {
+namespace {  // NOLINT(google-build-namespaces)
+
+// Whether a product may leave int32, and then needs a limit before it is rounded. One below int32
+// rounds to INT_MIN and saturates correctly anyway.
+enum class Products : std::uint8_t { kFit, kMayOverflow };
+
+// Zero point (16 bits) and limits (8 bits) in every element.
+struct ByteRange {
+  __m512i zero_point;
+  __m512i low;
+  __m512i high;
+};
+
+QTOOL_INLINE inline ByteRange byte_range(std::int32_t zero_point, std::int32_t low,
+                                         std::int32_t high) {
+  return {_mm512_set1_epi16(static_cast<short>(zero_point)),
+          _mm512_set1_epi8(static_cast<char>(low)), _mm512_set1_epi8(static_cast<char>(high))};
+}
+
+template <Products kProducts>
+QTOOL_INLINE inline __m512i round_product(__m512 product) {
+  if constexpr (kProducts == Products::kMayOverflow) {
+    product = _mm512_min_ps(product, _mm512_set1_ps(65536.0F));
+  }
+  return _mm512_cvtps_epi32(product);
+}
+
+// clamp(rounded + zero_point, low, high). Byte 16 l + 4 q + j of the result comes from element
+// 4 l + j of rounded[q]: the packs work within 128-bit lanes.
+QTOOL_INLINE inline __m512i pack_bytes(const __m512i* rounded, const ByteRange& range) {
+  const __m512i first =
+      _mm512_adds_epi16(_mm512_packs_epi32(rounded[0], rounded[1]), range.zero_point);
+  const __m512i second =
+      _mm512_adds_epi16(_mm512_packs_epi32(rounded[2], rounded[3]), range.zero_point);
+  const __m512i bytes = _mm512_packus_epi16(first, second);
+  return _mm512_min_epu8(_mm512_max_epu8(bytes, range.low), range.high);
+}
+
+// The order that makes 64 consecutive elements of rounded[0] to rounded[3] consecutive bytes.
+QTOOL_INLINE inline __m512i sort_bytes(__m512i packed) {
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  return _mm512_permutexvar_epi32(order, packed);
+}
+
+// 64 bytes as four registers of floats, in the order that pack_bytes() undoes: 2^23 + byte, from
+// its bit pattern. Subtracting 2^23 + z leaves float(byte - z), exactly.
+QTOOL_INLINE inline void widen_bytes(__m512i bytes, __m512* wide) {
+  const __m512i zero = _mm512_setzero_si512();
+  const __m512i exponent = _mm512_set1_epi16(0x4B00);
+  const __m512i low = _mm512_unpacklo_epi8(bytes, zero);
+  const __m512i high = _mm512_unpackhi_epi8(bytes, zero);
+  wide[0] = _mm512_castsi512_ps(_mm512_unpacklo_epi16(low, exponent));
+  wide[1] = _mm512_castsi512_ps(_mm512_unpackhi_epi16(low, exponent));
+  wide[2] = _mm512_castsi512_ps(_mm512_unpacklo_epi16(high, exponent));
+  wide[3] = _mm512_castsi512_ps(_mm512_unpackhi_epi16(high, exponent));
+}
+
+// What to subtract from widen_bytes() for zero point z.
+QTOOL_INLINE inline __m512 wide_zero(std::int32_t z) {
+  return _mm512_set1_ps(static_cast<float>((1 << 23) + z));
+}
+
+// The mask of the first `count` of 64 bytes; all when there are more.
+QTOOL_INLINE inline __mmask64 first_bytes(std::int64_t count) {
+  return count >= 64 ? ~std::uint64_t{0} : ~(~std::uint64_t{0} << count);
+}
+
+}  // namespace
+}  // namespace qtool
