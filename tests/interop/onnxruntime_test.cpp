@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"
@@ -36,6 +37,7 @@ struct Network {
   fs::path model;
   fs::path images;
   std::string preprocess;  ///< JSON
+  fs::path evaluation;     ///< images to compare top-1 on; empty: not a classifier
 };
 
 std::ostream& operator<<(std::ostream& out, const Network& network) { return out << network.name; }
@@ -49,20 +51,26 @@ std::vector<Network> networks() {
       R"("std": [58.395, 57.12, 57.375]})";
   const std::string squash = R"({"resize": {"mode": "squash", "width": 224, "height": 224},)";
   return {
-      {"signs_mobilenet", own / "signs_mobilenet.onnx", own / "calib", signs},
-      {"signs_resnet", own / "signs_resnet.onnx", own / "calib", signs},
+      {"signs_mobilenet", own / "signs_mobilenet.onnx", own / "calib", signs, own / "test"},
+      {"signs_resnet", own / "signs_resnet.onnx", own / "calib", signs, own / "test"},
       {"squeezenet", shared / "models/squeezenet1.1.onnx", shared / "images/photos/calib",
-       squash + imagenet},
+       squash + imagenet, shared / "images/photos/eval"},
       {"mobilenet_v2", shared / "models/mobilenet_v2_1.0_224.onnx", shared / "images/photos/calib",
-       squash + R"("mean": [127.5], "std": [127.5]})"},
+       squash + R"("mean": [127.5], "std": [127.5]})", shared / "images/photos/eval"},
       {"resnet20", shared / "models/cifar10_resnet20.onnx", shared / "images/cifar10/calib",
-       "{" + imagenet},
-      {"ultraface", shared / "models/ultraface_rfb_320.onnx", shared / "images/faces",
+       "{" + imagenet, shared / "images/cifar10/eval"},
+      {"ultraface",
+       shared / "models/ultraface_rfb_320.onnx",
+       shared / "images/faces",
        R"({"resize": {"mode": "squash", "width": 320, "height": 240},)"
-       R"("mean": [127], "std": [128]})"},
-      {"fastestdet", shared / "models/fastestdet_coco_352.onnx", shared / "images/street",
+       R"("mean": [127], "std": [128]})",
+       {}},
+      {"fastestdet",
+       shared / "models/fastestdet_coco_352.onnx",
+       shared / "images/street",
        R"({"resize": {"mode": "squash", "width": 352, "height": 352}, "channels": "bgr",)"
-       R"("mean": [0], "std": [255]})"},
+       R"("mean": [0], "std": [255]})",
+       {}},
   };
 }
 
@@ -158,6 +166,30 @@ std::int64_t expected_float_convolutions(const Graph& quantized, const QuantizeR
   return count;
 }
 
+/// The network quantized with the defaults, and how its pictures are prepared.
+struct Emitted {
+  Graph graph;
+  QuantizeReport report;
+  Preprocess preprocess;
+  ImageSet images;
+};
+
+Emitted emit(const Network& network) {
+  const Graph graph = prepare(load_onnx(network.model));
+  const Executor real(graph);
+  CalibrateOptions calibration;
+  calibration.method = "minmax";
+  calibration.collect.preprocess = preprocess_from_json(network.preprocess);
+  calibration.collect.tensors = tensors_to_calibrate(graph, find_target(kDefaultTarget));
+  calibration.collect.model_fingerprint = fingerprint(graph);
+  Emitted emitted;
+  emitted.preprocess = calibration.collect.preprocess;
+  emitted.images = list_images(network.images, {}, kCalibrationImages);
+  const CalibrationTable table = calibrate(real, emitted.images, calibration).table;
+  emitted.graph = quantize(graph, table, {}, emitted.report);
+  return emitted;
+}
+
 class OnnxRuntime : public testing::TestWithParam<Network> {
  protected:
   void SetUp() override {
@@ -170,19 +202,10 @@ class OnnxRuntime : public testing::TestWithParam<Network> {
 
 TEST_P(OnnxRuntime, RunsOurModelOnIntegersAndAgreesWithUs) {
   const Network& network = GetParam();
-  const Graph graph = prepare(load_onnx(network.model));
-  const Executor real(graph);
-
-  CalibrateOptions calibration;
-  calibration.method = "minmax";
-  calibration.collect.preprocess = preprocess_from_json(network.preprocess);
-  calibration.collect.tensors = tensors_to_calibrate(graph, find_target(kDefaultTarget));
-  calibration.collect.model_fingerprint = fingerprint(graph);
-  const ImageSet images = list_images(network.images, {}, kCalibrationImages);
-  const CalibrationTable table = calibrate(real, images, calibration).table;
-
-  QuantizeReport report;
-  const Graph quantized = quantize(graph, table, {}, report);
+  const Emitted emitted = emit(network);
+  const Graph& quantized = emitted.graph;
+  const QuantizeReport& report = emitted.report;
+  const ImageSet& images = emitted.images;
   const TemporaryFolder folder;
   const fs::path saved = folder.path / "model.onnx";
   save_onnx(quantized, saved);
@@ -201,8 +224,7 @@ TEST_P(OnnxRuntime, RunsOurModelOnIntegersAndAgreesWithUs) {
   for (std::int64_t i = 0; i < kComparedImages; ++i) {
     const auto& entry = images.entries[static_cast<std::size_t>(i) * images.entries.size() /
                                        static_cast<std::size_t>(kComparedImages)];
-    const auto picture =
-        load_preprocessed(entry, calibration.collect.preprocess, BadImages::kFail, bad);
+    const auto picture = load_preprocessed(entry, emitted.preprocess, BadImages::kFail, bad);
     const OtherRun other = run_other(saved, plan->inputs()[0], *picture, folder.path);
     if (other.ops.empty()) return;
     const auto ran = [&](std::string_view op) {
@@ -228,6 +250,59 @@ TEST_P(OnnxRuntime, RunsOurModelOnIntegersAndAgreesWithUs) {
   if (!other_is_exact()) {
     GTEST_SKIP() << "outputs not compared: without VNNI ONNX Runtime's products may saturate";
   }
+}
+
+TEST_P(OnnxRuntime, AgreesWithUsOnTheEvaluationImages) {
+  const Network& network = GetParam();
+  if (network.evaluation.empty()) GTEST_SKIP() << network.name << " is no classifier";
+  if (!other_is_exact()) GTEST_SKIP() << "without VNNI ONNX Runtime's products may saturate";
+  constexpr std::int64_t kBatch = 50;
+  constexpr std::int64_t kMostImages = 400;
+  const Emitted emitted = emit(network);
+  const TemporaryFolder folder;
+  const fs::path saved = folder.path / "model.onnx";
+  save_onnx(emitted.graph, saved);
+  const Executor ours(load_onnx(saved));
+  const ImageSet images = list_images(network.evaluation, {}, kMostImages);
+  std::vector<BadImage> bad;
+  Workspace workspace;
+  std::int64_t compared = 0;
+  std::int64_t same = 0;
+  double sum_db = 0.0;
+  for (std::size_t first = 0; first + kBatch <= images.entries.size(); first += kBatch) {
+    std::optional<Tensor> batch;
+    for (std::int64_t i = 0; i < kBatch; ++i) {
+      const auto picture = load_preprocessed(images.entries[first + static_cast<std::size_t>(i)],
+                                             emitted.preprocess, BadImages::kFail, bad);
+      const Shape& one = picture->shape();
+      if (!batch) batch = Tensor(DType::kFloat32, Shape{kBatch, one[1], one[2], one[3]});
+      std::memcpy(batch->data() + i * picture->bytes(), picture->data(),
+                  static_cast<std::size_t>(picture->bytes()));
+    }
+    const Value& input = ours.graph().value(ours.graph().inputs()[0]);
+    const auto plan = ours.compile({{input.name, batch->shape()}});
+    const OtherRun other = run_other(saved, plan->inputs()[0], *batch, folder.path);
+    ASSERT_EQ(other.outputs.size(), 1U);
+    const TensorView view = *batch;
+    const auto got = plan->run({&view, 1}, workspace)[0].values<float>();
+    ASSERT_EQ(got.size(), other.outputs[0].size());
+    const std::size_t classes = got.size() / kBatch;
+    for (std::size_t i = 0; i < kBatch; ++i) {
+      const auto mine = got.subspan(i * classes, classes);
+      const auto theirs = std::span<const float>(other.outputs[0]).subspan(i * classes, classes);
+      ++compared;
+      sum_db += std::min(sqnr_db_of(mine, theirs), 200.0);
+      same += std::max_element(mine.begin(), mine.end()) - mine.begin() ==
+                      std::max_element(theirs.begin(), theirs.end()) - theirs.begin()
+                  ? 1
+                  : 0;
+    }
+  }
+  std::printf("%s: same top-1 for %d of %d images, mean SQNR %.1f dB\n", network.name.c_str(),
+              static_cast<int>(same), static_cast<int>(compared),
+              sum_db / static_cast<double>(compared));
+  EXPECT_GE(same * 100, compared * 99);
+  EXPECT_GE(sum_db / static_cast<double>(compared), 30.0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, OnnxRuntime, testing::ValuesIn(networks()),
