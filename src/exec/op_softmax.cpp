@@ -4,6 +4,7 @@
 #include "exec/infer_rules.h"
 #include "exec/operator.h"
 #include "exec/strides.h"
+#include "exec/vector_math.h"
 
 namespace qtool {
 namespace {
@@ -39,7 +40,7 @@ void normalize_columns(SoftmaxKind kind, const float* in, float* out, std::int64
     float* y = out + row * step;
     for (std::int64_t c = 0; c < columns; ++c) {
       const float shifted = x[c] - highest[c];
-      const float power = std::exp(shifted);
+      const float power = vector_exp(shifted);
       sum[c] += static_cast<double>(power);
       y[c] = kind == SoftmaxKind::kLog ? shifted : power;
     }
@@ -58,6 +59,40 @@ void normalize_columns(SoftmaxKind kind, const float* in, float* out, std::int64
   }
 }
 
+// The same for one column that lies in neighbouring elements; eight lanes fill the vectors.
+void normalize_row(SoftmaxKind kind, const float* in, float* out, std::int64_t extent) {
+  constexpr std::int64_t kLanes = 8;
+  const std::int64_t whole = extent / kLanes * kLanes;
+  float highest[kLanes];
+  std::fill_n(highest, kLanes, in[0]);
+  for (std::int64_t i = 0; i < whole; i += kLanes) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      highest[lane] = std::max(highest[lane], in[i + lane]);
+    }
+  }
+  float top = *std::max_element(highest, highest + kLanes);
+  for (std::int64_t i = whole; i < extent; ++i) top = std::max(top, in[i]);
+
+  for (std::int64_t i = 0; i < extent; ++i) out[i] = vector_exp(in[i] - top);
+  double sums[kLanes] = {};
+  for (std::int64_t i = 0; i < whole; i += kLanes) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      sums[lane] += static_cast<double>(out[i + lane]);
+    }
+  }
+  double sum = 0;
+  for (const double part : sums) sum += part;
+  for (std::int64_t i = whole; i < extent; ++i) sum += static_cast<double>(out[i]);
+
+  if (kind == SoftmaxKind::kLog) {
+    const auto shift = static_cast<float>(std::log(sum));
+    for (std::int64_t i = 0; i < extent; ++i) out[i] = (in[i] - top) - shift;
+  } else {
+    const auto factor = static_cast<float>(1.0 / sum);
+    for (std::int64_t i = 0; i < extent; ++i) out[i] *= factor;
+  }
+}
+
 std::unique_ptr<Operator> make_softmax(const OpContext& op, SoftmaxKind kind) {
   const Shape& shape = op.input(0).shape;
   const std::int64_t axis = softmax_axis(op);
@@ -72,6 +107,10 @@ std::unique_ptr<Operator> make_softmax(const OpContext& op, SoftmaxKind kind) {
       for (std::int64_t item = begin; item < end; ++item) {
         const std::int64_t column = item % blocks * kColumns;
         const std::int64_t place = item / blocks * extent * inner + column;
+        if (inner == 1) {
+          normalize_row(kind, o.in<float>(0) + place, o.out<float>(0) + place, extent);
+          continue;
+        }
         normalize_columns(kind, o.in<float>(0) + place, o.out<float>(0) + place, extent, inner,
                           std::min(kColumns, inner - column));
       }

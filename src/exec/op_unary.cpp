@@ -3,6 +3,7 @@
 
 #include "exec/elementwise.h"
 #include "exec/operator.h"
+#include "exec/vector_math.h"
 
 namespace qtool {
 namespace {
@@ -76,12 +77,12 @@ OpDef op_HardSwish() {
 }
 
 OpDef op_Sigmoid() {
-  return float_row([](float x) { return 1.0F / (1.0F + std::exp(-x)); });
+  return float_row([](float x) { return vector_sigmoid(x); });
 }
 
 OpDef op_Softplus() {
   // log(1 + e^x) without overflow.
-  return float_row([](float x) { return std::max(x, 0.0F) + std::log1p(std::exp(-std::abs(x))); });
+  return float_row([](float x) { return std::max(x, 0.0F) + std::log1p(vector_exp(-std::abs(x))); });
 }
 
 OpDef op_Softsign() {
@@ -124,7 +125,7 @@ OpDef op_Sign() {
 }
 
 OpDef op_Exp() {
-  return float_row([](float x) { return std::exp(x); });
+  return float_row([](float x) { return vector_exp(x); });
 }
 OpDef op_Log() {
   return float_row([](float x) { return std::log(x); });
@@ -145,7 +146,7 @@ OpDef op_Round() {
   return float_row([](float x) { return std::nearbyint(x); });  // ties to even
 }
 OpDef op_Erf() {
-  return float_row([](float x) { return std::erf(x); });
+  return float_row([](float x) { return vector_erf(x); });
 }
 OpDef op_Sin() {
   return float_row([](float x) { return std::sin(x); });
@@ -172,7 +173,7 @@ OpDef op_Cosh() {
   return float_row([](float x) { return std::cosh(x); });
 }
 OpDef op_Tanh() {
-  return float_row([](float x) { return std::tanh(x); });
+  return float_row([](float x) { return vector_tanh(x); });
 }
 OpDef op_Asinh() {
   return float_row([](float x) { return std::asinh(x); });

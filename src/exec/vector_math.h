@@ -1,0 +1,105 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+// Transcendental functions without branches or calls, so that the compiler vectorizes loops over
+// them. Every element is computed alike, wherever it stands in a vector.
+namespace qtool {
+
+namespace detail {
+inline std::int32_t bits_of(float x) { return std::bit_cast<std::int32_t>(x); }
+inline float float_of(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+/// All ones when a < b, else 0, for numbers of the same sign. Compilers make a branch of a
+/// comparison of floats, and then no vectors.
+inline std::uint32_t mask_less(std::int32_t a, std::int32_t b) {
+  return static_cast<std::uint32_t>((a - b) >> 31);
+}
+/// `a` where the mask is set, else `b`.
+inline float blend(std::uint32_t mask, float a, float b) {
+  return float_of((std::bit_cast<std::uint32_t>(a) & mask) |
+                  (std::bit_cast<std::uint32_t>(b) & ~mask));
+}
+}  // namespace detail
+
+/// e^x, within 2 units in the last place; overflow gives infinity, NaN stays.
+/// x = n ln 2 + r with |r| <= ln(2) / 2, e^x = 2^n e^r, and e^r by its Taylor polynomial of degree
+/// 7 (the next term is below 6e-9).
+inline float vector_exp(float given) {
+  // Beyond 104 the result is infinite or 0 anyway.
+  const std::int32_t magnitude = detail::bits_of(given) & 0x7fffffff;
+  const std::uint32_t is_small = detail::mask_less(magnitude, detail::bits_of(104.0F));
+  const float x = detail::blend(is_small, given, std::copysign(104.0F, given));
+  constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
+  const float shifted = x * 1.44269504F + kRound;
+  const float n = shifted - kRound;
+  // ln 2 in two parts; n times the first is exact.
+  const float r = (x - n * 0.693359375F) - n * -2.12194440e-4F;
+  float p = 1.0F / 5040.0F;
+  p = p * r + 1.0F / 720.0F;
+  p = p * r + 1.0F / 120.0F;
+  p = p * r + 1.0F / 24.0F;
+  p = p * r + 1.0F / 6.0F;
+  p = p * r + 0.5F;
+  p = p * r * r + r + 1.0F;
+  // 2^n in two factors, since n reaches past the exponents of floats on both sides.
+  const std::int32_t exponent = detail::bits_of(shifted) - 0x4b400000;
+  const std::int32_t half = exponent >> 1;
+  const auto power = [](std::int32_t e) {
+    return detail::float_of(static_cast<std::uint32_t>(e + 127) << 23U);
+  };
+  const float result = p * power(half) * power(exponent - half);
+  const std::uint32_t is_nan = detail::mask_less(0x7f800000, magnitude);
+  return detail::blend(is_nan, given, result);
+}
+
+/// 1 / (1 + e^-x).
+inline float vector_sigmoid(float x) { return 1.0F / (1.0F + vector_exp(-x)); }
+
+/// tanh x, within 4 units in the last place: by e^2|x| where that does not cancel, else by a
+/// polynomial.
+inline float vector_tanh(float x) {
+  const float magnitude = std::abs(x);
+  const float large = 1.0F - 2.0F / (vector_exp(2.0F * magnitude) + 1.0F);
+  // The Taylor polynomial of degree 13; below 0.4 its next term is less than 3e-9 of the result.
+  const float s = x * x;
+  float p = 21844.0F / 6081075.0F;
+  p = p * s - 1382.0F / 155925.0F;
+  p = p * s + 62.0F / 2835.0F;
+  p = p * s - 17.0F / 315.0F;
+  p = p * s + 2.0F / 15.0F;
+  p = p * s - 1.0F / 3.0F;
+  const float small = magnitude + magnitude * s * p;
+  const std::uint32_t is_small =
+      detail::mask_less(detail::bits_of(magnitude), detail::bits_of(0.4F));
+  return std::copysign(detail::blend(is_small, small, large), x);
+}
+
+/// erf x, within 3e-7: its Taylor series near 0, else Abramowitz and Stegun's formula 7.1.26.
+inline float vector_erf(float x) {
+  const float magnitude = std::abs(x);
+  const float s = x * x;
+  const float t = 1.0F / (1.0F + 0.3275911F * magnitude);
+  float q = 1.061405429F;
+  q = q * t - 1.453152027F;
+  q = q * t + 1.421413741F;
+  q = q * t - 0.284496736F;
+  q = q * t + 0.254829592F;
+  const float large = 1.0F - q * t * vector_exp(-s);
+  // Terms 2 / sqrt(pi) (-1)^n x^(2n+1) / (n! (2n+1)) up to n = 7.
+  float p = -1.0F / 75600.0F;
+  p = p * s + 1.0F / 9360.0F;
+  p = p * s - 1.0F / 1320.0F;
+  p = p * s + 1.0F / 216.0F;
+  p = p * s - 1.0F / 42.0F;
+  p = p * s + 0.1F;
+  p = p * s - 1.0F / 3.0F;
+  p = p * s + 1.0F;
+  const float small = 1.12837917F * magnitude * p;
+  const std::uint32_t is_small =
+      detail::mask_less(detail::bits_of(magnitude), detail::bits_of(0.7F));
+  return std::copysign(detail::blend(is_small, small, large), x);
+}
+
+}  // namespace qtool

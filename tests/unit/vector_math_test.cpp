@@ -1,0 +1,69 @@
+#include "exec/vector_math.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace qtool {
+namespace {
+
+// Calls `check` for finite floats of both signs, spread over all exponents.
+template <typename Check>
+void for_floats(float low, float high, const Check& check) {
+  for (std::uint32_t bits = 0; bits < 0x7f800000U; bits += 20011U) {
+    const auto x = std::bit_cast<float>(bits);
+    if (x >= low && x <= high) check(x);
+    if (-x >= low && -x <= high) check(-x);
+  }
+}
+
+double ulps(float found, double exact) {
+  int exponent = 0;
+  std::frexp(exact, &exponent);
+  return std::abs(static_cast<double>(found) - exact) / std::ldexp(1.0, exponent - 24);
+}
+
+TEST(VectorExp, StaysWithinTwoUnitsInTheLastPlace) {
+  for_floats(-87.0F, 88.7F, [](float x) {
+    ASSERT_LE(ulps(vector_exp(x), std::exp(static_cast<double>(x))), 2.0) << x;
+  });
+}
+
+TEST(VectorExp, OverflowsVanishesAndKeepsNaN) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(vector_exp(0.0F), 1.0F);
+  EXPECT_EQ(vector_exp(89.0F), kInfinity);
+  EXPECT_EQ(vector_exp(kInfinity), kInfinity);
+  EXPECT_EQ(vector_exp(-kInfinity), 0.0F);
+  EXPECT_TRUE(std::isnan(vector_exp(std::numeric_limits<float>::quiet_NaN())));
+}
+
+TEST(VectorTanh, StaysWithinFourUnitsInTheLastPlace) {
+  for_floats(-30.0F, 30.0F, [](float x) {
+    if (std::abs(x) < 1e-37F) return;  // the unit in the last place itself leaves the normal range
+    ASSERT_LE(ulps(vector_tanh(x), std::tanh(static_cast<double>(x))), 4.0) << x;
+  });
+  EXPECT_EQ(vector_tanh(std::numeric_limits<float>::infinity()), 1.0F);
+  EXPECT_EQ(vector_tanh(-std::numeric_limits<float>::infinity()), -1.0F);
+}
+
+TEST(VectorSigmoid, IsAccurateOnBothSides) {
+  for_floats(-80.0F, 80.0F, [](float x) {
+    const double exact = 1.0 / (1.0 + std::exp(-static_cast<double>(x)));
+    ASSERT_LE(ulps(vector_sigmoid(x), exact), 4.0) << x;
+  });
+}
+
+TEST(VectorErf, IsAccurateAndOdd) {
+  for_floats(0.0F, 30.0F, [](float x) {
+    ASSERT_NEAR(vector_erf(x), std::erf(static_cast<double>(x)), 3e-7) << x;
+    ASSERT_EQ(vector_erf(-x), -vector_erf(x)) << x;
+  });
+  // Near 0 the relative error counts, too.
+  EXPECT_NEAR(vector_erf(1e-6F) / 1.1283792e-6F, 1.0F, 1e-6F);
+}
+
+}  // namespace
+}  // namespace qtool
