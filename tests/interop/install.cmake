@@ -1,0 +1,22 @@
+# Installs the packages of package-lock.json into TARGET, once per lock file, without running their
+# scripts: the CPU library is inside the package.
+if(NOT NPM)
+  message("SKIPPED: npm is not installed")
+  return()
+endif()
+file(SHA256 ${SOURCE}/package-lock.json lock)
+set(stamp ${TARGET}/installed.txt)
+if(EXISTS ${stamp})
+  file(READ ${stamp} installed)
+  if(installed STREQUAL lock)
+    return()
+  endif()
+endif()
+file(COPY ${SOURCE}/package.json ${SOURCE}/package-lock.json ${SOURCE}/.npmrc DESTINATION ${TARGET})
+execute_process(COMMAND ${NPM} ci --ignore-scripts --no-audit --no-fund
+  WORKING_DIRECTORY ${TARGET} RESULT_VARIABLE result ERROR_VARIABLE error OUTPUT_QUIET)
+if(NOT result EQUAL 0)
+  message("SKIPPED: npm could not install ONNX Runtime: ${error}")
+  return()
+endif()
+file(WRITE ${stamp} ${lock})

@@ -1,0 +1,235 @@
+// Quantizes real networks, runs them with ONNX Runtime and with our executor, and compares.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "qtool/base/file.h"
+#include "qtool/base/text.h"
+#include "qtool/calib/calibrate.h"
+#include "qtool/calib/preprocess_json.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/quantize/coverage.h"
+#include "qtool/quantize/quantize.h"
+
+namespace qtool {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kCalibrationImages = 20;
+constexpr std::int64_t kComparedImages = 3;
+// Both round once per layer to the same grid. A sum that lies on a rounding tie may still fall
+// either way; it moves a logit by far less than quantization itself, which costs 10 to 35 dB SQNR.
+constexpr double kLeastSqnrDb = 45.0;
+
+struct Network {
+  std::string name;
+  fs::path model;
+  fs::path images;
+  std::string preprocess;  ///< JSON
+};
+
+std::ostream& operator<<(std::ostream& out, const Network& network) { return out << network.name; }
+
+std::vector<Network> networks() {
+  const fs::path own = fs::path(QTOOL_SOURCE_DIR) / "data";
+  const fs::path shared = QTOOL_SHARED_DATA;
+  const std::string signs = read_file(own / "preprocess.json", 1 << 20);
+  const std::string imagenet =
+      R"("channels": "rgb", "layout": "nchw", "mean": [123.675, 116.28, 103.53],)"
+      R"("std": [58.395, 57.12, 57.375]})";
+  const std::string squash = R"({"resize": {"mode": "squash", "width": 224, "height": 224},)";
+  return {
+      {"signs_mobilenet", own / "signs_mobilenet.onnx", own / "calib", signs},
+      {"signs_resnet", own / "signs_resnet.onnx", own / "calib", signs},
+      {"squeezenet", shared / "models/squeezenet1.1.onnx", shared / "images/photos/calib",
+       squash + imagenet},
+      {"mobilenet_v2", shared / "models/mobilenet_v2_1.0_224.onnx", shared / "images/photos/calib",
+       squash + R"("mean": [127.5], "std": [127.5]})"},
+      {"resnet20", shared / "models/cifar10_resnet20.onnx", shared / "images/cifar10/calib",
+       "{" + imagenet},
+      {"ultraface", shared / "models/ultraface_rfb_320.onnx", shared / "images/faces",
+       R"({"resize": {"mode": "squash", "width": 320, "height": 240},)"
+       R"("mean": [127], "std": [128]})"},
+      {"fastestdet", shared / "models/fastestdet_coco_352.onnx", shared / "images/street",
+       R"({"resize": {"mode": "squash", "width": 352, "height": 352}, "channels": "bgr",)"
+       R"("mean": [0], "std": [255]})"},
+  };
+}
+
+/// A folder that goes when the test ends.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "qtool-interop-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  fs::path path;
+};
+
+/// What run.mjs says about one run.
+struct OtherRun {
+  std::vector<std::vector<float>> outputs;
+  std::vector<std::string> ops;
+};
+
+OtherRun run_other(const fs::path& model, const PortInfo& input, const Tensor& values,
+                   const fs::path& folder) {
+  const fs::path data = folder / "input.f32";
+  write_file(data, {reinterpret_cast<const char*>(values.data()),
+                    static_cast<std::size_t>(values.bytes())});
+  std::string dims;
+  for (const std::int64_t dim : input.shape.dims()) dims += concat(dims.empty() ? "" : "x", dim);
+  const std::string command = concat(
+      "cd '", QTOOL_INTEROP_PACKAGES, "' && '", QTOOL_NODE, "' '", QTOOL_SOURCE_DIR,
+      "/tests/interop/run.mjs' '", model.string(), "' --input '", input.name, "=", dims, "=",
+      data.string(), "' --output '", folder.string(), "' > '", folder.string(), "/run.json'");
+  OtherRun run;
+  if (std::system(command.c_str()) != 0) {
+    ADD_FAILURE() << "ONNX Runtime does not run " << model;
+    return run;
+  }
+  const auto json = nlohmann::json::parse(read_file(folder / "run.json", 1 << 26));
+  for (const auto& node : json.at("nodes")) run.ops.push_back(node.at("op"));
+  for (const auto& output : json.at("outputs")) {
+    const std::string bytes = read_file(output.at("file").get<std::string>(), 1 << 28);
+    run.outputs.emplace_back(bytes.size() / sizeof(float));
+    std::memcpy(run.outputs.back().data(), bytes.data(), bytes.size());
+  }
+  return run;
+}
+
+double sqnr_db_of(std::span<const float> reference, std::span<const float> other) {
+  double signal = 0.0;
+  double noise = 1e-30;
+  for (std::size_t i = 0; i < reference.size(); ++i) {
+    signal += double{reference[i]} * reference[i];
+    noise += (double{reference[i]} - other[i]) * (double{reference[i]} - other[i]);
+  }
+  return 10.0 * std::log10(signal / noise);
+}
+
+/// ONNX Runtime's u8 x s8 products are exact only with VNNI; without it they may saturate.
+bool other_is_exact() {
+  std::ifstream cpu("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(cpu, line)) {
+    if (line.find("vnni") != std::string::npos) return true;
+  }
+  return false;
+}
+
+/// Convolutions that the report leaves in FP32, or whose result stays real: ONNX Runtime has no
+/// integer kernel with a real result.
+std::int64_t expected_float_convolutions(const Graph& quantized, const QuantizeReport& report) {
+  std::int64_t count = 0;
+  for (const NodeId id : quantized.nodes()) {
+    if (!quantized.node(id).is("Conv")) continue;
+    const NodeReport* said = report.find(name_of(quantized, id));
+    ValueId result = quantized.node(id).outputs[0];
+    bool real = false;
+    while (!real) {
+      const auto& readers = quantized.consumers(result);
+      real = quantized.is_output(result) || readers.size() != 1;
+      if (real || quantized.node(readers[0]).is("QuantizeLinear")) break;
+      const NodeReport* reader = report.find(name_of(quantized, readers[0]));
+      real = reader == nullptr || reader->role != NodeRole::kFused;
+      result = quantized.node(readers[0]).outputs[0];
+    }
+    if (real || said == nullptr || said->role == NodeRole::kFloat) ++count;
+  }
+  return count;
+}
+
+class OnnxRuntime : public testing::TestWithParam<Network> {
+ protected:
+  void SetUp() override {
+    const fs::path package =
+        fs::path(QTOOL_INTEROP_PACKAGES) / "node_modules/onnxruntime-node/package.json";
+    if (!fs::exists(package)) GTEST_SKIP() << "onnxruntime-node is not installed";
+    if (!fs::exists(GetParam().model)) GTEST_SKIP() << GetParam().model << " is absent";
+  }
+};
+
+TEST_P(OnnxRuntime, RunsOurModelOnIntegersAndAgreesWithUs) {
+  const Network& network = GetParam();
+  const Graph graph = prepare(load_onnx(network.model));
+  const Executor real(graph);
+
+  CalibrateOptions calibration;
+  calibration.method = "minmax";
+  calibration.collect.preprocess = preprocess_from_json(network.preprocess);
+  calibration.collect.tensors = tensors_to_calibrate(graph, find_target(kDefaultTarget));
+  calibration.collect.model_fingerprint = fingerprint(graph);
+  const ImageSet images = list_images(network.images, {}, kCalibrationImages);
+  const CalibrationTable table = calibrate(real, images, calibration).table;
+
+  QuantizeReport report;
+  const Graph quantized = quantize(graph, table, {}, report);
+  const TemporaryFolder folder;
+  const fs::path saved = folder.path / "model.onnx";
+  save_onnx(quantized, saved);
+  const auto allowed = report.weight_bytes + 16 * report.output_channels + 256 * report.added_nodes;
+  RecordProperty("bytes", std::to_string(fs::file_size(saved)));
+  RecordProperty("allowed_bytes", std::to_string(allowed));
+
+  const Executor ours(load_onnx(saved));
+  const auto plan = ours.compile({});
+  const Coverage coverage = coverage_of(*plan);
+  RecordProperty("coverage", coverage_line(coverage, report));
+  std::printf("%s: %s\n", network.name.c_str(), coverage_line(coverage, report).c_str());
+
+  std::vector<BadImage> bad;
+  Workspace workspace;
+  for (std::int64_t i = 0; i < kComparedImages; ++i) {
+    const auto& entry = images.entries[static_cast<std::size_t>(i) * images.entries.size() /
+                                       static_cast<std::size_t>(kComparedImages)];
+    const auto picture =
+        load_preprocessed(entry, calibration.collect.preprocess, BadImages::kFail, bad);
+    const OtherRun other = run_other(saved, plan->inputs()[0], *picture, folder.path);
+    if (other.ops.empty()) return;
+    const auto ran = [&](std::string_view op) {
+      return std::count(other.ops.begin(), other.ops.end(), op);
+    };
+    EXPECT_GT(ran("QLinearConv"), 0);
+    EXPECT_EQ(ran("Conv") + ran("FusedConv"), expected_float_convolutions(quantized, report));
+
+    const TensorView input = *picture;
+    const auto outputs = plan->run({&input, 1}, workspace);
+    ASSERT_EQ(outputs.size(), other.outputs.size());
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      const auto our_values = outputs[o].values<float>();
+      ASSERT_EQ(our_values.size(), other.outputs[o].size());
+      const double sqnr = sqnr_db_of(our_values, other.outputs[o]);
+      std::printf("%s, image %d, output %d: %.1f dB\n", network.name.c_str(), static_cast<int>(i),
+                  static_cast<int>(o), sqnr);
+      if (other_is_exact()) EXPECT_GE(sqnr, kLeastSqnrDb) << entry.path;
+    }
+  }
+  if (!other_is_exact()) {
+    GTEST_SKIP() << "outputs not compared: without VNNI ONNX Runtime's products may saturate";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, OnnxRuntime, testing::ValuesIn(networks()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace qtool
