@@ -128,6 +128,13 @@ std::vector<OpCase> layout_cases() {
     }
   }
   cases.push_back(make_case("ReduceSum", inputs(image(), ints({-1, 2}))));
+  for (const char* mode : {"nearest", "linear"}) {
+    OpCase resize =
+        make_case("Resize", inputs(positive({2, 6, 4, 10}, 3)), {{"mode", std::string(mode)}});
+    resize.inputs.resize(3);  // neither a region nor scales
+    resize.inputs.push_back(ints({2, 6, 9, 5}));
+    cases.push_back(std::move(resize));
+  }
   return cases;
 }
 
