@@ -35,7 +35,7 @@ for network in signs_mobilenet signs_resnet; do
   "$QTOOL" eval "$model" --int8 "$int8" --images data/test --labels data/labels.txt --json --quiet \
     >"$OUT/$network.eval.json"
   result=$OUT/$network.eval.json
-  rows+=("$(awk -v name="$network" -v size="$(stat -c %s "$model")" \
+  rows+=("$(LC_ALL=C awk -v name="$network" -v size="$(stat -c %s "$model")" \
     -v small="$(stat -c %s "$int8")" -v fp32="$(json_number "$result" top1 1)" \
     -v int8="$(json_number "$result" top1 2)" -v same="$(json_number "$result" agreement)" \
     -v slow="$(json_number "$result" images_per_second 1)" \
