@@ -124,7 +124,7 @@ void replace_constant(Graph& graph, NodeId id, std::size_t index, const std::str
 bool fold_into(Graph& graph, NodeId id, const Normalization& norm) {
   const Node& node = graph.node(id);
   const Tensor* weight = float_constant(graph, node, 1);
-  if (weight == nullptr) return false;
+  if (weight == nullptr || node.outputs.size() != 1) return false;
   const std::optional<ChannelMap> map = channel_map(node, *weight);
   if (!map || map->channels != static_cast<std::int64_t>(norm.scale.size())) return false;
   const std::optional<std::vector<double>> bias = bias_of(graph, node, map->channels);

@@ -47,7 +47,8 @@ class Loader {
     read_outputs();
     for (const onnx::ValueInfoProto& info : model_.graph().value_info()) {
       const auto value = graph_.find_value(info.name());
-      if (value && !graph_.is_constant(*value)) declare(*value, info);
+      const bool inner = value && graph_.value(*value).producer != kNoNode;
+      if (inner && !graph_.is_output(*value)) declare(*value, info);
     }
     require_definitions();
     graph_.sort();

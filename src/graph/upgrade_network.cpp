@@ -53,14 +53,16 @@ void upgrade_group_normalization(Upgrade& up) {
       std::fill(tensor.values<float>().begin(), tensor.values<float>().end(), value);
       return tensor;
     };
-    std::vector<std::int64_t> axes;
-    for (std::int64_t axis = 1; axis < rank - 1; ++axis) axes.push_back(axis);
-    const ValueId list = up.add_ints("axes", axes);
-    const ValueId wide_scale = up.before("Unsqueeze", {scale, list}, "scale");
-    const ValueId wide_bias = up.before("Unsqueeze", {bias, list}, "bias");
+    if (rank > 2) {
+      std::vector<std::int64_t> axes;
+      for (std::int64_t axis = 1; axis < rank - 1; ++axis) axes.push_back(axis);
+      const ValueId list = up.add_ints("axes", axes);
+      scale = up.before("Unsqueeze", {scale, list}, "scale");
+      bias = up.before("Unsqueeze", {bias, list}, "bias");
+    }
     // Each call slips in between the node and what was put behind it before.
-    up.after("Add", {wide_bias}, "scaled");
-    up.after("Mul", {wide_scale}, "restored");
+    up.after("Add", {bias}, "scaled");
+    up.after("Mul", {scale}, "restored");
     up.after("Reshape", {shape}, "normalized");
     scale = up.add_constant("ones", filled(1.0F));
     bias = up.add_constant("zeros", filled(0.0F));

@@ -1,137 +1,11 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <string>
-#include <vector>
-
-#include "graph/passes.h"
-#include "onnx_check.h"
-#include "onnx_models.h"
-#include "qtool/base/error.h"
-#include "qtool/graph/onnx.h"
+// From older opsets.
+#include "one_node.h"
 
 namespace qtool {
 namespace {
 
-using onnx::NodeProto;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Attributes = std::function<void(NodeProto&)>;
-
-onnx::AttributeProto& attribute(NodeProto& node, const std::string& name,
-                                onnx::AttributeProto::AttributeType type) {
-  onnx::AttributeProto& result = *node.add_attribute();
-  result.set_name(name);
-  result.set_type(type);
-  return result;
-}
-void set(NodeProto& node, const std::string& name, std::int64_t value) {
-  attribute(node, name, onnx::AttributeProto::INT).set_i(value);
-}
-void set(NodeProto& node, const std::string& name, float value) {
-  attribute(node, name, onnx::AttributeProto::FLOAT).set_f(value);
-}
-void set(NodeProto& node, const std::string& name, const std::string& value) {
-  attribute(node, name, onnx::AttributeProto::STRING).set_s(value);
-}
-void set(NodeProto& node, const std::string& name, const std::vector<std::int64_t>& values) {
-  auto& result = attribute(node, name, onnx::AttributeProto::INTS);
-  for (const std::int64_t value : values) result.add_ints(value);
-}
-void set(NodeProto& node, const std::string& name, const std::vector<float>& values) {
-  auto& result = attribute(node, name, onnx::AttributeProto::FLOATS);
-  for (const float value : values) result.add_floats(value);
-}
-
-// A model of one node named `node` that reads x [2, 3, 4, 5] and constants, and writes y.
-struct OneNode {
-  onnx::ModelProto model;
-
-  OneNode(const std::string& op, std::int64_t opset, const std::vector<std::string>& inputs,
-          const Attributes& attributes = {}, const std::vector<std::string>& outputs = {"y"}) {
-    model.set_ir_version(3);
-    model.add_opset_import()->set_version(opset);
-    onnx::GraphProto& graph = *model.mutable_graph();
-    graph.set_name(std::string("one"));
-    *graph.add_input() = tensor_info("x", {2, 3, 4, 5});
-    NodeProto node = node_proto(op, inputs, outputs);
-    node.set_name(std::string("node"));
-    if (attributes) attributes(node);
-    *graph.add_node() = node;
-    *graph.add_output() = tensor_info("y", {1});  // nobody compares it with what the node makes
-  }
-  OneNode& floats(const std::string& name, const std::vector<std::int64_t>& dims,
-                  const std::vector<float>& values) {
-    *model.mutable_graph()->add_initializer() = float_proto(name, dims, values);
-    return *this;
-  }
-  OneNode& ints(const std::string& name, const std::vector<std::int64_t>& values) {
-    onnx::TensorProto& tensor = *model.mutable_graph()->add_initializer();
-    tensor.set_name(name);
-    tensor.set_data_type(onnx::TensorProto::INT64);
-    tensor.add_dims(static_cast<std::int64_t>(values.size()));
-    for (const std::int64_t value : values) tensor.add_int64_data(value);
-    return *this;
-  }
-  /// x becomes a tensor of unknown rank.
-  OneNode& hide_rank() {
-    model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();
-    return *this;
-  }
-
-  /// The upgraded graph, which ONNX's checker accepts and which a second upgrade does not change.
-  [[nodiscard]] Graph upgrade() const {
-    Graph graph = load_onnx_bytes(model.SerializeAsString(), "", "model");
-    upgrade_opset(graph);
-    graph.check();
-    EXPECT_EQ(graph.info.opsets.at(""), kCanonicalOpset);
-    const std::string bytes = save_onnx_bytes(graph);
-    const bool complete = graph.value(graph.inputs()[0]).shape.has_value();  // the checker insists
-    if (complete) {
-      EXPECT_EQ(complaint_of_checker(bytes), "");
-    }
-    Graph again = graph;
-    upgrade_opset(again);
-    EXPECT_EQ(save_onnx_bytes(again), bytes);
-    return graph;
-  }
-  [[nodiscard]] std::string refusal() const {
-    Graph graph = load_onnx_bytes(model.SerializeAsString(), "", "model");
-    try {
-      upgrade_opset(graph);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
-      EXPECT_THAT(error.what(), HasSubstr("node 'node'"));
-      return error.what();
-    }
-    return "accepted";
-  }
-};
-
-const Node& node_named(const Graph& graph, const std::string& name) {
-  for (const NodeId id : graph.nodes()) {
-    if (graph.node(id).name == name) return graph.node(id);
-  }
-  throw std::runtime_error("no node " + name);
-}
-
-std::vector<std::string> ops_of(const Graph& graph) {
-  std::vector<std::string> ops;
-  for (const NodeId id : graph.nodes()) ops.push_back(graph.node(id).op_type);
-  return ops;
-}
-
-std::vector<std::int64_t> ints_at(const Graph& graph, std::size_t index,
-                                  const std::string& name = "node") {
-  return to_int64s(*graph.value(node_named(graph, name).inputs.at(index)).constant);
-}
-
-std::vector<float> floats_at(const Graph& graph, std::size_t index) {
-  const auto values =
-      graph.value(node_named(graph, "node").inputs.at(index)).constant->values<float>();
-  return {values.begin(), values.end()};
-}
 
 TEST(UpgradeOpset, KeepsNodesThatMeanTheSameEverywhere) {
   const Graph graph = OneNode("Relu", 1, {"x"}, [](NodeProto& n) {
@@ -228,18 +102,6 @@ TEST(UpgradeOpset, KeepsTheOldDefaultsOfSelu) {
   EXPECT_EQ(node_named(graph, "node").get_float("gamma", 0.0F), 1.0507F);
 }
 
-TEST(UpgradeOpset, SpellsOutNewActivations) {
-  EXPECT_THAT(ops_of(OneNode("Gelu", 20, {"x"}).upgrade()),
-              ElementsAre("Mul", "Erf", "Add", "Mul", "Mul"));
-  const Graph tanh = OneNode("Gelu", 20, {"x"}, [](NodeProto& n) {
-                       set(n, "approximate", std::string("tanh"));
-                     }).upgrade();
-  EXPECT_THAT(ops_of(tanh),
-              ElementsAre("Mul", "Mul", "Mul", "Add", "Mul", "Tanh", "Add", "Mul", "Mul"));
-  EXPECT_THAT(ops_of(OneNode("Mish", 18, {"x"}).upgrade()), ElementsAre("Softplus", "Tanh", "Mul"));
-  EXPECT_THAT(ops_of(OneNode("Swish", 24, {"x"}).upgrade()), ElementsAre("Sigmoid", "Mul"));
-}
-
 TEST(UpgradeOpset, MovesListsFromAttributesToInputs) {
   using Ints = std::vector<std::int64_t>;
   const Graph reshape = OneNode("Reshape", 1, {"x"}, [](NodeProto& n) {
@@ -294,19 +156,6 @@ TEST(UpgradeOpset, MovesThePadsFromAttributesToInputs) {
   EXPECT_THAT(floats_at(second, 2), ElementsAre(0.5F));
 }
 
-TEST(UpgradeOpset, SpreadsPadsOverAllAxes) {
-  const Graph graph = OneNode("Pad", 18, {"x", "pads", "", "axes"})
-                          .ints("pads", {1, 2, 3, 4})
-                          .ints("axes", {-1, 2})
-                          .upgrade();
-  EXPECT_THAT(ints_at(graph, 1), ElementsAre(0, 0, 2, 1, 0, 0, 4, 3));
-  EXPECT_EQ(node_named(graph, "node").inputs.size(), 3U);
-  const OneNode wrap("Pad", 19, {"x", "pads"},
-                     [](NodeProto& n) { set(n, "mode", std::string("wrap")); });
-  EXPECT_THAT(OneNode(wrap).ints("pads", std::vector<std::int64_t>(8, 0)).refusal(),
-              HasSubstr("mode 'wrap'"));
-}
-
 TEST(UpgradeOpset, TurnsTheFirstTileIntoRepeats) {
   OneNode one("Tile", 1, {"x", "tiles", "axis"});
   const Graph graph = one.ints("tiles", {2}).ints("axis", {1}).upgrade();
@@ -330,20 +179,6 @@ TEST(UpgradeOpset, RenamesScatterAndModes) {
                           .upgrade();
   EXPECT_EQ(node_named(align, "node").get_string("coordinate_transformation_mode", ""),
             "output_half_pixel");
-}
-
-TEST(UpgradeOpset, SplitsUnevenlyWhereOpset18Would) {
-  const auto count = [](NodeProto& n) {
-    set(n, "axis", std::int64_t{3});
-    set(n, "num_outputs", std::int64_t{2});
-  };
-  const Graph uneven = OneNode("Split", 18, {"x"}, count, {"y", "z"}).upgrade();
-  EXPECT_THAT(ints_at(uneven, 1), ElementsAre(3, 2));
-  const Graph even =
-      OneNode("Split", 18, {"x"}, [](NodeProto& n) { set(n, "num_outputs", std::int64_t{2}); },
-              {"y", "z"})
-          .upgrade();
-  EXPECT_EQ(node_named(even, "node").inputs.size(), 1U);
 }
 
 TEST(UpgradeOpset, TurnsUpsampleIntoResize) {
@@ -397,29 +232,6 @@ TEST(UpgradeOpset, DropsEmptyInputsOfResize) {
   EXPECT_THAT(ints_at(graph, 3), ElementsAre(2, 3, 8, 10));
 }
 
-TEST(UpgradeOpset, ReadsTheAxesOfResize) {
-  const auto axes = [](NodeProto& n) {
-    set(n, "axes", std::vector<std::int64_t>{2, 3});
-    set(n, "antialias", std::int64_t{0});
-    set(n, "keep_aspect_ratio_policy", std::string("stretch"));
-  };
-  const Graph scales =
-      OneNode("Resize", 18, {"x", "", "s"}, axes).floats("s", {2}, {2, 3}).upgrade();
-  EXPECT_THAT(floats_at(scales, 2), ElementsAre(1, 1, 2, 3));
-  const Graph sizes = OneNode("Resize", 18, {"x", "", "", "s"}, axes).ints("s", {8, 9}).upgrade();
-  EXPECT_THAT(ints_at(sizes, 3), ElementsAre(2, 3, 8, 9));
-  const auto refuse = [](const Attributes& attributes) {
-    return OneNode("Resize", 19, {"x", "", "s"}, attributes)
-        .floats("s", {4}, {1, 1, 2, 2})
-        .refusal();
-  };
-  EXPECT_THAT(refuse([](NodeProto& n) { set(n, "antialias", std::int64_t{1}); }),
-              HasSubstr("antialias"));
-  EXPECT_THAT(
-      refuse([](NodeProto& n) { set(n, "keep_aspect_ratio_policy", std::string("not_larger")); }),
-      HasSubstr("keep_aspect_ratio_policy"));
-}
-
 TEST(UpgradeOpset, DropsTrainingFromNormalizationAndDropout) {
   OneNode norm("BatchNormalization", 6, {"x", "a", "b", "c", "d"},
                [](NodeProto& n) {
@@ -442,20 +254,6 @@ TEST(UpgradeOpset, DropsTrainingFromNormalizationAndDropout) {
                           set(n, "is_test", std::int64_t{1});
                         }).upgrade();
   EXPECT_TRUE(node_named(dropout, "node").attributes.empty());
-}
-
-TEST(UpgradeOpset, SpellsOutGroupNormalization) {
-  const auto groups = [](NodeProto& n) { set(n, "num_groups", std::int64_t{3}); };
-  const Graph per_group = OneNode("GroupNormalization", 18, {"x", "s", "s"}, groups)
-                              .floats("s", {3}, {1, 2, 3})
-                              .upgrade();
-  EXPECT_THAT(ops_of(per_group),
-              ElementsAre("Shape", "Reshape", "InstanceNormalization", "Reshape"));
-  const Graph per_channel = OneNode("GroupNormalization", 21, {"x", "s", "s"}, groups)
-                                .floats("s", {3}, {1, 2, 3})
-                                .upgrade();
-  EXPECT_THAT(ops_of(per_channel), ElementsAre("Shape", "Unsqueeze", "Unsqueeze", "Reshape",
-                                               "InstanceNormalization", "Reshape", "Mul", "Add"));
 }
 
 TEST(UpgradeOpset, DropsFlagsThatSayNothing) {
@@ -491,18 +289,6 @@ TEST(UpgradeOpset, DropsFlagsThatSayNothing) {
   EXPECT_FALSE(node_named(lstm, "node").has("output_sequence"));
 }
 
-TEST(UpgradeOpset, TurnsTheAxesOfReductionsBackIntoAttributes) {
-  const Graph graph = OneNode("ReduceMean", 18, {"x", "a"}).ints("a", {2, 3}).upgrade();
-  EXPECT_THAT(node_named(graph, "node").get_ints("axes", {}), ElementsAre(2, 3));
-  EXPECT_EQ(node_named(graph, "node").inputs.size(), 1U);
-  const Graph all = OneNode("ReduceMax", 20, {"x"}).upgrade();
-  EXPECT_TRUE(node_named(all, "node").attributes.empty());
-  const auto noop = [](NodeProto& n) { set(n, "noop_with_empty_axes", std::int64_t{1}); };
-  EXPECT_THAT(ops_of(OneNode("ReduceMin", 18, {"x"}, noop).upgrade()), ElementsAre("Identity"));
-  EXPECT_THAT(OneNode("ReduceL2", 18, {"x"}, noop).refusal(), HasSubstr("over no axis"));
-  EXPECT_THAT(OneNode("ReduceMean", 18, {"x", "x"}).refusal(), HasSubstr("depend on the data"));
-}
-
 TEST(UpgradeOpset, KeepsTheRowsOfEarlySoftmax) {
   for (const char* op : {"Softmax", "LogSoftmax", "Hardmax"}) {
     const Graph rows = OneNode(op, 11, {"x"}).upgrade();
@@ -519,34 +305,6 @@ TEST(UpgradeOpset, KeepsTheRowsOfEarlySoftmax) {
     const Graph modern = OneNode(op, 13, {"x"}).upgrade();
     EXPECT_FALSE(node_named(modern, "node").has("axis"));
   }
-}
-
-TEST(UpgradeOpset, KeepsTheMeaningOfNewQuantization) {
-  const auto graph = [](std::int64_t type) {
-    return OneNode("QuantizeLinear", 21, {"x", "s"},
-                   [type](NodeProto& n) {
-                     set(n, "output_dtype", type);
-                     set(n, "saturate", std::int64_t{1});
-                     set(n, "block_size", std::int64_t{0});
-                   })
-        .floats("s", {}, {0.5F})
-        .upgrade();
-  };
-  const Graph s8 = graph(3);
-  EXPECT_EQ(s8.value(node_named(s8, "node").inputs.at(2)).dtype, DType::kInt8);
-  EXPECT_EQ(node_named(graph(2), "node").inputs.size(), 2U);
-  const auto blocks = [](NodeProto& n) { set(n, "block_size", std::int64_t{16}); };
-  for (const char* op : {"QuantizeLinear", "DequantizeLinear"}) {
-    OneNode one(op, 21, {"x", "s"}, blocks);
-    EXPECT_THAT(one.floats("s", {}, {0.5F}).refusal(), HasSubstr("in blocks"));
-  }
-}
-
-TEST(UpgradeOpset, NamesOperatorsThatAreTooNew) {
-  EXPECT_THAT(
-      OneNode("RMSNormalization", 23, {"x", "x"}).refusal(),
-      HasSubstr("node 'node' (RMSNormalization): is operator RMSNormalization of opset 23"));
-  EXPECT_THAT(OneNode("DFT", 20, {"x", "x", "x"}).refusal(), HasSubstr("has 3 inputs"));
 }
 
 }  // namespace

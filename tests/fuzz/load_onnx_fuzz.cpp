@@ -1,0 +1,25 @@
+// Any bytes are a model that can be prepared, written and read again, or one Error; nothing else
+// may happen.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "qtool/base/error.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+    const qtool::Graph graph = qtool::load_onnx_bytes(bytes, "", "fuzz");
+    const std::string saved = qtool::save_onnx_bytes(graph);
+    const qtool::Graph again = qtool::load_onnx_bytes(saved, "", "again");
+    if (qtool::save_onnx_bytes(again) != saved) std::abort();
+    if (qtool::fingerprint(again) != qtool::fingerprint(graph)) std::abort();
+    qtool::prepare(graph).check();
+  } catch (const qtool::Error&) {
+  }
+  return 0;
+}
