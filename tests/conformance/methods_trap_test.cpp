@@ -1,0 +1,104 @@
+// The trap of docs/calibration.md on a real network: what counting the exact zeros after Relu does
+// to the KL threshold, tensor by tensor. Prints the figures that the document shows.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+#include "calib/kl_search.h"
+#include "qtool/base/parallel.h"
+#include "qtool/base/text.h"
+#include "qtool/calib/calibrate.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
+
+namespace qtool {
+namespace {
+namespace fs = std::filesystem;
+
+const fs::path kShared = QTOOL_SHARED_DATA;
+
+Collection collect_relus(std::int64_t images) {
+  const Executor executor(prepare(load_onnx(kShared / "models/squeezenet1.1.onnx")));
+  CollectOptions options;
+  options.preprocess = preprocess_preset("imagenet");
+  options.preprocess.resize = ResizeMode::kSquash;
+  options.preprocess.resize_width = 224;
+  options.preprocess.resize_height = 224;
+  options.preprocess.crop_width = 0;
+  options.preprocess.crop_height = 0;
+  for (const NodeId id : executor.graph().nodes()) {
+    const Node& node = executor.graph().node(id);
+    if (node.op_type == "Relu") {
+      options.tensors.push_back(executor.graph().value(node.outputs[0]).name);
+    }
+  }
+  return collect(executor, list_images(kShared / "images/photos/calib", {}, images), options);
+}
+
+// The search as published, without a word about zeros.
+double threshold_with_zeros(const Statistics& statistics) {
+  const MethodOptions options;
+  LinearHistogram magnitudes = magnitude_histogram(statistics.histogram(), options.bins);
+  magnitudes.counts[0] += statistics.zeros();
+  const std::int64_t kept = KlSearch(magnitudes.counts, options.levels).best();
+  return kept == options.bins ? double{statistics.absmax()}
+                              : (static_cast<double>(kept) + 0.5) * magnitudes.width();
+}
+
+// Shares of all values in percent: the exact zeros, then 16 bins up to the maximum.
+void print_shape(const TensorStatistics& tensor) {
+  const Statistics& statistics = tensor.statistics;
+  const auto percent = [&](std::int64_t count) {
+    const double share = static_cast<double>(count) / static_cast<double>(statistics.count());
+    return to_fixed(100.0 * share, 2);
+  };
+  std::cout << concat(tensor.tensor, " zeros ", percent(statistics.zeros()), ", bins");
+  for (const std::int64_t count : magnitude_histogram(statistics.histogram(), 16).counts) {
+    std::cout << " " << percent(count);
+  }
+  std::cout << "\n";
+}
+
+TEST(KlTrap, ZerosAfterReluWouldRuinTheThresholdAndAreLeftOut) {
+  if (!fs::exists(kShared)) GTEST_SKIP() << "no folder " << kShared;
+  const Collection collection = collect_relus(20);
+  const CalibrationTable kl = decide(collection, "kl", MethodOptions());
+  const CalibrationTable minmax = decide(collection, "minmax", MethodOptions());
+  const Scheme scheme = MethodOptions().scheme;
+  double kl_sum = 0.0;
+  double minmax_sum = 0.0;
+  std::cout << "tensor zeros% max | T dB, zeros counted | T dB, kl | dB, minmax\n";
+  for (std::size_t i = 0; i < collection.tensors.size(); ++i) {
+    const Statistics& statistics = collection.tensors[i].statistics;
+    const double trapped = threshold_with_zeros(statistics);
+    const double trapped_db =
+        quantization_effect(statistics.histogram(),
+                            choose_affine(clipped_range(statistics, trapped), scheme),
+                            limits_of(scheme))
+            .sqnr_db();
+    const ActivationEntry& entry = kl.activations[i];
+    const double zeros =
+        static_cast<double>(statistics.zeros()) / static_cast<double>(statistics.count());
+    std::cout << concat(entry.tensor, " ", to_fixed(100.0 * zeros, 0), " ",
+                        to_fixed(statistics.max(), 1), " | ", to_fixed(trapped, 1), " ",
+                        to_fixed(trapped_db, 1), " | ", to_fixed(entry.range.max, 1), " ",
+                        to_fixed(entry.sqnr_db.value_or(0.0), 1), " | ",
+                        to_fixed(minmax.activations[i].sqnr_db.value_or(0.0), 1), "\n");
+    if (entry.tensor == "relu6_out") print_shape(collection.tensors[i]);
+    if (zeros > 0.3) {
+      EXPECT_LT(trapped_db, 21.0) << entry.tensor;
+    }
+    EXPECT_GT(entry.sqnr_db.value_or(0.0), 30.0) << entry.tensor;
+    EXPECT_GE(*entry.sqnr_db, *minmax.activations[i].sqnr_db - 0.5) << entry.tensor;
+    kl_sum += *entry.sqnr_db;
+    minmax_sum += *minmax.activations[i].sqnr_db;
+  }
+  EXPECT_GT(kl_sum, minmax_sum);
+  EXPECT_EQ(collection.tensors.size(), 26U);
+}
+
+}  // namespace
+}  // namespace qtool
