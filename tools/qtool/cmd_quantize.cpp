@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "command.h"
@@ -13,6 +14,7 @@
 #include "qtool/base/text.h"
 #include "qtool/calib/table.h"
 #include "qtool/graph/onnx.h"
+#include "qtool/image/preprocess.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/target.h"
@@ -35,6 +37,28 @@ std::string default_output(const std::string& model) {
   return std::filesystem::path(model).stem().string() + ".int8.onnx";
 }
 
+// The shapes to count multiplications for: as declared, and where the model leaves an axis open,
+// that of one picture (of 224 x 224 pixels, if the preprocessing does not fix a size either).
+InputShapes typical_shapes(const Graph& graph, const Preprocess& preprocess) {
+  constexpr std::int64_t kTypicalSide = 224;
+  const Shape picture = output_shape(preprocess, kTypicalSide, kTypicalSide);
+  InputShapes shapes;
+  for (const ValueId id : graph.inputs()) {
+    const Value& input = graph.value(id);
+    if (!input.shape) {
+      shapes.emplace(input.name, picture);
+      continue;
+    }
+    std::vector<std::int64_t> dims;
+    for (const Dim& dim : *input.shape) {
+      const auto axis = static_cast<std::int64_t>(dims.size());
+      dims.push_back(dim.size ? *dim.size : axis > 0 && axis < picture.rank() ? picture[axis] : 1);
+    }
+    shapes.emplace(input.name, Shape(std::move(dims)));
+  }
+  return shapes;
+}
+
 void run_quantize(QuantizeCommand& options) {
   options.run.apply();
   const CalibrationTable table = read_table(read_file(options.table, kMostTableBytes));
@@ -55,11 +79,7 @@ void run_quantize(QuantizeCommand& options) {
   note(concat("wrote ", summary.output));
   // What the emitted file really runs on integers, read back as any user will read it.
   const Model emitted = open_model(summary.output);
-  const Value& input = emitted.loaded.value(emitted.loaded.inputs().front());
-  InputShapes shapes;
-  if (table.image_count > 0 && emitted.loaded.inputs().size() == 1) {
-    shapes.emplace(input.name, concrete_input_shape(emitted.loaded, "", 1));
-  }
+  const InputShapes shapes = typical_shapes(emitted.loaded, table.preprocess);
   summary.coverage = coverage_of(*emitted.executor->compile(shapes));
   summary.coverage_line = coverage_line(summary.coverage, summary.report);
   print_result(options.run.json ? json_of(summary) : text_of(summary));
