@@ -1,5 +1,6 @@
 // Text, files and parallel loops.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -59,7 +60,7 @@ TEST(Text, MatchesPatterns) {
 
 class Files : public ::testing::Test {
  protected:
-  Files() : folder_(fs::temp_directory_path() / fs::path("qtool_files_test")) {
+  Files() : folder_(fs::temp_directory_path() / concat("qtool_files_test.", ::getpid())) {
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "inner");
   }
