@@ -115,7 +115,9 @@ std::vector<Tensor> run_op(const OpCase& test, Layout layout, int threads) {
     context.output_layouts.push_back(own);
     storage.emplace_back(infos[i].dtype, infos[i].shape);
     // A value that is never the right answer, so that elements nobody writes are found.
-    std::memset(storage.back().data(), 0xa5, static_cast<std::size_t>(storage.back().bytes()));
+    if (Tensor& made = storage.back(); made.bytes() > 0) {
+      std::memset(made.data(), 0xa5, static_cast<std::size_t>(made.bytes()));
+    }
     outputs.push_back(static_cast<std::int32_t>(views.size()));
     views.emplace_back(storage.back().data(), infos[i].dtype, infos[i].shape, own);
   }
