@@ -9,12 +9,14 @@
 #include "console.h"
 #include "model.h"
 #include "options_images.h"
+#include "options_quantization.h"
 #include "options_run.h"
 #include "progress.h"
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/calibrate.h"
 #include "qtool/calib/method.h"
+#include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/placement.h"
@@ -29,8 +31,9 @@ struct CalibrateCommand {
   std::string model;
   std::string method = "kl";
   std::string target{kDefaultTarget};
-  std::vector<std::string> exclude;
   std::string output;
+  TypeOptions types;
+  OverrideOptions overrides;
   ImageOptions images;
   PreprocessOptions preprocess;
   RunOptions run;
@@ -58,13 +61,18 @@ void report_bad_images(const std::vector<BadImage>& bad) {
 void run_calibrate(CalibrateCommand& options) {
   options.run.apply();
   find_method(options.method);  // refused before any work
-  const Target& target = find_target(options.target);
+  QuantizeOptions quantize_options;
+  quantize_options.target = options.target;
+  quantize_options.types = options.types.choices();
+  const Target target = chosen_target(CalibrationTable(), quantize_options);
+  const Overrides overrides = options.overrides.read();
+  quantize_options.exclude = overrides.exclude;
   const Model model = open_model(options.model);
   const Graph& graph = model.executor->graph();
 
   CalibrateOptions calibrate_options;
   CollectOptions& collect = calibrate_options.collect;
-  collect.tensors = tensors_to_calibrate(graph, target, options.exclude);
+  collect.tensors = tensors_to_calibrate(graph, target, overrides.exclude);
   collect.preprocess = options.preprocess.choose(model.stored_preprocess(), model.loaded);
   collect.model_fingerprint = fingerprint(model.loaded);
   collect.bad_images = options.images.policy();
@@ -83,9 +91,9 @@ void run_calibrate(CalibrateCommand& options) {
   for (const auto& [gone, surviving] : graph.info.aliases) {
     if (table.find(surviving) != nullptr) table.aliases.push_back({gone, surviving});
   }
-  QuantizeOptions quantize_options;
-  quantize_options.target = options.target;
-  quantize_options.exclude = options.exclude;
+  apply_overrides(overrides, target.activations, &result.collection, table);
+  table.types = quantize_options.types;
+  quantize_options.threads = options.run.threads;
   quantize_options.model_fingerprint = table.model_fingerprint;
   fill_weight_entries(graph, quantize_options, table);
 
@@ -102,7 +110,8 @@ void add_calibrate(CLI::App& app, Session& session) {
   const auto options = std::make_shared<CalibrateCommand>();
   CLI::App* command = add_command(
       app, "calibrate", "Run images through the FP32 model and decide the ranges of its tensors",
-      "qtool calibrate model.onnx --images photos/calib --preprocess imagenet -o model.table.json");
+      "qtool calibrate model.onnx --images photos/calib --preprocess imagenet -o model.table.json\n"
+      "  qtool calibrate model.onnx --images photos/calib --weight-bits 6 --range 'relu6_*=0,6'");
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--method", options->method, methods_help())
       ->type_name("NAME")
@@ -110,10 +119,10 @@ void add_calibrate(CLI::App& app, Session& session) {
   command->add_option("--target", options->target, "Back-end that decides what is quantized")
       ->type_name("NAME")
       ->capture_default_str();
-  command->add_option("--exclude", options->exclude, "Nodes that stay in FP32: names or patterns")
-      ->type_name("NAME");
+  options->overrides.add_to(*command);
   command->add_option("-o,--output", options->output, "Table to write (default: MODEL.table.json)")
       ->type_name("FILE");
+  options->types.add_to(*command);
   options->images.add_to(*command);
   options->preprocess.add_to(*command, StoredCheck::kForceable);
   options->run.add_to(*command);
