@@ -7,6 +7,7 @@
 
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
+#include "qtool/quant/density.h"
 
 namespace qtool {
 namespace {
@@ -77,7 +78,7 @@ void set_entry(ActivationEntry& entry, Range range, const Affine& affine, const 
   for (const TensorStatistics& tensor : collection->tensors) {
     if (tensor.tensor != entry.tensor) continue;
     const QuantizationEffect effect =
-        quantization_effect(tensor.statistics.histogram(), affine, limits_of(scheme));
+        Density(tensor.statistics.histogram()).effect(affine, limits_of(scheme));
     entry.saturated_share = effect.saturated_share;
     if (std::isfinite(effect.sqnr_db())) entry.sqnr_db = effect.sqnr_db();
   }

@@ -281,6 +281,48 @@ std::int64_t FloatHistogram::end_cell() const noexcept {
   return max_ > 0.0F ? static_cast<std::int64_t>(max_ / cell_width()) + 1 : 0;
 }
 
+FloatHistogram FloatHistogram::from_cells(float min, float max, std::int64_t zeros,
+                                          std::span<const std::int64_t> cells) {
+  const auto refuse = [](std::string_view what) {
+    throw Error(ErrorCode::kInvalidArgument, concat("histogram: ", what));
+  };
+  FloatHistogram histogram;
+  if (!std::isfinite(min) || !std::isfinite(max) || min > max || zeros < 0) {
+    refuse("expected finite extremes in order and a count of zeros");
+  }
+  histogram.zeros_ = zeros;
+  histogram.count_ = zeros;
+  for (const std::int64_t count : cells) {
+    if (count < 0 || count > std::numeric_limits<std::int64_t>::max() - histogram.count_) {
+      refuse("a count is negative or too large");
+    }
+    histogram.count_ += count;
+  }
+  if (histogram.count_ == 0) {
+    if (!cells.empty()) refuse("found cells without values");
+    return histogram;
+  }
+  histogram.include(flushed(min), flushed(max));
+  const std::int64_t first = histogram.first_cell();
+  if (static_cast<std::int64_t>(cells.size()) != histogram.end_cell() - first) {
+    refuse(concat("found ", cells.size(), " cells, expected ", histogram.end_cell() - first));
+  }
+  if (cells.empty()) return histogram;
+  const std::int64_t counted = histogram.count_ - zeros;
+  if (counted > kMostRecent) histogram.archive();
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const auto place =
+        static_cast<std::size_t>(first + histogram.origin() + static_cast<std::int64_t>(i));
+    if (counted > kMostRecent) {
+      histogram.archived_[place] = cells[i];
+    } else {
+      histogram.counts_[place] = static_cast<std::uint32_t>(cells[i]);
+    }
+  }
+  histogram.recent_ = counted > kMostRecent ? 0 : counted;
+  return histogram;
+}
+
 bool operator==(const FloatHistogram& a, const FloatHistogram& b) noexcept {
   if (a.count_ != b.count_ || a.zeros_ != b.zeros_ || a.nonfinite_ != b.nonfinite_ ||
       a.min() != b.min() || a.max() != b.max() || a.exponent_ != b.exponent_) {
@@ -309,6 +351,18 @@ LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_
   return result;
 }
 
+void count_magnitudes(std::span<const float> values, LinearHistogram& histogram) {
+  const auto bins = static_cast<std::int64_t>(histogram.counts.size());
+  const auto upper = static_cast<float>(histogram.upper);
+  if (bins == 0 || !(upper > 0.0F)) return;
+  for (const float value : values) {
+    const float magnitude = std::fabs(value);
+    if (!(magnitude >= kSmallestNormal)) continue;
+    const auto bin = static_cast<std::int64_t>(magnitude / upper * static_cast<float>(bins));
+    ++histogram.counts[static_cast<std::size_t>(std::min(bin, bins - 1))];
+  }
+}
+
 LinearHistogram value_histogram(const FloatHistogram& histogram, std::int64_t bins) {
   LinearHistogram result = empty_histogram(histogram.min(), histogram.max(), bins);
   const double width = histogram.cell_width();
@@ -320,38 +374,6 @@ LinearHistogram value_histogram(const FloatHistogram& histogram, std::int64_t bi
     }
   }
   return result;
-}
-
-double QuantizationEffect::sqnr_db() const noexcept {
-  return noise > 0.0 ? 10.0 * std::log10(signal / noise) : std::numeric_limits<double>::infinity();
-}
-
-QuantizationEffect quantization_effect(const FloatHistogram& histogram, const Affine& affine,
-                                       const Limits& limits) {
-  QuantizationEffect effect;
-  const Range represented = represented_range(affine, limits);
-  const double half_step = 0.5 * static_cast<double>(affine.scale);
-  const double width = histogram.cell_width();
-  std::int64_t saturated = 0;
-  for (std::int64_t cell = histogram.first_cell(); cell < histogram.end_cell(); ++cell) {
-    const std::int64_t count = histogram.cell_count(cell);
-    if (count == 0) continue;
-    const double from = std::max(static_cast<double>(cell) * width, double{histogram.min()});
-    const double to = std::min(static_cast<double>(cell + 1) * width, double{histogram.max()});
-    const auto centre = static_cast<float>(0.5 * (from + to));
-    const double real = centre;
-    const double error = real - dequantize_value(quantize_value(centre, affine, limits), affine);
-    effect.signal += static_cast<double>(count) * real * real;
-    effect.noise += static_cast<double>(count) * error * error;
-    if (real > represented.max + half_step || real < represented.min - half_step) {
-      saturated += count;
-    }
-  }
-  if (histogram.count() > 0) {
-    effect.saturated_share =
-        static_cast<double>(saturated) / static_cast<double>(histogram.count());
-  }
-  return effect;
 }
 
 }  // namespace qtool

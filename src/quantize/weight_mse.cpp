@@ -57,11 +57,11 @@ class Search {
 /// The scale of least squared error, among all that cover at most the observed range: a grid, a
 /// finer one around its best cell, then golden section, each scale also with the best one of its
 /// rounding pattern. Few weights make a rugged error and get a finer grid. Within 0.3 % of an
-/// exhaustive search, and never worse than `absmax`. Cost: 210 passes, for a few weights up to
-/// 4,200.
+/// exhaustive search, and never worse than `absmax`. Cost: 210 passes over 4,096 weights or
+/// more, up to 4,200 over fewer: about a millisecond.
 /// Source: the least squares of MNN tools/quantization; Wu et al., arXiv 2004.09602, section 3.
 Affine weight_mse(std::span<const float> weights, const Scheme& scheme) {
-  constexpr double kVisits = 65536.0;  // of single weights on the grid
+  constexpr double kVisits = 524288.0;  // of single weights on the grid
   constexpr double kCoarsest = 128.0;
   constexpr double kFinest = 4096.0;
   constexpr double kAround = 2.0;        // cells that are looked at more closely

@@ -156,7 +156,7 @@ void add_quantize(CLI::App& app, Session& session) {
       ->check(CLI::IsMember({"off", "table", "sequential"}))
       ->capture_default_str();
   options->types.add_to(*command);
-  options->images.add_to(*command, ImageNeed::kOptional);
+  options->images.add_to(*command, ImagesNeed::kOptional);
   options->run.add_to(*command);
   command->callback([options, &session] { session.run = [options] { run_quantize(*options); }; });
 }

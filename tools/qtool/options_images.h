@@ -14,8 +14,8 @@
 
 namespace qtool::tool {
 
-/// Whether a command works without pictures.
-enum class ImageNeed { kRequired, kOptional };
+/// Whether a command can do without --images.
+enum class ImagesNeed { kRequired, kOptional };
 
 /// Which pictures a command reads: --images, --labels, --limit, --strict.
 struct ImageOptions {
@@ -24,7 +24,7 @@ struct ImageOptions {
   std::int64_t limit = 0;
   bool strict = false;
 
-  void add_to(CLI::App& command, ImageNeed need = ImageNeed::kRequired);
+  void add_to(CLI::App& command, ImagesNeed need = ImagesNeed::kRequired);
   [[nodiscard]] ImageSet list() const;
   [[nodiscard]] BadImages policy() const { return strict ? BadImages::kFail : BadImages::kSkip; }
 };

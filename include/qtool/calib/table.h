@@ -43,6 +43,7 @@ enum class Origin : std::uint8_t { kMethod, kUser };
 struct ActivationEntry {
   std::string tensor;
   std::string producer;  ///< node that writes it, by its name or first output; empty: a model input
+  std::string method;    ///< that chose the range: the table's, or what `auto` picked
   Range range;           ///< chosen by the method
   Affine affine;
   DType dtype = DType::kUInt8;
@@ -78,6 +79,7 @@ struct CalibrationTable {
   std::uint64_t model_fingerprint = 0;
   std::uint64_t image_list_hash = 0;
   std::int64_t image_count = 0;  ///< images that were observed
+  std::int64_t exact_bins = 0;   ///< of |x|, counted in a second pass; 0: there was none
   Preprocess preprocess;
   std::string method;
   MethodOptions method_options;
