@@ -344,13 +344,29 @@ void store_floats(const Plan& plan, const __m512i* sums, std::int64_t count, flo
   }
 }
 
-// The rare epilogues: floats, and multipliers of 1 and more. `at` is the output element.
+void store_sums(const Plan& plan, const __m512i* sums, std::int64_t count, std::int32_t* out) {
+  for (unsigned q = 0; q < 4; ++q) {
+    alignas(64) std::int32_t values[16];
+    _mm512_store_si512(values, sums[q]);
+    for (std::int64_t lane = 0; lane < 16; ++lane) {
+      const std::int64_t column = lane / 4 / plan.lanes;
+      const std::int64_t channel = channel_of(q, lane, plan.lanes);
+      if (column < count && channel < plan.channels) {
+        out[column * plan.call.out_pixel_stride + channel] = values[lane];
+      }
+    }
+  }
+}
+
+// The rare epilogues: floats, sums, and multipliers of 1 and more. `at` is the output element.
 template <unsigned kLanes>
 __attribute__((noinline)) void store_rarely(const Plan& plan, const __m512i* sums,
                                             std::int64_t count, std::int64_t at) {
   const DepthwiseCall& call = plan.call;
   if (call.output_type == OutputType::kFloat32) {
     store_floats(plan, sums, count, static_cast<float*>(call.output) + at);
+  } else if (call.output_type == OutputType::kInt32) {
+    store_sums(plan, sums, count, static_cast<std::int32_t*>(call.output) + at);
   } else {
     store_bytes<kLanes>(requantize<Products::kMayOverflow>(columns_of(plan), sums), plan.mask,
                         count, call.out_pixel_stride, static_cast<std::uint8_t*>(call.output) + at);
