@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "qtool/quantize/weights.h"
@@ -22,5 +23,18 @@ std::vector<float> choose_weight_scales(const Graph& graph, NodeId node, const W
 /// Counts go into `report`.
 Graph emit_qdq(const Graph& graph, const Placement& placement, const Target& target,
                const ChosenMaps& maps, const GivenScales& given, QuantizeReport& report);
+
+/// Throws Error(kUnsupported) when the graph is below opset 13 or quantized already.
+void require_float_graph(const Graph& graph);
+
+/// Writes every product that the placement runs on integers as one that measures its input while
+/// running. Counts go into `report`.
+Graph emit_dynamic(const Graph& graph, const Placement& placement, const Target& target,
+                   QuantizeReport& report);
+
+/// Stores the weights of the products in `ids` as int8 behind a DequantizeLinear. Counts go into
+/// `report`.
+Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const Target& target,
+                       QuantizeReport& report);
 
 }  // namespace qtool

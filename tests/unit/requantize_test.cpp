@@ -5,55 +5,26 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <random>
 #include <vector>
 
 #include "kernels/requantize.h"
 #include "qtool/base/error.h"
+#include "support/published_requantization.h"
 
 namespace qtool {
 namespace {
 
-__extension__ using Wide = __int128;
+using testing::kIntMax;
+using testing::kIntMin;
+using testing::published_rdbpot;
+using testing::published_srdhm;
 
-constexpr std::int32_t kIntMin = std::numeric_limits<std::int32_t>::min();
-constexpr std::int32_t kIntMax = std::numeric_limits<std::int32_t>::max();
-
-// gemmlowp's SaturatingRoundingDoublingHighMul as it is published: nudge, then truncate.
-Wide published_srdhm(Wide a, Wide b) {
-  if (a == kIntMin && b == kIntMin) return kIntMax;
-  const Wide product = a * b;
-  const Wide nudge = product >= 0 ? (Wide{1} << 30) : 1 - (Wide{1} << 30);
-  return (product + nudge) / (Wide{1} << 31);
+std::int32_t published_twice(std::int32_t x, const FixedMultiplier& m) {
+  return static_cast<std::int32_t>(testing::published_twice(x, {m.mantissa, m.shift}));
 }
-
-// gemmlowp's RoundingDivideByPOT as it is published: remainder against a threshold. The mask of a
-// negative number is that of its two's complement, the remainder of floor division.
-Wide published_rdbpot(Wide x, int exponent) {
-  const Wide mask = (Wide{1} << exponent) - 1;
-  const Wide divisor = Wide{1} << exponent;
-  const Wide remainder = ((x % divisor) + divisor) % divisor;
-  const Wide quotient = (x - remainder) / divisor;
-  const Wide threshold = mask / 2 + (x < 0 ? 1 : 0);
-  return quotient + (remainder > threshold ? 1 : 0);
-}
-
-Wide saturated(Wide x) { return std::clamp(x, Wide{kIntMin}, Wide{kIntMax}); }
-
-Wide published_twice(Wide x, const FixedMultiplier& m) {
-  const int left = std::max(m.shift, 0);
-  const int right = std::max(-m.shift, 0);
-  return published_rdbpot(published_srdhm(saturated(x * (Wide{1} << left)), m.mantissa), right);
-}
-
-// ruy: floor((x mantissa + half) / 2^(31 - shift)).
-Wide published_once(Wide x, const FixedMultiplier& m) {
-  const int total = 31 - m.shift;
-  const Wide divisor = Wide{1} << total;
-  const Wide sum = x * m.mantissa + divisor / 2;
-  const Wide remainder = ((sum % divisor) + divisor) % divisor;
-  return saturated((sum - remainder) / divisor);
+std::int32_t published_once(std::int32_t x, const FixedMultiplier& m) {
+  return static_cast<std::int32_t>(testing::published_once(x, {m.mantissa, m.shift}));
 }
 
 TEST(Requantization, HasANameForEachPath) {
@@ -116,6 +87,9 @@ TEST(DecomposeMultiplier, CoversEveryMagnitude) {
     const FixedMultiplier fixed = decompose_multiplier(real);
     ASSERT_GE(fixed.mantissa, 1 << 30);
     ASSERT_NEAR(std::ldexp(fixed.mantissa, fixed.shift - 31) / real, 1.0, std::ldexp(1.0, -31));
+    const testing::PublishedMultiplier published = testing::published_multiplier(real);
+    ASSERT_EQ(fixed.mantissa, published.mantissa);
+    ASSERT_EQ(fixed.shift, published.shift);
   }
 }
 
@@ -159,9 +133,9 @@ TEST(FixedPoint, EqualsThePublishedDefinitionsForMillionsOfSums) {
       add_ties(sums, m, random);
       for (int i = 0; i < 1000; ++i) sums.insert(sums.end(), {any(random), small(random)});
       for (const std::int32_t x : sums) {
-        ASSERT_EQ(multiply_rounding_twice(x, m), static_cast<std::int32_t>(published_twice(x, m)))
+        ASSERT_EQ(multiply_rounding_twice(x, m), published_twice(x, m))
             << x << " * " << chosen << " * 2^" << shift << "-31";
-        ASSERT_EQ(multiply_rounding_once(x, m), static_cast<std::int32_t>(published_once(x, m)))
+        ASSERT_EQ(multiply_rounding_once(x, m), published_once(x, m))
             << x << " * " << chosen << " * 2^" << shift << "-31";
         ASSERT_EQ(saturating_rounding_doubling_high_mul(x, chosen),
                   static_cast<std::int32_t>(published_srdhm(x, chosen)));
