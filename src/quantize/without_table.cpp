@@ -19,6 +19,16 @@ constexpr std::array<std::pair<QuantizeMode, std::string_view>, 3> kModes = {
      {QuantizeMode::kDynamic, "dynamic"},
      {QuantizeMode::kWeightOnly, "weight-only"}}};
 
+/// Whether a node adds products up: what the report of these modes is about. Everything else is
+/// FP32 by the nature of the mode, which is not worth a line per node.
+bool multiplies(const Node& node) {
+  constexpr std::array<std::string_view, 6> kProducts = {"Conv", "Gemm", "MatMul",
+                                                         "GRU",  "LSTM", "RNN"};
+  return std::any_of(kProducts.begin(), kProducts.end(), [&](std::string_view product) {
+    return node.op_type.find(product) != std::string::npos;
+  });
+}
+
 /// Where products run on integers; everything else is FP32 in these modes.
 Placement place_products(const Graph& graph, const Target& target, const QuantizeOptions& options) {
   PlacementOptions placement_options;
@@ -29,7 +39,7 @@ Placement place_products(const Graph& graph, const Target& target, const Quantiz
     const bool product = placed.role == NodeRole::kInteger && weight_ports(graph, placed.id);
     if (product) continue;
     placed.role = NodeRole::kFloat;
-    placed.reason = "only products with constant weights run on integers in dynamic mode";
+    placed.reason = "it multiplies two activations";
   }
   return placement;
 }
@@ -51,7 +61,7 @@ std::vector<NodeId> choose_weights(const Graph& graph, const QuantizeOptions& op
   for (NodePlacement& placed : placement.nodes) {
     if (placed.role == NodeRole::kNotReal) continue;
     placed.role = NodeRole::kFloat;
-    placed.reason = "no weights to store as int8";
+    placed.reason = "it has no constant weights of float32";
     if (std::find(excluded.begin(), excluded.end(), placed.id) != excluded.end()) {
       placed.reason = "excluded by --exclude";
     } else if (has_usable_weights(graph, placed.id)) {
@@ -92,6 +102,7 @@ Graph quantize(const Graph& prepared, const QuantizeOptions& options, QuantizeRe
     quantized = emit_weight_only(prepared, chosen, target, report);
   }
   for (const NodePlacement& placed : placement.nodes) {
+    if (!multiplies(prepared.node(placed.id))) continue;
     report.nodes.push_back({std::string(name_of(prepared, placed.id)),
                             prepared.node(placed.id).op_type, placed.role, placed.reason});
   }

@@ -40,7 +40,7 @@ void expect_equal(const Graph& quantized, const Tensor& input) {
       const auto got = plan->run({&view, 1}, workspace)[0].values<float>();
       ASSERT_EQ(got.size(), expected.size());
       std::size_t different = 0;
-      for (std::size_t i = 0; i < got.size(); ++i) different += got[i] != expected[i] ? 1 : 0;
+      for (std::size_t i = 0; i < got.size(); ++i) different += got[i] != expected[i] ? 1U : 0U;
       EXPECT_EQ(different, 0U) << "of " << got.size() << " outputs, " << name_of(path) << ", "
                                << threads << " threads";
     }
@@ -194,23 +194,30 @@ TEST(RequantizationOfClusters, EqualsTheNaiveReference) {
 }
 
 TEST(RequantizationOfClusters, DoesNotDependOnTheBatch) {
-  Clusters net;
-  net.input("x", {1, 6, 9, 7});
-  const auto x = net.qdq("x", 0.02F, 117);
-  const auto y = net.qdq(net.op("Conv", "conv", {x, net.weights({6, 6, 3, 3})},
-                                {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}}),
-                         0.03F, 99);
-  net.output(net.qdq(net.op("Add", "add", {x, y}), 0.03F, 120));
-  const Executor executor(net.graph);
+  const auto graph_of = [](std::int64_t batch) {
+    Clusters net;
+    net.input("x", {batch, 6, 9, 7});
+    const auto x = net.qdq("x", 0.02F, 117);
+    const auto y = net.qdq(net.op("Conv", "conv", {x, net.weights({6, 6, 3, 3})},
+                                  {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}}),
+                           0.03F, 99);
+    const auto mean = net.qdq(net.op("GlobalAveragePool", "gap", {y}), 0.01F, 100);
+    net.output(
+        net.qdq(net.op("Add", "add", {x, net.qdq(net.op("Mul", "mul", {y, mean}), 0.02F, 110)}),
+                0.03F, 120));
+    return net.graph;
+  };
+  const Executor together_executor(graph_of(3));
+  const Executor alone_executor(graph_of(1));
   const Tensor images = ramp({3, 6, 9, 7});
   const std::int64_t size = images.elements() / 3;
   for (const Requantization path : kIntegerPaths) {
     Workspace workspace;
-    const auto all =
-        executor.compile({{"x", images.shape()}}, {.threads = 2, .requantization = path});
     const TensorView view = images;
-    const auto together = all->run({&view, 1}, workspace)[0].values<float>();
-    const auto one = executor.compile({{"x", Shape{1, 6, 9, 7}}}, {.requantization = path});
+    const auto together = together_executor.compile({}, {.threads = 2, .requantization = path})
+                              ->run({&view, 1}, workspace)[0]
+                              .values<float>();
+    const auto one = alone_executor.compile({}, {.requantization = path});
     for (std::int64_t i = 0; i < 3; ++i) {
       Workspace own;
       const TensorView single(images.data() + i * size * 4, DType::kFloat32, {1, 6, 9, 7});

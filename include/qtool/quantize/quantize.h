@@ -90,9 +90,10 @@ Graph quantize(const Graph& prepared, const CalibrationTable& table, const Quant
 /// 128, the form that ONNX Runtime's ConvInteger takes. Biases stay float.
 /// Weight-only: the weights of every Conv, Gemm and MatMul become int8 behind a DequantizeLinear,
 /// one scale per output channel; `target` only gives their number of bits.
-/// Metadata of the graph stay; `qtool.mode`, `qtool.target` and `qtool.version` are added.
-/// Throws as above, and Error(kUsage) for kStatic. Cost: linear in the weights.
-/// Source: ONNX operators DynamicQuantizeLinear, ConvInteger, MatMulInteger, DequantizeLinear.
+/// The report names the nodes that multiply. Metadata of the graph stay; `qtool.mode`,
+/// `qtool.target` and `qtool.version` are added. Throws as above, and Error(kUsage) for kStatic.
+/// Cost: linear in the weights. Source: ONNX operators DynamicQuantizeLinear, ConvInteger,
+/// MatMulInteger, DequantizeLinear.
 Graph quantize(const Graph& prepared, const QuantizeOptions& options, QuantizeReport& report);
 
 /// Fills `table.weights` with the scales that quantize() would use, so that they can be seen,

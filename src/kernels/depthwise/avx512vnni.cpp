@@ -346,14 +346,18 @@ void store_floats(const Plan& plan, const __m512i* sums, std::int64_t count, flo
 
 void store_sums(const Plan& plan, const __m512i* sums, std::int64_t count, std::int32_t* out) {
   for (unsigned q = 0; q < 4; ++q) {
-    alignas(64) std::int32_t values[16];
-    _mm512_store_si512(values, sums[q]);
-    for (std::int64_t lane = 0; lane < 16; ++lane) {
-      const std::int64_t column = lane / 4 / plan.lanes;
-      const std::int64_t channel = channel_of(q, lane, plan.lanes);
-      if (column < count && channel < plan.channels) {
-        out[column * plan.call.out_pixel_stride + channel] = values[lane];
-      }
+    // Each 128-bit lane holds four neighbouring channels of one column.
+    const __m128i quarters[] = {
+        _mm512_extracti32x4_epi32(sums[q], 0), _mm512_extracti32x4_epi32(sums[q], 1),
+        _mm512_extracti32x4_epi32(sums[q], 2), _mm512_extracti32x4_epi32(sums[q], 3)};
+    for (std::int64_t lane = 0; lane < 4; ++lane) {
+      const std::int64_t column = lane / plan.lanes;
+      const std::int64_t channel = channel_of(q, 4 * lane, plan.lanes);
+      const std::int64_t left = plan.channels - channel;
+      if (column >= count || left <= 0) continue;
+      const auto mask = static_cast<__mmask8>(left >= 4 ? 0xF : (1 << left) - 1);
+      _mm_mask_storeu_epi32(out + column * plan.call.out_pixel_stride + channel, mask,
+                            quarters[lane]);
     }
   }
 }
