@@ -309,6 +309,18 @@ LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_
   return result;
 }
 
+void count_magnitudes(std::span<const float> values, LinearHistogram& histogram) {
+  const auto bins = static_cast<std::int64_t>(histogram.counts.size());
+  const auto upper = static_cast<float>(histogram.upper);
+  if (bins == 0 || !(upper > 0.0F)) return;
+  for (const float value : values) {
+    const float magnitude = std::fabs(value);
+    if (!(magnitude >= kSmallestNormal)) continue;
+    const auto bin = static_cast<std::int64_t>(magnitude / upper * static_cast<float>(bins));
+    ++histogram.counts[static_cast<std::size_t>(std::min(bin, bins - 1))];
+  }
+}
+
 LinearHistogram value_histogram(const FloatHistogram& histogram, std::int64_t bins) {
   LinearHistogram result = empty_histogram(histogram.min(), histogram.max(), bins);
   const double width = histogram.cell_width();
@@ -320,38 +332,6 @@ LinearHistogram value_histogram(const FloatHistogram& histogram, std::int64_t bi
     }
   }
   return result;
-}
-
-double QuantizationEffect::sqnr_db() const noexcept {
-  return noise > 0.0 ? 10.0 * std::log10(signal / noise) : std::numeric_limits<double>::infinity();
-}
-
-QuantizationEffect quantization_effect(const FloatHistogram& histogram, const Affine& affine,
-                                       const Limits& limits) {
-  QuantizationEffect effect;
-  const Range represented = represented_range(affine, limits);
-  const double half_step = 0.5 * static_cast<double>(affine.scale);
-  const double width = histogram.cell_width();
-  std::int64_t saturated = 0;
-  for (std::int64_t cell = histogram.first_cell(); cell < histogram.end_cell(); ++cell) {
-    const std::int64_t count = histogram.cell_count(cell);
-    if (count == 0) continue;
-    const double from = std::max(static_cast<double>(cell) * width, double{histogram.min()});
-    const double to = std::min(static_cast<double>(cell + 1) * width, double{histogram.max()});
-    const auto centre = static_cast<float>(0.5 * (from + to));
-    const double real = centre;
-    const double error = real - dequantize_value(quantize_value(centre, affine, limits), affine);
-    effect.signal += static_cast<double>(count) * real * real;
-    effect.noise += static_cast<double>(count) * error * error;
-    if (real > represented.max + half_step || real < represented.min - half_step) {
-      saturated += count;
-    }
-  }
-  if (histogram.count() > 0) {
-    effect.saturated_share =
-        static_cast<double>(saturated) / static_cast<double>(histogram.count());
-  }
-  return effect;
 }
 
 }  // namespace qtool

@@ -223,38 +223,5 @@ TEST(ValueHistogram, SpansTheObservedRange) {
   EXPECT_EQ(value_histogram(histogram_of({2.0F, 2.0F}), 2).total(), 2);  // a range of width 0
 }
 
-TEST(QuantizationEffect, AgreesWithQuantizingTheValuesThemselves) {
-  std::vector<float> values = normal_values(50000, 1.0F, 9);
-  for (float& value : values) value = std::max(value, 0.0F);
-  const FloatHistogram histogram = histogram_of(values);
-  const Limits limits = limits_of(kU8);
-  for (const float top : {histogram.max(), 2.0F}) {
-    const Affine affine = choose_affine({0.0F, top}, kU8);
-    double signal = 0.0;
-    double noise = 0.0;
-    for (const float value : values) {
-      const double error = value - dequantize_value(quantize_value(value, affine, limits), affine);
-      signal += double{value} * value;
-      noise += error * error;
-    }
-    const QuantizationEffect effect = quantization_effect(histogram, affine, limits);
-    EXPECT_NEAR(effect.sqnr_db(), 10.0 * std::log10(signal / noise), 0.05);
-  }
-}
-
-TEST(QuantizationEffect, CountsSaturatedValues) {
-  const FloatHistogram histogram = histogram_of({0.0F, 0.5F, 1.0F, 1.001F, 5.0F, -1.0F, -0.001F});
-  const QuantizationEffect effect =
-      quantization_effect(histogram, choose_affine({0.0F, 1.0F}, kU8), limits_of(kU8));
-  EXPECT_DOUBLE_EQ(effect.saturated_share,
-                   2.0 / 7.0);  // 5 and -1; the others are within half a step
-}
-
-TEST(QuantizationEffect, IsHarmlessOnNothing) {
-  const QuantizationEffect effect = quantization_effect(FloatHistogram(), Affine{}, limits_of(kU8));
-  EXPECT_EQ(effect.saturated_share, 0.0);
-  EXPECT_EQ(effect.sqnr_db(), std::numeric_limits<double>::infinity());
-}
-
 }  // namespace
 }  // namespace qtool
