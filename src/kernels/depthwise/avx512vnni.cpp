@@ -355,9 +355,16 @@ void store_sums(const Plan& plan, const __m512i* sums, std::int64_t count, std::
       const std::int64_t channel = channel_of(q, 4 * lane, plan.lanes);
       const std::int64_t left = plan.channels - channel;
       if (column >= count || left <= 0) continue;
-      const auto mask = static_cast<__mmask8>(left >= 4 ? 0xF : (1 << left) - 1);
-      _mm_mask_storeu_epi32(out + column * plan.call.out_pixel_stride + channel, mask,
-                            quarters[lane]);
+      std::int32_t* to = out + column * plan.call.out_pixel_stride + channel;
+      if (left >= 4) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), quarters[lane]);
+        continue;
+      }
+      // No masked store: GCC 12 merges it with the extraction into a masked vextracti32x4, which
+      // touches all of its 16 bytes.
+      alignas(16) std::int32_t values[4];
+      _mm_store_si128(reinterpret_cast<__m128i*>(values), quarters[lane]);
+      for (std::int64_t i = 0; i < left; ++i) to[i] = values[i];
     }
   }
 }
