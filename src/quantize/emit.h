@@ -29,4 +29,17 @@ Graph emit_qdq(const Graph& graph, const Placement& placement, const Target& tar
                const ChosenMaps& maps, const GivenScales& given, const ChannelMeans& means,
                QuantizeReport& report);
 
+/// Throws Error(kUnsupported) when the graph is below opset 13 or quantized already.
+void require_float_graph(const Graph& graph);
+
+/// Writes every product that the placement runs on integers as one that measures its input while
+/// running. Counts go into `report`.
+Graph emit_dynamic(const Graph& graph, const Placement& placement, const Target& target,
+                   QuantizeReport& report);
+
+/// Stores the weights of the products in `ids` as int8 behind a DequantizeLinear. Counts go into
+/// `report`.
+Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const Target& target,
+                       QuantizeReport& report);
+
 }  // namespace qtool

@@ -10,6 +10,7 @@
 #include "console.h"
 #include "model.h"
 #include "options_run.h"
+#include "qtool/base/error.h"
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/table.h"
@@ -26,6 +27,7 @@ namespace {
 struct QuantizeCommand {
   std::string model;
   std::string table;
+  std::string mode = "static";
   std::string target{kDefaultTarget};
   std::vector<std::string> exclude;
   std::string output;
@@ -59,17 +61,38 @@ InputShapes typical_shapes(const Graph& graph, const Preprocess& preprocess) {
   return shapes;
 }
 
+// The mode by its name, and whether it fits --table.
+QuantizeMode checked_mode(const QuantizeCommand& options) {
+  const std::optional<QuantizeMode> mode = find_quantize_mode(options.mode);
+  if (!mode) {
+    throw Error(ErrorCode::kUsage, concat("--mode: found '", options.mode,
+                                          "', expected static, dynamic or weight-only"));
+  }
+  if (*mode == QuantizeMode::kStatic && options.table.empty()) {
+    throw Error(ErrorCode::kUsage, "--table is required in mode 'static'");
+  }
+  if (*mode != QuantizeMode::kStatic && !options.table.empty()) {
+    throw Error(ErrorCode::kUsage, concat("--table: mode '", options.mode, "' uses no table"));
+  }
+  return *mode;
+}
+
 void run_quantize(QuantizeCommand& options) {
   options.run.apply();
-  const CalibrationTable table = read_table(read_file(options.table, kMostTableBytes));
+  const QuantizeMode mode = checked_mode(options);
+  std::optional<CalibrationTable> table;
+  if (!options.table.empty()) table = read_table(read_file(options.table, kMostTableBytes));
   const Model fp32 = open_model(options.model);
   QuantizeOptions quantize_options;
   quantize_options.target = options.target;
   quantize_options.exclude = options.exclude;
   quantize_options.model_fingerprint = fingerprint(fp32.loaded);
   quantize_options.version = QTOOL_VERSION;
+  quantize_options.mode = mode;
   QuantizationSummary summary;
-  const Graph int8 = quantize(fp32.executor->graph(), table, quantize_options, summary.report);
+  const Graph& prepared = fp32.executor->graph();
+  const Graph int8 = table ? quantize(prepared, *table, quantize_options, summary.report)
+                           : quantize(prepared, quantize_options, summary.report);
 
   summary.output = options.output.empty() ? default_output(options.model) : options.output;
   const std::string bytes = save_onnx_bytes(int8);
@@ -79,7 +102,10 @@ void run_quantize(QuantizeCommand& options) {
   note(concat("wrote ", summary.output));
   // What the emitted file really runs on integers, read back as any user will read it.
   const Model emitted = open_model(summary.output);
-  const InputShapes shapes = typical_shapes(emitted.loaded, table.preprocess);
+  const std::optional<StoredPreprocess> stored = emitted.stored_preprocess();
+  const InputShapes shapes = typical_shapes(emitted.loaded, table    ? table->preprocess
+                                                            : stored ? stored->preprocess
+                                                                     : Preprocess());
   summary.coverage = coverage_of(*emitted.executor->compile(shapes));
   summary.coverage_line = coverage_line(summary.coverage, summary.report);
   print_result(options.run.json ? json_of(summary) : text_of(summary));
@@ -93,9 +119,15 @@ void add_quantize(CLI::App& app, Session& session) {
       app, "quantize", "Emit the INT8 model (ONNX with QuantizeLinear / DequantizeLinear)",
       "qtool quantize model.onnx --table model.table.json -o model.int8.onnx");
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
-  command->add_option("--table", options->table, "Calibration table of this model")
-      ->required()
+  command
+      ->add_option("--table", options->table, "Calibration table of this model (mode static only)")
       ->type_name("FILE");
+  command
+      ->add_option("--mode", options->mode,
+                   "static; without a table: dynamic (ranges measured while running) or "
+                   "weight-only (int8 storage, FP32 arithmetic)")
+      ->type_name("MODE")
+      ->capture_default_str();
   command->add_option("--target", options->target, "Back-end that decides what is quantized")
       ->type_name("NAME")
       ->capture_default_str();
