@@ -20,7 +20,8 @@ class Statistics {
   /// either layout. Throws Error(kInvalidArgument) when it is another tensor or holds NaN or an
   /// infinity (naming value and place), Error(kMismatch) when the channels differ from earlier
   /// ones. After an Error about a value the statistics are of no use.
-  /// Cost: about 1.5 ns per value on one core at 3 GHz.
+  /// Cost: about 0.35 ns per value and 0.5 ns per value that is not zero, on one core at 2.5 GHz with
+  /// AVX-512; three times that without wide vectors.
   void observe(const TensorView& tensor);
   /// As if every image of `other` had been observed. Throws Error(kMismatch) as observe().
   void merge(const Statistics& other);

@@ -9,6 +9,12 @@
 
 namespace qtool {
 
+/// The grid of a FloatHistogram, for a caller that counts by itself.
+struct CountingGrid {
+  float cells_per_unit = 0.0F;      ///< a power of two
+  std::uint32_t* origin = nullptr;  ///< the count of cell 0; null when all values so far are zeros
+};
+
 /// Counts of floats on a grid that needs no range in advance, so that one pass suffices.
 /// Each sign has 2^15 equal cells over [0, 2^e), where 2^e is the smallest power of two above the
 /// largest magnitude so far; when a larger one arrives, cells are merged in pairs, which is exact
@@ -23,8 +29,18 @@ class FloatHistogram {
   static constexpr int kGridBits = 15;
   static constexpr std::int64_t kCells = std::int64_t{1} << kGridBits;  ///< per sign
 
-  /// Cost: about 0.9 ns per value on one core at 3 GHz without wide vectors.
+  /// The plain way to count. Cost: about 3 ns per value on one core; prepare() is for those who
+  /// count faster.
   void observe(std::span<const float> values);
+
+  /// Takes `count` finite values (below 2^32) within [lowest, highest] as counted and refines the
+  /// grid for them. The caller must, before anything else happens to this histogram, add one to
+  /// origin[cell] for every value that is not zero, where cell is value * cells_per_unit truncated,
+  /// less one for a negative value; and give the number of the others to add_zeros(). A magnitude
+  /// below the smallest normal float is a zero.
+  [[nodiscard]] CountingGrid prepare(float lowest, float highest, std::int64_t count);
+  void add_zeros(std::int64_t zeros) noexcept { zeros_ += zeros; }
+
   /// As if every value of `other` had been observed.
   void merge(const FloatHistogram& other);
 
@@ -47,7 +63,7 @@ class FloatHistogram {
   friend bool operator==(const FloatHistogram& a, const FloatHistogram& b) noexcept;
 
  private:
-  void observe_block(const float* values, std::int64_t count);
+  void observe_block(std::span<const float> values);
   void include(float lowest, float highest);
   void archive();
   [[nodiscard]] std::int64_t origin() const noexcept { return has_negative_ ? kCells : 0; }
@@ -60,7 +76,7 @@ class FloatHistogram {
   std::int64_t zeros_ = 0;
   std::int64_t nonfinite_ = 0;
   std::int64_t recent_ = 0;             // values counted in counts_: at most 2^32 - 1
-  std::vector<std::uint32_t> counts_;   // [negative cells,] positive cells, cells for zeros
+  std::vector<std::uint32_t> counts_;   // [negative cells,] positive cells
   std::vector<std::int64_t> archived_;  // like counts_; empty until those would overflow
 };
 
