@@ -4,6 +4,7 @@
 
 #include "qtool/base/parallel.h"
 #include "qtool/calib/calibrate.h"
+#include "qtool/quant/density.h"
 
 namespace qtool {
 namespace {
@@ -39,12 +40,14 @@ ActivationEntry decide_tensor(const TensorStatistics& tensor, const MethodInfo& 
   entry.tensor = tensor.tensor;
   entry.producer = tensor.producer;
   entry.dtype = options.scheme.dtype;
-  entry.range = method.decide(tensor.statistics, options);
+  const MethodInfo& used = method.name == "auto" ? best_method(tensor.statistics, options) : method;
+  entry.method = used.name;
+  entry.range = used.decide(tensor.statistics, options);
   entry.affine = choose_affine(entry.range, options.scheme);
   entry.degenerate = degenerate_of(tensor.statistics, entry.range, options.scheme);
   entry.observed = observed_of(tensor.statistics);
   const QuantizationEffect effect =
-      quantization_effect(tensor.statistics.histogram(), entry.affine, limits_of(options.scheme));
+      Density(tensor.statistics.histogram()).effect(entry.affine, limits_of(options.scheme));
   entry.saturated_share = effect.saturated_share;
   const double sqnr_db = effect.sqnr_db();
   if (std::isfinite(sqnr_db)) entry.sqnr_db = sqnr_db;

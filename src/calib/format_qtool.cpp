@@ -62,6 +62,7 @@ Json to_json(const ActivationEntry& entry) {
   object["producer"] = entry.producer;
   object["dtype"] = name_of(entry.dtype);
   object["granularity"] = kPerTensor;
+  if (!entry.method.empty()) object["method"] = entry.method;
   object["scale"] = json_number(entry.affine.scale);
   object["zero_point"] = entry.affine.zero_point;
   object["range"] = {json_number(entry.range.min), json_number(entry.range.max)};
@@ -171,14 +172,16 @@ Observed observed_of(const JsonField& field) {
 }
 
 ActivationEntry activation_of(const JsonField& field) {
-  field.require_object({"tensor", "producer", "dtype", "granularity", "scale", "zero_point",
-                        "range", "degenerate", "saturated_share", "sqnr_db", "observed"});
+  field.require_object({"tensor", "producer", "dtype", "granularity", "method", "scale",
+                        "zero_point", "range", "degenerate", "saturated_share", "sqnr_db",
+                        "observed"});
   const JsonField granularity = field.at("granularity");
   if (granularity.as_string() != kPerTensor) granularity.fail("'per-tensor'");
   ActivationEntry entry;
   entry.tensor = name_in(field.at("tensor"));
   entry.producer = field.at("producer").as_string();
   entry.dtype = dtype_of(field.at("dtype"));
+  if (const auto method = field.find("method")) entry.method = name_in(*method);
   entry.affine.scale = scale_of(field.at("scale"));
   const bool is_unsigned = entry.dtype == DType::kUInt8;
   entry.affine.zero_point = static_cast<std::int32_t>(
@@ -268,6 +271,8 @@ std::string write_table(const CalibrationTable& table) try {
   out += line("method", {{"name", table.method},
                          {"bins", table.method_options.bins},
                          {"levels", table.method_options.levels},
+                         {"percentile", finite(table.method_options.percentile, "percentile")},
+                         {"momentum", finite(table.method_options.momentum, "momentum")},
                          {"scheme", scheme_to_json(table.method_options.scheme)}});
   append_entries(out, "activations", table.activations);
   append_entries(out, "weights", table.weights);
@@ -298,10 +303,12 @@ CalibrationTable read_table(std::string_view text) {
   table.image_list_hash = images.at("list_hash").as_hex();
   table.preprocess = preprocess_of(root.at("preprocess"));
   const JsonField method = root.at("method");
-  method.require_object({"name", "bins", "levels", "scheme"});
+  method.require_object({"name", "bins", "levels", "percentile", "momentum", "scheme"});
   table.method = name_in(method.at("name"));
   table.method_options.bins = method.at("bins").as_int(1, kMostCount);
   table.method_options.levels = method.at("levels").as_int(1, kMostCount);
+  table.method_options.percentile = method.at("percentile").as_double(0.0, 100.0);
+  table.method_options.momentum = method.at("momentum").as_double(0.0, 1.0);
   table.method_options.scheme = scheme_of(method.at("scheme"));
   table.activations = entries_of(root.at("activations"), activation_of);
   table.weights = entries_of(root.at("weights"), weight_of);

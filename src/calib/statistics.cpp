@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <span>
+#include <tuple>
 
 #include "kernels/observe/observe.h"
 #include "qtool/base/error.h"
@@ -96,9 +97,9 @@ void count_chunk(const float* image, std::int64_t begin, std::int64_t count, con
   const float* const values = image + begin;
   if (!seen.finite) refuse({values, static_cast<std::size_t>(count)}, begin);
   const CountingGrid grid = histogram.prepare(seen.lowest, seen.highest, count);
-  histogram.add_zeros(grid.origin == nullptr
-                          ? count
-                          : kernel().count(values, count, grid.cells_per_unit, grid.origin));
+  histogram.add_zeros(grid.low == nullptr ? count
+                                          : kernel().count(values, count, grid.cells_per_unit,
+                                                           {grid.low, grid.carries}));
 }
 
 // Sums an image into `channels` and counts it in `histogram`.
@@ -142,7 +143,7 @@ float flushed(float value) {
 
 }  // namespace
 
-void Statistics::observe(const TensorView& tensor) {
+void Statistics::observe(const TensorView& tensor, std::int64_t first_image) {
   const std::int64_t rank = tensor.shape.rank();
   if (tensor.dtype != DType::kFloat32 || rank < 2 || rank > 5) {
     throw Error(ErrorCode::kInvalidArgument,
@@ -165,11 +166,17 @@ void Statistics::observe(const TensorView& tensor) {
       add_planes(image, inner, width, totals, histogram_);
     }
     squares_.add(totals.squares());
+    ImageExtremes extremes{first_image + n, kInfinity, -kInfinity};
     for (std::size_t c = 0; c < channels_.size(); ++c) {
+      const float min = flushed(totals.low(c));
+      const float max = flushed(totals.high(c));
       channels_[c].sum.add(totals.sum(c));
-      channels_[c].min = std::min(channels_[c].min, flushed(totals.low(c)));
-      channels_[c].max = std::max(channels_[c].max, flushed(totals.high(c)));
+      channels_[c].min = std::min(channels_[c].min, min);
+      channels_[c].max = std::max(channels_[c].max, max);
+      extremes.min = std::min(extremes.min, min);
+      extremes.max = std::max(extremes.max, max);
     }
+    include(extremes);
     ++images_;
   }
 }
@@ -182,17 +189,49 @@ void Statistics::require_channels(std::int64_t width) {
   }
 }
 
+// Keeps the last images of the list, so that memory does not grow with it and the state depends on
+// the set of images only.
+void Statistics::include(const ImageExtremes& image) {
+  const auto place =
+      std::upper_bound(extremes_.begin(), extremes_.end(), image,
+                       [](const ImageExtremes& a, const ImageExtremes& b) {
+                         return std::tie(a.image, a.min, a.max) < std::tie(b.image, b.min, b.max);
+                       });
+  extremes_.insert(place, image);
+  if (extremes_.size() > kMostExtremes) extremes_.erase(extremes_.begin());
+}
+
 void Statistics::merge(const Statistics& other) {
   if (other.channels_.empty()) return;
   require_channels(other.channels());
   images_ += other.images_;
   squares_.merge(other.squares_);
+  for (const ImageExtremes& image : other.extremes_) include(image);
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     channels_[c].sum.merge(other.channels_[c].sum);
     channels_[c].min = std::min(channels_[c].min, other.channels_[c].min);
     channels_[c].max = std::max(channels_[c].max, other.channels_[c].max);
   }
   histogram_.merge(other.histogram_);
+  exact_magnitudes_.reset();
+}
+
+LinearHistogram Statistics::magnitudes(std::int64_t bins) const {
+  const bool counted =
+      exact_magnitudes_ && static_cast<std::int64_t>(exact_magnitudes_->counts.size()) == bins;
+  return counted ? *exact_magnitudes_ : magnitude_histogram(histogram_, bins);
+}
+
+bool operator==(const Statistics& a, const Statistics& b) {
+  const auto ranges = [](const Statistics& statistics) {
+    std::vector<std::pair<float, float>> all;
+    for (const ImageExtremes& image : statistics.extremes_) all.emplace_back(image.min, image.max);
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  return a.images_ == b.images_ && a.squares_ == b.squares_ && a.channels_ == b.channels_ &&
+         a.histogram_ == b.histogram_ && a.exact_magnitudes_ == b.exact_magnitudes_ &&
+         ranges(a) == ranges(b);
 }
 
 double Statistics::mean() const {

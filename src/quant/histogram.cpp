@@ -5,9 +5,7 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
-#include <utility>
 
-#include "base/check.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 
@@ -16,23 +14,9 @@ namespace {
 
 constexpr float kSmallestNormal = std::numeric_limits<float>::min();
 constexpr int kLowestExponent = -101;  // keeps 1 / cell width a normal float
-constexpr std::int64_t kMostRecent = std::numeric_limits<std::uint32_t>::max();
 constexpr std::int64_t kMostBins = std::int64_t{1} << 20;
 
 float flushed(float value) { return std::fabs(value) < kSmallestNormal ? 0.0F : value; }
-
-// Moves every count to cell >> shift, which pairs the cells of both signs from zero outwards.
-template <typename Count>
-void coarsen(Count* origin, std::int64_t first, std::int64_t end, int shift) {
-  for (std::int64_t cell = 0; cell < end; ++cell) {
-    const Count moved = std::exchange(origin[cell], Count{0});
-    origin[cell >> shift] += moved;
-  }
-  for (std::int64_t cell = -1; cell >= first; --cell) {
-    const Count moved = std::exchange(origin[cell], Count{0});
-    origin[cell >> shift] += moved;
-  }
-}
 
 // Adds `count` values spread evenly over [from, to] to the bins they fall into.
 void distribute(std::int64_t count, double from, double to, LinearHistogram& histogram) {
@@ -94,20 +78,19 @@ void FloatHistogram::observe_block(std::span<const float> values) {
       ++zeros;
     } else {
       const auto cell = static_cast<std::int32_t>(value * grid.cells_per_unit);
-      ++grid.origin[cell - (value < 0.0F ? 1 : 0)];
+      counts_.add(static_cast<std::size_t>(origin() + cell - (value < 0.0F ? 1 : 0)), 1);
     }
   }
   add_zeros(zeros);
 }
 
 CountingGrid FloatHistogram::prepare(float lowest, float highest, std::int64_t count) {
-  QTOOL_CHECK(count <= kMostRecent);
   count_ += count;
   include(flushed(lowest), flushed(highest));
   if (counts_.empty()) return {};
-  if (recent_ + count > kMostRecent) archive();
-  recent_ += count;
-  return {static_cast<float>(1.0 / cell_width()), counts_.data() + origin()};
+  counts_.make_room(count);
+  return {static_cast<float>(1.0 / cell_width()), counts_.low() + origin(),
+          counts_.carries() + origin()};
 }
 
 void FloatHistogram::include(float lowest, float highest) {
@@ -119,29 +102,27 @@ void FloatHistogram::include(float lowest, float highest) {
   static_cast<void>(std::frexp(largest, &exponent));  // largest < 2^exponent
   exponent = std::max(exponent, kLowestExponent);
   if (counts_.empty()) {
-    counts_.assign(static_cast<std::size_t>(kCells), 0);
+    counts_.grow_front(static_cast<std::size_t>(kCells));
     exponent_ = exponent;
   }
   if (min_ < 0.0F && !has_negative_) {
-    counts_.insert(counts_.begin(), static_cast<std::size_t>(kCells), 0);
-    if (!archived_.empty()) {
-      archived_.insert(archived_.begin(), static_cast<std::size_t>(kCells), 0);
-    }
+    counts_.grow_front(static_cast<std::size_t>(kCells));
     has_negative_ = true;
   }
   if (exponent > exponent_) {
-    const int shift = std::min(exponent - exponent_, kGridBits);
-    coarsen(counts_.data() + origin(), -origin(), kCells, shift);
-    if (!archived_.empty()) coarsen(archived_.data() + origin(), -origin(), kCells, shift);
+    coarsen(std::min(exponent - exponent_, kGridBits));
     exponent_ = exponent;
   }
 }
 
-// Makes room in the 32-bit counts.
-void FloatHistogram::archive() {
-  if (archived_.empty()) archived_.assign(counts_.size(), 0);
-  for (std::size_t i = 0; i < counts_.size(); ++i) archived_[i] += std::exchange(counts_[i], 0U);
-  recent_ = 0;
+// Moves every count to cell >> shift, which pairs the cells of both signs from zero outwards.
+void FloatHistogram::coarsen(int shift) {
+  const auto move = [&](std::int64_t cell) {
+    const std::int64_t count = counts_.take(static_cast<std::size_t>(origin() + cell));
+    counts_.add(static_cast<std::size_t>(origin() + (cell >> shift)), count);
+  };
+  for (std::int64_t cell = 0; cell < kCells; ++cell) move(cell);
+  for (std::int64_t cell = -1; cell >= -origin(); --cell) move(cell);
 }
 
 void FloatHistogram::merge(const FloatHistogram& other) {
@@ -151,22 +132,10 @@ void FloatHistogram::merge(const FloatHistogram& other) {
   if (other.count_ > 0) include(other.min_, other.max_);
   if (other.counts_.empty()) return;
   const int shift = std::min(exponent_ - other.exponent_, kGridBits);
-  const bool fits = other.archived_.empty() && recent_ + other.recent_ <= kMostRecent;
-  if (!fits) {
-    archive();
-  } else {
-    recent_ += other.recent_;
+  counts_.make_room(other.count_);
+  for (std::int64_t cell = other.first_cell(); cell < other.end_cell(); ++cell) {
+    counts_.add(static_cast<std::size_t>(origin() + (cell >> shift)), other.cell_count(cell));
   }
-  const std::uint32_t* const from = other.counts_.data() + other.origin();
-  const std::int64_t first = other.first_cell();
-  const std::int64_t end = other.end_cell();
-  if (fits) {
-    std::uint32_t* const to = counts_.data() + origin();
-    for (std::int64_t cell = first; cell < end; ++cell) to[cell >> shift] += from[cell];
-    return;
-  }
-  std::int64_t* const to = archived_.data() + origin();
-  for (std::int64_t cell = first; cell < end; ++cell) to[cell >> shift] += other.cell_count(cell);
 }
 
 float FloatHistogram::min() const noexcept { return count_ > 0 ? min_ : 0.0F; }
@@ -179,8 +148,7 @@ double FloatHistogram::cell_width() const noexcept {
 
 std::int64_t FloatHistogram::cell_count(std::int64_t cell) const noexcept {
   if (counts_.empty() || cell < -origin() || cell >= kCells) return 0;
-  const auto place = static_cast<std::size_t>(cell + origin());
-  return counts_[place] + (archived_.empty() ? 0 : archived_[place]);
+  return counts_.at(static_cast<std::size_t>(cell + origin()));
 }
 
 std::int64_t FloatHistogram::first_cell() const noexcept {
@@ -219,6 +187,18 @@ LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_
   return result;
 }
 
+void count_magnitudes(std::span<const float> values, LinearHistogram& histogram) {
+  const auto bins = static_cast<std::int64_t>(histogram.counts.size());
+  const auto upper = static_cast<float>(histogram.upper);
+  if (bins == 0 || !(upper > 0.0F)) return;
+  for (const float value : values) {
+    const float magnitude = std::fabs(value);
+    if (!(magnitude >= kSmallestNormal)) continue;
+    const auto bin = static_cast<std::int64_t>(magnitude / upper * static_cast<float>(bins));
+    ++histogram.counts[static_cast<std::size_t>(std::min(bin, bins - 1))];
+  }
+}
+
 LinearHistogram value_histogram(const FloatHistogram& histogram, std::int64_t bins) {
   LinearHistogram result = empty_histogram(histogram.min(), histogram.max(), bins);
   const double width = histogram.cell_width();
@@ -230,38 +210,6 @@ LinearHistogram value_histogram(const FloatHistogram& histogram, std::int64_t bi
     }
   }
   return result;
-}
-
-double QuantizationEffect::sqnr_db() const noexcept {
-  return noise > 0.0 ? 10.0 * std::log10(signal / noise) : std::numeric_limits<double>::infinity();
-}
-
-QuantizationEffect quantization_effect(const FloatHistogram& histogram, const Affine& affine,
-                                       const Limits& limits) {
-  QuantizationEffect effect;
-  const Range represented = represented_range(affine, limits);
-  const double half_step = 0.5 * static_cast<double>(affine.scale);
-  const double width = histogram.cell_width();
-  std::int64_t saturated = 0;
-  for (std::int64_t cell = histogram.first_cell(); cell < histogram.end_cell(); ++cell) {
-    const std::int64_t count = histogram.cell_count(cell);
-    if (count == 0) continue;
-    const double from = std::max(static_cast<double>(cell) * width, double{histogram.min()});
-    const double to = std::min(static_cast<double>(cell + 1) * width, double{histogram.max()});
-    const auto centre = static_cast<float>(0.5 * (from + to));
-    const double real = centre;
-    const double error = real - dequantize_value(quantize_value(centre, affine, limits), affine);
-    effect.signal += static_cast<double>(count) * real * real;
-    effect.noise += static_cast<double>(count) * error * error;
-    if (real > represented.max + half_step || real < represented.min - half_step) {
-      saturated += count;
-    }
-  }
-  if (histogram.count() > 0) {
-    effect.saturated_share =
-        static_cast<double>(saturated) / static_cast<double>(histogram.count());
-  }
-  return effect;
 }
 
 }  // namespace qtool

@@ -9,30 +9,45 @@
 #include "base/check.h"
 #include "qtool/base/text.h"
 #include "qtool/quantize/weights.h"
+#include "quantize/bias_correction.h"
 #include "quantize/operands.h"
 
 namespace qtool {
 namespace {
+
+struct QuantizedWeight {
+  ValueId integers = kNoValue;
+  ValueId real = kNoValue;  ///< behind the DequantizeLinear
+};
 
 /// Writes one graph. Names are short on purpose: in a small network they are a good part of the
 /// file. The added nodes have none and go by their output.
 class Emitter {
  public:
   Emitter(const Graph& graph, const Target& target, const ChosenMaps& maps,
-          const GivenScales& given, QuantizeReport& report)
-      : graph_(graph), target_(target), maps_(maps), given_(given), report_(report) {}
+          const GivenScales& given, const ChannelMeans& means, QuantizeReport& report)
+      : graph_(graph),
+        target_(target),
+        maps_(maps),
+        given_(given),
+        means_(means),
+        report_(report) {}
 
   void quantize_weights_of(NodeId id, const WeightPorts& ports) {
-    const Affine input = map_of(graph_.node(id).inputs[0]);
+    const ValueId activation = graph_.node(id).inputs[0];
+    const Affine input = map_of(activation);
     const Tensor weights = real_weights(graph_, ports);
-    const std::vector<float> bias = real_bias(graph_, ports);
+    std::vector<float> bias = real_bias(graph_, ports);
     const std::vector<float> scales =
         choose_weight_scales(graph_, id, ports, target_, input.scale, given_);
     report_.output_channels += ports.channels;
-    graph_.set_input(id, 1, weight_behind(id, ports, weights, scales));
-    if (ports.bias != kNoValue) {
+    const QuantizedWeight& weight = weight_behind(id, ports, weights, scales);
+    graph_.set_input(id, 1, weight.real);
+    const bool corrected = graph_.node(id).op_type != "MatMul" &&
+                           correct_bias(id, ports, weights, weight, scales, activation, bias);
+    if (ports.bias != kNoValue || corrected) {
       graph_.set_input(id, 2,
-                       bias_behind(ports, bias, bias_scales(scales, bias.size(), input.scale)));
+                       bias_behind(id, ports, bias, bias_scales(scales, bias.size(), input.scale)));
     }
     auto& attributes = graph_.attributes(id);
     attributes.erase("alpha");  // both are part of the integers now
@@ -153,11 +168,25 @@ class Emitter {
     return Tensor::of<float>(Shape{static_cast<std::int64_t>(values.size())}, values);
   }
 
-  ValueId weight_behind(NodeId id, const WeightPorts& ports, const Tensor& weights,
-                        const std::vector<float>& scales) {
+  /// Takes the shift of the mean output back. False where there is nothing to correct.
+  bool correct_bias(NodeId id, const WeightPorts& ports, const Tensor& weights,
+                    const QuantizedWeight& quantized, const std::vector<float>& scales,
+                    ValueId activation, std::vector<float>& bias) const {
+    const std::span<const float> means = means_ ? means_(activation) : std::span<const float>();
+    const std::vector<double> shift = weight_bias_shift(
+        graph_, id, ports, weights, *graph_.value(quantized.integers).constant, scales, means);
+    for (std::size_t c = 0; c < shift.size(); ++c) {
+      bias[c] = static_cast<float>(bias[c] - shift[c]);
+    }
+    report_.corrected_biases += shift.empty() ? 0 : 1;
+    return !shift.empty();
+  }
+
+  const QuantizedWeight& weight_behind(NodeId id, const WeightPorts& ports, const Tensor& weights,
+                                       const std::vector<float>& scales) {
     const bool zeros = needs_zeros(id);
     const auto key = std::tuple(ports.weight, ports.axis, ports.weight_factor, scales, zeros);
-    auto [it, fresh] = weights_.try_emplace(key, kNoValue);
+    auto [it, fresh] = weights_.try_emplace(key);
     if (fresh) {
       const std::string name = graph_.value(ports.weight).name;
       Tensor integers = quantize_weights(weights, ports.axis, target_.weights, scales);
@@ -168,18 +197,20 @@ class Emitter {
                                      per_channel ? row(scales) : Tensor::scalar<float>(scales[0]));
       std::vector<ValueId> inputs = {w, s};
       if (zeros) inputs.push_back(zero_points_like(graph_.value(s).constant->shape()));
-      it->second =
+      it->second.integers = w;
+      it->second.real =
           dequantize(concat(name, "_dq"), std::move(inputs), per_channel ? ports.axis : -1);
     }
     return it->second;
   }
 
-  ValueId bias_behind(const WeightPorts& ports, const std::vector<float>& bias,
+  ValueId bias_behind(NodeId id, const WeightPorts& ports, const std::vector<float>& bias,
                       const std::vector<float>& scales) {
-    auto [it, fresh] =
-        biases_.try_emplace(std::tuple(ports.bias, ports.bias_factor, scales), kNoValue);
+    auto [it, fresh] = biases_.try_emplace(std::tuple(ports.bias, bias, scales), kNoValue);
     if (fresh) {
-      const std::string name = graph_.value(ports.bias).name;
+      const std::string name = ports.bias == kNoValue
+                                   ? concat(graph_.value(graph_.node(id).outputs[0]).name, "_bias")
+                                   : graph_.value(ports.bias).name;
       const ValueId b = add_constant(concat(name, "_q"), quantize_bias(bias, scales));
       const ValueId s = add_constant(concat(name, "_s"), row(scales));
       it->second = dequantize(concat(name, "_dq"), {b, s}, 0);
@@ -191,13 +222,15 @@ class Emitter {
   const Target& target_;
   const ChosenMaps& maps_;
   const GivenScales& given_;
+  const ChannelMeans& means_;
   QuantizeReport& report_;
   std::map<std::uint32_t, ValueId> scales_;
   std::map<std::int32_t, ValueId> zero_points_;
   std::map<std::tuple<ValueId, std::uint32_t, std::int32_t>, ValueId> constants_;
   std::map<std::vector<std::int64_t>, ValueId> weight_zeros_;
-  std::map<std::tuple<ValueId, std::int64_t, float, std::vector<float>, bool>, ValueId> weights_;
-  std::map<std::tuple<ValueId, float, std::vector<float>>, ValueId> biases_;
+  std::map<std::tuple<ValueId, std::int64_t, float, std::vector<float>, bool>, QuantizedWeight>
+      weights_;
+  std::map<std::tuple<ValueId, std::vector<float>, std::vector<float>>, ValueId> biases_;
 };
 
 }  // namespace
@@ -213,8 +246,9 @@ std::vector<float> choose_weight_scales(const Graph& graph, NodeId node, const W
 }
 
 Graph emit_qdq(const Graph& graph, const Placement& placement, const Target& target,
-               const ChosenMaps& maps, const GivenScales& given, QuantizeReport& report) {
-  Emitter emitter(graph, target, maps, given, report);
+               const ChosenMaps& maps, const GivenScales& given, const ChannelMeans& means,
+               QuantizeReport& report) {
+  Emitter emitter(graph, target, maps, given, means, report);
   for (const NodePlacement& placed : placement.nodes) {
     if (placed.role != NodeRole::kInteger) continue;
     const OpKind kind = target.find_op(graph.node(placed.id).op_type)->kind;

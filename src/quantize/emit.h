@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "qtool/quantize/weights.h"
@@ -12,6 +13,9 @@ namespace qtool {
 /// empty for none.
 using GivenScales = std::function<std::vector<float>(const WeightPorts& ports, NodeId node)>;
 
+/// The FP32 mean of each input channel of an activation, for bias correction; empty: unknown.
+using ChannelMeans = std::function<std::span<const float>(ValueId activation)>;
+
 /// Scales of the weight of `node` whose input has the scale `input_scale`, biases fitting.
 std::vector<float> choose_weight_scales(const Graph& graph, NodeId node, const WeightPorts& ports,
                                         const Target& target, float input_scale,
@@ -19,8 +23,10 @@ std::vector<float> choose_weight_scales(const Graph& graph, NodeId node, const W
 
 /// Writes the decision into the graph: a QuantizeLinear/DequantizeLinear pair behind each quantized
 /// tensor, int8 weights and int32 biases behind a DequantizeLinear each, u8 constants likewise.
-/// Counts go into `report`.
+/// Where `means` knows the input of a layer, its bias (made if it has none) takes back what
+/// quantizing the weights adds to the mean output. Counts go into `report`.
 Graph emit_qdq(const Graph& graph, const Placement& placement, const Target& target,
-               const ChosenMaps& maps, const GivenScales& given, QuantizeReport& report);
+               const ChosenMaps& maps, const GivenScales& given, const ChannelMeans& means,
+               QuantizeReport& report);
 
 }  // namespace qtool

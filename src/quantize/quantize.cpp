@@ -60,6 +60,11 @@ class TableView {
     return {entry->range, choose_affine(entry->range, target_.activations)};
   }
 
+  [[nodiscard]] std::span<const float> channel_means(ValueId activation) const {
+    const ActivationEntry* entry = table_.find(graph_.value(activation).name);
+    return entry == nullptr ? std::span<const float>() : entry->observed.channel_means;
+  }
+
   [[nodiscard]] std::vector<float> weight_scales(const WeightPorts& ports, NodeId node) const {
     const std::string& weight = graph_.value(ports.weight).name;
     const std::string_view consumer = name_of(graph_, node);
@@ -147,6 +152,9 @@ Graph quantize(const Graph& prepared, const CalibrationTable& table, const Quant
   Graph quantized = emit_qdq(
       prepared, decision.placement, target, decision.maps,
       [&](const WeightPorts& ports, NodeId node) { return view.weight_scales(ports, node); },
+      options.bias_correction == BiasCorrection::kOff
+          ? ChannelMeans()
+          : [&](ValueId activation) { return view.channel_means(activation); },
       report);
   add_metadata(quantized, table, options);
   return quantized;

@@ -170,21 +170,24 @@ TEST(ObserveKernel, CountsEveryValueOnce) {
       std::vector<float> values(static_cast<std::size_t>(count));
       for (float& value : values) value = std::clamp(normal(random), -0.5F, 0.999F);
       for (std::size_t i = 0; i < values.size(); i += 3) values[i] = 0.0F;
-      std::vector<std::uint32_t> counts(512);
+      std::vector<std::uint8_t> low(512);
+      std::vector<std::uint32_t> carries(512);
       std::vector<std::uint32_t> expected(512);
+      std::int64_t zeros = 0;
       for (const float value : values) {
-        if (value != 0.0F) ++expected[static_cast<std::size_t>(256 + std::floor(value * 256.0F))];
-      }
-      // The cell of a negative multiple of the width is the one below it: -1 is (-width, 0).
-      const auto edge = static_cast<std::size_t>(256 - 128);
-      for (const float value : values) {
-        if (value == -0.5F) {
-          --expected[edge];
-          ++expected[edge - 1];
+        // The cell of a negative multiple of the width is the one below it: -1 is (-width, 0).
+        const float cell = std::copysign(std::floor(std::fabs(value * 256.0F)), value);
+        if (value == 0.0F) {
+          ++zeros;
+        } else {
+          ++expected[static_cast<std::size_t>(256.0F + cell - (value < 0.0F ? 1.0F : 0.0F))];
         }
       }
-      EXPECT_EQ(kernel.count(values.data(), count, 256.0F, counts.data() + 256), (count + 2) / 3);
-      EXPECT_EQ(counts, expected) << row.name;
+      const CellCounters counters{low.data() + 256, carries.data() + 256};
+      EXPECT_EQ(kernel.count(values.data(), count, 256.0F, counters), zeros);
+      for (std::size_t cell = 0; cell < expected.size(); ++cell) {
+        ASSERT_EQ(carries[cell] * 256 + low[cell], expected[cell]) << row.name << ' ' << cell;
+      }
     }
   }
 }

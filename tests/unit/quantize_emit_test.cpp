@@ -29,7 +29,7 @@ Quantized quantized(const Net& net, const Ranges& ranges = {}) {
     const Range range = known == ranges.end() ? Range{0.0F, 1.0F} : known->second;
     return CalibratedMap{range, choose_affine(range, target.activations)};
   });
-  result.graph = emit_qdq(net.graph, placement, target, result.maps, {}, result.report);
+  result.graph = emit_qdq(net.graph, placement, target, result.maps, {}, {}, result.report);
   return result;
 }
 

@@ -37,6 +37,7 @@ struct Observed {
 struct ActivationEntry {
   std::string tensor;
   std::string producer;  ///< node that writes it, by its name or first output; empty: a model input
+  std::string method;    ///< that chose the range: the table's, or what `auto` picked
   Range range;           ///< chosen by the method
   Affine affine;
   DType dtype = DType::kUInt8;

@@ -38,8 +38,15 @@ struct QuantizeReport {
   std::int64_t added_nodes = 0;
   std::int64_t weight_bytes = 0;     ///< of int8 weights
   std::int64_t output_channels = 0;  ///< of layers with int8 weights
+  std::int64_t corrected_biases = 0;
 
   [[nodiscard]] const NodeReport* find(std::string_view node) const noexcept;
+};
+
+/// Whether biases take back what quantizing the weights adds to the mean of a layer's output.
+enum class BiasCorrection : std::uint8_t {
+  kOff,
+  kTable,  ///< from the channel means of the table
 };
 
 struct QuantizeOptions {
@@ -48,6 +55,7 @@ struct QuantizeOptions {
   /// Fingerprint of the model that the table must belong to; without it, that of the graph handed
   /// over.
   std::optional<std::uint64_t> model_fingerprint;
+  BiasCorrection bias_correction = BiasCorrection::kTable;
   std::string version;  ///< of the program, for the metadata; left out when empty
 };
 

@@ -1,0 +1,72 @@
+#include "quantize/bias_correction.h"
+
+#include <algorithm>
+
+namespace qtool {
+namespace {
+
+/// Where the weight between output channel c and input i stands: c * channel_step + i * input_step
+/// + tap for each tap, and which mean input i of channel c reads.
+struct WeightLayout {
+  std::int64_t channel_step = 0;
+  std::int64_t input_step = 0;
+  std::int64_t inputs = 0;  ///< of one output channel
+  std::int64_t taps = 1;    ///< of one input
+  std::int64_t channels_per_group = 0;
+  std::int64_t total_inputs = 0;  ///< of the layer
+};
+
+WeightLayout layout_of(const Graph& graph, NodeId id, const WeightPorts& ports,
+                       const Shape& shape) {
+  const Node& node = graph.node(id);
+  WeightLayout layout;
+  layout.channels_per_group = ports.channels;
+  if (node.is("Conv")) {
+    const std::int64_t groups = std::max<std::int64_t>(1, node.get_int("group", 1));
+    layout.inputs = shape[1];
+    layout.taps = shape[1] > 0 ? ports.depth / shape[1] : 0;
+    layout.channel_step = ports.depth;
+    layout.input_step = layout.taps;
+    layout.channels_per_group = std::max<std::int64_t>(1, ports.channels / groups);
+    layout.total_inputs = layout.inputs * groups;
+    return layout;
+  }
+  layout.inputs = ports.depth;
+  layout.total_inputs = ports.depth;
+  layout.channel_step = ports.axis == 0 ? ports.depth : 1;
+  layout.input_step = ports.axis == 0 ? 1 : ports.channels;
+  return layout;
+}
+
+}  // namespace
+
+std::vector<double> weight_bias_shift(const Graph& graph, NodeId node, const WeightPorts& ports,
+                                      const Tensor& real, const Tensor& integers,
+                                      std::span<const float> scales, std::span<const float> means) {
+  const WeightLayout layout = layout_of(graph, node, ports, real.shape());
+  const auto count = static_cast<std::int64_t>(means.size());
+  if (count == 0 || layout.total_inputs == 0 || layout.total_inputs % count != 0) return {};
+  const std::int64_t repeat = layout.total_inputs / count;
+  if (repeat != 1 && graph.node(node).is("Conv")) return {};
+  const auto w = real.values<float>();
+  const auto q = integers.values<std::int8_t>();
+  std::vector<double> shift(static_cast<std::size_t>(ports.channels), 0.0);
+  for (std::int64_t c = 0; c < ports.channels; ++c) {
+    const double scale = scales[scales.size() == 1 ? 0 : static_cast<std::size_t>(c)];
+    const std::int64_t first = c / layout.channels_per_group * layout.inputs;
+    double sum = 0.0;
+    for (std::int64_t i = 0; i < layout.inputs; ++i) {
+      const std::int64_t begin = c * layout.channel_step + i * layout.input_step;
+      double change = 0.0;
+      for (std::int64_t tap = 0; tap < layout.taps; ++tap) {
+        const auto at = static_cast<std::size_t>(begin + tap);
+        change += scale * q[at] - static_cast<double>(w[at]);
+      }
+      sum += change * means[static_cast<std::size_t>((first + i) / repeat)];
+    }
+    shift[static_cast<std::size_t>(c)] = sum;
+  }
+  return shift;
+}
+
+}  // namespace qtool

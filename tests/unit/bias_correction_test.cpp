@@ -1,0 +1,145 @@
+#include "quantize/bias_correction.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "qtool/exec/executor.h"
+#include "qtool/graph/graph.h"
+#include "qtool/quantize/weights.h"
+
+namespace qtool {
+namespace {
+
+constexpr Scheme kCoarseWeights{DType::kInt8, 4, Symmetry::kSymmetric};
+
+struct Layer {
+  std::string op_type;
+  Shape weight;
+  Shape input;
+  Node::AttributeMap attributes;
+};
+
+std::vector<float> random_values(std::int64_t count, std::mt19937& random) {
+  std::normal_distribution<float> normal(0.3F, 1.0F);
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+Graph graph_of(const Layer& layer, const Tensor& weights) {
+  Graph graph;
+  graph.info.opsets[""] = 17;
+  std::vector<Dim> dims;
+  for (const std::int64_t extent : layer.input.dims()) dims.push_back(Dim{extent, ""});
+  const ValueId x = graph.add_value("x");
+  graph.declare(x, DType::kFloat32, dims);
+  graph.add_input(x);
+  Node node;
+  node.op_type = layer.op_type;
+  node.attributes = layer.attributes;
+  const ValueId y = graph.add_value("y");
+  node.inputs = {x, graph.add_constant("w", weights.clone())};
+  node.outputs = {y};
+  graph.add_node(std::move(node));
+  graph.add_output(y);
+  return graph;
+}
+
+/// The mean of every output channel (axis 1).
+std::vector<double> channel_means(const TensorView& tensor) {
+  const auto values = tensor.values<float>();
+  const auto channels = static_cast<std::size_t>(tensor.shape[1]);
+  const std::size_t inner = values.size() / channels / static_cast<std::size_t>(tensor.shape[0]);
+  std::vector<double> means(channels);
+  for (std::size_t i = 0; i < values.size(); ++i) means[i / inner % channels] += values[i];
+  for (double& mean : means) mean /= static_cast<double>(values.size() / channels);
+  return means;
+}
+
+std::vector<double> output_means(const Layer& layer, const Tensor& weights, const Tensor& input) {
+  const Executor executor(graph_of(layer, weights));
+  Workspace workspace;
+  const TensorView view(input);
+  return channel_means(executor.compile({{"x", layer.input}})->run({&view, 1}, workspace)[0]);
+}
+
+/// Holds the predicted shift against the mean outputs of the layer with both weights.
+void expect_predicted(const Layer& layer, bool flat_pictures) {
+  std::mt19937 random(7);
+  const Tensor weights =
+      Tensor::of<float>(layer.weight, random_values(layer.weight.elements(), random));
+  Tensor input = Tensor::of<float>(layer.input, random_values(layer.input.elements(), random));
+  if (flat_pictures) {  // every window of a channel has the mean of the channel
+    const auto values = input.values<float>();
+    const std::int64_t inner = layer.input[2] * layer.input[3];
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = values[i - i % static_cast<std::size_t>(inner)];
+    }
+  }
+  const Graph graph = graph_of(layer, weights);
+  const NodeId node = graph.nodes()[0];
+  const WeightPorts ports = weight_ports(graph, node).value();
+  const std::vector<float> scales =
+      absmax_scales(weights, ports.axis, kCoarseWeights, Granularity::kPerChannel, {}, 1.0F);
+  const Tensor integers = quantize_weights(weights, ports.axis, kCoarseWeights, scales);
+  Tensor coarse(DType::kFloat32, layer.weight);
+  const std::int64_t inner = layer.weight.elements() / layer.weight[0];
+  for (std::size_t i = 0; i < coarse.values<float>().size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    const auto channel =
+        static_cast<std::size_t>(ports.axis == 0 ? at / inner : at % ports.channels);
+    coarse.values<float>()[i] = scales[channel] * integers.values<std::int8_t>()[i];
+  }
+  std::vector<float> means;
+  for (const double mean : channel_means(TensorView(input)))
+    means.push_back(static_cast<float>(mean));
+
+  const auto before = output_means(layer, weights, input);
+  const auto after = output_means(layer, coarse, input);
+  const auto shift = weight_bias_shift(graph, node, ports, weights, integers, scales, means);
+  ASSERT_EQ(shift.size(), before.size());
+  double largest = 0.0;
+  for (std::size_t c = 0; c < shift.size(); ++c) {
+    EXPECT_NEAR(shift[c], after[c] - before[c], 1e-4) << "channel " << c;
+    largest = std::max(largest, std::abs(shift[c]));
+  }
+  EXPECT_GT(largest, 0.01);  // 4-bit weights do shift the means
+}
+
+TEST(WeightBiasShift, IsTheChangeOfTheMeanOutputOfAPointwiseConvolution) {
+  expect_predicted({"Conv", Shape{6, 10, 1, 1}, Shape{3, 10, 5, 4}, {}}, false);
+}
+
+TEST(WeightBiasShift, FollowsGroups) {
+  expect_predicted({"Conv", Shape{6, 2, 1, 1}, Shape{3, 6, 5, 4}, {{"group", std::int64_t{3}}}},
+                   false);
+}
+
+TEST(WeightBiasShift, AddsUpTheTapsOfADepthwiseConvolution) {
+  expect_predicted({"Conv", Shape{6, 1, 3, 3}, Shape{2, 6, 5, 5}, {{"group", std::int64_t{6}}}},
+                   true);
+}
+
+TEST(WeightBiasShift, ReadsBothOrientationsOfAMatrix) {
+  expect_predicted({"Gemm", Shape{7, 12}, Shape{5, 12}, {{"transB", std::int64_t{1}}}}, false);
+  expect_predicted({"MatMul", Shape{12, 7}, Shape{5, 12}, {}}, false);
+}
+
+TEST(WeightBiasShift, IsEmptyWithoutFittingMeans) {
+  const Layer layer{"Conv", Shape{6, 10, 1, 1}, Shape{3, 10, 5, 4}, {}};
+  const Tensor weights(DType::kFloat32, layer.weight);
+  const Graph graph = graph_of(layer, weights);
+  const NodeId node = graph.nodes()[0];
+  const WeightPorts ports = weight_ports(graph, node).value();
+  const std::vector<float> scales(6, 1.0F);
+  const Tensor integers(DType::kInt8, layer.weight);
+  const std::vector<float> five(5, 1.0F);
+  EXPECT_TRUE(weight_bias_shift(graph, node, ports, weights, integers, scales, five).empty());
+  EXPECT_TRUE(weight_bias_shift(graph, node, ports, weights, integers, scales, {}).empty());
+}
+
+}  // namespace
+}  // namespace qtool
