@@ -151,6 +151,7 @@ class Collector {
     run_pass(Pass::kStatistics, workers);
     Collection collection = merged(workers);
     if (options_.exact_bins > 0) {
+      collection.exact_bins = options_.exact_bins;
       for (Worker& worker : workers) {
         for (const TensorStatistics& tensor : collection.tensors) {
           worker.magnitudes.push_back(empty_magnitudes(tensor.statistics));

@@ -63,6 +63,7 @@ CalibrationTable decide(const Collection& collection, std::string_view method,
   table.model_fingerprint = collection.model_fingerprint;
   table.image_list_hash = collection.image_list_hash;
   table.image_count = collection.image_count;
+  table.exact_bins = collection.exact_bins;
   table.preprocess = collection.preprocess;
   table.method = info.name;
   table.method_options = options;

@@ -267,6 +267,7 @@ std::string write_table(const CalibrationTable& table) try {
   out += line("model", {{"fingerprint", to_hex(table.model_fingerprint)}});
   out +=
       line("images", {{"count", table.image_count}, {"list_hash", to_hex(table.image_list_hash)}});
+  if (table.exact_bins > 0) out += line("exact_bins", table.exact_bins);
   out += line("preprocess", preprocess_to_json(table.preprocess));
   out += line("method", {{"name", table.method},
                          {"bins", table.method_options.bins},
@@ -291,8 +292,8 @@ CalibrationTable read_table(std::string_view text) {
   if (format.as_string() != kFormat) format.fail(concat("'", kFormat, "'"));
   // The version comes first: fields of another version would only be misread.
   static_cast<void>(root.at("schema").as_int(kTableSchema, kTableSchema));
-  root.require_object({"format", "schema", "model", "images", "preprocess", "method", "activations",
-                       "weights", "aliases"});
+  root.require_object({"format", "schema", "model", "images", "exact_bins", "preprocess", "method",
+                       "activations", "weights", "aliases"});
   CalibrationTable table;
   const JsonField model = root.at("model");
   model.require_object({"fingerprint"});
@@ -301,6 +302,7 @@ CalibrationTable read_table(std::string_view text) {
   images.require_object({"count", "list_hash"});
   table.image_count = images.at("count").as_int(0, kMostCount);
   table.image_list_hash = images.at("list_hash").as_hex();
+  if (const auto bins = root.find("exact_bins")) table.exact_bins = bins->as_int(1, kMostCount);
   table.preprocess = preprocess_of(root.at("preprocess"));
   const JsonField method = root.at("method");
   method.require_object({"name", "bins", "levels", "percentile", "momentum", "scheme"});

@@ -222,6 +222,41 @@ LinearHistogram Statistics::magnitudes(std::int64_t bins) const {
   return counted ? *exact_magnitudes_ : magnitude_histogram(histogram_, bins);
 }
 
+StatisticsState Statistics::state() const {
+  StatisticsState state{images_, squares_, {}, extremes_, histogram_, exact_magnitudes_};
+  for (const Channel& channel : channels_) {
+    state.channels.push_back({channel.sum, channel.min, channel.max});
+  }
+  return state;
+}
+
+Statistics Statistics::from_state(StatisticsState state) {
+  const auto channels = static_cast<std::int64_t>(state.channels.size());
+  const std::int64_t count = state.histogram.count();
+  const auto& exact = state.exact_magnitudes;
+  const bool whole =
+      channels == 0 ? count == 0 && state.images == 0 : state.images > 0 && count % channels == 0;
+  const bool sorted =
+      std::is_sorted(state.extremes.begin(), state.extremes.end(),
+                     [](const auto& a, const auto& b) { return a.image < b.image; });
+  if (!whole || !sorted || state.extremes.size() > kMostExtremes ||
+      (exact && (exact->lower != 0.0 || exact->upper != state.histogram.absmax()))) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("statistics: ", count, " values of ", channels, " channels in ",
+                       state.images, " images contradict each other"));
+  }
+  Statistics statistics;
+  statistics.images_ = state.images;
+  statistics.squares_ = state.squares;
+  for (const StatisticsState::Channel& channel : state.channels) {
+    statistics.channels_.push_back({channel.sum, channel.min, channel.max});
+  }
+  statistics.extremes_ = std::move(state.extremes);
+  statistics.histogram_ = std::move(state.histogram);
+  statistics.exact_magnitudes_ = std::move(state.exact_magnitudes);
+  return statistics;
+}
+
 bool operator==(const Statistics& a, const Statistics& b) {
   const auto ranges = [](const Statistics& statistics) {
     std::vector<std::pair<float, float>> all;

@@ -159,6 +159,48 @@ std::int64_t FloatHistogram::end_cell() const noexcept {
   return max_ > 0.0F ? static_cast<std::int64_t>(max_ / cell_width()) + 1 : 0;
 }
 
+FloatHistogram FloatHistogram::from_cells(float min, float max, std::int64_t zeros,
+                                          std::span<const std::int64_t> cells) {
+  const auto refuse = [](std::string_view what) {
+    throw Error(ErrorCode::kInvalidArgument, concat("histogram: ", what));
+  };
+  FloatHistogram histogram;
+  if (!std::isfinite(min) || !std::isfinite(max) || min > max || zeros < 0) {
+    refuse("expected finite extremes in order and a count of zeros");
+  }
+  histogram.zeros_ = zeros;
+  histogram.count_ = zeros;
+  for (const std::int64_t count : cells) {
+    if (count < 0 || count > std::numeric_limits<std::int64_t>::max() - histogram.count_) {
+      refuse("a count is negative or too large");
+    }
+    histogram.count_ += count;
+  }
+  if (histogram.count_ == 0) {
+    if (!cells.empty()) refuse("found cells without values");
+    return histogram;
+  }
+  histogram.include(flushed(min), flushed(max));
+  const std::int64_t first = histogram.first_cell();
+  if (static_cast<std::int64_t>(cells.size()) != histogram.end_cell() - first) {
+    refuse(concat("found ", cells.size(), " cells, expected ", histogram.end_cell() - first));
+  }
+  if (cells.empty()) return histogram;
+  const std::int64_t counted = histogram.count_ - zeros;
+  if (counted > kMostRecent) histogram.archive();
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const auto place =
+        static_cast<std::size_t>(first + histogram.origin() + static_cast<std::int64_t>(i));
+    if (counted > kMostRecent) {
+      histogram.archived_[place] = cells[i];
+    } else {
+      histogram.counts_[place] = static_cast<std::uint32_t>(cells[i]);
+    }
+  }
+  histogram.recent_ = counted > kMostRecent ? 0 : counted;
+  return histogram;
+}
+
 bool operator==(const FloatHistogram& a, const FloatHistogram& b) noexcept {
   if (a.count_ != b.count_ || a.zeros_ != b.zeros_ || a.nonfinite_ != b.nonfinite_ ||
       a.min() != b.min() || a.max() != b.max() || a.exponent_ != b.exponent_) {

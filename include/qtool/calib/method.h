@@ -46,6 +46,8 @@ struct MethodInfo {
   Method decide;
 };
 
+inline constexpr std::string_view kDefaultMethod = "kl";
+
 /// Every method, sorted by name.
 std::span<const MethodInfo> methods() noexcept;
 std::vector<std::string> method_names();

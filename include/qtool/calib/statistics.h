@@ -20,6 +20,21 @@ struct ImageExtremes {
   friend bool operator==(const ImageExtremes&, const ImageExtremes&) = default;
 };
 
+/// Everything Statistics holds, for storing.
+struct StatisticsState {
+  struct Channel {
+    ExactSum sum;
+    float min = 0.0F;
+    float max = 0.0F;
+  };
+  std::int64_t images = 0;
+  ExactSquareSum squares;
+  std::vector<Channel> channels;
+  std::vector<ImageExtremes> extremes;
+  FloatHistogram histogram;
+  std::optional<LinearHistogram> exact_magnitudes;
+};
+
 /// What calibration keeps of one activation tensor over all images: counts, extremes, moments, a
 /// histogram, and per channel the mean and extremes. The memory does not grow with the images.
 /// Partial sums of one image run in a fixed order in double precision and are then added exactly,
@@ -73,6 +88,10 @@ class Statistics {
 
   /// The observed range, widened to contain 0.
   [[nodiscard]] Range range() const noexcept;
+
+  [[nodiscard]] StatisticsState state() const;
+  /// Throws Error(kInvalidArgument) when the parts contradict each other.
+  static Statistics from_state(StatisticsState state);
 
   /// Equal up to the places of the images in the list.
   friend bool operator==(const Statistics& a, const Statistics& b);

@@ -70,6 +70,7 @@ struct CalibrationTable {
   std::uint64_t model_fingerprint = 0;
   std::uint64_t image_list_hash = 0;
   std::int64_t image_count = 0;  ///< images that were observed
+  std::int64_t exact_bins = 0;   ///< of |x|, counted in a second pass; 0: there was none
   Preprocess preprocess;
   std::string method;
   MethodOptions method_options;

@@ -63,6 +63,12 @@ class FloatHistogram {
   [[nodiscard]] std::int64_t first_cell() const noexcept;
   [[nodiscard]] std::int64_t end_cell() const noexcept;
 
+  /// The histogram of finite values in [min, max] with these counts of the cells from first_cell()
+  /// on and so many zeros, as stored. Throws Error(kInvalidArgument) unless the cells are as many
+  /// as the extremes call for and their counts add up.
+  static FloatHistogram from_cells(float min, float max, std::int64_t zeros,
+                                   std::span<const std::int64_t> cells);
+
   friend bool operator==(const FloatHistogram& a, const FloatHistogram& b) noexcept;
 
  private:
