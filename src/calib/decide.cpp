@@ -30,6 +30,8 @@ Observed observed_of(const Statistics& statistics) {
   observed.zeros = statistics.zeros();
   for (std::int64_t channel = 0; channel < statistics.channels(); ++channel) {
     observed.channel_means.push_back(static_cast<float>(statistics.channel_mean(channel)));
+    observed.channel_mins.push_back(statistics.channel_min(channel));
+    observed.channel_maxs.push_back(statistics.channel_max(channel));
   }
   return observed;
 }

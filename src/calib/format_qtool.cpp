@@ -7,6 +7,7 @@
 
 #include "calib/format_json.h"
 #include "calib/format_preprocess.h"
+#include "calib/format_types.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/table.h"
 
@@ -18,6 +19,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kFormat = "qtool calibration table";
 constexpr std::string_view kPerTensor = "per-tensor";
 constexpr std::string_view kPerChannel = "per-channel";
+constexpr std::string_view kUser = "user";
 constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostAxis = 7;
 constexpr double kMostReal = 1e300;
@@ -56,7 +58,11 @@ Json to_json(const ActivationEntry& entry) {
                             entry.observed.min, entry.observed.max}) {
     finite(value, what);
   }
-  for (const float value : entry.observed.channel_means) finite(value, what);
+  const std::array channels = {&entry.observed.channel_means, &entry.observed.channel_mins,
+                               &entry.observed.channel_maxs};
+  for (const std::vector<float>* values : channels) {
+    for (const float value : *values) finite(value, what);
+  }
   Json object;
   object["tensor"] = entry.tensor;
   object["producer"] = entry.producer;
@@ -69,6 +75,7 @@ Json to_json(const ActivationEntry& entry) {
   for (const DegenerateName& row : kDegenerateNames) {
     if (row.value == entry.degenerate) object["degenerate"] = row.name;
   }
+  if (entry.origin == Origin::kUser) object["origin"] = kUser;
   object["saturated_share"] = finite(entry.saturated_share, what);
   if (entry.sqnr_db) object["sqnr_db"] = finite(*entry.sqnr_db, what);
   Json observed;
@@ -79,6 +86,10 @@ Json to_json(const ActivationEntry& entry) {
   observed["count"] = entry.observed.count;
   observed["zeros"] = entry.observed.zeros;
   observed["channel_means"] = json_numbers(entry.observed.channel_means);
+  if (!entry.observed.channel_mins.empty()) {
+    observed["channel_mins"] = json_numbers(entry.observed.channel_mins);
+    observed["channel_maxs"] = json_numbers(entry.observed.channel_maxs);
+  }
   object["observed"] = std::move(observed);
   return object;
 }
@@ -90,7 +101,9 @@ Json to_json(const WeightEntry& entry) {
   object["consumer"] = entry.consumer;
   object["granularity"] = entry.axis < 0 ? kPerTensor : kPerChannel;
   if (entry.axis >= 0) object["axis"] = entry.axis;
+  if (entry.bits != 8) object["bits"] = entry.bits;
   object["scales"] = json_numbers(entry.scales);
+  if (!entry.zero_points.empty()) object["zero_points"] = entry.zero_points;
   return object;
 }
 
@@ -158,7 +171,8 @@ Degenerate degenerate_of(const JsonField& field) {
 }
 
 Observed observed_of(const JsonField& field) {
-  field.require_object({"min", "max", "mean", "std", "count", "zeros", "channel_means"});
+  field.require_object({"min", "max", "mean", "std", "count", "zeros", "channel_means",
+                        "channel_mins", "channel_maxs"});
   Observed observed;
   observed.min = field.at("min").as_float();
   observed.max = field.at("max").as_float();
@@ -168,12 +182,25 @@ Observed observed_of(const JsonField& field) {
   observed.count = field.at("count").as_int(0, kMostCount);
   observed.zeros = field.at("zeros").as_int(0, observed.count);
   observed.channel_means = field.at("channel_means").as_floats();
+  const auto optional_floats = [&](std::string_view key) {
+    const std::optional<JsonField> values = field.find(key);
+    return values ? values->as_floats() : std::vector<float>();
+  };
+  observed.channel_mins = optional_floats("channel_mins");
+  observed.channel_maxs = optional_floats("channel_maxs");
+  for (const std::vector<float>* values : {&observed.channel_mins, &observed.channel_maxs}) {
+    if (values->size() == observed.channel_mins.size() &&
+        (values->empty() || values->size() == observed.channel_means.size())) {
+      continue;
+    }
+    field.fail("as many channel_mins and channel_maxs as channel_means, or none");
+  }
   return observed;
 }
 
 ActivationEntry activation_of(const JsonField& field) {
   field.require_object({"tensor", "producer", "dtype", "granularity", "method", "scale",
-                        "zero_point", "range", "degenerate", "saturated_share", "sqnr_db",
+                        "zero_point", "range", "degenerate", "origin", "saturated_share", "sqnr_db",
                         "observed"});
   const JsonField granularity = field.at("granularity");
   if (granularity.as_string() != kPerTensor) granularity.fail("'per-tensor'");
@@ -190,6 +217,10 @@ ActivationEntry activation_of(const JsonField& field) {
   if (const auto degenerate = field.find("degenerate")) {
     entry.degenerate = degenerate_of(*degenerate);
   }
+  if (const auto origin = field.find("origin")) {
+    if (origin->as_string() != kUser) origin->fail("'user'");
+    entry.origin = Origin::kUser;
+  }
   entry.saturated_share = field.at("saturated_share").as_double(0.0, 1.0);
   if (const auto sqnr = field.find("sqnr_db")) {
     entry.sqnr_db = sqnr->as_double(-kMostReal, kMostReal);
@@ -199,7 +230,8 @@ ActivationEntry activation_of(const JsonField& field) {
 }
 
 WeightEntry weight_of(const JsonField& field) {
-  field.require_object({"tensor", "consumer", "granularity", "axis", "scales"});
+  field.require_object(
+      {"tensor", "consumer", "granularity", "axis", "bits", "scales", "zero_points"});
   WeightEntry entry;
   entry.tensor = name_in(field.at("tensor"));
   entry.consumer = field.at("consumer").as_string();
@@ -214,6 +246,15 @@ WeightEntry weight_of(const JsonField& field) {
   for (const float scale : entry.scales) {
     if (scale < std::numeric_limits<float>::min()) {
       field.at("scales").fail(concat("positive, normal float32 numbers, not ", scale));
+    }
+  }
+  if (const auto bits = field.find("bits")) entry.bits = static_cast<int>(bits->as_int(2, 8));
+  if (const auto zero_points = field.find("zero_points")) {
+    for (const JsonField& point : zero_points->elements()) {
+      entry.zero_points.push_back(static_cast<std::int32_t>(point.as_int(-128, 127)));
+    }
+    if (entry.zero_points.size() != entry.scales.size()) {
+      zero_points->fail("as many numbers as scales");
     }
   }
   if (entry.scales.empty() || (entry.axis < 0 && entry.scales.size() != 1)) {
@@ -275,6 +316,7 @@ std::string write_table(const CalibrationTable& table) try {
                          {"percentile", finite(table.method_options.percentile, "percentile")},
                          {"momentum", finite(table.method_options.momentum, "momentum")},
                          {"scheme", scheme_to_json(table.method_options.scheme)}});
+  if (!table.types.empty()) out += line("types", types_to_json(table.types));
   append_entries(out, "activations", table.activations);
   append_entries(out, "weights", table.weights);
   append_entries(out, "aliases", table.aliases);
@@ -293,7 +335,7 @@ CalibrationTable read_table(std::string_view text) {
   // The version comes first: fields of another version would only be misread.
   static_cast<void>(root.at("schema").as_int(kTableSchema, kTableSchema));
   root.require_object({"format", "schema", "model", "images", "exact_bins", "preprocess", "method",
-                       "activations", "weights", "aliases"});
+                       "types", "activations", "weights", "aliases"});
   CalibrationTable table;
   const JsonField model = root.at("model");
   model.require_object({"fingerprint"});
@@ -312,6 +354,7 @@ CalibrationTable read_table(std::string_view text) {
   table.method_options.percentile = method.at("percentile").as_double(0.0, 100.0);
   table.method_options.momentum = method.at("momentum").as_double(0.0, 1.0);
   table.method_options.scheme = scheme_of(method.at("scheme"));
+  if (const auto types = root.find("types")) table.types = types_of(*types);
   table.activations = entries_of(root.at("activations"), activation_of);
   table.weights = entries_of(root.at("weights"), weight_of);
   table.aliases = entries_of(root.at("aliases"), alias_of);

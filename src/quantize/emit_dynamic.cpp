@@ -26,8 +26,7 @@ class DynamicEmitter {
     const std::string name(name_of(graph_, id));
     const Input input = measured(node.inputs[0]);
     const Tensor weights = real_weights(graph_, ports);
-    const std::vector<float> scales =
-        absmax_scales(weights, ports.axis, target_.weights, Granularity::kPerChannel, {}, 1.0F);
+    const std::vector<float> scales = symmetric_scales(graph_, id, ports, weights, target_);
     report_.output_channels += ports.channels;
 
     Node product =

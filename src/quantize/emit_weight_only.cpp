@@ -23,8 +23,7 @@ Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const Ta
     if (fresh) {
       const std::string name = graph.value(ports->weight).name;
       const Tensor weights = real_weights(graph, *ports);
-      const std::vector<float> scales =
-          absmax_scales(weights, ports->axis, target.weights, Granularity::kPerChannel, {}, 1.0F);
+      const std::vector<float> scales = symmetric_scales(graph, id, *ports, weights, target);
       Tensor integers = quantize_weights(weights, ports->axis, target.weights, scales);
       report.weight_bytes += integers.bytes();
       Node node;

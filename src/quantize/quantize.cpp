@@ -11,6 +11,7 @@
 #include "qtool/calib/preprocess_json.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/weights.h"
+#include "quantize/bias_correction.h"
 #include "quantize/emit.h"
 
 namespace qtool {
@@ -52,8 +53,16 @@ void require_same_model(const Graph& graph, const CalibrationTable& table,
 /// What the table says, as the steps of quantization ask for it.
 class TableView {
  public:
-  TableView(const Graph& graph, const CalibrationTable& table, const Target& target)
-      : graph_(graph), table_(table), target_(target) {}
+  /// `target` is what `options` make of the table's.
+  TableView(const Graph& graph, const CalibrationTable& table, const QuantizeOptions& options,
+            const Target& target)
+      : graph_(graph), table_(table), target_(target) {
+    const Target stored = with_choices(find_target(options.target), table.types);
+    weights_apply_ = stored.weight_method == target.weight_method &&
+                     stored.weights == target.weights &&
+                     stored.weight_granularity == target.weight_granularity &&
+                     stored.winograd_bits == target.winograd_bits;
+  }
 
   [[nodiscard]] bool has_range(std::string_view tensor) const {
     return table_.find(tensor) != nullptr;
@@ -62,7 +71,7 @@ class TableView {
   [[nodiscard]] CalibratedMap map(std::string_view tensor) const {
     const ActivationEntry* entry = table_.find(tensor);
     QTOOL_CHECK(entry != nullptr);
-    if (entry->dtype == target_.activations.dtype) return {entry->range, entry->affine};
+    if (is_map_of_target(*entry)) return {entry->range, entry->affine};
     return {entry->range, choose_affine(entry->range, target_.activations)};
   }
 
@@ -71,19 +80,29 @@ class TableView {
     return entry == nullptr ? std::span<const float>() : entry->observed.channel_means;
   }
 
-  [[nodiscard]] std::vector<float> weight_scales(const WeightPorts& ports, NodeId node) const {
+  [[nodiscard]] std::optional<WeightMaps> weight_maps(const WeightPorts& ports, NodeId node) const {
+    if (!weights_apply_) return std::nullopt;
     const std::string& weight = graph_.value(ports.weight).name;
     const std::string_view consumer = name_of(graph_, node);
     for (const WeightEntry& entry : table_.weights) {
       if (entry.tensor != weight || entry.consumer != consumer) continue;
-      require_fitting(entry, ports);
-      return entry.scales;
+      require_fitting(entry, ports, node);
+      return WeightMaps{entry.scales, entry.zero_points};
     }
-    return {};
+    return std::nullopt;
   }
 
  private:
-  void require_fitting(const WeightEntry& entry, const WeightPorts& ports) const {
+  [[nodiscard]] bool is_map_of_target(const ActivationEntry& entry) const {
+    const Scheme& scheme = target_.activations;
+    if (entry.dtype != scheme.dtype || table_.method_options.scheme.bits != scheme.bits) {
+      return false;
+    }
+    return scheme.symmetry == Symmetry::kAsymmetric ||
+           entry.affine.zero_point == choose_affine(Range(), scheme).zero_point;
+  }
+
+  void require_fitting(const WeightEntry& entry, const WeightPorts& ports, NodeId node) const {
     const bool per_channel = target_.weight_granularity == Granularity::kPerChannel;
     const std::int64_t expected = per_channel ? ports.channels : 1;
     if (static_cast<std::int64_t>(entry.scales.size()) != expected ||
@@ -92,6 +111,17 @@ class TableView {
                   concat("weight '", entry.tensor, "': found ", entry.scales.size(),
                          " scales along axis ", entry.axis, ", expected ", expected,
                          per_channel ? concat(" along axis ", ports.axis) : std::string()));
+    }
+    const Scheme scheme = weight_scheme(graph_, node, target_);
+    if (entry.bits != scheme.bits) {
+      throw Error(ErrorCode::kInvalidTable,
+                  concat("weight '", entry.tensor, "': its scales are for ", entry.bits,
+                         " bits, expected ", scheme.bits));
+    }
+    if (!entry.zero_points.empty() && scheme.symmetry == Symmetry::kSymmetric) {
+      throw Error(ErrorCode::kInvalidTable,
+                  concat("weight '", entry.tensor,
+                         "': found zero points, expected none for symmetric weights"));
     }
     for (const float scale : entry.scales) {
       if (!std::isfinite(scale) || scale < 0.0F) {
@@ -104,6 +134,7 @@ class TableView {
   const Graph& graph_;
   const CalibrationTable& table_;
   const Target& target_;
+  bool weights_apply_ = true;  ///< the table's scales are by the method and for the types wanted
 };
 
 struct Decision {
@@ -123,6 +154,28 @@ Decision decide_all(const Graph& graph, const Target& target, const TableView& v
   return decision;
 }
 
+BiasShift bias_shift(const Graph& graph, const TableView& view, const QuantizeOptions& options) {
+  if (options.bias_correction == BiasCorrection::kTable) {
+    return [&](const QuantizedLayer& layer) {
+      return weight_bias_shift(graph, layer.node, layer.ports, layer.real, layer.integers,
+                               layer.maps, view.channel_means(layer.activation));
+    };
+  }
+  if (options.bias_correction == BiasCorrection::kSequential) {
+    return [&](const QuantizedLayer& layer) {
+      const auto found = options.bias_shifts.find(name_of(graph, layer.node));
+      if (found == options.bias_shifts.end()) return std::vector<double>();
+      if (static_cast<std::int64_t>(found->second.size()) != layer.ports.channels) {
+        throw Error(ErrorCode::kInvalidArgument,
+                    concat("bias shifts of '", found->first, "': found ", found->second.size(),
+                           ", expected ", layer.ports.channels));
+      }
+      return found->second;
+    };
+  }
+  return {};
+}
+
 void add_metadata(Graph& graph, const CalibrationTable& table, const QuantizeOptions& options) {
   auto& metadata = graph.info.metadata;
   metadata["qtool.preprocess"] = to_json_text(table.preprocess);
@@ -140,12 +193,16 @@ const NodeReport* QuantizeReport::find(std::string_view node) const noexcept {
   return found == nodes.end() ? nullptr : &*found;
 }
 
+Target chosen_target(const CalibrationTable& table, const QuantizeOptions& options) {
+  return with_choices(with_choices(find_target(options.target), table.types), options.types);
+}
+
 Graph quantize(const Graph& prepared, const CalibrationTable& table, const QuantizeOptions& options,
                QuantizeReport& report) {
-  const Target& target = find_target(options.target);
+  const Target target = chosen_target(table, options);
   require_float_graph(prepared);
   require_same_model(prepared, table, options);
-  const TableView view(prepared, table, target);
+  const TableView view(prepared, table, options, target);
   Decision decision = decide_all(prepared, target, view, options.exclude);
 
   report = {};
@@ -157,19 +214,16 @@ Graph quantize(const Graph& prepared, const CalibrationTable& table, const Quant
   report.unequal_concats = decision.maps.unequal;
   Graph quantized = emit_qdq(
       prepared, decision.placement, target, decision.maps,
-      [&](const WeightPorts& ports, NodeId node) { return view.weight_scales(ports, node); },
-      options.bias_correction == BiasCorrection::kOff
-          ? ChannelMeans()
-          : [&](ValueId activation) { return view.channel_means(activation); },
-      report);
+      [&](const WeightPorts& ports, NodeId node) { return view.weight_maps(ports, node); },
+      bias_shift(prepared, view, options), report, options.threads);
   add_metadata(quantized, table, options);
   return quantized;
 }
 
 void fill_weight_entries(const Graph& prepared, const QuantizeOptions& options,
                          CalibrationTable& table) {
-  const Target& target = find_target(options.target);
-  const TableView view(prepared, table, target);
+  const Target target = chosen_target(table, options);
+  const TableView view(prepared, table, options, target);
   const Decision decision = decide_all(prepared, target, view, options.exclude);
   std::vector<WeightEntry> entries;
   for (const NodePlacement& placed : decision.placement.nodes) {
@@ -182,9 +236,13 @@ void fill_weight_entries(const Graph& prepared, const QuantizeOptions& options,
     entry.tensor = prepared.value(ports->weight).name;
     entry.consumer = name_of(prepared, placed.id);
     entry.axis = target.weight_granularity == Granularity::kPerChannel ? ports->axis : -1;
-    entry.scales = choose_weight_scales(
+    entry.bits = weight_scheme(prepared, placed.id, target).bits;
+    WeightMaps maps = choose_weight_maps(
         prepared, placed.id, *ports, target, input_scale,
-        [&](const WeightPorts& p, NodeId node) { return view.weight_scales(p, node); });
+        [&](const WeightPorts& p, NodeId node) { return view.weight_maps(p, node); },
+        options.threads);
+    entry.scales = std::move(maps.scales);
+    entry.zero_points = std::move(maps.zero_points);
     entries.push_back(std::move(entry));
   }
   for (WeightEntry& earlier : table.weights) {

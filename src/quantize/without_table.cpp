@@ -89,7 +89,7 @@ Graph quantize(const Graph& prepared, const QuantizeOptions& options, QuantizeRe
   if (options.mode == QuantizeMode::kStatic) {
     throw Error(ErrorCode::kUsage, "mode 'static' needs a calibration table");
   }
-  const Target& target = find_target(options.target);
+  const Target target = chosen_target(CalibrationTable(), options);
   require_float_graph(prepared);
   report = {};
   report.target = options.target;

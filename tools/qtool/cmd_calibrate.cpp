@@ -12,6 +12,7 @@
 #include "model.h"
 #include "options_images.h"
 #include "options_method.h"
+#include "options_quantization.h"
 #include "options_run.h"
 #include "progress.h"
 #include "qtool/base/error.h"
@@ -19,6 +20,7 @@
 #include "qtool/base/text.h"
 #include "qtool/calib/calibrate.h"
 #include "qtool/calib/method.h"
+#include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/placement.h"
@@ -32,8 +34,9 @@ namespace {
 struct CalibrateCommand {
   std::string model;
   std::string target{kDefaultTarget};
-  std::vector<std::string> exclude;
   std::string output;
+  TypeOptions types;
+  OverrideOptions overrides;
   DecisionOptions decision;
   StatisticsOptions statistics;
   ImageOptions images;
@@ -96,7 +99,12 @@ void require_observed(const Collection& collection, const std::vector<std::strin
 
 void run_calibrate(CalibrateCommand& options) {
   options.run.apply();
-  const Target& target = find_target(options.target);
+  QuantizeOptions quantize_options;
+  quantize_options.target = options.target;
+  quantize_options.types = options.types.choices();
+  const Target target = chosen_target(CalibrationTable(), quantize_options);
+  const Overrides overrides = options.overrides.read();
+  quantize_options.exclude = overrides.exclude;
   MethodOptions method_options = options.decision.values;
   method_options.scheme = target.activations;
   // Refused before any work: an unknown method, options out of their domain.
@@ -113,7 +121,7 @@ void run_calibrate(CalibrateCommand& options) {
   if (options.model.empty()) throw Error(ErrorCode::kUsage, "MODEL is required");
   const Model model = open_model(options.model);
   const Graph& graph = model.executor->graph();
-  const std::vector<std::string> tensors = tensors_to_calibrate(graph, target, options.exclude);
+  const std::vector<std::string> tensors = tensors_to_calibrate(graph, target, overrides.exclude);
   if (again) {
     if (collection.model_fingerprint != fingerprint(model.loaded)) {
       throw Error(ErrorCode::kMismatch, concat("the statistics beside '", options.statistics.from,
@@ -130,9 +138,9 @@ void run_calibrate(CalibrateCommand& options) {
   for (const auto& [gone, surviving] : graph.info.aliases) {
     if (table.find(surviving) != nullptr) table.aliases.push_back({gone, surviving});
   }
-  QuantizeOptions quantize_options;
-  quantize_options.target = options.target;
-  quantize_options.exclude = options.exclude;
+  apply_overrides(overrides, target.activations, &collection, table);
+  table.types = quantize_options.types;
+  quantize_options.threads = options.run.threads;
   quantize_options.model_fingerprint = table.model_fingerprint;
   fill_weight_entries(graph, quantize_options, table);
 
@@ -154,17 +162,18 @@ void add_calibrate(CLI::App& app, Session& session) {
   const auto options = std::make_shared<CalibrateCommand>();
   CLI::App* command = add_command(
       app, "calibrate", "Run images through the FP32 model and decide the ranges of its tensors",
-      "qtool calibrate model.onnx --images photos/calib --preprocess imagenet -o model.table.json");
+      "qtool calibrate model.onnx --images photos/calib --preprocess imagenet -o model.table.json\n"
+      "  qtool calibrate model.onnx --images photos/calib --weight-bits 6 --range 'relu6_*=0,6'");
   command->add_option("model", options->model, "ONNX model (with --from: as it was, if left out)")
       ->type_name("MODEL");
   command->add_option("--target", options->target, "Back-end that decides what is quantized")
       ->type_name("NAME")
       ->capture_default_str();
-  command->add_option("--exclude", options->exclude, "Nodes that stay in FP32: names or patterns")
-      ->type_name("NAME");
+  options->overrides.add_to(*command);
   command->add_option("-o,--output", options->output, "Table to write (default: MODEL.table.json)")
       ->type_name("FILE");
   options->decision.add_to(*command);
+  options->types.add_to(*command);
   options->statistics.add_to(*command);
   options->images.add_to(*command, ImagesNeed::kOptional);
   options->preprocess.add_to(*command, StoredCheck::kForceable);

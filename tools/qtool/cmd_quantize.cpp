@@ -9,15 +9,20 @@
 #include "command.h"
 #include "console.h"
 #include "model.h"
+#include "options_images.h"
+#include "options_quantization.h"
 #include "options_run.h"
+#include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"
+#include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
+#include "qtool/quantize/sequential_correction.h"
 #include "qtool/quantize/target.h"
 #include "qtool/report/quantization.h"
 
@@ -29,7 +34,10 @@ struct QuantizeCommand {
   std::string table;
   std::string mode = "static";
   std::string target{kDefaultTarget};
-  std::vector<std::string> exclude;
+  std::string bias_correction = "table";
+  TypeOptions types;
+  OverrideOptions overrides;
+  ImageOptions images;
   std::string output;
   RunOptions run;
 };
@@ -77,18 +85,59 @@ QuantizeMode checked_mode(const QuantizeCommand& options) {
   return *mode;
 }
 
+BiasCorrection bias_correction_of(const QuantizeCommand& options) {
+  const bool sequential = options.bias_correction == "sequential";
+  if (sequential != !options.images.images.empty()) {
+    throw Error(ErrorCode::kUsage, sequential
+                                       ? "--bias-correction sequential needs --images"
+                                       : "--images is for --bias-correction sequential only");
+  }
+  if (sequential && options.table.empty()) {
+    throw Error(ErrorCode::kUsage, "--bias-correction sequential needs --table");
+  }
+  if (sequential) return BiasCorrection::kSequential;
+  return options.bias_correction == "off" ? BiasCorrection::kOff : BiasCorrection::kTable;
+}
+
+BiasShifts measured_shifts(const QuantizeCommand& options, const Model& fp32,
+                           const CalibrationTable& table, const QuantizeOptions& quantize_options) {
+  CollectOptions collect;
+  collect.preprocess = table.preprocess;
+  collect.bad_images = options.images.policy();
+  collect.threads = options.run.threads;
+  const ImageSet images = options.images.list();
+  ProgressDisplay progress("correct biases", "images", options.run.progress_style());
+  collect.progress = progress.callback();
+  return sequential_bias_shifts(*fp32.executor, table, quantize_options, images, collect);
+}
+
 void run_quantize(QuantizeCommand& options) {
   options.run.apply();
   const QuantizeMode mode = checked_mode(options);
+  const BiasCorrection bias_correction = bias_correction_of(options);
   std::optional<CalibrationTable> table;
   if (!options.table.empty()) table = read_table(read_file(options.table, kMostTableBytes));
   const Model fp32 = open_model(options.model);
   QuantizeOptions quantize_options;
   quantize_options.target = options.target;
-  quantize_options.exclude = options.exclude;
+  quantize_options.types = options.types.choices();
+  quantize_options.threads = options.run.threads;
+  const Overrides overrides = options.overrides.read();
+  quantize_options.exclude = overrides.exclude;
+  if (table) {
+    apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
+                    *table);
+  } else if (!overrides.ranges.empty() || !overrides.scales.empty()) {
+    throw Error(ErrorCode::kUsage,
+                concat("ranges and scales: mode '", options.mode, "' uses no table"));
+  }
   quantize_options.model_fingerprint = fingerprint(fp32.loaded);
   quantize_options.version = QTOOL_VERSION;
   quantize_options.mode = mode;
+  quantize_options.bias_correction = bias_correction;
+  if (bias_correction == BiasCorrection::kSequential) {
+    quantize_options.bias_shifts = measured_shifts(options, fp32, *table, quantize_options);
+  }
   QuantizationSummary summary;
   const Graph& prepared = fp32.executor->graph();
   const Graph int8 = table ? quantize(prepared, *table, quantize_options, summary.report)
@@ -117,7 +166,10 @@ void add_quantize(CLI::App& app, Session& session) {
   const auto options = std::make_shared<QuantizeCommand>();
   CLI::App* command = add_command(
       app, "quantize", "Emit the INT8 model (ONNX with QuantizeLinear / DequantizeLinear)",
-      "qtool quantize model.onnx --table model.table.json -o model.int8.onnx");
+      "qtool quantize model.onnx --table model.table.json -o model.int8.onnx\n"
+      "  qtool quantize model.onnx --table model.table.json --bias-correction sequential "
+      "--images photos/calib --limit 100\n"
+      "  qtool quantize model.onnx --table model.table.json --overrides mine.json");
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command
       ->add_option("--table", options->table, "Calibration table of this model (mode static only)")
@@ -131,10 +183,20 @@ void add_quantize(CLI::App& app, Session& session) {
   command->add_option("--target", options->target, "Back-end that decides what is quantized")
       ->type_name("NAME")
       ->capture_default_str();
-  command->add_option("--exclude", options->exclude, "Nodes that stay in FP32: names or patterns")
-      ->type_name("NAME");
+  options->overrides.add_to(*command);
   command->add_option("-o,--output", options->output, "Model to write (default: MODEL.int8.onnx)")
       ->type_name("FILE");
+  command
+      ->add_option("--bias-correction", options->bias_correction,
+                   "Take back what quantizing adds to the mean outputs of layers:\n"
+                   "  off: no\n"
+                   "  table: what the weights add, from the channel means of the table\n"
+                   "  sequential: all of it, measured layer by layer on --images")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"off", "table", "sequential"}))
+      ->capture_default_str();
+  options->types.add_to(*command);
+  options->images.add_to(*command, ImagesNeed::kOptional);
   options->run.add_to(*command);
   command->callback([options, &session] { session.run = [options] { run_quantize(*options); }; });
 }

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "qtool/quant/affine.h"
+#include "qtool/quant/type_choices.h"
 
 namespace qtool {
 
@@ -23,9 +26,6 @@ struct TargetOp {
   OpKind kind;
 };
 
-/// One map per output channel of a weight, or one for all of it.
-enum class Granularity : std::uint8_t { kPerTensor, kPerChannel };
-
 /// What a back-end that runs quantized models accepts, as data. Operators are ONNX's own, at
 /// opset 13 or later.
 struct Target {
@@ -34,6 +34,12 @@ struct Target {
   Scheme activations;
   Scheme weights;
   Granularity weight_granularity = Granularity::kPerChannel;
+  std::string weight_method = "absmax";  ///< see find_weight_method()
+  /// Bits of the weights of 3x3 convolutions of stride and dilation 1 without groups, where they
+  /// differ: a Winograd F(4,3) kernel on int8 needs head-room and takes 6.
+  std::optional<int> winograd_bits;
+  /// Whether weights may have zero points.
+  std::vector<Symmetry> weight_symmetries = {Symmetry::kSymmetric};
   std::vector<TargetOp> ops;  ///< every operator it runs on integers
 
   /// Activations that run inside their producer, with no pair in between.
@@ -61,6 +67,10 @@ std::span<const Target> targets();
 
 /// The target called `name`. Throws Error(kUsage) with the nearest names.
 const Target& find_target(std::string_view name);
+
+/// The target with the types that `choices` sets in the place of its own. Throws Error(kUsage) for
+/// an unknown weight method, bits outside 2 to 8, or asymmetric weights where it takes none.
+Target with_choices(Target target, const TypeChoices& choices);
 
 inline constexpr std::string_view kDefaultTarget = "cpu";
 
