@@ -335,6 +335,15 @@ WeightMaps choose_weight_maps(const Graph& graph, NodeId node, const WeightPorts
                      target.weight_granularity, bias, input_scale, threads);
 }
 
+std::vector<float> symmetric_scales(const Graph& graph, NodeId node, const WeightPorts& ports,
+                                    const Tensor& weights, const Target& target) {
+  Scheme scheme = weight_scheme(graph, node, target);
+  scheme.symmetry = Symmetry::kSymmetric;
+  return weight_maps(weights, ports.axis, target.weight_method, scheme, Granularity::kPerChannel,
+                     {}, 1.0F)
+      .scales;
+}
+
 Graph emit_qdq(const Graph& graph, const Placement& placement, const Target& target,
                const ChosenMaps& maps, const GivenMaps& given, const BiasShift& shift,
                QuantizeReport& report, int threads) {

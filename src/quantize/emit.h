@@ -31,6 +31,11 @@ WeightMaps choose_weight_maps(const Graph& graph, NodeId node, const WeightPorts
                               const Target& target, float input_scale, const GivenMaps& given,
                               int threads);
 
+/// Symmetric scales per output channel of the weights of `node` by the target's method and bits, for
+/// modes without an input scale and an integer bias.
+std::vector<float> symmetric_scales(const Graph& graph, NodeId node, const WeightPorts& ports,
+                                    const Tensor& weights, const Target& target);
+
 /// Writes the decision into the graph: a QuantizeLinear/DequantizeLinear pair behind each quantized
 /// tensor, int8 weights and int32 biases behind a DequantizeLinear each, u8 constants likewise.
 /// Integers of fewer than 8 bits keep to their limits by a Clip before the QuantizeLinear, which
@@ -39,5 +44,18 @@ WeightMaps choose_weight_maps(const Graph& graph, NodeId node, const WeightPorts
 Graph emit_qdq(const Graph& graph, const Placement& placement, const Target& target,
                const ChosenMaps& maps, const GivenMaps& given, const BiasShift& shift,
                QuantizeReport& report, int threads = 1);
+
+/// Throws Error(kUnsupported) when the graph is below opset 13 or quantized already.
+void require_float_graph(const Graph& graph);
+
+/// Writes every product that the placement runs on integers as one that measures its input while
+/// running. Counts go into `report`.
+Graph emit_dynamic(const Graph& graph, const Placement& placement, const Target& target,
+                   QuantizeReport& report);
+
+/// Stores the weights of the products in `ids` as int8 behind a DequantizeLinear. Counts go into
+/// `report`.
+Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const Target& target,
+                       QuantizeReport& report);
 
 }  // namespace qtool

@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::int64_t kLeastOpset = 13;  // per-channel DequantizeLinear
 
+}  // namespace
+
 void require_float_graph(const Graph& graph) {
   const auto opset = graph.info.opsets.find("");
   if (opset == graph.info.opsets.end() || opset->second < kLeastOpset) {
@@ -27,12 +29,16 @@ void require_float_graph(const Graph& graph) {
                        opset == graph.info.opsets.end() ? 0 : opset->second));
   }
   for (const NodeId id : graph.nodes()) {
-    if (graph.node(id).is("QuantizeLinear")) {
+    const Node& node = graph.node(id);
+    if (node.is("QuantizeLinear") || node.is("DequantizeLinear") ||
+        node.is("DynamicQuantizeLinear")) {
       throw Error(ErrorCode::kUnsupported,
                   concat(graph.describe(id), ": the model is quantized already"));
     }
   }
 }
+
+namespace {
 
 void require_same_model(const Graph& graph, const CalibrationTable& table,
                         const QuantizeOptions& options) {

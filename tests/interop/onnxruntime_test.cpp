@@ -357,6 +357,55 @@ TEST_P(OnnxRuntime, AgreesWithUsOnTheEvaluationImages) {
   EXPECT_GE(sum_db / static_cast<double>(compared), 30.0);
 }
 
+TEST_P(OnnxRuntime, RunsTheModesWithoutATableAndAgreesWithUs) {
+  const Network& network = GetParam();
+  const Graph graph = prepare(load_onnx(network.model));
+  const Preprocess preprocess = preprocess_from_json(network.preprocess);
+  const ImageSet images = list_images(network.images, {}, 2);
+  const TemporaryFolder folder;
+  const auto original_bytes = static_cast<double>(fs::file_size(network.model));
+  for (const QuantizeMode mode : {QuantizeMode::kDynamic, QuantizeMode::kWeightOnly}) {
+    QuantizeReport report;
+    QuantizeOptions options;
+    options.mode = mode;
+    const Graph quantized = quantize(graph, options, report);
+    const fs::path saved = folder.path / "model.onnx";
+    save_onnx(quantized, saved);
+    const Executor ours(prepare(load_onnx(saved)));
+    std::vector<BadImage> bad;
+    const auto picture = load_preprocessed(images.entries[0], preprocess, BadImages::kFail, bad);
+    const auto plan = ours.compile({});
+    const OtherRun other = run_other(saved, plan->inputs()[0], *picture, folder.path);
+    if (other.ops.empty()) return;
+    std::int64_t integer = 0;
+    for (const std::string& op : other.ops) {
+      integer += op == "ConvInteger" || op.find("MatMulInteger") != std::string::npos ||
+                         op.find("DynamicQuantizeMatMul") != std::string::npos
+                     ? 1
+                     : 0;
+    }
+    std::int64_t expected = 0;
+    for (const NodeReport& node : report.nodes) expected += node.role == NodeRole::kInteger ? 1 : 0;
+    EXPECT_EQ(integer, expected) << name_of(mode);
+    Workspace workspace;
+    const TensorView input = *picture;
+    const auto outputs = plan->run({&input, 1}, workspace);
+    ASSERT_EQ(outputs.size(), other.outputs.size());
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      const double sqnr = sqnr_db_of(outputs[o].values<float>(), other.outputs[o]);
+      std::printf("%s, %s: %.1f %% of the bytes, output %d: %.1f dB\n", network.name.c_str(),
+                  std::string(name_of(mode)).c_str(),
+                  100.0 * static_cast<double>(fs::file_size(saved)) / original_bytes,
+                  static_cast<int>(o), sqnr);
+      // Weight-only is FP32 arithmetic. A dynamic range follows the last bits of FP32 sums, so that
+      // both may round an activation to neighbouring integers.
+      if (mode == QuantizeMode::kWeightOnly || other_is_exact()) {
+        EXPECT_GE(sqnr, mode == QuantizeMode::kWeightOnly ? 80.0 : 30.0) << name_of(mode);
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Networks, OnnxRuntime, testing::ValuesIn(networks()),
                          [](const auto& test) { return test.param.name; });
 

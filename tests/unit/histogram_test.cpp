@@ -118,14 +118,14 @@ TEST(FloatHistogram, MergesSmallerLargerAndEmptyHistograms) {
   EXPECT_NE(merged, small);
 }
 
-TEST(FloatHistogram, CountsBeyond32Bits) {
+TEST(FloatHistogram, CountsBeyond40Bits) {
   FloatHistogram histogram = histogram_of({1.0F, -1.0F, 0.0F});
-  for (int doubling = 0; doubling < 33; ++doubling) {
+  for (int doubling = 0; doubling < 41; ++doubling) {
     const FloatHistogram copy = histogram;
     histogram.merge(copy);
   }
   histogram.observe(std::vector<float>{1.0F, 4.0F, 0.0F});
-  const std::int64_t many = std::int64_t{1} << 33;
+  const std::int64_t many = std::int64_t{1} << 41;
   EXPECT_EQ(histogram.zeros(), many + 1);
   const auto cell = static_cast<std::int64_t>(1.0 / histogram.cell_width());
   EXPECT_EQ(histogram.cell_count(cell), many + 1);

@@ -32,6 +32,7 @@ namespace {
 struct QuantizeCommand {
   std::string model;
   std::string table;
+  std::string mode = "static";
   std::string target{kDefaultTarget};
   std::string bias_correction = "table";
   TypeOptions types;
@@ -68,12 +69,31 @@ InputShapes typical_shapes(const Graph& graph, const Preprocess& preprocess) {
   return shapes;
 }
 
+// The mode by its name, and whether it fits --table.
+QuantizeMode checked_mode(const QuantizeCommand& options) {
+  const std::optional<QuantizeMode> mode = find_quantize_mode(options.mode);
+  if (!mode) {
+    throw Error(ErrorCode::kUsage, concat("--mode: found '", options.mode,
+                                          "', expected static, dynamic or weight-only"));
+  }
+  if (*mode == QuantizeMode::kStatic && options.table.empty()) {
+    throw Error(ErrorCode::kUsage, "--table is required in mode 'static'");
+  }
+  if (*mode != QuantizeMode::kStatic && !options.table.empty()) {
+    throw Error(ErrorCode::kUsage, concat("--table: mode '", options.mode, "' uses no table"));
+  }
+  return *mode;
+}
+
 BiasCorrection bias_correction_of(const QuantizeCommand& options) {
   const bool sequential = options.bias_correction == "sequential";
   if (sequential != !options.images.images.empty()) {
     throw Error(ErrorCode::kUsage, sequential
                                        ? "--bias-correction sequential needs --images"
                                        : "--images is for --bias-correction sequential only");
+  }
+  if (sequential && options.table.empty()) {
+    throw Error(ErrorCode::kUsage, "--bias-correction sequential needs --table");
   }
   if (sequential) return BiasCorrection::kSequential;
   return options.bias_correction == "off" ? BiasCorrection::kOff : BiasCorrection::kTable;
@@ -91,10 +111,23 @@ BiasShifts measured_shifts(const QuantizeCommand& options, const Model& fp32,
   return sequential_bias_shifts(*fp32.executor, table, quantize_options, images, collect);
 }
 
+// Without a table there are no ranges to change, and the mode decides the types of activations.
+void require_table_free(const QuantizeOptions& options, const Overrides& overrides) {
+  TypeChoices others = options.types;
+  others.weight_method.reset();
+  others.weight_bits.reset();
+  if (others.empty() && overrides.ranges.empty() && overrides.scales.empty()) return;
+  throw Error(ErrorCode::kUsage,
+              "ranges, scales and all types except --weight-bits and --weight-method need --mode "
+              "static and a table");
+}
+
 void run_quantize(QuantizeCommand& options) {
   options.run.apply();
+  const QuantizeMode mode = checked_mode(options);
   const BiasCorrection bias_correction = bias_correction_of(options);
-  CalibrationTable table = read_table(read_file(options.table, kMostTableBytes));
+  std::optional<CalibrationTable> table;
+  if (!options.table.empty()) table = read_table(read_file(options.table, kMostTableBytes));
   const Model fp32 = open_model(options.model);
   QuantizeOptions quantize_options;
   quantize_options.target = options.target;
@@ -102,15 +135,23 @@ void run_quantize(QuantizeCommand& options) {
   quantize_options.threads = options.run.threads;
   const Overrides overrides = options.overrides.read();
   quantize_options.exclude = overrides.exclude;
-  apply_overrides(overrides, chosen_target(table, quantize_options).activations, nullptr, table);
+  if (table) {
+    apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
+                    *table);
+  } else {
+    require_table_free(quantize_options, overrides);
+  }
   quantize_options.model_fingerprint = fingerprint(fp32.loaded);
   quantize_options.version = QTOOL_VERSION;
+  quantize_options.mode = mode;
   quantize_options.bias_correction = bias_correction;
   if (bias_correction == BiasCorrection::kSequential) {
-    quantize_options.bias_shifts = measured_shifts(options, fp32, table, quantize_options);
+    quantize_options.bias_shifts = measured_shifts(options, fp32, *table, quantize_options);
   }
   QuantizationSummary summary;
-  const Graph int8 = quantize(fp32.executor->graph(), table, quantize_options, summary.report);
+  const Graph& prepared = fp32.executor->graph();
+  const Graph int8 = table ? quantize(prepared, *table, quantize_options, summary.report)
+                           : quantize(prepared, quantize_options, summary.report);
 
   summary.output = options.output.empty() ? default_output(options.model) : options.output;
   const std::string bytes = save_onnx_bytes(int8);
@@ -120,7 +161,10 @@ void run_quantize(QuantizeCommand& options) {
   note(concat("wrote ", summary.output));
   // What the emitted file really runs on integers, read back as any user will read it.
   const Model emitted = open_model(summary.output);
-  const InputShapes shapes = typical_shapes(emitted.loaded, table.preprocess);
+  const std::optional<StoredPreprocess> stored = emitted.stored_preprocess();
+  const InputShapes shapes = typical_shapes(emitted.loaded, table    ? table->preprocess
+                                                            : stored ? stored->preprocess
+                                                                     : Preprocess());
   summary.coverage = coverage_of(*emitted.executor->compile(shapes));
   summary.coverage_line = coverage_line(summary.coverage, summary.report);
   print_result(options.run.json ? json_of(summary) : text_of(summary));
@@ -137,9 +181,15 @@ void add_quantize(CLI::App& app, Session& session) {
       "--images photos/calib --limit 100\n"
       "  qtool quantize model.onnx --table model.table.json --overrides mine.json");
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
-  command->add_option("--table", options->table, "Calibration table of this model")
-      ->required()
+  command
+      ->add_option("--table", options->table, "Calibration table of this model (mode static only)")
       ->type_name("FILE");
+  command
+      ->add_option("--mode", options->mode,
+                   "static; without a table: dynamic (ranges measured while running) or "
+                   "weight-only (int8 storage, FP32 arithmetic)")
+      ->type_name("MODE")
+      ->capture_default_str();
   command->add_option("--target", options->target, "Back-end that decides what is quantized")
       ->type_name("NAME")
       ->capture_default_str();

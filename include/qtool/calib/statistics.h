@@ -45,7 +45,8 @@ class Statistics {
   /// either layout. Throws Error(kInvalidArgument) when it is another tensor or holds NaN or an
   /// infinity (naming value and place), Error(kMismatch) when the channels differ from earlier
   /// ones. After an Error about a value the statistics are of no use.
-  /// Cost: about 1.5 ns per value on one core at 3 GHz.
+  /// Cost: about 0.35 ns per value and 0.6 ns per value that is not zero, on one core at 2.5 GHz
+  /// with AVX-512; two to three times that without wide vectors.
   /// `first_image`: place in the list of images of the first one in the tensor.
   void observe(const TensorView& tensor, std::int64_t first_image);
   /// The same for the next images of the list.

@@ -48,6 +48,18 @@ struct QuantizeReport {
   [[nodiscard]] const NodeReport* find(std::string_view node) const noexcept;
 };
 
+/// What kind of integer model quantize() makes.
+enum class QuantizeMode : std::uint8_t {
+  kStatic,      ///< maps from a calibration table: integers from layer to layer
+  kDynamic,     ///< each product measures its input while running: no table, FP32 in between
+  kWeightOnly,  ///< int8 weights, FP32 arithmetic: no table, about a quarter of the size
+};
+
+/// `static`, `dynamic`, `weight-only`.
+std::string_view name_of(QuantizeMode mode) noexcept;
+/// The mode called `name`; nothing for another name.
+std::optional<QuantizeMode> find_quantize_mode(std::string_view name) noexcept;
+
 /// Whether biases take back what quantizing the weights adds to the mean of a layer's output.
 enum class BiasCorrection : std::uint8_t {
   kOff,
@@ -69,6 +81,7 @@ struct QuantizeOptions {
   BiasShifts bias_shifts;  ///< for kSequential, see sequential_bias_shifts()
   int threads = 1;         ///< for choosing weight scales; the result does not depend on it
   std::string version;     ///< of the program, for the metadata; left out when empty
+  QuantizeMode mode = QuantizeMode::kStatic;
 };
 
 /// The integer form of a prepared graph, as standard ONNX with QuantizeLinear/DequantizeLinear.
@@ -90,6 +103,19 @@ struct QuantizeOptions {
 /// opset 13; Jacob et al., arXiv 1712.05877, section 2.
 Graph quantize(const Graph& prepared, const CalibrationTable& table, const QuantizeOptions& options,
                QuantizeReport& report);
+
+/// The same for the modes that need no table, kDynamic and kWeightOnly.
+/// Dynamic: every Conv, Gemm and MatMul with constant weights that `target` lists becomes
+/// DynamicQuantizeLinear -> ConvInteger or MatMulInteger -> Cast -> Mul -> Add; weights are
+/// symmetric with one scale per output channel, s8 for matrices, and for convolutions u8 around
+/// 128, the form that ONNX Runtime's ConvInteger takes. Biases stay float.
+/// Weight-only: the weights of every Conv, Gemm and MatMul become int8 behind a DequantizeLinear,
+/// one scale per output channel; `target` only gives their number of bits.
+/// The report names the nodes that multiply. Metadata of the graph stay; `qtool.mode`,
+/// `qtool.target` and `qtool.version` are added. Throws as above, and Error(kUsage) for kStatic.
+/// Cost: linear in the weights. Source: ONNX operators DynamicQuantizeLinear, ConvInteger,
+/// MatMulInteger, DequantizeLinear.
+Graph quantize(const Graph& prepared, const QuantizeOptions& options, QuantizeReport& report);
 
 /// The target of `options` with the types that the table and then `options` choose.
 Target chosen_target(const CalibrationTable& table, const QuantizeOptions& options);
