@@ -8,9 +8,13 @@
 #include "calib/format_json.h"
 #include "calib/format_preprocess.h"
 #include "qtool/base/text.h"
+#include "qtool/calib/format.h"
 #include "qtool/calib/table.h"
 
 namespace qtool {
+
+FormatInfo format_qtool();
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -90,6 +94,7 @@ Json to_json(const WeightEntry& entry) {
   object["granularity"] = entry.axis < 0 ? kPerTensor : kPerChannel;
   if (entry.axis >= 0) object["axis"] = entry.axis;
   object["scales"] = json_numbers(entry.scales);
+  if (!entry.reciprocals.empty()) object["reciprocals"] = json_numbers(entry.reciprocals);
   return object;
 }
 
@@ -196,7 +201,7 @@ ActivationEntry activation_of(const JsonField& field) {
 }
 
 WeightEntry weight_of(const JsonField& field) {
-  field.require_object({"tensor", "consumer", "granularity", "axis", "scales"});
+  field.require_object({"tensor", "consumer", "granularity", "axis", "scales", "reciprocals"});
   WeightEntry entry;
   entry.tensor = name_in(field.at("tensor"));
   entry.consumer = field.at("consumer").as_string();
@@ -215,6 +220,15 @@ WeightEntry weight_of(const JsonField& field) {
   }
   if (entry.scales.empty() || (entry.axis < 0 && entry.scales.size() != 1)) {
     field.at("scales").fail(entry.axis < 0 ? "one number" : "at least one number");
+  }
+  if (const auto reciprocals = field.find("reciprocals")) {
+    entry.reciprocals = reciprocals->as_floats();
+    if (entry.reciprocals.size() != entry.scales.size()) {
+      reciprocals->fail(concat(entry.scales.size(), " numbers"));
+    }
+    for (const float reciprocal : entry.reciprocals) {
+      if (reciprocal < 0.0F) reciprocals->fail("numbers not below 0");
+    }
   }
   return entry;
 }
@@ -308,6 +322,29 @@ CalibrationTable read_table(std::string_view text) {
   table.aliases = entries_of(root.at("aliases"), alias_of);
   require_unique_names(table);
   return table;
+}
+
+FormatInfo format_qtool() {
+  FormatInfo format;
+  format.name = "qtool";
+  format.summary = "this program's own JSON: the only format that loses nothing";
+  format.extensions = {".json"};
+  format.carries = {TableContent::kRanges,     TableContent::kTypes,
+                    TableContent::kStatistics, TableContent::kWeightScales,
+                    TableContent::kProvenance, TableContent::kAliases};
+  format.recognises = [](std::string_view bytes) {
+    constexpr std::size_t kHead = 4096;
+    return trim(bytes.substr(0, kHead)).starts_with('{') &&
+           bytes.substr(0, kHead).find(kFormat) != bytes.npos &&
+           bytes.find("\"activation_encodings\"") == bytes.npos;
+  };
+  format.read = [](std::string_view bytes, const TableReadOptions& /*options*/) {
+    return TableReadResult{read_table(bytes), {}};
+  };
+  format.write = [](const CalibrationTable& table, const TableWriteOptions& /*options*/) {
+    return write_table(table);
+  };
+  return format;
 }
 
 }  // namespace qtool

@@ -53,6 +53,9 @@ struct WeightEntry {
   std::string consumer;    ///< node that reads it
   std::int64_t axis = -1;  ///< -1: one scale
   std::vector<float> scales;
+  /// 1 / scale as ncnn wrote them, as many or none: they say more than the scales, which are
+  /// rounded. 0: infinite, the channel is all zero.
+  std::vector<float> reciprocals{};
   friend bool operator==(const WeightEntry&, const WeightEntry&) = default;
 };
 
