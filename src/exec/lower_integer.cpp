@@ -121,6 +121,7 @@ void sink_dequantize(Clusters& c) {
 
 void lower_integer(ShapedGraph& shaped, const std::vector<std::string>& observe) {
   Clusters clusters(shaped, observe);
+  fold_quantized_constants(clusters);
   relabel_signed_activations(clusters);
   sink_dequantize(clusters);
   lower_products(clusters);
