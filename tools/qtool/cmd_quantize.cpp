@@ -16,9 +16,11 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quantize/coverage.h"
+#include "qtool/quantize/foreign_table.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/target.h"
 #include "qtool/report/quantization.h"
+#include "table_file.h"
 
 namespace qtool::tool {
 namespace {
@@ -26,6 +28,8 @@ namespace {
 struct QuantizeCommand {
   std::string model;
   std::string table;
+  std::string table_format;
+  std::string name_map;
   std::string target{kDefaultTarget};
   std::vector<std::string> exclude;
   std::string output;
@@ -61,15 +65,19 @@ InputShapes typical_shapes(const Graph& graph, const Preprocess& preprocess) {
 
 void run_quantize(QuantizeCommand& options) {
   options.run.apply();
-  const CalibrationTable table = read_table(read_file(options.table, kMostTableBytes));
   const Model fp32 = open_model(options.model);
+  const Graph& prepared = fp32.executor->graph();
+  const CalibrationTable table = read_table_file(options.table, options.table_format,
+                                                 read_layer_names(options.name_map, &prepared))
+                                     .table;
+  if (!has_provenance(table)) require_known_tensors(table, fp32.loaded, prepared);
   QuantizeOptions quantize_options;
   quantize_options.target = options.target;
   quantize_options.exclude = options.exclude;
   quantize_options.model_fingerprint = fingerprint(fp32.loaded);
   quantize_options.version = QTOOL_VERSION;
   QuantizationSummary summary;
-  const Graph int8 = quantize(fp32.executor->graph(), table, quantize_options, summary.report);
+  const Graph int8 = quantize(prepared, table, quantize_options, summary.report);
 
   summary.output = options.output.empty() ? default_output(options.model) : options.output;
   const std::string bytes = save_onnx_bytes(int8);
@@ -93,8 +101,17 @@ void add_quantize(CLI::App& app, Session& session) {
       app, "quantize", "Emit the INT8 model (ONNX with QuantizeLinear / DequantizeLinear)",
       "qtool quantize model.onnx --table model.table.json -o model.int8.onnx");
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
-  command->add_option("--table", options->table, "Calibration table of this model")
+  command->add_option("--table", options->table, "Calibration table of this model, of any format")
       ->required()
+      ->type_name("FILE");
+  command
+      ->add_option("--table-format", options->table_format,
+                   formats_help("Format of the table (default: shown by its content):"))
+      ->type_name("FORMAT");
+  command
+      ->add_option("--name-map", options->name_map,
+                   "JSON file with the tensor and weight behind each layer name of an ncnn or "
+                   "TPU-MLIR table (default: the model's node names)")
       ->type_name("FILE");
   command->add_option("--target", options->target, "Back-end that decides what is quantized")
       ->type_name("NAME")
