@@ -99,7 +99,7 @@ MnnConfig read_mnn_config(std::string_view text) {
   }
   const std::int64_t limit = (std::int64_t{1} << (config.bits.value_or(8) - 1)) - 1;
   for (const std::string_view key : {"feature_clamp_value", "weight_clamp_value"}) {
-    if (const auto clamp = root.find(key)) clamp->as_int(limit, limit);
+    if (const auto clamp = root.find(key)) static_cast<void>(clamp->as_int(limit, limit));
   }
   if (const auto names = root.find("skip_quant_op_names")) {
     for (const JsonField& name : names->elements()) config.exclude.push_back(name.as_string());
