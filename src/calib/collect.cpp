@@ -116,9 +116,13 @@ std::vector<TensorStatistics> observed_tensors(const Graph& graph,
   return tensors;
 }
 
+// What a run through the images adds to.
+enum class Pass : std::uint8_t { kStatistics, kExactBins };
+
 // One thread's share of the work.
 struct Worker {
   std::vector<Statistics> statistics;
+  std::vector<LinearHistogram> magnitudes;  // of the second pass
   Workspace workspace;
   std::shared_ptr<const Plan> plan;
   Shape plan_shape;
@@ -144,20 +148,55 @@ class Collector {
     std::vector<Worker> workers(static_cast<std::size_t>(
         std::max<std::int64_t>(1, std::min<std::int64_t>(threads, total))));
     for (Worker& worker : workers) worker.statistics.resize(tensors_.size());
-    parallel_items(total, threads, [&](std::int64_t item, int worker) {
-      observe(images_.entries[static_cast<std::size_t>(item)], item,
-              workers[static_cast<std::size_t>(worker)]);
-      report_one_of(total);
-    });
-    return merged(std::move(workers));
+    run_pass(Pass::kStatistics, workers);
+    Collection collection = merged(workers);
+    if (options_.exact_bins > 0) {
+      collection.exact_bins = options_.exact_bins;
+      for (Worker& worker : workers) {
+        for (const TensorStatistics& tensor : collection.tensors) {
+          worker.magnitudes.push_back(empty_magnitudes(tensor.statistics));
+        }
+      }
+      run_pass(Pass::kExactBins, workers);
+      keep_magnitudes(workers, collection);
+    }
+    return collection;
   }
 
  private:
-  void observe(const ImageEntry& entry, std::int64_t item, Worker& worker) {
+  void run_pass(Pass pass, std::vector<Worker>& workers) {
+    const auto images = static_cast<std::int64_t>(images_.entries.size());
+    const std::int64_t total = options_.exact_bins > 0 ? 2 * images : images;
+    parallel_items(images, resolve_threads(options_.threads), [&](std::int64_t item, int worker) {
+      observe(images_.entries[static_cast<std::size_t>(item)], item, pass,
+              workers[static_cast<std::size_t>(worker)]);
+      report_one_of(total);
+    });
+  }
+
+  [[nodiscard]] LinearHistogram empty_magnitudes(const Statistics& statistics) const {
+    return {0.0, statistics.absmax(),
+            std::vector<std::int64_t>(static_cast<std::size_t>(options_.exact_bins))};
+  }
+
+  void keep_magnitudes(std::vector<Worker>& workers, Collection& collection) const {
+    for (std::size_t i = 0; i < collection.tensors.size(); ++i) {
+      Statistics& statistics = collection.tensors[i].statistics;
+      LinearHistogram all = empty_magnitudes(statistics);
+      for (const Worker& worker : workers) {
+        for (std::size_t bin = 0; bin < all.counts.size(); ++bin) {
+          all.counts[bin] += worker.magnitudes[i].counts[bin];
+        }
+      }
+      statistics.set_exact_magnitudes(std::move(all));
+    }
+  }
+
+  void observe(const ImageEntry& entry, std::int64_t item, Pass pass, Worker& worker) {
     std::vector<BadImage> bad;
     const std::optional<Tensor> image =
         load_preprocessed(entry, options_.preprocess, options_.bad_images, bad);
-    if (!bad.empty()) {
+    if (!bad.empty() && pass == Pass::kStatistics) {
       const std::lock_guard lock(mutex_);
       for (BadImage& one : bad) bad_.emplace_back(item, std::move(one));
     }
@@ -172,15 +211,19 @@ class Collector {
     const TensorView view(*image);
     worker.plan->run({&view, 1}, worker.workspace,
                      [&](std::size_t index, const TensorView& tensor) {
-                       observe(tensor, index, entry, worker.statistics[index]);
+                       if (pass == Pass::kExactBins) {
+                         count_magnitudes(tensor.values<float>(), worker.magnitudes[index]);
+                       } else {
+                         observe(tensor, index, entry, item, worker.statistics[index]);
+                       }
                      });
-    ++worker.images;
+    if (pass == Pass::kStatistics) ++worker.images;
   }
 
   void observe(const TensorView& tensor, std::size_t index, const ImageEntry& entry,
-               Statistics& statistics) const {
+               std::int64_t item, Statistics& statistics) const {
     try {
-      statistics.observe(tensor);
+      statistics.observe(tensor, item);
     } catch (const Error& error) {
       const TensorStatistics& place = tensors_[index];
       const std::string node =
@@ -199,13 +242,13 @@ class Collector {
     }
   }
 
-  Collection merged(std::vector<Worker> workers) {
+  Collection merged(std::vector<Worker>& workers) {
     Collection collection;
     collection.model_fingerprint =
         options_.model_fingerprint.value_or(fingerprint(executor_.graph()));
     collection.image_list_hash = hash_of(images_);
     collection.preprocess = options_.preprocess;
-    collection.tensors = std::move(tensors_);
+    collection.tensors = tensors_;
     for (Worker& worker : workers) {
       collection.image_count += worker.images;
       for (std::size_t i = 0; i < collection.tensors.size(); ++i) {

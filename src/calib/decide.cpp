@@ -4,6 +4,7 @@
 
 #include "qtool/base/parallel.h"
 #include "qtool/calib/calibrate.h"
+#include "qtool/quant/density.h"
 
 namespace qtool {
 namespace {
@@ -29,6 +30,8 @@ Observed observed_of(const Statistics& statistics) {
   observed.zeros = statistics.zeros();
   for (std::int64_t channel = 0; channel < statistics.channels(); ++channel) {
     observed.channel_means.push_back(static_cast<float>(statistics.channel_mean(channel)));
+    observed.channel_mins.push_back(statistics.channel_min(channel));
+    observed.channel_maxs.push_back(statistics.channel_max(channel));
   }
   return observed;
 }
@@ -39,12 +42,14 @@ ActivationEntry decide_tensor(const TensorStatistics& tensor, const MethodInfo& 
   entry.tensor = tensor.tensor;
   entry.producer = tensor.producer;
   entry.dtype = options.scheme.dtype;
-  entry.range = method.decide(tensor.statistics, options);
+  const MethodInfo& used = method.name == "auto" ? best_method(tensor.statistics, options) : method;
+  entry.method = used.name;
+  entry.range = used.decide(tensor.statistics, options);
   entry.affine = choose_affine(entry.range, options.scheme);
   entry.degenerate = degenerate_of(tensor.statistics, entry.range, options.scheme);
   entry.observed = observed_of(tensor.statistics);
   const QuantizationEffect effect =
-      quantization_effect(tensor.statistics.histogram(), entry.affine, limits_of(options.scheme));
+      Density(tensor.statistics.histogram()).effect(entry.affine, limits_of(options.scheme));
   entry.saturated_share = effect.saturated_share;
   const double sqnr_db = effect.sqnr_db();
   if (std::isfinite(sqnr_db)) entry.sqnr_db = sqnr_db;
@@ -60,6 +65,7 @@ CalibrationTable decide(const Collection& collection, std::string_view method,
   table.model_fingerprint = collection.model_fingerprint;
   table.image_list_hash = collection.image_list_hash;
   table.image_count = collection.image_count;
+  table.exact_bins = collection.exact_bins;
   table.preprocess = collection.preprocess;
   table.method = info.name;
   table.method_options = options;

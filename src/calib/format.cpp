@@ -48,6 +48,10 @@ bool holds(const CalibrationTable& table, TableContent content) {
       });
     case TableContent::kWeightScales:
       return !table.weights.empty();
+    case TableContent::kWeightTypes:
+      return std::any_of(table.weights.begin(), table.weights.end(), [](const WeightEntry& e) {
+        return e.bits != 8 || !e.zero_points.empty();
+      });
     case TableContent::kProvenance:
       return has_provenance(table);
     case TableContent::kAliases:
@@ -113,6 +117,8 @@ std::string_view describe(TableContent content) noexcept {
       return "statistics";
     case TableContent::kWeightScales:
       return "scales of the weights";
+    case TableContent::kWeightTypes:
+      return "bits and zero points of the weights";
     case TableContent::kProvenance:
       return "model, images, preprocessing and method";
     case TableContent::kAliases:
@@ -156,7 +162,8 @@ std::vector<TableContent> lost_contents(const CalibrationTable& table, const For
   std::vector<TableContent> lost;
   for (const TableContent content :
        {TableContent::kRanges, TableContent::kTypes, TableContent::kStatistics,
-        TableContent::kWeightScales, TableContent::kProvenance, TableContent::kAliases}) {
+        TableContent::kWeightScales, TableContent::kWeightTypes, TableContent::kProvenance,
+        TableContent::kAliases}) {
     const bool carried =
         std::find(format.carries.begin(), format.carries.end(), content) != format.carries.end();
     if (!carried && holds(table, content)) lost.push_back(content);

@@ -171,6 +171,7 @@ nlohmann::ordered_json encoding_of(const ActivationEntry& entry) {
 }
 
 std::string write(const CalibrationTable& table, const TableWriteOptions& /*options*/) try {
+  require_eight_bits(table, kWhat);
   nlohmann::ordered_json document;
   document["version"] = kVersion;
   document["activation_encodings"] = nlohmann::ordered_json::object();
@@ -181,6 +182,7 @@ std::string write(const CalibrationTable& table, const TableWriteOptions& /*opti
     encodings.push_back(encoding_of(entry));
   }
   for (const WeightEntry& entry : table.weights) {
+    if (entry.bits != 8 || !entry.zero_points.empty()) continue;  // what it would not read back
     nlohmann::ordered_json channels = nlohmann::ordered_json::array();
     for (const float scale : entry.scales) {
       channels.push_back(encoding(scale, -kHalf, Symmetry::kSymmetric, {}));

@@ -236,6 +236,7 @@ std::string input_row(std::string_view layer, const ActivationEntry& entry) {
 }
 
 std::string write(const CalibrationTable& table, const TableWriteOptions& options) {
+  require_eight_bits(table, kWhat);
   const bool by_layer = table.method == kMethodByLayer;
   if (options.names.empty() && !by_layer && !table.activations.empty()) {
     throw Error(ErrorCode::kUsage,
@@ -245,7 +246,7 @@ std::string write(const CalibrationTable& table, const TableWriteOptions& option
   std::string weights;
   std::string others;
   for (const WeightEntry& entry : table.weights) {
-    if (entry.consumer.empty()) continue;
+    if (entry.consumer.empty() || !entry.zero_points.empty()) continue;
     const bool is_key = entry.tensor.starts_with(entry.consumer + std::string(kParam));
     const bool has_input =
         !by_layer || std::any_of(table.activations.begin(), table.activations.end(),

@@ -70,6 +70,7 @@ TableReadResult read(std::string_view bytes, const TableReadOptions& /*options*/
 }
 
 std::string write(const CalibrationTable& table, const TableWriteOptions& /*options*/) {
+  require_eight_bits(table, kWhat);
   std::vector<std::string> lines;
   for (const ActivationEntry& entry : table.activations) {
     lines.push_back(concat(name_for_row(entry.tensor, kWhat, Comments::kNone), " ",

@@ -66,6 +66,7 @@ TableReadResult read(std::string_view bytes, const TableReadOptions& /*options*/
 }
 
 std::string write(const CalibrationTable& table, const TableWriteOptions& /*options*/) try {
+  require_eight_bits(table, kWhat);
   nlohmann::ordered_json document = nlohmann::ordered_json::object();
   for (const ActivationEntry& entry : table.activations) {
     nlohmann::ordered_json range;

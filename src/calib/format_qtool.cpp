@@ -7,6 +7,7 @@
 
 #include "calib/format_json.h"
 #include "calib/format_preprocess.h"
+#include "calib/format_types.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/format.h"
 #include "qtool/calib/table.h"
@@ -22,6 +23,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kFormat = "qtool calibration table";
 constexpr std::string_view kPerTensor = "per-tensor";
 constexpr std::string_view kPerChannel = "per-channel";
+constexpr std::string_view kUser = "user";
 constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostAxis = 7;
 constexpr double kMostReal = 1e300;
@@ -60,18 +62,24 @@ Json to_json(const ActivationEntry& entry) {
                             entry.observed.min, entry.observed.max}) {
     finite(value, what);
   }
-  for (const float value : entry.observed.channel_means) finite(value, what);
+  const std::array channels = {&entry.observed.channel_means, &entry.observed.channel_mins,
+                               &entry.observed.channel_maxs};
+  for (const std::vector<float>* values : channels) {
+    for (const float value : *values) finite(value, what);
+  }
   Json object;
   object["tensor"] = entry.tensor;
   object["producer"] = entry.producer;
   object["dtype"] = name_of(entry.dtype);
   object["granularity"] = kPerTensor;
+  if (!entry.method.empty()) object["method"] = entry.method;
   object["scale"] = json_number(entry.affine.scale);
   object["zero_point"] = entry.affine.zero_point;
   object["range"] = {json_number(entry.range.min), json_number(entry.range.max)};
   for (const DegenerateName& row : kDegenerateNames) {
     if (row.value == entry.degenerate) object["degenerate"] = row.name;
   }
+  if (entry.origin == Origin::kUser) object["origin"] = kUser;
   object["saturated_share"] = finite(entry.saturated_share, what);
   if (entry.sqnr_db) object["sqnr_db"] = finite(*entry.sqnr_db, what);
   Json observed;
@@ -82,6 +90,10 @@ Json to_json(const ActivationEntry& entry) {
   observed["count"] = entry.observed.count;
   observed["zeros"] = entry.observed.zeros;
   observed["channel_means"] = json_numbers(entry.observed.channel_means);
+  if (!entry.observed.channel_mins.empty()) {
+    observed["channel_mins"] = json_numbers(entry.observed.channel_mins);
+    observed["channel_maxs"] = json_numbers(entry.observed.channel_maxs);
+  }
   object["observed"] = std::move(observed);
   return object;
 }
@@ -93,7 +105,9 @@ Json to_json(const WeightEntry& entry) {
   object["consumer"] = entry.consumer;
   object["granularity"] = entry.axis < 0 ? kPerTensor : kPerChannel;
   if (entry.axis >= 0) object["axis"] = entry.axis;
+  if (entry.bits != 8) object["bits"] = entry.bits;
   object["scales"] = json_numbers(entry.scales);
+  if (!entry.zero_points.empty()) object["zero_points"] = entry.zero_points;
   if (!entry.reciprocals.empty()) object["reciprocals"] = json_numbers(entry.reciprocals);
   return object;
 }
@@ -162,7 +176,8 @@ Degenerate degenerate_of(const JsonField& field) {
 }
 
 Observed observed_of(const JsonField& field) {
-  field.require_object({"min", "max", "mean", "std", "count", "zeros", "channel_means"});
+  field.require_object({"min", "max", "mean", "std", "count", "zeros", "channel_means",
+                        "channel_mins", "channel_maxs"});
   Observed observed;
   observed.min = field.at("min").as_float();
   observed.max = field.at("max").as_float();
@@ -172,18 +187,33 @@ Observed observed_of(const JsonField& field) {
   observed.count = field.at("count").as_int(0, kMostCount);
   observed.zeros = field.at("zeros").as_int(0, observed.count);
   observed.channel_means = field.at("channel_means").as_floats();
+  const auto optional_floats = [&](std::string_view key) {
+    const std::optional<JsonField> values = field.find(key);
+    return values ? values->as_floats() : std::vector<float>();
+  };
+  observed.channel_mins = optional_floats("channel_mins");
+  observed.channel_maxs = optional_floats("channel_maxs");
+  for (const std::vector<float>* values : {&observed.channel_mins, &observed.channel_maxs}) {
+    if (values->size() == observed.channel_mins.size() &&
+        (values->empty() || values->size() == observed.channel_means.size())) {
+      continue;
+    }
+    field.fail("as many channel_mins and channel_maxs as channel_means, or none");
+  }
   return observed;
 }
 
 ActivationEntry activation_of(const JsonField& field) {
-  field.require_object({"tensor", "producer", "dtype", "granularity", "scale", "zero_point",
-                        "range", "degenerate", "saturated_share", "sqnr_db", "observed"});
+  field.require_object({"tensor", "producer", "dtype", "granularity", "method", "scale",
+                        "zero_point", "range", "degenerate", "origin", "saturated_share", "sqnr_db",
+                        "observed"});
   const JsonField granularity = field.at("granularity");
   if (granularity.as_string() != kPerTensor) granularity.fail("'per-tensor'");
   ActivationEntry entry;
   entry.tensor = name_in(field.at("tensor"));
   entry.producer = field.at("producer").as_string();
   entry.dtype = dtype_of(field.at("dtype"));
+  if (const auto method = field.find("method")) entry.method = name_in(*method);
   entry.affine.scale = scale_of(field.at("scale"));
   const bool is_unsigned = entry.dtype == DType::kUInt8;
   entry.affine.zero_point = static_cast<std::int32_t>(
@@ -191,6 +221,10 @@ ActivationEntry activation_of(const JsonField& field) {
   entry.range = range_of(field.at("range"));
   if (const auto degenerate = field.find("degenerate")) {
     entry.degenerate = degenerate_of(*degenerate);
+  }
+  if (const auto origin = field.find("origin")) {
+    if (origin->as_string() != kUser) origin->fail("'user'");
+    entry.origin = Origin::kUser;
   }
   entry.saturated_share = field.at("saturated_share").as_double(0.0, 1.0);
   if (const auto sqnr = field.find("sqnr_db")) {
@@ -201,7 +235,8 @@ ActivationEntry activation_of(const JsonField& field) {
 }
 
 WeightEntry weight_of(const JsonField& field) {
-  field.require_object({"tensor", "consumer", "granularity", "axis", "scales", "reciprocals"});
+  field.require_object({"tensor", "consumer", "granularity", "axis", "bits", "scales",
+                        "reciprocals", "zero_points"});
   WeightEntry entry;
   entry.tensor = name_in(field.at("tensor"));
   entry.consumer = field.at("consumer").as_string();
@@ -216,6 +251,15 @@ WeightEntry weight_of(const JsonField& field) {
   for (const float scale : entry.scales) {
     if (scale < std::numeric_limits<float>::min()) {
       field.at("scales").fail(concat("positive, normal float32 numbers, not ", scale));
+    }
+  }
+  if (const auto bits = field.find("bits")) entry.bits = static_cast<int>(bits->as_int(2, 8));
+  if (const auto zero_points = field.find("zero_points")) {
+    for (const JsonField& point : zero_points->elements()) {
+      entry.zero_points.push_back(static_cast<std::int32_t>(point.as_int(-128, 127)));
+    }
+    if (entry.zero_points.size() != entry.scales.size()) {
+      zero_points->fail("as many numbers as scales");
     }
   }
   if (entry.scales.empty() || (entry.axis < 0 && entry.scales.size() != 1)) {
@@ -278,11 +322,15 @@ std::string write_table(const CalibrationTable& table) try {
   out += line("model", {{"fingerprint", to_hex(table.model_fingerprint)}});
   out +=
       line("images", {{"count", table.image_count}, {"list_hash", to_hex(table.image_list_hash)}});
+  if (table.exact_bins > 0) out += line("exact_bins", table.exact_bins);
   out += line("preprocess", preprocess_to_json(table.preprocess));
   out += line("method", {{"name", table.method},
                          {"bins", table.method_options.bins},
                          {"levels", table.method_options.levels},
+                         {"percentile", finite(table.method_options.percentile, "percentile")},
+                         {"momentum", finite(table.method_options.momentum, "momentum")},
                          {"scheme", scheme_to_json(table.method_options.scheme)}});
+  if (!table.types.empty()) out += line("types", types_to_json(table.types));
   append_entries(out, "activations", table.activations);
   append_entries(out, "weights", table.weights);
   append_entries(out, "aliases", table.aliases);
@@ -300,8 +348,8 @@ CalibrationTable read_table(std::string_view text) {
   if (format.as_string() != kFormat) format.fail(concat("'", kFormat, "'"));
   // The version comes first: fields of another version would only be misread.
   static_cast<void>(root.at("schema").as_int(kTableSchema, kTableSchema));
-  root.require_object({"format", "schema", "model", "images", "preprocess", "method", "activations",
-                       "weights", "aliases"});
+  root.require_object({"format", "schema", "model", "images", "exact_bins", "preprocess", "method",
+                       "types", "activations", "weights", "aliases"});
   CalibrationTable table;
   const JsonField model = root.at("model");
   model.require_object({"fingerprint"});
@@ -310,13 +358,17 @@ CalibrationTable read_table(std::string_view text) {
   images.require_object({"count", "list_hash"});
   table.image_count = images.at("count").as_int(0, kMostCount);
   table.image_list_hash = images.at("list_hash").as_hex();
+  if (const auto bins = root.find("exact_bins")) table.exact_bins = bins->as_int(1, kMostCount);
   table.preprocess = preprocess_of(root.at("preprocess"));
   const JsonField method = root.at("method");
-  method.require_object({"name", "bins", "levels", "scheme"});
+  method.require_object({"name", "bins", "levels", "percentile", "momentum", "scheme"});
   table.method = name_in(method.at("name"));
   table.method_options.bins = method.at("bins").as_int(1, kMostCount);
   table.method_options.levels = method.at("levels").as_int(1, kMostCount);
+  table.method_options.percentile = method.at("percentile").as_double(0.0, 100.0);
+  table.method_options.momentum = method.at("momentum").as_double(0.0, 1.0);
   table.method_options.scheme = scheme_of(method.at("scheme"));
+  if (const auto types = root.find("types")) table.types = types_of(*types);
   table.activations = entries_of(root.at("activations"), activation_of);
   table.weights = entries_of(root.at("weights"), weight_of);
   table.aliases = entries_of(root.at("aliases"), alias_of);
@@ -329,9 +381,10 @@ FormatInfo format_qtool() {
   format.name = "qtool";
   format.summary = "this program's own JSON: the only format that loses nothing";
   format.extensions = {".json"};
-  format.carries = {TableContent::kRanges,     TableContent::kTypes,
-                    TableContent::kStatistics, TableContent::kWeightScales,
-                    TableContent::kProvenance, TableContent::kAliases};
+  format.carries = {TableContent::kRanges,      TableContent::kTypes,
+                    TableContent::kStatistics,  TableContent::kWeightScales,
+                    TableContent::kWeightTypes, TableContent::kProvenance,
+                    TableContent::kAliases};
   format.recognises = [](std::string_view bytes) {
     constexpr std::size_t kHead = 4096;
     return trim(bytes.substr(0, kHead)).starts_with('{') &&

@@ -150,6 +150,13 @@ float threshold_of(const ActivationEntry& entry) {
   return std::abs(limit / kLevels - scale) <= 1e-6F * scale ? limit : scale * kLevels;
 }
 
+void require_eight_bits(const CalibrationTable& table, std::string_view what) {
+  const int bits = table.method_options.scheme.bits;
+  if (bits == 8) return;
+  throw Error(ErrorCode::kUnsupported,
+              concat(what, ": found activations of ", bits, " bits in the table, expected 8"));
+}
+
 CalibrationTable foreign_table(std::string method) {
   CalibrationTable table;
   table.method = std::move(method);

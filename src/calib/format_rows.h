@@ -73,6 +73,10 @@ float symmetric_scale(const ActivationEntry& entry);
 /// all-zero tensor.
 float threshold_of(const ActivationEntry& entry);
 
+/// Throws Error(kUnsupported) when the activations of a table have other than 8 bits: the scales
+/// that other tools read are all for 8.
+void require_eight_bits(const CalibrationTable& table, std::string_view what);
+
 /// A table of another tool: nothing is known about model, images and preprocessing.
 CalibrationTable foreign_table(std::string method);
 

@@ -95,6 +95,7 @@ TableReadResult read(std::string_view bytes, const TableReadOptions& /*options*/
 }
 
 std::string write(const CalibrationTable& table, const TableWriteOptions& options) {
+  require_eight_bits(table, kWhat);
   const Header header = header_of(table.method).value_or(Header{"8600", "EntropyCalibration2"});
   const std::string version = options.tensorrt_version.value_or(std::string(header.version));
   const std::string algorithm = options.tensorrt_algorithm.value_or(std::string(header.algorithm));

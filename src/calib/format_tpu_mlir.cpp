@@ -80,6 +80,7 @@ TableReadResult read(std::string_view bytes, const TableReadOptions& options) {
 }
 
 std::string write(const CalibrationTable& table, const TableWriteOptions& options) {
+  require_eight_bits(table, kWhat);
   std::string out = "# op_name    threshold    min    max\n";
   for (const ActivationEntry& entry : table.activations) {
     std::string op = entry.tensor;

@@ -8,12 +8,13 @@
 
 namespace qtool {
 
-#define QTOOL_METHOD(name, summary) Range method_##name(const Statistics&, const MethodOptions&);
+#define QTOOL_METHOD(name, breaks, summary) \
+  Range method_##name(const Statistics&, const MethodOptions&);
 #include "calib/methods.inc"
 
 std::span<const MethodInfo> methods() noexcept {
   static constexpr auto kMethods = std::to_array<MethodInfo>({
-#define QTOOL_METHOD(name, summary) {#name, summary, method_##name},
+#define QTOOL_METHOD(name, breaks, summary) {#name, breaks, summary, method_##name},
 #include "calib/methods.inc"
   });
   return kMethods;

@@ -55,7 +55,7 @@ Range method_kl(const Statistics& statistics, const MethodOptions& options) {
   check_options(options);
   const double absmax = statistics.absmax();
   if (absmax == 0.0) return {};
-  LinearHistogram magnitudes = magnitude_histogram(statistics.histogram(), options.bins);
+  LinearHistogram magnitudes = statistics.magnitudes(options.bins);
   magnitudes.counts[0] = std::min(magnitudes.counts[0], magnitudes.counts[1]);
   const std::int64_t kept = KlSearch(magnitudes.counts, options.levels).best();
   if (kept == options.bins) return statistics.range();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "exec/specialize.h"
+#include "qtool/exec/executor.h"
 #include "qtool/quant/affine.h"
 
 namespace qtool {
@@ -25,8 +26,11 @@ struct LinearParams {
 /// where its result is quantized again. Observed tensors are treated as needed in FP32.
 class Clusters {
  public:
-  Clusters(ShapedGraph& shaped_graph, const std::vector<std::string>& observe)
-      : shaped(shaped_graph), graph(shaped_graph.graph), observe_(observe) {}
+  Clusters(ShapedGraph& shaped_graph, const CompileOptions& options)
+      : shaped(shaped_graph),
+        graph(shaped_graph.graph),
+        requantization(options.requantization),
+        observe_(options.observe) {}
 
   /// An activation that exists as u8, one scale for the tensor: `quantized` stands for a real
   /// value.
@@ -65,6 +69,7 @@ class Clusters {
 
   ShapedGraph& shaped;
   Graph& graph;
+  const Requantization requantization;
 
  private:
   const std::vector<std::string>& observe_;
@@ -81,5 +86,6 @@ void sink_dequantize(Clusters& clusters);
 void lower_products(Clusters& clusters);
 void lower_elementwise(Clusters& clusters);
 void lower_edges(Clusters& clusters);
+void mark_integer_products(Clusters& clusters);
 
 }  // namespace qtool

@@ -32,7 +32,8 @@ class SharedPacks final : public PackCache {
 };
 
 std::string key_of(const InputShapes& shapes, const CompileOptions& options) {
-  std::string key = concat(options.threads, " ", static_cast<int>(options.lowering));
+  std::string key = concat(options.threads, " ", static_cast<int>(options.lowering), " ",
+                           name_of(options.requantization));
   for (const auto& [name, shape] : shapes) key += concat("\n", name, shape.to_string());
   for (const std::string& name : options.observe) key += concat("\n?", name);
   return key;

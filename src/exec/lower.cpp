@@ -4,7 +4,7 @@ namespace qtool {
 
 void lower(ShapedGraph& shaped, const CompileOptions& options) {
   if (options.lowering == Lowering::kInteger) {
-    lower_integer(shaped, options.observe);
+    lower_integer(shaped, options);
     shaped.graph.remove_dead_nodes();
   }
   fold_all_constants(shaped);

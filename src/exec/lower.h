@@ -10,7 +10,7 @@ namespace qtool {
 void lower(ShapedGraph& shaped, const CompileOptions& options);
 
 /// Q/DQ clusters become integer operators. A cluster that is not recognised stays as it is.
-void lower_integer(ShapedGraph& shaped, const std::vector<std::string>& observe);
+void lower_integer(ShapedGraph& shaped, const CompileOptions& options);
 
 /// Relu, Clip and residual Add are fused into the FP32 convolution or product before them.
 void fuse_float(ShapedGraph& shaped, const std::vector<std::string>& observe);

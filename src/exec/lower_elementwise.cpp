@@ -7,6 +7,7 @@
 
 #include "exec/clusters.h"
 #include "exec/evaluate.h"
+#include "exec/fixed_point.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
@@ -87,13 +88,8 @@ void lower_requantize(Clusters& c, NodeId id) {
     c.graph.remove_node(id);
     return;
   }
-  std::array<std::uint8_t, 256> table{};
-  for (std::int32_t q = 0; q < 256; ++q) {
-    table[static_cast<std::size_t>(q)] = static_cast<std::uint8_t>(
-        quantize_value(dequantize_value(q, source->affine), params->affine(), kU8));
-  }
   const NodeId added = c.replace(id, "QLookup", {source->quantized}, std::nullopt);
-  set_table(c, added, table);
+  set_table(c, added, rescale_table(c.requantization, source->affine, params->affine(), kU8));
 }
 
 void lower_binary(Clusters& c, NodeId id, std::string_view op_type) {

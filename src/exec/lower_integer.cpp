@@ -119,14 +119,24 @@ void sink_dequantize(Clusters& c) {
   }
 }
 
-void lower_integer(ShapedGraph& shaped, const std::vector<std::string>& observe) {
-  Clusters clusters(shaped, observe);
+// Products of bytes are integer work as they are.
+void mark_integer_products(Clusters& c) {
+  for (const NodeId id : c.graph.nodes()) {
+    if (c.graph.node(id).is("ConvInteger") || c.graph.node(id).is("MatMulInteger")) {
+      c.graph.attributes(id)["integer"] = std::int64_t{1};
+    }
+  }
+}
+
+void lower_integer(ShapedGraph& shaped, const CompileOptions& options) {
+  Clusters clusters(shaped, options);
   fold_quantized_constants(clusters);
   relabel_signed_activations(clusters);
   sink_dequantize(clusters);
   lower_products(clusters);
   lower_elementwise(clusters);
   lower_edges(clusters);
+  mark_integer_products(clusters);
 }
 
 }  // namespace qtool

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "exec/clusters.h"
+#include "exec/fixed_point.h"
 #include "exec/operator.h"
 #include "exec/spatial.h"
 #include "kernels/conv/conv.h"
@@ -28,6 +29,11 @@ std::vector<float> product_scales(const Node& node, std::int64_t channels) {
                      weight_scales[weight_scales.size() == 1 ? 0 : static_cast<std::size_t>(c)]);
   }
   return scales;
+}
+
+// Whether the sums leave the kernel as they are and become bytes in integers.
+bool fixed_result(const OpContext& op) {
+  return !float_result(op.node) && op.requantization != Requantization::kFloat;
 }
 
 struct Extents {
@@ -54,6 +60,7 @@ std::shared_ptr<const PackedConv> pack(const OpContext& op, const Extents& exten
       zero_points.resize(static_cast<std::size_t>(extents.out_channels), zero_points[0]);
     }
     weights.weight_zero_points = zero_points;
+    if (fixed_result(op)) return std::make_shared<PackedConv>(PackedConv::of_sums(weights));
     std::vector<float> scales = product_scales(node, extents.out_channels);
     if (float_result(node)) return std::make_shared<PackedConv>(weights, std::move(scales));
     const Affine y = get_affine(node, "y");
@@ -66,9 +73,11 @@ std::shared_ptr<const PackedConv> pack(const OpContext& op, const Extents& exten
     return std::make_shared<PackedConv>(weights, std::move(epilogue));
   };
   // The output's name tells the cluster; whether its activation was absorbed shows in the type.
-  const std::string key = concat(
-      "qconv ", op.graph.value(node.outputs[0]).name, "\n",
-      float_result(node) ? "f32" : concat(node.get_int("low", 0), " ", node.get_int("high", 255)));
+  const std::string key =
+      concat("qconv ", op.graph.value(node.outputs[0]).name, "\n",
+             float_result(node) ? "f32"
+             : fixed_result(op) ? "i32"
+                                : concat(node.get_int("low", 0), " ", node.get_int("high", 255)));
   return std::static_pointer_cast<const PackedConv>(op.packs->get(key, make));
 }
 
@@ -93,6 +102,62 @@ class QuantizedConv final : public Operator {
   std::int64_t macs_ = 0;
 };
 
+// s_x s_w[c] / s_y in double, one per output channel.
+std::vector<double> fixed_multipliers(const Node& node, std::int64_t channels) {
+  const auto weight_scales = node.get_tensor("w_scale")->values<float>();
+  const auto input_scale = static_cast<double>(get_affine(node, "x").scale);
+  const auto output_scale = static_cast<double>(get_affine(node, "y").scale);
+  std::vector<double> multipliers;
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const float weight_scale =
+        weight_scales[weight_scales.size() == 1 ? 0 : static_cast<std::size_t>(c)];
+    multipliers.push_back(input_scale * static_cast<double>(weight_scale) / output_scale);
+  }
+  return multipliers;
+}
+
+// The same with the sums in the workspace and an integer-only way to bytes.
+class FixedPointConv final : public Operator {
+ public:
+  FixedPointConv(const OpContext& op, const Extents& extents, const ConvShape& shape)
+      : conv_(pack(op, extents)),
+        output_(op.requantization, fixed_multipliers(op.node, extents.out_channels),
+                get_affine(op.node, "y").zero_point,
+                {static_cast<std::int32_t>(op.node.get_int("low", 0)),
+                 static_cast<std::int32_t>(op.node.get_int("high", 255))}),
+        label_(kernel_label(conv_->kernel(), op.requantization)),
+        shape_(shape),
+        pixels_(shape.batch * shape.out_h * shape.out_w) {
+    sum_bytes_ = (pixels_ * extents.out_channels * 4 + 63) / 64 * 64;
+    workspace_ = sum_bytes_ + conv_->workspace_bytes(shape, op.threads);
+    macs_ = pixels_ * op.input(1).shape.elements();
+  }
+  void run(const Operands& o) const override {
+    auto* sums = reinterpret_cast<std::int32_t*>(o.workspace());
+    conv_->run(shape_, o.in<std::uint8_t>(0), sums, o.workspace() + sum_bytes_, o.threads());
+    output_.run(pixels_, sums, o.out<std::uint8_t>(0), o.threads());
+  }
+  [[nodiscard]] std::int64_t workspace_bytes() const override { return workspace_; }
+  [[nodiscard]] std::int64_t macs() const override { return macs_; }
+  [[nodiscard]] std::string kernel() const override { return label_; }
+
+ private:
+  std::shared_ptr<const PackedConv> conv_;
+  FixedOutput output_;
+  std::string label_;
+  ConvShape shape_;
+  std::int64_t pixels_;
+  std::int64_t sum_bytes_ = 0;
+  std::int64_t workspace_ = 0;
+  std::int64_t macs_ = 0;
+};
+
+std::unique_ptr<Operator> make_product(const OpContext& op, const Extents& extents,
+                                       const ConvShape& shape) {
+  if (fixed_result(op)) return std::make_unique<FixedPointConv>(op, extents, shape);
+  return std::make_unique<QuantizedConv>(op, extents, shape);
+}
+
 std::vector<ValueInfo> infer_conv(const OpContext& op) {
   op.require(op.input(0).shape.rank() == 4, "only images have an integer convolution");
   return {{result_type(op.node), resolve_conv(op, op.input(0).shape, op.input(1).shape).output}};
@@ -115,7 +180,7 @@ std::unique_ptr<Operator> make_conv(const OpContext& op) {
   shape.dilation_w = window.dilations[1];
   shape.pad_top = window.pads_begin[0];
   shape.pad_left = window.pads_begin[1];
-  return std::make_unique<QuantizedConv>(op, Extents{w[0], x[1], w[2], w[3], conv.groups}, shape);
+  return make_product(op, Extents{w[0], x[1], w[2], w[3], conv.groups}, shape);
 }
 
 std::vector<ValueInfo> infer_gemm(const OpContext& op) {
@@ -131,7 +196,7 @@ std::unique_ptr<Operator> make_gemm(const OpContext& op) {
   const Shape& w = op.input(1).shape;
   ConvShape shape;  // one pixel per row
   shape.in_w = shape.out_w = op.input(0).shape.elements() / std::max<std::int64_t>(1, w[1]);
-  return std::make_unique<QuantizedConv>(op, Extents{w[0], w[1], 1, 1, 1}, shape);
+  return make_product(op, Extents{w[0], w[1], 1, 1, 1}, shape);
 }
 
 }  // namespace

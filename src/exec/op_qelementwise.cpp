@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "exec/clusters.h"
+#include "exec/fixed_point.h"
 #include "exec/operator.h"
 #include "exec/strides.h"
 #include "kernels/add/add.h"
@@ -75,7 +76,24 @@ std::unique_ptr<Operator> make_binary(const OpContext& op, std::string_view kern
       kernel_name);
 }
 
+Limits output_limits(const Node& node) {
+  return {get_int32(node, "low", 0), get_int32(node, "high", 255)};
+}
+
+// An operator of fixed_point.h in the place of a kernel.
+template <typename Fixed>
+std::unique_ptr<Operator> make_fixed(const OpContext& op) {
+  return make_binary(
+      op, kernel_label("portable", op.requantization),
+      [fixed = Fixed(op.requantization, get_affine(op.node, "a"), get_affine(op.node, "b"),
+                     get_affine(op.node, "y"), output_limits(op.node))](
+          const std::uint8_t* l, const std::uint8_t* r, std::uint8_t* out, std::int64_t count) {
+        fixed.run(l, r, out, count);
+      });
+}
+
 std::unique_ptr<Operator> make_add(const OpContext& op) {
+  if (op.requantization != Requantization::kFloat) return make_fixed<FixedAdd>(op);
   const Affine a = get_affine(op.node, "a");
   const Affine b = get_affine(op.node, "b");
   const Affine y = get_affine(op.node, "y");
@@ -95,6 +113,7 @@ std::unique_ptr<Operator> make_add(const OpContext& op) {
 }
 
 std::unique_ptr<Operator> make_mul(const OpContext& op) {
+  if (op.requantization != Requantization::kFloat) return make_fixed<FixedMul>(op);
   const Affine a = get_affine(op.node, "a");
   const Affine b = get_affine(op.node, "b");
   const Affine y = get_affine(op.node, "y");
@@ -143,8 +162,7 @@ std::unique_ptr<Operator> make_concat(const OpContext& op) {
   const auto scales = op.node.get_tensor("x_scales")->values<float>();
   const auto zero_points = op.node.get_tensor("x_zero_points")->values<std::int32_t>();
   const Affine y = get_affine(op.node, "y");
-  const std::int32_t low = get_int32(op.node, "low", 0);
-  const std::int32_t high = get_int32(op.node, "high", 255);
+  const Limits limits = output_limits(op.node);
   // Bytes that one step along the axis spans, in memory order.
   const std::int64_t step = strides_of(out, layout)[static_cast<std::size_t>(axis)];
   const std::int64_t run = step * out[axis];
@@ -156,11 +174,8 @@ std::unique_ptr<Operator> make_concat(const OpContext& op) {
     ConcatPart part{};
     part.offset = offset * step;
     part.inner = op.input(i).shape[axis] * step;
-    part.same_scale = x == y && low == 0 && high == 255;
-    for (std::int32_t q = 0; q < 256; ++q) {
-      part.table[static_cast<std::size_t>(q)] = static_cast<std::uint8_t>(
-          std::clamp(quantize_value(dequantize_value(q, x), y, {0, 255}), low, high));
-    }
+    part.same_scale = x == y && limits.min == 0 && limits.max == 255;
+    part.table = rescale_table(op.requantization, x, y, limits);
     parts.push_back(part);
     offset += op.input(i).shape[axis];
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "exec/clusters.h"
+#include "exec/fixed_point.h"
 #include "exec/operator.h"
 #include "exec/spatial.h"
 #include "kernels/pool/pool.h"
@@ -44,6 +45,18 @@ AverageParams average_params(const Node& node) {
   return params;
 }
 
+// The average of fixed_point.h in the place of the kernel.
+std::unique_ptr<Operator> make_fixed(const OpContext& op, const PoolShape& shape) {
+  const AverageParams params = average_params(op.node);
+  return make_operator(
+      [average = FixedAverage(op.requantization, shape, get_affine(op.node, "x"),
+                              get_affine(op.node, "y"), {params.low, params.high},
+                              params.count_padding)](const Operands& o) {
+        average.run(o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
+      },
+      kernel_label("portable", op.requantization));
+}
+
 std::vector<ValueInfo> infer_window(const OpContext& op) {
   const Shape& x = op.input(0).shape;
   op.require(x.rank() == 4 && x.elements() > 0, "only images have an integer pool");
@@ -62,6 +75,7 @@ std::unique_ptr<Operator> make_max(const OpContext& op) {
 
 std::unique_ptr<Operator> make_average(const OpContext& op) {
   const PoolShape shape = pool_shape(op.input(0).shape, resolve_window(op, op.input(0).shape, {}));
+  if (op.requantization != Requantization::kFloat) return make_fixed(op, shape);
   return make_operator(
       [shape, params = average_params(op.node), kernel = PoolKernel()](const Operands& o) {
         kernel.average(shape, params, o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
@@ -106,6 +120,7 @@ std::unique_ptr<Operator> make_global(const OpContext& op) {
     window.kernel = {x[2], x[3]};
     window.strides = window.dilations = window.output = {1, 1};
     window.pads_begin = window.pads_end = {0, 0};
+    if (op.requantization != Requantization::kFloat) return make_fixed(op, pool_shape(x, window));
     return make_operator(
         [shape = pool_shape(x, window), params = average_params(op.node),
          kernel = PoolKernel()](const Operands& o) {

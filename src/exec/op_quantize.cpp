@@ -1,10 +1,15 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
+#include "base/check.h"
 #include "exec/infer_rules.h"
 #include "exec/operator.h"
 #include "exec/strides.h"
+#include "kernels/quantize/quantize.h"
+#include "qtool/base/parallel.h"
+#include "qtool/quant/affine.h"
 
 // QuantizeLinear and DequantizeLinear as the specification defines them; lowering replaces them
 // where it can.
@@ -143,33 +148,50 @@ std::vector<ValueInfo> infer_dynamic(const OpContext& op) {
   return {{DType::kUInt8, op.input(0).shape}, {DType::kFloat32, {}}, {DType::kUInt8, {}}};
 }
 
-// The range of the data, widened to contain 0, on the whole of uint8.
-void quantize_dynamically(const LoopNest<2>& nest, const Operands& o) {
-  const std::span<const float> in = o.input(0).values<float>();
-  float low = 0.0F;
-  float high = 0.0F;
-  for (const float x : in) {
-    low = std::min(low, x);
-    high = std::max(high, x);
-  }
-  const float scale = high > low ? (high - low) / 255.0F : 1.0F;
-  const auto zero = quantize<std::uint8_t>(-low, scale, 0);
-  std::uint8_t* out = o.out<std::uint8_t>(0);
-  nest.run(o.threads(), [&](std::int64_t count, const LoopNest<2>::Offsets& at) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      out[at[0] + i * nest.inner_step(0)] = quantize<std::uint8_t>(
-          in[static_cast<std::size_t>(at[1] + i * nest.inner_step(1))], scale, zero);
+// The smallest and the largest of the data and 0, NaN left out.
+Range range_with_zero(std::span<const float> data) {
+  constexpr std::size_t kLanes = 16;  // side by side, so that the loop vectorizes
+  std::array<float, kLanes> low{};
+  std::array<float, kLanes> high{};
+  std::size_t i = 0;
+  for (; i + kLanes <= data.size(); i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const float x = data[i + lane];
+      low[lane] = x < low[lane] ? x : low[lane];
+      high[lane] = x > high[lane] ? x : high[lane];
     }
-  });
-  if (o.has_output(1)) *o.out<float>(1) = scale;
-  if (o.has_output(2)) *o.out<std::uint8_t>(2) = zero;
+  }
+  for (; i < data.size(); ++i) {
+    low[0] = data[i] < low[0] ? data[i] : low[0];
+    high[0] = data[i] > high[0] ? data[i] : high[0];
+  }
+  return {*std::min_element(low.begin(), low.end()), *std::max_element(high.begin(), high.end())};
+}
+
+// The range of the data, widened to contain 0, on the whole of uint8. A tensor of zeros gets
+// scale 1, which ONNX leaves open.
+void quantize_dynamically(const QuantizeKernel& kernel, const Operands& o) {
+  const std::span<const float> in = o.input(0).values<float>();
+  const Range range = range_with_zero(in);
+  QuantizeParams params;
+  params.scale = range.max > range.min ? (range.max - range.min) / 255.0F : 1.0F;
+  params.zero_point = quantize<std::uint8_t>(-range.min, params.scale, 0);
+  const auto count = static_cast<std::int64_t>(in.size());
+  auto* out = o.out<std::uint8_t>(0);
+  parallel_ranges(count, count < kParallelElements ? 1 : o.threads(),
+                  [&](std::int64_t begin, std::int64_t end, int) {
+                    kernel.quantize(params, in.data() + begin, out + begin, end - begin);
+                  });
+  if (o.has_output(1)) *o.out<float>(1) = params.scale;
+  if (o.has_output(2)) *o.out<std::uint8_t>(2) = static_cast<std::uint8_t>(params.zero_point);
 }
 
 std::unique_ptr<Operator> make_dynamic(const OpContext& op) {
-  const Shape& shape = op.output(0).shape;
-  const LoopNest<2> nest(shape.dims(), {strides_of(shape, op.output_layout(0)),
-                                        strides_of(shape, op.input_layout(0))});
-  return make_operator([nest](const Operands& o) { quantize_dynamically(nest, o); });
+  // Whatever the layout, it is that of the input.
+  QTOOL_CHECK(op.input_layout(0) == op.output_layout(0));
+  return make_operator(
+      [kernel = QuantizeKernel()](const Operands& o) { quantize_dynamically(kernel, o); },
+      QuantizeKernel().kernel());
 }
 
 }  // namespace

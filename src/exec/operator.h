@@ -11,6 +11,7 @@
 
 #include "qtool/base/error.h"
 #include "qtool/graph/graph.h"
+#include "qtool/quant/requantize.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
@@ -50,6 +51,7 @@ class OpContext {
   const Node& node;
   int threads = 1;
   PackCache* packs = nullptr;
+  Requantization requantization = Requantization::kFloat;
 
   OpContext(const Graph& g, NodeId node_id, const std::vector<std::optional<ValueInfo>>& infos)
       : graph(g), id(node_id), node(g.node(node_id)), infos_(infos) {}

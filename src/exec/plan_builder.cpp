@@ -173,6 +173,7 @@ void PlanBuilder::add_node(NodeId id) {
   OpContext context(graph, id, shaped_.infos);
   context.threads = options_.threads;
   context.packs = &packs_;
+  context.requantization = options_.requantization;
   PlanStep step;
   for (const ValueId input : node.inputs) {
     if (input == kNoValue) {

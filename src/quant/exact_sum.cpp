@@ -1,5 +1,6 @@
 #include "qtool/quant/exact_sum.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -62,15 +63,20 @@ bool any_bit_below(std::span<const std::uint64_t> limbs, std::size_t bit) {
 
 void fixed_add(std::span<std::uint64_t> limbs, int unit_exponent, double value) {
   if (value == 0.0) return;
-  int exponent = 0;
-  const double fraction = std::frexp(std::fabs(value), &exponent);  // in [0.5, 1)
+  // value = magnitude * 2^(exponent - 53), read from its bits: this runs for every channel of every
+  // image. A denormal double has the exponent of the smallest normal one and no hidden bit.
+  constexpr int kBias = 1022;
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  const auto biased = static_cast<int>((bits >> (kMantissaBits - 1)) & 0x7FFU);
+  std::uint64_t magnitude = bits & ((std::uint64_t{1} << (kMantissaBits - 1)) - 1);
+  if (biased > 0) magnitude |= std::uint64_t{1} << (kMantissaBits - 1);
+  const int exponent = std::max(biased, 1) - kBias;
   const int capacity = static_cast<int>(limbs.size()) * 64 - kTermHeadroom;
   if (!std::isfinite(value) || exponent - unit_exponent > capacity) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("exact sum: found the term ", value, ", expected a finite value below 2^",
                        capacity + unit_exponent));
   }
-  auto magnitude = static_cast<std::uint64_t>(std::ldexp(fraction, kMantissaBits));
   int shift = exponent - kMantissaBits - unit_exponent;
   if (shift < 0) {
     magnitude = shift_right_rounded(magnitude, -shift);

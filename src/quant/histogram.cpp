@@ -1,13 +1,10 @@
 #include "qtool/quant/histogram.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
-#include <cstring>
+#include <iterator>
 #include <limits>
 #include <numeric>
-#include <utility>
 
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
@@ -15,118 +12,11 @@
 namespace qtool {
 namespace {
 
-// A block stays in the first-level cache between its two passes: extremes, then cells.
-constexpr std::int64_t kBlock = 1024;
-constexpr std::int64_t kLanes = 4;
 constexpr float kSmallestNormal = std::numeric_limits<float>::min();
 constexpr int kLowestExponent = -101;  // keeps 1 / cell width a normal float
-constexpr std::int64_t kMostRecent = std::numeric_limits<std::uint32_t>::max();
 constexpr std::int64_t kMostBins = std::int64_t{1} << 20;
 
-// Four values at once on every compiler and machine, without an instruction set of its own.
-using Floats = float __attribute__((vector_size(16)));
-using Ints = std::int32_t __attribute__((vector_size(16)));
-
-Floats load(const float* values) {
-  Floats lanes;
-  std::memcpy(&lanes, values, sizeof(lanes));
-  return lanes;
-}
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-struct Extremes {
-  float lowest = kInfinity;
-  float highest = -kInfinity;
-  bool finite = true;
-};
-
 float flushed(float value) { return std::fabs(value) < kSmallestNormal ? 0.0F : value; }
-
-Extremes extremes_of(const float* values, std::int64_t count) {
-  constexpr std::int64_t kChains = 4;  // hides the latency of min and max
-  std::array<Floats, kChains> low;
-  std::array<Floats, kChains> high;
-  low.fill(Floats{} + kInfinity);
-  high.fill(Floats{} - kInfinity);
-  Ints unordered{};
-  std::int64_t i = 0;
-  for (; i + kChains * kLanes <= count; i += kChains * kLanes) {
-    for (std::size_t chain = 0; chain < kChains; ++chain) {
-      const Floats v = load(values + i + static_cast<std::int64_t>(chain) * kLanes);
-      low[chain] = v < low[chain] ? v : low[chain];
-      high[chain] = v > high[chain] ? v : high[chain];
-      unordered |= v != v;
-    }
-  }
-  Extremes result;
-  bool nan = false;
-  for (std::size_t chain = 0; chain < kChains; ++chain) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      result.lowest = std::min(result.lowest, low[chain][lane]);
-      result.highest = std::max(result.highest, high[chain][lane]);
-    }
-  }
-  for (std::int64_t lane = 0; lane < kLanes; ++lane) nan = nan || unordered[lane] != 0;
-  for (; i < count; ++i) {
-    result.lowest = std::min(result.lowest, values[i]);
-    result.highest = std::max(result.highest, values[i]);
-    nan = nan || std::isnan(values[i]);
-  }
-  result.finite = !nan && std::isfinite(result.lowest) && std::isfinite(result.highest);
-  result.lowest = flushed(result.lowest);
-  result.highest = flushed(result.highest);
-  return result;
-}
-
-// The cells of four values. A zero goes to one of kLanes extra cells by lane: the processor waits
-// for the previous increment of the same place, and zeros come in runs.
-template <bool kNegatives>
-Ints cells_of(Floats v, float cells_per_unit) {
-  constexpr auto kZeroCell = static_cast<std::int32_t>(FloatHistogram::kCells);
-  constexpr Ints kZeroCells = {kZeroCell, kZeroCell + 1, kZeroCell + 2, kZeroCell + 3};
-  Ints cell = __builtin_convertvector(v * cells_per_unit, Ints);
-  Ints zero = v < kSmallestNormal;
-  if constexpr (kNegatives) {
-    const Ints negative = v <= -kSmallestNormal;  // all ones, that is -1, where true
-    cell += negative;
-    zero &= ~negative;
-  }
-  return cell | (zero & kZeroCells);  // `cell` is 0 for a zero
-}
-
-// Adds one to the cell of each value; without kNegatives none may be negative.
-template <bool kNegatives>
-void count_cells(const float* values, std::int64_t count, float cells_per_unit,
-                 std::uint32_t* origin) {
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    // Two cells per register: half the moves out of the vector.
-    const auto pairs = std::bit_cast<std::array<std::int64_t, 2>>(
-        cells_of<kNegatives>(load(values + i), cells_per_unit));
-    for (const std::int64_t pair : pairs) {
-      ++origin[static_cast<std::int32_t>(pair)];
-      ++origin[pair >> 32];
-    }
-  }
-  for (; i < count; ++i) {
-    const Floats lanes = {values[i], 0.0F, 0.0F, 0.0F};
-    ++origin[cells_of<kNegatives>(lanes, cells_per_unit)[0]];
-  }
-}
-
-// Moves every count to cell >> shift, which pairs the cells of both signs from zero outwards.
-template <typename Count>
-void coarsen(Count* origin, std::int64_t first, std::int64_t end, int shift) {
-  for (std::int64_t cell = 0; cell < end; ++cell) {
-    const Count moved = std::exchange(origin[cell], Count{0});
-    origin[cell >> shift] += moved;
-  }
-  for (std::int64_t cell = -1; cell >= first; --cell) {
-    const Count moved = std::exchange(origin[cell], Count{0});
-    origin[cell >> shift] += moved;
-  }
-}
 
 // Adds `count` values spread evenly over [from, to] to the bins they fall into.
 void distribute(std::int64_t count, double from, double to, LinearHistogram& histogram) {
@@ -162,42 +52,45 @@ LinearHistogram empty_histogram(double lower, double upper, std::int64_t bins) {
 }  // namespace
 
 void FloatHistogram::observe(std::span<const float> values) {
-  const auto total = static_cast<std::int64_t>(values.size());
-  for (std::int64_t begin = 0; begin < total; begin += kBlock) {
-    observe_block(values.data() + begin, std::min(kBlock, total - begin));
+  constexpr std::size_t kBlock = 4096;
+  for (; !values.empty(); values = values.subspan(std::min(kBlock, values.size()))) {
+    observe_block(values.first(std::min(kBlock, values.size())));
   }
 }
 
-void FloatHistogram::observe_block(const float* values, std::int64_t count) {
-  const Extremes extremes = extremes_of(values, count);
-  if (!extremes.finite) {
-    std::array<float, kBlock> finite;
-    std::int64_t kept = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-      if (std::isfinite(values[i])) finite[static_cast<std::size_t>(kept++)] = values[i];
+void FloatHistogram::observe_block(std::span<const float> values) {
+  float lowest = std::numeric_limits<float>::infinity();
+  float highest = -lowest;
+  std::int64_t finite = 0;
+  for (const float value : values) {
+    if (!std::isfinite(value)) continue;
+    lowest = std::min(lowest, value);
+    highest = std::max(highest, value);
+    ++finite;
+  }
+  nonfinite_ += std::ssize(values) - finite;
+  if (finite == 0) return;
+  const CountingGrid grid = prepare(lowest, highest, finite);
+  std::int64_t zeros = 0;
+  for (const float value : values) {
+    if (!std::isfinite(value)) continue;
+    if (flushed(value) == 0.0F) {
+      ++zeros;
+    } else {
+      const auto cell = static_cast<std::int32_t>(value * grid.cells_per_unit);
+      counts_.add(static_cast<std::size_t>(origin() + cell - (value < 0.0F ? 1 : 0)), 1);
     }
-    nonfinite_ += count - kept;
-    if (kept > 0) observe_block(finite.data(), kept);
-    return;
   }
+  add_zeros(zeros);
+}
+
+CountingGrid FloatHistogram::prepare(float lowest, float highest, std::int64_t count) {
   count_ += count;
-  include(extremes.lowest, extremes.highest);
-  if (counts_.empty()) {
-    zeros_ += count;
-    return;
-  }
-  if (recent_ + count > kMostRecent) archive();
-  recent_ += count;
-  std::uint32_t* const base = counts_.data() + origin();
-  const auto cells_per_unit = static_cast<float>(1.0 / cell_width());
-  if (extremes.lowest < 0.0F) {
-    count_cells<true>(values, count, cells_per_unit, base);
-  } else {
-    count_cells<false>(values, count, cells_per_unit, base);
-  }
-  for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-    zeros_ += std::exchange(base[kCells + lane], 0U);
-  }
+  include(flushed(lowest), flushed(highest));
+  if (counts_.empty()) return {};
+  counts_.make_room(count);
+  return {static_cast<float>(1.0 / cell_width()), counts_.low() + origin(),
+          counts_.carries() + origin()};
 }
 
 void FloatHistogram::include(float lowest, float highest) {
@@ -209,29 +102,27 @@ void FloatHistogram::include(float lowest, float highest) {
   static_cast<void>(std::frexp(largest, &exponent));  // largest < 2^exponent
   exponent = std::max(exponent, kLowestExponent);
   if (counts_.empty()) {
-    counts_.assign(static_cast<std::size_t>(kCells + kLanes), 0);
+    counts_.grow_front(static_cast<std::size_t>(kCells));
     exponent_ = exponent;
   }
   if (min_ < 0.0F && !has_negative_) {
-    counts_.insert(counts_.begin(), static_cast<std::size_t>(kCells), 0);
-    if (!archived_.empty()) {
-      archived_.insert(archived_.begin(), static_cast<std::size_t>(kCells), 0);
-    }
+    counts_.grow_front(static_cast<std::size_t>(kCells));
     has_negative_ = true;
   }
   if (exponent > exponent_) {
-    const int shift = std::min(exponent - exponent_, kGridBits);
-    coarsen(counts_.data() + origin(), -origin(), kCells, shift);
-    if (!archived_.empty()) coarsen(archived_.data() + origin(), -origin(), kCells, shift);
+    coarsen(std::min(exponent - exponent_, kGridBits));
     exponent_ = exponent;
   }
 }
 
-// Makes room in the 32-bit counts.
-void FloatHistogram::archive() {
-  if (archived_.empty()) archived_.assign(counts_.size(), 0);
-  for (std::size_t i = 0; i < counts_.size(); ++i) archived_[i] += std::exchange(counts_[i], 0U);
-  recent_ = 0;
+// Moves every count to cell >> shift, which pairs the cells of both signs from zero outwards.
+void FloatHistogram::coarsen(int shift) {
+  const auto move = [&](std::int64_t cell) {
+    const std::int64_t count = counts_.take(static_cast<std::size_t>(origin() + cell));
+    counts_.add(static_cast<std::size_t>(origin() + (cell >> shift)), count);
+  };
+  for (std::int64_t cell = 0; cell < kCells; ++cell) move(cell);
+  for (std::int64_t cell = -1; cell >= -origin(); --cell) move(cell);
 }
 
 void FloatHistogram::merge(const FloatHistogram& other) {
@@ -241,22 +132,10 @@ void FloatHistogram::merge(const FloatHistogram& other) {
   if (other.count_ > 0) include(other.min_, other.max_);
   if (other.counts_.empty()) return;
   const int shift = std::min(exponent_ - other.exponent_, kGridBits);
-  const bool fits = other.archived_.empty() && recent_ + other.recent_ <= kMostRecent;
-  if (!fits) {
-    archive();
-  } else {
-    recent_ += other.recent_;
+  counts_.make_room(other.count_);
+  for (std::int64_t cell = other.first_cell(); cell < other.end_cell(); ++cell) {
+    counts_.add(static_cast<std::size_t>(origin() + (cell >> shift)), other.cell_count(cell));
   }
-  const std::uint32_t* const from = other.counts_.data() + other.origin();
-  const std::int64_t first = other.first_cell();
-  const std::int64_t end = other.end_cell();
-  if (fits) {
-    std::uint32_t* const to = counts_.data() + origin();
-    for (std::int64_t cell = first; cell < end; ++cell) to[cell >> shift] += from[cell];
-    return;
-  }
-  std::int64_t* const to = archived_.data() + origin();
-  for (std::int64_t cell = first; cell < end; ++cell) to[cell >> shift] += other.cell_count(cell);
 }
 
 float FloatHistogram::min() const noexcept { return count_ > 0 ? min_ : 0.0F; }
@@ -269,8 +148,7 @@ double FloatHistogram::cell_width() const noexcept {
 
 std::int64_t FloatHistogram::cell_count(std::int64_t cell) const noexcept {
   if (counts_.empty() || cell < -origin() || cell >= kCells) return 0;
-  const auto place = static_cast<std::size_t>(cell + origin());
-  return counts_[place] + (archived_.empty() ? 0 : archived_[place]);
+  return counts_.at(static_cast<std::size_t>(cell + origin()));
 }
 
 std::int64_t FloatHistogram::first_cell() const noexcept {
@@ -279,6 +157,41 @@ std::int64_t FloatHistogram::first_cell() const noexcept {
 
 std::int64_t FloatHistogram::end_cell() const noexcept {
   return max_ > 0.0F ? static_cast<std::int64_t>(max_ / cell_width()) + 1 : 0;
+}
+
+FloatHistogram FloatHistogram::from_cells(float min, float max, std::int64_t zeros,
+                                          std::span<const std::int64_t> cells) {
+  const auto refuse = [](std::string_view what) {
+    throw Error(ErrorCode::kInvalidArgument, concat("histogram: ", what));
+  };
+  FloatHistogram histogram;
+  if (!std::isfinite(min) || !std::isfinite(max) || min > max || zeros < 0) {
+    refuse("expected finite extremes in order and a count of zeros");
+  }
+  histogram.zeros_ = zeros;
+  histogram.count_ = zeros;
+  for (const std::int64_t count : cells) {
+    if (count < 0 || count > std::numeric_limits<std::int64_t>::max() - histogram.count_) {
+      refuse("a count is negative or too large");
+    }
+    histogram.count_ += count;
+  }
+  if (histogram.count_ == 0) {
+    if (!cells.empty()) refuse("found cells without values");
+    return histogram;
+  }
+  histogram.include(flushed(min), flushed(max));
+  const std::int64_t first = histogram.first_cell();
+  if (static_cast<std::int64_t>(cells.size()) != histogram.end_cell() - first) {
+    refuse(concat("found ", cells.size(), " cells, expected ", histogram.end_cell() - first));
+  }
+  if (cells.empty()) return histogram;
+  histogram.counts_.make_room(histogram.count_ - zeros);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::int64_t place = first + histogram.origin() + static_cast<std::int64_t>(i);
+    histogram.counts_.add(static_cast<std::size_t>(place), cells[i]);
+  }
+  return histogram;
 }
 
 bool operator==(const FloatHistogram& a, const FloatHistogram& b) noexcept {
@@ -309,6 +222,18 @@ LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_
   return result;
 }
 
+void count_magnitudes(std::span<const float> values, LinearHistogram& histogram) {
+  const auto bins = static_cast<std::int64_t>(histogram.counts.size());
+  const auto upper = static_cast<float>(histogram.upper);
+  if (bins == 0 || !(upper > 0.0F)) return;
+  for (const float value : values) {
+    const float magnitude = std::fabs(value);
+    if (!(magnitude >= kSmallestNormal)) continue;
+    const auto bin = static_cast<std::int64_t>(magnitude / upper * static_cast<float>(bins));
+    ++histogram.counts[static_cast<std::size_t>(std::min(bin, bins - 1))];
+  }
+}
+
 LinearHistogram value_histogram(const FloatHistogram& histogram, std::int64_t bins) {
   LinearHistogram result = empty_histogram(histogram.min(), histogram.max(), bins);
   const double width = histogram.cell_width();
@@ -320,38 +245,6 @@ LinearHistogram value_histogram(const FloatHistogram& histogram, std::int64_t bi
     }
   }
   return result;
-}
-
-double QuantizationEffect::sqnr_db() const noexcept {
-  return noise > 0.0 ? 10.0 * std::log10(signal / noise) : std::numeric_limits<double>::infinity();
-}
-
-QuantizationEffect quantization_effect(const FloatHistogram& histogram, const Affine& affine,
-                                       const Limits& limits) {
-  QuantizationEffect effect;
-  const Range represented = represented_range(affine, limits);
-  const double half_step = 0.5 * static_cast<double>(affine.scale);
-  const double width = histogram.cell_width();
-  std::int64_t saturated = 0;
-  for (std::int64_t cell = histogram.first_cell(); cell < histogram.end_cell(); ++cell) {
-    const std::int64_t count = histogram.cell_count(cell);
-    if (count == 0) continue;
-    const double from = std::max(static_cast<double>(cell) * width, double{histogram.min()});
-    const double to = std::min(static_cast<double>(cell + 1) * width, double{histogram.max()});
-    const auto centre = static_cast<float>(0.5 * (from + to));
-    const double real = centre;
-    const double error = real - dequantize_value(quantize_value(centre, affine, limits), affine);
-    effect.signal += static_cast<double>(count) * real * real;
-    effect.noise += static_cast<double>(count) * error * error;
-    if (real > represented.max + half_step || real < represented.min - half_step) {
-      saturated += count;
-    }
-  }
-  if (histogram.count() > 0) {
-    effect.saturated_share =
-        static_cast<double>(saturated) / static_cast<double>(histogram.count());
-  }
-  return effect;
 }
 
 }  // namespace qtool

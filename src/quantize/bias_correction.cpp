@@ -42,7 +42,7 @@ WeightLayout layout_of(const Graph& graph, NodeId id, const WeightPorts& ports,
 
 std::vector<double> weight_bias_shift(const Graph& graph, NodeId node, const WeightPorts& ports,
                                       const Tensor& real, const Tensor& integers,
-                                      std::span<const float> scales, std::span<const float> means) {
+                                      const WeightMaps& maps, std::span<const float> means) {
   const WeightLayout layout = layout_of(graph, node, ports, real.shape());
   const auto count = static_cast<std::int64_t>(means.size());
   if (count == 0 || layout.total_inputs == 0 || layout.total_inputs % count != 0) return {};
@@ -52,7 +52,9 @@ std::vector<double> weight_bias_shift(const Graph& graph, NodeId node, const Wei
   const auto q = integers.values<std::int8_t>();
   std::vector<double> shift(static_cast<std::size_t>(ports.channels), 0.0);
   for (std::int64_t c = 0; c < ports.channels; ++c) {
-    const double scale = scales[scales.size() == 1 ? 0 : static_cast<std::size_t>(c)];
+    const std::size_t slice = maps.scales.size() == 1 ? 0 : static_cast<std::size_t>(c);
+    const double scale = maps.scales[slice];
+    const std::int32_t zero_point = maps.zero_points.empty() ? 0 : maps.zero_points[slice];
     const std::int64_t first = c / layout.channels_per_group * layout.inputs;
     double sum = 0.0;
     for (std::int64_t i = 0; i < layout.inputs; ++i) {
@@ -60,7 +62,7 @@ std::vector<double> weight_bias_shift(const Graph& graph, NodeId node, const Wei
       double change = 0.0;
       for (std::int64_t tap = 0; tap < layout.taps; ++tap) {
         const auto at = static_cast<std::size_t>(begin + tap);
-        change += scale * q[at] - static_cast<double>(w[at]);
+        change += scale * (q[at] - zero_point) - static_cast<double>(w[at]);
       }
       sum += change * means[static_cast<std::size_t>((first + i) / repeat)];
     }

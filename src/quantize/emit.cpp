@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -9,7 +11,6 @@
 #include "base/check.h"
 #include "qtool/base/text.h"
 #include "qtool/quantize/weights.h"
-#include "quantize/bias_correction.h"
 #include "quantize/operands.h"
 
 namespace qtool {
@@ -20,17 +21,21 @@ struct QuantizedWeight {
   ValueId real = kNoValue;  ///< behind the DequantizeLinear
 };
 
+/// How a QuantizeLinear comes to give no integer beyond the limits of its scheme.
+enum class Saturation : std::uint8_t { kByType, kByClip };
+
 /// Writes one graph. Names are short on purpose: in a small network they are a good part of the
 /// file. The added nodes have none and go by their output.
 class Emitter {
  public:
-  Emitter(const Graph& graph, const Target& target, const ChosenMaps& maps,
-          const GivenScales& given, const ChannelMeans& means, QuantizeReport& report)
+  Emitter(const Graph& graph, const Target& target, const ChosenMaps& maps, const GivenMaps& given,
+          const BiasShift& shift, int threads, QuantizeReport& report)
       : graph_(graph),
         target_(target),
         maps_(maps),
         given_(given),
-        means_(means),
+        shift_(shift),
+        threads_(threads),
         report_(report) {}
 
   void quantize_weights_of(NodeId id, const WeightPorts& ports) {
@@ -38,19 +43,20 @@ class Emitter {
     const Affine input = map_of(activation);
     const Tensor weights = real_weights(graph_, ports);
     std::vector<float> bias = real_bias(graph_, ports);
-    const std::vector<float> scales =
-        choose_weight_scales(graph_, id, ports, target_, input.scale, given_);
+    const WeightMaps maps =
+        choose_weight_maps(graph_, id, ports, target_, input.scale, given_, threads_);
     report_.output_channels += ports.channels;
-    const QuantizedWeight& weight = weight_behind(id, ports, weights, scales);
+    const QuantizedWeight& weight = weight_behind(id, ports, weights, maps);
     graph_.set_input(id, 1, weight.real);
-    const bool corrected = graph_.node(id).op_type != "MatMul" &&
-                           correct_bias(id, ports, weights, weight, scales, activation, bias);
+    const bool corrected = correct_bias(
+        {id, ports, activation, weights, *graph_.value(weight.integers).constant, maps}, bias);
     if (target_.constants == ConstantForm::kReals) {
-      if (corrected || ports.bias_factor != 1.0F)
+      if (corrected || ports.bias_factor != 1.0F) {
         graph_.set_input(id, 2, real_row(id, ports, bias));
+      }
     } else if (ports.bias != kNoValue || corrected) {
-      graph_.set_input(id, 2,
-                       bias_behind(id, ports, bias, bias_scales(scales, bias.size(), input.scale)));
+      graph_.set_input(
+          id, 2, bias_behind(id, ports, bias, bias_scales(maps.scales, bias.size(), input.scale)));
     }
     auto& attributes = graph_.attributes(id);
     attributes.erase("alpha");  // both are part of the integers now
@@ -77,7 +83,12 @@ class Emitter {
     graph_.set_input(id, input, it->second);
   }
 
-  void add_pair(ValueId value) {
+  /// QuantizeLinear saturates at the limits of its type only.
+  [[nodiscard]] Saturation saturation() const {
+    return target_.activations.bits < 8 ? Saturation::kByClip : Saturation::kByType;
+  }
+
+  void add_pair(ValueId value, Saturation saturation) {
     const Affine affine = map_of(value);
     const std::string name = graph_.value(value).name;
     const ValueId real = graph_.add_value(graph_.unique_name(concat(name, "_dq")));
@@ -90,8 +101,9 @@ class Emitter {
       const Value old = graph_.value(value);
       graph_.declare(real, old.dtype, old.shape);
     }
+    const ValueId clipped = saturation == Saturation::kByClip ? clip(value, affine) : value;
     const ValueId integers = graph_.add_value(graph_.unique_name(concat(name, "_q")));
-    add_node("QuantizeLinear", {value, scale(affine), zero_point(affine)}, integers, -1);
+    add_node("QuantizeLinear", {clipped, scale(affine), zero_point(affine)}, integers, -1);
     add_node("DequantizeLinear", {integers, scale(affine), zero_point(affine)}, real, -1);
     ++report_.quantized_tensors;
   }
@@ -112,6 +124,58 @@ class Emitter {
     const auto& map = maps_.by_value[static_cast<std::size_t>(id)];
     QTOOL_CHECK(map.has_value());
     return *map;
+  }
+
+  /// The tensor kept within what the integers stand for: its own Relu or Clip is narrowed, or a
+  /// Clip is added.
+  ValueId clip(ValueId value, const Affine& affine) {
+    Range range = represented_range(affine, limits_of(target_.activations));
+    const NodeId producer = graph_.value(value).producer;
+    const bool is_relu = producer != kNoNode && graph_.node(producer).is("Relu");
+    const bool is_clip = producer != kNoNode && graph_.node(producer).is("Clip");
+    if (is_relu) range.min = std::max(range.min, 0.0F);
+    if (is_clip) {
+      const std::optional<Range> bounds = constant_bounds(producer);
+      if (!bounds) return add_clip(value, range);
+      // A bound beyond the other end would turn the interval around; both then stand at that end.
+      range.min = std::clamp(bounds->min, range.min, range.max);
+      range.max = std::clamp(bounds->max, range.min, range.max);
+    }
+    if (!is_relu && !is_clip) return add_clip(value, range);
+    graph_.set_op(producer, "Clip");
+    graph_.set_input(producer, 1, real_scalar(range.min));
+    graph_.set_input(producer, 2, real_scalar(range.max));
+    return value;
+  }
+
+  ValueId add_clip(ValueId value, const Range& range) {
+    const ValueId clipped =
+        graph_.add_value(graph_.unique_name(concat(graph_.value(value).name, "_clip")));
+    add_node("Clip", {value, real_scalar(range.min), real_scalar(range.max)}, clipped, -1);
+    return clipped;
+  }
+
+  [[nodiscard]] std::optional<Range> constant_bounds(NodeId id) const {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    Range bounds{-kInfinity, kInfinity};
+    const Node& node = graph_.node(id);
+    for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+      if (!node.has_input(i)) continue;
+      const Tensor* constant = graph_.value(node.inputs[i]).constant.get();
+      if (constant == nullptr || constant->dtype() != DType::kFloat32 ||
+          constant->elements() != 1 || std::isnan(constant->values<float>()[0])) {
+        return std::nullopt;
+      }
+      (i == 1 ? bounds.min : bounds.max) = constant->values<float>()[0];
+    }
+    if (bounds.min > bounds.max) return std::nullopt;
+    return bounds;
+  }
+
+  ValueId real_scalar(float value) {
+    auto [it, fresh] = bounds_.try_emplace(std::bit_cast<std::uint32_t>(value), kNoValue);
+    if (fresh) it->second = add_constant("bound", Tensor::scalar<float>(value));
+    return it->second;
   }
 
   ValueId add_constant(const std::string& name, Tensor tensor) {
@@ -177,41 +241,59 @@ class Emitter {
     return it->second;
   }
 
+  static Tensor int8_tensor(const std::vector<std::int32_t>& values, const Shape& shape) {
+    Tensor tensor(DType::kInt8, shape);
+    std::transform(values.begin(), values.end(), tensor.values<std::int8_t>().begin(),
+                   [](std::int32_t value) { return static_cast<std::int8_t>(value); });
+    return tensor;
+  }
+
   static Tensor row(const std::vector<float>& values) {
     return Tensor::of<float>(Shape{static_cast<std::int64_t>(values.size())}, values);
   }
 
   /// Takes the shift of the mean output back. False where there is nothing to correct.
-  bool correct_bias(NodeId id, const WeightPorts& ports, const Tensor& weights,
-                    const QuantizedWeight& quantized, const std::vector<float>& scales,
-                    ValueId activation, std::vector<float>& bias) const {
-    const std::span<const float> means = means_ ? means_(activation) : std::span<const float>();
-    const std::vector<double> shift = weight_bias_shift(
-        graph_, id, ports, weights, *graph_.value(quantized.integers).constant, scales, means);
+  bool correct_bias(const QuantizedLayer& layer, std::vector<float>& bias) const {
+    if (!shift_) return false;
+    const bool has_port = graph_.node(layer.node).op_type != "MatMul";
+    const std::vector<double> shift = has_port ? shift_(layer) : std::vector<double>();
+    if (shift.empty()) {
+      report_.uncorrected_layers.emplace_back(name_of(graph_, layer.node));
+      return false;
+    }
     for (std::size_t c = 0; c < shift.size(); ++c) {
       bias[c] = static_cast<float>(bias[c] - shift[c]);
     }
-    report_.corrected_biases += shift.empty() ? 0 : 1;
-    return !shift.empty();
+    ++report_.corrected_biases;
+    return true;
   }
 
   const QuantizedWeight& weight_behind(NodeId id, const WeightPorts& ports, const Tensor& weights,
-                                       const std::vector<float>& scales) {
+                                       const WeightMaps& maps) {
+    const Scheme scheme = weight_scheme(graph_, id, target_);
     const bool zeros = needs_zeros(id);
-    const auto key = std::tuple(ports.weight, ports.axis, ports.weight_factor, scales, zeros);
+    const auto key = std::tuple(ports.weight, ports.axis, ports.weight_factor, scheme.bits,
+                                maps.scales, maps.zero_points, zeros);
     auto [it, fresh] = weights_.try_emplace(key);
     if (fresh) {
       const std::string name = graph_.value(ports.weight).name;
       const bool reals = target_.constants == ConstantForm::kReals;
-      Tensor integers = quantize_weights(weights, ports.axis, target_.weights, scales);
+      Tensor integers =
+          quantize_weights(weights, ports.axis, scheme, maps.scales, maps.zero_points);
       report_.weight_bytes += reals ? weights.bytes() : integers.bytes();
       // Where a QuantizeLinear makes them anew, nothing reads these and they are not saved.
       const ValueId w = add_constant(concat(name, reals ? "_integers" : "_q"), std::move(integers));
       const bool per_channel = target_.weight_granularity == Granularity::kPerChannel;
-      const ValueId s = add_constant(concat(name, "_s"),
-                                     per_channel ? row(scales) : Tensor::scalar<float>(scales[0]));
+      const ValueId s =
+          add_constant(concat(name, "_s"),
+                       per_channel ? row(maps.scales) : Tensor::scalar<float>(maps.scales[0]));
       std::vector<ValueId> inputs = {w, s};
-      if (zeros || reals) inputs.push_back(zero_points_like(graph_.value(s).constant->shape()));
+      if (!maps.zero_points.empty()) {
+        inputs.push_back(add_constant(
+            concat(name, "_z"), int8_tensor(maps.zero_points, graph_.value(s).constant->shape())));
+      } else if (zeros || reals) {
+        inputs.push_back(zero_points_like(graph_.value(s).constant->shape()));
+      }
       if (reals) {
         const ValueId real = ports.weight_factor == 1.0F
                                  ? ports.weight
@@ -253,34 +335,52 @@ class Emitter {
   Graph graph_;
   const Target& target_;
   const ChosenMaps& maps_;
-  const GivenScales& given_;
-  const ChannelMeans& means_;
+  const GivenMaps& given_;
+  const BiasShift& shift_;
+  int threads_;
   QuantizeReport& report_;
   std::map<std::uint32_t, ValueId> scales_;
+  std::map<std::uint32_t, ValueId> bounds_;
   std::map<std::int32_t, ValueId> zero_points_;
   std::map<std::tuple<ValueId, std::uint32_t, std::int32_t>, ValueId> constants_;
   std::map<std::vector<std::int64_t>, ValueId> weight_zeros_;
-  std::map<std::tuple<ValueId, std::int64_t, float, std::vector<float>, bool>, QuantizedWeight>
+  std::map<std::tuple<ValueId, std::int64_t, float, int, std::vector<float>,
+                      std::vector<std::int32_t>, bool>,
+           QuantizedWeight>
       weights_;
   std::map<std::tuple<ValueId, std::vector<float>, std::vector<float>>, ValueId> biases_;
 };
 
 }  // namespace
 
-std::vector<float> choose_weight_scales(const Graph& graph, NodeId node, const WeightPorts& ports,
-                                        const Target& target, float input_scale,
-                                        const GivenScales& given) {
+WeightMaps choose_weight_maps(const Graph& graph, NodeId node, const WeightPorts& ports,
+                              const Target& target, float input_scale, const GivenMaps& given,
+                              int threads) {
   const std::vector<float> bias = real_bias(graph, ports);
-  std::vector<float> wanted = given ? given(ports, node) : std::vector<float>();
-  if (!wanted.empty()) return fit_scales(std::move(wanted), bias, input_scale, ports.depth);
-  return absmax_scales(real_weights(graph, ports), ports.axis, target.weights,
-                       target.weight_granularity, bias, input_scale);
+  const Scheme scheme = weight_scheme(graph, node, target);
+  std::optional<WeightMaps> wanted = given ? given(ports, node) : std::nullopt;
+  if (wanted) {
+    wanted->scales = fit_scales(std::move(wanted->scales), bias, input_scale, ports.depth,
+                                largest_magnitude(scheme));
+    return std::move(*wanted);
+  }
+  return weight_maps(real_weights(graph, ports), ports.axis, target.weight_method, scheme,
+                     target.weight_granularity, bias, input_scale, threads);
+}
+
+std::vector<float> symmetric_scales(const Graph& graph, NodeId node, const WeightPorts& ports,
+                                    const Tensor& weights, const Target& target) {
+  Scheme scheme = weight_scheme(graph, node, target);
+  scheme.symmetry = Symmetry::kSymmetric;
+  return weight_maps(weights, ports.axis, target.weight_method, scheme, Granularity::kPerChannel,
+                     {}, 1.0F)
+      .scales;
 }
 
 Graph emit_qdq(const Graph& graph, const Placement& placement, const Target& target,
-               const ChosenMaps& maps, const GivenScales& given, const ChannelMeans& means,
-               QuantizeReport& report) {
-  Emitter emitter(graph, target, maps, given, means, report);
+               const ChosenMaps& maps, const GivenMaps& given, const BiasShift& shift,
+               QuantizeReport& report, int threads) {
+  Emitter emitter(graph, target, maps, given, shift, threads, report);
   for (const NodePlacement& placed : placement.nodes) {
     if (placed.role != NodeRole::kInteger) continue;
     const OpKind kind = target.find_op(graph.node(placed.id).op_type)->kind;
@@ -294,7 +394,11 @@ Graph emit_qdq(const Graph& graph, const Placement& placement, const Target& tar
       }
     }
   }
-  for (const ValueId id : placement.quantized) emitter.add_pair(id);
+  for (const ValueId id : placement.quantized) {
+    // What only moves integers reads them within their limits.
+    const bool moved = placement.source[static_cast<std::size_t>(id)] != id;
+    emitter.add_pair(id, moved ? Saturation::kByType : emitter.saturation());
+  }
   return emitter.finish();
 }
 

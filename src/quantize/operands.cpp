@@ -9,9 +9,10 @@
 namespace qtool {
 namespace {
 
-/// Largest sum of products of u8 and s8 that fits 32 bits beside a bias of up to 2^30.
-constexpr std::int64_t kMaxProduct = 255 * 127;
-constexpr std::int64_t kMaxDepth = ((std::int64_t{1} << 31) - 1) / kMaxProduct;
+/// The most products of u8 and weights whose sum fits 32 bits.
+std::int64_t max_depth(const Scheme& weights) {
+  return ((std::int64_t{1} << 31) - 1) / (std::int64_t{255} * largest_magnitude(weights));
+}
 
 bool all_finite(const Tensor& tensor) {
   const auto values = tensor.values<float>();
@@ -68,7 +69,7 @@ std::string refuse_product(const Graph& graph, NodeId id, const Target& target) 
   if (!std::isfinite(ports->weight_factor) || !std::isfinite(ports->bias_factor)) {
     return "alpha or beta is not finite";
   }
-  if (ports->depth > kMaxDepth) {
+  if (ports->depth > max_depth(target.weights)) {
     return concat("a sum of ", ports->depth, " products could overflow 32 bits");
   }
   return refuse_bias(graph, *ports);

@@ -12,12 +12,15 @@
 #include "qtool/calib/preprocess_json.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/weights.h"
+#include "quantize/bias_correction.h"
 #include "quantize/emit.h"
 
 namespace qtool {
 namespace {
 
 constexpr std::int64_t kLeastOpset = 13;  // per-channel DequantizeLinear
+
+}  // namespace
 
 void require_float_graph(const Graph& graph) {
   const auto opset = graph.info.opsets.find("");
@@ -27,12 +30,16 @@ void require_float_graph(const Graph& graph) {
                        opset == graph.info.opsets.end() ? 0 : opset->second));
   }
   for (const NodeId id : graph.nodes()) {
-    if (graph.node(id).is("QuantizeLinear")) {
+    const Node& node = graph.node(id);
+    if (node.is("QuantizeLinear") || node.is("DequantizeLinear") ||
+        node.is("DynamicQuantizeLinear")) {
       throw Error(ErrorCode::kUnsupported,
                   concat(graph.describe(id), ": the model is quantized already"));
     }
   }
 }
+
+namespace {
 
 void require_same_model(const Graph& graph, const CalibrationTable& table,
                         const QuantizeOptions& options) {
@@ -48,8 +55,16 @@ void require_same_model(const Graph& graph, const CalibrationTable& table,
 /// What the table says, as the steps of quantization ask for it.
 class TableView {
  public:
-  TableView(const Graph& graph, const CalibrationTable& table, const Target& target)
-      : graph_(graph), table_(table), target_(target) {}
+  /// `target` is what `options` make of the table's.
+  TableView(const Graph& graph, const CalibrationTable& table, const QuantizeOptions& options,
+            const Target& target)
+      : graph_(graph), table_(table), target_(target) {
+    const Target stored = with_choices(find_target(options.target), table.types);
+    weights_apply_ = stored.weight_method == target.weight_method &&
+                     stored.weights == target.weights &&
+                     stored.weight_granularity == target.weight_granularity &&
+                     stored.winograd_bits == target.winograd_bits;
+  }
 
   [[nodiscard]] bool has_range(std::string_view tensor) const {
     return table_.find(tensor) != nullptr;
@@ -58,10 +73,7 @@ class TableView {
   [[nodiscard]] CalibratedMap map(std::string_view tensor) const {
     const ActivationEntry* entry = table_.find(tensor);
     QTOOL_CHECK(entry != nullptr);
-    const bool centred = target_.activations.symmetry == Symmetry::kAsymmetric ||
-                         target_.activations.dtype == DType::kUInt8 ||
-                         entry->affine.zero_point == 0;
-    if (entry->dtype == target_.activations.dtype && centred) return {entry->range, entry->affine};
+    if (is_map_of_target(*entry)) return {entry->range, entry->affine};
     return {entry->range, choose_affine(entry->range, target_.activations)};
   }
 
@@ -70,25 +82,39 @@ class TableView {
     return entry == nullptr ? std::span<const float>() : entry->observed.channel_means;
   }
 
-  [[nodiscard]] std::vector<float> weight_scales(const WeightPorts& ports, NodeId node) const {
+  [[nodiscard]] std::optional<WeightMaps> weight_maps(const WeightPorts& ports, NodeId node) const {
+    if (!weights_apply_) return std::nullopt;
     const std::string& weight = graph_.value(ports.weight).name;
     const std::string_view consumer = name_of(graph_, node);
     for (const WeightEntry& entry : table_.weights) {
-      // Some tools say the weight only, and that means every node that reads it.
+      // Some tools name the weight only, and mean every node that reads it.
       if (entry.tensor != weight) continue;
       if (!entry.consumer.empty() && entry.consumer != consumer) continue;
-      if (entry.axis < 0 && entry.scales.size() == 1 &&
+      if (entry.axis < 0 && entry.scales.size() == 1 && entry.zero_points.empty() &&
           target_.weight_granularity == Granularity::kPerChannel) {
-        return std::vector<float>(static_cast<std::size_t>(ports.channels), entry.scales[0]);
+        WeightEntry spread = entry;
+        spread.axis = ports.axis;
+        spread.scales.assign(static_cast<std::size_t>(ports.channels), entry.scales[0]);
+        require_fitting(spread, ports, node);
+        return WeightMaps{spread.scales, {}};
       }
-      require_fitting(entry, ports);
-      return entry.scales;
+      require_fitting(entry, ports, node);
+      return WeightMaps{entry.scales, entry.zero_points};
     }
-    return {};
+    return std::nullopt;
   }
 
  private:
-  void require_fitting(const WeightEntry& entry, const WeightPorts& ports) const {
+  [[nodiscard]] bool is_map_of_target(const ActivationEntry& entry) const {
+    const Scheme& scheme = target_.activations;
+    if (entry.dtype != scheme.dtype || table_.method_options.scheme.bits != scheme.bits) {
+      return false;
+    }
+    return scheme.symmetry == Symmetry::kAsymmetric ||
+           entry.affine.zero_point == choose_affine(Range(), scheme).zero_point;
+  }
+
+  void require_fitting(const WeightEntry& entry, const WeightPorts& ports, NodeId node) const {
     const bool per_channel = target_.weight_granularity == Granularity::kPerChannel;
     const std::int64_t expected = per_channel ? ports.channels : 1;
     if (static_cast<std::int64_t>(entry.scales.size()) != expected ||
@@ -97,6 +123,17 @@ class TableView {
                   concat("weight '", entry.tensor, "': found ", entry.scales.size(),
                          " scales along axis ", entry.axis, ", expected ", expected,
                          per_channel ? concat(" along axis ", ports.axis) : std::string()));
+    }
+    const Scheme scheme = weight_scheme(graph_, node, target_);
+    if (entry.bits != scheme.bits) {
+      throw Error(ErrorCode::kInvalidTable,
+                  concat("weight '", entry.tensor, "': its scales are for ", entry.bits,
+                         " bits, expected ", scheme.bits));
+    }
+    if (!entry.zero_points.empty() && scheme.symmetry == Symmetry::kSymmetric) {
+      throw Error(ErrorCode::kInvalidTable,
+                  concat("weight '", entry.tensor,
+                         "': found zero points, expected none for symmetric weights"));
     }
     for (const float scale : entry.scales) {
       if (!std::isfinite(scale) || scale < 0.0F) {
@@ -109,6 +146,7 @@ class TableView {
   const Graph& graph_;
   const CalibrationTable& table_;
   const Target& target_;
+  bool weights_apply_ = true;  ///< the table's scales are by the method and for the types wanted
 };
 
 struct Decision {
@@ -126,6 +164,28 @@ Decision decide_all(const Graph& graph, const Target& target, const TableView& v
   decision.maps = choose_maps(graph, decision.placement, target,
                               [&](std::string_view tensor) { return view.map(tensor); });
   return decision;
+}
+
+BiasShift bias_shift(const Graph& graph, const TableView& view, const QuantizeOptions& options) {
+  if (options.bias_correction == BiasCorrection::kTable) {
+    return [&](const QuantizedLayer& layer) {
+      return weight_bias_shift(graph, layer.node, layer.ports, layer.real, layer.integers,
+                               layer.maps, view.channel_means(layer.activation));
+    };
+  }
+  if (options.bias_correction == BiasCorrection::kSequential) {
+    return [&](const QuantizedLayer& layer) {
+      const auto found = options.bias_shifts.find(name_of(graph, layer.node));
+      if (found == options.bias_shifts.end()) return std::vector<double>();
+      if (static_cast<std::int64_t>(found->second.size()) != layer.ports.channels) {
+        throw Error(ErrorCode::kInvalidArgument,
+                    concat("bias shifts of '", found->first, "': found ", found->second.size(),
+                           ", expected ", layer.ports.channels));
+      }
+      return found->second;
+    };
+  }
+  return {};
 }
 
 void add_metadata(Graph& graph, const CalibrationTable& table, const QuantizeOptions& options) {
@@ -146,12 +206,16 @@ const NodeReport* QuantizeReport::find(std::string_view node) const noexcept {
   return found == nodes.end() ? nullptr : &*found;
 }
 
+Target chosen_target(const CalibrationTable& table, const QuantizeOptions& options) {
+  return with_choices(with_choices(find_target(options.target), table.types), options.types);
+}
+
 Graph quantize(const Graph& prepared, const CalibrationTable& table, const QuantizeOptions& options,
                QuantizeReport& report) {
-  const Target& target = find_target(options.target);
+  const Target target = chosen_target(table, options);
   require_float_graph(prepared);
   require_same_model(prepared, table, options);
-  const TableView view(prepared, table, target);
+  const TableView view(prepared, table, options, target);
   Decision decision = decide_all(prepared, target, view, options.exclude);
 
   report = {};
@@ -163,19 +227,16 @@ Graph quantize(const Graph& prepared, const CalibrationTable& table, const Quant
   report.unequal_concats = decision.maps.unequal;
   Graph quantized = emit_qdq(
       prepared, decision.placement, target, decision.maps,
-      [&](const WeightPorts& ports, NodeId node) { return view.weight_scales(ports, node); },
-      options.bias_correction == BiasCorrection::kOff
-          ? ChannelMeans()
-          : [&](ValueId activation) { return view.channel_means(activation); },
-      report);
+      [&](const WeightPorts& ports, NodeId node) { return view.weight_maps(ports, node); },
+      bias_shift(prepared, view, options), report, options.threads);
   add_metadata(quantized, table, options);
   return quantized;
 }
 
 void fill_weight_entries(const Graph& prepared, const QuantizeOptions& options,
                          CalibrationTable& table) {
-  const Target& target = find_target(options.target);
-  const TableView view(prepared, table, target);
+  const Target target = chosen_target(table, options);
+  const TableView view(prepared, table, options, target);
   const Decision decision = decide_all(prepared, target, view, options.exclude);
   std::vector<WeightEntry> entries;
   for (const NodePlacement& placed : decision.placement.nodes) {
@@ -188,9 +249,13 @@ void fill_weight_entries(const Graph& prepared, const QuantizeOptions& options,
     entry.tensor = prepared.value(ports->weight).name;
     entry.consumer = name_of(prepared, placed.id);
     entry.axis = target.weight_granularity == Granularity::kPerChannel ? ports->axis : -1;
-    entry.scales = choose_weight_scales(
+    entry.bits = weight_scheme(prepared, placed.id, target).bits;
+    WeightMaps maps = choose_weight_maps(
         prepared, placed.id, *ports, target, input_scale,
-        [&](const WeightPorts& p, NodeId node) { return view.weight_scales(p, node); });
+        [&](const WeightPorts& p, NodeId node) { return view.weight_maps(p, node); },
+        options.threads);
+    entry.scales = std::move(maps.scales);
+    entry.zero_points = std::move(maps.zero_points);
     entries.push_back(std::move(entry));
   }
   for (WeightEntry& earlier : table.weights) {

@@ -5,6 +5,7 @@
 
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
+#include "qtool/quantize/weight_method.h"
 
 namespace qtool {
 
@@ -41,6 +42,43 @@ const Target& find_target(std::string_view name) {
   std::string message = concat("target '", name, "' is unknown; nearest:");
   for (const std::string& near : nearest_names(name, names)) message += concat(" '", near, "'");
   throw Error(ErrorCode::kUsage, message);
+}
+
+namespace {
+
+int checked_bits(int bits, std::string_view what) {
+  if (bits < 2 || bits > 8) {
+    throw Error(ErrorCode::kUsage, concat(what, ": found ", bits, " bits, expected 2 to 8"));
+  }
+  return bits;
+}
+
+}  // namespace
+
+Target with_choices(Target target, const TypeChoices& choices) {
+  if (choices.weight_method) {
+    target.weight_method = find_weight_method(*choices.weight_method).name;
+  }
+  if (choices.weight_bits) target.weights.bits = checked_bits(*choices.weight_bits, "weights");
+  if (choices.weight_granularity) target.weight_granularity = *choices.weight_granularity;
+  if (choices.weight_symmetry) {
+    const auto& known = target.weight_symmetries;
+    if (std::find(known.begin(), known.end(), *choices.weight_symmetry) == known.end()) {
+      throw Error(ErrorCode::kUsage,
+                  concat("target '", target.name,
+                         "' takes symmetric weights only, found a request for asymmetric ones"));
+    }
+    target.weights.symmetry = *choices.weight_symmetry;
+  }
+  if (choices.winograd_bits) {
+    target.winograd_bits = checked_bits(*choices.winograd_bits, "weights of 3x3 convolutions");
+  }
+  if (choices.activation_dtype) target.activations.dtype = *choices.activation_dtype;
+  if (choices.activation_symmetry) target.activations.symmetry = *choices.activation_symmetry;
+  if (choices.activation_bits) {
+    target.activations.bits = checked_bits(*choices.activation_bits, "activations");
+  }
+  return target;
 }
 
 }  // namespace qtool

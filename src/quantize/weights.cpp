@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "qtool/base/error.h"
+#include "qtool/base/parallel.h"
 #include "qtool/base/text.h"
+#include "qtool/quantize/weight_method.h"
 
 namespace qtool {
 namespace {
@@ -37,9 +39,9 @@ struct ChannelWalk {
   }
 };
 
-/// The largest int32 bias that cannot overflow beside `depth` products of u8 and s8.
-double bias_limit(std::int64_t depth) {
-  const double room = 2147483647.0 - 255.0 * 127.0 * static_cast<double>(depth);
+/// The largest int32 bias that cannot overflow beside `depth` products of u8 and weights.
+double bias_limit(std::int64_t depth, std::int32_t magnitude) {
+  const double room = 2147483647.0 - 255.0 * magnitude * static_cast<double>(depth);
   return std::clamp(0.999 * room, 1.0, kBiasLimit);
 }
 
@@ -99,9 +101,30 @@ std::vector<float> real_bias(const Graph& graph, const WeightPorts& ports) {
   return bias;
 }
 
+Scheme weight_scheme(const Graph& graph, NodeId id, const Target& target) {
+  Scheme scheme = target.weights;
+  const Node& node = graph.node(id);
+  if (!target.winograd_bits || !node.is("Conv") || node.get_int("group", 1) != 1) return scheme;
+  const Tensor* weight = graph.value(node.inputs[1]).constant.get();
+  if (weight == nullptr || weight->shape().rank() != 4) return scheme;
+  const auto all_one = [&](std::string_view key) {
+    const std::vector<std::int64_t> values = node.get_ints(key, {1, 1});
+    return std::all_of(values.begin(), values.end(), [](std::int64_t v) { return v == 1; });
+  };
+  const bool winograd = weight->shape()[2] == 3 && weight->shape()[3] == 3 && all_one("strides") &&
+                        all_one("dilations");
+  if (winograd) scheme.bits = *target.winograd_bits;
+  return scheme;
+}
+
+std::int32_t largest_magnitude(const Scheme& scheme) {
+  const Limits limits = limits_of(scheme);
+  return scheme.symmetry == Symmetry::kSymmetric ? limits.max : limits.max - limits.min;
+}
+
 std::vector<float> fit_scales(std::vector<float> scales, std::span<const float> bias,
-                              float input_scale, std::int64_t depth) {
-  const double limit = bias_limit(depth);
+                              float input_scale, std::int64_t depth, std::int32_t magnitude) {
+  const double limit = bias_limit(depth, magnitude);
   for (std::size_t c = 0; c < bias.size(); ++c) {
     const double least = std::abs(static_cast<double>(bias[c])) / (input_scale * limit);
     float& scale = scales[scales.size() == 1 ? 0 : c];
@@ -115,38 +138,62 @@ std::vector<float> fit_scales(std::vector<float> scales, std::span<const float> 
   return scales;
 }
 
-std::vector<float> absmax_scales(const Tensor& weights, std::int64_t axis, const Scheme& scheme,
-                                 Granularity granularity, std::span<const float> bias,
-                                 float input_scale) {
+WeightMaps weight_maps(const Tensor& weights, std::int64_t axis, std::string_view method,
+                       const Scheme& scheme, Granularity granularity, std::span<const float> bias,
+                       float input_scale, int threads) {
+  const WeightMethodInfo& info = find_weight_method(method);
   const auto values = weights.values<float>();
   require_finite(values, "weights");
   require_finite(bias, "bias");
   const ChannelWalk walk(weights.shape(), axis);
-  const bool per_channel = granularity == Granularity::kPerChannel;
-  std::vector<float> scales(per_channel ? static_cast<std::size_t>(walk.channels) : 1, 0.0F);
-  walk.each([&](std::size_t channel, std::size_t i) {
-    float& largest = scales[per_channel ? channel : 0];
-    largest = std::max(largest, std::abs(values[i]));
+  const std::int64_t slices = granularity == Granularity::kPerChannel ? walk.channels : 1;
+  const auto per_slice =
+      static_cast<std::size_t>(walk.outer * walk.inner * (slices == 1 ? walk.channels : 1));
+  // Each slice's weights side by side; as they lie when the channels are the outermost axis.
+  std::vector<float> gathered;
+  std::span<const float> ordered = values;
+  if (slices > 1 && walk.outer > 1) {
+    gathered.resize(values.size());
+    std::vector<std::size_t> next(static_cast<std::size_t>(slices));
+    for (std::size_t c = 0; c < next.size(); ++c) next[c] = c * per_slice;
+    walk.each([&](std::size_t channel, std::size_t i) { gathered[next[channel]++] = values[i]; });
+    ordered = gathered;
+  }
+  WeightMaps maps;
+  maps.scales.resize(static_cast<std::size_t>(slices));
+  maps.zero_points.resize(maps.scales.size());
+  parallel_items(slices, threads, [&](std::int64_t slice, int) {
+    const auto i = static_cast<std::size_t>(slice);
+    const Affine affine = info.choose(ordered.subspan(i * per_slice, per_slice), scheme);
+    maps.scales[i] = affine.scale;
+    maps.zero_points[i] = affine.zero_point;
   });
-  const auto top = static_cast<float>(limits_of(scheme).max);
-  for (float& scale : scales) scale /= top;
-  return fit_scales(std::move(scales), bias, input_scale,
-                    weights.elements() / std::max<std::int64_t>(walk.channels, 1));
+  if (scheme.symmetry == Symmetry::kSymmetric) maps.zero_points.clear();
+  maps.scales = fit_scales(std::move(maps.scales), bias, input_scale,
+                           weights.elements() / std::max<std::int64_t>(walk.channels, 1),
+                           largest_magnitude(scheme));
+  return maps;
 }
 
 Tensor quantize_weights(const Tensor& weights, std::int64_t axis, const Scheme& scheme,
-                        std::span<const float> scales) {
+                        std::span<const float> scales, std::span<const std::int32_t> zero_points) {
   const ChannelWalk walk(weights.shape(), axis);
   if (scales.size() != 1 && static_cast<std::int64_t>(scales.size()) != walk.channels) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("weight scales: found ", scales.size(), ", expected 1 or ", walk.channels));
+  }
+  if (!zero_points.empty() && zero_points.size() != scales.size()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("weight zero points: found ", zero_points.size(), ", expected none or ",
+                       scales.size()));
   }
   const Limits limits = limits_of(scheme);
   Tensor quantized(DType::kInt8, weights.shape());
   const auto from = weights.values<float>();
   const auto to = quantized.values<std::int8_t>();
   walk.each([&](std::size_t channel, std::size_t i) {
-    const Affine affine{scales[scales.size() == 1 ? 0 : channel], 0};
+    const std::size_t slice = scales.size() == 1 ? 0 : channel;
+    const Affine affine{scales[slice], zero_points.empty() ? 0 : zero_points[slice]};
     to[i] = static_cast<std::int8_t>(quantize_value(from[i], affine, limits));
   });
   return quantized;

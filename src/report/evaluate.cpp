@@ -239,7 +239,7 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& 
   check(options.preprocess);
   std::vector<std::int64_t> dims = first_shape(images, options).dims();
   dims.front() = options.batch;
-  ModelPair pair = compile_pair(fp32, int8, Shape(dims), 1);
+  ModelPair pair = compile_pair(fp32, int8, Shape(dims), 1, options.requantization);
   const Plan& plan = *pair.fp32;
   for (const PortInfo& port : plan.outputs()) {
     if (options.batch == 1 || (port.shape.rank() > 0 && port.shape[0] == options.batch)) continue;
@@ -261,6 +261,7 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& 
                  [&](std::int64_t group, int worker) { evaluation.run_group(group, worker); });
   EvalResult result = evaluation.result(plan);
   result.labels_ignored = ignore_labels;
+  result.requantization = options.requantization;
   if (ignore_labels) {
     result.labelled = 0;
     for (ModelScore* score : {&result.fp32, result.int8 ? &*result.int8 : nullptr}) {

@@ -46,7 +46,9 @@ InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& inpu
   InferResult result;
   result.threads = resolve_threads(options.threads);
   result.repeat = options.repeat;
-  const ModelPair pair = compile_pair(fp32, int8, input.shape(), result.threads);
+  result.requantization = options.requantization;
+  const ModelPair pair =
+      compile_pair(fp32, int8, input.shape(), result.threads, options.requantization);
   const auto models = static_cast<std::size_t>(pair.models());
 
   // The models take turns, so that a change of the clock frequency meets both.

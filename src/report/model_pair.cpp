@@ -33,9 +33,11 @@ void require_equal_outputs(const Plan& fp32, const Plan& int8) {
   }
 }
 
-std::shared_ptr<const Plan> compile(const Executor& executor, const Shape& shape, int threads) {
+std::shared_ptr<const Plan> compile(const Executor& executor, const Shape& shape, int threads,
+                                    Requantization requantization) {
   CompileOptions options;
   options.threads = threads;
+  options.requantization = requantization;
   const Value& input = image_input(executor.graph());
   auto plan = executor.compile({{input.name, shape}}, options);
   require_float(plan->inputs().front(), "input");
@@ -56,12 +58,12 @@ const Value& image_input(const Graph& graph) {
                                               "), images can feed a model with one"));
 }
 
-ModelPair compile_pair(const Executor& fp32, const Executor* int8, const Shape& shape,
-                       int threads) {
+ModelPair compile_pair(const Executor& fp32, const Executor* int8, const Shape& shape, int threads,
+                       Requantization requantization) {
   ModelPair pair;
-  pair.fp32 = compile(fp32, shape, threads);
+  pair.fp32 = compile(fp32, shape, threads, requantization);
   if (int8 != nullptr) {
-    pair.int8 = compile(*int8, shape, threads);
+    pair.int8 = compile(*int8, shape, threads, requantization);
     require_equal_outputs(*pair.fp32, *pair.int8);
   }
   return pair;

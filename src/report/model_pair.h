@@ -23,7 +23,8 @@ struct ModelPair {
 
 /// Compiles both models for an input of `shape`. Throws Error(kMismatch) when the second model's
 /// ports differ from the first one's in name order, shape, or are not float32.
-ModelPair compile_pair(const Executor& fp32, const Executor* int8, const Shape& shape, int threads);
+ModelPair compile_pair(const Executor& fp32, const Executor* int8, const Shape& shape, int threads,
+                       Requantization requantization = Requantization::kFloat);
 
 /// Scores per class in an output of `batch` images: its elements per image when all extents but
 /// the first and one other are 1; 0 otherwise.

@@ -47,6 +47,8 @@ std::string dump(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+constexpr std::size_t kMostNamed = 5;
+
 double share(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -104,6 +106,14 @@ std::string text_of(const QuantizationSummary& s) {
   for (const NodeReport* node : left) {
     text += concat("FP32: '", node->node, "' ", node->op_type, " (", node->reason, ")\n");
   }
+  const std::vector<std::string>& uncorrected = s.report.uncorrected_layers;
+  for (std::size_t i = 0; i < uncorrected.size() && i < kMostNamed; ++i) {
+    text += concat(i == 0 ? "bias not corrected: '" : ", '", uncorrected[i], "'");
+  }
+  if (uncorrected.size() > kMostNamed) {
+    text += concat(" and ", uncorrected.size() - kMostNamed, " more");
+  }
+  if (!uncorrected.empty()) text += "\n";
   return text + s.coverage_line + "\n";
 }
 
@@ -117,6 +127,8 @@ std::string json_of(const QuantizationSummary& s) {
   json["output_channels"] = s.report.output_channels;
   json["added_nodes"] = s.report.added_nodes;
   json["quantized_tensors"] = s.report.quantized_tensors;
+  json["corrected_biases"] = s.report.corrected_biases;
+  json["uncorrected_layers"] = s.report.uncorrected_layers;
   json["coverage"] = {{"line", s.coverage_line},
                       {"macs", s.coverage.macs},
                       {"integer_macs", s.coverage.integer_macs},

@@ -77,8 +77,10 @@ std::string json_of(const EvalResult& result) {
                 {"top5", share(model.top5, result.labelled)},
                 {"images_per_second", result.images_per_second(model)}};
   };
-  Json json{{"images", result.images}, {"labelled", result.labelled}, {"classes", result.classes},
-            {"batch", result.batch},   {"workers", result.workers},   {"fp32", score(result.fp32)}};
+  Json json{{"images", result.images},   {"labelled", result.labelled},
+            {"classes", result.classes}, {"batch", result.batch},
+            {"workers", result.workers}, {"requantize", name_of(result.requantization)},
+            {"fp32", score(result.fp32)}};
   if (result.int8) {
     json["int8"] = score(*result.int8);
     json["agreement"] = result.classes > 0 ? share(result.agreement, result.images) : Json();
@@ -96,6 +98,7 @@ std::string json_of(const InferResult& result, std::span<const std::string> clas
   Json json{{"threads", result.threads},
             {"repeat", result.repeat},
             {"classes", result.classes},
+            {"requantize", name_of(result.requantization)},
             {"fp32", json_of(result.fp32, class_names)}};
   if (result.int8) {
     json["int8"] = json_of(*result.int8, class_names);

@@ -88,6 +88,12 @@ std::vector<StepRow> align_steps(const ProfileResult& result) {
   return rows;
 }
 
+// Only what is not the default is worth a line.
+std::string requantization_line(Requantization path) {
+  if (path == Requantization::kFloat) return {};
+  return concat("requantization: ", name_of(path), ", integers only\n");
+}
+
 }  // namespace
 
 std::string percent(std::int64_t part, std::int64_t total, int decimals) {
@@ -127,6 +133,7 @@ std::string text_of(const EvalResult& result) {
         concat("agreement: ", percent(result.agreement, result.images), " (same top-1 class for ",
                result.agreement, " of ", result.images, " images)\n");
   }
+  text += requantization_line(result.requantization);
   return concat(text, output_lines(result.outputs, result.images), bad_image_lines(result.bad));
 }
 
@@ -150,6 +157,7 @@ std::string text_of(const InferResult& result, std::span<const std::string> clas
     }
     text += table.to_string();
   }
+  text += requantization_line(result.requantization);
   text += output_lines(result.outputs, 1);
   text += concat("latency (median of ", result.repeat, ", ", result.threads,
                  result.threads == 1 ? " thread" : " threads", "): FP32 ",

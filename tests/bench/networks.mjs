@@ -1,9 +1,11 @@
 // Measures whole networks and prints the tables of docs/benchmarks.md.
 //
-//   node tests/bench/networks.mjs accuracy|speed --qtool PATH [--data DIR] [--work DIR]
+//   node tests/bench/networks.mjs accuracy|correction|speed --qtool PATH [--data DIR] [--work DIR]
 //                             [--rounds N] [--packages DIR]
 //
 // accuracy:  calibrate, quantize and eval every network with every method.
+// correction: quantize and eval every network with every bias correction, and with 4-bit weights by
+//            every weight method.
 // speed:     latency of our FP32 and INT8 and of ONNX Runtime's, in turn within each round.
 // --data is a folder like the one the tests read from (QTOOL_SHARED_DATA); without it only the
 // embedded networks are measured. --packages is where onnxruntime-node is installed (the build
@@ -19,8 +21,8 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
 const [mode, ...rest] = process.argv.slice(2);
 const options = { qtool: '', data: '', work: 'build/networks', rounds: '7', packages: 'build/release/tests/interop' };
 for (let i = 0; i < rest.length; i += 2) options[rest[i].replace(/^--/, '')] = rest[i + 1];
-if (!['accuracy', 'speed'].includes(mode) || !options.qtool) {
-  console.error('usage: networks.mjs accuracy|speed --qtool PATH [--data DIR] [--work DIR]');
+if (!['accuracy', 'correction', 'speed'].includes(mode) || !options.qtool) {
+  console.error('usage: networks.mjs accuracy|correction|speed --qtool PATH [--data DIR] [--work DIR]');
   process.exit(2);
 }
 fs.mkdirSync(options.work, { recursive: true });
@@ -45,12 +47,27 @@ const networks = [
     labels: `${options.data}/labels/${n.labels}.txt`,
   })) : []),
 ];
+// Without labels; calibrated on the few pictures that they are measured on.
+const detectors = options.data ? [
+  { name: 'ultraface_rfb_320', images: 'faces',
+    flags: ['--resize', '320x240', '--mean', '127', '--std', '128'] },
+  { name: 'fastestdet_coco_352', images: 'street',
+    flags: ['--resize', '352x352', '--mean', '0', '--std', '255', '--channels', 'bgr'] },
+].map((n) => ({
+  ...n, model: `${options.data}/models/${n.name}.onnx`,
+  calib: `${options.data}/images/${n.images}`, eval: `${options.data}/images/${n.images}`,
+})) : [];
 
 const qtool = (...args) => JSON.parse(execFileSync(options.qtool, [...args, '--json', '--quiet'],
   { encoding: 'utf8', maxBuffer: 1 << 28 }));
 const int8Of = (n, method) => `${options.work}/${n.name}.${method}.int8.onnx`;
-const methods = () => [...execFileSync(options.qtool, ['calibrate', '--help'], { encoding: 'utf8' })
-  .matchAll(/^ {20,}([a-z_]+): /gm)].map((m) => m[1]);
+// The names that the help of an option of `calibrate` lists.
+const listed = (option) => {
+  const help = execFileSync(options.qtool, ['calibrate', '--help'], { encoding: 'utf8' });
+  const [own] = help.slice(help.indexOf(`  ${option} `)).split(/\n {2,6}(?=-)/);
+  return [...own.matchAll(/^ {20,}([a-z_]+): /gm)].map((m) => m[1]);
+};
+const methods = () => listed('--method');
 const row = (...cells) => console.log(`| ${cells.join(' | ')} |`);
 const head = (...cells) => { row(...cells); row(...cells.map(() => '---')); };
 const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
@@ -59,18 +76,42 @@ const share = (part, whole) => (100 * part / whole).toFixed(2);
 function accuracy() {
   head('network', 'method', 'FP32 top-1 %', 'INT8 top-1 %', 'change', 'agreement %', 'SQNR dB',
     'MACs on integers %', 'size % of FP32');
-  for (const n of networks) {
+  for (const n of [...networks, ...detectors]) {
+    const all = `${options.work}/${n.name}.json`;
+    qtool('calibrate', n.model, '--images', n.calib, ...n.flags, '--save-statistics', '-o', all);
     for (const method of methods()) {
       const table = `${options.work}/${n.name}.${method}.json`;
-      qtool('calibrate', n.model, '--images', n.calib, '--method', method, ...n.flags, '-o', table);
+      qtool('calibrate', n.model, '--from', all, '--method', method, '-o', table);
       const q = qtool('quantize', n.model, '--table', table, '-o', int8Of(n, method));
       const e = qtool('eval', n.model, '--int8', int8Of(n, method), '--images', n.eval,
-        '--labels', n.labels);
+        ...(n.labels ? ['--labels', n.labels] : []));
       const fp32 = 100 * e.fp32.top1;
       const int8 = 100 * e.int8.top1;
-      row(n.name, method, fp32.toFixed(2), int8.toFixed(2), (int8 - fp32).toFixed(2),
-        (100 * e.agreement).toFixed(2), e.outputs[0].sqnr_db.toFixed(2),
+      const top1 = n.labels ? [fp32.toFixed(2), int8.toFixed(2), (int8 - fp32).toFixed(2),
+        (100 * e.agreement).toFixed(2)] : ['', '', '', ''];
+      row(n.name, method, ...top1, e.outputs.map((o) => o.sqnr_db.toFixed(2)).join(', '),
         share(q.coverage.integer_macs, q.coverage.macs), share(q.int8_bytes, q.fp32_bytes));
+    }
+  }
+}
+
+function correction() {
+  head('network', 'weights', 'bias correction', 'FP32 top-1 %', 'INT8 top-1 %', 'agreement %',
+    'SQNR dB');
+  for (const n of networks) {
+    const table = `${options.work}/${n.name}.correction.json`;
+    const int8 = int8Of(n, 'correction');
+    qtool('calibrate', n.model, '--images', n.calib, '--method', 'kl', ...n.flags, '-o', table);
+    const measure = (weights, how, ...flags) => {
+      qtool('quantize', n.model, '--table', table, '-o', int8, '--bias-correction', how,
+        ...(how === 'sequential' ? ['--images', n.calib] : []), ...flags);
+      const e = qtool('eval', n.model, '--int8', int8, '--images', n.eval, '--labels', n.labels);
+      row(n.name, weights, how, (100 * e.fp32.top1).toFixed(2), (100 * e.int8.top1).toFixed(2),
+        (100 * e.agreement).toFixed(2), e.outputs[0].sqnr_db.toFixed(2));
+    };
+    for (const how of ['off', 'table', 'sequential']) measure('8 bits, absmax', how);
+    for (const method of listed('--weight-method')) {
+      measure(`4 bits, ${method}`, 'table', '--weight-bits', '4', '--weight-method', method);
     }
   }
 }
@@ -119,4 +160,5 @@ async function speed() {
 }
 
 if (mode === 'accuracy') accuracy();
+if (mode === 'correction') correction();
 if (mode === 'speed') await speed();

@@ -109,8 +109,25 @@ void check(std::mt19937& random, Spread spread, Case c) {
   const bool biased = pick(random, 0, 1) == 0;
   const std::vector<float> float_bias = biased ? c.float_bias : std::vector<float>();
   reference_conv(w, c.epilogue.multiplier, float_bias, s, input.data(), floats.data());
+  std::vector<std::int32_t> sums(outputs);
+  std::memset(sums.data(), 0xAB, outputs * sizeof(std::int32_t));
+  reference_conv(w, s, input.data(), sums.data());
+  // An input zero point that only the run knows, by way of the padding.
+  Case late = c;
+  late.weights.input_zero_point = 0;
+  late.shape.padding = static_cast<std::uint8_t>(pick(random, 0, 255));
+  std::vector<std::int32_t> late_sums(outputs);
+  std::memset(late_sums.data(), 0xAB, outputs * sizeof(std::int32_t));
+  const bool try_late = pick(random, 0, 2) == 0;
+  if (try_late) reference_conv(late.weights, late.shape, input.data(), late_sums.data());
   for (const std::string& name : forcible_names()) {
     const KernelSelection selection{detect_cpu(), name};
+    ASSERT_NO_FATAL_FAILURE(
+        check_output(c, PackedConv::of_sums(w, selection), sums, input.data(), name));
+    if (try_late) {
+      ASSERT_NO_FATAL_FAILURE(check_output(late, PackedConv::of_sums(late.weights, selection),
+                                           late_sums, input.data(), name));
+    }
     const PackedConv to_bytes(w, c.epilogue, selection);
     ASSERT_EQ(to_bytes.kernel(), name);
     ASSERT_NO_FATAL_FAILURE(check_output(c, to_bytes, bytes, input.data(), name));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "qtool/base/error.h"
 #include "qtool/calib/method.h"
+#include "qtool/quant/density.h"
 
 namespace qtool {
 namespace {
@@ -66,6 +68,7 @@ Statistics statistics_of(std::span<const float> values) {
 
 class Methods : public testing::TestWithParam<MethodInfo> {
  protected:
+  static bool promises(MethodProperty property) { return (GetParam().breaks & property) == 0; }
   static Range decide(const Values& values) { return decide(statistics_of(values)); }
   static Range decide(const Statistics& statistics) {
     return GetParam().decide(statistics, MethodOptions());
@@ -78,13 +81,16 @@ TEST_P(Methods, StayInsideTheObservedRangeAndContainZero) {
     const Range range = decide(statistics);
     EXPECT_LE(range.min, 0.0F) << shape.name;
     EXPECT_GE(range.max, 0.0F) << shape.name;
-    EXPECT_GE(range.min, std::min(statistics.min(), 0.0F)) << shape.name;
-    EXPECT_LE(range.max, std::max(statistics.max(), 0.0F)) << shape.name;
+    if (promises(kInside)) {
+      EXPECT_GE(range.min, std::min(statistics.min(), 0.0F)) << shape.name;
+      EXPECT_LE(range.max, std::max(statistics.max(), 0.0F)) << shape.name;
+    }
     EXPECT_GT(range.max - range.min, 0.0F) << shape.name;
   }
 }
 
 TEST_P(Methods, ScaleWithPowersOfTwo) {
+  if (!promises(kScaling)) GTEST_SKIP() << "as its original";
   for (const Shape1d& shape : distributions()) {
     const Range range = decide(shape.values);
     for (const int power : {-40, -3, 1, 40}) {
@@ -97,6 +103,7 @@ TEST_P(Methods, ScaleWithPowersOfTwo) {
 }
 
 TEST_P(Methods, DoNotDependOnOrderOrGrouping) {
+  if (!promises(kOrder)) GTEST_SKIP() << "by design";
   std::mt19937 random(9);
   for (const Shape1d& shape : distributions()) {
     std::vector<Statistics> images;
@@ -126,8 +133,10 @@ TEST_P(Methods, AnswerDegenerateTensors) {
   EXPECT_EQ(decide(Values{1e-40F, -1e-40F}), kNothing);
   const float smallest = std::numeric_limits<float>::min();
   const float largest = std::numeric_limits<float>::max();
-  EXPECT_EQ(decide(Values{smallest}), (Range{0.0F, smallest}));
-  EXPECT_EQ(decide(Values{-2.5F}), (Range{-2.5F, 0.0F}));
+  if (promises(kOneValue)) {
+    EXPECT_EQ(decide(Values{smallest}), (Range{0.0F, smallest}));
+    EXPECT_EQ(decide(Values{-2.5F}), (Range{-2.5F, 0.0F}));
+  }
   const Range whole = decide(Values{largest, -largest});
   EXPECT_TRUE(std::isfinite(whole.min) && std::isfinite(whole.max));
 }
@@ -160,6 +169,7 @@ TEST(MethodList, NamesTheNearestForAnUnknownOne) {
 class KlMethods : public Methods {};
 
 TEST_P(KlMethods, IgnoreExactZeros) {
+  if (!promises(kZeros)) GTEST_SKIP() << "as its original";
   for (const Shape1d& shape : distributions()) {
     const Range range = decide(shape.values);
     for (const std::size_t zeros : {1U, 1000U, 500000U}) {
@@ -171,6 +181,7 @@ TEST_P(KlMethods, IgnoreExactZeros) {
 }
 
 TEST_P(KlMethods, IgnoreASpikeInTheFirstBin) {
+  if (!promises(kSpike)) GTEST_SKIP() << "as its original";
   for (const Shape1d& shape : distributions()) {
     if (shape.values.size() < 1000) continue;
     const Statistics clean = statistics_of(shape.values);
@@ -187,12 +198,13 @@ TEST_P(KlMethods, IgnoreASpikeInTheFirstBin) {
 }
 
 TEST_P(KlMethods, NeverLoseToTheObservedRange) {
+  if (!promises(kNoWorse)) GTEST_SKIP() << "as its original";
   const Scheme scheme = MethodOptions().scheme;
   for (const Shape1d& shape : distributions()) {
     const Statistics statistics = statistics_of(shape.values);
     const auto sqnr = [&](const Range& range) {
-      return quantization_effect(statistics.histogram(), choose_affine(range, scheme),
-                                 limits_of(scheme))
+      return Density(statistics.histogram())
+          .effect(choose_affine(range, scheme), limits_of(scheme))
           .sqnr_db();
     };
     // Half a decibel covers the bins' centres standing for their values.
@@ -200,7 +212,14 @@ TEST_P(KlMethods, NeverLoseToTheObservedRange) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(List, KlMethods, testing::Values(find_method("kl")),
+std::vector<MethodInfo> kl_methods() {
+  std::vector<MethodInfo> found;
+  std::copy_if(methods().begin(), methods().end(), std::back_inserter(found),
+               [](const MethodInfo& method) { return method.name.starts_with("kl"); });
+  return found;
+}
+
+INSTANTIATE_TEST_SUITE_P(List, KlMethods, testing::ValuesIn(kl_methods()),
                          [](const auto& param) { return std::string(param.param.name); });
 
 TEST(KlMethod, ClipsTheTailOfAManyValuedTensor) {

@@ -10,6 +10,7 @@
 #include "calib/kl_search.h"
 #include "qtool/base/parallel.h"
 #include "qtool/base/text.h"
+#include "qtool/quant/density.h"
 #include "qtool/calib/calibrate.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
@@ -75,9 +76,8 @@ TEST(KlTrap, ZerosAfterReluWouldRuinTheThresholdAndAreLeftOut) {
     const Statistics& statistics = collection.tensors[i].statistics;
     const double trapped = threshold_with_zeros(statistics);
     const double trapped_db =
-        quantization_effect(statistics.histogram(),
-                            choose_affine(clipped_range(statistics, trapped), scheme),
-                            limits_of(scheme))
+        Density(statistics.histogram())
+            .effect(choose_affine(clipped_range(statistics, trapped), scheme), limits_of(scheme))
             .sqnr_db();
     const ActivationEntry& entry = kl.activations[i];
     const double zeros =

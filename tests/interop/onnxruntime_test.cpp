@@ -174,18 +174,20 @@ struct Emitted {
   ImageSet images;
 };
 
-Emitted emit(const Network& network) {
+Emitted emit(const Network& network, const TypeChoices& types = {}) {
   const Graph graph = prepare(load_onnx(network.model));
   const Executor real(graph);
   CalibrateOptions calibration;
   calibration.method = "minmax";
+  calibration.method_options.scheme = with_choices(find_target(kDefaultTarget), types).activations;
   calibration.collect.preprocess = preprocess_from_json(network.preprocess);
   calibration.collect.tensors = tensors_to_calibrate(graph, find_target(kDefaultTarget));
   calibration.collect.model_fingerprint = fingerprint(graph);
   Emitted emitted;
   emitted.preprocess = calibration.collect.preprocess;
   emitted.images = list_images(network.images, {}, kCalibrationImages);
-  const CalibrationTable table = calibrate(real, emitted.images, calibration).table;
+  CalibrationTable table = calibrate(real, emitted.images, calibration).table;
+  table.types = types;
   emitted.graph = quantize(graph, table, {}, emitted.report);
   return emitted;
 }
@@ -252,6 +254,56 @@ TEST_P(OnnxRuntime, RunsOurModelOnIntegersAndAgreesWithUs) {
   }
 }
 
+/// Types other than the default's, as a user can choose them for this target.
+std::vector<std::pair<std::string, TypeChoices>> other_types() {
+  std::vector<std::pair<std::string, TypeChoices>> all(5);
+  all[0].first = "signed symmetric activations";
+  all[0].second.activation_dtype = DType::kInt8;
+  all[0].second.activation_symmetry = Symmetry::kSymmetric;
+  all[1].first = "6-bit activations";
+  all[1].second.activation_bits = 6;
+  all[2].first = "4-bit signed activations, 4-bit weights by mse";
+  all[2].second.activation_bits = 4;
+  all[2].second.activation_dtype = DType::kInt8;
+  all[2].second.weight_bits = 4;
+  all[2].second.weight_method = "mse";
+  all[3].first = "one scale per weight";
+  all[3].second.weight_granularity = Granularity::kPerTensor;
+  all[4].first = "6-bit weights for Winograd";
+  all[4].second.winograd_bits = 6;
+  return all;
+}
+
+// Whether ONNX Runtime has integer kernels for them is its affair; what they mean is not.
+TEST_P(OnnxRuntime, GivesOtherTypesTheSameMeaning) {
+  const Network& network = GetParam();
+  if (!network.name.starts_with("signs")) GTEST_SKIP() << "the small networks are enough";
+  if (!other_is_exact()) GTEST_SKIP() << "without VNNI ONNX Runtime's products may saturate";
+  for (const auto& [name, types] : other_types()) {
+    SCOPED_TRACE(name);
+    const Emitted emitted = emit(network, types);
+    const TemporaryFolder folder;
+    const fs::path saved = folder.path / "model.onnx";
+    save_onnx(emitted.graph, saved);
+    const Executor ours(load_onnx(saved));
+    const auto plan = ours.compile({});
+    EXPECT_EQ(coverage_of(*plan).integer_macs, coverage_of(*plan).macs);
+    std::vector<BadImage> bad;
+    Workspace workspace;
+    for (const std::size_t i : {std::size_t{0}, std::size_t{7}}) {
+      const auto picture =
+          load_preprocessed(emitted.images.entries[i], emitted.preprocess, BadImages::kFail, bad);
+      const OtherRun other = run_other(saved, plan->inputs()[0], *picture, folder.path);
+      const TensorView input = *picture;
+      const auto outputs = plan->run({&input, 1}, workspace);
+      ASSERT_EQ(outputs.size(), other.outputs.size());
+      const double sqnr = sqnr_db_of(outputs[0].values<float>(), other.outputs[0]);
+      std::printf("%s, %s: %.1f dB\n", network.name.c_str(), name.c_str(), sqnr);
+      EXPECT_GE(sqnr, kLeastSqnrDb);
+    }
+  }
+}
+
 TEST_P(OnnxRuntime, AgreesWithUsOnTheEvaluationImages) {
   const Network& network = GetParam();
   if (network.evaluation.empty()) GTEST_SKIP() << network.name << " is no classifier";
@@ -303,6 +355,55 @@ TEST_P(OnnxRuntime, AgreesWithUsOnTheEvaluationImages) {
               sum_db / static_cast<double>(compared));
   EXPECT_GE(same * 100, compared * 99);
   EXPECT_GE(sum_db / static_cast<double>(compared), 30.0);
+}
+
+TEST_P(OnnxRuntime, RunsTheModesWithoutATableAndAgreesWithUs) {
+  const Network& network = GetParam();
+  const Graph graph = prepare(load_onnx(network.model));
+  const Preprocess preprocess = preprocess_from_json(network.preprocess);
+  const ImageSet images = list_images(network.images, {}, 2);
+  const TemporaryFolder folder;
+  const auto original_bytes = static_cast<double>(fs::file_size(network.model));
+  for (const QuantizeMode mode : {QuantizeMode::kDynamic, QuantizeMode::kWeightOnly}) {
+    QuantizeReport report;
+    QuantizeOptions options;
+    options.mode = mode;
+    const Graph quantized = quantize(graph, options, report);
+    const fs::path saved = folder.path / "model.onnx";
+    save_onnx(quantized, saved);
+    const Executor ours(prepare(load_onnx(saved)));
+    std::vector<BadImage> bad;
+    const auto picture = load_preprocessed(images.entries[0], preprocess, BadImages::kFail, bad);
+    const auto plan = ours.compile({});
+    const OtherRun other = run_other(saved, plan->inputs()[0], *picture, folder.path);
+    if (other.ops.empty()) return;
+    std::int64_t integer = 0;
+    for (const std::string& op : other.ops) {
+      integer += op == "ConvInteger" || op.find("MatMulInteger") != std::string::npos ||
+                         op.find("DynamicQuantizeMatMul") != std::string::npos
+                     ? 1
+                     : 0;
+    }
+    std::int64_t expected = 0;
+    for (const NodeReport& node : report.nodes) expected += node.role == NodeRole::kInteger ? 1 : 0;
+    EXPECT_EQ(integer, expected) << name_of(mode);
+    Workspace workspace;
+    const TensorView input = *picture;
+    const auto outputs = plan->run({&input, 1}, workspace);
+    ASSERT_EQ(outputs.size(), other.outputs.size());
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      const double sqnr = sqnr_db_of(outputs[o].values<float>(), other.outputs[o]);
+      std::printf("%s, %s: %.1f %% of the bytes, output %d: %.1f dB\n", network.name.c_str(),
+                  std::string(name_of(mode)).c_str(),
+                  100.0 * static_cast<double>(fs::file_size(saved)) / original_bytes,
+                  static_cast<int>(o), sqnr);
+      // Weight-only is FP32 arithmetic. A dynamic range follows the last bits of FP32 sums, so that
+      // both may round an activation to neighbouring integers.
+      if (mode == QuantizeMode::kWeightOnly || other_is_exact()) {
+        EXPECT_GE(sqnr, mode == QuantizeMode::kWeightOnly ? 80.0 : 30.0) << name_of(mode);
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, OnnxRuntime, testing::ValuesIn(networks()),

@@ -67,7 +67,8 @@ std::vector<double> output_means(const Layer& layer, const Tensor& weights, cons
 }
 
 /// Holds the predicted shift against the mean outputs of the layer with both weights.
-void expect_predicted(const Layer& layer, bool flat_pictures) {
+void expect_predicted(const Layer& layer, bool flat_pictures,
+                      const Scheme& scheme = kCoarseWeights) {
   std::mt19937 random(7);
   const Tensor weights =
       Tensor::of<float>(layer.weight, random_values(layer.weight.elements(), random));
@@ -82,16 +83,19 @@ void expect_predicted(const Layer& layer, bool flat_pictures) {
   const Graph graph = graph_of(layer, weights);
   const NodeId node = graph.nodes()[0];
   const WeightPorts ports = weight_ports(graph, node).value();
-  const std::vector<float> scales =
-      absmax_scales(weights, ports.axis, kCoarseWeights, Granularity::kPerChannel, {}, 1.0F);
-  const Tensor integers = quantize_weights(weights, ports.axis, kCoarseWeights, scales);
+  const WeightMaps maps =
+      weight_maps(weights, ports.axis, "absmax", scheme, Granularity::kPerChannel, {}, 1.0F);
+  const Tensor integers =
+      quantize_weights(weights, ports.axis, scheme, maps.scales, maps.zero_points);
   Tensor coarse(DType::kFloat32, layer.weight);
   const std::int64_t inner = layer.weight.elements() / layer.weight[0];
   for (std::size_t i = 0; i < coarse.values<float>().size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);
     const auto channel =
         static_cast<std::size_t>(ports.axis == 0 ? at / inner : at % ports.channels);
-    coarse.values<float>()[i] = scales[channel] * integers.values<std::int8_t>()[i];
+    const std::int32_t zero_point = maps.zero_points.empty() ? 0 : maps.zero_points[channel];
+    coarse.values<float>()[i] =
+        maps.scales[channel] * static_cast<float>(integers.values<std::int8_t>()[i] - zero_point);
   }
   std::vector<float> means;
   for (const double mean : channel_means(TensorView(input)))
@@ -99,7 +103,7 @@ void expect_predicted(const Layer& layer, bool flat_pictures) {
 
   const auto before = output_means(layer, weights, input);
   const auto after = output_means(layer, coarse, input);
-  const auto shift = weight_bias_shift(graph, node, ports, weights, integers, scales, means);
+  const auto shift = weight_bias_shift(graph, node, ports, weights, integers, maps, means);
   ASSERT_EQ(shift.size(), before.size());
   double largest = 0.0;
   for (std::size_t c = 0; c < shift.size(); ++c) {
@@ -111,6 +115,11 @@ void expect_predicted(const Layer& layer, bool flat_pictures) {
 
 TEST(WeightBiasShift, IsTheChangeOfTheMeanOutputOfAPointwiseConvolution) {
   expect_predicted({"Conv", Shape{6, 10, 1, 1}, Shape{3, 10, 5, 4}, {}}, false);
+}
+
+TEST(WeightBiasShift, KnowsZeroPointsOfWeights) {
+  expect_predicted({"Conv", Shape{6, 10, 1, 1}, Shape{3, 10, 5, 4}, {}}, false,
+                   {DType::kInt8, 4, Symmetry::kAsymmetric});
 }
 
 TEST(WeightBiasShift, FollowsGroups) {
@@ -134,11 +143,11 @@ TEST(WeightBiasShift, IsEmptyWithoutFittingMeans) {
   const Graph graph = graph_of(layer, weights);
   const NodeId node = graph.nodes()[0];
   const WeightPorts ports = weight_ports(graph, node).value();
-  const std::vector<float> scales(6, 1.0F);
+  const WeightMaps maps{std::vector<float>(6, 1.0F), {}};
   const Tensor integers(DType::kInt8, layer.weight);
   const std::vector<float> five(5, 1.0F);
-  EXPECT_TRUE(weight_bias_shift(graph, node, ports, weights, integers, scales, five).empty());
-  EXPECT_TRUE(weight_bias_shift(graph, node, ports, weights, integers, scales, {}).empty());
+  EXPECT_TRUE(weight_bias_shift(graph, node, ports, weights, integers, maps, five).empty());
+  EXPECT_TRUE(weight_bias_shift(graph, node, ports, weights, integers, maps, {}).empty());
 }
 
 }  // namespace

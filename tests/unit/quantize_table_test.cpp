@@ -147,10 +147,12 @@ TEST(Quantize, HandlesTheChannelsOfMobileNetV2WhoseBiasWouldOverflow) {
     const Target& target = find_target("cpu");
     const auto bias = real_bias(graph, *ports);
     const Tensor weights = real_weights(graph, *ports);
-    const auto plain = absmax_scales(weights, ports->axis, target.weights,
-                                     target.weight_granularity, {}, input_scale);
-    const auto fitted = absmax_scales(weights, ports->axis, target.weights,
-                                      target.weight_granularity, bias, input_scale);
+    const auto plain = weight_maps(weights, ports->axis, "absmax", target.weights,
+                                   target.weight_granularity, {}, input_scale)
+                           .scales;
+    const auto fitted = weight_maps(weights, ports->axis, "absmax", target.weights,
+                                    target.weight_granularity, bias, input_scale)
+                            .scales;
     const auto scales = bias_scales(fitted, bias.size(), input_scale);
     const Tensor q = quantize_bias(bias, scales);
     for (std::size_t c = 0; c < bias.size(); ++c) {

@@ -15,14 +15,15 @@ constexpr Scheme kWeights{DType::kInt8, 8, Symmetry::kSymmetric};
 
 std::vector<float> scales_of(const Tensor& w, std::int64_t axis, std::vector<float> bias = {},
                              float input_scale = 1.0F) {
-  return absmax_scales(w, axis, kWeights, Granularity::kPerChannel, bias, input_scale);
+  return weight_maps(w, axis, "absmax", kWeights, Granularity::kPerChannel, bias, input_scale)
+      .scales;
 }
 
 TEST(WeightScales, AreTheLargestMagnitudeOfEachChannelOver127) {
   const Tensor w = Tensor::of<float>({2, 3}, {1.0F, -2.54F, 0.5F, 0.0F, 1.27F, -1.0F});
   EXPECT_THAT(scales_of(w, 0), testing::ElementsAre(2.54F / 127, 1.27F / 127));
   EXPECT_THAT(scales_of(w, 1), testing::ElementsAre(1.0F / 127, 2.54F / 127, 1.0F / 127));
-  EXPECT_THAT(absmax_scales(w, 0, kWeights, Granularity::kPerTensor, {}, 1.0F),
+  EXPECT_THAT(weight_maps(w, 0, "absmax", kWeights, Granularity::kPerTensor, {}, 1.0F).scales,
               testing::ElementsAre(2.54F / 127));
 }
 

@@ -464,6 +464,24 @@ TEST(Formats, SayWhatTheyLoseOfATable) {
   EXPECT_THAT(lost_contents(table, find_format("qtool")), IsEmpty());
 }
 
+TEST(Formats, RefuseActivationsOfOtherThanEightBits) {
+  CalibrationTable table;
+  table.method_options.scheme.bits = 4;
+  for (const FormatInfo& format : formats()) {
+    if (format.name == "qtool") continue;
+    EXPECT_EQ(code_of([&] { format.write(table, {}); }), ErrorCode::kUnsupported) << format.name;
+  }
+}
+
+TEST(Formats, LeaveOutWeightsWithZeroPointsAndSaySo) {
+  CalibrationTable table;
+  table.weights.push_back({"w", "conv", 0, {1.0F}, {3}});
+  EXPECT_THAT(lost_contents(table, find_format("aimet")), ElementsAre(TableContent::kWeightTypes));
+  EXPECT_THAT(read("aimet", write("aimet", table)).table.weights, IsEmpty());
+  EXPECT_EQ(write("ncnn", table), "");
+  EXPECT_THAT(lost_contents(table, find_format("qtool")), IsEmpty());
+}
+
 TEST(NameMap, IsReadFromJson) {
   const LayerNames names =
       layer_names_from_json(R"([{"layer": "c", "input": "x", "weight": "w", "axis": 1}])");

@@ -31,8 +31,11 @@ CalibrationTable sample_table() {
   entry.sqnr_db = 37.123456789;
   entry.observed = {-0.1F, 9.87654321F,    0.1, 1.2345678901234567, 123456789012345,
                     77,    {0.1F, -1e-30F}};
+  entry.observed.channel_mins = {-0.1F, -2e-30F};
+  entry.observed.channel_maxs = {9.87654321F, 0.0F};
   table.activations.push_back(entry);
   entry.tensor = "input";
+  entry.origin = Origin::kUser;
   entry.producer.clear();
   entry.range = {};
   entry.affine = {};
@@ -44,6 +47,7 @@ CalibrationTable sample_table() {
   table.activations.push_back(entry);
   table.weights.push_back({"conv1.weight", "Conv_0", 0, {0.001F, 1.0F, 3e-38F}});
   table.weights.push_back({"fc.weight", "Gemm_9", -1, {0.5F}});
+  table.weights.push_back({"head.weight", "Conv_11", 1, {0.5F, 0.25F}, {-7, 3}, 4});
   table.aliases.push_back({"bn1", "input"});
   return table;
 }
@@ -76,6 +80,38 @@ TEST(Table, ReadsBackWhatItWrote) {
   EXPECT_EQ(read_table(write_table(smallest)), smallest);
 }
 
+TEST(Table, KeepsTheTypesThatAUserChose) {
+  CalibrationTable table = sample_table();
+  EXPECT_EQ(write_table(table).find("\"types\""), std::string::npos);
+  table.types.weight_method = "mse";
+  table.types.weight_bits = 4;
+  table.types.weight_granularity = Granularity::kPerTensor;
+  table.types.weight_symmetry = Symmetry::kAsymmetric;
+  table.types.winograd_bits = 6;
+  EXPECT_EQ(read_table(write_table(table)), table);
+  table.types = {};
+  table.types.activation_dtype = DType::kInt8;
+  table.types.activation_symmetry = Symmetry::kSymmetric;
+  table.types.activation_bits = 7;
+  EXPECT_EQ(read_table(write_table(table)), table);
+}
+
+TEST(Table, RefusesTypesThatDoNotExist) {
+  EXPECT_NE(message_of(with("/types", {{"weight_bits", 9}})).find("weight_bits"),
+            std::string::npos);
+  EXPECT_NE(message_of(with("/types", {{"weight_bits", 1}})).find("weight_bits"),
+            std::string::npos);
+  EXPECT_NE(message_of(with("/types", {{"activation_dtype", "int4"}})).find("'int8'"),
+            std::string::npos);
+  EXPECT_NE(message_of(with("/types", {{"bits", 4}})).find("types"), std::string::npos);
+  EXPECT_NE(message_of(with("/types", {{"weight_granularity", "row"}})).find("'per-channel'"),
+            std::string::npos);
+  EXPECT_NE(message_of(with("/activations/0/origin", "me")).find("'user'"), std::string::npos);
+  EXPECT_NE(message_of(with("/weights/2/zero_points", {1})).find("as many"), std::string::npos);
+  EXPECT_NE(message_of(with("/activations/0/observed/channel_mins", {1})).find("channel_mins"),
+            std::string::npos);
+}
+
 TEST(Table, KeepsEveryFloatExactly) {
   std::mt19937 random(1);
   CalibrationTable table = sample_table();
@@ -85,6 +121,8 @@ TEST(Table, KeepsEveryFloatExactly) {
     const float value = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
     if (std::isfinite(value)) means.push_back(value);
   }
+  table.activations[0].observed.channel_mins = means;
+  table.activations[0].observed.channel_maxs = means;
   EXPECT_EQ(read_table(write_table(table)), table);
 }
 

@@ -1,20 +1,27 @@
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "command.h"
 #include "console.h"
 #include "model.h"
 #include "options_images.h"
+#include "options_method.h"
+#include "options_mnn.h"
+#include "options_quantization.h"
 #include "options_run.h"
 #include "progress.h"
+#include "qtool/base/error.h"
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/calibrate.h"
 #include "qtool/calib/method.h"
+#include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/placement.h"
@@ -27,22 +34,17 @@ namespace {
 
 struct CalibrateCommand {
   std::string model;
-  std::string method = "kl";
   std::string target{kDefaultTarget};
-  std::vector<std::string> exclude;
   std::string output;
+  TypeOptions types;
+  OverrideOptions overrides;
+  DecisionOptions decision;
+  StatisticsOptions statistics;
+  MnnOptions mnn;
   ImageOptions images;
   PreprocessOptions preprocess;
   RunOptions run;
 };
-
-std::string methods_help() {
-  std::string help = "How ranges are chosen:";
-  for (const MethodInfo& method : methods()) {
-    help += concat("\n  ", method.name, ": ", method.summary);
-  }
-  return help;
-}
 
 // model.onnx -> model.table.json, in the current folder.
 std::string default_output(const std::string& model) {
@@ -55,37 +57,92 @@ void report_bad_images(const std::vector<BadImage>& bad) {
   if (!bad.empty()) warning(concat(bad.size(), " images left out (--strict makes this an error)"));
 }
 
+constexpr std::int64_t kExactBins = 2048;  // as the tools count that need the range in advance
+
+// Statistics from the images.
+Collection collected(const CalibrateCommand& options, const Model& model,
+                     std::vector<std::string> tensors) {
+  CollectOptions collect_options;
+  collect_options.tensors = std::move(tensors);
+  collect_options.preprocess = options.preprocess.choose(model.stored_preprocess(), model.loaded);
+  collect_options.model_fingerprint = fingerprint(model.loaded);
+  collect_options.bad_images = options.images.policy();
+  collect_options.threads = options.run.threads;
+  collect_options.exact_bins = options.statistics.two_pass ? kExactBins : 0;
+  const ImageSet images = options.images.list();
+  ProgressDisplay progress("calibrate", "images", options.run.progress_style());
+  collect_options.progress = progress.callback();
+  Collection collection = collect(*model.executor, images, collect_options);
+  collection.model_path = model.path;
+  return collection;
+}
+
+// Statistics that an earlier run saved.
+Collection saved(const std::string& table) {
+  const std::string path = StatisticsOptions::beside(table);
+  if (!std::filesystem::exists(path)) {
+    throw Error(ErrorCode::kUsage, concat("--from ", table, ": there is no '", path,
+                                          "'; calibrate with --save-statistics to have one"));
+  }
+  return read_collection(read_file(path, kMostStatisticsBytes));
+}
+
+void require_observed(const Collection& collection, const std::vector<std::string>& tensors) {
+  for (const std::string& tensor : tensors) {
+    const bool known =
+        std::any_of(collection.tensors.begin(), collection.tensors.end(),
+                    [&](const TensorStatistics& observed) { return observed.tensor == tensor; });
+    if (!known) {
+      throw Error(ErrorCode::kMismatch, concat("the saved statistics lack tensor '", tensor,
+                                               "', which this target or exclusion needs"));
+    }
+  }
+}
+
 void run_calibrate(CalibrateCommand& options) {
   options.run.apply();
-  find_method(options.method);  // refused before any work
-  const Target& target = find_target(options.target);
+  QuantizeOptions quantize_options;
+  quantize_options.target = options.target;
+  quantize_options.types = options.types.choices();
+  const Target target = chosen_target(CalibrationTable(), quantize_options);
+  const Overrides overrides = options.overrides.read();
+  quantize_options.exclude = overrides.exclude;
+  MethodOptions method_options = options.decision.values;
+  method_options.scheme = target.activations;
+  // Refused before any work: an unknown method, options out of their domain.
+  static_cast<void>(find_method(options.decision.method).decide(Statistics(), method_options));
+  const bool again = !options.statistics.from.empty();
+  if (again ? !options.images.images.empty() : options.images.images.empty()) {
+    throw Error(ErrorCode::kUsage, "calibrate needs either --images or --from");
+  }
+  Collection collection;
+  if (again) {
+    collection = saved(options.statistics.from);
+    if (options.model.empty()) options.model = collection.model_path;
+  }
+  if (options.model.empty()) throw Error(ErrorCode::kUsage, "MODEL is required");
   const Model model = open_model(options.model);
   const Graph& graph = model.executor->graph();
-
-  CalibrateOptions calibrate_options;
-  CollectOptions& collect = calibrate_options.collect;
-  collect.tensors = tensors_to_calibrate(graph, target, options.exclude);
-  collect.preprocess = options.preprocess.choose(model.stored_preprocess(), model.loaded);
-  collect.model_fingerprint = fingerprint(model.loaded);
-  collect.bad_images = options.images.policy();
-  collect.threads = options.run.threads;
-  calibrate_options.method = options.method;
-  calibrate_options.method_options.scheme = target.activations;
-  const ImageSet images = options.images.list();
-  CalibrationResult result;
-  {
-    ProgressDisplay progress("calibrate", "images", options.run.progress_style());
-    collect.progress = progress.callback();
-    result = calibrate(*model.executor, images, calibrate_options);
+  const std::vector<std::string> tensors = tensors_to_calibrate(graph, target, overrides.exclude);
+  if (again) {
+    if (collection.model_fingerprint != fingerprint(model.loaded)) {
+      throw Error(ErrorCode::kMismatch, concat("the statistics beside '", options.statistics.from,
+                                               "' are not of model '", options.model, "'"));
+    }
+    require_observed(collection, tensors);
+  } else {
+    collection = collected(options, model, tensors);
   }
-  report_bad_images(result.collection.bad);
-  CalibrationTable& table = result.table;
+  report_bad_images(collection.bad);
+
+  CalibrationTable table =
+      decide(collection, options.decision.method, method_options, options.run.threads);
   for (const auto& [gone, surviving] : graph.info.aliases) {
     if (table.find(surviving) != nullptr) table.aliases.push_back({gone, surviving});
   }
-  QuantizeOptions quantize_options;
-  quantize_options.target = options.target;
-  quantize_options.exclude = options.exclude;
+  apply_overrides(overrides, target.activations, &collection, table);
+  table.types = quantize_options.types;
+  quantize_options.threads = options.run.threads;
   quantize_options.model_fingerprint = table.model_fingerprint;
   fill_weight_entries(graph, quantize_options, table);
 
@@ -93,6 +150,11 @@ void run_calibrate(CalibrateCommand& options) {
       options.output.empty() ? default_output(options.model) : options.output;
   write_file(output, write_table(table));
   note(concat("wrote ", output));
+  if (options.statistics.save) {
+    const std::string beside = StatisticsOptions::beside(output);
+    write_file(beside, write_collection(collection));
+    note(concat("wrote ", beside));
+  }
   print_result(options.run.json ? json_of(table, output) : text_of(table, output));
 }
 
@@ -102,22 +164,29 @@ void add_calibrate(CLI::App& app, Session& session) {
   const auto options = std::make_shared<CalibrateCommand>();
   CLI::App* command = add_command(
       app, "calibrate", "Run images through the FP32 model and decide the ranges of its tensors",
-      "qtool calibrate model.onnx --images photos/calib --preprocess imagenet -o model.table.json");
-  command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
-  command->add_option("--method", options->method, methods_help())
-      ->type_name("NAME")
-      ->capture_default_str();
+      "qtool calibrate model.onnx --images photos/calib --preprocess imagenet -o model.table.json\n"
+      "  qtool calibrate model.onnx --images photos/calib --weight-bits 6 --range 'relu6_*=0,6'");
+  command->add_option("model", options->model, "ONNX model (with --from: as it was, if left out)")
+      ->type_name("MODEL");
   command->add_option("--target", options->target, "Back-end that decides what is quantized")
       ->type_name("NAME")
       ->capture_default_str();
-  command->add_option("--exclude", options->exclude, "Nodes that stay in FP32: names or patterns")
-      ->type_name("NAME");
+  options->overrides.add_to(*command);
   command->add_option("-o,--output", options->output, "Table to write (default: MODEL.table.json)")
       ->type_name("FILE");
-  options->images.add_to(*command);
+  options->decision.add_to(*command);
+  options->types.add_to(*command);
+  options->statistics.add_to(*command);
+  options->mnn.add_to(*command);
+  options->images.add_to(*command, ImagesNeed::kOptional);
   options->preprocess.add_to(*command, StoredCheck::kForceable);
   options->run.add_to(*command);
-  command->callback([options, &session] { session.run = [options] { run_calibrate(*options); }; });
+  command->callback([options, command, &session] {
+    session.run = [options, command] {
+      options->mnn.apply(*command);
+      run_calibrate(*options);
+    };
+  });
 }
 
 }  // namespace qtool::tool

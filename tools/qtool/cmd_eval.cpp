@@ -6,6 +6,7 @@
 #include "console.h"
 #include "model.h"
 #include "options_images.h"
+#include "options_requantize.h"
 #include "options_run.h"
 #include "progress.h"
 #include "qtool/base/text.h"
@@ -21,11 +22,13 @@ struct EvalCommand {
   std::int64_t batch = 1;
   ImageOptions images;
   PreprocessOptions preprocess;
+  RequantizeOption requantize;
   RunOptions run;
 };
 
 void run_eval(EvalCommand& options) {
   options.run.apply();
+  const Requantization requantization = options.requantize.path();
   const Model fp32 = open_model(options.model);
   const std::optional<Model> int8 = open_optional_model(options.int8);
   const std::optional<StoredPreprocess> stored =
@@ -39,6 +42,7 @@ void run_eval(EvalCommand& options) {
   eval.labels = options.images.labels.empty() ? LabelSource::kFolders : LabelSource::kNamed;
   eval.threads = options.run.threads;
   eval.batch = options.batch;
+  eval.requantization = requantization;
   eval.progress = progress.callback();
   const EvalResult result = evaluate(*fp32.executor, executor_of(int8), images, eval);
   if (result.labels_ignored) {
@@ -64,6 +68,7 @@ void add_eval(CLI::App& app, Session& session) {
       ->capture_default_str();
   options->images.add_to(*command);
   options->preprocess.add_to(*command, StoredCheck::kForceable);
+  options->requantize.add_to(*command);
   options->run.add_to(*command);
   command->callback([options, &session] { session.run = [options] { run_eval(*options); }; });
 }

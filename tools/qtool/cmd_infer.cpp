@@ -7,6 +7,7 @@
 #include "console.h"
 #include "model.h"
 #include "options_images.h"
+#include "options_requantize.h"
 #include "options_run.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
@@ -24,11 +25,13 @@ struct InferCommand {
   std::int64_t top = 5;
   std::int64_t repeat = 20;
   PreprocessOptions preprocess;
+  RequantizeOption requantize;
   RunOptions run;
 };
 
 void run_infer(InferCommand& options) {
   options.run.apply();
+  const Requantization requantization = options.requantize.path();
   const Model fp32 = open_model(options.model);
   const std::optional<Model> int8 = open_optional_model(options.int8);
   const std::optional<StoredPreprocess> stored =
@@ -40,9 +43,11 @@ void run_infer(InferCommand& options) {
   const ImageEntry entry{options.image, -1};
   std::vector<BadImage> bad;
   const std::optional<Tensor> input = load_preprocessed(entry, preprocess, BadImages::kFail, bad);
-  const InferResult result =
-      infer(*fp32.executor, executor_of(int8), *input,
-            {.threads = options.run.threads, .top = options.top, .repeat = options.repeat});
+  const InferResult result = infer(*fp32.executor, executor_of(int8), *input,
+                                   {.threads = options.run.threads,
+                                    .top = options.top,
+                                    .repeat = options.repeat,
+                                    .requantization = requantization});
   print_result(options.run.json ? json_of(result, names) : text_of(result, names));
 }
 
@@ -68,6 +73,7 @@ void add_infer(CLI::App& app, Session& session) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   options->preprocess.add_to(*command, StoredCheck::kForceable);
+  options->requantize.add_to(*command);
   options->run.add_to(*command);
   command->callback([options, &session] { session.run = [options] { run_infer(*options); }; });
 }

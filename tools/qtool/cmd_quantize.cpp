@@ -9,15 +9,21 @@
 #include "command.h"
 #include "console.h"
 #include "model.h"
+#include "options_images.h"
+#include "options_quantization.h"
 #include "options_run.h"
+#include "progress.h"
+#include "qtool/base/error.h"
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"
+#include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/foreign_table.h"
 #include "qtool/quantize/quantize.h"
+#include "qtool/quantize/sequential_correction.h"
 #include "qtool/quantize/target.h"
 #include "qtool/report/quantization.h"
 #include "table_file.h"
@@ -30,8 +36,12 @@ struct QuantizeCommand {
   std::string table;
   std::string table_format;
   std::string name_map;
+  std::string mode = "static";
   std::string target{kDefaultTarget};
-  std::vector<std::string> exclude;
+  std::string bias_correction = "table";
+  TypeOptions types;
+  OverrideOptions overrides;
+  ImageOptions images;
   std::string output;
   RunOptions run;
 };
@@ -63,21 +73,93 @@ InputShapes typical_shapes(const Graph& graph, const Preprocess& preprocess) {
   return shapes;
 }
 
+// The mode by its name, and whether it fits --table.
+QuantizeMode checked_mode(const QuantizeCommand& options) {
+  const std::optional<QuantizeMode> mode = find_quantize_mode(options.mode);
+  if (!mode) {
+    throw Error(ErrorCode::kUsage, concat("--mode: found '", options.mode,
+                                          "', expected static, dynamic or weight-only"));
+  }
+  if (*mode == QuantizeMode::kStatic && options.table.empty()) {
+    throw Error(ErrorCode::kUsage, "--table is required in mode 'static'");
+  }
+  if (*mode != QuantizeMode::kStatic && !options.table.empty()) {
+    throw Error(ErrorCode::kUsage, concat("--table: mode '", options.mode, "' uses no table"));
+  }
+  return *mode;
+}
+
+BiasCorrection bias_correction_of(const QuantizeCommand& options) {
+  const bool sequential = options.bias_correction == "sequential";
+  if (sequential != !options.images.images.empty()) {
+    throw Error(ErrorCode::kUsage, sequential
+                                       ? "--bias-correction sequential needs --images"
+                                       : "--images is for --bias-correction sequential only");
+  }
+  if (sequential && options.table.empty()) {
+    throw Error(ErrorCode::kUsage, "--bias-correction sequential needs --table");
+  }
+  if (sequential) return BiasCorrection::kSequential;
+  return options.bias_correction == "off" ? BiasCorrection::kOff : BiasCorrection::kTable;
+}
+
+BiasShifts measured_shifts(const QuantizeCommand& options, const Model& fp32,
+                           const CalibrationTable& table, const QuantizeOptions& quantize_options) {
+  CollectOptions collect;
+  collect.preprocess = table.preprocess;
+  if (!has_provenance(table)) {
+    const auto stored = fp32.stored_preprocess();
+    if (!stored) {
+      throw Error(ErrorCode::kUsage,
+                  "--bias-correction sequential needs to know how pictures are prepared, which "
+                  "neither the table nor the model says");
+    }
+    collect.preprocess = stored->preprocess;
+  }
+  collect.bad_images = options.images.policy();
+  collect.threads = options.run.threads;
+  const ImageSet images = options.images.list();
+  ProgressDisplay progress("correct biases", "images", options.run.progress_style());
+  collect.progress = progress.callback();
+  return sequential_bias_shifts(*fp32.executor, table, quantize_options, images, collect);
+}
+
 void run_quantize(QuantizeCommand& options) {
   options.run.apply();
+  const QuantizeMode mode = checked_mode(options);
+  const BiasCorrection bias_correction = bias_correction_of(options);
   const Model fp32 = open_model(options.model);
   const Graph& prepared = fp32.executor->graph();
-  const CalibrationTable table = read_table_file(options.table, options.table_format,
-                                                 read_layer_names(options.name_map, &prepared))
-                                     .table;
-  if (!has_provenance(table)) require_known_tensors(table, fp32.loaded, prepared);
+  std::optional<CalibrationTable> table;
+  if (!options.table.empty()) {
+    table = read_table_file(options.table, options.table_format,
+                            read_layer_names(options.name_map, &prepared))
+                .table;
+    if (!has_provenance(*table)) require_known_tensors(*table, fp32.loaded, prepared);
+  }
   QuantizeOptions quantize_options;
   quantize_options.target = options.target;
-  quantize_options.exclude = options.exclude;
+  quantize_options.types = options.types.choices();
+  quantize_options.threads = options.run.threads;
+  const Overrides overrides = options.overrides.read();
+  quantize_options.exclude = overrides.exclude;
+  if (table) {
+    apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
+                    *table);
+  } else if (!overrides.ranges.empty() || !overrides.scales.empty()) {
+    throw Error(ErrorCode::kUsage,
+                concat("ranges and scales: mode '", options.mode, "' uses no table"));
+  }
   quantize_options.model_fingerprint = fingerprint(fp32.loaded);
   quantize_options.version = QTOOL_VERSION;
+  quantize_options.mode = mode;
+  quantize_options.bias_correction = bias_correction;
+  if (bias_correction == BiasCorrection::kSequential) {
+    quantize_options.bias_shifts = measured_shifts(options, fp32, *table, quantize_options);
+  }
   QuantizationSummary summary;
-  const Graph int8 = quantize(prepared, table, quantize_options, summary.report);
+  const Graph int8 = table ? quantize(prepared, *table, quantize_options, summary.report)
+                           : quantize(prepared, quantize_options, summary.report);
 
   summary.output = options.output.empty() ? default_output(options.model) : options.output;
   const std::string bytes = save_onnx_bytes(int8);
@@ -87,7 +169,10 @@ void run_quantize(QuantizeCommand& options) {
   note(concat("wrote ", summary.output));
   // What the emitted file really runs on integers, read back as any user will read it.
   const Model emitted = open_model(summary.output);
-  const InputShapes shapes = typical_shapes(emitted.loaded, table.preprocess);
+  const std::optional<StoredPreprocess> stored = emitted.stored_preprocess();
+  const InputShapes shapes = typical_shapes(emitted.loaded, table    ? table->preprocess
+                                                            : stored ? stored->preprocess
+                                                                     : Preprocess());
   summary.coverage = coverage_of(*emitted.executor->compile(shapes));
   summary.coverage_line = coverage_line(summary.coverage, summary.report);
   print_result(options.run.json ? json_of(summary) : text_of(summary));
@@ -99,10 +184,14 @@ void add_quantize(CLI::App& app, Session& session) {
   const auto options = std::make_shared<QuantizeCommand>();
   CLI::App* command = add_command(
       app, "quantize", "Emit the INT8 model (ONNX with QuantizeLinear / DequantizeLinear)",
-      "qtool quantize model.onnx --table model.table.json -o model.int8.onnx");
+      "qtool quantize model.onnx --table model.table.json -o model.int8.onnx\n"
+      "  qtool quantize model.onnx --table model.table.json --bias-correction sequential "
+      "--images photos/calib --limit 100\n"
+      "  qtool quantize model.onnx --table model.table.json --overrides mine.json");
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
-  command->add_option("--table", options->table, "Calibration table of this model, of any format")
-      ->required()
+  command
+      ->add_option("--table", options->table,
+                   "Calibration table of this model, of any format (mode static only)")
       ->type_name("FILE");
   command
       ->add_option("--table-format", options->table_format,
@@ -113,13 +202,29 @@ void add_quantize(CLI::App& app, Session& session) {
                    "JSON file with the tensor and weight behind each layer name of an ncnn or "
                    "TPU-MLIR table (default: the model's node names)")
       ->type_name("FILE");
+  command
+      ->add_option("--mode", options->mode,
+                   "static; without a table: dynamic (ranges measured while running) or "
+                   "weight-only (int8 storage, FP32 arithmetic)")
+      ->type_name("MODE")
+      ->capture_default_str();
   command->add_option("--target", options->target, "Back-end that decides what is quantized")
       ->type_name("NAME")
       ->capture_default_str();
-  command->add_option("--exclude", options->exclude, "Nodes that stay in FP32: names or patterns")
-      ->type_name("NAME");
+  options->overrides.add_to(*command);
   command->add_option("-o,--output", options->output, "Model to write (default: MODEL.int8.onnx)")
       ->type_name("FILE");
+  command
+      ->add_option("--bias-correction", options->bias_correction,
+                   "Take back what quantizing adds to the mean outputs of layers:\n"
+                   "  off: no\n"
+                   "  table: what the weights add, from the channel means of the table\n"
+                   "  sequential: all of it, measured layer by layer on --images")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"off", "table", "sequential"}))
+      ->capture_default_str();
+  options->types.add_to(*command);
+  options->images.add_to(*command, ImagesNeed::kOptional);
   options->run.add_to(*command);
   command->callback([options, &session] { session.run = [options] { run_quantize(*options); }; });
 }

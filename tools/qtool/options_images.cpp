@@ -100,10 +100,10 @@ Preprocess assumed(const InputGeometry& geometry) {
 
 }  // namespace
 
-void ImageOptions::add_to(CLI::App& command) {
+void ImageOptions::add_to(CLI::App& command, ImagesNeed need) {
   command.add_option("--images", images, "Folder of images (sub-folders are classes) or list file")
       ->type_name("DIR")
-      ->required()
+      ->required(need == ImagesNeed::kRequired)
       ->group("Images");
   command.add_option("--labels", labels, "File with one class name per line")
       ->type_name("FILE")

@@ -14,6 +14,9 @@
 
 namespace qtool::tool {
 
+/// Whether a command can do without --images.
+enum class ImagesNeed { kRequired, kOptional };
+
 /// Which pictures a command reads: --images, --labels, --limit, --strict.
 struct ImageOptions {
   std::string images;
@@ -21,7 +24,7 @@ struct ImageOptions {
   std::int64_t limit = 0;
   bool strict = false;
 
-  void add_to(CLI::App& command);
+  void add_to(CLI::App& command, ImagesNeed need = ImagesNeed::kRequired);
   [[nodiscard]] ImageSet list() const;
   [[nodiscard]] BadImages policy() const { return strict ? BadImages::kFail : BadImages::kSkip; }
 };

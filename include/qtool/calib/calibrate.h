@@ -28,12 +28,25 @@ struct TensorStatistics {
 /// What a network did on a set of images; any method can decide from it.
 struct Collection {
   std::uint64_t model_fingerprint = 0;
+  std::string model_path;  ///< where the model was, for those who read the collection later
   std::uint64_t image_list_hash = 0;
   std::int64_t image_count = 0;  ///< images that were observed
+  std::int64_t exact_bins = 0;   ///< of a second pass; 0: there was none
   Preprocess preprocess;
   std::vector<TensorStatistics> tensors;  ///< in the graph's order
   std::vector<BadImage> bad;              ///< images left out, in the order of the list
 };
+
+inline constexpr std::int64_t kMostStatisticsBytes = std::int64_t{1} << 30;
+
+/// A collection as bytes (a line of JSON, then binary), from which decide() gives the same table as
+/// from the collection itself, years later and without images. About 2 bytes per histogram cell
+/// that holds something. Throws Error(kInvalidTable) when a name is not UTF-8.
+std::string write_collection(const Collection& collection);
+
+/// Reads write_collection()'s bytes. Any bytes are safe: sizes are checked before memory is
+/// allocated for them, and contradictions refused. Throws Error(kInvalidTable).
+Collection read_collection(std::string_view bytes);
 
 struct CollectOptions {
   std::vector<std::string> tensors;  ///< names to observe
@@ -41,8 +54,11 @@ struct CollectOptions {
   /// Fingerprint of the model to be written down; without it, that of the executor's graph.
   std::optional<std::uint64_t> model_fingerprint;
   BadImages bad_images = BadImages::kSkip;
+  /// Run the images twice and count |x| in this many true linear bins over [0, max|x|], as tools do
+  /// that need the range in advance; 0: once. See Statistics::magnitudes().
+  std::int64_t exact_bins = 0;
   int threads = 0;    ///< images at a time; 0 = all available
-  Progress progress;  ///< counts images
+  Progress progress;  ///< counts images, of each pass
 };
 
 /// Runs the images through the network and observes the named tensors.
@@ -64,7 +80,7 @@ CalibrationTable decide(const Collection& collection, std::string_view method,
 
 struct CalibrateOptions {
   CollectOptions collect;
-  std::string method = "kl";
+  std::string method{kDefaultMethod};
   MethodOptions method_options;
 };
 

@@ -39,6 +39,7 @@ enum class TableContent : std::uint8_t {
   kTypes,         ///< signed or unsigned, and the zero point
   kStatistics,    ///< what was observed, saturation and SQNR
   kWeightScales,  ///< scales of the weights
+  kWeightTypes,   ///< their zero points, and bits other than 8
   kProvenance,    ///< model, images, preprocessing, method and its options
   kAliases,       ///< other names of the tensors
 };
@@ -74,7 +75,8 @@ struct FormatInfo {
   /// safe: sizes, counts and names are limited.
   TableReadResult (*read)(std::string_view bytes, const TableReadOptions& options);
   /// Throws Error(kInvalidTable) for names that the format cannot hold, Error(kUsage) for options
-  /// outside their domain or a name map that is missing.
+  /// outside their domain or a name map that is missing, Error(kUnsupported) for activations of
+  /// other than 8 bits, which only our own format holds.
   std::string (*write)(const CalibrationTable& table, const TableWriteOptions& options);
 };
 

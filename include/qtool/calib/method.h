@@ -15,21 +15,38 @@ namespace qtool {
 struct MethodOptions {
   std::int64_t bins = 2048;   ///< kl: bins over [0, max|x|]
   std::int64_t levels = 128;  ///< kl: quantization levels of |x| that a threshold is judged by
+  double percentile = 99.99;  ///< percentile: per cent of the values that are kept, both ends alike
+  double momentum = 0.01;     ///< ema: weight of the newest image
   Scheme scheme;              ///< the integers that the range is chosen for
   friend bool operator==(const MethodOptions&, const MethodOptions&) = default;
 };
 
 /// A calibration method: the range of reals that integers shall cover, from statistics alone.
-/// The result contains 0 and lies within the observed range widened to 0; without non-zero values
-/// it is [0, 0]. Throws Error(kUsage) for options outside their domain.
+/// The result contains 0; without non-zero values it is [0, 0]. Throws Error(kUsage) for options
+/// outside their domain.
 using Method = Range (*)(const Statistics& statistics, const MethodOptions& options);
+
+/// What methods promise, so that the list can say what a parity method breaks as its original does.
+enum MethodProperty : unsigned {
+  kNone = 0,
+  kInside = 1U << 0U,    ///< the range lies within the observed one, widened to 0
+  kScaling = 1U << 1U,   ///< data times 2^k gives the range times 2^k
+  kOrder = 1U << 2U,     ///< order and grouping of the images do not matter
+  kZeros = 1U << 3U,     ///< kl family: added exact zeros do not move the range
+  kSpike = 1U << 4U,     ///< kl family: nor does a spike in the first bin
+  kNoWorse = 1U << 5U,   ///< kl family: never noisier than the observed range
+  kOneValue = 1U << 6U,  ///< a single value is covered exactly
+};
 
 /// A row of the list of methods.
 struct MethodInfo {
   std::string_view name;
+  unsigned breaks;           ///< the MethodProperty flags that it does not keep
   std::string_view summary;  ///< one sentence for help texts
   Method decide;
 };
+
+inline constexpr std::string_view kDefaultMethod = "kl";
 
 /// Every method, sorted by name.
 std::span<const MethodInfo> methods() noexcept;
@@ -37,6 +54,9 @@ std::vector<std::string> method_names();
 
 /// The method called `name`. Throws Error(kUsage) with the nearest names.
 const MethodInfo& find_method(std::string_view name);
+
+/// The method that `auto` uses for these statistics.
+const MethodInfo& best_method(const Statistics& statistics, const MethodOptions& options);
 
 /// [max(min, -threshold), min(max, threshold)] of the observed range widened to 0.
 Range clipped_range(const Statistics& statistics, double threshold) noexcept;

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "qtool/quant/exact_sum.h"
@@ -9,6 +11,29 @@
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
+
+/// The range of one image, by its place in the list of images.
+struct ImageExtremes {
+  std::int64_t image = 0;
+  float min = 0.0F;
+  float max = 0.0F;
+  friend bool operator==(const ImageExtremes&, const ImageExtremes&) = default;
+};
+
+/// Everything Statistics holds, for storing.
+struct StatisticsState {
+  struct Channel {
+    ExactSum sum;
+    float min = 0.0F;
+    float max = 0.0F;
+  };
+  std::int64_t images = 0;
+  ExactSquareSum squares;
+  std::vector<Channel> channels;
+  std::vector<ImageExtremes> extremes;
+  FloatHistogram histogram;
+  std::optional<LinearHistogram> exact_magnitudes;
+};
 
 /// What calibration keeps of one activation tensor over all images: counts, extremes, moments, a
 /// histogram, and per channel the mean and extremes. The memory does not grow with the images.
@@ -20,8 +45,12 @@ class Statistics {
   /// either layout. Throws Error(kInvalidArgument) when it is another tensor or holds NaN or an
   /// infinity (naming value and place), Error(kMismatch) when the channels differ from earlier
   /// ones. After an Error about a value the statistics are of no use.
-  /// Cost: about 1.5 ns per value on one core at 3 GHz.
-  void observe(const TensorView& tensor);
+  /// Cost: about 0.35 ns per value and 0.6 ns per value that is not zero, on one core at 2.5 GHz
+  /// with AVX-512; two to three times that without wide vectors.
+  /// `first_image`: place in the list of images of the first one in the tensor.
+  void observe(const TensorView& tensor, std::int64_t first_image);
+  /// The same for the next images of the list.
+  void observe(const TensorView& tensor) { observe(tensor, images_); }
   /// As if every image of `other` had been observed. Throws Error(kMismatch) as observe().
   void merge(const Statistics& other);
 
@@ -38,14 +67,34 @@ class Statistics {
   [[nodiscard]] double standard_deviation() const;  ///< of the values seen; 0 when empty
   [[nodiscard]] const FloatHistogram& histogram() const noexcept { return histogram_; }
 
+  /// The non-zero |x| in bins over [0, max|x|]: as counted in a second pass if there was one with
+  /// so many bins, otherwise magnitude_histogram().
+  [[nodiscard]] LinearHistogram magnitudes(std::int64_t bins) const;
+  /// Keeps what a second pass counted over all images. merge() drops it.
+  void set_exact_magnitudes(LinearHistogram counted) { exact_magnitudes_ = std::move(counted); }
+  [[nodiscard]] const std::optional<LinearHistogram>& exact_magnitudes() const noexcept {
+    return exact_magnitudes_;
+  }
+
   [[nodiscard]] double channel_mean(std::int64_t channel) const;
   [[nodiscard]] float channel_min(std::int64_t channel) const;
   [[nodiscard]] float channel_max(std::int64_t channel) const;
 
+  /// Of the last kMostExtremes images of the list, in its order.
+  [[nodiscard]] const std::vector<ImageExtremes>& image_extremes() const noexcept {
+    return extremes_;
+  }
+  static constexpr std::size_t kMostExtremes = 4096;
+
   /// The observed range, widened to contain 0.
   [[nodiscard]] Range range() const noexcept;
 
-  friend bool operator==(const Statistics&, const Statistics&) = default;
+  [[nodiscard]] StatisticsState state() const;
+  /// Throws Error(kInvalidArgument) when the parts contradict each other.
+  static Statistics from_state(StatisticsState state);
+
+  /// Equal up to the places of the images in the list.
+  friend bool operator==(const Statistics& a, const Statistics& b);
 
  private:
   struct Channel {
@@ -56,11 +105,14 @@ class Statistics {
   };
 
   void require_channels(std::int64_t width);
+  void include(const ImageExtremes& image);
 
   std::int64_t images_ = 0;
   ExactSquareSum squares_;
   std::vector<Channel> channels_;
+  std::vector<ImageExtremes> extremes_;  // sorted by image
   FloatHistogram histogram_;
+  std::optional<LinearHistogram> exact_magnitudes_;
 };
 
 }  // namespace qtool

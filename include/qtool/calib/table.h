@@ -9,6 +9,7 @@
 #include "qtool/calib/method.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quant/affine.h"
+#include "qtool/quant/type_choices.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
@@ -29,30 +30,39 @@ struct Observed {
   double standard_deviation = 0.0;
   std::int64_t count = 0;
   std::int64_t zeros = 0;
-  std::vector<float> channel_means;  ///< along axis 1
+  std::vector<float> channel_means;   ///< along axis 1
+  std::vector<float> channel_mins{};  ///< as many, or none
+  std::vector<float> channel_maxs{};
   friend bool operator==(const Observed&, const Observed&) = default;
 };
+
+/// Who decided a range.
+enum class Origin : std::uint8_t { kMethod, kUser };
 
 /// How an activation tensor becomes integers: one affine map for all of it.
 struct ActivationEntry {
   std::string tensor;
   std::string producer;  ///< node that writes it, by its name or first output; empty: a model input
+  std::string method;    ///< that chose the range: the table's, or what `auto` picked
   Range range;           ///< chosen by the method
   Affine affine;
   DType dtype = DType::kUInt8;
   Degenerate degenerate = Degenerate::kNo;
+  Origin origin = Origin::kMethod;
   double saturated_share = 0.0;   ///< of the observed values, 0 to 1
   std::optional<double> sqnr_db;  ///< of the observed values under `affine`; none without noise
   Observed observed;
   friend bool operator==(const ActivationEntry&, const ActivationEntry&) = default;
 };
 
-/// Symmetric scales of a weight tensor, one per index of `axis`, or a single one for all of it.
+/// Scales of a weight tensor, one per index of `axis`, or a single one for all of it.
 struct WeightEntry {
   std::string tensor;
   std::string consumer;    ///< node that reads it
   std::int64_t axis = -1;  ///< -1: one scale
   std::vector<float> scales;
+  std::vector<std::int32_t> zero_points{};  ///< as many, or none: all 0
+  int bits = 8;                             ///< of the integers that the scales are made for
   /// 1 / scale as ncnn wrote them, as many or none: they say more than the scales, which are
   /// rounded. 0: infinite, the channel is all zero.
   std::vector<float> reciprocals{};
@@ -72,9 +82,11 @@ struct CalibrationTable {
   std::uint64_t model_fingerprint = 0;
   std::uint64_t image_list_hash = 0;
   std::int64_t image_count = 0;  ///< images that were observed
+  std::int64_t exact_bins = 0;   ///< of |x|, counted in a second pass; 0: there was none
   Preprocess preprocess;
   std::string method;
   MethodOptions method_options;
+  TypeChoices types;                         ///< that the user chose; the rest is the target's
   std::vector<ActivationEntry> activations;  ///< in the graph's order
   std::vector<WeightEntry> weights;          ///< in the graph's order
   std::vector<Alias> aliases;

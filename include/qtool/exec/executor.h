@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "qtool/graph/graph.h"
+#include "qtool/quant/requantize.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
@@ -24,8 +25,12 @@ enum class Lowering : std::uint8_t { kInteger, kReference };
 
 struct CompileOptions {
   std::vector<std::string> observe{};  ///< tensors kept whole for a probe
-  int threads = 1;                   ///< threads inside operators; 0 = all available
+  int threads = 1;                     ///< threads inside operators; 0 = all available
   Lowering lowering = Lowering::kInteger;
+  /// How integer sums become 8-bit integers. The integer-only paths run on plain loops behind the
+  /// same kernels: they show what an integer-only device computes, not how fast. Sums that become
+  /// floats, and the first QuantizeLinear, are the same on every path.
+  Requantization requantization = Requantization::kFloat;
 };
 
 /// Concrete shapes of the graph inputs by name. Inputs left out keep their declared shape; a

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,24 +41,47 @@ struct QuantizeReport {
   std::int64_t weight_bytes = 0;     ///< of int8 weights
   std::int64_t output_channels = 0;  ///< of layers with int8 weights
   std::int64_t corrected_biases = 0;
+  /// Layers with int8 weights whose mean output bias correction leaves as it is: no bias to change
+  /// (MatMul), or nothing known about their input.
+  std::vector<std::string> uncorrected_layers;
 
   [[nodiscard]] const NodeReport* find(std::string_view node) const noexcept;
 };
 
+/// What kind of integer model quantize() makes.
+enum class QuantizeMode : std::uint8_t {
+  kStatic,      ///< maps from a calibration table: integers from layer to layer
+  kDynamic,     ///< each product measures its input while running: no table, FP32 in between
+  kWeightOnly,  ///< int8 weights, FP32 arithmetic: no table, about a quarter of the size
+};
+
+/// `static`, `dynamic`, `weight-only`.
+std::string_view name_of(QuantizeMode mode) noexcept;
+/// The mode called `name`; nothing for another name.
+std::optional<QuantizeMode> find_quantize_mode(std::string_view name) noexcept;
+
 /// Whether biases take back what quantizing the weights adds to the mean of a layer's output.
 enum class BiasCorrection : std::uint8_t {
   kOff,
-  kTable,  ///< from the channel means of the table
+  kTable,       ///< from the channel means of the table
+  kSequential,  ///< by QuantizeOptions::bias_shifts, from images
 };
+
+/// What to take from the bias of each output channel, by the name of the layer.
+using BiasShifts = std::map<std::string, std::vector<double>, std::less<>>;
 
 struct QuantizeOptions {
   std::string target{kDefaultTarget};
   std::vector<std::string> exclude;  ///< see PlacementOptions::exclude
+  TypeChoices types;                 ///< over those of the table, over the target's
   /// Fingerprint of the model that the table must belong to; without it, that of the graph handed
   /// over.
   std::optional<std::uint64_t> model_fingerprint;
   BiasCorrection bias_correction = BiasCorrection::kTable;
-  std::string version;  ///< of the program, for the metadata; left out when empty
+  BiasShifts bias_shifts;  ///< for kSequential, see sequential_bias_shifts()
+  int threads = 1;         ///< for choosing weight scales; the result does not depend on it
+  std::string version;     ///< of the program, for the metadata; left out when empty
+  QuantizeMode mode = QuantizeMode::kStatic;
 };
 
 /// The integer form of a prepared graph, as standard ONNX with QuantizeLinear/DequantizeLinear.
@@ -66,21 +91,38 @@ struct QuantizeOptions {
 /// Concat share one map where that costs none of them more than one bit. All names of nodes,
 /// inputs, outputs and FP32 tensors stay, except that a graph output which integer nodes read too
 /// becomes the dequantized tensor and its real form gets `_fp32` behind its name.
-/// Weight scales that the table holds are used, raised where the bias would not fit; the others
-/// follow absmax_scales(). Metadata of the graph stay; `qtool.preprocess`, `qtool.method`,
-/// `qtool.table_hash`, `qtool.target` and `qtool.version` are added.
-/// Throws Error(kMismatch) when the table belongs to another model, Error(kUsage) for an unknown
-/// target or an exclusion that matches nothing, Error(kUnsupported) when the graph is below opset
-/// 13 or quantized already, Error(kInvalidTable) for weight scales that do not fit their weight.
-/// Cost: linear in the weights.
-/// Source: ONNX operators QuantizeLinear and DequantizeLinear, opset 13; Jacob et al.,
-/// arXiv 1712.05877, section 2.
+/// Types are the target's, unless the table or `options` choose others. Integers of fewer than 8
+/// bits keep within their limits by a Clip in front of the QuantizeLinear. Weight scales that the
+/// table holds are used, raised where the bias would not fit, unless `options` choose other types
+/// or another method for weights; the others follow weight_maps(). Metadata of the graph stay;
+/// `qtool.preprocess`, `qtool.method`, `qtool.table_hash`, `qtool.target` and `qtool.version` are
+/// added. Throws Error(kMismatch) when the table belongs to another model, Error(kUsage) for an
+/// unknown target or an exclusion that matches nothing, Error(kUnsupported) when the graph is below
+/// opset 13 or quantized already, Error(kInvalidTable) for weight scales that do not fit their
+/// weight. Cost: linear in the weights. Source: ONNX operators QuantizeLinear and DequantizeLinear,
+/// opset 13; Jacob et al., arXiv 1712.05877, section 2.
 Graph quantize(const Graph& prepared, const CalibrationTable& table, const QuantizeOptions& options,
                QuantizeReport& report);
 
+/// The same for the modes that need no table, kDynamic and kWeightOnly.
+/// Dynamic: every Conv, Gemm and MatMul with constant weights that `target` lists becomes
+/// DynamicQuantizeLinear -> ConvInteger or MatMulInteger -> Cast -> Mul -> Add; weights are
+/// symmetric with one scale per output channel, s8 for matrices, and for convolutions u8 around
+/// 128, the form that ONNX Runtime's ConvInteger takes. Biases stay float.
+/// Weight-only: the weights of every Conv, Gemm and MatMul become int8 behind a DequantizeLinear,
+/// one scale per output channel; `target` only gives their number of bits.
+/// The report names the nodes that multiply. Metadata of the graph stay; `qtool.mode`,
+/// `qtool.target` and `qtool.version` are added. Throws as above, and Error(kUsage) for kStatic.
+/// Cost: linear in the weights. Source: ONNX operators DynamicQuantizeLinear, ConvInteger,
+/// MatMulInteger, DequantizeLinear.
+Graph quantize(const Graph& prepared, const QuantizeOptions& options, QuantizeReport& report);
+
+/// The target of `options` with the types that the table and then `options` choose.
+Target chosen_target(const CalibrationTable& table, const QuantizeOptions& options);
+
 /// Fills `table.weights` with the scales that quantize() would use, so that they can be seen,
-/// changed and converted. Entries that the table has already are kept, raised where a bias would not
-/// fit.
+/// changed and converted. Entries that the table has already are kept, raised where a bias would
+/// not fit.
 void fill_weight_entries(const Graph& prepared, const QuantizeOptions& options,
                          CalibrationTable& table);
 

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "qtool/quant/affine.h"
+#include "qtool/quant/type_choices.h"
 
 namespace qtool {
 
@@ -24,9 +27,6 @@ struct TargetOp {
   OpKind kind;
 };
 
-/// One map per output channel of a weight, or one for all of it.
-enum class Granularity : std::uint8_t { kPerTensor, kPerChannel };
-
 /// How a quantized model stores its constants.
 enum class ConstantForm : std::uint8_t {
   kIntegers,  ///< integers behind a DequantizeLinear, biases as int32
@@ -41,6 +41,12 @@ struct Target {
   Scheme activations;
   Scheme weights;
   Granularity weight_granularity = Granularity::kPerChannel;
+  std::string weight_method = "absmax";  ///< see find_weight_method()
+  /// Bits of the weights of 3x3 convolutions of stride and dilation 1 without groups, where they
+  /// differ: a Winograd F(4,3) kernel on int8 needs head-room and takes 6.
+  std::optional<int> winograd_bits;
+  /// Whether weights may have zero points.
+  std::vector<Symmetry> weight_symmetries = {Symmetry::kSymmetric};
   ConstantForm constants = ConstantForm::kIntegers;
   std::vector<TargetOp> ops;  ///< every operator it runs on integers
 
@@ -72,6 +78,10 @@ std::span<const Target> targets();
 
 /// The target called `name`. Throws Error(kUsage) with the nearest names.
 const Target& find_target(std::string_view name);
+
+/// The target with the types that `choices` sets in the place of its own. Throws Error(kUsage) for
+/// an unknown weight method, bits outside 2 to 8, or asymmetric weights where it takes none.
+Target with_choices(Target target, const TypeChoices& choices);
 
 inline constexpr std::string_view kDefaultTarget = "cpu";
 

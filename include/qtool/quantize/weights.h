@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "qtool/graph/graph.h"
@@ -31,27 +32,43 @@ Tensor real_weights(const Graph& graph, const WeightPorts& ports);
 /// One bias per output channel (beta included, broadcast), zeros when the node has none.
 std::vector<float> real_bias(const Graph& graph, const WeightPorts& ports);
 
-/// Scales of symmetric weights by largest magnitude, one per index of `axis` or one for all.
-/// s_c = max(max|w_c| / qmax, |b_c| / (s_x 2^30)): the second term keeps the int32 bias, whose
-/// scale is s_x s_c, within half its type (less when a sum of very many products needs the room). A
-/// channel of zeros without bias gets 1, and so does one
-/// whose s_x s_c would not be a normal float.
-/// `bias`: one per channel, or empty; `input_scale`: s_x. Throws Error(kInvalidArgument) for
-/// weights or biases that are not finite. Cost: one pass. Source: Krishnamoorthi, arXiv 1806.08342,
-/// section 3. Differs from source: the bias term, because channels with weights near zero and an
-/// ordinary bias occur in published networks.
-std::vector<float> absmax_scales(const Tensor& weights, std::int64_t axis, const Scheme& scheme,
-                                 Granularity granularity, std::span<const float> bias,
-                                 float input_scale);
+/// The maps of a weight tensor: one scale per index of the channel axis, or one for all of it.
+struct WeightMaps {
+  std::vector<float> scales;
+  std::vector<std::int32_t> zero_points;  ///< as many, or none: all 0
+  friend bool operator==(const WeightMaps&, const WeightMaps&) = default;
+};
+
+/// How the weights of `node` become integers: the target's scheme, with the bits that it has for
+/// 3x3 convolutions of stride and dilation 1 without groups.
+Scheme weight_scheme(const Graph& graph, NodeId node, const Target& target);
+
+/// Maps by the weight method `method`, one per index of `axis` or one for all, with scales that
+/// leave room for the biases:
+/// s_c = max(method, |b_c| / (s_x 2^30)): the second term keeps the int32 bias, whose scale is
+/// s_x s_c, within half its type (less when a sum of very many products needs the room). A channel
+/// of zeros without bias gets 1, and so does one whose s_x s_c would not be a normal float.
+/// `bias`: one per channel, or empty; `input_scale`: s_x. The result does not depend on `threads`.
+/// Throws Error(kInvalidArgument) for weights or biases that are not finite, Error(kUsage) for an
+/// unknown method. Cost: the method's. Source: Krishnamoorthi, arXiv 1806.08342, section 3. Differs
+/// from source: the bias term, because channels with weights near zero and an ordinary bias occur
+/// in published networks.
+WeightMaps weight_maps(const Tensor& weights, std::int64_t axis, std::string_view method,
+                       const Scheme& scheme, Granularity granularity, std::span<const float> bias,
+                       float input_scale, int threads = 1);
 
 /// Given scales, one per bias or one for all, each raised until its bias fits as above.
+/// `magnitude`: the largest |q_w - z_w|.
 std::vector<float> fit_scales(std::vector<float> scales, std::span<const float> bias,
-                              float input_scale, std::int64_t depth);
+                              float input_scale, std::int64_t depth, std::int32_t magnitude = 127);
+/// The largest |q - z| of a scheme for weights.
+std::int32_t largest_magnitude(const Scheme& scheme);
 
-/// q = clamp(round_half_even(w / s_c)) for the channel c of each weight, int8 in the weights'
+/// q = clamp(round_half_even(w / s_c) + z_c) for the channel c of each weight, int8 in the weights'
 /// shape. One scale serves all channels.
 Tensor quantize_weights(const Tensor& weights, std::int64_t axis, const Scheme& scheme,
-                        std::span<const float> scales);
+                        std::span<const float> scales,
+                        std::span<const std::int32_t> zero_points = {});
 
 /// The scale of each int32 bias: the float32 product s_x s_c.
 std::vector<float> bias_scales(std::span<const float> weight_scales, std::size_t channels,

@@ -35,7 +35,8 @@ struct EvalOptions {
   LabelSource labels = LabelSource::kNamed;
   int threads = 0;         ///< images run side by side; 0 = all available
   std::int64_t batch = 1;  ///< images per run; the result does not depend on it
-  Progress progress{};     ///< counts images; may be empty
+  Requantization requantization = Requantization::kFloat;  ///< of integer sums
+  Progress progress{};                                     ///< counts images; may be empty
 };
 
 /// How one model did. Counts are of images whose class is known.
@@ -51,6 +52,7 @@ struct EvalResult {
   std::int64_t classes = 0;   ///< scores in the first output; 0 when it is not one score per class
   std::int64_t batch = 1;
   int workers = 1;
+  Requantization requantization = Requantization::kFloat;
   bool labels_ignored = false;  ///< folders that are not as many as the network's classes
   ModelScore fp32;
   std::optional<ModelScore> int8;
@@ -80,6 +82,7 @@ struct InferOptions {
   int threads = 0;           ///< threads inside operators; 0 = all available
   std::int64_t top = 5;      ///< classes to list
   std::int64_t repeat = 20;  ///< timed runs of each model, after one that is not timed
+  Requantization requantization = Requantization::kFloat;  ///< of integer sums
 };
 
 struct ScoredClass {
@@ -100,6 +103,7 @@ struct InferResult {
   int threads = 1;
   std::int64_t repeat = 1;
   std::int64_t classes = 0;
+  Requantization requantization = Requantization::kFloat;
   InferRun fp32;
   std::optional<InferRun> int8;
   std::vector<OutputError> outputs;  ///< INT8 against FP32

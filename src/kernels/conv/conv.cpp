@@ -79,6 +79,20 @@ PackedConv::PackedConv(const ConvWeights& weights, std::vector<float> dequantize
       in_channels_(weights.in_channels),
       out_channels_(weights.out_channels) {}
 
+PackedConv::PackedConv(std::unique_ptr<const ConvDriver> driver, const ConvWeights& weights)
+    : driver_(std::move(driver)),
+      in_channels_(weights.in_channels),
+      out_channels_(weights.out_channels) {}
+
+PackedConv PackedConv::of_sums(const ConvWeights& weights, const KernelSelection& selection) {
+  ConvOutput output;
+  output.type = OutputType::kInt32;
+  // Not used; the extents are checked before memory is taken for them.
+  const FoldedWeights checked = fold_weights(weights);
+  output.multiplier.assign(checked.bias.size(), 0.0F);
+  return {make_driver(weights, std::move(output), selection), weights};
+}
+
 PackedConv::PackedConv(PackedConv&&) noexcept = default;
 PackedConv& PackedConv::operator=(PackedConv&&) noexcept = default;
 PackedConv::~PackedConv() = default;

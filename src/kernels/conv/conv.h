@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,10 @@ struct ConvShape {
   /// from or writes into a slice of the channels of a wider tensor.
   std::int64_t in_pixel_stride = 0;
   std::int64_t out_pixel_stride = 0;
+  /// The byte outside of the image, for an input zero point that only the run knows; the weights'
+  /// input_zero_point without it. Whether there is one counts for the workspace, which does not
+  /// depend on its value.
+  std::optional<std::uint8_t> padding{};
 };
 
 /// The weights of a convolution, read while packing and not kept.
@@ -68,6 +73,9 @@ class PackedConv {
   /// f32 output: y = float(acc) * scale[c] (+ float_bias[c], after rounding the product).
   PackedConv(const ConvWeights& weights, std::vector<float> dequantize_scale,
              std::vector<float> float_bias = {}, const KernelSelection& selection = {});
+  /// i32 output: acc itself. When the input zero point is only known while running, pack with 0,
+  /// run with ConvShape::padding, and subtract zx sum (qw - zw) from each channel.
+  static PackedConv of_sums(const ConvWeights& weights, const KernelSelection& selection = {});
   PackedConv(PackedConv&&) noexcept;
   PackedConv& operator=(PackedConv&&) noexcept;
   ~PackedConv();
@@ -77,7 +85,7 @@ class PackedConv {
   /// What run() needs for `shape`, for any input.
   [[nodiscard]] std::int64_t workspace_bytes(const ConvShape& shape, int threads) const;
   /// Computes all output pixels. `input`: [batch][in_h][in_w][in_pixel_stride] u8; `output`: the
-  /// same with out_, u8 or float; `workspace`: workspace_bytes(shape, threads) bytes of any
+  /// same with out_, u8, float or int32; `workspace`: workspace_bytes(shape, threads) bytes of any
   /// alignment. Throws Error(kInvalidArgument) when the shape is impossible.
   void run(const ConvShape& shape, const std::uint8_t* input, void* output, std::byte* workspace,
            int threads) const;
@@ -85,6 +93,7 @@ class PackedConv {
   [[nodiscard]] std::int64_t packed_bytes() const;
 
  private:
+  PackedConv(std::unique_ptr<const ConvDriver> driver, const ConvWeights& weights);
   [[nodiscard]] ConvShape checked(ConvShape shape) const;
 
   std::unique_ptr<const ConvDriver> driver_;

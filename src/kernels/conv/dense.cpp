@@ -61,7 +61,7 @@ class DenseConv final : public ConvDriver {
     const Schedule schedule = schedule_of(shape, threads);
     const std::int64_t each =
         table_bytes(schedule) + align_up(scratch_bytes(geometry, mode_of(shape), schedule.block));
-    return each * std::max(threads, 1) + kAlignment;
+    return each * std::max(threads, 1) + padding_bytes(shape) + kAlignment;
   }
 
   void run(const ConvShape& shape, const std::uint8_t* input, void* output, std::byte* workspace,
@@ -74,6 +74,10 @@ class DenseConv final : public ConvDriver {
   [[nodiscard]] std::int64_t all_taps() const { return panels_.layers * panels_.taps; }
   [[nodiscard]] std::int64_t table_bytes(const Schedule& schedule) const {
     return align_up(all_taps() * schedule.block * static_cast<std::int64_t>(sizeof(void*)));
+  }
+  // Of the zero pixel that only this run has.
+  [[nodiscard]] std::int64_t padding_bytes(const ConvShape& shape) const {
+    return shape.padding ? align_up(in_channels_) : 0;
   }
   [[nodiscard]] bool is_strided(const ConvShape& shape) const;
   [[nodiscard]] RowGeometry geometry_of(const ConvShape& shape, const std::uint8_t* input) const;
@@ -165,7 +169,7 @@ void DenseConv::run_pixels(const RowGeometry& geometry, std::int64_t first, std:
   const ConvShape& shape = geometry.shape;
   const RowMode mode = mode_of(shape);
   const bool strided = is_strided(shape);
-  const std::int64_t element = output_.type == OutputType::kFloat32 ? 4 : 1;
+  const std::int64_t element = output_.type == OutputType::kUInt8 ? 1 : 4;
   const std::int64_t area = shape.out_h * shape.out_w;
   while (first < last) {
     std::int64_t count = std::min(block, last - first);
@@ -198,7 +202,7 @@ void DenseConv::run_pixels(const RowGeometry& geometry, std::int64_t first, std:
 
 void DenseConv::run(const ConvShape& shape, const std::uint8_t* input, void* output,
                     std::byte* workspace, int threads) const {
-  const RowGeometry geometry = geometry_of(shape, input);
+  RowGeometry geometry = geometry_of(shape, input);
   const Schedule schedule = schedule_of(shape, threads);
   const std::int64_t table = table_bytes(schedule);
   const std::int64_t each =
@@ -206,6 +210,13 @@ void DenseConv::run(const ConvShape& shape, const std::uint8_t* input, void* out
   const auto misaligned =
       static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(workspace)) % kAlignment;
   std::byte* aligned = workspace + (kAlignment - misaligned) % kAlignment;
+  if (shape.padding) {
+    auto* pixel = reinterpret_cast<std::uint8_t*>(aligned);
+    std::fill_n(pixel, in_channels_, *shape.padding);
+    geometry.zero_pixel = pixel;
+    geometry.zero_point = *shape.padding;
+    aligned += padding_bytes(shape);
+  }
   auto* bytes = static_cast<std::byte*>(output);
   const std::span<const PanelUnit> units(panels_.units);
   const auto scratch_of = [&](int worker) {

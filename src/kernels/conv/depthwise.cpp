@@ -1,6 +1,7 @@
 #include "kernels/depthwise/depthwise.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -60,12 +61,17 @@ class DepthwiseConv final : public ConvDriver {
   void run(const ConvShape& shape, const std::uint8_t* input, void* output,
            std::byte* /*workspace*/, int threads) const override {
     DepthwiseCall call = call_of(shape);
+    std::array<std::uint8_t, kDepthwiseBlock> padding;
+    if (shape.padding) {
+      padding.fill(*shape.padding);
+      call.zero_pixel = padding.data();
+    }
     const std::int64_t rows = kernel_.functions->rows;
     const std::int64_t steps = ceil_div(shape.out_h, rows);
     const std::int64_t blocks = ceil_div(channels_, kDepthwiseBlock);
     const std::int64_t in_bytes = shape.in_h * shape.in_w * shape.in_pixel_stride;
     const std::int64_t out_bytes = shape.out_h * shape.out_w * shape.out_pixel_stride *
-                                   (output_.type == OutputType::kFloat32 ? 4 : 1);
+                                   (output_.type == OutputType::kUInt8 ? 1 : 4);
     const std::int64_t items = shape.batch * blocks * steps;
     parallel_ranges(items, threads, [&](std::int64_t from, std::int64_t to, int /*worker*/) {
       DepthwiseCall part = call;

@@ -13,11 +13,11 @@
 
 namespace qtool {
 
-/// What follows the sums, for either output type, one element per output channel.
+/// What follows the sums, for each output type, one element per output channel.
 struct ConvOutput {
   OutputType type = OutputType::kUInt8;
-  std::vector<float> multiplier;
-  std::vector<float> addend;  ///< float output only; -0 where nothing is added
+  std::vector<float> multiplier;  ///< zeros for int32 output
+  std::vector<float> addend;      ///< float output only; -0 where nothing is added
   std::int32_t zero_point = 0;
   std::int32_t low = 0;
   std::int32_t high = 255;

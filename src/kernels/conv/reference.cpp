@@ -24,9 +24,11 @@ std::int64_t accumulate(const ConvWeights& weights, const ConvShape& shape,
       for (std::int64_t j = 0; j < weights.kernel_w; ++j) {
         const std::int64_t y = at.y * shape.stride_h - shape.pad_top + i * shape.dilation_h;
         const std::int64_t x = at.x * shape.stride_w - shape.pad_left + j * shape.dilation_w;
-        if (y < 0 || y >= shape.in_h || x < 0 || x >= shape.in_w) continue;
+        const bool inside = y >= 0 && y < shape.in_h && x >= 0 && x < shape.in_w;
+        if (!inside && !shape.padding) continue;
         const std::int64_t pixel = (at.image * shape.in_h + y) * shape.in_w + x;
-        const std::int64_t value = input[pixel * stride + group * depth + k];
+        const std::int64_t value =
+            inside ? input[pixel * stride + group * depth + k] : *shape.padding;
         const std::int64_t index =
             ((at.channel * depth + k) * weights.kernel_h + i) * weights.kernel_w + j;
         const std::int64_t weight = weights.values[static_cast<std::size_t>(index)];
@@ -48,8 +50,7 @@ void for_each_output(const ConvWeights& weights, const ConvShape& shape, const s
         for (std::int64_t c = 0; c < weights.out_channels; ++c) {
           const std::int64_t acc = accumulate(weights, shape, input, {image, y, x, c});
           const std::int64_t pixel = (image * shape.out_h + y) * shape.out_w + x;
-          finish(static_cast<float>(static_cast<std::int32_t>(acc)), static_cast<std::size_t>(c),
-                 pixel * stride + c);
+          finish(static_cast<std::int32_t>(acc), static_cast<std::size_t>(c), pixel * stride + c);
         }
       }
     }
@@ -60,19 +61,28 @@ void for_each_output(const ConvWeights& weights, const ConvShape& shape, const s
 
 void reference_conv(const ConvWeights& weights, const Epilogue& epilogue, const ConvShape& shape,
                     const std::uint8_t* input, std::uint8_t* output) {
-  for_each_output(weights, shape, input, [&](float acc, std::size_t channel, std::int64_t at) {
-    output[at] = requantize(acc * epilogue.multiplier[channel], epilogue.zero_point, epilogue.low,
-                            epilogue.high);
-  });
+  for_each_output(weights, shape, input,
+                  [&](std::int32_t acc, std::size_t channel, std::int64_t at) {
+                    output[at] = requantize(static_cast<float>(acc) * epilogue.multiplier[channel],
+                                            epilogue.zero_point, epilogue.low, epilogue.high);
+                  });
 }
 
 void reference_conv(const ConvWeights& weights, std::span<const float> dequantize_scale,
                     std::span<const float> float_bias, const ConvShape& shape,
                     const std::uint8_t* input, float* output) {
-  for_each_output(weights, shape, input, [&](float acc, std::size_t channel, std::int64_t at) {
-    const float product = acc * dequantize_scale[channel];
-    output[at] = float_bias.empty() ? product : product + float_bias[channel];
-  });
+  for_each_output(weights, shape, input,
+                  [&](std::int32_t acc, std::size_t channel, std::int64_t at) {
+                    const float product = static_cast<float>(acc) * dequantize_scale[channel];
+                    output[at] = float_bias.empty() ? product : product + float_bias[channel];
+                  });
+}
+
+void reference_conv(const ConvWeights& weights, const ConvShape& shape, const std::uint8_t* input,
+                    std::int32_t* output) {
+  for_each_output(
+      weights, shape, input,
+      [&](std::int32_t acc, std::size_t /*channel*/, std::int64_t at) { output[at] = acc; });
 }
 
 }  // namespace qtool

@@ -14,4 +14,8 @@ void reference_conv(const ConvWeights& weights, std::span<const float> dequantiz
                     std::span<const float> float_bias, const ConvShape& shape,
                     const std::uint8_t* input, float* output);
 
+/// The sums themselves.
+void reference_conv(const ConvWeights& weights, const ConvShape& shape, const std::uint8_t* input,
+                    std::int32_t* output);
+
 }  // namespace qtool

@@ -121,6 +121,9 @@ void store(const DepthwiseCall& call, const std::byte* header, const std::int32_
     if (call.output_type == OutputType::kFloat32) {
       store_floats(sums + c, multiplier + c, call.addend + call.block * kDepthwiseBlock + c,
                    count - c, static_cast<float*>(call.output) + at + c);
+    } else if (call.output_type == OutputType::kInt32) {
+      auto* out = static_cast<std::int32_t*>(call.output) + at + c;
+      for (std::int64_t i = 0; i < smaller(count - c, kGroup); ++i) out[i] = sums[c + i];
     } else {
       const __m256 first = scaled(sums + c, multiplier + c);
       const __m256 second = scaled(sums + c + 8, multiplier + c + 8);

@@ -344,13 +344,40 @@ void store_floats(const Plan& plan, const __m512i* sums, std::int64_t count, flo
   }
 }
 
-// The rare epilogues: floats, and multipliers of 1 and more. `at` is the output element.
+void store_sums(const Plan& plan, const __m512i* sums, std::int64_t count, std::int32_t* out) {
+  for (unsigned q = 0; q < 4; ++q) {
+    // Each 128-bit lane holds four neighbouring channels of one column.
+    const __m128i quarters[] = {
+        _mm512_extracti32x4_epi32(sums[q], 0), _mm512_extracti32x4_epi32(sums[q], 1),
+        _mm512_extracti32x4_epi32(sums[q], 2), _mm512_extracti32x4_epi32(sums[q], 3)};
+    for (std::int64_t lane = 0; lane < 4; ++lane) {
+      const std::int64_t column = lane / plan.lanes;
+      const std::int64_t channel = channel_of(q, 4 * lane, plan.lanes);
+      const std::int64_t left = plan.channels - channel;
+      if (column >= count || left <= 0) continue;
+      std::int32_t* to = out + column * plan.call.out_pixel_stride + channel;
+      if (left >= 4) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), quarters[lane]);
+        continue;
+      }
+      // No masked store: GCC 12 merges it with the extraction into a masked vextracti32x4, which
+      // touches all of its 16 bytes.
+      alignas(16) std::int32_t values[4];
+      _mm_store_si128(reinterpret_cast<__m128i*>(values), quarters[lane]);
+      for (std::int64_t i = 0; i < left; ++i) to[i] = values[i];
+    }
+  }
+}
+
+// The rare epilogues: floats, sums, and multipliers of 1 and more. `at` is the output element.
 template <unsigned kLanes>
 __attribute__((noinline)) void store_rarely(const Plan& plan, const __m512i* sums,
                                             std::int64_t count, std::int64_t at) {
   const DepthwiseCall& call = plan.call;
   if (call.output_type == OutputType::kFloat32) {
     store_floats(plan, sums, count, static_cast<float*>(call.output) + at);
+  } else if (call.output_type == OutputType::kInt32) {
+    store_sums(plan, sums, count, static_cast<std::int32_t*>(call.output) + at);
   } else {
     store_bytes<kLanes>(requantize<Products::kMayOverflow>(columns_of(plan), sums), plan.mask,
                         count, call.out_pixel_stride, static_cast<std::uint8_t*>(call.output) + at);

@@ -66,7 +66,12 @@ void store(const DepthwiseCall& call, const Block& block, std::int64_t at, std::
            const std::int32_t* acc) {
   const std::int64_t first = call.block * kDepthwiseBlock;
   for (std::int64_t c = 0; c < count; ++c) {
-    const float product = static_cast<float>(acc[c] + block.bias[c]) * block.multiplier[c];
+    const std::int32_t sum = acc[c] + block.bias[c];
+    if (call.output_type == OutputType::kInt32) {
+      static_cast<std::int32_t*>(call.output)[at + c] = sum;
+      continue;
+    }
+    const float product = static_cast<float>(sum) * block.multiplier[c];
     if (call.output_type == OutputType::kFloat32) {
       static_cast<float*>(call.output)[at + c] = product + call.addend[first + c];
     } else {

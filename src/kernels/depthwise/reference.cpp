@@ -33,9 +33,13 @@ void reference_depthwise(const DepthwiseWeights& weights, const DepthwiseCall& c
   for (std::int64_t y = call.row_begin; y < call.row_end; ++y) {
     for (std::int64_t x = 0; x < call.out_w; ++x) {
       for (std::int64_t c = begin; c < end; ++c) {
-        const auto acc = static_cast<float>(accumulate(weights, call, y, x, c));
-        const float product = acc * weights.multiplier[c];
         const std::int64_t at = (y * call.out_w + x) * call.out_pixel_stride + c;
+        const std::int32_t sum = accumulate(weights, call, y, x, c);
+        if (call.output_type == OutputType::kInt32) {
+          static_cast<std::int32_t*>(call.output)[at] = sum;
+          continue;
+        }
+        const float product = static_cast<float>(sum) * weights.multiplier[c];
         if (call.output_type == OutputType::kFloat32) {
           static_cast<float*>(call.output)[at] = product + call.addend[c];
           continue;

@@ -100,6 +100,16 @@ void store_floats(const float* addend, const Columns& columns, const std::int32_
   for (std::int64_t c = 0; c < columns.channels; ++c) out[c] = part[c];
 }
 
+void store_sums(const Columns& columns, const std::int32_t* sums, std::int32_t* out) {
+  alignas(32) std::int32_t part[kGemmPanel];
+  for (unsigned half = 0; half < 2; ++half) {
+    const __m256i sum = _mm256_load_si256(reinterpret_cast<const __m256i*>(sums + 8 * half));
+    _mm256_store_si256(reinterpret_cast<__m256i*>(part + 8 * half),
+                       _mm256_add_epi32(sum, columns.bias[half]));
+  }
+  for (std::int64_t c = 0; c < columns.channels; ++c) out[c] = part[c];
+}
+
 template <unsigned kRows>
 void run_rows(const GemmCall& call, const Columns& columns, std::int64_t row, std::int64_t panel) {
   Sums sums;
@@ -109,6 +119,8 @@ void run_rows(const GemmCall& call, const Columns& columns, std::int64_t row, st
     if (call.output_type == OutputType::kFloat32) {
       store_floats(call.addend + panel * kGemmPanel, columns, sums.value[m],
                    static_cast<float*>(call.output) + at);
+    } else if (call.output_type == OutputType::kInt32) {
+      store_sums(columns, sums.value[m], static_cast<std::int32_t*>(call.output) + at);
     } else {
       store_bytes(pack_bytes(scaled(sums.value[m], columns, 0), scaled(sums.value[m], columns, 1),
                              columns.range),

@@ -58,7 +58,15 @@ QTOOL_INLINE inline void store_floats(const __m512i* acc, const Columns& columns
   });
 }
 
-// The rare epilogues: floats, and multipliers of 1 and more.
+template <unsigned kPanels>
+QTOOL_INLINE inline void store_sums(const __m512i* acc, const Columns& columns, std::int32_t* out) {
+  unroll<kPanels>([&](auto n) QTOOL_INLINE {
+    const auto mask = static_cast<__mmask16>(columns.mask >> (16U * n));
+    _mm512_mask_storeu_epi32(out + 16U * n, mask, acc[n]);
+  });
+}
+
+// The rare epilogues: floats, sums, and multipliers of 1 and more.
 template <unsigned kPanels>
 __attribute__((noinline)) void store_rarely(const GemmCall& call, const Columns& columns,
                                             const __m512i* sums, std::int64_t row, unsigned rows) {
@@ -66,6 +74,11 @@ __attribute__((noinline)) void store_rarely(const GemmCall& call, const Columns&
     auto* out = static_cast<float*>(call.output) + row * call.output_stride;
     for (unsigned m = 0; m < rows; ++m, out += call.output_stride) {
       store_floats<kPanels>(sums + m * kPanels, columns, call.addend, out);
+    }
+  } else if (call.output_type == OutputType::kInt32) {
+    auto* out = static_cast<std::int32_t*>(call.output) + row * call.output_stride;
+    for (unsigned m = 0; m < rows; ++m, out += call.output_stride) {
+      store_sums<kPanels>(sums + m * kPanels, columns, out);
     }
   } else {
     auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;

@@ -23,7 +23,8 @@ enum class RowSource : std::uint8_t {
 ///
 /// acc[m][c] = bias[c] + sum over tap, k of row(tap, m)[k] * weight(tap, k, c), in int32;
 /// u8:  out[m][c] = clamp(rint(float(acc) * multiplier[c]) + zero_point, low, high), ties to even;
-/// f32: out[m][c] = float(acc) * multiplier[c] + addend[c], the product rounded first.
+/// f32: out[m][c] = float(acc) * multiplier[c] + addend[c], the product rounded first;
+/// i32: out[m][c] = acc[m][c].
 ///
 /// A kernel reads exactly `run` bytes of each row: the bytes of group g begin at
 /// min(4 g, run - 4), so the last group may repeat bytes of the one before, and the packed weights

@@ -38,6 +38,10 @@ void store(const GemmCall& call, std::int64_t row, std::int64_t panel, const Acc
   const std::int64_t at = row * call.output_stride + first;
   for (std::int64_t c = 0; c < count; ++c) {
     const std::int32_t sum = acc.value[c] + call.bias[first + c];
+    if (call.output_type == OutputType::kInt32) {
+      static_cast<std::int32_t*>(call.output)[at + c] = sum;
+      continue;
+    }
     const float product = static_cast<float>(sum) * call.multiplier[first + c];
     if (call.output_type == OutputType::kFloat32) {
       static_cast<float*>(call.output)[at + c] = product + call.addend[first + c];

@@ -34,9 +34,13 @@ std::int32_t accumulate(const GemmCall& call, std::int64_t row, std::int64_t cha
 void reference_gemm(const GemmCall& call) {
   for (std::int64_t row = 0; row < call.row_count; ++row) {
     for (std::int64_t channel = 0; channel < call.channels; ++channel) {
-      const auto acc = static_cast<float>(accumulate(call, row, channel));
-      const float product = acc * call.multiplier[channel];
       const std::int64_t at = row * call.output_stride + channel;
+      const std::int32_t sum = accumulate(call, row, channel);
+      if (call.output_type == OutputType::kInt32) {
+        static_cast<std::int32_t*>(call.output)[at] = sum;
+        continue;
+      }
+      const float product = static_cast<float>(sum) * call.multiplier[channel];
       if (call.output_type == OutputType::kFloat32) {
         static_cast<float*>(call.output)[at] = product + call.addend[channel];
         continue;

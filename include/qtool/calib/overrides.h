@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qtool/calib/calibrate.h"
+#include "qtool/calib/table.h"
+#include "qtool/quant/affine.h"
+
+namespace qtool {
+
+/// Ranges, scales and exclusions that a user gives. `tensor` and the exclusions are names or
+/// patterns with `*` and `?`.
+struct Overrides {
+  struct GivenRange {
+    std::string tensor;
+    Range range;  ///< holds 0
+    friend bool operator==(const GivenRange&, const GivenRange&) = default;
+  };
+  struct GivenScale {
+    std::string tensor;
+    float scale = 1.0F;
+    /// Left out: that of a symmetric type, except that an unsigned one takes its lowest integer for
+    /// a tensor without negative values.
+    std::optional<std::int32_t> zero_point;
+    friend bool operator==(const GivenScale&, const GivenScale&) = default;
+  };
+  std::vector<GivenRange> ranges;
+  std::vector<GivenScale> scales;
+  std::vector<std::string> exclude;  ///< nodes, see PlacementOptions::exclude
+  friend bool operator==(const Overrides&, const Overrides&) = default;
+};
+
+inline constexpr std::int64_t kMostOverridesBytes = std::int64_t{1} << 20;
+
+/// Reads `{"ranges": {"conv1*": [0, 6]}, "scales": {"data": {"scale": 0.02, "zero_point": 128}},
+/// "exclude": ["head/*"]}`, every key optional. Any bytes are safe. Throws Error(kInvalidArgument)
+/// that names the field, what was found and what was expected.
+Overrides read_overrides(std::string_view text);
+
+/// Gives the matching activations of `table` the user's ranges and scales as maps of `scheme`, and
+/// marks them as the user's. A name beats a pattern, a scale a range, and what comes later what
+/// comes earlier. An entry loses its SQNR and saturated share, unless `collection` holds the
+/// statistics to find them anew.
+/// Throws Error(kUsage) with the three nearest names when a name or pattern matches no activation,
+/// Error(kInvalidArgument) for a range without 0, a scale that is not a positive, normal float, or
+/// a zero point beyond the integers of `scheme`. Cost: patterns times tensors.
+void apply_overrides(const Overrides& overrides, const Scheme& scheme, const Collection* collection,
+                     CalibrationTable& table);
+
+}  // namespace qtool

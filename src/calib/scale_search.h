@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+
+#include "qtool/calib/method.h"
+#include "qtool/quant/density.h"
+
+namespace qtool {
+
+/// The least-squares view of calibration: the scale s that minimises
+/// L(s) = sum over x of (x - s q)^2, q = clamp(round(x / s), low, high), with the zero point of the
+/// observed range held fixed. What the three solvers `mse`, `gradient` and `admm` share.
+class ScaleProblem {
+ public:
+  ScaleProblem(const Statistics& statistics, const Scheme& scheme);
+
+  /// No non-zero value, or none that a normal scale could express: nothing to solve.
+  [[nodiscard]] bool trivial() const noexcept { return largest_ <= 0.0; }
+  [[nodiscard]] double largest_scale() const noexcept { return largest_; }  ///< nothing saturates
+  [[nodiscard]] double noise(double scale) const noexcept {
+    return density_.noise(scale, low_, high_);
+  }
+  [[nodiscard]] Density::Projection project(double scale) const noexcept {
+    return density_.project(scale, low_, high_);
+  }
+  [[nodiscard]] const Density& density() const noexcept { return density_; }
+
+  /// The range that `scale` covers, inside the observed one; the observed range itself unless the
+  /// result is less noisy.
+  [[nodiscard]] Range range_of(double scale) const noexcept;
+  /// Noise of the values when `range` is what the integers cover.
+  [[nodiscard]] double noise_of(const Range& range) const;
+
+ private:
+  Range observed_;
+  Scheme scheme_;
+  Density density_;
+  std::int32_t low_ = 0;
+  std::int32_t high_ = 0;
+  double largest_ = 0.0;
+};
+
+/// The least point of `f` on [low, high] by golden section, `steps` evaluations after the first
+/// two. Exact for a unimodal function up to (high - low) 0.618^steps.
+template <typename Function>
+double golden_section(double low, double high, int steps, Function f) {
+  constexpr double kRatio = 0.6180339887498949;
+  double left = high - kRatio * (high - low);
+  double right = low + kRatio * (high - low);
+  double at_left = f(left);
+  double at_right = f(right);
+  for (int step = 0; step < steps; ++step) {
+    if (at_left <= at_right) {
+      high = right;
+      right = left;
+      at_right = at_left;
+      left = high - kRatio * (high - low);
+      at_left = f(left);
+    } else {
+      low = left;
+      left = right;
+      at_left = at_right;
+      right = low + kRatio * (high - low);
+      at_right = f(right);
+    }
+  }
+  return at_left <= at_right ? left : right;
+}
+
+}  // namespace qtool

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/pool/pool.h"
+#include "qtool/quant/affine.h"
+#include "qtool/quant/requantize.h"
+
+namespace qtool {
+
+/// The operators of a plan whose sums become bytes with an integer multiplier and shift, as
+/// TensorFlow Lite computes them. Plain loops: the fast kernels requantize in float.
+
+/// Sums of [pixels][channels] to u8, each channel by its multiplier.
+class FixedOutput {
+ public:
+  /// One multiplier s_x s_w[c] / s_y per channel, in double.
+  /// Source: TensorFlow Lite, kernels/kernel_util.cc, PopulateConvolutionQuantizationParams.
+  FixedOutput(Requantization path, std::span<const double> multipliers, std::int32_t zero_point,
+              Limits limits);
+  void run(std::int64_t pixels, const std::int32_t* sums, std::uint8_t* out, int threads) const;
+
+ private:
+  std::vector<Requantizer> channels_;
+  std::int32_t zero_point_;
+  Limits limits_;
+};
+
+/// a + b: both operands raised by 20 bits and brought to twice the larger scale, added in int32,
+/// the sum brought to s_y. Source: TensorFlow Lite, kernels/add.cc and
+/// kernels/internal/reference/add.h.
+class FixedAdd {
+ public:
+  FixedAdd(Requantization path, const Affine& a, const Affine& b, const Affine& y, Limits limits);
+  void run(const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* out,
+           std::int64_t count) const;
+
+ private:
+  // What each byte of an operand contributes: there are only 256 of them.
+  std::array<std::int32_t, 256> a_;
+  std::array<std::int32_t, 256> b_;
+  Requantizer output_;
+  std::int32_t zero_point_;
+  Limits limits_;
+};
+
+/// a b: the product of the integers, one multiplier. Source: TensorFlow Lite, kernels/mul.cc and
+/// kernels/internal/reference/integer_ops/mul.h.
+class FixedMul {
+ public:
+  FixedMul(Requantization path, const Affine& a, const Affine& b, const Affine& y, Limits limits);
+  void run(const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* out,
+           std::int64_t count) const;
+
+ private:
+  std::int32_t za_;
+  std::int32_t zb_;
+  Requantizer output_;
+  std::int32_t zero_point_;
+  Limits limits_;
+};
+
+/// The mean of windows: sum (q - z_x), times s_x / s_y, divided by the count, halves away from 0.
+/// Source: TensorFlow Lite, kernels/internal/reference/integer_ops/mean.h. Differs from source: it
+/// serves windows too, where TensorFlow Lite demands equal scales; with those both agree but for
+/// the side on which a tie beside the zero point falls.
+class FixedAverage {
+ public:
+  /// Throws Error(kUnsupported) for a window of more than 2^23 pixels.
+  FixedAverage(Requantization path, const PoolShape& shape, const Affine& x, const Affine& y,
+               Limits limits, CountPadding padding);
+  void run(const std::uint8_t* in, std::uint8_t* out, int threads) const;
+
+ private:
+  [[nodiscard]] std::int64_t inside(std::int64_t start, std::int64_t kernel, std::int64_t dilation,
+                                    std::int64_t extent) const;
+  void run_pixel(const std::uint8_t* image, std::int64_t y, std::int64_t x,
+                 std::uint8_t* out) const;
+
+  PoolShape shape_;
+  std::int32_t zx_;
+  Requantizer output_;
+  std::int32_t zero_point_;
+  Limits limits_;
+  CountPadding padding_;
+};
+
+/// The byte at `to` for each byte at `from`: through a float on the float path, (q - z) times
+/// s_from / s_to on the others. Source: TensorFlow Lite, kernels/internal/reference/requantize.h.
+std::array<std::uint8_t, 256> rescale_table(Requantization path, const Affine& from,
+                                            const Affine& to, Limits limits);
+
+/// What a step that requantizes on `path` calls its kernel: `avx2+gemmlowp`.
+std::string kernel_label(std::string_view kernel, Requantization path);
+
+}  // namespace qtool

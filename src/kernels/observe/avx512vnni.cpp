@@ -1,0 +1,116 @@
+#include <cstdint>
+
+#include "kernels/intrinsics.h"
+#include "kernels/observe/contract.h"
+#include "kernels/unroll.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::int64_t kLanes = 16;
+
+struct Reach {
+  __m512 lows;
+  __m512 highs;
+  std::uint32_t broken;  // non-zero once a square was not finite
+};
+
+// Adds one block of up to 16 * kVectors channels; `last` masks the channels of its last vector.
+template <unsigned kVectors>
+void accumulate_block(const float* values, std::int64_t pixels, const ChannelTotals& totals,
+                      std::int64_t channel, __mmask16 last, Reach& reach) {
+  __m512d sums[2 * kVectors];
+  __m512d squares[2 * kVectors];
+  __m512 lows[kVectors];
+  __m512 highs[kVectors];
+  const auto mask = [&](unsigned v) QTOOL_INLINE {
+    return v + 1 == kVectors ? last : static_cast<__mmask16>(0xFFFF);
+  };
+  const auto half = [&](unsigned h) QTOOL_INLINE {
+    return static_cast<__mmask8>(mask(h / 2) >> (8 * (h % 2)));
+  };
+  unroll<kVectors>([&](auto v) QTOOL_INLINE {
+    const std::int64_t at = channel + kLanes * std::int64_t{v};
+    lows[v] = _mm512_mask_loadu_ps(reach.lows, mask(v), totals.lows + at);
+    highs[v] = _mm512_mask_loadu_ps(reach.highs, mask(v), totals.highs + at);
+  });
+  unroll<2 * kVectors>([&](auto h) QTOOL_INLINE {
+    const std::int64_t at = channel + 8 * std::int64_t{h};
+    sums[h] = _mm512_maskz_loadu_pd(half(h), totals.sums + at);
+    squares[h] = _mm512_maskz_loadu_pd(half(h), totals.squares + at);
+  });
+  const float* pixel = values + channel;
+  for (std::int64_t p = 0; p < pixels; ++p, pixel += totals.width) {
+    unroll<kVectors>([&](auto v) QTOOL_INLINE {
+      const __m512 x = _mm512_maskz_loadu_ps(mask(v), pixel + kLanes * std::int64_t{v});
+      lows[v] = _mm512_mask_min_ps(lows[v], mask(v), x, lows[v]);
+      highs[v] = _mm512_mask_max_ps(highs[v], mask(v), x, highs[v]);
+    });
+    unroll<2 * kVectors>([&](auto h) QTOOL_INLINE {
+      const __m512d x =
+          _mm512_cvtps_pd(_mm256_maskz_loadu_ps(half(h), pixel + 8 * std::int64_t{h}));
+      sums[h] = _mm512_add_pd(sums[h], x);
+      squares[h] = _mm512_fmadd_pd(x, x, squares[h]);
+    });
+  }
+  const __m512d infinity = _mm512_set1_pd(__builtin_inf());
+  unroll<kVectors>([&](auto v) QTOOL_INLINE {
+    const std::int64_t at = channel + kLanes * std::int64_t{v};
+    _mm512_mask_storeu_ps(totals.lows + at, mask(v), lows[v]);
+    _mm512_mask_storeu_ps(totals.highs + at, mask(v), highs[v]);
+    reach.lows = _mm512_min_ps(reach.lows, lows[v]);
+    reach.highs = _mm512_max_ps(reach.highs, highs[v]);
+  });
+  unroll<2 * kVectors>([&](auto h) QTOOL_INLINE {
+    const std::int64_t at = channel + 8 * std::int64_t{h};
+    _mm512_mask_storeu_pd(totals.sums + at, half(h), sums[h]);
+    _mm512_mask_storeu_pd(totals.squares + at, half(h), squares[h]);
+    reach.broken |= _mm512_cmp_pd_mask(squares[h], infinity, _CMP_NLT_UQ);
+  });
+}
+
+Extremes accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals) {
+  Reach reach{_mm512_set1_ps(__builtin_inff()), _mm512_set1_ps(-__builtin_inff()), 0};
+  for (std::int64_t c = 0; c < totals.width; c += 4 * kLanes) {
+    const std::int64_t rest = totals.width - c;
+    const std::int64_t vectors = rest >= 4 * kLanes ? 4 : (rest + kLanes - 1) / kLanes;
+    const std::int64_t left = rest - kLanes * (vectors - 1);
+    const auto last = static_cast<__mmask16>(left >= kLanes ? 0xFFFF : (1 << left) - 1);
+    if (vectors == 4) {
+      accumulate_block<4>(values, pixels, totals, c, last, reach);
+    } else if (vectors == 3) {
+      accumulate_block<3>(values, pixels, totals, c, last, reach);
+    } else if (vectors == 2) {
+      accumulate_block<2>(values, pixels, totals, c, last, reach);
+    } else {
+      accumulate_block<1>(values, pixels, totals, c, last, reach);
+    }
+  }
+  return {_mm512_reduce_min_ps(reach.lows), _mm512_reduce_max_ps(reach.highs), reach.broken == 0};
+}
+
+std::int64_t cells(const float* values, std::int64_t count, float cells_per_unit,
+                   std::int32_t* cells) {
+  const __m512 factor = _mm512_set1_ps(cells_per_unit);
+  const __m512i magnitude_bits = _mm512_set1_epi32(0x7FFFFFFF);
+  const __m512i largest_zero = _mm512_set1_epi32(0x007FFFFF);
+  std::int32_t* out = cells;
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    const auto mask = static_cast<__mmask16>(count - i >= kLanes ? 0xFFFF : (1 << (count - i)) - 1);
+    const __m512 x = _mm512_maskz_loadu_ps(mask, values + i);
+    const __m512i bits = _mm512_castps_si512(x);
+    const __mmask16 counted = _mm512_cmpgt_epu32_mask(_mm512_and_si512(bits, magnitude_bits),
+                                                      largest_zero);  // not the masked either
+    const __m512i cell = _mm512_add_epi32(_mm512_cvttps_epi32(_mm512_mul_ps(x, factor)),
+                                          _mm512_srai_epi32(bits, 31));
+    _mm512_storeu_si512(out, _mm512_maskz_compress_epi32(counted, cell));
+    out += _mm_popcnt_u32(counted);
+  }
+  return out - cells;
+}
+
+}  // namespace
+
+constexpr ObserveFunctions observe_avx512vnni = {accumulate, cells};
+
+}  // namespace qtool

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+
+namespace qtool {
+
+/// Running totals of `width` channels, one entry of each array per channel.
+struct ChannelTotals {
+  double* sums;
+  double* squares;
+  float* lows;
+  float* highs;
+  std::int64_t width;
+};
+
+/// Extremes over all channels, and whether every value was finite.
+struct Extremes {
+  float lowest;
+  float highest;
+  bool finite;
+};
+
+struct ObserveFunctions {
+  /// Adds `pixels` pixels of adjacent channels to the totals. For every channel c, one pixel p
+  /// after the other, with x = values[p * width + c]:
+  ///   sums[c] += double(x);  squares[c] += double(x) * double(x);
+  ///   lows[c] = x < lows[c] ? x : lows[c];  highs[c] = x > highs[c] ? x : highs[c].
+  /// So a channel is one chain of additions, and every kernel gives the same bits however it takes
+  /// the channels together. The product is exact in double precision (24 bits each): with or
+  /// without a fused multiply-add the bits are the same. Returns the extremes of all totals
+  /// (minimum of lows, maximum of highs) and whether all squares are finite: those cannot cancel
+  /// and cannot overflow, so it is false exactly when NaN or an infinity was ever added.
+  Extremes (*accumulate)(const float* values, std::int64_t pixels, const ChannelTotals& totals);
+
+  /// Writes the grid cells of the values that are not zero, in order, and returns their number.
+  /// A magnitude below the smallest normal float is a zero. The cell of x is x * cells_per_unit
+  /// truncated, less one if x is negative; the product must fit. `cells` has room for
+  /// count + kCellSlack entries; those behind the returned number hold anything afterwards.
+  std::int64_t (*cells)(const float* values, std::int64_t count, float cells_per_unit,
+                        std::int32_t* cells);
+};
+
+/// A vector of cells is stored whole, however few of it are kept.
+inline constexpr std::int64_t kCellSlack = 16;
+
+#define QTOOL_KERNEL(name, isa) extern const ObserveFunctions observe_##name;
+#include "kernels/observe/observe.inc"
+#undef QTOOL_KERNEL
+
+}  // namespace qtool

@@ -1,0 +1,120 @@
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "kernels/observe/contract.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::int64_t kLanes = 4;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Four values at once on every compiler and machine, without an instruction set of its own.
+using Floats = float __attribute__((vector_size(16)));
+using Doubles = double __attribute__((vector_size(32)));
+using Ints = std::int32_t __attribute__((vector_size(16)));
+
+template <typename Vector, typename Element>
+void load(Vector& lanes, const Element* from) {
+  std::memcpy(&lanes, from, sizeof(lanes));
+}
+
+template <typename Vector, typename Element>
+void store(Element* to, const Vector& lanes) {
+  std::memcpy(to, &lanes, sizeof(lanes));
+}
+
+// Four channels, kept in registers over all pixels.
+struct Lanes {
+  Lanes(const ChannelTotals& totals, std::int64_t channel) {
+    load(sums, totals.sums + channel);
+    load(squares, totals.squares + channel);
+    load(lows, totals.lows + channel);
+    load(highs, totals.highs + channel);
+  }
+
+  void add(const float* from) {
+    Floats values;
+    load(values, from);
+    const Doubles wide = __builtin_convertvector(values, Doubles);
+    sums += wide;
+    squares += wide * wide;
+    lows = values < lows ? values : lows;
+    highs = values > highs ? values : highs;
+  }
+
+  void save(const ChannelTotals& totals, std::int64_t channel) const {
+    store(totals.sums + channel, sums);
+    store(totals.squares + channel, squares);
+    store(totals.lows + channel, lows);
+    store(totals.highs + channel, highs);
+  }
+
+  Doubles sums;
+  Doubles squares;
+  Floats lows;
+  Floats highs;
+};
+
+Extremes accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals) {
+  const std::int64_t width = totals.width;
+  std::int64_t c = 0;
+  for (; c + 2 * kLanes <= width; c += 2 * kLanes) {  // two chains hide the latency of additions
+    Lanes first(totals, c);
+    Lanes second(totals, c + kLanes);
+    for (std::int64_t p = 0; p < pixels; ++p) {
+      first.add(values + p * width + c);
+      second.add(values + p * width + c + kLanes);
+    }
+    first.save(totals, c);
+    second.save(totals, c + kLanes);
+  }
+  for (; c < width; ++c) {
+    for (std::int64_t p = 0; p < pixels; ++p) {
+      const float x = values[p * width + c];
+      totals.sums[c] += double{x};
+      totals.squares[c] += double{x} * double{x};
+      totals.lows[c] = x < totals.lows[c] ? x : totals.lows[c];
+      totals.highs[c] = x > totals.highs[c] ? x : totals.highs[c];
+    }
+  }
+  Extremes seen{kInfinity, -kInfinity, true};
+  for (c = 0; c < width; ++c) {
+    seen.lowest = totals.lows[c] < seen.lowest ? totals.lows[c] : seen.lowest;
+    seen.highest = totals.highs[c] > seen.highest ? totals.highs[c] : seen.highest;
+    seen.finite = seen.finite && totals.squares[c] < std::numeric_limits<double>::infinity();
+  }
+  return seen;
+}
+
+std::int64_t cells(const float* values, std::int64_t count, float cells_per_unit,
+                   std::int32_t* cells) {
+  constexpr float kSmallestNormal = std::numeric_limits<float>::min();
+  std::int64_t kept = 0;
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    Floats x;
+    load(x, values + i);
+    const Ints negative = x <= -kSmallestNormal;  // all ones, that is -1, where true
+    const Ints counted = negative | (x >= kSmallestNormal);
+    const Ints cell = __builtin_convertvector(x * cells_per_unit, Ints) + negative;
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      cells[kept] = cell[lane];  // no branch: the next value overwrites the cell of a zero
+      kept -= counted[lane];
+    }
+  }
+  for (; i < count; ++i) {
+    const float x = values[i];
+    const bool negative = x <= -kSmallestNormal;
+    cells[kept] = static_cast<std::int32_t>(x * cells_per_unit) - (negative ? 1 : 0);
+    kept += negative || x >= kSmallestNormal ? 1 : 0;
+  }
+  return kept;
+}
+
+}  // namespace
+
+constexpr ObserveFunctions observe_portable = {accumulate, cells};
+
+}  // namespace qtool

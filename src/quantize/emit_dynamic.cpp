@@ -1,0 +1,179 @@
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "qtool/base/text.h"
+#include "qtool/quantize/weights.h"
+#include "quantize/emit.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::int64_t kFloat32 = 1;  // ONNX TensorProto.FLOAT, the target of Cast
+
+/// Writes one graph. The added nodes have no names and go by their outputs; the last of each
+/// product writes the tensor that the product wrote.
+class DynamicEmitter {
+ public:
+  DynamicEmitter(const Graph& graph, const Target& target, QuantizeReport& report)
+      : graph_(graph), target_(target), report_(report) {}
+
+  void replace(NodeId id, const WeightPorts& ports) {
+    const Node node = graph_.node(id);
+    const bool conv = node.is("Conv");
+    const std::string name(name_of(graph_, id));
+    const Input input = measured(node.inputs[0]);
+    const Tensor weights = real_weights(graph_, ports);
+    const std::vector<float> scales = symmetric_scales(graph_, id, ports, weights, target_);
+    report_.output_channels += ports.channels;
+
+    Node product =
+        node_of(conv ? "ConvInteger" : "MatMulInteger",
+                {input.integers, weight(ports, weights, scales, conv), input.zero_point});
+    product.name = node.name;
+    if (conv) product.attributes = node.attributes;
+    if (conv) product.inputs.push_back(middle());
+    const ValueId result = node.outputs[0];
+    graph_.remove_node(id);
+
+    const ValueId sums = add(std::move(product), concat(name, "_i32"));
+    Node cast = node_of("Cast", {sums});
+    cast.attributes["to"] = kFloat32;
+    const ValueId reals = add(std::move(cast), concat(name, "_sum"));
+    const ValueId scale = add(node_of("Mul", {input.scale, row(concat(name, "_s"), scales, conv)}),
+                              concat(name, "_scale"));
+    Node last = node_of("Mul", {reals, scale});
+    if (ports.bias != kNoValue) {
+      const ValueId scaled = add(std::move(last), concat(name, "_scaled"));
+      last = node_of("Add", {scaled, bias(name, ports, conv)});
+    }
+    last.outputs = {result};
+    graph_.add_node(std::move(last));
+    ++report_.added_nodes;
+  }
+
+  Graph finish() {
+    graph_.sort();
+    graph_.check();
+    return std::move(graph_);
+  }
+
+ private:
+  /// The results of a DynamicQuantizeLinear.
+  struct Input {
+    ValueId integers;
+    ValueId scale;
+    ValueId zero_point;
+  };
+
+  static Node node_of(std::string_view op_type, std::vector<ValueId> inputs) {
+    Node node;
+    node.op_type = op_type;
+    node.inputs = std::move(inputs);
+    return node;
+  }
+
+  Input measured(ValueId real) {
+    const auto known = inputs_.find(real);
+    if (known != inputs_.end()) return known->second;
+    const std::string name = graph_.value(real).name;
+    const Input input{graph_.add_value(graph_.unique_name(concat(name, "_q"))),
+                      graph_.add_value(graph_.unique_name(concat(name, "_s"))),
+                      graph_.add_value(graph_.unique_name(concat(name, "_z")))};
+    Node node = node_of("DynamicQuantizeLinear", {real});
+    node.outputs = {input.integers, input.scale, input.zero_point};
+    graph_.add_node(std::move(node));
+    ++report_.added_nodes;
+    ++report_.quantized_tensors;
+    return inputs_.emplace(real, input).first->second;
+  }
+
+  ValueId add(Node node, const std::string& output) {
+    const ValueId result = graph_.add_value(graph_.unique_name(output));
+    node.outputs = {result};
+    graph_.add_node(std::move(node));
+    ++report_.added_nodes;
+    return result;
+  }
+
+  ValueId add_constant(const std::string& name, Tensor tensor) {
+    return graph_.add_constant(graph_.unique_name(name), std::move(tensor));
+  }
+
+  /// The zero point of convolution weights: ONNX Runtime multiplies only u8 there.
+  ValueId middle() {
+    if (middle_ == kNoValue) middle_ = add_constant("middle", Tensor::scalar<std::uint8_t>(128));
+    return middle_;
+  }
+
+  /// u8 around 128 for a convolution, s8 [K, N] for a matrix product.
+  ValueId weight(const WeightPorts& ports, const Tensor& weights, const std::vector<float>& scales,
+                 bool conv) {
+    const auto key = std::pair(ports.weight, std::pair(ports.axis, ports.weight_factor));
+    const auto known = weights_.find(key);
+    if (known != weights_.end()) return known->second;
+    Tensor integers = quantize_weights(weights, ports.axis, target_.weights, scales);
+    report_.weight_bytes += integers.bytes();
+    const std::string name = concat(graph_.value(ports.weight).name, "_q");
+    if (!conv) {
+      if (ports.axis == 0) integers = transposed(integers);
+      return weights_.emplace(key, add_constant(name, std::move(integers))).first->second;
+    }
+    Tensor raised(DType::kUInt8, integers.shape());
+    const auto from = integers.values<std::int8_t>();
+    const auto to = raised.values<std::uint8_t>();
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      to[i] = static_cast<std::uint8_t>(from[i] + 128);
+    }
+    return weights_.emplace(key, add_constant(name, std::move(raised))).first->second;
+  }
+
+  static Tensor transposed(const Tensor& matrix) {
+    const std::int64_t rows = matrix.shape()[0];
+    const std::int64_t columns = matrix.shape()[1];
+    Tensor result(DType::kInt8, Shape{columns, rows});
+    const auto from = matrix.values<std::int8_t>();
+    const auto to = result.values<std::int8_t>();
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t c = 0; c < columns; ++c) {
+        to[static_cast<std::size_t>(c * rows + r)] =
+            from[static_cast<std::size_t>(r * columns + c)];
+      }
+    }
+    return result;
+  }
+
+  /// One value per output channel, where the result has its channels.
+  ValueId row(const std::string& name, const std::vector<float>& values, bool conv) {
+    const auto count = static_cast<std::int64_t>(values.size());
+    const Shape shape = conv ? Shape{1, count, 1, 1} : Shape{count};
+    return add_constant(name, Tensor::of<float>(shape, std::span<const float>(values)));
+  }
+
+  ValueId bias(const std::string& name, const WeightPorts& ports, bool conv) {
+    return row(concat(name, "_b"), real_bias(graph_, ports), conv);
+  }
+
+  Graph graph_;
+  const Target& target_;
+  QuantizeReport& report_;
+  ValueId middle_ = kNoValue;
+  std::map<ValueId, Input> inputs_;
+  std::map<std::pair<ValueId, std::pair<std::int64_t, float>>, ValueId> weights_;
+};
+
+}  // namespace
+
+Graph emit_dynamic(const Graph& graph, const Placement& placement, const Target& target,
+                   QuantizeReport& report) {
+  DynamicEmitter emitter(graph, target, report);
+  for (const NodePlacement& placed : placement.nodes) {
+    if (placed.role != NodeRole::kInteger) continue;
+    if (const auto ports = weight_ports(graph, placed.id)) emitter.replace(placed.id, *ports);
+  }
+  return emitter.finish();
+}
+
+}  // namespace qtool

@@ -1,0 +1,49 @@
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "qtool/base/text.h"
+#include "qtool/quantize/weights.h"
+#include "quantize/emit.h"
+
+namespace qtool {
+
+Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const Target& target,
+                       QuantizeReport& report) {
+  Graph result = graph;
+  std::map<std::pair<ValueId, std::int64_t>, ValueId> stored;  // by weight and axis
+  for (const NodeId id : ids) {
+    std::optional<WeightPorts> ports = weight_ports(graph, id);
+    if (!ports) continue;
+    ports->weight_factor = 1.0F;  // alpha stays an attribute
+    report.output_channels += ports->channels;
+    const auto key = std::pair(ports->weight, ports->axis);
+    auto [it, fresh] = stored.try_emplace(key, kNoValue);
+    if (fresh) {
+      const std::string name = graph.value(ports->weight).name;
+      const Tensor weights = real_weights(graph, *ports);
+      const std::vector<float> scales = symmetric_scales(graph, id, *ports, weights, target);
+      Tensor integers = quantize_weights(weights, ports->axis, target.weights, scales);
+      report.weight_bytes += integers.bytes();
+      Node node;
+      node.op_type = "DequantizeLinear";
+      node.attributes["axis"] = ports->axis;
+      node.inputs = {
+          result.add_constant(result.unique_name(concat(name, "_q")), std::move(integers)),
+          result.add_constant(
+              result.unique_name(concat(name, "_s")),
+              Tensor::of<float>(Shape{ports->channels}, std::span<const float>(scales)))};
+      it->second = result.add_value(result.unique_name(concat(name, "_dq")));
+      node.outputs = {it->second};
+      result.add_node(std::move(node));
+      ++report.added_nodes;
+    }
+    result.set_input(id, 1, it->second);
+  }
+  result.sort();
+  result.check();
+  return result;
+}
+
+}  // namespace qtool

@@ -1,0 +1,40 @@
+#include "qtool/quantize/weight_method.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+
+#define QTOOL_WEIGHT_METHOD(name, homogeneity, summary) \
+  Affine weight_##name(std::span<const float>, const Scheme&);
+#include "quantize/weight_methods.inc"
+
+std::span<const WeightMethodInfo> weight_methods() noexcept {
+  static constexpr auto kMethods = std::to_array<WeightMethodInfo>({
+#define QTOOL_WEIGHT_METHOD(name, homogeneity, summary) \
+  {#name, summary, Homogeneity::homogeneity, weight_##name},
+#include "quantize/weight_methods.inc"
+  });
+  return kMethods;
+}
+
+const WeightMethodInfo& find_weight_method(std::string_view name) {
+  std::vector<std::string> names;
+  for (const WeightMethodInfo& method : weight_methods()) {
+    if (method.name == name) return method;
+    names.emplace_back(method.name);
+  }
+  std::string nearest;
+  for (const std::string& candidate : nearest_names(name, names)) {
+    nearest += concat(nearest.empty() ? "" : ", ", candidate);
+  }
+  throw Error(ErrorCode::kUsage,
+              concat("weight method: found '", name, "', expected one of: ", nearest));
+}
+
+}  // namespace qtool

@@ -1,0 +1,180 @@
+// Thresholds and ranges that ncnn's and ONNX Runtime's own calibrators found on the same pictures.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "calib/fractional_kl.h"
+#include "qtool/base/text.h"
+#include "qtool/calib/calibrate.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/quantize/placement.h"
+#include "qtool/quantize/weights.h"
+
+namespace qtool {
+namespace {
+namespace fs = std::filesystem;
+
+const fs::path kShared = QTOOL_SHARED_DATA;
+
+struct Network {
+  const char* name;
+  std::vector<float> mean;
+  std::vector<float> norm;
+};
+
+const std::vector<Network> kNetworks = {
+    {"squeezenet1.1", {123.675F, 116.28F, 103.53F}, {0.01712475F, 0.017507F, 0.01742919F}},
+    {"mobilenet_v2_1.0_224", {127.5F, 127.5F, 127.5F}, {0.00784314F, 0.00784314F, 0.00784314F}},
+};
+
+/// Everything a calibrator saw: statistics by tensor, and the input tensor of each layer.
+struct Observed {
+  std::map<std::string, Statistics> statistics;
+  std::map<std::string, std::string> inputs;  // layer -> tensor
+};
+
+const Observed& observed(const Network& network) {
+  static std::map<std::string, Observed> known;
+  const auto [place, fresh] = known.try_emplace(network.name);
+  if (!fresh) return place->second;
+  Graph graph = prepare(load_onnx(kShared / "models" / concat(network.name, ".onnx")));
+  CollectOptions options;
+  for (const NodeId id : graph.nodes()) {
+    for (const ValueId output : graph.node(id).outputs) {
+      options.tensors.push_back(graph.value(output).name);
+    }
+    if (!weight_ports(graph, id)) continue;
+    const std::string& input = graph.value(graph.node(id).inputs[0]).name;
+    place->second.inputs[std::string(name_of(graph, id))] = input;
+    options.tensors.push_back(input);
+  }
+  options.preprocess.mean = network.mean;
+  options.preprocess.std.clear();
+  for (const float norm : network.norm) options.preprocess.std.push_back(1.0F / norm);
+  options.exact_bins = 2048;  // as ncnn counts, after a first pass for the range
+  const Executor executor(std::move(graph));
+  Collection collection = collect(executor, list_images(kShared / "golden/png", {}, 0), options);
+  EXPECT_EQ(collection.image_count, 20);
+  for (TensorStatistics& tensor : collection.tensors) {
+    place->second.statistics[tensor.tensor] = std::move(tensor.statistics);
+  }
+  return place->second;
+}
+
+/// Layer -> scale of its input, the rows of an ncnn table that are not weights.
+std::map<std::string, double> ncnn_input_scales(const std::string& file) {
+  std::ifstream stream(kShared / "golden/ncnn" / file);
+  std::map<std::string, double> scales;
+  for (std::string line; std::getline(stream, line) && !line.empty();) {
+    std::istringstream words(line);
+    std::string key;
+    double scale = 0.0;
+    words >> key >> scale;
+    if (key.find("_param_") == std::string::npos) scales[key] = scale;
+  }
+  return scales;
+}
+
+class CalibrationGolden : public testing::TestWithParam<Network> {
+ protected:
+  void SetUp() override {
+    if (!fs::exists(kShared)) GTEST_SKIP() << "no folder " << kShared;
+  }
+};
+
+TEST_P(CalibrationGolden, KlNcnnFindsTheThresholdsOfNcnn) {
+  const Observed& seen = observed(GetParam());
+  const auto scales = ncnn_input_scales(concat(GetParam().name, ".kl.table"));
+  ASSERT_GE(scales.size(), 26U);
+  std::size_t close = 0;
+  for (const auto& [layer, scale] : scales) {
+    ASSERT_TRUE(seen.inputs.contains(layer)) << layer;
+    const Statistics& statistics = seen.statistics.at(seen.inputs.at(layer));
+    const LinearHistogram histogram = statistics.magnitudes(2048);
+    const Range range = find_method("kl_ncnn").decide(statistics, MethodOptions());
+    const auto bin = [&](double threshold) { return threshold / histogram.width() - 0.5; };
+    const double ours = bin(std::max(-range.min, range.max));
+    const double theirs = bin(127.0 / scale);
+    if (std::abs(ours - theirs) <= 1.0 + 1e-2) {
+      ++close;
+      continue;
+    }
+    std::vector<double> weights;
+    for (const std::int64_t count : histogram.counts) {
+      weights.push_back(static_cast<double>(count) / static_cast<double>(histogram.total()));
+    }
+    const FractionalKl search(weights, 128, 1e-4);
+    const double least = search.divergences()[static_cast<std::size_t>(search.best() - 128)];
+    const auto place = std::clamp<std::int64_t>(std::llround(theirs) - 128, 0, 1919);
+    const double there = search.divergences()[static_cast<std::size_t>(place)];
+    std::cout << concat(GetParam().name, " ", layer, ": bin ", to_fixed(ours, 0), ", ncnn ",
+                        to_fixed(theirs, 1), "; divergence ", to_fixed(least, 7), ", at ncnn's ",
+                        to_fixed(there, 7), "\n");
+    EXPECT_LE(there, 1.001 * least) << layer;
+  }
+  std::cout << concat(GetParam().name, ": ", close, " of ", scales.size(), " within one bin\n");
+  EXPECT_GE(static_cast<double>(close), 0.95 * static_cast<double>(scales.size()));
+}
+
+TEST_P(CalibrationGolden, AciqNcnnFindsTheThresholdsOfNcnn) {
+  const Observed& seen = observed(GetParam());
+  const auto scales = ncnn_input_scales(concat(GetParam().name, ".aciq.table"));
+  ASSERT_GE(scales.size(), 26U);
+  std::size_t close = 0;
+  for (const auto& [layer, scale] : scales) {
+    const Statistics& statistics = seen.statistics.at(seen.inputs.at(layer));
+    const Range range = find_method("aciq_ncnn").decide(statistics, MethodOptions());
+    const double ours = std::max(-range.min, range.max);
+    const double bin = statistics.absmax() / 2048.0;
+    if (std::abs(ours - 127.0 / scale) <= bin) {
+      ++close;
+    } else {
+      std::cout << concat(GetParam().name, " ", layer, ": ", ours, ", ncnn ", 127.0 / scale, "\n");
+    }
+  }
+  EXPECT_GE(static_cast<double>(close), 0.95 * static_cast<double>(scales.size()));
+}
+
+nlohmann::json onnxruntime_ranges(const std::string& file) {
+  std::ifstream stream(kShared / "golden/onnxruntime" / file);
+  return nlohmann::json::parse(stream);
+}
+
+TEST_P(CalibrationGolden, MinmaxFindsTheRangesOfOnnxRuntime) {
+  const Observed& seen = observed(GetParam());
+  const nlohmann::json ranges = onnxruntime_ranges(concat(GetParam().name, ".minmax.json"));
+  std::size_t compared = 0;
+  for (const auto& [tensor, ends] : ranges.items()) {
+    const auto known = seen.statistics.find(tensor);
+    if (known == seen.statistics.end()) continue;  // a tensor that our preparation folds away
+    ++compared;
+    const auto near = [&](double found, double expected) {
+      EXPECT_NEAR(found, expected, 1e-3 * std::max(std::abs(expected), 1e-6)) << tensor;
+    };
+    near(known->second.min(), ends[0].get<double>());
+    near(known->second.max(), ends[1].get<double>());
+  }
+  std::cout << concat(GetParam().name, ": ", compared, " of ", ranges.size(), " tensors\n");
+  EXPECT_GE(compared, 50U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, CalibrationGolden, testing::ValuesIn(kNetworks),
+                         [](const auto& param) {
+                           std::string name = param.param.name;
+                           std::replace_if(
+                               name.begin(), name.end(), [](char c) { return c == '.'; }, '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace qtool

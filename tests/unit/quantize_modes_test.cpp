@@ -1,0 +1,176 @@
+// The modes of quantize() that need no calibration table.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "onnx_check.h"
+#include "qtool/base/error.h"
+#include "qtool/exec/executor.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/quantize/coverage.h"
+#include "qtool/quantize/quantize.h"
+#include "unit/quantize_net.h"
+
+namespace qtool {
+namespace {
+
+Tensor random_tensor(Shape shape, unsigned seed, float extent = 1.0F) {
+  Tensor tensor(DType::kFloat32, std::move(shape));
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> real(-extent, extent);
+  for (float& x : tensor.values<float>()) x = real(random);
+  return tensor;
+}
+
+/// Convolution, depthwise convolution that share an input, Relu, and a Gemm with all its
+/// attributes.
+Net mixed_net() {
+  Net net;
+  net.input("x", {1, 4, 8, 8});
+  net.constant("w1", random_tensor({6, 4, 3, 3}, 1));
+  net.constant("b1", random_tensor({6}, 2));
+  net.constant("w2", random_tensor({4, 1, 3, 3}, 3));
+  const std::vector<std::int64_t> same{1, 1, 1, 1};
+  const auto a = net.op("Conv", "dense", {"x", "w1", "b1"}, {{"pads", same}});
+  const auto d = net.op("Conv", "depth", {"x", "w2"}, {{"pads", same}, {"group", std::int64_t{4}}});
+  const auto both =
+      net.op("Relu", "relu", {net.op("Concat", "concat", {a, d}, {{"axis", std::int64_t{1}}})});
+  const auto flat = net.op("Flatten", "flat", {net.op("GlobalAveragePool", "gap", {both})});
+  net.constant("w3", random_tensor({5, 10}, 4));
+  net.constant("b3", random_tensor({1, 5}, 5));
+  net.output(net.op("Gemm", "gemm", {flat, "w3", "b3"},
+                    {{"transB", std::int64_t{1}}, {"alpha", 0.5F}, {"beta", 2.0F}}));
+  return net;
+}
+
+std::vector<float> run(const Graph& graph, const Tensor& x) {
+  const Executor executor(prepare(graph));
+  Workspace workspace;
+  const TensorView view = x;
+  const auto out = executor.compile({})->run({&view, 1}, workspace)[0].values<float>();
+  return {out.begin(), out.end()};
+}
+
+double sqnr_db(const std::vector<float>& reference, const std::vector<float>& other) {
+  double signal = 0.0;
+  double noise = 1e-30;
+  for (std::size_t i = 0; i < reference.size(); ++i) {
+    const double error = static_cast<double>(reference[i]) - static_cast<double>(other[i]);
+    signal += static_cast<double>(reference[i]) * static_cast<double>(reference[i]);
+    noise += error * error;
+  }
+  return 10.0 * std::log10(signal / noise);
+}
+
+Graph make(const Graph& graph, QuantizeMode mode, QuantizeReport& report,
+           std::vector<std::string> exclude = {}) {
+  QuantizeOptions options;
+  options.mode = mode;
+  options.exclude = std::move(exclude);
+  return quantize(graph, options, report);
+}
+
+TEST(QuantizeMode, HasANameEach) {
+  for (const auto mode :
+       {QuantizeMode::kStatic, QuantizeMode::kDynamic, QuantizeMode::kWeightOnly}) {
+    EXPECT_EQ(find_quantize_mode(name_of(mode)), mode);
+  }
+  EXPECT_FALSE(find_quantize_mode("float16"));
+}
+
+TEST(DynamicMode, ReplacesEveryProductByOneOnIntegers) {
+  const Net net = mixed_net();
+  QuantizeReport report;
+  const Graph dynamic = make(net.graph, QuantizeMode::kDynamic, report);
+  EXPECT_EQ(count_ops(dynamic, "ConvInteger"), 2U);
+  EXPECT_EQ(count_ops(dynamic, "MatMulInteger"), 1U);
+  EXPECT_EQ(count_ops(dynamic, "Conv") + count_ops(dynamic, "Gemm"), 0U);
+  EXPECT_EQ(count_ops(dynamic, "DynamicQuantizeLinear"), 2U) << "x is measured once";
+  EXPECT_EQ(dynamic.value(dynamic.outputs()[0]).name, net.graph.value(net.graph.outputs()[0]).name);
+  EXPECT_EQ(report.weight_bytes, 6 * 4 * 9 + 4 * 9 + 50);
+  EXPECT_EQ(report.nodes.size(), 3U);
+  for (const NodeReport& node : report.nodes) EXPECT_EQ(node.role, NodeRole::kInteger);
+  EXPECT_EQ(dynamic.info.metadata.at("qtool.mode"), "dynamic");
+  EXPECT_EQ(complaint_of_checker(save_onnx_bytes(dynamic)), "");
+}
+
+TEST(DynamicMode, StaysCloseToFp32) {
+  const Net net = mixed_net();
+  QuantizeReport report;
+  const Graph dynamic = make(net.graph, QuantizeMode::kDynamic, report);
+  for (const float extent : {0.01F, 1.0F, 1000.0F}) {  // the range follows the input
+    const Tensor x = random_tensor({1, 4, 8, 8}, 9, extent);
+    EXPECT_GT(sqnr_db(run(net.graph, x), run(dynamic, x)), 30.0) << extent;
+  }
+  const Tensor nothing(DType::kFloat32, {1, 4, 8, 8});
+  EXPECT_GT(sqnr_db(run(net.graph, nothing), run(dynamic, nothing)), 30.0);
+}
+
+TEST(DynamicMode, IsCountedAsIntegerWorkOnTheKernels) {
+  QuantizeReport report;
+  const Executor executor(prepare(make(mixed_net().graph, QuantizeMode::kDynamic, report)));
+  const auto plan = executor.compile({});
+  const Coverage coverage = coverage_of(*plan);
+  EXPECT_EQ(coverage.integer_macs, coverage.macs);
+  EXPECT_EQ(coverage.integer_convolutions, 2);
+  EXPECT_EQ(coverage.integer_products, 1);
+  EXPECT_EQ(coverage.macs, 64 * 6 * 36 + 64 * 4 * 9 + 50);
+}
+
+TEST(DynamicMode, LeavesExcludedNodesAndSaysSo) {
+  QuantizeReport report;
+  const Graph dynamic = make(mixed_net().graph, QuantizeMode::kDynamic, report, {"dense"});
+  EXPECT_EQ(count_ops(dynamic, "Conv"), 1U);
+  EXPECT_EQ(report.find("dense")->role, NodeRole::kFloat);
+  EXPECT_EQ(report.find("dense")->reason, "excluded by --exclude");
+  EXPECT_THROW(make(mixed_net().graph, QuantizeMode::kDynamic, report, {"nobody"}), Error);
+}
+
+TEST(WeightOnlyMode, StoresWeightsAsInt8AndComputesInFp32) {
+  const Net net = mixed_net();
+  QuantizeReport report;
+  const Graph stored = make(net.graph, QuantizeMode::kWeightOnly, report);
+  EXPECT_EQ(count_ops(stored, "DequantizeLinear"), 3U);
+  EXPECT_EQ(count_ops(stored, "Conv"), 2U);
+  EXPECT_EQ(report.weight_bytes, 6 * 4 * 9 + 4 * 9 + 50);
+  EXPECT_EQ(complaint_of_checker(save_onnx_bytes(stored)), "");
+  const Tensor x = random_tensor({1, 4, 8, 8}, 9);
+  EXPECT_GT(sqnr_db(run(net.graph, x), run(stored, x)), 40.0);
+  const Executor executor(prepare(stored));
+  EXPECT_EQ(coverage_of(*executor.compile({})).integer_macs, 0);
+  for (const NodeReport& node : report.nodes) {
+    EXPECT_EQ(node.reason, "weights stored as int8, computed in FP32");
+  }
+}
+
+TEST(WeightOnlyMode, SharesAWeightThatTwoNodesRead) {
+  Net net;
+  net.input("x", {1, 2, 4, 4});
+  net.constant("w", random_tensor({2, 2, 1, 1}, 1));
+  const auto a = net.op("Conv", "a", {"x", "w"});
+  net.output(net.op("Conv", "b", {a, "w"}));
+  QuantizeReport report;
+  EXPECT_EQ(count_ops(make(net.graph, QuantizeMode::kWeightOnly, report), "DequantizeLinear"), 1U);
+  const Graph dynamic = make(net.graph, QuantizeMode::kDynamic, report);
+  EXPECT_EQ(report.weight_bytes, 4);
+  EXPECT_EQ(count_ops(dynamic, "ConvInteger"), 2U);
+}
+
+TEST(QuantizeWithoutTable, RefusesWhatItCannotDo) {
+  const Net net = mixed_net();
+  QuantizeReport report;
+  EXPECT_THROW(make(net.graph, QuantizeMode::kStatic, report), Error);
+  for (const auto mode : {QuantizeMode::kDynamic, QuantizeMode::kWeightOnly}) {
+    const Graph once = make(net.graph, mode, report);
+    EXPECT_THROW(make(once, QuantizeMode::kDynamic, report), Error);
+    EXPECT_THROW(make(once, QuantizeMode::kWeightOnly, report), Error);
+  }
+}
+
+}  // namespace
+}  // namespace qtool

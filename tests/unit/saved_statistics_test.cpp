@@ -1,0 +1,121 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "qtool/base/error.h"
+#include "qtool/calib/calibrate.h"
+
+namespace qtool {
+namespace {
+
+Statistics statistics_of(unsigned seed, float shift) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(shift, 2.0F);
+  Statistics statistics;
+  for (int image = 0; image < 3; ++image) {
+    std::vector<float> values(4 * 50);
+    for (float& value : values) value = std::max(normal(random), shift > 0.0F ? 0.0F : -1e9F);
+    statistics.observe(TensorView(reinterpret_cast<const std::byte*>(values.data()),
+                                  DType::kFloat32, Shape{1, 4, 50}),
+                       10 + image);
+  }
+  return statistics;
+}
+
+Collection sample() {
+  Collection collection;
+  collection.model_fingerprint = 0x0123456789ABCDEFULL;
+  collection.model_path = "some/model.onnx";
+  collection.image_list_hash = 42;
+  collection.image_count = 3;
+  collection.preprocess.mean = {123.675F, 116.28F, 103.53F};
+  collection.tensors.push_back({"input", "", statistics_of(1, -0.5F)});
+  collection.tensors.push_back({"relu \"out\"", "relu", statistics_of(2, 0.5F)});
+  collection.tensors.push_back({"nothing", "dead", Statistics()});
+  Statistics counted = statistics_of(3, 0.0F);
+  LinearHistogram exact{0.0, counted.absmax(), std::vector<std::int64_t>(2048, 7)};
+  counted.set_exact_magnitudes(exact);
+  collection.tensors.push_back({"counted", "conv", counted});
+  return collection;
+}
+
+TEST(SavedStatistics, ReadBackAsTheyWere) {
+  const Collection before = sample();
+  const Collection after = read_collection(write_collection(before));
+  EXPECT_EQ(after.model_fingerprint, before.model_fingerprint);
+  EXPECT_EQ(after.model_path, before.model_path);
+  EXPECT_EQ(after.image_list_hash, before.image_list_hash);
+  EXPECT_EQ(after.image_count, before.image_count);
+  EXPECT_EQ(after.preprocess, before.preprocess);
+  EXPECT_EQ(after.tensors, before.tensors);
+  EXPECT_EQ(write_collection(after), write_collection(before));
+}
+
+TEST(SavedStatistics, GiveEveryMethodTheSameTable) {
+  const Collection before = sample();
+  const Collection after = read_collection(write_collection(before));
+  for (const MethodInfo& method : methods()) {
+    EXPECT_EQ(write_table(decide(after, method.name, {})),
+              write_table(decide(before, method.name, {})))
+        << method.name;
+  }
+}
+
+std::string refusal(const std::string& bytes) {
+  try {
+    static_cast<void>(read_collection(bytes));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidTable) << error.what();
+    return error.what();
+  }
+  return {};
+}
+
+TEST(SavedStatistics, AreRefusedWhenCutOffAnywhere) {
+  const std::string whole = write_collection(sample());
+  std::mt19937 random(4);
+  for (int i = 0; i < 300; ++i) {
+    const std::size_t kept = random() % whole.size();
+    EXPECT_FALSE(refusal(whole.substr(0, kept)).empty()) << kept;
+  }
+  EXPECT_NE(refusal(whole + "x").find("behind the last"), std::string::npos);
+}
+
+TEST(SavedStatistics, AreReadOrRefusedWhateverTheBytes) {
+  const std::string whole = write_collection(sample());
+  std::mt19937 random(5);
+  int refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string bytes = whole;
+    // Most of the damage to the binary part, which no grammar protects.
+    const std::size_t from = i % 3 == 0 ? 0 : whole.find('\n');
+    for (int change = 0; change < 3; ++change) {
+      bytes[from + random() % (bytes.size() - from)] = static_cast<char>(random() % 256);
+    }
+    refused += refusal(bytes).empty() ? 0 : 1;
+  }
+  EXPECT_GT(refused, 500);
+}
+
+TEST(SavedStatistics, MustNotClaimMoreThanTheyHold) {
+  EXPECT_FALSE(refusal("").empty());
+  EXPECT_FALSE(refusal("{}\n").empty());
+  const std::string text = write_collection(sample());
+  // A histogram of 2^62 cells would be an allocation of its own.
+  std::string head = text.substr(0, text.find('\n') + 1);
+  EXPECT_FALSE(refusal(head + std::string(9, '\xFF')).empty());
+}
+
+TEST(FromCells, RefusesCountsThatDoNotFitTheExtremes) {
+  const std::vector<std::int64_t> cells(100, 1);
+  EXPECT_THROW(FloatHistogram::from_cells(0.0F, 1.0F, 5, cells), Error);
+  EXPECT_THROW(FloatHistogram::from_cells(1.0F, 0.0F, 5, {}), Error);
+  EXPECT_THROW(FloatHistogram::from_cells(0.0F, 0.0F, -5, {}), Error);
+  EXPECT_EQ(FloatHistogram::from_cells(0.0F, 0.0F, 5, {}).zeros(), 5);
+}
+
+}  // namespace
+}  // namespace qtool

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "qtool/calib/method.h"
+
+namespace qtool::tool {
+
+/// How ranges are decided: --method, --bins, --percentile, --momentum.
+struct DecisionOptions {
+  std::string method{kDefaultMethod};
+  MethodOptions values;
+
+  void add_to(CLI::App& command);
+};
+
+/// Where statistics come from and go to: --two-pass, --save-statistics, --from.
+struct StatisticsOptions {
+  bool two_pass = false;
+  bool save = false;
+  std::string from;  ///< a table whose statistics were saved
+
+  void add_to(CLI::App& command);
+  /// The file beside a table that holds its statistics.
+  static std::string beside(const std::string& table);
+};
+
+}  // namespace qtool::tool

@@ -1,0 +1,147 @@
+#include "options_quantization.h"
+
+#include <utility>
+
+#include "qtool/base/error.h"
+#include "qtool/base/file.h"
+#include "qtool/base/text.h"
+#include "qtool/quantize/weight_method.h"
+
+namespace qtool::tool {
+namespace {
+
+constexpr const char* kTypes = "Types";
+constexpr const char* kOverrides = "Ranges of your own";
+
+std::string weight_methods_help() {
+  std::string help = "How weight scales are chosen (the target's: absmax):";
+  for (const WeightMethodInfo& method : weight_methods()) {
+    help += concat("\n  ", method.name, ": ", method.summary);
+  }
+  return help;
+}
+
+/// NAME=a,b split at the last equals sign: names of tensors may hold one, numbers do not.
+std::pair<std::string, std::vector<float>> parse_assignment(const std::string& text,
+                                                            const char* option,
+                                                            const char* expected) {
+  const std::size_t sign = text.rfind('=');
+  const auto refuse = [&] {
+    throw Error(ErrorCode::kUsage, concat(option, ": found '", text, "', expected ", expected));
+  };
+  if (sign == std::string::npos || sign == 0) refuse();
+  std::vector<float> numbers;
+  for (const std::string& part : split(text.substr(sign + 1), ',')) {
+    try {
+      numbers.push_back(parse_float(part, option));
+    } catch (const Error&) {
+      refuse();
+    }
+  }
+  return {text.substr(0, sign), std::move(numbers)};
+}
+
+}  // namespace
+
+void TypeOptions::add_to(CLI::App& command) {
+  const auto bits = [&](const char* name, std::optional<int>& value, const char* help) {
+    command.add_option(name, value, help)->type_name("2-8")->check(CLI::Range(2, 8))->group(kTypes);
+  };
+  const auto word = [&](const char* name, std::string& value, const char* help, const char* first,
+                        const char* second) {
+    command.add_option(name, value, help)
+        ->check(CLI::IsMember({first, second}))
+        ->type_name(concat(first, "|", second))
+        ->group(kTypes);
+  };
+  command.add_option("--weight-method", weight_method_, weight_methods_help())
+      ->type_name("NAME")
+      ->group(kTypes);
+  bits("--weight-bits", weight_bits_, "Bits of weights (the target's: 8)");
+  word("--weight-granularity", weight_granularity_,
+       "One scale per output channel, or one per weight tensor", "per-channel", "per-tensor");
+  word("--weight-symmetry", weight_symmetry_,
+       "Whether weights have zero points, where the target allows them", "symmetric", "asymmetric");
+  bits("--winograd-bits", winograd_bits_,
+       "Bits of the weights of 3x3 convolutions of stride 1 (6 as ncnn does it); else "
+       "--weight-bits");
+  word("--activations", activations_, "Type of activations: unsigned or signed", "u8", "s8");
+  command.add_flag("--symmetric", symmetric_, "Activations without a zero point of their own")
+      ->group(kTypes);
+  bits("--activation-bits", activation_bits_, "Bits of activations (the target's: 8)");
+}
+
+TypeChoices TypeOptions::choices() const {
+  TypeChoices types;
+  if (!weight_method_.empty()) types.weight_method = find_weight_method(weight_method_).name;
+  types.weight_bits = weight_bits_;
+  if (!weight_granularity_.empty()) {
+    types.weight_granularity =
+        weight_granularity_ == "per-tensor" ? Granularity::kPerTensor : Granularity::kPerChannel;
+  }
+  if (!weight_symmetry_.empty()) {
+    types.weight_symmetry =
+        weight_symmetry_ == "symmetric" ? Symmetry::kSymmetric : Symmetry::kAsymmetric;
+  }
+  types.winograd_bits = winograd_bits_;
+  if (!activations_.empty()) {
+    types.activation_dtype = activations_ == "s8" ? DType::kInt8 : DType::kUInt8;
+  }
+  if (symmetric_) types.activation_symmetry = Symmetry::kSymmetric;
+  types.activation_bits = activation_bits_;
+  return types;
+}
+
+void OverrideOptions::add_to(CLI::App& command) {
+  command.add_option("--exclude", exclude_, "Nodes that stay in FP32: names or patterns (* and ?)")
+      ->type_name("NAME");
+  command
+      .add_option("--range", ranges_, "Range of a tensor or of all that match a pattern; holds 0")
+      ->type_name("NAME=LOW,HIGH")
+      ->group(kOverrides);
+  command.add_option("--scale", scales_, "Scale of a tensor, and its zero point")
+      ->type_name("NAME=SCALE[,ZERO]")
+      ->group(kOverrides);
+  command
+      .add_option("--overrides", file_,
+                  "JSON file with `ranges`, `scales` and `exclude`; the flags above come after it")
+      ->type_name("FILE")
+      ->group(kOverrides);
+}
+
+Overrides OverrideOptions::read() const {
+  Overrides overrides;
+  if (!file_.empty()) {
+    try {
+      overrides = read_overrides(read_file(file_, kMostOverridesBytes));
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kIo) throw;
+      throw Error(error.code(), concat("'", file_, "': ", error.what()));
+    }
+  }
+  overrides.exclude.insert(overrides.exclude.end(), exclude_.begin(), exclude_.end());
+  for (const std::string& text : ranges_) {
+    constexpr const char* kExpected = "NAME=LOW,HIGH with LOW <= 0 <= HIGH";
+    auto [name, numbers] = parse_assignment(text, "--range", kExpected);
+    if (numbers.size() != 2 || !(numbers[0] <= 0.0F) || !(numbers[1] >= 0.0F)) {
+      throw Error(ErrorCode::kUsage, concat("--range: found '", text, "', expected ", kExpected));
+    }
+    overrides.ranges.push_back({std::move(name), {numbers[0], numbers[1]}});
+  }
+  for (const std::string& text : scales_) {
+    constexpr const char* kExpected = "NAME=SCALE[,ZERO] with SCALE > 0 and a whole ZERO";
+    auto [name, numbers] = parse_assignment(text, "--scale", kExpected);
+    std::optional<std::int32_t> zero_point;
+    const bool has_zero = numbers.size() == 2 && numbers[1] >= -128.0F && numbers[1] <= 255.0F;
+    if (has_zero) zero_point = static_cast<std::int32_t>(numbers[1]);
+    const bool whole = !zero_point || static_cast<float>(*zero_point) == numbers[1];
+    if (numbers.empty() || numbers.size() > 2 || (numbers.size() == 2 && !has_zero) || !whole ||
+        !(numbers[0] > 0.0F)) {
+      throw Error(ErrorCode::kUsage, concat("--scale: found '", text, "', expected ", kExpected));
+    }
+    overrides.scales.push_back({std::move(name), numbers[0], zero_point});
+  }
+  return overrides;
+}
+
+}  // namespace qtool::tool

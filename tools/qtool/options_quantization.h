@@ -1,0 +1,47 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qtool/calib/overrides.h"
+#include "qtool/quant/type_choices.h"
+
+namespace qtool::tool {
+
+/// Types of the quantized model: --weight-method, --weight-bits, --weight-granularity,
+/// --weight-symmetry, --winograd-bits, --activations, --symmetric, --activation-bits.
+class TypeOptions {
+ public:
+  void add_to(CLI::App& command);
+  /// What the flags set. Throws Error(kUsage) for an unknown weight method.
+  [[nodiscard]] TypeChoices choices() const;
+
+ private:
+  std::string weight_method_;
+  std::optional<int> weight_bits_;
+  std::string weight_granularity_;
+  std::string weight_symmetry_;
+  std::optional<int> winograd_bits_;
+  std::string activations_;
+  bool symmetric_ = false;
+  std::optional<int> activation_bits_;
+};
+
+/// What a user knows better than the calibration: --exclude, --range, --scale, --overrides.
+class OverrideOptions {
+ public:
+  void add_to(CLI::App& command);
+  /// The file's entries, then the flags'. Throws Error(kUsage) for a flag and
+  /// Error(kInvalidArgument) for a file that is not well-formed.
+  [[nodiscard]] Overrides read() const;
+
+ private:
+  std::vector<std::string> exclude_;
+  std::vector<std::string> ranges_;
+  std::vector<std::string> scales_;
+  std::string file_;
+};
+
+}  // namespace qtool::tool

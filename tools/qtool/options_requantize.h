@@ -1,0 +1,19 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "qtool/quant/requantize.h"
+
+namespace qtool::tool {
+
+/// How the integer sums of an INT8 model become bytes: --requantize.
+struct RequantizeOption {
+  std::string name = "float";
+
+  void add_to(CLI::App& command);
+  /// Throws Error(kUsage) for an unknown name.
+  [[nodiscard]] Requantization path() const;
+};
+
+}  // namespace qtool::tool
