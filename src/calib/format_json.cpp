@@ -63,6 +63,15 @@ std::vector<JsonField> JsonField::elements() const {
   return fields;
 }
 
+std::vector<std::pair<std::string, JsonField>> JsonField::members() const {
+  if (!value_->is_object()) fail("an object");
+  std::vector<std::pair<std::string, JsonField>> fields;
+  for (const auto& item : value_->items()) {
+    fields.emplace_back(item.key(), JsonField(item.value(), concat(path_, ".", item.key()), code_));
+  }
+  return fields;
+}
+
 std::string JsonField::as_string() const {
   if (!value_->is_string()) fail("a string");
   return value_->get<std::string>();

@@ -25,6 +25,13 @@ class JsonField {
   [[nodiscard]] JsonField at(std::string_view key) const;
   [[nodiscard]] std::optional<JsonField> find(std::string_view key) const;
   [[nodiscard]] std::vector<JsonField> elements() const;
+  /// Every member of an object, by its key.
+  [[nodiscard]] std::vector<std::pair<std::string, JsonField>> members() const;
+
+  [[nodiscard]] bool is_object() const { return value_->is_object(); }
+  [[nodiscard]] bool is_array() const { return value_->is_array(); }
+  [[nodiscard]] bool is_string() const { return value_->is_string(); }
+  [[nodiscard]] bool is_boolean() const { return value_->is_boolean(); }
 
   [[nodiscard]] std::string as_string() const;
   [[nodiscard]] bool as_bool() const;

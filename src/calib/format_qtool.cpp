@@ -9,9 +9,13 @@
 #include "calib/format_preprocess.h"
 #include "calib/format_types.h"
 #include "qtool/base/text.h"
+#include "qtool/calib/format.h"
 #include "qtool/calib/table.h"
 
 namespace qtool {
+
+FormatInfo format_qtool();
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -104,6 +108,7 @@ Json to_json(const WeightEntry& entry) {
   if (entry.bits != 8) object["bits"] = entry.bits;
   object["scales"] = json_numbers(entry.scales);
   if (!entry.zero_points.empty()) object["zero_points"] = entry.zero_points;
+  if (!entry.reciprocals.empty()) object["reciprocals"] = json_numbers(entry.reciprocals);
   return object;
 }
 
@@ -230,8 +235,8 @@ ActivationEntry activation_of(const JsonField& field) {
 }
 
 WeightEntry weight_of(const JsonField& field) {
-  field.require_object(
-      {"tensor", "consumer", "granularity", "axis", "bits", "scales", "zero_points"});
+  field.require_object({"tensor", "consumer", "granularity", "axis", "bits", "scales",
+                        "reciprocals", "zero_points"});
   WeightEntry entry;
   entry.tensor = name_in(field.at("tensor"));
   entry.consumer = field.at("consumer").as_string();
@@ -259,6 +264,15 @@ WeightEntry weight_of(const JsonField& field) {
   }
   if (entry.scales.empty() || (entry.axis < 0 && entry.scales.size() != 1)) {
     field.at("scales").fail(entry.axis < 0 ? "one number" : "at least one number");
+  }
+  if (const auto reciprocals = field.find("reciprocals")) {
+    entry.reciprocals = reciprocals->as_floats();
+    if (entry.reciprocals.size() != entry.scales.size()) {
+      reciprocals->fail(concat(entry.scales.size(), " numbers"));
+    }
+    for (const float reciprocal : entry.reciprocals) {
+      if (reciprocal < 0.0F) reciprocals->fail("numbers not below 0");
+    }
   }
   return entry;
 }
@@ -360,6 +374,30 @@ CalibrationTable read_table(std::string_view text) {
   table.aliases = entries_of(root.at("aliases"), alias_of);
   require_unique_names(table);
   return table;
+}
+
+FormatInfo format_qtool() {
+  FormatInfo format;
+  format.name = "qtool";
+  format.summary = "this program's own JSON: the only format that loses nothing";
+  format.extensions = {".json"};
+  format.carries = {TableContent::kRanges,      TableContent::kTypes,
+                    TableContent::kStatistics,  TableContent::kWeightScales,
+                    TableContent::kWeightTypes, TableContent::kProvenance,
+                    TableContent::kAliases};
+  format.recognises = [](std::string_view bytes) {
+    constexpr std::size_t kHead = 4096;
+    return trim(bytes.substr(0, kHead)).starts_with('{') &&
+           bytes.substr(0, kHead).find(kFormat) != bytes.npos &&
+           bytes.find("\"activation_encodings\"") == bytes.npos;
+  };
+  format.read = [](std::string_view bytes, const TableReadOptions& /*options*/) {
+    return TableReadResult{read_table(bytes), {}};
+  };
+  format.write = [](const CalibrationTable& table, const TableWriteOptions& /*options*/) {
+    return write_table(table);
+  };
+  return format;
 }
 
 }  // namespace qtool

@@ -80,6 +80,7 @@ void set_affine(Graph& graph, NodeId id, std::string_view prefix, const Affine& 
 Affine get_affine(const Node& node, std::string_view prefix);
 
 // The passes of lower_integer(), in their order. Each returns after one walk over the nodes.
+void fold_quantized_constants(Clusters& clusters);
 void relabel_signed_activations(Clusters& clusters);
 void sink_dequantize(Clusters& clusters);
 void lower_products(Clusters& clusters);

@@ -130,6 +130,7 @@ void mark_integer_products(Clusters& c) {
 
 void lower_integer(ShapedGraph& shaped, const CompileOptions& options) {
   Clusters clusters(shaped, options);
+  fold_quantized_constants(clusters);
   relabel_signed_activations(clusters);
   sink_dequantize(clusters);
   lower_products(clusters);

@@ -50,7 +50,11 @@ class Emitter {
     graph_.set_input(id, 1, weight.real);
     const bool corrected = correct_bias(
         {id, ports, activation, weights, *graph_.value(weight.integers).constant, maps}, bias);
-    if (ports.bias != kNoValue || corrected) {
+    if (target_.constants == ConstantForm::kReals) {
+      if (corrected || ports.bias_factor != 1.0F) {
+        graph_.set_input(id, 2, real_row(id, ports, bias));
+      }
+    } else if (ports.bias != kNoValue || corrected) {
       graph_.set_input(
           id, 2, bias_behind(id, ports, bias, bias_scales(maps.scales, bias.size(), input.scale)));
     }
@@ -70,7 +74,10 @@ class Emitter {
     auto [it, fresh] = constants_.try_emplace(key, kNoValue);
     if (fresh) {
       const std::string name = graph_.value(value).name;
-      const ValueId integers = add_constant(concat(name, "_q"), quantized_activation(real, affine));
+      const ValueId integers =
+          target_.constants == ConstantForm::kReals
+              ? quantized(name, {value, scale(affine), zero_point(affine)}, -1)
+              : add_constant(concat(name, "_q"), quantized_activation(real, affine));
       it->second = dequantize(concat(name, "_dq"), {integers, scale(affine), zero_point(affine)});
     }
     graph_.set_input(id, input, it->second);
@@ -192,6 +199,13 @@ class Emitter {
     return output;
   }
 
+  /// The integers that a QuantizeLinear in the graph makes of a constant.
+  ValueId quantized(const std::string& name, std::vector<ValueId> inputs, std::int64_t axis) {
+    const ValueId output = graph_.add_value(graph_.unique_name(concat(name, "_q")));
+    add_node("QuantizeLinear", std::move(inputs), output, axis);
+    return output;
+  }
+
   /// Scalars are shared: many tensors have equal ones (every zero point after a Relu).
   ValueId scale(const Affine& affine) {
     auto [it, fresh] = scales_.try_emplace(std::bit_cast<std::uint32_t>(affine.scale), kNoValue);
@@ -263,10 +277,12 @@ class Emitter {
     auto [it, fresh] = weights_.try_emplace(key);
     if (fresh) {
       const std::string name = graph_.value(ports.weight).name;
+      const bool reals = target_.constants == ConstantForm::kReals;
       Tensor integers =
           quantize_weights(weights, ports.axis, scheme, maps.scales, maps.zero_points);
-      report_.weight_bytes += integers.bytes();
-      const ValueId w = add_constant(concat(name, "_q"), std::move(integers));
+      report_.weight_bytes += reals ? weights.bytes() : integers.bytes();
+      // Where a QuantizeLinear makes them anew, nothing reads these and they are not saved.
+      const ValueId w = add_constant(concat(name, reals ? "_integers" : "_q"), std::move(integers));
       const bool per_channel = target_.weight_granularity == Granularity::kPerChannel;
       const ValueId s =
           add_constant(concat(name, "_s"),
@@ -275,12 +291,29 @@ class Emitter {
       if (!maps.zero_points.empty()) {
         inputs.push_back(add_constant(
             concat(name, "_z"), int8_tensor(maps.zero_points, graph_.value(s).constant->shape())));
-      } else if (zeros) {
+      } else if (zeros || reals) {
         inputs.push_back(zero_points_like(graph_.value(s).constant->shape()));
+      }
+      if (reals) {
+        const ValueId real = ports.weight_factor == 1.0F
+                                 ? ports.weight
+                                 : add_constant(concat(name, "_scaled"), weights.clone());
+        inputs[0] = quantized(name, {real, s, inputs[2]}, per_channel ? ports.axis : -1);
       }
       it->second.integers = w;
       it->second.real =
           dequantize(concat(name, "_dq"), std::move(inputs), per_channel ? ports.axis : -1);
+    }
+    return it->second;
+  }
+
+  /// A bias that stays real.
+  ValueId real_row(NodeId id, const WeightPorts& ports, const std::vector<float>& bias) {
+    auto [it, fresh] =
+        biases_.try_emplace(std::tuple(ports.bias, bias, std::vector<float>()), kNoValue);
+    if (fresh) {
+      const ValueId named = ports.bias == kNoValue ? graph_.node(id).outputs[0] : ports.bias;
+      it->second = add_constant(concat(graph_.value(named).name, "_bias"), row(bias));
     }
     return it->second;
   }

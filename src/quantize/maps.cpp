@@ -38,9 +38,14 @@ class Groups {
     Group merged = group(a);
     const Group& other = group(b);
     const bool equal = merged.affine == other.affine;
-    merged.range = common_range(merged.range, other.range);
+    const Range common = common_range(merged.range, other.range);
+    // A map that covers both already is kept bit for bit.
+    if (common == other.range && !equal) merged.affine = other.affine;
+    if (common != merged.range && common != other.range && !equal) {
+      merged.affine = choose_affine(common, target_.activations);
+    }
+    merged.range = common;
     merged.narrowest = std::min(merged.narrowest, other.narrowest);
-    if (!equal) merged.affine = choose_affine(merged.range, target_.activations);
     parent_[from] = to;
     group_[to] = merged;
   }

@@ -25,6 +25,8 @@ class Placer {
     refusal_.resize(nodes);
     fused_into_.resize(nodes, kNoNode);
     activation_.resize(nodes, kNoNode);
+    residual_.resize(nodes, kNoValue);
+    commutes_.resize(nodes, 0);
     source_.resize(graph.value_limit());
     inside_.resize(graph.value_limit(), 0);
     wanted_.resize(graph.value_limit(), 0);
@@ -53,8 +55,9 @@ class Placer {
       const Node& node = graph_.node(id);
       const TargetOp* op = kind_of(id);
       if (op == nullptr || !accepted(id) || fused_into_[index_of(id)] != kNoNode) continue;
+      if (op->kind == OpKind::kCommuting) continue;
       for (const std::size_t i : activation_inputs(graph_, id, op->kind)) {
-        if (!quantizable(node.inputs[i])) {
+        if (!quantizable(node.inputs[i]) && !takes_in(id, node.inputs[i])) {
           refusal_[index_of(id)] = concat("the table has no range for its input '",
                                           graph_.value(node.inputs[i]).name, "'");
         }
@@ -83,6 +86,26 @@ class Placer {
     }
   }
 
+  /// Finds the operand of each Add whose producer takes the Add in; the first of two.
+  void fuse_residuals() {
+    const auto& producers = target_.residual_producers;
+    for (const NodeId id : graph_.nodes()) {
+      const Node& node = graph_.node(id);
+      if (!accepted(id) || !node.is("Add") || node.inputs[0] == node.inputs[1]) continue;
+      for (const ValueId operand : node.inputs) {
+        const NodeId producer = graph_.value(operand).producer;
+        if (producer == kNoNode || !accepted(producer) || graph_.is_output(operand) ||
+            graph_.consumers(operand).size() != 1 ||
+            std::find(producers.begin(), producers.end(), graph_.node(producer).op_type) ==
+                producers.end()) {
+          continue;
+        }
+        residual_[index_of(id)] = operand;
+        break;
+      }
+    }
+  }
+
   /// From the outputs back: which tensors lie before a product, and which are wanted as integers.
   void demand() {
     const std::vector<NodeId>& order = graph_.nodes();
@@ -90,6 +113,7 @@ class Placer {
       for (const ValueId output : graph_.node(*it).outputs) {
         if (output != kNoValue) decide(output);
       }
+      commutes_[index_of(*it)] = commutes(*it) ? 1 : 0;
     }
     for (const ValueId input : graph_.inputs()) decide(input);
   }
@@ -121,6 +145,24 @@ class Placer {
     return options_.has_range(graph_.value(source_[index_of(id)]).name);
   }
 
+  /// Whether an operand of an Add stays inside the product that takes the Add in.
+  [[nodiscard]] bool takes_in(NodeId id, ValueId operand) const {
+    return residual_[index_of(id)] == operand && accepted(graph_.value(operand).producer);
+  }
+
+  /// Whether a node that the back-end moves pairs across has one behind it.
+  [[nodiscard]] bool commutes(NodeId id) const {
+    if (!accepted(id) || kind_of(id)->kind != OpKind::kCommuting) return false;
+    for (const ValueId output : graph_.node(id).outputs) {
+      if (output == kNoValue) continue;
+      if (wanted_[index_of(output)] != 0) return true;
+      for (const NodeId reader : graph_.consumers(output)) {
+        if (commutes_[index_of(reader)] != 0) return true;
+      }
+    }
+    return false;
+  }
+
   /// The tensor that holds a node's result after its fused activation.
   [[nodiscard]] ValueId result_of(NodeId id) const {
     const NodeId activation = activation_[index_of(id)];
@@ -144,6 +186,8 @@ class Placer {
         return wanted_[index_of(result_of(id))] != 0;
       case OpKind::kPassing:
         return any_wanted(id);
+      case OpKind::kCommuting:
+        return false;
     }
     return false;
   }
@@ -152,8 +196,9 @@ class Placer {
     if (!runs_on_integers(reader)) return false;
     const Node& node = graph_.node(reader);
     const auto inputs = activation_inputs(graph_, reader, kind_of(reader)->kind);
-    return std::any_of(inputs.begin(), inputs.end(),
-                       [&](std::size_t i) { return node.inputs[i] == id; });
+    return std::any_of(inputs.begin(), inputs.end(), [&](std::size_t i) {
+      return node.inputs[i] == id && !takes_in(reader, id);
+    });
   }
 
   /// Whether a node, through its fused activation, can only write integers where it is fast.
@@ -207,6 +252,7 @@ class Placer {
       const bool passes = kind_of(id)->kind == OpKind::kPassing;
       return {id, passes ? NodeRole::kPassing : NodeRole::kInteger, {}};
     }
+    if (commutes_[index_of(id)] != 0) return {id, NodeRole::kPassing, {}};
     const ValueId result = result_of(id);
     if (options_.has_range && !quantizable(result)) {
       return {id, NodeRole::kFloat,
@@ -222,6 +268,8 @@ class Placer {
   std::vector<std::string> refusal_;  // by node: why not, empty when accepted
   std::vector<NodeId> fused_into_;    // by activation: the producer it runs inside
   std::vector<NodeId> activation_;    // by producer: the activation that runs inside it
+  std::vector<ValueId> residual_;     // by Add: the operand whose producer takes it in
+  std::vector<char> commutes_;        // by node: pairs move across it
   std::vector<ValueId> source_;
   std::vector<char> inside_;  // by value: a product follows
   std::vector<char> wanted_;  // by value: gets a pair
@@ -272,12 +320,13 @@ Placement place(const Graph& graph, const Target& target, const PlacementOptions
   Placer placer(graph, target, options);
   placer.refuse_by_operator();
   placer.fuse_activations();
+  placer.fuse_residuals();
   placer.follow_sources();
   placer.demand();
   Placement placement = placer.finish();
   if (!options.has_range) return placement;
-  // Calibration does not ask for tensors that no integer node would read. Where a node would stay in
-  // FP32 with any table, that is the reason, and not the range it happens to lack.
+  // Calibration does not ask for tensors that no integer node would read. Where a node would stay
+  // in FP32 with any table, that is the reason, and not the range it happens to lack.
   PlacementOptions any_table = options;
   any_table.has_range = nullptr;
   const Placement ideal = place(graph, target, any_table);

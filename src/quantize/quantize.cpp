@@ -8,6 +8,7 @@
 #include "qtool/base/error.h"
 #include "qtool/base/hash.h"
 #include "qtool/base/text.h"
+#include "qtool/calib/format.h"
 #include "qtool/calib/preprocess_json.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/weights.h"
@@ -44,7 +45,8 @@ void require_same_model(const Graph& graph, const CalibrationTable& table,
                         const QuantizeOptions& options) {
   const std::uint64_t expected =
       options.model_fingerprint ? *options.model_fingerprint : fingerprint(graph);
-  if (table.model_fingerprint == expected) return;
+  // Tables of other tools do not know their model; their names are all there is to check.
+  if (table.model_fingerprint == expected || table.model_fingerprint == 0) return;
   throw Error(ErrorCode::kMismatch,
               concat("the calibration table belongs to another model: it has fingerprint ",
                      to_hex(table.model_fingerprint), ", the model ", to_hex(expected)));
@@ -85,7 +87,17 @@ class TableView {
     const std::string& weight = graph_.value(ports.weight).name;
     const std::string_view consumer = name_of(graph_, node);
     for (const WeightEntry& entry : table_.weights) {
-      if (entry.tensor != weight || entry.consumer != consumer) continue;
+      // Some tools name the weight only, and mean every node that reads it.
+      if (entry.tensor != weight) continue;
+      if (!entry.consumer.empty() && entry.consumer != consumer) continue;
+      if (entry.axis < 0 && entry.scales.size() == 1 && entry.zero_points.empty() &&
+          target_.weight_granularity == Granularity::kPerChannel) {
+        WeightEntry spread = entry;
+        spread.axis = ports.axis;
+        spread.scales.assign(static_cast<std::size_t>(ports.channels), entry.scales[0]);
+        require_fitting(spread, ports, node);
+        return WeightMaps{spread.scales, {}};
+      }
       require_fitting(entry, ports, node);
       return WeightMaps{entry.scales, entry.zero_points};
     }
@@ -178,7 +190,8 @@ BiasShift bias_shift(const Graph& graph, const TableView& view, const QuantizeOp
 
 void add_metadata(Graph& graph, const CalibrationTable& table, const QuantizeOptions& options) {
   auto& metadata = graph.info.metadata;
-  metadata["qtool.preprocess"] = to_json_text(table.preprocess);
+  // Tables of other tools do not say how pictures are prepared; the model may.
+  if (has_provenance(table)) metadata["qtool.preprocess"] = to_json_text(table.preprocess);
   metadata["qtool.method"] = table.method;
   metadata["qtool.table_hash"] = to_hex(hash_bytes(write_table(table)));
   metadata["qtool.target"] = options.target;

@@ -12,6 +12,7 @@
 #include "model.h"
 #include "options_images.h"
 #include "options_method.h"
+#include "options_mnn.h"
 #include "options_quantization.h"
 #include "options_run.h"
 #include "progress.h"
@@ -39,6 +40,7 @@ struct CalibrateCommand {
   OverrideOptions overrides;
   DecisionOptions decision;
   StatisticsOptions statistics;
+  MnnOptions mnn;
   ImageOptions images;
   PreprocessOptions preprocess;
   RunOptions run;
@@ -175,10 +177,16 @@ void add_calibrate(CLI::App& app, Session& session) {
   options->decision.add_to(*command);
   options->types.add_to(*command);
   options->statistics.add_to(*command);
+  options->mnn.add_to(*command);
   options->images.add_to(*command, ImagesNeed::kOptional);
   options->preprocess.add_to(*command, StoredCheck::kForceable);
   options->run.add_to(*command);
-  command->callback([options, &session] { session.run = [options] { run_calibrate(*options); }; });
+  command->callback([options, command, &session] {
+    session.run = [options, command] {
+      options->mnn.apply(*command);
+      run_calibrate(*options);
+    };
+  });
 }
 
 }  // namespace qtool::tool

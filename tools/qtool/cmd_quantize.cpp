@@ -21,10 +21,12 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quantize/coverage.h"
+#include "qtool/quantize/foreign_table.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/sequential_correction.h"
 #include "qtool/quantize/target.h"
 #include "qtool/report/quantization.h"
+#include "table_file.h"
 
 namespace qtool::tool {
 namespace {
@@ -32,6 +34,8 @@ namespace {
 struct QuantizeCommand {
   std::string model;
   std::string table;
+  std::string table_format;
+  std::string name_map;
   std::string mode = "static";
   std::string target{kDefaultTarget};
   std::string bias_correction = "table";
@@ -103,6 +107,15 @@ BiasShifts measured_shifts(const QuantizeCommand& options, const Model& fp32,
                            const CalibrationTable& table, const QuantizeOptions& quantize_options) {
   CollectOptions collect;
   collect.preprocess = table.preprocess;
+  if (!has_provenance(table)) {
+    const auto stored = fp32.stored_preprocess();
+    if (!stored) {
+      throw Error(ErrorCode::kUsage,
+                  "--bias-correction sequential needs to know how pictures are prepared, which "
+                  "neither the table nor the model says");
+    }
+    collect.preprocess = stored->preprocess;
+  }
   collect.bad_images = options.images.policy();
   collect.threads = options.run.threads;
   const ImageSet images = options.images.list();
@@ -126,9 +139,15 @@ void run_quantize(QuantizeCommand& options) {
   options.run.apply();
   const QuantizeMode mode = checked_mode(options);
   const BiasCorrection bias_correction = bias_correction_of(options);
-  std::optional<CalibrationTable> table;
-  if (!options.table.empty()) table = read_table(read_file(options.table, kMostTableBytes));
   const Model fp32 = open_model(options.model);
+  const Graph& prepared = fp32.executor->graph();
+  std::optional<CalibrationTable> table;
+  if (!options.table.empty()) {
+    table = read_table_file(options.table, options.table_format,
+                            read_layer_names(options.name_map, &prepared))
+                .table;
+    if (!has_provenance(*table)) require_known_tensors(*table, fp32.loaded, prepared);
+  }
   QuantizeOptions quantize_options;
   quantize_options.target = options.target;
   quantize_options.types = options.types.choices();
@@ -149,7 +168,6 @@ void run_quantize(QuantizeCommand& options) {
     quantize_options.bias_shifts = measured_shifts(options, fp32, *table, quantize_options);
   }
   QuantizationSummary summary;
-  const Graph& prepared = fp32.executor->graph();
   const Graph int8 = table ? quantize(prepared, *table, quantize_options, summary.report)
                            : quantize(prepared, quantize_options, summary.report);
 
@@ -182,7 +200,17 @@ void add_quantize(CLI::App& app, Session& session) {
       "  qtool quantize model.onnx --table model.table.json --overrides mine.json");
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command
-      ->add_option("--table", options->table, "Calibration table of this model (mode static only)")
+      ->add_option("--table", options->table,
+                   "Calibration table of this model, of any format (mode static only)")
+      ->type_name("FILE");
+  command
+      ->add_option("--table-format", options->table_format,
+                   formats_help("Format of the table (default: shown by its content):"))
+      ->type_name("FORMAT");
+  command
+      ->add_option("--name-map", options->name_map,
+                   "JSON file with the tensor and weight behind each layer name of an ncnn or "
+                   "TPU-MLIR table (default: the model's node names)")
       ->type_name("FILE");
   command
       ->add_option("--mode", options->mode,

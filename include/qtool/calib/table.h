@@ -63,6 +63,9 @@ struct WeightEntry {
   std::vector<float> scales;
   std::vector<std::int32_t> zero_points{};  ///< as many, or none: all 0
   int bits = 8;                             ///< of the integers that the scales are made for
+  /// 1 / scale as ncnn wrote them, as many or none: they say more than the scales, which are
+  /// rounded. 0: infinite, the channel is all zero.
+  std::vector<float> reciprocals{};
   friend bool operator==(const WeightEntry&, const WeightEntry&) = default;
 };
 

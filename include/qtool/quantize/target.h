@@ -19,11 +19,18 @@ enum class OpKind : std::uint8_t {
   kPooling,    ///< averages: reads integers, its result may be integer or real
   kCombining,  ///< computes on integers only when its result is integer too
   kPassing,    ///< moves or selects values: input 0 and all outputs share one map
+  kCommuting,  ///< as kPassing, but the back-end moves pairs across it by itself: it asks for none
 };
 
 struct TargetOp {
   std::string_view op_type;
   OpKind kind;
+};
+
+/// How a quantized model stores its constants.
+enum class ConstantForm : std::uint8_t {
+  kIntegers,  ///< integers behind a DequantizeLinear, biases as int32
+  kReals,     ///< FP32 behind a QuantizeLinear and a DequantizeLinear, biases as they are
 };
 
 /// What a back-end that runs quantized models accepts, as data. Operators are ONNX's own, at
@@ -40,11 +47,15 @@ struct Target {
   std::optional<int> winograd_bits;
   /// Whether weights may have zero points.
   std::vector<Symmetry> weight_symmetries = {Symmetry::kSymmetric};
+  ConstantForm constants = ConstantForm::kIntegers;
   std::vector<TargetOp> ops;  ///< every operator it runs on integers
 
   /// Activations that run inside their producer, with no pair in between.
   std::vector<std::string_view> fused_activations;
   std::vector<std::string_view> fusing_producers;
+  /// Operators that take in an Add which follows them: their operand of the Add gets no pair, only
+  /// the other one, the shortcut, does.
+  std::vector<std::string_view> residual_producers;
   /// Operators whose integer kernel writes integers only: inside the network their results get a
   /// pair whoever reads them. At its end they do not; a real result is worth more there.
   std::vector<std::string_view> integer_result_ops;

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qtool/calib/table.h"
+#include "qtool/graph/graph.h"
+
+namespace qtool {
+
+/// What a layer of another tool's table stands for in the model; fields that do not matter are
+/// empty.
+struct LayerName {
+  std::string layer;      ///< as the table calls it
+  std::string op_type;    ///< ONNX operator; TPU-MLIR puts it behind the output's name
+  std::string input;      ///< tensor it reads
+  std::string output;     ///< tensor it writes
+  std::string weight;     ///< constant it multiplies with
+  std::int64_t axis = 0;  ///< of the output channels in the weight
+  friend bool operator==(const LayerName&, const LayerName&) = default;
+};
+using LayerNames = std::vector<LayerName>;
+
+/// The layers of a graph, for tables whose layers are its nodes: one row per node, in its order.
+LayerNames layer_names(const Graph& graph);
+
+/// A name map as a JSON array of objects: [{"layer": "conv1", "input": "data", "weight": "conv1_w",
+/// "axis": 0, "output": "conv1_out", "op_type": "Conv"}, ...]; all but "layer" may be left out.
+/// Throws Error(kUsage) naming the field, also for a layer that occurs twice.
+LayerNames layer_names_from_json(std::string_view text);
+
+/// What a table may hold beside the names of tensors and one scale or threshold for each.
+enum class TableContent : std::uint8_t {
+  kRanges,        ///< both ends of the chosen range
+  kTypes,         ///< signed or unsigned, and the zero point
+  kStatistics,    ///< what was observed, saturation and SQNR
+  kWeightScales,  ///< scales of the weights
+  kWeightTypes,   ///< their zero points, and bits other than 8
+  kProvenance,    ///< model, images, preprocessing, method and its options
+  kAliases,       ///< other names of the tensors
+};
+
+/// A phrase for messages: `zero points and types`.
+std::string_view describe(TableContent content) noexcept;
+
+struct TableReadOptions {
+  /// For tables that name layers: without it, their names stand for the tensors.
+  LayerNames names;
+};
+
+struct TableReadResult {
+  CalibrationTable table;
+  std::vector<std::string> notes;  ///< sentences about what was dropped or may be wrong
+};
+
+struct TableWriteOptions {
+  LayerNames names;                               ///< as TableReadOptions::names
+  std::optional<std::string> tensorrt_version;    ///< digits; default: the table's, or 8600
+  std::optional<std::string> tensorrt_algorithm;  ///< default: the table's, or EntropyCalibration2
+};
+
+/// A row of the list of table formats.
+struct FormatInfo {
+  std::string_view name;
+  std::string_view summary;  ///< one sentence for help texts
+  std::vector<std::string_view> extensions;
+  std::vector<TableContent> carries;
+  /// Whether a file looks like this format; no two formats claim the same file. Cost: one walk.
+  bool (*recognises)(std::string_view bytes);
+  /// Throws Error(kInvalidTable) naming line or field, what was found and expected. Any bytes are
+  /// safe: sizes, counts and names are limited.
+  TableReadResult (*read)(std::string_view bytes, const TableReadOptions& options);
+  /// Throws Error(kInvalidTable) for names that the format cannot hold, Error(kUsage) for options
+  /// outside their domain or a name map that is missing, Error(kUnsupported) for activations of
+  /// other than 8 bits, which only our own format holds.
+  std::string (*write)(const CalibrationTable& table, const TableWriteOptions& options);
+};
+
+/// Every format, sorted by name.
+std::span<const FormatInfo> formats();
+
+/// The format called `name`. Throws Error(kUsage) with the nearest names.
+const FormatInfo& find_format(std::string_view name);
+
+/// The format of a file by its content. Throws Error(kInvalidTable) with the known formats when
+/// none claims it.
+const FormatInfo& recognise(std::string_view bytes, std::string_view filename);
+
+/// What `table` holds and `format` does not carry.
+std::vector<TableContent> lost_contents(const CalibrationTable& table, const FormatInfo& format);
+
+/// Whether the table says what pictures it was made from; tables of other tools do not.
+bool has_provenance(const CalibrationTable& table) noexcept;
+
+}  // namespace qtool

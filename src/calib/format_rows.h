@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "qtool/base/error.h"
+#include "qtool/calib/format.h"
+
+namespace qtool {
+
+inline constexpr std::size_t kMostRows = std::size_t{1} << 20;
+inline constexpr std::size_t kMostNameBytes = 4096;
+
+/// One line of a text table, without its end.
+struct TextRow {
+  std::int64_t number = 0;  ///< from 1
+  std::string_view text;
+};
+
+/// The lines of an untrusted text table, empty ones included; a carriage return at the end of a
+/// line is dropped. Throws Error(kInvalidTable) that starts with `what` for too many bytes or
+/// lines.
+std::vector<TextRow> text_rows(std::string_view bytes, std::string_view what);
+
+/// Throws Error(kInvalidTable): "<what>, line <n>: found '<text>', expected <expected>".
+[[noreturn]] void fail_row(const TextRow& row, std::string_view what, std::string_view found,
+                           std::string_view expected);
+
+/// A name of a text table. Throws when it is empty, too long, or holds control characters.
+std::string name_in_row(const TextRow& row, std::string_view what, std::string_view name,
+                        std::size_t most_bytes = kMostNameBytes);
+
+/// A decimal number, `inf` included. Throws for anything else, NaN too.
+double number_in_row(const TextRow& row, std::string_view what, std::string_view text);
+
+/// A text's words: maximal runs without blanks and tabs.
+std::vector<std::string_view> words_of(std::string_view text);
+/// Whether a word is a number.
+bool is_number(std::string_view word) noexcept;
+
+/// A name that goes into a line. Throws Error(kInvalidTable) when it is empty or holds control
+/// characters, or starts with '#' where that begins a comment.
+enum class Comments : std::uint8_t { kNone, kHash };
+std::string_view name_for_row(std::string_view name, std::string_view what, Comments comments);
+
+/// Activations by name, where a later row replaces an earlier one of the same name, in its place.
+class ActivationList {
+ public:
+  explicit ActivationList(TableReadResult& result) : result_(result) {}
+  void add(ActivationEntry entry);
+  [[nodiscard]] ActivationEntry* find(const std::string& tensor);
+
+ private:
+  TableReadResult& result_;
+  std::unordered_map<std::string, std::size_t> index_;
+};
+
+// -- symmetric int8, which most tools know nothing beside --
+
+/// An entry with zero point 0. The scale is taken bit for bit; the range is +-127 scale. A scale
+/// that is no normal float makes it degenerate, with scale 1.
+ActivationEntry entry_of_scale(std::string tensor, float scale);
+/// The same from the largest magnitude: scale = amax / 127.
+ActivationEntry entry_of_amax(std::string tensor, float amax);
+
+/// The scale of a tensor as symmetric int8: its own where it is that already, otherwise
+/// max(|min|, |max|) / 127 of its range.
+float symmetric_scale(const ActivationEntry& entry);
+/// The largest magnitude: of the range where the scale belongs to it, otherwise 127 scale. 0 for an
+/// all-zero tensor.
+float threshold_of(const ActivationEntry& entry);
+
+/// Throws Error(kUnsupported) when the activations of a table have other than 8 bits: the scales
+/// that other tools read are all for 8.
+void require_eight_bits(const CalibrationTable& table, std::string_view what);
+
+/// A table of another tool: nothing is known about model, images and preprocessing.
+CalibrationTable foreign_table(std::string method);
+
+}  // namespace qtool

@@ -1,0 +1,42 @@
+#include "qtool/quantize/target.h"
+
+namespace qtool {
+
+Target target_tensorrt();
+
+/// TensorRT's explicit quantization (8 to 11): symmetric int8 with zero point 0 everywhere, weights
+/// in FP32 behind a pair per channel, biases in FP32. Pairs stand on the inputs of operators; a
+/// convolution takes in the BatchNormalization, activation and residual Add behind it, so no pair
+/// stands between them, and the Add reads its shortcut alone as integers. TensorRT moves pairs
+/// across operators that only move values, and wants one scale for all inputs of a Concat. Source:
+/// NVIDIA TensorRT Developer Guide, "Working with Quantized Types", placement of Q/DQ.
+Target target_tensorrt() {
+  Target target;
+  target.name = "tensorrt";
+  target.description = "TensorRT's explicit quantization: symmetric s8, weights and biases in FP32";
+  target.activations = {DType::kInt8, 8, Symmetry::kSymmetric};
+  target.weights = {DType::kInt8, 8, Symmetry::kSymmetric};
+  target.weight_granularity = Granularity::kPerChannel;
+  target.constants = ConstantForm::kReals;
+  target.ops = {
+      {"Add", OpKind::kCombining},       {"AveragePool", OpKind::kPooling},
+      {"Clip", OpKind::kCombining},      {"Concat", OpKind::kCombining},
+      {"Conv", OpKind::kProduct},        {"DepthToSpace", OpKind::kCommuting},
+      {"Flatten", OpKind::kCommuting},   {"Gather", OpKind::kCommuting},
+      {"Gemm", OpKind::kProduct},        {"GlobalAveragePool", OpKind::kPooling},
+      {"MatMul", OpKind::kProduct},      {"MaxPool", OpKind::kCommuting},
+      {"Pad", OpKind::kCommuting},       {"Relu", OpKind::kCombining},
+      {"Reshape", OpKind::kCommuting},   {"Resize", OpKind::kCommuting},
+      {"Slice", OpKind::kCommuting},     {"SpaceToDepth", OpKind::kCommuting},
+      {"Split", OpKind::kCommuting},     {"Squeeze", OpKind::kCommuting},
+      {"Transpose", OpKind::kCommuting}, {"Unsqueeze", OpKind::kCommuting},
+  };
+  target.fused_activations = {"Relu", "Clip"};
+  target.fusing_producers = {"Conv", "Gemm", "MatMul", "Add"};
+  target.residual_producers = {"Conv"};
+  target.conv_spatial_axes = {2, 3};
+  target.concat_min_share = 0.0;
+  return target;
+}
+
+}  // namespace qtool

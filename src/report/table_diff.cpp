@@ -1,0 +1,222 @@
+#include "qtool/report/table_diff.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "qtool/base/text.h"
+#include "qtool/report/text_table.h"
+
+namespace qtool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Align = TextTable::Align;
+
+double relative(double a, double b) {
+  const double larger = std::max(std::abs(a), std::abs(b));
+  return larger == 0.0 ? 0.0 : std::abs(a - b) / larger;
+}
+
+TensorDiff compare(const ActivationEntry& a, const ActivationEntry& b) {
+  TensorDiff diff;
+  diff.tensor = a.tensor;
+  diff.scale_a = a.affine.scale;
+  diff.scale_b = b.affine.scale;
+  if (a.dtype == b.dtype) diff.scale = relative(a.affine.scale, b.affine.scale);
+  const double width =
+      std::max(double{a.range.max} - a.range.min, double{b.range.max} - b.range.min);
+  const double moved = std::max(std::abs(double{a.range.min} - b.range.min),
+                                std::abs(double{a.range.max} - b.range.max));
+  diff.range = width > 0.0 ? moved / width : 0.0;
+  return diff;
+}
+
+TensorDiff compare(const WeightEntry& a, const WeightEntry& b) {
+  TensorDiff diff;
+  diff.tensor = a.tensor;
+  if (a.scales.size() != b.scales.size()) {
+    diff.scale = 1.0;
+    return diff;
+  }
+  for (std::size_t c = 0; c < a.scales.size(); ++c) {
+    const double change = relative(a.scales[c], b.scales[c]);
+    if (c > 0 && change <= diff.scale) continue;
+    diff.scale = change;
+    diff.scale_a = a.scales[c];
+    diff.scale_b = b.scales[c];
+  }
+  return diff;
+}
+
+// Weights that are shared have an entry for each node that reads them.
+std::string key_of(const ActivationEntry& entry) { return entry.tensor; }
+std::string key_of(const WeightEntry& entry) {
+  return entry.consumer.empty() ? entry.tensor : concat(entry.tensor, " of ", entry.consumer);
+}
+
+template <typename Entry>
+void match(const std::vector<Entry>& a, const std::vector<Entry>& b, std::vector<TensorDiff>& both,
+           TableDiff& diff) {
+  std::unordered_map<std::string, const Entry*> by_key;
+  for (const Entry& entry : b) by_key.try_emplace(key_of(entry), &entry);
+  std::unordered_set<std::string> met;
+  for (const Entry& entry : a) {
+    const auto other = by_key.find(key_of(entry));
+    if (other == by_key.end()) {
+      diff.only_a.push_back(entry.tensor);
+      continue;
+    }
+    met.insert(other->first);
+    both.push_back(compare(entry, *other->second));
+  }
+  for (const Entry& entry : b) {
+    if (!met.contains(key_of(entry))) diff.only_b.push_back(entry.tensor);
+  }
+}
+
+double largest(const std::vector<TensorDiff>& diffs) {
+  double result = 0.0;
+  for (const TensorDiff& diff : diffs) result = std::max(result, diff.largest());
+  return result;
+}
+
+std::string_view note_on(const ActivationEntry& entry) {
+  switch (entry.degenerate) {
+    case Degenerate::kNo:
+      return "";
+    case Degenerate::kEmpty:
+      return "no values";
+    case Degenerate::kAllZero:
+      return "all zero";
+    case Degenerate::kTooSmall:
+      return "too small";
+  }
+  return "";
+}
+
+std::string percent(double share) { return concat(to_fixed(100.0 * share, 4), " %"); }
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+std::string dump(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+bool TableDiff::within(double tolerance) const noexcept {
+  return only_a.empty() && only_b.empty() && largest(activations) <= tolerance &&
+         largest(weights) <= tolerance;
+}
+
+TableDiff diff_of(const CalibrationTable& a, const CalibrationTable& b) {
+  TableDiff diff;
+  match(a.activations, b.activations, diff.activations, diff);
+  // A format without weights says nothing against those of the other table.
+  if (!a.weights.empty() && !b.weights.empty()) match(a.weights, b.weights, diff.weights, diff);
+  return diff;
+}
+
+std::string text_of(const TableDiff& diff, double tolerance) {
+  TextTable text({"tensor", "scale A", "scale B", "scale differs", "range differs"},
+                 {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  std::size_t count = 0;
+  for (const auto* list : {&diff.activations, &diff.weights}) {
+    for (const TensorDiff& row : *list) {
+      if (row.largest() <= tolerance) continue;
+      text.add({row.tensor, to_text(row.scale_a), to_text(row.scale_b), percent(row.scale),
+                percent(row.range)});
+      ++count;
+    }
+  }
+  std::string out = count > 0 ? text.to_string() + "\n" : "";
+  for (const std::string& name : diff.only_a) out += concat("only in A: ", name, "\n");
+  for (const std::string& name : diff.only_b) out += concat("only in B: ", name, "\n");
+  out += concat(diff.activations.size(), " activations and ", diff.weights.size(),
+                " weights in both: ", count, " differ by more than ", percent(tolerance),
+                "; largest difference ",
+                percent(std::max(largest(diff.activations), largest(diff.weights))), "\n");
+  return out;
+}
+
+std::string json_of(const TableDiff& diff, double tolerance) {
+  const auto rows = [](const std::vector<TensorDiff>& diffs) {
+    Json list = Json::array();
+    for (const TensorDiff& row : diffs) {
+      list.push_back({{"tensor", row.tensor},
+                      {"scale_a", row.scale_a},
+                      {"scale_b", row.scale_b},
+                      {"scale_difference", number(row.scale)},
+                      {"range_difference", number(row.range)}});
+    }
+    return list;
+  };
+  Json json;
+  json["tolerance"] = tolerance;
+  json["within_tolerance"] = diff.within(tolerance);
+  json["activations"] = rows(diff.activations);
+  json["weights"] = rows(diff.weights);
+  json["only_a"] = diff.only_a;
+  json["only_b"] = diff.only_b;
+  return dump(json);
+}
+
+std::string table_text(const CalibrationTable& table) {
+  TextTable text({"tensor", "range", "scale", "zero point", "type", "saturated", "SQNR dB", ""},
+                 {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kLeft,
+                  Align::kRight, Align::kRight, Align::kLeft});
+  for (const ActivationEntry& entry : table.activations) {
+    const bool observed = entry.observed.count > 0;
+    text.add({entry.tensor,
+              concat("[", to_text(entry.range.min), ", ", to_text(entry.range.max), "]"),
+              to_text(entry.affine.scale), to_text(std::int64_t{entry.affine.zero_point}),
+              std::string(name_of(entry.dtype)), observed ? percent(entry.saturated_share) : "-",
+              entry.sqnr_db ? to_fixed(*entry.sqnr_db, 1) : "-", std::string(note_on(entry))});
+  }
+  std::string out = text.to_string();
+  if (!table.weights.empty()) {
+    TextTable weights({"weight", "read by", "scales", "smallest", "largest"},
+                      {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
+    for (const WeightEntry& entry : table.weights) {
+      const auto [low, high] = std::minmax_element(entry.scales.begin(), entry.scales.end());
+      weights.add({entry.tensor, entry.consumer, to_text(std::int64_t(entry.scales.size())),
+                   to_text(*low), to_text(*high)});
+    }
+    out += "\n" + weights.to_string();
+  }
+  out += concat("\n", table.activations.size(), " activations and ", table.weights.size(),
+                " weights by '", table.method, "'");
+  if (table.image_count > 0) out += concat(" from ", table.image_count, " images");
+  return out + "\n";
+}
+
+std::string table_json(const CalibrationTable& table) {
+  Json json;
+  json["method"] = table.method;
+  json["images"] = table.image_count;
+  json["activations"] = Json::array();
+  for (const ActivationEntry& entry : table.activations) {
+    Json row{{"tensor", entry.tensor},
+             {"range", {entry.range.min, entry.range.max}},
+             {"scale", entry.affine.scale},
+             {"zero_point", entry.affine.zero_point},
+             {"dtype", name_of(entry.dtype)}};
+    if (entry.observed.count > 0) row["saturated_share"] = entry.saturated_share;
+    if (entry.sqnr_db) row["sqnr_db"] = *entry.sqnr_db;
+    if (entry.degenerate != Degenerate::kNo) row["degenerate"] = note_on(entry);
+    json["activations"].push_back(std::move(row));
+  }
+  json["weights"] = Json::array();
+  for (const WeightEntry& entry : table.weights) {
+    json["weights"].push_back({{"tensor", entry.tensor},
+                               {"consumer", entry.consumer},
+                               {"axis", entry.axis},
+                               {"scales", entry.scales}});
+  }
+  return dump(json);
+}
+
+}  // namespace qtool

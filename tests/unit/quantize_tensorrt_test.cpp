@@ -1,0 +1,272 @@
+#include <gmock/gmock.h>
+
+#include <bit>
+#include <map>
+#include <random>
+
+#include "onnx_check.h"
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+#include "qtool/calib/format.h"
+#include "qtool/exec/executor.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/quantize/coverage.h"
+#include "qtool/quantize/foreign_table.h"
+#include "qtool/quantize/quantize.h"
+#include "quantize_net.h"
+
+namespace qtool {
+namespace {
+
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+Placement placed(const Net& net) { return place(net.graph, find_target("tensorrt")); }
+
+std::vector<std::string> quantized_names(const Net& net) {
+  std::vector<std::string> names;
+  for (const ValueId id : placed(net).quantized) names.push_back(net.graph.value(id).name);
+  return names;
+}
+
+/// A cache with one line for each computed tensor of a graph, scales all different.
+std::string cache_for(const Graph& graph) {
+  std::string cache = "TRT-8600-EntropyCalibration2\n";
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> exponent(-6.0F, -4.0F);
+  for (const ValueId id : graph.living_values()) {
+    if (graph.is_constant(id)) continue;
+    const auto bits = std::bit_cast<std::uint32_t>(std::exp2(exponent(random)));
+    cache += concat(graph.value(id).name, ": ", to_hex(bits).substr(8), "\n");
+  }
+  return cache;
+}
+
+CalibrationTable read_cache(std::string_view bytes) {
+  return find_format("tensorrt").read(bytes, {}).table;
+}
+
+TEST(TensorRtTarget, QuantizesTheShortcutOfAResidualAddAlone) {
+  Net net;
+  const auto r = net.op("Relu", "r", {net.conv("c0", net.input("x", {1, 2, 4, 4}))});
+  const auto main = net.conv("c2", net.op("Relu", "r1", {net.conv("c1", r)}));
+  const auto sum = net.op("Relu", "r2", {net.op("Add", "add", {main, r})});
+  net.output(net.conv("c3", sum));
+  EXPECT_THAT(quantized_names(net), UnorderedElementsAre("x", "r_out", "r1_out", "r2_out"));
+}
+
+TEST(TensorRtTarget, QuantizesOneOfTwoConvolutionsThatAreAdded) {
+  Net net;
+  const auto x = net.input("x", {1, 2, 4, 4});
+  const auto sum = net.op("Add", "add", {net.conv("a", x), net.conv("b", x)});
+  net.output(net.conv("c", sum));
+  EXPECT_THAT(quantized_names(net), UnorderedElementsAre("x", "b_out", "add_out"));
+}
+
+TEST(TensorRtTarget, AsksForNoPairsAroundOperatorsThatMoveValues) {
+  Net net;
+  const auto pool = net.op("MaxPool", "pool", {net.conv("c1", net.input("x", {1, 2, 4, 4}))},
+                           {{"kernel_shape", std::vector<std::int64_t>{2, 2}}});
+  net.output(net.conv("c2", pool));
+  EXPECT_THAT(quantized_names(net), UnorderedElementsAre("x", "pool_out"));
+  for (const NodePlacement& node : placed(net).nodes) {
+    EXPECT_NE(node.role, NodeRole::kFloat) << net.graph.describe(node.id);
+  }
+}
+
+TEST(TensorRtTarget, PutsNoPairBetweenAConvolutionAndAnActivation) {
+  Net net;
+  const auto act = net.op("HardSwish", "act", {net.conv("c1", net.input("x", {1, 2, 4, 4}))});
+  net.output(net.conv("c2", act));
+  EXPECT_THAT(quantized_names(net), UnorderedElementsAre("x", "act_out"));
+}
+
+TEST(TensorRtTarget, KeepsWeightsAndBiasesRealBehindAPairPerChannel) {
+  Net net;
+  net.output(net.conv("c1", net.input("x", {1, 2, 4, 4})));
+  QuantizeOptions options;
+  options.target = "tensorrt";
+  QuantizeReport report;
+  const Graph graph =
+      quantize(net.graph, read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n"), options, report);
+  const Node& conv = graph.node(node_named(graph, "c1"));
+  const Node& dequantize = graph.node(graph.value(conv.inputs[1]).producer);
+  ASSERT_EQ(dequantize.op_type, "DequantizeLinear");
+  const Node& quantize_node = graph.node(graph.value(dequantize.inputs[0]).producer);
+  ASSERT_EQ(quantize_node.op_type, "QuantizeLinear");
+  EXPECT_EQ(graph.value(quantize_node.inputs[0]).name, "c1_w");
+  EXPECT_EQ(graph.value(quantize_node.inputs[0]).constant->dtype(), DType::kFloat32);
+  EXPECT_EQ(quantize_node.get_int("axis", -1), 0);
+  EXPECT_EQ(dequantize.get_int("axis", -1), 0);
+  for (const Node* node : {&quantize_node, &dequantize}) {
+    const Tensor& zeros = *graph.value(node->inputs[2]).constant;
+    EXPECT_EQ(zeros.dtype(), DType::kInt8);
+    EXPECT_THAT(zeros.values<std::int8_t>(), testing::ElementsAre(0, 0));
+  }
+  EXPECT_EQ(graph.value(conv.inputs[2]).name, "c1_b");
+  EXPECT_EQ(complaint_of_checker(save_onnx_bytes(graph)), "");
+}
+
+TEST(TensorRtTarget, GivesTheInputsOfAConcatTheWidestScale) {
+  Net net;
+  const auto x = net.input("x", {1, 2, 4, 4});
+  const auto joined =
+      net.op("Concat", "joined", {net.conv("a", x), net.conv("b", x)}, {{"axis", std::int64_t{1}}});
+  net.output(net.conv("c", joined, 4));
+  QuantizeOptions options;
+  options.target = "tensorrt";
+  QuantizeReport report;
+  // The scales 1/127, 100/127 and 3/127: far more than one bit apart.
+  const Graph graph =
+      quantize(net.graph,
+               read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n"
+                          "a_out: 3c010204\nb_out: 3f499326\njoined_out: 3cc18306\n"),
+               options, report);
+  EXPECT_TRUE(report.unequal_concats.empty());
+  for (const char* name : {"a_out_q", "b_out_q", "joined_out_q"}) {
+    const Node& node = graph.node(graph.value(graph.find_value(name).value()).producer);
+    EXPECT_EQ(
+        std::bit_cast<std::uint32_t>(graph.value(node.inputs[1]).constant->values<float>()[0]),
+        0x3f499326U)
+        << name;
+  }
+}
+
+/// Bits of the scale in front of which each tensor is quantized.
+std::map<std::string, std::uint32_t> activation_bits(const Graph& graph) {
+  std::map<std::string, std::uint32_t> bits;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (!node.is("QuantizeLinear") || graph.is_constant(node.inputs[0])) continue;
+    const float scale = graph.value(node.inputs[1]).constant->values<float>()[0];
+    bits[graph.value(node.inputs[0]).name] = std::bit_cast<std::uint32_t>(scale);
+    EXPECT_EQ(graph.value(node.inputs[2]).constant->values<std::int8_t>()[0], 0);
+  }
+  return bits;
+}
+
+class TensorRtNetwork : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(GetParam())) GTEST_SKIP() << GetParam() << " is absent";
+  }
+};
+
+TEST_P(TensorRtNetwork, HasTheScalesOfItsCacheBitForBitAndRunsOnIntegers) {
+  const Graph graph = prepare(load_onnx(GetParam()));
+  const std::string cache = cache_for(graph);
+  const CalibrationTable table = read_cache(cache);
+  QuantizeOptions options;
+  options.target = "tensorrt";
+  QuantizeReport report;
+  const Graph quantized = quantize(graph, table, options, report);
+  const auto bits = activation_bits(quantized);
+  EXPECT_EQ(static_cast<std::int64_t>(bits.size()), report.quantized_tensors);
+  EXPECT_GE(bits.size(), 10U);
+  // Tensors that meet in a Concat share the widest scale among them; all others have their own.
+  std::map<std::string, std::uint32_t> shared;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (!node.is("Concat")) continue;
+    std::uint32_t widest = 0;
+    for (const ValueId input : node.inputs) {
+      const float scale = table.find(graph.value(input).name)->affine.scale;
+      widest = std::max(widest, std::bit_cast<std::uint32_t>(scale));
+    }
+    for (const ValueId input : node.inputs) shared[graph.value(input).name] = widest;
+    shared[graph.value(node.outputs[0]).name] = widest;
+  }
+  for (const auto& [tensor, found] : bits) {
+    const auto group = shared.find(tensor);
+    const std::uint32_t expected =
+        group != shared.end() ? group->second
+                              : std::bit_cast<std::uint32_t>(table.find(tensor)->affine.scale);
+    EXPECT_EQ(found, expected) << tensor;
+    EXPECT_THAT(cache, HasSubstr(": " + to_hex(found).substr(8)));
+  }
+  EXPECT_EQ(complaint_of_checker(save_onnx_bytes(quantized)), "");
+  EXPECT_FALSE(quantized.info.metadata.contains("qtool.preprocess"));
+  EXPECT_EQ(quantized.info.metadata.at("qtool.method"), "TRT-8600-EntropyCalibration2");
+
+  const Executor executor(prepare(load_onnx_bytes(save_onnx_bytes(quantized), ".", "quantized")));
+  const Coverage coverage = coverage_of(*executor.compile({}));
+  EXPECT_EQ(coverage.integer_macs, coverage.macs) << coverage_line(coverage, report);
+}
+
+TEST_P(TensorRtNetwork, ComputesInIntegersWhatTheSpecificationSays) {
+  const Graph graph = prepare(load_onnx(GetParam()));
+  QuantizeOptions options;
+  options.target = "tensorrt";
+  QuantizeReport report;
+  const Executor executor(quantize(graph, read_cache(cache_for(graph)), options, report));
+  CompileOptions reference;
+  reference.lowering = Lowering::kReference;
+  const auto plan = executor.compile({});
+  const auto slow = executor.compile({}, reference);
+  Tensor input(DType::kFloat32, plan->inputs()[0].shape);
+  std::mt19937 random(3);
+  std::normal_distribution<float> values;
+  for (float& v : input.values<float>()) v = values(random);
+  const TensorView view = input;
+  Workspace a;
+  Workspace b;
+  const auto fast_out = plan->run({&view, 1}, a)[0].values<float>();
+  const auto slow_out = slow->run({&view, 1}, b)[0].values<float>();
+  double signal = 0.0;
+  double noise = 1e-30;
+  for (std::size_t i = 0; i < fast_out.size(); ++i) {
+    signal += double{slow_out[i]} * slow_out[i];
+    noise += (double{slow_out[i]} - fast_out[i]) * (double{slow_out[i]} - fast_out[i]);
+  }
+  // A sum that lies on a rounding tie may fall either way.
+  EXPECT_GT(10.0 * std::log10(signal / noise), 30.0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Networks, TensorRtNetwork,
+    testing::Values(std::string(QTOOL_SOURCE_DIR) + "/data/signs_resnet.onnx",
+                    std::string(QTOOL_SOURCE_DIR) + "/data/signs_mobilenet.onnx",
+                    std::string(QTOOL_SHARED_DATA) + "/models/squeezenet1.1.onnx"));
+
+TEST(ForeignTable, LeavesLayersWithoutAScaleInFp32AndNamesThem) {
+  Net net;
+  net.output(net.conv("c2", net.op("Relu", "r1", {net.conv("c1", net.input("x", {1, 2, 4, 4}))})));
+  QuantizeOptions options;
+  options.target = "tensorrt";
+  QuantizeReport report;
+  const Graph graph =
+      quantize(net.graph, read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n"), options, report);
+  EXPECT_EQ(report.find("c1")->role, NodeRole::kInteger);
+  EXPECT_EQ(report.find("c2")->reason, "the table has no range for its input 'r1_out'");
+}
+
+TEST(ForeignTable, IsRefusedWithTheNearestNamesWhenTheModelLacksATensor) {
+  Net net;
+  net.output(net.conv("c1", net.input("x", {1, 2, 4, 4})));
+  CalibrationTable table = read_cache("TRT-8600-MinMaxCalibration\nc1_oud: 3c010204\n");
+  try {
+    require_known_tensors(table, net.graph, net.graph);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kMismatch);
+    EXPECT_THAT(error.what(),
+                HasSubstr("'c1_oud' is not a tensor of the model; nearest: 'c1_out'"));
+  }
+  table.activations[0].tensor = "(Unnamed Layer* 7) [Convolution]_output";
+  EXPECT_NO_THROW(require_known_tensors(table, net.graph, net.graph));
+}
+
+TEST(ForeignTable, OneScaleOfAWeightServesAllItsChannels) {
+  Net net;
+  net.output(net.conv("c1", net.input("x", {1, 2, 4, 4})));
+  CalibrationTable table = read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n");
+  table.weights.push_back({"c1_w", "", -1, {0.5F}, {}});
+  QuantizeReport report;
+  const Graph graph = quantize(net.graph, table, {}, report);
+  EXPECT_THAT(graph.value(graph.find_value("c1_w_s").value()).constant->values<float>(),
+              testing::ElementsAre(0.5F, 0.5F));
+}
+
+}  // namespace
+}  // namespace qtool

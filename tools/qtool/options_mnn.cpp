@@ -1,0 +1,82 @@
+#include "options_mnn.h"
+
+#include <initializer_list>
+#include <vector>
+
+#include "console.h"
+#include "qtool/base/error.h"
+#include "qtool/base/file.h"
+#include "qtool/base/text.h"
+#include "qtool/calib/mnn_config.h"
+
+namespace qtool::tool {
+namespace {
+
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 20;
+
+std::string joined(const std::vector<float>& values) {
+  std::string text;
+  for (const float value : values) text += concat(text.empty() ? "" : ",", value);
+  return text;
+}
+
+bool any_given(const CLI::App& command, std::initializer_list<const char*> flags) {
+  for (const char* flag : flags) {
+    if (command.count(flag) > 0) return true;
+  }
+  return false;
+}
+
+// As if the flag stood on the command line, unless it does.
+void set(CLI::App& command, const char* flag, const std::vector<std::string>& values) {
+  if (values.empty() || values.front().empty() || command.count(flag) > 0) return;
+  CLI::Option* option = command.get_option(flag);
+  for (const std::string& value : values) option->add_result(value);
+  try {
+    option->run_callback();
+  } catch (const CLI::ParseError& problem) {
+    throw Error(ErrorCode::kUsage, concat("MNN configuration: ", problem.what()));
+  }
+  detail(concat("MNN configuration: ", flag, " ", values.front()));
+}
+
+}  // namespace
+
+void MnnOptions::add_to(CLI::App& command) {
+  command
+      .add_option("--mnn-config", file_,
+                  "JSON of MNN's quantized.out: images, preprocessing, methods; flags win over it")
+      ->type_name("FILE");
+}
+
+void MnnOptions::apply(CLI::App& command) const {
+  if (file_.empty()) return;
+  MnnConfig config;
+  try {
+    config = read_mnn_config(read_file(file_, kMostBytes));
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kIo) throw;
+    throw Error(error.code(), concat("'", file_, "': ", error.what()));
+  }
+  if (!any_given(command, {"--from"})) set(command, "--images", {config.images});
+  if (config.limit) set(command, "--limit", {to_text(*config.limit)});
+  set(command, "--method", {config.method});
+  set(command, "--weight-method", {config.weight_method});
+  if (config.bits) {
+    set(command, "--weight-bits", {to_text(std::int64_t{*config.bits})});
+    set(command, "--activation-bits", {to_text(std::int64_t{*config.bits})});
+  }
+  set(command, "--exclude", config.exclude);
+  // A preset on the command line is a whole preprocessing: nothing of the file's goes into it.
+  if (!config.preprocess || any_given(command, {"--preprocess"})) return;
+  const Preprocess& preprocess = *config.preprocess;
+  set(command, "--channels", {std::string(name_of(preprocess.channels))});
+  set(command, "--mean", {joined(preprocess.mean)});
+  set(command, "--std", {joined(preprocess.std)});
+  if (preprocess.resize == ResizeMode::kSquash &&
+      !any_given(command, {"--resize-shorter", "--letterbox"})) {
+    set(command, "--resize", {concat(preprocess.resize_width, "x", preprocess.resize_height)});
+  }
+}
+
+}  // namespace qtool::tool

@@ -1,0 +1,55 @@
+#include "table_file.h"
+
+#include "console.h"
+#include "qtool/base/error.h"
+#include "qtool/base/file.h"
+#include "qtool/base/text.h"
+
+namespace qtool::tool {
+namespace {
+
+constexpr std::int64_t kMostMapBytes = std::int64_t{1} << 24;
+constexpr std::size_t kNamedNotes = 10;
+
+}  // namespace
+
+TableFile read_table_file(const std::string& path, const std::string& format_name,
+                          const LayerNames& names) {
+  const FormatInfo* format = format_name.empty() ? nullptr : &find_format(format_name);
+  const std::string bytes = read_file(path, kMostTableBytes);
+  if (format == nullptr) format = &recognise(bytes, path);
+  try {
+    TableReadResult result = format->read(bytes, {names});
+    for (std::size_t i = 0; i < result.notes.size() && i < kNamedNotes; ++i) {
+      warning(concat(path, ": ", result.notes[i]));
+    }
+    if (result.notes.size() > kNamedNotes) {
+      warning(concat(path, ": and ", result.notes.size() - kNamedNotes, " more"));
+    }
+    detail(concat(path, ": ", format->name, ", ", result.table.activations.size(), " activations, ",
+                  result.table.weights.size(), " weights"));
+    return {format, std::move(result.table)};
+  } catch (const Error& error) {
+    throw Error(error.code(), concat("table '", path, "': ", error.what()));
+  }
+}
+
+LayerNames read_layer_names(const std::string& map_path, const Graph* graph) {
+  if (map_path.empty()) return graph == nullptr ? LayerNames() : layer_names(*graph);
+  try {
+    return layer_names_from_json(read_file(map_path, kMostMapBytes));
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kIo) throw;
+    throw Error(error.code(), concat("'", map_path, "': ", error.what()));
+  }
+}
+
+std::string formats_help(const std::string& head) {
+  std::string help = head;
+  for (const FormatInfo& format : formats()) {
+    help += concat("\n  ", format.name, ": ", format.summary);
+  }
+  return help;
+}
+
+}  // namespace qtool::tool

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "qtool/calib/format.h"
+
+namespace qtool::tool {
+
+/// A table of any format.
+struct TableFile {
+  const FormatInfo* format = nullptr;
+  CalibrationTable table;
+};
+
+/// Reads a table, in the format called `format_name` or, if that is empty, in the one its content
+/// shows. What the reader has to say goes out as warnings. Messages name the file.
+TableFile read_table_file(const std::string& path, const std::string& format_name,
+                          const LayerNames& names);
+
+/// The name map in a JSON file; without one, the layers of `graph`; empty without either.
+LayerNames read_layer_names(const std::string& map_path, const Graph* graph);
+
+/// Names and summaries of the formats, for help texts.
+std::string formats_help(const std::string& head);
+
+}  // namespace qtool::tool
