@@ -178,7 +178,6 @@ Emitted emit(const Network& network, const TypeChoices& types = {}) {
   const Graph graph = prepare(load_onnx(network.model));
   const Executor real(graph);
   CalibrateOptions calibration;
-  calibration.method = "minmax";
   calibration.method_options.scheme = with_choices(find_target(kDefaultTarget), types).activations;
   calibration.collect.preprocess = preprocess_from_json(network.preprocess);
   calibration.collect.tensors = tensors_to_calibrate(graph, find_target(kDefaultTarget));
