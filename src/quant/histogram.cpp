@@ -186,18 +186,11 @@ FloatHistogram FloatHistogram::from_cells(float min, float max, std::int64_t zer
     refuse(concat("found ", cells.size(), " cells, expected ", histogram.end_cell() - first));
   }
   if (cells.empty()) return histogram;
-  const std::int64_t counted = histogram.count_ - zeros;
-  if (counted > kMostRecent) histogram.archive();
+  histogram.counts_.make_room(histogram.count_ - zeros);
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const auto place =
-        static_cast<std::size_t>(first + histogram.origin() + static_cast<std::int64_t>(i));
-    if (counted > kMostRecent) {
-      histogram.archived_[place] = cells[i];
-    } else {
-      histogram.counts_[place] = static_cast<std::uint32_t>(cells[i]);
-    }
+    const std::int64_t place = first + histogram.origin() + static_cast<std::int64_t>(i);
+    histogram.counts_.add(static_cast<std::size_t>(place), cells[i]);
   }
-  histogram.recent_ = counted > kMostRecent ? 0 : counted;
   return histogram;
 }
 
