@@ -1,16 +1,20 @@
 // Measures whole networks and prints the tables of docs/benchmarks.md.
 //
-//   node tests/bench/networks.mjs accuracy|correction|speed --qtool PATH [--data DIR] [--work DIR]
+//   node tests/bench/networks.mjs accuracy|correction|speed|collection --qtool PATH [--data DIR]
+//                             [--work DIR]
 //                             [--rounds N] [--packages DIR]
 //
 // accuracy:  calibrate, quantize and eval every network with every method.
 // correction: quantize and eval every network with every bias correction, and with 4-bit weights by
 //            every weight method.
 // speed:     latency of our FP32 and INT8 and of ONNX Runtime's, in turn within each round.
+// collection: time and peak memory of `calibrate` on 100 photographs, in turn with `eval` of the same
+//            FP32 model on the same photographs, which decodes and infers but observes nothing. Takes
+//            resnet18 and resnet50 too when make_resnets.py has put them into the --work folder.
 // --data is a folder like the one the tests read from (QTOOL_SHARED_DATA); without it only the
 // embedded networks are measured. --packages is where onnxruntime-node is installed (the build
 // folder of the interop tests). Run `accuracy` first: it makes the models that the others use.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -21,8 +25,9 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
 const [mode, ...rest] = process.argv.slice(2);
 const options = { qtool: '', data: '', work: 'build/networks', rounds: '7', packages: 'build/release/tests/interop' };
 for (let i = 0; i < rest.length; i += 2) options[rest[i].replace(/^--/, '')] = rest[i + 1];
-if (!['accuracy', 'correction', 'speed'].includes(mode) || !options.qtool) {
-  console.error('usage: networks.mjs accuracy|correction|speed --qtool PATH [--data DIR] [--work DIR]');
+const modes = { accuracy, correction, speed, collection };
+if (!modes[mode] || !options.qtool) {
+  console.error(`usage: networks.mjs ${Object.keys(modes).join('|')} --qtool PATH [--data DIR] [--work DIR]`);
   process.exit(2);
 }
 fs.mkdirSync(options.work, { recursive: true });
@@ -159,6 +164,39 @@ async function speed() {
   }
 }
 
-if (mode === 'accuracy') accuracy();
-if (mode === 'correction') correction();
-if (mode === 'speed') await speed();
+// Runs a command; wall and CPU seconds, peak resident megabytes.
+function measured(...args) {
+  const run = spawnSync('/usr/bin/time', ['-f', '%e %U %S %M', options.qtool, ...args, '--quiet'],
+    { encoding: 'utf8', maxBuffer: 1 << 28 });
+  if (run.status !== 0) throw new Error(run.stderr);
+  const [wall, user, system, kilobytes] = run.stderr.trim().split('\n').at(-1).split(' ').map(Number);
+  return { wall, cpu: user + system, peak: kilobytes / 1024 };
+}
+
+function collection() {
+  const photos = networks.filter((n) => n.images === 'photos');
+  const resnets = ['resnet18', 'resnet50'].map((name) => ({ ...photos[0], name,
+    model: `${options.work}/${name}.onnx` })).filter((n) => fs.existsSync(n.model));
+  head('network', 'threads', 'calibrate s', 'FP32 s', 'ratio', 'calibrate CPU s', 'FP32 CPU s',
+    'CPU ratio', 'peak MB', 'peak MB, 20 photographs');
+  for (const n of [...photos, ...resnets]) {
+    for (const threads of [1, 2]) {
+      const images = (limit) => ['--images', n.calib, '--limit', String(limit), '--threads',
+        String(threads), ...n.flags];
+      const calibrate = (limit) => measured('calibrate', n.model, ...images(limit), '-o',
+        `${options.work}/${n.name}.collection.json`);
+      const [ours, bare] = [[], []];
+      for (let round = 0; round < Number(options.rounds); ++round) {
+        ours.push(calibrate(100));
+        bare.push(measured('eval', n.model, ...images(100), '--labels', n.labels));
+      }
+      const middle = (runs, key) => median(runs.map((run) => run[key])).toFixed(2);
+      const ratio = (key) => median(ours.map((run, i) => run[key] / bare[i][key])).toFixed(2);
+      row(n.name, threads, middle(ours, 'wall'), middle(bare, 'wall'), ratio('wall'),
+        middle(ours, 'cpu'), middle(bare, 'cpu'), ratio('cpu'),
+        Math.max(...ours.map((run) => run.peak)).toFixed(1), calibrate(20).peak.toFixed(1));
+    }
+  }
+}
+
+await modes[mode]();
