@@ -9,7 +9,7 @@ QTOOL=$BUILD/tools/qtool/qtool
 # The one list of packages, all from Debian 12 itself.
 # shellcheck disable=SC2034
 BUILD_PACKAGES=(
-  cmake g++ ninja-build pkg-config
+  cmake g++ ninja-build
   libcli11-dev libdnnl-dev libonnx-dev libprotobuf-dev libspdlog-dev libstb-dev
   nlohmann-json3-dev ocl-icd-opencl-dev protobuf-compiler
 )
@@ -32,7 +32,7 @@ missing_packages() {
   done
 }
 
-# Fails unless this is Debian; other systems name the same libraries differently.
+# Fails without apt-get; other systems name the same libraries differently.
 require_debian() {
   local id=unknown
   [[ -r /etc/os-release ]] && id=$(. /etc/os-release && printf '%s' "${ID:-unknown}")

@@ -1,5 +1,6 @@
 #include "qtool/base/file.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,13 @@
 namespace qtool {
 namespace fs = std::filesystem;
 namespace {
+
+// Of a new file: all may read and write, less what the process masks.
+fs::perms plain_permissions() {
+  const ::mode_t mask = ::umask(0);
+  ::umask(mask);
+  return static_cast<fs::perms>(0666U & ~mask);
+}
 
 [[noreturn]] void fail_io(const fs::path& path, std::string_view what) {
   throw Error(ErrorCode::kIo, concat("file '", path.string(), "': ", what));
@@ -73,9 +81,7 @@ void write_file(const fs::path& path, std::string_view bytes) {
   }
   if (::close(descriptor) != 0) abandon(errno);
   // mkstemp creates 0600; give the permissions that a plain write would have given.
-  const fs::perms plain = fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read |
-                          fs::perms::others_read;
-  fs::permissions(name, fs::exists(status) ? status.permissions() : plain, ec);
+  fs::permissions(name, fs::exists(status) ? status.permissions() : plain_permissions(), ec);
   fs::rename(name, target, ec);
   if (ec) abandon(ec.value());
 }

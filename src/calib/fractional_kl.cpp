@@ -10,15 +10,14 @@
 namespace qtool {
 namespace {
 
-/// ln of positive normal numbers from a table of the leading bits and three terms of the series:
+/// ln of positive normal numbers from a table of the leading bits and five terms of the series:
 /// right to 1e-14, several times faster than the exact function, which the search is made of.
 class LogTable {
  public:
   LogTable() {
     for (std::size_t i = 0; i < kSize; ++i) {
       const double middle = 1.0 + (static_cast<double>(i) + 0.5) / kSize;
-      inverse_[i] = 1.0 / middle;
-      log_[i] = std::log(middle);
+      rows_[i] = {1.0 / middle, std::log(middle)};
     }
   }
   [[nodiscard]] double operator()(double x) const noexcept {
@@ -26,17 +25,21 @@ class LogTable {
     const auto bits = std::bit_cast<std::uint64_t>(x);
     const auto exponent = static_cast<std::int64_t>(bits >> 52U) - 1023;
     const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52U) - 1U);
-    const std::size_t i = fraction >> (52U - kBits);
+    const Row& row = rows_[fraction >> (52U - kBits)];
     const double mantissa = std::bit_cast<double>(fraction | (std::uint64_t{1023} << 52U));
-    const double r = mantissa * inverse_[i] - 1.0;  // below 2^-12
-    return static_cast<double>(exponent) * kLn2 + log_[i] + r * (1.0 - r * (0.5 - r * (1.0 / 3.0)));
+    const double r = mantissa * row.inverse - 1.0;  // below 2^-9
+    const double series = r * (1.0 - r * (1.0 / 2 - r * (1.0 / 3 - r * (1.0 / 4 - r * (1.0 / 5)))));
+    return static_cast<double>(exponent) * kLn2 + row.log + series;
   }
 
  private:
-  static constexpr unsigned kBits = 11;
+  struct Row {
+    double inverse;
+    double log;
+  };
+  static constexpr unsigned kBits = 8;
   static constexpr std::size_t kSize = std::size_t{1} << kBits;
-  std::array<double, kSize> inverse_{};
-  std::array<double, kSize> log_{};
+  std::array<Row, kSize> rows_{};
 };
 
 }  // namespace
@@ -54,6 +57,9 @@ FractionalKl::FractionalKl(std::span<const double> weights, std::int64_t levels,
     before[j + 1] = before[j] + weights[j];
     entropy[j + 1] = entropy[j] + p * std::log(p);
   }
+  std::vector<double> padded(weights.begin(), weights.end());
+  padded.push_back(0.0);  // behind the last bin, of which nothing is ever taken
+  const double per_level = 1.0 / static_cast<double>(levels);
   divergences_.reserve(at(bins - levels));
   for (std::int64_t kept = levels; kept < bins; ++kept) {
     const double edge = weights[at(kept - 1)] + smoothing;
@@ -64,26 +70,36 @@ FractionalKl::FractionalKl(std::span<const double> weights, std::int64_t levels,
     double earlier = 0.0;        // mean weight of the level before
     double earlier_part = 0.0;   // how much of the bin cut by the start belongs to that level
     std::int64_t whole = 0;      // first bin that begins inside the level
+    // The level ends at (level + 1) kept / levels: `end` whole bins and `part` / levels of the
+    // next. Without branches on `part`, which follows no pattern that a processor could learn.
+    const std::int64_t width = kept / levels;
+    const std::int64_t rest = kept % levels;
+    std::int64_t end = 0;
+    std::int64_t part = 0;
+    double cross = 0.0;
     for (std::int64_t level = 0; level < levels; ++level) {
-      // The level ends at (level + 1) kept / levels.
-      const std::int64_t end = (level + 1) * kept / levels;
-      const double cut =
-          static_cast<double>((level + 1) * kept % levels) / static_cast<double>(levels);
-      const double upto = before[at(end)] + (cut > 0.0 ? cut * weights[at(end)] : 0.0);
+      part += rest;
+      const std::int64_t over = part >= levels ? 1 : 0;
+      part -= over * levels;
+      end += width + over;
+      const double cut = static_cast<double>(part) * per_level;
+      const double upto = before[at(end)] + cut * padded[at(end)];
       const double mean = (upto - weight_before) * per_bin;
-      if (earlier_part > 0.0) {
-        const double shared = earlier_part * earlier + (1.0 - earlier_part) * mean;
-        divergence -= (weights[at(whole - 1)] + smoothing) * log(shared + smoothing);
-      }
+      // The bin cut by the start of the level; none, and of no weight, where it starts with a bin.
+      const double shared = earlier_part * earlier + (1.0 - earlier_part) * mean;
+      const double weight =
+          earlier_part > 0.0 ? padded[at(std::max<std::int64_t>(whole, 1) - 1)] + smoothing : 0.0;
+      cross += weight * log(shared + smoothing);
       const double inside = before[at(end)] - before[at(whole)] +
                             smoothing * static_cast<double>(end - whole) +
                             (level == levels - 1 ? tail : 0.0);
-      if (inside > 0.0) divergence -= inside * log(mean + smoothing);
+      cross += inside * log(mean + smoothing);
       weight_before = upto;
       earlier = mean;
       earlier_part = cut;
-      whole = cut > 0.0 ? end + 1 : end;
+      whole = end + (part > 0 ? 1 : 0);
     }
+    divergence -= cross;
     divergences_.push_back(divergence);
   }
 }

@@ -157,8 +157,8 @@ NodeId Clusters::replace(NodeId id, std::string_view op_type, std::vector<ValueI
   node.op_type = std::string(op_type);
   node.domain = std::string(kLoweredDomain);
   node.attributes = old.attributes;
-  node.attributes["origin"] = old.op_type;
-  node.attributes["integer"] = std::int64_t{1};
+  node.attributes["qtool.origin"] = old.op_type;
+  node.attributes["qtool.integer"] = std::int64_t{1};
   node.inputs = std::move(inputs);
   // The new node takes the old one's place in the order.
   const std::vector<NodeId>& order = graph.nodes();

@@ -75,8 +75,8 @@ class FloatFusion {
     const std::optional<ClampRange> clamp = clamp_of(graph_.node(*reader));
     if (!clamp || graph_.node(*reader).inputs[0] != graph_.node(id).outputs[0]) return;
     mark(id, fused);
-    graph_.attributes(id)["clamp_min"] = clamp->min;
-    graph_.attributes(id)["clamp_max"] = clamp->max;
+    graph_.attributes(id)["qtool.clamp_min"] = clamp->min;
+    graph_.attributes(id)["qtool.clamp_max"] = clamp->max;
     take_output(id, *reader);
   }
 
@@ -112,7 +112,7 @@ class FloatFusion {
 
   void mark(NodeId id, const char* fused) {
     const std::string origin = graph_.node(id).op_type;
-    if (!graph_.node(id).has("origin")) graph_.attributes(id)["origin"] = origin;
+    if (!graph_.node(id).has("qtool.origin")) graph_.attributes(id)["qtool.origin"] = origin;
     graph_.set_op(id, fused, std::string(kLoweredDomain));
   }
 

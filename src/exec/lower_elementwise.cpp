@@ -178,7 +178,7 @@ void lower_edges(Clusters& c) {
     if (!params || !params->per_tensor() || params->dtype != DType::kUInt8) continue;
     if (quantize && c.shaped.info(node.inputs[0]).dtype != DType::kFloat32) continue;
     c.graph.truncate_inputs(id, 1);
-    c.graph.attributes(id)["origin"] = node.op_type;
+    c.graph.attributes(id)["qtool.origin"] = node.op_type;
     c.graph.set_op(id, quantize ? "Quantize" : "Dequantize", std::string(kLoweredDomain));
     set_affine(c.graph, id, "x", params->affine());
   }

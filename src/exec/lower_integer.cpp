@@ -93,10 +93,10 @@ void sink_dequantize(Clusters& c) {
     if (!adapt_padding(c, id, source->affine)) continue;
     c.graph.set_input(id, 0, source->quantized);
     if (node.is("MaxPool")) {
-      c.graph.attributes(id)["origin"] = std::string("MaxPool");
+      c.graph.attributes(id)["qtool.origin"] = std::string("MaxPool");
       c.graph.set_op(id, "QMaxPool", std::string(kLoweredDomain));
     }
-    c.graph.attributes(id)["integer"] = std::int64_t{1};
+    c.graph.attributes(id)["qtool.integer"] = std::int64_t{1};
     const std::vector<ValueId> outputs = c.graph.node(id).outputs;
     const std::vector<NodeId>& now = c.graph.nodes();
     const auto place = std::find(now.begin(), now.end(), id) + 1;
@@ -123,7 +123,7 @@ void sink_dequantize(Clusters& c) {
 void mark_integer_products(Clusters& c) {
   for (const NodeId id : c.graph.nodes()) {
     if (c.graph.node(id).is("ConvInteger") || c.graph.node(id).is("MatMulInteger")) {
-      c.graph.attributes(id)["integer"] = std::int64_t{1};
+      c.graph.attributes(id)["qtool.integer"] = std::int64_t{1};
     }
   }
 }

@@ -30,9 +30,15 @@ onednn::ConvSpec conv_spec(const OpContext& op) {
         concat("bias has shape ", op.input(2).shape.to_string(), ", expected [", outputs, "]"));
   }
   spec.residual = op.has_input(3);
-  if (op.node.has("clamp_min")) {
-    spec.clamp =
-        onednn::Clamp{op.node.get_float("clamp_min", 0.0F), op.node.get_float("clamp_max", 0.0F)};
+  if (spec.residual) {  // only fusion adds one; a Conv of a model has three inputs
+    op.require(op.node.domain == kLoweredDomain && op.input(3).shape == spec.destination &&
+                   op.input(3).dtype == DType::kFloat32,
+               concat("found a fourth input of shape ", op.input(3).shape.to_string(),
+                      ", expected at most three inputs"));
+  }
+  if (op.node.has("qtool.clamp_min")) {
+    spec.clamp = onednn::Clamp{op.node.get_float("qtool.clamp_min", 0.0F),
+                               op.node.get_float("qtool.clamp_max", 0.0F)};
   }
   return spec;
 }

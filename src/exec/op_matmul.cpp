@@ -112,9 +112,9 @@ Product gemm_product(const OpContext& op, Addend& addend) {
     addend = per_column ? Addend::kPerColumn : Addend::kGeneral;
     product.spec.bias = per_column;
   }
-  if (op.node.has("clamp_min")) {
+  if (op.node.has("qtool.clamp_min")) {
     product.spec.clamp =
-        onednn::Clamp{op.node.get_float("clamp_min", 0.0F), op.node.get_float("clamp_max", 0.0F)};
+        onednn::Clamp{op.node.get_float("qtool.clamp_min", 0.0F), op.node.get_float("qtool.clamp_max", 0.0F)};
   }
   return product;
 }

@@ -258,7 +258,7 @@ std::unique_ptr<Operator> make_quantize(const OpContext& op) {
                                           o.out<std::uint8_t>(0) + begin, end - begin);
                         });
       },
-      LookupKernel().kernel());
+      QuantizeKernel().kernel());
 }
 
 std::unique_ptr<Operator> make_dequantize(const OpContext& op) {

@@ -41,6 +41,12 @@ void check_scale(const OpContext& op) {
     op.require(scale[0] == shape[axis], concat("the scale has ", scale[0], " elements, axis ", axis,
                                                " has extent ", shape[axis]));
   }
+  if (const Tensor* constant = op.constant(1)) {
+    for (const float value : constant->values<float>()) {
+      op.require(std::isfinite(value) && value > 0.0F,
+                 concat("the scale holds ", value, ", expected finite numbers above 0"));
+    }
+  }
   if (op.has_input(2)) {
     const Shape& zero = op.input(2).shape;
     op.require(

@@ -207,11 +207,11 @@ void PlanBuilder::add_node(NodeId id) {
   step.op = def->make(context);
   StepInfo info;
   info.node = node.name;
-  info.op_type = node.get_string("origin", node.op_type);
+  info.op_type = node.get_string("qtool.origin", node.op_type);
   info.kernel = step.op->kernel();
   info.output = node.has_output(0) ? graph.value(node.outputs[0]).name : "";
   info.macs = step.op->macs();
-  info.integer = node.get_int("integer", 0) != 0;
+  info.integer = node.get_int("qtool.integer", 0) != 0;
   plan_->steps.push_back(std::move(step));
   plan_->step_infos.push_back(std::move(info));
 }

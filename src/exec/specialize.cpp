@@ -87,7 +87,11 @@ bool all_inputs_constant(const Graph& graph, const Node& node) {
 
 bool replace_by_constants(ShapedGraph& shaped, NodeId id, std::vector<Tensor> results) {
   const std::vector<ValueId> outputs = shaped.graph.node(id).outputs;
-  QTOOL_CHECK(results.size() >= outputs.size() || !results.empty());
+  if (results.size() < outputs.size()) {
+    throw Error(ErrorCode::kInvalidModel,
+                concat(shaped.graph.describe(id), ": has ", outputs.size(),
+                       " outputs, the operator makes ", results.size()));
+  }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] == kNoValue) continue;
     shaped.graph.set_constant(outputs[i], std::make_shared<const Tensor>(std::move(results[i])));

@@ -22,6 +22,9 @@ constexpr std::int64_t kMostFileBytes = std::numeric_limits<std::int32_t>::max()
   throw Error(code, message);
 }
 
+// Domains and attributes that lowering uses begin with this.
+constexpr std::string_view kReserved = "qtool.";
+
 // ONNX's own operators have two spellings of their domain.
 std::string plain_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
@@ -177,6 +180,10 @@ class Loader {
     node.op_type = proto.op_type();
     node.domain = plain_domain(proto.domain());
     if (node.op_type.empty()) fail(concat(what, ": names no operator"));
+    // What only a compiled plan may hold: its operators trust their attributes.
+    if (node.domain.starts_with(kReserved)) {
+      fail(concat(what, ": domain '", node.domain, "' is reserved"));
+    }
     if (functions_.contains(concat(node.domain, "\n", node.op_type))) {
       fail(concat(what, ": is a function defined in the model, which is not supported"),
            ErrorCode::kUnsupported);
@@ -190,6 +197,9 @@ class Loader {
       node.outputs.push_back(value);
     }
     for (const AttributeProto& attribute : proto.attribute()) {
+      if (attribute.name().starts_with(kReserved)) {
+        fail(concat(what, ": attribute name '", attribute.name(), "' is reserved"));
+      }
       Attribute value = read_attribute(attribute, what);
       if (!node.attributes.try_emplace(attribute.name(), std::move(value)).second) {
         fail(concat(what, ": attribute '", attribute.name(), "' is given twice"));

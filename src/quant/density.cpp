@@ -33,6 +33,7 @@ double QuantizationEffect::sqnr_db() const noexcept {
 
 Density::Density(const FloatHistogram& histogram)
     : width_(histogram.cell_width()),
+      cells_per_unit_(width_ > 0.0 ? 1.0 / width_ : 0.0),  // exact: the width is a power of two
       first_(histogram.first_cell()),
       count_(histogram.count()),
       zeros_(histogram.zeros()),
@@ -59,7 +60,7 @@ Moments Density::below(double x) const noexcept {
   const auto cells = static_cast<std::int64_t>(before_.size()) - 1;
   if (cells == 0 || x <= static_cast<double>(first_) * width_) return {};
   if (x >= static_cast<double>(first_ + cells) * width_) return before_.back();
-  const auto place = static_cast<std::int64_t>(std::floor(x / width_)) - first_;
+  const auto place = static_cast<std::int64_t>(std::floor(x * cells_per_unit_)) - first_;
   const std::int64_t i = std::clamp<std::int64_t>(place, 0, cells - 1);
   const Moments& before = before_[static_cast<std::size_t>(i)];
   const double count = before_[static_cast<std::size_t>(i) + 1].count - before.count;

@@ -59,3 +59,19 @@ external.ClearField("raw_data")
 external.data_location = TensorProto.EXTERNAL
 external.external_data.add(key="location", value="../outside.bin")
 save("external", [node("Conv", ["x", "w"], ["y"])], [external], 17)
+
+# What a model may not do: private operators and attributes, more inputs or outputs than the
+# operator has, a scale that is no scale.
+save("private_domain", [node("QLookup", ["x"], ["y"], domain="qtool.lowered", table=b"0" * 4096)],
+     [], 17)
+save("private_attribute", [node("Relu", ["x"], ["y"], **{"qtool.integer": 1})], [], 17)
+save("conv_of_four_inputs", [node("Conv", ["x", "w", "b", "r"], ["y"])],
+     [tensor("w", 4, 3, 1, 1), tensor("b", 4), tensor("r", 1)], 17)
+save("shape_of_two_outputs", [
+    node("Shape", ["x"], ["s", "t"]),
+    node("ConstantOfShape", ["s"], ["y"]),
+], [], 17)
+save("scale_of_zero", [
+    node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+    node("DequantizeLinear", ["q", "s", "z"], ["y"]),
+], [numpy_helper.from_array(np.float32(0), "s"), numpy_helper.from_array(np.uint8(3), "z")], 13)

@@ -20,7 +20,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     # Header pattern and where it may be included.
     rule("^(onnx|google/protobuf)/", "^src/graph/onnx_")
     rule("^(stb/)?stb_[a-z_]+[.]h$", "^src/image/")
-    rule("^(oneapi/)?dnnl", "^src/exec/")
+    rule("^(oneapi/)?dnnl", "^src/exec/onednn[.](cpp|h)$")
     rule("^nlohmann/", "^src/calib/format_|^src/report/|^tools/qtool/")
     rule("^(CLI|spdlog)/", "^tools/qtool/")
     rule("^omp[.]h$", "^src/base/parallel[.]cpp$")

@@ -121,6 +121,9 @@ void run_calibrate(CalibrateCommand& options) {
     if (options.model.empty()) options.model = collection.model_path;
   }
   if (options.model.empty()) throw Error(ErrorCode::kUsage, "MODEL is required");
+  const std::string output =
+      options.output.empty() ? default_output(options.model) : options.output;
+  require_other_file(output, {options.model});
   const Model model = open_model(options.model);
   const Graph& graph = model.executor->graph();
   const std::vector<std::string> tensors = tensors_to_calibrate(graph, target, overrides.exclude);
@@ -146,8 +149,6 @@ void run_calibrate(CalibrateCommand& options) {
   quantize_options.model_fingerprint = table.model_fingerprint;
   fill_weight_entries(graph, quantize_options, table);
 
-  const std::string output =
-      options.output.empty() ? default_output(options.model) : options.output;
   write_file(output, write_table(table));
   note(concat("wrote ", output));
   if (options.statistics.save) {
@@ -180,6 +181,12 @@ void add_calibrate(CLI::App& app, Session& session) {
   options->mnn.add_to(*command);
   options->images.add_to(*command, ImagesNeed::kOptional);
   options->preprocess.add_to(*command, StoredCheck::kForceable);
+  // Saved statistics were made with these; another value would be ignored.
+  CLI::Option* from = command->get_option("--from");
+  for (CLI::Option* option : command->get_options()) {
+    const bool shapes = option->get_group() == "Images" || option->get_group() == "Preprocessing";
+    if (shapes) from->excludes(option);
+  }
   options->run.add_to(*command);
   command->callback([options, command, &session] {
     session.run = [options, command] {

@@ -49,6 +49,11 @@ void run_eval(EvalCommand& options) {
     warning(concat("the images lie in ", images.class_names.size(), " folders, the network has ",
                    result.classes, " classes: give --labels to measure top-1 and top-5"));
   }
+  if (eval.labels == LabelSource::kFolders && !result.labels_ignored && result.labelled > 0) {
+    warning(
+        "classes are the image folders in the order of their names; give --labels if the "
+        "network counts them otherwise");
+  }
   print_result(options.run.json ? json_of(result) : text_of(result));
 }
 

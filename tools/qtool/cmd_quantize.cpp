@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -26,6 +27,7 @@
 #include "qtool/quantize/sequential_correction.h"
 #include "qtool/quantize/target.h"
 #include "qtool/report/quantization.h"
+#include "qtool/report/summary.h"
 #include "table_file.h"
 
 namespace qtool::tool {
@@ -54,8 +56,9 @@ std::string default_output(const std::string& model) {
 // The shapes to count multiplications for: as declared, and where the model leaves an axis open,
 // that of one picture (of 224 x 224 pixels, if the preprocessing does not fix a size either).
 InputShapes typical_shapes(const Graph& graph, const Preprocess& preprocess) {
-  constexpr std::int64_t kTypicalSide = 224;
-  const Shape picture = output_shape(preprocess, kTypicalSide, kTypicalSide);
+  const std::int64_t side =
+      std::max({std::int64_t{224}, preprocess.crop_width, preprocess.crop_height});
+  const Shape picture = output_shape(preprocess, side, side);
   InputShapes shapes;
   for (const ValueId id : graph.inputs()) {
     const Value& input = graph.value(id);
@@ -124,6 +127,17 @@ BiasShifts measured_shifts(const QuantizeCommand& options, const Model& fp32,
   return sequential_bias_shifts(*fp32.executor, table, quantize_options, images, collect);
 }
 
+// Without a table there are no ranges to change, and the mode decides the types of activations.
+void require_table_free(const QuantizeOptions& options, const Overrides& overrides) {
+  TypeChoices others = options.types;
+  others.weight_method.reset();
+  others.weight_bits.reset();
+  if (others.empty() && overrides.ranges.empty() && overrides.scales.empty()) return;
+  throw Error(ErrorCode::kUsage,
+              "ranges, scales and all types except --weight-bits and --weight-method need --mode "
+              "static and a table");
+}
+
 void run_quantize(QuantizeCommand& options) {
   options.run.apply();
   const QuantizeMode mode = checked_mode(options);
@@ -146,9 +160,8 @@ void run_quantize(QuantizeCommand& options) {
   if (table) {
     apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
                     *table);
-  } else if (!overrides.ranges.empty() || !overrides.scales.empty()) {
-    throw Error(ErrorCode::kUsage,
-                concat("ranges and scales: mode '", options.mode, "' uses no table"));
+  } else {
+    require_table_free(quantize_options, overrides);
   }
   quantize_options.model_fingerprint = fingerprint(fp32.loaded);
   quantize_options.version = QTOOL_VERSION;
@@ -158,23 +171,27 @@ void run_quantize(QuantizeCommand& options) {
     quantize_options.bias_shifts = measured_shifts(options, fp32, *table, quantize_options);
   }
   QuantizationSummary summary;
+  summary.output = options.output.empty() ? default_output(options.model) : options.output;
+  require_other_file(summary.output, {options.model, options.table});
   const Graph int8 = table ? quantize(prepared, *table, quantize_options, summary.report)
                            : quantize(prepared, quantize_options, summary.report);
 
-  summary.output = options.output.empty() ? default_output(options.model) : options.output;
   const std::string bytes = save_onnx_bytes(int8);
-  summary.fp32_bytes = static_cast<std::int64_t>(std::filesystem::file_size(options.model));
+  // Weights may lie in files beside the model.
+  summary.fp32_bytes =
+      std::max(static_cast<std::int64_t>(std::filesystem::file_size(options.model)),
+               summarize(fp32.loaded).parameter_bytes);
   summary.int8_bytes = static_cast<std::int64_t>(bytes.size());
-  write_file(summary.output, bytes);
-  note(concat("wrote ", summary.output));
-  // What the emitted file really runs on integers, read back as any user will read it.
-  const Model emitted = open_model(summary.output);
+  // What the emitted model really runs on integers, read back as any user will read it.
+  const Model emitted = open_model_bytes(bytes, summary.output);
   const std::optional<StoredPreprocess> stored = emitted.stored_preprocess();
   const InputShapes shapes = typical_shapes(emitted.loaded, table    ? table->preprocess
                                                             : stored ? stored->preprocess
                                                                      : Preprocess());
   summary.coverage = coverage_of(*emitted.executor->compile(shapes));
   summary.coverage_line = coverage_line(summary.coverage, summary.report);
+  write_file(summary.output, bytes);
+  note(concat("wrote ", summary.output));
   print_result(options.run.json ? json_of(summary) : text_of(summary));
 }
 

@@ -1,5 +1,7 @@
 #include "model.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "console.h"
@@ -33,6 +35,23 @@ Model open_model(const std::string& path) {
   detail(concat("model '", path, "': ", model.loaded.nodes().size(), " nodes"));
   model.executor = std::make_unique<Executor>(prepare(model.loaded));
   return model;
+}
+
+Model open_model_bytes(std::string_view bytes, const std::string& path) {
+  Model model;
+  model.path = path;
+  model.loaded = load_onnx_bytes(bytes, std::filesystem::path(path).parent_path().string(), path);
+  model.executor = std::make_unique<Executor>(prepare(model.loaded));
+  return model;
+}
+
+void require_other_file(const std::string& output, std::initializer_list<std::string> inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code ec;
+    if (input.empty() || !std::filesystem::equivalent(input, output, ec)) continue;
+    throw Error(ErrorCode::kUsage,
+                concat("-o ", output, ": would replace '", input, "', which this command reads"));
+  }
 }
 
 std::optional<Model> open_optional_model(const std::string& path) {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "qtool/exec/executor.h"
@@ -33,6 +35,11 @@ struct Model {
 inline constexpr const char* kPreprocessKey = "qtool.preprocess";
 
 Model open_model(const std::string& path);
+/// The same from the bytes of a file that is to be written at `path`.
+Model open_model_bytes(std::string_view bytes, const std::string& path);
+
+/// Throws Error(kUsage) when `output` is one of the files that the command reads.
+void require_other_file(const std::string& output, std::initializer_list<std::string> inputs);
 /// open_model() of an option that may be left out.
 std::optional<Model> open_optional_model(const std::string& path);
 

@@ -72,6 +72,7 @@ class Density {
   [[nodiscard]] double cell_to(std::int64_t cell) const noexcept;
 
   double width_ = 0.0;
+  double cells_per_unit_ = 0.0;
   std::int64_t first_ = 0;
   std::int64_t count_ = 0;
   std::int64_t zeros_ = 0;
