@@ -156,6 +156,29 @@ TEST(TensorRtTarget, GivesTheInputsOfAConcatTheWidestScale) {
   }
 }
 
+TEST(TensorRtTarget, OneLayerComputesWhatTheSpecificationSays) {
+  Net net;
+  net.output(net.conv("c1", net.input("x", {1, 2, 4, 4})));
+  QuantizeOptions options;
+  options.target = "tensorrt";
+  QuantizeReport report;
+  const Executor executor(quantize(
+      net.graph, read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n"), options, report));
+  CompileOptions reference;
+  reference.lowering = Lowering::kReference;
+  Tensor input(DType::kFloat32, Shape{1, 2, 4, 4});
+  float next = -1.2F;  // beyond the range at both ends
+  for (float& v : input.values<float>()) v = next += 0.077F;
+  const TensorView view = input;
+  const auto plan = executor.compile({});
+  EXPECT_EQ(coverage_of(*plan).integer_macs, coverage_of(*plan).macs);
+  Workspace a;
+  Workspace b;
+  const auto fast = plan->run({&view, 1}, a)[0].values<float>();
+  const auto slow = executor.compile({}, reference)->run({&view, 1}, b)[0].values<float>();
+  for (std::size_t i = 0; i < fast.size(); ++i) EXPECT_NEAR(fast[i], slow[i], 2e-4F);
+}
+
 /// Bits of the scale in front of which each tensor is quantized.
 std::map<std::string, std::uint32_t> activation_bits(const Graph& graph) {
   std::map<std::string, std::uint32_t> bits;

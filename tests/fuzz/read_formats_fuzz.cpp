@@ -1,0 +1,33 @@
+// Any bytes are, to every table format, a table that can be written again, or one Error.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "qtool/base/error.h"
+#include "qtool/calib/format.h"
+#include "qtool/calib/mnn_config.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  for (const qtool::FormatInfo& format : qtool::formats()) {
+    static_cast<void>(format.recognises(bytes));
+    try {
+      const qtool::CalibrationTable table = format.read(bytes, {}).table;
+      static_cast<void>(format.read(format.write(table, {}), {}));
+    } catch (const qtool::Error& error) {
+      if (error.code() == qtool::ErrorCode::kIo) std::abort();
+    }
+  }
+  try {
+    static_cast<void>(qtool::layer_names_from_json(bytes));
+  } catch (const qtool::Error& error) {
+    if (error.code() != qtool::ErrorCode::kUsage) std::abort();
+  }
+  try {
+    static_cast<void>(qtool::read_mnn_config(bytes));
+  } catch (const qtool::Error& error) {
+    if (error.code() != qtool::ErrorCode::kUsage) std::abort();
+  }
+  return 0;
+}
