@@ -61,13 +61,13 @@ void add_bench(CLI::App& app, Session& session) {
       ->type_name("MODEL");
   command->add_option("--batch", options->batch, "Images per run")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   command->add_option("--shape", options->shape, "Input shape, when the model leaves it open")
       ->type_name("NxCxHxW");
   command->add_option("--repeat", options->repeat, "Timed runs of each model")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   options->run.add_to(*command);
   command->callback([options, &session] { session.run = [options] { run_bench(*options); }; });

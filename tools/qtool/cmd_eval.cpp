@@ -69,7 +69,7 @@ void add_eval(CLI::App& app, Session& session) {
       ->type_name("MODEL");
   command->add_option("--batch", options->batch, "Images per run")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   options->images.add_to(*command);
   options->preprocess.add_to(*command, StoredCheck::kForceable);

@@ -48,6 +48,11 @@ void run_infer(InferCommand& options) {
                                     .top = options.top,
                                     .repeat = options.repeat,
                                     .requantization = requantization});
+  if (!names.empty() && result.classes > 0 && std::ssize(names) != result.classes) {
+    throw Error(ErrorCode::kMismatch,
+                concat("labels file '", options.labels, "' has ", names.size(),
+                       " lines, the network has ", result.classes, " classes"));
+  }
   print_result(options.run.json ? json_of(result, names) : text_of(result, names));
 }
 
@@ -66,11 +71,11 @@ void add_infer(CLI::App& app, Session& session) {
       ->type_name("FILE");
   command->add_option("--top", options->top, "Classes to list")
       ->type_name("K")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   command->add_option("--repeat", options->repeat, "Timed runs of each model")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   options->preprocess.add_to(*command, StoredCheck::kForceable);
   options->requantize.add_to(*command);
