@@ -1,5 +1,6 @@
 #include "exec/onednn.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -49,9 +50,8 @@ Dims strides_of(const Dims& dims, Layout layout) {
   const std::size_t rank = dims.size();
   std::vector<std::size_t> order(rank);
   for (std::size_t i = 0; i < rank; ++i) order[i] = i;
-  if (layout == Layout::kChannelsLast) {
-    order.erase(order.begin() + 1);
-    order.push_back(1);
+  if (layout == Layout::kChannelsLast && rank > 2) {
+    std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   }
   Dims strides(rank);
   dnnl::memory::dim step = 1;
