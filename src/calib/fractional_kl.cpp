@@ -1,54 +1,17 @@
 #include "calib/fractional_kl.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 
 #include "base/check.h"
+#include "calib/log_table.h"
 
 namespace qtool {
-namespace {
-
-/// ln of positive normal numbers from a table of the leading bits and five terms of the series:
-/// right to 1e-14, several times faster than the exact function, which the search is made of.
-class LogTable {
- public:
-  LogTable() {
-    for (std::size_t i = 0; i < kSize; ++i) {
-      const double middle = 1.0 + (static_cast<double>(i) + 0.5) / kSize;
-      rows_[i] = {1.0 / middle, std::log(middle)};
-    }
-  }
-  [[nodiscard]] double operator()(double x) const noexcept {
-    constexpr double kLn2 = 0.69314718055994530942;
-    const auto bits = std::bit_cast<std::uint64_t>(x);
-    const auto exponent = static_cast<std::int64_t>(bits >> 52U) - 1023;
-    const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52U) - 1U);
-    const Row& row = rows_[fraction >> (52U - kBits)];
-    const double mantissa = std::bit_cast<double>(fraction | (std::uint64_t{1023} << 52U));
-    const double r = mantissa * row.inverse - 1.0;  // below 2^-9
-    const double series = r * (1.0 - r * (1.0 / 2 - r * (1.0 / 3 - r * (1.0 / 4 - r * (1.0 / 5)))));
-    return static_cast<double>(exponent) * kLn2 + row.log + series;
-  }
-
- private:
-  struct Row {
-    double inverse;
-    double log;
-  };
-  static constexpr unsigned kBits = 8;
-  static constexpr std::size_t kSize = std::size_t{1} << kBits;
-  std::array<Row, kSize> rows_{};
-};
-
-}  // namespace
-
 FractionalKl::FractionalKl(std::span<const double> weights, std::int64_t levels, double smoothing)
     : levels_(levels) {
   const auto bins = static_cast<std::int64_t>(weights.size());
   QTOOL_CHECK(levels >= 1 && bins > levels);
-  static const LogTable log;
+  const LogTable& log = log_table();
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
   std::vector<double> before(weights.size() + 1);   // sum of the bins below
   std::vector<double> entropy(weights.size() + 1);  // of p ln p, smoothed

@@ -1,22 +1,27 @@
 #include "calib/kl_search.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 
 #include "base/check.h"
+#include "calib/log_table.h"
 
 namespace qtool {
 namespace {
 
 constexpr double kRejected = std::numeric_limits<double>::infinity();
 constexpr double kTie = 1e-12;  // nats; rounding errors are a hundred times smaller
+// Candidates whose sums grow side by side: an addition waits for the one before in its own sum only.
+constexpr std::int64_t kAbreast = 4;
 
 double x_log_x(double x) { return x > 0.0 ? x * std::log(x) : 0.0; }
 
 // Sums over the first k bins, k = 0 .. bins.
 struct Prefixes {
+  const LogTable& log = log_table();
   std::vector<double> counts;
   std::vector<double> filled;   // bins that are not empty
   std::vector<double> entropy;  // of count * ln(count)
@@ -33,7 +38,7 @@ struct Prefixes {
 
   // ln of Q in the bins [begin, end) that form a level.
   [[nodiscard]] double log_level(std::size_t begin, std::size_t end) const {
-    return std::log((counts[end] - counts[begin]) / (filled[end] - filled[begin]));
+    return log((counts[end] - counts[begin]) / (filled[end] - filled[begin]));
   }
   // sum of P ln Q over the level.
   [[nodiscard]] double term(std::size_t begin, std::size_t end) const {
@@ -41,6 +46,38 @@ struct Prefixes {
     return sum > 0.0 ? sum * log_level(begin, end) : 0.0;
   }
 };
+
+struct LevelSum {
+  double terms = 0.0;
+  std::int64_t last = 0;  // first bin of the last level
+};
+
+// The terms of all levels of kAbreast candidates, from `extra` on. Candidates past the last one
+// read terms past their end: `terms` is that much longer.
+std::array<LevelSum, kAbreast> add_levels(const std::vector<double>& terms, std::int64_t levels,
+                                          std::int64_t width, std::int64_t extra) {
+  // Level l begins at bin ceil(l kept / levels); `error` is l extra - levels (bins added).
+  struct Walk {
+    double sum = 0.0;
+    std::int64_t begin = 0;
+    std::int64_t error = 0;
+    std::int64_t longer = 0;
+  };
+  std::array<Walk, kAbreast> walks;
+  for (std::int64_t level = 0; level < levels; ++level) {
+    for (std::int64_t c = 0; c < kAbreast; ++c) {
+      Walk& walk = walks[static_cast<std::size_t>(c)];
+      walk.begin += level > 0 ? width + walk.longer : 0;
+      walk.error += extra + c;
+      walk.longer = walk.error > 0 ? 1 : 0;
+      walk.error -= walk.longer * levels;
+      walk.sum += terms[static_cast<std::size_t>(2 * walk.begin + walk.longer)];
+    }
+  }
+  std::array<LevelSum, kAbreast> sums;
+  for (std::size_t c = 0; c < sums.size(); ++c) sums[c] = {walks[c].sum, walks[c].begin};
+  return sums;
+}
 
 }  // namespace
 
@@ -56,7 +93,7 @@ KlSearch::KlSearch(std::span<const std::int64_t> counts, std::int64_t levels) : 
   // A level of candidate i has floor(i / levels) bins or one more, and where it begins is all that
   // its term depends on. So terms are computed once per width and place, two widths side by side,
   // and every candidate of those widths adds up `levels` of them.
-  std::vector<double> terms(static_cast<std::size_t>(2 * bins));
+  std::vector<double> terms(static_cast<std::size_t>(2 * (bins + levels + kAbreast)));
   for (std::int64_t width = 1; width * levels <= bins; ++width) {
     for (std::int64_t begin = 0; begin + width <= bins; ++begin) {
       const auto from = static_cast<std::size_t>(begin);
@@ -64,32 +101,27 @@ KlSearch::KlSearch(std::span<const std::int64_t> counts, std::int64_t levels) : 
       terms[2 * from] = width == 1 ? prefixes.term(from, to) : terms[2 * from + 1];
       terms[2 * from + 1] = begin + width < bins ? prefixes.term(from, to + 1) : terms[2 * from];
     }
-    for (std::int64_t extra = 0; extra < levels && width * levels + extra <= bins; ++extra) {
-      const std::int64_t kept = width * levels + extra;
-      const auto end = static_cast<std::size_t>(kept);
-      const double tail = total - prefixes.counts[end];
-      const auto edge = static_cast<double>(counts[end - 1]);
-      if (edge == 0.0 && tail > 0.0) continue;
-      // Level l begins at bin ceil(l kept / levels); `error` is l extra - levels (bins added).
-      double cross = 0.0;
-      std::int64_t begin = 0;
-      std::int64_t last = 0;
-      std::int64_t error = 0;
-      for (std::int64_t level = 0; level < levels; ++level) {
-        error += extra;
-        const std::int64_t longer = error > 0 ? 1 : 0;
-        error -= longer * levels;
-        cross += terms[static_cast<std::size_t>(2 * begin + longer)];
-        last = begin;
-        begin += width + longer;
+    // Every candidate of the width is i = width * levels + extra.
+    const std::int64_t candidates = std::min(levels, bins - width * levels + 1);
+    for (std::int64_t extra = 0; extra < candidates; extra += kAbreast) {
+      const auto sums = add_levels(terms, levels, width, extra);
+      const std::int64_t abreast = std::min(kAbreast, candidates - extra);
+      for (std::int64_t c = 0; c < abreast; ++c) {
+        const std::int64_t kept = width * levels + extra + c;
+        const LevelSum& sum = sums[static_cast<std::size_t>(c)];
+        const auto end = static_cast<std::size_t>(kept);
+        const double tail = total - prefixes.counts[end];
+        const auto edge = static_cast<double>(counts[end - 1]);
+        if (edge == 0.0 && tail > 0.0) continue;
+        double cross = sum.terms;
+        double self = prefixes.entropy[end];
+        if (tail > 0.0) {
+          cross += tail * prefixes.log_level(static_cast<std::size_t>(sum.last), end);
+          self += x_log_x(edge + tail) - x_log_x(edge);
+        }
+        divergences_[static_cast<std::size_t>(kept - levels)] =
+            (self - cross) / total + std::log((total - tail) / total);
       }
-      double self = prefixes.entropy[end];
-      if (tail > 0.0) {
-        cross += tail * prefixes.log_level(static_cast<std::size_t>(last), end);
-        self += x_log_x(edge + tail) - x_log_x(edge);
-      }
-      divergences_[static_cast<std::size_t>(kept - levels)] =
-          (self - cross) / total + std::log((total - tail) / total);
     }
   }
 }

@@ -97,9 +97,9 @@ void count_chunk(const float* image, std::int64_t begin, std::int64_t count, con
   const float* const values = image + begin;
   if (!seen.finite) refuse({values, static_cast<std::size_t>(count)}, begin);
   const CountingGrid grid = histogram.prepare(seen.lowest, seen.highest, count);
-  histogram.add_zeros(grid.low == nullptr ? count
-                                          : kernel().count(values, count, grid.cells_per_unit,
-                                                           {grid.low, grid.carries}));
+  histogram.add_zeros(grid.cells == nullptr
+                          ? count
+                          : kernel().count(values, count, grid.cells_per_unit, grid.cells));
 }
 
 // Sums an image into `channels` and counts it in `histogram`.

@@ -1,17 +1,17 @@
 #include "qtool/quant/cell_counts.h"
 
+#include <limits>
 #include <utility>
 
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMostRecent = (std::int64_t{1} << 40) - 1;
+constexpr std::int64_t kMostRecent = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
 void CellCounts::grow_front(std::size_t cells) {
-  low_.insert(low_.begin(), cells, 0);
-  carries_.insert(carries_.begin(), cells, 0);
+  lanes_.insert(lanes_.begin(), cells, CellLanes{});
   if (!archived_.empty()) archived_.insert(archived_.begin(), cells, 0);
 }
 
@@ -22,26 +22,15 @@ void CellCounts::make_room(std::int64_t values) {
   }
   archived_.resize(size());
   for (std::size_t i = 0; i < size(); ++i) {
-    archived_[i] += std::exchange(low_[i], std::uint8_t{0});
-    archived_[i] += 256 * std::int64_t{std::exchange(carries_[i], 0U)};
+    const CellLanes lanes = std::exchange(lanes_[i], CellLanes{});
+    archived_[i] += std::int64_t{lanes[0]} + lanes[1];
   }
   recent_ = values;
 }
 
-void CellCounts::add(std::size_t cell, std::int64_t count) noexcept {
-  if (!archived_.empty()) {
-    archived_[cell] += count;
-    return;
-  }
-  const std::int64_t sum = low_[cell] + count;
-  low_[cell] = static_cast<std::uint8_t>(sum % 256);
-  carries_[cell] += static_cast<std::uint32_t>(sum / 256);
-}
-
 std::int64_t CellCounts::take(std::size_t cell) noexcept {
   const std::int64_t count = at(cell);
-  low_[cell] = 0;
-  carries_[cell] = 0;
+  lanes_[cell] = {};
   if (!archived_.empty()) archived_[cell] = 0;
   return count;
 }

@@ -22,28 +22,6 @@ std::uint64_t shift_right_rounded(std::uint64_t magnitude, int shift) {
   return kept + ((lost > half || (lost == half && (kept & 1U) != 0)) ? 1 : 0);
 }
 
-void add_at(std::span<std::uint64_t> limbs, std::size_t limb, std::uint64_t low,
-            std::uint64_t high) {
-  std::uint64_t carry = low;
-  for (std::uint64_t next = high; limb < limbs.size() && (carry != 0 || next != 0); ++limb) {
-    limbs[limb] += carry;
-    const std::uint64_t overflow = limbs[limb] < carry ? 1 : 0;
-    carry = next + overflow;  // next is below 2^53: no wrap
-    next = 0;
-  }
-}
-
-void subtract_at(std::span<std::uint64_t> limbs, std::size_t limb, std::uint64_t low,
-                 std::uint64_t high) {
-  std::uint64_t borrow = low;
-  for (std::uint64_t next = high; limb < limbs.size() && (borrow != 0 || next != 0); ++limb) {
-    const std::uint64_t underflow = limbs[limb] < borrow ? 1 : 0;
-    limbs[limb] -= borrow;
-    borrow = next + underflow;
-    next = 0;
-  }
-}
-
 std::uint64_t bits_at(std::span<const std::uint64_t> limbs, std::size_t first_bit) {
   const std::size_t limb = first_bit / 64;
   const std::size_t offset = first_bit % 64;
@@ -62,7 +40,6 @@ bool any_bit_below(std::span<const std::uint64_t> limbs, std::size_t bit) {
 }  // namespace
 
 void fixed_add(std::span<std::uint64_t> limbs, int unit_exponent, double value) {
-  if (value == 0.0) return;
   // value = magnitude * 2^(exponent - 53), read from its bits: this runs for every channel of every
   // image. A denormal double has the exponent of the smallest normal one and no hidden bit.
   constexpr int kBias = 1022;
@@ -72,7 +49,7 @@ void fixed_add(std::span<std::uint64_t> limbs, int unit_exponent, double value) 
   if (biased > 0) magnitude |= std::uint64_t{1} << (kMantissaBits - 1);
   const int exponent = std::max(biased, 1) - kBias;
   const int capacity = static_cast<int>(limbs.size()) * 64 - kTermHeadroom;
-  if (!std::isfinite(value) || exponent - unit_exponent > capacity) {
+  if (exponent - unit_exponent > capacity || !std::isfinite(value)) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("exact sum: found the term ", value, ", expected a finite value below 2^",
                        capacity + unit_exponent));
@@ -82,14 +59,24 @@ void fixed_add(std::span<std::uint64_t> limbs, int unit_exponent, double value) 
     magnitude = shift_right_rounded(magnitude, -shift);
     shift = 0;
   }
-  const auto limb = static_cast<std::size_t>(shift / 64);
+  if (magnitude == 0) return;
+  auto limb = static_cast<std::size_t>(shift / 64);
   const int offset = shift % 64;
-  const std::uint64_t low = magnitude << offset;
-  const std::uint64_t high = offset == 0 ? 0 : magnitude >> (64 - offset);
-  if (value > 0.0) {
-    add_at(limbs, limb, low, high);
-  } else {
-    subtract_at(limbs, limb, low, high);
+  // The term in two's complement: `low` and `high`, then `sign` in every limb above. Without
+  // branches on the sign, which differs from channel to channel.
+  const std::uint64_t sign = std::uint64_t{0} - (bits >> 63U);
+  const std::uint64_t low = ((magnitude << offset) ^ sign) - sign;
+  const std::uint64_t borrow = low == 0 ? sign : std::uint64_t{0};  // the negation's carry
+  const std::uint64_t high = (((magnitude >> 1U) >> (63 - offset)) ^ sign) - borrow;
+  limbs[limb] += low;
+  std::uint64_t carry = limbs[limb] < low ? 1 : 0;
+  for (std::uint64_t term = high; ++limb < limbs.size(); term = sign) {
+    const std::uint64_t partial = limbs[limb] + carry;
+    carry = partial < carry ? 1 : 0;
+    limbs[limb] = partial + term;
+    carry += limbs[limb] < term ? 1U : 0U;
+    // What is left adds nothing: 0 without a carry, or all ones with one.
+    if (carry == (sign & 1U)) break;
   }
 }
 

@@ -18,9 +18,10 @@ constexpr std::int64_t kMostBins = std::int64_t{1} << 20;
 
 float flushed(float value) { return std::fabs(value) < kSmallestNormal ? 0.0F : value; }
 
-// Adds `count` values spread evenly over [from, to] to the bins they fall into.
-void distribute(std::int64_t count, double from, double to, LinearHistogram& histogram) {
-  const double width = histogram.width();
+// Adds `count` values spread evenly over [from, to] to the bins they fall into; `width` is that of
+// the bins.
+void distribute(std::int64_t count, double from, double to, double width,
+                LinearHistogram& histogram) {
   const auto bins = static_cast<std::int64_t>(histogram.counts.size());
   if (!(width > 0.0)) {  // one value only: it has no inside to spread over
     histogram.counts[0] += count;
@@ -89,8 +90,7 @@ CountingGrid FloatHistogram::prepare(float lowest, float highest, std::int64_t c
   include(flushed(lowest), flushed(highest));
   if (counts_.empty()) return {};
   counts_.make_room(count);
-  return {static_cast<float>(1.0 / cell_width()), counts_.low() + origin(),
-          counts_.carries() + origin()};
+  return {static_cast<float>(1.0 / cell_width()), counts_.lanes() + origin()};
 }
 
 void FloatHistogram::include(float lowest, float highest) {
@@ -133,7 +133,8 @@ void FloatHistogram::merge(const FloatHistogram& other) {
   if (other.counts_.empty()) return;
   const int shift = std::min(exponent_ - other.exponent_, kGridBits);
   counts_.make_room(other.count_);
-  for (std::int64_t cell = other.first_cell(); cell < other.end_cell(); ++cell) {
+  const std::int64_t end = other.end_cell();
+  for (std::int64_t cell = other.first_cell(); cell < end; ++cell) {
     counts_.add(static_cast<std::size_t>(origin() + (cell >> shift)), other.cell_count(cell));
   }
 }
@@ -144,11 +145,6 @@ float FloatHistogram::absmax() const noexcept { return std::max(-min(), max()); 
 
 double FloatHistogram::cell_width() const noexcept {
   return counts_.empty() ? 0.0 : std::ldexp(1.0, exponent_ - kGridBits);
-}
-
-std::int64_t FloatHistogram::cell_count(std::int64_t cell) const noexcept {
-  if (counts_.empty() || cell < -origin() || cell >= kCells) return 0;
-  return counts_.at(static_cast<std::size_t>(cell + origin()));
 }
 
 std::int64_t FloatHistogram::first_cell() const noexcept {
@@ -199,7 +195,8 @@ bool operator==(const FloatHistogram& a, const FloatHistogram& b) noexcept {
       a.min() != b.min() || a.max() != b.max() || a.exponent_ != b.exponent_) {
     return false;
   }
-  for (std::int64_t cell = a.first_cell(); cell < a.end_cell(); ++cell) {
+  const std::int64_t end = a.end_cell();
+  for (std::int64_t cell = a.first_cell(); cell < end; ++cell) {
     if (a.cell_count(cell) != b.cell_count(cell)) return false;
   }
   return true;
@@ -213,11 +210,12 @@ LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_
   const double absmax = histogram.absmax();
   LinearHistogram result = empty_histogram(0.0, absmax, bins);
   const double width = histogram.cell_width();
+  const double bin_width = result.width();
   const std::int64_t end = std::max(histogram.end_cell(), -histogram.first_cell());
   for (std::int64_t cell = 0; cell < end; ++cell) {
     const std::int64_t count = histogram.cell_count(cell) + histogram.cell_count(-1 - cell);
     const double from = static_cast<double>(cell) * width;
-    if (count > 0) distribute(count, from, std::min(from + width, absmax), result);
+    if (count > 0) distribute(count, from, std::min(from + width, absmax), bin_width, result);
   }
   return result;
 }
@@ -237,11 +235,14 @@ void count_magnitudes(std::span<const float> values, LinearHistogram& histogram)
 LinearHistogram value_histogram(const FloatHistogram& histogram, std::int64_t bins) {
   LinearHistogram result = empty_histogram(histogram.min(), histogram.max(), bins);
   const double width = histogram.cell_width();
-  for (std::int64_t cell = histogram.first_cell(); cell < histogram.end_cell(); ++cell) {
+  const double bin_width = result.width();
+  const std::int64_t end = histogram.end_cell();
+  for (std::int64_t cell = histogram.first_cell(); cell < end; ++cell) {
     const std::int64_t count = histogram.cell_count(cell);
     const double from = static_cast<double>(cell) * width;
     if (count > 0) {
-      distribute(count, std::max(from, result.lower), std::min(from + width, result.upper), result);
+      distribute(count, std::max(from, result.lower), std::min(from + width, result.upper),
+                 bin_width, result);
     }
   }
   return result;

@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "qtool/base/error.h"
@@ -118,12 +120,17 @@ TEST(Parallel, CoversEveryItemOnce) {
 
 TEST(Parallel, HandsExceptionsToTheCallerAndStops) {
   std::atomic<std::int64_t> started{0};
-  EXPECT_THROW(parallel_items(100000, 2,
-                              [&](std::int64_t i, int) {
-                                ++started;
-                                if (i == 3) throw Error(ErrorCode::kCancelled, "enough");
-                              }),
-               Error);
+  std::atomic<bool> thrown{false};
+  const auto body = [&](std::int64_t i, int) {
+    ++started;
+    if (i == 100) {
+      thrown = true;
+      throw Error(ErrorCode::kCancelled, "enough");
+    }
+    // The other worker would need minutes for the rest, however late it learns of the exception.
+    if (thrown) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  EXPECT_THROW(parallel_items(100000, 2, body), Error);
   EXPECT_LT(started, 100000);
 }
 

@@ -10,26 +10,24 @@
 
 namespace qtool {
 
-/// The grid of a FloatHistogram, for a caller that counts by itself. The pointers are those of cell
-/// 0 in CellCounts; null when all values so far are zeros.
+/// The grid of a FloatHistogram, for a caller that counts by itself.
 struct CountingGrid {
   float cells_per_unit = 0.0F;  ///< a power of two
-  std::uint8_t* low = nullptr;
-  std::uint32_t* carries = nullptr;
+  CellLanes* cells = nullptr;   ///< of cell 0; null when all values so far are zeros
 };
 
 /// Counts of floats on a grid that needs no range in advance, so that one pass suffices.
-/// Each sign has 2^15 equal cells over [0, 2^e), where 2^e is the smallest power of two above the
+/// Each sign has 2^14 equal cells over [0, 2^e), where 2^e is the smallest power of two above the
 /// largest magnitude so far; when a larger one arrives, cells are merged in pairs, which is exact
 /// because the grids nest. The state therefore depends on the values only, never on their order or
-/// grouping, and data scaled by a power of two gives the same counts. Between 2^14 and 2^15 cells
-/// span [0, max|x|]: 8 to 16 per bin of a 2,048-bin histogram.
+/// grouping, and data scaled by a power of two gives the same counts. Between 2^13 and 2^14 cells
+/// span [0, max|x|]: 4 to 8 per bin of a 2,048-bin histogram.
 /// Zero has its own count, and so have NaN and the infinities, which are otherwise left out. A
 /// magnitude below the smallest normal float counts as zero; below 2^-101 the grid stops refining.
-/// Memory: 160 KiB, or 320 KiB once a negative value was seen.
+/// Memory: 128 KiB, or 256 KiB once a negative value was seen.
 class FloatHistogram {
  public:
-  static constexpr int kGridBits = 15;
+  static constexpr int kGridBits = 14;
   static constexpr std::int64_t kCells = std::int64_t{1} << kGridBits;  ///< per sign
 
   /// The plain way to count. Cost: about 3 ns per value on one core; prepare() is for those who
@@ -37,10 +35,9 @@ class FloatHistogram {
   void observe(std::span<const float> values);
 
   /// Takes `count` finite values (below 2^32) within [lowest, highest] as counted and refines the
-  /// grid for them. The caller must, before anything else happens to this histogram, add one to
-  /// low[cell] for every value that is not zero, and one to carries[cell] whenever that wraps to 0,
-  /// where cell is value * cells_per_unit truncated, less one for a negative value; and give the
-  /// number of the others to add_zeros(). A magnitude below the smallest normal float is a zero.
+  /// grid for them. The caller must, before anything else happens to this histogram, add one to a
+  /// lane of cells[cell] for every value that is not zero, where cell is value * cells_per_unit
+  /// truncated, less one for a negative value; and give the number of the others to add_zeros(). A magnitude below the smallest normal float is a zero.
   [[nodiscard]] CountingGrid prepare(float lowest, float highest, std::int64_t count);
   void add_zeros(std::int64_t zeros) noexcept { zeros_ += zeros; }
 
@@ -58,7 +55,10 @@ class FloatHistogram {
   [[nodiscard]] double cell_width() const noexcept;
   /// Values in [cell * width, (cell + 1) * width) for cell >= 0, without zeros; negative cells
   /// mirror them: cell -1 is (-width, 0). `cell` lies in [-kCells, kCells).
-  [[nodiscard]] std::int64_t cell_count(std::int64_t cell) const noexcept;
+  [[nodiscard]] std::int64_t cell_count(std::int64_t cell) const noexcept {
+    if (counts_.empty() || cell < -origin() || cell >= kCells) return 0;
+    return counts_.at(static_cast<std::size_t>(cell + origin()));
+  }
   /// The cells that can be non-zero: [first_cell, end_cell).
   [[nodiscard]] std::int64_t first_cell() const noexcept;
   [[nodiscard]] std::int64_t end_cell() const noexcept;
@@ -101,7 +101,7 @@ struct LinearHistogram {
 
 /// The non-zero |x| in `bins` bins over [0, max|x|]. A cell that a bin edge cuts is divided in
 /// proportion, to whole counts; nothing is lost, and a value moves by less than one cell, which is
-/// at most 1/8 of a bin when there are 2,048. All counts are 0 when every value is zero.
+/// at most 1/4 of a bin when there are 2,048. All counts are 0 when every value is zero.
 /// Cost: O(cells + bins). Throws Error(kInvalidArgument) when `bins` is not in [1, 2^20].
 LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_t bins);
 

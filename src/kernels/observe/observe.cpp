@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
 
 namespace qtool {
 namespace {
@@ -18,26 +17,22 @@ constexpr KernelRow<ObserveFunctions> kRows[] = {
 // values and the counts, enough to make the loop's end rare.
 constexpr std::int64_t kBlock = 2048;
 
-void count_all(const std::int32_t* cells, std::int64_t count, const CellCounters& counters) {
-  // In variables of their own: a byte that is written could be part of `counters`.
-  std::uint8_t* const low = counters.low;
-  std::uint32_t* const carries = counters.carries;
-  const auto count_one = [low, carries](std::int64_t cell) {
-    if (++low[cell] == 0) [[unlikely]] {
-      ++carries[cell];
-    }
+// Two values in a row often have the same cell, above all where an activation saturates. They count
+// in different lanes, and both lanes are read before either is written: the second value does not
+// wait for the first one's store.
+void count_all(const std::int32_t* cells, std::int64_t count, CellLanes* lanes) {
+  const auto count_two = [lanes](std::int64_t first, std::int64_t second) {
+    const std::uint32_t first_count = lanes[first][0];
+    const std::uint32_t second_count = lanes[second][1];
+    lanes[first][0] = first_count + 1;
+    lanes[second][1] = second_count + 1;
   };
   std::int64_t i = 0;
-  // Two cells per load: the loads compete with those of the counts.
   for (; i + 4 <= count; i += 4) {
-    std::array<std::int64_t, 2> pairs;
-    std::memcpy(pairs.data(), cells + i, sizeof(pairs));
-    count_one(static_cast<std::int32_t>(pairs[0]));
-    count_one(pairs[0] >> 32);
-    count_one(static_cast<std::int32_t>(pairs[1]));
-    count_one(pairs[1] >> 32);
+    count_two(cells[i], cells[i + 1]);
+    count_two(cells[i + 2], cells[i + 3]);
   }
-  for (; i < count; ++i) count_one(cells[i]);
+  for (; i < count; ++i) ++lanes[cells[i]][0];
 }
 
 }  // namespace
@@ -45,14 +40,14 @@ void count_all(const std::int32_t* cells, std::int64_t count, const CellCounters
 std::span<const KernelRow<ObserveFunctions>> observe_kernels() noexcept { return kRows; }
 
 std::int64_t ObserveKernel::count(const float* values, std::int64_t count, float cells_per_unit,
-                                  const CellCounters& counters) const {
+                                  CellLanes* lanes) const {
   alignas(64) std::array<std::int32_t, static_cast<std::size_t>(kBlock + kCellSlack)> cells;
   std::int64_t zeros = 0;
   for (std::int64_t begin = 0; begin < count; begin += kBlock) {
     const std::int64_t block = std::min(kBlock, count - begin);
     const std::int64_t kept =
         row_->functions->cells(values + begin, block, cells_per_unit, cells.data());
-    count_all(cells.data(), kept, counters);
+    count_all(cells.data(), kept, lanes);
     zeros += block - kept;
   }
   return zeros;
