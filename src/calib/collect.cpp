@@ -116,6 +116,30 @@ std::vector<TensorStatistics> observed_tensors(const Graph& graph,
   return tensors;
 }
 
+// By tensor: the places of the tensors that it is the concatenation of along the channels, where
+// all of those are observed too. Their statistics tell its own, so that nothing is counted twice.
+std::vector<std::vector<std::size_t>> concatenations(const Graph& graph,
+                                                     const std::vector<TensorStatistics>& tensors) {
+  std::vector<std::vector<std::size_t>> parts(tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const NodeId producer = graph.value(*graph.find_value(tensors[i].tensor)).producer;
+    if (producer == kNoNode) continue;
+    const Node& node = graph.node(producer);
+    if (!node.is("Concat") || node.get_int("axis", 0) != 1) continue;
+    for (const ValueId input : node.inputs) {
+      const auto place = std::find_if(tensors.begin(), tensors.end(), [&](const auto& tensor) {
+        return graph.find_value(tensor.tensor) == input;
+      });
+      if (place == tensors.end()) {
+        parts[i].clear();
+        break;
+      }
+      parts[i].push_back(static_cast<std::size_t>(place - tensors.begin()));
+    }
+  }
+  return parts;
+}
+
 // What a run through the images adds to.
 enum class Pass : std::uint8_t { kStatistics, kExactBins };
 
@@ -136,7 +160,8 @@ class Collector {
         images_(images),
         options_(options),
         input_(image_input_of(executor.graph())),
-        tensors_(observed_tensors(executor.graph(), options.tensors)) {
+        tensors_(observed_tensors(executor.graph(), options.tensors)),
+        parts_(concatenations(executor.graph(), tensors_)) {
     check(options.preprocess);
     for (const TensorStatistics& tensor : tensors_) compile_.observe.push_back(tensor.tensor);
     compile_.threads = 1;
@@ -213,7 +238,7 @@ class Collector {
                      [&](std::size_t index, const TensorView& tensor) {
                        if (pass == Pass::kExactBins) {
                          count_magnitudes(tensor.values<float>(), worker.magnitudes[index]);
-                       } else {
+                       } else if (parts_[index].empty()) {
                          observe(tensor, index, entry, item, worker.statistics[index]);
                        }
                      });
@@ -256,6 +281,14 @@ class Collector {
         worker.statistics[i] = {};
       }
     }
+    for (std::size_t i = 0; i < parts_.size(); ++i) {  // in the graph's order: parts come first
+      std::vector<const Statistics*> parts;
+      for (const std::size_t part : parts_[i]) {
+        parts.push_back(&collection.tensors[part].statistics);
+      }
+      if (parts.empty()) continue;
+      collection.tensors[i].statistics = Statistics::of_concatenation(parts);
+    }
     std::sort(bad_.begin(), bad_.end(),
               [](const auto& a, const auto& b) { return a.first < b.first; });
     for (auto& [item, bad] : bad_) collection.bad.push_back(std::move(bad));
@@ -274,6 +307,7 @@ class Collector {
   const CollectOptions& options_;
   ImageInput input_;
   std::vector<TensorStatistics> tensors_;
+  std::vector<std::vector<std::size_t>> parts_;  // see concatenations()
   CompileOptions compile_;
   std::mutex mutex_;  // guards what follows
   std::int64_t done_ = 0;

@@ -216,6 +216,31 @@ void Statistics::merge(const Statistics& other) {
   exact_magnitudes_.reset();
 }
 
+Statistics Statistics::of_concatenation(std::span<const Statistics* const> parts) {
+  Statistics all;
+  for (const Statistics* part : parts) {
+    if (all.channels_.empty()) {
+      all.images_ = part->images_;
+      all.extremes_ = part->extremes_;
+    }
+    const bool same_images = std::equal(
+        all.extremes_.begin(), all.extremes_.end(), part->extremes_.begin(), part->extremes_.end(),
+        [](const ImageExtremes& a, const ImageExtremes& b) { return a.image == b.image; });
+    if (all.images_ != part->images_ || !same_images) {
+      throw Error(ErrorCode::kMismatch, concat("statistics: found ", part->images_,
+                                               " images beside ", all.images_, " others"));
+    }
+    for (std::size_t i = 0; i < all.extremes_.size(); ++i) {
+      all.extremes_[i].min = std::min(all.extremes_[i].min, part->extremes_[i].min);
+      all.extremes_[i].max = std::max(all.extremes_[i].max, part->extremes_[i].max);
+    }
+    all.squares_.merge(part->squares_);
+    all.channels_.insert(all.channels_.end(), part->channels_.begin(), part->channels_.end());
+    all.histogram_.merge(part->histogram_);
+  }
+  return all;
+}
+
 LinearHistogram Statistics::magnitudes(std::int64_t bins) const {
   const bool counted =
       exact_magnitudes_ && static_cast<std::int64_t>(exact_magnitudes_->counts.size()) == bins;

@@ -88,6 +88,36 @@ TEST_F(CollectTest, ObservesTheNamedTensorsInTheGraphsOrder) {
   EXPECT_GT(collection.tensors[1].statistics.zeros(), 0);
 }
 
+TEST_F(CollectTest, TellsAConcatenationFromItsParts) {
+  const auto graph_with = [](std::int64_t axis) {
+    Net net;
+    net.input("image", {1, 3, kSide, kSide});
+    const auto first = net.op("Relu", "first", {net.conv("conv", "image", 3)});
+    net.op("Concat", "both", {first, "image"}, {{"axis", axis}});
+    net.graph.add_output(*net.graph.find_value("both_out"));
+    return net.graph;
+  };
+  options_.tensors = {"both_out", "first_out", "image"};
+  const Collection derived = collect_with(graph_with(1));
+  const Collection observed = collect_with(graph_with(-3));  // the same, but not looked through
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Statistics& a = derived.tensors[i].statistics;
+    const Statistics& b = observed.tensors[i].statistics;
+    EXPECT_EQ(derived.tensors[i].tensor, observed.tensors[i].tensor);
+    EXPECT_EQ(a.histogram(), b.histogram());
+    EXPECT_EQ(a.image_extremes(), b.image_extremes());
+    EXPECT_EQ(a.mean(), b.mean());
+    EXPECT_NEAR(a.standard_deviation(), b.standard_deviation(), 1e-12 * b.standard_deviation());
+    ASSERT_EQ(a.channels(), b.channels());
+    for (std::int64_t c = 0; c < a.channels(); ++c) {
+      EXPECT_EQ(a.channel_mean(c), b.channel_mean(c));
+      EXPECT_EQ(a.channel_min(c), b.channel_min(c));
+      EXPECT_EQ(a.channel_max(c), b.channel_max(c));
+    }
+  }
+  EXPECT_EQ(derived.tensors[2].statistics.channels(), 6);
+}
+
 TEST_F(CollectTest, CopiesTheFingerprintItIsGiven) {
   options_.model_fingerprint = 77;
   EXPECT_EQ(collect_with(small_net()).model_fingerprint, 77U);

@@ -127,6 +127,35 @@ TEST(Statistics, MergeExactly) {
   EXPECT_NE(merged, parts[0]);
 }
 
+TEST(Statistics, OfAConcatenationFollowFromThoseOfItsParts) {
+  // Whole numbers, whose sums are exact in any order.
+  const auto whole = [](const Shape& shape, unsigned seed) {
+    Tensor tensor = random_tensor(shape, seed);
+    for (float& value : tensor.values<float>()) value = std::round(8.0F * value);
+    return tensor;
+  };
+  const Tensor first = whole({5, 3, 6, 7}, 1);
+  const Tensor second = whole({5, 2, 6, 7}, 2);
+  Tensor both(DType::kFloat32, {5, 5, 6, 7});
+  const std::int64_t plane = 6 * 7;
+  for (std::int64_t n = 0; n < 5; ++n) {
+    const auto image = both.values<float>().subspan(static_cast<std::size_t>(5 * plane * n));
+    std::copy_n(first.values<float>().begin() + 3 * plane * n, 3 * plane, image.begin());
+    std::copy_n(second.values<float>().begin() + 2 * plane * n, 2 * plane,
+                image.begin() + 3 * plane);
+  }
+  const Statistics a = statistics_of(first);
+  const Statistics b = statistics_of(second);
+  const Statistics* const parts[] = {&a, &b};
+  EXPECT_EQ(Statistics::of_concatenation(parts), statistics_of(both));
+
+  Statistics longer = b;
+  longer.observe(whole({1, 2, 6, 7}, 3));
+  const Statistics* const others[] = {&a, &longer};
+  EXPECT_THROW(Statistics::of_concatenation(others), Error);
+  EXPECT_EQ(Statistics::of_concatenation({}), Statistics());
+}
+
 TEST(Statistics, NameAValueThatIsNotFinite) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
