@@ -8,7 +8,7 @@
 
 #include "model.h"
 #include "qtool/graph/graph.h"
-#include "qtool/image/image_loader.h"
+#include "qtool/image/load.h"
 #include "qtool/image/image_set.h"
 #include "qtool/image/preprocess.h"
 

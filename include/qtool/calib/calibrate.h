@@ -11,7 +11,7 @@
 #include "qtool/calib/statistics.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
-#include "qtool/image/image_loader.h"
+#include "qtool/image/load.h"
 #include "qtool/image/image_set.h"
 #include "qtool/image/preprocess.h"
 

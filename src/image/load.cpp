@@ -1,0 +1,28 @@
+#include "qtool/image/load.h"
+
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+#include "qtool/image/image.h"
+
+namespace qtool {
+
+std::optional<Tensor> load_preprocessed(const ImageEntry& entry, const Preprocess& preprocess,
+                                        BadImages policy, std::vector<BadImage>& bad) {
+  // A wrong option is nobody's bad file, so it is refused before a file is blamed.
+  check(preprocess);
+  const std::string name = entry.path.string();
+  try {
+    const Image image = load_image(entry.path);
+    try {
+      return preprocess_image(image, preprocess);
+    } catch (const Error& error) {
+      throw Error(error.code(), concat("image '", name, "': ", error.what()));
+    }
+  } catch (const Error& error) {
+    if (policy == BadImages::kFail) throw;
+    bad.push_back({entry.path, error.what()});
+    return std::nullopt;
+  }
+}
+
+}  // namespace qtool
