@@ -1,11 +1,17 @@
 # Every third-party library the project uses, all of them Debian 12 packages. Also read by the
-# installed package's configuration, so that find_package(qtool) finds what it needs.
-find_package(Threads REQUIRED)
+# installed package's configuration, so that find_package(qtool) finds what it needs; there, what is
+# missing is as bad as the caller's REQUIRED says.
+include(CMakeFindDependencyMacro)
+set(QTOOL_REQUIRED REQUIRED)
+if(CMAKE_FIND_PACKAGE_NAME)
+  set(QTOOL_REQUIRED "")
+endif()
+find_dependency(Threads ${QTOOL_REQUIRED})
 if(NOT QTOOL_STD_THREADS)
-  find_package(OpenMP REQUIRED COMPONENTS CXX)
+  find_dependency(OpenMP ${QTOOL_REQUIRED} COMPONENTS CXX)
 endif()
 # ONNX's exported targets name protobuf::libprotobuf, which only FindProtobuf defines.
-find_package(Protobuf REQUIRED)
-find_package(ONNX REQUIRED)
-find_package(dnnl REQUIRED)
-find_package(nlohmann_json REQUIRED)
+find_dependency(Protobuf ${QTOOL_REQUIRED})
+find_dependency(ONNX ${QTOOL_REQUIRED})
+find_dependency(dnnl ${QTOOL_REQUIRED})
+find_dependency(nlohmann_json ${QTOOL_REQUIRED})

@@ -33,3 +33,15 @@ run(${WORK}/build/consumer ${SOURCE}/data/signs_resnet.onnx ${SOURCE}/data/prepr
 if(NOT output MATCHES "class 0")
   message(FATAL_ERROR "the consumer printed: ${output}")
 endif()
+
+# Whoever can do without qtool gets an answer where a library is missing, not an end.
+file(WRITE ${WORK}/optional/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)
+project(optional CXX)
+find_package(qtool QUIET)
+if(qtool_FOUND)
+  message(FATAL_ERROR \"found\")
+endif()
+")
+run(${CMAKE_COMMAND} -S ${WORK}/optional -B ${WORK}/optional/build -G ${GENERATOR}
+  -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${WORK}/prefix
+  -DCMAKE_DISABLE_FIND_PACKAGE_dnnl=ON)
