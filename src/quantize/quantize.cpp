@@ -14,6 +14,7 @@
 #include "qtool/quantize/weights.h"
 #include "quantize/bias_correction.h"
 #include "quantize/emit.h"
+#include "quantize/provenance.h"
 
 namespace qtool {
 namespace {
@@ -188,14 +189,12 @@ BiasShift bias_shift(const Graph& graph, const TableView& view, const QuantizeOp
   return {};
 }
 
-void add_metadata(Graph& graph, const CalibrationTable& table, const QuantizeOptions& options) {
+void add_metadata(const CalibrationTable& table, Graph& graph) {
   auto& metadata = graph.info.metadata;
   // Tables of other tools do not say how pictures are prepared; the model may.
-  if (has_provenance(table)) metadata["qtool.preprocess"] = to_json_text(table.preprocess);
+  if (has_provenance(table)) metadata[std::string(kPreprocessKey)] = to_json_text(table.preprocess);
   metadata["qtool.method"] = table.method;
   metadata["qtool.table_hash"] = to_hex(hash_bytes(write_table(table)));
-  metadata["qtool.target"] = options.target;
-  if (!options.version.empty()) metadata["qtool.version"] = options.version;
 }
 
 }  // namespace
@@ -229,7 +228,8 @@ Graph quantize(const Graph& prepared, const CalibrationTable& table, const Quant
       prepared, decision.placement, target, decision.maps,
       [&](const WeightPorts& ports, NodeId node) { return view.weight_maps(ports, node); },
       bias_shift(prepared, view, options), report, options.threads);
-  add_metadata(quantized, table, options);
+  add_metadata(table, quantized);
+  add_provenance(prepared, options, quantized);
   return quantized;
 }
 

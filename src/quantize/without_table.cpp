@@ -10,6 +10,7 @@
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/weights.h"
 #include "quantize/emit.h"
+#include "quantize/provenance.h"
 
 namespace qtool {
 namespace {
@@ -106,10 +107,8 @@ Graph quantize(const Graph& prepared, const QuantizeOptions& options, QuantizeRe
     report.nodes.push_back({std::string(name_of(prepared, placed.id)),
                             prepared.node(placed.id).op_type, placed.role, placed.reason});
   }
-  auto& metadata = quantized.info.metadata;
-  metadata["qtool.mode"] = name_of(options.mode);
-  metadata["qtool.target"] = options.target;
-  if (!options.version.empty()) metadata["qtool.version"] = options.version;
+  quantized.info.metadata["qtool.mode"] = name_of(options.mode);
+  add_provenance(prepared, options, quantized);
   return quantized;
 }
 

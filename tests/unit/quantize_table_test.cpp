@@ -51,6 +51,7 @@ TEST(Quantize, FollowsTheTableAndSaysWhereItCameFrom) {
   EXPECT_EQ(report.quantized_tensors, 2);
   EXPECT_EQ(report.find("r1")->role, NodeRole::kFused);
   EXPECT_EQ(graph.info.metadata.at("qtool.method"), "kl");
+  EXPECT_EQ(graph.info.metadata.at("qtool.source").size(), 16U);
   EXPECT_EQ(graph.info.metadata.at("qtool.version"), "1.2.3");
   EXPECT_EQ(graph.info.metadata.at("qtool.table_hash").size(), 16U);
   EXPECT_THAT(graph.info.metadata.at("qtool.preprocess"), HasSubstr("mean"));

@@ -10,12 +10,13 @@
 #include "qtool/calib/preprocess_json.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
+#include "qtool/quantize/quantize.h"
 #include "qtool/report/compare.h"
 
 namespace qtool::tool {
 
 std::optional<StoredPreprocess> Model::stored_preprocess() const {
-  const auto entry = loaded.info.metadata.find(kPreprocessKey);
+  const auto entry = loaded.info.metadata.find(std::string(kPreprocessKey));
   if (entry == loaded.info.metadata.end()) return std::nullopt;
   StoredPreprocess stored;
   stored.where = concat("model '", path, "'");
@@ -52,6 +53,24 @@ void require_other_file(const std::string& output, std::initializer_list<std::st
     throw Error(ErrorCode::kUsage,
                 concat("-o ", output, ": would replace '", input, "', which this command reads"));
   }
+}
+
+std::optional<StoredPreprocess> stored_preprocess_of(const Model& fp32,
+                                                     const std::optional<Model>& int8) {
+  std::optional<StoredPreprocess> own = fp32.stored_preprocess();
+  if (!int8) return own;
+  const auto& metadata = int8->loaded.info.metadata;
+  const auto source = metadata.find(std::string(kSourceKey));
+  if (source != metadata.end() && source->second != to_hex(fingerprint(fp32.loaded))) {
+    warning(concat("model '", int8->path, "' was not made from '", fp32.path,
+                   "': the comparison is between two networks"));
+  }
+  std::optional<StoredPreprocess> stored = int8->stored_preprocess();
+  if (stored && own && !(stored->preprocess == own->preprocess)) {
+    warning(concat("model '", fp32.path, "' names another preprocessing than '", int8->path,
+                   "', which is the one in use"));
+  }
+  return stored ? stored : own;
 }
 
 std::optional<Model> open_optional_model(const std::string& path) {

@@ -31,9 +31,6 @@ struct Model {
   [[nodiscard]] std::optional<StoredPreprocess> stored_preprocess() const;
 };
 
-/// Key of the model metadata that holds a preprocessing as JSON.
-inline constexpr const char* kPreprocessKey = "qtool.preprocess";
-
 Model open_model(const std::string& path);
 /// The same from the bytes of a file that is to be written at `path`.
 Model open_model_bytes(std::string_view bytes, const std::string& path);
@@ -42,6 +39,11 @@ Model open_model_bytes(std::string_view bytes, const std::string& path);
 void require_other_file(const std::string& output, std::initializer_list<std::string> inputs);
 /// open_model() of an option that may be left out.
 std::optional<Model> open_optional_model(const std::string& path);
+
+/// The preprocessing that goes with a comparison: the INT8 model's, or else the FP32 model's. Warns
+/// when the two were not made for each other: another FP32 model, or another preprocessing.
+std::optional<StoredPreprocess> stored_preprocess_of(const Model& fp32,
+                                                     const std::optional<Model>& int8);
 
 /// The models of a command that compares: the second one's executor, or null.
 const Executor* executor_of(const std::optional<Model>& model);

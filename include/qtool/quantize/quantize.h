@@ -70,12 +70,17 @@ enum class BiasCorrection : std::uint8_t {
 /// What to take from the bias of each output channel, by the name of the layer.
 using BiasShifts = std::map<std::string, std::vector<double>, std::less<>>;
 
+/// Keys of the emitted model's metadata: the preprocessing as JSON, and the fingerprint of the FP32
+/// model that it was made from, 16 hexadecimal digits.
+inline constexpr std::string_view kPreprocessKey = "qtool.preprocess";
+inline constexpr std::string_view kSourceKey = "qtool.source";
+
 struct QuantizeOptions {
   std::string target{kDefaultTarget};
   std::vector<std::string> exclude;  ///< see PlacementOptions::exclude
   TypeChoices types;                 ///< over those of the table, over the target's
-  /// Fingerprint of the model that the table must belong to; without it, that of the graph handed
-  /// over.
+  /// Fingerprint of the model, which the table must belong to and the emitted model names as its
+  /// source; without it, that of the graph handed over.
   std::optional<std::uint64_t> model_fingerprint;
   BiasCorrection bias_correction = BiasCorrection::kTable;
   BiasShifts bias_shifts;  ///< for kSequential, see sequential_bias_shifts()
