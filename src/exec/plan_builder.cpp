@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -18,6 +20,10 @@ constexpr std::int64_t kAlignment = 64;
 
 std::int64_t aligned(std::int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::int64_t physical_memory() {
+  return std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
 }
 
 std::int64_t bytes_of(const ValueInfo& info) { return info.shape.elements() * size_of(info.dtype); }
@@ -245,6 +251,11 @@ void PlanBuilder::finish() {
   for (const ProbePoint& probe : plan_->probes) reach(probe.value, std::max(probe.step, 0));
   plan_->workspace_offset = assign_offsets(plan_->storages);
   plan_->arena_bytes = plan_->workspace_offset + aligned(scratch);
+  if (plan_->arena_bytes > physical_memory()) {  // allocating it might succeed, using it would not
+    throw Error(ErrorCode::kUnsupported,
+                concat("the activations need ", plan_->arena_bytes, " bytes, this machine has ",
+                       physical_memory()));
+  }
   std::stable_sort(plan_->probes.begin(), plan_->probes.end(),
                    [](const ProbePoint& a, const ProbePoint& b) { return a.step < b.step; });
   plan_->observed_infos.resize(options_.observe.size());

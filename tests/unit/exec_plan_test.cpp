@@ -156,6 +156,18 @@ TEST(Executor, NamesWhatIsWrong) {
   Workspace workspace;
   EXPECT_THROW(static_cast<void>(executor.compile({})->run(inputs, workspace)), Error);
 
+  Net huge;
+  huge.input("x", {1, 1, 1 << 20, 1 << 20});  // 4 TiB
+  huge.output(huge.op("Sigmoid", "soft", {"x"}));
+  try {
+    static_cast<void>(Executor(huge.graph).compile({}));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("the activations need 4398046511104 bytes"),
+              std::string::npos)
+        << error.what();
+  }
+
   Net unknown;
   unknown.input("x", {1});
   unknown.output(unknown.op("Frobnicate", "odd", {"x"}));
