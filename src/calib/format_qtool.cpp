@@ -303,16 +303,6 @@ void require_unique_names(const CalibrationTable& table) {
 
 }  // namespace
 
-const ActivationEntry* CalibrationTable::find(std::string_view tensor) const noexcept {
-  for (const Alias& alias : aliases) {
-    if (alias.name == tensor) tensor = alias.tensor;
-  }
-  for (const ActivationEntry& entry : activations) {
-    if (entry.tensor == tensor) return &entry;
-  }
-  return nullptr;
-}
-
 std::string write_table(const CalibrationTable& table) try {
   const auto line = [](std::string_view key, const Json& value) {
     return concat(",\n  \"", key, "\": ", value.dump());

@@ -3,6 +3,7 @@
 
 #include "exec/elementwise.h"
 #include "exec/operator.h"
+#include "qtool/graph/onnx.h"
 
 // Operators that change the element type, bound it or ask about it.
 namespace qtool {
@@ -74,36 +75,13 @@ bool with_cast_type(DType dtype, const Use& use) {
   }
 }
 
-// The numbers ONNX files give element types.
-std::optional<DType> dtype_of_code(std::int64_t code) {
-  switch (code) {
-    case 1:
-      return DType::kFloat32;
-    case 2:
-      return DType::kUInt8;
-    case 3:
-      return DType::kInt8;
-    case 6:
-      return DType::kInt32;
-    case 7:
-      return DType::kInt64;
-    case 9:
-      return DType::kBool;
-    case 10:
-      return DType::kFloat16;
-    case 11:
-      return DType::kFloat64;
-    default:
-      return std::nullopt;
-  }
-}
-
 std::vector<ValueInfo> infer_cast(const OpContext& op) {
   const ValueInfo& in = op.input(0);
   op.require(op.node.has("to"), "the attribute 'to' is missing");
   const std::int64_t code = op.node.get_int("to", 0);
-  const std::optional<DType> to = dtype_of_code(code);
-  if (!to || !with_cast_type(in.dtype, [](auto) {})) {
+  const std::optional<DType> to = dtype_of_onnx(code);
+  const auto nothing = [](auto) {};
+  if (!to || !with_cast_type(*to, nothing) || !with_cast_type(in.dtype, nothing)) {
     op.fail(ErrorCode::kUnsupported, concat("cannot cast from ", name_of(in.dtype),
                                             " to the element type with number ", code));
   }

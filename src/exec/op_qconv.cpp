@@ -169,17 +169,7 @@ std::unique_ptr<Operator> make_conv(const OpContext& op) {
   const ConvGeometry conv = resolve_conv(op, x, w);
   const Window& window = conv.window;
   ConvShape shape;
-  shape.batch = x[0];
-  shape.in_h = x[2];
-  shape.in_w = x[3];
-  shape.out_h = window.output[0];
-  shape.out_w = window.output[1];
-  shape.stride_h = window.strides[0];
-  shape.stride_w = window.strides[1];
-  shape.dilation_h = window.dilations[0];
-  shape.dilation_w = window.dilations[1];
-  shape.pad_top = window.pads_begin[0];
-  shape.pad_left = window.pads_begin[1];
+  set_window(x, window, shape);
   return make_product(op, Extents{w[0], x[1], w[2], w[3], conv.groups}, shape);
 }
 

@@ -13,20 +13,10 @@ namespace {
 
 PoolShape pool_shape(const Shape& x, const Window& window) {
   PoolShape shape;
-  shape.batch = x[0];
+  set_window(x, window, shape);
   shape.channels = x[1];
-  shape.in_h = x[2];
-  shape.in_w = x[3];
-  shape.out_h = window.output[0];
-  shape.out_w = window.output[1];
   shape.kernel_h = window.kernel[0];
   shape.kernel_w = window.kernel[1];
-  shape.stride_h = window.strides[0];
-  shape.stride_w = window.strides[1];
-  shape.dilation_h = window.dilations[0];
-  shape.dilation_w = window.dilations[1];
-  shape.pad_top = window.pads_begin[0];
-  shape.pad_left = window.pads_begin[1];
   shape.pad_bottom = window.pads_end[0];
   shape.pad_right = window.pads_end[1];
   return shape;

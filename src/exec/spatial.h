@@ -37,4 +37,20 @@ struct ConvGeometry {
 /// Throws Error(kInvalidModel) for contradictions.
 ConvGeometry resolve_conv(const OpContext& op, const Shape& input, const Shape& weights);
 
+/// Writes the extents and steps of a window over two spatial axes into a kernel's shape.
+template <typename KernelShape>
+void set_window(const Shape& input, const Window& window, KernelShape& shape) {
+  shape.batch = input[0];
+  shape.in_h = input[2];
+  shape.in_w = input[3];
+  shape.out_h = window.output[0];
+  shape.out_w = window.output[1];
+  shape.stride_h = window.strides[0];
+  shape.stride_w = window.strides[1];
+  shape.dilation_h = window.dilations[0];
+  shape.dilation_w = window.dilations[1];
+  shape.pad_top = window.pads_begin[0];
+  shape.pad_left = window.pads_begin[1];
+}
+
 }  // namespace qtool

@@ -113,22 +113,10 @@ LoopAxes plan_loops(const std::vector<std::int64_t>& extents,
 
 void copy_strided(const LoopNest<2>& nest, std::int64_t element_bytes, std::byte* target,
                   const std::byte* source, int threads) {
-  const auto run = [&](auto element) {
+  with_element_of(element_bytes, [&](auto element) {
     using T = decltype(element);
     copy_elements(nest, reinterpret_cast<T*>(target), reinterpret_cast<const T*>(source), threads);
-  };
-  switch (element_bytes) {
-    case 1:
-      return run(std::uint8_t{});
-    case 2:
-      return run(std::uint16_t{});
-    case 4:
-      return run(std::uint32_t{});
-    case 8:
-      return run(std::uint64_t{});
-    default:
-      QTOOL_CHECK(false);
-  }
+  });
 }
 
 }  // namespace qtool

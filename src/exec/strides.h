@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/check.h"
 #include "qtool/base/parallel.h"
 #include "qtool/tensor/tensor.h"
 
@@ -16,6 +17,24 @@ inline constexpr std::int64_t kParallelElements = 32768;
 /// Elements between neighbours along each axis of a dense tensor, in ONNX's axis order. Only rank-4
 /// tensors are ever channels-last. All zero when the tensor is empty.
 std::vector<std::int64_t> strides_of(const Shape& shape, Layout layout);
+
+/// Calls `use` with an unsigned integer of `element_bytes` bytes, for work that only moves
+/// elements.
+template <typename Use>
+void with_element_of(std::int64_t element_bytes, const Use& use) {
+  switch (element_bytes) {
+    case 1:
+      return use(std::uint8_t{});
+    case 2:
+      return use(std::uint16_t{});
+    case 4:
+      return use(std::uint32_t{});
+    case 8:
+      return use(std::uint64_t{});
+    default:
+      QTOOL_CHECK(false);
+  }
+}
 
 /// Strides of a tensor that is repeated to the larger shape `target` by NumPy's rules: 0 along the
 /// axes it is repeated on. `shape` must be broadcastable to `target`.

@@ -27,8 +27,7 @@
 
 namespace qtool {
 
-/// The type behind a TensorProto::DataType number, or nothing when qtool does not store it.
-std::optional<DType> dtype_of_onnx(std::int32_t data_type);
+/// The number of a type in TensorProto.DataType.
 std::int32_t onnx_of_dtype(DType dtype);
 
 /// Converts TensorProtos of one model; knows where their external data lies.

@@ -145,7 +145,7 @@ void normalize_bools(Tensor& tensor) {
 
 }  // namespace
 
-std::optional<DType> dtype_of_onnx(std::int32_t data_type) {
+std::optional<DType> dtype_of_onnx(std::int64_t data_type) {
   for (const TypeRow& row : kTypes) {
     if (row.onnx == data_type) return row.dtype;
   }

@@ -1,7 +1,9 @@
 // QuantizeLinear and DequantizeLinear of the opsets after the canonical one.
-#include <utility>
+#include <algorithm>
+#include <array>
 
 #include "graph/upgrade.h"
+#include "qtool/graph/onnx.h"
 
 namespace qtool {
 namespace {
@@ -14,22 +16,6 @@ void drop_defaults(Upgrade& up) {
   }
 }
 
-// By number of TensorProto::DataType.
-std::optional<DType> integer_type(std::int64_t number) {
-  switch (number) {
-    case 2:
-      return DType::kUInt8;
-    case 3:
-      return DType::kInt8;
-    case 4:
-      return DType::kUInt16;
-    case 5:
-      return DType::kInt16;
-    default:
-      return std::nullopt;
-  }
-}
-
 }  // namespace
 
 // The zero point tells the type; a node without one gets it.
@@ -38,8 +24,11 @@ void upgrade_quantize_linear(Upgrade& up) {
   drop_defaults(up);
   const std::int64_t type = up.take_int("output_dtype").value_or(0);
   if (type == 0 || up.input(2) != kNoValue) return;
-  const std::optional<DType> dtype = integer_type(type);
-  if (!dtype) up.fail("attribute 'output_dtype' names a type that is not supported");
+  constexpr std::array kIntegers = {DType::kUInt8, DType::kInt8, DType::kUInt16, DType::kInt16};
+  const std::optional<DType> dtype = dtype_of_onnx(type);
+  if (!dtype || std::find(kIntegers.begin(), kIntegers.end(), *dtype) == kIntegers.end()) {
+    up.fail("attribute 'output_dtype' names a type that is not supported");
+  }
   if (dtype == DType::kUInt8) return;
   const Tensor* scale = up.constant(1);
   if (scale == nullptr) up.fail("the scale depends on the data; only constants are supported");
@@ -49,9 +38,9 @@ void upgrade_quantize_linear(Upgrade& up) {
 void upgrade_dequantize_linear(Upgrade& up) {
   if (up.from() <= kCanonicalOpset) return;
   drop_defaults(up);
-  constexpr std::int64_t kOnnxFloat = 1;
   const std::int64_t type = up.take_int("output_dtype").value_or(0);
-  if (type != 0 && type != kOnnxFloat) up.fail("a result other than float32 is not supported");
+  if (type != 0 && dtype_of_onnx(type) != DType::kFloat32)
+    up.fail("a result other than float32 is not supported");
 }
 
 }  // namespace qtool

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "qtool/graph/onnx.h"
 namespace qtool {
 namespace {
 
@@ -20,40 +21,6 @@ constexpr std::array<std::string_view, 10> kConditionOps = {
     "And",         "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less",
     "LessOrEqual", "Not",   "Xor"};
 
-/// The numbers of TensorProto.DataType in the ONNX specification.
-std::optional<DType> type_of_number(std::int64_t number) {
-  switch (number) {
-    case 1:
-      return DType::kFloat32;
-    case 2:
-      return DType::kUInt8;
-    case 3:
-      return DType::kInt8;
-    case 4:
-      return DType::kUInt16;
-    case 5:
-      return DType::kInt16;
-    case 6:
-      return DType::kInt32;
-    case 7:
-      return DType::kInt64;
-    case 9:
-      return DType::kBool;
-    case 10:
-      return DType::kFloat16;
-    case 11:
-      return DType::kFloat64;
-    case 12:
-      return DType::kUInt32;
-    case 13:
-      return DType::kUInt64;
-    case 16:
-      return DType::kBFloat16;
-    default:
-      return std::nullopt;
-  }
-}
-
 std::optional<DType> type_of_input(const Types& types, const Node& node, std::size_t index) {
   return node.has_input(index) ? types[static_cast<std::size_t>(node.inputs[index])] : std::nullopt;
 }
@@ -65,7 +32,7 @@ std::optional<DType> type_of_output(const Types& types, const Node& node, std::s
   if (contains(kConditionOps, op)) return DType::kBool;
   if (index == 1 && (op == "TopK" || op == "MaxPool")) return DType::kInt64;
   if (index == 1 && op == "Dropout") return DType::kBool;
-  if (op == "Cast") return type_of_number(node.get_int("to", 0));
+  if (op == "Cast") return dtype_of_onnx(node.get_int("to", 0));
   if (op == "Where") return type_of_input(types, node, 1);
   if (op == "OneHot") return type_of_input(types, node, 2);
   if (op == "ConstantOfShape") {

@@ -6,26 +6,13 @@
 
 #include "qtool/base/text.h"
 #include "qtool/report/text_table.h"
+#include "report/json_text.h"
 
 namespace qtool {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
-
-std::string_view name_of(Degenerate degenerate) {
-  switch (degenerate) {
-    case Degenerate::kNo:
-      return "";
-    case Degenerate::kEmpty:
-      return "no values";
-    case Degenerate::kAllZero:
-      return "all zero";
-    case Degenerate::kTooSmall:
-      return "too small";
-  }
-  return "";
-}
 
 std::string_view name_of(NodeRole role) {
   switch (role) {
@@ -41,10 +28,6 @@ std::string_view name_of(NodeRole role) {
       return "not real";
   }
   return "";
-}
-
-std::string dump(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 constexpr std::size_t kMostNamed = 5;
@@ -88,7 +71,7 @@ std::string json_of(const CalibrationTable& table, std::string_view output) {
   if (worst != nullptr) {
     json["lowest_sqnr"] = {{"tensor", worst->tensor}, {"sqnr_db", *worst->sqnr_db}};
   }
-  return dump(json);
+  return json_text(json);
 }
 
 std::string text_of(const QuantizationSummary& s) {
@@ -147,7 +130,7 @@ std::string json_of(const QuantizationSummary& s) {
                                        {"scales", node.scales},
                                        {"smallest_share", node.smallest_share}});
   }
-  return dump(json);
+  return json_text(json);
 }
 
 }  // namespace qtool

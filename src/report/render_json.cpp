@@ -2,16 +2,12 @@
 #include <string>
 
 #include "qtool/report/render.h"
+#include "report/json_text.h"
 
 namespace qtool {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Names come from files and need not be valid UTF-8.
-std::string finish(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 Json json_of(const std::vector<OutputError>& outputs) {
   Json list = Json::array();
@@ -91,7 +87,7 @@ std::string json_of(const EvalResult& result) {
     bad.push_back({{"path", image.path.string()}, {"reason", image.reason}});
   }
   json["left_out"] = std::move(bad);
-  return finish(json);
+  return json_text(json);
 }
 
 std::string json_of(const InferResult& result, std::span<const std::string> class_names) {
@@ -104,7 +100,7 @@ std::string json_of(const InferResult& result, std::span<const std::string> clas
     json["int8"] = json_of(*result.int8, class_names);
     json["outputs"] = json_of(result.outputs);
   }
-  return finish(json);
+  return json_text(json);
 }
 
 std::string json_of(const ProfileResult& result) {
@@ -113,7 +109,7 @@ std::string json_of(const ProfileResult& result) {
             {"batch", result.batch},
             {"fp32", json_of(result.fp32)}};
   if (result.int8) json["int8"] = json_of(*result.int8);
-  return finish(json);
+  return json_text(json);
 }
 
 std::string json_of(const ModelSummary& model, const std::optional<PlanSummary>& plan) {
@@ -148,7 +144,7 @@ std::string json_of(const ModelSummary& model, const std::optional<PlanSummary>&
                     {"arena_bytes", plan->arena_bytes},
                     {"layers", std::move(layers)}};
   }
-  return finish(json);
+  return json_text(json);
 }
 
 }  // namespace qtool

@@ -8,6 +8,7 @@
 
 #include "qtool/base/text.h"
 #include "qtool/report/text_table.h"
+#include "report/json_text.h"
 
 namespace qtool {
 namespace {
@@ -83,27 +84,9 @@ double largest(const std::vector<TensorDiff>& diffs) {
   return result;
 }
 
-std::string_view note_on(const ActivationEntry& entry) {
-  switch (entry.degenerate) {
-    case Degenerate::kNo:
-      return "";
-    case Degenerate::kEmpty:
-      return "no values";
-    case Degenerate::kAllZero:
-      return "all zero";
-    case Degenerate::kTooSmall:
-      return "too small";
-  }
-  return "";
-}
-
 std::string percent(double share) { return concat(to_fixed(100.0 * share, 4), " %"); }
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-std::string dump(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 }  // namespace
 
@@ -161,7 +144,7 @@ std::string json_of(const TableDiff& diff, double tolerance) {
   json["weights"] = rows(diff.weights);
   json["only_a"] = diff.only_a;
   json["only_b"] = diff.only_b;
-  return dump(json);
+  return json_text(json);
 }
 
 std::string table_text(const CalibrationTable& table) {
@@ -174,7 +157,8 @@ std::string table_text(const CalibrationTable& table) {
               concat("[", to_text(entry.range.min), ", ", to_text(entry.range.max), "]"),
               to_text(entry.affine.scale), to_text(std::int64_t{entry.affine.zero_point}),
               std::string(name_of(entry.dtype)), observed ? percent(entry.saturated_share) : "-",
-              entry.sqnr_db ? to_fixed(*entry.sqnr_db, 1) : "-", std::string(note_on(entry))});
+              entry.sqnr_db ? to_fixed(*entry.sqnr_db, 1) : "-",
+              std::string(name_of(entry.degenerate))});
   }
   std::string out = text.to_string();
   if (!table.weights.empty()) {
@@ -206,7 +190,7 @@ std::string table_json(const CalibrationTable& table) {
              {"dtype", name_of(entry.dtype)}};
     if (entry.observed.count > 0) row["saturated_share"] = entry.saturated_share;
     if (entry.sqnr_db) row["sqnr_db"] = *entry.sqnr_db;
-    if (entry.degenerate != Degenerate::kNo) row["degenerate"] = note_on(entry);
+    if (entry.degenerate != Degenerate::kNo) row["degenerate"] = name_of(entry.degenerate);
     json["activations"].push_back(std::move(row));
   }
   json["weights"] = Json::array();
@@ -216,7 +200,7 @@ std::string table_json(const CalibrationTable& table) {
                                {"axis", entry.axis},
                                {"scales", entry.scales}});
   }
-  return dump(json);
+  return json_text(json);
 }
 
 }  // namespace qtool

@@ -22,6 +22,9 @@ enum class Degenerate : std::uint8_t {
   kTooSmall,  ///< the scale would be below the smallest normal float
 };
 
+/// A phrase for reports: `no values`, `all zero`, `too small`; empty for kNo.
+std::string_view name_of(Degenerate degenerate) noexcept;
+
 /// What was observed of an activation tensor, without its histogram.
 struct Observed {
   float min = 0.0F;
