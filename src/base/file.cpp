@@ -86,12 +86,28 @@ void write_file(const fs::path& path, std::string_view bytes) {
   if (ec) abandon(ec.value());
 }
 
+void require_writable(const fs::path& path) {
+  std::error_code ec;
+  if (fs::is_directory(path, ec)) fail_io(path, "cannot be written: it is a folder");
+  if (fs::exists(path, ec) && !fs::is_regular_file(path, ec)) return;  // a pipe or device
+  const fs::path parent = fs::weakly_canonical(fs::absolute(path, ec), ec).parent_path();
+  if (!fs::is_directory(parent, ec)) {
+    fail_io(path, concat("cannot be written: there is no folder '", parent.string(), "'"));
+  }
+  if (::access(parent.c_str(), W_OK | X_OK) != 0) {
+    fail_io(path, concat("cannot be written: ", std::strerror(errno)));
+  }
+}
+
 fs::path resolve_inside(const fs::path& folder, const fs::path& relative) {
   const auto refuse = [&] {
     throw Error(ErrorCode::kInvalidModel,
                 concat("path '", relative.string(), "' leaves the folder '", folder.string(), "'"));
   };
-  if (relative.empty() || relative.is_absolute()) refuse();
+  if (relative.empty() || relative.is_absolute() ||
+      relative.native().find('\0') != std::string::npos) {  // where the system would stop reading
+    refuse();
+  }
   std::error_code ec;
   const fs::path root = fs::weakly_canonical(folder.empty() ? fs::path(".") : folder, ec);
   const fs::path resolved = fs::weakly_canonical(root / relative, ec);

@@ -118,6 +118,14 @@ std::vector<std::string> nearest_names(std::string_view name,
   return names;
 }
 
+std::string nearest_text(std::string_view name, std::span<const std::string> candidates) {
+  std::string text;
+  for (const std::string& near : nearest_names(name, candidates)) {
+    text += concat(text.empty() ? "; nearest: '" : ", '", near, "'");
+  }
+  return text;
+}
+
 bool matches_pattern(std::string_view name, std::string_view pattern) {
   // Greedy matching with one point to return to: linear in practice, quadratic at worst.
   std::size_t n = 0;

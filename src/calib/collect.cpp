@@ -83,12 +83,8 @@ std::vector<TensorStatistics> observed_tensors(const Graph& graph,
           if (!graph.is_constant(living)) known.push_back(graph.value(living).name);
         }
       }
-      std::string nearest;
-      for (const std::string& candidate : nearest_names(name, known)) {
-        nearest += concat(nearest.empty() ? "'" : ", '", candidate, "'");
-      }
-      throw Error(ErrorCode::kUsage, concat("calibration: no activation is called '", name,
-                                            "', the nearest are ", nearest));
+      throw Error(ErrorCode::kUsage, concat("calibration: no activation is called '", name, "'",
+                                            nearest_text(name, known)));
     }
     const NodeId producer = graph.value(*id).producer;
     std::size_t place = 0;

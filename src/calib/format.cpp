@@ -139,11 +139,8 @@ const FormatInfo& find_format(std::string_view name) {
   for (const FormatInfo& format : formats()) {
     if (format.name == name) return format;
   }
-  std::string message = concat("table format '", name, "' is unknown; nearest:");
-  for (const std::string& near : nearest_names(name, format_names())) {
-    message += concat(" '", near, "'");
-  }
-  throw Error(ErrorCode::kUsage, message);
+  throw Error(ErrorCode::kUsage,
+              concat("table format '", name, "' is unknown", nearest_text(name, format_names())));
 }
 
 const FormatInfo& recognise(std::string_view bytes, std::string_view filename) {

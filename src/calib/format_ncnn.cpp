@@ -142,11 +142,9 @@ class Reader {
     if (known || names_.empty()) return;
     std::vector<std::string> candidates;
     for (const LayerName& row : names_) candidates.push_back(row.layer);
-    std::string message = concat(kWhat, ": the layer '", layer, "' is not in the model; nearest:");
-    for (const std::string& near : nearest_names(layer, candidates)) {
-      message += concat(" '", near, "'");
-    }
-    throw Error(ErrorCode::kInvalidTable, message);
+    throw Error(ErrorCode::kInvalidTable,
+                concat(kWhat, ": the layer '", layer, "' is not in the model",
+                       nearest_text(layer, candidates)));
   }
 
   void add_activation(const std::string& layer) {

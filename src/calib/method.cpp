@@ -30,12 +30,8 @@ const MethodInfo& find_method(std::string_view name) {
   const auto found = std::find_if(methods().begin(), methods().end(),
                                   [&](const MethodInfo& method) { return method.name == name; });
   if (found == methods().end()) {
-    std::string nearest;
-    for (const std::string& candidate : nearest_names(name, method_names())) {
-      nearest += concat(nearest.empty() ? "" : ", ", candidate);
-    }
-    throw Error(ErrorCode::kUsage,
-                concat("calibration method: found '", name, "', expected one of: ", nearest));
+    throw Error(ErrorCode::kUsage, concat("calibration method '", name, "' is unknown",
+                                          nearest_text(name, method_names())));
   }
   return *found;
 }

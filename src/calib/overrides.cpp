@@ -31,9 +31,8 @@ std::vector<ActivationEntry*> matches(std::string_view wanted, CalibrationTable&
   std::vector<std::string> names;
   for (const ActivationEntry& entry : table.activations) names.push_back(entry.tensor);
   for (const Alias& alias : table.aliases) names.push_back(alias.name);
-  std::string message = concat("'", wanted, "' matches no calibrated tensor; nearest:");
-  for (const std::string& near : nearest_names(wanted, names)) message += concat(" '", near, "'");
-  throw Error(ErrorCode::kUsage, message);
+  throw Error(ErrorCode::kUsage,
+              concat("'", wanted, "' matches no calibrated tensor", nearest_text(wanted, names)));
 }
 
 std::int32_t usual_zero_point(const ActivationEntry& entry, const Scheme& scheme) {

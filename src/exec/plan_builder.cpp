@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -7,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "exec/plan.h"
 #include "exec/reorder.h"
 #include "qtool/base/error.h"
@@ -20,10 +19,6 @@ constexpr std::int64_t kAlignment = 64;
 
 std::int64_t aligned(std::int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-std::int64_t physical_memory() {
-  return std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
 }
 
 std::int64_t bytes_of(const ValueInfo& info) { return info.shape.elements() * size_of(info.dtype); }

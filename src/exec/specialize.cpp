@@ -36,10 +36,8 @@ void learn_inputs(ShapedGraph& shaped, const InputShapes& shapes) {
   for (const ValueId id : graph.inputs()) names.push_back(graph.value(id).name);
   for (const auto& [name, shape] : shapes) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      std::string near;
-      for (const std::string& candidate : nearest_names(name, names))
-        near += " '" + candidate + "'";
-      throw Error(ErrorCode::kUsage, concat("the model has no input '", name, "'; nearest:", near));
+      throw Error(ErrorCode::kUsage,
+                  concat("the model has no input '", name, "'", nearest_text(name, names)));
     }
   }
   for (const ValueId id : graph.inputs()) {

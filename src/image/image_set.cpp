@@ -138,12 +138,8 @@ class LabelIndex {
       }
       return row->second[0];
     }
-    std::string nearest;
-    for (const std::string& candidate : nearest_names(name, labels_)) {
-      nearest += concat(nearest.empty() ? "'" : ", '", candidate, "'");
-    }
     throw Error(ErrorCode::kUsage, concat("class '", name, "' is not among the ", labels_.size(),
-                                          " labels, the nearest are ", nearest));
+                                          " labels", nearest_text(name, labels_)));
   }
 
  private:

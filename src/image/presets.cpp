@@ -83,12 +83,8 @@ Preprocess preprocess_preset(std::string_view name) {
   for (std::size_t i = 0; i < kPresets.size(); ++i) {
     if (kPresets[i].name == name) return kMakers[i]();
   }
-  std::string nearest;
-  for (const std::string& candidate : nearest_names(name, preset_names())) {
-    nearest += concat(nearest.empty() ? "" : ", ", candidate);
-  }
   throw Error(ErrorCode::kUsage,
-              concat("preprocessing '", name, "' is unknown, the nearest are ", nearest));
+              concat("preprocessing '", name, "' is unknown", nearest_text(name, preset_names())));
 }
 
 }  // namespace qtool

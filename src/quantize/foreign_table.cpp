@@ -22,12 +22,9 @@ bool is_known(std::string_view name, const Graph& loaded, const Graph& prepared)
 [[noreturn]] void refuse(std::string_view kind, std::string_view name, const Graph& graph) {
   std::vector<std::string> candidates;
   for (const ValueId id : graph.living_values()) candidates.push_back(graph.value(id).name);
-  std::string message =
-      concat("the table's ", kind, " '", name, "' is not a tensor of the model; nearest:");
-  for (const std::string& near : nearest_names(name, candidates)) {
-    message += concat(" '", near, "'");
-  }
-  throw Error(ErrorCode::kMismatch, message);
+  throw Error(ErrorCode::kMismatch,
+              concat("the table's ", kind, " '", name, "' is not a tensor of the model",
+                     nearest_text(name, candidates)));
 }
 
 }  // namespace

@@ -307,11 +307,8 @@ std::vector<NodeId> match_nodes(const Graph& graph, std::span<const std::string>
     if (hit[p] != 0) continue;
     std::vector<std::string> names;
     for (const NodeId id : graph.nodes()) names.emplace_back(name_of(graph, id));
-    std::string message = concat("'", patterns[p], "' matches no node; nearest:");
-    for (const std::string& near : nearest_names(patterns[p], names)) {
-      message += concat(" '", near, "'");
-    }
-    throw Error(ErrorCode::kUsage, message);
+    throw Error(ErrorCode::kUsage,
+                concat("'", patterns[p], "' matches no node", nearest_text(patterns[p], names)));
   }
   return matched;
 }

@@ -39,9 +39,8 @@ const Target& find_target(std::string_view name) {
     if (target.name == name) return target;
     names.emplace_back(target.name);
   }
-  std::string message = concat("target '", name, "' is unknown; nearest:");
-  for (const std::string& near : nearest_names(name, names)) message += concat(" '", near, "'");
-  throw Error(ErrorCode::kUsage, message);
+  throw Error(ErrorCode::kUsage,
+              concat("target '", name, "' is unknown", nearest_text(name, names)));
 }
 
 namespace {

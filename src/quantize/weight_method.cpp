@@ -29,12 +29,8 @@ const WeightMethodInfo& find_weight_method(std::string_view name) {
     if (method.name == name) return method;
     names.emplace_back(method.name);
   }
-  std::string nearest;
-  for (const std::string& candidate : nearest_names(name, names)) {
-    nearest += concat(nearest.empty() ? "" : ", ", candidate);
-  }
   throw Error(ErrorCode::kUsage,
-              concat("weight method: found '", name, "', expected one of: ", nearest));
+              concat("weight method '", name, "' is unknown", nearest_text(name, names)));
 }
 
 }  // namespace qtool

@@ -50,6 +50,9 @@ TEST(Text, FindsTheNearestNames) {
   const std::vector<std::string> names{"conv1", "conv2", "relu", "pool"};
   EXPECT_EQ(nearest_names("conv3", names, 2), (std::vector<std::string>{"conv1", "conv2"}));
   EXPECT_EQ(nearest_names("x", {}, 3).size(), 0U);
+  EXPECT_EQ(nearest_text("con", std::vector<std::string>{"conv", "relu"}),
+            "; nearest: 'conv', 'relu'");
+  EXPECT_EQ(nearest_text("x", {}), "");
 }
 
 TEST(Text, MatchesPatterns) {
@@ -91,6 +94,18 @@ TEST_F(Files, KeepTheOldContentWhenWritingFails) {
   EXPECT_THROW(read_file(folder_ / "x", 4), Error);
 }
 
+TEST_F(Files, SayBeforehandThatTheyCannotBeWritten) {
+  EXPECT_THROW(require_writable(folder_), Error);
+  EXPECT_THROW(require_writable(folder_ / "absent" / "x"), Error);
+  EXPECT_NO_THROW(require_writable(folder_ / "x"));
+  EXPECT_NO_THROW(require_writable("beside_the_program"));
+  EXPECT_NO_THROW(require_writable("/dev/null"));
+  EXPECT_FALSE(fs::exists(folder_ / "x"));
+  write_file(folder_ / "x", "1");
+  EXPECT_NO_THROW(require_writable(folder_ / "x"));
+  EXPECT_EQ(read_file(folder_ / "x", 1), "1");
+}
+
 TEST_F(Files, StayInsideTheirFolder) {
   write_file(folder_ / "inner" / "w.bin", "w");
   EXPECT_EQ(resolve_inside(folder_, "inner/w.bin").filename(), "w.bin");
@@ -98,6 +113,7 @@ TEST_F(Files, StayInsideTheirFolder) {
   EXPECT_THROW(resolve_inside(folder_ / "inner", "../secret"), Error);
   EXPECT_THROW(resolve_inside(folder_, "/etc/passwd"), Error);
   EXPECT_THROW(resolve_inside(folder_, ""), Error);
+  EXPECT_THROW(resolve_inside(folder_, std::string("inner/w.bin\0", 12)), Error);
   fs::create_directory_symlink("/etc", folder_ / "out");
   EXPECT_THROW(resolve_inside(folder_, "out/passwd"), Error);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <random>
 
 #include "qtool/base/error.h"
@@ -111,7 +112,8 @@ double sqnr_db(const std::vector<float>& reference, const std::vector<float>& ot
 /// Steps that do the work of the layers and run in FP32.
 std::vector<std::string> float_layers(const Graph& graph) {
   std::vector<std::string> names;
-  for (const StepInfo& step : Executor(graph).compile({})->steps()) {
+  const std::shared_ptr<const Plan> plan = Executor(graph).compile({});
+  for (const StepInfo& step : plan->steps()) {
     if ((step.macs > 0 || step.op_type == "Add") && !step.integer) names.push_back(step.node);
   }
   return names;

@@ -182,7 +182,7 @@ TEST(NcnnTable, NamesTheNearestLayersForAnUnknownOne) {
     read("ncnn", "conv3 1.5 \n", kLayers);
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("'conv3' is not in the model; nearest: 'conv1' 'conv2'"));
+    EXPECT_THAT(error.what(), HasSubstr("'conv3' is not in the model; nearest: 'conv1', 'conv2'"));
   }
 }
 

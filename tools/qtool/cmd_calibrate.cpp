@@ -123,7 +123,7 @@ void run_calibrate(CalibrateCommand& options) {
   if (options.model.empty()) throw Error(ErrorCode::kUsage, "MODEL is required");
   const std::string output =
       options.output.empty() ? default_output(options.model) : options.output;
-  require_other_file(output, {options.model});
+  require_output(output, {options.model});
   const Model model = open_model(options.model);
   const Graph& graph = model.executor->graph();
   const std::vector<std::string> tensors = tensors_to_calibrate(graph, target, overrides.exclude);
@@ -179,7 +179,7 @@ void add_calibrate(CLI::App& app, Session& session) {
   options->types.add_to(*command);
   options->statistics.add_to(*command);
   options->mnn.add_to(*command);
-  options->images.add_to(*command, ImagesNeed::kOptional);
+  options->images.add_to(*command, ImagesUse::kRun);
   options->preprocess.add_to(*command, StoredCheck::kForceable);
   // Saved statistics were made with these; another value would be ignored.
   CLI::Option* from = command->get_option("--from");

@@ -70,7 +70,7 @@ void add_eval(CLI::App& app, Session& session) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  options->images.add_to(*command);
+  options->images.add_to(*command, ImagesUse::kMeasure);
   options->preprocess.add_to(*command, StoredCheck::kForceable);
   options->requantize.add_to(*command);
   options->run.add_to(*command);

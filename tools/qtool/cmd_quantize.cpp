@@ -167,12 +167,12 @@ void run_quantize(QuantizeCommand& options) {
   quantize_options.version = QTOOL_VERSION;
   quantize_options.mode = mode;
   quantize_options.bias_correction = bias_correction;
+  QuantizationSummary summary;
+  summary.output = options.output.empty() ? default_output(options.model) : options.output;
+  require_output(summary.output, {options.model, options.table});
   if (bias_correction == BiasCorrection::kSequential) {
     quantize_options.bias_shifts = measured_shifts(options, fp32, *table, quantize_options);
   }
-  QuantizationSummary summary;
-  summary.output = options.output.empty() ? default_output(options.model) : options.output;
-  require_other_file(summary.output, {options.model, options.table});
   const Graph int8 = table ? quantize(prepared, *table, quantize_options, summary.report)
                            : quantize(prepared, quantize_options, summary.report);
 
@@ -241,7 +241,7 @@ void add_quantize(CLI::App& app, Session& session) {
       ->check(CLI::IsMember({"off", "table", "sequential"}))
       ->capture_default_str();
   options->types.add_to(*command);
-  options->images.add_to(*command, ImagesNeed::kOptional);
+  options->images.add_to(*command, ImagesUse::kRun);
   options->run.add_to(*command);
   command->callback([options, &session] { session.run = [options] { run_quantize(*options); }; });
 }

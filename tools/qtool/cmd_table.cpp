@@ -91,6 +91,7 @@ void convert(const TableCommand& options) {
   require_files(options, 1);
   if (options.to.empty() || options.output.empty()) wrong_use("--to and --output are required");
   const FormatInfo& format = find_format(options.to);
+  require_writable(options.output);
   const Names names = names_of(options);
   const CalibrationTable table = read(options, options.files[0], names);
   TableWriteOptions write_options;

@@ -31,12 +31,9 @@ std::vector<std::string> keys_of(const std::vector<const CLI::App*>& commands) {
                          std::vector<std::string> candidates) {
   std::sort(candidates.begin(), candidates.end());
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
-  std::string message = concat("config file: unknown ", what, " '", name, "'");
-  const std::vector<std::string> nearest = nearest_names(name, candidates);
-  for (std::size_t i = 0; i < nearest.size(); ++i) {
-    message += concat(i == 0 ? "; nearest: " : ", ", nearest[i]);
-  }
-  throw CLI::ConfigError(message, CLI::ExitCodes::ConfigError);
+  throw CLI::ConfigError(
+      concat("config file: unknown ", what, " '", name, "'", nearest_text(name, candidates)),
+      CLI::ExitCodes::ConfigError);
 }
 
 bool every_command(const CLI::App* /*command*/) { return true; }

@@ -57,12 +57,7 @@ std::string unexpected_word(const CLI::App& app) {
       candidates.push_back(sub->get_name());
     }
   }
-  std::string message = concat("unknown ", kind, " '", word, "'");
-  const std::vector<std::string> nearest = nearest_names(word, candidates);
-  for (std::size_t i = 0; i < nearest.size(); ++i) {
-    message += concat(i == 0 ? "; nearest: " : ", ", nearest[i]);
-  }
-  return message;
+  return concat("unknown ", kind, " '", word, "'", nearest_text(word, candidates));
 }
 
 int report_usage(const CLI::App& app, std::string_view message) {

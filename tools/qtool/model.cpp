@@ -6,6 +6,7 @@
 
 #include "console.h"
 #include "qtool/base/error.h"
+#include "qtool/base/file.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/preprocess_json.h"
 #include "qtool/exec/prepare.h"
@@ -46,13 +47,14 @@ Model open_model_bytes(std::string_view bytes, const std::string& path) {
   return model;
 }
 
-void require_other_file(const std::string& output, std::initializer_list<std::string> inputs) {
+void require_output(const std::string& output, std::initializer_list<std::string> inputs) {
   for (const std::string& input : inputs) {
     std::error_code ec;
     if (input.empty() || !std::filesystem::equivalent(input, output, ec)) continue;
     throw Error(ErrorCode::kUsage,
                 concat("-o ", output, ": would replace '", input, "', which this command reads"));
   }
+  require_writable(output);
 }
 
 std::optional<StoredPreprocess> stored_preprocess_of(const Model& fp32,

@@ -100,14 +100,16 @@ Preprocess assumed(const InputGeometry& geometry) {
 
 }  // namespace
 
-void ImageOptions::add_to(CLI::App& command, ImagesNeed need) {
+void ImageOptions::add_to(CLI::App& command, ImagesUse use) {
   command.add_option("--images", images, "Folder of images (sub-folders are classes) or list file")
       ->type_name("DIR")
-      ->required(need == ImagesNeed::kRequired)
+      ->required(use == ImagesUse::kMeasure)
       ->group("Images");
-  command.add_option("--labels", labels, "File with one class name per line")
-      ->type_name("FILE")
-      ->group("Images");
+  if (use == ImagesUse::kMeasure) {
+    command.add_option("--labels", labels, "File with one class name per line")
+        ->type_name("FILE")
+        ->group("Images");
+  }
   command.add_option("--limit", limit, "Use at most N images, spread evenly; 0 = all")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber)

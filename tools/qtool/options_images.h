@@ -8,14 +8,15 @@
 
 #include "model.h"
 #include "qtool/graph/graph.h"
-#include "qtool/image/load.h"
 #include "qtool/image/image_set.h"
+#include "qtool/image/load.h"
 #include "qtool/image/preprocess.h"
 
 namespace qtool::tool {
 
-/// Whether a command can do without --images.
-enum class ImagesNeed { kRequired, kOptional };
+/// What a command does with pictures: counts how many it names right, which needs --images and may
+/// need --labels, or only runs them, if there are any.
+enum class ImagesUse { kMeasure, kRun };
 
 /// Which pictures a command reads: --images, --labels, --limit, --strict.
 struct ImageOptions {
@@ -24,7 +25,7 @@ struct ImageOptions {
   std::int64_t limit = 0;
   bool strict = false;
 
-  void add_to(CLI::App& command, ImagesNeed need = ImagesNeed::kRequired);
+  void add_to(CLI::App& command, ImagesUse use);
   [[nodiscard]] ImageSet list() const;
   [[nodiscard]] BadImages policy() const { return strict ? BadImages::kFail : BadImages::kSkip; }
 };

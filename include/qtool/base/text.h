@@ -36,6 +36,10 @@ std::vector<std::string> nearest_names(std::string_view name,
                                        std::span<const std::string> candidates,
                                        std::size_t count = 3);
 
+/// The end of an error message about a name that is not among `candidates`: "; nearest: 'a', 'b'",
+/// or nothing when there are none.
+std::string nearest_text(std::string_view name, std::span<const std::string> candidates);
+
 /// True when `name` matches `pattern`, where `*` stands for any text and `?` for one character.
 bool matches_pattern(std::string_view name, std::string_view pattern);
 
