@@ -30,6 +30,23 @@ TEST(CellCounts, AddsWhatIsCountedInEitherLaneAndByAdd) {
   EXPECT_EQ(counts.at(1), 60);
 }
 
+TEST(CellCounts, KeepsRoomThatWasMadeBeforeThereWereCells) {
+  CellCounts counts;
+  counts.make_room(3000000000);
+  counts.make_room(3000000000);
+  counts.grow_front(1);
+  counts.add(0, 6000000000);
+  EXPECT_EQ(counts.at(0), 6000000000);
+  CellCounts large;
+  large.make_room(5000000000);
+  large.grow_front(0);
+  large.grow_front(1);
+  large.grow_front(1);
+  large.add(1, 5000000000);
+  EXPECT_EQ(large.at(0), 0);
+  EXPECT_EQ(large.at(1), 5000000000);
+}
+
 TEST(CellCounts, GrowsInFrontOfTheCountsItHas) {
   CellCounts counts;
   counts.grow_front(2);
