@@ -144,6 +144,24 @@ TEST(TableDiff, TellsTheReadersOfSharedWeightsApart) {
   EXPECT_THAT(diff.only_b, IsEmpty());
 }
 
+// AIMET's files do not name the node that reads a weight.
+TEST(TableDiff, MatchesWeightsByTheirTensorWhereNoReaderIsNamed) {
+  const CalibrationTable named = table_of(
+      {}, {weight("w", "c1", {4.0F}), weight("w", "c2", {5.0F}), weight("v", "c3", {1.0F})});
+  const CalibrationTable unnamed = table_of({}, {weight("w", "", {3.0F}), weight("u", "", {1.0F})});
+  const TableDiff diff = diff_of(named, unnamed);
+  ASSERT_THAT(names(diff.weights), ElementsAre("w", "w"));
+  EXPECT_DOUBLE_EQ(diff.weights[0].scale, 0.25);
+  EXPECT_DOUBLE_EQ(diff.weights[1].scale, 0.4);
+  EXPECT_THAT(diff.only_a, ElementsAre("v"));
+  EXPECT_THAT(diff.only_b, ElementsAre("u"));
+  const TableDiff reversed = diff_of(unnamed, named);
+  ASSERT_THAT(names(reversed.weights), ElementsAre("w"));
+  EXPECT_DOUBLE_EQ(reversed.weights[0].scale, 0.25);
+  EXPECT_THAT(reversed.only_a, ElementsAre("u"));
+  EXPECT_THAT(reversed.only_b, ElementsAre("v"));
+}
+
 TEST(TableDiff, DoesNotMatchTheWeightsOfOtherReaders) {
   const TableDiff diff =
       diff_of(table_of({}, {weight("w", "c1", {1.0F})}), table_of({}, {weight("w", "c2", {1.0F})}));
