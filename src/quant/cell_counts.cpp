@@ -12,11 +12,12 @@ constexpr std::int64_t kMostRecent = std::numeric_limits<std::uint32_t>::max();
 
 void CellCounts::grow_front(std::size_t cells) {
   lanes_.insert(lanes_.begin(), cells, CellLanes{});
-  if (!archived_.empty()) archived_.insert(archived_.begin(), cells, 0);
+  // Room for more than the lanes hold may have been asked for before there were cells.
+  if (!archived_.empty() || recent_ > kMostRecent) archived_.insert(archived_.begin(), cells, 0);
 }
 
 void CellCounts::make_room(std::int64_t values) {
-  if (values <= kMostRecent - recent_) {
+  if (empty() || values <= kMostRecent - recent_) {
     recent_ += values;
     return;
   }

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "qtool/base/text.h"
 #include "qtool/report/text_table.h"
@@ -52,29 +51,54 @@ TensorDiff compare(const WeightEntry& a, const WeightEntry& b) {
   return diff;
 }
 
-// Weights that are shared have an entry for each node that reads them.
-std::string key_of(const ActivationEntry& entry) { return entry.tensor; }
-std::string key_of(const WeightEntry& entry) {
-  return entry.consumer.empty() ? entry.tensor : concat(entry.tensor, " of ", entry.consumer);
+std::string_view reader_of(const ActivationEntry& /*entry*/) { return {}; }
+std::string_view reader_of(const WeightEntry& entry) { return entry.consumer; }
+
+std::string key_of(std::string_view tensor, std::string_view reader) {
+  return concat(tensor, "\n", reader);
 }
+
+/// The entries of one table by tensor and reader: weights that are shared have an entry for each
+/// node that reads them. Some formats do not name the reader; then the tensor alone decides.
+template <typename Entry>
+class Entries {
+ public:
+  explicit Entries(const std::vector<Entry>& entries) {
+    for (const Entry& entry : entries) {
+      by_key_.try_emplace(key_of(entry.tensor, reader_of(entry)), &entry);
+      by_tensor_.try_emplace(entry.tensor, &entry);
+    }
+  }
+
+  /// What a table says about the tensor of another table's entry, or null.
+  [[nodiscard]] const Entry* find(const Entry& wanted) const {
+    for (const std::string_view reader : {reader_of(wanted), std::string_view()}) {
+      const auto found = by_key_.find(key_of(wanted.tensor, reader));
+      if (found != by_key_.end()) return found->second;
+    }
+    const auto found = by_tensor_.find(wanted.tensor);
+    return reader_of(wanted).empty() && found != by_tensor_.end() ? found->second : nullptr;
+  }
+
+ private:
+  std::unordered_map<std::string, const Entry*> by_key_;
+  std::unordered_map<std::string, const Entry*> by_tensor_;  // the first of each
+};
 
 template <typename Entry>
 void match(const std::vector<Entry>& a, const std::vector<Entry>& b, std::vector<TensorDiff>& both,
            TableDiff& diff) {
-  std::unordered_map<std::string, const Entry*> by_key;
-  for (const Entry& entry : b) by_key.try_emplace(key_of(entry), &entry);
-  std::unordered_set<std::string> met;
+  const Entries<Entry> of_a(a);
+  const Entries<Entry> of_b(b);
   for (const Entry& entry : a) {
-    const auto other = by_key.find(key_of(entry));
-    if (other == by_key.end()) {
+    if (const Entry* other = of_b.find(entry)) {
+      both.push_back(compare(entry, *other));
+    } else {
       diff.only_a.push_back(entry.tensor);
-      continue;
     }
-    met.insert(other->first);
-    both.push_back(compare(entry, *other->second));
   }
   for (const Entry& entry : b) {
-    if (!met.contains(key_of(entry))) diff.only_b.push_back(entry.tensor);
+    if (of_a.find(entry) == nullptr) diff.only_b.push_back(entry.tensor);
   }
 }
 

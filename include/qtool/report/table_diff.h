@@ -30,7 +30,8 @@ struct TableDiff {
 
 /// Compares scales and ranges tensor by tensor. A symmetric int8 entry beside one of another type
 /// is compared by its range alone, since their scales mean different things. A weight with another
-/// number of scales differs by 1. Cost: linear.
+/// number of scales differs by 1; where a table does not say which node reads a weight, its first
+/// entry in the other table counts. Cost: linear.
 TableDiff diff_of(const CalibrationTable& a, const CalibrationTable& b);
 
 /// The tensors that differ by more than `tolerance`, and those that only one table has.

@@ -1,0 +1,1 @@
+#include "qtool/base/of_conformance.h"

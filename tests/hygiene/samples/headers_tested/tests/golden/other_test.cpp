@@ -1,0 +1,1 @@
+#include "qtool/base/of_other_tests.h"

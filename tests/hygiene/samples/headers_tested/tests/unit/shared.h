@@ -1,0 +1,3 @@
+#pragma once
+
+#include "qtool/base/of_a_test_header.h"
