@@ -127,8 +127,8 @@ TEST(FindTarget, NamesTheNearestForAnUnknownOne) {
     }
     return "found";
   };
-  EXPECT_EQ(message("tensort"), "target 'tensort' is unknown; nearest: 'tensorrt' 'qtool' 'cpu'");
-  EXPECT_EQ(message("gpu"), "target 'gpu' is unknown; nearest: 'cpu' 'qtool' 'tensorrt'");
+  EXPECT_EQ(message("tensort"), "target 'tensort' is unknown; nearest: 'tensorrt', 'qtool', 'cpu'");
+  EXPECT_EQ(message("gpu"), "target 'gpu' is unknown; nearest: 'cpu', 'qtool', 'tensorrt'");
   EXPECT_THAT(message("CPU"), HasSubstr("target 'CPU' is unknown"));
   EXPECT_THAT(message(""), HasSubstr("target '' is unknown"));
 }
