@@ -256,7 +256,7 @@ TEST(WithChoices, RefusesAsymmetricWeightsWhereTheTargetTakesNone) {
 
 TEST(WithChoices, NamesTheNearestForAnUnknownWeightMethod) {
   EXPECT_THAT(refusal("cpu", choice(&TypeChoices::weight_method, "msee")),
-              AllOf(HasSubstr("'msee'"), HasSubstr("one of: mse,")));
+              AllOf(HasSubstr("'msee'"), HasSubstr("nearest: 'mse', ")));
   for (const WeightMethodInfo& method : weight_methods()) {
     EXPECT_EQ(with_choices(find_target("cpu"),
                            choice(&TypeChoices::weight_method, std::string(method.name)))
