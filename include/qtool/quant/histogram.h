@@ -17,17 +17,17 @@ struct CountingGrid {
 };
 
 /// Counts of floats on a grid that needs no range in advance, so that one pass suffices.
-/// Each sign has 2^14 equal cells over [0, 2^e), where 2^e is the smallest power of two above the
+/// Each sign has 2^15 equal cells over [0, 2^e), where 2^e is the smallest power of two above the
 /// largest magnitude so far; when a larger one arrives, cells are merged in pairs, which is exact
 /// because the grids nest. The state therefore depends on the values only, never on their order or
-/// grouping, and data scaled by a power of two gives the same counts. Between 2^13 and 2^14 cells
-/// span [0, max|x|]: 4 to 8 per bin of a 2,048-bin histogram.
+/// grouping, and data scaled by a power of two gives the same counts. Between 2^14 and 2^15 cells
+/// span [0, max|x|]: 8 to 16 per bin of a 2,048-bin histogram.
 /// Zero has its own count, and so have NaN and the infinities, which are otherwise left out. A
 /// magnitude below the smallest normal float counts as zero; below 2^-101 the grid stops refining.
-/// Memory: 128 KiB, or 256 KiB once a negative value was seen.
+/// Memory: 256 KiB, or 512 KiB once a negative value was seen.
 class FloatHistogram {
  public:
-  static constexpr int kGridBits = 14;
+  static constexpr int kGridBits = 15;
   static constexpr std::int64_t kCells = std::int64_t{1} << kGridBits;  ///< per sign
 
   /// The plain way to count. Cost: about 3 ns per value on one core; prepare() is for those who
@@ -101,7 +101,7 @@ struct LinearHistogram {
 
 /// The non-zero |x| in `bins` bins over [0, max|x|]. A cell that a bin edge cuts is divided in
 /// proportion, to whole counts; nothing is lost, and a value moves by less than one cell, which is
-/// at most 1/4 of a bin when there are 2,048. All counts are 0 when every value is zero.
+/// at most 1/8 of a bin when there are 2,048. All counts are 0 when every value is zero.
 /// Cost: O(cells + bins). Throws Error(kInvalidArgument) when `bins` is not in [1, 2^20].
 LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_t bins);
 
