@@ -278,11 +278,11 @@ class Collector {
       }
     }
     for (std::size_t i = 0; i < parts_.size(); ++i) {  // in the graph's order: parts come first
+      if (parts_[i].empty()) continue;
       std::vector<const Statistics*> parts;
       for (const std::size_t part : parts_[i]) {
         parts.push_back(&collection.tensors[part].statistics);
       }
-      if (parts.empty()) continue;
       collection.tensors[i].statistics = Statistics::of_concatenation(parts);
     }
     std::sort(bad_.begin(), bad_.end(),

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kRejected = std::numeric_limits<double>::infinity();
 constexpr double kTie = 1e-12;  // nats; rounding errors are a hundred times smaller
-// Candidates whose sums grow side by side: an addition waits for the one before in its own sum only.
+// Candidates whose sums grow side by side, since an addition waits for the one before in its sum.
 constexpr std::int64_t kAbreast = 4;
 
 double x_log_x(double x) { return x > 0.0 ? x * std::log(x) : 0.0; }
@@ -47,35 +47,29 @@ struct Prefixes {
   }
 };
 
+// The walk of one candidate over its levels.
 struct LevelSum {
   double terms = 0.0;
-  std::int64_t last = 0;  // first bin of the last level
+  std::int64_t begin = 0;   // first bin of the level
+  std::int64_t longer = 0;  // 1 where it has a bin more than `width`
+  std::int64_t error = 0;   // level * extra, less `levels` for every bin added
 };
 
-// The terms of all levels of kAbreast candidates, from `extra` on. Candidates past the last one
-// read terms past their end: `terms` is that much longer.
+// The terms of all levels of kAbreast candidates, from `extra` on, each ending at its last level.
+// Candidates past the last one read terms past their end: `terms` is that much longer.
 std::array<LevelSum, kAbreast> add_levels(const std::vector<double>& terms, std::int64_t levels,
                                           std::int64_t width, std::int64_t extra) {
-  // Level l begins at bin ceil(l kept / levels); `error` is l extra - levels (bins added).
-  struct Walk {
-    double sum = 0.0;
-    std::int64_t begin = 0;
-    std::int64_t error = 0;
-    std::int64_t longer = 0;
-  };
-  std::array<Walk, kAbreast> walks;
+  std::array<LevelSum, kAbreast> sums;
   for (std::int64_t level = 0; level < levels; ++level) {
     for (std::int64_t c = 0; c < kAbreast; ++c) {
-      Walk& walk = walks[static_cast<std::size_t>(c)];
-      walk.begin += level > 0 ? width + walk.longer : 0;
-      walk.error += extra + c;
-      walk.longer = walk.error > 0 ? 1 : 0;
-      walk.error -= walk.longer * levels;
-      walk.sum += terms[static_cast<std::size_t>(2 * walk.begin + walk.longer)];
+      LevelSum& sum = sums[static_cast<std::size_t>(c)];
+      sum.begin += level > 0 ? width + sum.longer : 0;
+      sum.error += extra + c;
+      sum.longer = sum.error > 0 ? 1 : 0;
+      sum.error -= sum.longer * levels;
+      sum.terms += terms[static_cast<std::size_t>(2 * sum.begin + sum.longer)];
     }
   }
-  std::array<LevelSum, kAbreast> sums;
-  for (std::size_t c = 0; c < sums.size(); ++c) sums[c] = {walks[c].sum, walks[c].begin};
   return sums;
 }
 
@@ -116,7 +110,7 @@ KlSearch::KlSearch(std::span<const std::int64_t> counts, std::int64_t levels) : 
         double cross = sum.terms;
         double self = prefixes.entropy[end];
         if (tail > 0.0) {
-          cross += tail * prefixes.log_level(static_cast<std::size_t>(sum.last), end);
+          cross += tail * prefixes.log_level(static_cast<std::size_t>(sum.begin), end);
           self += x_log_x(edge + tail) - x_log_x(edge);
         }
         divergences_[static_cast<std::size_t>(kept - levels)] =

@@ -107,23 +107,13 @@ std::unique_ptr<Operator> make_gather_elements(const OpContext& op) {
   from[static_cast<std::size_t>(axis)] = 0;  // the index says where to go along this axis
   const LoopNest<2> nest(shape.dims(), {strides_of(shape, Layout::kPlain), from});
   const std::int64_t extent = op.input(0).shape[axis];
-  const auto with_element = [&](auto element) {
+  return with_element_of(size_of(op.input(0).dtype), [&](auto element) {
     return make_for_type(IndexTypes{}, op.input(1).dtype, [&](auto index) {
       return make_operator([=](const Operands& o) {
         gather_elements<decltype(element), decltype(index)>(nest, extent, axis_step, o);
       });
     });
-  };
-  switch (size_of(op.input(0).dtype)) {
-    case 1:
-      return with_element(std::uint8_t{});
-    case 2:
-      return with_element(std::uint16_t{});
-    case 4:
-      return with_element(std::uint32_t{});
-    default:
-      return with_element(std::uint64_t{});
-  }
+  });
 }
 
 }  // namespace

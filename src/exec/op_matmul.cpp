@@ -113,8 +113,8 @@ Product gemm_product(const OpContext& op, Addend& addend) {
     product.spec.bias = per_column;
   }
   if (op.node.has("qtool.clamp_min")) {
-    product.spec.clamp =
-        onednn::Clamp{op.node.get_float("qtool.clamp_min", 0.0F), op.node.get_float("qtool.clamp_max", 0.0F)};
+    product.spec.clamp = onednn::Clamp{op.node.get_float("qtool.clamp_min", 0.0F),
+                                       op.node.get_float("qtool.clamp_max", 0.0F)};
   }
   return product;
 }

@@ -82,7 +82,8 @@ OpDef op_Sigmoid() {
 
 OpDef op_Softplus() {
   // log(1 + e^x) without overflow.
-  return float_row([](float x) { return std::max(x, 0.0F) + std::log1p(vector_exp(-std::abs(x))); });
+  return float_row(
+      [](float x) { return std::max(x, 0.0F) + std::log1p(vector_exp(-std::abs(x))); });
 }
 
 OpDef op_Softsign() {

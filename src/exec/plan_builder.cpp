@@ -247,9 +247,8 @@ void PlanBuilder::finish() {
   plan_->workspace_offset = assign_offsets(plan_->storages);
   plan_->arena_bytes = plan_->workspace_offset + aligned(scratch);
   if (plan_->arena_bytes > physical_memory()) {  // allocating it might succeed, using it would not
-    throw Error(ErrorCode::kUnsupported,
-                concat("the activations need ", plan_->arena_bytes, " bytes, this machine has ",
-                       physical_memory()));
+    throw Error(ErrorCode::kUnsupported, concat("the activations need ", plan_->arena_bytes,
+                                                " bytes, this machine has ", physical_memory()));
   }
   std::stable_sort(plan_->probes.begin(), plan_->probes.end(),
                    [](const ProbePoint& a, const ProbePoint& b) { return a.step < b.step; });

@@ -18,10 +18,9 @@ inline constexpr std::int64_t kParallelElements = 32768;
 /// tensors are ever channels-last. All zero when the tensor is empty.
 std::vector<std::int64_t> strides_of(const Shape& shape, Layout layout);
 
-/// Calls `use` with an unsigned integer of `element_bytes` bytes, for work that only moves
-/// elements.
+/// use(an unsigned integer of `element_bytes` bytes), for work that only moves elements.
 template <typename Use>
-void with_element_of(std::int64_t element_bytes, const Use& use) {
+auto with_element_of(std::int64_t element_bytes, const Use& use) {
   switch (element_bytes) {
     case 1:
       return use(std::uint8_t{});
@@ -29,10 +28,9 @@ void with_element_of(std::int64_t element_bytes, const Use& use) {
       return use(std::uint16_t{});
     case 4:
       return use(std::uint32_t{});
-    case 8:
-      return use(std::uint64_t{});
     default:
-      QTOOL_CHECK(false);
+      QTOOL_CHECK(element_bytes == 8);
+      return use(std::uint64_t{});
   }
 }
 

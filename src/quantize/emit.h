@@ -31,8 +31,8 @@ WeightMaps choose_weight_maps(const Graph& graph, NodeId node, const WeightPorts
                               const Target& target, float input_scale, const GivenMaps& given,
                               int threads);
 
-/// Symmetric scales per output channel of the weights of `node` by the target's method and bits, for
-/// modes without an input scale and an integer bias.
+/// Symmetric scales per output channel of the weights of `node` by the target's method and bits,
+/// for modes without an input scale and an integer bias.
 std::vector<float> symmetric_scales(const Graph& graph, NodeId node, const WeightPorts& ports,
                                     const Tensor& weights, const Target& target);
 

@@ -58,9 +58,8 @@ void run_layer(benchmark::State& state, const Layer& layer, int threads) {
   weights.out_channels = layer.out;
   weights.kernel_h = weights.kernel_w = layer.kernel;
   weights.groups = layer.groups;
-  const PackedConv conv(weights,
-                        Epilogue{std::vector<float>(static_cast<std::size_t>(layer.out), 1e-4F),
-                                 0, 0, 255});
+  const PackedConv conv(
+      weights, Epilogue{std::vector<float>(static_cast<std::size_t>(layer.out), 1e-4F), 0, 0, 255});
   ConvShape shape;
   shape.in_h = shape.in_w = layer.size;
   shape.stride_h = shape.stride_w = layer.stride;
@@ -89,9 +88,11 @@ const int registered = [] {
   for (const Layer& layer : kLayers) {
     for (const int threads : {1, 2}) {
       const std::string name = std::string(layer.name) + "/threads:" + std::to_string(threads);
-      benchmark::RegisterBenchmark(name.c_str(), [&layer, threads](benchmark::State& state) {
-        run_layer(state, layer, threads);
-      })->UseRealTime()->Unit(benchmark::kMicrosecond);
+      benchmark::RegisterBenchmark(
+          name.c_str(),
+          [&layer, threads](benchmark::State& state) { run_layer(state, layer, threads); })
+          ->UseRealTime()
+          ->Unit(benchmark::kMicrosecond);
     }
   }
   return 0;

@@ -10,10 +10,10 @@
 #include "calib/kl_search.h"
 #include "qtool/base/parallel.h"
 #include "qtool/base/text.h"
-#include "qtool/quant/density.h"
 #include "qtool/calib/calibrate.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
+#include "qtool/quant/density.h"
 
 namespace qtool {
 namespace {

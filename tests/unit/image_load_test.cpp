@@ -1,5 +1,3 @@
-#include "qtool/image/load.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,6 +8,7 @@
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"
+#include "qtool/image/load.h"
 
 namespace qtool {
 namespace {

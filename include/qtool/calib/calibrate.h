@@ -11,8 +11,8 @@
 #include "qtool/calib/statistics.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
-#include "qtool/image/load.h"
 #include "qtool/image/image_set.h"
+#include "qtool/image/load.h"
 #include "qtool/image/preprocess.h"
 
 namespace qtool {

@@ -37,7 +37,8 @@ class FloatHistogram {
   /// Takes `count` finite values (below 2^32) within [lowest, highest] as counted and refines the
   /// grid for them. The caller must, before anything else happens to this histogram, add one to a
   /// lane of cells[cell] for every value that is not zero, where cell is value * cells_per_unit
-  /// truncated, less one for a negative value; and give the number of the others to add_zeros(). A magnitude below the smallest normal float is a zero.
+  /// truncated, less one for a negative value; and give the number of the others to add_zeros(). A
+  /// magnitude below the smallest normal float is a zero.
   [[nodiscard]] CountingGrid prepare(float lowest, float highest, std::int64_t count);
   void add_zeros(std::int64_t zeros) noexcept { zeros_ += zeros; }
 

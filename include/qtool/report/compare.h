@@ -7,8 +7,8 @@
 
 #include "qtool/base/progress.h"
 #include "qtool/exec/executor.h"
-#include "qtool/image/load.h"
 #include "qtool/image/image_set.h"
+#include "qtool/image/load.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/tensor/tensor.h"
 

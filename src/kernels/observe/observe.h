@@ -29,7 +29,7 @@ class ObserveKernel {
 
   /// Adds one to a lane of the cell of every value that is not zero and returns the number of
   /// zeros; cells (which may be negative) and zeros are as ObserveFunctions::cells defines them.
-  /// Cost: about 0.25 ns per value and 0.6 ns per value that is not zero.
+  /// Cost: about 0.1 ns per value and 1.2 ns per value that is not zero.
   std::int64_t count(const float* values, std::int64_t count, float cells_per_unit,
                      CellLanes* lanes) const;
 

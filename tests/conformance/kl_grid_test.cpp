@@ -1,0 +1,70 @@
+// What one pass over a grid of cells does to the KL threshold, against bins counted directly.
+// Prints the table of docs/calibration.md, section 1.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "calib/kl_search.h"
+#include "qtool/base/text.h"
+#include "qtool/quant/histogram.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::int64_t kBins = 2048;
+constexpr std::int64_t kLevels = 128;
+
+struct Data {
+  std::string name;
+  std::function<double(std::mt19937&)> draw;
+};
+
+std::vector<Data> distributions() {
+  const auto normal = [](std::mt19937& random) { return std::normal_distribution<>()(random); };
+  const auto student = [](std::mt19937& random) {
+    return std::student_t_distribution<>(4)(random);
+  };
+  return {
+      {"normal", normal},
+      {"normal after ReLU", [=](std::mt19937& random) { return std::max(normal(random), 0.0); }},
+      {"exponential",
+       [](std::mt19937& random) { return std::exponential_distribution<>()(random); }},
+      {"cubed normal", [=](std::mt19937& random) { return std::pow(normal(random), 3.0); }},
+      {"Student t, 4 degrees", student},
+      {"Student t, 4 degrees, after ReLU",
+       [=](std::mt19937& random) { return std::max(student(random), 0.0); }},
+  };
+}
+
+TEST(KlGrid, ThresholdsAreAsGoodAsThoseOfBinsCountedDirectly) {
+  for (const Data& data : distributions()) {
+    std::mt19937 random(1);
+    std::vector<float> values(500'000);
+    for (float& value : values) value = static_cast<float>(data.draw(random));
+    FloatHistogram grid;
+    grid.observe(values);
+    LinearHistogram direct{0.0, grid.absmax(), std::vector<std::int64_t>(kBins)};
+    count_magnitudes(values, direct);
+
+    const std::int64_t from_cells =
+        KlSearch(magnitude_histogram(grid, kBins).counts, kLevels).best();
+    const KlSearch search(direct.counts, kLevels);
+    const auto divergence = [&](std::int64_t kept) {
+      return search.divergences()[static_cast<std::size_t>(kept - kLevels)];
+    };
+    // The divergence that the threshold found in cells has in the true bins.
+    const double excess = divergence(from_cells) / divergence(search.best()) - 1.0;
+    std::cout << concat("| ", data.name, " | ", from_cells, " | ", search.best(), " | ",
+                        to_fixed(100.0 * excess, 1), " % |\n");
+    EXPECT_LE(excess, 0.05) << data.name;
+  }
+}
+
+}  // namespace
+}  // namespace qtool
