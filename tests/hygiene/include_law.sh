@@ -15,7 +15,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     rank["image"] = rank["kernels"] = rank["graph"] = 4  # siblings
     isa_file = "^src/kernels/[a-z0-9_]+/(" isas ")[.]cpp$"
     # Besides the contract: headers that emit no function another file could use.
-    isa_header = "^kernels/(intrinsics|unroll|epilogue_[a-z0-9]+)[.]h$"
+    isa_header = "^kernels/(intrinsics|unroll|(epilogue|pairwise)_[a-z0-9]+)[.]h$"
 
     # Header pattern and where it may be included.
     rule("^(onnx|google/protobuf)/", "^src/graph/onnx_")
@@ -27,7 +27,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     rule("^cpuid[.]h$", "^src/kernels/isa[.]cpp$")
     # parallel.cpp sets the denormal bits of the control register; there is no other way.
     rule("intrin[.]h$|^arm_neon[.]h$",
-         isa_file "|^src/base/parallel[.]cpp$|^src/kernels/(intrinsics|epilogue_[a-z0-9]+)[.]h$")
+         isa_file "|^src/base/parallel[.]cpp$|^src/kernels/(intrinsics|(epilogue|pairwise)_[a-z0-9]+)[.]h$")
     rule("^(unistd|sched|fcntl)[.]h$|^sys/[a-z]+[.]h$", "^src/base/|^tools/qtool/")
   }
   function rule(header, place) { header_pattern[++rules] = header; place_pattern[rules] = place }
@@ -64,7 +64,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     if (FILENAME ~ isa_file && standard && target !~ /^cstd(int|def)$/)
       breach("a file for one instruction set includes <" target ">")
     # What the contract headers include reaches the files for one instruction set.
-    if (FILENAME ~ /^src\/kernels\/([a-z0-9_]+\/)?(contract|output_type|unroll|epilogue_[a-z0-9]+)[.]h$/ && standard &&
+    if (FILENAME ~ /^src\/kernels\/([a-z0-9_]+\/)?(contract|output_type|unroll|(epilogue|pairwise)_[a-z0-9]+)[.]h$/ && standard &&
         target != "cstdint" && target != "cstddef")
       breach("a kernel contract includes <" target ">")
     if (standard) next
