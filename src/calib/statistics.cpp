@@ -96,10 +96,14 @@ void count_chunk(const float* image, std::int64_t begin, std::int64_t count, con
                  FloatHistogram& histogram) {
   const float* const values = image + begin;
   if (!seen.finite) refuse({values, static_cast<std::size_t>(count)}, begin);
-  const CountingGrid grid = histogram.prepare(seen.lowest, seen.highest, count);
-  histogram.add_zeros(grid.cells == nullptr
-                          ? count
-                          : kernel().count(values, count, grid.cells_per_unit, grid.cells));
+  for (std::int64_t at = 0; at < count; at += FloatHistogram::kMostAtOnce) {
+    const std::int64_t part = std::min(FloatHistogram::kMostAtOnce, count - at);
+    const CountingGrid grid = histogram.prepare(seen.lowest, seen.highest, part);
+    histogram.add_zeros(
+        grid.counters == nullptr
+            ? part
+            : kernel().count(values + at, part, grid.cells_per_unit, grid.counters));
+  }
 }
 
 // Sums an image into `channels` and counts it in `histogram`.

@@ -1,38 +1,44 @@
 #include "qtool/quant/cell_counts.h"
 
-#include <limits>
-#include <utility>
+#include "base/check.h"
 
 namespace qtool {
-namespace {
-
-constexpr std::int64_t kMostRecent = std::numeric_limits<std::uint32_t>::max();
-
-}  // namespace
 
 void CellCounts::grow_front(std::size_t cells) {
-  lanes_.insert(lanes_.begin(), cells, CellLanes{});
-  // Room for more than the lanes hold may have been asked for before there were cells.
-  if (!archived_.empty() || recent_ > kMostRecent) archived_.insert(archived_.begin(), cells, 0);
+  counters_.insert(counters_.begin(), cells, 0);
+  if (!carried_.empty()) carried_.insert(carried_.begin(), cells, 0);
 }
 
-void CellCounts::make_room(std::int64_t values) {
-  if (empty() || values <= kMostRecent - recent_) {
-    recent_ += values;
-    return;
+// Bounds the counters by what they really hold, which is mostly far less than the values counted;
+// moves what is too much for `values` more.
+void CellCounts::carry(std::int64_t values) {
+  QTOOL_CHECK(values <= kMostAtOnce);
+  std::uint16_t bits = 0;  // of all counters: none is larger
+  for (const std::uint16_t counter : counters_) bits = static_cast<std::uint16_t>(bits | counter);
+  if (bits >= kCarry) {
+    carried_.resize(size());
+    for (std::size_t cell = 0; cell < size(); ++cell) {
+      carried_[cell] += static_cast<std::uint32_t>(counters_[cell] / kCarry);
+      counters_[cell] = static_cast<std::uint16_t>(counters_[cell] % kCarry);
+    }
+    bits = static_cast<std::uint16_t>(kCarry - 1);
   }
-  archived_.resize(size());
-  for (std::size_t i = 0; i < size(); ++i) {
-    const CellLanes lanes = std::exchange(lanes_[i], CellLanes{});
-    archived_[i] += std::int64_t{lanes[0]} + lanes[1];
-  }
-  recent_ = values;
+  bound_ = std::int64_t{bits} + values;
+}
+
+void CellCounts::add(std::size_t cell, std::int64_t count) {
+  const std::int64_t sum = at(cell) + count;
+  QTOOL_CHECK(sum <= kLargestCount);
+  if (sum >= kCarry && carried_.empty()) carried_.resize(size());
+  if (!carried_.empty()) carried_[cell] = static_cast<std::uint32_t>(sum / kCarry);
+  counters_[cell] = static_cast<std::uint16_t>(sum % kCarry);
+  if (bound_ < kCarry - 1) bound_ = kCarry - 1;
 }
 
 std::int64_t CellCounts::take(std::size_t cell) noexcept {
   const std::int64_t count = at(cell);
-  lanes_[cell] = {};
-  if (!archived_.empty()) archived_[cell] = 0;
+  counters_[cell] = 0;
+  if (!carried_.empty()) carried_[cell] = 0;
   return count;
 }
 

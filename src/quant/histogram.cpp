@@ -79,7 +79,7 @@ void FloatHistogram::observe_block(std::span<const float> values) {
       ++zeros;
     } else {
       const auto cell = static_cast<std::int32_t>(value * grid.cells_per_unit);
-      counts_.add(static_cast<std::size_t>(origin() + cell - (value < 0.0F ? 1 : 0)), 1);
+      ++grid.counters[cell - (value < 0.0F ? 1 : 0)];
     }
   }
   add_zeros(zeros);
@@ -90,7 +90,7 @@ CountingGrid FloatHistogram::prepare(float lowest, float highest, std::int64_t c
   include(flushed(lowest), flushed(highest));
   if (counts_.empty()) return {};
   counts_.make_room(count);
-  return {static_cast<float>(1.0 / cell_width()), counts_.lanes() + origin()};
+  return {static_cast<float>(1.0 / cell_width()), counts_.counters() + origin()};
 }
 
 void FloatHistogram::include(float lowest, float highest) {
@@ -132,7 +132,6 @@ void FloatHistogram::merge(const FloatHistogram& other) {
   if (other.count_ > 0) include(other.min_, other.max_);
   if (other.counts_.empty()) return;
   const int shift = std::min(exponent_ - other.exponent_, kGridBits);
-  counts_.make_room(other.count_);
   const std::int64_t end = other.end_cell();
   for (std::int64_t cell = other.first_cell(); cell < end; ++cell) {
     counts_.add(static_cast<std::size_t>(origin() + (cell >> shift)), other.cell_count(cell));
@@ -161,13 +160,14 @@ FloatHistogram FloatHistogram::from_cells(float min, float max, std::int64_t zer
     throw Error(ErrorCode::kInvalidArgument, concat("histogram: ", what));
   };
   FloatHistogram histogram;
-  if (!std::isfinite(min) || !std::isfinite(max) || min > max || zeros < 0) {
+  if (!std::isfinite(min) || !std::isfinite(max) || min > max || zeros < 0 ||
+      zeros > CellCounts::kLargestCount) {
     refuse("expected finite extremes in order and a count of zeros");
   }
   histogram.zeros_ = zeros;
   histogram.count_ = zeros;
   for (const std::int64_t count : cells) {
-    if (count < 0 || count > std::numeric_limits<std::int64_t>::max() - histogram.count_) {
+    if (count < 0 || count > CellCounts::kLargestCount - histogram.count_) {
       refuse("a count is negative or too large");
     }
     histogram.count_ += count;
@@ -182,7 +182,6 @@ FloatHistogram FloatHistogram::from_cells(float min, float max, std::int64_t zer
     refuse(concat("found ", cells.size(), " cells, expected ", histogram.end_cell() - first));
   }
   if (cells.empty()) return histogram;
-  histogram.counts_.make_room(histogram.count_ - zeros);
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const std::int64_t place = first + histogram.origin() + static_cast<std::int64_t>(i);
     histogram.counts_.add(static_cast<std::size_t>(place), cells[i]);

@@ -86,12 +86,12 @@ void count_cells(benchmark::State& state, const std::string& name) {
   KernelSelection selection;
   selection.name = name;
   const ObserveKernel kernel(selection);
-  const std::vector<float> values = activations(state.range(0), 1 << 18);
+  const std::vector<float> values = activations(state.range(0), 1 << 15);
   FloatHistogram histogram;
   for (auto _ : state) {
     const auto count = static_cast<std::int64_t>(values.size());
     const CountingGrid grid = histogram.prepare(-6.0F, 6.0F, count);
-    histogram.add_zeros(kernel.count(values.data(), count, grid.cells_per_unit, grid.cells));
+    histogram.add_zeros(kernel.count(values.data(), count, grid.cells_per_unit, grid.counters));
   }
   set_items(state, values.size());
   state.SetLabel(kKindNames[state.range(0)]);

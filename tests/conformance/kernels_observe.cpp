@@ -170,8 +170,8 @@ TEST(ObserveKernel, CountsEveryValueOnce) {
       std::vector<float> values(static_cast<std::size_t>(count));
       for (float& value : values) value = std::clamp(normal(random), -0.5F, 0.999F);
       for (std::size_t i = 0; i < values.size(); i += 3) values[i] = 0.0F;
-      std::vector<CellLanes> lanes(512);
-      std::vector<std::uint32_t> expected(512);
+      std::vector<std::uint16_t> counters(512);
+      std::vector<std::uint16_t> expected(512);
       std::int64_t zeros = 0;
       for (const float value : values) {
         // The cell of a negative multiple of the width is the one below it: -1 is (-width, 0).
@@ -182,9 +182,9 @@ TEST(ObserveKernel, CountsEveryValueOnce) {
           ++expected[static_cast<std::size_t>(256.0F + cell - (value < 0.0F ? 1.0F : 0.0F))];
         }
       }
-      EXPECT_EQ(kernel.count(values.data(), count, 256.0F, lanes.data() + 256), zeros);
+      EXPECT_EQ(kernel.count(values.data(), count, 256.0F, counters.data() + 256), zeros);
       for (std::size_t cell = 0; cell < expected.size(); ++cell) {
-        ASSERT_EQ(lanes[cell][0] + lanes[cell][1], expected[cell]) << row.name << ' ' << cell;
+        ASSERT_EQ(counters[cell], expected[cell]) << row.name << ' ' << cell;
       }
     }
   }

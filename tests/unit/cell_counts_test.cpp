@@ -2,147 +2,127 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <random>
+#include <vector>
 
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMostInLanes = 4294967295;  // 2^32 - 1
+// Counts `values` in one cell as a kernel does.
+void count(CellCounts& counts, std::size_t cell, std::int64_t values) {
+  while (values > 0) {
+    const std::int64_t part = std::min(values, CellCounts::kMostAtOnce);
+    counts.make_room(part);
+    std::uint16_t& counter = counts.counters()[cell];
+    const int before = counter;
+    counter = static_cast<std::uint16_t>(counter + part);
+    ASSERT_GT(int{counter}, before) << "the counter overflowed";
+    values -= part;
+  }
+}
 
 TEST(CellCounts, StartsWithoutCells) {
   CellCounts counts;
   EXPECT_TRUE(counts.empty());
   EXPECT_EQ(counts.size(), 0U);
+  counts.make_room(7);
   counts.grow_front(3);
   EXPECT_FALSE(counts.empty());
   EXPECT_EQ(counts.size(), 3U);
   for (std::size_t cell = 0; cell < 3; ++cell) EXPECT_EQ(counts.at(cell), 0);
 }
 
-TEST(CellCounts, AddsWhatIsCountedInEitherLaneAndByAdd) {
+TEST(CellCounts, AddsWhatIsCountedAndWhatIsAdded) {
   CellCounts counts;
   counts.grow_front(2);
-  counts.make_room(60);
-  counts.lanes()[1][0] += 10;
-  counts.lanes()[1][1] += 20;
+  count(counts, 1, 30);
   counts.add(1, 30);
   EXPECT_EQ(counts.at(0), 0);
   EXPECT_EQ(counts.at(1), 60);
 }
 
-TEST(CellCounts, KeepsRoomThatWasMadeBeforeThereWereCells) {
+TEST(CellCounts, NeverLosesACarry) {
+  // Just below, at and above the sizes of a counter and of a carry.
+  for (const std::int64_t total : {32767, 32768, 32769, 65535, 65536, 65537, 98304, 1000000}) {
+    CellCounts counts;
+    counts.grow_front(3);
+    count(counts, 1, total);
+    count(counts, 2, 5);
+    EXPECT_EQ(counts.at(0), 0);
+    EXPECT_EQ(counts.at(1), total);
+    EXPECT_EQ(counts.at(2), 5);
+  }
+}
+
+TEST(CellCounts, CountsAsAPlainVectorDoes) {
+  std::mt19937 random(1);
   CellCounts counts;
-  counts.make_room(3000000000);
-  counts.make_room(3000000000);
-  counts.grow_front(1);
-  counts.add(0, 6000000000);
-  EXPECT_EQ(counts.at(0), 6000000000);
-  CellCounts large;
-  large.make_room(5000000000);
-  large.grow_front(0);
-  large.grow_front(1);
-  large.grow_front(1);
-  large.add(1, 5000000000);
-  EXPECT_EQ(large.at(0), 0);
-  EXPECT_EQ(large.at(1), 5000000000);
+  counts.grow_front(4);
+  std::vector<std::int64_t> expected(4);
+  for (int step = 0; step < 3000; ++step) {
+    const std::size_t cell = random() % 4;
+    const auto values = static_cast<std::int64_t>(random() % 40000);
+    if (step % 7 == 0) {
+      counts.add(cell, values);
+    } else {
+      count(counts, cell, values);
+    }
+    expected[cell] += values;
+    if (step % 500 == 499) {
+      counts.grow_front(1);  // and the last one goes to the front
+      counts.add(0, counts.take(4));
+      expected = {expected[3], expected[0], expected[1], expected[2]};
+      for (std::size_t i = 0; i < 4; ++i) ASSERT_EQ(counts.at(i), expected[i]);
+      CellCounts same;
+      same.grow_front(4);
+      for (std::size_t i = 0; i < 4; ++i) same.add(i, counts.at(i));
+      counts = same;
+    }
+  }
+}
+
+TEST(CellCounts, AddsCountsOfAnySize) {
+  CellCounts counts;
+  counts.grow_front(2);
+  counts.add(0, CellCounts::kLargestCount - 7);
+  counts.add(0, 7);
+  EXPECT_EQ(counts.at(0), CellCounts::kLargestCount);
+  EXPECT_EQ(counts.at(1), 0);
+  count(counts, 1, 70000);
+  EXPECT_EQ(counts.at(0), CellCounts::kLargestCount);
+  EXPECT_EQ(counts.at(1), 70000);
 }
 
 TEST(CellCounts, GrowsInFrontOfTheCountsItHas) {
   CellCounts counts;
-  counts.grow_front(2);
-  counts.make_room(12);
-  counts.add(0, 5);
-  counts.add(1, 7);
-  counts.grow_front(3);
-  ASSERT_EQ(counts.size(), 5U);
-  for (std::size_t cell = 0; cell < 3; ++cell) EXPECT_EQ(counts.at(cell), 0);
-  EXPECT_EQ(counts.at(3), 5);
-  EXPECT_EQ(counts.at(4), 7);
-}
-
-TEST(CellCounts, HoldsAsManyValuesAsALaneInOneCell) {
-  CellCounts counts;
   counts.grow_front(1);
-  counts.make_room(kMostInLanes);
-  counts.add(0, kMostInLanes);
-  EXPECT_EQ(counts.at(0), kMostInLanes);
-  // One more is one too many for the lanes.
-  counts.make_room(1);
-  counts.add(0, 1);
-  EXPECT_EQ(counts.at(0), 4294967296);
-}
-
-TEST(CellCounts, CountsPastTheLanesInManySteps) {
-  CellCounts counts;
-  counts.grow_front(2);
-  for (int step = 0; step < 5; ++step) {
-    counts.make_room(3000000000);
-    counts.lanes()[1][0] += 1000000000;
-    counts.lanes()[1][1] += 2000000000;
-  }
-  EXPECT_EQ(counts.at(0), 0);
-  EXPECT_EQ(counts.at(1), 15000000000);
-}
-
-TEST(CellCounts, CountsMoreAtOnceThanLanesHold) {
-  CellCounts counts;
-  counts.grow_front(2);
-  counts.make_room(7);
-  counts.lanes()[0][1] += 7;
-  counts.make_room(1000000000000);
-  counts.add(0, 1000000000000);
-  EXPECT_EQ(counts.at(0), 1000000000007);
-  EXPECT_EQ(counts.at(1), 0);
-  // The lanes take part again as soon as they are asked for.
-  counts.make_room(kMostInLanes);
-  counts.lanes()[0][0] += 4294967295U;
-  EXPECT_EQ(counts.at(0), 1004294967302);
-}
-
-TEST(CellCounts, GrowsInFrontOfArchivedCounts) {
-  CellCounts counts;
-  counts.grow_front(1);
-  counts.make_room(5000000000);
-  counts.add(0, 5000000000);
-  counts.make_room(2);
-  counts.lanes()[0][1] += 2;
+  counts.add(0, 5000000002);
   counts.grow_front(2);
   ASSERT_EQ(counts.size(), 3U);
   EXPECT_EQ(counts.at(0), 0);
   EXPECT_EQ(counts.at(1), 0);
   EXPECT_EQ(counts.at(2), 5000000002);
-  counts.make_room(6000000000);
   counts.add(0, 6000000000);
   EXPECT_EQ(counts.at(0), 6000000000);
   EXPECT_EQ(counts.at(2), 5000000002);
 }
 
 TEST(CellCounts, TakesTheWholeCountAndLeavesTheOthers) {
-  CellCounts counts;
-  counts.grow_front(2);
-  counts.make_room(9);
-  counts.lanes()[0] = {1, 2};
-  counts.add(1, 6);
-  EXPECT_EQ(counts.take(0), 3);
-  EXPECT_EQ(counts.at(0), 0);
-  EXPECT_EQ(counts.at(1), 6);
-  EXPECT_EQ(counts.take(0), 0);
-}
-
-TEST(CellCounts, TakesWhatLanesAndArchiveHoldTogether) {
-  CellCounts counts;
-  counts.grow_front(2);
-  counts.make_room(5000000010);
-  counts.add(0, 5000000000);
-  counts.add(1, 10);
-  counts.make_room(3);
-  counts.lanes()[0] = {1, 2};
-  EXPECT_EQ(counts.take(0), 5000000003);
-  EXPECT_EQ(counts.at(0), 0);
-  EXPECT_EQ(counts.at(1), 10);
-  // What was taken can be counted elsewhere, as a histogram does that gets coarser.
-  counts.add(1, 5000000003);
-  EXPECT_EQ(counts.take(1), 5000000013);
+  for (const std::int64_t large : {3LL, 5000000003LL}) {
+    CellCounts counts;
+    counts.grow_front(2);
+    counts.add(0, large);
+    counts.add(1, 6);
+    EXPECT_EQ(counts.take(0), large);
+    EXPECT_EQ(counts.at(0), 0);
+    EXPECT_EQ(counts.at(1), 6);
+    EXPECT_EQ(counts.take(0), 0);
+    // What was taken can be counted elsewhere, as a histogram does that gets coarser.
+    counts.add(1, large);
+    EXPECT_EQ(counts.take(1), large + 6);
+  }
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace qtool {
 
 /// The grid of a FloatHistogram, for a caller that counts by itself.
 struct CountingGrid {
-  float cells_per_unit = 0.0F;  ///< a power of two
-  CellLanes* cells = nullptr;   ///< of cell 0; null when all values so far are zeros
+  float cells_per_unit = 0.0F;        ///< a power of two
+  std::uint16_t* counters = nullptr;  ///< that of cell 0; null when all values so far are zeros
 };
 
 /// Counts of floats on a grid that needs no range in advance, so that one pass suffices.
@@ -24,7 +24,8 @@ struct CountingGrid {
 /// span [0, max|x|]: 8 to 16 per bin of a 2,048-bin histogram.
 /// Zero has its own count, and so have NaN and the infinities, which are otherwise left out. A
 /// magnitude below the smallest normal float counts as zero; below 2^-101 the grid stops refining.
-/// Memory: 256 KiB, or 512 KiB once a negative value was seen.
+/// Memory: 64 KiB, 192 KiB once a cell has counted 2^15 values; twice that once a negative value
+/// was seen.
 class FloatHistogram {
  public:
   static constexpr int kGridBits = 15;
@@ -34,11 +35,14 @@ class FloatHistogram {
   /// count faster.
   void observe(std::span<const float> values);
 
-  /// Takes `count` finite values (below 2^32) within [lowest, highest] as counted and refines the
-  /// grid for them. The caller must, before anything else happens to this histogram, add one to a
-  /// lane of cells[cell] for every value that is not zero, where cell is value * cells_per_unit
-  /// truncated, less one for a negative value; and give the number of the others to add_zeros(). A
-  /// magnitude below the smallest normal float is a zero.
+  /// Most values that one prepare() is for.
+  static constexpr std::int64_t kMostAtOnce = CellCounts::kMostAtOnce;
+
+  /// Takes `count` finite values (at most kMostAtOnce) within [lowest, highest] as counted and
+  /// refines the grid for them. The caller must, before anything else happens to this histogram,
+  /// add one to counters[cell] for every value that is not zero, where cell is value *
+  /// cells_per_unit truncated, less one for a negative value; and give the number of the others to
+  /// add_zeros(). A magnitude below the smallest normal float is a zero.
   [[nodiscard]] CountingGrid prepare(float lowest, float highest, std::int64_t count);
   void add_zeros(std::int64_t zeros) noexcept { zeros_ += zeros; }
 
@@ -66,7 +70,7 @@ class FloatHistogram {
 
   /// The histogram of finite values in [min, max] with these counts of the cells from first_cell()
   /// on and so many zeros, as stored. Throws Error(kInvalidArgument) unless the cells are as many
-  /// as the extremes call for and their counts add up.
+  /// as the extremes call for and the values at most CellCounts::kLargestCount.
   static FloatHistogram from_cells(float min, float max, std::int64_t zeros,
                                    std::span<const std::int64_t> cells);
 

@@ -6,7 +6,6 @@
 
 #include "kernels/observe/contract.h"
 #include "kernels/select.h"
-#include "qtool/quant/cell_counts.h"
 
 namespace qtool {
 
@@ -27,11 +26,11 @@ class ObserveKernel {
     return row_->functions->accumulate(values, pixels, totals);
   }
 
-  /// Adds one to a lane of the cell of every value that is not zero and returns the number of
+  /// Adds one to the counter of the cell of every value that is not zero and returns the number of
   /// zeros; cells (which may be negative) and zeros are as ObserveFunctions::cells defines them.
   /// Cost: about 0.1 ns per value and 1.2 ns per value that is not zero.
   std::int64_t count(const float* values, std::int64_t count, float cells_per_unit,
-                     CellLanes* lanes) const;
+                     std::uint16_t* counters) const;
 
  private:
   const KernelRow<ObserveFunctions>* row_;
