@@ -14,6 +14,10 @@
 #include "qtool/quantize/weights.h"
 
 namespace qtool {
+
+// The name under which ctest lists a case: the default would print addresses.
+static void PrintTo(const WeightMethodInfo& row, std::ostream* out) { *out << row.name; }
+
 namespace {
 
 using Values = std::vector<float>;

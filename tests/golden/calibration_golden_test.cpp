@@ -85,6 +85,8 @@ std::map<std::string, double> ncnn_input_scales(const std::string& file) {
   return scales;
 }
 
+void PrintTo(const Network& network, std::ostream* out) { *out << network.name; }
+
 class CalibrationGolden : public testing::TestWithParam<Network> {
  protected:
   void SetUp() override {
