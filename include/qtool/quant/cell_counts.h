@@ -7,7 +7,8 @@
 namespace qtool {
 
 /// Counts that are written at random, value after value: 2 bytes per cell, so that many of them
-/// stay in the caches, and 4 more per cell once one of them passes 2^15. A count can reach 2^46.
+/// stay in the caches. What 2 bytes do not hold is carried to pages of 1,024 cells of 4 bytes,
+/// which exist where there is something to carry. A count can reach 2^46.
 class CellCounts {
  public:
   /// Most values that one make_room() is for.
@@ -18,7 +19,7 @@ class CellCounts {
   [[nodiscard]] std::size_t size() const noexcept { return counters_.size(); }
 
   /// Adds `cells` cells of count 0 before the first.
-  void grow_front(std::size_t cells);
+  void grow_front(std::size_t cells) { counters_.insert(counters_.begin(), cells, 0); }
 
   /// Makes sure that none of counters() overflows while `values` more are counted in them, at most
   /// kMostAtOnce. Cost: none most times; every 2^15 to 2^16 values, a look at all cells.
@@ -30,23 +31,29 @@ class CellCounts {
   [[nodiscard]] std::uint16_t* counters() noexcept { return counters_.data(); }
 
   [[nodiscard]] std::int64_t at(std::size_t cell) const noexcept {
-    const std::int64_t carried = carried_.empty() ? 0 : carried_[cell];
-    return carried * kCarry + counters_[cell];
+    const std::size_t place = place_of(cell);
+    const std::size_t page = place / kPage;
+    const bool carried = page < pages_.size() && !pages_[page].empty();
+    return counters_[cell] + (carried ? std::int64_t{pages_[page][place % kPage]} * kCarry : 0);
   }
   /// Adds to one cell any count, as long as the sum is at most kLargestCount.
   void add(std::size_t cell, std::int64_t count);
   /// The count of a cell, which is 0 afterwards.
-  std::int64_t take(std::size_t cell) noexcept;
+  std::int64_t take(std::size_t cell);
 
  private:
   static constexpr std::int64_t kCounterMax = 65535;
   static constexpr std::int64_t kCarry = kMostAtOnce;
+  static constexpr std::size_t kPage = 1024;
 
+  // Pages begin at the last cell: new ones in front leave the others where they are.
+  [[nodiscard]] std::size_t place_of(std::size_t cell) const noexcept { return size() - 1 - cell; }
   void carry(std::int64_t values);
+  void set(std::size_t cell, std::int64_t count);
 
   std::int64_t bound_ = 0;  // no counter is larger
   std::vector<std::uint16_t> counters_;
-  std::vector<std::uint32_t> carried_;  // in units of kCarry; empty until there is one
+  std::vector<std::vector<std::uint32_t>> pages_;  // in units of kCarry; empty or of kPage cells
 };
 
 }  // namespace qtool
