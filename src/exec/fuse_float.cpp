@@ -38,6 +38,8 @@ class FloatFusion {
         fuse_clamp(id, "FusedConv");
       } else if (node.is("Gemm")) {
         fuse_clamp(id, "FusedGemm");
+      } else if (node.is("Add") && shaped_.info(node.outputs[0]).dtype == DType::kFloat32) {
+        fuse_clamp(id, "FusedAdd");
       }
     }
   }

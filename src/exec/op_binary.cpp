@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "exec/elementwise.h"
@@ -151,6 +152,23 @@ std::unique_ptr<Operator> make_mod(const OpContext& op) {
 OpDef op_Add() {
   return arithmetic_row([](auto a, auto b) { return wrap_add(a, b); });
 }
+
+// Add with a Relu or Clip behind it: a residual whose operands are observed, and so not part of a
+// convolution.
+OpDef op_FusedAdd() {
+  return {[](const OpContext& op) {
+            require_type(op, 0, FloatType{});
+            return infer_pair(op);
+          },
+          [](const OpContext& op) {
+            const float low = op.node.get_float("qtool.clamp_min", 0.0F);
+            const float high = op.node.get_float("qtool.clamp_max", 0.0F);
+            return make_binary<float, float, float>(
+                op, [low, high](float a, float b) { return std::min(std::max(a + b, low), high); });
+          },
+          LayoutRule::kAny};
+}
+
 OpDef op_Sub() {
   return arithmetic_row([](auto a, auto b) { return wrap_sub(a, b); });
 }

@@ -1,23 +1,31 @@
 #include "qtool/quant/cell_counts.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace qtool {
 
-// Bounds the counters by what they really hold, which is mostly far less than the values counted;
-// moves what is too much for `values` more.
+// Carries all that is large and bounds the counters by what they really hold, which is mostly far
+// less than the values counted.
 void CellCounts::carry(std::int64_t values) {
   QTOOL_CHECK(values <= kMostAtOnce);
-  std::uint16_t bits = 0;  // of all counters: none is larger
-  for (const std::uint16_t counter : counters_) bits = static_cast<std::uint16_t>(bits | counter);
-  bound_ = bits;
-  if (bound_ >= kCarry) {
-    for (std::size_t cell = 0; cell < size(); ++cell) {
-      if (counters_[cell] >= kCarry) set(cell, at(cell));
+  unsigned bound = 0;
+  for (std::size_t first = 0; first < size(); first += kPage) {
+    const std::size_t end = std::min(first + kPage, size());
+    std::uint16_t bits = 0;  // of all counters of the block: none is larger
+    for (std::size_t cell = first; cell < end; ++cell) {
+      bits = static_cast<std::uint16_t>(bits | counters_[cell]);
     }
-    bound_ = kCarry - 1;
+    if (bits >= kCarry) {
+      for (std::size_t cell = first; cell < end; ++cell) {
+        if (counters_[cell] >= kCarry) set(cell, at(cell));
+      }
+      bits = static_cast<std::uint16_t>(kCarry - 1);
+    }
+    bound |= bits;
   }
-  bound_ += values;
+  bound_ = std::int64_t{bound} + values;
 }
 
 void CellCounts::set(std::size_t cell, std::int64_t count) {

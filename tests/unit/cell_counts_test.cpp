@@ -56,6 +56,21 @@ TEST(CellCounts, NeverLosesACarry) {
   }
 }
 
+TEST(CellCounts, LosesNothingWhenRoomIsGivenBack) {
+  CellCounts counts;
+  counts.grow_front(1);
+  std::int64_t total = 0;
+  for (int step = 0; step < 1000; ++step) {
+    counts.make_room(CellCounts::kMostAtOnce);
+    const int before = counts.counters()[0];
+    counts.counters()[0] = static_cast<std::uint16_t>(before + 1000);
+    ASSERT_GT(int{counts.counters()[0]}, before) << "the counter overflowed";
+    counts.give_back(CellCounts::kMostAtOnce - 1000);
+    total += 1000;
+    ASSERT_EQ(counts.at(0), total);
+  }
+}
+
 TEST(CellCounts, CountsAsAPlainVectorDoes) {
   std::mt19937 random(1);
   CellCounts counts;

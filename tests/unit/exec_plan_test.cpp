@@ -86,6 +86,22 @@ TEST(Executor, FusesActivationsAndResidualsWithoutChangingTheResult) {
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-4F);
 }
 
+TEST(Executor, FusesTheActivationOfASumWhoseOperandsAreObserved) {
+  const Net net = small_network();
+  const Executor executor(net.graph);
+  const auto fused = executor.compile({}, {.observe = {"c2_out"}});
+  const auto step = std::find_if(fused->steps().begin(), fused->steps().end(),
+                                 [](const StepInfo& info) { return info.node == "add"; });
+  ASSERT_NE(step, fused->steps().end());
+  EXPECT_EQ(step->op_type, "Add");
+  EXPECT_EQ(step->output, "r2_out");
+  // Beside the operands the sum is observed: the activation keeps a step of its own.
+  const auto apart = executor.compile({}, {.observe = {"c2_out", "add_out"}});
+  EXPECT_EQ(apart->steps().size(), fused->steps().size() + 1);
+  const Tensor x = random_input({1, 3, 8, 6}, 7);
+  EXPECT_EQ(run(*fused, x), run(*apart, x));
+}
+
 TEST(Executor, GivesTheSameBitsForAnyThreadsAndBatch) {
   const Net net = small_network();
   const Executor executor(net.graph);

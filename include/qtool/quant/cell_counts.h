@@ -8,12 +8,12 @@ namespace qtool {
 
 /// Counts that are written at random, value after value: 2 bytes per cell, so that many of them
 /// stay in the caches. What 2 bytes do not hold is carried to pages of 1,024 cells of 4 bytes,
-/// which exist where there is something to carry. A count can reach 2^46.
+/// which exist where there is something to carry. A count can reach 2^45.
 class CellCounts {
  public:
   /// Most values that one make_room() is for.
   static constexpr std::int64_t kMostAtOnce = std::int64_t{1} << 15;
-  static constexpr std::int64_t kLargestCount = std::int64_t{1} << 46;
+  static constexpr std::int64_t kLargestCount = std::int64_t{1} << 45;
 
   [[nodiscard]] bool empty() const noexcept { return counters_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return counters_.size(); }
@@ -22,11 +22,13 @@ class CellCounts {
   void grow_front(std::size_t cells) { counters_.insert(counters_.begin(), cells, 0); }
 
   /// Makes sure that none of counters() overflows while `values` more are counted in them, at most
-  /// kMostAtOnce. Cost: none most times; every 2^15 to 2^16 values, a look at all cells.
+  /// kMostAtOnce. Cost: none most times; every 2^15 values or more, a look at all cells.
   void make_room(std::int64_t values) {
     bound_ += values;
     if (bound_ > kCounterMax) carry(values);
   }
+  /// Gives room back: so many of the values that the last make_room() was for were not counted.
+  void give_back(std::int64_t values) noexcept { bound_ -= values; }
   /// One for each cell, to add to after make_room(). Moves when cells are added.
   [[nodiscard]] std::uint16_t* counters() noexcept { return counters_.data(); }
 
@@ -43,7 +45,7 @@ class CellCounts {
 
  private:
   static constexpr std::int64_t kCounterMax = 65535;
-  static constexpr std::int64_t kCarry = kMostAtOnce;
+  static constexpr std::int64_t kCarry = std::int64_t{1} << 14;
   static constexpr std::size_t kPage = 1024;
 
   // Pages begin at the last cell: new ones in front leave the others where they are.

@@ -44,7 +44,10 @@ class FloatHistogram {
   /// cells_per_unit truncated, less one for a negative value; and give the number of the others to
   /// add_zeros(). A magnitude below the smallest normal float is a zero.
   [[nodiscard]] CountingGrid prepare(float lowest, float highest, std::int64_t count);
-  void add_zeros(std::int64_t zeros) noexcept { zeros_ += zeros; }
+  void add_zeros(std::int64_t zeros) noexcept {
+    zeros_ += zeros;
+    if (!counts_.empty()) counts_.give_back(zeros);  // there was no room to make before
+  }
 
   /// As if every value of `other` had been observed.
   void merge(const FloatHistogram& other);
