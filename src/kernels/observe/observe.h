@@ -28,7 +28,7 @@ class ObserveKernel {
 
   /// Adds one to the counter of the cell of every value that is not zero and returns the number of
   /// zeros; cells (which may be negative) and zeros are as ObserveFunctions::cells defines them.
-  /// Cost: about 0.1 ns per value and 1.2 ns per value that is not zero.
+  /// Cost: about 0.1 ns per value and 0.9 ns per value that is not zero.
   std::int64_t count(const float* values, std::int64_t count, float cells_per_unit,
                      std::uint16_t* counters) const;
 
