@@ -207,6 +207,11 @@ void Statistics::include(const ImageExtremes& image) {
 
 void Statistics::merge(const Statistics& other) {
   if (other.channels_.empty()) return;
+  if (channels_.empty()) {
+    *this = other;
+    exact_magnitudes_.reset();
+    return;
+  }
   require_channels(other.channels());
   images_ += other.images_;
   squares_.merge(other.squares_);
