@@ -1,8 +1,7 @@
 // Measures whole networks and prints the tables of docs/benchmarks.md.
 //
 //   node tests/bench/networks.mjs accuracy|correction|speed|collection --qtool PATH [--data DIR]
-//                             [--work DIR]
-//                             [--rounds N] [--packages DIR]
+//                             [--network NAME] [--work DIR] [--rounds N] [--packages DIR]
 //
 // accuracy:  calibrate, quantize and eval every network with every method.
 // correction: quantize and eval every network with every bias correction, and with 4-bit weights by
@@ -13,7 +12,8 @@
 //            resnet18 and resnet50 too when make_resnets.py has put them into the --work folder.
 // --data is a folder like the one the tests read from (QTOOL_SHARED_DATA); without it only the
 // embedded networks are measured. --packages is where onnxruntime-node is installed (the build
-// folder of the interop tests). Run `accuracy` first: it makes the models that the others use.
+// folder of the interop tests). --network measures one network only. Run `accuracy` first: it makes
+// the models that the others use.
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -23,11 +23,11 @@ import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const [mode, ...rest] = process.argv.slice(2);
-const options = { qtool: '', data: '', work: 'build/networks', rounds: '7', packages: 'build/release/tests/interop' };
+const options = { qtool: '', data: '', network: '', work: 'build/networks', rounds: '7', packages: 'build/release/tests/interop' };
 for (let i = 0; i < rest.length; i += 2) options[rest[i].replace(/^--/, '')] = rest[i + 1];
 const modes = { accuracy, correction, speed, collection };
 if (!modes[mode] || !options.qtool) {
-  console.error(`usage: networks.mjs ${Object.keys(modes).join('|')} --qtool PATH [--data DIR] [--work DIR]`);
+  console.error(`usage: networks.mjs ${Object.keys(modes).join('|')} --qtool PATH [--data DIR] [--network NAME] [--work DIR]`);
   process.exit(2);
 }
 fs.mkdirSync(options.work, { recursive: true });
@@ -61,6 +61,8 @@ const detectors = options.data ? [
 ].map((n) => ({
   ...n, model: `${options.data}/models/${n.name}.onnx`,
   calib: `${options.data}/images/${n.images}`, eval: `${options.data}/images/${n.images}`,
+  // Their own pictures are too few to tell methods apart.
+  more: `${options.data}/images/photos/eval`,
 })) : [];
 
 const qtool = (...args) => JSON.parse(execFileSync(options.qtool, [...args, '--json', '--quiet'],
@@ -75,26 +77,29 @@ const listed = (option) => {
 const methods = () => listed('--method');
 const row = (...cells) => console.log(`| ${cells.join(' | ')} |`);
 const head = (...cells) => { row(...cells); row(...cells.map(() => '---')); };
+const asked = (list) => list.filter((n) => !options.network || n.name === options.network);
 const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
 const share = (part, whole) => (100 * part / whole).toFixed(2);
 
 function accuracy() {
   head('network', 'method', 'FP32 top-1 %', 'INT8 top-1 %', 'change', 'agreement %', 'SQNR dB',
-    'MACs on integers %', 'size % of FP32');
-  for (const n of [...networks, ...detectors]) {
+    'SQNR dB, photographs', 'MACs on integers %', 'size % of FP32');
+  for (const n of asked([...networks, ...detectors])) {
     const all = `${options.work}/${n.name}.json`;
     qtool('calibrate', n.model, '--images', n.calib, ...n.flags, '--save-statistics', '-o', all);
     for (const method of methods()) {
       const table = `${options.work}/${n.name}.${method}.json`;
       qtool('calibrate', n.model, '--from', all, '--method', method, '-o', table);
       const q = qtool('quantize', n.model, '--table', table, '-o', int8Of(n, method));
-      const e = qtool('eval', n.model, '--int8', int8Of(n, method), '--images', n.eval,
-        ...(n.labels ? ['--labels', n.labels] : []));
+      const evaluate = (images, ...flags) => qtool('eval', n.model, '--int8', int8Of(n, method),
+        '--images', images, ...flags);
+      const decibels = (e) => e.outputs.map((o) => o.sqnr_db.toFixed(2)).join(', ');
+      const e = evaluate(n.eval, ...(n.labels ? ['--labels', n.labels] : []));
       const fp32 = 100 * e.fp32.top1;
       const int8 = 100 * e.int8.top1;
       const top1 = n.labels ? [fp32.toFixed(2), int8.toFixed(2), (int8 - fp32).toFixed(2),
         (100 * e.agreement).toFixed(2)] : ['', '', '', ''];
-      row(n.name, method, ...top1, e.outputs.map((o) => o.sqnr_db.toFixed(2)).join(', '),
+      row(n.name, method, ...top1, decibels(e), n.more ? decibels(evaluate(n.more)) : '',
         share(q.coverage.integer_macs, q.coverage.macs), share(q.int8_bytes, q.fp32_bytes));
     }
   }
@@ -103,7 +108,7 @@ function accuracy() {
 function correction() {
   head('network', 'weights', 'bias correction', 'FP32 top-1 %', 'INT8 top-1 %', 'agreement %',
     'SQNR dB');
-  for (const n of networks) {
+  for (const n of asked(networks)) {
     const table = `${options.work}/${n.name}.correction.json`;
     const int8 = int8Of(n, 'correction');
     qtool('calibrate', n.model, '--images', n.calib, '--method', 'kl', ...n.flags, '-o', table);
@@ -140,7 +145,7 @@ async function speed() {
   const ort = runtime();
   head('network', 'threads', 'FP32 ms', 'INT8 ms', 'ONNX Runtime FP32 ms', 'ONNX Runtime INT8 ms',
     'INT8 / FP32', 'FP32 / ORT FP32', 'INT8 / ORT INT8');
-  for (const n of networks) {
+  for (const n of asked(networks)) {
     for (const threads of [1, 2]) {
       const sessions = [await session(n.model, threads), await session(int8Of(n, 'kl'), threads)];
       const data = Float32Array.from({ length: n.dims.reduce((a, b) => a * b, 1) },
@@ -179,7 +184,7 @@ function collection() {
     model: `${options.work}/${name}.onnx` })).filter((n) => fs.existsSync(n.model));
   head('network', 'threads', 'calibrate s', 'FP32 s', 'ratio', 'calibrate CPU s', 'FP32 CPU s',
     'CPU ratio', 'peak MB', 'peak MB, 20 photographs');
-  for (const n of [...photos, ...resnets]) {
+  for (const n of asked([...photos, ...resnets])) {
     for (const threads of [1, 2]) {
       const images = (limit) => ['--images', n.calib, '--limit', String(limit), '--threads',
         String(threads), ...n.flags];
