@@ -29,9 +29,11 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kCalibrationImages = 20;
 constexpr std::int64_t kComparedImages = 3;
-// Both round once per layer to the same grid. A sum that lies on a rounding tie may still fall
-// either way; it moves a logit by far less than quantization itself, which costs 10 to 35 dB SQNR.
-constexpr double kLeastSqnrDb = 45.0;
+// Both round once per layer to the same grid, so that most pictures give the same numbers to float32
+// precision. A sum that lies on a rounding tie may still fall either way, which later layers carry
+// on: down to 43 dB on the smallest network seen.
+constexpr double kEqualSqnrDb = 100.0;
+constexpr double kLeastSqnrDb = 30.0;
 
 struct Network {
   std::string name;
@@ -261,6 +263,7 @@ TEST_P(OnnxRuntime, RunsOurModelOnIntegersAndAgreesWithUs) {
 
   std::vector<BadImage> bad;
   Workspace workspace;
+  std::int64_t equal = 0;
   for (std::int64_t i = 0; i < kComparedImages; ++i) {
     const auto& entry = images.entries[static_cast<std::size_t>(i) * images.entries.size() /
                                        static_cast<std::size_t>(kComparedImages)];
@@ -284,12 +287,14 @@ TEST_P(OnnxRuntime, RunsOurModelOnIntegersAndAgreesWithUs) {
                   static_cast<int>(o), sqnr);
       if (other_is_exact()) {
         EXPECT_GE(sqnr, kLeastSqnrDb) << entry.path;
+        equal += o == 0 && sqnr >= kEqualSqnrDb ? 1 : 0;
       }
     }
   }
   if (!other_is_exact()) {
     GTEST_SKIP() << "outputs not compared: without VNNI ONNX Runtime's products may saturate";
   }
+  EXPECT_GE(equal, kComparedImages - 1);
 }
 
 /// Types other than the default's, as a user can choose them for this target.
