@@ -213,6 +213,7 @@ void Statistics::merge(const Statistics& other) {
     return;
   }
   require_channels(other.channels());
+  histogram_.merge(other.histogram_);
   images_ += other.images_;
   squares_.merge(other.squares_);
   for (const ImageExtremes& image : other.extremes_) include(image);
@@ -221,7 +222,6 @@ void Statistics::merge(const Statistics& other) {
     channels_[c].min = std::min(channels_[c].min, other.channels_[c].min);
     channels_[c].max = std::max(channels_[c].max, other.channels_[c].max);
   }
-  histogram_.merge(other.histogram_);
   exact_magnitudes_.reset();
 }
 
@@ -268,12 +268,20 @@ Statistics Statistics::from_state(StatisticsState state) {
   const auto channels = static_cast<std::int64_t>(state.channels.size());
   const std::int64_t count = state.histogram.count();
   const auto& exact = state.exact_magnitudes;
+  // Bins are not larger than all values together, so that they can be added up.
+  std::int64_t rest = count;
+  const bool fits =
+      !exact || std::all_of(exact->counts.begin(), exact->counts.end(), [&rest](std::int64_t bin) {
+        const bool within = bin >= 0 && bin <= rest;
+        rest -= within ? bin : 0;
+        return within;
+      });
   const bool whole =
       channels == 0 ? count == 0 && state.images == 0 : state.images > 0 && count % channels == 0;
   const bool sorted =
       std::is_sorted(state.extremes.begin(), state.extremes.end(),
                      [](const auto& a, const auto& b) { return a.image < b.image; });
-  if (!whole || !sorted || state.extremes.size() > kMostExtremes ||
+  if (!whole || !sorted || !fits || state.extremes.size() > kMostExtremes ||
       (exact && (exact->lower != 0.0 || exact->upper != state.histogram.absmax()))) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("statistics: ", count, " values of ", channels, " channels in ",

@@ -58,8 +58,9 @@ class FloatFusion {
     constexpr float kInf = std::numeric_limits<float>::infinity();
     if (node.is("Relu")) return ClampRange{0.0F, kInf};
     if (!node.is("Clip")) return std::nullopt;
-    const std::optional<float> low = scalar(graph_, node, 1, -kInf);
-    const std::optional<float> high = scalar(graph_, node, 2, kInf);
+    constexpr float kMax = std::numeric_limits<float>::max();  // ONNX's limit for a missing bound
+    const std::optional<float> low = scalar(graph_, node, 1, -kMax);
+    const std::optional<float> high = scalar(graph_, node, 2, kMax);
     // oneDNN's clip wants an interval; an upside-down Clip keeps its own node.
     if (!low || !high || !(*low <= *high)) return std::nullopt;
     return ClampRange{*low, *high};

@@ -12,7 +12,7 @@ void lower(ShapedGraph& shaped, const CompileOptions& options);
 /// Q/DQ clusters become integer operators. A cluster that is not recognised stays as it is.
 void lower_integer(ShapedGraph& shaped, const CompileOptions& options);
 
-/// Relu, Clip and residual Add are fused into the FP32 convolution or product before them.
+/// In FP32, residual Add is fused into the convolution before it, Relu and Clip into what precedes.
 void fuse_float(ShapedGraph& shaped, const std::vector<std::string>& observe);
 
 }  // namespace qtool

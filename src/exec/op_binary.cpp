@@ -153,8 +153,7 @@ OpDef op_Add() {
   return arithmetic_row([](auto a, auto b) { return wrap_add(a, b); });
 }
 
-// Add with a Relu or Clip behind it: a residual whose operands are observed, and so not part of a
-// convolution.
+// Add with a Relu or Clip behind it, where no convolution took the sum.
 OpDef op_FusedAdd() {
   return {[](const OpContext& op) {
             require_type(op, 0, FloatType{});

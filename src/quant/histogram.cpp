@@ -50,6 +50,15 @@ LinearHistogram empty_histogram(double lower, double upper, std::int64_t bins) {
   return {lower, upper, std::vector<std::int64_t>(static_cast<std::size_t>(bins))};
 }
 
+// Together no more than a cell can count.
+void require_room(std::int64_t count, std::int64_t more) {
+  if (more > CellCounts::kLargestCount - count) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("histogram: found ", more, " values beside ", count, ", expected at most ",
+                       CellCounts::kLargestCount, " together"));
+  }
+}
+
 }  // namespace
 
 void FloatHistogram::observe(std::span<const float> values) {
@@ -86,6 +95,7 @@ void FloatHistogram::observe_block(std::span<const float> values) {
 }
 
 CountingGrid FloatHistogram::prepare(float lowest, float highest, std::int64_t count) {
+  require_room(count_, count);
   count_ += count;
   include(flushed(lowest), flushed(highest));
   if (counts_.empty()) return {};
@@ -126,6 +136,7 @@ void FloatHistogram::coarsen(int shift) {
 }
 
 void FloatHistogram::merge(const FloatHistogram& other) {
+  require_room(count_, other.count_);
   count_ += other.count_;
   zeros_ += other.zeros_;
   nonfinite_ += other.nonfinite_;

@@ -62,7 +62,7 @@ TEST(KlGrid, ThresholdsAreAsGoodAsThoseOfBinsCountedDirectly) {
     const double excess = divergence(from_cells) / divergence(search.best()) - 1.0;
     std::cout << concat("| ", data.name, " | ", from_cells, " | ", search.best(), " | ",
                         to_fixed(100.0 * excess, 1), " % |\n");
-    EXPECT_LE(excess, 0.05) << data.name;
+    EXPECT_LE(excess, 0.01) << data.name;
   }
 }
 

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const qtool::Collection collection =
         qtool::read_collection(std::string_view(reinterpret_cast<const char*>(data), size));
-    for (const char* method : {"minmax", "percentile", "ema"}) {
+    for (const char* method : {"minmax", "percentile", "ema", "kl_ncnn"}) {
       static_cast<void>(qtool::decide(collection, method, {}));
     }
   } catch (const qtool::Error& error) {

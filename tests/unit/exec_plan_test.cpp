@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -100,6 +102,30 @@ TEST(Executor, FusesTheActivationOfASumWhoseOperandsAreObserved) {
   EXPECT_EQ(apart->steps().size(), fused->steps().size() + 1);
   const Tensor x = random_input({1, 3, 8, 6}, 7);
   EXPECT_EQ(run(*fused, x), run(*apart, x));
+}
+
+TEST(Executor, FusesAClipIntoABroadcastSum) {
+  Net net;
+  net.input("x", {1, 2, 2});
+  Tensor addend(DType::kFloat32, {2, 1});
+  addend.values<float>()[0] = 1.0F;
+  addend.values<float>()[1] = std::numeric_limits<float>::infinity();
+  net.constant("c", std::move(addend));
+  Tensor high(DType::kFloat32, {});
+  high.values<float>()[0] = 3.0F;
+  net.constant("high", std::move(high));
+  net.output(net.op("Clip", "clip", {net.op("Add", "add", {"x", "c"}), "", "high"}));
+  Tensor x(DType::kFloat32, {1, 2, 2});
+  const std::vector<float> values{-5.0F, 9.0F, 0.0F, std::numeric_limits<float>::quiet_NaN()};
+  std::copy(values.begin(), values.end(), x.values<float>().begin());
+  const Executor executor(net.graph);
+  const auto fused = executor.compile({});
+  EXPECT_EQ(fused->steps().size(), 1U);
+  const std::vector<float> y = run(*fused, x);
+  EXPECT_EQ(y[0], -4.0F);
+  EXPECT_EQ(y[1], 3.0F);
+  EXPECT_EQ(y[2], 3.0F);
+  EXPECT_TRUE(std::isnan(y[3]));
 }
 
 TEST(Executor, GivesTheSameBitsForAnyThreadsAndBatch) {

@@ -133,6 +133,31 @@ TEST(FloatHistogram, CountsBeyond40Bits) {
   EXPECT_EQ(histogram.cell_count(4 * cell), 1);
 }
 
+TEST(FloatHistogram, KeepsLargeCountsThroughNegativeAndLargerValues) {
+  FloatHistogram histogram = histogram_of(std::vector<float>(200'000, 1.0F));
+  histogram.observe(std::vector<float>(70'000, -1.0F));  // cells in front of carried counts
+  histogram.observe(std::vector<float>{9.0F, 0.0F});     // a grid 8 times as coarse
+  histogram.observe(std::vector<float>(40'000, 1.0F));
+  const auto cell = static_cast<std::int64_t>(1.0 / histogram.cell_width());
+  EXPECT_EQ(histogram.cell_count(cell), 240'000);
+  EXPECT_EQ(histogram.cell_count(-1 - cell), 70'000);
+  EXPECT_EQ(histogram.cell_count(9 * cell), 1);
+  EXPECT_EQ(histogram.zeros(), 1);
+  EXPECT_EQ(histogram.count(), 310'002);
+}
+
+TEST(FloatHistogram, RefusesMoreValuesThanItCanCount) {
+  const FloatHistogram one = histogram_of({1.0F});
+  std::vector<std::int64_t> cells(static_cast<std::size_t>(one.end_cell()));
+  cells.back() = CellCounts::kLargestCount;
+  FloatHistogram full = FloatHistogram::from_cells(0.0F, 1.0F, 0, cells);
+  EXPECT_EQ(full.count(), CellCounts::kLargestCount);
+  EXPECT_THROW(full.merge(one), Error);
+  EXPECT_THROW(full.observe(std::vector<float>{1.0F}), Error);
+  EXPECT_EQ(full.cell_count(one.end_cell() - 1), CellCounts::kLargestCount);
+  EXPECT_THROW(FloatHistogram::from_cells(0.0F, 1.0F, 1, cells), Error);
+}
+
 TEST(FloatHistogram, LeavesOutWhatIsNotFiniteAndCountsIt) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   constexpr float kInf = std::numeric_limits<float>::infinity();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "qtool/base/error.h"
@@ -36,7 +37,8 @@ Collection sample() {
   collection.tensors.push_back({"relu \"out\"", "relu", statistics_of(2, 0.5F)});
   collection.tensors.push_back({"nothing", "dead", Statistics()});
   Statistics counted = statistics_of(3, 0.0F);
-  LinearHistogram exact{0.0, counted.absmax(), std::vector<std::int64_t>(2048, 7)};
+  LinearHistogram exact = magnitude_histogram(counted.histogram(), 2048);
+  std::swap(exact.counts.front(), exact.counts.back());  // unlike what the cells tell
   counted.set_exact_magnitudes(exact);
   collection.tensors.push_back({"counted", "conv", counted});
   return collection;
@@ -72,6 +74,15 @@ std::string refusal(const std::string& bytes) {
     return error.what();
   }
   return {};
+}
+
+TEST(SavedStatistics, AreRefusedWhenBinsHoldMoreThanTheValues) {
+  Collection collection = sample();
+  Statistics& counted = collection.tensors.back().statistics;
+  LinearHistogram exact = counted.magnitudes(2048);
+  exact.counts[5] += counted.zeros() + 1;
+  counted.set_exact_magnitudes(exact);
+  EXPECT_NE(refusal(write_collection(collection)), "");
 }
 
 TEST(SavedStatistics, AreRefusedWhenCutOffAnywhere) {

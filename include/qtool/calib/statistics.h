@@ -52,7 +52,7 @@ class Statistics {
   void observe(const TensorView& tensor, std::int64_t first_image);
   /// The same for the next images of the list.
   void observe(const TensorView& tensor) { observe(tensor, images_); }
-  /// As if every image of `other` had been observed. Throws Error(kMismatch) as observe().
+  /// As if every image of `other` had been observed. Throws as observe() and the histogram do.
   void merge(const Statistics& other);
   /// What observing the concatenation of tensors along the channels would give, from the statistics
   /// of the tensors over the same images; the sum of squares may differ in its last bit. Throws

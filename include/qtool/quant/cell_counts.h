@@ -22,7 +22,7 @@ class CellCounts {
   void grow_front(std::size_t cells) { counters_.insert(counters_.begin(), cells, 0); }
 
   /// Makes sure that none of counters() overflows while `values` more are counted in them, at most
-  /// kMostAtOnce. Cost: none most times; every 2^15 values or more, a look at all cells.
+  /// kMostAtOnce. Cost: none most times; at most every 24,576 values, a look at all cells.
   void make_room(std::int64_t values) {
     bound_ += values;
     if (bound_ > kCounterMax) carry(values);

@@ -24,8 +24,8 @@ struct CountingGrid {
 /// span [0, max|x|]: 8 to 16 per bin of a 2,048-bin histogram.
 /// Zero has its own count, and so have NaN and the infinities, which are otherwise left out. A
 /// magnitude below the smallest normal float counts as zero; below 2^-101 the grid stops refining.
-/// Memory: 64 KiB, and 4 bytes for each cell whose neighbourhood has counts of 2^15 or more; twice
-/// that once a negative value was seen.
+/// Memory: 64 KiB, and 4 bytes for each cell whose neighbourhood has counts of 2^14 or more; twice
+/// that once a negative value was seen. More than 2^45 values are an Error(kInvalidArgument).
 class FloatHistogram {
  public:
   static constexpr int kGridBits = 15;
