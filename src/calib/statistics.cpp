@@ -268,20 +268,16 @@ Statistics Statistics::from_state(StatisticsState state) {
   const auto channels = static_cast<std::int64_t>(state.channels.size());
   const std::int64_t count = state.histogram.count();
   const auto& exact = state.exact_magnitudes;
-  // Bins are not larger than all values together, so that they can be added up.
-  std::int64_t rest = count;
-  const bool fits =
-      !exact || std::all_of(exact->counts.begin(), exact->counts.end(), [&rest](std::int64_t bin) {
-        const bool within = bin >= 0 && bin <= rest;
-        rest -= within ? bin : 0;
-        return within;
-      });
+  std::int64_t rest = count;  // of the values, after all bins; below 0 when they hold too many
+  if (exact) {
+    for (const std::int64_t bin : exact->counts) rest = bin >= 0 && bin <= rest ? rest - bin : -1;
+  }
   const bool whole =
       channels == 0 ? count == 0 && state.images == 0 : state.images > 0 && count % channels == 0;
   const bool sorted =
       std::is_sorted(state.extremes.begin(), state.extremes.end(),
                      [](const auto& a, const auto& b) { return a.image < b.image; });
-  if (!whole || !sorted || !fits || state.extremes.size() > kMostExtremes ||
+  if (!whole || !sorted || rest < 0 || state.extremes.size() > kMostExtremes ||
       (exact && (exact->lower != 0.0 || exact->upper != state.histogram.absmax()))) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("statistics: ", count, " values of ", channels, " channels in ",

@@ -171,16 +171,15 @@ FloatHistogram FloatHistogram::from_cells(float min, float max, std::int64_t zer
     throw Error(ErrorCode::kInvalidArgument, concat("histogram: ", what));
   };
   FloatHistogram histogram;
-  if (!std::isfinite(min) || !std::isfinite(max) || min > max || zeros < 0 ||
-      zeros > CellCounts::kLargestCount) {
+  if (!std::isfinite(min) || !std::isfinite(max) || min > max || zeros < 0) {
     refuse("expected finite extremes in order and a count of zeros");
   }
+  require_room(0, zeros);
   histogram.zeros_ = zeros;
   histogram.count_ = zeros;
   for (const std::int64_t count : cells) {
-    if (count < 0 || count > CellCounts::kLargestCount - histogram.count_) {
-      refuse("a count is negative or too large");
-    }
+    if (count < 0) refuse("a count is negative");
+    require_room(histogram.count_, count);
     histogram.count_ += count;
   }
   if (histogram.count_ == 0) {

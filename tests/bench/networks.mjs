@@ -107,7 +107,7 @@ function accuracy() {
 
 function correction() {
   head('network', 'weights', 'bias correction', 'FP32 top-1 %', 'INT8 top-1 %', 'agreement %',
-    'SQNR dB');
+    'SQNR dB', 'cosine');
   for (const n of asked(networks)) {
     const table = `${options.work}/${n.name}.correction.json`;
     const int8 = int8Of(n, 'correction');
@@ -117,7 +117,8 @@ function correction() {
         ...(how === 'sequential' ? ['--images', n.calib] : []), ...flags);
       const e = qtool('eval', n.model, '--int8', int8, '--images', n.eval, '--labels', n.labels);
       row(n.name, weights, how, (100 * e.fp32.top1).toFixed(2), (100 * e.int8.top1).toFixed(2),
-        (100 * e.agreement).toFixed(2), e.outputs[0].sqnr_db.toFixed(2));
+        (100 * e.agreement).toFixed(2), e.outputs[0].sqnr_db.toFixed(2),
+        e.outputs[0].cosine.toFixed(5));
     };
     for (const how of ['off', 'table', 'sequential']) measure('8 bits, absmax', how);
     for (const method of listed('--weight-method')) {

@@ -29,11 +29,12 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kCalibrationImages = 20;
 constexpr std::int64_t kComparedImages = 3;
-// Both round once per layer to the same grid, so that most pictures give the same numbers to float32
+// Both round once per layer to the same grid, so that pictures give the same numbers to float32
 // precision. A sum that lies on a rounding tie may still fall either way, which later layers carry
-// on: down to 43 dB on the smallest network seen.
+// on: one picture may be further away, by far less than quantization itself costs (10 to 35 dB
+// SQNR).
 constexpr double kEqualSqnrDb = 100.0;
-constexpr double kLeastSqnrDb = 30.0;
+constexpr double kLeastSqnrDb = 45.0;
 
 struct Network {
   std::string name;

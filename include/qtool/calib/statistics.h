@@ -47,7 +47,7 @@ class Statistics {
   /// infinity (naming value and place), Error(kMismatch) when the channels differ from earlier
   /// ones. After an Error about a value the statistics are of no use.
   /// Cost: about 0.3 ns per value and 1.0 ns per value that is not zero, on one core at 2.5 GHz
-  /// with AVX-512; twice that without wide vectors. Small tensors pay some 15 ns per channel
+  /// with AVX-512; twice that without wide vectors. Small tensors pay some 20 ns per channel
   /// besides. `first_image`: place in the list of images of the first one in the tensor.
   void observe(const TensorView& tensor, std::int64_t first_image);
   /// The same for the next images of the list.
