@@ -270,13 +270,13 @@ class Collector {
     collection.image_list_hash = hash_of(images_);
     collection.preprocess = options_.preprocess;
     collection.tensors = tensors_;
-    for (Worker& worker : workers) {
-      collection.image_count += worker.images;
-      for (std::size_t i = 0; i < collection.tensors.size(); ++i) {
-        collection.tensors[i].statistics.merge(worker.statistics[i]);
-        worker.statistics[i] = {};
-      }
-    }
+    for (const Worker& worker : workers) collection.image_count += worker.images;
+    parallel_items(static_cast<std::int64_t>(tensors_.size()), resolve_threads(options_.threads),
+                   [&](std::int64_t item, int) {
+                     const auto i = static_cast<std::size_t>(item);
+                     Statistics& all = collection.tensors[i].statistics;
+                     for (Worker& worker : workers) all.merge(std::move(worker.statistics[i]));
+                   });
     for (std::size_t i = 0; i < parts_.size(); ++i) {  // in the graph's order: parts come first
       if (parts_[i].empty()) continue;
       std::vector<const Statistics*> parts;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "kernels/observe/observe.h"
 #include "qtool/base/error.h"
@@ -91,18 +92,21 @@ class Totals {
                      ", expected finite values"));
 }
 
-// Counts the `count` values at image + begin, whose extremes are known by now.
-void count_chunk(const float* image, std::int64_t begin, std::int64_t count, const Extremes& seen,
-                 FloatHistogram& histogram) {
+// Counts the `count` values at image + begin, whose extremes are known by now. `next` more follow
+// that will be summed next.
+void count_chunk(const float* image, std::int64_t begin, std::int64_t count, std::int64_t next,
+                 const Extremes& seen, FloatHistogram& histogram) {
   const float* const values = image + begin;
   if (!seen.finite) refuse({values, static_cast<std::size_t>(count)}, begin);
   for (std::int64_t at = 0; at < count; at += FloatHistogram::kMostAtOnce) {
     const std::int64_t part = std::min(FloatHistogram::kMostAtOnce, count - at);
     const CountingGrid grid = histogram.prepare(seen.lowest, seen.highest, part);
-    histogram.add_zeros(
-        grid.counters == nullptr
-            ? part
-            : kernel().count(values + at, part, grid.cells_per_unit, grid.counters));
+    const bool last = at + part == count;
+    const Signs signs = seen.lowest < 0.0F ? Signs::kBoth : Signs::kPositive;
+    histogram.add_zeros(grid.counters == nullptr
+                            ? part
+                            : kernel().count(values + at, part, last ? next : 0,
+                                             grid.cells_per_unit, signs, grid.counters));
   }
 }
 
@@ -114,7 +118,8 @@ void add_pixels(const float* image, std::int64_t inner, std::int64_t width, Tota
     const std::int64_t pixels = std::min(step, inner - pixel);
     const Extremes seen =
         kernel().accumulate(image + pixel * width, pixels, channels.part(0, width));
-    count_chunk(image, pixel * width, pixels * width, seen, histogram);
+    const std::int64_t next = std::min(step, inner - pixel - pixels);
+    count_chunk(image, pixel * width, pixels * width, next * width, seen, histogram);
   }
 }
 
@@ -135,7 +140,8 @@ void add_planes(const float* image, std::int64_t inner, std::int64_t width, Tota
         seen = {std::min(seen.lowest, rest.lowest), std::max(seen.highest, rest.highest),
                 seen.finite && rest.finite};
       }
-      count_chunk(image, c * inner + begin, count, seen, histogram);
+      const std::int64_t rest = (width - c) * inner - begin - count;  // of the image
+      count_chunk(image, c * inner + begin, count, std::min(kChunk, rest), seen, histogram);
     }
     channels.take(c, chains);
   }
@@ -171,22 +177,27 @@ void Statistics::observe(const TensorView& tensor, std::int64_t first_image) {
     }
     squares_.add(totals.squares());
     ImageExtremes extremes{first_image + n, kInfinity, -kInfinity};
-    for (std::size_t c = 0; c < channels_.size(); ++c) {
+    for (std::size_t c = 0; c < sums_.size(); ++c) {
       const float min = flushed(totals.low(c));
       const float max = flushed(totals.high(c));
-      channels_[c].sum.add(totals.sum(c));
-      channels_[c].min = std::min(channels_[c].min, min);
-      channels_[c].max = std::max(channels_[c].max, max);
+      mins_[c] = std::min(mins_[c], min);
+      maxs_[c] = std::max(maxs_[c], max);
       extremes.min = std::min(extremes.min, min);
       extremes.max = std::max(extremes.max, max);
     }
+    for (std::size_t c = 0; c < sums_.size(); ++c) sums_[c].add(totals.sum(c));
     include(extremes);
     ++images_;
   }
 }
 
 void Statistics::require_channels(std::int64_t width) {
-  if (channels_.empty()) channels_.resize(static_cast<std::size_t>(width));
+  if (sums_.empty()) {
+    const auto channels = static_cast<std::size_t>(width);
+    sums_.resize(channels);
+    mins_.assign(channels, kInfinity);
+    maxs_.assign(channels, -kInfinity);
+  }
   if (channels() != width) {
     throw Error(ErrorCode::kMismatch, concat("statistics: found ", width,
                                              " channels, expected the earlier ", channels()));
@@ -206,10 +217,9 @@ void Statistics::include(const ImageExtremes& image) {
 }
 
 void Statistics::merge(const Statistics& other) {
-  if (other.channels_.empty()) return;
-  if (channels_.empty()) {
-    *this = other;
-    exact_magnitudes_.reset();
+  if (other.sums_.empty()) return;
+  if (sums_.empty()) {
+    merge(Statistics(other));
     return;
   }
   require_channels(other.channels());
@@ -217,18 +227,28 @@ void Statistics::merge(const Statistics& other) {
   images_ += other.images_;
   squares_.merge(other.squares_);
   for (const ImageExtremes& image : other.extremes_) include(image);
-  for (std::size_t c = 0; c < channels_.size(); ++c) {
-    channels_[c].sum.merge(other.channels_[c].sum);
-    channels_[c].min = std::min(channels_[c].min, other.channels_[c].min);
-    channels_[c].max = std::max(channels_[c].max, other.channels_[c].max);
+  for (std::size_t c = 0; c < sums_.size(); ++c) {
+    sums_[c].merge(other.sums_[c]);
+    mins_[c] = std::min(mins_[c], other.mins_[c]);
+    maxs_[c] = std::max(maxs_[c], other.maxs_[c]);
   }
   exact_magnitudes_.reset();
+}
+
+void Statistics::merge(Statistics&& other) {
+  if (sums_.empty()) {
+    std::swap(*this, other);
+    exact_magnitudes_.reset();
+  } else {
+    merge(std::as_const(other));
+  }
+  other = {};
 }
 
 Statistics Statistics::of_concatenation(std::span<const Statistics* const> parts) {
   Statistics all;
   for (const Statistics* part : parts) {
-    if (all.channels_.empty()) {
+    if (all.sums_.empty()) {
       all.images_ = part->images_;
       all.extremes_ = part->extremes_;
     }
@@ -244,7 +264,9 @@ Statistics Statistics::of_concatenation(std::span<const Statistics* const> parts
       all.extremes_[i].max = std::max(all.extremes_[i].max, part->extremes_[i].max);
     }
     all.squares_.merge(part->squares_);
-    all.channels_.insert(all.channels_.end(), part->channels_.begin(), part->channels_.end());
+    all.sums_.insert(all.sums_.end(), part->sums_.begin(), part->sums_.end());
+    all.mins_.insert(all.mins_.end(), part->mins_.begin(), part->mins_.end());
+    all.maxs_.insert(all.maxs_.end(), part->maxs_.begin(), part->maxs_.end());
     all.histogram_.merge(part->histogram_);
   }
   return all;
@@ -258,8 +280,8 @@ LinearHistogram Statistics::magnitudes(std::int64_t bins) const {
 
 StatisticsState Statistics::state() const {
   StatisticsState state{images_, squares_, {}, extremes_, histogram_, exact_magnitudes_};
-  for (const Channel& channel : channels_) {
-    state.channels.push_back({channel.sum, channel.min, channel.max});
+  for (std::size_t c = 0; c < sums_.size(); ++c) {
+    state.channels.push_back({sums_[c], mins_[c], maxs_[c]});
   }
   return state;
 }
@@ -287,7 +309,9 @@ Statistics Statistics::from_state(StatisticsState state) {
   statistics.images_ = state.images;
   statistics.squares_ = state.squares;
   for (const StatisticsState::Channel& channel : state.channels) {
-    statistics.channels_.push_back({channel.sum, channel.min, channel.max});
+    statistics.sums_.push_back(channel.sum);
+    statistics.mins_.push_back(channel.min);
+    statistics.maxs_.push_back(channel.max);
   }
   statistics.extremes_ = std::move(state.extremes);
   statistics.histogram_ = std::move(state.histogram);
@@ -302,15 +326,15 @@ bool operator==(const Statistics& a, const Statistics& b) {
     std::sort(all.begin(), all.end());
     return all;
   };
-  return a.images_ == b.images_ && a.squares_ == b.squares_ && a.channels_ == b.channels_ &&
-         a.histogram_ == b.histogram_ && a.exact_magnitudes_ == b.exact_magnitudes_ &&
-         ranges(a) == ranges(b);
+  return a.images_ == b.images_ && a.squares_ == b.squares_ && a.sums_ == b.sums_ &&
+         a.mins_ == b.mins_ && a.maxs_ == b.maxs_ && a.histogram_ == b.histogram_ &&
+         a.exact_magnitudes_ == b.exact_magnitudes_ && ranges(a) == ranges(b);
 }
 
 double Statistics::mean() const {
   if (count() == 0) return 0.0;
   ExactSum sum;
-  for (const Channel& channel : channels_) sum.merge(channel.sum);
+  for (const ExactSum& channel : sums_) sum.merge(channel);
   return sum.value() / static_cast<double>(count());
 }
 
@@ -322,16 +346,16 @@ double Statistics::standard_deviation() const {
 }
 
 double Statistics::channel_mean(std::int64_t channel) const {
-  return channels_[static_cast<std::size_t>(channel)].sum.value() /
+  return sums_[static_cast<std::size_t>(channel)].value() /
          static_cast<double>(count() / channels());
 }
 
 float Statistics::channel_min(std::int64_t channel) const {
-  return channels_[static_cast<std::size_t>(channel)].min;
+  return mins_[static_cast<std::size_t>(channel)];
 }
 
 float Statistics::channel_max(std::int64_t channel) const {
-  return channels_[static_cast<std::size_t>(channel)].max;
+  return maxs_[static_cast<std::size_t>(channel)];
 }
 
 Range Statistics::range() const noexcept { return {std::min(min(), 0.0F), std::max(max(), 0.0F)}; }

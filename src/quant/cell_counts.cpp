@@ -8,17 +8,17 @@ namespace qtool {
 
 // Carries all that is large and bounds the counters by what they really hold, which is mostly far
 // less than the values counted.
-void CellCounts::carry(std::int64_t values) {
-  QTOOL_CHECK(values <= kMostAtOnce);
+void CellCounts::carry(std::int64_t values, const Span& in_use) {
+  QTOOL_CHECK(values <= kMostAtOnce && in_use.end <= size());
   unsigned bound = 0;
-  for (std::size_t first = 0; first < size(); first += kPage) {
-    const std::size_t end = std::min(first + kPage, size());
+  for (std::size_t begin = in_use.first; begin < in_use.end; begin += kPage) {
+    const std::size_t stop = std::min(begin + kPage, in_use.end);
     std::uint16_t bits = 0;  // of all counters of the block: none is larger
-    for (std::size_t cell = first; cell < end; ++cell) {
+    for (std::size_t cell = begin; cell < stop; ++cell) {
       bits = static_cast<std::uint16_t>(bits | counters_[cell]);
     }
     if (bits >= kCarry) {
-      for (std::size_t cell = first; cell < end; ++cell) {
+      for (std::size_t cell = begin; cell < stop; ++cell) {
         if (counters_[cell] >= kCarry) set(cell, at(cell));
       }
       bits = static_cast<std::uint16_t>(kCarry - 1);
@@ -39,6 +39,22 @@ void CellCounts::set(std::size_t cell, std::int64_t count) {
   if (page < pages_.size() && !pages_[page].empty()) {
     pages_[page][place % kPage] = static_cast<std::uint32_t>(count / kCarry);
   }
+}
+
+std::vector<std::int64_t> CellCounts::range(const Span& span) const {
+  QTOOL_CHECK(span.first <= span.end && span.end <= size());
+  std::vector<std::int64_t> counts(counters_.begin() + static_cast<std::ptrdiff_t>(span.first),
+                                   counters_.begin() + static_cast<std::ptrdiff_t>(span.end));
+  for (std::size_t page = 0; page < pages_.size(); ++page) {
+    for (std::size_t i = 0; i < pages_[page].size(); ++i) {
+      const std::size_t place = page * kPage + i;
+      if (place >= size()) break;  // the page reaches beyond the first cell
+      const std::size_t cell = size() - 1 - place;
+      if (cell >= span.first && cell < span.end)
+        counts[cell - span.first] += pages_[page][i] * kCarry;
+    }
+  }
+  return counts;
 }
 
 void CellCounts::add(std::size_t cell, std::int64_t count) {

@@ -39,12 +39,15 @@ Density::Density(const FloatHistogram& histogram)
       zeros_(histogram.zeros()),
       min_(histogram.min()),
       max_(histogram.max()) {
-  const std::int64_t cells = histogram.end_cell() - first_;
-  before_.reserve(static_cast<std::size_t>(cells) + 1);
-  before_.emplace_back();
-  for (std::int64_t cell = first_; cell < first_ + cells; ++cell) {
-    const auto count = static_cast<double>(histogram.cell_count(cell));
-    before_.push_back(before_.back() + even(count, cell_from(cell), cell_to(cell)));
+  const std::vector<std::int64_t> cells = histogram.cells();
+  before_.resize(cells.size() + 1);
+  Moments all;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::int64_t cell = first_ + static_cast<std::int64_t>(i);
+    if (cells[i] > 0) {
+      all = all + even(static_cast<double>(cells[i]), cell_from(cell), cell_to(cell));
+    }
+    before_[i + 1] = all;
   }
 }
 

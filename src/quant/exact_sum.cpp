@@ -39,16 +39,16 @@ bool any_bit_below(std::span<const std::uint64_t> limbs, std::size_t bit) {
 
 }  // namespace
 
-void fixed_add(std::span<std::uint64_t> limbs, int unit_exponent, double value) {
-  // value = magnitude * 2^(exponent - 53), read from its bits: this runs for every channel of every
-  // image. A denormal double has the exponent of the smallest normal one and no hidden bit.
+FixedTerm fixed_term(double value, int unit_exponent, std::size_t limbs) {
+  // value = magnitude * 2^(exponent - 53). A denormal double has the exponent of the smallest
+  // normal one and no hidden bit.
   constexpr int kBias = 1022;
   const auto bits = std::bit_cast<std::uint64_t>(value);
   const auto biased = static_cast<int>((bits >> (kMantissaBits - 1)) & 0x7FFU);
   std::uint64_t magnitude = bits & ((std::uint64_t{1} << (kMantissaBits - 1)) - 1);
   if (biased > 0) magnitude |= std::uint64_t{1} << (kMantissaBits - 1);
   const int exponent = std::max(biased, 1) - kBias;
-  const int capacity = static_cast<int>(limbs.size()) * 64 - kTermHeadroom;
+  const int capacity = static_cast<int>(limbs) * 64 - kTermHeadroom;
   if (exponent - unit_exponent > capacity || !std::isfinite(value)) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("exact sum: found the term ", value, ", expected a finite value below 2^",
@@ -59,25 +59,7 @@ void fixed_add(std::span<std::uint64_t> limbs, int unit_exponent, double value) 
     magnitude = shift_right_rounded(magnitude, -shift);
     shift = 0;
   }
-  if (magnitude == 0) return;
-  auto limb = static_cast<std::size_t>(shift / 64);
-  const int offset = shift % 64;
-  // The term in two's complement: `low` and `high`, then `sign` in every limb above. Without
-  // branches on the sign, which differs from channel to channel.
-  const std::uint64_t sign = std::uint64_t{0} - (bits >> 63U);
-  const std::uint64_t low = ((magnitude << offset) ^ sign) - sign;
-  const std::uint64_t borrow = low == 0 ? sign : std::uint64_t{0};  // the negation's carry
-  const std::uint64_t high = (((magnitude >> 1U) >> (63 - offset)) ^ sign) - borrow;
-  limbs[limb] += low;
-  std::uint64_t carry = limbs[limb] < low ? 1 : 0;
-  for (std::uint64_t term = high; ++limb < limbs.size(); term = sign) {
-    const std::uint64_t partial = limbs[limb] + carry;
-    carry = partial < carry ? 1 : 0;
-    limbs[limb] = partial + term;
-    carry += limbs[limb] < term ? 1U : 0U;
-    // What is left adds nothing: 0 without a carry, or all ones with one.
-    if (carry == (sign & 1U)) break;
-  }
+  return {magnitude, static_cast<unsigned>(shift), magnitude != 0 && (bits >> 63U) != 0};
 }
 
 void fixed_merge(std::span<std::uint64_t> limbs, std::span<const std::uint64_t> other) {

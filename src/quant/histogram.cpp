@@ -30,8 +30,11 @@ void distribute(std::int64_t count, double from, double to, double width,
   const double start = (from - histogram.lower) / width;
   const double stop = (to - histogram.lower) / width;
   const auto first = std::clamp<std::int64_t>(static_cast<std::int64_t>(start), 0, bins - 1);
-  const auto last =
-      std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(stop)) - 1, first, bins - 1);
+  // Bins that begin below `stop`, less one; without std::ceil(), a call where SSE4.1 is not
+  // assumed.
+  const auto whole = static_cast<std::int64_t>(stop);
+  const std::int64_t below = static_cast<double>(whole) == stop ? whole - 1 : whole;
+  const auto last = std::clamp<std::int64_t>(below, first, bins - 1);
   std::int64_t given = 0;
   for (std::int64_t bin = first; bin < last; ++bin) {
     const double share = (static_cast<double>(bin + 1) - start) / (stop - start);
@@ -99,7 +102,10 @@ CountingGrid FloatHistogram::prepare(float lowest, float highest, std::int64_t c
   count_ += count;
   include(flushed(lowest), flushed(highest));
   if (counts_.empty()) return {};
-  counts_.make_room(count);
+  counts_.make_room(count, [this] {
+    return CellCounts::Span{static_cast<std::size_t>(origin() + first_cell()),
+                            static_cast<std::size_t>(origin() + end_cell())};
+  });
   return {static_cast<float>(1.0 / cell_width()), counts_.counters() + origin()};
 }
 
@@ -128,6 +134,7 @@ void FloatHistogram::include(float lowest, float highest) {
 // Moves every count to cell >> shift, which pairs the cells of both signs from zero outwards.
 void FloatHistogram::coarsen(int shift) {
   const auto move = [&](std::int64_t cell) {
+    if (cell_count(cell) == 0) return;  // most are, while the range still grows
     const std::int64_t count = counts_.take(static_cast<std::size_t>(origin() + cell));
     counts_.add(static_cast<std::size_t>(origin() + (cell >> shift)), count);
   };
@@ -145,7 +152,8 @@ void FloatHistogram::merge(const FloatHistogram& other) {
   const int shift = std::min(exponent_ - other.exponent_, kGridBits);
   const std::int64_t end = other.end_cell();
   for (std::int64_t cell = other.first_cell(); cell < end; ++cell) {
-    counts_.add(static_cast<std::size_t>(origin() + (cell >> shift)), other.cell_count(cell));
+    const std::int64_t count = other.cell_count(cell);
+    if (count > 0) counts_.add(static_cast<std::size_t>(origin() + (cell >> shift)), count);
   }
 }
 
@@ -163,6 +171,12 @@ std::int64_t FloatHistogram::first_cell() const noexcept {
 
 std::int64_t FloatHistogram::end_cell() const noexcept {
   return max_ > 0.0F ? static_cast<std::int64_t>(max_ / cell_width()) + 1 : 0;
+}
+
+std::vector<std::int64_t> FloatHistogram::cells() const {
+  if (counts_.empty()) return {};
+  return counts_.range({static_cast<std::size_t>(origin() + first_cell()),
+                        static_cast<std::size_t>(origin() + end_cell())});
 }
 
 FloatHistogram FloatHistogram::from_cells(float min, float max, std::int64_t zeros,
@@ -199,16 +213,12 @@ FloatHistogram FloatHistogram::from_cells(float min, float max, std::int64_t zer
   return histogram;
 }
 
-bool operator==(const FloatHistogram& a, const FloatHistogram& b) noexcept {
+bool operator==(const FloatHistogram& a, const FloatHistogram& b) {
   if (a.count_ != b.count_ || a.zeros_ != b.zeros_ || a.nonfinite_ != b.nonfinite_ ||
       a.min() != b.min() || a.max() != b.max() || a.exponent_ != b.exponent_) {
     return false;
   }
-  const std::int64_t end = a.end_cell();
-  for (std::int64_t cell = a.first_cell(); cell < end; ++cell) {
-    if (a.cell_count(cell) != b.cell_count(cell)) return false;
-  }
-  return true;
+  return a.cells() == b.cells();
 }
 
 std::int64_t LinearHistogram::total() const noexcept {
@@ -220,9 +230,13 @@ LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_
   LinearHistogram result = empty_histogram(0.0, absmax, bins);
   const double width = histogram.cell_width();
   const double bin_width = result.width();
-  const std::int64_t end = std::max(histogram.end_cell(), -histogram.first_cell());
-  for (std::int64_t cell = 0; cell < end; ++cell) {
-    const std::int64_t count = histogram.cell_count(cell) + histogram.cell_count(-1 - cell);
+  const std::vector<std::int64_t> cells = histogram.cells();
+  const std::int64_t below = -histogram.first_cell();
+  const std::int64_t above = histogram.end_cell();
+  for (std::int64_t cell = 0; cell < std::max(below, above); ++cell) {
+    const std::int64_t count =
+        (cell < above ? cells[static_cast<std::size_t>(below + cell)] : 0) +
+        (cell < below ? cells[static_cast<std::size_t>(below - 1 - cell)] : 0);
     const double from = static_cast<double>(cell) * width;
     if (count > 0) distribute(count, from, std::min(from + width, absmax), bin_width, result);
   }
@@ -245,14 +259,13 @@ LinearHistogram value_histogram(const FloatHistogram& histogram, std::int64_t bi
   LinearHistogram result = empty_histogram(histogram.min(), histogram.max(), bins);
   const double width = histogram.cell_width();
   const double bin_width = result.width();
-  const std::int64_t end = histogram.end_cell();
-  for (std::int64_t cell = histogram.first_cell(); cell < end; ++cell) {
-    const std::int64_t count = histogram.cell_count(cell);
-    const double from = static_cast<double>(cell) * width;
+  double from = static_cast<double>(histogram.first_cell()) * width;
+  for (const std::int64_t count : histogram.cells()) {
     if (count > 0) {
       distribute(count, std::max(from, result.lower), std::min(from + width, result.upper),
                  bin_width, result);
     }
+    from += width;  // exact: a whole number of powers of two
   }
   return result;
 }

@@ -91,7 +91,9 @@ void count_cells(benchmark::State& state, const std::string& name) {
   for (auto _ : state) {
     const auto count = static_cast<std::int64_t>(values.size());
     const CountingGrid grid = histogram.prepare(-6.0F, 6.0F, count);
-    histogram.add_zeros(kernel.count(values.data(), count, grid.cells_per_unit, grid.counters));
+    const Signs signs = state.range(0) == kSigned ? Signs::kBoth : Signs::kPositive;
+    histogram.add_zeros(
+        kernel.count(values.data(), count, 0, grid.cells_per_unit, signs, grid.counters));
   }
   set_items(state, values.size());
   state.SetLabel(kKindNames[state.range(0)]);

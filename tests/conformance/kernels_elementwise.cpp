@@ -22,6 +22,7 @@ namespace qtool {
 namespace {
 
 using testing::GuardedBuffer;
+using testing::only;
 using testing::pick;
 using testing::Spread;
 
@@ -39,13 +40,6 @@ void set_clamp(std::mt19937& random, std::int32_t& low, std::int32_t& high) {
   const std::int32_t b = byte(random);
   low = pick(random, 0, 1) == 0 ? 0 : std::min(a, b);
   high = pick(random, 0, 1) == 0 ? 255 : std::max({a, b, low});
-}
-
-// A selection that takes exactly this row.
-KernelSelection only(std::string_view name) {
-  KernelSelection selection;
-  selection.name = std::string(name);
-  return selection;
 }
 
 // Bytes drawn for one case, at the end of a page.

@@ -19,16 +19,11 @@ namespace qtool {
 namespace {
 
 using testing::GuardedBuffer;
+using testing::only;
 using testing::pick;
 
 constexpr int kRounds = 400;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-KernelSelection only(std::string_view name) {
-  KernelSelection selection;
-  selection.name = std::string(name);
-  return selection;
-}
 
 // Activations of every kind: zeros of both signs, denormals, tiny and huge values, runs of one
 // value.
@@ -144,15 +139,20 @@ TEST(ObserveKernel, FindsTheCellsThatTheReferenceFinds) {
       const std::int64_t count = pick(random, 0, 300);
       const GuardedBuffer values(static_cast<std::size_t>(count) * sizeof(float));
       fill(random, values.data<float>(), count);
+      const Signs signs = round % 3 != 0 ? Signs::kBoth : Signs::kPositive;
       float largest = 0x1p-101F;
       for (std::int64_t i = 0; i < count; ++i) {
-        largest = std::max(largest, std::fabs(values.data<float>()[i]));
+        float& value = values.data<float>()[i];
+        // What counts as zero may be negative all the same.
+        const bool counted = std::fabs(value) >= std::numeric_limits<float>::min();
+        if (signs == Signs::kPositive && counted) value = std::fabs(value);
+        largest = std::max(largest, std::fabs(value));
       }
       const float cells_per_unit = std::ldexp(1.0F, 14 - std::ilogb(largest));
       const GuardedBuffer got(static_cast<std::size_t>(count + kCellSlack) * sizeof(std::int32_t));
       std::vector<std::int32_t> want(static_cast<std::size_t>(count));
       const std::int64_t kept = row.functions->cells(values.data<float>(), count, cells_per_unit,
-                                                     got.data<std::int32_t>());
+                                                     signs, got.data<std::int32_t>());
       ASSERT_EQ(kept, reference_cells(values.data<float>(), count, cells_per_unit, want.data()))
           << row.name;
       ASSERT_TRUE(std::equal(want.begin(), want.begin() + kept, got.data<std::int32_t>()))
@@ -182,7 +182,13 @@ TEST(ObserveKernel, CountsEveryValueOnce) {
           ++expected[static_cast<std::size_t>(256.0F + cell - (value < 0.0F ? 1.0F : 0.0F))];
         }
       }
-      EXPECT_EQ(kernel.count(values.data(), count, 256.0F, counters.data() + 256), zeros);
+      const std::int64_t next = count / 3;
+      const std::int64_t first = count - next;
+      std::int64_t found =
+          kernel.count(values.data(), first, next, 256.0F, Signs::kBoth, counters.data() + 256);
+      found +=
+          kernel.count(values.data() + first, next, 0, 256.0F, Signs::kBoth, counters.data() + 256);
+      EXPECT_EQ(found, zeros);
       for (std::size_t cell = 0; cell < expected.size(); ++cell) {
         ASSERT_EQ(counters[cell], expected[cell]) << row.name << ' ' << cell;
       }

@@ -8,6 +8,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/isa.h"
@@ -66,6 +67,13 @@ inline std::vector<std::string> forcible_names() {
     if (supports(detect_cpu(), isa)) names.emplace_back(name_of(isa));
   }
   return names;
+}
+
+/// A selection that takes exactly this row.
+inline KernelSelection only(std::string_view name) {
+  KernelSelection selection;
+  selection.name = std::string(name);
+  return selection;
 }
 
 }  // namespace qtool::testing

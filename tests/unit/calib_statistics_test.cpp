@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "qtool/base/error.h"
@@ -125,6 +126,23 @@ TEST(Statistics, MergeExactly) {
   EXPECT_EQ(merged, whole);
   EXPECT_EQ(merged.mean(), whole.mean());
   EXPECT_NE(merged, parts[0]);
+}
+
+TEST(Statistics, MergeByTakingAsByCopying) {
+  const Statistics first = statistics_of(random_tensor({2, 5, 8, 8}, 1));
+  const Statistics second = statistics_of(random_tensor({1, 5, 8, 8}, 2));
+  Statistics copied = first;
+  copied.merge(second);
+  Statistics taken;
+  for (const Statistics* part : {&first, &second}) {
+    Statistics given = *part;
+    given.set_exact_magnitudes({0.0, given.absmax(), std::vector<std::int64_t>(8)});
+    taken.merge(std::move(given));
+    EXPECT_EQ(given, Statistics());  // NOLINT(bugprone-use-after-move): promised
+  }
+  taken.merge(Statistics());
+  EXPECT_EQ(taken, copied);
+  EXPECT_EQ(taken.magnitudes(8), copied.magnitudes(8)) << "exact magnitudes of a part stayed";
 }
 
 TEST(Statistics, OfAConcatenationFollowFromThoseOfItsParts) {

@@ -10,11 +10,16 @@
 namespace qtool {
 namespace {
 
+// For make_room(): any cell may be in use.
+auto all_of(const CellCounts& counts) {
+  return [&counts] { return CellCounts::Span{0, counts.size()}; };
+}
+
 // Counts `values` in one cell as a kernel does.
 void count(CellCounts& counts, std::size_t cell, std::int64_t values) {
   while (values > 0) {
     const std::int64_t part = std::min(values, CellCounts::kMostAtOnce);
-    counts.make_room(part);
+    counts.make_room(part, all_of(counts));
     std::uint16_t& counter = counts.counters()[cell];
     const int before = counter;
     counter = static_cast<std::uint16_t>(counter + part);
@@ -27,7 +32,7 @@ TEST(CellCounts, StartsWithoutCells) {
   CellCounts counts;
   EXPECT_TRUE(counts.empty());
   EXPECT_EQ(counts.size(), 0U);
-  counts.make_room(7);
+  counts.make_room(7, all_of(counts));
   counts.grow_front(3);
   EXPECT_FALSE(counts.empty());
   EXPECT_EQ(counts.size(), 3U);
@@ -61,13 +66,49 @@ TEST(CellCounts, LosesNothingWhenRoomIsGivenBack) {
   counts.grow_front(1);
   std::int64_t total = 0;
   for (int step = 0; step < 1000; ++step) {
-    counts.make_room(CellCounts::kMostAtOnce);
+    counts.make_room(CellCounts::kMostAtOnce, all_of(counts));
     const int before = counts.counters()[0];
     counts.counters()[0] = static_cast<std::uint16_t>(before + 1000);
     ASSERT_GT(int{counts.counters()[0]}, before) << "the counter overflowed";
     counts.give_back(CellCounts::kMostAtOnce - 1000);
     total += 1000;
     ASSERT_EQ(counts.at(0), total);
+  }
+}
+
+TEST(CellCounts, LooksForRoomWhereCellsAreInUseOnly) {
+  CellCounts counts;
+  counts.grow_front(3001);
+  const CellCounts::Span used{1500, 1502};
+  std::int64_t total = 0;
+  for (int step = 0; step < 40; ++step) {
+    counts.make_room(20000, [&] { return used; });
+    for (const std::size_t cell : {used.first, used.end - 1}) {
+      const int before = counts.counters()[cell];
+      counts.counters()[cell] = static_cast<std::uint16_t>(before + 10000);
+      ASSERT_GT(int{counts.counters()[cell]}, before) << "the counter overflowed";
+    }
+    total += 10000;
+  }
+  EXPECT_EQ(counts.at(1500), total);
+  EXPECT_EQ(counts.at(1501), total);
+}
+
+TEST(CellCounts, ReadsARangeAsItReadsSingleCells) {
+  for (const std::size_t size : {1U, 1023U, 1024U, 1025U, 5000U}) {
+    CellCounts counts;
+    counts.grow_front(size);
+    for (std::size_t cell = 0; cell < size; cell += 1 + cell / 3) {
+      counts.add(cell, static_cast<std::int64_t>(cell) * 1'000'003);
+    }
+    for (const CellCounts::Span span : {CellCounts::Span{0, size}, CellCounts::Span{size / 3, size},
+                                        CellCounts::Span{size / 2, size / 2 + size / 4}}) {
+      const std::vector<std::int64_t> found = counts.range(span);
+      ASSERT_EQ(found.size(), span.end - span.first);
+      for (std::size_t cell = span.first; cell < span.end; ++cell) {
+        ASSERT_EQ(found[cell - span.first], counts.at(cell)) << cell << " of " << size;
+      }
+    }
   }
 }
 

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <random>
 #include <vector>
@@ -91,6 +93,29 @@ TEST(ExactSum, MatchesLongDoubleOnOrdinaryData) {
     reference += static_cast<long double>(value);
   }
   EXPECT_EQ(sum.value(), static_cast<double>(reference));  // 64 bits hold these 24-bit terms
+}
+
+TEST(ExactSum, AddsPlainTermsAsItAddsAllOthers) {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> mantissa(0.5, 1.0);
+  ExactSum sum;
+  std::array<std::uint64_t, 6> expected{};
+  const auto add = [&](double term) {
+    sum.add(term);
+    detail::fixed_add(expected, detail::fixed_term(term, -149, expected.size()));
+    ASSERT_EQ(sum.limbs(), expected) << term;
+  };
+  // Around the lowest whole unit, around where room above becomes scarce, and in between.
+  for (const int exponent :
+       {-1021, -150, -149, -98, -97, -96, -95, 0, 63, 105, 106, 107, 108, 191}) {
+    for (int i = 0; i < 50; ++i) {
+      const double term = std::ldexp(mantissa(random), exponent);
+      add(term);
+      add(-2.0 * term);
+      add(term);
+    }
+  }
+  for (const double term : {0.0, -0.0, 5e-324, -5e-324}) add(term);
 }
 
 TEST(ExactSum, SurvivesStorage) {

@@ -59,6 +59,12 @@ TEST(FloatHistogram, PutsEveryValueInTheCellThatContainsIt) {
               expected[static_cast<std::size_t>(FloatHistogram::kCells + cell)])
         << cell;
   }
+  const std::vector<std::int64_t> cells = histogram.cells();
+  ASSERT_EQ(std::ssize(cells), histogram.end_cell() - histogram.first_cell());
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::int64_t cell = histogram.first_cell() + static_cast<std::int64_t>(i);
+    ASSERT_EQ(cells[i], histogram.cell_count(cell)) << cell;
+  }
   EXPECT_EQ(histogram.min(), *std::min_element(values.begin(), values.end()));
   EXPECT_EQ(histogram.max(), *std::max_element(values.begin(), values.end()));
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -54,6 +53,9 @@ class Statistics {
   void observe(const TensorView& tensor) { observe(tensor, images_); }
   /// As if every image of `other` had been observed. Throws as observe() and the histogram do.
   void merge(const Statistics& other);
+  /// The same, taking what it can: cheap when this is empty. `other` is empty afterwards, and
+  /// unchanged after an Error.
+  void merge(Statistics&& other);
   /// What observing the concatenation of tensors along the channels would give, from the statistics
   /// of the tensors over the same images; the sum of squares may differ in its last bit. Throws
   /// Error(kMismatch) when the images differ. Cost: as merge(), whatever the number of images.
@@ -61,7 +63,7 @@ class Statistics {
 
   [[nodiscard]] std::int64_t images() const noexcept { return images_; }
   [[nodiscard]] std::int64_t channels() const noexcept {
-    return static_cast<std::int64_t>(channels_.size());
+    return static_cast<std::int64_t>(sums_.size());
   }
   [[nodiscard]] std::int64_t count() const noexcept { return histogram_.count(); }
   [[nodiscard]] std::int64_t zeros() const noexcept { return histogram_.zeros(); }
@@ -102,19 +104,14 @@ class Statistics {
   friend bool operator==(const Statistics& a, const Statistics& b);
 
  private:
-  struct Channel {
-    ExactSum sum;
-    float min = std::numeric_limits<float>::infinity();
-    float max = -std::numeric_limits<float>::infinity();
-    friend bool operator==(const Channel&, const Channel&) = default;
-  };
-
   void require_channels(std::int64_t width);
   void include(const ImageExtremes& image);
 
   std::int64_t images_ = 0;
   ExactSquareSum squares_;
-  std::vector<Channel> channels_;
+  std::vector<ExactSum> sums_;  // by channel, as the two below
+  std::vector<float> mins_;
+  std::vector<float> maxs_;
   std::vector<ImageExtremes> extremes_;  // sorted by image
   FloatHistogram histogram_;
   std::optional<LinearHistogram> exact_magnitudes_;

@@ -18,14 +18,22 @@ class CellCounts {
   [[nodiscard]] bool empty() const noexcept { return counters_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return counters_.size(); }
 
+  /// The cells [first, end).
+  struct Span {
+    std::size_t first;
+    std::size_t end;
+  };
+
   /// Adds `cells` cells of count 0 before the first.
   void grow_front(std::size_t cells) { counters_.insert(counters_.begin(), cells, 0); }
 
   /// Makes sure that none of counters() overflows while `values` more are counted in them, at most
-  /// kMostAtOnce. Cost: none most times; at most every 24,576 values, a look at all cells.
-  void make_room(std::int64_t values) {
+  /// kMostAtOnce. `in_use()` is a Span that holds every cell that is not 0. Cost: none most times;
+  /// at most every 24,576 values, a look at those cells.
+  template <typename InUse>
+  void make_room(std::int64_t values, const InUse& in_use) {
     bound_ += values;
-    if (bound_ > kCounterMax) carry(values);
+    if (bound_ > kCounterMax) carry(values, in_use());
   }
   /// Gives room back: so many of the values that the last make_room() was for were not counted.
   void give_back(std::int64_t values) noexcept { bound_ -= values; }
@@ -38,6 +46,8 @@ class CellCounts {
     const bool carried = page < pages_.size() && !pages_[page].empty();
     return counters_[cell] + (carried ? std::int64_t{pages_[page][place % kPage]} * kCarry : 0);
   }
+  /// The counts of these cells. Cost: 0.5 ns per cell.
+  [[nodiscard]] std::vector<std::int64_t> range(const Span& span) const;
   /// Adds to one cell any count, as long as the sum is at most kLargestCount.
   void add(std::size_t cell, std::int64_t count);
   /// The count of a cell, which is 0 afterwards.
@@ -50,7 +60,7 @@ class CellCounts {
 
   // Pages begin at the last cell: new ones in front leave the others where they are.
   [[nodiscard]] std::size_t place_of(std::size_t cell) const noexcept { return size() - 1 - cell; }
-  void carry(std::int64_t values);
+  void carry(std::int64_t values, const Span& in_use);
   void set(std::size_t cell, std::int64_t count);
 
   std::int64_t bound_ = 0;  // no counter is larger

@@ -1,13 +1,46 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace qtool {
 namespace detail {
-void fixed_add(std::span<std::uint64_t> limbs, int unit_exponent, double value);
+/// +-magnitude * 2^shift units; 0 is not negative.
+struct FixedTerm {
+  std::uint64_t magnitude;
+  unsigned shift;
+  bool negative;
+};
+/// Any double in units of 2^unit_exponent, rounded half to even. Throws Error(kInvalidArgument)
+/// when it is not finite or leaves a sum of so many limbs no room for 2^40 of its like.
+FixedTerm fixed_term(double value, int unit_exponent, std::size_t limbs);
+
+/// Adds a term that leaves the sign bit free. Without branches on the sign, which differs from
+/// channel to channel: this runs for every channel of every image.
+inline void fixed_add(std::span<std::uint64_t> limbs, const FixedTerm& term) {
+  std::size_t limb = term.shift / 64;
+  const unsigned offset = term.shift % 64;
+  // The term in two's complement: `low` and `high`, then `sign` in every limb above.
+  const std::uint64_t sign = std::uint64_t{0} - (term.negative ? 1U : 0U);
+  const std::uint64_t low = ((term.magnitude << offset) ^ sign) - sign;
+  const std::uint64_t borrow = low == 0 ? sign : std::uint64_t{0};  // the negation's carry
+  const std::uint64_t high = (((term.magnitude >> 1U) >> (63 - offset)) ^ sign) - borrow;
+  limbs[limb] += low;
+  std::uint64_t carry = limbs[limb] < low ? 1 : 0;
+  for (std::uint64_t part = high; ++limb < limbs.size(); part = sign) {
+    const std::uint64_t partial = limbs[limb] + carry;
+    carry = partial < carry ? 1 : 0;
+    limbs[limb] = partial + part;
+    carry += limbs[limb] < part ? 1U : 0U;
+    // What is left adds nothing: 0 without a carry, or all ones with one.
+    if (carry == (sign & 1U)) break;
+  }
+}
+
 void fixed_merge(std::span<std::uint64_t> limbs, std::span<const std::uint64_t> other);
 double fixed_value(std::span<const std::uint64_t> limbs, int unit_exponent);
 }  // namespace detail
@@ -21,7 +54,20 @@ class FixedPointSum {
  public:
   /// Throws Error(kInvalidArgument) when `value` is not finite or does not fit. 2^40 terms of the
   /// largest accepted size cannot overflow the sum.
-  void add(double value) { detail::fixed_add(limbs_, kUnitExponent, value); }
+  void add(double value) {
+    // value = +-(1, fraction) * 2^(biased - 1075), read from its bits. Where that is a whole number
+    // of units, as nearly always, nothing is left to do; fixed_term() sees to the rest.
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    const auto biased = static_cast<int>((bits >> 52U) & 0x7FFU);
+    const int shift = biased - 1075 - kUnitExponent;
+    constexpr std::uint64_t kHidden = std::uint64_t{1} << 52U;
+    if (biased > 0 && shift >= 0 && shift < kPlainShift) {
+      detail::fixed_add(limbs_, {(bits & (kHidden - 1)) | kHidden, static_cast<unsigned>(shift),
+                                 (bits >> 63U) != 0});
+    } else {
+      detail::fixed_add(limbs_, detail::fixed_term(value, kUnitExponent, kLimbs));
+    }
+  }
   void merge(const FixedPointSum& other) { detail::fixed_merge(limbs_, other.limbs_); }
   /// The sum, rounded once to the nearest double (half to even).
   [[nodiscard]] double value() const { return detail::fixed_value(limbs_, kUnitExponent); }
@@ -37,6 +83,10 @@ class FixedPointSum {
   friend bool operator==(const FixedPointSum&, const FixedPointSum&) = default;
 
  private:
+  // Shifts that leave any double 64 bits and more below the end, and are no infinity's.
+  static constexpr int kPlainShift =
+      std::min(static_cast<int>(kLimbs) * 64 - 128, 2047 - 1075 - kUnitExponent);
+
   std::array<std::uint64_t, kLimbs> limbs_{};
 };
 

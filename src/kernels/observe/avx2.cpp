@@ -91,7 +91,7 @@ constexpr Orders make_orders() {
 
 constexpr Orders kOrders = make_orders();
 
-std::int64_t cells(const float* values, std::int64_t count, float cells_per_unit,
+std::int64_t cells(const float* values, std::int64_t count, float cells_per_unit, Signs /*signs*/,
                    std::int32_t* cells) {
   const __m256 factor = _mm256_set1_ps(cells_per_unit);
   const __m256 sign_bit = _mm256_set1_ps(-0.0F);

@@ -89,24 +89,41 @@ Extremes accumulate(const float* values, std::int64_t pixels, const ChannelTotal
   return {_mm512_reduce_min_ps(reach.lows), _mm512_reduce_max_ps(reach.highs), reach.broken == 0};
 }
 
-std::int64_t cells(const float* values, std::int64_t count, float cells_per_unit,
-                   std::int32_t* cells) {
-  const __m512 factor = _mm512_set1_ps(cells_per_unit);
-  const __m512i magnitude_bits = _mm512_set1_epi32(0x7FFFFFFF);
-  const __m512i largest_zero = _mm512_set1_epi32(0x007FFFFF);
-  std::int32_t* out = cells;
-  for (std::int64_t i = 0; i < count; i += kLanes) {
-    const auto mask = static_cast<__mmask16>(count - i >= kLanes ? 0xFFFF : (1 << (count - i)) - 1);
-    const __m512 x = _mm512_maskz_loadu_ps(mask, values + i);
+// What turns values into cells; see ObserveFunctions::cells.
+template <Signs kSigns>
+struct Grid {
+  __m512 factor;
+  __m512i magnitude_bits = _mm512_set1_epi32(0x7FFFFFFF);
+  __m512i largest_zero = _mm512_set1_epi32(0x007FFFFF);
+
+  // Stores the cells of the values of x that are not zero and returns their number.
+  QTOOL_INLINE std::int64_t store(__m512 x, std::int32_t* out) const {
     const __m512i bits = _mm512_castps_si512(x);
-    const __mmask16 counted = _mm512_cmpgt_epu32_mask(_mm512_and_si512(bits, magnitude_bits),
-                                                      largest_zero);  // not the masked either
-    const __m512i cell = _mm512_add_epi32(_mm512_cvttps_epi32(_mm512_mul_ps(x, factor)),
-                                          _mm512_srai_epi32(bits, 31));
+    const __mmask16 counted =
+        _mm512_cmpgt_epu32_mask(_mm512_and_si512(bits, magnitude_bits), largest_zero);
+    __m512i cell = _mm512_cvttps_epi32(_mm512_mul_ps(x, factor));
+    if (kSigns == Signs::kBoth) cell = _mm512_add_epi32(cell, _mm512_srai_epi32(bits, 31));
     _mm512_storeu_si512(out, _mm512_maskz_compress_epi32(counted, cell));
-    out += _mm_popcnt_u32(counted);
+    return _mm_popcnt_u32(counted);
   }
+};
+
+template <Signs kSigns>
+std::int64_t cells_of(const float* values, std::int64_t count, float cells_per_unit,
+                      std::int32_t* cells) {
+  const Grid<kSigns> grid{_mm512_set1_ps(cells_per_unit)};
+  std::int32_t* out = cells;
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) out += grid.store(_mm512_loadu_ps(values + i), out);
+  const auto rest = static_cast<__mmask16>((1U << (count - i)) - 1);
+  if (rest != 0) out += grid.store(_mm512_maskz_loadu_ps(rest, values + i), out);
   return out - cells;
+}
+
+std::int64_t cells(const float* values, std::int64_t count, float cells_per_unit, Signs signs,
+                   std::int32_t* cells) {
+  return signs == Signs::kBoth ? cells_of<Signs::kBoth>(values, count, cells_per_unit, cells)
+                               : cells_of<Signs::kPositive>(values, count, cells_per_unit, cells);
 }
 
 }  // namespace

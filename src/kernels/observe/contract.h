@@ -20,6 +20,9 @@ struct Extremes {
   bool finite;
 };
 
+/// Which signs the values that are not zero can have.
+enum class Signs : std::uint8_t { kBoth, kPositive };
+
 struct ObserveFunctions {
   /// Adds `pixels` pixels of adjacent channels to the totals. For every channel c, one pixel p
   /// after the other, with x = values[p * width + c]:
@@ -34,9 +37,9 @@ struct ObserveFunctions {
 
   /// Writes the grid cells of the values that are not zero, in order, and returns their number.
   /// A magnitude below the smallest normal float is a zero. The cell of x is x * cells_per_unit
-  /// truncated, less one if x is negative; the product must fit. `cells` has room for
-  /// count + kCellSlack entries; those behind the returned number hold anything afterwards.
-  std::int64_t (*cells)(const float* values, std::int64_t count, float cells_per_unit,
+  /// truncated, less one if x is negative; the product must fit. `cells` has room for count +
+  /// kCellSlack entries; those behind the returned number hold anything afterwards.
+  std::int64_t (*cells)(const float* values, std::int64_t count, float cells_per_unit, Signs signs,
                         std::int32_t* cells);
 };
 

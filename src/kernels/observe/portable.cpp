@@ -88,7 +88,7 @@ Extremes accumulate(const float* values, std::int64_t pixels, const ChannelTotal
   return seen;
 }
 
-std::int64_t cells(const float* values, std::int64_t count, float cells_per_unit,
+std::int64_t cells(const float* values, std::int64_t count, float cells_per_unit, Signs /*signs*/,
                    std::int32_t* cells) {
   constexpr float kSmallestNormal = std::numeric_limits<float>::min();
   std::int64_t kept = 0;
