@@ -18,7 +18,7 @@ constexpr std::int64_t kSmallMap = 100;  // pictures with fewer pixels are not s
 
 /// The threshold that MNN computes with `KL`: magnitudes above 1e-6 in 2,048 bins that start at
 /// 1e-7, 128 levels with fractional edges; a tensor of less than 100 pixels keeps all but half a
-/// bin. For parity; the fixed 1e-6 ties it to the data's unit. Cost: 4 ms.
+/// bin. For parity; the fixed 1e-6 ties it to the data's unit. Cost: 2 ms.
 /// Source: MNN, tools/quantization/TensorStatistic.cpp.
 Range method_kl_mnn(const Statistics& statistics, const MethodOptions& /*options*/) {
   LinearHistogram magnitudes = statistics.magnitudes(kBins);

@@ -14,7 +14,7 @@ constexpr double kSmoothing = 1e-4;
 
 /// The threshold that ncnn computes with `method=kl`: 2,048 bins of non-zero |x|, 128 levels with
 /// fractional edges, 1e-4 added to every bin. For parity; the smoothing makes it clip harder than
-/// `kl` where bins are many and thin, and a spike in the first bin moves it. Cost: 4 ms.
+/// `kl` where bins are many and thin, and a spike in the first bin moves it. Cost: 2 ms.
 /// Source: ncnn, tools/quantize/ncnn2table.cpp.
 Range method_kl_ncnn(const Statistics& statistics, const MethodOptions& /*options*/) {
   const LinearHistogram magnitudes = statistics.magnitudes(kBins);

@@ -14,7 +14,8 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     for (i = 1; i <= rooms; ++i) rank[order[i]] = i
     rank["image"] = rank["kernels"] = rank["graph"] = 4  # siblings
     isa_file = "^src/kernels/[a-z0-9_]+/(" isas ")[.]cpp$"
-    # Besides the contract: headers that emit no function another file could use.
+    # Besides the contract, and stages.h, the text that all files of a family share: headers that
+    # emit no function another file could use.
     isa_header = "^kernels/(intrinsics|unroll|(epilogue|pairwise)_[a-z0-9]+)[.]h$"
 
     # Header pattern and where it may be included.
@@ -53,7 +54,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     else if (rank[other] > rank[room]) breach(room " includes the higher room " other)
     if (FILENAME ~ isa_file) {
       split(FILENAME, place, "/")
-      if (target != "kernels/" place[3] "/contract.h" && target !~ isa_header)
+      if (target !~ ("^kernels/" place[3] "/(contract|stages)[.]h$") && target !~ isa_header)
         breach("a file for one instruction set includes \"" target "\"")
     }
     next
@@ -64,7 +65,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     if (FILENAME ~ isa_file && standard && target !~ /^cstd(int|def)$/)
       breach("a file for one instruction set includes <" target ">")
     # What the contract headers include reaches the files for one instruction set.
-    if (FILENAME ~ /^src\/kernels\/([a-z0-9_]+\/)?(contract|output_type|unroll|(epilogue|pairwise)_[a-z0-9]+)[.]h$/ && standard &&
+    if (FILENAME ~ /^src\/kernels\/([a-z0-9_]+\/)?(contract|stages|output_type|unroll|logarithm|(epilogue|pairwise)_[a-z0-9]+)[.]h$/ && standard &&
         target != "cstdint" && target != "cstddef")
       breach("a kernel contract includes <" target ">")
     if (standard) next

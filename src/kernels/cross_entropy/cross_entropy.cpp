@@ -1,0 +1,16 @@
+#include "kernels/cross_entropy/cross_entropy.h"
+
+namespace qtool {
+namespace {
+
+constexpr KernelRow<CrossEntropyFunctions> kRows[] = {
+#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &cross_entropy_##name},
+#include "kernels/cross_entropy/cross_entropy.inc"
+#undef QTOOL_KERNEL
+};
+
+}  // namespace
+
+std::span<const KernelRow<CrossEntropyFunctions>> cross_entropy_kernels() noexcept { return kRows; }
+
+}  // namespace qtool
