@@ -10,6 +10,9 @@
 
 namespace qtool {
 
+/// Whether no value is NaN or an infinity.
+bool all_finite(std::span<const float> values) noexcept;
+
 /// The inputs of a node that carry quantizable reals, constants of combining nodes included;
 /// weights, biases, shapes, indices and bounds are not among them.
 std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id, OpKind kind);

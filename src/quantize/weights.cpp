@@ -8,6 +8,7 @@
 #include "qtool/base/parallel.h"
 #include "qtool/base/text.h"
 #include "qtool/quantize/weight_method.h"
+#include "quantize/operands.h"
 
 namespace qtool {
 namespace {
@@ -50,7 +51,7 @@ bool is_normal_scale(double scale) {
 }
 
 void require_finite(std::span<const float> values, std::string_view what) {
-  if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); })) {
+  if (!all_finite(values)) {
     throw Error(ErrorCode::kInvalidArgument, concat(what, ": found NaN or infinity"));
   }
 }

@@ -1,7 +1,6 @@
 // The modes of quantize() that need no calibration table.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/weights.h"
 #include "quantize/emit.h"
+#include "quantize/operands.h"
 #include "quantize/provenance.h"
 
 namespace qtool {
@@ -50,8 +50,7 @@ bool has_usable_weights(const Graph& graph, NodeId id) {
   if (!ports) return false;
   const Tensor& weights = *graph.value(ports->weight).constant;
   if (weights.dtype() != DType::kFloat32 || weights.elements() == 0) return false;
-  const auto values = weights.values<float>();
-  return std::all_of(values.begin(), values.end(), [](float w) { return std::isfinite(w); });
+  return all_finite(weights.values<float>());
 }
 
 /// The nodes whose weights are stored as int8; `placement` says of each node why it is FP32.

@@ -3,9 +3,11 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <vector>
 
 #include "qtool/base/error.h"
 #include "qtool/quantize/weights.h"
+#include "quantize/operands.h"
 #include "quantize_net.h"
 
 namespace qtool {
@@ -17,6 +19,22 @@ std::vector<float> scales_of(const Tensor& w, std::int64_t axis, std::vector<flo
                              float input_scale = 1.0F) {
   return weight_maps(w, axis, "absmax", kWeights, Granularity::kPerChannel, bias, input_scale)
       .scales;
+}
+
+TEST(AllFinite, LooksAtEveryValue) {
+  EXPECT_TRUE(all_finite({}));
+  std::vector<float> values(37, -std::numeric_limits<float>::max());
+  values[3] = std::numeric_limits<float>::denorm_min();
+  EXPECT_TRUE(all_finite(values));
+  for (const float bad :
+       {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+        std::nanf("1"), -std::nanf("")}) {
+    for (const std::size_t place : {std::size_t{0}, std::size_t{16}, values.size() - 1}) {
+      std::vector<float> broken = values;
+      broken[place] = bad;
+      EXPECT_FALSE(all_finite(broken)) << bad << " at " << place;
+    }
+  }
 }
 
 TEST(WeightScales, AreTheLargestMagnitudeOfEachChannelOver127) {
