@@ -2,6 +2,7 @@
 // of small counts would be slow to read.
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <limits>
 
 #include "calib/format_json.h"
@@ -35,9 +36,8 @@ class Writer {
     for (const std::uint64_t limb : value.limbs()) number(limb);
   }
   /// Counts with runs of zeros as a zero and their length.
-  template <typename CountAt>
-  void counts(std::int64_t size, CountAt count_at) {
-    count(size);
+  void counts(std::span<const std::int64_t> values) {
+    count(std::ssize(values));
     std::int64_t zeros = 0;
     const auto end_run = [&] {
       if (zeros == 0) return;
@@ -45,8 +45,7 @@ class Writer {
       count(zeros);
       zeros = 0;
     };
-    for (std::int64_t i = 0; i < size; ++i) {
-      const std::int64_t value = count_at(i);
+    for (const std::int64_t value : values) {
       if (value == 0) {
         ++zeros;
         continue;
@@ -139,15 +138,9 @@ std::string bytes_of(const Statistics& statistics) {
   out.real(histogram.min());
   out.real(histogram.max());
   out.count(histogram.zeros());
-  const std::int64_t first = histogram.first_cell();
-  out.counts(histogram.end_cell() - first,
-             [&](std::int64_t i) { return histogram.cell_count(first + i); });
+  out.counts(histogram.cells());
   out.number(state.exact_magnitudes ? 1 : 0);
-  if (state.exact_magnitudes) {
-    const auto& counts = state.exact_magnitudes->counts;
-    out.counts(static_cast<std::int64_t>(counts.size()),
-               [&](std::int64_t i) { return counts[static_cast<std::size_t>(i)]; });
-  }
+  if (state.exact_magnitudes) out.counts(state.exact_magnitudes->counts);
   return std::move(out.bytes);
 }
 

@@ -98,11 +98,11 @@ void count_chunk(const float* image, std::int64_t begin, std::int64_t count, std
                  const Extremes& seen, FloatHistogram& histogram) {
   const float* const values = image + begin;
   if (!seen.finite) refuse({values, static_cast<std::size_t>(count)}, begin);
+  const Signs signs = seen.lowest < 0.0F ? Signs::kBoth : Signs::kPositive;
   for (std::int64_t at = 0; at < count; at += FloatHistogram::kMostAtOnce) {
     const std::int64_t part = std::min(FloatHistogram::kMostAtOnce, count - at);
     const CountingGrid grid = histogram.prepare(seen.lowest, seen.highest, part);
     const bool last = at + part == count;
-    const Signs signs = seen.lowest < 0.0F ? Signs::kBoth : Signs::kPositive;
     histogram.add_zeros(grid.counters == nullptr
                             ? part
                             : kernel().count(values + at, part, last ? next : 0,

@@ -10,18 +10,6 @@
 namespace qtool::detail {
 namespace {
 
-constexpr int kMantissaBits = 53;
-constexpr int kTermHeadroom = 41;  // 2^40 of the largest terms, and the sign
-
-/// magnitude / 2^shift, half to even.
-std::uint64_t shift_right_rounded(std::uint64_t magnitude, int shift) {
-  if (shift > kMantissaBits + 1) return 0;
-  const std::uint64_t kept = magnitude >> shift;
-  const std::uint64_t lost = magnitude & ((std::uint64_t{1} << shift) - 1);
-  const std::uint64_t half = std::uint64_t{1} << (shift - 1);
-  return kept + ((lost > half || (lost == half && (kept & 1U) != 0)) ? 1 : 0);
-}
-
 std::uint64_t bits_at(std::span<const std::uint64_t> limbs, std::size_t first_bit) {
   const std::size_t limb = first_bit / 64;
   const std::size_t offset = first_bit % 64;
@@ -39,27 +27,17 @@ bool any_bit_below(std::span<const std::uint64_t> limbs, std::size_t bit) {
 
 }  // namespace
 
-FixedTerm fixed_term(double value, int unit_exponent, std::size_t limbs) {
-  // value = magnitude * 2^(exponent - 53). A denormal double has the exponent of the smallest
-  // normal one and no hidden bit.
-  constexpr int kBias = 1022;
-  const auto bits = std::bit_cast<std::uint64_t>(value);
-  const auto biased = static_cast<int>((bits >> (kMantissaBits - 1)) & 0x7FFU);
-  std::uint64_t magnitude = bits & ((std::uint64_t{1} << (kMantissaBits - 1)) - 1);
-  if (biased > 0) magnitude |= std::uint64_t{1} << (kMantissaBits - 1);
-  const int exponent = std::max(biased, 1) - kBias;
-  const int capacity = static_cast<int>(limbs) * 64 - kTermHeadroom;
-  if (exponent - unit_exponent > capacity || !std::isfinite(value)) {
-    throw Error(ErrorCode::kInvalidArgument,
-                concat("exact sum: found the term ", value, ", expected a finite value below 2^",
-                       capacity + unit_exponent));
-  }
-  int shift = exponent - kMantissaBits - unit_exponent;
-  if (shift < 0) {
-    magnitude = shift_right_rounded(magnitude, -shift);
-    shift = 0;
-  }
-  return {magnitude, static_cast<unsigned>(shift), magnitude != 0 && (bits >> 63U) != 0};
+void refuse_term(double value, int limit) {
+  throw Error(ErrorCode::kInvalidArgument, concat("exact sum: found the term ", value,
+                                                  ", expected a finite value below 2^", limit));
+}
+
+std::uint64_t shift_right_rounded(std::uint64_t magnitude, int shift) {
+  if (shift > kMantissaBits + 1) return 0;
+  const std::uint64_t kept = magnitude >> shift;
+  const std::uint64_t lost = magnitude & ((std::uint64_t{1} << shift) - 1);
+  const std::uint64_t half = std::uint64_t{1} << (shift - 1);
+  return kept + ((lost > half || (lost == half && (kept & 1U) != 0)) ? 1 : 0);
 }
 
 void fixed_merge(std::span<std::uint64_t> limbs, std::span<const std::uint64_t> other) {

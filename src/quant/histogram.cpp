@@ -102,10 +102,7 @@ CountingGrid FloatHistogram::prepare(float lowest, float highest, std::int64_t c
   count_ += count;
   include(flushed(lowest), flushed(highest));
   if (counts_.empty()) return {};
-  counts_.make_room(count, [this] {
-    return CellCounts::Span{static_cast<std::size_t>(origin() + first_cell()),
-                            static_cast<std::size_t>(origin() + end_cell())};
-  });
+  counts_.make_room(count, [this] { return in_use(); });
   return {static_cast<float>(1.0 / cell_width()), counts_.counters() + origin()};
 }
 
@@ -134,9 +131,8 @@ void FloatHistogram::include(float lowest, float highest) {
 // Moves every count to cell >> shift, which pairs the cells of both signs from zero outwards.
 void FloatHistogram::coarsen(int shift) {
   const auto move = [&](std::int64_t cell) {
-    if (cell_count(cell) == 0) return;  // most are, while the range still grows
     const std::int64_t count = counts_.take(static_cast<std::size_t>(origin() + cell));
-    counts_.add(static_cast<std::size_t>(origin() + (cell >> shift)), count);
+    if (count > 0) counts_.add(static_cast<std::size_t>(origin() + (cell >> shift)), count);
   };
   for (std::int64_t cell = 0; cell < kCells; ++cell) move(cell);
   for (std::int64_t cell = -1; cell >= -origin(); --cell) move(cell);
@@ -150,10 +146,10 @@ void FloatHistogram::merge(const FloatHistogram& other) {
   if (other.count_ > 0) include(other.min_, other.max_);
   if (other.counts_.empty()) return;
   const int shift = std::min(exponent_ - other.exponent_, kGridBits);
-  const std::int64_t end = other.end_cell();
-  for (std::int64_t cell = other.first_cell(); cell < end; ++cell) {
-    const std::int64_t count = other.cell_count(cell);
+  std::int64_t cell = other.first_cell();
+  for (const std::int64_t count : other.cells()) {
     if (count > 0) counts_.add(static_cast<std::size_t>(origin() + (cell >> shift)), count);
+    ++cell;
   }
 }
 
@@ -173,10 +169,13 @@ std::int64_t FloatHistogram::end_cell() const noexcept {
   return max_ > 0.0F ? static_cast<std::int64_t>(max_ / cell_width()) + 1 : 0;
 }
 
+CellCounts::Span FloatHistogram::in_use() const noexcept {
+  return {static_cast<std::size_t>(origin() + first_cell()),
+          static_cast<std::size_t>(origin() + end_cell())};
+}
+
 std::vector<std::int64_t> FloatHistogram::cells() const {
-  if (counts_.empty()) return {};
-  return counts_.range({static_cast<std::size_t>(origin() + first_cell()),
-                        static_cast<std::size_t>(origin() + end_cell())});
+  return counts_.empty() ? std::vector<std::int64_t>() : counts_.range(in_use());
 }
 
 FloatHistogram FloatHistogram::from_cells(float min, float max, std::int64_t zeros,
@@ -230,13 +229,9 @@ LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_
   LinearHistogram result = empty_histogram(0.0, absmax, bins);
   const double width = histogram.cell_width();
   const double bin_width = result.width();
-  const std::vector<std::int64_t> cells = histogram.cells();
-  const std::int64_t below = -histogram.first_cell();
-  const std::int64_t above = histogram.end_cell();
-  for (std::int64_t cell = 0; cell < std::max(below, above); ++cell) {
-    const std::int64_t count =
-        (cell < above ? cells[static_cast<std::size_t>(below + cell)] : 0) +
-        (cell < below ? cells[static_cast<std::size_t>(below - 1 - cell)] : 0);
+  const std::int64_t end = std::max(histogram.end_cell(), -histogram.first_cell());
+  for (std::int64_t cell = 0; cell < end; ++cell) {
+    const std::int64_t count = histogram.cell_count(cell) + histogram.cell_count(-1 - cell);
     const double from = static_cast<double>(cell) * width;
     if (count > 0) distribute(count, from, std::min(from + width, absmax), bin_width, result);
   }

@@ -110,9 +110,13 @@ TEST(ExactSum, AddsPlainTermsAsItAddsAllOthers) {
        {-1021, -150, -149, -98, -97, -96, -95, 0, 63, 105, 106, 107, 108, 191}) {
     for (int i = 0; i < 50; ++i) {
       const double term = std::ldexp(mantissa(random), exponent);
+      const ExactSum before = sum;
       add(term);
       add(-2.0 * term);
       add(term);
+      if (exponent >= -96) {  // a whole number of units: nothing was rounded
+        ASSERT_EQ(sum, before) << term;
+      }
     }
   }
   for (const double term : {0.0, -0.0, 5e-324, -5e-324}) add(term);

@@ -9,15 +9,41 @@
 
 namespace qtool {
 namespace detail {
+inline constexpr int kMantissaBits = 53;
+inline constexpr int kTermHeadroom = 41;  // 2^40 of the largest terms, and the sign
+
 /// +-magnitude * 2^shift units; 0 is not negative.
 struct FixedTerm {
   std::uint64_t magnitude;
   unsigned shift;
   bool negative;
 };
-/// Any double in units of 2^unit_exponent, rounded half to even. Throws Error(kInvalidArgument)
-/// when it is not finite or leaves a sum of so many limbs no room for 2^40 of its like.
-FixedTerm fixed_term(double value, int unit_exponent, std::size_t limbs);
+/// Throws Error(kInvalidArgument): the term has no place below 2^limit.
+[[noreturn]] void refuse_term(double value, int limit);
+/// magnitude / 2^shift, half to even.
+std::uint64_t shift_right_rounded(std::uint64_t magnitude, int shift);
+
+/// A double in units of 2^unit_exponent, rounded half to even. Refused when it is not finite or
+/// leaves a sum of so many limbs no room for 2^40 of its like.
+inline FixedTerm fixed_term(double value, int unit_exponent, std::size_t limbs) {
+  // value = magnitude * 2^(exponent - 53). A denormal double has the exponent of the smallest
+  // normal one and no hidden bit.
+  constexpr int kBias = 1022;
+  constexpr int kNotFinite = 0x7FF;
+  constexpr std::uint64_t kHidden = std::uint64_t{1} << (kMantissaBits - 1);
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  const auto biased = static_cast<int>((bits >> (kMantissaBits - 1)) & 0x7FFU);
+  std::uint64_t magnitude = (bits & (kHidden - 1)) | (biased > 0 ? kHidden : 0);
+  const int exponent = std::max(biased, 1) - kBias;
+  const int limit = static_cast<int>(limbs) * 64 - kTermHeadroom + unit_exponent;
+  if (exponent > limit || biased == kNotFinite) refuse_term(value, limit);
+  int shift = exponent - kMantissaBits - unit_exponent;
+  if (shift < 0) {
+    magnitude = shift_right_rounded(magnitude, -shift);
+    shift = 0;
+  }
+  return {magnitude, static_cast<unsigned>(shift), magnitude != 0 && (bits >> 63U) != 0};
+}
 
 /// Adds a term that leaves the sign bit free. Without branches on the sign, which differs from
 /// channel to channel: this runs for every channel of every image.
@@ -55,18 +81,7 @@ class FixedPointSum {
   /// Throws Error(kInvalidArgument) when `value` is not finite or does not fit. 2^40 terms of the
   /// largest accepted size cannot overflow the sum.
   void add(double value) {
-    // value = +-(1, fraction) * 2^(biased - 1075), read from its bits. Where that is a whole number
-    // of units, as nearly always, nothing is left to do; fixed_term() sees to the rest.
-    const auto bits = std::bit_cast<std::uint64_t>(value);
-    const auto biased = static_cast<int>((bits >> 52U) & 0x7FFU);
-    const int shift = biased - 1075 - kUnitExponent;
-    constexpr std::uint64_t kHidden = std::uint64_t{1} << 52U;
-    if (biased > 0 && shift >= 0 && shift < kPlainShift) {
-      detail::fixed_add(limbs_, {(bits & (kHidden - 1)) | kHidden, static_cast<unsigned>(shift),
-                                 (bits >> 63U) != 0});
-    } else {
-      detail::fixed_add(limbs_, detail::fixed_term(value, kUnitExponent, kLimbs));
-    }
+    detail::fixed_add(limbs_, detail::fixed_term(value, kUnitExponent, kLimbs));
   }
   void merge(const FixedPointSum& other) { detail::fixed_merge(limbs_, other.limbs_); }
   /// The sum, rounded once to the nearest double (half to even).
@@ -83,10 +98,6 @@ class FixedPointSum {
   friend bool operator==(const FixedPointSum&, const FixedPointSum&) = default;
 
  private:
-  // Shifts that leave any double 64 bits and more below the end, and are no infinity's.
-  static constexpr int kPlainShift =
-      std::min(static_cast<int>(kLimbs) * 64 - 128, 2047 - 1075 - kUnitExponent);
-
   std::array<std::uint64_t, kLimbs> limbs_{};
 };
 

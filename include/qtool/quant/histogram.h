@@ -86,6 +86,7 @@ class FloatHistogram {
   void include(float lowest, float highest);
   void coarsen(int shift);
   [[nodiscard]] std::int64_t origin() const noexcept { return has_negative_ ? kCells : 0; }
+  [[nodiscard]] CellCounts::Span in_use() const noexcept;  // [first_cell, end_cell) in counts_
 
   int exponent_ = 0;  // the grid covers magnitudes below 2^exponent_
   bool has_negative_ = false;

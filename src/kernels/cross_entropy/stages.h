@@ -67,10 +67,9 @@ namespace {  // NOLINT(google-build-namespaces)
   return sums[0];
 }
 
-// The same with a constant where both users are, so that vectors come out even.
-[[gnu::always_inline]] inline double cross_entropy(const LevelledHistogram& histogram,
-                                                   std::int64_t kept, double tail,
-                                                   double* scratch) {
+// CrossEntropyFunctions::run, with a constant where both users are, so that vectors come out even.
+inline double run(const LevelledHistogram& histogram, std::int64_t kept, double tail,
+                  double* scratch) {
   constexpr std::int32_t kUsual = 128;
   if (histogram.levels == kUsual) return cross_entropy(histogram, kUsual, kept, tail, scratch);
   return cross_entropy(histogram, static_cast<std::int32_t>(histogram.levels), kept, tail, scratch);
