@@ -4,10 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
-#include "kernels/logarithm.h"
+#include "kernels/cross_entropy/cross_entropy.h"
 
 namespace qtool {
 namespace {
@@ -16,109 +17,140 @@ constexpr double kRejected = std::numeric_limits<double>::infinity();
 constexpr double kTie = 1e-12;  // nats; rounding errors are 30 times smaller, mostly a hundred
 // Candidates whose sums grow side by side, since an addition waits for the one before in its sum.
 constexpr std::int64_t kAbreast = 4;
+constexpr std::int64_t kMostBins = std::int64_t{1} << 17;
 
-double x_log_x(double x) { return x * logarithm(x); }  // 0 for 0
-
-// Sums over the first k bins, k = 0 .. bins.
-struct Prefixes {
-  std::vector<double> counts;
-  std::vector<double> filled;   // bins that are not empty
-  std::vector<double> entropy;  // of count * ln(count)
-
+// The bins as sums over the first k of them, k = 0 .. bins.
+class Prefixes {
+ public:
   explicit Prefixes(std::span<const std::int64_t> bins)
-      : counts(bins.size() + 1), filled(bins.size() + 1), entropy(bins.size() + 1) {
+      : counts_(bins.size() + 1), filled_(bins.size() + 1) {
     for (std::size_t j = 0; j < bins.size(); ++j) {
-      const auto count = static_cast<double>(bins[j]);
-      counts[j + 1] = counts[j] + count;
-      filled[j + 1] = filled[j] + (bins[j] > 0 ? 1.0 : 0.0);
-      entropy[j + 1] = entropy[j] + x_log_x(count);
+      counts_[j + 1] = counts_[j] + static_cast<double>(bins[j]);
+      filled_[j + 1] = filled_[j] + (bins[j] > 0 ? 1.0 : 0.0);
     }
   }
 
-  // ln of Q in the bins [begin, end) that form a level; of no use where all are empty. Without
-  // branches, so that compilers make vectors of it.
-  [[nodiscard]] double log_level(std::size_t begin, std::size_t end) const {
-    const double full = filled[end] - filled[begin];
-    return logarithm((counts[end] - counts[begin]) / (full + (full == 0.0 ? 1.0 : 0.0)));
+  [[nodiscard]] std::size_t bins() const { return counts_.size() - 1; }
+  [[nodiscard]] double total() const { return counts_.back(); }
+  [[nodiscard]] double count(std::size_t begin, std::size_t end) const {
+    return counts_[end] - counts_[begin];
   }
-  // sum of P ln Q over each level of `width` bins: element i is that of [i, i + width).
-  [[nodiscard]] std::vector<double> terms(std::size_t width) const {
-    std::vector<double> all(counts.size() - width);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i] = (counts[i + width] - counts[i]) * log_level(i, i + width);
-    }
+  /// Q in the bins [begin, end) that form a level, not normalised; 0 where all are empty.
+  [[nodiscard]] double level(std::size_t begin, std::size_t end) const {
+    const double filled = filled_[end] - filled_[begin];
+    return count(begin, end) / (filled + (filled == 0.0 ? 1.0 : 0.0));
+  }
+  /// sum of P ln Q over each level of `width` bins: element i is that of [i, i + width).
+  [[nodiscard]] std::vector<double> terms(std::size_t width,
+                                          const CrossEntropyKernel& kernel) const {
+    std::vector<double> all(counts_.size() - width);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = level(i, i + width);
+    kernel.logarithms(all);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] *= count(i, i + width);
     return all;
   }
+
+ private:
+  std::vector<double> counts_;
+  std::vector<double> filled_;  // bins that are not empty
 };
 
-// The walk of one candidate over its levels.
-struct LevelSum {
-  double terms = 0.0;
-  std::int64_t place = 0;  // of the next level in `terms`, twice its first bin
-  std::int64_t error = 0;  // level * extra, less `levels` for every bin added
-};
-
-// The terms of all levels of kAbreast candidates, from `extra` on.
+// The term of the level of bins [begin, end) stands at begin + end. `begin` and `end` of all levels
+// of kAbreast candidates, the first of which keeps `kept` bins, are ceil(level * kept / levels).
 // Candidates past the last one read terms past their end: `terms` is that much longer.
-std::array<LevelSum, kAbreast> add_levels(const std::vector<double>& terms, std::int64_t levels,
-                                          std::int64_t width, std::int64_t extra) {
-  std::array<LevelSum, kAbreast> sums;
+std::array<double, kAbreast> add_levels(const std::vector<double>& terms, std::int64_t levels,
+                                        std::int64_t kept) {
+  // Places in units of 2^-44 bins. Half a level short of a bin more than level * kept / levels is
+  // never next to a whole number, and `levels` steps lose less than 2^-28 of a bin.
+  constexpr int kPlaces = 44;
+  constexpr std::int64_t kBin = std::int64_t{1} << kPlaces;
+  std::array<double, kAbreast> sums{};
+  std::array<std::int64_t, kAbreast> steps{};
+  std::array<std::int64_t, kAbreast> places{};
+  std::array<std::int64_t, kAbreast> begins{};
+  for (std::size_t c = 0; c < sums.size(); ++c) {
+    steps[c] = (kept + static_cast<std::int64_t>(c)) * kBin / levels;
+    places[c] = kBin - kBin / (2 * levels);
+  }
   for (std::int64_t level = 0; level < levels; ++level) {
-    for (std::int64_t c = 0; c < kAbreast; ++c) {
-      LevelSum& sum = sums[static_cast<std::size_t>(c)];
-      sum.error += extra + c;
-      const std::int64_t longer = sum.error > 0 ? 1 : 0;  // the level has a bin more than `width`
-      sum.error -= levels & -longer;
-      sum.terms += terms[static_cast<std::size_t>(sum.place + longer)];
-      sum.place += 2 * (width + longer);
+    for (std::size_t c = 0; c < sums.size(); ++c) {
+      places[c] += steps[c];
+      const std::int64_t end = places[c] >> kPlaces;
+      sums[c] += terms[static_cast<std::size_t>(begins[c] + end)];
+      begins[c] = end;
     }
   }
   return sums;
+}
+
+// D of all candidates from `levels` bins on, but for the terms of their levels; infinite for those
+// that are rejected. `entropy` holds P ln P of every bin.
+std::vector<double> without_levels(const Prefixes& prefixes, std::span<const double> entropy,
+                                   std::size_t levels, const CrossEntropyKernel& kernel) {
+  const double total = prefixes.total();
+  const std::size_t candidates = prefixes.bins() - levels + 1;
+  std::vector<double> shares(candidates);  // of all values that are kept
+  std::vector<double> edges(candidates);   // the last kept bin with the tail, which joins it
+  std::vector<double> lasts(candidates);   // Q of the last level, which has `width` bins
+  for (std::size_t i = 0; i < candidates; ++i) {
+    const std::size_t kept = levels + i;
+    shares[i] = prefixes.count(0, kept) / total;
+    edges[i] = prefixes.count(kept - 1, prefixes.bins());
+    lasts[i] = prefixes.level(kept - kept / levels, kept);
+  }
+  std::vector<double> edge_logs = edges;
+  for (std::vector<double>* const values : {&shares, &edge_logs, &lasts}) {
+    kernel.logarithms(*values);
+  }
+  std::vector<double> divergences(candidates);
+  double self = std::accumulate(entropy.begin(), entropy.begin() + std::ptrdiff_t(levels) - 1, 0.0);
+  for (std::size_t i = 0; i < candidates; ++i) {
+    const std::size_t kept = levels + i;
+    const double tail = prefixes.count(kept, prefixes.bins());
+    self += entropy[kept - 1];
+    const double joined = edges[i] * edge_logs[i] - entropy[kept - 1];  // 0 without a tail
+    const bool rejected = tail > 0.0 && edges[i] == tail;
+    divergences[i] = rejected ? kRejected : (self + joined - tail * lasts[i]) / total + shares[i];
+  }
+  return divergences;
 }
 
 }  // namespace
 
 KlSearch::KlSearch(std::span<const std::int64_t> counts, std::int64_t levels) : levels_(levels) {
   const auto bins = static_cast<std::int64_t>(counts.size());
-  QTOOL_CHECK(levels >= 1 && bins >= levels);
+  QTOOL_CHECK(levels >= 1 && bins >= levels && bins <= kMostBins);
+  const CrossEntropyKernel kernel;
   const Prefixes prefixes(counts);
-  const double total = prefixes.counts.back();
-  divergences_.assign(static_cast<std::size_t>(bins - levels + 1), kRejected);
-  divergences_.back() = 0.0;
-  if (total == 0.0) return;
+  const double total = prefixes.total();
+  if (total == 0.0) {
+    divergences_.assign(static_cast<std::size_t>(bins - levels + 1), kRejected);
+    divergences_.back() = 0.0;
+    return;
+  }
+  std::vector<double> longer = prefixes.terms(1, kernel);
+  divergences_ = without_levels(prefixes, longer, static_cast<std::size_t>(levels), kernel);
 
   // A level of candidate i has floor(i / levels) bins or one more, and where it begins is all that
   // its term depends on. So terms are computed once per width and place, two widths side by side,
   // and every candidate of those widths adds up `levels` of them.
-  std::vector<double> terms(static_cast<std::size_t>(2 * (bins + levels + kAbreast)));
-  std::vector<double> longer = prefixes.terms(1);
+  std::vector<double> terms(static_cast<std::size_t>(2 * (bins + kAbreast)));
   for (std::int64_t width = 1; width * levels <= bins; ++width) {
     const std::vector<double> shorter = std::move(longer);
-    longer = prefixes.terms(static_cast<std::size_t>(width) + 1);
-    for (std::size_t begin = 0; begin < shorter.size(); ++begin) {
-      terms[2 * begin] = shorter[begin];
-      terms[2 * begin + 1] = begin < longer.size() ? longer[begin] : shorter[begin];
+    longer = prefixes.terms(static_cast<std::size_t>(width) + 1, kernel);
+    double* const place = terms.data() + width;
+    for (std::size_t begin = 0; begin < longer.size(); ++begin) {
+      place[2 * begin] = shorter[begin];
+      place[2 * begin + 1] = longer[begin];
     }
-    // Every candidate of the width is i = width * levels + extra.
-    const std::int64_t candidates = std::min(levels, bins - width * levels + 1);
-    for (std::int64_t extra = 0; extra < candidates; extra += kAbreast) {
-      const auto sums = add_levels(terms, levels, width, extra);
-      const std::int64_t abreast = std::min(kAbreast, candidates - extra);
+    place[2 * longer.size()] = shorter.back();
+    const std::int64_t end = std::min((width + 1) * levels, bins + 1);
+    for (std::int64_t kept = width * levels; kept < end; kept += kAbreast) {
+      const std::array<double, kAbreast> sums = add_levels(terms, levels, kept);
+      const std::int64_t abreast = std::min(kAbreast, end - kept);
       for (std::int64_t c = 0; c < abreast; ++c) {
-        const std::int64_t kept = width * levels + extra + c;
-        const LevelSum& sum = sums[static_cast<std::size_t>(c)];
-        const auto end = static_cast<std::size_t>(kept);
-        const double tail = total - prefixes.counts[end];
-        const auto edge = static_cast<double>(counts[end - 1]);
-        if (edge == 0.0 && tail > 0.0) continue;
-        double cross = sum.terms;
-        double self = prefixes.entropy[end];
-        if (tail > 0.0) {  // it joins the last level, which always has `width` bins
-          cross += tail * prefixes.log_level(static_cast<std::size_t>(kept - width), end);
-          self += x_log_x(edge + tail) - x_log_x(edge);
-        }
-        divergences_[static_cast<std::size_t>(kept - levels)] =
-            (self - cross) / total + logarithm((total - tail) / total);
+        divergences_[static_cast<std::size_t>(kept - levels + c)] -=
+            sums[static_cast<std::size_t>(c)] / total;
       }
     }
   }

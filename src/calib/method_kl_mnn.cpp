@@ -3,7 +3,7 @@
 
 #include "calib/fractional_kl.h"
 #include "qtool/calib/method.h"
-#include "qtool/quant/density.h"
+#include "qtool/quant/histogram.h"
 
 namespace qtool {
 namespace {
@@ -13,6 +13,19 @@ constexpr std::int64_t kLevels = 128;
 constexpr double kStart = 1e-7;          // what every bin counts before the first value
 constexpr double kNothing = 1e-6;        // magnitudes up to this are left out
 constexpr std::int64_t kSmallMap = 100;  // pictures with fewer pixels are not searched
+
+// Magnitudes that are left out, those of a cell spread evenly over it.
+std::int64_t count_of_nothing(const FloatHistogram& histogram) {
+  const double width = histogram.cell_width();
+  double count = 0.0;
+  for (std::int64_t cell = 0; cell < FloatHistogram::kCells; ++cell) {
+    const double below = kNothing - static_cast<double>(cell) * width;
+    if (below <= 0.0) break;
+    const std::int64_t both = histogram.cell_count(cell) + histogram.cell_count(-1 - cell);
+    count += static_cast<double>(both) * std::min(1.0, below / width);
+  }
+  return static_cast<std::int64_t>(count);
+}
 
 }  // namespace
 
@@ -28,9 +41,7 @@ Range method_kl_mnn(const Statistics& statistics, const MethodOptions& /*options
       statistics.count() / std::max<std::int64_t>(1, statistics.images() * statistics.channels());
   std::int64_t kept = kBins - 1;
   if (pixels >= kSmallMap) {
-    const Density density(statistics.histogram());
-    auto nothing =
-        static_cast<std::int64_t>(density.below(kNothing).count - density.below(-kNothing).count);
+    std::int64_t nothing = count_of_nothing(statistics.histogram());
     for (std::int64_t& count : magnitudes.counts) {
       const std::int64_t taken = std::min(nothing, count);
       count -= taken;

@@ -64,10 +64,4 @@ void CellCounts::add(std::size_t cell, std::int64_t count) {
   if (bound_ < kCarry - 1) bound_ = kCarry - 1;
 }
 
-std::int64_t CellCounts::take(std::size_t cell) {
-  const std::int64_t count = at(cell);
-  if (count > 0) set(cell, 0);
-  return count;
-}
-
 }  // namespace qtool

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -18,31 +19,41 @@ constexpr std::int64_t kMostBins = std::int64_t{1} << 20;
 
 float flushed(float value) { return std::fabs(value) < kSmallestNormal ? 0.0F : value; }
 
-// Adds `count` values spread evenly over [from, to] to the bins they fall into; `width` is that of
-// the bins.
-void distribute(std::int64_t count, double from, double to, double width,
-                LinearHistogram& histogram) {
-  const auto bins = static_cast<std::int64_t>(histogram.counts.size());
-  if (!(width > 0.0)) {  // one value only: it has no inside to spread over
-    histogram.counts[0] += count;
-    return;
-  }
-  const double start = (from - histogram.lower) / width;
-  const double stop = (to - histogram.lower) / width;
-  const auto first = std::clamp<std::int64_t>(static_cast<std::int64_t>(start), 0, bins - 1);
+// Adds `count` values spread evenly from `start` to `stop`, both in bins.
+void spread(std::int64_t count, double start, double stop, std::span<std::int64_t> bins) {
+  const std::int64_t end = std::ssize(bins) - 1;
+  const auto first = std::clamp<std::int64_t>(static_cast<std::int64_t>(start), 0, end);
   // Bins that begin below `stop`, less one; without std::ceil(), a call where SSE4.1 is not
   // assumed.
   const auto whole = static_cast<std::int64_t>(stop);
   const std::int64_t below = static_cast<double>(whole) == stop ? whole - 1 : whole;
-  const auto last = std::clamp<std::int64_t>(below, first, bins - 1);
+  const auto last = std::clamp<std::int64_t>(below, first, end);
   std::int64_t given = 0;
   for (std::int64_t bin = first; bin < last; ++bin) {
     const double share = (static_cast<double>(bin + 1) - start) / (stop - start);
     const auto upto = static_cast<std::int64_t>(static_cast<double>(count) * share + 0.5);
-    histogram.counts[static_cast<std::size_t>(bin)] += upto - given;
+    bins[static_cast<std::size_t>(bin)] += upto - given;
     given = upto;
   }
-  histogram.counts[static_cast<std::size_t>(last)] += count - given;
+  bins[static_cast<std::size_t>(last)] += count - given;
+}
+
+// Adds the values of adjacent cells to the bins they fall into, each cell's spread evenly over it;
+// the first one begins at `from`. Cells end where the histogram ends.
+void distribute(std::span<const std::int64_t> cells, double from, double cell_width,
+                LinearHistogram& histogram) {
+  const double width = histogram.width();
+  if (!(width > 0.0)) {  // one value only: it has no inside to spread over
+    histogram.counts[0] = std::accumulate(cells.begin(), cells.end(), histogram.counts[0]);
+    return;
+  }
+  double start = (std::max(from, histogram.lower) - histogram.lower) / width;
+  for (const std::int64_t count : cells) {
+    from += cell_width;  // exact: a whole number of powers of two
+    const double stop = (std::min(from, histogram.upper) - histogram.lower) / width;
+    if (count > 0) spread(count, start, stop, histogram.counts);
+    start = stop;
+  }
 }
 
 LinearHistogram empty_histogram(double lower, double upper, std::int64_t bins) {
@@ -178,6 +189,16 @@ std::vector<std::int64_t> FloatHistogram::cells() const {
   return counts_.empty() ? std::vector<std::int64_t>() : counts_.range(in_use());
 }
 
+std::vector<std::int64_t> FloatHistogram::magnitude_cells() const {
+  const std::vector<std::int64_t> all = cells();
+  const auto zero = all.begin() + std::max<std::int64_t>(0, -first_cell());
+  std::vector<std::int64_t> magnitudes(zero, all.end());
+  const std::reverse_iterator negative(zero);
+  magnitudes.resize(std::max(magnitudes.size(), static_cast<std::size_t>(all.rend() - negative)));
+  std::transform(negative, all.rend(), magnitudes.begin(), magnitudes.begin(), std::plus());
+  return magnitudes;
+}
+
 FloatHistogram FloatHistogram::from_cells(float min, float max, std::int64_t zeros,
                                           std::span<const std::int64_t> cells) {
   const auto refuse = [](std::string_view what) {
@@ -227,14 +248,8 @@ std::int64_t LinearHistogram::total() const noexcept {
 LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_t bins) {
   const double absmax = histogram.absmax();
   LinearHistogram result = empty_histogram(0.0, absmax, bins);
-  const double width = histogram.cell_width();
-  const double bin_width = result.width();
-  const std::int64_t end = std::max(histogram.end_cell(), -histogram.first_cell());
-  for (std::int64_t cell = 0; cell < end; ++cell) {
-    const std::int64_t count = histogram.cell_count(cell) + histogram.cell_count(-1 - cell);
-    const double from = static_cast<double>(cell) * width;
-    if (count > 0) distribute(count, from, std::min(from + width, absmax), bin_width, result);
-  }
+  const std::vector<std::int64_t> magnitudes = histogram.magnitude_cells();
+  distribute(magnitudes, 0.0, histogram.cell_width(), result);
   return result;
 }
 
@@ -253,15 +268,8 @@ void count_magnitudes(std::span<const float> values, LinearHistogram& histogram)
 LinearHistogram value_histogram(const FloatHistogram& histogram, std::int64_t bins) {
   LinearHistogram result = empty_histogram(histogram.min(), histogram.max(), bins);
   const double width = histogram.cell_width();
-  const double bin_width = result.width();
-  double from = static_cast<double>(histogram.first_cell()) * width;
-  for (const std::int64_t count : histogram.cells()) {
-    if (count > 0) {
-      distribute(count, std::max(from, result.lower), std::min(from + width, result.upper),
-                 bin_width, result);
-    }
-    from += width;  // exact: a whole number of powers of two
-  }
+  const double from = static_cast<double>(histogram.first_cell()) * width;
+  distribute(histogram.cells(), from, width, result);
   return result;
 }
 

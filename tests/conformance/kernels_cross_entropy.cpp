@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "kernels/cross_entropy/cross_entropy.h"
@@ -62,6 +63,25 @@ TEST(CrossEntropyKernel, IsThatOfTheReferenceAndTheSameInEveryKernel) {
                 << row.name << ", " << levels << " levels, " << kept << " of " << bins;
           }
         }
+      }
+    }
+  }
+}
+
+TEST(CrossEntropyKernel, TakesLogarithmsAsTheOneFunctionDoes) {
+  auto random = testing::seeded_generator();
+  std::uniform_real_distribution<double> exponent(-1000.0, 1000.0);
+  for (const unsigned count : {0U, 1U, 2U, 3U, 7U, 8U, 9U, 64U, 1000U}) {
+    std::vector<double> values(count);
+    for (double& value : values) value = std::exp2(exponent(random));
+    if (count > 2) values[count / 2] = 0.0;
+    for (const auto& row : testing::runnable(cross_entropy_kernels())) {
+      const testing::GuardedBuffer buffer(count * sizeof(double));
+      const std::span<double> got(buffer.data<double>(), count);
+      std::copy(values.begin(), values.end(), got.begin());
+      CrossEntropyKernel(testing::only(row.name)).logarithms(got);
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(got[i], logarithm(values[i])) << row.name << ", " << values[i];
       }
     }
   }

@@ -51,7 +51,12 @@ class CellCounts {
   /// Adds to one cell any count, as long as the sum is at most kLargestCount.
   void add(std::size_t cell, std::int64_t count);
   /// The count of a cell, which is 0 afterwards.
-  std::int64_t take(std::size_t cell);
+  std::int64_t take(std::size_t cell) {
+    if (counters_[cell] == 0 && pages_.empty()) return 0;  // most, while the range still grows
+    const std::int64_t count = at(cell);
+    if (count > 0) set(cell, 0);
+    return count;
+  }
 
  private:
   static constexpr std::int64_t kCounterMax = 65535;

@@ -72,6 +72,9 @@ class FloatHistogram {
   [[nodiscard]] std::int64_t end_cell() const noexcept;
   /// The counts of all of these. Cost: 0.5 ns per cell.
   [[nodiscard]] std::vector<std::int64_t> cells() const;
+  /// The same of |x|: element i counts magnitudes in [i * width, (i + 1) * width). Cost: 1 ns per
+  /// cell.
+  [[nodiscard]] std::vector<std::int64_t> magnitude_cells() const;
 
   /// The histogram of finite values in [min, max] with these counts of the cells from first_cell()
   /// on and so many zeros, as stored. Throws Error(kInvalidArgument) unless the cells are as many

@@ -2,6 +2,6 @@
 
 namespace qtool {
 
-constexpr CrossEntropyFunctions cross_entropy_avx2 = {run};
+constexpr CrossEntropyFunctions cross_entropy_avx2 = {run, logarithms};
 
 }  // namespace qtool

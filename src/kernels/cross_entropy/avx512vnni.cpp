@@ -2,6 +2,6 @@
 
 namespace qtool {
 
-constexpr CrossEntropyFunctions cross_entropy_avx512vnni = {run};
+constexpr CrossEntropyFunctions cross_entropy_avx512vnni = {run, logarithms};
 
 }  // namespace qtool

@@ -2,6 +2,6 @@
 
 namespace qtool {
 
-constexpr CrossEntropyFunctions cross_entropy_portable = {run};
+constexpr CrossEntropyFunctions cross_entropy_portable = {run, logarithms};
 
 }  // namespace qtool

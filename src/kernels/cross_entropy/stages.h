@@ -75,5 +75,9 @@ inline double run(const LevelledHistogram& histogram, std::int64_t kept, double 
   return cross_entropy(histogram, static_cast<std::int32_t>(histogram.levels), kept, tail, scratch);
 }
 
+inline void logarithms(double* values, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) values[i] = logarithm(values[i]);
+}
+
 }  // namespace
 }  // namespace qtool
