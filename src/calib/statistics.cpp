@@ -16,9 +16,9 @@
 namespace qtool {
 namespace {
 
-// Values summed and then counted while they are in the first-level cache; and the fewest pixels for
-// which it pays to load the totals of their channels.
-constexpr std::int64_t kChunk = 4096;
+// Values summed and then counted while they are in the second-level cache, beside those that are
+// fetched meanwhile; and the fewest pixels for which it pays to load the totals of their channels.
+constexpr std::int64_t kChunk = 16384;
 constexpr std::int64_t kFewestPixels = 16;
 // A channel whose values are adjacent is summed as that many interleaved chains.
 constexpr std::int64_t kLanes = 16;
@@ -176,17 +176,18 @@ void Statistics::observe(const TensorView& tensor, std::int64_t first_image) {
       add_planes(image, inner, width, totals, histogram_);
     }
     squares_.add(totals.squares());
-    ImageExtremes extremes{first_image + n, kInfinity, -kInfinity};
+    float lowest = kInfinity;
+    float highest = -kInfinity;
     for (std::size_t c = 0; c < sums_.size(); ++c) {
       const float min = flushed(totals.low(c));
       const float max = flushed(totals.high(c));
       mins_[c] = std::min(mins_[c], min);
       maxs_[c] = std::max(maxs_[c], max);
-      extremes.min = std::min(extremes.min, min);
-      extremes.max = std::max(extremes.max, max);
+      lowest = std::min(lowest, min);
+      highest = std::max(highest, max);
     }
     for (std::size_t c = 0; c < sums_.size(); ++c) sums_[c].add(totals.sum(c));
-    include(extremes);
+    include({first_image + n, lowest, highest});
     ++images_;
   }
 }

@@ -14,6 +14,8 @@ void CellCounts::carry(std::int64_t values, const Span& in_use) {
   for (std::size_t begin = in_use.first; begin < in_use.end; begin += kPage) {
     const std::size_t stop = std::min(begin + kPage, in_use.end);
     std::uint16_t bits = 0;  // of all counters of the block: none is larger
+// Nearly nothing to do per counter: a loop of its own for every vector would cost as much again.
+#pragma GCC unroll 8
     for (std::size_t cell = begin; cell < stop; ++cell) {
       bits = static_cast<std::uint16_t>(bits | counters_[cell]);
     }

@@ -111,13 +111,13 @@ void FloatHistogram::observe_block(std::span<const float> values) {
 CountingGrid FloatHistogram::prepare(float lowest, float highest, std::int64_t count) {
   require_room(count_, count);
   count_ += count;
-  include(flushed(lowest), flushed(highest));
+  if (lowest < min_ || highest > max_) widen(flushed(lowest), flushed(highest));
   if (counts_.empty()) return {};
   counts_.make_room(count, [this] { return in_use(); });
-  return {static_cast<float>(1.0 / cell_width()), counts_.counters() + origin()};
+  return {cells_per_unit_, counts_.counters() + origin()};
 }
 
-void FloatHistogram::include(float lowest, float highest) {
+void FloatHistogram::widen(float lowest, float highest) {
   min_ = std::min(min_, lowest);
   max_ = std::max(max_, highest);
   const float largest = absmax();
@@ -137,6 +137,7 @@ void FloatHistogram::include(float lowest, float highest) {
     coarsen(std::min(exponent - exponent_, kGridBits));
     exponent_ = exponent;
   }
+  cells_per_unit_ = std::ldexp(1.0F, kGridBits - exponent_);
 }
 
 // Moves every count to cell >> shift, which pairs the cells of both signs from zero outwards.
@@ -154,7 +155,7 @@ void FloatHistogram::merge(const FloatHistogram& other) {
   count_ += other.count_;
   zeros_ += other.zeros_;
   nonfinite_ += other.nonfinite_;
-  if (other.count_ > 0) include(other.min_, other.max_);
+  if (other.count_ > 0) widen(other.min_, other.max_);
   if (other.counts_.empty()) return;
   const int shift = std::min(exponent_ - other.exponent_, kGridBits);
   std::int64_t cell = other.first_cell();
@@ -220,7 +221,7 @@ FloatHistogram FloatHistogram::from_cells(float min, float max, std::int64_t zer
     if (!cells.empty()) refuse("found cells without values");
     return histogram;
   }
-  histogram.include(flushed(min), flushed(max));
+  histogram.widen(flushed(min), flushed(max));
   const std::int64_t first = histogram.first_cell();
   if (static_cast<std::int64_t>(cells.size()) != histogram.end_cell() - first) {
     refuse(concat("found ", cells.size(), " cells, expected ", histogram.end_cell() - first));

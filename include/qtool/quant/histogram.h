@@ -86,12 +86,13 @@ class FloatHistogram {
 
  private:
   void observe_block(std::span<const float> values);
-  void include(float lowest, float highest);
+  void widen(float lowest, float highest);
   void coarsen(int shift);
   [[nodiscard]] std::int64_t origin() const noexcept { return has_negative_ ? kCells : 0; }
   [[nodiscard]] CellCounts::Span in_use() const noexcept;  // [first_cell, end_cell) in counts_
 
-  int exponent_ = 0;  // the grid covers magnitudes below 2^exponent_
+  int exponent_ = 0;             // the grid covers magnitudes below 2^exponent_
+  float cells_per_unit_ = 0.0F;  // 2^(kGridBits - exponent_); 0 while all values are zeros
   bool has_negative_ = false;
   float min_ = std::numeric_limits<float>::infinity();
   float max_ = -std::numeric_limits<float>::infinity();
