@@ -17,7 +17,7 @@ constexpr double kRejected = std::numeric_limits<double>::infinity();
 constexpr double kTie = 1e-12;  // nats; rounding errors are 30 times smaller, mostly a hundred
 // Candidates whose sums grow side by side, since an addition waits for the one before in its sum.
 constexpr std::int64_t kAbreast = 4;
-constexpr std::int64_t kMostBins = std::int64_t{1} << 17;
+constexpr std::int64_t kMostCounts = std::int64_t{1} << 17;
 
 // The bins as sums over the first k of them, k = 0 .. bins.
 class Prefixes {
@@ -60,8 +60,8 @@ class Prefixes {
 // Candidates past the last one read terms past their end: `terms` is that much longer.
 std::array<double, kAbreast> add_levels(const std::vector<double>& terms, std::int64_t levels,
                                         std::int64_t kept) {
-  // Places in units of 2^-44 bins. Half a level short of a bin more than level * kept / levels is
-  // never next to a whole number, and `levels` steps lose less than 2^-28 of a bin.
+  // Places in units of 2^-44 bins. With 1 - 1 / (2 levels) added, the place of an edge is at least
+  // 2^-18 bins from every whole number; rounded steps lose less than 2^-27 in all.
   constexpr int kPlaces = 44;
   constexpr std::int64_t kBin = std::int64_t{1} << kPlaces;
   std::array<double, kAbreast> sums{};
@@ -119,7 +119,7 @@ std::vector<double> without_levels(const Prefixes& prefixes, std::span<const dou
 
 KlSearch::KlSearch(std::span<const std::int64_t> counts, std::int64_t levels) : levels_(levels) {
   const auto bins = static_cast<std::int64_t>(counts.size());
-  QTOOL_CHECK(levels >= 1 && bins >= levels && bins <= kMostBins);
+  QTOOL_CHECK(levels >= 1 && bins >= levels && bins <= kMostCounts);
   const CrossEntropyKernel kernel;
   const Prefixes prefixes(counts);
   const double total = prefixes.total();

@@ -14,7 +14,8 @@ namespace qtool {
 /// Cost: O(bins^2 / levels) logarithms and O(bins * levels) additions, 0.4 ms for 2048 and 128.
 class KlSearch {
  public:
-  /// Needs levels >= 1, at least `levels` counts and at most 2^17, none of them negative.
+  /// Needs levels >= 1, at least `levels` counts and at most 2^17, none of them negative; all
+  /// together at most 2^53, which double precision adds up exactly.
   KlSearch(std::span<const std::int64_t> counts, std::int64_t levels);
 
   /// D[i] for i = levels .. bins; element 0 belongs to i = levels.

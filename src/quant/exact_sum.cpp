@@ -1,6 +1,5 @@
 #include "qtool/quant/exact_sum.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 

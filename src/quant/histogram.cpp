@@ -38,30 +38,23 @@ void spread(std::int64_t count, double start, double stop, std::span<std::int64_
   bins[static_cast<std::size_t>(last)] += count - given;
 }
 
-// Adds the values of adjacent cells to the bins they fall into, each cell's spread evenly over it;
-// the first one begins at `from`. Cells end where the histogram ends.
-void distribute(std::span<const std::int64_t> cells, double from, double cell_width,
-                LinearHistogram& histogram) {
-  const double width = histogram.width();
-  if (!(width > 0.0)) {  // one value only: it has no inside to spread over
-    histogram.counts[0] = std::accumulate(cells.begin(), cells.end(), histogram.counts[0]);
-    return;
-  }
-  double start = (std::max(from, histogram.lower) - histogram.lower) / width;
-  for (const std::int64_t count : cells) {
-    from += cell_width;  // exact: a whole number of powers of two
-    const double stop = (std::min(from, histogram.upper) - histogram.lower) / width;
-    if (count > 0) spread(count, start, stop, histogram.counts);
-    start = stop;
-  }
-}
-
-LinearHistogram empty_histogram(double lower, double upper, std::int64_t bins) {
+LinearHistogram empty_histogram(double upper, std::int64_t bins) {
   if (bins < 1 || bins > kMostBins) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("histogram: found ", bins, " bins, expected 1 to ", kMostBins));
   }
-  return {lower, upper, std::vector<std::int64_t>(static_cast<std::size_t>(bins))};
+  return {0.0, upper, std::vector<std::int64_t>(static_cast<std::size_t>(bins))};
+}
+
+// The cells of |x|: those of both signs together, from zero outwards.
+std::vector<std::int64_t> magnitude_cells(const FloatHistogram& histogram) {
+  const std::vector<std::int64_t> cells = histogram.cells();
+  const auto zero = cells.begin() - histogram.first_cell();
+  std::vector<std::int64_t> magnitudes(zero, cells.end());
+  const std::reverse_iterator negative(zero);
+  magnitudes.resize(std::max(magnitudes.size(), static_cast<std::size_t>(cells.rend() - negative)));
+  std::transform(negative, cells.rend(), magnitudes.begin(), magnitudes.begin(), std::plus());
+  return magnitudes;
 }
 
 // Together no more than a cell can count.
@@ -190,16 +183,6 @@ std::vector<std::int64_t> FloatHistogram::cells() const {
   return counts_.empty() ? std::vector<std::int64_t>() : counts_.range(in_use());
 }
 
-std::vector<std::int64_t> FloatHistogram::magnitude_cells() const {
-  const std::vector<std::int64_t> all = cells();
-  const auto zero = all.begin() + std::max<std::int64_t>(0, -first_cell());
-  std::vector<std::int64_t> magnitudes(zero, all.end());
-  const std::reverse_iterator negative(zero);
-  magnitudes.resize(std::max(magnitudes.size(), static_cast<std::size_t>(all.rend() - negative)));
-  std::transform(negative, all.rend(), magnitudes.begin(), magnitudes.begin(), std::plus());
-  return magnitudes;
-}
-
 FloatHistogram FloatHistogram::from_cells(float min, float max, std::int64_t zeros,
                                           std::span<const std::int64_t> cells) {
   const auto refuse = [](std::string_view what) {
@@ -247,10 +230,17 @@ std::int64_t LinearHistogram::total() const noexcept {
 }
 
 LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_t bins) {
-  const double absmax = histogram.absmax();
-  LinearHistogram result = empty_histogram(0.0, absmax, bins);
-  const std::vector<std::int64_t> magnitudes = histogram.magnitude_cells();
-  distribute(magnitudes, 0.0, histogram.cell_width(), result);
+  LinearHistogram result = empty_histogram(histogram.absmax(), bins);
+  const std::vector<std::int64_t> cells = magnitude_cells(histogram);
+  const double width = result.width();
+  double end = 0.0;
+  double start = 0.0;
+  for (const std::int64_t count : cells) {
+    end += histogram.cell_width();  // exact: a whole number of powers of two
+    const double stop = std::min(end, result.upper) / width;
+    if (count > 0) spread(count, start, stop, result.counts);
+    start = stop;
+  }
   return result;
 }
 
@@ -264,14 +254,6 @@ void count_magnitudes(std::span<const float> values, LinearHistogram& histogram)
     const auto bin = static_cast<std::int64_t>(magnitude / upper * static_cast<float>(bins));
     ++histogram.counts[static_cast<std::size_t>(std::min(bin, bins - 1))];
   }
-}
-
-LinearHistogram value_histogram(const FloatHistogram& histogram, std::int64_t bins) {
-  LinearHistogram result = empty_histogram(histogram.min(), histogram.max(), bins);
-  const double width = histogram.cell_width();
-  const double from = static_cast<double>(histogram.first_cell()) * width;
-  distribute(histogram.cells(), from, width, result);
-  return result;
 }
 
 }  // namespace qtool

@@ -68,7 +68,7 @@ void accumulate(benchmark::State& state, const std::string& name) {
   selection.name = name;
   const ObserveKernel kernel(selection);
   const std::int64_t width = state.range(0);
-  const std::int64_t pixels = 4096 / width;
+  const std::int64_t pixels = 16384 / width;  // as observing takes them together
   const std::vector<float> values = activations(kSigned, pixels * width);
   const auto size = static_cast<std::size_t>(width);
   std::vector<double> sums(size);

@@ -71,7 +71,7 @@ TEST(Statistics, DescribeATensorByHand) {
 
 TEST(Statistics, SumEveryValueOnceWhateverTheShape) {
   for (const Shape& shape :
-       {Shape{1, 1000}, Shape{2, 7}, Shape{1, 3, 5}, Shape{2, 5, 7, 7}, Shape{1, 3, 90, 91},
+       {Shape{1, 1000}, Shape{2, 7}, Shape{1, 3, 5}, Shape{2, 5, 7, 7}, Shape{1, 3, 190, 191},
         Shape{1, 37, 1, 1}, Shape{1, 130, 14, 14}, Shape{1, 5000}, Shape{1, 2, 3, 4, 5}}) {
     const Tensor tensor = random_tensor(shape, 1);
     const Statistics statistics = statistics_of(tensor);
@@ -89,7 +89,8 @@ TEST(Statistics, SumEveryValueOnceWhateverTheShape) {
 }
 
 TEST(Statistics, AgreeOnBothLayouts) {
-  for (const Shape& shape : {Shape{2, 3, 9, 11}, Shape{1, 24, 33, 33}, Shape{1, 5000, 1, 2}}) {
+  for (const Shape& shape : {Shape{2, 3, 9, 11}, Shape{1, 24, 33, 33}, Shape{1, 5000, 1, 2},
+                             Shape{1, 3, 190, 191}, Shape{1, 2100, 4, 5}}) {
     Tensor tensor = random_tensor(shape, 2);
     // Multiples of 1/64: every partial sum is exact, so both orders of addition agree.
     for (float& value : tensor.values<float>()) value = std::nearbyint(value * 64.0F) / 64.0F;
@@ -177,17 +178,21 @@ TEST(Statistics, OfAConcatenationFollowFromThoseOfItsParts) {
 TEST(Statistics, NameAValueThatIsNotFinite) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    for (const Shape& shape : {Shape{1, 2, 40, 40}, Shape{1, 3200}, Shape{1, 2, 1600, 1}}) {
-      Tensor tensor = random_tensor(shape, 4);
-      tensor.values<float>()[1777] = bad;
-      Statistics statistics;
-      try {
-        statistics.observe(tensor);
-        FAIL() << "no error";
-      } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-        EXPECT_NE(std::string(error.what()).find("element 1777"), std::string::npos)
-            << error.what();
+    for (const Shape& shape :
+         {Shape{1, 2, 40, 40}, Shape{1, 3200}, Shape{1, 2, 1600, 1}, Shape{1, 3, 150, 150}}) {
+      for (const std::int64_t place : {std::int64_t{1777}, shape.elements() - 3}) {
+        Tensor tensor = random_tensor(shape, 4);
+        tensor.values<float>()[static_cast<std::size_t>(place)] = bad;
+        Statistics statistics;
+        try {
+          statistics.observe(tensor);
+          FAIL() << "no error";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+          EXPECT_NE(std::string(error.what()).find("element " + std::to_string(place) + ","),
+                    std::string::npos)
+              << error.what();
+        }
       }
     }
   }

@@ -166,7 +166,7 @@ TEST(CellCounts, GrowsInFrontOfTheCountsItHas) {
 }
 
 TEST(CellCounts, TakesTheWholeCountAndLeavesTheOthers) {
-  for (const std::int64_t large : {3LL, 5000000003LL}) {
+  for (const std::int64_t large : {3LL, 1LL << 14, 5000000003LL}) {
     CellCounts counts;
     counts.grow_front(2);
     counts.add(0, large);

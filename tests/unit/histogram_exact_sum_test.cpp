@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "qtool/base/error.h"
@@ -95,31 +96,38 @@ TEST(ExactSum, MatchesLongDoubleOnOrdinaryData) {
   EXPECT_EQ(sum.value(), static_cast<double>(reference));  // 64 bits hold these 24-bit terms
 }
 
-TEST(ExactSum, AddsPlainTermsAsItAddsAllOthers) {
+TEST(ExactSum, GivesEveryTermOfWholeUnitsBackAndLeavesNothingOfIt) {
   std::mt19937 random(5);
   std::uniform_real_distribution<double> mantissa(0.5, 1.0);
   ExactSum sum;
-  std::array<std::uint64_t, 6> expected{};
-  const auto add = [&](double term) {
-    sum.add(term);
-    detail::fixed_add(expected, detail::fixed_term(term, -149, expected.size()));
-    ASSERT_EQ(sum.limbs(), expected) << term;
-  };
-  // Around the lowest whole unit, around where room above becomes scarce, and in between.
-  for (const int exponent :
-       {-1021, -150, -149, -98, -97, -96, -95, 0, 63, 105, 106, 107, 108, 191}) {
-    for (int i = 0; i < 50; ++i) {
-      const double term = std::ldexp(mantissa(random), exponent);
+  sum.add(-0.7);
+  for (int exponent = -96; exponent <= 192; ++exponent) {  // 2^-149 is the last bit at -96
+    for (const double sign : {1.0, -1.0}) {
+      const double term = sign * std::ldexp(mantissa(random), exponent);
+      ExactSum alone;
+      alone.add(term);
+      ASSERT_EQ(alone.value(), term);
       const ExactSum before = sum;
-      add(term);
-      add(-2.0 * term);
-      add(term);
-      if (exponent >= -96) {  // a whole number of units: nothing was rounded
-        ASSERT_EQ(sum, before) << term;
-      }
+      for (const double part : {term, -2.0 * term, term}) sum.add(part);
+      ASSERT_EQ(sum, before) << term;
     }
   }
-  for (const double term : {0.0, -0.0, 5e-324, -5e-324}) add(term);
+}
+
+TEST(ExactSum, RoundsTermsToUnitsHalfToEven) {
+  const std::pair<double, double> cases[] = {{0.5, 0.0},  {1.5, 2.0},        {2.5, 2.0},
+                                             {0.75, 1.0}, {0x1.8p-800, 0.0}, {-0.5, 0.0},
+                                             {-1.5, -2.0}};
+  for (const auto& [units, rounded] : cases) {
+    ExactSum sum;
+    sum.add(std::ldexp(units, -149));
+    EXPECT_EQ(sum.value(), std::ldexp(rounded, -149)) << units;
+  }
+  for (const double nothing : {0.0, -0.0, 5e-324, -5e-324}) {
+    ExactSum sum;
+    sum.add(nothing);
+    EXPECT_EQ(sum, ExactSum()) << nothing;
+  }
 }
 
 TEST(ExactSum, SurvivesStorage) {
@@ -133,8 +141,14 @@ TEST(ExactSum, RefusesTermsWithoutAValue) {
   EXPECT_THROW(sum.add(std::numeric_limits<double>::quiet_NaN()), Error);
   EXPECT_THROW(sum.add(std::numeric_limits<double>::infinity()), Error);
   EXPECT_THROW(sum.add(1e300), Error);
-  EXPECT_NO_THROW(sum.add(0x1p191));
-  EXPECT_EQ(sum.value(), 0x1p191);
+  EXPECT_THROW(sum.add(0x1p194), Error);
+  EXPECT_EQ(sum, ExactSum());
+  sum.add(0x1.fffffffffffffp193);
+  EXPECT_EQ(sum.value(), 0x1.fffffffffffffp193);
+  ExactSquareSum squares;
+  EXPECT_THROW(squares.add(0x1p301), Error);
+  squares.add(0x1.fffffffffffffp300);
+  EXPECT_EQ(squares.value(), 0x1.fffffffffffffp300);
 }
 
 }  // namespace

@@ -244,14 +244,41 @@ TEST(MagnitudeHistogram, IsAllZeroWithoutValues) {
   EXPECT_THROW(magnitude_histogram(FloatHistogram(), (1 << 20) + 1), Error);
 }
 
-TEST(ValueHistogram, SpansTheObservedRange) {
-  const LinearHistogram binned = value_histogram(histogram_of({-1.0F, -0.4F, 0.6F, 3.0F}), 4);
-  EXPECT_EQ(binned.lower, -1.0);
-  EXPECT_EQ(binned.upper, 3.0);
-  EXPECT_EQ(binned.counts, (std::vector<std::int64_t>{2, 1, 0, 1}));
-  EXPECT_EQ(value_histogram(histogram_of({2.0F, 3.0F}), 2).counts,
-            (std::vector<std::int64_t>{1, 1}));
-  EXPECT_EQ(value_histogram(histogram_of({2.0F, 2.0F}), 2).total(), 2);  // a range of width 0
+TEST(MagnitudeHistogram, PutsBothSignsTogetherWhicheverReachesFarther) {
+  const std::vector<float> inner = normal_values(3000, 0.1F, 9);
+  for (const float low : {-1.0F, -0.3F, 0.0F}) {
+    for (const float high : {0.0F, 0.3F, 1.0F}) {
+      std::vector<float> values;
+      for (const float value : inner) values.push_back(std::clamp(value, low, high));
+      values.push_back(low);
+      values.push_back(high);
+      std::vector<float> magnitudes;
+      for (const float value : values) magnitudes.push_back(std::fabs(value));
+      for (const std::int64_t bins : {1, 7, 2048}) {
+        // |x| has the cells of x mirrored; only the end of the last may differ, at the largest.
+        EXPECT_EQ(magnitude_histogram(histogram_of(values), bins),
+                  magnitude_histogram(histogram_of(magnitudes), bins))
+            << low << " to " << high;
+      }
+    }
+  }
+}
+
+TEST(FloatHistogram, CountsOnWithinTheRangeItGotFromAnother) {
+  const std::vector<float> first = normal_values(3000, 1.0F, 10);
+  const std::vector<float> second = normal_values(3000, 0.25F, 11);
+  FloatHistogram expected = histogram_of(first);
+  expected.observe(second);
+  const FloatHistogram source = histogram_of(first);
+  FloatHistogram merged;
+  merged.merge(source);
+  FloatHistogram copied = source;
+  FloatHistogram read =
+      FloatHistogram::from_cells(source.min(), source.max(), source.zeros(), source.cells());
+  for (FloatHistogram* const histogram : {&merged, &copied, &read}) {
+    histogram->observe(second);
+    EXPECT_EQ(*histogram, expected);
+  }
 }
 
 }  // namespace

@@ -127,6 +127,21 @@ TEST(KlSearch, KeepsRoundingErrorsFarBelowATieForLargeCounts) {
   EXPECT_GT(compared, 20);
 }
 
+TEST(KlSearch, FindsTheLevelsOfTheLargestHistogramsItTakes) {
+  constexpr std::int64_t kBins = 1 << 17;
+  std::mt19937 random(16);
+  Counts counts(kBins);
+  for (auto& count : counts) count = 1 + static_cast<int>(random() % 50);
+  for (const std::int64_t levels : {kBins - 3, kBins - 50}) {
+    const KlSearch search(counts, levels);
+    for (const std::int64_t kept : {levels, levels + 1, (levels + kBins) / 2, kBins}) {
+      EXPECT_NEAR(search.divergences()[static_cast<std::size_t>(kept - levels)],
+                  divergence_by_definition(counts, kept, levels), 1e-10)
+          << levels << " levels, kept " << kept;
+    }
+  }
+}
+
 TEST(KlSearch, RejectsCandidatesThatEndInAnEmptyBin) {
   const KlSearch search(Counts{5, 5, 0, 0, 5}, 2);
   EXPECT_TRUE(std::isfinite(search.divergences()[0]));

@@ -321,6 +321,21 @@ TEST(KlMnnMethod, DoesNotSearchSmallPictures) {
   EXPECT_FLOAT_EQ(decided("kl_mnn", values).max, absmax * 2047.5F / 2048.0F);
 }
 
+TEST(KlMnnMethod, LeavesOutMagnitudesUpToAMillionth) {
+  Values values = drawn(std::exponential_distribution<double>(5e4), 5000, 6);
+  for (float& value : values) value += 1.1e-6F;
+  const auto with = [&](float tiny) {
+    Values all = values;
+    all.resize(all.size() + 20000, tiny);
+    return decided("kl_mnn", all);
+  };
+  EXPECT_EQ(with(5e-7F), with(0.0F));
+  EXPECT_NE(with(2e-6F), with(0.0F));
+  const Range nothing_left = decided("kl_mnn", Values(200, 5e-7F));
+  EXPECT_GT(nothing_left.max, 0.0F);
+  EXPECT_LE(nothing_left.max, 5e-7F);
+}
+
 TEST(AutoMethod, IsTheLeastNoisyOfItsCandidates) {
   for (const Case& c : least_squares_cases()) {
     const MethodOptions options = options_of(c.scheme);

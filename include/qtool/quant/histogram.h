@@ -72,9 +72,6 @@ class FloatHistogram {
   [[nodiscard]] std::int64_t end_cell() const noexcept;
   /// The counts of all of these. Cost: 0.5 ns per cell.
   [[nodiscard]] std::vector<std::int64_t> cells() const;
-  /// The same of |x|: element i counts magnitudes in [i * width, (i + 1) * width). Cost: 1 ns per
-  /// cell.
-  [[nodiscard]] std::vector<std::int64_t> magnitude_cells() const;
 
   /// The histogram of finite values in [min, max] with these counts of the cells from first_cell()
   /// on and so many zeros, as stored. Throws Error(kInvalidArgument) unless the cells are as many
@@ -124,8 +121,5 @@ LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_
 /// float32 as other tools count. NaN is left out. `histogram.lower` is 0 and `upper` the largest
 /// magnitude that occurs. Cost: 2 ns per value.
 void count_magnitudes(std::span<const float> values, LinearHistogram& histogram);
-
-/// The non-zero x in `bins` bins over [min(x), max(x)]; otherwise as magnitude_histogram().
-LinearHistogram value_histogram(const FloatHistogram& histogram, std::int64_t bins);
 
 }  // namespace qtool

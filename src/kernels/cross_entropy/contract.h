@@ -24,7 +24,8 @@ struct CrossEntropyFunctions {
   /// `scratch` has room for kCrossEntropyScratch * (levels + 1) numbers.
   double (*run)(const LevelledHistogram& histogram, std::int64_t kept, double tail,
                 double* scratch);
-  /// Replaces every value by its logarithm as logarithm.h computes it, bit for bit.
+  /// Replaces every value, positive and normal or 0, by its logarithm as logarithm.h computes it,
+  /// bit for bit.
   void (*logarithms)(double* values, std::int64_t count);
 };
 

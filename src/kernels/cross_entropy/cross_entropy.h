@@ -35,7 +35,7 @@ class CrossEntropyKernel {
   const KernelRow<CrossEntropyFunctions>* row_;
 };
 
-/// What the kernels compute, bin by bin with the exact logarithm; never dispatched. Kernels come
+/// What run() computes, bin by bin with the exact logarithm; never dispatched. Kernels come
 /// within 1e-12 of it.
 double reference_cross_entropy(const LevelledHistogram& histogram, std::int64_t kept, double tail);
 
