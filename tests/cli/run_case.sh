@@ -3,6 +3,7 @@
 # Usage: run_case.sh QTOOL SOURCE_FOLDER CASE_FOLDER
 # A case folder holds
 #   cmd     shell commands; $QTOOL is the program, $DATA the embedded example, $SOURCE the sources
+#   needs   a shell command that fails where the case cannot be run; it is skipped there
 #   exit    the expected exit code, 0 when there is no such file
 #   stdout  extended regular expressions, one per line: each must match a line of the output, in this
 #   stderr  order; lines between them are free. `!` in front: no line may match. An empty file: the
@@ -13,6 +14,10 @@ SOURCE=$2
 DATA=$SOURCE/data
 case_folder=$3
 export QTOOL SOURCE DATA
+if [ -f "$case_folder/needs" ] && ! sh "$case_folder/needs" </dev/null >/dev/null 2>&1; then
+  echo "skipped: this machine cannot do: $(cat "$case_folder/needs")"
+  exit 77
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
