@@ -24,10 +24,9 @@ FractionalKl::FractionalKl(std::span<const double> weights, std::int64_t levels,
   std::vector<double> scratch(at(kCrossEntropyScratch * (levels + 1)));
   divergences_.reserve(at(bins - levels));
   for (std::int64_t kept = levels; kept < bins; ++kept) {
-    const double edge = weights[at(kept - 1)] + smoothing;
     const double tail = below[at(bins)] - below[at(kept)];
-    const double self =
-        entropy[at(kept)] - edge * logarithm(edge) + (edge + tail) * logarithm(edge + tail);
+    const double edge = weights[at(kept - 1)] + smoothing + tail;  // the last bin of P
+    const double self = entropy[at(kept - 1)] + edge * logarithm(edge);
     divergences_.push_back(self - kernel.run(histogram, kept, tail, scratch.data()));
   }
 }

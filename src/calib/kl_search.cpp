@@ -91,7 +91,7 @@ std::vector<double> without_levels(const Prefixes& prefixes, std::span<const dou
   const std::size_t candidates = prefixes.bins() - levels + 1;
   std::vector<double> shares(candidates);  // of all values that are kept
   std::vector<double> edges(candidates);   // the last kept bin with the tail, which joins it
-  std::vector<double> lasts(candidates);   // Q of the last level, which has `width` bins
+  std::vector<double> lasts(candidates);   // Q of the last level, which has kept / levels bins
   for (std::size_t i = 0; i < candidates; ++i) {
     const std::size_t kept = levels + i;
     shares[i] = prefixes.count(0, kept) / total;
@@ -103,14 +103,16 @@ std::vector<double> without_levels(const Prefixes& prefixes, std::span<const dou
     kernel.logarithms(*values);
   }
   std::vector<double> divergences(candidates);
-  double self = std::accumulate(entropy.begin(), entropy.begin() + std::ptrdiff_t(levels) - 1, 0.0);
+  // sum of P ln P over all kept bins but the last, which the tail joins.
+  double inner =
+      std::accumulate(entropy.begin(), entropy.begin() + std::ptrdiff_t(levels) - 1, 0.0);
   for (std::size_t i = 0; i < candidates; ++i) {
     const std::size_t kept = levels + i;
     const double tail = prefixes.count(kept, prefixes.bins());
-    self += entropy[kept - 1];
-    const double joined = edges[i] * edge_logs[i] - entropy[kept - 1];  // 0 without a tail
+    const double self = inner + edges[i] * edge_logs[i];
+    inner += entropy[kept - 1];
     const bool rejected = tail > 0.0 && edges[i] == tail;
-    divergences[i] = rejected ? kRejected : (self + joined - tail * lasts[i]) / total + shares[i];
+    divergences[i] = rejected ? kRejected : (self - tail * lasts[i]) / total + shares[i];
   }
   return divergences;
 }

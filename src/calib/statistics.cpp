@@ -147,10 +147,6 @@ void add_planes(const float* image, std::int64_t inner, std::int64_t width, Tota
   }
 }
 
-float flushed(float value) {
-  return std::fabs(value) < std::numeric_limits<float>::min() ? 0.0F : value;
-}
-
 }  // namespace
 
 void Statistics::observe(const TensorView& tensor, std::int64_t first_image) {
@@ -179,8 +175,8 @@ void Statistics::observe(const TensorView& tensor, std::int64_t first_image) {
     float lowest = kInfinity;
     float highest = -kInfinity;
     for (std::size_t c = 0; c < sums_.size(); ++c) {
-      const float min = flushed(totals.low(c));
-      const float max = flushed(totals.high(c));
+      const float min = FloatHistogram::flushed(totals.low(c));
+      const float max = FloatHistogram::flushed(totals.high(c));
       mins_[c] = std::min(mins_[c], min);
       maxs_[c] = std::max(maxs_[c], max);
       lowest = std::min(lowest, min);

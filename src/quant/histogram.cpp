@@ -13,11 +13,8 @@
 namespace qtool {
 namespace {
 
-constexpr float kSmallestNormal = std::numeric_limits<float>::min();
 constexpr int kLowestExponent = -101;  // keeps 1 / cell width a normal float
 constexpr std::int64_t kMostBins = std::int64_t{1} << 20;
-
-float flushed(float value) { return std::fabs(value) < kSmallestNormal ? 0.0F : value; }
 
 // Adds `count` values spread evenly from `start` to `stop`, both in bins.
 void spread(std::int64_t count, double start, double stop, std::span<std::int64_t> bins) {
@@ -107,7 +104,7 @@ CountingGrid FloatHistogram::prepare(float lowest, float highest, std::int64_t c
   if (lowest < min_ || highest > max_) widen(flushed(lowest), flushed(highest));
   if (counts_.empty()) return {};
   counts_.make_room(count, [this] { return in_use(); });
-  return {cells_per_unit_, counts_.counters() + origin()};
+  return {static_cast<float>(1.0 / cell_width()), counts_.counters() + origin()};
 }
 
 void FloatHistogram::widen(float lowest, float highest) {
@@ -130,7 +127,6 @@ void FloatHistogram::widen(float lowest, float highest) {
     coarsen(std::min(exponent - exponent_, kGridBits));
     exponent_ = exponent;
   }
-  cells_per_unit_ = std::ldexp(1.0F, kGridBits - exponent_);
 }
 
 // Moves every count to cell >> shift, which pairs the cells of both signs from zero outwards.
@@ -250,7 +246,7 @@ void count_magnitudes(std::span<const float> values, LinearHistogram& histogram)
   if (bins == 0 || !(upper > 0.0F)) return;
   for (const float value : values) {
     const float magnitude = std::fabs(value);
-    if (!(magnitude >= kSmallestNormal)) continue;
+    if (!(magnitude >= std::numeric_limits<float>::min())) continue;
     const auto bin = static_cast<std::int64_t>(magnitude / upper * static_cast<float>(bins));
     ++histogram.counts[static_cast<std::size_t>(std::min(bin, bins - 1))];
   }

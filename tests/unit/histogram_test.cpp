@@ -255,7 +255,7 @@ TEST(MagnitudeHistogram, PutsBothSignsTogetherWhicheverReachesFarther) {
       std::vector<float> magnitudes;
       for (const float value : values) magnitudes.push_back(std::fabs(value));
       for (const std::int64_t bins : {1, 7, 2048}) {
-        // |x| has the cells of x mirrored; only the end of the last may differ, at the largest.
+        // The cells of -x mirror those of x.
         EXPECT_EQ(magnitude_histogram(histogram_of(values), bins),
                   magnitude_histogram(histogram_of(magnitudes), bins))
             << low << " to " << high;

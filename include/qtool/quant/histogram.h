@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -30,6 +31,11 @@ class FloatHistogram {
  public:
   static constexpr int kGridBits = 15;
   static constexpr std::int64_t kCells = std::int64_t{1} << kGridBits;  ///< per sign
+
+  /// 0 for what counts as zero, any other value as it is.
+  static float flushed(float value) noexcept {
+    return std::fabs(value) < std::numeric_limits<float>::min() ? 0.0F : value;
+  }
 
   /// The plain way to count. Cost: about 3 ns per value on one core; prepare() is for those who
   /// count faster.
@@ -88,8 +94,7 @@ class FloatHistogram {
   [[nodiscard]] std::int64_t origin() const noexcept { return has_negative_ ? kCells : 0; }
   [[nodiscard]] CellCounts::Span in_use() const noexcept;  // [first_cell, end_cell) in counts_
 
-  int exponent_ = 0;             // the grid covers magnitudes below 2^exponent_
-  float cells_per_unit_ = 0.0F;  // 2^(kGridBits - exponent_); 0 while all values are zeros
+  int exponent_ = 0;  // the grid covers magnitudes below 2^exponent_
   bool has_negative_ = false;
   float min_ = std::numeric_limits<float>::infinity();
   float max_ = -std::numeric_limits<float>::infinity();
