@@ -244,7 +244,8 @@ class Collector {
   void observe(const TensorView& tensor, std::size_t index, const ImageEntry& entry,
                std::int64_t item, Statistics& statistics) const {
     try {
-      statistics.observe(tensor, item);
+      statistics.observe(tensor, item,
+                         options_.exact_bins > 0 ? Counting::kAll : Counting::kSample);
     } catch (const Error& error) {
       const TensorStatistics& place = tensors_[index];
       const std::string node =

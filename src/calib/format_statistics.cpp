@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "qtool calibration statistics";
-constexpr std::int64_t kSchema = 1;
+constexpr std::int64_t kSchema = 2;
 constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostBins = std::int64_t{1} << 20;
 
@@ -121,6 +121,8 @@ std::string bytes_of(const Statistics& statistics) {
   const StatisticsState state = statistics.state();
   Writer out;
   out.count(state.images);
+  out.count(state.count);
+  out.count(state.zeros);
   out.sum(state.squares);
   out.count(static_cast<std::int64_t>(state.channels.size()));
   for (const StatisticsState::Channel& channel : state.channels) {
@@ -148,6 +150,8 @@ Statistics statistics_of(std::string_view bytes, const JsonField& field) {
   Reader in(bytes, field);
   StatisticsState state;
   state.images = in.count(kMostCount);
+  state.count = in.count(kMostCount);
+  state.zeros = in.count(kMostCount);
   state.squares = in.sum<ExactSquareSum>();
   state.channels.resize(static_cast<std::size_t>(in.count_of(8)));
   for (StatisticsState::Channel& channel : state.channels) {

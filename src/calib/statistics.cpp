@@ -1,6 +1,7 @@
 #include "qtool/calib/statistics.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -92,64 +93,162 @@ class Totals {
                      ", expected finite values"));
 }
 
-// Counts the `count` values at image + begin, whose extremes are known by now. `next` more follow
-// that will be summed next.
-void count_chunk(const float* image, std::int64_t begin, std::int64_t count, std::int64_t next,
-                 const Extremes& seen, FloatHistogram& histogram) {
-  const float* const values = image + begin;
-  if (!seen.finite) refuse({values, static_cast<std::size_t>(count)}, begin);
-  const Signs signs = seen.lowest < 0.0F ? Signs::kBoth : Signs::kPositive;
-  for (std::int64_t at = 0; at < count; at += FloatHistogram::kMostAtOnce) {
-    const std::int64_t part = std::min(FloatHistogram::kMostAtOnce, count - at);
-    const CountingGrid grid = histogram.prepare(seen.lowest, seen.highest, part);
-    const bool last = at + part == count;
-    histogram.add_zeros(grid.counters == nullptr
-                            ? part
-                            : kernel().count(values + at, part, last ? next : 0,
-                                             grid.cells_per_unit, signs, grid.counters));
-  }
-}
+// The values of an image: those of a pixel side by side, or those of a channel.
+struct Image {
+  enum class Order : std::uint8_t { kPixels, kPlanes };
+  const float* values;
+  std::int64_t pixels;
+  std::int64_t width;  // channels
+  Order order;
 
-// Sums an image into `channels` and counts it in `histogram`.
-void add_pixels(const float* image, std::int64_t inner, std::int64_t width, Totals& channels,
-                FloatHistogram& histogram) {
-  const std::int64_t step = std::max(kFewestPixels, kChunk / width);
-  for (std::int64_t pixel = 0; pixel < inner; pixel += step) {
-    const std::int64_t pixels = std::min(step, inner - pixel);
-    const Extremes seen =
-        kernel().accumulate(image + pixel * width, pixels, channels.part(0, width));
-    const std::int64_t next = std::min(step, inner - pixel - pixels);
-    count_chunk(image, pixel * width, pixels * width, next * width, seen, histogram);
+  [[nodiscard]] std::int64_t size() const { return pixels * width; }
+  [[nodiscard]] float at(std::int64_t pixel, std::int64_t channel) const {
+    return values[order == Order::kPixels ? pixel * width + channel : channel * pixels + pixel];
   }
-}
+};
 
-// The same for an image whose channels are one after the other: value i of a channel is added to
-// chain i modulo kLanes.
-void add_planes(const float* image, std::int64_t inner, std::int64_t width, Totals& channels,
-                FloatHistogram& histogram) {
-  Totals chains(kLanes);
-  for (std::int64_t c = 0; c < width; ++c) {
-    chains.clear();
-    for (std::int64_t begin = 0; begin < inner; begin += kChunk) {
-      const std::int64_t count = std::min(kChunk, inner - begin);
-      const float* const values = image + c * inner + begin;
-      const std::int64_t whole = count / kLanes * kLanes;
-      Extremes seen = kernel().accumulate(values, whole / kLanes, chains.part(0, kLanes));
-      if (whole < count) {  // the chunk's last values end the plane
-        const Extremes rest = kernel().accumulate(values + whole, 1, chains.part(0, count - whole));
-        seen = {std::min(seen.lowest, rest.lowest), std::max(seen.highest, rest.highest),
-                seen.finite && rest.finite};
+// Which pixels of an image are counted: all of them, or one run of every so many, such that some
+// Statistics::kCountedPerImage values are. The run's place among the so many moves on by one each
+// time, lest it stand in the same columns of every row; where it begins is drawn from the image
+// itself, lest all images be counted in the same places.
+class CountedPixels {
+ public:
+  CountedPixels(const Image& image, Counting counting) : run_(image.pixels) {
+    if (counting == Counting::kAll || image.size() <= Statistics::kCountedPerImage) return;
+    every_ = std::clamp((image.size() - 1) / Statistics::kCountedPerImage + 1, std::int64_t{1},
+                        std::max(std::int64_t{1}, image.pixels / kFewestRuns));
+    const std::int64_t longest = std::max(std::int64_t{1}, kRunValues / image.width);
+    run_ = std::clamp(image.pixels / (kFewestRuns * every_), std::int64_t{1}, longest);
+    start_ = static_cast<std::int64_t>(digest(image)) % every_;
+  }
+
+  // Calls visit(first, last) for the counted ones among [begin, end), run by run.
+  template <typename Visit>
+  void visit(std::int64_t begin, std::int64_t end, Visit visit) const {
+    const std::int64_t period = every_ * run_;
+    for (std::int64_t turn = begin / period; turn * period < end; ++turn) {
+      const std::int64_t first = turn * period + (start_ + turn) % every_ * run_;
+      if (first < end && first + run_ > begin) {
+        visit(std::max(begin, first), std::min(end, first + run_));
       }
-      const std::int64_t rest = (width - c) * inner - begin - count;  // of the image
-      count_chunk(image, c * inner + begin, count, std::min(kChunk, rest), seen, histogram);
     }
-    channels.take(c, chains);
   }
-}
+
+ private:
+  // Runs are short, to be spread evenly, but long enough to be worth a kernel's while; and there
+  // are a few, even where that means more values.
+  static constexpr std::int64_t kRunValues = 1024;
+  static constexpr std::int64_t kFewestRuns = 4;
+  static constexpr std::int64_t kDigested = 32;  // values
+
+  // A number that differs between images, the same in either order of the values and for an image
+  // multiplied by a power of two.
+  static std::uint32_t digest(const Image& image) {
+    constexpr std::uint32_t kFraction = 0x7FFFFF;  // bits
+    constexpr std::uint32_t kGolden = 0x9E3779B1;  // 2^32 / golden ratio, odd
+    std::uint32_t mixed = 0;
+    for (std::int64_t i = 0; i < kDigested; ++i) {
+      const float value = image.at(i * image.pixels / kDigested, i * image.width / kDigested);
+      mixed = (mixed ^ (std::bit_cast<std::uint32_t>(value) & kFraction)) * kGolden;
+    }
+    return mixed >> 8U;  // the low bits are mixed least
+  }
+
+  std::int64_t every_ = 1;  // runs, of which one is counted
+  std::int64_t run_;        // pixels
+  std::int64_t start_ = 0;
+};
+
+// Takes an image into the totals of its channels and counts it.
+class ImageObserver {
+ public:
+  ImageObserver(const Image& image, Counting counting, Totals& channels, FloatHistogram& histogram)
+      : image_(image), counted_(image, counting), channels_(channels), histogram_(histogram) {}
+
+  void run() {
+    if (image_.order == Image::Order::kPixels) {
+      add_pixels();
+    } else {
+      add_planes();
+    }
+  }
+
+  [[nodiscard]] std::int64_t zeros() const noexcept { return zeros_; }
+
+ private:
+  void add_pixels() {
+    const std::int64_t step = std::max(kFewestPixels, kChunk / image_.width);
+    for (std::int64_t begin = 0; begin < image_.pixels; begin += step) {
+      const std::int64_t end = std::min(image_.pixels, begin + step);
+      take(kernel().accumulate(image_.values + begin * image_.width, end - begin,
+                               channels_.part(0, image_.width)),
+           begin * image_.width, (end - begin) * image_.width);
+      counted_.visit(begin, end, [&](std::int64_t first, std::int64_t last) {
+        count(first * image_.width, (last - first) * image_.width,
+              last == end ? (std::min(image_.pixels, end + step) - end) * image_.width : 0);
+      });
+    }
+  }
+
+  // Value i of a channel is added to chain i modulo kLanes.
+  void add_planes() {
+    Totals chains(kLanes);
+    for (std::int64_t c = 0; c < image_.width; ++c) {
+      chains.clear();
+      for (std::int64_t begin = 0; begin < image_.pixels; begin += kChunk) {
+        const std::int64_t end = std::min(image_.pixels, begin + kChunk);
+        const float* const values = image_.values + c * image_.pixels + begin;
+        const std::int64_t whole = (end - begin) / kLanes * kLanes;
+        Seen seen = kernel().accumulate(values, whole / kLanes, chains.part(0, kLanes));
+        if (begin + whole < end) {  // the chunk's last values end the plane
+          const Seen rest =
+              kernel().accumulate(values + whole, 1, chains.part(0, end - begin - whole));
+          seen = {std::min(seen.lowest, rest.lowest), std::max(seen.highest, rest.highest),
+                  seen.finite && rest.finite, seen.nonzeros + rest.nonzeros};
+        }
+        take(seen, c * image_.pixels + begin, end - begin);
+        counted_.visit(begin, end, [&](std::int64_t first, std::int64_t last) {
+          const std::int64_t next = (image_.width - c) * image_.pixels - end;  // of the image
+          count(c * image_.pixels + first, last - first, last == end ? std::min(kChunk, next) : 0);
+        });
+      }
+      channels_.take(c, chains);
+    }
+  }
+
+  // Notes what was seen of the `size` values from `begin` on; those counted next lie within it.
+  void take(const Seen& seen, std::int64_t begin, std::int64_t size) {
+    if (!seen.finite) refuse({image_.values + begin, static_cast<std::size_t>(size)}, begin);
+    seen_ = seen;
+    zeros_ += size - seen.nonzeros;
+    static_cast<void>(histogram_.prepare(seen.lowest, seen.highest, 0));
+  }
+
+  // Counts the `size` values from `begin` on. `next` more follow that will be summed next.
+  void count(std::int64_t begin, std::int64_t size, std::int64_t next) {
+    const Signs signs = seen_.lowest < 0.0F ? Signs::kBoth : Signs::kPositive;
+    for (std::int64_t at = 0; at < size; at += FloatHistogram::kMostAtOnce) {
+      const std::int64_t part = std::min(FloatHistogram::kMostAtOnce, size - at);
+      const CountingGrid grid = histogram_.prepare(seen_.lowest, seen_.highest, part);
+      const bool last = at + part == size;
+      histogram_.add_zeros(grid.counters == nullptr
+                               ? part
+                               : kernel().count(image_.values + begin + at, part, last ? next : 0,
+                                                grid.cells_per_unit, signs, grid.counters));
+    }
+  }
+
+  Image image_;
+  CountedPixels counted_;
+  Totals& channels_;
+  FloatHistogram& histogram_;
+  Seen seen_{};
+  std::int64_t zeros_ = 0;
+};
 
 }  // namespace
 
-void Statistics::observe(const TensorView& tensor, std::int64_t first_image) {
+void Statistics::observe(const TensorView& tensor, std::int64_t first_image, Counting counting) {
   const std::int64_t rank = tensor.shape.rank();
   if (tensor.dtype != DType::kFloat32 || rank < 2 || rank > 5) {
     throw Error(ErrorCode::kInvalidArgument,
@@ -162,15 +261,16 @@ void Statistics::observe(const TensorView& tensor, std::int64_t first_image) {
   if (tensor.shape.elements() == 0) return;
   require_channels(width);
   const FlushDenormals flush;
-  const bool adjacent = tensor.layout == Layout::kChannelsLast || inner == 1;
+  const Image::Order order = tensor.layout == Layout::kChannelsLast || inner == 1
+                                 ? Image::Order::kPixels
+                                 : Image::Order::kPlanes;
   const float* image = tensor.values<float>().data();
   for (std::int64_t n = 0; n < tensor.shape[0]; ++n, image += width * inner) {
     Totals totals(width);
-    if (adjacent) {
-      add_pixels(image, inner, width, totals, histogram_);
-    } else {
-      add_planes(image, inner, width, totals, histogram_);
-    }
+    ImageObserver observer({image, inner, width, order}, counting, totals, histogram_);
+    observer.run();
+    count_ += width * inner;
+    zeros_ += observer.zeros();
     squares_.add(totals.squares());
     float lowest = kInfinity;
     float highest = -kInfinity;
@@ -222,6 +322,8 @@ void Statistics::merge(const Statistics& other) {
   require_channels(other.channels());
   histogram_.merge(other.histogram_);
   images_ += other.images_;
+  count_ += other.count_;
+  zeros_ += other.zeros_;
   squares_.merge(other.squares_);
   for (const ImageExtremes& image : other.extremes_) include(image);
   for (std::size_t c = 0; c < sums_.size(); ++c) {
@@ -244,6 +346,9 @@ void Statistics::merge(Statistics&& other) {
 
 Statistics Statistics::of_concatenation(std::span<const Statistics* const> parts) {
   Statistics all;
+  const bool alike = std::all_of(parts.begin(), parts.end(), [&](const Statistics* part) {
+    return part->values_per_counted() == parts.front()->values_per_counted();
+  });
   for (const Statistics* part : parts) {
     if (all.sums_.empty()) {
       all.images_ = part->images_;
@@ -264,9 +369,17 @@ Statistics Statistics::of_concatenation(std::span<const Statistics* const> parts
     all.sums_.insert(all.sums_.end(), part->sums_.begin(), part->sums_.end());
     all.mins_.insert(all.mins_.end(), part->mins_.begin(), part->mins_.end());
     all.maxs_.insert(all.maxs_.end(), part->maxs_.begin(), part->maxs_.end());
-    all.histogram_.merge(part->histogram_);
+    all.count_ += part->count_;
+    all.zeros_ += part->zeros_;
+    all.histogram_.merge(part->histogram_, alike ? 1 : part->values_per_counted());
   }
   return all;
+}
+
+// How many values each counted one stands for.
+std::int64_t Statistics::values_per_counted() const {
+  const std::int64_t counted = histogram_.count();
+  return counted == 0 ? 1 : std::max<std::int64_t>(1, (count_ + counted / 2) / counted);
 }
 
 LinearHistogram Statistics::magnitudes(std::int64_t bins) const {
@@ -276,7 +389,8 @@ LinearHistogram Statistics::magnitudes(std::int64_t bins) const {
 }
 
 StatisticsState Statistics::state() const {
-  StatisticsState state{images_, squares_, {}, extremes_, histogram_, exact_magnitudes_};
+  StatisticsState state{images_, count_,    zeros_,     squares_,
+                        {},      extremes_, histogram_, exact_magnitudes_};
   for (std::size_t c = 0; c < sums_.size(); ++c) {
     state.channels.push_back({sums_[c], mins_[c], maxs_[c]});
   }
@@ -285,7 +399,7 @@ StatisticsState Statistics::state() const {
 
 Statistics Statistics::from_state(StatisticsState state) {
   const auto channels = static_cast<std::int64_t>(state.channels.size());
-  const std::int64_t count = state.histogram.count();
+  const std::int64_t count = state.count;
   const auto& exact = state.exact_magnitudes;
   std::int64_t rest = count;  // of the values, after all bins; below 0 when they hold too many
   if (exact) {
@@ -296,7 +410,8 @@ Statistics Statistics::from_state(StatisticsState state) {
   const bool sorted =
       std::is_sorted(state.extremes.begin(), state.extremes.end(),
                      [](const auto& a, const auto& b) { return a.image < b.image; });
-  if (!whole || !sorted || rest < 0 || state.extremes.size() > kMostExtremes ||
+  const bool counted = state.zeros <= count && (state.histogram.count() > 0) == (count > 0);
+  if (!whole || !sorted || !counted || rest < 0 || state.extremes.size() > kMostExtremes ||
       (exact && (exact->lower != 0.0 || exact->upper != state.histogram.absmax()))) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("statistics: ", count, " values of ", channels, " channels in ",
@@ -304,6 +419,8 @@ Statistics Statistics::from_state(StatisticsState state) {
   }
   Statistics statistics;
   statistics.images_ = state.images;
+  statistics.count_ = state.count;
+  statistics.zeros_ = state.zeros;
   statistics.squares_ = state.squares;
   for (const StatisticsState::Channel& channel : state.channels) {
     statistics.sums_.push_back(channel.sum);
@@ -323,8 +440,9 @@ bool operator==(const Statistics& a, const Statistics& b) {
     std::sort(all.begin(), all.end());
     return all;
   };
-  return a.images_ == b.images_ && a.squares_ == b.squares_ && a.sums_ == b.sums_ &&
-         a.mins_ == b.mins_ && a.maxs_ == b.maxs_ && a.histogram_ == b.histogram_ &&
+  return a.images_ == b.images_ && a.count_ == b.count_ && a.zeros_ == b.zeros_ &&
+         a.squares_ == b.squares_ && a.sums_ == b.sums_ && a.mins_ == b.mins_ &&
+         a.maxs_ == b.maxs_ && a.histogram_ == b.histogram_ &&
          a.exact_magnitudes_ == b.exact_magnitudes_ && ranges(a) == ranges(b);
 }
 

@@ -55,11 +55,11 @@ std::vector<std::int64_t> magnitude_cells(const FloatHistogram& histogram) {
 }
 
 // Together no more than a cell can count.
-void require_room(std::int64_t count, std::int64_t more) {
-  if (more > CellCounts::kLargestCount - count) {
+void require_room(std::int64_t count, std::int64_t more, std::int64_t times = 1) {
+  if (more > (CellCounts::kLargestCount - count) / times) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("histogram: found ", more, " values beside ", count, ", expected at most ",
-                       CellCounts::kLargestCount, " together"));
+                concat("histogram: found ", more, " values, ", times, " times, beside ", count,
+                       ", expected at most ", CellCounts::kLargestCount, " together"));
   }
 }
 
@@ -139,23 +139,23 @@ void FloatHistogram::coarsen(int shift) {
   for (std::int64_t cell = -1; cell >= -origin(); --cell) move(cell);
 }
 
-void FloatHistogram::merge(const FloatHistogram& other) {
-  require_room(count_, other.count_);
-  count_ += other.count_;
-  zeros_ += other.zeros_;
-  nonfinite_ += other.nonfinite_;
-  if (other.count_ > 0) widen(other.min_, other.max_);
+void FloatHistogram::merge(const FloatHistogram& other, std::int64_t times) {
+  require_room(count_, other.count_, times);
+  count_ += times * other.count_;
+  zeros_ += times * other.zeros_;
+  nonfinite_ += times * other.nonfinite_;
+  if (other.min_ <= other.max_) widen(other.min_, other.max_);
   if (other.counts_.empty()) return;
   const int shift = std::min(exponent_ - other.exponent_, kGridBits);
   std::int64_t cell = other.first_cell();
   for (const std::int64_t count : other.cells()) {
-    if (count > 0) counts_.add(static_cast<std::size_t>(origin() + (cell >> shift)), count);
+    if (count > 0) counts_.add(static_cast<std::size_t>(origin() + (cell >> shift)), times * count);
     ++cell;
   }
 }
 
-float FloatHistogram::min() const noexcept { return count_ > 0 ? min_ : 0.0F; }
-float FloatHistogram::max() const noexcept { return count_ > 0 ? max_ : 0.0F; }
+float FloatHistogram::min() const noexcept { return min_ <= max_ ? min_ : 0.0F; }
+float FloatHistogram::max() const noexcept { return min_ <= max_ ? max_ : 0.0F; }
 float FloatHistogram::absmax() const noexcept { return std::max(-min(), max()); }
 
 double FloatHistogram::cell_width() const noexcept {

@@ -99,12 +99,13 @@ TEST(ObserveKernel, SumsChannelsAsTheReferenceDoes) {
         const std::int64_t pixels = pick(random, 0, 9);
         const GuardedBuffer values(static_cast<std::size_t>(pixels * width) * sizeof(float));
         fill(random, values.data<float>(), pixels * width);
-        const Extremes seen = kernel.accumulate(values.data<float>(), pixels, got.view);
-        const Extremes expected = reference_accumulate(values.data<float>(), pixels, want.view);
+        const Seen seen = kernel.accumulate(values.data<float>(), pixels, got.view);
+        const Seen expected = reference_accumulate(values.data<float>(), pixels, want.view);
         ASSERT_TRUE(got == want) << row.name << ", " << pixels << " x " << width;
         ASSERT_EQ(seen.lowest, expected.lowest) << row.name;
         ASSERT_EQ(seen.highest, expected.highest) << row.name;
         ASSERT_TRUE(seen.finite && expected.finite);
+        ASSERT_EQ(seen.nonzeros, expected.nonzeros) << row.name;
       }
     }
   }

@@ -66,7 +66,8 @@ std::vector<Shape1d> distributions() {
 Statistics statistics_of(std::span<const float> values) {
   Statistics statistics;
   statistics.observe(TensorView(reinterpret_cast<const std::byte*>(values.data()), DType::kFloat32,
-                                Shape{1, 1, static_cast<std::int64_t>(values.size())}));
+                                Shape{1, 1, static_cast<std::int64_t>(values.size())}),
+                     0, Counting::kAll);
   return statistics;
 }
 

@@ -8,8 +8,11 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "calib/fractional_kl.h"
@@ -17,6 +20,7 @@
 #include "qtool/calib/calibrate.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
+#include "qtool/quant/density.h"
 #include "qtool/quantize/placement.h"
 #include "qtool/quantize/weights.h"
 
@@ -43,9 +47,11 @@ struct Observed {
   std::map<std::string, std::string> inputs;  // layer -> tensor
 };
 
-const Observed& observed(const Network& network) {
-  static std::map<std::string, Observed> known;
-  const auto [place, fresh] = known.try_emplace(network.name);
+enum class Passes : std::uint8_t { kOne, kTwo };
+
+const Observed& observed(const Network& network, Passes passes = Passes::kTwo) {
+  static std::map<std::pair<std::string, Passes>, Observed> known;
+  const auto [place, fresh] = known.try_emplace({network.name, passes});
   if (!fresh) return place->second;
   Graph graph = prepare(load_onnx(kShared / "models" / concat(network.name, ".onnx")));
   CollectOptions options;
@@ -61,7 +67,8 @@ const Observed& observed(const Network& network) {
   options.preprocess.mean = network.mean;
   options.preprocess.std.clear();
   for (const float norm : network.norm) options.preprocess.std.push_back(1.0F / norm);
-  options.exact_bins = 2048;  // as ncnn counts, after a first pass for the range
+  // As ncnn counts: every value, after a first pass for the range.
+  if (passes == Passes::kTwo) options.exact_bins = 2048;
   const Executor executor(std::move(graph));
   Collection collection = collect(executor, list_images(kShared / "golden/png", {}, 0), options);
   EXPECT_EQ(collection.image_count, 20);
@@ -168,6 +175,41 @@ TEST_P(CalibrationGolden, MinmaxFindsTheRangesOfOnnxRuntime) {
   }
   std::cout << concat(GetParam().name, ": ", compared, " of ", ranges.size(), " tensors\n");
   EXPECT_GE(compared, 50U);
+}
+
+// The noise that all values have in a range that was decided from a sample of them, against the
+// noise in the range that all of them decide.
+TEST_P(CalibrationGolden, ASampleDecidesAsAllValuesDo) {
+  const Observed& all = observed(GetParam());
+  const Observed& some = observed(GetParam(), Passes::kOne);
+  const MethodOptions options;
+  for (const std::string_view method : {"minmax", "kl", "mse", "percentile"}) {
+    std::vector<double> excess;  // dB, by tensor of which not all values were counted
+    for (const auto& [tensor, sample] : some.statistics) {
+      const Statistics& whole = all.statistics.at(tensor);
+      EXPECT_EQ(sample.count(), whole.count()) << tensor;
+      EXPECT_EQ(sample.zeros(), whole.zeros()) << tensor;
+      if (sample.histogram().count() == whole.count()) continue;
+      const Density density(whole.histogram());
+      const auto sqnr_db = [&](const Statistics& statistics) {
+        const Range range = find_method(method).decide(statistics, options);
+        return density.effect(choose_affine(range, options.scheme), limits_of(options.scheme))
+            .sqnr_db();
+      };
+      excess.push_back(sqnr_db(whole) - sqnr_db(sample));
+    }
+    ASSERT_GE(excess.size(), 10U);
+    const double mean =
+        std::accumulate(excess.begin(), excess.end(), 0.0) / static_cast<double>(excess.size());
+    const auto [least, most] = std::minmax_element(excess.begin(), excess.end());
+    std::cout << concat(GetParam().name, " ", method, ": ", excess.size(), " tensors, ", mean,
+                        " dB less on average, ", *least, " to ", *most, "\n");
+    EXPECT_LE(std::abs(mean), 0.15) << method;
+    EXPECT_LE(*most, 1.0) << method;
+    if (method == "minmax") {
+      EXPECT_EQ(*most, 0.0);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, CalibrationGolden, testing::ValuesIn(kNetworks),

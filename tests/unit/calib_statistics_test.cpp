@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -173,6 +174,112 @@ TEST(Statistics, OfAConcatenationFollowFromThoseOfItsParts) {
   const Statistics* const others[] = {&a, &longer};
   EXPECT_THROW(Statistics::of_concatenation(others), Error);
   EXPECT_EQ(Statistics::of_concatenation({}), Statistics());
+}
+
+// More values than are counted of an image: the last channels are ten times as large, and so are
+// the lower right pixels.
+Tensor large_image(const Shape& shape, unsigned seed) {
+  Tensor tensor = random_tensor(shape, seed);
+  const std::int64_t plane = shape.elements() / shape[1];
+  const auto values = tensor.values<float>();
+  for (std::int64_t c = 0; c < shape[1]; ++c) {
+    for (std::int64_t p = 0; p < plane; ++p) {
+      float& value = values[static_cast<std::size_t>(c * plane + p)];
+      value = std::max(value, 0.0F);
+      if (c >= shape[1] / 2) value *= 4.0F;
+      if (2 * p > plane && p % shape[3] > shape[3] / 2) value *= 4.0F;
+    }
+  }
+  return tensor;
+}
+
+TEST(Statistics, OfALargeImageAreExactButForASampleInTheHistogram) {
+  for (const Shape& shape : {Shape{1, 3, 224, 224}, Shape{1, 96, 112, 112}, Shape{1, 64, 55, 55},
+                             Shape{1, 2048, 7, 7}, Shape{1, 5, 400, 333}}) {
+    const Tensor tensor = large_image(shape, 3);
+    Statistics all;
+    all.observe(tensor, 0, Counting::kAll);
+    const Statistics some = statistics_of(tensor);
+    EXPECT_EQ(all.histogram().count(), shape.elements()) << shape.to_string();
+    EXPECT_EQ(some.count(), all.count());
+    EXPECT_EQ(some.zeros(), all.zeros());
+    EXPECT_EQ(some.zeros(), all.histogram().zeros());
+    EXPECT_EQ(some.range(), all.range());
+    EXPECT_EQ(some.mean(), all.mean());
+    EXPECT_EQ(some.standard_deviation(), all.standard_deviation());
+    EXPECT_EQ(some.channel_mean(1), all.channel_mean(1));
+    EXPECT_EQ(some.channel_max(2), all.channel_max(2));
+
+    const auto counted = static_cast<double>(some.histogram().count());
+    EXPECT_GT(counted, 0.6 * Statistics::kCountedPerImage) << shape.to_string();
+    EXPECT_LE(counted, 1.1 * Statistics::kCountedPerImage) << shape.to_string();
+    // Channels and places are drawn alike: the shares of zeros and of each twentieth of the range
+    // are those of all values, within four standard errors of a sample of single pixels.
+    const LinearHistogram a = all.magnitudes(20);
+    const LinearHistogram s = some.magnitudes(20);
+    const double pixels = counted / static_cast<double>(shape[1]);
+    for (std::size_t bin = 0; bin < 20; ++bin) {
+      const double share =
+          static_cast<double>(a.counts[bin]) / static_cast<double>(shape.elements());
+      EXPECT_NEAR(static_cast<double>(s.counts[bin]) / counted, share,
+                  4.0 * std::sqrt(share / std::min(counted, 4.0 * pixels)) + 1e-4)
+          << shape.to_string() << ' ' << bin;
+    }
+  }
+}
+
+TEST(Statistics, CountSomethingOfEveryImageHoweverFewItsPixels) {
+  for (const Shape& shape :
+       {Shape{1, 70000}, Shape{1, 50000, 1, 2}, Shape{1, 30000, 3, 1}, Shape{1, 40000, 2, 2},
+        Shape{1, 9000, 3, 3}, Shape{1, 1, 1, 70000}, Shape{1, 1, 300, 300}}) {
+    for (unsigned seed = 0; seed < 8; ++seed) {
+      const Statistics statistics = statistics_of(random_tensor(shape, seed));
+      EXPECT_GE(statistics.histogram().count(), Statistics::kCountedPerImage / 3)
+          << shape.to_string();
+      EXPECT_EQ(statistics.count(), shape.elements());
+    }
+  }
+}
+
+TEST(Statistics, OfALargeImageDoNotDependOnLayoutOrGrouping) {
+  const Tensor first = large_image({1, 24, 73, 91}, 1);
+  const Tensor second = large_image({1, 24, 73, 91}, 2);
+  const Shape shape{2, 24, 73, 91};
+  Tensor batch(DType::kFloat32, shape);
+  const auto values = batch.values<float>();
+  std::copy(first.values<float>().begin(), first.values<float>().end(), values.begin());
+  std::copy(second.values<float>().begin(), second.values<float>().end(),
+            values.begin() + first.elements());
+  // Multiples of 1/64, whose sums are exact in any order.
+  for (float& value : values) value = std::nearbyint(value * 64.0F) / 64.0F;
+  const Statistics whole = statistics_of(batch);
+  Statistics backwards;
+  for (std::int64_t n = 1; n >= 0; --n) {
+    backwards.observe(
+        TensorView(batch.data() + n * first.elements() * 4, DType::kFloat32, first.shape()));
+  }
+  EXPECT_EQ(backwards, whole);
+  const std::vector<float> last = channels_last(batch);
+  EXPECT_EQ(statistics_of(TensorView(reinterpret_cast<const std::byte*>(last.data()),
+                                     DType::kFloat32, shape, Layout::kChannelsLast)),
+            whole);
+}
+
+TEST(Statistics, OfAConcatenationWeighSamplesByWhatTheyStandFor) {
+  const Tensor narrow = random_tensor({1, 8, 50, 50}, 1);  // all of 20,000 values
+  const Tensor wide = random_tensor({1, 120, 50, 50}, 2);  // about a fifth of 300,000
+  const Statistics a = statistics_of(narrow);
+  const Statistics b = statistics_of(wide);
+  ASSERT_EQ(a.histogram().count(), 20'000);
+  const std::int64_t counted = b.histogram().count();
+  ASSERT_NEAR(static_cast<double>(counted), 60'000.0, 6'000.0);
+  const Statistics* const parts[] = {&a, &b};
+  const Statistics both = Statistics::of_concatenation(parts);
+  EXPECT_EQ(both.count(), 320'000);
+  EXPECT_EQ(both.histogram().count(), 20'000 + 5 * counted);
+  EXPECT_EQ(both.histogram().zeros(), a.histogram().zeros() + 5 * b.histogram().zeros());
+  const Statistics* const equal[] = {&b, &b};
+  EXPECT_EQ(Statistics::of_concatenation(equal).histogram().count(), 2 * counted);
 }
 
 TEST(Statistics, NameAValueThatIsNotFinite) {

@@ -45,7 +45,8 @@ Values after_relu(Values values) {
 Statistics statistics_of(const Values& values) {
   Statistics statistics;
   statistics.observe(TensorView(reinterpret_cast<const std::byte*>(values.data()), DType::kFloat32,
-                                Shape{1, 1, static_cast<std::int64_t>(values.size())}));
+                                Shape{1, 1, static_cast<std::int64_t>(values.size())}),
+                     0, Counting::kAll);
   return statistics;
 }
 

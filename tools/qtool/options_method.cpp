@@ -40,8 +40,8 @@ void StatisticsOptions::add_to(CLI::App& command) {
   CLI::Option* twice =
       command
           .add_flag("--two-pass", two_pass,
-                    "Run the images twice and count true linear bins: exact parity for kl_ncnn "
-                    "and kl_mnn")
+                    "Run the images twice and count every value in true linear bins: exact "
+                    "parity for kl_ncnn and kl_mnn")
           ->group("Statistics");
   CLI::Option* keep =
       command

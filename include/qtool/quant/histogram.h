@@ -45,7 +45,8 @@ class FloatHistogram {
   static constexpr std::int64_t kMostAtOnce = CellCounts::kMostAtOnce;
 
   /// Takes `count` finite values (at most kMostAtOnce) within [lowest, highest] as counted and
-  /// refines the grid for them. The caller must, before anything else happens to this histogram,
+  /// widens the extremes and the grid to both, whether or not one of the counted values reaches
+  /// them; `count` may be 0. The caller must, before anything else happens to this histogram,
   /// add one to counters[cell] for every value that is not zero, where cell is value *
   /// cells_per_unit truncated, less one for a negative value; and give the number of the others to
   /// add_zeros(). A magnitude below the smallest normal float is a zero.
@@ -55,14 +56,14 @@ class FloatHistogram {
     if (!counts_.empty()) counts_.give_back(zeros);  // there was no room to make before
   }
 
-  /// As if every value of `other` had been observed.
-  void merge(const FloatHistogram& other);
+  /// As if every value of `other` had been observed, `times` times over (at least 1).
+  void merge(const FloatHistogram& other, std::int64_t times = 1);
 
   [[nodiscard]] std::int64_t count() const noexcept { return count_; }  ///< finite values
   [[nodiscard]] std::int64_t zeros() const noexcept { return zeros_; }
   [[nodiscard]] std::int64_t nonfinite() const noexcept { return nonfinite_; }
-  [[nodiscard]] float min() const noexcept;     ///< smallest finite value, 0 when empty
-  [[nodiscard]] float max() const noexcept;     ///< largest finite value, 0 when empty
+  [[nodiscard]] float min() const noexcept;     ///< smallest finite value seen, 0 when none
+  [[nodiscard]] float max() const noexcept;     ///< largest finite value seen, 0 when none
   [[nodiscard]] float absmax() const noexcept;  ///< largest magnitude
 
   /// Width of a cell, a power of two; 0 when only zeros were seen.

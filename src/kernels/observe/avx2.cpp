@@ -11,9 +11,9 @@ constexpr std::int64_t kLanes = 8;
 constexpr unsigned kVectors = 2;  // three would not fit sixteen registers
 constexpr float kSmallestNormal = 0x1p-126F;
 
-// One block of 16 channels, its totals in registers over all pixels.
-void accumulate_block(const float* values, std::int64_t pixels, const ChannelTotals& totals,
-                      std::int64_t channel) {
+// One block of 16 channels, its totals in registers over all pixels. Returns the number of zeros.
+std::int64_t accumulate_block(const float* values, std::int64_t pixels, const ChannelTotals& totals,
+                              std::int64_t channel) {
   __m256d sums[2 * kVectors];
   __m256d squares[2 * kVectors];
   __m256 lows[kVectors];
@@ -26,12 +26,16 @@ void accumulate_block(const float* values, std::int64_t pixels, const ChannelTot
     sums[h] = _mm256_loadu_pd(totals.sums + channel + 4 * std::int64_t{h});
     squares[h] = _mm256_loadu_pd(totals.squares + channel + 4 * std::int64_t{h});
   });
+  const __m256i exponent = _mm256_set1_epi32(0x7F800000);
+  __m256i zeros = _mm256_setzero_si256();  // negative
   const float* pixel = values + channel;
   for (std::int64_t p = 0; p < pixels; ++p, pixel += totals.width) {
     unroll<kVectors>([&](auto v) QTOOL_INLINE {
       const __m256 x = _mm256_loadu_ps(pixel + kLanes * std::int64_t{v});
       lows[v] = _mm256_min_ps(x, lows[v]);
       highs[v] = _mm256_max_ps(x, highs[v]);
+      const __m256i bits = _mm256_and_si256(_mm256_castps_si256(x), exponent);
+      zeros = _mm256_add_epi32(zeros, _mm256_cmpeq_epi32(bits, _mm256_setzero_si256()));
     });
     unroll<2 * kVectors>([&](auto h) QTOOL_INLINE {
       const __m256d x = _mm256_cvtps_pd(_mm_loadu_ps(pixel + 4 * std::int64_t{h}));
@@ -47,13 +51,19 @@ void accumulate_block(const float* values, std::int64_t pixels, const ChannelTot
     _mm256_storeu_pd(totals.sums + channel + 4 * std::int64_t{h}, sums[h]);
     _mm256_storeu_pd(totals.squares + channel + 4 * std::int64_t{h}, squares[h]);
   });
+  alignas(32) std::int32_t lanes[kLanes];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), zeros);
+  std::int64_t count = 0;
+  for (const std::int32_t lane : lanes) count -= lane;
+  return count;
 }
 
-Extremes accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals) {
+Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals) {
   const std::int64_t width = totals.width;
+  std::int64_t nonzeros = pixels * width;
   std::int64_t c = 0;
   for (; c + kLanes * kVectors <= width; c += kLanes * kVectors) {
-    accumulate_block(values, pixels, totals, c);
+    nonzeros -= accumulate_block(values, pixels, totals, c);
   }
   for (; c < width; ++c) {
     for (std::int64_t p = 0; p < pixels; ++p) {
@@ -62,9 +72,10 @@ Extremes accumulate(const float* values, std::int64_t pixels, const ChannelTotal
       totals.squares[c] += double{x} * double{x};
       totals.lows[c] = x < totals.lows[c] ? x : totals.lows[c];
       totals.highs[c] = x > totals.highs[c] ? x : totals.highs[c];
+      nonzeros -= x < kSmallestNormal && x > -kSmallestNormal ? 1 : 0;
     }
   }
-  Extremes seen{__builtin_inff(), -__builtin_inff(), true};
+  Seen seen{__builtin_inff(), -__builtin_inff(), true, nonzeros};
   for (c = 0; c < width; ++c) {
     seen.lowest = totals.lows[c] < seen.lowest ? totals.lows[c] : seen.lowest;
     seen.highest = totals.highs[c] > seen.highest ? totals.highs[c] : seen.highest;

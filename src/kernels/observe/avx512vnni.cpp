@@ -13,6 +13,7 @@ struct Reach {
   __m512 lows;
   __m512 highs;
   std::uint32_t broken;  // non-zero once a square was not finite
+  __m512i nonzeros;
 };
 
 // Adds one block of up to 16 * kVectors channels; `last` masks the channels of its last vector.
@@ -39,12 +40,17 @@ void accumulate_block(const float* values, std::int64_t pixels, const ChannelTot
     sums[h] = _mm512_maskz_loadu_pd(half(h), totals.sums + at);
     squares[h] = _mm512_maskz_loadu_pd(half(h), totals.squares + at);
   });
+  const __m512i exponent = _mm512_set1_epi32(0x7F800000);
+  const __m512i one = _mm512_set1_epi32(1);
+  __m512i nonzeros = reach.nonzeros;
   const float* pixel = values + channel;
   for (std::int64_t p = 0; p < pixels; ++p, pixel += totals.width) {
     unroll<kVectors>([&](auto v) QTOOL_INLINE {
       const __m512 x = _mm512_maskz_loadu_ps(mask(v), pixel + kLanes * std::int64_t{v});
       lows[v] = _mm512_mask_min_ps(lows[v], mask(v), x, lows[v]);
       highs[v] = _mm512_mask_max_ps(highs[v], mask(v), x, highs[v]);
+      const __mmask16 nonzero = _mm512_test_epi32_mask(_mm512_castps_si512(x), exponent);
+      nonzeros = _mm512_mask_add_epi32(nonzeros, nonzero, nonzeros, one);
     });
     unroll<2 * kVectors>([&](auto h) QTOOL_INLINE {
       const __m512d x =
@@ -53,6 +59,7 @@ void accumulate_block(const float* values, std::int64_t pixels, const ChannelTot
       squares[h] = _mm512_fmadd_pd(x, x, squares[h]);
     });
   }
+  reach.nonzeros = nonzeros;
   const __m512d infinity = _mm512_set1_pd(__builtin_inf());
   unroll<kVectors>([&](auto v) QTOOL_INLINE {
     const std::int64_t at = channel + kLanes * std::int64_t{v};
@@ -69,8 +76,9 @@ void accumulate_block(const float* values, std::int64_t pixels, const ChannelTot
   });
 }
 
-Extremes accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals) {
-  Reach reach{_mm512_set1_ps(__builtin_inff()), _mm512_set1_ps(-__builtin_inff()), 0};
+Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals) {
+  Reach reach{_mm512_set1_ps(__builtin_inff()), _mm512_set1_ps(-__builtin_inff()), 0,
+              _mm512_setzero_si512()};
   for (std::int64_t c = 0; c < totals.width; c += 4 * kLanes) {
     const std::int64_t rest = totals.width - c;
     const std::int64_t vectors = rest >= 4 * kLanes ? 4 : (rest + kLanes - 1) / kLanes;
@@ -86,7 +94,8 @@ Extremes accumulate(const float* values, std::int64_t pixels, const ChannelTotal
       accumulate_block<1>(values, pixels, totals, c, last, reach);
     }
   }
-  return {_mm512_reduce_min_ps(reach.lows), _mm512_reduce_max_ps(reach.highs), reach.broken == 0};
+  return {_mm512_reduce_min_ps(reach.lows), _mm512_reduce_max_ps(reach.highs), reach.broken == 0,
+          static_cast<std::uint32_t>(_mm512_reduce_add_epi32(reach.nonzeros))};
 }
 
 // What turns values into cells; see ObserveFunctions::cells.

@@ -13,11 +13,13 @@ struct ChannelTotals {
   std::int64_t width;
 };
 
-/// Extremes over all channels, and whether every value was finite.
-struct Extremes {
+/// Of the values that one call added to the totals: how many are not zero; and of all values in the
+/// totals, over all channels: the extremes, and whether every one was finite.
+struct Seen {
   float lowest;
   float highest;
   bool finite;
+  std::int64_t nonzeros;
 };
 
 /// Which signs the values that are not zero can have.
@@ -31,9 +33,10 @@ struct ObserveFunctions {
   /// So a channel is one chain of additions, and every kernel gives the same bits however it takes
   /// the channels together. The product is exact in double precision (24 bits each): with or
   /// without a fused multiply-add the bits are the same. Returns the extremes of all totals
-  /// (minimum of lows, maximum of highs) and whether all squares are finite: those cannot cancel
-  /// and cannot overflow, so it is false exactly when NaN or an infinity was ever added.
-  Extremes (*accumulate)(const float* values, std::int64_t pixels, const ChannelTotals& totals);
+  /// (minimum of lows, maximum of highs), whether all squares are finite (those cannot cancel and
+  /// cannot overflow, so it is false exactly when NaN or an infinity was ever added) and how many
+  /// of the values are not zero, at most 2^31; a magnitude below the smallest normal float is zero.
+  Seen (*accumulate)(const float* values, std::int64_t pixels, const ChannelTotals& totals);
 
   /// Writes the grid cells of the values that are not zero, in order, and returns their number.
   /// A magnitude below the smallest normal float is a zero. The cell of x is x * cells_per_unit

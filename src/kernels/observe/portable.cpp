@@ -8,6 +8,7 @@ namespace qtool {
 namespace {
 
 constexpr std::int64_t kLanes = 4;
+constexpr float kSmallestNormal = std::numeric_limits<float>::min();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Four values at once on every compiler and machine, without an instruction set of its own.
@@ -42,6 +43,8 @@ struct Lanes {
     squares += wide * wide;
     lows = values < lows ? values : lows;
     highs = values > highs ? values : highs;
+    // All ones, that is -1, where true; NaN is not below.
+    zeros += (values < kSmallestNormal) & (values > -kSmallestNormal);
   }
 
   void save(const ChannelTotals& totals, std::int64_t channel) const {
@@ -55,10 +58,12 @@ struct Lanes {
   Doubles squares;
   Floats lows;
   Floats highs;
+  Ints zeros{};  // negative
 };
 
-Extremes accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals) {
+Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals) {
   const std::int64_t width = totals.width;
+  std::int64_t nonzeros = pixels * width;
   std::int64_t c = 0;
   for (; c + 2 * kLanes <= width; c += 2 * kLanes) {  // two chains hide the latency of additions
     Lanes first(totals, c);
@@ -69,6 +74,9 @@ Extremes accumulate(const float* values, std::int64_t pixels, const ChannelTotal
     }
     first.save(totals, c);
     second.save(totals, c + kLanes);
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      nonzeros += first.zeros[lane] + second.zeros[lane];
+    }
   }
   for (; c < width; ++c) {
     for (std::int64_t p = 0; p < pixels; ++p) {
@@ -77,9 +85,10 @@ Extremes accumulate(const float* values, std::int64_t pixels, const ChannelTotal
       totals.squares[c] += double{x} * double{x};
       totals.lows[c] = x < totals.lows[c] ? x : totals.lows[c];
       totals.highs[c] = x > totals.highs[c] ? x : totals.highs[c];
+      nonzeros -= x < kSmallestNormal && x > -kSmallestNormal ? 1 : 0;
     }
   }
-  Extremes seen{kInfinity, -kInfinity, true};
+  Seen seen{kInfinity, -kInfinity, true, nonzeros};
   for (c = 0; c < width; ++c) {
     seen.lowest = totals.lows[c] < seen.lowest ? totals.lows[c] : seen.lowest;
     seen.highest = totals.highs[c] > seen.highest ? totals.highs[c] : seen.highest;
@@ -90,7 +99,6 @@ Extremes accumulate(const float* values, std::int64_t pixels, const ChannelTotal
 
 std::int64_t cells(const float* values, std::int64_t count, float cells_per_unit, Signs /*signs*/,
                    std::int32_t* cells) {
-  constexpr float kSmallestNormal = std::numeric_limits<float>::min();
   std::int64_t kept = 0;
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {

@@ -5,10 +5,9 @@
 
 namespace qtool {
 
-Extremes reference_accumulate(const float* values, std::int64_t pixels,
-                              const ChannelTotals& totals) {
-  Extremes seen{std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
-                true};
+Seen reference_accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals) {
+  Seen seen{std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), true,
+            0};
   for (std::int64_t c = 0; c < totals.width; ++c) {
     for (std::int64_t p = 0; p < pixels; ++p) {
       const float x = values[p * totals.width + c];
@@ -16,6 +15,7 @@ Extremes reference_accumulate(const float* values, std::int64_t pixels,
       totals.squares[c] += double{x} * double{x};
       if (x < totals.lows[c]) totals.lows[c] = x;
       if (x > totals.highs[c]) totals.highs[c] = x;
+      if (!(std::fabs(x) < std::numeric_limits<float>::min())) ++seen.nonzeros;
     }
     if (totals.lows[c] < seen.lowest) seen.lowest = totals.lows[c];
     if (totals.highs[c] > seen.highest) seen.highest = totals.highs[c];
