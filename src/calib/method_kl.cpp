@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "calib/kl_search.h"
+#include "calib/scale_search.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/method.h"
@@ -10,6 +12,7 @@ namespace qtool {
 namespace {
 
 constexpr std::int64_t kMostBins = 65536;
+constexpr double kMostExcess = 1.2589254117941673;  // 1 dB
 
 void check_options(const MethodOptions& options) {
   if (options.levels < 2 || options.levels > options.bins || options.bins > kMostBins) {
@@ -19,25 +22,62 @@ void check_options(const MethodOptions& options) {
   }
 }
 
-// Noise of quantizing magnitudes, each bin standing for its centre, with the step that `scheme`
-// gives the range clipped at `threshold`.
-double noise_at(const LinearHistogram& magnitudes, const Statistics& statistics, double threshold,
-                const Scheme& scheme) {
-  const Range range = clipped_range(statistics, threshold);
-  const Limits limits = limits_of(scheme);
-  const double span = scheme.symmetry == Symmetry::kSymmetric
-                          ? 2.0 * std::max(-double{range.min}, double{range.max})
-                          : double{range.max} - double{range.min};
-  const double step = span / (limits.max - limits.min);
-  const double width = magnitudes.width();
-  double noise = 0.0;
-  for (std::size_t bin = 0; bin < magnitudes.counts.size(); ++bin) {
-    const double real = (static_cast<double>(bin) + 0.5) * width;
-    const double error = real - step * std::nearbyint(std::min(real, threshold) / step);
-    noise += static_cast<double>(magnitudes.counts[bin]) * error * error;
+// The noise of quantizing magnitudes, each bin standing for its centre.
+class ClippingNoise {
+ public:
+  ClippingNoise(const LinearHistogram& magnitudes, const Statistics& statistics,
+                const Scheme& scheme)
+      : statistics_(statistics), scheme_(scheme) {
+    for (std::size_t bin = 0; bin < magnitudes.counts.size(); ++bin) {
+      if (magnitudes.counts[bin] == 0) continue;
+      centres_.push_back((static_cast<double>(bin) + 0.5) * magnitudes.width());
+      counts_.push_back(static_cast<double>(magnitudes.counts[bin]));
+    }
   }
-  return noise;
-}
+
+  // With the step that the scheme gives the range clipped at `threshold`.
+  [[nodiscard]] double at(double threshold) const {
+    const Range range = clipped_range(statistics_, threshold);
+    const Limits limits = limits_of(scheme_);
+    const double span = scheme_.symmetry == Symmetry::kSymmetric
+                            ? 2.0 * std::max(-double{range.min}, double{range.max})
+                            : double{range.max} - double{range.min};
+    const double step = span / (limits.max - limits.min);
+    double noise = 0.0;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      const double error =
+          centres_[i] - step * std::nearbyint(std::min(centres_[i], threshold) / step);
+      noise += counts_[i] * error * error;
+    }
+    return noise;
+  }
+
+  [[nodiscard]] std::int64_t bins() const { return std::ssize(counts_); }  // that hold values
+
+  // The threshold up to `most` where it is least: the best of a grid, then by golden section.
+  [[nodiscard]] double quietest(double most) const {
+    constexpr int kGrid = 32;
+    constexpr int kSteps = 10;
+    const double step = most / kGrid;
+    int best = kGrid;
+    double least = at(most);
+    for (int i = kGrid - 1; i > 0; --i) {
+      const double noise = at(i * step);
+      if (noise >= least) continue;
+      best = i;
+      least = noise;
+    }
+    const double threshold = golden_section((best - 1) * step, std::min(best + 1, kGrid) * step,
+                                            kSteps, [this](double t) { return at(t); });
+    return at(threshold) < least ? threshold : best * step;
+  }
+
+ private:
+  const Statistics& statistics_;
+  const Scheme& scheme_;
+  std::vector<double> centres_;
+  std::vector<double> counts_;
+};
 
 }  // namespace
 
@@ -45,12 +85,13 @@ double noise_at(const LinearHistogram& magnitudes, const Statistics& statistics,
 /// Histogram of non-zero |x|; for each number of kept bins the divergence of the clipped
 /// distribution from its quantized form (see KlSearch); T = (m + 0.5) w for the least one, and
 /// max|x| when all bins are kept. Where T would quantize the histogram with more noise than max|x|
-/// does, max|x| stands.
-/// Uses bins and levels, and the scheme for that last comparison. Cost: 0.5 ms.
+/// does, max|x| stands; where either is more than 1 dB noisier than the quietest threshold, that.
+/// Uses bins and levels, and the scheme for these comparisons. Cost: 1 ms.
 /// Source: Migacz, "8-bit inference with TensorRT", GTC 2017 (S7310). Differs from source: exact
 /// zeros are left out and the first bin is no higher than the second, because a spike at zero,
 /// which costs nothing to quantize, would otherwise drive the threshold down until a level is one
-/// bin wide; candidates run to all bins inclusive; a level has whole bins.
+/// bin wide; candidates run to all bins inclusive; a level has whole bins; a divergence compares
+/// shapes, and a threshold that costs much energy for them gives way.
 Range method_kl(const Statistics& statistics, const MethodOptions& options) {
   check_options(options);
   const double absmax = statistics.absmax();
@@ -58,11 +99,17 @@ Range method_kl(const Statistics& statistics, const MethodOptions& options) {
   LinearHistogram magnitudes = statistics.magnitudes(options.bins);
   magnitudes.counts[0] = std::min(magnitudes.counts[0], magnitudes.counts[1]);
   const std::int64_t kept = KlSearch(magnitudes.counts, options.levels).best();
-  if (kept == options.bins) return statistics.range();
-  const double threshold = (static_cast<double>(kept) + 0.5) * magnitudes.width();
-  const bool worse = noise_at(magnitudes, statistics, threshold, options.scheme) >
-                     noise_at(magnitudes, statistics, absmax, options.scheme);
-  return worse ? statistics.range() : clipped_range(statistics, threshold);
+  const ClippingNoise noise(magnitudes, statistics, options.scheme);
+  double threshold = absmax;
+  if (kept < options.bins) {
+    const double found = (static_cast<double>(kept) + 0.5) * magnitudes.width();
+    if (noise.at(found) <= noise.at(absmax)) threshold = found;
+  }
+  if (noise.bins() >= options.levels) {  // of fewer, the centres of bins tell too little
+    const double quietest = noise.quietest(absmax);
+    if (noise.at(threshold) > kMostExcess * noise.at(quietest)) threshold = quietest;
+  }
+  return threshold == absmax ? statistics.range() : clipped_range(statistics, threshold);
 }
 
 }  // namespace qtool

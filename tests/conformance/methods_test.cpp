@@ -243,6 +243,28 @@ TEST(KlMethod, UsesTheMiddleOfTheFirstClippedBin) {
   EXPECT_NEAR(bins - std::floor(bins), 0.5, 1e-3);
 }
 
+TEST(KlMethod, CostsAtMostADecibelAgainstLeastSquares) {
+  int clipped = 0;
+  for (const std::int32_t bits : {4, 6, 8}) {
+    MethodOptions options;
+    options.scheme.bits = bits;
+    for (const Shape1d& shape : distributions()) {
+      const Statistics statistics = statistics_of(shape.values);
+      const auto sqnr = [&](std::string_view method) {
+        const Range range = find_method(method).decide(statistics, options);
+        clipped += method == "kl" && range != statistics.range() ? 1 : 0;
+        return Density(statistics.histogram())
+            .effect(choose_affine(range, options.scheme), limits_of(options.scheme))
+            .sqnr_db();
+      };
+      if (shape.values.size() < 10'000) continue;
+      // Half a decibel covers the bins' centres standing for their values.
+      EXPECT_GE(sqnr("kl"), sqnr("mse") - 1.5) << shape.name << ", " << bits << " bits";
+    }
+  }
+  EXPECT_GT(clipped, 0);
+}
+
 TEST(KlMethod, RefusesOptionsWithoutCandidates) {
   const Statistics statistics = statistics_of(Values{1.0F});
   for (const auto& [bins, levels] :
