@@ -54,8 +54,13 @@ class ClippingNoise {
 
   [[nodiscard]] std::int64_t bins() const { return std::ssize(counts_); }  // that hold values
 
+  struct Point {
+    double threshold;
+    double noise;
+  };
+
   // The threshold up to `most` where it is least: the best of a grid, then by golden section.
-  [[nodiscard]] double quietest(double most) const {
+  [[nodiscard]] Point quietest(double most) const {
     constexpr int kGrid = 32;
     constexpr int kSteps = 10;
     const double step = most / kGrid;
@@ -63,13 +68,14 @@ class ClippingNoise {
     double least = at(most);
     for (int i = kGrid - 1; i > 0; --i) {
       const double noise = at(i * step);
-      if (noise >= least) continue;
+      if (!(noise < least)) continue;  // not a number where the step vanishes
       best = i;
       least = noise;
     }
     const double threshold = golden_section((best - 1) * step, std::min(best + 1, kGrid) * step,
                                             kSteps, [this](double t) { return at(t); });
-    return at(threshold) < least ? threshold : best * step;
+    const double noise = at(threshold);
+    return noise < least ? Point{threshold, noise} : Point{best * step, least};
   }
 
  private:
@@ -85,7 +91,8 @@ class ClippingNoise {
 /// Histogram of non-zero |x|; for each number of kept bins the divergence of the clipped
 /// distribution from its quantized form (see KlSearch); T = (m + 0.5) w for the least one, and
 /// max|x| when all bins are kept. Where T would quantize the histogram with more noise than max|x|
-/// does, max|x| stands; where either is more than 1 dB noisier than the quietest threshold, that.
+/// does, max|x| stands; where either is more than 1 dB noisier than the quietest threshold, that
+/// (unless fewer bins than levels hold values).
 /// Uses bins and levels, and the scheme for these comparisons. Cost: 1 ms.
 /// Source: Migacz, "8-bit inference with TensorRT", GTC 2017 (S7310). Differs from source: exact
 /// zeros are left out and the first bin is no higher than the second, because a spike at zero,
@@ -100,16 +107,18 @@ Range method_kl(const Statistics& statistics, const MethodOptions& options) {
   magnitudes.counts[0] = std::min(magnitudes.counts[0], magnitudes.counts[1]);
   const std::int64_t kept = KlSearch(magnitudes.counts, options.levels).best();
   const ClippingNoise noise(magnitudes, statistics, options.scheme);
-  double threshold = absmax;
+  ClippingNoise::Point chosen{absmax, noise.at(absmax)};
   if (kept < options.bins) {
     const double found = (static_cast<double>(kept) + 0.5) * magnitudes.width();
-    if (noise.at(found) <= noise.at(absmax)) threshold = found;
+    const double there = noise.at(found);
+    if (there <= chosen.noise) chosen = {found, there};
   }
   if (noise.bins() >= options.levels) {  // of fewer, the centres of bins tell too little
-    const double quietest = noise.quietest(absmax);
-    if (noise.at(threshold) > kMostExcess * noise.at(quietest)) threshold = quietest;
+    const ClippingNoise::Point quietest = noise.quietest(absmax);
+    if (chosen.noise > kMostExcess * quietest.noise) chosen = quietest;
   }
-  return threshold == absmax ? statistics.range() : clipped_range(statistics, threshold);
+  return chosen.threshold == absmax ? statistics.range()
+                                    : clipped_range(statistics, chosen.threshold);
 }
 
 }  // namespace qtool

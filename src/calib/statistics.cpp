@@ -115,11 +115,14 @@ class CountedPixels {
  public:
   CountedPixels(const Image& image, Counting counting) : run_(image.pixels) {
     if (counting == Counting::kAll || image.size() <= Statistics::kCountedPerImage) return;
-    every_ = std::clamp((image.size() - 1) / Statistics::kCountedPerImage + 1, std::int64_t{1},
-                        std::max(std::int64_t{1}, image.pixels / kFewestRuns));
-    const std::int64_t longest = std::max(std::int64_t{1}, kRunValues / image.width);
+    every_ = std::min((image.size() - 1) / Statistics::kCountedPerImage + 1,
+                      image.pixels / kFewestCounted);
+    every_ = std::max(every_, std::int64_t{1});
+    if (every_ == 1) return;
+    const std::int64_t longest = std::max(kRunPixels, kRunValues / image.width);
     run_ = std::clamp(image.pixels / (kFewestRuns * every_), std::int64_t{1}, longest);
-    start_ = static_cast<std::int64_t>(digest(image)) % every_;
+    // The high bits, which depend on all of the digested ones.
+    start_ = (digest(image) * every_) >> 32U;
   }
 
   // Calls visit(first, last) for the counted ones among [begin, end), run by run.
@@ -135,15 +138,17 @@ class CountedPixels {
   }
 
  private:
-  // Runs are short, to be spread evenly, but long enough to be worth a kernel's while; and there
-  // are a few, even where that means more values.
+  // Neighbours are alike, so that a sample is as good as its pixels are many.
+  static constexpr std::int64_t kFewestCounted = 96;
+  // Runs are short, to be spread evenly, but long enough to be worth a kernel's while.
   static constexpr std::int64_t kRunValues = 1024;
+  static constexpr std::int64_t kRunPixels = 4;  // which are what is adjacent in planes
   static constexpr std::int64_t kFewestRuns = 4;
   static constexpr std::int64_t kDigested = 32;  // values
 
-  // A number that differs between images, the same in either order of the values and for an image
-  // multiplied by a power of two.
-  static std::uint32_t digest(const Image& image) {
+  // A number below 2^32 that differs between images, the same in either order of the values and for
+  // an image multiplied by a power of two.
+  static std::int64_t digest(const Image& image) {
     constexpr std::uint32_t kFraction = 0x7FFFFF;  // bits
     constexpr std::uint32_t kGolden = 0x9E3779B1;  // 2^32 / golden ratio, odd
     std::uint32_t mixed = 0;
@@ -151,7 +156,7 @@ class CountedPixels {
       const float value = image.at(i * image.pixels / kDigested, i * image.width / kDigested);
       mixed = (mixed ^ (std::bit_cast<std::uint32_t>(value) & kFraction)) * kGolden;
     }
-    return mixed >> 8U;  // the low bits are mixed least
+    return mixed;
   }
 
   std::int64_t every_ = 1;  // runs, of which one is counted
@@ -221,7 +226,7 @@ class ImageObserver {
     if (!seen.finite) refuse({image_.values + begin, static_cast<std::size_t>(size)}, begin);
     seen_ = seen;
     zeros_ += size - seen.nonzeros;
-    static_cast<void>(histogram_.prepare(seen.lowest, seen.highest, 0));
+    histogram_.include(seen.lowest, seen.highest);
   }
 
   // Counts the `size` values from `begin` on. `next` more follow that will be summed next.
@@ -400,19 +405,24 @@ StatisticsState Statistics::state() const {
 Statistics Statistics::from_state(StatisticsState state) {
   const auto channels = static_cast<std::int64_t>(state.channels.size());
   const std::int64_t count = state.count;
+  const FloatHistogram& histogram = state.histogram;
   const auto& exact = state.exact_magnitudes;
-  std::int64_t rest = count;  // of the values, after all bins; below 0 when they hold too many
+  std::int64_t rest = count - state.zeros;  // of the other values, after all bins
   if (exact) {
     for (const std::int64_t bin : exact->counts) rest = bin >= 0 && bin <= rest ? rest - bin : -1;
   }
-  const bool whole =
-      channels == 0 ? count == 0 && state.images == 0 : state.images > 0 && count % channels == 0;
+  const bool whole = channels == 0 ? count == 0 && state.images == 0
+                                   : count > 0 && count % channels == 0 && state.images > 0 &&
+                                         state.images <= count / channels;
+  const bool counted =
+      count <= CellCounts::kLargestCount && state.zeros >= 0 && state.zeros <= count &&
+      (state.zeros == count) == (histogram.absmax() == 0.0F) &&
+      (histogram.zeros() == 0 || state.zeros > 0) && (histogram.count() > 0) == (count > 0);
   const bool sorted =
       std::is_sorted(state.extremes.begin(), state.extremes.end(),
                      [](const auto& a, const auto& b) { return a.image < b.image; });
-  const bool counted = state.zeros <= count && (state.histogram.count() > 0) == (count > 0);
   if (!whole || !sorted || !counted || rest < 0 || state.extremes.size() > kMostExtremes ||
-      (exact && (exact->lower != 0.0 || exact->upper != state.histogram.absmax()))) {
+      (exact && (exact->lower != 0.0 || exact->upper != histogram.absmax()))) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("statistics: ", count, " values of ", channels, " channels in ",
                        state.images, " images contradict each other"));

@@ -98,10 +98,14 @@ void FloatHistogram::observe_block(std::span<const float> values) {
   add_zeros(zeros);
 }
 
+void FloatHistogram::include(float lowest, float highest) {
+  if (lowest < min_ || highest > max_) widen(flushed(lowest), flushed(highest));
+}
+
 CountingGrid FloatHistogram::prepare(float lowest, float highest, std::int64_t count) {
   require_room(count_, count);
   count_ += count;
-  if (lowest < min_ || highest > max_) widen(flushed(lowest), flushed(highest));
+  include(lowest, highest);
   if (counts_.empty()) return {};
   counts_.make_room(count, [this] { return in_use(); });
   return {static_cast<float>(1.0 / cell_width()), counts_.counters() + origin()};

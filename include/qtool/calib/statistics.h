@@ -39,7 +39,8 @@ struct StatisticsState {
 
 /// Which values of an image a histogram counts.
 enum class Counting : std::uint8_t {
-  kSample,  ///< whole pixels, evenly spread, of about Statistics::kCountedPerImage values
+  /// Of images with more than Statistics::kCountedPerImage values every k-th run of pixels.
+  kSample,
   kAll,
 };
 
@@ -63,7 +64,9 @@ class Statistics {
   /// The same for the next images of the list.
   void observe(const TensorView& tensor) { observe(tensor, images_); }
 
-  /// Of an image with more values, kSample counts about as many; of a smaller one all.
+  /// Of an image with more values, kSample counts half as many to as many; where it has but a few
+  /// pixels, more. Of a smaller one it counts all. Images of several sizes therefore weigh alike in
+  /// the histogram, not by their values.
   static constexpr std::int64_t kCountedPerImage = std::int64_t{1} << 16;
 
   /// As if every image of `other` had been observed. Throws as observe() and the histogram do.

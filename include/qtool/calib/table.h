@@ -52,8 +52,8 @@ struct ActivationEntry {
   DType dtype = DType::kUInt8;
   Degenerate degenerate = Degenerate::kNo;
   Origin origin = Origin::kMethod;
-  double saturated_share = 0.0;   ///< of the observed values, 0 to 1
-  std::optional<double> sqnr_db;  ///< of the observed values under `affine`; none without noise
+  double saturated_share = 0.0;   ///< of the counted values, 0 to 1
+  std::optional<double> sqnr_db;  ///< of the counted values under `affine`; none without noise
   Observed observed;
   friend bool operator==(const ActivationEntry&, const ActivationEntry&) = default;
 };

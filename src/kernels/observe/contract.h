@@ -35,7 +35,8 @@ struct ObserveFunctions {
   /// without a fused multiply-add the bits are the same. Returns the extremes of all totals
   /// (minimum of lows, maximum of highs), whether all squares are finite (those cannot cancel and
   /// cannot overflow, so it is false exactly when NaN or an infinity was ever added) and how many
-  /// of the values are not zero, at most 2^31; a magnitude below the smallest normal float is zero.
+  /// of the values are not zero (a magnitude below the smallest normal float is). pixels * width is
+  /// at most 2^31 - 1.
   Seen (*accumulate)(const float* values, std::int64_t pixels, const ChannelTotals& totals);
 
   /// Writes the grid cells of the values that are not zero, in order, and returns their number.
