@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::int64_t kMostBins = 65536;
 constexpr double kMostExcess = 1.2589254117941673;  // 1 dB
+// Of the search for the quietest threshold.
+constexpr int kGrid = 32;
+constexpr int kSteps = 10;
 
 void check_options(const MethodOptions& options) {
   if (options.levels < 2 || options.levels > options.bins || options.bins > kMostBins) {
@@ -54,30 +57,6 @@ class ClippingNoise {
 
   [[nodiscard]] std::int64_t bins() const { return std::ssize(counts_); }  // that hold values
 
-  struct Point {
-    double threshold;
-    double noise;
-  };
-
-  // The threshold up to `most` where it is least: the best of a grid, then by golden section.
-  [[nodiscard]] Point quietest(double most) const {
-    constexpr int kGrid = 32;
-    constexpr int kSteps = 10;
-    const double step = most / kGrid;
-    int best = kGrid;
-    double least = at(most);
-    for (int i = kGrid - 1; i > 0; --i) {
-      const double noise = at(i * step);
-      if (!(noise < least)) continue;  // not a number where the step vanishes
-      best = i;
-      least = noise;
-    }
-    const double threshold = golden_section((best - 1) * step, std::min(best + 1, kGrid) * step,
-                                            kSteps, [this](double t) { return at(t); });
-    const double noise = at(threshold);
-    return noise < least ? Point{threshold, noise} : Point{best * step, least};
-  }
-
  private:
   const Statistics& statistics_;
   const Scheme& scheme_;
@@ -107,18 +86,22 @@ Range method_kl(const Statistics& statistics, const MethodOptions& options) {
   magnitudes.counts[0] = std::min(magnitudes.counts[0], magnitudes.counts[1]);
   const std::int64_t kept = KlSearch(magnitudes.counts, options.levels).best();
   const ClippingNoise noise(magnitudes, statistics, options.scheme);
-  ClippingNoise::Point chosen{absmax, noise.at(absmax)};
+  double threshold = absmax;
+  double least = noise.at(absmax);
   if (kept < options.bins) {
     const double found = (static_cast<double>(kept) + 0.5) * magnitudes.width();
     const double there = noise.at(found);
-    if (there <= chosen.noise) chosen = {found, there};
+    if (there <= least) {
+      threshold = found;
+      least = there;
+    }
   }
   if (noise.bins() >= options.levels) {  // of fewer, the centres of bins tell too little
-    const ClippingNoise::Point quietest = noise.quietest(absmax);
-    if (chosen.noise > kMostExcess * quietest.noise) chosen = quietest;
+    const double quietest =
+        grid_then_golden(absmax, kGrid, kSteps, [&](double t) { return noise.at(t); });
+    if (least > kMostExcess * noise.at(quietest)) threshold = quietest;
   }
-  return chosen.threshold == absmax ? statistics.range()
-                                    : clipped_range(statistics, chosen.threshold);
+  return threshold == absmax ? statistics.range() : clipped_range(statistics, threshold);
 }
 
 }  // namespace qtool

@@ -8,23 +8,6 @@ namespace {
 constexpr int kGrid = 128;
 constexpr int kSteps = 24;  // 0.618^24 of two grid cells: 1e-5 of the range
 
-// Least f over (0, top]: the best of an even grid, then golden section around it.
-template <typename Function>
-double grid_then_golden(double top, Function f) {
-  int best = kGrid;
-  double least = f(top);
-  for (int i = kGrid - 1; i >= 1; --i) {
-    const double noise = f(top * i / kGrid);
-    if (noise < least) {
-      least = noise;
-      best = i;
-    }
-  }
-  const double found = golden_section(top * std::max(best - 1, 0) / kGrid + top * 1e-6,
-                                      top * std::min(best + 1, kGrid) / kGrid, kSteps, f);
-  return f(found) <= least ? found : top * best / kGrid;
-}
-
 }  // namespace
 
 /// The range that loses the least of the values' energy: grid, then golden section, on the scale;
@@ -36,8 +19,8 @@ Range method_mse(const Statistics& statistics, const MethodOptions& options) {
   const Range observed = statistics.range();
   const ScaleProblem problem(statistics, options.scheme);
   if (problem.trivial()) return observed;
-  const double scale =
-      grid_then_golden(problem.largest_scale(), [&](double s) { return problem.noise(s); });
+  const double scale = grid_then_golden(problem.largest_scale(), kGrid, kSteps,
+                                        [&](double s) { return problem.noise(s); });
   Range range = problem.range_of(scale);
   if (options.scheme.symmetry == Symmetry::kSymmetric || observed.min == 0.0F ||
       observed.max == 0.0F) {
@@ -45,12 +28,13 @@ Range method_mse(const Statistics& statistics, const MethodOptions& options) {
   }
   for (int round = 0; round < 2; ++round) {
     Range other = range;
-    other.max = static_cast<float>(grid_then_golden(observed.max, [&](double end) {
+    other.max = static_cast<float>(grid_then_golden(observed.max, kGrid, kSteps, [&](double end) {
       return problem.noise_of({range.min, static_cast<float>(end)});
     }));
-    other.min = -static_cast<float>(grid_then_golden(-double{observed.min}, [&](double end) {
-      return problem.noise_of({-static_cast<float>(end), other.max});
-    }));
+    other.min =
+        -static_cast<float>(grid_then_golden(-double{observed.min}, kGrid, kSteps, [&](double end) {
+          return problem.noise_of({-static_cast<float>(end), other.max});
+        }));
     if (problem.noise_of(other) < problem.noise_of(range)) range = other;
   }
   return range;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "qtool/calib/method.h"
@@ -65,6 +66,24 @@ double golden_section(double low, double high, int steps, Function f) {
     }
   }
   return at_left <= at_right ? left : right;
+}
+
+/// The least point of `f` on (0, top]: the best of an even grid, the last where several are, then
+/// `steps` of golden section around it. A point where f is not a number is passed over.
+template <typename Function>
+double grid_then_golden(double top, int grid, int steps, Function f) {
+  int best = grid;
+  double least = f(top);
+  for (int i = grid - 1; i >= 1; --i) {
+    const double value = f(top * i / grid);
+    if (value < least) {
+      least = value;
+      best = i;
+    }
+  }
+  const double found = golden_section(top * (best - 1) / grid + top * 1e-6,
+                                      top * std::min(best + 1, grid) / grid, steps, f);
+  return f(found) <= least ? found : top * best / grid;
 }
 
 }  // namespace qtool

@@ -58,7 +58,7 @@ std::vector<std::int64_t> magnitude_cells(const FloatHistogram& histogram) {
 void require_room(std::int64_t count, std::int64_t more, std::int64_t times = 1) {
   if (more > (CellCounts::kLargestCount - count) / times) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("histogram: found ", more, " values, ", times, " times, beside ", count,
+                concat("histogram: found ", times, " x ", more, " values beside ", count,
                        ", expected at most ", CellCounts::kLargestCount, " together"));
   }
 }
@@ -84,7 +84,8 @@ void FloatHistogram::observe_block(std::span<const float> values) {
   }
   nonfinite_ += std::ssize(values) - finite;
   if (finite == 0) return;
-  const CountingGrid grid = prepare(lowest, highest, finite);
+  include(lowest, highest);
+  const CountingGrid grid = prepare(finite);
   std::int64_t zeros = 0;
   for (const float value : values) {
     if (!std::isfinite(value)) continue;
@@ -102,10 +103,9 @@ void FloatHistogram::include(float lowest, float highest) {
   if (lowest < min_ || highest > max_) widen(flushed(lowest), flushed(highest));
 }
 
-CountingGrid FloatHistogram::prepare(float lowest, float highest, std::int64_t count) {
+CountingGrid FloatHistogram::prepare(std::int64_t count) {
   require_room(count_, count);
   count_ += count;
-  include(lowest, highest);
   if (counts_.empty()) return {};
   counts_.make_room(count, [this] { return in_use(); });
   return {static_cast<float>(1.0 / cell_width()), counts_.counters() + origin()};

@@ -88,9 +88,10 @@ void count_cells(benchmark::State& state, const std::string& name) {
   const ObserveKernel kernel(selection);
   const std::vector<float> values = activations(state.range(0), 1 << 15);
   FloatHistogram histogram;
+  histogram.include(-6.0F, 6.0F);
   for (auto _ : state) {
     const auto count = static_cast<std::int64_t>(values.size());
-    const CountingGrid grid = histogram.prepare(-6.0F, 6.0F, count);
+    const CountingGrid grid = histogram.prepare(count);
     const Signs signs = state.range(0) == kSigned ? Signs::kBoth : Signs::kPositive;
     histogram.add_zeros(
         kernel.count(values.data(), count, 0, grid.cells_per_unit, signs, grid.counters));

@@ -47,12 +47,12 @@ class FloatHistogram {
   /// Widens the extremes, and the grid, to two finite values that need not be counted.
   void include(float lowest, float highest);
 
-  /// Takes `count` finite values (at most kMostAtOnce) within [lowest, highest] as counted and
-  /// refines the grid for them, as include() does. The caller must, before anything else happens to
-  /// this histogram, add one to counters[cell] for every value that is not zero, where cell is
-  /// value * cells_per_unit truncated, less one for a negative value; and give the number of the
-  /// others to add_zeros(). A magnitude below the smallest normal float is a zero.
-  [[nodiscard]] CountingGrid prepare(float lowest, float highest, std::int64_t count);
+  /// Takes `count` values (at most kMostAtOnce) within the extremes as counted. The caller must,
+  /// before anything else happens to this histogram, add one to counters[cell] for every value that
+  /// is not zero, where cell is value * cells_per_unit truncated, less one for a negative value;
+  /// and give the number of the others to add_zeros(). A magnitude below the smallest normal float
+  /// is a zero.
+  [[nodiscard]] CountingGrid prepare(std::int64_t count);
   void add_zeros(std::int64_t zeros) noexcept {
     zeros_ += zeros;
     if (!counts_.empty()) counts_.give_back(zeros);  // there was no room to make before

@@ -1,0 +1,182 @@
+#include "calib/image_observer.h"
+
+#include <bit>
+#include <cmath>
+#include <span>
+
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+// Values summed and then counted while they are in the second-level cache, beside those that are
+// fetched meanwhile; and the fewest pixels for which it pays to load the totals of their channels.
+constexpr std::int64_t kChunk = 16384;
+constexpr std::int64_t kFewestPixels = 16;
+// A channel whose values are adjacent is summed as that many interleaved chains.
+constexpr std::int64_t kLanes = 16;
+
+const ObserveKernel& kernel() {
+  static const ObserveKernel selected;
+  return selected;
+}
+
+[[noreturn]] void refuse(std::span<const float> values, std::int64_t first_index) {
+  const auto bad = std::find_if_not(values.begin(), values.end(),
+                                    [](float value) { return std::isfinite(value); });
+  throw Error(ErrorCode::kInvalidArgument,
+              concat("found ", *bad, " at element ", first_index + (bad - values.begin()),
+                     ", expected finite values"));
+}
+
+// Which pixels of an image are counted: all of them, or one run of every so many, such that some
+// Statistics::kCountedPerImage values are. The run's place among the so many moves on by one each
+// time, lest it stand in the same columns of every row; where it begins is drawn from the image
+// itself, lest all images be counted in the same places.
+class CountedPixels {
+ public:
+  CountedPixels(const Image& image, Counting counting) : run_(image.pixels) {
+    if (counting == Counting::kAll || image.size() <= Statistics::kCountedPerImage) return;
+    every_ = std::min((image.size() - 1) / Statistics::kCountedPerImage + 1,
+                      image.pixels / kFewestCounted);
+    every_ = std::max(every_, std::int64_t{1});
+    if (every_ == 1) return;
+    const std::int64_t longest = std::max(kRunPixels, kRunValues / image.width);
+    run_ = std::clamp(image.pixels / (kFewestRuns * every_), std::int64_t{1}, longest);
+    // The high bits, which depend on all of the digested ones.
+    start_ = (digest(image) * every_) >> 32U;
+  }
+
+  // Calls visit(first, last) for the counted ones among [begin, end), run by run.
+  template <typename Visit>
+  void visit(std::int64_t begin, std::int64_t end, Visit visit) const {
+    const std::int64_t period = every_ * run_;
+    for (std::int64_t turn = begin / period; turn * period < end; ++turn) {
+      const std::int64_t first = turn * period + (start_ + turn) % every_ * run_;
+      if (first < end && first + run_ > begin) {
+        visit(std::max(begin, first), std::min(end, first + run_));
+      }
+    }
+  }
+
+ private:
+  // Neighbours are alike, so that a sample is as good as its pixels are many.
+  static constexpr std::int64_t kFewestCounted = 96;
+  // Runs are short, to be spread evenly, but long enough to be worth a kernel's while.
+  static constexpr std::int64_t kRunValues = 1024;
+  static constexpr std::int64_t kRunPixels = 4;  // which are what is adjacent in planes
+  static constexpr std::int64_t kFewestRuns = 4;
+  static constexpr std::int64_t kDigested = 32;  // values
+
+  // A number below 2^32 that differs between images, the same in either order of the values and for
+  // an image multiplied by a power of two.
+  static std::int64_t digest(const Image& image) {
+    constexpr std::uint32_t kFraction = 0x7FFFFF;  // bits
+    constexpr std::uint32_t kGolden = 0x9E3779B1;  // 2^32 / golden ratio, odd
+    std::uint32_t mixed = 0;
+    for (std::int64_t i = 0; i < kDigested; ++i) {
+      const float value = image.at(i * image.pixels / kDigested, i * image.width / kDigested);
+      mixed = (mixed ^ (std::bit_cast<std::uint32_t>(value) & kFraction)) * kGolden;
+    }
+    return mixed;
+  }
+
+  std::int64_t every_ = 1;  // runs, of which one is counted
+  std::int64_t run_;        // pixels
+  std::int64_t start_ = 0;
+};
+
+// See observe_image().
+class ImageObserver {
+ public:
+  ImageObserver(const Image& image, Counting counting, Totals& channels, FloatHistogram& histogram)
+      : image_(image), counted_(image, counting), channels_(channels), histogram_(histogram) {}
+
+  std::int64_t run() {
+    if (image_.order == Image::Order::kPixels) {
+      add_pixels();
+    } else {
+      add_planes();
+    }
+    return zeros_;
+  }
+
+ private:
+  void add_pixels() {
+    const std::int64_t step = std::max(kFewestPixels, kChunk / image_.width);
+    for (std::int64_t begin = 0; begin < image_.pixels; begin += step) {
+      const std::int64_t end = std::min(image_.pixels, begin + step);
+      take(kernel().accumulate(image_.values + begin * image_.width, end - begin,
+                               channels_.part(0, image_.width)),
+           begin * image_.width, (end - begin) * image_.width);
+      counted_.visit(begin, end, [&](std::int64_t first, std::int64_t last) {
+        count(first * image_.width, (last - first) * image_.width,
+              last == end ? (std::min(image_.pixels, end + step) - end) * image_.width : 0);
+      });
+    }
+  }
+
+  // Value i of a channel is added to chain i modulo kLanes.
+  void add_planes() {
+    Totals chains(kLanes);
+    for (std::int64_t c = 0; c < image_.width; ++c) {
+      chains.clear();
+      for (std::int64_t begin = 0; begin < image_.pixels; begin += kChunk) {
+        const std::int64_t end = std::min(image_.pixels, begin + kChunk);
+        const float* const values = image_.values + c * image_.pixels + begin;
+        const std::int64_t whole = (end - begin) / kLanes * kLanes;
+        Seen seen = kernel().accumulate(values, whole / kLanes, chains.part(0, kLanes));
+        if (begin + whole < end) {  // the chunk's last values end the plane
+          const Seen rest =
+              kernel().accumulate(values + whole, 1, chains.part(0, end - begin - whole));
+          seen = {std::min(seen.lowest, rest.lowest), std::max(seen.highest, rest.highest),
+                  seen.finite && rest.finite, seen.nonzeros + rest.nonzeros};
+        }
+        take(seen, c * image_.pixels + begin, end - begin);
+        counted_.visit(begin, end, [&](std::int64_t first, std::int64_t last) {
+          const std::int64_t next = (image_.width - c) * image_.pixels - end;  // of the image
+          count(c * image_.pixels + first, last - first, last == end ? std::min(kChunk, next) : 0);
+        });
+      }
+      channels_.take(c, chains);
+    }
+  }
+
+  // Notes what was seen of the `size` values from `begin` on; those counted next lie within it.
+  void take(const Seen& seen, std::int64_t begin, std::int64_t size) {
+    if (!seen.finite) refuse({image_.values + begin, static_cast<std::size_t>(size)}, begin);
+    signs_ = seen.lowest < 0.0F ? Signs::kBoth : Signs::kPositive;
+    zeros_ += size - seen.nonzeros;
+    histogram_.include(seen.lowest, seen.highest);
+  }
+
+  // Counts the `size` values from `begin` on. `next` more follow that will be summed next.
+  void count(std::int64_t begin, std::int64_t size, std::int64_t next) {
+    for (std::int64_t at = 0; at < size; at += FloatHistogram::kMostAtOnce) {
+      const std::int64_t part = std::min(FloatHistogram::kMostAtOnce, size - at);
+      const CountingGrid grid = histogram_.prepare(part);
+      const bool last = at + part == size;
+      histogram_.add_zeros(grid.counters == nullptr
+                               ? part
+                               : kernel().count(image_.values + begin + at, part, last ? next : 0,
+                                                grid.cells_per_unit, signs_, grid.counters));
+    }
+  }
+
+  Image image_;
+  CountedPixels counted_;
+  Totals& channels_;
+  FloatHistogram& histogram_;
+  Signs signs_ = Signs::kBoth;  // of the values in the totals
+  std::int64_t zeros_ = 0;
+};
+
+}  // namespace
+
+std::int64_t observe_image(const Image& image, Counting counting, Totals& channels,
+                           FloatHistogram& histogram) {
+  return ImageObserver(image, counting, channels, histogram).run();
+}
+
+}  // namespace qtool

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "kernels/observe/observe.h"
+#include "qtool/calib/statistics.h"
+
+namespace qtool {
+
+/// Sums, sums of squares and extremes of adjacent channels, or of the chains of one channel.
+class Totals {
+ public:
+  explicit Totals(std::int64_t width)
+      : sums_(static_cast<std::size_t>(width)),
+        squares_(sums_.size()),
+        lows_(sums_.size()),
+        highs_(sums_.size()) {
+    clear();
+  }
+
+  void clear() {
+    std::fill(sums_.begin(), sums_.end(), 0.0);
+    std::fill(squares_.begin(), squares_.end(), 0.0);
+    std::fill(lows_.begin(), lows_.end(), std::numeric_limits<float>::infinity());
+    std::fill(highs_.begin(), highs_.end(), -std::numeric_limits<float>::infinity());
+  }
+
+  /// `width` of them, from channel `first` on.
+  ChannelTotals part(std::int64_t first, std::int64_t width) {
+    return {sums_.data() + first, squares_.data() + first, lows_.data() + first,
+            highs_.data() + first, width};
+  }
+
+  /// Makes channel `c` what all the chains together are, added up in pairs.
+  void take(std::int64_t c, Totals& chains) {
+    const auto at = static_cast<std::size_t>(c);
+    for (std::size_t half = chains.sums_.size() / 2; half > 0; half /= 2) {
+      for (std::size_t i = 0; i < half; ++i) {
+        chains.sums_[i] += chains.sums_[i + half];
+        chains.squares_[i] += chains.squares_[i + half];
+        chains.lows_[i] = std::min(chains.lows_[i], chains.lows_[i + half]);
+        chains.highs_[i] = std::max(chains.highs_[i], chains.highs_[i + half]);
+      }
+    }
+    sums_[at] = chains.sums_[0];
+    squares_[at] = chains.squares_[0];
+    lows_[at] = chains.lows_[0];
+    highs_[at] = chains.highs_[0];
+  }
+
+  [[nodiscard]] double sum(std::size_t c) const { return sums_[c]; }
+  [[nodiscard]] float low(std::size_t c) const { return lows_[c]; }
+  [[nodiscard]] float high(std::size_t c) const { return highs_[c]; }
+  [[nodiscard]] double squares() const {
+    return std::accumulate(squares_.begin(), squares_.end(), 0.0);
+  }
+
+ private:
+  std::vector<double> sums_;
+  std::vector<double> squares_;
+  std::vector<float> lows_;
+  std::vector<float> highs_;
+};
+
+/// The values of an image: those of a pixel side by side, or those of a channel.
+struct Image {
+  enum class Order : std::uint8_t { kPixels, kPlanes };
+  const float* values;
+  std::int64_t pixels;
+  std::int64_t width;  ///< channels
+  Order order;
+
+  [[nodiscard]] std::int64_t size() const { return pixels * width; }
+  [[nodiscard]] float at(std::int64_t pixel, std::int64_t channel) const {
+    return values[order == Order::kPixels ? pixel * width + channel : channel * pixels + pixel];
+  }
+};
+
+/// Adds every value of an image to the totals of its channels, counts all or some of them, and
+/// returns the number of zeros among all. The histogram's extremes become those of all values.
+/// Throws Error(kInvalidArgument) at NaN or an infinity, naming value and place. Cost: see
+/// Statistics::observe().
+std::int64_t observe_image(const Image& image, Counting counting, Totals& channels,
+                           FloatHistogram& histogram);
+
+}  // namespace qtool
