@@ -94,6 +94,32 @@ TEST_P(Methods, StayInsideTheObservedRangeAndContainZero) {
   }
 }
 
+// The histogram of a large image counts a sample of it, the range is that of every value.
+TEST_P(Methods, AnswerASampleThatHoldsZerosOnly) {
+  for (const float value : {5.0F, -5.0F}) {
+    Values values(300 * 300);
+    Statistics statistics;
+    for (std::size_t place = 0; place < values.size(); place += 997) {
+      std::fill(values.begin(), values.end(), 0.0F);
+      values[place] = value;
+      statistics = Statistics();
+      statistics.observe(TensorView(reinterpret_cast<const std::byte*>(values.data()),
+                                    DType::kFloat32, Shape{1, 1, 300, 300}));
+      if (statistics.histogram().zeros() == statistics.histogram().count()) break;
+    }
+    ASSERT_EQ(statistics.histogram().zeros(), statistics.histogram().count());
+    ASSERT_LT(statistics.histogram().count(), statistics.count());
+    const Range range = decide(statistics);
+    EXPECT_LE(range.min, 0.0F);
+    EXPECT_GE(range.max, 0.0F);
+    EXPECT_GT(range.max - range.min, 0.0F);
+    if (promises(kInside)) {
+      EXPECT_GE(range.min, std::min(value, 0.0F));
+      EXPECT_LE(range.max, std::max(value, 0.0F));
+    }
+  }
+}
+
 TEST_P(Methods, ScaleWithPowersOfTwo) {
   if (!promises(kScaling)) GTEST_SKIP() << "as its original";
   for (const Shape1d& shape : distributions()) {

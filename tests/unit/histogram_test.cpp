@@ -164,6 +164,21 @@ TEST(FloatHistogram, RefusesMoreValuesThanItCanCount) {
   EXPECT_THROW(FloatHistogram::from_cells(0.0F, 1.0F, 1, cells), Error);
 }
 
+TEST(FloatHistogram, WeighsWhatItMergesUpToTheLargestCount) {
+  const FloatHistogram three = histogram_of({1.0F, 1.0F, 0.0F});
+  const std::int64_t times = CellCounts::kLargestCount / 3;
+  FloatHistogram full;
+  full.merge(three, times);
+  EXPECT_EQ(full.count(), 3 * times);
+  EXPECT_EQ(full.zeros(), times);
+  EXPECT_EQ(full.cell_count(three.end_cell() - 1), 2 * times);
+  const FloatHistogram before = full;
+  EXPECT_THROW(full.merge(three, 1), Error);
+  EXPECT_THROW(full.merge(three, times), Error);
+  EXPECT_THROW(full.merge(three, std::numeric_limits<std::int64_t>::max()), Error);
+  EXPECT_EQ(full, before);
+}
+
 TEST(FloatHistogram, LeavesOutWhatIsNotFiniteAndCountsIt) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   constexpr float kInf = std::numeric_limits<float>::infinity();

@@ -66,6 +66,42 @@ TEST(SavedStatistics, GiveEveryMethodTheSameTable) {
   }
 }
 
+// Of a sample of the one part and all of the other.
+TEST(SavedStatistics, GiveAConcatenationTheSameTable) {
+  const auto image = [](std::int64_t channels) {
+    std::mt19937 random(static_cast<unsigned>(channels));
+    std::normal_distribution<float> normal(0.0F, static_cast<float>(channels));
+    std::vector<float> values(static_cast<std::size_t>(channels * 50 * 50));
+    for (float& value : values) value = std::max(normal(random), 0.0F);
+    Statistics statistics;
+    statistics.observe(TensorView(reinterpret_cast<const std::byte*>(values.data()),
+                                  DType::kFloat32, Shape{1, channels, 50, 50}));
+    return statistics;
+  };
+  const Statistics whole = image(8);
+  const Statistics sampled = image(120);
+  ASSERT_EQ(whole.histogram().count(), whole.count());
+  ASSERT_LT(sampled.histogram().count(), sampled.count());
+  const auto of_parts = [&](const Statistics& first, const Statistics& second) {
+    Collection collection;
+    collection.image_count = 1;
+    const Statistics* const both[] = {&first, &second};
+    collection.tensors.push_back({"whole", "", first});
+    collection.tensors.push_back({"sampled", "", second});
+    collection.tensors.push_back({"both", "", Statistics::of_concatenation(both)});
+    return collection;
+  };
+  const Collection before = of_parts(whole, sampled);
+  const Collection after = read_collection(write_collection(before));
+  EXPECT_EQ(after.tensors, before.tensors);
+  const Collection again = of_parts(after.tensors[0].statistics, after.tensors[1].statistics);
+  EXPECT_EQ(again.tensors, before.tensors);
+  for (const MethodInfo& method : methods()) {
+    const std::string table = write_table(decide(before, method.name, {}));
+    EXPECT_EQ(write_table(decide(after, method.name, {})), table) << method.name;
+  }
+}
+
 std::string refusal(const std::string& bytes) {
   try {
     static_cast<void>(read_collection(bytes));
