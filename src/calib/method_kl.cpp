@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
 #include <vector>
 
 #include "calib/kl_search.h"
@@ -25,43 +27,62 @@ void check_options(const MethodOptions& options) {
   }
 }
 
-// The noise of quantizing magnitudes, each bin standing for its centre.
+// The noise of quantizing magnitudes, each bin standing for its centre, in squares of a bin's
+// width.
 class ClippingNoise {
  public:
   ClippingNoise(const LinearHistogram& magnitudes, const Statistics& statistics,
                 const Scheme& scheme)
-      : statistics_(statistics), scheme_(scheme) {
-    for (std::size_t bin = 0; bin < magnitudes.counts.size(); ++bin) {
-      if (magnitudes.counts[bin] == 0) continue;
-      centres_.push_back((static_cast<double>(bin) + 0.5) * magnitudes.width());
-      counts_.push_back(static_cast<double>(magnitudes.counts[bin]));
+      : statistics_(statistics), scheme_(scheme), width_(magnitudes.width()) {
+    before_.reserve(magnitudes.counts.size() + 1);
+    Moments all;
+    for (const std::int64_t values : magnitudes.counts) {
+      const auto count = static_cast<double>(values);
+      const double centre = static_cast<double>(before_.size()) + 0.5;
+      before_.push_back(all);
+      all = {all.count + count, all.sum + count * centre, all.squares + count * centre * centre};
+      if (values > 0) ++filled_;
     }
+    before_.push_back(all);
   }
 
-  // With the step that the scheme gives the range clipped at `threshold`.
+  // With the step that the scheme gives the range clipped at `threshold`. Cost: constant per level.
   [[nodiscard]] double at(double threshold) const {
     const Range range = clipped_range(statistics_, threshold);
     const Limits limits = limits_of(scheme_);
+    const std::int32_t levels = limits.max - limits.min;
     const double span = scheme_.symmetry == Symmetry::kSymmetric
                             ? 2.0 * std::max(-double{range.min}, double{range.max})
                             : double{range.max} - double{range.min};
-    const double step = span / (limits.max - limits.min);
+    const double step = span / levels / width_;
+    if (!(step > 0.0)) return std::numeric_limits<double>::infinity();
+    const double last = std::min<double>(std::nearbyint(threshold / width_ / step), levels);
     double noise = 0.0;
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
-      const double error =
-          centres_[i] - step * std::nearbyint(std::min(centres_[i], threshold) / step);
-      noise += counts_[i] * error * error;
+    Moments low;
+    for (std::int32_t level = 0; level <= last; ++level) {
+      const Moments& high = level < last ? below((level + 0.5) * step) : before_.back();
+      const double real = level * step;
+      noise += high.squares - low.squares - 2.0 * real * (high.sum - low.sum) +
+               real * real * (high.count - low.count);
+      low = high;
     }
     return noise;
   }
 
-  [[nodiscard]] std::int64_t bins() const { return std::ssize(counts_); }  // that hold values
+  [[nodiscard]] std::int64_t filled() const { return filled_; }  // bins that hold values
 
  private:
+  // Moments of the bins whose centres lie below `edge`, a place in bins.
+  [[nodiscard]] const Moments& below(double edge) const {
+    const double bins = std::ceil(edge - 0.5);
+    return before_[std::min(static_cast<std::size_t>(bins), before_.size() - 1)];
+  }
+
   const Statistics& statistics_;
   const Scheme& scheme_;
-  std::vector<double> centres_;
-  std::vector<double> counts_;
+  double width_;
+  std::vector<Moments> before_;  // of the first bins: before_[i] of i
+  std::int64_t filled_ = 0;
 };
 
 }  // namespace
@@ -96,7 +117,7 @@ Range method_kl(const Statistics& statistics, const MethodOptions& options) {
       least = there;
     }
   }
-  if (noise.bins() >= options.levels) {  // of fewer, the centres of bins tell too little
+  if (noise.filled() >= options.levels) {  // of fewer, the centres of bins tell too little
     const double quietest =
         grid_then_golden(absmax, kGrid, kSteps, [&](double t) { return noise.at(t); });
     if (least > kMostExcess * noise.at(quietest)) threshold = quietest;
