@@ -136,6 +136,16 @@ std::vector<std::vector<std::size_t>> concatenations(const Graph& graph,
   return parts;
 }
 
+Outputs kind_of(std::span<const PortInfo> outputs) {
+  const auto has_places = [](const PortInfo& output) {
+    const auto& dims = output.shape.dims();
+    return std::any_of(dims.begin() + std::min<std::ptrdiff_t>(2, output.shape.rank()),
+                       dims.begin() + output.shape.rank(), [](std::int64_t n) { return n > 1; });
+  };
+  return std::any_of(outputs.begin(), outputs.end(), has_places) ? Outputs::kMaps
+                                                                 : Outputs::kVectors;
+}
+
 // What a run through the images adds to.
 enum class Pass : std::uint8_t { kStatistics, kExactBins };
 
@@ -271,7 +281,10 @@ class Collector {
     collection.image_list_hash = hash_of(images_);
     collection.preprocess = options_.preprocess;
     collection.tensors = tensors_;
-    for (const Worker& worker : workers) collection.image_count += worker.images;
+    for (const Worker& worker : workers) {
+      collection.image_count += worker.images;
+      if (worker.plan != nullptr) collection.outputs = kind_of(worker.plan->outputs());
+    }
     parallel_items(static_cast<std::int64_t>(tensors_.size()), resolve_threads(options_.threads),
                    [&](std::int64_t item, int) {
                      const auto i = static_cast<std::size_t>(item);

@@ -37,12 +37,13 @@ Observed observed_of(const Statistics& statistics) {
 }
 
 ActivationEntry decide_tensor(const TensorStatistics& tensor, const MethodInfo& method,
-                              const MethodOptions& options) {
+                              const MethodOptions& options, Outputs outputs) {
   ActivationEntry entry;
   entry.tensor = tensor.tensor;
   entry.producer = tensor.producer;
   entry.dtype = options.scheme.dtype;
-  const MethodInfo& used = method.name == "auto" ? best_method(tensor.statistics, options) : method;
+  const MethodInfo& used =
+      method.name == "auto" ? best_method(tensor.statistics, options, outputs) : method;
   entry.method = used.name;
   entry.range = used.decide(tensor.statistics, options);
   entry.affine = choose_affine(entry.range, options.scheme);
@@ -73,7 +74,8 @@ CalibrationTable decide(const Collection& collection, std::string_view method,
   parallel_items(static_cast<std::int64_t>(collection.tensors.size()), resolve_threads(threads),
                  [&](std::int64_t item, int) {
                    const auto i = static_cast<std::size_t>(item);
-                   table.activations[i] = decide_tensor(collection.tensors[i], info, options);
+                   table.activations[i] =
+                       decide_tensor(collection.tensors[i], info, options, collection.outputs);
                  });
   return table;
 }

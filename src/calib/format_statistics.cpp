@@ -17,7 +17,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "qtool calibration statistics";
-constexpr std::int64_t kSchema = 2;
+constexpr std::int64_t kSchema = 3;
+constexpr std::string_view kVectors = "vectors";
+constexpr std::string_view kMaps = "maps";
 constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostBins = std::int64_t{1} << 20;
 
@@ -187,6 +189,7 @@ std::string write_collection(const Collection& collection) try {
                        {"path", collection.model_path}};
   document["images"] = {{"count", collection.image_count},
                         {"list_hash", to_hex(collection.image_list_hash)}};
+  document["outputs"] = collection.outputs == Outputs::kMaps ? kMaps : kVectors;
   document["exact_bins"] = collection.exact_bins;
   document["preprocess"] = preprocess_to_json(collection.preprocess);
   Json tensors = Json::array();
@@ -218,12 +221,18 @@ Collection read_collection(std::string_view bytes) try {
   if (format.as_string() != kFormat) format.fail(concat("'", kFormat, "'"));
   static_cast<void>(root.at("schema").as_int(kSchema, kSchema));
   root.require_object(
-      {"format", "schema", "model", "images", "exact_bins", "preprocess", "tensors"});
+      {"format", "schema", "model", "images", "outputs", "exact_bins", "preprocess", "tensors"});
   Collection collection;
   collection.model_fingerprint = root.at("model").at("fingerprint").as_hex();
   collection.model_path = root.at("model").at("path").as_string();
   collection.image_count = root.at("images").at("count").as_int(0, kMostCount);
   collection.image_list_hash = root.at("images").at("list_hash").as_hex();
+  const JsonField outputs = root.at("outputs");
+  if (outputs.as_string() == kMaps) {
+    collection.outputs = Outputs::kMaps;
+  } else if (outputs.as_string() != kVectors) {
+    outputs.fail(concat("'", kVectors, "' or '", kMaps, "'"));
+  }
   collection.exact_bins = root.at("exact_bins").as_int(0, kMostBins);
   collection.preprocess = preprocess_of(root.at("preprocess"));
   for (const JsonField& field : root.at("tensors").elements()) {

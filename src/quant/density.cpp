@@ -151,6 +151,10 @@ QuantizationEffect Density::effect(const Affine& affine, const Limits& limits) c
   const std::int32_t low = limits.min - affine.zero_point;
   const std::int32_t high = limits.max - affine.zero_point;
   effect.noise = noise(scale, low, high);
+  const Moments under = below(low * scale);
+  const Moments over = before_.back() - below(high * scale);
+  effect.clipping =
+      std::min(effect.noise, noise_around(under, low * scale) + noise_around(over, high * scale));
   const double kept = below((high + 0.5) * scale).count - below((low - 0.5) * scale).count;
   if (count_ > 0) {
     effect.saturated_share =

@@ -88,6 +88,23 @@ TEST_F(CollectTest, ObservesTheNamedTensorsInTheGraphsOrder) {
   EXPECT_GT(collection.tensors[1].statistics.zeros(), 0);
 }
 
+TEST_F(CollectTest, TellsMapsFromVectors) {
+  EXPECT_EQ(collect_with(small_net()).outputs, Outputs::kMaps);
+  const auto pooled = [](bool flat, bool both) {
+    Net net;
+    net.graph = small_net();
+    const ValueId relu = *net.graph.find_value("relu_out");
+    net.op("GlobalAveragePool", "pool", {"relu_out"});
+    if (flat) net.op("Flatten", "flat", {"pool_out"});
+    net.graph.add_output(net.id(flat ? "flat_out" : "pool_out"));
+    if (!both) net.graph.replace_output(relu, net.id(flat ? "flat_out" : "pool_out"));
+    return net.graph;
+  };
+  EXPECT_EQ(collect_with(pooled(true, false)).outputs, Outputs::kVectors);
+  EXPECT_EQ(collect_with(pooled(false, false)).outputs, Outputs::kVectors);  // [N, 3, 1, 1]
+  EXPECT_EQ(collect_with(pooled(true, true)).outputs, Outputs::kMaps);
+}
+
 TEST_F(CollectTest, TellsAConcatenationFromItsParts) {
   const auto graph_with = [](std::int64_t axis) {
     Net net;

@@ -122,6 +122,18 @@ TEST(QuantizationEffect, CountsSaturatedValues) {
                    2.0 / 7.0);  // 5 and -1; the others are within half a step
 }
 
+TEST(QuantizationEffect, TellsClippingFromRounding) {
+  const FloatHistogram histogram = histogram_of({0.0F, 0.5F, 1.0F, 5.0F, -3.0F, -3.0F});
+  const Density density(histogram);
+  const Limits limits = limits_of(kU8);
+  const QuantizationEffect clipped = density.effect(choose_affine({0.0F, 1.0F}, kU8), limits);
+  EXPECT_NEAR(clipped.clipping, 4.0 * 4.0 + 2.0 * 3.0 * 3.0, 0.01);
+  EXPECT_NEAR(clipped.noise - clipped.clipping, 0.0, 1e-4);
+  const QuantizationEffect whole = density.effect(choose_affine({-3.0F, 5.0F}, kU8), limits);
+  EXPECT_LT(whole.clipping, 0.001);
+  EXPECT_GT(whole.noise, 0.0);
+}
+
 TEST(QuantizationEffect, IsHarmlessOnNothing) {
   const QuantizationEffect effect = Density(FloatHistogram()).effect(Affine{}, limits_of(kU8));
   EXPECT_EQ(effect.saturated_share, 0.0);

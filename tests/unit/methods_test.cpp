@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "calib/fractional_kl.h"
@@ -345,6 +346,61 @@ TEST(AutoMethod, IsTheLeastNoisyOfItsCandidates) {
       EXPECT_LE(chosen, 1.003 * noise_of(c.values, decided(method, c.values, options), c.scheme))
           << c.name << " " << method;
     }
+  }
+}
+
+// Pictures alike but for one, which has values twenty times as large.
+TEST(AutoMethod, IsTheLeastNoisyForTheTypicalPictureWhereOutputsAreMaps) {
+  constexpr std::size_t kPictures = 40;
+  std::vector<Values> pictures;
+  for (unsigned seed = 0; seed < kPictures; ++seed) {
+    pictures.push_back(after_relu(drawn(std::normal_distribution<double>(), 5000, seed)));
+  }
+  std::fill_n(pictures[7].begin(), 4, 40.0F);
+  const MethodOptions options;
+  const auto chosen = [&](const std::vector<Values>& all, float factor, Outputs outputs) {
+    Statistics statistics;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      Values values = all[i];
+      for (float& value : values) value *= factor;
+      statistics.observe(
+          TensorView(reinterpret_cast<const std::byte*>(values.data()), DType::kFloat32,
+                     Shape{1, 1, static_cast<std::int64_t>(values.size())}),
+          static_cast<std::int64_t>(i));
+    }
+    const MethodInfo& method = best_method(statistics, options, outputs);
+    return std::pair(method.name, method.decide(statistics, options));
+  };
+  const auto mean_log_noise = [&](const Range& range) {
+    double sum = 0.0;
+    for (const Values& picture : pictures) {
+      sum += std::log(noise_of(picture, range, options.scheme));
+    }
+    return sum / kPictures;
+  };
+  const auto [name, range] = chosen(pictures, 1.0F, Outputs::kMaps);
+  EXPECT_LT(range.max, 8.0F);
+  EXPECT_GT(chosen(pictures, 1.0F, Outputs::kVectors).second.max, 30.0F);
+  Values together;
+  for (const Values& picture : pictures) {
+    together.insert(together.end(), picture.begin(), picture.end());
+  }
+  for (const char* method : {"minmax", "kl", "mse", "percentile"}) {
+    EXPECT_LE(mean_log_noise(range), mean_log_noise(decided(method, together)) + 0.01) << method;
+  }
+  EXPECT_EQ(chosen(pictures, 0x1p-20F, Outputs::kMaps).first, name);
+  std::reverse(pictures.begin(), pictures.end());
+  EXPECT_EQ(chosen(pictures, 1.0F, Outputs::kMaps), std::pair(name, range));
+}
+
+TEST(AutoMethod, AnswersDegenerateTensorsWhereOutputsAreMaps) {
+  for (const Values& values : {Values(), Values(50), Values{2.5F}, Values{-1e-40F, 3e38F}}) {
+    const Statistics statistics = values.empty() ? Statistics() : statistics_of(values);
+    const MethodInfo& method = best_method(statistics, {}, Outputs::kMaps);
+    const Range range = method.decide(statistics, {});
+    EXPECT_LE(range.min, 0.0F);
+    EXPECT_GE(range.max, 0.0F);
+    EXPECT_EQ(range.max > 0.0F, statistics.max() > 0.0F);
   }
 }
 

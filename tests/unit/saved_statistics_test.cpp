@@ -32,6 +32,7 @@ Collection sample() {
   collection.model_path = "some/model.onnx";
   collection.image_list_hash = 42;
   collection.image_count = 3;
+  collection.outputs = Outputs::kMaps;
   collection.preprocess.mean = {123.675F, 116.28F, 103.53F};
   collection.tensors.push_back({"input", "", statistics_of(1, -0.5F)});
   collection.tensors.push_back({"relu \"out\"", "relu", statistics_of(2, 0.5F)});
@@ -51,6 +52,7 @@ TEST(SavedStatistics, ReadBackAsTheyWere) {
   EXPECT_EQ(after.model_path, before.model_path);
   EXPECT_EQ(after.image_list_hash, before.image_list_hash);
   EXPECT_EQ(after.image_count, before.image_count);
+  EXPECT_EQ(after.outputs, before.outputs);
   EXPECT_EQ(after.preprocess, before.preprocess);
   EXPECT_EQ(after.tensors, before.tensors);
   EXPECT_EQ(write_collection(after), write_collection(before));
@@ -119,6 +121,14 @@ TEST(SavedStatistics, AreRefusedWhenBinsHoldMoreThanTheValues) {
   exact.counts[5] += counted.zeros() + 1;
   counted.set_exact_magnitudes(exact);
   EXPECT_NE(refusal(write_collection(collection)), "");
+}
+
+TEST(SavedStatistics, AreRefusedWhenOutputsAreOfNoKnownKind) {
+  std::string bytes = write_collection(sample());
+  const std::size_t place = bytes.find(R"("maps")");
+  ASSERT_NE(place, std::string::npos);
+  EXPECT_NE(refusal(bytes.replace(place, 6, R"("mops")")).find("'vectors' or 'maps'"),
+            std::string::npos);
 }
 
 TEST(SavedStatistics, AreRefusedWhenCutOffAnywhere) {

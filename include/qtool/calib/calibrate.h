@@ -32,6 +32,7 @@ struct Collection {
   std::uint64_t image_list_hash = 0;
   std::int64_t image_count = 0;  ///< images that were observed
   std::int64_t exact_bins = 0;   ///< of a second pass; 0: there was none
+  Outputs outputs = Outputs::kVectors;
   Preprocess preprocess;
   std::vector<TensorStatistics> tensors;  ///< in the graph's order
   std::vector<BadImage> bad;              ///< images left out, in the order of the list

@@ -55,8 +55,16 @@ std::vector<std::string> method_names();
 /// The method called `name`. Throws Error(kUsage) with the nearest names.
 const MethodInfo& find_method(std::string_view name);
 
-/// The method that `auto` uses for these statistics.
-const MethodInfo& best_method(const Statistics& statistics, const MethodOptions& options);
+/// What a network gives for a picture.
+enum class Outputs : std::uint8_t {
+  kVectors,  ///< one value per class or feature
+  kMaps,     ///< values for places: any output with more than one value per channel
+};
+
+/// The method that `auto` uses for these statistics of a network with such outputs; the list's row
+/// is that of vectors.
+const MethodInfo& best_method(const Statistics& statistics, const MethodOptions& options,
+                              Outputs outputs = Outputs::kVectors);
 
 /// [max(min, -threshold), min(max, threshold)] of the observed range widened to 0.
 Range clipped_range(const Statistics& statistics, double threshold) noexcept;
