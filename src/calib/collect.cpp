@@ -136,14 +136,14 @@ std::vector<std::vector<std::size_t>> concatenations(const Graph& graph,
   return parts;
 }
 
+// Maps have two axes or more, besides the batch, that are longer than one.
 Outputs kind_of(std::span<const PortInfo> outputs) {
-  const auto has_places = [](const PortInfo& output) {
+  const auto is_map = [](const PortInfo& output) {
     const auto& dims = output.shape.dims();
-    return std::any_of(dims.begin() + std::min<std::ptrdiff_t>(2, output.shape.rank()),
-                       dims.begin() + output.shape.rank(), [](std::int64_t n) { return n > 1; });
+    return !dims.empty() && std::count_if(dims.begin() + 1, dims.end(),
+                                          [](std::int64_t extent) { return extent > 1; }) > 1;
   };
-  return std::any_of(outputs.begin(), outputs.end(), has_places) ? Outputs::kMaps
-                                                                 : Outputs::kVectors;
+  return std::any_of(outputs.begin(), outputs.end(), is_map) ? Outputs::kMaps : Outputs::kVectors;
 }
 
 // What a run through the images adds to.
@@ -156,6 +156,7 @@ struct Worker {
   Workspace workspace;
   std::shared_ptr<const Plan> plan;
   Shape plan_shape;
+  Outputs outputs = Outputs::kVectors;  // maps where they are for images of any size
   std::int64_t images = 0;
 };
 
@@ -236,6 +237,7 @@ class Collector {
       require_match(input_, image->shape());
       worker.plan = executor_.compile({{input_.name, image->shape()}}, compile_);
       worker.plan_shape = image->shape();
+      if (kind_of(worker.plan->outputs()) == Outputs::kMaps) worker.outputs = Outputs::kMaps;
     }
     const FlushDenormals flush;
     const TeamSize team(1);
@@ -283,7 +285,7 @@ class Collector {
     collection.tensors = tensors_;
     for (const Worker& worker : workers) {
       collection.image_count += worker.images;
-      if (worker.plan != nullptr) collection.outputs = kind_of(worker.plan->outputs());
+      if (worker.outputs == Outputs::kMaps) collection.outputs = Outputs::kMaps;
     }
     parallel_items(static_cast<std::int64_t>(tensors_.size()), resolve_threads(options_.threads),
                    [&](std::int64_t item, int) {

@@ -36,7 +36,7 @@ const ObserveKernel& kernel() {
 // itself, lest all images be counted in the same places.
 class CountedPixels {
  public:
-  CountedPixels(const Image& image, Counting counting) : run_(image.pixels) {
+  CountedPixels(const ImageValues& image, Counting counting) : run_(image.pixels) {
     if (counting == Counting::kAll || image.size() <= Statistics::kCountedPerImage) return;
     every_ = std::min((image.size() - 1) / Statistics::kCountedPerImage + 1,
                       image.pixels / kFewestCounted);
@@ -71,7 +71,7 @@ class CountedPixels {
 
   // A number below 2^32 that differs between images, the same in either order of the values and for
   // an image multiplied by a power of two.
-  static std::int64_t digest(const Image& image) {
+  static std::int64_t digest(const ImageValues& image) {
     constexpr std::uint32_t kFraction = 0x7FFFFF;  // bits
     constexpr std::uint32_t kGolden = 0x9E3779B1;  // 2^32 / golden ratio, odd
     std::uint32_t mixed = 0;
@@ -90,11 +90,12 @@ class CountedPixels {
 // See observe_image().
 class ImageObserver {
  public:
-  ImageObserver(const Image& image, Counting counting, Totals& channels, FloatHistogram& histogram)
+  ImageObserver(const ImageValues& image, Counting counting, ChannelSums& channels,
+                FloatHistogram& histogram)
       : image_(image), counted_(image, counting), channels_(channels), histogram_(histogram) {}
 
   std::int64_t run() {
-    if (image_.order == Image::Order::kPixels) {
+    if (image_.order == ImageValues::Order::kPixels) {
       add_pixels();
     } else {
       add_planes();
@@ -119,7 +120,7 @@ class ImageObserver {
 
   // Value i of a channel is added to chain i modulo kLanes.
   void add_planes() {
-    Totals chains(kLanes);
+    ChannelSums chains(kLanes);
     for (std::int64_t c = 0; c < image_.width; ++c) {
       chains.clear();
       for (std::int64_t begin = 0; begin < image_.pixels; begin += kChunk) {
@@ -164,9 +165,9 @@ class ImageObserver {
     }
   }
 
-  Image image_;
+  ImageValues image_;
   CountedPixels counted_;
-  Totals& channels_;
+  ChannelSums& channels_;
   FloatHistogram& histogram_;
   Signs signs_ = Signs::kBoth;  // of the values in the totals
   std::int64_t zeros_ = 0;
@@ -174,7 +175,7 @@ class ImageObserver {
 
 }  // namespace
 
-std::int64_t observe_image(const Image& image, Counting counting, Totals& channels,
+std::int64_t observe_image(const ImageValues& image, Counting counting, ChannelSums& channels,
                            FloatHistogram& histogram) {
   return ImageObserver(image, counting, channels, histogram).run();
 }

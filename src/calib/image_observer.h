@@ -13,9 +13,9 @@
 namespace qtool {
 
 /// Sums, sums of squares and extremes of adjacent channels, or of the chains of one channel.
-class Totals {
+class ChannelSums {
  public:
-  explicit Totals(std::int64_t width)
+  explicit ChannelSums(std::int64_t width)
       : sums_(static_cast<std::size_t>(width)),
         squares_(sums_.size()),
         lows_(sums_.size()),
@@ -37,7 +37,7 @@ class Totals {
   }
 
   /// Makes channel `c` what all the chains together are, added up in pairs.
-  void take(std::int64_t c, Totals& chains) {
+  void take(std::int64_t c, ChannelSums& chains) {
     const auto at = static_cast<std::size_t>(c);
     for (std::size_t half = chains.sums_.size() / 2; half > 0; half /= 2) {
       for (std::size_t i = 0; i < half; ++i) {
@@ -68,7 +68,7 @@ class Totals {
 };
 
 /// The values of an image: those of a pixel side by side, or those of a channel.
-struct Image {
+struct ImageValues {
   enum class Order : std::uint8_t { kPixels, kPlanes };
   const float* values;
   std::int64_t pixels;
@@ -85,7 +85,7 @@ struct Image {
 /// returns the number of zeros among all. The histogram's extremes become those of all values.
 /// Throws Error(kInvalidArgument) at NaN or an infinity, naming value and place. Cost: see
 /// Statistics::observe().
-std::int64_t observe_image(const Image& image, Counting counting, Totals& channels,
+std::int64_t observe_image(const ImageValues& image, Counting counting, ChannelSums& channels,
                            FloatHistogram& histogram);
 
 }  // namespace qtool

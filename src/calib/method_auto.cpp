@@ -13,30 +13,34 @@ namespace {
 
 // Methods of different temper: the whole range, three clips.
 constexpr std::array<std::string_view, 4> kCandidates = {"minmax", "kl", "mse", "percentile"};
+// A picture's noise counts down to that share of the signal: nothing is gained beyond 120 dB.
+constexpr double kLeastNoise = 1e-12;
 
-// What a range costs the pictures: the mean of the logarithm of each picture's noise. Rounding
-// makes the same in all; clipping is shared out by the squares of how far each picture's extremes
-// lie outside. Relative to the signal, so that a power of two changes nothing.
+// What a range costs the pictures that hold anything: the mean of the logarithm of each one's
+// noise, relative to the signal, so that a power of two changes nothing. Rounding is taken to make
+// the same in all; clipping is shared out by the squares of how far their extremes lie outside.
 double mean_log_noise(const Statistics& statistics, const QuantizationEffect& effect,
                       const Affine& affine, const Limits& limits) {
-  if (effect.signal == 0.0) return 0.0;
-  const double low = static_cast<double>(affine.scale) * (limits.min - affine.zero_point);
-  const double high = static_cast<double>(affine.scale) * (limits.max - affine.zero_point);
+  const Range covered = represented_range(affine, limits);
   std::vector<double> costs;
   for (const ImageExtremes& image : statistics.image_extremes()) {
-    const double above = std::max(0.0, image.max - high);
-    const double below = std::max(0.0, low - image.min);
+    if (image.min == 0.0F && image.max == 0.0F) continue;
+    const double above = std::max(0.0, double{image.max} - covered.max);
+    const double below = std::max(0.0, double{covered.min} - image.min);
     costs.push_back(above * above + below * below);
   }
+  if (costs.empty() || effect.signal == 0.0) return effect.noise;
+  std::sort(costs.begin(), costs.end());  // no sum depends on the pictures' order
   const double all = std::accumulate(costs.begin(), costs.end(), 0.0);
   const auto pictures = static_cast<double>(costs.size());
   const double rounding = (effect.noise - effect.clipping) / pictures;
-  for (double& cost : costs) {
+  double sum = 0.0;
+  for (const double cost : costs) {
     const double share = all > 0.0 ? cost / all : 1.0 / pictures;
-    cost = std::log((rounding + share * effect.clipping) / effect.signal);
+    sum += std::log(
+        std::max((rounding + share * effect.clipping) / effect.signal, kLeastNoise / pictures));
   }
-  std::sort(costs.begin(), costs.end());  // the sum does not depend on the pictures' order
-  return std::accumulate(costs.begin(), costs.end(), 0.0) / pictures;
+  return sum / pictures;
 }
 
 }  // namespace
@@ -63,7 +67,7 @@ const MethodInfo& best_method(const Statistics& statistics, const MethodOptions&
 }
 
 Range method_auto(const Statistics& statistics, const MethodOptions& options) {
-  return best_method(statistics, options).decide(statistics, options);
+  return best_method(statistics, options, Outputs::kVectors).decide(statistics, options);
 }
 
 }  // namespace qtool

@@ -69,7 +69,7 @@ double golden_section(double low, double high, int steps, Function f) {
 }
 
 /// The least point of `f` on (0, top]: the best of an even grid, the last where several are, then
-/// `steps` of golden section around it. A point where f is not a number is passed over.
+/// `steps` of golden section around it. `f` is a number or infinite everywhere.
 template <typename Function>
 double grid_then_golden(double top, int grid, int steps, Function f) {
   int best = grid;

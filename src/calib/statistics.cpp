@@ -32,12 +32,12 @@ void Statistics::observe(const TensorView& tensor, std::int64_t first_image, Cou
   if (tensor.shape.elements() == 0) return;
   require_channels(width);
   const FlushDenormals flush;
-  const Image::Order order = tensor.layout == Layout::kChannelsLast || inner == 1
-                                 ? Image::Order::kPixels
-                                 : Image::Order::kPlanes;
+  const ImageValues::Order order = tensor.layout == Layout::kChannelsLast || inner == 1
+                                       ? ImageValues::Order::kPixels
+                                       : ImageValues::Order::kPlanes;
   const float* image = tensor.values<float>().data();
   for (std::int64_t n = 0; n < tensor.shape[0]; ++n, image += width * inner) {
-    Totals totals(width);
+    ChannelSums totals(width);
     zeros_ += observe_image({image, inner, width, order}, counting, totals, histogram_);
     count_ += width * inner;
     squares_.add(totals.squares());
@@ -182,10 +182,16 @@ Statistics Statistics::from_state(StatisticsState state) {
       count <= CellCounts::kLargestCount && state.zeros >= 0 && state.zeros <= count &&
       (state.zeros == count) == (histogram.absmax() == 0.0F) &&
       (histogram.zeros() == 0 || state.zeros > 0) && (histogram.count() > 0) == (count > 0);
-  const bool sorted =
-      std::is_sorted(state.extremes.begin(), state.extremes.end(),
-                     [](const auto& a, const auto& b) { return a.image < b.image; });
-  if (!whole || !sorted || !counted || rest < 0 || state.extremes.size() > kMostExtremes ||
+  const std::vector<ImageExtremes>& extremes = state.extremes;
+  const bool kept =
+      extremes.size() == std::min(static_cast<std::size_t>(state.images), kMostExtremes) &&
+      std::is_sorted(extremes.begin(), extremes.end(),
+                     [](const auto& a, const auto& b) { return a.image < b.image; }) &&
+      std::all_of(extremes.begin(), extremes.end(), [&](const ImageExtremes& image) {
+        return histogram.min() <= image.min && image.min <= image.max &&
+               image.max <= histogram.max();  // not of NaN
+      });
+  if (!whole || !kept || !counted || rest < 0 ||
       (exact && (exact->lower != 0.0 || exact->upper != histogram.absmax()))) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("statistics: ", count, " values of ", channels, " channels in ",

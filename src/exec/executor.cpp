@@ -16,17 +16,18 @@ namespace {
 
 constexpr std::size_t kCachedPlans = 8;
 
-// Asked by one thread at a time, see Executor::compile().
 class SharedPacks final : public PackCache {
  public:
   std::shared_ptr<const void> get(
       const std::string& key, const std::function<std::shared_ptr<const void>()>& make) override {
+    const std::lock_guard lock(mutex_);
     std::shared_ptr<const void>& entry = entries_[key];
     if (entry == nullptr) entry = make();
     return entry;
   }
 
  private:
+  std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<const void>> entries_;
 };
 
@@ -74,16 +75,18 @@ std::shared_ptr<const Plan> Executor::compile(const InputShapes& shapes,
   CompileOptions resolved = options;
   resolved.threads = resolve_threads(options.threads);
   const std::string key = key_of(shapes, resolved);
-  // Held to the end: threads that ask at once mostly ask for the same plan.
-  const std::lock_guard lock(state_->mutex);
-  for (auto it = state_->plans.begin(); it != state_->plans.end(); ++it) {
-    if (it->first != key) continue;
-    state_->plans.splice(state_->plans.begin(), state_->plans, it);
-    return state_->plans.front().second;
+  {
+    const std::lock_guard lock(state_->mutex);
+    for (auto it = state_->plans.begin(); it != state_->plans.end(); ++it) {
+      if (it->first != key) continue;
+      state_->plans.splice(state_->plans.begin(), state_->plans, it);
+      return state_->plans.front().second;
+    }
   }
   ShapedGraph shaped = specialize(state_->graph, shapes);
   lower(shaped, resolved);
   std::shared_ptr<const Plan> plan = PlanBuilder(shaped, resolved, state_->packs).build();
+  const std::lock_guard lock(state_->mutex);
   state_->plans.emplace_front(key, plan);
   if (state_->plans.size() > kCachedPlans) state_->plans.pop_back();
   return plan;

@@ -181,6 +181,40 @@ TEST_P(Methods, ExplainThemselves) {
 INSTANTIATE_TEST_SUITE_P(List, Methods, testing::ValuesIn(methods().begin(), methods().end()),
                          [](const auto& param) { return std::string(param.param.name); });
 
+// What the list's row of `auto` promises for vectors.
+TEST(AutoMethod, KeepsThePromisesWhereOutputsAreMaps) {
+  const auto decide = [](const std::vector<Statistics>& images) {
+    Statistics all;
+    for (const Statistics& image : images) all.merge(image);
+    return best_method(all, {}, Outputs::kMaps).decide(all, {});
+  };
+  std::mt19937 random(3);
+  for (const Shape1d& shape : distributions()) {
+    const auto images_of = [](const Values& values) {
+      std::vector<Statistics> images;
+      for (std::size_t begin = 0; begin < values.size(); begin += 400) {
+        const std::size_t count = std::min<std::size_t>(400, values.size() - begin);
+        images.push_back(statistics_of(std::span(values).subspan(begin, count)));
+      }
+      return images;
+    };
+    std::vector<Statistics> images = images_of(shape.values);
+    const Range range = decide(images);
+    const auto [low, high] = std::minmax_element(shape.values.begin(), shape.values.end());
+    EXPECT_LE(range.min, 0.0F) << shape.name;
+    EXPECT_GE(range.max, 0.0F) << shape.name;
+    EXPECT_GE(range.min, std::min(*low, 0.0F)) << shape.name;
+    EXPECT_LE(range.max, std::max(*high, 0.0F)) << shape.name;
+    for (const int power : {-40, 3, 40}) {
+      const Range scaled =
+          decide(images_of(mapped(shape.values, [&](float x) { return std::ldexp(x, power); })));
+      EXPECT_EQ(scaled.max, std::ldexp(range.max, power)) << shape.name;
+    }
+    std::shuffle(images.begin(), images.end(), random);
+    EXPECT_EQ(decide(images), range) << shape.name;
+  }
+}
+
 TEST(MethodList, IsSortedByName) {
   EXPECT_TRUE(std::is_sorted(methods().begin(), methods().end(),
                              [](const auto& a, const auto& b) { return a.name < b.name; }));

@@ -1,4 +1,5 @@
-// Any bytes are saved statistics that every method can decide from, or one Error.
+// Any bytes are saved statistics that methods can decide from, or one Error. The seeds are of
+// corpus/load_onnx/conv_bn_relu.onnx on 6x6 pictures, 20 in one pass and 2 in two passes.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -11,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const qtool::Collection collection =
         qtool::read_collection(std::string_view(reinterpret_cast<const char*>(data), size));
-    for (const char* method : {"minmax", "percentile", "ema", "kl_ncnn"}) {
+    for (const char* method : {"auto", "ema", "kl_ncnn"}) {
       static_cast<void>(qtool::decide(collection, method, {}));
     }
   } catch (const qtool::Error& error) {

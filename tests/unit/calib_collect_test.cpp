@@ -195,6 +195,9 @@ TEST_F(CollectTest, TakesImagesOfDifferentSizesWhereTheModelDoes) {
   add_image("large.ppm", 1, 13);
   const Collection collection = collect_with(net.graph);
   EXPECT_EQ(collection.tensors[1].statistics.count(), 3 * (9 * kSide * kSide + 13 * 13));
+  // The smallest image, which comes last, gets a vector; that the others get maps decides.
+  add_image("z.ppm", 2, 1);
+  EXPECT_EQ(collect_with(net.graph).outputs, Outputs::kMaps);
 }
 
 TEST_F(CollectTest, RefusesModelsThatDoNotTakeOneImage) {

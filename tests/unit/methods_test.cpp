@@ -393,6 +393,24 @@ TEST(AutoMethod, IsTheLeastNoisyForTheTypicalPictureWhereOutputsAreMaps) {
   EXPECT_EQ(chosen(pictures, 1.0F, Outputs::kMaps), std::pair(name, range));
 }
 
+TEST(AutoMethod, LetsPicturesOfZerosHaveNoVoteWhereOutputsAreMaps) {
+  std::mt19937 random(5);
+  Statistics statistics;
+  Values values(60000);
+  for (int picture = 0; picture < 100; ++picture) {
+    std::fill(values.begin(), values.end(), 0.0F);
+    if (picture % 25 == 7) {
+      for (int i = 0; i < 400; ++i) values[random() % 60000] = static_cast<float>(random() % 1000);
+    }
+    statistics.observe(TensorView(reinterpret_cast<const std::byte*>(values.data()),
+                                  DType::kFloat32, Shape{1, 1, 60000}),
+                       picture);
+  }
+  // The pictures without values would prefer the steps of a narrower range.
+  ASSERT_LT(find_method("percentile").decide(statistics, {}).max, 850.0F);
+  EXPECT_GT(best_method(statistics, {}, Outputs::kMaps).decide(statistics, {}).max, 950.0F);
+}
+
 TEST(AutoMethod, AnswersDegenerateTensorsWhereOutputsAreMaps) {
   for (const Values& values : {Values(), Values(50), Values{2.5F}, Values{-1e-40F, 3e38F}}) {
     const Statistics statistics = values.empty() ? Statistics() : statistics_of(values);

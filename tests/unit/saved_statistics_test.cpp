@@ -1,12 +1,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "qtool/base/error.h"
+#include "qtool/base/file.h"
 #include "qtool/calib/calibrate.h"
 
 namespace qtool {
@@ -121,6 +124,45 @@ TEST(SavedStatistics, AreRefusedWhenBinsHoldMoreThanTheValues) {
   exact.counts[5] += counted.zeros() + 1;
   counted.set_exact_magnitudes(exact);
   EXPECT_NE(refusal(write_collection(collection)), "");
+}
+
+TEST(SavedStatistics, AreReadFromEverySeedOfTheFuzzTarget) {
+  namespace fs = std::filesystem;
+  int seeds = 0;
+  for (const auto& file : fs::directory_iterator(fs::path(QTOOL_SOURCE_DIR) / "tests" / "fuzz" /
+                                                 "corpus" / "read_statistics")) {
+    EXPECT_FALSE(read_collection(read_file(file.path(), kMostStatisticsBytes)).tensors.empty())
+        << file.path();
+    ++seeds;
+  }
+  EXPECT_GE(seeds, 2);
+}
+
+// `auto` relies on these.
+TEST(SavedStatistics, AreRefusedWhenExtremesOfImagesContradictTheRest) {
+  const auto accepted = [](void (*spoil)(StatisticsState&)) {
+    StatisticsState state = statistics_of(1, -0.5F).state();
+    spoil(state);
+    try {
+      static_cast<void>(Statistics::from_state(std::move(state)));
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(accepted([](StatisticsState&) {}));
+  EXPECT_FALSE(accepted([](StatisticsState& s) { s.extremes[1].max = kInf; }));
+  EXPECT_FALSE(accepted([](StatisticsState& s) { s.extremes[1].min = -kInf; }));
+  EXPECT_FALSE(accepted([](StatisticsState& s) { s.extremes[0].max = kNan; }));
+  EXPECT_FALSE(accepted([](StatisticsState& s) { s.extremes[0].min = kNan; }));
+  EXPECT_FALSE(
+      accepted([](StatisticsState& s) { std::swap(s.extremes[2].min, s.extremes[2].max); }));
+  EXPECT_FALSE(accepted([](StatisticsState& s) { s.extremes[2].max = 2.0F * s.histogram.max(); }));
+  EXPECT_FALSE(accepted([](StatisticsState& s) { s.extremes.pop_back(); }));
+  EXPECT_FALSE(accepted([](StatisticsState& s) { s.extremes.clear(); }));
+  EXPECT_FALSE(accepted([](StatisticsState& s) { s.extremes.push_back(s.extremes.back()); }));
 }
 
 TEST(SavedStatistics, AreRefusedWhenOutputsAreOfNoKnownKind) {

@@ -30,9 +30,9 @@ struct Collection {
   std::uint64_t model_fingerprint = 0;
   std::string model_path;  ///< where the model was, for those who read the collection later
   std::uint64_t image_list_hash = 0;
-  std::int64_t image_count = 0;  ///< images that were observed
-  std::int64_t exact_bins = 0;   ///< of a second pass; 0: there was none
-  Outputs outputs = Outputs::kVectors;
+  std::int64_t image_count = 0;         ///< images that were observed
+  std::int64_t exact_bins = 0;          ///< of a second pass; 0: there was none
+  Outputs outputs = Outputs::kVectors;  ///< of the network; maps where any image gets some
   Preprocess preprocess;
   std::vector<TensorStatistics> tensors;  ///< in the graph's order
   std::vector<BadImage> bad;              ///< images left out, in the order of the list

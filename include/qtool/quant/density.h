@@ -20,7 +20,7 @@ struct QuantizationEffect {
   double signal = 0.0;           ///< sum of x^2
   double noise = 0.0;            ///< sum of (x - dequantize(quantize(x)))^2
   double clipping = 0.0;         ///< the part of it that values outside the represented range make
-  double saturated_share = 0.0;  ///< share of all values outside the represented range
+  double saturated_share = 0.0;  ///< share of all values half a step and more outside of it
   /// 10 log10(signal / noise), infinite without noise.
   [[nodiscard]] double sqnr_db() const noexcept;
 };
@@ -62,7 +62,8 @@ class Density {
   /// sum of (x - scale q)^2 with q as above. Cost: constant per integer.
   [[nodiscard]] double noise(double scale, std::int32_t low, std::int32_t high) const noexcept;
 
-  /// Signal, noise and saturation under an affine map. Cost: constant per integer.
+  /// Signal, noise, its part by clipping, and saturation under an affine map. Cost: constant per
+  /// integer.
   [[nodiscard]] QuantizationEffect effect(const Affine& affine,
                                           const Limits& limits) const noexcept;
 

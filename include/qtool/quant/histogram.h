@@ -47,11 +47,11 @@ class FloatHistogram {
   /// Widens the extremes, and the grid, to two finite values that need not be counted.
   void include(float lowest, float highest);
 
-  /// Takes `count` values (at most kMostAtOnce) within the extremes as counted. The caller must,
-  /// before anything else happens to this histogram, add one to counters[cell] for every value that
-  /// is not zero, where cell is value * cells_per_unit truncated, less one for a negative value;
-  /// and give the number of the others to add_zeros(). A magnitude below the smallest normal float
-  /// is a zero.
+  /// Takes `count` values (at most kMostAtOnce) as counted. They lie within the extremes: include()
+  /// them first, or the counters are too few. The caller must, before anything else happens to this
+  /// histogram, add one to counters[cell] for every value that is not zero, where cell is value *
+  /// cells_per_unit truncated, less one for a negative value; and give the number of the others to
+  /// add_zeros(). A magnitude below the smallest normal float is a zero.
   [[nodiscard]] CountingGrid prepare(std::int64_t count);
   void add_zeros(std::int64_t zeros) noexcept {
     zeros_ += zeros;
