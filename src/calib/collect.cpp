@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,8 @@
 
 namespace qtool {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kImageRank = 4;
 
@@ -158,6 +161,8 @@ struct Worker {
   Shape plan_shape;
   Outputs outputs = Outputs::kVectors;  // maps where they are for images of any size
   std::int64_t images = 0;
+  Clock::duration observing{};
+  std::int64_t values = 0;  // observed
 };
 
 class Collector {
@@ -247,7 +252,10 @@ class Collector {
                        if (pass == Pass::kExactBins) {
                          count_magnitudes(tensor.values<float>(), worker.magnitudes[index]);
                        } else if (parts_[index].empty()) {
+                         const Clock::time_point begin = Clock::now();
                          observe(tensor, index, entry, item, worker.statistics[index]);
+                         worker.observing += Clock::now() - begin;
+                         worker.values += tensor.shape.elements();
                        }
                      });
     if (pass == Pass::kStatistics) ++worker.images;
@@ -286,6 +294,8 @@ class Collector {
     for (const Worker& worker : workers) {
       collection.image_count += worker.images;
       if (worker.outputs == Outputs::kMaps) collection.outputs = Outputs::kMaps;
+      collection.observe_seconds += std::chrono::duration<double>(worker.observing).count();
+      collection.observed_values += worker.values;
     }
     parallel_items(static_cast<std::int64_t>(tensors_.size()), resolve_threads(options_.threads),
                    [&](std::int64_t item, int) {

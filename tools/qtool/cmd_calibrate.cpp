@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -74,6 +75,9 @@ Collection collected(const CalibrateCommand& options, const Model& model,
   collect_options.progress = progress.callback();
   Collection collection = collect(*model.executor, images, collect_options);
   collection.model_path = model.path;
+  const auto values = static_cast<double>(std::max<std::int64_t>(collection.observed_values, 1));
+  detail(concat("observed ", collection.observed_values, " values, ",
+                to_fixed(1e9 * collection.observe_seconds / values, 2), " ns per value"));
   return collection;
 }
 
@@ -138,8 +142,12 @@ void run_calibrate(CalibrateCommand& options) {
   }
   report_bad_images(collection.bad);
 
+  const auto begin = std::chrono::steady_clock::now();
   CalibrationTable table =
       decide(collection, options.decision.method, method_options, options.run.threads);
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  detail(concat("decided ", table.activations.size(), " ranges in ", to_fixed(took.count(), 1),
+                " ms"));
   for (const auto& [gone, surviving] : graph.info.aliases) {
     if (table.find(surviving) != nullptr) table.aliases.push_back({gone, surviving});
   }

@@ -36,6 +36,9 @@ struct Collection {
   Preprocess preprocess;
   std::vector<TensorStatistics> tensors;  ///< in the graph's order
   std::vector<BadImage> bad;              ///< images left out, in the order of the list
+  /// What observing cost, of all threads together; not saved.
+  double observe_seconds = 0.0;
+  std::int64_t observed_values = 0;  ///< without those of tensors told from their parts
 };
 
 inline constexpr std::int64_t kMostStatisticsBytes = std::int64_t{1} << 30;
