@@ -12,11 +12,7 @@ namespace {
 Degenerate degenerate_of(const Statistics& statistics, Range range, const Scheme& scheme) {
   if (statistics.count() == 0) return Degenerate::kEmpty;
   if (statistics.absmax() == 0.0F) return Degenerate::kAllZero;
-  const Limits limits = limits_of(scheme);
-  const double span = scheme.symmetry == Symmetry::kSymmetric
-                          ? 2.0 * std::max(-double{range.min}, double{range.max})
-                          : double{range.max} - double{range.min};
-  const auto scale = static_cast<float>(span / (limits.max - limits.min));
+  const auto scale = static_cast<float>(exact_step(range, scheme));
   return scale < std::numeric_limits<float>::min() ? Degenerate::kTooSmall : Degenerate::kNo;
 }
 
@@ -42,10 +38,11 @@ ActivationEntry decide_tensor(const TensorStatistics& tensor, const MethodInfo& 
   entry.tensor = tensor.tensor;
   entry.producer = tensor.producer;
   entry.dtype = options.scheme.dtype;
-  const MethodInfo& used =
-      method.name == "auto" ? best_method(tensor.statistics, options, outputs) : method;
-  entry.method = used.name;
-  entry.range = used.decide(tensor.statistics, options);
+  const MethodChoice choice =
+      method.name == "auto" ? best_method(tensor.statistics, options, outputs)
+                            : MethodChoice{&method, method.decide(tensor.statistics, options)};
+  entry.method = choice.method->name;
+  entry.range = choice.range;
   entry.affine = choose_affine(entry.range, options.scheme);
   entry.degenerate = degenerate_of(tensor.statistics, entry.range, options.scheme);
   entry.observed = observed_of(tensor.statistics);

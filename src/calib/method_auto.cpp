@@ -45,29 +45,30 @@ double mean_log_noise(const Statistics& statistics, const QuantizationEffect& ef
 
 }  // namespace
 
-const MethodInfo& best_method(const Statistics& statistics, const MethodOptions& options,
-                              Outputs outputs) {
+MethodChoice best_method(const Statistics& statistics, const MethodOptions& options,
+                         Outputs outputs) {
   const Density density(statistics.histogram());
   const Limits limits = limits_of(options.scheme);
-  const MethodInfo* best = nullptr;
+  MethodChoice best{nullptr, {}};
   double least = std::numeric_limits<double>::infinity();
   for (const std::string_view name : kCandidates) {
     const MethodInfo& method = find_method(name);
-    const Affine affine = choose_affine(method.decide(statistics, options), options.scheme);
+    const Range range = method.decide(statistics, options);
+    const Affine affine = choose_affine(range, options.scheme);
     const QuantizationEffect effect = density.effect(affine, limits);
     const double cost = outputs == Outputs::kMaps
                             ? mean_log_noise(statistics, effect, affine, limits)
                             : effect.noise;
-    if (best == nullptr || cost < least) {
-      best = &method;
+    if (best.method == nullptr || cost < least) {
+      best = {&method, range};
       least = cost;
     }
   }
-  return *best;
+  return best;
 }
 
 Range method_auto(const Statistics& statistics, const MethodOptions& options) {
-  return best_method(statistics, options, Outputs::kVectors).decide(statistics, options);
+  return best_method(statistics, options, Outputs::kVectors).range;
 }
 
 }  // namespace qtool

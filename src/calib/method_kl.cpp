@@ -40,7 +40,7 @@ class ClippingNoise {
       const auto count = static_cast<double>(values);
       const double centre = static_cast<double>(before_.size()) + 0.5;
       before_.push_back(all);
-      all = {all.count + count, all.sum + count * centre, all.squares + count * centre * centre};
+      all = all + Moments{count, count * centre, count * centre * centre};
       if (values > 0) ++filled_;
     }
     before_.push_back(all);
@@ -49,21 +49,16 @@ class ClippingNoise {
   // With the step that the scheme gives the range clipped at `threshold`. Cost: constant per level.
   [[nodiscard]] double at(double threshold) const {
     const Range range = clipped_range(statistics_, threshold);
-    const Limits limits = limits_of(scheme_);
-    const std::int32_t levels = limits.max - limits.min;
-    const double span = scheme_.symmetry == Symmetry::kSymmetric
-                            ? 2.0 * std::max(-double{range.min}, double{range.max})
-                            : double{range.max} - double{range.min};
-    const double step = span / levels / width_;
+    const double step = exact_step(range, scheme_) / width_;
     if (!(step > 0.0)) return std::numeric_limits<double>::infinity();
-    const double last = std::min<double>(std::nearbyint(threshold / width_ / step), levels);
+    const Limits limits = limits_of(scheme_);
+    const double last =
+        std::min<double>(std::nearbyint(threshold / width_ / step), limits.max - limits.min);
     double noise = 0.0;
     Moments low;
     for (std::int32_t level = 0; level <= last; ++level) {
       const Moments& high = level < last ? below((level + 0.5) * step) : before_.back();
-      const double real = level * step;
-      noise += high.squares - low.squares - 2.0 * real * (high.sum - low.sum) +
-               real * real * (high.count - low.count);
+      noise += (high - low).noise_around(level * step);
       low = high;
     }
     return noise;

@@ -10,12 +10,9 @@ ScaleProblem::ScaleProblem(const Statistics& statistics, const Scheme& scheme)
   const Affine widest = choose_affine(observed_, scheme);
   low_ = limits.min - widest.zero_point;
   high_ = limits.max - widest.zero_point;
-  // In double from the ends, not the float scale, so that a subnormal one is no special case.
-  const double span = scheme.symmetry == Symmetry::kSymmetric
-                          ? 2.0 * std::max(-double{observed_.min}, double{observed_.max})
-                          : double{observed_.max} - double{observed_.min};
-  const bool normal = widest.scale != 1.0F || span >= 0.5;  // 1 stands for "no normal scale"
-  largest_ = normal ? span / (limits.max - limits.min) : 0.0;
+  const double step = exact_step(observed_, scheme);
+  const bool normal = widest.scale != 1.0F || step >= 0.5;  // 1 stands for "no normal scale"
+  largest_ = normal ? step : 0.0;
 }
 
 double ScaleProblem::noise_of(const Range& range) const {

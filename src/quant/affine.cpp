@@ -34,22 +34,28 @@ Limits limits_of(const Scheme& scheme) {
               concat("quantized type: found ", name_of(scheme.dtype), ", expected uint8 or int8"));
 }
 
+double exact_step(const Range& range, const Scheme& scheme) {
+  const Limits limits = limits_of(scheme);
+  const double span = scheme.symmetry == Symmetry::kSymmetric
+                          ? 2.0 * std::max(-double{range.min}, double{range.max})
+                          : double{range.max} - double{range.min};
+  return span / (limits.max - limits.min);
+}
+
 Affine choose_affine(Range range, const Scheme& scheme) {
   const Limits limits = limits_of(scheme);
   if (std::isnan(range.min) || std::isnan(range.max) || range.min > range.max) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("range [", range.min, ", ", range.max, "] is not an interval"));
   }
-  const double lowest = std::min(range.min, 0.0F);
-  const double highest = std::max(range.max, 0.0F);
+  range = {std::min(range.min, 0.0F), std::max(range.max, 0.0F)};
+  const auto scale = static_cast<float>(exact_step(range, scheme));
   if (scheme.symmetry == Symmetry::kSymmetric) {
     const std::int32_t zero_point = scheme.dtype == DType::kUInt8 ? 1 << (scheme.bits - 1) : 0;
-    const auto scale = static_cast<float>(std::max(-lowest, highest) / (limits.max - zero_point));
     return {usable_scale(scale) ? scale : 1.0F, zero_point};
   }
-  const auto scale = static_cast<float>((highest - lowest) / (limits.max - limits.min));
   if (!usable_scale(scale)) return {1.0F, std::clamp(0, limits.min, limits.max)};
-  const double exact = limits.min - lowest / static_cast<double>(scale);
+  const double exact = limits.min - double{range.min} / static_cast<double>(scale);
   const double nudged = std::round(std::clamp<double>(exact, limits.min, limits.max));
   return {scale, static_cast<std::int32_t>(nudged)};
 }

@@ -12,20 +12,12 @@ Moments even(double count, double from, double to) {
   return {count, count * 0.5 * (from + to), count * (from * from + from * to + to * to) / 3.0};
 }
 
-Moments operator+(const Moments& a, const Moments& b) {
-  return {a.count + b.count, a.sum + b.sum, a.squares + b.squares};
-}
-
-Moments operator-(const Moments& a, const Moments& b) {
-  return {a.count - b.count, a.sum - b.sum, a.squares - b.squares};
-}
-
-// sum of (x - real)^2; cancellation may leave a tiny negative number.
-double noise_around(const Moments& values, double real) {
-  return std::max(0.0, values.squares - 2.0 * real * values.sum + real * real * values.count);
-}
-
 }  // namespace
+
+double Moments::noise_around(double real) const noexcept {
+  // Cancellation may leave a tiny negative number.
+  return std::max(0.0, squares - 2.0 * real * sum + real * real * count);
+}
 
 double QuantizationEffect::sqnr_db() const noexcept {
   return noise > 0.0 ? 10.0 * std::log10(signal / noise) : std::numeric_limits<double>::infinity();
@@ -139,7 +131,7 @@ Density::Projection Density::project(double scale, std::int32_t low,
 double Density::noise(double scale, std::int32_t low, std::int32_t high) const noexcept {
   double noise = 0.0;
   each_level(scale, low, high, [&](std::int32_t q, const Moments& values) {
-    noise += noise_around(values, scale * q);
+    noise += values.noise_around(scale * q);
   });
   return noise;
 }
@@ -154,7 +146,7 @@ QuantizationEffect Density::effect(const Affine& affine, const Limits& limits) c
   const Moments under = below(low * scale);
   const Moments over = before_.back() - below(high * scale);
   effect.clipping =
-      std::min(effect.noise, noise_around(under, low * scale) + noise_around(over, high * scale));
+      std::min(effect.noise, under.noise_around(low * scale) + over.noise_around(high * scale));
   const double kept = below((high + 0.5) * scale).count - below((low - 0.5) * scale).count;
   if (count_ > 0) {
     effect.saturated_share =

@@ -63,11 +63,14 @@ std::vector<Shape1d> distributions() {
   };
 }
 
+TensorView one_channel(std::span<const float> values) {
+  return {reinterpret_cast<const std::byte*>(values.data()), DType::kFloat32,
+          Shape{1, 1, static_cast<std::int64_t>(values.size())}};
+}
+
 Statistics statistics_of(std::span<const float> values) {
   Statistics statistics;
-  statistics.observe(TensorView(reinterpret_cast<const std::byte*>(values.data()), DType::kFloat32,
-                                Shape{1, 1, static_cast<std::int64_t>(values.size())}),
-                     0, Counting::kAll);
+  statistics.observe(one_channel(values), 0, Counting::kAll);
   return statistics;
 }
 
@@ -103,8 +106,7 @@ TEST_P(Methods, AnswerASampleThatHoldsZerosOnly) {
       std::fill(values.begin(), values.end(), 0.0F);
       values[place] = value;
       statistics = Statistics();
-      statistics.observe(TensorView(reinterpret_cast<const std::byte*>(values.data()),
-                                    DType::kFloat32, Shape{1, 1, 300, 300}));
+      statistics.observe(one_channel(values));
       if (statistics.histogram().zeros() == statistics.histogram().count()) break;
     }
     ASSERT_EQ(statistics.histogram().zeros(), statistics.histogram().count());
@@ -186,7 +188,7 @@ TEST(AutoMethod, KeepsThePromisesWhereOutputsAreMaps) {
   const auto decide = [](const std::vector<Statistics>& images) {
     Statistics all;
     for (const Statistics& image : images) all.merge(image);
-    return best_method(all, {}, Outputs::kMaps).decide(all, {});
+    return best_method(all, {}, Outputs::kMaps).range;
   };
   std::mt19937 random(3);
   for (const Shape1d& shape : distributions()) {

@@ -43,21 +43,21 @@ Collection collect_relus(std::int64_t images) {
 double threshold_with_zeros(const Statistics& statistics) {
   const MethodOptions options;
   LinearHistogram magnitudes = magnitude_histogram(statistics.histogram(), options.bins);
-  magnitudes.counts[0] += statistics.zeros();
+  magnitudes.counts[0] += statistics.histogram().zeros();
   const std::int64_t kept = KlSearch(magnitudes.counts, options.levels).best();
   return kept == options.bins ? double{statistics.absmax()}
                               : (static_cast<double>(kept) + 0.5) * magnitudes.width();
 }
 
-// Shares of all values in percent: the exact zeros, then 16 bins up to the maximum.
+// Shares of the counted values in percent: the exact zeros, then 16 bins up to the maximum.
 void print_shape(const TensorStatistics& tensor) {
-  const Statistics& statistics = tensor.statistics;
+  const FloatHistogram& histogram = tensor.statistics.histogram();
   const auto percent = [&](std::int64_t count) {
-    const double share = static_cast<double>(count) / static_cast<double>(statistics.count());
+    const double share = static_cast<double>(count) / static_cast<double>(histogram.count());
     return to_fixed(100.0 * share, 2);
   };
-  std::cout << concat(tensor.tensor, " zeros ", percent(statistics.zeros()), ", bins");
-  for (const std::int64_t count : magnitude_histogram(statistics.histogram(), 16).counts) {
+  std::cout << concat(tensor.tensor, " zeros ", percent(histogram.zeros()), ", bins");
+  for (const std::int64_t count : magnitude_histogram(histogram, 16).counts) {
     std::cout << " " << percent(count);
   }
   std::cout << "\n";

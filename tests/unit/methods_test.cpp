@@ -43,11 +43,14 @@ Values after_relu(Values values) {
   return values;
 }
 
+TensorView one_channel(const Values& values) {
+  return {reinterpret_cast<const std::byte*>(values.data()), DType::kFloat32,
+          Shape{1, 1, static_cast<std::int64_t>(values.size())}};
+}
+
 Statistics statistics_of(const Values& values) {
   Statistics statistics;
-  statistics.observe(TensorView(reinterpret_cast<const std::byte*>(values.data()), DType::kFloat32,
-                                Shape{1, 1, static_cast<std::int64_t>(values.size())}),
-                     0, Counting::kAll);
+  statistics.observe(one_channel(values), 0, Counting::kAll);
   return statistics;
 }
 
@@ -230,9 +233,7 @@ TEST(EmaMethod, AveragesTheRangesOfTheImagesInTheOrderOfTheList) {
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const auto add = [&](Statistics& statistics, std::size_t image) {
       const Values values = {ranges[image].first, 0.0F, ranges[image].second};
-      statistics.observe(TensorView(reinterpret_cast<const std::byte*>(values.data()),
-                                    DType::kFloat32, Shape{1, 1, 3}),
-                         static_cast<std::int64_t>(image));
+      statistics.observe(one_channel(values), static_cast<std::int64_t>(image));
     };
     add(forward, i);
     add(backward, ranges.size() - 1 - i);
@@ -363,13 +364,11 @@ TEST(AutoMethod, IsTheLeastNoisyForTheTypicalPictureWhereOutputsAreMaps) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       Values values = all[i];
       for (float& value : values) value *= factor;
-      statistics.observe(
-          TensorView(reinterpret_cast<const std::byte*>(values.data()), DType::kFloat32,
-                     Shape{1, 1, static_cast<std::int64_t>(values.size())}),
-          static_cast<std::int64_t>(i));
+      statistics.observe(one_channel(values), static_cast<std::int64_t>(i));
     }
-    const MethodInfo& method = best_method(statistics, options, outputs);
-    return std::pair(method.name, method.decide(statistics, options));
+    const MethodChoice choice = best_method(statistics, options, outputs);
+    EXPECT_EQ(choice.range, choice.method->decide(statistics, options));
+    return std::pair(choice.method->name, choice.range);
   };
   const auto mean_log_noise = [&](const Range& range) {
     double sum = 0.0;
@@ -402,20 +401,17 @@ TEST(AutoMethod, LetsPicturesOfZerosHaveNoVoteWhereOutputsAreMaps) {
     if (picture % 25 == 7) {
       for (int i = 0; i < 400; ++i) values[random() % 60000] = static_cast<float>(random() % 1000);
     }
-    statistics.observe(TensorView(reinterpret_cast<const std::byte*>(values.data()),
-                                  DType::kFloat32, Shape{1, 1, 60000}),
-                       picture);
+    statistics.observe(one_channel(values), picture);
   }
   // The pictures without values would prefer the steps of a narrower range.
   ASSERT_LT(find_method("percentile").decide(statistics, {}).max, 850.0F);
-  EXPECT_GT(best_method(statistics, {}, Outputs::kMaps).decide(statistics, {}).max, 950.0F);
+  EXPECT_GT(best_method(statistics, {}, Outputs::kMaps).range.max, 950.0F);
 }
 
 TEST(AutoMethod, AnswersDegenerateTensorsWhereOutputsAreMaps) {
   for (const Values& values : {Values(), Values(50), Values{2.5F}, Values{-1e-40F, 3e38F}}) {
     const Statistics statistics = values.empty() ? Statistics() : statistics_of(values);
-    const MethodInfo& method = best_method(statistics, {}, Outputs::kMaps);
-    const Range range = method.decide(statistics, {});
+    const Range range = best_method(statistics, {}, Outputs::kMaps).range;
     EXPECT_LE(range.min, 0.0F);
     EXPECT_GE(range.max, 0.0F);
     EXPECT_EQ(range.max > 0.0F, statistics.max() > 0.0F);

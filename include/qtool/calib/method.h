@@ -61,13 +61,19 @@ enum class Outputs : std::uint8_t {
   kMaps,     ///< any output with values for places: of more axes
 };
 
+/// What `auto` decided.
+struct MethodChoice {
+  const MethodInfo* method;
+  Range range;  ///< what it decides
+};
+
 /// The method that `auto` uses for these statistics of a network with such outputs: of `minmax`,
 /// `kl`, `mse` and `percentile` the one whose range makes the least noise, which is the sum over
 /// all values for vectors, and for maps the mean over the pictures of the logarithm of each one's
 /// noise. Its row in the list is that of vectors. Throws Error(kUsage) as the candidates do. Cost:
 /// theirs, 3 ms. Source: ours; docs/calibration.md, 5, says why.
-const MethodInfo& best_method(const Statistics& statistics, const MethodOptions& options,
-                              Outputs outputs);
+MethodChoice best_method(const Statistics& statistics, const MethodOptions& options,
+                         Outputs outputs);
 
 /// [max(min, -threshold), min(max, threshold)] of the observed range widened to 0.
 Range clipped_range(const Statistics& statistics, double threshold) noexcept;

@@ -45,6 +45,11 @@ struct Scheme {
 /// [-(2^(b-1) - 1), 2^(b-1) - 1], never the lowest. Throws Error(kInvalidArgument) otherwise.
 Limits limits_of(const Scheme& scheme);
 
+/// The step that `scheme` gives a range that contains 0: (max - min) / (qmax - qmin), symmetric
+/// 2 max(|min|, |max|) / (qmax - qmin). In double, and so without a case for subnormal scales;
+/// choose_affine() rounds it to float.
+double exact_step(const Range& range, const Scheme& scheme);
+
 /// The affine map of `range` (widened to contain 0) under `scheme`.
 /// Asymmetric: s = (max - min) / (qmax - qmin), rounded to float once; z0 = qmin - min / s computed
 /// in double from that float s, clamped to the limits, rounded half away from zero.

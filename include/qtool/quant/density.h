@@ -13,6 +13,15 @@ struct Moments {
   double count = 0.0;
   double sum = 0.0;
   double squares = 0.0;
+
+  /// sum of (x - real)^2.
+  [[nodiscard]] double noise_around(double real) const noexcept;
+  friend Moments operator+(const Moments& a, const Moments& b) noexcept {
+    return {a.count + b.count, a.sum + b.sum, a.squares + b.squares};
+  }
+  friend Moments operator-(const Moments& a, const Moments& b) noexcept {
+    return {a.count - b.count, a.sum - b.sum, a.squares - b.squares};
+  }
 };
 
 /// What quantizing the counted values would do to them.
