@@ -177,6 +177,9 @@ class Collector {
     check(options.preprocess);
     for (const TensorStatistics& tensor : tensors_) compile_.observe.push_back(tensor.tensor);
     compile_.threads = 1;
+    counting_ = options_.exact_bins > 0
+                    ? Counting::all()
+                    : Counting::sample_of(std::max<std::int64_t>(1, std::ssize(images_.entries)));
   }
 
   Collection run() {
@@ -264,8 +267,7 @@ class Collector {
   void observe(const TensorView& tensor, std::size_t index, const ImageEntry& entry,
                std::int64_t item, Statistics& statistics) const {
     try {
-      statistics.observe(tensor, item,
-                         options_.exact_bins > 0 ? Counting::kAll : Counting::kSample);
+      statistics.observe(tensor, item, counting_);
     } catch (const Error& error) {
       const TensorStatistics& place = tensors_[index];
       const std::string node =
@@ -331,6 +333,7 @@ class Collector {
   std::vector<TensorStatistics> tensors_;
   std::vector<std::vector<std::size_t>> parts_;  // see concatenations()
   CompileOptions compile_;
+  Counting counting_;
   std::mutex mutex_;  // guards what follows
   std::int64_t done_ = 0;
   std::vector<std::pair<std::int64_t, BadImage>> bad_;

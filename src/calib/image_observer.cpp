@@ -10,8 +10,9 @@
 namespace qtool {
 namespace {
 
-// Values summed and then counted while they are in the second-level cache, beside those that are
-// fetched meanwhile; and the fewest pixels for which it pays to load the totals of their channels.
+// Values summed and then counted while they are in the second-level cache, beside those that the
+// summing has fetched; and the fewest pixels for which it pays to load the totals of their
+// channels.
 constexpr std::int64_t kChunk = 16384;
 constexpr std::int64_t kFewestPixels = 16;
 // A channel whose values are adjacent is summed as that many interleaved chains.
@@ -22,24 +23,22 @@ const ObserveKernel& kernel() {
   return selected;
 }
 
-[[noreturn]] void refuse(std::span<const float> values, std::int64_t first_index) {
+[[noreturn]] void refuse(std::span<const float> values) {
   const auto bad = std::find_if_not(values.begin(), values.end(),
                                     [](float value) { return std::isfinite(value); });
-  throw Error(ErrorCode::kInvalidArgument,
-              concat("found ", *bad, " at element ", first_index + (bad - values.begin()),
-                     ", expected finite values"));
+  throw Error(
+      ErrorCode::kInvalidArgument,
+      concat("found ", *bad, " at element ", bad - values.begin(), ", expected finite values"));
 }
 
-// Which pixels of an image are counted: all of them, or one run of every so many, such that some
-// Statistics::kCountedPerImage values are. The run's place among the so many moves on by one each
-// time, lest it stand in the same columns of every row; where it begins is drawn from the image
-// itself, lest all images be counted in the same places.
+// Which pixels of an image are counted: all of them, or one run of every so many. The run's place
+// among the so many moves on by one each time, lest it stand in the same columns of every row;
+// where it begins is drawn from the image itself, lest all images be counted in the same places.
 class CountedPixels {
  public:
   CountedPixels(const ImageValues& image, Counting counting) : run_(image.pixels) {
-    if (counting == Counting::kAll || image.size() <= Statistics::kCountedPerImage) return;
-    every_ = std::min((image.size() - 1) / Statistics::kCountedPerImage + 1,
-                      image.pixels / kFewestCounted);
+    if (image.size() <= std::max(counting.per_image, Counting::kSmallImage)) return;
+    every_ = std::min((image.size() - 1) / counting.per_image + 1, image.pixels / kFewestCounted);
     every_ = std::max(every_, std::int64_t{1});
     if (every_ == 1) return;
     const std::int64_t longest = std::max(kRunPixels, kRunValues / image.width);
@@ -104,63 +103,77 @@ class ImageObserver {
   }
 
  private:
+  // Backwards: what the layer before wrote last is still in the caches, and the one behind begins
+  // to read at the front.
   void add_pixels() {
     const std::int64_t step = std::max(kFewestPixels, kChunk / image_.width);
-    for (std::int64_t begin = 0; begin < image_.pixels; begin += step) {
-      const std::int64_t end = std::min(image_.pixels, begin + step);
-      take(kernel().accumulate(image_.values + begin * image_.width, end - begin,
-                               channels_.part(0, image_.width)),
-           begin * image_.width, (end - begin) * image_.width);
+    Ahead ahead = counters_ahead();
+    for (std::int64_t end = image_.pixels; end > 0;) {
+      const std::int64_t begin = std::max<std::int64_t>(0, end - step);
+      const float* const values = image_.values + begin * image_.width;
+      take(kernel().accumulate(values, end - begin, channels_.part(0, image_.width), ahead),
+           (end - begin) * image_.width);
       counted_.visit(begin, end, [&](std::int64_t first, std::int64_t last) {
-        count(first * image_.width, (last - first) * image_.width,
-              last == end ? (std::min(image_.pixels, end + step) - end) * image_.width : 0);
+        count(first * image_.width, (last - first) * image_.width);
       });
+      end = begin;
+      ahead =
+          values_ahead(std::max<std::int64_t>(0, end - step) * image_.width, end * image_.width);
     }
   }
 
   // Value i of a channel is added to chain i modulo kLanes.
   void add_planes() {
     ChannelSums chains(kLanes);
+    Ahead ahead = counters_ahead();
     for (std::int64_t c = 0; c < image_.width; ++c) {
       chains.clear();
       for (std::int64_t begin = 0; begin < image_.pixels; begin += kChunk) {
         const std::int64_t end = std::min(image_.pixels, begin + kChunk);
         const float* const values = image_.values + c * image_.pixels + begin;
         const std::int64_t whole = (end - begin) / kLanes * kLanes;
-        Seen seen = kernel().accumulate(values, whole / kLanes, chains.part(0, kLanes));
+        Seen seen = kernel().accumulate(values, whole / kLanes, chains.part(0, kLanes), ahead);
         if (begin + whole < end) {  // the chunk's last values end the plane
           const Seen rest =
               kernel().accumulate(values + whole, 1, chains.part(0, end - begin - whole));
           seen = {std::min(seen.lowest, rest.lowest), std::max(seen.highest, rest.highest),
                   seen.finite && rest.finite, seen.nonzeros + rest.nonzeros};
         }
-        take(seen, c * image_.pixels + begin, end - begin);
+        take(seen, end - begin);
         counted_.visit(begin, end, [&](std::int64_t first, std::int64_t last) {
-          const std::int64_t next = (image_.width - c) * image_.pixels - end;  // of the image
-          count(c * image_.pixels + first, last - first, last == end ? std::min(kChunk, next) : 0);
+          count(c * image_.pixels + first, last - first);
         });
+        const std::int64_t next = c * image_.pixels + end;
+        ahead = values_ahead(next, std::min(next + kChunk, image_.size()));
       }
       channels_.take(c, chains);
     }
   }
 
-  // Notes what was seen of the `size` values from `begin` on; those counted next lie within it.
-  void take(const Seen& seen, std::int64_t begin, std::int64_t size) {
-    if (!seen.finite) refuse({image_.values + begin, static_cast<std::size_t>(size)}, begin);
+  [[nodiscard]] Ahead counters_ahead() const {
+    const std::span<const std::uint16_t> counters = histogram_.counters_near_zero();
+    return {counters.data(), static_cast<std::int64_t>(counters.size_bytes())};
+  }
+  [[nodiscard]] Ahead values_ahead(std::int64_t begin, std::int64_t end) const {
+    return {image_.values + begin, (end - begin) * static_cast<std::int64_t>(sizeof(float))};
+  }
+
+  // Notes what was seen of `size` values; those counted next lie within it.
+  void take(const Seen& seen, std::int64_t size) {
+    if (!seen.finite) refuse({image_.values, static_cast<std::size_t>(image_.size())});
     signs_ = seen.lowest < 0.0F ? Signs::kBoth : Signs::kPositive;
     zeros_ += size - seen.nonzeros;
     histogram_.include(seen.lowest, seen.highest);
   }
 
-  // Counts the `size` values from `begin` on. `next` more follow that will be summed next.
-  void count(std::int64_t begin, std::int64_t size, std::int64_t next) {
+  // Counts the `size` values from `begin` on.
+  void count(std::int64_t begin, std::int64_t size) {
     for (std::int64_t at = 0; at < size; at += FloatHistogram::kMostAtOnce) {
       const std::int64_t part = std::min(FloatHistogram::kMostAtOnce, size - at);
       const CountingGrid grid = histogram_.prepare(part);
-      const bool last = at + part == size;
       histogram_.add_zeros(grid.counters == nullptr
                                ? part
-                               : kernel().count(image_.values + begin + at, part, last ? next : 0,
+                               : kernel().count(image_.values + begin + at, part,
                                                 grid.cells_per_unit, signs_, grid.counters));
     }
   }

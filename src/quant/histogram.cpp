@@ -111,6 +111,13 @@ CountingGrid FloatHistogram::prepare(std::int64_t count) {
   return {static_cast<float>(1.0 / cell_width()), counts_.counters() + origin()};
 }
 
+std::span<const std::uint16_t> FloatHistogram::counters_near_zero() const noexcept {
+  if (counts_.empty()) return {};
+  const std::int64_t first = std::max(first_cell(), -kNearZero);
+  const std::int64_t end = std::min(end_cell(), kNearZero);
+  return {counts_.counters() + origin() + first, counts_.counters() + origin() + end};
+}
+
 void FloatHistogram::widen(float lowest, float highest) {
   min_ = std::min(min_, lowest);
   max_ = std::max(max_, highest);

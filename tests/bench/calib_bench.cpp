@@ -94,7 +94,7 @@ void count_cells(benchmark::State& state, const std::string& name) {
     const CountingGrid grid = histogram.prepare(count);
     const Signs signs = state.range(0) == kSigned ? Signs::kBoth : Signs::kPositive;
     histogram.add_zeros(
-        kernel.count(values.data(), count, 0, grid.cells_per_unit, signs, grid.counters));
+        kernel.count(values.data(), count, grid.cells_per_unit, signs, grid.counters));
   }
   set_items(state, values.size());
   state.SetLabel(kKindNames[state.range(0)]);

@@ -70,7 +70,7 @@ TensorView one_channel(std::span<const float> values) {
 
 Statistics statistics_of(std::span<const float> values) {
   Statistics statistics;
-  statistics.observe(one_channel(values), 0, Counting::kAll);
+  statistics.observe(one_channel(values), 0, Counting::all());
   return statistics;
 }
 

@@ -196,9 +196,10 @@ Tensor large_image(const Shape& shape, unsigned seed) {
 TEST(Statistics, OfALargeImageAreExactButForASampleInTheHistogram) {
   for (const Shape& shape : {Shape{1, 3, 224, 224}, Shape{1, 96, 112, 112}, Shape{1, 64, 55, 55},
                              Shape{1, 256, 28, 28}, Shape{1, 5, 400, 333}}) {
+    ASSERT_GT(shape.elements(), Counting::kSmallImage);
     const Tensor tensor = large_image(shape, 3);
     Statistics all;
-    all.observe(tensor, 0, Counting::kAll);
+    all.observe(tensor, 0, Counting::all());
     const Statistics some = statistics_of(tensor);
     EXPECT_EQ(all.histogram().count(), shape.elements()) << shape.to_string();
     EXPECT_EQ(some.count(), all.count());
@@ -211,8 +212,8 @@ TEST(Statistics, OfALargeImageAreExactButForASampleInTheHistogram) {
     EXPECT_EQ(some.channel_max(2), all.channel_max(2));
 
     const auto counted = static_cast<double>(some.histogram().count());
-    EXPECT_GT(counted, 0.6 * Statistics::kCountedPerImage) << shape.to_string();
-    EXPECT_LE(counted, 1.1 * Statistics::kCountedPerImage) << shape.to_string();
+    EXPECT_GT(counted, 0.6 * Counting::kFewest) << shape.to_string();
+    EXPECT_LE(counted, 1.1 * Counting::kFewest) << shape.to_string();
     // Channels and places are drawn alike: the shares of zeros and of each twentieth of the range
     // are those of all values, within four standard errors of a sample of single pixels.
     const LinearHistogram a = all.magnitudes(20);
@@ -226,6 +227,26 @@ TEST(Statistics, OfALargeImageAreExactButForASampleInTheHistogram) {
           << shape.to_string() << ' ' << bin;
     }
   }
+}
+
+TEST(Statistics, CountMoreOfEachImageWhereImagesAreFew) {
+  const Tensor small = random_tensor({1, 16, 64, 64}, 1);  // as many as are always counted
+  const Tensor large = random_tensor({1, 24, 160, 160}, 2);
+  const auto counted = [](const Tensor& tensor, std::int64_t images) {
+    Statistics statistics;
+    statistics.observe(tensor, 0, Counting::sample_of(images));
+    return statistics.histogram().count();
+  };
+  for (const std::int64_t images : {1, 3, 7, 20, 64, 1000, 1 << 30}) {
+    EXPECT_EQ(counted(small, images), small.elements()) << images;
+    const double most = std::min<double>(
+        std::max<double>(Counting::kFewest, Counting::kTogether / static_cast<double>(images)),
+        static_cast<double>(large.elements()));
+    EXPECT_GT(static_cast<double>(counted(large, images)), 0.45 * most) << images;
+    EXPECT_LE(static_cast<double>(counted(large, images)), 1.1 * most) << images;
+  }
+  EXPECT_EQ(counted(large, 1), large.elements());
+  EXPECT_LT(counted(large, 20), large.elements());
 }
 
 TEST(Statistics, CountImagesInDifferentPlaces) {
@@ -251,8 +272,7 @@ TEST(Statistics, CountSomethingOfEveryImageHoweverFewItsPixels) {
         Shape{1, 9000, 3, 3}, Shape{1, 1, 1, 70000}, Shape{1, 1, 300, 300}}) {
     for (unsigned seed = 0; seed < 8; ++seed) {
       const Statistics statistics = statistics_of(random_tensor(shape, seed));
-      EXPECT_GE(statistics.histogram().count(), Statistics::kCountedPerImage / 3)
-          << shape.to_string();
+      EXPECT_GE(statistics.histogram().count(), Counting::kFewest / 3) << shape.to_string();
       EXPECT_EQ(statistics.count(), shape.elements());
     }
   }
@@ -284,17 +304,17 @@ TEST(Statistics, OfALargeImageDoNotDependOnLayoutOrGrouping) {
 
 TEST(Statistics, OfAConcatenationWeighSamplesByWhatTheyStandFor) {
   const Tensor narrow = random_tensor({1, 8, 50, 50}, 1);  // all of 20,000 values
-  const Tensor wide = random_tensor({1, 120, 50, 50}, 2);  // about a fifth of 300,000
+  const Tensor wide = random_tensor({1, 120, 50, 50}, 2);  // about a tenth of 300,000
   const Statistics a = statistics_of(narrow);
   const Statistics b = statistics_of(wide);
   ASSERT_EQ(a.histogram().count(), 20'000);
   const std::int64_t counted = b.histogram().count();
-  ASSERT_NEAR(static_cast<double>(counted), 60'000.0, 6'000.0);
+  ASSERT_NEAR(static_cast<double>(counted), 30'000.0, 3'000.0);
   const Statistics* const parts[] = {&a, &b};
   const Statistics both = Statistics::of_concatenation(parts);
   EXPECT_EQ(both.count(), 320'000);
-  EXPECT_EQ(both.histogram().count(), 20'000 + 5 * counted);
-  EXPECT_EQ(both.histogram().zeros(), a.histogram().zeros() + 5 * b.histogram().zeros());
+  EXPECT_EQ(both.histogram().count(), 20'000 + 10 * counted);
+  EXPECT_EQ(both.histogram().zeros(), a.histogram().zeros() + 10 * b.histogram().zeros());
   const Statistics* const equal[] = {&b, &b};
   EXPECT_EQ(Statistics::of_concatenation(equal).histogram().count(), 2 * counted);
 }

@@ -50,7 +50,7 @@ TensorView one_channel(const Values& values) {
 
 Statistics statistics_of(const Values& values) {
   Statistics statistics;
-  statistics.observe(one_channel(values), 0, Counting::kAll);
+  statistics.observe(one_channel(values), 0, Counting::all());
   return statistics;
 }
 

@@ -58,7 +58,7 @@ struct CollectOptions {
   /// Fingerprint of the model to be written down; without it, that of the executor's graph.
   std::optional<std::uint64_t> model_fingerprint;
   BadImages bad_images = BadImages::kSkip;
-  /// Run the images twice and count every value (Counting::kAll), and |x| in this many true linear
+  /// Run the images twice and count every value (Counting::all()), and |x| in this many true linear
   /// bins over [0, max|x|], as tools do that need the range in advance; 0: once. See
   /// Statistics::magnitudes().
   std::int64_t exact_bins = 0;

@@ -71,7 +71,7 @@ struct MethodChoice {
 /// `kl`, `mse` and `percentile` the one whose range makes the least noise, which is the sum over
 /// all values for vectors, and for maps the mean over the pictures of the logarithm of each one's
 /// noise. Its row in the list is that of vectors. Throws Error(kUsage) as the candidates do. Cost:
-/// theirs, 3 ms. Source: ours; docs/calibration.md, 5, says why.
+/// theirs, 1.5 to 2.5 ms. Source: ours; docs/calibration.md, 5, says why.
 MethodChoice best_method(const Statistics& statistics, const MethodOptions& options,
                          Outputs outputs);
 

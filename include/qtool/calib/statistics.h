@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -37,17 +39,28 @@ struct StatisticsState {
   std::optional<LinearHistogram> exact_magnitudes;
 };
 
-/// Which values of an image a histogram counts.
-enum class Counting : std::uint8_t {
-  /// Of images with more than Statistics::kCountedPerImage values every k-th run of pixels.
-  kSample,
-  kAll,
+/// How many values of an image a histogram counts. All of an image with at most kSmallImage values
+/// or `per_image`; of a larger one half of `per_image` to as many, and where it has but a few
+/// pixels more: every k-th run of them.
+struct Counting {
+  std::int64_t per_image = kFewest;
+
+  static constexpr Counting all() noexcept { return {std::numeric_limits<std::int64_t>::max()}; }
+  /// For each of so many images (at least 1): what makes some kTogether, but not below kFewest.
+  static constexpr Counting sample_of(std::int64_t images) noexcept {
+    return {std::max(kFewest, kTogether / images)};
+  }
+
+  static constexpr std::int64_t kFewest = std::int64_t{1} << 15;
+  static constexpr std::int64_t kTogether = std::int64_t{1} << 21;
+  static constexpr std::int64_t kSmallImage = std::int64_t{1} << 16;
 };
 
 /// What calibration keeps of one activation tensor over all images: counts, extremes, moments, a
 /// histogram, and per channel the mean and extremes. The memory does not grow with the images.
 /// All of it describes every value, but for the shape of the histogram: of large images that is one
-/// of a sample (Counting), whose places depend on the image alone.
+/// of a sample (Counting), whose places depend on the image alone. So images of several sizes weigh
+/// alike in the histogram, not by their values.
 /// Partial sums of one image run in a fixed order in double precision and are then added exactly,
 /// counts are integers: the state does not depend on the order, grouping or batching of the images.
 class Statistics {
@@ -59,15 +72,9 @@ class Statistics {
   /// Cost: about 0.3 ns per value and 0.8 ns per counted value that is not zero, on one core at
   /// 2.5 GHz with AVX-512; twice that without wide vectors. Small tensors pay some 20 ns per
   /// channel besides. `first_image`: place in the list of images of the first one in the tensor.
-  void observe(const TensorView& tensor, std::int64_t first_image,
-               Counting counting = Counting::kSample);
+  void observe(const TensorView& tensor, std::int64_t first_image, Counting counting = {});
   /// The same for the next images of the list.
   void observe(const TensorView& tensor) { observe(tensor, images_); }
-
-  /// Of an image with more values, kSample counts half as many to as many; where it has but a few
-  /// pixels, more. Of a smaller one it counts all. Images of several sizes therefore weigh alike in
-  /// the histogram, not by their values.
-  static constexpr std::int64_t kCountedPerImage = std::int64_t{1} << 16;
 
   /// As if every image of `other` had been observed. Throws as observe() and the histogram do.
   void merge(const Statistics& other);

@@ -39,6 +39,7 @@ class CellCounts {
   void give_back(std::int64_t values) noexcept { bound_ -= values; }
   /// One for each cell, to add to after make_room(). Moves when cells are added.
   [[nodiscard]] std::uint16_t* counters() noexcept { return counters_.data(); }
+  [[nodiscard]] const std::uint16_t* counters() const noexcept { return counters_.data(); }
 
   [[nodiscard]] std::int64_t at(std::size_t cell) const noexcept {
     const std::size_t place = place_of(cell);

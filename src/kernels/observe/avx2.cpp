@@ -2,6 +2,7 @@
 
 #include "kernels/intrinsics.h"
 #include "kernels/observe/contract.h"
+#include "kernels/observe/stages.h"
 #include "kernels/unroll.h"
 
 namespace qtool {
@@ -13,7 +14,7 @@ constexpr float kSmallestNormal = 0x1p-126F;
 
 // One block of 16 channels, its totals in registers over all pixels. Returns the number of zeros.
 std::int64_t accumulate_block(const float* values, std::int64_t pixels, const ChannelTotals& totals,
-                              std::int64_t channel) {
+                              std::int64_t channel, Fetch& fetch) {
   __m256d sums[2 * kVectors];
   __m256d squares[2 * kVectors];
   __m256 lows[kVectors];
@@ -28,8 +29,10 @@ std::int64_t accumulate_block(const float* values, std::int64_t pixels, const Ch
   });
   const __m256i exponent = _mm256_set1_epi32(0x7F800000);
   __m256i zeros = _mm256_setzero_si256();  // negative
+  Fetch mine = fetch;
   const float* pixel = values + channel;
   for (std::int64_t p = 0; p < pixels; ++p, pixel += totals.width) {
+    mine.lines<1>();
     unroll<kVectors>([&](auto v) QTOOL_INLINE {
       const __m256 x = _mm256_loadu_ps(pixel + kLanes * std::int64_t{v});
       lows[v] = _mm256_min_ps(x, lows[v]);
@@ -43,6 +46,7 @@ std::int64_t accumulate_block(const float* values, std::int64_t pixels, const Ch
       squares[h] = _mm256_fmadd_pd(x, x, squares[h]);
     });
   }
+  fetch = mine;
   unroll<kVectors>([&](auto v) QTOOL_INLINE {
     _mm256_storeu_ps(totals.lows + channel + kLanes * std::int64_t{v}, lows[v]);
     _mm256_storeu_ps(totals.highs + channel + kLanes * std::int64_t{v}, highs[v]);
@@ -58,12 +62,14 @@ std::int64_t accumulate_block(const float* values, std::int64_t pixels, const Ch
   return count;
 }
 
-Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals) {
+Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals,
+                const Ahead& ahead) {
+  Fetch fetch(ahead);
   const std::int64_t width = totals.width;
   std::int64_t nonzeros = pixels * width;
   std::int64_t c = 0;
   for (; c + kLanes * kVectors <= width; c += kLanes * kVectors) {
-    nonzeros -= accumulate_block(values, pixels, totals, c);
+    nonzeros -= accumulate_block(values, pixels, totals, c, fetch);
   }
   for (; c < width; ++c) {
     for (std::int64_t p = 0; p < pixels; ++p) {

@@ -2,6 +2,7 @@
 
 #include "kernels/intrinsics.h"
 #include "kernels/observe/contract.h"
+#include "kernels/observe/stages.h"
 #include "kernels/unroll.h"
 
 namespace qtool {
@@ -19,7 +20,7 @@ struct Reach {
 // Adds one block of up to 16 * kVectors channels; `last` masks the channels of its last vector.
 template <unsigned kVectors>
 void accumulate_block(const float* values, std::int64_t pixels, const ChannelTotals& totals,
-                      std::int64_t channel, __mmask16 last, Reach& reach) {
+                      std::int64_t channel, __mmask16 last, Reach& reach, Fetch& fetch) {
   __m512d sums[2 * kVectors];
   __m512d squares[2 * kVectors];
   __m512 lows[kVectors];
@@ -43,8 +44,10 @@ void accumulate_block(const float* values, std::int64_t pixels, const ChannelTot
   const __m512i exponent = _mm512_set1_epi32(0x7F800000);
   const __m512i one = _mm512_set1_epi32(1);
   __m512i nonzeros = reach.nonzeros;
+  Fetch mine = fetch;
   const float* pixel = values + channel;
   for (std::int64_t p = 0; p < pixels; ++p, pixel += totals.width) {
+    mine.lines<kVectors>();
     unroll<kVectors>([&](auto v) QTOOL_INLINE {
       const __m512 x = _mm512_maskz_loadu_ps(mask(v), pixel + kLanes * std::int64_t{v});
       lows[v] = _mm512_mask_min_ps(lows[v], mask(v), x, lows[v]);
@@ -59,6 +62,7 @@ void accumulate_block(const float* values, std::int64_t pixels, const ChannelTot
       squares[h] = _mm512_fmadd_pd(x, x, squares[h]);
     });
   }
+  fetch = mine;
   reach.nonzeros = nonzeros;
   const __m512d infinity = _mm512_set1_pd(__builtin_inf());
   unroll<kVectors>([&](auto v) QTOOL_INLINE {
@@ -76,7 +80,9 @@ void accumulate_block(const float* values, std::int64_t pixels, const ChannelTot
   });
 }
 
-Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals) {
+Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals,
+                const Ahead& ahead) {
+  Fetch fetch(ahead);
   Reach reach{_mm512_set1_ps(__builtin_inff()), _mm512_set1_ps(-__builtin_inff()), 0,
               _mm512_setzero_si512()};
   for (std::int64_t c = 0; c < totals.width; c += 4 * kLanes) {
@@ -85,13 +91,13 @@ Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& t
     const std::int64_t left = rest - kLanes * (vectors - 1);
     const auto last = static_cast<__mmask16>(left >= kLanes ? 0xFFFF : (1 << left) - 1);
     if (vectors == 4) {
-      accumulate_block<4>(values, pixels, totals, c, last, reach);
+      accumulate_block<4>(values, pixels, totals, c, last, reach, fetch);
     } else if (vectors == 3) {
-      accumulate_block<3>(values, pixels, totals, c, last, reach);
+      accumulate_block<3>(values, pixels, totals, c, last, reach, fetch);
     } else if (vectors == 2) {
-      accumulate_block<2>(values, pixels, totals, c, last, reach);
+      accumulate_block<2>(values, pixels, totals, c, last, reach, fetch);
     } else {
-      accumulate_block<1>(values, pixels, totals, c, last, reach);
+      accumulate_block<1>(values, pixels, totals, c, last, reach, fetch);
     }
   }
   return {_mm512_reduce_min_ps(reach.lows), _mm512_reduce_max_ps(reach.highs), reach.broken == 0,

@@ -22,6 +22,13 @@ struct Seen {
   std::int64_t nonzeros;
 };
 
+/// Memory that is used next. Kernels have it fetched into the caches beside their own work, as far
+/// as they have steps for it: a hint, nothing is read.
+struct Ahead {
+  const void* first = nullptr;
+  std::int64_t bytes = 0;
+};
+
 /// Which signs the values that are not zero can have.
 enum class Signs : std::uint8_t { kBoth, kPositive };
 
@@ -37,7 +44,8 @@ struct ObserveFunctions {
   /// cannot overflow, so it is false exactly when NaN or an infinity was ever added) and how many
   /// of the values are not zero (a magnitude below the smallest normal float is). pixels * width is
   /// at most 2^31 - 1.
-  Seen (*accumulate)(const float* values, std::int64_t pixels, const ChannelTotals& totals);
+  Seen (*accumulate)(const float* values, std::int64_t pixels, const ChannelTotals& totals,
+                     const Ahead& ahead);
 
   /// Writes the grid cells of the values that are not zero, in order, and returns their number.
   /// A magnitude below the smallest normal float is a zero. The cell of x is x * cells_per_unit

@@ -17,7 +17,6 @@ constexpr KernelRow<ObserveFunctions> kRows[] = {
 // values and the counts, enough to make the loop's end rare.
 constexpr std::int64_t kBlock = 2048;
 
-constexpr std::int64_t kLineValues = 16;  // floats of a cache line
 // Parts of a block that are counted in turn: values side by side are often equal, and an addition
 // to a counter waits for the one before.
 constexpr std::int64_t kParts = 8;
@@ -29,45 +28,28 @@ inline void add_one(std::uint16_t* counter) {
   ++*counter;
 }
 
-// Adds one to the counter of every cell, and has the `next` values at `ahead` fetched meanwhile:
-// counting waits for nothing that reading values needs.
-void count_all(const std::int32_t* cells, std::int64_t count, std::uint16_t* counters,
-               const float* ahead, std::int64_t next) {
-  // To the second level: the first is full of counters.
-  const auto fetch = [&](std::int64_t line) {
-    __builtin_prefetch(ahead + line * kLineValues, 0, 2);
-  };
+// Adds one to the counter of every cell.
+void count_all(const std::int32_t* cells, std::int64_t count, std::uint16_t* counters) {
   const std::int64_t part = count / kParts;
-  const auto count_one_of_each = [&](std::int64_t i) {
+  for (std::int64_t i = 0; i < part; ++i) {
     for (std::int64_t p = 0; p < kParts; ++p) add_one(counters + cells[p * part + i]);
-  };
-  const std::int64_t lines = (next + kLineValues - 1) / kLineValues;
-  const std::int64_t together = std::min(part, lines);
-  for (std::int64_t i = 0; i < together; ++i) {
-    fetch(i);
-    count_one_of_each(i);
   }
-  for (std::int64_t i = together; i < part; ++i) count_one_of_each(i);
   for (std::int64_t i = kParts * part; i < count; ++i) add_one(counters + cells[i]);
-  for (std::int64_t i = together; i < lines; ++i) fetch(i);
 }
 
 }  // namespace
 
 std::span<const KernelRow<ObserveFunctions>> observe_kernels() noexcept { return kRows; }
 
-std::int64_t ObserveKernel::count(const float* values, std::int64_t count, std::int64_t next,
-                                  float cells_per_unit, Signs signs,
-                                  std::uint16_t* counters) const {
+std::int64_t ObserveKernel::count(const float* values, std::int64_t count, float cells_per_unit,
+                                  Signs signs, std::uint16_t* counters) const {
   alignas(64) std::array<std::int32_t, static_cast<std::size_t>(kBlock + kCellSlack)> cells;
   std::int64_t zeros = 0;
   for (std::int64_t begin = 0; begin < count; begin += kBlock) {
     const std::int64_t block = std::min(kBlock, count - begin);
     const std::int64_t kept =
         row_->functions->cells(values + begin, block, cells_per_unit, signs, cells.data());
-    // Of what comes next, the part in the same place.
-    const std::int64_t ahead = std::min(begin, next);
-    count_all(cells.data(), kept, counters, values + count + ahead, std::min(block, next - ahead));
+    count_all(cells.data(), kept, counters);
     zeros += block - kept;
   }
   return zeros;

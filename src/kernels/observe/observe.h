@@ -22,17 +22,16 @@ class ObserveKernel {
   [[nodiscard]] std::string_view kernel() const { return row_->name; }
 
   /// As ObserveFunctions::accumulate. Cost: about 0.15 ns per value at 2.5 GHz with AVX-512.
-  Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals) const {
-    return row_->functions->accumulate(values, pixels, totals);
+  Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals,
+                  const Ahead& ahead = {}) const {
+    return row_->functions->accumulate(values, pixels, totals, ahead);
   }
 
   /// Adds one to the counter of the cell of every value that is not zero and returns the number of
   /// zeros; cells (which may be negative), zeros and `signs` are as for ObserveFunctions::cells.
-  /// The `next` values behind these are those that the caller reads next: as many of them as
-  /// `count` are fetched into the caches meanwhile. Cost: about 0.1 ns per value and 0.7 ns per
-  /// value that is not zero.
-  std::int64_t count(const float* values, std::int64_t count, std::int64_t next,
-                     float cells_per_unit, Signs signs, std::uint16_t* counters) const;
+  /// Cost: about 0.1 ns per value and 0.7 ns per value that is not zero.
+  std::int64_t count(const float* values, std::int64_t count, float cells_per_unit, Signs signs,
+                     std::uint16_t* counters) const;
 
  private:
   const KernelRow<ObserveFunctions>* row_;

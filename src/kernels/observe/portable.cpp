@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/observe/contract.h"
+#include "kernels/observe/stages.h"
 
 namespace qtool {
 namespace {
@@ -61,7 +62,9 @@ struct Lanes {
   Ints zeros{};  // negative
 };
 
-Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals) {
+Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals,
+                const Ahead& ahead) {
+  Fetch fetch(ahead);
   const std::int64_t width = totals.width;
   std::int64_t nonzeros = pixels * width;
   std::int64_t c = 0;
@@ -69,6 +72,7 @@ Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& t
     Lanes first(totals, c);
     Lanes second(totals, c + kLanes);
     for (std::int64_t p = 0; p < pixels; ++p) {
+      if (p % 2 == 0) fetch.lines<1>();  // a line is as much as two pixels of both
       first.add(values + p * width + c);
       second.add(values + p * width + c + kLanes);
     }
