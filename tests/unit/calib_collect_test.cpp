@@ -200,6 +200,27 @@ TEST_F(CollectTest, TakesImagesOfDifferentSizesWhereTheModelDoes) {
   EXPECT_EQ(collect_with(net.graph).outputs, Outputs::kMaps);
 }
 
+TEST_F(CollectTest, CountsMoreOfEachImageWhereImagesAreFew) {
+  constexpr std::int64_t kLarge = 200;
+  ASSERT_GT(3 * kLarge * kLarge, Counting::kSmallImage);
+  Net net;
+  net.input("image", {1, 3, kLarge, kLarge});
+  net.op("Relu", "relu", {"image"});
+  net.graph.add_output(net.id("relu_out"));
+  options_.tensors = {"image"};
+  const auto counted = [&](int count) {
+    for (int image = 0; image < count; ++image) add_image(concat(image, ".ppm"), image, kLarge);
+    const Statistics statistics = collect_with(net.graph).tensors[0].statistics;
+    EXPECT_EQ(statistics.count(), count * 3 * kLarge * kLarge);
+    EXPECT_EQ(statistics.images(), count);
+    return statistics.histogram().count();
+  };
+  EXPECT_EQ(counted(9), 9 * 3 * kLarge * kLarge);
+  EXPECT_LE(counted(70), 70 * Counting::kFewest);
+  options_.exact_bins = 2048;
+  EXPECT_EQ(counted(70), 70 * 3 * kLarge * kLarge);
+}
+
 TEST_F(CollectTest, RefusesModelsThatDoNotTakeOneImage) {
   EXPECT_NE(refusal(small_net({4, {}}), ErrorCode::kUnsupported).find("batch 4"),
             std::string::npos);
