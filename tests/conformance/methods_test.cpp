@@ -13,6 +13,7 @@
 #include "qtool/base/error.h"
 #include "qtool/calib/method.h"
 #include "qtool/quant/density.h"
+#include "support/float_view.h"
 
 namespace qtool {
 
@@ -61,11 +62,6 @@ std::vector<Shape1d> distributions() {
       {"one value", {0.7F}},
       {"mostly zero", sparse},
   };
-}
-
-TensorView one_channel(std::span<const float> values) {
-  return {reinterpret_cast<const std::byte*>(values.data()), DType::kFloat32,
-          Shape{1, 1, static_cast<std::int64_t>(values.size())}};
 }
 
 Statistics statistics_of(std::span<const float> values) {

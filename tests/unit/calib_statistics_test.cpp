@@ -11,6 +11,7 @@
 
 #include "qtool/base/error.h"
 #include "qtool/calib/statistics.h"
+#include "support/float_view.h"
 
 namespace qtool {
 namespace {
@@ -96,8 +97,7 @@ TEST(Statistics, AgreeOnBothLayouts) {
     // Multiples of 1/64: every partial sum is exact, so both orders of addition agree.
     for (float& value : tensor.values<float>()) value = std::nearbyint(value * 64.0F) / 64.0F;
     const std::vector<float> last = channels_last(tensor);
-    const TensorView view(reinterpret_cast<const std::byte*>(last.data()), DType::kFloat32, shape,
-                          Layout::kChannelsLast);
+    const TensorView view = float_view(last, shape, Layout::kChannelsLast);
     EXPECT_EQ(statistics_of(view), statistics_of(tensor)) << shape.to_string();
   }
 }
@@ -297,9 +297,7 @@ TEST(Statistics, OfALargeImageDoNotDependOnLayoutOrGrouping) {
   }
   EXPECT_EQ(backwards, whole);
   const std::vector<float> last = channels_last(batch);
-  EXPECT_EQ(statistics_of(TensorView(reinterpret_cast<const std::byte*>(last.data()),
-                                     DType::kFloat32, shape, Layout::kChannelsLast)),
-            whole);
+  EXPECT_EQ(statistics_of(float_view(last, shape, Layout::kChannelsLast)), whole);
 }
 
 TEST(Statistics, OfAConcatenationWeighSamplesByWhatTheyStandFor) {

@@ -13,6 +13,7 @@
 #include "calib/fractional_kl.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/method.h"
+#include "support/float_view.h"
 
 namespace qtool {
 namespace {
@@ -41,11 +42,6 @@ Values student_values() { return drawn(std::student_t_distribution<double>(4.0),
 Values after_relu(Values values) {
   for (float& value : values) value = std::max(value, 0.0F);
   return values;
-}
-
-TensorView one_channel(const Values& values) {
-  return {reinterpret_cast<const std::byte*>(values.data()), DType::kFloat32,
-          Shape{1, 1, static_cast<std::int64_t>(values.size())}};
 }
 
 Statistics statistics_of(const Values& values) {

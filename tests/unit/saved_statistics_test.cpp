@@ -11,6 +11,7 @@
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
 #include "qtool/calib/calibrate.h"
+#include "support/float_view.h"
 
 namespace qtool {
 namespace {
@@ -22,9 +23,7 @@ Statistics statistics_of(unsigned seed, float shift) {
   for (int image = 0; image < 3; ++image) {
     std::vector<float> values(4 * 50);
     for (float& value : values) value = std::max(normal(random), shift > 0.0F ? 0.0F : -1e9F);
-    statistics.observe(TensorView(reinterpret_cast<const std::byte*>(values.data()),
-                                  DType::kFloat32, Shape{1, 4, 50}),
-                       10 + image);
+    statistics.observe(float_view(values, {1, 4, 50}), 10 + image);
   }
   return statistics;
 }
@@ -79,8 +78,7 @@ TEST(SavedStatistics, GiveAConcatenationTheSameTable) {
     std::vector<float> values(static_cast<std::size_t>(channels * 50 * 50));
     for (float& value : values) value = std::max(normal(random), 0.0F);
     Statistics statistics;
-    statistics.observe(TensorView(reinterpret_cast<const std::byte*>(values.data()),
-                                  DType::kFloat32, Shape{1, channels, 50, 50}));
+    statistics.observe(float_view(values, {1, channels, 50, 50}));
     return statistics;
   };
   const Statistics whole = image(8);
