@@ -37,7 +37,7 @@ const ObserveKernel& kernel() {
 class CountedPixels {
  public:
   CountedPixels(const ImageValues& image, Counting counting) : run_(image.pixels) {
-    if (image.size() <= std::max(counting.per_image, Counting::kSmallImage)) return;
+    if (image.size() <= counting.per_image) return;
     every_ = std::min((image.size() - 1) / counting.per_image + 1, image.pixels / kFewestCounted);
     every_ = std::max(every_, std::int64_t{1});
     if (every_ == 1) return;
@@ -61,7 +61,7 @@ class CountedPixels {
 
  private:
   // Neighbours are alike, so that a sample is as good as its pixels are many.
-  static constexpr std::int64_t kFewestCounted = 96;
+  static constexpr std::int64_t kFewestCounted = 24;
   // Runs are short, to be spread evenly, but long enough to be worth a kernel's while.
   static constexpr std::int64_t kRunValues = 1024;
   static constexpr std::int64_t kRunPixels = 4;  // which are what is adjacent in planes
@@ -90,16 +90,20 @@ class CountedPixels {
 class ImageObserver {
  public:
   ImageObserver(const ImageValues& image, Counting counting, ChannelSums& channels,
-                FloatHistogram& histogram)
-      : image_(image), counted_(image, counting), channels_(channels), histogram_(histogram) {}
+                FloatHistogram& histogram, const Ahead& afterwards)
+      : image_(image),
+        counted_(image, counting),
+        channels_(channels),
+        histogram_(histogram),
+        afterwards_(afterwards) {}
 
-  std::int64_t run() {
+  ImageSeen run() {
     if (image_.order == ImageValues::Order::kPixels) {
       add_pixels();
     } else {
       add_planes();
     }
-    return zeros_;
+    return seen_;
   }
 
  private:
@@ -107,9 +111,12 @@ class ImageObserver {
   // to read at the front.
   void add_pixels() {
     const std::int64_t step = std::max(kFewestPixels, kChunk / image_.width);
-    Ahead ahead = counters_ahead();
     for (std::int64_t end = image_.pixels; end > 0;) {
       const std::int64_t begin = std::max<std::int64_t>(0, end - step);
+      const std::int64_t next = std::max<std::int64_t>(0, begin - step);
+      const Ahead ahead = end == image_.pixels
+                              ? counters_ahead()
+                              : values_ahead(next * image_.width, begin * image_.width);
       const float* const values = image_.values + begin * image_.width;
       take(kernel().accumulate(values, end - begin, channels_.part(0, image_.width), ahead),
            (end - begin) * image_.width);
@@ -117,20 +124,21 @@ class ImageObserver {
         count(first * image_.width, (last - first) * image_.width);
       });
       end = begin;
-      ahead =
-          values_ahead(std::max<std::int64_t>(0, end - step) * image_.width, end * image_.width);
     }
   }
 
   // Value i of a channel is added to chain i modulo kLanes.
   void add_planes() {
     ChannelSums chains(kLanes);
-    Ahead ahead = counters_ahead();
     for (std::int64_t c = 0; c < image_.width; ++c) {
       chains.clear();
       for (std::int64_t begin = 0; begin < image_.pixels; begin += kChunk) {
         const std::int64_t end = std::min(image_.pixels, begin + kChunk);
-        const float* const values = image_.values + c * image_.pixels + begin;
+        const std::int64_t at = c * image_.pixels + begin;
+        const float* const values = image_.values + at;
+        const std::int64_t next = std::min(at + kChunk, image_.size());
+        const Ahead ahead =
+            at == 0 ? counters_ahead() : values_ahead(next, std::min(next + kChunk, image_.size()));
         const std::int64_t whole = (end - begin) / kLanes * kLanes;
         Seen seen = kernel().accumulate(values, whole / kLanes, chains.part(0, kLanes), ahead);
         if (begin + whole < end) {  // the chunk's last values end the plane
@@ -143,18 +151,18 @@ class ImageObserver {
         counted_.visit(begin, end, [&](std::int64_t first, std::int64_t last) {
           count(c * image_.pixels + first, last - first);
         });
-        const std::int64_t next = c * image_.pixels + end;
-        ahead = values_ahead(next, std::min(next + kChunk, image_.size()));
       }
       channels_.take(c, chains);
     }
   }
 
+  // What kernels have fetched: at first the counters, then the values that come next.
   [[nodiscard]] Ahead counters_ahead() const {
     const std::span<const std::uint16_t> counters = histogram_.counters_near_zero();
     return {counters.data(), static_cast<std::int64_t>(counters.size_bytes())};
   }
   [[nodiscard]] Ahead values_ahead(std::int64_t begin, std::int64_t end) const {
+    if (begin == end) return afterwards_;
     return {image_.values + begin, (end - begin) * static_cast<std::int64_t>(sizeof(float))};
   }
 
@@ -162,7 +170,9 @@ class ImageObserver {
   void take(const Seen& seen, std::int64_t size) {
     if (!seen.finite) refuse({image_.values, static_cast<std::size_t>(image_.size())});
     signs_ = seen.lowest < 0.0F ? Signs::kBoth : Signs::kPositive;
-    zeros_ += size - seen.nonzeros;
+    seen_.zeros += size - seen.nonzeros;
+    seen_.lowest = std::min(seen_.lowest, seen.lowest);
+    seen_.highest = std::max(seen_.highest, seen.highest);
     histogram_.include(seen.lowest, seen.highest);
   }
 
@@ -182,15 +192,16 @@ class ImageObserver {
   CountedPixels counted_;
   ChannelSums& channels_;
   FloatHistogram& histogram_;
+  Ahead afterwards_;
   Signs signs_ = Signs::kBoth;  // of the values in the totals
-  std::int64_t zeros_ = 0;
+  ImageSeen seen_;
 };
 
 }  // namespace
 
-std::int64_t observe_image(const ImageValues& image, Counting counting, ChannelSums& channels,
-                           FloatHistogram& histogram) {
-  return ImageObserver(image, counting, channels, histogram).run();
+ImageSeen observe_image(const ImageValues& image, Counting counting, ChannelSums& channels,
+                        FloatHistogram& histogram, const Ahead& afterwards) {
+  return ImageObserver(image, counting, channels, histogram, afterwards).run();
 }
 
 }  // namespace qtool

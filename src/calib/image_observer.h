@@ -81,11 +81,18 @@ struct ImageValues {
   }
 };
 
-/// Adds every value of an image to the totals of its channels, counts all or some of them, and
-/// returns the number of zeros among all. The histogram's extremes become those of all values.
-/// Throws Error(kInvalidArgument) at NaN or an infinity, naming value and place. Cost: see
+/// Of all values of an image.
+struct ImageSeen {
+  std::int64_t zeros = 0;
+  float lowest = std::numeric_limits<float>::infinity();
+  float highest = -std::numeric_limits<float>::infinity();
+};
+
+/// Adds every value of an image to the totals of its channels and counts all or some of them. The
+/// histogram's extremes become those of all values. Throws Error(kInvalidArgument) at NaN or an
+/// infinity, naming value and place. `afterwards` is fetched beside the last values. Cost: see
 /// Statistics::observe().
-std::int64_t observe_image(const ImageValues& image, Counting counting, ChannelSums& channels,
-                           FloatHistogram& histogram);
+ImageSeen observe_image(const ImageValues& image, Counting counting, ChannelSums& channels,
+                        FloatHistogram& histogram, const Ahead& afterwards);
 
 }  // namespace qtool

@@ -38,21 +38,19 @@ void Statistics::observe(const TensorView& tensor, std::int64_t first_image, Cou
   const float* image = tensor.values<float>().data();
   for (std::int64_t n = 0; n < tensor.shape[0]; ++n, image += width * inner) {
     ChannelSums totals(width);
-    zeros_ += observe_image({image, inner, width, order}, counting, totals, histogram_);
+    const ImageSeen seen =
+        observe_image({image, inner, width, order}, counting, totals, histogram_,
+                      {sums_.data(), static_cast<std::int64_t>(sums_.size() * sizeof(ExactSum))});
+    zeros_ += seen.zeros;
     count_ += width * inner;
     squares_.add(totals.squares());
-    float lowest = kInfinity;
-    float highest = -kInfinity;
     for (std::size_t c = 0; c < sums_.size(); ++c) {
-      const float min = FloatHistogram::flushed(totals.low(c));
-      const float max = FloatHistogram::flushed(totals.high(c));
-      mins_[c] = std::min(mins_[c], min);
-      maxs_[c] = std::max(maxs_[c], max);
-      lowest = std::min(lowest, min);
-      highest = std::max(highest, max);
+      mins_[c] = std::min(mins_[c], FloatHistogram::flushed(totals.low(c)));
+      maxs_[c] = std::max(maxs_[c], FloatHistogram::flushed(totals.high(c)));
     }
     for (std::size_t c = 0; c < sums_.size(); ++c) sums_[c].add(totals.sum(c));
-    include({first_image + n, lowest, highest});
+    include({first_image + n, FloatHistogram::flushed(seen.lowest),
+             FloatHistogram::flushed(seen.highest)});
     ++images_;
   }
 }

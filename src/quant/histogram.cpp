@@ -108,7 +108,7 @@ CountingGrid FloatHistogram::prepare(std::int64_t count) {
   count_ += count;
   if (counts_.empty()) return {};
   counts_.make_room(count, [this] { return in_use(); });
-  return {static_cast<float>(1.0 / cell_width()), counts_.counters() + origin()};
+  return {std::ldexp(1.0F, kGridBits - exponent_), counts_.counters() + origin()};
 }
 
 std::span<const std::uint16_t> FloatHistogram::counters_near_zero() const noexcept {

@@ -81,7 +81,7 @@ TEST(SavedStatistics, GiveAConcatenationTheSameTable) {
     statistics.observe(float_view(values, {1, channels, 50, 50}));
     return statistics;
   };
-  const Statistics whole = image(8);
+  const Statistics whole = image(6);
   const Statistics sampled = image(120);
   ASSERT_EQ(whole.histogram().count(), whole.count());
   ASSERT_LT(sampled.histogram().count(), sampled.count());

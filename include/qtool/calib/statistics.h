@@ -39,9 +39,9 @@ struct StatisticsState {
   std::optional<LinearHistogram> exact_magnitudes;
 };
 
-/// How many values of an image a histogram counts. All of an image with at most kSmallImage values
-/// or `per_image`; of a larger one half of `per_image` to as many, and where it has but a few
-/// pixels more: every k-th run of them.
+/// How many values of an image a histogram counts. All of an image with at most `per_image`; of a
+/// larger one half of that to as many, and where it has but a few pixels more: every k-th run of
+/// them.
 struct Counting {
   std::int64_t per_image = kFewest;
 
@@ -51,9 +51,8 @@ struct Counting {
     return {std::max(kFewest, kTogether / images)};
   }
 
-  static constexpr std::int64_t kFewest = std::int64_t{1} << 15;
+  static constexpr std::int64_t kFewest = std::int64_t{1} << 14;
   static constexpr std::int64_t kTogether = std::int64_t{1} << 21;
-  static constexpr std::int64_t kSmallImage = std::int64_t{1} << 16;
 };
 
 /// What calibration keeps of one activation tensor over all images: counts, extremes, moments, a

@@ -94,7 +94,7 @@ class FloatHistogram {
   friend bool operator==(const FloatHistogram& a, const FloatHistogram& b);
 
  private:
-  static constexpr std::int64_t kNearZero = kCells / 4;  // cells per sign
+  static constexpr std::int64_t kNearZero = kCells / 2;  // cells per sign
   void observe_block(std::span<const float> values);
   void widen(float lowest, float highest);
   void coarsen(int shift);
