@@ -41,7 +41,7 @@ class CountedPixels {
     every_ = std::min((image.size() - 1) / counting.per_image + 1, image.pixels / kFewestCounted);
     every_ = std::max(every_, std::int64_t{1});
     if (every_ == 1) return;
-    const std::int64_t longest = std::max(kRunPixels, kRunValues / image.width);
+    const std::int64_t longest = std::max<std::int64_t>(1, kRunValues / image.width);
     run_ = std::clamp(image.pixels / (kFewestRuns * every_), std::int64_t{1}, longest);
     // The high bits, which depend on all of the digested ones.
     start_ = (digest(image) * every_) >> 32U;
@@ -62,9 +62,9 @@ class CountedPixels {
  private:
   // Neighbours are alike, so that a sample is as good as its pixels are many.
   static constexpr std::int64_t kFewestCounted = 24;
-  // Runs are short, to be spread evenly, but long enough to be worth a kernel's while.
+  // Runs are as short as is worth a kernel's while, to be spread evenly: of four pixels each, they
+  // met the peak of a class map, a blob of few pixels, in too few images.
   static constexpr std::int64_t kRunValues = 1024;
-  static constexpr std::int64_t kRunPixels = 4;  // which are what is adjacent in planes
   static constexpr std::int64_t kFewestRuns = 4;
   static constexpr std::int64_t kDigested = 32;  // values
 
@@ -136,6 +136,7 @@ class ImageObserver {
         const std::int64_t end = std::min(image_.pixels, begin + kChunk);
         const std::int64_t at = c * image_.pixels + begin;
         const float* const values = image_.values + at;
+        // A fixed distance ahead, since most planes are shorter than a chunk.
         const std::int64_t next = std::min(at + kChunk, image_.size());
         const Ahead ahead =
             at == 0 ? counters_ahead() : values_ahead(next, std::min(next + kChunk, image_.size()));
@@ -156,9 +157,10 @@ class ImageObserver {
     }
   }
 
-  // What kernels have fetched: at first the counters, then the values that come next.
+  // What kernels fetch beside their sums: at first the counters, then values to come, then what the
+  // caller reads next.
   [[nodiscard]] Ahead counters_ahead() const {
-    const std::span<const std::uint16_t> counters = histogram_.counters_near_zero();
+    const std::span<const std::uint16_t> counters = histogram_.counters_to_fetch();
     return {counters.data(), static_cast<std::int64_t>(counters.size_bytes())};
   }
   [[nodiscard]] Ahead values_ahead(std::int64_t begin, std::int64_t end) const {

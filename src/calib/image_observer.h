@@ -90,7 +90,8 @@ struct ImageSeen {
 
 /// Adds every value of an image to the totals of its channels and counts all or some of them. The
 /// histogram's extremes become those of all values. Throws Error(kInvalidArgument) at NaN or an
-/// infinity, naming value and place. `afterwards` is fetched beside the last values. Cost: see
+/// infinity, naming value and place. `afterwards` is what the caller reads next: fetched while the
+/// last values are summed, unless the image is so small that these are the first ones. Cost: see
 /// Statistics::observe().
 ImageSeen observe_image(const ImageValues& image, Counting counting, ChannelSums& channels,
                         FloatHistogram& histogram, const Ahead& afterwards);

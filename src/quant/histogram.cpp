@@ -111,10 +111,10 @@ CountingGrid FloatHistogram::prepare(std::int64_t count) {
   return {std::ldexp(1.0F, kGridBits - exponent_), counts_.counters() + origin()};
 }
 
-std::span<const std::uint16_t> FloatHistogram::counters_near_zero() const noexcept {
+std::span<const std::uint16_t> FloatHistogram::counters_to_fetch() const noexcept {
   if (counts_.empty()) return {};
-  const std::int64_t first = std::max(first_cell(), -kNearZero);
-  const std::int64_t end = std::min(end_cell(), kNearZero);
+  const std::int64_t first = std::max(first_cell(), -kMostFetched);
+  const std::int64_t end = std::min(end_cell(), kMostFetched);
   return {counts_.counters() + origin() + first, counts_.counters() + origin() + end};
 }
 

@@ -50,7 +50,7 @@ void statistics_observe(benchmark::State& state) {
                         Shape{1, size.channels, size.side, size.side},
                         static_cast<Layout>(state.range(2)));
   Statistics statistics;
-  for (auto _ : state) statistics.observe(view);
+  for (auto _ : state) statistics.observe(view, statistics.images(), Counting::sample_of(100));
   set_items(state, values.size());
   state.SetLabel(kKindNames[state.range(0)] + std::string(", ") + std::to_string(size.channels) +
                  " channels, side " + std::to_string(size.side) +

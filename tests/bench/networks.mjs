@@ -79,6 +79,7 @@ const row = (...cells) => console.log(`| ${cells.join(' | ')} |`);
 const head = (...cells) => { row(...cells); row(...cells.map(() => '---')); };
 const asked = (list) => list.filter((n) => !options.network || n.name === options.network);
 const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
+const decibels = (e) => e.outputs.map((o) => o.sqnr_db.toFixed(2)).join(', ');
 const share = (part, whole) => (100 * part / whole).toFixed(2);
 
 function accuracy() {
@@ -93,7 +94,6 @@ function accuracy() {
       const q = qtool('quantize', n.model, '--table', table, '-o', int8Of(n, method));
       const evaluate = (images, ...flags) => qtool('eval', n.model, '--int8', int8Of(n, method),
         '--images', images, ...flags);
-      const decibels = (e) => e.outputs.map((o) => o.sqnr_db.toFixed(2)).join(', ');
       const e = evaluate(n.eval, ...(n.labels ? ['--labels', n.labels] : []));
       const fp32 = 100 * e.fp32.top1;
       const int8 = 100 * e.int8.top1;
@@ -108,17 +108,20 @@ function accuracy() {
 function correction() {
   head('network', 'weights', 'bias correction', 'FP32 top-1 %', 'INT8 top-1 %', 'agreement %',
     'SQNR dB', 'cosine');
-  for (const n of asked(networks)) {
+  for (const n of asked([...networks, ...detectors])) {
     const table = `${options.work}/${n.name}.correction.json`;
     const int8 = int8Of(n, 'correction');
     qtool('calibrate', n.model, '--images', n.calib, '--method', 'kl', ...n.flags, '-o', table);
     const measure = (weights, how, ...flags) => {
       qtool('quantize', n.model, '--table', table, '-o', int8, '--bias-correction', how,
         ...(how === 'sequential' ? ['--images', n.calib] : []), ...flags);
-      const e = qtool('eval', n.model, '--int8', int8, '--images', n.eval, '--labels', n.labels);
-      row(n.name, weights, how, (100 * e.fp32.top1).toFixed(2), (100 * e.int8.top1).toFixed(2),
-        (100 * e.agreement).toFixed(2), e.outputs[0].sqnr_db.toFixed(2),
-        e.outputs[0].cosine.toFixed(5));
+      const e = qtool('eval', n.model, '--int8', int8, '--images', n.eval,
+        ...(n.labels ? ['--labels', n.labels] : []));
+      const classes = n.labels
+        ? [e.fp32.top1, e.int8.top1, e.agreement].map((part) => (100 * part).toFixed(2))
+        : ['', '', ''];
+      row(n.name, weights, how, ...classes, decibels(e),
+        e.outputs.map((o) => o.cosine.toFixed(5)).join(', '));
     };
     for (const how of ['off', 'table', 'sequential']) measure('8 bits, absmax', how);
     for (const method of listed('--weight-method')) {

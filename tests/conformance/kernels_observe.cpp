@@ -99,8 +99,9 @@ TEST(ObserveKernel, SumsChannelsAsTheReferenceDoes) {
         const std::int64_t pixels = pick(random, 0, 9);
         const GuardedBuffer values(static_cast<std::size_t>(pixels * width) * sizeof(float));
         fill(random, values.data<float>(), pixels * width);
-        // Fetching reaches to where the guarded memory begins, and no value changes.
-        const Ahead ahead{values.data<float>(), round % 3 * pixels * width};
+        // Fetching reaches to where the guarded memory begins and beyond, and no value changes.
+        const Ahead ahead{values.data<float>(),
+                          round % 3 * pixels * width * static_cast<std::int64_t>(sizeof(float))};
         const Seen seen = kernel.accumulate(values.data<float>(), pixels, got.view, ahead);
         const Seen expected = reference_accumulate(values.data<float>(), pixels, want.view);
         ASSERT_TRUE(got == want) << row.name << ", " << pixels << " x " << width;

@@ -102,7 +102,7 @@ TEST_P(Methods, AnswerASampleThatHoldsZerosOnly) {
       std::fill(values.begin(), values.end(), 0.0F);
       values[place] = value;
       statistics = Statistics();
-      statistics.observe(one_channel(values));
+      statistics.observe(one_channel(values), 0, Counting::sample_of(1000));
       if (statistics.histogram().zeros() == statistics.histogram().count()) break;
     }
     ASSERT_EQ(statistics.histogram().zeros(), statistics.histogram().count());

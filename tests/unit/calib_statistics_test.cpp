@@ -39,9 +39,12 @@ std::vector<float> channels_last(const Tensor& tensor) {
   return out;
 }
 
+// As of many images.
+constexpr Counting kSampled = Counting::sample_of(1000);
+
 Statistics statistics_of(const TensorView& tensor) {
   Statistics statistics;
-  statistics.observe(tensor);
+  statistics.observe(tensor, 0, kSampled);
   return statistics;
 }
 
@@ -278,6 +281,30 @@ TEST(Statistics, CountSomethingOfEveryImageHoweverFewItsPixels) {
   }
 }
 
+TEST(Statistics, CountAFewPixelsHoweverManyTheirChannels) {
+  for (const Shape& shape :
+       {Shape{1, 1280, 7, 7}, Shape{1, 2000, 14, 14}, Shape{1, 1000, 13, 13}}) {
+    const std::int64_t pixels = shape[2] * shape[3];
+    for (unsigned seed = 0; seed < 4; ++seed) {
+      const Statistics statistics = statistics_of(random_tensor(shape, seed));
+      EXPECT_GE(statistics.histogram().count(), std::min<std::int64_t>(24, pixels) * shape[1]);
+      EXPECT_LT(statistics.histogram().count(), statistics.count());
+    }
+  }
+}
+
+TEST(Statistics, CountTheSamePlacesOfAnImageTimesAPowerOfTwo) {
+  const Tensor tensor = large_image({1, 24, 73, 91}, 5);
+  Tensor scaled = tensor.clone();
+  for (float& value : scaled.values<float>()) value *= 0x1p-7F;
+  const FloatHistogram before = statistics_of(tensor).histogram();
+  const FloatHistogram after = statistics_of(scaled).histogram();
+  ASSERT_LT(before.count(), tensor.elements());
+  EXPECT_EQ(after.cells(), before.cells());
+  EXPECT_EQ(after.zeros(), before.zeros());
+  EXPECT_EQ(128.0 * after.cell_width(), before.cell_width());
+}
+
 TEST(Statistics, OfALargeImageDoNotDependOnLayoutOrGrouping) {
   const Tensor first = large_image({1, 24, 73, 91}, 1);
   const Tensor second = large_image({1, 24, 73, 91}, 2);
@@ -293,7 +320,8 @@ TEST(Statistics, OfALargeImageDoNotDependOnLayoutOrGrouping) {
   Statistics backwards;
   for (std::int64_t n = 1; n >= 0; --n) {
     backwards.observe(
-        TensorView(batch.data() + n * first.elements() * 4, DType::kFloat32, first.shape()));
+        TensorView(batch.data() + n * first.elements() * 4, DType::kFloat32, first.shape()), n,
+        kSampled);
   }
   EXPECT_EQ(backwards, whole);
   const std::vector<float> last = channels_last(batch);
@@ -302,17 +330,20 @@ TEST(Statistics, OfALargeImageDoNotDependOnLayoutOrGrouping) {
 
 TEST(Statistics, OfAConcatenationWeighSamplesByWhatTheyStandFor) {
   const Tensor narrow = random_tensor({1, 6, 50, 50}, 1);  // all of 15,000 values
-  const Tensor wide = random_tensor({1, 120, 50, 50}, 2);  // about an 18th of 300,000
+  const Tensor wide = random_tensor({1, 120, 50, 50}, 2);  // a sample of 300,000
   const Statistics a = statistics_of(narrow);
   const Statistics b = statistics_of(wide);
   ASSERT_EQ(a.histogram().count(), 15'000);
   const std::int64_t counted = b.histogram().count();
-  ASSERT_NEAR(static_cast<double>(counted), 16'670.0, 450.0);
+  ASSERT_GT(counted, Counting::kFewest / 2);
+  ASSERT_LE(counted, Counting::kFewest);
+  const auto factor =
+      static_cast<std::int64_t>(std::nearbyint(300'000.0 / static_cast<double>(counted)));
   const Statistics* const parts[] = {&a, &b};
   const Statistics both = Statistics::of_concatenation(parts);
   EXPECT_EQ(both.count(), 315'000);
-  EXPECT_EQ(both.histogram().count(), 15'000 + 18 * counted);
-  EXPECT_EQ(both.histogram().zeros(), a.histogram().zeros() + 18 * b.histogram().zeros());
+  EXPECT_EQ(both.histogram().count(), 15'000 + factor * counted);
+  EXPECT_EQ(both.histogram().zeros(), a.histogram().zeros() + factor * b.histogram().zeros());
   const Statistics* const equal[] = {&b, &b};
   EXPECT_EQ(Statistics::of_concatenation(equal).histogram().count(), 2 * counted);
 }

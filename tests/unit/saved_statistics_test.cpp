@@ -78,7 +78,7 @@ TEST(SavedStatistics, GiveAConcatenationTheSameTable) {
     std::vector<float> values(static_cast<std::size_t>(channels * 50 * 50));
     for (float& value : values) value = std::max(normal(random), 0.0F);
     Statistics statistics;
-    statistics.observe(float_view(values, {1, channels, 50, 50}));
+    statistics.observe(float_view(values, {1, channels, 50, 50}), 0, Counting::sample_of(1000));
     return statistics;
   };
   const Statistics whole = image(6);

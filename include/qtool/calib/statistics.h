@@ -40,12 +40,12 @@ struct StatisticsState {
 };
 
 /// How many values of an image a histogram counts. All of an image with at most `per_image`; of a
-/// larger one half of that to as many, and where it has but a few pixels more: every k-th run of
-/// them.
+/// larger one half of that to as many, or more where these would be fewer than 24 pixels: every k-th
+/// run of pixels.
 struct Counting {
-  std::int64_t per_image = kFewest;
+  std::int64_t per_image = std::numeric_limits<std::int64_t>::max();
 
-  static constexpr Counting all() noexcept { return {std::numeric_limits<std::int64_t>::max()}; }
+  static constexpr Counting all() noexcept { return {}; }
   /// For each of so many images (at least 1): what makes some kTogether, but not below kFewest.
   static constexpr Counting sample_of(std::int64_t images) noexcept {
     return {std::max(kFewest, kTogether / images)};
@@ -58,10 +58,11 @@ struct Counting {
 /// What calibration keeps of one activation tensor over all images: counts, extremes, moments, a
 /// histogram, and per channel the mean and extremes. The memory does not grow with the images.
 /// All of it describes every value, but for the shape of the histogram: of large images that is one
-/// of a sample (Counting), whose places depend on the image alone. So images of several sizes weigh
+/// of a sample, whose places depend on the image and the Counting alone. So images of several sizes weigh
 /// alike in the histogram, not by their values.
 /// Partial sums of one image run in a fixed order in double precision and are then added exactly,
-/// counts are integers: the state does not depend on the order, grouping or batching of the images.
+/// counts are integers: the state does not depend on the order, grouping or batching of images that
+/// are counted alike.
 class Statistics {
  public:
   /// Adds the images of a float32 tensor of rank 2 to 5, axis 0 = image, axis 1 = channel, in

@@ -53,9 +53,9 @@ class FloatHistogram {
   /// cells_per_unit truncated, less one for a negative value; and give the number of the others to
   /// add_zeros(). A magnitude below the smallest normal float is a zero.
   [[nodiscard]] CountingGrid prepare(std::int64_t count);
-  /// The counters that the next prepare() is likely to give, as far as they are near zero: in large
-  /// tensors these are counted in most. For fetching them beforehand.
-  [[nodiscard]] std::span<const std::uint16_t> counters_near_zero() const noexcept;
+  /// Those counters that the next prepare() is likely to give that are nearest to zero, up to half of
+  /// each sign: they are counted in most. For fetching them beforehand.
+  [[nodiscard]] std::span<const std::uint16_t> counters_to_fetch() const noexcept;
   void add_zeros(std::int64_t zeros) noexcept {
     zeros_ += zeros;
     if (!counts_.empty()) counts_.give_back(zeros);  // there was no room to make before
@@ -94,7 +94,7 @@ class FloatHistogram {
   friend bool operator==(const FloatHistogram& a, const FloatHistogram& b);
 
  private:
-  static constexpr std::int64_t kNearZero = kCells / 2;  // cells per sign
+  static constexpr std::int64_t kMostFetched = kCells / 2;  // cells per sign
   void observe_block(std::span<const float> values);
   void widen(float lowest, float highest);
   void coarsen(int shift);
