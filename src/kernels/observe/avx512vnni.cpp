@@ -9,25 +9,26 @@ namespace qtool {
 namespace {
 
 constexpr std::int64_t kLanes = 16;
+constexpr __mmask16 kAllLanes = 0xFFFF;
 
 struct Reach {
   __m512 lows;
   __m512 highs;
   std::uint32_t broken;  // non-zero once a square was not finite
-  __m512i nonzeros;
+  std::int64_t nonzeros;
 };
 
 // Adds one block of up to 16 * kVectors channels; `last` masks the channels of its last vector.
-template <unsigned kVectors>
+// Where that is full, no instruction needs a mask, and loads become operands of the conversions.
+template <unsigned kVectors, bool kFull>
 void accumulate_block(const float* values, std::int64_t pixels, const ChannelTotals& totals,
                       std::int64_t channel, __mmask16 last, Reach& reach, Fetch& fetch) {
   __m512d sums[2 * kVectors];
   __m512d squares[2 * kVectors];
   __m512 lows[kVectors];
   __m512 highs[kVectors];
-  const auto mask = [&](unsigned v) QTOOL_INLINE {
-    return v + 1 == kVectors ? last : static_cast<__mmask16>(0xFFFF);
-  };
+  const auto mask = [&](unsigned v)
+                        QTOOL_INLINE { return !kFull && v + 1 == kVectors ? last : kAllLanes; };
   const auto half = [&](unsigned h) QTOOL_INLINE {
     return static_cast<__mmask8>(mask(h / 2) >> (8 * (h % 2)));
   };
@@ -42,8 +43,7 @@ void accumulate_block(const float* values, std::int64_t pixels, const ChannelTot
     squares[h] = _mm512_maskz_loadu_pd(half(h), totals.squares + at);
   });
   const __m512i exponent = _mm512_set1_epi32(0x7F800000);
-  const __m512i one = _mm512_set1_epi32(1);
-  __m512i nonzeros = reach.nonzeros;
+  std::int64_t nonzeros = 0;
   Fetch mine = fetch;
   const float* pixel = values + channel;
   for (std::int64_t p = 0; p < pixels; ++p, pixel += totals.width) {
@@ -53,7 +53,7 @@ void accumulate_block(const float* values, std::int64_t pixels, const ChannelTot
       lows[v] = _mm512_mask_min_ps(lows[v], mask(v), x, lows[v]);
       highs[v] = _mm512_mask_max_ps(highs[v], mask(v), x, highs[v]);
       const __mmask16 nonzero = _mm512_test_epi32_mask(_mm512_castps_si512(x), exponent);
-      nonzeros = _mm512_mask_add_epi32(nonzeros, nonzero, nonzeros, one);
+      nonzeros += _mm_popcnt_u32(nonzero);
     });
     unroll<2 * kVectors>([&](auto h) QTOOL_INLINE {
       const __m512d x =
@@ -63,7 +63,7 @@ void accumulate_block(const float* values, std::int64_t pixels, const ChannelTot
     });
   }
   fetch = mine;
-  reach.nonzeros = nonzeros;
+  reach.nonzeros += nonzeros;
   const __m512d infinity = _mm512_set1_pd(__builtin_inf());
   unroll<kVectors>([&](auto v) QTOOL_INLINE {
     const std::int64_t at = channel + kLanes * std::int64_t{v};
@@ -80,28 +80,37 @@ void accumulate_block(const float* values, std::int64_t pixels, const ChannelTot
   });
 }
 
+template <unsigned kVectors>
+void accumulate_vectors(const float* values, std::int64_t pixels, const ChannelTotals& totals,
+                        std::int64_t channel, __mmask16 last, Reach& reach, Fetch& fetch) {
+  if (last == kAllLanes) {
+    accumulate_block<kVectors, true>(values, pixels, totals, channel, last, reach, fetch);
+  } else {
+    accumulate_block<kVectors, false>(values, pixels, totals, channel, last, reach, fetch);
+  }
+}
+
 Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals,
                 const Ahead& ahead) {
   Fetch fetch(ahead);
-  Reach reach{_mm512_set1_ps(__builtin_inff()), _mm512_set1_ps(-__builtin_inff()), 0,
-              _mm512_setzero_si512()};
+  Reach reach{_mm512_set1_ps(__builtin_inff()), _mm512_set1_ps(-__builtin_inff()), 0, 0};
   for (std::int64_t c = 0; c < totals.width; c += 4 * kLanes) {
     const std::int64_t rest = totals.width - c;
     const std::int64_t vectors = rest >= 4 * kLanes ? 4 : (rest + kLanes - 1) / kLanes;
     const std::int64_t left = rest - kLanes * (vectors - 1);
-    const auto last = static_cast<__mmask16>(left >= kLanes ? 0xFFFF : (1 << left) - 1);
+    const auto last = left >= kLanes ? kAllLanes : static_cast<__mmask16>((1 << left) - 1);
     if (vectors == 4) {
-      accumulate_block<4>(values, pixels, totals, c, last, reach, fetch);
+      accumulate_vectors<4>(values, pixels, totals, c, last, reach, fetch);
     } else if (vectors == 3) {
-      accumulate_block<3>(values, pixels, totals, c, last, reach, fetch);
+      accumulate_vectors<3>(values, pixels, totals, c, last, reach, fetch);
     } else if (vectors == 2) {
-      accumulate_block<2>(values, pixels, totals, c, last, reach, fetch);
+      accumulate_vectors<2>(values, pixels, totals, c, last, reach, fetch);
     } else {
-      accumulate_block<1>(values, pixels, totals, c, last, reach, fetch);
+      accumulate_vectors<1>(values, pixels, totals, c, last, reach, fetch);
     }
   }
   return {_mm512_reduce_min_ps(reach.lows), _mm512_reduce_max_ps(reach.highs), reach.broken == 0,
-          static_cast<std::uint32_t>(_mm512_reduce_add_epi32(reach.nonzeros))};
+          reach.nonzeros};
 }
 
 // What turns values into cells; see ObserveFunctions::cells.
