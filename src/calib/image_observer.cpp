@@ -32,8 +32,9 @@ const ObserveKernel& kernel() {
 }
 
 // Which pixels of an image are counted: all of them, or one run of every so many. The run's place
-// among the so many moves on by one each time, lest it stand in the same columns of every row;
-// where it begins is drawn from the image itself, lest all images be counted in the same places.
+// among the so many moves on by one each time, lest it stand in the same columns of every row where
+// they divide a row; where it begins is drawn from the image itself, lest all images be counted in
+// the same places.
 class CountedPixels {
  public:
   CountedPixels(const ImageValues& image, Counting counting) : run_(image.pixels) {
@@ -41,8 +42,7 @@ class CountedPixels {
     every_ = std::min((image.size() - 1) / counting.per_image + 1, image.pixels / kFewestCounted);
     every_ = std::max(every_, std::int64_t{1});
     if (every_ == 1) return;
-    const std::int64_t longest = std::max<std::int64_t>(1, kRunValues / image.width);
-    run_ = std::clamp(image.pixels / (kFewestRuns * every_), std::int64_t{1}, longest);
+    run_ = std::max<std::int64_t>(1, kRunValues / image.width);
     // The high bits, which depend on all of the digested ones.
     start_ = (digest(image) * every_) >> 32U;
   }
@@ -65,7 +65,6 @@ class CountedPixels {
   // Runs are as short as is worth a kernel's while, to be spread evenly: of four pixels each, they
   // met the peak of a class map, a blob of few pixels, in too few images.
   static constexpr std::int64_t kRunValues = 1024;
-  static constexpr std::int64_t kFewestRuns = 4;
   static constexpr std::int64_t kDigested = 32;  // values
 
   // A number below 2^32 that differs between images, the same in either order of the values and for

@@ -40,8 +40,8 @@ struct StatisticsState {
 };
 
 /// How many values of an image a histogram counts. All of an image with at most `per_image`; of a
-/// larger one half of that to as many, or more where these would be fewer than 24 pixels: every k-th
-/// run of pixels.
+/// larger one half of that to as many, or more where these would be fewer than 24 pixels: every
+/// k-th run of pixels.
 struct Counting {
   std::int64_t per_image = std::numeric_limits<std::int64_t>::max();
 
@@ -58,8 +58,8 @@ struct Counting {
 /// What calibration keeps of one activation tensor over all images: counts, extremes, moments, a
 /// histogram, and per channel the mean and extremes. The memory does not grow with the images.
 /// All of it describes every value, but for the shape of the histogram: of large images that is one
-/// of a sample, whose places depend on the image and the Counting alone. So images of several sizes weigh
-/// alike in the histogram, not by their values.
+/// of a sample, whose places depend on the image and the Counting alone. So images of several sizes
+/// weigh alike in the histogram, not by their values.
 /// Partial sums of one image run in a fixed order in double precision and are then added exactly,
 /// counts are integers: the state does not depend on the order, grouping or batching of images that
 /// are counted alike.

@@ -53,8 +53,8 @@ class FloatHistogram {
   /// cells_per_unit truncated, less one for a negative value; and give the number of the others to
   /// add_zeros(). A magnitude below the smallest normal float is a zero.
   [[nodiscard]] CountingGrid prepare(std::int64_t count);
-  /// Those counters that the next prepare() is likely to give that are nearest to zero, up to half of
-  /// each sign: they are counted in most. For fetching them beforehand.
+  /// Those counters that the next prepare() is likely to give that are nearest to zero, up to half
+  /// of each sign: they are counted in most. For fetching them beforehand.
   [[nodiscard]] std::span<const std::uint16_t> counters_to_fetch() const noexcept;
   void add_zeros(std::int64_t zeros) noexcept {
     zeros_ += zeros;
