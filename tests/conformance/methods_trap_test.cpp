@@ -14,12 +14,13 @@
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quant/density.h"
+#include "support/places.h"
 
 namespace qtool {
 namespace {
 namespace fs = std::filesystem;
 
-const fs::path kShared = QTOOL_SHARED_DATA;
+const fs::path kShared = kSharedData;
 
 Collection collect_relus(std::int64_t images) {
   const Executor executor(prepare(load_onnx(kShared / "models/squeezenet1.1.onnx")));

@@ -17,6 +17,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "support/integer_interpreter.h"
+#include "support/places.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
@@ -57,8 +58,8 @@ struct Network {
 std::ostream& operator<<(std::ostream& out, const Network& network) { return out << network.name; }
 
 std::vector<Network> networks() {
-  const fs::path own = fs::path(QTOOL_SOURCE_DIR) / "data";
-  const fs::path shared = QTOOL_SHARED_DATA;
+  const fs::path own = fs::path(kSourceFolder) / "data";
+  const fs::path shared = kSharedData;
   const std::string signs = read_file(own / "preprocess.json", 1 << 20);
   const std::string imagenet =
       R"("mean": [123.675, 116.28, 103.53], "std": [58.395, 57.12, 57.375]})";

@@ -24,12 +24,13 @@
 #include "qtool/quant/density.h"
 #include "qtool/quantize/placement.h"
 #include "qtool/quantize/weights.h"
+#include "support/places.h"
 
 namespace qtool {
 namespace {
 namespace fs = std::filesystem;
 
-const fs::path kShared = QTOOL_SHARED_DATA;
+const fs::path kShared = kSharedData;
 
 struct Network {
   const char* name;

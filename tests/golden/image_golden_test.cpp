@@ -12,13 +12,14 @@
 #include "qtool/image/image.h"
 #include "qtool/image/image_set.h"
 #include "qtool/image/preprocess.h"
+#include "support/places.h"
 
 namespace qtool {
 namespace {
 namespace fs = std::filesystem;
 
 fs::path golden(const std::string& name) {
-  return fs::path(QTOOL_SOURCE_DIR) / "tests/golden/image" / name;
+  return fs::path(kSourceFolder) / "tests/golden/image" / name;
 }
 
 struct Difference {
@@ -144,7 +145,7 @@ TEST(DecodeGolden, StaysNearPillowForJpegKinds) {
 }
 
 TEST(ResizeGolden, SquashedPhotographsEqualPillowWithinOneStep) {
-  const fs::path shared = QTOOL_SHARED_DATA;
+  const fs::path shared = kSharedData;
   if (!fs::exists(shared / "golden/png")) GTEST_SKIP() << "no " << shared.string();
   const ImageSet photos = list_images(shared / "images/photos/calib", {}, 0);
   double sum = 0.0;

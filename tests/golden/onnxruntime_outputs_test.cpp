@@ -16,12 +16,13 @@
 #include "qtool/image/preprocess.h"
 #include "qtool/report/metrics.h"
 #include "support/npy.h"
+#include "support/places.h"
 
 namespace qtool {
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path kData = QTOOL_SHARED_DATA;
+const fs::path kData = kSharedData;
 
 struct Case {
   const char* model;    // below kData

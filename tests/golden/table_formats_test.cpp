@@ -7,13 +7,14 @@
 #include "qtool/calib/format.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
+#include "support/places.h"
 
 namespace qtool {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kShared = QTOOL_SHARED_DATA;
+const fs::path kShared = kSharedData;
 
 class GoldenTable : public testing::TestWithParam<std::string> {
  protected:

@@ -21,6 +21,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
+#include "support/places.h"
 
 namespace qtool {
 namespace {
@@ -47,8 +48,8 @@ struct Network {
 std::ostream& operator<<(std::ostream& out, const Network& network) { return out << network.name; }
 
 std::vector<Network> networks() {
-  const fs::path own = fs::path(QTOOL_SOURCE_DIR) / "data";
-  const fs::path shared = QTOOL_SHARED_DATA;
+  const fs::path own = fs::path(kSourceFolder) / "data";
+  const fs::path shared = kSharedData;
   const std::string signs = read_file(own / "preprocess.json", 1 << 20);
   const std::string imagenet =
       R"("channels": "rgb", "layout": "nchw", "mean": [123.675, 116.28, 103.53],)"
@@ -110,7 +111,7 @@ OtherRun run_other(const fs::path& model, const PortInfo& input, const Tensor& v
   std::string dims;
   for (const std::int64_t dim : input.shape.dims()) dims += concat(dims.empty() ? "" : "x", dim);
   const std::string command = concat(
-      "cd '", QTOOL_INTEROP_PACKAGES, "' && '", QTOOL_NODE, "' '", QTOOL_SOURCE_DIR,
+      "cd '", QTOOL_INTEROP_PACKAGES, "' && '", QTOOL_NODE, "' '", kSourceFolder,
       "/tests/interop/run.mjs' '", model.string(), "' --input '", input.name, "=", dims, "=",
       data.string(), "' --output '", folder.string(), "' > '", folder.string(), "/run.json'");
   OtherRun run;

@@ -7,6 +7,7 @@
 
 #include "nodes/backend_suite.h"
 #include "qtool/base/text.h"
+#include "support/places.h"
 
 // The backend suite of the ONNX project: one small model per operator and variant, with inputs and
 // expected outputs. A case whose operators are all claimed must pass or be listed with a reason.
@@ -25,7 +26,7 @@ struct Exception {
 
 // Lines `pattern: reason`; `#` starts a comment.
 std::vector<Exception> read_exceptions() {
-  std::ifstream file(QTOOL_SOURCE_DIR "/tests/nodes/exceptions.txt");
+  std::ifstream file(std::filesystem::path(kSourceFolder) / "tests/nodes/exceptions.txt");
   std::vector<Exception> list;
   for (std::string line; std::getline(file, line);) {
     const std::size_t colon = line.find(": ");
@@ -54,8 +55,8 @@ const std::vector<std::string> kClaimed = {
 };
 
 TEST(OnnxBackendSuite, PassesForEveryClaimedOperator) {
-  const fs::path data = QTOOL_ONNX_TESTDATA;
-  if (!fs::exists(data)) GTEST_SKIP() << "no ONNX test data in " << QTOOL_ONNX_TESTDATA;
+  const fs::path data = kOnnxTestData;
+  if (!fs::exists(data)) GTEST_SKIP() << "no ONNX test data in " << kOnnxTestData;
 
   std::vector<Exception> exceptions = read_exceptions();
   std::map<std::string, int> counts;

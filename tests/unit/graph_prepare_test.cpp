@@ -11,6 +11,7 @@
 #include "onnx_models.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
+#include "support/places.h"
 
 namespace qtool {
 namespace {
@@ -56,13 +57,13 @@ TEST(Prepare, FoldsConvolutionNormalizationAndConstantsIntoOneNode) {
 TEST(Prepare, IsIdempotentAndKeepsNamesOnRealModels) {
   std::vector<fs::path> models;
   for (const char* folder : {"models", "golden/onnxruntime/models"}) {
-    const fs::path path = fs::path(QTOOL_SHARED_DATA) / folder;
+    const fs::path path = fs::path(kSharedData) / folder;
     if (!fs::exists(path)) continue;
     for (const auto& entry : fs::directory_iterator(path)) {
       if (entry.path().extension() == ".onnx") models.push_back(entry.path());
     }
   }
-  if (models.empty()) GTEST_SKIP() << "no models in " << QTOOL_SHARED_DATA;
+  if (models.empty()) GTEST_SKIP() << "no models in " << kSharedData;
   std::sort(models.begin(), models.end());
   for (const fs::path& path : models) {
     SCOPED_TRACE(path.string());

@@ -13,6 +13,7 @@
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"
 #include "qtool/image/image.h"
+#include "support/places.h"
 
 namespace qtool {
 namespace {
@@ -33,14 +34,14 @@ std::string refusal(std::string_view bytes) {
 }
 
 std::string golden(const std::string& name) {
-  return read_file(fs::path(QTOOL_SOURCE_DIR) / "tests/golden/image" / name, 1 << 20);
+  return read_file(fs::path(kSourceFolder) / "tests/golden/image" / name, 1 << 20);
 }
 
 /// Every encoded picture among the golden files.
 std::vector<std::string> samples() {
   std::vector<fs::path> paths;
   for (const auto& entry :
-       fs::directory_iterator(fs::path(QTOOL_SOURCE_DIR) / "tests/golden/image")) {
+       fs::directory_iterator(fs::path(kSourceFolder) / "tests/golden/image")) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with("decode_") || name.starts_with("turned_")) paths.push_back(entry.path());
   }

@@ -14,6 +14,7 @@
 #include "qtool/base/text.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
+#include "support/places.h"
 
 namespace qtool {
 namespace {
@@ -184,7 +185,7 @@ TEST(HostileOnnx, IsRefusedWithFlippedBits) {
 }
 
 TEST(HostileOnnx, IsRefusedWhenRealModelsAreCutOff) {
-  const fs::path path = fs::path(QTOOL_SHARED_DATA) / "models" / "cifar10_resnet20.onnx";
+  const fs::path path = fs::path(kSharedData) / "models" / "cifar10_resnet20.onnx";
   if (!fs::exists(path)) GTEST_SKIP() << "no " << path;
   const std::string whole = read_file(path, std::int64_t{1} << 30);
   const std::size_t step = whole.size() / 97;

@@ -12,6 +12,7 @@
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "qtool/graph/onnx.h"
+#include "support/places.h"
 
 namespace qtool {
 namespace {
@@ -92,7 +93,7 @@ TEST(SaveOnnx, RefusesMoreThanTwoGigabytesBeforeCopyingThem) {
 }
 
 TEST(SaveOnnx, KeepsRealModelsUnchanged) {
-  const fs::path shared = QTOOL_SHARED_DATA;
+  const fs::path shared = kSharedData;
   std::vector<fs::path> models = models_in(shared / "models");
   const std::vector<fs::path> golden = models_in(shared / "golden");
   models.insert(models.end(), golden.begin(), golden.end());

@@ -5,6 +5,7 @@
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/weights.h"
 #include "quantize_net.h"
+#include "support/places.h"
 
 namespace qtool {
 namespace {
@@ -137,7 +138,7 @@ TEST(Quantize, RefusesWeightScalesThatDoNotFit) {
 
 TEST(Quantize, HandlesTheChannelsOfMobileNetV2WhoseBiasWouldOverflow) {
   const std::filesystem::path path =
-      std::filesystem::path(QTOOL_SHARED_DATA) / "models/mobilenet_v2_1.0_224.onnx";
+      std::filesystem::path(kSharedData) / "models/mobilenet_v2_1.0_224.onnx";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
   const Graph graph = load_onnx(path);
   std::int64_t raised = 0;

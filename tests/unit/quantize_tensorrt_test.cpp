@@ -15,6 +15,7 @@
 #include "qtool/quantize/foreign_table.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize_net.h"
+#include "support/places.h"
 
 namespace qtool {
 namespace {
@@ -272,9 +273,9 @@ TEST_P(TensorRtNetwork, ComputesInIntegersWhatTheSpecificationSays) {
 
 INSTANTIATE_TEST_SUITE_P(
     Networks, TensorRtNetwork,
-    testing::Values(std::string(QTOOL_SOURCE_DIR) + "/data/signs_resnet.onnx",
-                    std::string(QTOOL_SOURCE_DIR) + "/data/signs_mobilenet.onnx",
-                    std::string(QTOOL_SHARED_DATA) + "/models/squeezenet1.1.onnx"));
+    testing::Values(std::string(kSourceFolder) + "/data/signs_resnet.onnx",
+                    std::string(kSourceFolder) + "/data/signs_mobilenet.onnx",
+                    std::string(kSharedData) + "/models/squeezenet1.1.onnx"));
 
 TEST(ForeignTable, LeavesLayersWithoutAScaleInFp32AndNamesThem) {
   Net net;

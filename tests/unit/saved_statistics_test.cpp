@@ -12,6 +12,7 @@
 #include "qtool/base/file.h"
 #include "qtool/calib/calibrate.h"
 #include "support/float_view.h"
+#include "support/places.h"
 
 namespace qtool {
 namespace {
@@ -127,7 +128,7 @@ TEST(SavedStatistics, AreRefusedWhenBinsHoldMoreThanTheValues) {
 TEST(SavedStatistics, AreReadFromEverySeedOfTheFuzzTarget) {
   namespace fs = std::filesystem;
   int seeds = 0;
-  for (const auto& file : fs::directory_iterator(fs::path(QTOOL_SOURCE_DIR) / "tests" / "fuzz" /
+  for (const auto& file : fs::directory_iterator(fs::path(kSourceFolder) / "tests" / "fuzz" /
                                                  "corpus" / "read_statistics")) {
     EXPECT_FALSE(read_collection(read_file(file.path(), kMostStatisticsBytes)).tensors.empty())
         << file.path();
