@@ -86,4 +86,6 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
   code ~ /std::(cout|cerr|clog)|(^|[^A-Za-z0-9_])(f?printf|f?puts|exit|_exit|abort|quick_exit)[(]/ {
     breach("the core prints or exits")
   }
+  # The umask belongs to the whole process: another thread may be making a file.
+  code ~ /(^|[^A-Za-z0-9_])umask[(]/ { breach("sets the umask of the process") }
   END { exit breaches }' || exit 1  # xargs has exit codes of its own

@@ -1,27 +1,21 @@
-// Text, files and parallel loops.
+// Text and parallel loops.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
 #include "qtool/base/parallel.h"
 #include "qtool/base/progress.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
 namespace {
-
-namespace fs = std::filesystem;
 
 TEST(Text, RoundTripsNumbersInTheFewestDigits) {
   EXPECT_EQ(to_text(0.1F), "0.1");
@@ -61,61 +55,6 @@ TEST(Text, MatchesPatterns) {
   EXPECT_TRUE(matches_pattern("aXbXc", "a*X?"));
   EXPECT_FALSE(matches_pattern("head", "he"));
   EXPECT_FALSE(matches_pattern(std::string(5000, 'a'), "*a*a*a*a*b"));
-}
-
-class Files : public ::testing::Test {
- protected:
-  Files() : folder_(fs::temp_directory_path() / concat("qtool_files_test.", ::getpid())) {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_ / "inner");
-  }
-  ~Files() override { fs::remove_all(folder_); }
-  Files(const Files&) = delete;
-  Files& operator=(const Files&) = delete;
-
-  const fs::path folder_;
-};
-
-TEST_F(Files, AreReplacedAsAWhole) {
-  const fs::path path = folder_ / "table.json";
-  write_file(path, "old");
-  write_file(path, "new and longer");
-  EXPECT_EQ(read_file(path, 100), "new and longer");
-  // Nothing temporary is left behind.
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
-}
-
-TEST_F(Files, KeepTheOldContentWhenWritingFails) {
-  EXPECT_THROW(write_file(folder_ / "absent" / "x", "y"), Error);
-  EXPECT_THROW(write_file(folder_, "y"), Error);
-  EXPECT_THROW(read_file(folder_, 10), Error);
-  EXPECT_THROW(read_file(folder_ / "nothing", 10), Error);
-  write_file(folder_ / "x", "12345");
-  EXPECT_THROW(read_file(folder_ / "x", 4), Error);
-}
-
-TEST_F(Files, SayBeforehandThatTheyCannotBeWritten) {
-  EXPECT_THROW(require_writable(folder_), Error);
-  EXPECT_THROW(require_writable(folder_ / "absent" / "x"), Error);
-  EXPECT_NO_THROW(require_writable(folder_ / "x"));
-  EXPECT_NO_THROW(require_writable("beside_the_program"));
-  EXPECT_NO_THROW(require_writable("/dev/null"));
-  EXPECT_FALSE(fs::exists(folder_ / "x"));
-  write_file(folder_ / "x", "1");
-  EXPECT_NO_THROW(require_writable(folder_ / "x"));
-  EXPECT_EQ(read_file(folder_ / "x", 1), "1");
-}
-
-TEST_F(Files, StayInsideTheirFolder) {
-  write_file(folder_ / "inner" / "w.bin", "w");
-  EXPECT_EQ(resolve_inside(folder_, "inner/w.bin").filename(), "w.bin");
-  EXPECT_NO_THROW(resolve_inside(folder_, "inner/../inner/w.bin"));
-  EXPECT_THROW(resolve_inside(folder_ / "inner", "../secret"), Error);
-  EXPECT_THROW(resolve_inside(folder_, "/etc/passwd"), Error);
-  EXPECT_THROW(resolve_inside(folder_, ""), Error);
-  EXPECT_THROW(resolve_inside(folder_, std::string("inner/w.bin\0", 12)), Error);
-  fs::create_directory_symlink("/etc", folder_ / "out");
-  EXPECT_THROW(resolve_inside(folder_, "out/passwd"), Error);
 }
 
 TEST(Parallel, CoversEveryItemOnce) {

@@ -2,21 +2,39 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace qtool {
 
 /// Reads a whole file of at most `max_bytes` bytes. Throws Error(kIo) naming the path when it
-/// cannot be opened, is not a regular file, or is larger.
+/// cannot be opened, is not a regular file (never waits for a pipe), or is larger.
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes);
 
-/// Writes `bytes` to a temporary file beside `path`, then renames it over `path`, so that a reader
-/// or a crash never sees half a file. Throws Error(kIo); the old file is then untouched.
+/// A file to be written and what goes into it.
+struct OutputFile {
+  std::filesystem::path path;
+  std::string_view bytes;
+};
+
+/// Writes all of `files` or none: each goes to a temporary file beside its path, is brought to the
+/// disk (fsync), and only then are all of them renamed. A reader or a crash never sees half a file,
+/// and where one cannot be written none is changed.
+/// A symbolic link is followed: the file it names is written. Other hard links to a file that is
+/// replaced keep the old content. A new file has the permissions that the process's umask leaves; a
+/// replaced one keeps its permissions, and its owner and group where the system allows it.
+/// `/dev/null` discards; every other device, pipe or folder is refused, and so is a file that is
+/// protected against writing. Temporary files (`.qtool-*.tmp`) that killed processes of the same
+/// user left in these folders are removed.
+/// Throws Error(kIo) naming the path.
+void write_files(std::span<const OutputFile> files);
+
+/// write_files() of one file.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
-/// Throws Error(kIo) when write_file(path) is bound to fail: no such folder, or no right to write
-/// there. For commands that work long before they write.
+/// Throws Error(kIo) when write_file(path) is bound to fail: no such folder, not a file, or no
+/// right to write there. For commands that work long before they write.
 void require_writable(const std::filesystem::path& path);
 
 /// `relative` resolved inside `folder`. Throws Error(kInvalidModel) when the result, symbolic links

@@ -9,4 +9,5 @@ void talk() {
   printf("hello");
   snprintf(buffer, size, "hello");
   // exit(1) is only mentioned
+  ::umask(0);
 }

@@ -1,0 +1,288 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <set>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "qtool/base/error.h"
+#include "qtool/base/file.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace fs = std::filesystem;
+namespace {
+
+using FileInfo = struct ::stat;
+
+// Names of temporary files: of one length, whatever the name of the file that is written.
+constexpr std::string_view kTemporaryHead = ".qtool-";
+constexpr std::string_view kTemporaryTail = ".tmp";
+
+[[noreturn]] void refuse(const fs::path& path, std::string_view why) {
+  throw Error(ErrorCode::kIo, concat("file '", path.string(), "': cannot be written: ", why));
+}
+
+std::optional<FileInfo> info_of(const fs::path& path) {
+  FileInfo info = {};
+  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+  return info;
+}
+
+bool same_file(const FileInfo& a, const FileInfo& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+bool is_null_device(const FileInfo& info) {
+  const std::optional<FileInfo> null = info_of("/dev/null");
+  return S_ISCHR(info.st_mode) && null && info.st_rdev == null->st_rdev;
+}
+
+/// Where bytes for a path really go.
+struct Target {
+  fs::path path;                ///< symbolic links followed
+  std::optional<FileInfo> old;  ///< of the file that is there already
+  bool discard = false;         ///< the null device: nothing is written
+
+  [[nodiscard]] fs::path folder() const {
+    const fs::path parent = path.parent_path();
+    return parent.empty() ? fs::path(".") : parent;
+  }
+};
+
+fs::path follow_links(const fs::path& path) {
+  constexpr int kMostLinks = 40;  // the system's own limit
+  fs::path target = path;
+  std::error_code ec;
+  for (int links = 0; fs::is_symlink(fs::symlink_status(target, ec)); ++links) {
+    if (links == kMostLinks) refuse(path, "there are too many symbolic links");
+    const fs::path next = fs::read_symlink(target, ec);
+    if (ec) refuse(path, ec.message());
+    target = target.parent_path() / next;  // `next` itself if that is absolute
+  }
+  return target;
+}
+
+/// Throws Error(kIo) when nothing can be written at `path`.
+Target find_target(const fs::path& path) {
+  Target target;
+  target.old = info_of(path);
+  if (target.old && S_ISDIR(target.old->st_mode)) refuse(path, "it is a folder");
+  if (target.old && is_null_device(*target.old)) {
+    target.discard = true;
+    return target;
+  }
+  if (target.old && !S_ISREG(target.old->st_mode)) {
+    refuse(path, "it is a pipe, a socket or a device, expected a file");
+  }
+  target.path = follow_links(path);
+  if (!target.path.has_filename()) refuse(path, "it names a folder");
+  const fs::path folder = target.folder();
+  std::error_code ec;
+  if (!fs::is_directory(folder, ec)) {
+    refuse(path, concat("there is no folder '", folder.string(), "'"));
+  }
+  // The names below /proc/self/fd are links too, yet not to files that a name could replace.
+  const std::optional<FileInfo> found = info_of(target.path);
+  if (target.old.has_value() != found.has_value() || (found && !same_file(*found, *target.old))) {
+    refuse(path, "it is not the name of a file");
+  }
+  if (found && ::access(target.path.c_str(), W_OK) != 0) {
+    refuse(path, concat("the file that is there is protected: ", std::strerror(errno)));
+  }
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) refuse(path, std::strerror(errno));
+  return target;
+}
+
+/// Removes temporary files of this user that no living process holds. A writer holds the lock of
+/// its file for as long as the file has no final name, and the system drops the lock of a killed
+/// process.
+void collect_leftovers(const fs::path& folder) {
+  std::error_code ec;
+  for (fs::directory_iterator entry(folder, ec), end; !ec && entry != end; entry.increment(ec)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(kTemporaryHead) || !name.ends_with(kTemporaryTail)) continue;
+    const Descriptor file(
+        ::open(entry->path().c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    FileInfo info = {};
+    if (!file.is_open() || ::fstat(file.get(), &info) != 0) continue;
+    if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid()) continue;
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(entry->path().c_str());
+  }
+}
+
+std::string random_name() {
+  std::random_device random;
+  const std::uint64_t bits = (std::uint64_t{random()} << 32U) | random();
+  return concat(kTemporaryHead, to_hex(bits), kTemporaryTail);
+}
+
+bool syncs(int descriptor) {
+  // A file system that cannot do it says so by one of these.
+  return ::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOSYS || errno == ENOTSUP;
+}
+
+/// A file on its way to its name: written beside it, then renamed.
+class Staged {
+ public:
+  Staged(const OutputFile& output, Target target)
+      : named_(output.path), target_(std::move(target)) {
+    if (target_.discard) return;
+    create();
+    try {
+      write(output.bytes);
+      keep_attributes();
+      if (!syncs(file_.get())) refuse(named_, std::strerror(errno));
+    } catch (...) {
+      ::unlink(temporary_.c_str());
+      throw;
+    }
+  }
+  Staged(Staged&& other) noexcept
+      : named_(std::move(other.named_)),
+        target_(std::move(other.target_)),
+        temporary_(std::exchange(other.temporary_, fs::path())),
+        file_(std::move(other.file_)),
+        state_(other.state_) {}
+  Staged& operator=(Staged&&) = delete;
+  ~Staged() {
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  }
+
+  /// Gives the file its name such that take_back() can undo it.
+  void publish() {
+    if (target_.discard) return;
+    if (target_.old) {
+      // The temporary name holds the old file afterwards.
+      if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.path.c_str(),
+                      RENAME_EXCHANGE) == 0) {
+        state_ = State::kExchanged;
+        return;
+      }
+      if (errno != EINVAL && errno != ENOSYS) refuse(named_, std::strerror(errno));
+    }
+    publish_for_good();
+  }
+
+  /// The same where nothing can fail afterwards.
+  void publish_for_good() {
+    if (target_.discard) return;
+    if (::rename(temporary_.c_str(), target_.path.c_str()) != 0) {
+      refuse(named_, std::strerror(errno));
+    }
+    temporary_.clear();
+    state_ = State::kRenamed;
+  }
+
+  void take_back() noexcept {
+    if (state_ == State::kExchanged) {
+      ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.path.c_str(), RENAME_EXCHANGE);
+    } else if (state_ == State::kRenamed && !target_.old) {
+      ::unlink(target_.path.c_str());
+    }
+  }
+
+ private:
+  enum class State : std::uint8_t { kTemporary, kExchanged, kRenamed };
+
+  void create() {
+    constexpr int kMostAttempts = 100;
+    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+      temporary_ = target_.folder() / random_name();
+      // The system applies the process's umask.
+      file_ = Descriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+      if (!file_.is_open()) {
+        if (errno == EEXIST) continue;
+        const int error = errno;
+        temporary_.clear();
+        refuse(named_, std::strerror(error));
+      }
+      // A collector may have taken the file for a leftover before it was locked.
+      const bool taken = ::flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+      FileInfo info = {};
+      if (!taken && ::fstat(file_.get(), &info) == 0 && info.st_nlink > 0) return;
+    }
+    temporary_.clear();
+    refuse(named_, "no temporary file can be made beside it");
+  }
+
+  void write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = ::write(file_.get(), bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) refuse(named_, std::strerror(errno));
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+  }
+
+  void keep_attributes() {
+    if (!target_.old) return;
+    const FileInfo& old = *target_.old;
+    FileInfo own = {};
+    if (::fstat(file_.get(), &own) != 0) refuse(named_, std::strerror(errno));
+    if (own.st_uid != old.st_uid || own.st_gid != old.st_gid) {
+      // Only root may give files away; others keep the group if they belong to it.
+      if (::fchown(file_.get(), old.st_uid, old.st_gid) != 0) {
+        static_cast<void>(::fchown(file_.get(), own.st_uid, old.st_gid) == 0);
+      }
+    }
+    if (::fchmod(file_.get(), old.st_mode & 0777U) != 0) refuse(named_, std::strerror(errno));
+  }
+
+  fs::path named_;
+  Target target_;
+  fs::path temporary_;
+  Descriptor file_;
+  State state_ = State::kTemporary;
+};
+
+}  // namespace
+
+void write_files(std::span<const OutputFile> files) {
+  std::vector<Target> targets;
+  std::set<fs::path> folders;
+  for (const OutputFile& file : files) {
+    targets.push_back(find_target(file.path));
+    if (!targets.back().discard) folders.insert(targets.back().folder());
+  }
+  for (const fs::path& folder : folders) collect_leftovers(folder);
+  std::vector<Staged> staged;
+  staged.reserve(files.size());
+  for (std::size_t i = 0; i < files.size(); ++i) staged.emplace_back(files[i], targets[i]);
+  for (std::size_t i = 0; i < staged.size(); ++i) {
+    try {
+      if (i + 1 < staged.size()) {
+        staged[i].publish();
+      } else {
+        staged[i].publish_for_good();
+      }
+    } catch (...) {
+      while (i-- > 0) staged[i].take_back();
+      throw;
+    }
+  }
+  // The names are as durable as the bytes; a folder that cannot be synced is not an error.
+  for (const fs::path& folder : folders) {
+    const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (opened.is_open()) ::fsync(opened.get());
+  }
+}
+
+void write_file(const fs::path& path, std::string_view bytes) {
+  const OutputFile file{path, bytes};
+  write_files({&file, 1});
+}
+
+void require_writable(const fs::path& path) { static_cast<void>(find_target(path)); }
+
+}  // namespace qtool
