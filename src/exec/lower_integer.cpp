@@ -80,7 +80,7 @@ void sink_dequantize(Clusters& c) {
   const std::vector<NodeId> order = c.graph.nodes();
   for (const NodeId id : order) {
     const Node& node = c.graph.node(id);
-    if (!is_mover(node) || !node.has_input(0)) continue;
+    if (!is_mover(node)) continue;
     const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
     if (!source) continue;
     const NodeId dequantize = c.graph.value(node.inputs[0]).producer;

@@ -116,14 +116,14 @@ enum class QdqOfConstants : std::uint8_t { kKeep, kFold };
 // Returns whether the node became constants.
 bool try_fold(ShapedGraph& shaped, NodeId id, QdqOfConstants qdq) {
   const Node& node = shaped.graph.node(id);
-  if (node.is("Shape") && node.has_input(0)) {
+  if (node.is("Shape")) {
     const auto& info = slot(shaped, node.inputs[0]);
     if (!info) return false;
     std::vector<Tensor> result;
     result.push_back(shape_of(node, info->shape));
     return replace_by_constants(shaped, id, std::move(result));
   }
-  if (node.is("Size") && node.has_input(0)) {
+  if (node.is("Size")) {
     std::vector<Tensor> result;
     result.push_back(Tensor::scalar<std::int64_t>(slot(shaped, node.inputs[0])->shape.elements()));
     return replace_by_constants(shaped, id, std::move(result));

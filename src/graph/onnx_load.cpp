@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/arity.h"
 #include "graph/onnx_proto.h"
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
@@ -47,6 +48,7 @@ class Loader {
     read_constants();
     read_inputs();
     for (const onnx::NodeProto& node : model_.graph().node()) read_node(node);
+    require_operands(graph_);
     read_outputs();
     for (const onnx::ValueInfoProto& info : model_.graph().value_info()) {
       const auto value = graph_.find_value(info.name());

@@ -28,6 +28,4 @@ bool OperatorSchema::has_attribute(const std::string& name) const {
   return schema_of(schema_).attributes().contains(name);
 }
 
-std::int64_t OperatorSchema::most_inputs() const { return schema_of(schema_).max_input(); }
-
 }  // namespace qtool

@@ -13,7 +13,6 @@ class OperatorSchema {
 
   [[nodiscard]] bool exists() const noexcept { return schema_ != nullptr; }
   [[nodiscard]] bool has_attribute(const std::string& name) const;
-  [[nodiscard]] std::int64_t most_inputs() const;
 
  private:
   const void* schema_ = nullptr;  // an onnx::OpSchema, which lives as long as the process

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "graph/arity.h"
 #include "graph/onnx_schema.h"
 #include "qtool/base/text.h"
 
@@ -46,7 +47,8 @@ void require_known(const Graph& graph, NodeId id, std::int64_t from) {
   for (const auto& [name, attribute] : node.attributes) {
     if (!schema.has_attribute(name)) fail(concat("has the attribute '", name, "' of"));
   }
-  if (static_cast<std::int64_t>(node.inputs.size()) > schema.most_inputs()) {
+  const Arity* arity = find_arity(node.op_type, kCanonicalOpset);
+  if (arity != nullptr && node.inputs.size() > arity->inputs.size() && !arity->is_open()) {
     fail(concat("has ", node.inputs.size(), " inputs as in"));
   }
 }
@@ -68,6 +70,7 @@ void upgrade_opset(Graph& graph) {
     if (from > kCanonicalOpset) require_known(graph, id, from);
   }
   graph.info.opsets[""] = kCanonicalOpset;
+  require_operands(graph);  // what no rule translated may have operands that only its opset knew
 }
 
 std::vector<std::int64_t> Upgrade::constant_ints(std::size_t index, std::string_view what) const {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 
 #include "qtool/base/text.h"
 #include "qtool/quantize/weights.h"
@@ -42,7 +43,6 @@ std::string refuse_bias(const Graph& graph, const WeightPorts& ports) {
 
 std::string refuse_product(const Graph& graph, NodeId id, const Target& target) {
   const Node& node = graph.node(id);
-  if (node.inputs.size() < 2) return "it has no weights";
   if (!graph.is_constant(node.inputs[1])) {
     // Two activations multiply in a MatMul only; a convolution has kernels for constant weights.
     return node.op_type == "MatMul" ? std::string() : "its weights are not a constant";
@@ -111,14 +111,12 @@ std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id, OpKind
   const Node& node = graph.node(id);
   std::vector<std::size_t> inputs;
   if (node.op_type == "Add" || node.op_type == "Mul" || node.op_type == "Concat") {
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      if (node.has_input(i)) inputs.push_back(i);
-    }
+    inputs.resize(node.inputs.size());
+    std::iota(inputs.begin(), inputs.end(), std::size_t{0});
     return inputs;
   }
-  if (node.has_input(0)) inputs.push_back(0);
-  if (kind == OpKind::kProduct && node.op_type == "MatMul" && node.has_input(1) &&
-      !graph.is_constant(node.inputs[1])) {
+  inputs.push_back(0);
+  if (kind == OpKind::kProduct && node.op_type == "MatMul" && !graph.is_constant(node.inputs[1])) {
     inputs.push_back(1);
   }
   return inputs;

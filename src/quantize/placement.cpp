@@ -71,9 +71,9 @@ class Placer {
 
   void fuse_activations() {
     for (const NodeId id : graph_.nodes()) {
-      if (!accepted(id) || graph_.node(id).outputs.empty()) continue;
+      if (!accepted(id)) continue;
       const ValueId result = graph_.node(id).outputs[0];
-      if (result == kNoValue || graph_.is_output(result)) continue;
+      if (graph_.is_output(result)) continue;
       const std::vector<NodeId>& readers = graph_.consumers(result);
       if (readers.size() != 1 || !accepted(readers[0])) continue;
       const Node& reader = graph_.node(readers[0]);

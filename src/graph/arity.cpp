@@ -1,0 +1,76 @@
+#include "graph/arity.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+constexpr auto kRows = std::to_array<Arity>({
+#define QTOOL_ARITY(op, since, inputs, outputs) {#op, since, inputs, outputs},
+#include "graph/arity.inc"
+});
+
+constexpr bool comes_before(const Arity& a, const Arity& b) {
+  return a.op_type != b.op_type ? a.op_type < b.op_type : a.since < b.since;
+}
+static_assert(std::is_sorted(kRows.begin(), kRows.end(), comes_before));
+
+// How many operands a pattern takes, for messages.
+std::string expected_count(std::size_t least, std::string_view pattern, bool open) {
+  if (open) return concat("at least ", least);
+  if (least == pattern.size()) return to_text(static_cast<std::int64_t>(least));
+  return concat(least, " to ", pattern.size());
+}
+
+// What is wrong with the operands of one side of a node, as a phrase; empty when nothing is.
+std::string refuse(const std::vector<ValueId>& operands, std::string_view pattern,
+                   std::string_view side) {
+  const bool open = !pattern.empty() && (pattern.back() == '+' || pattern.back() == '*');
+  const std::size_t last_required = pattern.find_last_of("1+");
+  const std::size_t least = last_required == std::string_view::npos ? 0 : last_required + 1;
+  if (operands.size() < least || (!open && operands.size() > pattern.size())) {
+    return concat("found ", operands.size(), " ", side, operands.size() == 1 ? "" : "s",
+                  ", expected ", expected_count(least, pattern, open));
+  }
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i] != kNoValue || pattern[std::min(i, pattern.size() - 1)] == '?') continue;
+    return concat(side, " ", i, " has no name, expected one: the operator requires it");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const Arity> arities() noexcept { return kRows; }
+
+const Arity* find_arity(std::string_view op_type, std::int64_t opset) noexcept {
+  const auto after =
+      std::upper_bound(kRows.begin(), kRows.end(), Arity{op_type, opset, {}, {}}, comes_before);
+  if (after != kRows.begin() && std::prev(after)->op_type == op_type) return &*std::prev(after);
+  return after != kRows.end() && after->op_type == op_type ? &*after : nullptr;
+}
+
+void require_operands(const Graph& graph) {
+  const auto opset = graph.info.opsets.find("");
+  if (opset == graph.info.opsets.end()) return;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (!node.domain.empty()) continue;
+    const Arity* arity = find_arity(node.op_type, opset->second);
+    if (arity == nullptr) continue;
+    std::string wrong = refuse(node.inputs, arity->inputs, "input");
+    if (wrong.empty()) wrong = refuse(node.outputs, arity->outputs, "output");
+    if (wrong.empty()) continue;
+    throw Error(ErrorCode::kInvalidModel,
+                concat(graph.describe(id), ": ", wrong, " (opset ", opset->second, ")"));
+  }
+}
+
+}  // namespace qtool
