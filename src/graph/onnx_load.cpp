@@ -253,7 +253,8 @@ class Loader {
       case AttributeProto::UNDEFINED:
         fail(concat(what, " has neither type nor value"));
       default:
-        fail(concat(what, " is of type ", proto.type(), " of ONNX, which is not supported"),
+        fail(concat(what, " is of type ", static_cast<int>(proto.type()),
+                    " of ONNX, which is not supported"),
              ErrorCode::kUnsupported);
     }
   }

@@ -21,6 +21,10 @@ struct ByteRange {
   __m512i high;
 };
 
+// The compiler has `value` in a register here. A function, because clang 14 does not take an asm
+// alone for a use of what a lambda captures.
+QTOOL_INLINE inline void keep(__m512i& value) { asm("" : "+v"(value)); }
+
 QTOOL_INLINE inline ByteRange byte_range(std::int32_t zero_point, std::int32_t low,
                                          std::int32_t high) {
   return {_mm512_set1_epi16(static_cast<short>(zero_point)),

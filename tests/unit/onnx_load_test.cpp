@@ -284,6 +284,8 @@ TEST(LoadOnnx, NamesTheNodeOfWhatItDoesNotSupport) {
   };
   EXPECT_THAT(unsupported([&](ModelProto& m) { attribute(m, AttributeProto::GRAPH); }),
               HasSubstr("node 'Relu_y' (Relu): attribute 'a' is a subgraph"));
+  EXPECT_THAT(unsupported([&](ModelProto& m) { attribute(m, AttributeProto::TYPE_PROTO); }),
+              HasSubstr("attribute 'a' is of type 13 of ONNX"));
   EXPECT_THAT(unsupported([&](ModelProto& m) { attribute(m, AttributeProto::SPARSE_TENSOR); }),
               HasSubstr("is a sparse tensor"));
   EXPECT_THAT(unsupported([&](ModelProto& m) {

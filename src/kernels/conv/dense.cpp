@@ -43,7 +43,6 @@ class DenseConv final : public ConvDriver {
         panels_(pack_panels(weights, output)),
         output_(std::move(output)),
         in_channels_(weights.in_channels),
-        out_channels_(weights.out_channels),
         kernel_h_(weights.kernel_h),
         kernel_w_(weights.kernel_w),
         groups_(weights.groups),
@@ -91,7 +90,6 @@ class DenseConv final : public ConvDriver {
   PackedPanels panels_;
   ConvOutput output_;
   std::int64_t in_channels_;
-  std::int64_t out_channels_;
   std::int64_t kernel_h_;
   std::int64_t kernel_w_;
   std::int64_t groups_;

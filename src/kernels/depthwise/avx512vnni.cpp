@@ -398,7 +398,7 @@ QTOOL_INLINE inline void accumulate(const Plan& plan, const std::byte* scratch, 
         __m512i weight[kRows];
         unroll<kRows>([&](auto r) QTOOL_INLINE {
           weight[r] = _mm512_loadu_si512(weights + (r * 4 + q) * kVector);
-          asm("" : "+v"(weight[r]));
+          keep(weight[r]);
         });
         unroll<kGroups>([&](auto g) QTOOL_INLINE {
           const __m512i input = _mm512_loadu_si512(from + q * pitch + g * kVector);
@@ -411,7 +411,7 @@ QTOOL_INLINE inline void accumulate(const Plan& plan, const std::byte* scratch, 
     }
   }
   // Ends the accumulators' lives in the loop: without this GCC 12 keeps and stores a copy of each.
-  unroll<kRows * kGroups * 4>([&](auto i) QTOOL_INLINE { asm("" : "+v"(acc[i])); });
+  unroll<kRows * kGroups * 4>([&](auto i) QTOOL_INLINE { keep(acc[i]); });
 }
 
 // Output columns [first, last) of kRows rows from row y on: u8, products that fit int32.

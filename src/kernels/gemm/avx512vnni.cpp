@@ -116,7 +116,7 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& col
     }
   }
   // Ends the accumulators' lives in the loop: without this GCC 12 keeps and stores a copy of each.
-  unroll<kSums>([&](auto i) QTOOL_INLINE { asm("" : "+v"(acc[i])); });
+  unroll<kSums>([&](auto i) QTOOL_INLINE { keep(acc[i]); });
   if (columns.products == Products::kFit && call.output_type == OutputType::kUInt8) {
     auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
     unroll<kTile>([&](auto m) QTOOL_INLINE {
