@@ -1,20 +1,29 @@
 #!/usr/bin/env bash
 # Shows the whole way on the embedded example: installs what is missing (Debian 12), builds, then
 # calibrate -> quantize -> infer -> eval for both networks of data/, and a table at the end.
-# Usage: tools/demo.sh [output folder, default build/demo]
+# Every command is shown before it runs. The first build takes about four minutes on two cores, the
+# rest less than a minute.
+# Usage: tools/demo.sh [FOLDER]    where the tables and models go; default: demo beside the builds
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
-require_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
-build_release qtool
-OUT=${1:-$ROOT/build/demo}
+case ${1-} in
+  -h | --help) script_help "$0"; exit 0 ;;
+  -*) fail "unknown option '$1'; tools/demo.sh --help lists what there is" ;;
+esac
+(($# <= 1)) || fail "one folder at most is taken, $# arguments were given"
+out=${1:+$(realpath -m -- "$1")}
+require_packages "${BUILD_PACKAGES[@]}"
+choose_builds
+build release qtool
+OUT=${out:-$BUILDS/demo}
 mkdir -p "$OUT"
 cd "$ROOT"
 
 run() {
   say ""
-  say "\$ qtool $*"
-  "$QTOOL" "$@" --quiet
+  show "$QTOOL" "$@"
+  "$QTOOL" "$@"
 }
 
 # One number of a JSON result, by a line of its pretty-printed text.
@@ -25,16 +34,12 @@ for network in signs_mobilenet signs_resnet; do
   model=data/$network.onnx
   table=$OUT/$network.table.json
   int8=$OUT/$network.int8.onnx
-  picture=$(find data/test -name '*.jpg' | sort | sed -n 7p)
-  run calibrate "$model" --images data/calib --preprocess data/preprocess.json -o "$table" |
-    tail -n 1
-  run quantize "$model" --table "$table" -o "$int8"
-  run infer "$model" --int8 "$int8" --image "$picture" --labels data/labels.txt
-  say ""
-  say "\$ qtool eval $model --int8 $int8 --images data/test --labels data/labels.txt"
-  "$QTOOL" eval "$model" --int8 "$int8" --images data/test --labels data/labels.txt --json --quiet \
-    >"$OUT/$network.eval.json"
   result=$OUT/$network.eval.json
+  run calibrate "$model" --images data/calib --preprocess data/preprocess.json -o "$table"
+  run quantize "$model" --table "$table" -o "$int8"
+  run infer "$model" --int8 "$int8" --image data/test/blue_circle_arrow_left/006.jpg --labels data/labels.txt
+
+  run eval "$model" --int8 "$int8" --images data/test --labels data/labels.txt --json >"$result"
   rows+=("$(LC_ALL=C awk -v name="$network" -v size="$(stat -c %s "$model")" \
     -v small="$(stat -c %s "$int8")" -v fp32="$(json_number "$result" top1 1)" \
     -v int8="$(json_number "$result" top1 2)" -v same="$(json_number "$result" agreement)" \

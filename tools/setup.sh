@@ -1,10 +1,8 @@
-# Sourced by demo.sh and test.sh: installs what is missing, builds, and says plainly what is wrong.
-# Provides: require_packages, require_node, build_release, and the variables ROOT, BUILD and QTOOL.
+# Sourced by demo.sh, test.sh and .ci/run: installs what is missing, builds, and says plainly what is
+# wrong. Provides: require_packages, require_node, choose_builds, build, run_tests, show, script_help,
+# and the variables ROOT, BUILDS (the folder of all builds, one per preset) and QTOOL (the program).
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-BUILD=$ROOT/build/release
-# shellcheck disable=SC2034  # the scripts that source this file use them
-QTOOL=$BUILD/tools/qtool/qtool
 
 # The one list of packages, all from Debian 12 itself.
 # shellcheck disable=SC2034
@@ -17,11 +15,38 @@ BUILD_PACKAGES=(
 TEST_PACKAGES=(
   binutils libbenchmark-dev libgmock-dev libgtest-dev libonnx-testdata
 )
+# What the checks of .ci/run need on top.
+# shellcheck disable=SC2034
+CHECK_PACKAGES=(clang clang-format libclang-rt-14-dev lld llvm)
 NODE_PACKAGES=(nodejs npm)
 OLDEST_NODE=18
 
-say() { printf '%s\n' "$*" >&2; }
+say() { printf '%s\n' "$@" >&2; }
 fail() { say "error: $*"; exit 1; }
+
+# Says a command in a form that can be pasted into a shell.
+show() {
+  local word line=
+  for word in "$@"; do
+    if [[ $word =~ ^[A-Za-z0-9_@%+=:,./-]+$ ]]; then line+=" $word"; else line+=" ${word@Q}"; fi
+  done
+  say "\$$line"
+}
+
+# Builds lie in the clone, or in the user's cache where the clone cannot be written to.
+choose_builds() {
+  BUILDS=$ROOT/build
+  if ! { mkdir -p "$BUILDS" && [[ -w $BUILDS ]]; } 2>/dev/null; then
+    BUILDS=${XDG_CACHE_HOME:-${HOME:?}/.cache}/qtool/$(cksum <<<"$ROOT" | cut -d ' ' -f 1)
+    mkdir -p "$BUILDS"
+    say "$ROOT/build cannot be written to: building in $BUILDS"
+  fi
+  # shellcheck disable=SC2034  # the scripts that source this file use it
+  QTOOL=$BUILDS/release/tools/qtool/qtool
+}
+
+# Prints the comment at the top of a script, which is its help.
+script_help() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$1"; }
 
 # Prints those of the given packages that are not installed.
 missing_packages() {
@@ -78,16 +103,35 @@ require_node() {
   ((major >= OLDEST_NODE)) || fail "node $major is on PATH, $OLDEST_NODE or newer is needed"
 }
 
-# Configures and builds quietly; shows the tail of the log when something goes wrong.
-# Arguments: targets (all of them when there are none).
-build_release() {
-  local log=$BUILD.log target_options=()
-  (($# == 0)) || target_options=(--target "$@")
-  mkdir -p "$(dirname "$log")"
-  say "Building (log: ${log#"$ROOT"/}) ..."
-  if ! (cd "$ROOT" && cmake --preset release >"$log" 2>&1 &&
-    cmake --build --preset release "${target_options[@]}" >>"$log" 2>&1); then
-    grep -E -A 6 'error|Error|FAILED' "$log" | head -n 40 >&2 || true
-    fail "the build failed, see $log"
-  fi
+# Configures and builds a preset. Arguments: preset, targets (all of them when there are none).
+build() {
+  local preset=$1 log=$BUILDS/$1.log
+  shift
+  (($# == 0)) || set -- --target "$@"
+  : >"$log"
+  say "" "Building: minutes the first time, seconds from then on; output goes to $log"
+  logged "$log" cmake -S "$ROOT" --preset "$preset" -B "$BUILDS/$preset"
+  logged "$log" cmake --build "$BUILDS/$preset" "$@"
+}
+
+# Shows and runs a command; its output matters only when it fails.
+logged() { # logged LOG COMMAND...
+  local log=$1
+  shift
+  show "$@"
+  "$@" >>"$log" 2>&1 && return
+  grep -E -A 6 'error|Error|FAILED' "$log" | head -n 40 >&2 || true
+  fail "'$1' ended with an error, see $log"
+}
+
+# Runs the tests of a build; the last lines are those of ctest_summary.awk. Arguments: preset, options
+# of ctest.
+run_tests() {
+  local preset=$1 results=$BUILDS/$1.xml
+  shift
+  rm -f "$results"
+  show ctest --test-dir "$BUILDS/$preset" "$@"
+  ctest --test-dir "$BUILDS/$preset" --output-on-failure --output-junit "$results" "$@" || true
+  [[ -e $results ]] || fail "ctest wrote no results"
+  awk -f "$ROOT/tools/ctest_summary.awk" "$results"
 }

@@ -1,12 +1,23 @@
 #!/usr/bin/env bash
 # Installs what is missing (Debian 12), builds the release preset and runs every test.
-# Usage: tools/test.sh [ctest options]     e.g. tools/test.sh -R unit
+# The cross-check with ONNX Runtime, a package of npm, runs where node and npm are installed.
+# The last lines say what failed, what was skipped and why, and how many passed.
+# Usage: tools/test.sh [--with-onnxruntime] [CTEST_OPTION...]     e.g. tools/test.sh -R unit
+#   --with-onnxruntime   install node and npm too (some 400 packages) for the cross-check
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
+options=()
+with_onnxruntime=no
+for option in "$@"; do
+  case $option in
+    -h | --help) script_help "$0"; exit 0 ;;
+    --with-onnxruntime) with_onnxruntime=yes ;;
+    *) options+=("$option") ;;
+  esac
+done
 require_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
-require_node
-build_release
-cd "$ROOT"
-# No --schedule-random or extra output afterwards: ctest's closing lines are the last ones.
-exec ctest --preset release --parallel "$(nproc)" "$@"
+if [[ $with_onnxruntime == yes ]]; then require_node; fi
+choose_builds
+build release
+run_tests release --parallel "$(nproc)" ${options[@]+"${options[@]}"}

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs the functions of tools/setup.sh against stand-ins of Debian's package tools.
+# Runs tools/setup.sh, test.sh and demo.sh against stand-ins of Debian's package tools, CMake and qtool.
 # Usage: setup_test.sh SOURCE_FOLDER
 set -u
 source_folder=$1
@@ -58,4 +58,92 @@ expect "an old node is refused" says 'node 16 is on PATH, 18 or newer is needed'
 stand_in node 'echo 18'
 run 'require_node'
 expect "Debian's own node is accepted" silent
+
+# Commands are shown as they can be pasted, also those with spaces and quotes.
+run "show two 'words here' \"it's\" a=b"
+expect "a shown command can be pasted" says "^\\$ two 'words here' .*s.* a=b$"
+
+# A clone with spaces in its path, in which the scripts run against stand-ins.
+clone="$work/a clone"
+mkdir "$clone" "$work/home" "$work/elsewhere"
+cp -r "$source_folder/tools" "$clone/tools"
+ln -s "$source_folder/data" "$clone/data"
+cat >"$work/qtool" <<END
+#!/bin/bash
+echo "qtool \$*" >>"$work/calls"
+while ((\$#)); do
+  [[ \$1 != -o ]] || echo file >"\$2"
+  [[ \$1 != --json ]] || printf '  "top1": 0.5,\n  "top1": 0.5,\n  "agreement": 1,\n  "images_per_second": 2,\n  "images_per_second": 4\n'
+  shift
+done
+END
+chmod +x "$work/qtool"
+stand_in cmake "echo \"cmake \$*\" >>$work/calls
+while ((\$#)); do
+  if [[ \$1 == -B ]]; then mkdir -p \"\$2/tools/qtool\"; cp $work/qtool \"\$2/tools/qtool/qtool\"; fi
+  shift
+done"
+stand_in ctest "while ((\$#)); do [[ \$1 != --output-junit ]] || cp $work/results.xml \"\$2\"; shift; done"
+cat >"$work/results.xml" <<'END'
+	<testcase name="one" status="run">
+		<system-out></system-out>
+	</testcase>
+	<testcase name="two" status="notrun">
+		<skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
+		<system-out>[ RUN      ] A.b
+x.cpp:3: Skipped
+no &quot;node&quot; here
+</system-out>
+	</testcase>
+END
+script() { # script NAME ARGUMENTS...: runs a script of the clone from another folder
+  local name=$1
+  shift
+  : >"$work/calls"
+  (cd "$work/elsewhere" && env -u XDG_CACHE_HOME HOME="$work/home" PATH="$work/bin:$PATH" bash "$clone/tools/$name" "$@") \
+    >"$work/output" 2>&1
+  code=$?
+}
+last_line_is() { [[ $(tail -n 1 "$work/output") == "$1" ]]; }
+ends_with() { [[ $code -eq $1 ]]; }
+
+stand_in id 'echo 0'
+stand_in node 'echo 16'
+script test.sh -R unit
+expect "test.sh ends well" ends_with 0
+expect "test.sh does not ask for node" eval '! says "node 16"'
+expect "the last line counts" last_line_is '1 passed, 0 failed, 1 skipped'
+expect "a skip has its reason" says '^skipped: no "node" here: two$'
+script test.sh --with-onnxruntime
+expect "--with-onnxruntime asks for node" says 'node 16 is on PATH'
+expect "and fails without it" ends_with 1
+sed -i 's/status="run"/status="fail"/' "$work/results.xml"
+script test.sh
+expect "a failed test is named" says '^failed: one$'
+expect "a failed test fails" ends_with 1
+expect "failures are counted" last_line_is '0 passed, 1 failed, 1 skipped'
+
+for name in demo.sh test.sh; do
+  script $name --help
+  expect "$name has help" says "^Usage: tools/$name"
+  expect "$name --help does nothing else" test ! -s "$work/calls"
+done
+script demo.sh --no-such-option
+expect "demo.sh refuses unknown options" says "unknown option '--no-such-option'"
+script demo.sh 'my results'
+expect "demo.sh runs" ends_with 0
+expect "a relative folder is that of the caller" \
+  test -s "$work/elsewhere/my results/signs_resnet.int8.onnx"
+expect "the build is shown" says "^\$ cmake --build '$clone/build/release' --target qtool$"
+expect "its length is said" says 'minutes the first time'
+expect "every command is shown" says "^\$ .*qtool' quantize data/signs_resnet.onnx "
+expect "the table comes last" says '^signs_resnet .*2.00x'
+
+# A checkout that cannot be written to; for root, too, a file is no folder.
+rm -rf "$clone/build"
+touch "$clone/build"
+script demo.sh
+expect "a read-only checkout is built elsewhere" called "cmake --build $work/home/.cache/qtool/"
+expect "and where is said" says "cannot be written to: building in $work/home/.cache/qtool/"
+expect "and its results lie there" says "standard ONNX: $work/home/.cache/qtool/"
 exit $failures

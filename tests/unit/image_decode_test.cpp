@@ -40,8 +40,7 @@ std::string golden(const std::string& name) {
 /// Every encoded picture among the golden files.
 std::vector<std::string> samples() {
   std::vector<fs::path> paths;
-  for (const auto& entry :
-       fs::directory_iterator(fs::path(kSourceFolder) / "tests/golden/image")) {
+  for (const auto& entry : fs::directory_iterator(fs::path(kSourceFolder) / "tests/golden/image")) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with("decode_") || name.starts_with("turned_")) paths.push_back(entry.path());
   }

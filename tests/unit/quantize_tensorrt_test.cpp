@@ -271,11 +271,10 @@ TEST_P(TensorRtNetwork, ComputesInIntegersWhatTheSpecificationSays) {
   EXPECT_GT(10.0 * std::log10(signal / noise), 25.0);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Networks, TensorRtNetwork,
-    testing::Values(std::string(kSourceFolder) + "/data/signs_resnet.onnx",
-                    std::string(kSourceFolder) + "/data/signs_mobilenet.onnx",
-                    std::string(kSharedData) + "/models/squeezenet1.1.onnx"));
+INSTANTIATE_TEST_SUITE_P(Networks, TensorRtNetwork,
+                         testing::Values(std::string(kSourceFolder) + "/data/signs_resnet.onnx",
+                                         std::string(kSourceFolder) + "/data/signs_mobilenet.onnx",
+                                         std::string(kSharedData) + "/models/squeezenet1.1.onnx"));
 
 TEST(ForeignTable, LeavesLayersWithoutAScaleInFp32AndNamesThem) {
   Net net;

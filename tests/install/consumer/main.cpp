@@ -18,8 +18,7 @@ int main(int argc, char** argv) {
     const qtool::Executor network(qtool::prepare(qtool::load_onnx(argv[1])));
     const qtool::Preprocess preprocess =
         qtool::preprocess_from_json(qtool::read_file(argv[2], 1 << 16));
-    const qtool::Tensor picture =
-        qtool::preprocess_image(qtool::load_image(argv[3]), preprocess);
+    const qtool::Tensor picture = qtool::preprocess_image(qtool::load_image(argv[3]), preprocess);
 
     const auto plan = network.compile({{"input", picture.shape()}});
     qtool::Workspace workspace;

@@ -1,0 +1,1 @@
+int bad( int x ){ return x ; }

@@ -1,0 +1,1 @@
+int good(int x) { return x; }
