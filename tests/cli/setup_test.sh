@@ -1,5 +1,6 @@
 #!/bin/bash
-# Runs tools/setup.sh, test.sh and demo.sh against stand-ins of Debian's package tools, CMake and qtool.
+# Runs tools/setup.sh, test.sh, demo.sh and .ci/run against stand-ins of Debian's package tools, CMake
+# and qtool.
 # Usage: setup_test.sh SOURCE_FOLDER
 set -u
 source_folder=$1
@@ -66,7 +67,8 @@ expect "a shown command can be pasted" says "^\\$ two 'words here' .*s.* a=b$"
 # A clone with spaces in its path, in which the scripts run against stand-ins.
 clone="$work/a clone"
 mkdir "$clone" "$work/home" "$work/elsewhere"
-cp -r "$source_folder/tools" "$clone/tools"
+cp -r "$source_folder/tools" "$source_folder/.ci" "$source_folder/CMakePresets.json" "$clone"
+rm -f "$clone/tools/fuzz.sh"
 ln -s "$source_folder/data" "$clone/data"
 cat >"$work/qtool" <<END
 #!/bin/bash
@@ -122,6 +124,24 @@ script test.sh
 expect "a failed test is named" says '^failed: one$'
 expect "a failed test fails" ends_with 1
 expect "failures are counted" last_line_is '0 passed, 1 failed, 1 skipped'
+
+stand_in node 'echo 18'
+sed -i '/"name": "fuzz"/d' "$clone/CMakePresets.json"
+script ../.ci/run
+expect "continuous integration fails with a test" ends_with 1
+expect "a table says what became of each part" says '^threads .* s .* s   fail$'
+expect "missing fuzzers are said" says '^fuzzing .*left out: there is no tools/fuzz.sh'
+expect "two suites and their parts failed" last_line_is '0 passed, 4 failed, 2 skipped'
+sed -i 's/status="fail"/status="run"/' "$work/results.xml"
+script ../.ci/run
+expect "continuous integration passes" ends_with 0
+expect "two suites and their parts passed" last_line_is '4 passed, 0 failed, 2 skipped'
+printf 'echo fuzzed $1; exit 1\n' >"$clone/tools/fuzz.sh"
+chmod +x "$clone/tools/fuzz.sh"
+script ../.ci/run
+expect "fuzzers run for ten minutes" says '^fuzzed 10'
+expect "a finding fails" ends_with 1
+expect "a finding is counted" last_line_is '4 passed, 1 failed, 2 skipped'
 
 for name in demo.sh test.sh; do
   script $name --help

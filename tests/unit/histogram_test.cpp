@@ -13,8 +13,6 @@
 namespace qtool {
 namespace {
 
-constexpr Scheme kU8{DType::kUInt8, 8, Symmetry::kAsymmetric};
-
 FloatHistogram histogram_of(const std::vector<float>& values) {
   FloatHistogram histogram;
   histogram.observe(values);
