@@ -104,7 +104,8 @@ std::vector<TensorStatistics> observed_tensors(const Graph& graph,
   std::stable_sort(placed.begin(), placed.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<TensorStatistics> tensors;
-  for (auto& [place, tensor] : placed) {
+  for (auto& entry : placed) {
+    TensorStatistics& tensor = entry.second;
     if (!tensors.empty() &&
         std::any_of(tensors.begin(), tensors.end(),
                     [&](const TensorStatistics& other) { return other.tensor == tensor.tensor; })) {
