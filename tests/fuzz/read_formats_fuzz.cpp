@@ -6,7 +6,6 @@
 
 #include "qtool/base/error.h"
 #include "qtool/calib/format.h"
-#include "qtool/calib/mnn_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
@@ -18,16 +17,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } catch (const qtool::Error& error) {
       if (error.code() == qtool::ErrorCode::kIo) std::abort();
     }
-  }
-  try {
-    static_cast<void>(qtool::layer_names_from_json(bytes));
-  } catch (const qtool::Error& error) {
-    if (error.code() != qtool::ErrorCode::kUsage) std::abort();
-  }
-  try {
-    static_cast<void>(qtool::read_mnn_config(bytes));
-  } catch (const qtool::Error& error) {
-    if (error.code() != qtool::ErrorCode::kUsage) std::abort();
   }
   return 0;
 }

@@ -1,6 +1,7 @@
-// Runs a fuzz target on every file of a folder, on beginnings of it, and on mutations with a fixed
-// seed, for machines without a fuzzing engine.
+// Runs a fuzz target on every file of a folder and on mutations of it with a fixed seed, for
+// machines without a fuzzing engine. A target with a mutator of its own is mutated by that.
 #include <algorithm>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -11,12 +12,17 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+extern "C" __attribute__((weak)) std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data,
+                                                                     std::size_t size,
+                                                                     std::size_t max_size,
+                                                                     unsigned int seed);
 
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr int kMutations = 300;
+constexpr std::size_t kMutations = 3000;  // of all files together
+constexpr std::size_t kMostBytes = 1 << 14;
 constexpr std::uint8_t kTelling[] = {0x00, 0x01, 0x7F, 0x80, 0xFF};
 
 Bytes mutated(Bytes bytes, std::mt19937& random) {
@@ -49,9 +55,52 @@ Bytes mutated(Bytes bytes, std::mt19937& random) {
   return bytes;
 }
 
+std::mt19937& chance() {
+  static std::mt19937 random(7);
+  return random;
+}
+
+// The input that runs now. Writing a file is more than a handler may do, but nothing else is left
+// to save.
+const std::uint8_t* current_data = nullptr;
+std::size_t current_size = 0;
+
+void keep_current(int signal) {
+  std::ofstream("crash-input", std::ios::binary)
+      .write(reinterpret_cast<const char*>(current_data),
+             static_cast<std::streamsize>(current_size));
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+void run(const Bytes& bytes) {
+  current_data = bytes.data();
+  current_size = bytes.size();
+  LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+}
+
+Bytes next_mutation(const Bytes& bytes) {
+  if (LLVMFuzzerCustomMutator == nullptr) return mutated(bytes, chance());
+  Bytes other = bytes;
+  other.resize(std::max(bytes.size(), kMostBytes));
+  other.resize(LLVMFuzzerCustomMutator(other.data(), bytes.size(), other.size(),
+                                       static_cast<unsigned int>(chance()())));
+  return other;
+}
+
 }  // namespace
 
+// What libFuzzer offers to mutators.
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size,
+                                        std::size_t max_size) {
+  const Bytes other = mutated(Bytes(data, data + size), chance());
+  const std::size_t kept = std::min(other.size(), max_size);
+  std::copy_n(other.begin(), kept, data);
+  return kept;
+}
+
 int main(int argc, char** argv) {
+  for (const int signal : {SIGABRT, SIGSEGV, SIGFPE, SIGILL}) std::signal(signal, keep_current);
   std::size_t inputs = 0;
   for (int i = 1; i < argc; ++i) {
     std::vector<std::filesystem::path> files;
@@ -59,16 +108,15 @@ int main(int argc, char** argv) {
       if (entry.is_regular_file()) files.push_back(entry.path());
     }
     std::sort(files.begin(), files.end());
+    const std::size_t mutations = kMutations / std::max<std::size_t>(files.size(), 1) + 1;
     for (const auto& file : files) {
       std::ifstream stream(file, std::ios::binary);
       const Bytes bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-      LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
-      std::mt19937 random(7);
-      for (int mutation = 0; mutation < kMutations; ++mutation) {
-        const Bytes other = mutated(bytes, random);
-        LLVMFuzzerTestOneInput(other.data(), other.size());
+      run(bytes);
+      for (std::size_t mutation = 0; mutation < mutations; ++mutation) {
+        run(next_mutation(bytes));
       }
-      inputs += 1 + kMutations;
+      inputs += 1 + mutations;
     }
   }
   std::cout << inputs << " inputs\n";

@@ -1,0 +1,249 @@
+// Random networks, computed in every way there is, must give the same numbers.
+//
+// INT8: every instruction set, 1 and 3 threads, image by image and as one batch: the same bits. The
+// reference lowering computes the same graph in FP32; a sum beside a tie may round to the other
+// side there, and layers behind it carry that on: at least kLeastSqnr dB between the two. FP32:
+// every number of threads and images within kMostDifference of the largest magnitude.
+//
+// Usage: compare_networks FIRST_SEED COUNT | compare_networks --seconds N. Prints the seed of a
+// network that differs, and ends with 1.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernels/isa.h"
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+#include "qtool/exec/executor.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/quantize/quantize.h"
+#include "random_network.h"
+
+namespace qtool::fuzz {
+namespace {
+
+constexpr std::int64_t kImages = 3;
+constexpr double kLeastSqnr = 15.0;
+constexpr float kMostDifference = 1e-5F;
+
+using Outputs = std::vector<std::vector<float>>;
+
+struct Setting {
+  Isa isa = detect_cpu().avx2 ? Isa::kAvx2 : Isa::kPortable;
+  int threads = 1;
+  std::int64_t batch = kImages;
+  Lowering lowering = Lowering::kInteger;
+};
+
+std::string describe(const Setting& setting) {
+  return concat(name_of(setting.isa), ", ", setting.threads, " threads, ", setting.batch,
+                " images at a time",
+                setting.lowering == Lowering::kReference ? ", reference lowering" : "");
+}
+
+// All images through the network; the outputs of one image after those of the other.
+Outputs run(const Graph& graph, const Tensor& images, const Setting& setting) {
+  ::setenv("QTOOL_KERNEL", std::string(name_of(setting.isa)).c_str(), 1);
+  const Executor executor(graph);
+  std::vector<std::int64_t> dims = images.shape().dims();
+  dims[0] = setting.batch;
+  const Shape shape(dims);
+  const auto plan =
+      executor.compile({{"x", shape}}, {.threads = setting.threads, .lowering = setting.lowering});
+  Outputs outputs(plan->outputs().size());
+  Workspace workspace;
+  const std::int64_t step = shape.elements();
+  for (std::int64_t at = 0; at < images.shape().elements(); at += step) {
+    Tensor part(DType::kFloat32, shape);
+    std::memcpy(part.data(), images.values<float>().data() + at,
+                static_cast<std::size_t>(part.bytes()));
+    const std::vector<TensorView> views{part};
+    const auto results = plan->run(views, workspace);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const auto values = results[i].values<float>();
+      outputs[i].insert(outputs[i].end(), values.begin(), values.end());
+    }
+  }
+  return outputs;
+}
+
+bool same_bits(const Outputs& a, const Outputs& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].size() != b[i].size()) return false;
+    if (std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)) != 0) return false;
+  }
+  return a.size() == b.size();
+}
+
+// The largest difference as a share of the largest magnitude of an output.
+float difference(const Outputs& a, const Outputs& b) {
+  float worst = 0.0F;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    float largest = 1e-20F;
+    float most = 0.0F;
+    for (std::size_t k = 0; k < a[i].size(); ++k) {
+      largest = std::max(largest, std::abs(a[i][k]));
+      most = std::max(most, std::abs(a[i][k] - b[i][k]));
+    }
+    worst = std::max(worst, most / largest);
+  }
+  return worst;
+}
+
+double sqnr_db(const Outputs& reference, const Outputs& found) {
+  double signal = 1e-30;
+  double noise = 1e-30;
+  for (std::size_t i = 0; i < reference.size(); ++i) {
+    for (std::size_t k = 0; k < reference[i].size(); ++k) {
+      const double value = reference[i][k];
+      signal += value * value;
+      noise += (value - found[i][k]) * (value - found[i][k]);
+    }
+  }
+  return 10.0 * std::log10(signal / noise);
+}
+
+// Ranges of what the network itself computes.
+CalibrationTable calibrate(const Graph& graph, const Tensor& images, const Target& target) {
+  CompileOptions options;
+  options.observe = tensors_to_calibrate(graph, target);
+  const Executor executor(graph);
+  const auto plan = executor.compile({{"x", images.shape()}}, options);
+  CalibrationTable table;
+  table.method = "minmax";
+  table.model_fingerprint = fingerprint(graph);
+  std::vector<Range> ranges(options.observe.size());
+  Workspace workspace;
+  const std::vector<TensorView> views{images};
+  plan->run(views, workspace, [&](std::size_t index, const TensorView& tensor) {
+    for (const float value : tensor.values<float>()) {
+      ranges[index].min = std::min(ranges[index].min, value);
+      ranges[index].max = std::max(ranges[index].max, value);
+    }
+  });
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    ActivationEntry entry;
+    entry.tensor = options.observe[i];
+    entry.method = table.method;
+    entry.range = ranges[i];
+    entry.dtype = target.activations.dtype;
+    entry.affine = choose_affine(entry.range, target.activations);
+    table.activations.push_back(std::move(entry));
+  }
+  return table;
+}
+
+// Steps that ran on integers, of all networks: a comparison of none would prove nothing.
+std::int64_t integer_steps = 0;
+
+std::int64_t count_integer_steps(const Graph& graph) {
+  const auto plan = Executor(graph).compile({});
+  return std::count_if(plan->steps().begin(), plan->steps().end(),
+                       [](const StepInfo& step) { return step.integer; });
+}
+
+// What differs, or nothing.
+std::string compare(std::uint64_t seed) {
+  const Graph graph = prepare(random_network(seed));
+  Random random(seed + 1);
+  std::vector<std::int64_t> dims = {kImages};
+  for (std::size_t axis = 1; axis < 4; ++axis) {
+    dims.push_back((*graph.value(graph.inputs()[0]).shape)[axis].size.value_or(1));
+  }
+  const Tensor images = random_reals(random, Shape(dims));
+
+  const Outputs real = run(graph, images, {});
+  for (const int threads : {1, 2, 3}) {
+    for (const std::int64_t batch : {std::int64_t{1}, kImages}) {
+      Setting setting;
+      setting.threads = threads;
+      setting.batch = batch;
+      const float off = difference(real, run(graph, images, setting));
+      if (!(off <= kMostDifference)) {
+        return concat("FP32, ", describe(setting), ": ", off, " of the largest magnitude");
+      }
+    }
+  }
+
+  QuantizeOptions options;
+  options.target = random.pick(targets()).name;
+  const CalibrationTable table = calibrate(graph, images, find_target(options.target));
+  QuantizeReport report;
+  const std::string saved = save_onnx_bytes(quantize(graph, table, options, report));
+  const Graph integer = prepare(load_onnx_bytes(saved, "", "integer"));
+  integer_steps += count_integer_steps(integer);
+  const Outputs expected = run(integer, images, {.isa = Isa::kPortable});
+  for (const Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512Vnni}) {
+    if (!supports(detect_cpu(), isa)) continue;
+    for (const int threads : {1, 3}) {
+      for (const std::int64_t batch : {std::int64_t{1}, kImages}) {
+        const Setting setting{.isa = isa, .threads = threads, .batch = batch};
+        if (!same_bits(expected, run(integer, images, setting))) {
+          return concat("INT8 for ", options.target, ", ", describe(setting), ": other bits");
+        }
+      }
+    }
+  }
+  const Setting reference{.lowering = Lowering::kReference};
+  const double sqnr = sqnr_db(run(integer, images, reference), expected);
+  if (!(sqnr >= kLeastSqnr)) {
+    return concat("INT8 for ", options.target, " against the reference lowering: ", sqnr, " dB");
+  }
+  return {};
+}
+
+int check(std::uint64_t seed) {
+  std::string found;
+  try {
+    found = compare(seed);
+  } catch (const Error& error) {
+    found = error.what();
+  }
+  if (found.empty()) return 0;
+  std::cout << "seed " << seed << ": " << found << "\n";
+  return 1;
+}
+
+int report(std::uint64_t first, std::uint64_t networks, int failed) {
+  std::cout << networks << " networks from seed " << first << ", " << integer_steps
+            << " integer steps, " << failed << " differ\n";
+  return failed == 0 && integer_steps > 0 ? 0 : 1;
+}
+
+int loop(double seconds) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto spent = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  const std::uint64_t first = std::random_device{}();
+  std::uint64_t networks = 0;
+  int failed = 0;
+  while (spent() < seconds) failed += check(first + networks++);
+  return report(first, networks, failed);
+}
+
+}  // namespace
+}  // namespace qtool::fuzz
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::cerr << "usage: compare_networks FIRST_SEED COUNT | --seconds N\n";
+    return 2;
+  }
+  if (std::string_view(argv[1]) == "--seconds") return qtool::fuzz::loop(std::atof(argv[2]));
+  const auto first = static_cast<std::uint64_t>(std::atoll(argv[1]));
+  const auto count = static_cast<std::uint64_t>(std::atoll(argv[2]));
+  int failed = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) failed += qtool::fuzz::check(seed);
+  return qtool::fuzz::report(first, count, failed);
+}

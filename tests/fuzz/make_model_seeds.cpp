@@ -1,0 +1,204 @@
+// Writes the seeds that the repository keeps for the targets of models: one small model per
+// operator, random networks and their integer forms; and the dictionary of operators and
+// attributes.
+//
+// Usage: make_model_seeds CORPUS_FOLDER DICTIONARY_FILE
+#include <filesystem>
+#include <iostream>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model_parts.h"
+#include "qtool/base/error.h"
+#include "qtool/base/file.h"
+#include "qtool/base/text.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/quantize/quantize.h"
+#include "random_network.h"
+
+namespace qtool::fuzz {
+namespace {
+
+constexpr std::uint64_t kNetworks = 24;
+constexpr std::size_t kMostBytes = 1 << 13;  // larger models make few executions
+
+// What the inputs of one operator are: `x` is the computed tensor, the others are constants.
+struct Recipe {
+  std::string op_type;
+  std::vector<Tensor> constants;  // behind x
+  Node::AttributeMap attributes;
+  bool of_x = true;  // whether x is the first operand
+};
+
+Tensor ints(const std::vector<std::int64_t>& values) {
+  const auto size = static_cast<std::int64_t>(values.size());
+  return Tensor::of<std::int64_t>({size}, std::span<const std::int64_t>(values));
+}
+Tensor reals(const Shape& shape) {
+  Random random(static_cast<std::uint64_t>(shape.elements()));
+  return random_reals(random, shape);
+}
+Tensor bytes(const Shape& shape) {
+  Tensor tensor(DType::kUInt8, shape);
+  for (std::int64_t i = 0; i < shape.elements(); ++i) {
+    tensor.data()[i] = static_cast<std::byte>(37 * i % 256);
+  }
+  return tensor;
+}
+
+using Ints = std::vector<std::int64_t>;
+
+// Operators whose operands or attributes the schema alone does not tell; x is [1, 4, 6, 6].
+std::vector<Recipe> recipes() {
+  const Node::AttributeMap window = {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}};
+  std::vector<Recipe> list;
+  const auto add = [&](std::string op_type, std::vector<Tensor> constants = {},
+                       Node::AttributeMap attributes = {}) {
+    list.push_back({std::move(op_type), std::move(constants), std::move(attributes)});
+  };
+  const auto params = [] {
+    std::vector<Tensor> tensors;
+    for (int i = 0; i < 4; ++i) tensors.push_back(reals({4}));
+    return tensors;
+  };
+  const auto two = [](Tensor a, Tensor b) {
+    std::vector<Tensor> tensors;
+    tensors.push_back(std::move(a));
+    tensors.push_back(std::move(b));
+    return tensors;
+  };
+  const auto one = [](Tensor a) {
+    std::vector<Tensor> tensors;
+    tensors.push_back(std::move(a));
+    return tensors;
+  };
+  add("Conv", two(reals({3, 4, 3, 3}), reals({3})), window);
+  add("Conv", two(reals({4, 1, 3, 3}), reals({4})), {{"group", std::int64_t{4}}});
+  add("MaxPool", {}, window);
+  add("AveragePool", {}, window);
+  add("BatchNormalization", params());
+  add("InstanceNormalization", two(reals({4}), reals({4})));
+  add("LayerNormalization", two(reals({6}), reals({6})));
+  add("LRN", {}, {{"size", std::int64_t{3}}});
+  add("MatMul", one(reals({6, 5})));
+  add("PRelu", one(reals({4, 1, 1})));
+  add("Clip", two(Tensor::scalar(0.0F), Tensor::scalar(1.0F)));
+  add("Concat", one(reals({1, 2, 6, 6})), {{"axis", std::int64_t{1}}});
+  add("Reshape", one(ints({0, -1, 9})));
+  add("Expand", one(ints({2, 4, 6, 6})));
+  add("Tile", one(ints({1, 2, 1, 1})));
+  add("Pad", one(ints({0, 0, 1, 1, 0, 0, 1, 1})), {{"mode", std::string("reflect")}});
+  add("Slice", two(ints({1, 1}), ints({3, 4})));
+  add("Gather", one(ints({2, 0, 1})), {{"axis", std::int64_t{1}}});
+  add("Squeeze", one(ints({0})));
+  add("Unsqueeze", one(ints({0, 3})));
+  add("Split", one(ints({1, 3})), {{"axis", std::int64_t{1}}});
+  add("TopK", one(ints({2})));
+  add("Transpose", {}, {{"perm", Ints{0, 2, 3, 1}}});
+  add("Cast", {}, {{"to", std::int64_t{7}}});
+  add("DepthToSpace", {}, {{"blocksize", std::int64_t{2}}});
+  add("SpaceToDepth", {}, {{"blocksize", std::int64_t{2}}});
+  add("Mod", one(reals({6})), {{"fmod", std::int64_t{1}}});
+  add("ReduceSum", one(ints({1, 2})));
+  add("QuantizeLinear", two(Tensor::scalar(0.1F), Tensor::scalar(std::uint8_t{7})));
+  Recipe resize{"Resize", {}, {{"mode", std::string("linear")}}};
+  resize.constants.push_back(Tensor(DType::kFloat32, {0}));
+  resize.constants.push_back(Tensor::of<float>({4}, {1.0F, 1.0F, 2.0F, 1.5F}));
+  list.push_back(std::move(resize));
+  list.push_back({"Gemm", two(reals({3, 4}), reals({4, 5})), {}, false});
+  list.push_back({"ConstantOfShape", one(ints({2, 3})), {}, false});
+  list.push_back({"DequantizeLinear", two(bytes({2, 3}), Tensor::scalar(0.1F)), {}, false});
+  list.push_back({"ConvInteger", two(bytes({1, 2, 5, 5}), bytes({3, 2, 3, 3})), {}, false});
+  list.push_back({"MatMulInteger", two(bytes({3, 4}), bytes({4, 2})), {}, false});
+  return list;
+}
+
+Graph model_of(const Recipe& recipe, std::size_t outputs) {
+  Graph graph;
+  graph.info.opsets[""] = 17;
+  const ValueId x = graph.add_value("x");
+  graph.declare(x, DType::kFloat32,
+                std::vector<Dim>{{std::nullopt, "N"}, {4, ""}, {6, ""}, {6, ""}});
+  graph.add_input(x);
+  Node node;
+  node.name = "node";
+  node.op_type = recipe.op_type;
+  if (recipe.of_x) node.inputs.push_back(x);
+  for (const Tensor& tensor : recipe.constants) {
+    Tensor copy(tensor.dtype(), tensor.shape());
+    std::copy_n(tensor.data(), tensor.bytes(), copy.data());
+    node.inputs.push_back(graph.add_constant(concat("c", node.inputs.size()), std::move(copy)));
+  }
+  for (std::size_t i = 0; i < outputs; ++i) {
+    node.outputs.push_back(graph.add_value(concat("y", i)));
+  }
+  node.attributes = recipe.attributes;
+  const std::vector<ValueId> results = node.outputs;
+  graph.add_node(std::move(node));
+  for (const ValueId id : results) graph.add_output(id);
+  return graph;
+}
+
+void write_models(const std::filesystem::path& folder) {
+  std::set<std::string> written;
+  const auto write = [&](const std::string& name, const Graph& graph) {
+    const std::string saved = save_onnx_bytes(graph);
+    if (saved.size() > kMostBytes) return;
+    std::string file = name;
+    for (int count = 2; !written.insert(file).second; ++count) file = concat(name, "_", count);
+    write_file(folder / (file + ".onnx"), saved);
+  };
+  for (const Recipe& recipe : recipes()) {
+    const OperatorUse* use = find_use(recipe.op_type);
+    write(recipe.op_type,
+          model_of(recipe, use->op_type == "Split" || use->op_type == "TopK" ? 2 : 1));
+  }
+  for (const OperatorUse& use : known_operators()) {
+    if (written.contains(use.op_type)) continue;
+    Recipe recipe{use.op_type, {}, {}};
+    for (int i = 1; i < use.least_inputs; ++i) recipe.constants.push_back(reals({6}));
+    recipe.of_x = use.most_inputs > 0;
+    write(use.op_type, model_of(recipe, static_cast<std::size_t>(std::max(1, use.least_outputs))));
+  }
+  for (std::uint64_t seed = 1; seed <= kNetworks; ++seed) {
+    Graph graph = random_network(seed);
+    graph.info.model_version = static_cast<std::int64_t>(seed * 41);
+    write(concat("network_", seed), graph);
+    QuantizeOptions options;
+    options.mode = seed % 2 == 0 ? QuantizeMode::kDynamic : QuantizeMode::kWeightOnly;
+    QuantizeReport report;
+    write(concat("integer_", seed), quantize(prepare(random_network(seed)), options, report));
+  }
+}
+
+void write_dictionary(const std::filesystem::path& path) {
+  std::set<std::string> words;
+  for (const OperatorUse& use : known_operators()) {
+    words.insert(use.op_type);
+    for (const auto& attribute : use.attributes) words.insert(attribute.name);
+  }
+  std::string text = "# Operators and attributes of ONNX's schemas; written by make_model_seeds.\n";
+  for (const std::string& word : words) text += concat("\"", word, "\"\n");
+  write_file(path, text);
+}
+
+}  // namespace
+}  // namespace qtool::fuzz
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::cerr << "usage: make_model_seeds CORPUS_FOLDER DICTIONARY_FILE\n";
+    return 2;
+  }
+  try {
+    qtool::fuzz::write_models(argv[1]);
+    qtool::fuzz::write_dictionary(argv[2]);
+  } catch (const qtool::Error& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,46 @@
+// Random pieces of ONNX models, in the words of the schemas: what the mutator puts into a model.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/onnx_proto.h"
+#include "random.h"
+
+namespace qtool::fuzz {
+
+/// What the schema of an operator says about its use.
+struct OperatorUse {
+  std::string op_type;
+  int least_inputs = 0;
+  int most_inputs = 0;  ///< at most 5, also where the schema sets no limit
+  int least_outputs = 0;
+  int most_outputs = 0;  ///< at most 3
+  struct Attribute {
+    std::string name;
+    onnx::AttributeProto::AttributeType type;
+  };
+  std::vector<Attribute> attributes;
+};
+
+/// Every operator of ONNX's own domain that the executor runs or an upgrade rewrites.
+const std::vector<OperatorUse>& known_operators();
+/// Its row, or null.
+const OperatorUse* find_use(const std::string& op_type);
+
+/// Small as a rule, sometimes at the ends of a type.
+std::int64_t random_int(Random& random);
+float random_float(Random& random);
+std::int64_t random_extent(Random& random);
+std::int32_t random_type(Random& random);
+
+/// Gives the tensor as many values as its shape and type want.
+void fill(Random& random, onnx::TensorProto& tensor);
+/// A tensor of at most a few hundred elements.
+void random_tensor(Random& random, onnx::TensorProto& tensor);
+/// Sets `attribute` to a value of its type; also of another type, now and then.
+void random_value(Random& random, onnx::AttributeProto& attribute);
+/// An attribute that the operator has, or any other.
+void random_attribute(Random& random, const std::string& op_type, onnx::AttributeProto& attribute);
+
+}  // namespace qtool::fuzz

@@ -1,0 +1,119 @@
+// Any prepared model is placed and quantized, or one Error tells why not. What was emitted is a
+// model: it is written, read, prepared and run. The model's version number chooses mode, target and
+// types, so that a mutation of the model is one of these too.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "qtool/base/error.h"
+#include "qtool/base/hash.h"
+#include "qtool/exec/executor.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/quantize/coverage.h"
+#include "qtool/quantize/quantize.h"
+#include "small_run.h"
+
+namespace {
+
+using qtool::QuantizeMode;
+using qtool::QuantizeOptions;
+
+constexpr std::array kModes = {QuantizeMode::kStatic, QuantizeMode::kStatic, QuantizeMode::kDynamic,
+                               QuantizeMode::kWeightOnly};
+
+// Takes the next choice out of a number.
+std::size_t take(std::uint64_t& number, std::size_t choices) {
+  const std::size_t choice = number % choices;
+  number /= choices;
+  return choice;
+}
+
+QuantizeOptions options_of(std::uint64_t number) {
+  QuantizeOptions options;
+  options.mode = kModes[take(number, kModes.size())];
+  const auto targets = qtool::targets();
+  options.target = targets[take(number, targets.size())].name;
+  if (take(number, 4) == 3) options.types.weight_bits = 2 + static_cast<int>(take(number, 7));
+  if (take(number, 4) == 3) options.types.activation_bits = 2 + static_cast<int>(take(number, 7));
+  if (take(number, 4) == 3) options.types.weight_granularity = qtool::Granularity::kPerTensor;
+  if (take(number, 4) == 3) options.types.weight_symmetry = qtool::Symmetry::kAsymmetric;
+  if (take(number, 4) == 3) options.types.activation_dtype = qtool::DType::kInt8;
+  if (take(number, 4) == 3) options.types.weight_method = "mse";
+  if (take(number, 4) == 3) options.types.winograd_bits = 6;
+  if (take(number, 4) == 3) options.bias_correction = qtool::BiasCorrection::kOff;
+  return options;
+}
+
+// Made-up ranges that depend on the name alone; one tensor in eight has none worth the name, one in
+// sixteen is not in the table at all.
+qtool::CalibrationTable table_of(const qtool::Graph& graph, const QuantizeOptions& options) {
+  qtool::CalibrationTable table;
+  table.method = "minmax";
+  table.model_fingerprint = qtool::fingerprint(graph);
+  const qtool::Target target = qtool::chosen_target(table, options);
+  for (const std::string& tensor : qtool::tensors_to_calibrate(graph, target)) {
+    std::uint64_t dice = qtool::hash_bytes(tensor);
+    if (take(dice, 16) == 0) continue;
+    qtool::ActivationEntry entry;
+    entry.tensor = tensor;
+    entry.method = table.method;
+    entry.range.max = static_cast<float>(1 + take(dice, 64)) / 8.0F;
+    entry.range.min = take(dice, 2) == 0 ? 0.0F : -entry.range.max / 2.0F;
+    if (take(dice, 8) == 0) {
+      entry.range = {};
+      entry.degenerate = qtool::Degenerate::kAllZero;
+    }
+    entry.dtype = target.activations.dtype;
+    entry.affine = qtool::choose_affine(entry.range, target.activations);
+    entry.observed = {entry.range.min, entry.range.max, 0.25, 1.0, 1000, 10, {}};
+    entry.observed.channel_means.assign(take(dice, 5), 0.25F);
+    table.activations.push_back(std::move(entry));
+  }
+  return table;
+}
+
+void run(qtool::Graph graph) {
+  const auto shapes = qtool::fuzz::small_shapes(graph);
+  if (!shapes) return;
+  const qtool::Executor executor(std::move(graph));
+  qtool::fuzz::run_small(*executor.compile(*shapes));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string emitted;
+  try {
+    const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+    const qtool::Graph graph = qtool::prepare(qtool::load_onnx_bytes(bytes, "", "fuzz"));
+    const auto choices = static_cast<std::uint64_t>(graph.info.model_version);
+    const QuantizeOptions options = options_of(choices);
+    qtool::QuantizeReport report;
+    if (options.mode == QuantizeMode::kStatic) {
+      qtool::CalibrationTable table = table_of(graph, options);
+      if (choices % 5 == 4) qtool::fill_weight_entries(graph, options, table);
+      emitted = qtool::save_onnx_bytes(qtool::quantize(graph, table, options, report));
+    } else {
+      emitted = qtool::save_onnx_bytes(qtool::quantize(graph, options, report));
+    }
+  } catch (const qtool::Error&) {
+    return 0;
+  }
+  qtool::Graph graph;
+  try {
+    graph = qtool::prepare(qtool::load_onnx_bytes(emitted, "", "emitted"));
+  } catch (const qtool::Error& error) {
+    std::fprintf(stderr, "what was emitted does not load: %s\n", error.what());
+    std::abort();
+  }
+  try {
+    run(std::move(graph));
+  } catch (const qtool::Error&) {  // neither did the model, or for other shapes only
+  }
+  return 0;
+}

@@ -1,0 +1,19 @@
+// Networks of random layers, each of them sound: what a seed makes is the same on every machine.
+#pragma once
+
+#include <cstdint>
+
+#include "qtool/graph/graph.h"
+#include "random.h"
+
+namespace qtool::fuzz {
+
+/// A convolutional network of a few layers with FP32 weights at opset 17: one input `x` of shape
+/// [N, C, H, W] with an open batch, one or two outputs. Convolutions of all kinds, pooling,
+/// activations, sums, products, concatenations, moves of data, resizing and matrix products.
+Graph random_network(std::uint64_t seed);
+
+/// Values of `shape` in [-2, 2).
+Tensor random_reals(Random& random, const Shape& shape);
+
+}  // namespace qtool::fuzz

@@ -1,0 +1,30 @@
+// Any model is prepared, compiled and run, lowered and as the specification says, or one Error
+// tells why not. What `prepare` returns is a sound graph, and preparing it again changes nothing.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "qtool/base/error.h"
+#include "qtool/exec/executor.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
+#include "small_run.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+    qtool::Graph graph = qtool::prepare(qtool::load_onnx_bytes(bytes, "", "fuzz"));
+    graph.check();
+    const auto shapes = qtool::fuzz::small_shapes(graph);
+    if (!shapes) return 0;
+    // One of many, so that most of the time goes into new models.
+    qtool::CompileOptions options;
+    if (graph.info.model_version % 4 == 3) options.lowering = qtool::Lowering::kReference;
+    const qtool::Executor executor(std::move(graph));
+    qtool::fuzz::run_small(*executor.compile(*shapes, options));
+  } catch (const qtool::Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,23 @@
+// Runs a model on a little data, or not at all when it is not small: one execution has
+// milliseconds.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "qtool/exec/executor.h"
+#include "qtool/graph/graph.h"
+
+namespace qtool::fuzz {
+
+inline constexpr std::int64_t kMostElements = 1 << 12;  ///< of an input
+inline constexpr std::int64_t kMostArena = 1 << 20;     ///< bytes
+inline constexpr std::int64_t kMostMacs = 1 << 22;      ///< of all steps
+
+/// A shape for every input, open extents 2; nothing when an input is not small.
+std::optional<InputShapes> small_shapes(const Graph& graph);
+
+/// Runs a plan on values of either sign, if it is small, and reads every byte of every output.
+void run_small(const Plan& plan);
+
+}  // namespace qtool::fuzz

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Builds the fuzz preset and runs every target for its share of MINUTES, then random networks against
+# each other. Prints executions, coverage and findings; ends with 1 when there is a finding.
+# Usage: tools/fuzz.sh MINUTES [target ...]     e.g. tools/fuzz.sh 10 run_model quantize_model
+# New inputs are kept in build/fuzz/corpus, findings in build/fuzz/findings.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then script_help "$0"; exit 0; fi
+MINUTES=${1:-}
+[[ $MINUTES =~ ^[0-9]+([.][0-9]+)?$ ]] || fail "expected a number of minutes, see tools/fuzz.sh --help"
+shift
+require_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${CHECK_PACKAGES[@]}"
+choose_builds
+build fuzz qtool_fuzz_targets
+cd "$ROOT"
+OUT=$BUILDS/fuzz
+
+# Shares of the time: the targets that run whole models are slow and wide.
+declare -A SHARES=(
+  [run_model]=6 [quantize_model]=6 [load_onnx]=2 [read_table]=1 [read_formats]=1
+  [read_statistics]=1 [read_settings]=1 [read_lists]=1 [decode_image]=1 [compare_networks]=2
+)
+TARGETS=("$@")
+(($#)) || mapfile -t TARGETS < <(printf '%s\n' "${!SHARES[@]}" | sort)
+total=0
+for target in "${TARGETS[@]}"; do
+  [[ -v SHARES[$target] ]] || fail "no target '$target', there are: ${!SHARES[*]}"
+  total=$((total + SHARES[$target]))
+done
+
+# Libraries that are not instrumented hold memory to the end of the process.
+export LSAN_OPTIONS=suppressions=$ROOT/tests/fuzz/lsan.supp:print_suppressions=0
+export ASAN_OPTIONS=allocator_may_return_null=0:detect_stack_use_after_return=0
+export UBSAN_OPTIONS=print_stacktrace=1
+export OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=${ONEDNN_MAX_CPU_ISA:-AVX2}
+
+# What a target starts from: its kept corpus, what earlier runs found, and ready collections.
+seeds_of() {
+  case $1 in
+    decode_image) echo tests/golden/image ;;
+    load_onnx | *_model)
+      printf '%s\n' tests/fuzz/corpus/load_onnx tests/fuzz/corpus/models
+      [[ ! -d $OUT/suite ]] || echo "$OUT/suite"
+      ;;
+    *) echo tests/fuzz/corpus/"$1" ;;
+  esac
+}
+dictionary_of() {
+  case $1 in
+    load_onnx | *_model) echo onnx ;;
+    decode_image | read_lists) ;;
+    *) echo json ;;
+  esac
+}
+
+# The small models of ONNX's backend suite, where it is installed.
+if [[ ! -d $OUT/suite && -d /usr/share/libonnx-testdata/data ]]; then
+  mkdir "$OUT/suite"
+  number=0
+  while read -r model; do
+    cp "$model" "$OUT/suite/$((++number)).onnx"
+  done < <(find /usr/share/libonnx-testdata/data -name '*.onnx' -size -9k | sort)
+fi
+
+findings=0
+executions_of_all=0
+printf '%-18s %8s %12s %9s %9s  %s\n' target seconds executions edges features findings
+for target in "${TARGETS[@]}"; do
+  seconds=$(LC_ALL=C awk -v m="$MINUTES" -v s="${SHARES[$target]}" -v t="$total" \
+    'BEGIN { printf "%d", m * 60 * s / t + 0.5 }')
+  log=$OUT/$target.log
+  if [[ $target == compare_networks ]]; then
+    status=0
+    "$OUT/tests/fuzz/qtool_$target" --seconds "$seconds" >"$log" 2>&1 || status=$?
+    ((status == 0)) || findings=$((findings + 1))
+    printf '%-18s %8d  %s\n' "$target" "$seconds" "$(tail -n 1 "$log")"
+    ((status == 0)) || sed 's/^/  /' "$log"
+    continue
+  fi
+  mkdir -p "$OUT/corpus/$target" "$OUT/findings/$target"
+  before=$(find "$OUT/findings/$target" -type f | wc -l)
+  mapfile -t seeds < <(seeds_of "$target")
+  dictionary=$(dictionary_of "$target")
+  status=0
+  "$OUT/tests/fuzz/qtool_${target}_fuzz" "$OUT/corpus/$target" "${seeds[@]}" \
+    ${dictionary:+-dict=tests/fuzz/$dictionary.dict} -max_total_time="$seconds" -max_len=16384 \
+    -timeout=20 -rss_limit_mb=3072 -malloc_limit_mb=2048 -print_final_stats=1 \
+    -artifact_prefix="$OUT/findings/$target/" >"$log" 2>&1 || status=$?
+  executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1)
+  last=$(grep -a -E 'cov: [0-9]+' "$log" | tail -n 1)
+  edges=$(sed -n 's/.*cov: \([0-9]*\).*/\1/p' <<<"$last")
+  features=$(sed -n 's/.*ft: \([0-9]*\).*/\1/p' <<<"$last")
+  after=$(find "$OUT/findings/$target" -type f | wc -l)
+  found=$((after - before))
+  ((status == 0 || found > 0)) || found=1
+  findings=$((findings + found))
+  executions_of_all=$((executions_of_all + ${executions:-0}))
+  printf '%-18s %8d %12d %9d %9d  %d\n' "$target" "$seconds" "${executions:-0}" "${edges:-0}" \
+    "${features:-0}" "$found"
+  if ((found)); then
+    grep -a -E 'ERROR:|runtime error:|SUMMARY|Test unit written|does not load' "$log" |
+      sed 's/^/  /' | tail -n 8
+  fi
+done
+say "" "$executions_of_all executions, $findings findings (logs: $OUT/*.log)"
+((findings == 0))
