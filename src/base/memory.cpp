@@ -2,10 +2,80 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <string_view>
+
 namespace qtool {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+/// The number in a file of the control groups; `max` and everything else is no limit.
+std::int64_t limit_in(const fs::path& file) {
+  std::ifstream in(file);
+  std::string text;
+  std::int64_t limit = kNoLimit;
+  if (!std::getline(in, text)) return kNoLimit;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), limit);
+  return read.ec == std::errc() && limit > 0 ? limit : kNoLimit;
+}
+
+/// The smallest limit on the way from the group at `mount` / `group` up to `mount`. In a container
+/// the path may be the host's and not be there: then only `mount` is, which is the container's.
+std::int64_t smallest_limit(const fs::path& mount, fs::path group, const char* name) {
+  std::int64_t limit = limit_in(mount / name);
+  for (group = group.relative_path(); !group.empty(); group = group.parent_path()) {
+    limit = std::min(limit, limit_in(mount / group / name));
+  }
+  return limit;
+}
+
+bool lists_memory(std::string_view controllers) {
+  while (!controllers.empty()) {
+    const std::size_t end = controllers.find(',');
+    if (controllers.substr(0, end) == "memory") return true;
+    controllers.remove_prefix(end == std::string_view::npos ? controllers.size() : end + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::int64_t control_group_limit(const fs::path& root) {
+  std::ifstream groups(root / "proc/self/cgroup");
+  std::int64_t limit = kNoLimit;
+  // One line per hierarchy: `number:controllers:path`; version 2 names no controllers.
+  for (std::string line; std::getline(groups, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const fs::path group = line.substr(second + 1);
+    if (controllers.empty()) {
+      limit = std::min(limit, smallest_limit(root / "sys/fs/cgroup", group, "memory.max"));
+    } else if (lists_memory(controllers)) {
+      limit = std::min(
+          limit, smallest_limit(root / "sys/fs/cgroup/memory", group, "memory.limit_in_bytes"));
+    }
+  }
+  return limit;
+}
 
 std::int64_t physical_memory() noexcept {
-  return std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  static const std::int64_t bytes = [] {
+    const std::int64_t machine = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+    try {
+      return std::min(machine, control_group_limit());
+    } catch (...) {  // no memory for a path: then the machine's is as good as any
+      return machine;
+    }
+  }();
+  return bytes;
 }
 
 }  // namespace qtool
