@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "qtool/base/printable.h"
 #include "qtool/base/text.h"
 #include "qtool/report/text_table.h"
 #include "report/json_text.h"
@@ -87,7 +88,8 @@ std::string text_of(const QuantizationSummary& s) {
     if (node.role == NodeRole::kFloat) left.push_back(&node);
   }
   for (const NodeReport* node : left) {
-    text += concat("FP32: '", node->node, "' ", node->op_type, " (", node->reason, ")\n");
+    text += concat("FP32: '", printable(node->node), "' ", printable(node->op_type), " (",
+                   printable(node->reason), ")\n");
   }
   const std::vector<std::string>& uncorrected = s.report.uncorrected_layers;
   for (std::size_t i = 0; i < uncorrected.size() && i < kMostNamed; ++i) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "qtool/base/printable.h"
 #include "qtool/base/text.h"
 #include "qtool/report/render.h"
 #include "qtool/report/text_table.h"
@@ -36,7 +37,8 @@ std::string difference(std::int64_t int8, std::int64_t fp32, std::int64_t total)
 std::string output_lines(const std::vector<OutputError>& outputs, std::int64_t images) {
   std::string text;
   for (const OutputError& output : outputs) {
-    text += concat("output '", output.name, "': SQNR ", to_fixed(output.sqnr_db, 2), " dB");
+    text +=
+        concat("output '", printable(output.name), "': SQNR ", to_fixed(output.sqnr_db, 2), " dB");
     if (images > 1) text += concat(" (lowest ", to_fixed(output.lowest_sqnr_db, 2), ")");
     text += concat(", cosine ", to_fixed(output.cosine, 6), ", largest error ",
                    to_fixed(output.max_abs_error, 5), "\n");
@@ -48,7 +50,7 @@ std::string bad_image_lines(const std::vector<BadImage>& bad) {
   if (bad.empty()) return {};
   std::string text = concat("left out ", bad.size(), bad.size() == 1 ? " image:\n" : " images:\n");
   for (std::size_t i = 0; i < bad.size() && i < kMostBadImages; ++i) {
-    text += concat("  ", bad[i].reason, "\n");
+    text += concat("  ", printable(bad[i].reason), "\n");
   }
   if (bad.size() > kMostBadImages) text += concat("  and ", bad.size() - kMostBadImages, " more\n");
   return text;
@@ -214,7 +216,7 @@ std::string text_of(const ModelSummary& model, const std::optional<PlanSummary>&
   text += concat("opset: ", model.opset, "\n");
   const auto add_ports = [&text](const char* kind, const std::vector<PortSummary>& ports) {
     for (const PortSummary& port : ports) {
-      text += concat(kind, ": '", port.name, "' ", port.type, " ", port.shape, "\n");
+      text += concat(kind, ": '", printable(port.name), "' ", port.type, " ", port.shape, "\n");
     }
   };
   add_ports("input", model.inputs);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "qtool/base/printable.h"
 #include "qtool/base/text.h"
 #include "qtool/report/text_table.h"
 #include "report/json_text.h"
@@ -140,8 +141,8 @@ std::string text_of(const TableDiff& diff, double tolerance) {
     }
   }
   std::string out = count > 0 ? text.to_string() + "\n" : "";
-  for (const std::string& name : diff.only_a) out += concat("only in A: ", name, "\n");
-  for (const std::string& name : diff.only_b) out += concat("only in B: ", name, "\n");
+  for (const std::string& name : diff.only_a) out += concat("only in A: ", printable(name), "\n");
+  for (const std::string& name : diff.only_b) out += concat("only in B: ", printable(name), "\n");
   out += concat(diff.activations.size(), " activations and ", diff.weights.size(),
                 " weights in both: ", count, " differ by more than ", percent(tolerance),
                 "; largest difference ",

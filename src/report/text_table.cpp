@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "qtool/base/error.h"
+#include "qtool/base/printable.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
@@ -28,6 +29,8 @@ void TextTable::add(std::vector<std::string> cells) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("table: a row has ", cells.size(), " cells, expected ", alignment_.size()));
   }
+  // A line feed in a name would make a row of its own.
+  for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back(std::move(cells));
 }
 

@@ -15,19 +15,23 @@ enum class Verbosity {
 enum ExitCode : int {
   kExitOk = 0,
   kExitFailure = 1,
-  kExitUsage = 2,
-  kExitInterrupted = 130,  ///< 128 + SIGINT, what a shell expects after Ctrl-C
+  kExitUsage = 2,  // and 128 + the number of a signal that ended the work
 };
 
-/// Sends log messages to stderr as `qtool: warning: ...`.
+/// Sends log messages to stderr as `qtool: warning: ...`, in colour if that is a terminal and
+/// NO_COLOR is not set.
 void set_up_console();
 void set_verbosity(Verbosity verbosity);
 Verbosity verbosity() noexcept;
 
-/// Writes a result to stdout. Throws Error(kIo) when it cannot be written (a full disk, a closed
-/// pipe), so that a script never takes a cut-off result for a whole one.
+// Everything the program says passes here, and printable() makes names in it harmless.
+
+/// Writes a result, which may have many lines, to stdout. Throws Error(kIo) when it cannot be
+/// written (a full disk), so that a script never takes a cut-off result for a whole one, and
+/// Error(kCancelled) when the user asks to stop while nobody reads the pipe.
 void print_result(std::string_view text);
 
+// One line each.
 void note(std::string_view message);     ///< something the user did not ask but wants to know
 void detail(std::string_view message);   ///< shown with --verbose
 void warning(std::string_view message);  ///< the result may not be what the user wants

@@ -1,5 +1,6 @@
 #include "progress.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "signals.h"
 
@@ -20,7 +22,8 @@ using std::chrono::milliseconds;
 
 constexpr auto kBarInterval = milliseconds(100);
 constexpr auto kLineInterval = milliseconds(5000);
-constexpr std::int64_t kBarWidth = 24;
+constexpr std::int64_t kWidestBar = 24;
+constexpr std::int64_t kNarrowestBar = 8;
 constexpr std::string_view kClearLine = "\r\x1b[K";
 
 void write_stderr(std::string_view text) {
@@ -43,6 +46,21 @@ std::string time_text(double seconds) {
 std::string time_left(std::int64_t done, std::int64_t total, double seconds) {
   const auto remaining = static_cast<double>(total - done);
   return concat(time_text(seconds * remaining / static_cast<double>(done)), " left");
+}
+
+// Columns of the terminal: COLUMNS if it is set, else what the terminal says, else 80.
+std::int64_t terminal_columns() {
+  constexpr std::int64_t kUsual = 80;
+  if (const char* columns = std::getenv("COLUMNS")) {
+    try {
+      const std::int64_t wanted = parse_int(columns, "COLUMNS");
+      if (wanted > 0) return wanted;
+    } catch (const Error&) {  // as if it were not set
+    }
+  }
+  struct ::winsize size = {};
+  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUsual;
 }
 
 }  // namespace
@@ -88,15 +106,25 @@ void ProgressDisplay::update(std::int64_t done, std::int64_t total) {
 }
 
 std::string ProgressDisplay::bar(std::int64_t done, std::int64_t total, double seconds) const {
-  const std::int64_t filled = kBarWidth * done / std::max<std::int64_t>(total, 1);
-  std::string text = concat(task_, " [", std::string(static_cast<std::size_t>(filled), '#'),
-                            std::string(static_cast<std::size_t>(kBarWidth - filled), '.'), "] ",
-                            done, "/", total);
+  const std::string count = concat(done, "/", total);
+  std::string rest;
   if (done > 0 && seconds > 0.0) {
-    text += concat("  ", rate_text(static_cast<double>(done) / seconds), "  ",
-                   time_left(done, total, seconds));
+    rest = concat("  ", rate_text(static_cast<double>(done) / seconds), "  ",
+                  time_left(done, total, seconds));
   }
-  return text;
+  // A line that wraps could not be taken back. The last column stays free: some terminals wrap when
+  // it is filled.
+  const std::int64_t columns = terminal_columns() - 1;
+  const std::int64_t fixed = std::ssize(task_) + std::ssize(count) + 4;  // blanks and brackets
+  if (fixed + kNarrowestBar + std::ssize(rest) > columns) rest.clear();
+  const std::int64_t width = std::min(kWidestBar, columns - fixed - std::ssize(rest));
+  if (width < kNarrowestBar) {
+    return concat(task_, " ", count)
+        .substr(0, static_cast<std::size_t>(std::max(columns, std::int64_t{0})));
+  }
+  const std::int64_t filled = width * std::min(done, total) / std::max<std::int64_t>(total, 1);
+  return concat(task_, " [", std::string(static_cast<std::size_t>(filled), '#'),
+                std::string(static_cast<std::size_t>(width - filled), '.'), "] ", count, rest);
 }
 
 std::string ProgressDisplay::line(std::int64_t done, std::int64_t total, double seconds) const {
