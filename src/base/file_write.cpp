@@ -39,7 +39,7 @@ std::optional<FileInfo> info_of(const fs::path& path) {
   return info;
 }
 
-bool same_file(const FileInfo& a, const FileInfo& b) {
+bool same_inode(const FileInfo& a, const FileInfo& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
@@ -94,7 +94,7 @@ Target find_target(const fs::path& path) {
   }
   // The names below /proc/self/fd are links too, yet not to files that a name could replace.
   const std::optional<FileInfo> found = info_of(target.path);
-  if (target.old.has_value() != found.has_value() || (found && !same_file(*found, *target.old))) {
+  if (target.old.has_value() != found.has_value() || (found && !same_inode(*found, *target.old))) {
     refuse(path, "it is not the name of a file");
   }
   if (found && ::access(target.path.c_str(), W_OK) != 0) {
@@ -281,6 +281,16 @@ void write_files(std::span<const OutputFile> files) {
 void write_file(const fs::path& path, std::string_view bytes) {
   const OutputFile file{path, bytes};
   write_files({&file, 1});
+}
+
+bool same_file(const fs::path& a, const fs::path& b) {
+  const std::optional<FileInfo> info_a = info_of(a);
+  const std::optional<FileInfo> info_b = info_of(b);
+  if (info_a && info_b) return same_inode(*info_a, *info_b);
+  if (info_a || info_b) return false;
+  std::error_code ec;
+  const fs::path made_a = fs::weakly_canonical(fs::absolute(follow_links(a), ec), ec);
+  return !ec && made_a == fs::weakly_canonical(fs::absolute(follow_links(b), ec), ec);
 }
 
 void require_writable(const fs::path& path) { static_cast<void>(find_target(path)); }

@@ -61,6 +61,10 @@ class Loader {
     return std::move(graph_);
   }
 
+  [[nodiscard]] const std::set<std::filesystem::path>& data_files() const {
+    return tensors_.data_files();
+  }
+
  private:
   void read_info() {
     if (!model_.has_graph()) fail("the model has no graph");
@@ -277,7 +281,8 @@ class Loader {
   std::unordered_set<std::string> functions_;
 };
 
-Graph load(std::string bytes, const std::filesystem::path& folder, std::string_view name) {
+Graph load(std::string bytes, const std::filesystem::path& folder, std::string_view name,
+           std::vector<std::filesystem::path>& data_files) {
   const auto size = static_cast<std::int64_t>(bytes.size());
   if (size > kMostFileBytes) {
     fail(concat("model '", name, "': has ", size, " bytes, at most ", kMostFileBytes,
@@ -289,7 +294,10 @@ Graph load(std::string bytes, const std::filesystem::path& folder, std::string_v
   }
   bytes = {};  // parsing copied all of it
   try {
-    return Loader(model, folder).load();
+    Loader loader(model, folder);
+    Graph graph = loader.load();
+    data_files.insert(data_files.end(), loader.data_files().begin(), loader.data_files().end());
+    return graph;
   } catch (const Error& error) {
     throw Error(error.code(), concat("model '", name, "': ", error.what()));
   }
@@ -300,12 +308,18 @@ Graph load(std::string bytes, const std::filesystem::path& folder, std::string_v
 // ONNX's checker is not consulted: it refuses every model newer than itself, and the Loader has to
 // validate what it uses anyway.
 Graph load_onnx(const std::filesystem::path& path) {
-  return load(read_file(path, kMostFileBytes), path.parent_path(), path.string());
+  std::vector<std::filesystem::path> data_files;
+  return load_onnx(path, data_files);
+}
+
+Graph load_onnx(const std::filesystem::path& path, std::vector<std::filesystem::path>& data_files) {
+  return load(read_file(path, kMostFileBytes), path.parent_path(), path.string(), data_files);
 }
 
 Graph load_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
                       std::string_view name) {
-  return load(std::string(bytes), folder, name);
+  std::vector<std::filesystem::path> data_files;
+  return load(std::string(bytes), folder, name, data_files);
 }
 
 }  // namespace qtool

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string_view>
 
 // The variant of ONNX's message classes that Debian's library is built with.
@@ -39,12 +40,16 @@ class TensorReader {
   /// not fill the shape, before memory is taken; Error(kUnsupported) for types qtool lacks.
   Tensor read(const onnx::TensorProto& proto, std::string_view what);
 
+  /// The files that external data were read from.
+  [[nodiscard]] const std::set<std::filesystem::path>& data_files() const { return data_files_; }
+
  private:
   Tensor read_external(const onnx::TensorProto& proto, std::string_view what, DType dtype,
                        Shape shape);
 
   std::filesystem::path folder_;
   std::int64_t external_bytes_ = 0;
+  std::set<std::filesystem::path> data_files_;
 };
 
 void write_tensor(const Tensor& tensor, onnx::TensorProto& proto);

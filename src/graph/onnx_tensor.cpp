@@ -250,6 +250,7 @@ Tensor TensorReader::read_external(const TensorProto& proto, std::string_view wh
   if (!in) {
     fail(what, concat("external data: file '", path.string(), "' cannot be read"), ErrorCode::kIo);
   }
+  data_files_.insert(std::move(path));
   return out;
 }
 

@@ -29,7 +29,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     # parallel.cpp sets the denormal bits of the control register; there is no other way.
     rule("intrin[.]h$|^arm_neon[.]h$",
          isa_file "|^src/base/parallel[.]cpp$|^src/kernels/(intrinsics|(epilogue|pairwise)_[a-z0-9]+)[.]h$")
-    rule("^(unistd|sched|fcntl)[.]h$|^sys/[a-z]+[.]h$", "^src/base/|^tools/qtool/")
+    rule("^(unistd|sched|fcntl|poll)[.]h$|^sys/[a-z]+[.]h$", "^src/base/|^tools/qtool/")
   }
   function rule(header, place) { header_pattern[++rules] = header; place_pattern[rules] = place }
   function breach(what) { print FILENAME ":" FNR ": " what; breaches = 1 }
@@ -85,6 +85,12 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
   room != "tools" && FILENAME != "src/base/check.cpp" &&
   code ~ /std::(cout|cerr|clog)|(^|[^A-Za-z0-9_])(f?printf|f?puts|exit|_exit|abort|quick_exit)[(]/ {
     breach("the core prints or exits")
+  }
+  # So that no command overwrites what it reads: files.cpp compares all it is told of.
+  room == "tools" && FILENAME !~ /\/files[.](h|cpp)$/ &&
+  (code ~ /(^|[^A-Za-z0-9_])(read_file|write_files?|load_onnx|save_onnx|list_images|read_labels|fopen)[(]/ ||
+   code ~ /[io]?fstream/) {
+    breach("tools read and write files through files.h only")
   }
   # The umask belongs to the whole process: another thread may be making a file.
   code ~ /(^|[^A-Za-z0-9_])umask[(]/ { breach("sets the umask of the process") }

@@ -168,6 +168,26 @@ TEST_F(Files, BehindSymbolicLinksAreWritten) {
   EXPECT_NE(refusal([&] { write_file(folder_ / "round", "x"); }).find("links"), std::string::npos);
 }
 
+TEST_F(Files, AreKnownByAnyName) {
+  write_file(folder_ / "a", "x");
+  write_file(folder_ / "other", "x");
+  fs::create_hard_link(folder_ / "a", folder_ / "hard");
+  fs::create_symlink("../a", folder_ / "inner" / "soft");
+  fs::create_directory_symlink("inner", folder_ / "alias");
+  for (const char* name : {"a", "./a", "inner/../a", "hard", "inner/soft", "alias/soft"}) {
+    EXPECT_TRUE(same_file(folder_ / "a", folder_ / name)) << name;
+    EXPECT_FALSE(same_file(folder_ / "other", folder_ / name)) << name;
+  }
+  EXPECT_TRUE(same_file(folder_ / "a", fs::relative(folder_ / "a")));
+  // Files that are yet to be made.
+  fs::create_symlink("new", folder_ / "inner" / "dangling");
+  for (const char* name : {"inner/new", "alias/new", "inner/../inner/./new", "alias/dangling"}) {
+    EXPECT_TRUE(same_file(folder_ / "inner" / "new", folder_ / name)) << name;
+    EXPECT_FALSE(same_file(folder_ / "new", folder_ / name)) << name;
+    EXPECT_FALSE(same_file(folder_ / "a", folder_ / name)) << name;
+  }
+}
+
 TEST_F(Files, ThatArePipesAreRefusedWithoutWaiting) {
   const fs::path pipe = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "onnx_models.h"
 #include "qtool/base/error.h"
@@ -120,6 +121,14 @@ class ExternalData : public ::testing::Test {
 
   fs::path root_;
 };
+
+TEST_F(ExternalData, IsNamedSoThatNobodyOverwritesIt) {
+  static_cast<void>(load("./weights.bin"));
+  std::vector<fs::path> files;
+  static_cast<void>(load_onnx(root_ / "model" / "model.onnx", files));
+  ASSERT_EQ(files.size(), 1U);
+  EXPECT_TRUE(fs::equivalent(files.front(), root_ / "model" / "weights.bin"));
+}
 
 TEST_F(ExternalData, IsReadFromTheFolderOfTheModel) {
   write_file(root_ / "model" / "part.bin",

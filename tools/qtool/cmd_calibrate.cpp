@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "console.h"
+#include "files.h"
 #include "model.h"
 #include "options_images.h"
 #include "options_method.h"
@@ -18,7 +19,6 @@
 #include "options_run.h"
 #include "progress.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/calibrate.h"
 #include "qtool/calib/method.h"
@@ -46,11 +46,6 @@ struct CalibrateCommand {
   PreprocessOptions preprocess;
   RunOptions run;
 };
-
-// model.onnx -> model.table.json, in the current folder.
-std::string default_output(const std::string& model) {
-  return std::filesystem::path(model).stem().string() + ".table.json";
-}
 
 void report_bad_images(const std::vector<BadImage>& bad) {
   constexpr std::size_t kNamed = 10;
@@ -83,12 +78,13 @@ Collection collected(const CalibrateCommand& options, const Model& model,
 
 // Statistics that an earlier run saved.
 Collection saved(const std::string& table) {
+  declare_input(table);
   const std::string path = StatisticsOptions::beside(table);
   if (!std::filesystem::exists(path)) {
     throw Error(ErrorCode::kUsage, concat("--from ", table, ": there is no '", path,
                                           "'; calibrate with --save-statistics to have one"));
   }
-  return read_collection(read_file(path, kMostStatisticsBytes));
+  return read_collection(read_input(path, kMostStatisticsBytes));
 }
 
 void require_observed(const Collection& collection, const std::vector<std::string>& tensors) {
@@ -125,9 +121,16 @@ void run_calibrate(CalibrateCommand& options) {
     if (options.model.empty()) options.model = collection.model_path;
   }
   if (options.model.empty()) throw Error(ErrorCode::kUsage, "MODEL is required");
-  const std::string output =
-      options.output.empty() ? default_output(options.model) : options.output;
-  require_output(output, {options.model});
+  const std::string output = options.output.empty()
+                                 ? default_output(options.model, options.target, ".table.json")
+                                 : options.output;
+  if (again && options.output.empty() && std::filesystem::exists(output)) {
+    throw Error(ErrorCode::kUsage, concat("--from: would replace '", output,
+                                          "' unasked; name the table to write with -o"));
+  }
+  declare_output(output);
+  const std::string beside = StatisticsOptions::beside(output);
+  if (options.statistics.save) declare_output(beside);
   const Model model = open_model(options.model);
   const Graph& graph = model.executor->graph();
   const std::vector<std::string> tensors = tensors_to_calibrate(graph, target, overrides.exclude);
@@ -157,13 +160,12 @@ void run_calibrate(CalibrateCommand& options) {
   quantize_options.model_fingerprint = table.model_fingerprint;
   fill_weight_entries(graph, quantize_options, table);
 
-  write_file(output, write_table(table));
-  note(concat("wrote ", output));
-  if (options.statistics.save) {
-    const std::string beside = StatisticsOptions::beside(output);
-    write_file(beside, write_collection(collection));
-    note(concat("wrote ", beside));
-  }
+  const std::string table_bytes = write_table(table);
+  const std::string statistics_bytes =
+      options.statistics.save ? write_collection(collection) : std::string();
+  std::vector<OutputFile> files{{output, table_bytes}};
+  if (options.statistics.save) files.push_back({beside, statistics_bytes});
+  write_outputs(files);
   print_result(options.run.json ? json_of(table, output) : text_of(table, output));
 }
 
@@ -181,7 +183,10 @@ void add_calibrate(CLI::App& app, Session& session) {
       ->type_name("NAME")
       ->capture_default_str();
   options->overrides.add_to(*command);
-  command->add_option("-o,--output", options->output, "Table to write (default: MODEL.table.json)")
+  command
+      ->add_option("-o,--output", options->output,
+                   "Table to write (default: MODEL.table.json, for a\n"
+                   "target other than cpu MODEL.TARGET.table.json)")
       ->type_name("FILE");
   options->decision.add_to(*command);
   options->types.add_to(*command);

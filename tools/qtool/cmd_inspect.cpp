@@ -4,12 +4,12 @@
 
 #include "command.h"
 #include "console.h"
+#include "files.h"
 #include "model.h"
 #include "options_run.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "qtool/exec/prepare.h"
-#include "qtool/graph/onnx.h"
 #include "qtool/report/render.h"
 
 namespace qtool::tool {
@@ -40,7 +40,7 @@ std::optional<PlanSummary> try_to_compile(const Graph& loaded, const InspectOpti
 
 void inspect(InspectOptions& options) {
   options.run.apply();
-  const Graph loaded = load_onnx(options.model);
+  const Graph loaded = load_model(options.model);
   const ModelSummary model = summarize(loaded);
   const std::optional<PlanSummary> plan = try_to_compile(loaded, options);
   print_result(options.run.json ? json_of(model, plan) : text_of(model, plan));

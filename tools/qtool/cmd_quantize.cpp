@@ -9,13 +9,13 @@
 
 #include "command.h"
 #include "console.h"
+#include "files.h"
 #include "model.h"
 #include "options_images.h"
 #include "options_quantization.h"
 #include "options_run.h"
 #include "progress.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
@@ -48,9 +48,11 @@ struct QuantizeCommand {
   RunOptions run;
 };
 
-// model.onnx -> model.int8.onnx, in the current folder.
-std::string default_output(const std::string& model) {
-  return std::filesystem::path(model).stem().string() + ".int8.onnx";
+// model.onnx -> model.int8.onnx, model.dynamic.onnx or model.weight-only.onnx.
+std::string output_of(const QuantizeCommand& options, QuantizeMode mode) {
+  if (!options.output.empty()) return options.output;
+  const std::string kind = mode == QuantizeMode::kStatic ? "int8" : options.mode;
+  return default_output(options.model, options.target, concat(".", kind, ".onnx"));
 }
 
 // The shapes to count multiplications for: as declared, and where the model leaves an axis open,
@@ -142,6 +144,9 @@ void run_quantize(QuantizeCommand& options) {
   options.run.apply();
   const QuantizeMode mode = checked_mode(options);
   const BiasCorrection bias_correction = bias_correction_of(options);
+  QuantizationSummary summary;
+  summary.output = output_of(options, mode);
+  declare_output(summary.output);
   const Model fp32 = open_model(options.model);
   const Graph& prepared = fp32.executor->graph();
   std::optional<CalibrationTable> table;
@@ -167,9 +172,6 @@ void run_quantize(QuantizeCommand& options) {
   quantize_options.version = QTOOL_VERSION;
   quantize_options.mode = mode;
   quantize_options.bias_correction = bias_correction;
-  QuantizationSummary summary;
-  summary.output = options.output.empty() ? default_output(options.model) : options.output;
-  require_output(summary.output, {options.model, options.table});
   if (bias_correction == BiasCorrection::kSequential) {
     quantize_options.bias_shifts = measured_shifts(options, fp32, *table, quantize_options);
   }
@@ -190,8 +192,8 @@ void run_quantize(QuantizeCommand& options) {
                                                                      : Preprocess());
   summary.coverage = coverage_of(*emitted.executor->compile(shapes));
   summary.coverage_line = coverage_line(summary.coverage, summary.report);
-  write_file(summary.output, bytes);
-  note(concat("wrote ", summary.output));
+  const OutputFile file{summary.output, bytes};
+  write_outputs({&file, 1});
   print_result(options.run.json ? json_of(summary) : text_of(summary));
 }
 
@@ -229,7 +231,11 @@ void add_quantize(CLI::App& app, Session& session) {
       ->type_name("NAME")
       ->capture_default_str();
   options->overrides.add_to(*command);
-  command->add_option("-o,--output", options->output, "Model to write (default: MODEL.int8.onnx)")
+  command
+      ->add_option("-o,--output", options->output,
+                   "Model to write (default: MODEL.int8.onnx, MODEL.dynamic.onnx or "
+                   "MODEL.weight-only.onnx by the mode, for a target other than cpu "
+                   "MODEL.TARGET.int8.onnx and so on)")
       ->type_name("FILE");
   command
       ->add_option("--bias-correction", options->bias_correction,

@@ -5,13 +5,12 @@
 
 #include "command.h"
 #include "console.h"
+#include "files.h"
 #include "model.h"
 #include "options_run.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
 #include "qtool/base/text.h"
 #include "qtool/exec/prepare.h"
-#include "qtool/graph/onnx.h"
 #include "qtool/quantize/foreign_table.h"
 #include "qtool/report/table_diff.h"
 #include "table_file.h"
@@ -68,7 +67,7 @@ struct Names {
 Names names_of(const TableCommand& options) {
   Names names;
   if (!options.model.empty()) {
-    names.loaded = load_onnx(options.model);
+    names.loaded = load_model(options.model);
     names.prepared = prepare(*names.loaded);
   }
   names.layers = read_layer_names(options.name_map, names.prepared ? &*names.prepared : nullptr);
@@ -91,7 +90,7 @@ void convert(const TableCommand& options) {
   require_files(options, 1);
   if (options.to.empty() || options.output.empty()) wrong_use("--to and --output are required");
   const FormatInfo& format = find_format(options.to);
-  require_writable(options.output);
+  declare_output(options.output);
   const Names names = names_of(options);
   const CalibrationTable table = read(options, options.files[0], names);
   TableWriteOptions write_options;
@@ -99,8 +98,8 @@ void convert(const TableCommand& options) {
   write_options.tensorrt_version = options.tensorrt_version;
   write_options.tensorrt_algorithm = options.tensorrt_algorithm;
   const std::string bytes = format.write(table, write_options);
-  write_file(options.output, bytes);
-  note(concat("wrote ", options.output));
+  const OutputFile file{options.output, bytes};
+  write_outputs({&file, 1});
   std::string lost;
   std::string lost_json;
   for (const TableContent content : lost_contents(table, format)) {

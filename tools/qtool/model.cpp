@@ -1,12 +1,11 @@
 #include "model.h"
 
 #include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "console.h"
+#include "files.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/preprocess_json.h"
 #include "qtool/exec/prepare.h"
@@ -33,7 +32,7 @@ std::optional<StoredPreprocess> Model::stored_preprocess() const {
 Model open_model(const std::string& path) {
   Model model;
   model.path = path;
-  model.loaded = load_onnx(path);
+  model.loaded = load_model(path);
   detail(concat("model '", path, "': ", model.loaded.nodes().size(), " nodes"));
   model.executor = std::make_unique<Executor>(prepare(model.loaded));
   return model;
@@ -45,16 +44,6 @@ Model open_model_bytes(std::string_view bytes, const std::string& path) {
   model.loaded = load_onnx_bytes(bytes, std::filesystem::path(path).parent_path().string(), path);
   model.executor = std::make_unique<Executor>(prepare(model.loaded));
   return model;
-}
-
-void require_output(const std::string& output, std::initializer_list<std::string> inputs) {
-  for (const std::string& input : inputs) {
-    std::error_code ec;
-    if (input.empty() || !std::filesystem::equivalent(input, output, ec)) continue;
-    throw Error(ErrorCode::kUsage,
-                concat("-o ", output, ": would replace '", input, "', which this command reads"));
-  }
-  require_writable(output);
 }
 
 std::optional<StoredPreprocess> stored_preprocess_of(const Model& fp32,

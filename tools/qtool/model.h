@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,9 +34,6 @@ Model open_model(const std::string& path);
 /// The same from the bytes of a file that is to be written at `path`.
 Model open_model_bytes(std::string_view bytes, const std::string& path);
 
-/// Throws Error(kUsage) when `output` is one of the files that the command reads, Error(kIo) when
-/// it cannot be written; before the work, which may be long.
-void require_output(const std::string& output, std::initializer_list<std::string> inputs);
 /// open_model() of an option that may be left out.
 std::optional<Model> open_optional_model(const std::string& path);
 

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "console.h"
+#include "files.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/preprocess_json.h"
 #include "qtool/report/compare.h"
@@ -40,7 +40,7 @@ std::pair<std::int64_t, std::int64_t> parse_size(const std::string& text, const 
 Preprocess read_preprocess(const std::string& name) {
   if (!name.ends_with(".json")) return preprocess_preset(name);
   try {
-    return preprocess_from_json(read_file(name, kMostPreprocessBytes));
+    return preprocess_from_json(read_input(name, kMostPreprocessBytes));
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kIo) throw;
     throw Error(error.code(), concat("preprocessing '", name, "': ", error.what()));
@@ -123,8 +123,8 @@ void ImageOptions::add_to(CLI::App& command, ImagesUse use) {
 
 ImageSet ImageOptions::list() const {
   const std::vector<std::string> names =
-      labels.empty() ? std::vector<std::string>() : read_labels(labels);
-  return list_images(images, names, limit);
+      labels.empty() ? std::vector<std::string>() : read_class_names(labels);
+  return list_input_images(images, names, limit);
 }
 
 void PreprocessOptions::add_to(CLI::App& command, StoredCheck check) {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "console.h"
+#include "files.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/mnn_config.h"
 
@@ -53,7 +53,7 @@ void MnnOptions::apply(CLI::App& command) const {
   if (file_.empty()) return;
   MnnConfig config;
   try {
-    config = read_mnn_config(read_file(file_, kMostBytes));
+    config = read_mnn_config(read_input(file_, kMostBytes));
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kIo) throw;
     throw Error(error.code(), concat("'", file_, "': ", error.what()));

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "files.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
 #include "qtool/base/text.h"
 #include "qtool/quantize/weight_method.h"
 
@@ -113,7 +113,7 @@ Overrides OverrideOptions::read() const {
   Overrides overrides;
   if (!file_.empty()) {
     try {
-      overrides = read_overrides(read_file(file_, kMostOverridesBytes));
+      overrides = read_overrides(read_input(file_, kMostOverridesBytes));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kIo) throw;
       throw Error(error.code(), concat("'", file_, "': ", error.what()));

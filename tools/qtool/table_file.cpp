@@ -1,8 +1,8 @@
 #include "table_file.h"
 
 #include "console.h"
+#include "files.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
 #include "qtool/base/text.h"
 
 namespace qtool::tool {
@@ -16,7 +16,7 @@ constexpr std::size_t kNamedNotes = 10;
 TableFile read_table_file(const std::string& path, const std::string& format_name,
                           const LayerNames& names) {
   const FormatInfo* format = format_name.empty() ? nullptr : &find_format(format_name);
-  const std::string bytes = read_file(path, kMostTableBytes);
+  const std::string bytes = read_input(path, kMostTableBytes);
   if (format == nullptr) format = &recognise(bytes, path);
   try {
     TableReadResult result = format->read(bytes, {names});
@@ -37,7 +37,7 @@ TableFile read_table_file(const std::string& path, const std::string& format_nam
 LayerNames read_layer_names(const std::string& map_path, const Graph* graph) {
   if (map_path.empty()) return graph == nullptr ? LayerNames() : layer_names(*graph);
   try {
-    return layer_names_from_json(read_file(map_path, kMostMapBytes));
+    return layer_names_from_json(read_input(map_path, kMostMapBytes));
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kIo) throw;
     throw Error(error.code(), concat("'", map_path, "': ", error.what()));

@@ -37,6 +37,10 @@ void write_file(const std::filesystem::path& path, std::string_view bytes);
 /// right to write there. For commands that work long before they write.
 void require_writable(const std::filesystem::path& path);
 
+/// Whether two paths name one file, through whatever links and spellings; of files that do not
+/// exist yet: whether writing to both would make one. Throws Error(kIo) for links that go round.
+bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
+
 /// `relative` resolved inside `folder`. Throws Error(kInvalidModel) when the result, symbolic links
 /// followed, lies outside `folder`, or when `relative` is absolute or holds a NUL.
 std::filesystem::path resolve_inside(const std::filesystem::path& folder,

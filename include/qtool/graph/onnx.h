@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "qtool/graph/graph.h"
 
@@ -18,6 +19,9 @@ namespace qtool {
 /// strings, sequences, sparse tensors, subgraphs and model-local functions. Untrusted files are
 /// safe: every size is compared with the bytes present before memory is taken.
 Graph load_onnx(const std::filesystem::path& path);
+
+/// The same; also adds to `data_files` the other files that hold weights, each once.
+Graph load_onnx(const std::filesystem::path& path, std::vector<std::filesystem::path>& data_files);
 
 /// The same for a model in memory. `folder` holds its external data, `name` stands for the file in
 /// messages.

@@ -1,0 +1,99 @@
+#include "files.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <set>
+#include <unordered_set>
+
+#include "console.h"
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/quantize/target.h"
+
+namespace qtool::tool {
+namespace fs = std::filesystem;
+namespace {
+
+// One command runs per process.
+std::unordered_set<std::string> inputs;  // may be a million images
+std::set<fs::path> outputs;
+
+void refuse_if_same(const fs::path& output, const fs::path& input) {
+  if (!same_file(output, input)) return;
+  throw Error(ErrorCode::kUsage, concat("output '", output.string(), "': would replace '",
+                                        input.string(), "', which this command reads"));
+}
+
+bool is_open_as(int descriptor, const fs::path& path) {
+  struct ::stat stream = {};
+  struct ::stat file = {};
+  return ::fstat(descriptor, &stream) == 0 && S_ISREG(stream.st_mode) &&
+         ::stat(path.c_str(), &file) == 0 && file.st_dev == stream.st_dev &&
+         file.st_ino == stream.st_ino;
+}
+
+}  // namespace
+
+void declare_input(const fs::path& path) {
+  for (const fs::path& output : outputs) refuse_if_same(output, path);
+  inputs.insert(path.string());
+}
+
+void declare_output(const fs::path& path) {
+  if (outputs.contains(path)) return;
+  for (const std::string& input : inputs) refuse_if_same(path, input);
+  for (const fs::path& other : outputs) {
+    if (!same_file(path, other)) continue;
+    throw Error(ErrorCode::kUsage, concat("outputs '", other.string(), "' and '", path.string(),
+                                          "' are the same file"));
+  }
+  if (is_open_as(STDOUT_FILENO, path) || is_open_as(STDERR_FILENO, path)) {
+    throw Error(ErrorCode::kUsage,
+                concat("output '", path.string(),
+                       "': would replace the file to which this program's messages go"));
+  }
+  require_writable(path);
+  outputs.insert(path);
+}
+
+std::string read_input(const fs::path& path, std::int64_t max_bytes) {
+  declare_input(path);
+  return read_file(path, max_bytes);
+}
+
+Graph load_model(const fs::path& path) {
+  declare_input(path);
+  std::vector<fs::path> data_files;
+  Graph graph = load_onnx(path, data_files);
+  for (const fs::path& file : data_files) declare_input(file);
+  return graph;
+}
+
+ImageSet list_input_images(const fs::path& path, std::span<const std::string> labels,
+                           std::int64_t limit) {
+  declare_input(path);
+  ImageSet images = list_images(path, labels, limit);
+  for (const ImageEntry& image : images.entries) declare_input(image.path);
+  return images;
+}
+
+std::vector<std::string> read_class_names(const fs::path& path) {
+  declare_input(path);
+  return read_labels(path);
+}
+
+void write_outputs(std::span<const OutputFile> files) {
+  for (const OutputFile& file : files) declare_output(file.path);
+  write_files(files);
+  for (const OutputFile& file : files) note(concat("wrote ", file.path.string()));
+}
+
+std::string default_output(const fs::path& model, const std::string& target,
+                           const std::string& ending) {
+  const std::string stem = model.stem().string();
+  return target == kDefaultTarget ? concat(stem, ending) : concat(stem, ".", target, ending);
+}
+
+}  // namespace qtool::tool

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "qtool/base/file.h"
+#include "qtool/graph/graph.h"
+#include "qtool/image/image_set.h"
+
+namespace qtool::tool {
+
+// All files of a run go through here, so that no command overwrites what it reads, by whatever name
+// or link. A file of either kind is refused with Error(kUsage) as soon as it turns out to be the
+// same as one of the other kind; declare outputs first, before the work.
+
+/// A file that the command reads by means of its own.
+void declare_input(const std::filesystem::path& path);
+
+/// A file that the command is going to write. Also throws Error(kIo) when it cannot be written, and
+/// Error(kUsage) when standard output or error go there, or when another output does.
+void declare_output(const std::filesystem::path& path);
+
+/// read_file() of an input.
+std::string read_input(const std::filesystem::path& path, std::int64_t max_bytes);
+
+/// load_onnx() of an input and of the files that hold its weights.
+Graph load_model(const std::filesystem::path& path);
+
+/// list_images() of inputs: the list and every image.
+ImageSet list_input_images(const std::filesystem::path& path, std::span<const std::string> labels,
+                           std::int64_t limit);
+
+/// read_labels() of an input.
+std::vector<std::string> read_class_names(const std::filesystem::path& path);
+
+/// write_files() of outputs, and a note for each.
+void write_outputs(std::span<const OutputFile> files);
+
+/// Where a result goes when nobody says: in the current folder, the name of the model, the target
+/// if it is not the default one, and `ending`: `model.tensorrt.int8.onnx`.
+std::string default_output(const std::filesystem::path& model, const std::string& target,
+                           const std::string& ending);
+
+}  // namespace qtool::tool
