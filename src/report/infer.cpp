@@ -64,6 +64,10 @@ InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& inpu
         seconds[m].push_back(std::chrono::duration<double>(Clock::now() - start).count());
       }
     }
+    if (options.progress && options.progress(run, options.repeat) == ProgressAnswer::kStop) {
+      throw Error(ErrorCode::kCancelled,
+                  concat("measurement stopped after ", run, " of ", options.repeat, " runs"));
+    }
   }
 
   const std::int64_t batch = std::max<std::int64_t>(input.shape()[0], 1);

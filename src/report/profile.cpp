@@ -59,17 +59,17 @@ ProfileResult profile(const Executor& fp32, const Executor* int8, const Tensor& 
       const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
       std::vector<double> step_seconds(plan.steps().size());
       plan.run_timed(inputs, workspaces[m], step_seconds);
-      if (run < 0) continue;
+      if (run < 0) continue;  // warming up
       samples[m].runs.push_back(seconds);
       samples[m].steps.resize(step_seconds.size());
       for (std::size_t i = 0; i < step_seconds.size(); ++i) {
         samples[m].steps[i].push_back(step_seconds[i]);
       }
     }
-    if (run >= 0 && options.progress &&
-        options.progress(run + 1, options.repeat) == ProgressAnswer::kStop) {
+    const std::int64_t done = std::max<std::int64_t>(run + 1, 0);
+    if (options.progress && options.progress(done, options.repeat) == ProgressAnswer::kStop) {
       throw Error(ErrorCode::kCancelled,
-                  concat("measurement stopped after ", run + 1, " of ", options.repeat, " runs"));
+                  concat("measurement stopped after ", done, " of ", options.repeat, " runs"));
     }
   }
   result.fp32 = summarize(*pair.fp32, std::move(samples[0]));

@@ -5,10 +5,12 @@
 
 #include "command.h"
 #include "console.h"
+#include "files.h"
 #include "model.h"
 #include "options_images.h"
 #include "options_requantize.h"
 #include "options_run.h"
+#include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "qtool/report/compare.h"
@@ -37,16 +39,19 @@ void run_infer(InferCommand& options) {
   const std::optional<StoredPreprocess> stored = stored_preprocess_of(fp32, int8);
   const Preprocess preprocess = options.preprocess.choose(stored, fp32.loaded);
   std::vector<std::string> names;
-  if (!options.labels.empty()) names = read_labels(options.labels);
+  if (!options.labels.empty()) names = read_class_names(options.labels);
 
+  declare_input(options.image);
   const ImageEntry entry{options.image, -1};
   std::vector<BadImage> bad;
   const std::optional<Tensor> input = load_preprocessed(entry, preprocess, BadImages::kFail, bad);
+  ProgressDisplay progress("infer", "runs", options.run.progress_style());
   const InferResult result = infer(*fp32.executor, executor_of(int8), *input,
                                    {.threads = options.run.threads,
                                     .top = options.top,
                                     .repeat = options.repeat,
-                                    .requantization = requantization});
+                                    .requantization = requantization,
+                                    .progress = progress.callback()});
   if (!names.empty() && result.classes > 0 && std::ssize(names) != result.classes) {
     throw Error(ErrorCode::kMismatch,
                 concat("labels file '", options.labels, "' has ", names.size(),

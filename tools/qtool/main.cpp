@@ -10,6 +10,7 @@
 #include "command.h"
 #include "config_file.h"
 #include "console.h"
+#include "files.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "signals.h"
@@ -32,7 +33,7 @@ const std::vector<AddCommand> kCommands{QTOOL_COMMANDS(QTOOL_ROW)};
 
 constexpr const char* kFooter =
     "Each command explains itself: qtool COMMAND --help\n"
-    "Exit codes: 0 success, 1 failure, 2 wrong usage, 130 stopped by Ctrl-C.";
+    "Exit codes: 0 success, 1 failure, 2 wrong usage, 130 stopped by Ctrl-C, 143 by SIGTERM.";
 
 const CLI::App& innermost(const CLI::App& app) {
   const std::vector<CLI::App*> parsed = app.get_subcommands();
@@ -88,6 +89,9 @@ int run(int argc, char** argv) {
     return report_usage(app, problem.what());
   }
   if (!session.run) return report_usage(app, "a command is expected");
+  if (app.get_config_ptr()->count() > 0) {
+    declare_input(app.get_config_ptr()->as<std::string>());
+  }
   session.run();
   return kExitOk;
 }
@@ -100,19 +104,17 @@ int main(int argc, char** argv) {
   using namespace qtool::tool;
   set_up_console();
   catch_interrupts();
+  int code = kExitFailure;
   try {
-    return run(argc, argv);
+    code = run(argc, argv);
   } catch (const Error& problem) {
-    if (problem.code() == ErrorCode::kCancelled) {
-      error(problem.what());
-      return kExitInterrupted;
-    }
     error(problem.what());
-    return problem.code() == ErrorCode::kUsage ? kExitUsage : kExitFailure;
+    if (problem.code() == ErrorCode::kUsage) code = kExitUsage;
   } catch (const std::bad_alloc&) {
     error("not enough memory");
   } catch (const std::exception& problem) {
     error(concat("unexpected: ", problem.what()));
   }
-  return kExitFailure;
+  // Whatever a signal made fail, it was the signal that ended the work.
+  return code != kExitOk && interrupted() ? interrupted_exit_code() : code;
 }

@@ -9,22 +9,24 @@ namespace {
 
 volatile std::sig_atomic_t stop_requested = 0;
 
-extern "C" void request_stop(int) { stop_requested = 1; }
+extern "C" void request_stop(int signal) { stop_requested = signal; }
 
 }  // namespace
 
 void catch_interrupts() {
   struct sigaction action = {};
   action.sa_handler = request_stop;
-  // The default action returns after the first signal. System calls restart, so that a file being
-  // written is not cut short.
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  // The default action returns after the first signal. System calls do not restart: one may wait
+  // for a pipe that nobody reads.
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
 }
 
 bool interrupted() noexcept { return stop_requested != 0; }
+
+int interrupted_exit_code() noexcept { return 128 + static_cast<int>(stop_requested); }
 
 void stop_if_interrupted() {
   if (interrupted()) throw Error(ErrorCode::kCancelled, "stopped on request");

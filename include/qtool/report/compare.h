@@ -83,6 +83,7 @@ struct InferOptions {
   std::int64_t top = 5;      ///< classes to list
   std::int64_t repeat = 20;  ///< timed runs of each model, after one that is not timed
   Requantization requantization = Requantization::kFloat;  ///< of integer sums
+  Progress progress{};                                     ///< counts timed runs; may be empty
 };
 
 struct ScoredClass {
@@ -110,7 +111,8 @@ struct InferResult {
 };
 
 /// Runs one input through one or two models, alternately, and compares outputs and latency.
-/// `input`: float32 in the shape of the network's only input. Throws as evaluate().
+/// `input`: float32 in the shape of the network's only input. Throws as evaluate(); `progress` is
+/// asked after every run of both models.
 InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& input,
                   const InferOptions& options);
 
