@@ -45,7 +45,7 @@ void run_infer(InferCommand& options) {
   const ImageEntry entry{options.image, -1};
   std::vector<BadImage> bad;
   const std::optional<Tensor> input = load_preprocessed(entry, preprocess, BadImages::kFail, bad);
-  ProgressDisplay progress("infer", "runs", options.run.progress_style());
+  ProgressDisplay progress("infer", "runs", options.run.progress_style(), FinalLine::kNone);
   const InferResult result = infer(*fp32.executor, executor_of(int8), *input,
                                    {.threads = options.run.threads,
                                     .top = options.top,

@@ -71,8 +71,9 @@ ProgressStyle detect_progress_style() {
   return redraws && ::isatty(STDERR_FILENO) == 1 ? ProgressStyle::kBar : ProgressStyle::kLines;
 }
 
-ProgressDisplay::ProgressDisplay(std::string task, std::string unit, ProgressStyle style)
-    : task_(std::move(task)), unit_(std::move(unit)), style_(style) {}
+ProgressDisplay::ProgressDisplay(std::string task, std::string unit, ProgressStyle style,
+                                 FinalLine final_line)
+    : task_(std::move(task)), unit_(std::move(unit)), style_(style), final_line_(final_line) {}
 
 ProgressDisplay::~ProgressDisplay() {
   if (bar_visible_) write_stderr(kClearLine);
@@ -94,7 +95,7 @@ void ProgressDisplay::update(std::int64_t done, std::int64_t total) {
     if (announced_total_ == total) return;
     announced_total_ = total;
     if (std::exchange(bar_visible_, false)) write_stderr(kClearLine);
-    write_stderr(concat(line(done, total, seconds), "\n"));
+    if (final_line_ == FinalLine::kKept) write_stderr(concat(line(done, total, seconds), "\n"));
   } else if (style_ == ProgressStyle::kBar && (!bar_visible_ || now - shown_ >= kBarInterval)) {
     write_stderr(concat(kClearLine, bar(done, total, seconds)));
     bar_visible_ = true;

@@ -18,11 +18,15 @@ enum class ProgressStyle {
 /// A bar when stderr is a terminal that can redraw a line, plain lines otherwise.
 ProgressStyle detect_progress_style();
 
+/// Whether a line that sums up the work stays when it is done.
+enum class FinalLine { kKept, kNone };
+
 /// Shows how far long work is: share, rate and time left. Also the place where Ctrl-C takes effect.
 class ProgressDisplay {
  public:
   /// `task` starts the line ("calibrate"), `unit` names the items ("images").
-  ProgressDisplay(std::string task, std::string unit, ProgressStyle style);
+  ProgressDisplay(std::string task, std::string unit, ProgressStyle style,
+                  FinalLine final_line = FinalLine::kKept);
   /// Takes the bar off the terminal, so that what follows starts on a clean line.
   ~ProgressDisplay();
   ProgressDisplay(const ProgressDisplay&) = delete;
@@ -40,6 +44,7 @@ class ProgressDisplay {
   std::string task_;
   std::string unit_;
   ProgressStyle style_;
+  FinalLine final_line_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point shown_ = start_;
   std::int64_t announced_total_ = -1;
