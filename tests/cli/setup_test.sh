@@ -68,7 +68,8 @@ expect "a shown command can be pasted" says "^\\$ two 'words here' .*s.* a=b$"
 clone="$work/a clone"
 mkdir "$clone" "$work/home" "$work/elsewhere"
 cp -r "$source_folder/tools" "$source_folder/.ci" "$source_folder/CMakePresets.json" "$clone"
-rm -f "$clone/tools/fuzz.sh"
+touch "$clone/tools/fuzz.sh"
+chmod +x "$clone/tools/fuzz.sh"
 ln -s "$source_folder/data" "$clone/data"
 cat >"$work/qtool" <<END
 #!/bin/bash
@@ -126,22 +127,20 @@ expect "a failed test fails" ends_with 1
 expect "failures are counted" last_line_is '0 passed, 1 failed, 1 skipped'
 
 stand_in node 'echo 18'
-sed -i '/"name": "fuzz"/d' "$clone/CMakePresets.json"
+printf '#!/bin/bash\necho fuzzed $1\n' >"$clone/tools/fuzz.sh"
 script ../.ci/run
 expect "continuous integration fails with a test" ends_with 1
 expect "a table says what became of each part" says '^threads .* s .* s   fail$'
-expect "missing fuzzers are said" says '^fuzzing .*left out: there is no tools/fuzz.sh'
-expect "two suites and their parts failed" last_line_is '0 passed, 4 failed, 2 skipped'
+expect "three suites and their parts failed" last_line_is '1 passed, 6 failed, 3 skipped'
 sed -i 's/status="fail"/status="run"/' "$work/results.xml"
 script ../.ci/run
 expect "continuous integration passes" ends_with 0
-expect "two suites and their parts passed" last_line_is '4 passed, 0 failed, 2 skipped'
-printf 'echo fuzzed $1; exit 1\n' >"$clone/tools/fuzz.sh"
-chmod +x "$clone/tools/fuzz.sh"
+expect "three suites and four parts passed" last_line_is '7 passed, 0 failed, 3 skipped'
+expect "fuzzers run for ten minutes" says '^fuzzed 10$'
+echo 'exit 1' >>"$clone/tools/fuzz.sh"
 script ../.ci/run
-expect "fuzzers run for ten minutes" says '^fuzzed 10'
 expect "a finding fails" ends_with 1
-expect "a finding is counted" last_line_is '4 passed, 1 failed, 2 skipped'
+expect "a finding is counted" last_line_is '6 passed, 1 failed, 3 skipped'
 
 for name in demo.sh test.sh; do
   script $name --help
