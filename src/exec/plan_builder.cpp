@@ -30,6 +30,13 @@ bool layouts_agree(const Shape& shape) {
 
 std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
 
+// Allocating more might succeed, using it would not.
+void require_memory(std::int64_t bytes) {
+  if (bytes <= physical_memory()) return;
+  throw Error(ErrorCode::kUnsupported, concat("the activations need ", bytes,
+                                              " bytes, this machine has ", physical_memory()));
+}
+
 }  // namespace
 
 std::int64_t assign_offsets(std::vector<Storage>& storages) {
@@ -72,6 +79,7 @@ PlanBuilder::PlanBuilder(const ShapedGraph& shaped, const CompileOptions& option
 }
 
 std::int32_t PlanBuilder::add_storage(std::int64_t bytes) {
+  require_memory(bytes);  // before an operator is made: its tables may be as long as the tensor
   Storage storage;
   storage.bytes = bytes;
   storage.first_step = storage.last_step = static_cast<std::int32_t>(plan_->steps.size());
@@ -246,10 +254,7 @@ void PlanBuilder::finish() {
   for (const ProbePoint& probe : plan_->probes) reach(probe.value, std::max(probe.step, 0));
   plan_->workspace_offset = assign_offsets(plan_->storages);
   plan_->arena_bytes = plan_->workspace_offset + aligned(scratch);
-  if (plan_->arena_bytes > physical_memory()) {  // allocating it might succeed, using it would not
-    throw Error(ErrorCode::kUnsupported, concat("the activations need ", plan_->arena_bytes,
-                                                " bytes, this machine has ", physical_memory()));
-  }
+  require_memory(plan_->arena_bytes);
   std::stable_sort(plan_->probes.begin(), plan_->probes.end(),
                    [](const ProbePoint& a, const ProbePoint& b) { return a.step < b.step; });
   plan_->observed_infos.resize(options_.observe.size());

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -221,6 +222,19 @@ TEST(Executor, NamesWhatIsWrong) {
     EXPECT_NE(message.find("'odd'"), std::string::npos) << message;
     EXPECT_NE(message.find("Frobnicate"), std::string::npos) << message;
     EXPECT_NE(message.find("opset 17"), std::string::npos) << message;
+  }
+}
+
+TEST(Executor, RefusesATensorBeyondTheMemoryBeforeItMakesTheOperator) {
+  Net net;
+  net.constant("scales", Tensor::of<float>({4}, {1.0F, 1.0F, 1.0F, 2.5e11F}));
+  net.output(net.op("Resize", "wide", {net.input("x", {1, 1, 1, 1}), "", "scales"},
+                    {{"mode", std::string("nearest")}}));
+  try {
+    static_cast<void>(Executor(net.graph).compile({}));
+    FAIL() << "a terabyte was planned";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("bytes, this machine has"));
   }
 }
 
