@@ -89,7 +89,7 @@ for target in "${TARGETS[@]}"; do
     -timeout=60 -rss_limit_mb=3072 -malloc_limit_mb=0 -print_final_stats=1 \
     -artifact_prefix="$OUT/findings/$target/" >"$log" 2>&1 || status=$?
   executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1)
-  last=$(grep -a -E 'cov: [0-9]+' "$log" | tail -n 1)
+  last=$(grep -a -E 'cov: [0-9]+' "$log" | tail -n 1) || true
   edges=$(sed -n 's/.*cov: \([0-9]*\).*/\1/p' <<<"$last")
   features=$(sed -n 's/.*ft: \([0-9]*\).*/\1/p' <<<"$last")
   after=$(find "$OUT/findings/$target" -type f | wc -l)
@@ -100,8 +100,8 @@ for target in "${TARGETS[@]}"; do
   printf '%-18s %8d %12d %9d %9d  %d\n' "$target" "$seconds" "${executions:-0}" "${edges:-0}" \
     "${features:-0}" "$found"
   if ((found)); then
-    grep -a -E 'ERROR:|runtime error:|SUMMARY|Test unit written|does not load' "$log" |
-      sed 's/^/  /' | tail -n 8
+    grep -a -E 'ERROR:|runtime error:|SUMMARY|internal error|Test unit written|does not load' "$log" |
+      sed 's/^/  /' | tail -n 8 || true
   fi
 done
 say "" "$executions_of_all executions, $findings findings (logs: $OUT/*.log)"
