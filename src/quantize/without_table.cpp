@@ -37,10 +37,12 @@ Placement place_products(const Graph& graph, const Target& target, const Quantiz
   Placement placement = place(graph, target, placement_options);
   for (NodePlacement& placed : placement.nodes) {
     if (placed.role == NodeRole::kNotReal || placed.role == NodeRole::kFloat) continue;
-    const bool product = placed.role == NodeRole::kInteger && weight_ports(graph, placed.id);
-    if (product) continue;
+    const auto ports =
+        placed.role == NodeRole::kInteger ? weight_ports(graph, placed.id) : std::nullopt;
+    const bool image = ports && graph.value(ports->weight).constant->shape().rank() == 4;
+    if (ports && (image || !graph.node(placed.id).is("Conv"))) continue;
     placed.role = NodeRole::kFloat;
-    placed.reason = "it multiplies two activations";
+    placed.reason = ports ? "ConvInteger takes images only" : "it multiplies two activations";
   }
   return placement;
 }

@@ -131,6 +131,22 @@ TEST(DynamicMode, LeavesExcludedNodesAndSaysSo) {
   EXPECT_THROW(make(mixed_net().graph, QuantizeMode::kDynamic, report, {"nobody"}), Error);
 }
 
+TEST(DynamicMode, LeavesConvolutionsOfVolumesInFp32) {
+  Net net;
+  net.input("x", {1, 2, 4, 4, 4});
+  net.constant("w", random_tensor({3, 2, 2, 2, 2}, 1));
+  net.output(net.op("Conv", "conv", {"x", "w"}));
+  const Graph graph = prepare(net.graph);
+  QuantizeOptions options;
+  options.mode = QuantizeMode::kDynamic;
+  options.target = "tensorrt";  // lists them
+  QuantizeReport report;
+  const Graph quantized = quantize(graph, options, report);
+  EXPECT_EQ(report.find("conv")->reason, "ConvInteger takes images only");
+  const Tensor x = random_tensor({1, 2, 4, 4, 4}, 2);
+  EXPECT_EQ(run(quantized, x), run(graph, x));
+}
+
 TEST(WeightOnlyMode, StoresWeightsAsInt8AndComputesInFp32) {
   const Net net = mixed_net();
   QuantizeReport report;
