@@ -28,7 +28,3 @@ if(QTOOL_SANITIZE)
     target_link_options(qtool_compile_options INTERFACE -fuse-ld=lld)
   endif()
 endif()
-
-if(QTOOL_STD_THREADS)
-  target_compile_definitions(qtool_compile_options INTERFACE QTOOL_STD_THREADS)
-endif()

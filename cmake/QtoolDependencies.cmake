@@ -7,9 +7,8 @@ if(CMAKE_FIND_PACKAGE_NAME)
   set(QTOOL_REQUIRED "")
 endif()
 find_dependency(Threads ${QTOOL_REQUIRED})
-if(NOT QTOOL_STD_THREADS)
-  find_dependency(OpenMP ${QTOOL_REQUIRED} COMPONENTS CXX)
-endif()
+# For its settings alone: oneDNN is told to keep to one thread.
+find_dependency(OpenMP ${QTOOL_REQUIRED} COMPONENTS CXX)
 # ONNX's exported targets name protobuf::libprotobuf, which only FindProtobuf defines.
 find_dependency(Protobuf ${QTOOL_REQUIRED})
 find_dependency(ONNX ${QTOOL_REQUIRED})

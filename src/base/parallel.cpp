@@ -5,16 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <mutex>
 #include <thread>
-#include <vector>
 
-#ifndef QTOOL_STD_THREADS
-#include <omp.h>
-#endif
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
-
+#include "base/floating_point_mode.h"
+#include "base/thread_pool.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 
@@ -23,33 +18,40 @@ namespace {
 
 thread_local bool inside_worker = false;
 
-// Runs `task(worker)` for every worker below `workers`, each on its own thread of the pool.
+// The exception of the lowest worker that threw one.
+class FirstError {
+ public:
+  void keep(int worker) {
+    const std::lock_guard lock(mutex_);
+    if (error_ && worker_ < worker) return;
+    worker_ = worker;
+    error_ = std::current_exception();
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::mutex mutex_;
+  int worker_ = 0;
+  std::exception_ptr error_;
+};
+
+// Runs `task(worker)` for every worker below `workers`, on as many threads as the machine has free.
 template <typename Task>
 void run_team(int workers, const Task& task) {
-  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(workers));
-  const auto guarded = [&](int worker) {
+  FirstError error;
+  run_parts(workers, [&](int worker) {
     const bool outer = inside_worker;
     inside_worker = true;
     try {
       task(worker);
     } catch (...) {
-      errors[static_cast<std::size_t>(worker)] = std::current_exception();
+      error.keep(worker);
     }
     inside_worker = outer;
-  };
-#ifdef QTOOL_STD_THREADS
-  std::vector<std::jthread> threads;
-  for (int worker = 1; worker < workers; ++worker) threads.emplace_back(guarded, worker);
-  guarded(0);
-  threads.clear();
-#else
-  // A loop over the workers, not the team's own numbering: OpenMP may grant fewer threads.
-#pragma omp parallel for num_threads(workers) schedule(static, 1)
-  for (int worker = 0; worker < workers; ++worker) guarded(worker);
-#endif
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
+  });
+  error.rethrow();
 }
 
 }  // namespace
@@ -104,30 +106,10 @@ void parallel_items(std::int64_t count, int threads,
   });
 }
 
-FlushDenormals::FlushDenormals() noexcept {
-#if defined(__SSE2__)
-  saved_ = _mm_getcsr();
-  _mm_setcsr(saved_ | 0x8040U);  // flush to zero, denormals are zero
-#endif
+FlushDenormals::FlushDenormals() noexcept : saved_(FloatingPointMode::current()) {
+  FloatingPointMode::set(FloatingPointMode::flushing(saved_));
 }
 
-FlushDenormals::~FlushDenormals() {
-#if defined(__SSE2__)
-  _mm_setcsr(saved_);
-#endif
-}
-
-TeamSize::TeamSize([[maybe_unused]] int threads) noexcept {
-#ifndef QTOOL_STD_THREADS
-  saved_ = omp_get_max_threads();
-  omp_set_num_threads(threads);
-#endif
-}
-
-TeamSize::~TeamSize() {
-#ifndef QTOOL_STD_THREADS
-  omp_set_num_threads(saved_);
-#endif
-}
+FlushDenormals::~FlushDenormals() { FloatingPointMode::set(saved_); }
 
 }  // namespace qtool

@@ -249,7 +249,6 @@ class Collector {
       if (kind_of(worker.plan->outputs()) == Outputs::kMaps) worker.outputs = Outputs::kMaps;
     }
     const FlushDenormals flush;
-    const TeamSize team(1);
     const TensorView view(*image);
     worker.plan->run({&view, 1}, worker.workspace,
                      [&](std::size_t index, const TensorView& tensor) {

@@ -10,7 +10,8 @@
 #include "qtool/tensor/tensor.h"
 
 // The only door to oneDNN: FP32 convolution, matrix product and pooling. A port to its 3.x
-// interface changes onednn.cpp alone.
+// interface changes onednn.cpp alone. oneDNN itself keeps to one thread; `threads` is how many of
+// our pool's divide an operation among themselves.
 namespace qtool::onednn {
 
 /// A clamp fused behind an operation: Relu is [0, +inf].
@@ -23,16 +24,20 @@ struct Clamp {
 class Packed;
 using PackedPtr = std::shared_ptr<const Packed>;
 
-struct ConvSpec {
+/// What convolution and pooling have in common.
+struct WindowedSpec {
   Shape source;       ///< [N, C, spatial...]
-  Shape weights;      ///< [M, C / groups, kernel...], plain
   Shape destination;  ///< [N, M, spatial...]
   Window window;
+  Layout layout = Layout::kPlain;
+};
+
+struct ConvSpec : WindowedSpec {
+  Shape weights;  ///< [M, C / groups, kernel...], plain
   std::int64_t groups = 1;
   bool bias = false;
   bool residual = false;  ///< adds a tensor of the destination's shape and layout before the clamp
   std::optional<Clamp> clamp;
-  Layout layout = Layout::kPlain;
 };
 
 /// dst = clamp(conv(src, weights) + bias + residual).
@@ -48,7 +53,7 @@ class Convolution {
   [[nodiscard]] PackedPtr pack(const float* weights, const float* bias) const;
   [[nodiscard]] std::int64_t workspace_bytes() const;
   [[nodiscard]] std::string implementation() const;
-  void run(const float* source, const Packed& weights, const float* residual, float* destination,
+  void run(const float* source, const Packed& packed, const float* residual, float* destination,
            std::byte* workspace) const;
 
  private:
@@ -87,12 +92,8 @@ class Matmul {
 
 enum class PoolKind : std::uint8_t { kMax, kAverageIncludingPadding, kAverageExcludingPadding };
 
-struct PoolSpec {
-  Shape source;
-  Shape destination;
-  Window window;
+struct PoolSpec : WindowedSpec {
   PoolKind kind = PoolKind::kMax;
-  Layout layout = Layout::kPlain;
 };
 
 class Pooling {

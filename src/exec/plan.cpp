@@ -70,7 +70,6 @@ std::span<const TensorView> Plan::State::run(std::span<const TensorView> given,
     if (input >= 0) workspace.values[v].data = given[static_cast<std::size_t>(input)].data;
   }
 
-  const TeamSize team(threads);
   const FlushDenormals flush;
   std::byte* scratch = workspace.arena.data() + workspace_offset;
   std::size_t next_probe = 0;

@@ -9,7 +9,6 @@
 #include "exec/plan.h"
 #include "exec/reorder.h"
 #include "qtool/base/error.h"
-#include "qtool/base/parallel.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
@@ -272,7 +271,6 @@ void PlanBuilder::finish() {
 std::shared_ptr<const Plan> PlanBuilder::build() {
   static std::atomic<std::uint64_t> next_serial{1};
   plan_->serial = next_serial++;
-  const TeamSize team(options_.threads);
   for (std::size_t i = 0; i < shaped_.graph.inputs().size(); ++i) add_input(i);
   for (const NodeId id : shaped_.graph.nodes()) add_node(id);
   add_outputs();

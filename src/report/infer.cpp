@@ -76,6 +76,7 @@ InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& inpu
   if (int8 != nullptr) result.int8 = describe_plan(*pair.int8);
   for (std::size_t m = 0; m < models; ++m) {
     InferRun& run = m == 0 ? result.fp32 : *result.int8;
+    run.fastest_seconds = *std::ranges::min_element(seconds[m]);
     run.seconds = median(seconds[m]);
     if (result.classes > 0) {
       run.top = best_classes(image_part(outputs[m].front(), 0, batch), options.top);

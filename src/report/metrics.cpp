@@ -84,6 +84,11 @@ std::vector<std::int64_t> top_k(std::span<const float> scores, std::int64_t coun
   return order;
 }
 
+bool is_unsteady(double median_seconds, double fastest_seconds) noexcept {
+  constexpr double kSteady = 1.5;
+  return median_seconds >= kSteady * fastest_seconds;
+}
+
 std::vector<double> softmax(std::span<const float> logits) {
   std::vector<double> result(logits.begin(), logits.end());
   if (result.empty()) return result;

@@ -32,6 +32,7 @@ Json json_of(const InferRun& run, std::span<const std::string> class_names) {
     top.push_back(std::move(entry));
   }
   return {{"latency_seconds", run.seconds},
+          {"fastest_seconds", run.fastest_seconds},
           {"steps", run.steps},
           {"integer_steps", run.integer_steps},
           {"top", std::move(top)}};

@@ -7,6 +7,7 @@
 
 #include "qtool/base/printable.h"
 #include "qtool/base/text.h"
+#include "qtool/report/metrics.h"
 #include "qtool/report/render.h"
 #include "qtool/report/text_table.h"
 
@@ -96,6 +97,14 @@ std::string requantization_line(Requantization path) {
   return concat("requantization: ", name_of(path), ", integers only\n");
 }
 
+// One line where the times of one of the models cannot be trusted.
+std::string unsteady_line(const char* name, double median_seconds, double fastest_seconds) {
+  if (!is_unsteady(median_seconds, fastest_seconds)) return {};
+  return concat(name, ": the median is ", ratio(median_seconds, fastest_seconds),
+                " the fastest run (", milliseconds(fastest_seconds),
+                " ms); other work on this machine disturbs the measurement\n");
+}
+
 }  // namespace
 
 std::string percent(std::int64_t part, std::int64_t total, int decimals) {
@@ -168,7 +177,11 @@ std::string text_of(const InferResult& result, std::span<const std::string> clas
     text += concat(", INT8 ", milliseconds(result.int8->seconds), " ms (",
                    ratio(result.fp32.seconds, result.int8->seconds), ")");
   }
-  return concat(text, "\n");
+  text += concat("\n", unsteady_line("FP32", result.fp32.seconds, result.fp32.fastest_seconds));
+  if (has_int8) {
+    text += unsteady_line("INT8", result.int8->seconds, result.int8->fastest_seconds);
+  }
+  return text;
 }
 
 std::string text_of(const ProfileResult& result) {
@@ -197,7 +210,8 @@ std::string text_of(const ProfileResult& result) {
   const auto total = [&](const char* name, const PlanProfile& plan) {
     return concat(name, ": ", milliseconds(plan.median_seconds), " ms (fastest ",
                   milliseconds(plan.fastest_seconds), "), ",
-                  to_fixed(batch / plan.median_seconds, 1), " images/s\n");
+                  to_fixed(batch / plan.median_seconds, 1), " images/s\n",
+                  unsteady_line(name, plan.median_seconds, plan.fastest_seconds));
   };
   text += concat("median of ", result.repeat, " runs, batch ", result.batch, ", ", result.threads,
                  result.threads == 1 ? " thread\n" : " threads\n");

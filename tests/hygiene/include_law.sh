@@ -21,14 +21,15 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     # Header pattern and where it may be included.
     rule("^(onnx|google/protobuf)/", "^src/graph/onnx_")
     rule("^(stb/)?stb_[a-z_]+[.]h$", "^src/image/")
-    rule("^(oneapi/)?dnnl", "^src/exec/onednn[.](cpp|h)$")
+    rule("^(oneapi/)?dnnl", "^src/exec/onednn_[a-z]+[.](cpp|h)$")
     rule("^nlohmann/", "^src/calib/format_|^src/report/|^tools/qtool/")
     rule("^(CLI|spdlog)/", "^tools/qtool/")
-    rule("^omp[.]h$", "^src/base/parallel[.]cpp$")
+    # oneDNN divides work by OpenMP unless it is told not to.
+    rule("^omp[.]h$", "^src/exec/onednn_engine[.]cpp$")
     rule("^cpuid[.]h$", "^src/kernels/isa[.]cpp$")
-    # parallel.cpp sets the denormal bits of the control register; there is no other way.
+    # The denormal bits of the control register; there is no other way.
     rule("intrin[.]h$|^arm_neon[.]h$",
-         isa_file "|^src/base/parallel[.]cpp$|^src/kernels/(intrinsics|(epilogue|pairwise)_[a-z0-9]+)[.]h$")
+         isa_file "|^src/base/floating_point_mode[.]cpp$|^src/kernels/(intrinsics|(epilogue|pairwise)_[a-z0-9]+)[.]h$")
     rule("^(unistd|sched|fcntl|poll)[.]h$|^sys/[a-z]+[.]h$", "^src/base/|^tools/qtool/")
   }
   function rule(header, place) { header_pattern[++rules] = header; place_pattern[rules] = place }

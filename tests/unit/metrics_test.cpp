@@ -89,5 +89,10 @@ TEST(Median, AveragesTheMiddleTwoOfAnEvenCount) {
   EXPECT_EQ(median({}), 0.0);
 }
 
+TEST(IsUnsteady, ComparesTheMedianWithTheFastestRun) {
+  EXPECT_FALSE(is_unsteady(0.0011, 0.001));
+  EXPECT_TRUE(is_unsteady(0.0016, 0.001));
+}
+
 }  // namespace
 }  // namespace qtool

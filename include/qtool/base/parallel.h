@@ -15,7 +15,8 @@ int resolve_threads(int requested);
 /// Calls `body(begin, end, worker)` for consecutive ranges that cover [0, count) once, one range
 /// per worker, on at most `threads` workers. `worker` is below `threads`. Returns when all ended;
 /// the exception of the lowest worker is rethrown. Inside a worker, and with one thread, it runs in
-/// place. There is one pool, OpenMP's, which oneDNN uses too.
+/// place. The process has one pool of threads; a worker whose thread does not get a core in time is
+/// run by the caller.
 void parallel_ranges(std::int64_t count, int threads,
                      const std::function<void(std::int64_t, std::int64_t, int)>& body);
 
@@ -24,8 +25,8 @@ void parallel_ranges(std::int64_t count, int threads,
 void parallel_items(std::int64_t count, int threads,
                     const std::function<void(std::int64_t, int)>& body);
 
-/// Denormal floats read and write as zero on the current thread while it lives: the policy of
-/// every thread that executes a network.
+/// Denormal floats read and write as zero on the current thread while it lives, and on the workers
+/// of loops that it starts: the policy of every thread that executes a network.
 class FlushDenormals {
  public:
   FlushDenormals() noexcept;
@@ -34,19 +35,7 @@ class FlushDenormals {
   FlushDenormals& operator=(const FlushDenormals&) = delete;
 
  private:
-  unsigned saved_ = 0;
-};
-
-/// Libraries that read the OpenMP team size (oneDNN) see `threads` on this thread while it lives.
-class TeamSize {
- public:
-  explicit TeamSize(int threads) noexcept;
-  ~TeamSize();
-  TeamSize(const TeamSize&) = delete;
-  TeamSize& operator=(const TeamSize&) = delete;
-
- private:
-  int saved_ = 0;
+  unsigned saved_;
 };
 
 }  // namespace qtool

@@ -96,6 +96,7 @@ struct ScoredClass {
 struct InferRun {
   std::vector<ScoredClass> top;  ///< best first; empty when the first output has no class scores
   double seconds = 0.0;          ///< median latency
+  double fastest_seconds = 0.0;
   std::int64_t integer_steps = 0;
   std::int64_t steps = 0;
 };

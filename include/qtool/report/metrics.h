@@ -32,6 +32,10 @@ double max_abs_error(std::span<const float> a, std::span<const float> b);
 /// Cost: O(n log count).
 std::vector<std::int64_t> top_k(std::span<const float> scores, std::int64_t count);
 
+/// Whether repeated runs took such different times that their median says little about the program:
+/// it is 1.5 times the fastest run or more, as on a machine that has other work to do.
+bool is_unsteady(double median_seconds, double fastest_seconds) noexcept;
+
 /// exp(x - max) / sum exp(x - max) in double. Cost: O(n).
 std::vector<double> softmax(std::span<const float> logits);
 

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <functional>
+
+namespace qtool {
+
+/// Calls `task(part)` once for each part of [0, parts), on the calling thread and on threads of the
+/// process's only pool, which grows up to `parts` - 1 of them. Returns when all parts ended.
+/// `task` must not throw.
+///
+/// A part goes to whichever thread asks first. The caller starts with part 0 and then takes every
+/// part that no other thread has begun: on a busy machine, where the others do not get a core, it
+/// does all the work alone and waits for nobody. Threads that wait spin for a moment and then sleep
+/// (see docs/decisions/one-pool.md for the figures behind that moment).
+///
+/// Any number of threads may call at once. Parts run in the caller's floating-point mode.
+/// Cost: about 0.2 us where the pool's threads are awake, a system call for each that sleeps.
+void run_parts(int parts, const std::function<void(int)>& task);
+
+}  // namespace qtool
