@@ -100,7 +100,7 @@ for target in "${TARGETS[@]}"; do
   printf '%-18s %8d %12d %9d %9d  %d\n' "$target" "$seconds" "${executions:-0}" "${edges:-0}" \
     "${features:-0}" "$found"
   if ((found)); then
-    grep -a -E 'ERROR:|runtime error:|SUMMARY|internal error|Test unit written|does not load' "$log" |
+    grep -a -E 'ERROR:|runtime error:|SUMMARY|internal error|Test unit written|what was emitted' "$log" |
       sed 's/^/  /' | tail -n 8 || true
   fi
 done

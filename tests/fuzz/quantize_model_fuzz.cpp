@@ -1,6 +1,6 @@
 // Any prepared model is placed and quantized, or one Error tells why not. What was emitted is a
-// model: it is written, read, prepared and run. The model's version number chooses mode, target and
-// types, so that a mutation of the model is one of these too.
+// model: it is written, read and prepared, and it runs where the model does. The model's version
+// number chooses mode, target and types, so that a mutation of the model is one of these too.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -79,46 +79,54 @@ qtool::CalibrationTable table_of(const qtool::Graph& graph, const QuantizeOption
   return table;
 }
 
-void run(qtool::Graph graph) {
-  const auto shapes = qtool::fuzz::small_shapes(graph);
-  if (!shapes) return;
-  const qtool::Executor executor(std::move(graph));
-  qtool::fuzz::run_small(*executor.compile(*shapes));
+// Why the graph does not run; empty when it does.
+std::string problem_of(qtool::Graph graph) {
+  try {
+    const auto shapes = qtool::fuzz::small_shapes(graph);
+    if (!shapes) return {};
+    const qtool::Executor executor(std::move(graph));
+    qtool::fuzz::run_small(*executor.compile(*shapes));
+    return {};
+  } catch (const qtool::Error& error) {
+    return error.what();
+  }
+}
+
+qtool::Graph read_emitted(const std::string& bytes) {
+  try {
+    return qtool::prepare(qtool::load_onnx_bytes(bytes, "", "emitted"));
+  } catch (const qtool::Error& error) {
+    std::fprintf(stderr, "what was emitted does not load: %s\n", error.what());
+    std::abort();
+  }
+}
+
+void check(std::string_view bytes) {
+  const qtool::Graph graph = qtool::prepare(qtool::load_onnx_bytes(bytes, "", "fuzz"));
+  const auto choices = static_cast<std::uint64_t>(graph.info.model_version);
+  const QuantizeOptions options = options_of(choices);
+  qtool::QuantizeReport report;
+  std::string emitted;
+  if (options.mode == QuantizeMode::kStatic) {
+    qtool::CalibrationTable table = table_of(graph, options);
+    if (choices % 5 == 4) qtool::fill_weight_entries(graph, options, table);
+    emitted = qtool::save_onnx_bytes(qtool::quantize(graph, table, options, report));
+  } else {
+    emitted = qtool::save_onnx_bytes(qtool::quantize(graph, options, report));
+  }
+  const std::string problem = problem_of(read_emitted(emitted));
+  if (problem.empty() || !problem_of(graph).empty()) return;
+  std::fprintf(stderr, "the model runs, what was emitted does not: %s\n", problem.c_str());
+  std::abort();
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  std::string emitted;
   try {
-    const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-    const qtool::Graph graph = qtool::prepare(qtool::load_onnx_bytes(bytes, "", "fuzz"));
-    const auto choices = static_cast<std::uint64_t>(graph.info.model_version);
-    const QuantizeOptions options = options_of(choices);
-    qtool::QuantizeReport report;
-    if (options.mode == QuantizeMode::kStatic) {
-      qtool::CalibrationTable table = table_of(graph, options);
-      if (choices % 5 == 4) qtool::fill_weight_entries(graph, options, table);
-      emitted = qtool::save_onnx_bytes(qtool::quantize(graph, table, options, report));
-    } else {
-      emitted = qtool::save_onnx_bytes(qtool::quantize(graph, options, report));
-    }
+    check(std::string_view(reinterpret_cast<const char*>(data), size));
   } catch (const qtool::Error&) {
-    return 0;
   } catch (const std::bad_alloc&) {  // shapes may ask for what is not there; the program says so
-    return 0;
-  }
-  qtool::Graph graph;
-  try {
-    graph = qtool::prepare(qtool::load_onnx_bytes(emitted, "", "emitted"));
-  } catch (const qtool::Error& error) {
-    std::fprintf(stderr, "what was emitted does not load: %s\n", error.what());
-    std::abort();
-  }
-  try {
-    run(std::move(graph));
-  } catch (const qtool::Error&) {  // neither did the model, or for other shapes only
-  } catch (const std::bad_alloc&) {
   }
   return 0;
 }
