@@ -198,5 +198,26 @@ TEST(Infer, RefusesModelsThatDoNotBelongTogether) {
   EXPECT_THROW(infer(network, &other, input, {}), Error);
 }
 
+TEST(Infer, StopsWhenProgressSaysSo) {
+  const Executor network(colour_network());
+  const Tensor input(DType::kFloat32, {1, 3, 2, 2});
+  std::vector<std::int64_t> calls;
+  InferOptions options;
+  options.threads = 1;
+  options.repeat = 1000;
+  options.progress = [&](std::int64_t done, std::int64_t total) {
+    EXPECT_EQ(total, 1000);
+    calls.push_back(done);
+    return done == 2 ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+  };
+  try {
+    static_cast<void>(infer(network, nullptr, input, options));
+    ADD_FAILURE() << "was not stopped";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCancelled);
+  }
+  EXPECT_EQ(calls, (std::vector<std::int64_t>{0, 1, 2}));  // the first run is not timed
+}
+
 }  // namespace
 }  // namespace qtool

@@ -14,7 +14,7 @@ namespace qtool {
 struct ProfileOptions {
   int threads = 0;           ///< threads inside operators; 0 = all available
   std::int64_t repeat = 50;  ///< timed runs, after three that are not
-  Progress progress{};       ///< counts runs; may be empty
+  Progress progress{};       ///< counts timed runs, 0 while warming up; may be empty
 };
 
 /// One step of a plan and its median time.
