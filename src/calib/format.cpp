@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "calib/format_json.h"
+#include "qtool/base/file_kind.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
@@ -146,6 +147,11 @@ const FormatInfo& find_format(std::string_view name) {
 const FormatInfo& recognise(std::string_view bytes, std::string_view filename) {
   for (const FormatInfo& format : formats()) {
     if (format.recognises(bytes)) return format;
+  }
+  const std::string_view found = recognise_foreign_file(bytes);
+  if (!found.empty()) {
+    throw Error(ErrorCode::kInvalidTable,
+                concat("table '", filename, "' ", found, ", expected a calibration table"));
   }
   std::string known;
   for (const std::string& name : format_names()) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "qtool/base/file_kind.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
@@ -145,6 +146,9 @@ json parse_json(std::string_view text, std::int64_t most_bytes, std::string_view
     throw Error(code,
                 concat(what, ": found ", text.size(), " bytes, expected at most ", most_bytes));
   }
+  text = without_byte_order_mark(text);
+  const std::string_view found = recognise_foreign_file(text);
+  if (!found.empty()) throw Error(code, concat(what, ": ", found, ", expected JSON"));
   std::int64_t events = 0;
   const auto limit = [&](int depth, json::parse_event_t /*event*/, const json& /*parsed*/) {
     if (depth > kMostNesting) {

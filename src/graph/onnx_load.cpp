@@ -1,4 +1,7 @@
+#include <google/protobuf/io/coded_stream.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <unordered_set>
@@ -9,6 +12,7 @@
 #include "graph/onnx_proto.h"
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
+#include "qtool/base/file_kind.h"
 #include "qtool/base/text.h"
 #include "qtool/graph/onnx.h"
 
@@ -281,6 +285,28 @@ class Loader {
   std::unordered_set<std::string> functions_;
 };
 
+// Whether `bytes` begin as a model does and end within one of its fields.
+bool is_cut_off(std::string_view bytes) {
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                            static_cast<int>(bytes.size()));
+  constexpr int kMostField = 25;  // of ModelProto
+  constexpr std::uint32_t kVarint = 0;
+  constexpr std::uint32_t kBytes = 2;
+  for (int fields = 0;; ++fields) {
+    const std::uint32_t tag = in.ReadTag();
+    if (tag == 0) return false;
+    if (tag >> 3U > kMostField) return false;
+    std::uint64_t number = 0;
+    if ((tag & 7U) != kVarint && (tag & 7U) != kBytes) return false;
+    if (!in.ReadVarint64(&number)) return fields > 0;
+    if ((tag & 7U) == kVarint) continue;
+    const auto left =
+        static_cast<std::uint64_t>(static_cast<int>(bytes.size()) - in.CurrentPosition());
+    if (number > left) return fields > 0;
+    in.Skip(static_cast<int>(number));
+  }
+}
+
 Graph load(std::string bytes, const std::filesystem::path& folder, std::string_view name,
            std::vector<std::filesystem::path>& data_files) {
   const auto size = static_cast<std::int64_t>(bytes.size());
@@ -288,9 +314,13 @@ Graph load(std::string bytes, const std::filesystem::path& folder, std::string_v
     fail(concat("model '", name, "': has ", size, " bytes, at most ", kMostFileBytes,
                 " are accepted"));
   }
+  const std::string_view found = bytes.empty() ? "is empty" : recognise_foreign_file(bytes);
+  if (!found.empty()) fail(concat("model '", name, "' ", found, ", expected an ONNX model"));
   onnx::ModelProto model;
   if (!model.ParseFromArray(bytes.data(), static_cast<int>(size))) {
-    fail(concat("model '", name, "': is not an ONNX file"));
+    fail(concat("model '", name,
+                is_cut_off(bytes) ? "' ends early: the file is cut off, expected a whole ONNX model"
+                                  : "': is not an ONNX file"));
   }
   bytes = {};  // parsing copied all of it
   try {

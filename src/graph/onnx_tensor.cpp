@@ -11,6 +11,7 @@
 #include "graph/onnx_proto.h"
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
+#include "qtool/base/file_kind.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
@@ -239,11 +240,15 @@ Tensor TensorReader::read_external(const TensorProto& proto, std::string_view wh
     fail(what, concat("external data: file '", path.string(), "' has no size"), ErrorCode::kIo);
   }
   const auto available = static_cast<std::int64_t>(size);
-  if (offset > available || bytes > available - offset) {
-    fail(what, concat("external data: file '", path.string(), "' has ", available,
-                      " bytes, expected ", bytes, " at offset ", offset));
-  }
   std::ifstream in(path, std::ios::binary);
+  if (offset > available || bytes > available - offset) {
+    std::string head(static_cast<std::size_t>(std::min<std::int64_t>(available, 256)), '\0');
+    in.read(head.data(), std::ssize(head));
+    const std::string_view found = recognise_foreign_file(head);
+    fail(what,
+         concat("external data: file '", path.string(), "' ", found, found.empty() ? "" : "; it ",
+                "has ", available, " bytes, expected ", bytes, " at offset ", offset));
+  }
   in.seekg(offset);
   Tensor out(dtype, std::move(shape));
   if (bytes > 0) in.read(reinterpret_cast<char*>(out.data()), bytes);

@@ -104,18 +104,6 @@ void check_image(const Image& image) {
   }
 }
 
-// ITU-R 601 luma in 16-bit fixed point, the weights Pillow uses.
-std::vector<std::uint8_t> to_gray(const Image& image) {
-  std::vector<std::uint8_t> gray(image.pixels.size() / 3);
-  const std::uint8_t* pixel = image.pixels.data();
-  for (std::uint8_t& value : gray) {
-    const std::uint32_t sum = 19595U * pixel[0] + 38470U * pixel[1] + 7471U * pixel[2] + 32768U;
-    value = static_cast<std::uint8_t>(sum >> 16);
-    pixel += 3;
-  }
-  return gray;
-}
-
 // What each of the 256 bytes becomes in channel `c`.
 std::array<float, 256> make_table(const Preprocess& p, std::size_t c) {
   const float mean = p.mean.size() == 1 ? p.mean[0] : p.mean[c];
@@ -129,38 +117,34 @@ std::array<float, 256> make_table(const Preprocess& p, std::size_t c) {
 
 void apply_placed(const Image& image, const Preprocess& p, const Placement& placed,
                   std::span<float> out) {
-  Raster raster{image.width, image.height, 3, image.pixels};
-  std::vector<std::uint8_t> gray;
-  if (p.channels == ChannelOrder::kGray) {
-    gray = to_gray(image);
-    raster.channels = 1;
-    raster.samples = gray;
-  }
-  std::int64_t stride = raster.width * raster.channels;
-  const std::uint8_t* pixels =
-      raster.samples.data() + placed.part.top * stride + placed.part.left * raster.channels;
+  const std::int64_t channels = p.channels == ChannelOrder::kGray ? 1 : 3;
+  const Raster raster{image.width, image.height, channels, image.pixels};
+  const Box& part = placed.part;
+  const bool resizes = placed.width != image.width || placed.height != image.height;
   std::vector<std::uint8_t> resized;
-  if (placed.width != image.width || placed.height != image.height) {
-    resized = resize(raster, placed.width, placed.height, placed.part);
-    stride = placed.part.width * raster.channels;
-    pixels = resized.data();
-  }
+  if (resizes) resized = resize(raster, placed.width, placed.height, part);
+
   const bool planar = p.layout == TensorLayout::kNchw;
   const std::int64_t target_pixels = placed.target_width * placed.target_height;
-  const std::int64_t step = planar ? 1 : raster.channels;
-  for (std::int64_t c = 0; c < raster.channels; ++c) {
-    const std::array<float, 256> table = make_table(p, static_cast<std::size_t>(c));
+  const std::int64_t step = planar ? 1 : channels;
+  std::array<std::array<float, 256>, 3> tables;
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const std::array<float, 256>& table = tables[static_cast<std::size_t>(c)] =
+        make_table(p, static_cast<std::size_t>(c));
+    if (part.width == placed.target_width && part.height == placed.target_height) continue;
     float* plane = out.data() + (planar ? c * target_pixels : c);
-    if (placed.part.width != placed.target_width || placed.part.height != placed.target_height) {
-      for (std::int64_t i = 0; i < target_pixels; ++i) plane[i * step] = table[p.fill];
-    }
-    const std::int64_t from = p.channels == ChannelOrder::kBgr ? 2 - c : c;
-    for (std::int64_t y = 0; y < placed.part.height; ++y) {
-      const std::uint8_t* row = pixels + y * stride + from;
-      float* target = plane + ((placed.top + y) * placed.target_width + placed.left) * step;
-      for (std::int64_t x = 0; x < placed.part.width; ++x) {
-        target[x * step] = table[row[x * raster.channels]];
-      }
+    for (std::int64_t i = 0; i < target_pixels; ++i) plane[i * step] = table[p.fill];
+  }
+  std::vector<std::uint8_t> room;
+  for (std::int64_t y = 0; y < part.height; ++y) {
+    const std::uint8_t* pixels = resizes ? resized.data() + y * part.width * channels
+                                         : raster.row(part.top + y, room) + part.left * channels;
+    const std::int64_t begin = (placed.top + y) * placed.target_width + placed.left;
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const std::array<float, 256>& table = tables[static_cast<std::size_t>(c)];
+      const std::uint8_t* row = pixels + (p.channels == ChannelOrder::kBgr ? 2 - c : c);
+      float* target = out.data() + (planar ? c * target_pixels : c) + begin * step;
+      for (std::int64_t x = 0; x < part.width; ++x) target[x * step] = table[row[x * channels]];
     }
   }
 }

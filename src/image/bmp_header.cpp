@@ -35,6 +35,7 @@ ImageHeader read_bmp_header(std::string_view bytes) {
   // A negative height says that the first row is the top one.
   header.height = os2 ? height : std::abs(std::int64_t{static_cast<std::int32_t>(height)});
   check_image_size(header.width, header.height);
+  header.decoder_bytes = 3 * header.width * header.height;
   const bool indexed = bits == 1 || bits == 4 || bits == 8;
   if (!indexed && bits != 24 && (os2 || (bits != 16 && bits != 32))) {
     fail_image(concat("has ", bits, " bits per BMP pixel, expected 1, 4, 8, 16, 24 or 32"));

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "image/decode_budget.h"
 #include "qtool/image/image.h"
 
 // Everything here reads untrusted bytes: each throws Error(kInvalidImage) with the rest of a
@@ -11,7 +14,10 @@
 namespace qtool {
 
 inline constexpr std::int64_t kMostImageSide = 65535;
-inline constexpr std::int64_t kMostImageBytes = std::int64_t{1} << 28;
+inline constexpr std::int64_t kMostImagePixels = std::int64_t{1} << 28;
+inline constexpr std::int64_t kMostImageFileBytes = std::int64_t{1} << 28;
+/// What one decode may take, the file included; on a small machine half of its memory.
+inline constexpr std::int64_t kMostDecodeBytes = std::int64_t{1} << 31;
 
 [[noreturn]] void fail_image(std::string_view what);
 [[noreturn]] void fail_truncated();
@@ -27,7 +33,8 @@ std::uint32_t read_number(std::string_view bytes, std::size_t at, std::size_t co
 struct ImageHeader {
   std::int64_t width = 0;
   std::int64_t height = 0;
-  int orientation = 1;    ///< EXIF, 1 to 8
+  int orientation = 1;             ///< EXIF, 1 to 8
+  std::int64_t decoder_bytes = 0;  ///< the most that the decoder holds at one time
   std::string rewritten;  ///< when not empty, the file in a form that the decoder reads safely
 };
 
@@ -42,9 +49,15 @@ int exif_orientation(std::string_view tiff) noexcept;
 /// `image` turned upright.
 Image apply_orientation(Image image, int orientation);
 
+/// decode_image() and load_image() that hold `lease` as long as the picture is in memory.
+Image decode_image(std::string_view bytes, std::string_view name,
+                   std::optional<DecodeBudget::Lease>& lease);
+Image load_image(const std::filesystem::path& path, std::optional<DecodeBudget::Lease>& lease);
+
 /// The picture of a PNM file of type P2, P3, P5 or P6, samples scaled to 255.
 Image decode_pnm(std::string_view bytes);
-/// The picture of a JPEG, PNG or BMP file whose header was read: RGB, not yet upright.
+/// The picture of a JPEG, PNG or BMP file whose header was read: RGB, not yet upright. The decoder
+/// gets `decoder_bytes` and fails when it asks for more.
 Image decode_with_stb(std::string_view bytes, const ImageHeader& header);
 
 }  // namespace qtool

@@ -1,27 +1,54 @@
 #include "qtool/image/image.h"
 
+#include <algorithm>
+#include <optional>
+
+#include "base/memory.h"
+#include "image/decode_budget.h"
 #include "image/header.h"
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
+#include "qtool/base/file_kind.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
 namespace {
 
-Image decode(std::string_view bytes) {
-  if (bytes.empty()) fail_image("is empty");
-  const std::string_view magic = bytes.substr(0, 2);
-  if (magic == "P2" || magic == "P3" || magic == "P5" || magic == "P6") return decode_pnm(bytes);
-  ImageHeader header;
-  if (magic == "\xFF\xD8") {
-    header = read_jpeg_header(bytes);
-  } else if (bytes.starts_with("\x89PNG\r\n\x1A\n")) {
-    header = read_png_header(bytes);
-  } else if (magic == "BM") {
-    header = read_bmp_header(bytes);
-  } else {
-    fail_image("is not a JPEG, PNG, BMP or PNM (P2, P3, P5, P6) file");
+bool is_pnm(std::string_view magic) {
+  return magic == "P2" || magic == "P3" || magic == "P5" || magic == "P6";
+}
+
+ImageHeader read_header(std::string_view bytes) {
+  if (bytes.starts_with("\xFF\xD8")) return read_jpeg_header(bytes);
+  if (bytes.starts_with("\x89PNG\r\n\x1A\n")) return read_png_header(bytes);
+  if (bytes.starts_with("BM")) return read_bmp_header(bytes);
+  const std::string_view found = recognise_foreign_file(bytes);
+  fail_image(concat(found.empty() ? "is not a picture that can be read" : found,
+                    ", expected a JPEG, PNG, BMP or PNM (P2, P3, P5, P6) file"));
+}
+
+// Refuses what would take too much, waits for what other threads hold.
+void take(std::int64_t bytes, std::optional<DecodeBudget::Lease>& lease) {
+  constexpr std::int64_t kMegabyte = 1 << 20;
+  const std::int64_t most = std::min(kMostDecodeBytes, physical_memory() / 2);
+  if (bytes > most) {
+    fail_image(concat("would take ", bytes / kMegabyte, " MB to decode, at most ", most / kMegabyte,
+                      " MB are accepted"));
   }
+  lease.emplace(DecodeBudget::of_process(), bytes);
+}
+
+Image decode(std::string_view bytes, std::optional<DecodeBudget::Lease>& lease) {
+  if (bytes.empty()) fail_image("is empty");
+  const std::int64_t file = std::ssize(bytes);
+  if (is_pnm(bytes.substr(0, 2))) {
+    take(4 * file, lease);  // a byte of a gray file becomes three
+    return decode_pnm(bytes);
+  }
+  const ImageHeader header = read_header(bytes);
+  // The picture stands in memory twice while it leaves the decoder, and while it is turned.
+  const std::int64_t twice = 6 * header.width * header.height;
+  take(file + std::ssize(header.rewritten) + std::max(header.decoder_bytes, twice), lease);
   return apply_orientation(decode_with_stb(bytes, header), header.orientation);
 }
 
@@ -33,9 +60,9 @@ void fail_truncated() { fail_image("ends early: the file is cut off"); }
 
 void check_image_size(std::int64_t width, std::int64_t height) {
   if (width < 1 || height < 1) fail_image("has no pixels");
-  if (width > kMostImageSide || height > kMostImageSide || width * height * 3 > kMostImageBytes) {
+  if (width > kMostImageSide || height > kMostImageSide || width * height > kMostImagePixels) {
     fail_image(concat("has ", width, "x", height, " pixels, at most ", kMostImageSide,
-                      " a side and ", kMostImageBytes / 3, " in all are accepted"));
+                      " a side and ", kMostImagePixels, " in all are accepted"));
   }
 }
 
@@ -50,16 +77,27 @@ std::uint32_t read_number(std::string_view bytes, std::size_t at, std::size_t co
   return value;
 }
 
-Image decode_image(std::string_view bytes, std::string_view name) {
+Image decode_image(std::string_view bytes, std::string_view name,
+                   std::optional<DecodeBudget::Lease>& lease) {
   try {
-    return decode(bytes);
+    return decode(bytes, lease);
   } catch (const Error& error) {
     throw Error(error.code(), concat("image '", name, "' ", error.what()));
   }
 }
 
+Image decode_image(std::string_view bytes, std::string_view name) {
+  std::optional<DecodeBudget::Lease> lease;
+  return decode_image(bytes, name, lease);
+}
+
+Image load_image(const std::filesystem::path& path, std::optional<DecodeBudget::Lease>& lease) {
+  return decode_image(read_file(path, kMostImageFileBytes), path.string(), lease);
+}
+
 Image load_image(const std::filesystem::path& path) {
-  return decode_image(read_file(path, kMostImageBytes), path.string());
+  std::optional<DecodeBudget::Lease> lease;
+  return load_image(path, lease);
 }
 
 }  // namespace qtool

@@ -8,6 +8,7 @@
 
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
+#include "qtool/base/file_kind.h"
 #include "qtool/base/hash.h"
 #include "qtool/base/text.h"
 
@@ -18,6 +19,7 @@ namespace {
 constexpr std::int64_t kMostListBytes = std::int64_t{1} << 28;
 constexpr std::array<std::string_view, 7> kExtensions = {".jpg", ".jpeg", ".png", ".bmp",
                                                          ".ppm", ".pgm",  ".pnm"};
+constexpr std::string_view kSources = "a folder, a list file, or a jpg, png, bmp or pnm picture";
 constexpr std::string_view kWanted = "jpg, jpeg, png, bmp, ppm, pgm or pnm files";
 
 bool is_picture(const fs::path& path) {
@@ -80,6 +82,18 @@ class FolderWalk {
   std::vector<Found> found_;
 };
 
+// A text file, or an Error(kUsage) that says what `path` is instead.
+std::string read_text(const fs::path& path, std::string_view what, std::string_view expected) {
+  std::string bytes = read_file(path, kMostListBytes);
+  std::string_view found = recognise_foreign_file(bytes);
+  if (found.empty() && bytes.find('\0') != std::string::npos) found = "is not text";
+  if (!found.empty()) {
+    throw Error(ErrorCode::kUsage,
+                concat(what, " '", path.string(), "' ", found, ", expected ", expected));
+  }
+  return bytes;
+}
+
 Found parse_list_line(std::string_view line) {
   // A path may hold blanks: without a tab, a line that ends like a picture has no label.
   std::size_t end = line.rfind('\t');
@@ -89,13 +103,9 @@ Found parse_list_line(std::string_view line) {
 }
 
 std::vector<Found> read_list(const fs::path& path) {
-  const std::string bytes = read_file(path, kMostListBytes);
-  if (bytes.find('\0') != std::string::npos) {
-    throw Error(ErrorCode::kUsage, concat("images: '", path.string(),
-                                          "' is neither a folder, nor a picture, nor a text list"));
-  }
+  const std::string bytes = read_text(path, "images:", kSources);
   std::vector<Found> found;
-  for (const std::string& line : split(bytes, '\n')) {
+  for (const std::string& line : split(without_byte_order_mark(bytes), '\n')) {
     const std::string_view text = trim(line);
     if (!text.empty() && text.front() != '#') found.push_back(parse_list_line(text));
   }
@@ -186,7 +196,8 @@ std::vector<std::int64_t> index_labels(const std::vector<Found>& found,
 
 std::vector<std::string> read_labels(const fs::path& path) {
   std::vector<std::string> labels;
-  for (const std::string& line : split(read_file(path, kMostListBytes), '\n')) {
+  const std::string bytes = read_text(path, "labels file", "a class name per line");
+  for (const std::string& line : split(without_byte_order_mark(bytes), '\n')) {
     labels.emplace_back(trim(line));
   }
   while (!labels.empty() && labels.back().empty()) labels.pop_back();

@@ -1,9 +1,13 @@
+#include <algorithm>
+#include <array>
+
 #include "image/header.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
 namespace {
 
+constexpr unsigned kProgressive = 0xC2;
 constexpr unsigned kHuffmanTables = 0xC4;
 constexpr unsigned kEndOfImage = 0xD9;
 constexpr unsigned kScan = 0xDA;
@@ -35,6 +39,29 @@ void check_huffman_tables(std::string_view segment) {
   }
 }
 
+// The most that the decoder holds: every component's plane in whole blocks, of a progressive file
+// its coefficients too, and the picture.
+std::int64_t decoder_bytes_of(const ImageHeader& header, std::string_view frame, bool progressive) {
+  constexpr std::int64_t kBlock = 8;
+  constexpr std::int64_t kMostFactor = 4;
+  const std::size_t components = read_number(frame, 5, 1, ByteOrder::kBig);
+  std::array<std::int64_t, 2> most{1, 1};
+  std::int64_t blocks_of_all = 0;  // per group of blocks that stands for the same pixels
+  for (std::size_t i = 0; i < components; ++i) {
+    const std::int64_t factors = read_number(frame, 7 + 3 * i, 1, ByteOrder::kBig);
+    const std::int64_t across = std::clamp<std::int64_t>(factors >> 4, 1, kMostFactor);
+    const std::int64_t down = std::clamp<std::int64_t>(factors & 15, 1, kMostFactor);
+    most = {std::max(most[0], across), std::max(most[1], down)};
+    blocks_of_all += across * down;
+  }
+  const auto groups = [](std::int64_t side, std::int64_t factor) {
+    return (side + kBlock * factor - 1) / (kBlock * factor);
+  };
+  const std::int64_t planes = groups(header.width, most[0]) * groups(header.height, most[1]) *
+                              blocks_of_all * kBlock * kBlock;
+  return planes * (progressive ? 3 : 1) + 3 * header.width * header.height + 4 * header.width;
+}
+
 }  // namespace
 
 ImageHeader read_jpeg_header(std::string_view bytes) {
@@ -60,7 +87,7 @@ ImageHeader read_jpeg_header(std::string_view bytes) {
     }
     if (marker == kHuffmanTables) check_huffman_tables(segment);
     if (is_frame(marker) && header.width == 0) {
-      if (marker > 0xC2) {
+      if (marker > kProgressive) {
         fail_image(
             "is a lossless, hierarchical or arithmetic JPEG, expected baseline or progressive");
       }
@@ -69,6 +96,7 @@ ImageHeader read_jpeg_header(std::string_view bytes) {
       header.height = read_number(segment, 1, 2, ByteOrder::kBig);
       header.width = read_number(segment, 3, 2, ByteOrder::kBig);
       check_image_size(header.width, header.height);
+      header.decoder_bytes = decoder_bytes_of(header, segment, marker == kProgressive);
     }
     constexpr std::string_view kTag("Exif\0\0", 6);
     if (marker == kExif && header.orientation == 1 && segment.starts_with(kTag)) {

@@ -1,5 +1,9 @@
 #include "qtool/image/load.h"
 
+#include <optional>
+
+#include "image/decode_budget.h"
+#include "image/header.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "qtool/image/image.h"
@@ -12,7 +16,8 @@ std::optional<Tensor> load_preprocessed(const ImageEntry& entry, const Preproces
   check(preprocess);
   const std::string name = entry.path.string();
   try {
-    const Image image = load_image(entry.path);
+    std::optional<DecodeBudget::Lease> lease;  // until the picture has become small
+    const Image image = load_image(entry.path, lease);
     try {
       return preprocess_image(image, preprocess);
     } catch (const Error& error) {

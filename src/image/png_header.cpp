@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "image/header.h"
@@ -43,7 +44,19 @@ bool is_valid_kind(unsigned colour, unsigned depth) {
   return (colour == 2 || colour == 4 || colour == 6) && (depth == 8 || depth == 16);
 }
 
-void read_first_chunk(std::string_view data, ImageHeader& header) {
+// What the first chunk says besides the size.
+struct PngKind {
+  std::int64_t depth = 0;
+  unsigned colour = 0;
+  bool interlaced = false;
+
+  [[nodiscard]] std::int64_t channels() const {
+    constexpr std::array<std::int64_t, 7> kChannels = {1, 0, 3, 1, 2, 0, 4};
+    return kChannels[colour];
+  }
+};
+
+PngKind read_first_chunk(std::string_view data, ImageHeader& header) {
   if (data.size() != 13) fail_image("has a corrupt PNG header");
   header.width = read_number(data, 0, 4, ByteOrder::kBig);
   header.height = read_number(data, 4, 4, ByteOrder::kBig);
@@ -54,6 +67,27 @@ void read_first_chunk(std::string_view data, ImageHeader& header) {
     fail_image(concat("has the PNG colour type ", colour, " with ", depth,
                       "-bit samples, which does not exist"));
   }
+  return {depth, colour, read_number(data, 12, 1, ByteOrder::kBig) != 0};
+}
+
+// The most that the decoder holds: the compressed data in a buffer that doubles, the inflated rows,
+// the samples, and the samples again in each form on the way to 8-bit RGB.
+std::int64_t decoder_bytes_of(const ImageHeader& header, const PngKind& kind, bool has_transparency,
+                              std::size_t file_bytes) {
+  const std::int64_t pixels = header.width * header.height;
+  const std::int64_t sample = kind.depth == 16 ? 2 : 1;
+  std::int64_t rows =
+      (header.width * kind.depth + 7) / 8 * kind.channels() * header.height + header.height;
+  // Seven passes have more rows, and rounded ones; the decoder's buffer then grows by doubling.
+  if (kind.interlaced) rows = 3 * (rows + 4 * (header.width + header.height));
+  const bool palette = kind.colour == 3;
+  const std::int64_t alpha = has_transparency && !palette ? 1 : 0;
+  std::int64_t samples = pixels * (kind.channels() + alpha) * sample;
+  if (kind.interlaced) samples += samples / 2 + 1;
+  const std::int64_t decoded = rows + samples + (palette ? 3 * pixels : 0);
+  const std::int64_t to_colour = samples + 3 * pixels * sample;
+  const std::int64_t to_bytes = sample == 2 ? 9 * pixels : 0;
+  return 3 * static_cast<std::int64_t>(file_bytes) + std::max({decoded, to_colour, to_bytes});
 }
 
 // The file with 256 palette entries: an index beyond a short palette then reads black.
@@ -71,6 +105,8 @@ ImageHeader read_png_header(std::string_view bytes) {
   ImageHeader header;
   std::size_t at = 8;
   bool has_palette = false;
+  bool has_transparency = false;
+  PngKind kind;
   while (true) {
     const std::size_t chunk = at;
     const std::size_t length = read_number(bytes, at, 4, ByteOrder::kBig);
@@ -86,16 +122,19 @@ ImageHeader read_png_header(std::string_view bytes) {
     }
     if (header.width == 0) {
       if (type != "IHDR") fail_image("has no PNG header");
-      read_first_chunk(data, header);
+      kind = read_first_chunk(data, header);
     } else if (type == "PLTE") {
       if (has_palette || length == 0 || length > kPaletteBytes || length % 3 != 0) {
         fail_image("has a corrupt PNG palette");
       }
       has_palette = true;
       if (length < kPaletteBytes) header.rewritten = with_full_palette(bytes, chunk, data);
+    } else if (type == "tRNS") {
+      has_transparency = true;
     } else if (type == "eXIf") {
       header.orientation = exif_orientation(data);
     } else if (type == "IEND") {
+      header.decoder_bytes = decoder_bytes_of(header, kind, has_transparency, bytes.size());
       return header;
     } else if (critical && type != "IDAT") {
       fail_image("has a critical PNG chunk of an unknown type");

@@ -81,6 +81,18 @@ void resize_row(const std::uint8_t* source, const Taps& taps, std::uint8_t* targ
 
 }  // namespace
 
+const std::uint8_t* Raster::row(std::int64_t y, std::vector<std::uint8_t>& room) const {
+  const std::uint8_t* pixel = rgb.data() + 3 * y * width;
+  if (channels == 3) return pixel;
+  room.resize(static_cast<std::size_t>(width));
+  for (std::uint8_t& value : room) {
+    const std::uint32_t sum = 19595U * pixel[0] + 38470U * pixel[1] + 7471U * pixel[2] + 32768U;
+    value = static_cast<std::uint8_t>(sum >> 16);
+    pixel += 3;
+  }
+  return room.data();
+}
+
 std::vector<std::uint8_t> resize(const Raster& source, std::int64_t width, std::int64_t height,
                                  const Box& box) {
   const Taps columns = make_taps(source.width, width, box.left, box.width);
@@ -90,8 +102,9 @@ std::vector<std::uint8_t> resize(const Raster& source, std::int64_t width, std::
   const std::int64_t end_row = rows.windows.back().first + rows.windows.back().count;
   const std::int64_t samples = box.width * source.channels;
   std::vector<std::uint8_t> narrowed(static_cast<std::size_t>((end_row - first_row) * samples));
+  std::vector<std::uint8_t> room;
   for (std::int64_t y = first_row; y < end_row; ++y) {
-    const std::uint8_t* from = source.samples.data() + y * source.width * source.channels;
+    const std::uint8_t* from = source.row(y, room);
     std::uint8_t* to = narrowed.data() + (y - first_row) * samples;
     if (source.channels == 1) {
       resize_row<1>(from, columns, to);

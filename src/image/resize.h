@@ -6,12 +6,16 @@
 
 namespace qtool {
 
-/// Interleaved 8-bit samples, row-major.
+/// An RGB picture, read row by row as it is or as gray, so that no second one stands in memory.
 struct Raster {
   std::int64_t width = 0;
   std::int64_t height = 0;
-  std::int64_t channels = 0;  ///< 1 or 3
-  std::span<const std::uint8_t> samples;
+  std::int64_t channels = 0;          ///< of the rows: 1 (gray) or 3
+  std::span<const std::uint8_t> rgb;  ///< 3 bytes per pixel
+
+  /// Row `y` as width * channels samples; they may stand in `room`.
+  /// Gray is ITU-R 601 luma in 16-bit fixed point, with the weights Pillow uses.
+  [[nodiscard]] const std::uint8_t* row(std::int64_t y, std::vector<std::uint8_t>& room) const;
 };
 
 /// A rectangle of pixels.

@@ -12,6 +12,7 @@ namespace {
 
 // What a decode may still allocate; the decoder asks for what a file claims before it reads it.
 thread_local std::size_t bytes_left = 0;
+thread_local bool wanted_more = false;
 constexpr std::size_t kPrefix = 16;  // holds the size of a block and keeps malloc's alignment
 
 std::size_t size_of_block(const void* block) {
@@ -22,7 +23,10 @@ std::size_t size_of_block(const void* block) {
 
 // Zeroed, because the decoder reads tables that a corrupt file left undefined.
 void* allocate(std::size_t size) {
-  if (size > bytes_left) return nullptr;
+  if (size > bytes_left) {
+    wanted_more = true;
+    return nullptr;
+  }
   auto* block = static_cast<char*>(std::calloc(1, size + kPrefix));
   if (block == nullptr) return nullptr;
   bytes_left -= size;
@@ -105,9 +109,9 @@ struct Release {
 
 Image decode_with_stb(std::string_view bytes, const ImageHeader& header) {
   const std::int64_t pixels = header.width * header.height;
-  // Progressive JPEG takes 12 bytes per pixel, 16-bit PNG with alpha 19; 48 covers oversized
-  // blocks.
-  bytes_left = static_cast<std::size_t>(pixels) * 48 + 4 * bytes.size() + (std::size_t{1} << 20);
+  constexpr std::size_t kTables = std::size_t{1} << 20;  // what does not depend on the picture
+  bytes_left = static_cast<std::size_t>(header.decoder_bytes) + kTables;
+  wanted_more = false;
   Reader reader{header.rewritten.empty() ? bytes : std::string_view(header.rewritten)};
   const stbi_io_callbacks callbacks{read, skip, at_end};
   int width = 0;
@@ -116,6 +120,7 @@ Image decode_with_stb(std::string_view bytes, const ImageHeader& header) {
   const std::unique_ptr<stbi_uc, Release> decoded(
       stbi_load_from_callbacks(&callbacks, &reader, &width, &height, &channels, 3));
   if (reader.ended_early) fail_truncated();
+  if (wanted_more) fail_image("is corrupt: it holds more than its header says");
   if (!decoded) fail_image(concat("cannot be decoded: ", stbi_failure_reason()));
   if (width != header.width || height != header.height) {
     fail_image(concat("decodes to ", width, "x", height, " pixels, its header says ", header.width,

@@ -117,6 +117,13 @@ TEST_F(ImageSetTest, ListFilesKeepTheirOrderAndResolveBesideThemselves) {
   EXPECT_THAT(set.class_names, IsEmpty());
 }
 
+TEST_F(ImageSetTest, AByteOrderMarkIsNoPartOfTheFirstName) {
+  add("list.txt",
+      "\xEF\xBB\xBF"
+      "1.jpg dog\r\n2.jpg cat\r\n");
+  EXPECT_THAT(names(list_images(root_ / "list.txt", {}, 0)), ElementsAre("1.jpg=1", "2.jpg=0"));
+}
+
 TEST_F(ImageSetTest, ListLabelsMayBeNames) {
   add("list.txt", "1.jpg dog\n2.jpg cat\n3.jpg 1\n");
   EXPECT_THAT(names(list_images(root_ / "list.txt", {}, 0)),
@@ -137,7 +144,10 @@ TEST_F(ImageSetTest, NothingFoundIsAnErrorThatSaysWhatWasLookedFor) {
   add("empty.txt", "# no line\n");
   EXPECT_THAT(refusal(root_ / "empty.txt", {}), HasSubstr("holds no picture"));
   add("model.onnx", std::string("\0\1", 2));
-  EXPECT_THAT(refusal(root_ / "model.onnx", {}), HasSubstr("neither a folder"));
+  EXPECT_THAT(refusal(root_ / "model.onnx", {}),
+              HasSubstr("is not text, expected a folder, a list file, or a jpg"));
+  add("photo.webp", "RIFF1234WEBPVP8 ");
+  EXPECT_THAT(refusal(root_ / "photo.webp", {}), HasSubstr("is a WebP picture, expected a folder"));
   EXPECT_THAT(refusal(root_ / "nowhere", {}), HasSubstr("does not exist"));
 }
 
@@ -156,6 +166,14 @@ TEST_F(ImageSetTest, HashDependsOnNamesAndSizesButNotOnThePlace) {
 TEST_F(ImageSetTest, LabelFilesDropBlanksAndRefuseGaps) {
   add("labels.txt", "cat \r\ndog\n\n");
   EXPECT_THAT(read_labels(root_ / "labels.txt"), ElementsAre("cat", "dog"));
+  add("mark.txt",
+      "\xEF\xBB\xBF"
+      "cat\r\ndog\r\n");
+  EXPECT_THAT(read_labels(root_ / "mark.txt"), ElementsAre("cat", "dog"));
+  add("utf16.txt", std::string("\xFF\xFE"
+                               "c\0a\0t\0",
+                               8));
+  EXPECT_THROW(static_cast<void>(read_labels(root_ / "utf16.txt")), Error);
   add("gap.txt", "cat\n\ndog\n");
   EXPECT_THROW(static_cast<void>(read_labels(root_ / "gap.txt")), Error);
 }

@@ -1,9 +1,12 @@
 #include "config_file.h"
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <string_view>
 
+#include "qtool/base/file_kind.h"
 #include "qtool/base/text.h"
 
 namespace qtool::tool {
@@ -51,10 +54,17 @@ const CLI::App& find_command(const std::vector<const CLI::App*>& commands,
 }  // namespace
 
 std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const {
+  const std::string text(std::istreambuf_iterator<char>(input), {});
+  const std::string_view found = recognise_foreign_file(text);
+  if (!found.empty()) {
+    throw CLI::ConfigError(concat("config file: ", found, ", expected TOML or INI"),
+                           CLI::ExitCodes::ConfigError);
+  }
+  std::istringstream lines{std::string(without_byte_order_mark(text))};
   const std::vector<const CLI::App*> commands = app_.get_subcommands(every_command);
   std::vector<CLI::ConfigItem> own;     // from the running command's section
   std::vector<CLI::ConfigItem> shared;  // from before any section
-  for (CLI::ConfigItem& item : ConfigBase::from_config(input)) {
+  for (CLI::ConfigItem& item : ConfigBase::from_config(lines)) {
     if (item.name == "++" || item.name == "--") continue;  // section marks carry no value
     if (!item.parents.empty()) {
       const CLI::App& command = find_command(commands, item.parents.front());

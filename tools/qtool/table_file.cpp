@@ -3,6 +3,7 @@
 #include "console.h"
 #include "files.h"
 #include "qtool/base/error.h"
+#include "qtool/base/file_kind.h"
 #include "qtool/base/text.h"
 
 namespace qtool::tool {
@@ -16,7 +17,8 @@ constexpr std::size_t kNamedNotes = 10;
 TableFile read_table_file(const std::string& path, const std::string& format_name,
                           const LayerNames& names) {
   const FormatInfo* format = format_name.empty() ? nullptr : &find_format(format_name);
-  const std::string bytes = read_input(path, kMostTableBytes);
+  const std::string whole = read_input(path, kMostTableBytes);
+  const std::string_view bytes = without_byte_order_mark(whole);
   if (format == nullptr) format = &recognise(bytes, path);
   try {
     TableReadResult result = format->read(bytes, {names});

@@ -20,9 +20,9 @@ struct Image {
 /// 16-bit PNG samples the high byte is kept, PNM samples are scaled to 255, and the EXIF
 /// orientation of JPEG and PNG files is applied; embedded colour profiles are ignored. Throws
 /// Error(kInvalidImage) that names `name` when the format is another one, when the file is corrupt
-/// or ends early, or when the picture has a side above 65,535 or more than 2^28 bytes of pixels:
-/// sizes are checked before memory is taken. Cost: one pass; for a 299x299 JPEG about 1 ms. Source:
-/// stb_image for JPEG, PNG and BMP.
+/// or ends early, or when the picture has a side above 65,535, more than 2^28 pixels, or takes over
+/// 2 GiB: sizes are checked before memory is taken. Cost: one pass; for a 299x299 JPEG about 1 ms.
+/// Source: stb_image for JPEG, PNG and BMP.
 Image decode_image(std::string_view bytes, std::string_view name);
 
 /// decode_image of a file of at most 2^28 bytes. Throws Error(kIo) when it cannot be read.

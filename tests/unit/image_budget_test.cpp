@@ -1,0 +1,105 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "image/decode_budget.h"
+#include "image/header.h"
+#include "qtool/base/error.h"
+#include "qtool/base/file.h"
+#include "qtool/base/text.h"
+#include "support/places.h"
+
+namespace qtool {
+namespace {
+namespace fs = std::filesystem;
+
+using testing::HasSubstr;
+
+std::string golden(const std::string& name) {
+  return read_file(fs::path(kSourceFolder) / "tests/golden/image" / name, 1 << 20);
+}
+
+TEST(DecodeBudget, IsNeverExceededByThreadsTogether) {
+  DecodeBudget budget(100);
+  std::atomic<int> held{0};
+  std::atomic<int> most{0};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 200; ++round) {
+        const DecodeBudget::Lease lease(budget, 40);
+        const int now = held += 40;
+        int seen = most;
+        while (seen < now && !most.compare_exchange_weak(seen, now)) {
+        }
+        std::this_thread::yield();
+        held -= 40;
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_LE(most, 80);
+}
+
+TEST(DecodeBudget, ServesAPictureBeyondItAlone) {
+  DecodeBudget budget(100);
+  std::optional<DecodeBudget::Lease> small;
+  small.emplace(budget, 10);
+  std::atomic<bool> served{false};
+  std::jthread large([&] {
+    const DecodeBudget::Lease lease(budget, 1000);
+    served = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(served);
+  small.reset();
+  large.join();
+  EXPECT_TRUE(served);
+}
+
+// What the decoder may take is what the header promised: every golden picture decodes within it,
+// and it is no more than twice what the format needs.
+TEST(ImageHeader, KnowsWhatDecodingTakes) {
+  const ImageHeader rgb = read_jpeg_header(golden("decode_gray.jpg"));
+  const std::int64_t pixels = rgb.width * rgb.height;
+  EXPECT_GE(rgb.decoder_bytes, 4 * pixels);  // a gray plane and the picture
+  EXPECT_LE(rgb.decoder_bytes, 6 * pixels + 64 * (rgb.width + rgb.height));
+  const ImageHeader alpha = read_png_header(golden("decode_alpha.png"));
+  EXPECT_GE(alpha.decoder_bytes, 8 * alpha.width * alpha.height);
+}
+
+std::string big_endian(std::uint32_t value) {
+  std::string out;
+  for (int i = 3; i >= 0; --i) out.push_back(static_cast<char>(value >> (8 * i)));
+  return out;
+}
+
+TEST(DecodeImage, RefusesWhatWouldTakeTooMuchBeforeItTakesIt) {
+  std::string jpeg = golden("decode_progressive.jpg");
+  const std::size_t frame = jpeg.find("\xFF\xC2");
+  ASSERT_NE(frame, std::string::npos);
+  jpeg[frame + 11] = '\x11';  // every component as large as the picture
+  jpeg.replace(frame + 5, 4, big_endian(16000U << 16 | 16700U));
+  try {
+    static_cast<void>(decode_image(jpeg, "huge.jpg"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("image 'huge.jpg' would take "));
+    EXPECT_THAT(error.what(), HasSubstr(" MB to decode, at most "));
+  }
+}
+
+TEST(DecodeImage, AcceptsThePixelsOfALargePhotograph) {
+  EXPECT_NO_THROW(check_image_size(12000, 9000));
+  EXPECT_THROW(check_image_size(65000, 65000), Error);
+}
+
+}  // namespace
+}  // namespace qtool
