@@ -95,15 +95,25 @@ void parallel_items(std::int64_t count, int threads,
     for (std::int64_t item = 0; item < count; ++item) body(item, 0);
     return;
   }
+  // Items are handed out in order, so every item below one that failed ends too, and the lowest
+  // failure is the same for any number of threads.
   std::atomic<std::int64_t> next{0};
+  std::mutex mutex;
+  std::int64_t failed = count;
+  std::exception_ptr error;
   run_team(workers, [&](int worker) {
+    std::int64_t item = count;
     try {
-      for (std::int64_t item = next++; item < count; item = next++) body(item, worker);
+      for (item = next++; item < count; item = next++) body(item, worker);
     } catch (...) {
       next = count;
-      throw;
+      const std::lock_guard lock(mutex);
+      if (item >= failed) return;
+      failed = item;
+      error = std::current_exception();
     }
   });
+  if (error) std::rethrow_exception(error);
 }
 
 FlushDenormals::FlushDenormals() noexcept : saved_(FloatingPointMode::current()) {

@@ -89,6 +89,22 @@ TEST(Parallel, HandsExceptionsToTheCallerAndStops) {
   EXPECT_LT(started, 100000);
 }
 
+TEST(Parallel, RethrowsTheErrorOfTheLowestItem) {
+  for (int round = 0; round < 20; ++round) {
+    try {
+      parallel_items(64, 4, [](std::int64_t item, int) {
+        if (item < 3) return;
+        // The lowest failure comes last.
+        if (item == 3) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        throw Error(ErrorCode::kIo, concat("item ", item));
+      });
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), "item 3");
+    }
+  }
+}
+
 TEST(Parallel, RunsInPlaceInsideAWorker) {
   std::atomic<int> inner{0};
   parallel_items(4, 2, [&](std::int64_t, int) {

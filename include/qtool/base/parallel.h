@@ -21,7 +21,7 @@ void parallel_ranges(std::int64_t count, int threads,
                      const std::function<void(std::int64_t, std::int64_t, int)>& body);
 
 /// Calls `body(item, worker)` once for each item of [0, count), handing out one at a time; for
-/// items of unequal cost. After an exception no further items start.
+/// items of unequal cost. After an exception no further items start; the lowest item's is rethrown.
 void parallel_items(std::int64_t count, int threads,
                     const std::function<void(std::int64_t, int)>& body);
 
