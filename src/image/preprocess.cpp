@@ -87,6 +87,34 @@ std::string list(const std::vector<float>& values) {
   return text;
 }
 
+void copy_field(const Preprocess& from, PreprocessField field, Preprocess& to) {
+  switch (field) {
+    case PreprocessField::kResize:
+      to.resize = from.resize;
+      to.resize_width = from.resize_width;
+      to.resize_height = from.resize_height;
+      to.resize_shorter = from.resize_shorter;
+      to.fill = from.fill;
+      break;
+    case PreprocessField::kCrop:
+      to.crop_width = from.crop_width;
+      to.crop_height = from.crop_height;
+      break;
+    case PreprocessField::kChannels:
+      to.channels = from.channels;
+      break;
+    case PreprocessField::kLayout:
+      to.layout = from.layout;
+      break;
+    case PreprocessField::kMean:
+      to.mean = from.mean;
+      break;
+    case PreprocessField::kStd:
+      to.std = from.std;
+      break;
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(ResizeMode mode) noexcept { return find_name(kModes, mode); }
@@ -173,16 +201,51 @@ std::optional<std::string> doubtful(const Preprocess& preprocess) {
   return std::nullopt;
 }
 
-std::string describe(const Preprocess& preprocess) {
+std::span<const PreprocessField> preprocess_fields() noexcept {
+  static constexpr std::array kFields = {PreprocessField::kResize,   PreprocessField::kCrop,
+                                         PreprocessField::kChannels, PreprocessField::kLayout,
+                                         PreprocessField::kMean,     PreprocessField::kStd};
+  return kFields;
+}
+
+std::string_view name_of(PreprocessField field) noexcept {
+  constexpr std::array<std::string_view, 6> kNames = {"resize", "crop", "channels",
+                                                      "layout", "mean", "std"};
+  return kNames[static_cast<std::size_t>(field)];
+}
+
+std::string text_of(const Preprocess& preprocess, PreprocessField field) {
   const Preprocess& p = preprocess;
-  std::string text(name_of(p.resize));
-  if (p.resize == ResizeMode::kNone) text = "no resize";
-  if (p.resize == ResizeMode::kShorterSide) text += concat(" ", p.resize_shorter);
-  if (uses_size(p.resize)) text += concat(" ", p.resize_width, "x", p.resize_height);
-  if (p.resize == ResizeMode::kLetterbox) text += concat(" fill ", int{p.fill});
-  if (p.crop_width != 0) text += concat(", crop ", p.crop_width, "x", p.crop_height);
-  return concat(text, ", ", name_of(p.channels), ", ", name_of(p.layout), ", mean ", list(p.mean),
-                ", std ", list(p.std));
+  switch (field) {
+    case PreprocessField::kResize: {
+      std::string text(name_of(p.resize));
+      if (p.resize == ResizeMode::kShorterSide) text += concat(" ", p.resize_shorter);
+      if (uses_size(p.resize)) text += concat(" ", p.resize_width, "x", p.resize_height);
+      if (p.resize == ResizeMode::kLetterbox) text += concat(" fill ", int{p.fill});
+      return text;
+    }
+    case PreprocessField::kCrop:
+      return p.crop_width == 0 ? "none" : concat(p.crop_width, "x", p.crop_height);
+    case PreprocessField::kChannels:
+      return std::string(name_of(p.channels));
+    case PreprocessField::kLayout:
+      return std::string(name_of(p.layout));
+    case PreprocessField::kMean:
+      return list(p.mean);
+    case PreprocessField::kStd:
+      return list(p.std);
+  }
+  return {};
+}
+
+std::vector<PreprocessField> differences(const Preprocess& a, const Preprocess& b) {
+  std::vector<PreprocessField> fields;
+  for (const PreprocessField field : preprocess_fields()) {
+    Preprocess changed = a;
+    copy_field(b, field, changed);
+    if (!(changed == a)) fields.push_back(field);
+  }
+  return fields;
 }
 
 }  // namespace qtool

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -27,7 +28,8 @@ struct ImageRecord {
   std::array<std::int64_t, 2> top1{-1, -1};  // per model
   std::array<bool, 2> in_top1{};
   std::array<bool, 2> in_top5{};
-  std::vector<OutputError> outputs;
+  std::array<bool, 2> answered{};       // every output
+  std::vector<ComparedOutput> outputs;  // where both models answered
 };
 
 /// What one worker keeps from image to image.
@@ -84,6 +86,8 @@ class Evaluation {
       result.fp32.run_seconds += worker.run_seconds[0];
       if (result.int8) result.int8->run_seconds += worker.run_seconds[1];
     }
+    std::vector<SqnrSums> sums;
+    std::int64_t compared = 0;
     if (result.int8) {
       for (const PortInfo& port : names.outputs()) {
         OutputError error;
@@ -92,15 +96,21 @@ class Evaluation {
         error.lowest_sqnr_db = kSqnrLimitDb;
         result.outputs.push_back(error);
       }
+      sums.resize(result.outputs.size());
     }
     for (std::size_t i = 0; i < records_.size(); ++i) {
       result.bad.insert(result.bad.end(), bad_[i].begin(), bad_[i].end());
-      if (records_[i].usable) merge(records_[i], images_.entries[i].label, result);
+      const ImageRecord& record = records_[i];
+      if (!record.usable) continue;
+      merge(record, images_.entries[i], result);
+      for (std::size_t k = 0; k < record.outputs.size(); ++k) {
+        merge(record.outputs[k].error, images_.entries[i], result.outputs[k]);
+        sums[k] += record.outputs[k].sums;
+      }
+      if (!record.outputs.empty()) ++compared;
     }
-    for (OutputError& error : result.outputs) {
-      const auto images = static_cast<double>(std::max<std::int64_t>(result.images, 1));
-      error.cosine /= images;
-      error.sqnr_db /= images;
+    for (std::size_t k = 0; k < result.outputs.size(); ++k) {
+      finish(sums[k], compared, result.outputs[k]);
     }
     return result;
   }
@@ -146,40 +156,56 @@ class Evaluation {
               const std::array<std::span<const TensorView>, 2>& outputs) {
     ImageRecord& record = records_[entry];
     record.usable = true;
-    for (std::size_t m = 0; classes_ > 0 && m < static_cast<std::size_t>(pair_.models()); ++m) {
-      const std::vector<std::int64_t> top =
-          top_k(image_part(outputs[m].front(), slot, options_.batch), kTopFive);
+    bool all_answered = true;
+    for (std::size_t m = 0; m < static_cast<std::size_t>(pair_.models()); ++m) {
+      record.answered[m] = std::ranges::all_of(outputs[m], [&](const TensorView& output) {
+        return has_answer(image_part(output, slot, options_.batch));
+      });
+      all_answered = all_answered && record.answered[m];
+      const std::span<const float> scores = image_part(outputs[m].front(), slot, options_.batch);
+      if (classes_ == 0 || !has_answer(scores)) continue;
+      const std::vector<std::int64_t> top = top_k(scores, kTopFive);
       const std::int64_t label = images_.entries[entry].label;
       record.top1[m] = top.front();
       record.in_top1[m] = top.front() == label;
       record.in_top5[m] = std::find(top.begin(), top.end(), label) != top.end();
     }
-    for (std::size_t i = 0; pair_.int8 != nullptr && i < outputs[0].size(); ++i) {
+    for (std::size_t i = 0; pair_.int8 != nullptr && all_answered && i < outputs[0].size(); ++i) {
       record.outputs.push_back(compare_output(image_part(outputs[0][i], slot, options_.batch),
                                               image_part(outputs[1][i], slot, options_.batch)));
     }
   }
 
-  void merge(const ImageRecord& record, std::int64_t label, EvalResult& result) const {
+  static void merge(const ImageRecord& record, const ImageEntry& image, EvalResult& result) {
     ++result.images;
-    if (label >= 0 && classes_ > 0) {
-      ++result.labelled;
-      result.fp32.top1 += record.in_top1[0];
-      result.fp32.top5 += record.in_top5[0];
-      if (result.int8) {
-        result.int8->top1 += record.in_top1[1];
-        result.int8->top5 += record.in_top5[1];
-      }
+    if (image.label >= 0 && result.classes > 0) ++result.labelled;
+    for (std::size_t m = 0; m < (result.int8 ? 2U : 1U); ++m) {
+      ModelScore& score = m == 0 ? result.fp32 : *result.int8;
+      score.top1 += record.in_top1[m];
+      score.top5 += record.in_top5[m];
+      if (record.answered[m]) continue;
+      if (score.unanswered.images++ == 0) score.unanswered.first = image.path;
     }
-    if (result.int8) result.agreement += record.top1[0] == record.top1[1];
-    for (std::size_t i = 0; i < record.outputs.size(); ++i) {
-      OutputError& total = result.outputs[i];
-      const OutputError& one = record.outputs[i];
-      total.cosine += one.cosine;
-      total.sqnr_db += one.sqnr_db;
-      total.lowest_sqnr_db = std::min(total.lowest_sqnr_db, one.sqnr_db);
-      total.max_abs_error = std::max(total.max_abs_error, one.max_abs_error);
+    if (result.int8 && record.top1[0] >= 0) result.agreement += record.top1[0] == record.top1[1];
+  }
+
+  static void merge(const OutputError& one, const ImageEntry& image, OutputError& total) {
+    total.cosine += one.cosine;
+    total.sqnr_db += one.sqnr_db;
+    if (total.lowest_sqnr_image.empty() || one.sqnr_db < total.lowest_sqnr_db) {
+      total.lowest_sqnr_db = one.sqnr_db;
+      total.lowest_sqnr_image = image.path;
     }
+    total.max_abs_error = std::max(total.max_abs_error, one.max_abs_error);
+  }
+
+  static void finish(const SqnrSums& sums, std::int64_t images, OutputError& total) {
+    const double count =
+        images > 0 ? static_cast<double>(images) : std::nan("");  // no mean of none
+    total.cosine /= count;
+    total.sqnr_db /= count;
+    total.pooled_sqnr_db = images > 0 ? sums.decibels() : count;
+    if (images == 0) total.lowest_sqnr_db = total.max_abs_error = count;
   }
 
   void advance(std::int64_t images) {
@@ -231,6 +257,29 @@ double EvalResult::images_per_second(const ModelScore& score) const {
   return score.run_seconds > 0.0 ? static_cast<double>(images) * workers / score.run_seconds : 0.0;
 }
 
+std::vector<std::string> EvalResult::doubts() const {
+  std::vector<std::string> sentences;
+  const auto add = [&](std::string_view model, const Unanswered& unanswered) {
+    if (unanswered.images == 0) return;
+    sentences.push_back(concat("the ", model, " model's outputs are NaN or infinite for ",
+                               unanswered.images, " of ", images, " images, the first: '",
+                               unanswered.first.string(), "'"));
+  };
+  add("FP32", fp32.unanswered);
+  if (int8) add("INT8", int8->unanswered);
+  if (near_chance) {
+    sentences.push_back(concat(
+        "FP32 top-1 is ", fp32.top1, " of ", labelled, " images, about what ", "guessing among ",
+        classes, " classes gives: the preprocessing or the ", "labels are probably wrong"));
+  }
+  return sentences;
+}
+
+bool EvalResult::useless() const {
+  const auto most = [&](const ModelScore& score) { return 2 * score.unanswered.images > images; };
+  return most(fp32) || (int8 && most(*int8));
+}
+
 EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& images,
                     const EvalOptions& options) {
   if (options.batch < 1) {
@@ -268,6 +317,7 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& 
       if (score != nullptr) score->top1 = score->top5 = 0;
     }
   }
+  result.near_chance = is_near_chance(result.fp32.top1, result.labelled, classes);
   return result;
 }
 

@@ -78,13 +78,15 @@ InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& inpu
     InferRun& run = m == 0 ? result.fp32 : *result.int8;
     run.fastest_seconds = *std::ranges::min_element(seconds[m]);
     run.seconds = median(seconds[m]);
+    run.answered = std::ranges::all_of(
+        outputs[m], [](const TensorView& output) { return has_answer(output.values<float>()); });
     if (result.classes > 0) {
       run.top = best_classes(image_part(outputs[m].front(), 0, batch), options.top);
     }
   }
   for (std::size_t i = 0; int8 != nullptr && i < outputs[0].size(); ++i) {
     OutputError error =
-        compare_output(outputs[0][i].values<float>(), outputs[1][i].values<float>());
+        compare_output(outputs[0][i].values<float>(), outputs[1][i].values<float>()).error;
     error.name = pair.fp32->outputs()[i].name;
     result.outputs.push_back(error);
   }

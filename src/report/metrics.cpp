@@ -19,21 +19,64 @@ void require_equal_sizes(std::string_view metric, std::size_t a, std::size_t b) 
   }
 }
 
+// P(X <= hits) of `trials` trials that each succeed with the probability `p`, 0 < p < 1.
+double at_most(std::int64_t hits, std::int64_t trials, double p) {
+  double sum = 0.0;
+  const auto n = static_cast<double>(trials);
+  for (std::int64_t i = 0; i <= hits; ++i) {
+    const auto k = static_cast<double>(i);
+    sum += std::exp(std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0) +
+                    k * std::log(p) + (n - k) * std::log1p(-p));
+  }
+  return sum;
+}
+
 }  // namespace
 
-double sqnr_db(std::span<const float> reference, std::span<const float> approximation) {
-  require_equal_sizes("sqnr", reference.size(), approximation.size());
-  double signal = 0.0;
-  double noise = 0.0;
-  for (std::size_t i = 0; i < reference.size(); ++i) {
-    const double x = reference[i];
-    const double difference = x - static_cast<double>(approximation[i]);
-    signal += x * x;
-    noise += difference * difference;
+bool has_answer(std::span<const float> output) {
+  bool finite = output.empty();
+  for (const float value : output) {
+    if (std::isnan(value) || value == std::numeric_limits<float>::infinity()) return false;
+    finite = finite || std::isfinite(value);
   }
+  return finite;
+}
+
+bool is_near_chance(std::int64_t hits, std::int64_t images, std::int64_t classes) {
+  constexpr double kRare = 0.01;
+  if (classes < 2 || images < 1) return false;
+  const double chance = 1.0 / static_cast<double>(classes);
+  return at_most(images - hits, images, 1.0 - chance) > kRare &&
+         at_most(hits, images, (1.0 + chance) / 2.0) < kRare;
+}
+
+SqnrSums& SqnrSums::operator+=(const SqnrSums& other) {
+  signal += other.signal;
+  noise += other.noise;
+  return *this;
+}
+
+double SqnrSums::decibels() const {
   if (noise == 0.0) return kSqnrLimitDb;
   if (!std::isfinite(noise) || !std::isfinite(signal)) return -kSqnrLimitDb;
   return std::clamp(10.0 * std::log10(signal / noise), -kSqnrLimitDb, kSqnrLimitDb);
+}
+
+SqnrSums sqnr_sums(std::span<const float> reference, std::span<const float> approximation) {
+  require_equal_sizes("sqnr", reference.size(), approximation.size());
+  SqnrSums sums;
+  for (std::size_t i = 0; i < reference.size(); ++i) {
+    if (std::isinf(reference[i]) && reference[i] == approximation[i]) continue;
+    const double x = reference[i];
+    const double difference = x - static_cast<double>(approximation[i]);
+    sums.signal += x * x;
+    sums.noise += difference * difference;
+  }
+  return sums;
+}
+
+double sqnr_db(std::span<const float> reference, std::span<const float> approximation) {
+  return sqnr_sums(reference, approximation).decibels();
 }
 
 double cosine(std::span<const float> a, std::span<const float> b) {

@@ -82,13 +82,15 @@ std::span<const float> image_part(const TensorView& view, std::int64_t slot, std
   return all.subspan(static_cast<std::size_t>(slot) * size, size);
 }
 
-OutputError compare_output(std::span<const float> reference, std::span<const float> approximation) {
-  OutputError error;
+ComparedOutput compare_output(std::span<const float> reference,
+                              std::span<const float> approximation) {
+  ComparedOutput compared;
+  compared.sums = sqnr_sums(reference, approximation);
+  OutputError& error = compared.error;
   error.cosine = cosine(reference, approximation);
-  error.sqnr_db = sqnr_db(reference, approximation);
-  error.lowest_sqnr_db = error.sqnr_db;
+  error.sqnr_db = error.pooled_sqnr_db = error.lowest_sqnr_db = compared.sums.decibels();
   error.max_abs_error = max_abs_error(reference, approximation);
-  return error;
+  return compared;
 }
 
 }  // namespace qtool

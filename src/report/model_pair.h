@@ -8,6 +8,7 @@
 
 #include "qtool/exec/executor.h"
 #include "qtool/report/compare.h"
+#include "qtool/report/metrics.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
@@ -33,7 +34,12 @@ std::int64_t class_count(const Shape& output, std::int64_t batch);
 /// The elements of `view` that belong to image `slot` of `batch`.
 std::span<const float> image_part(const TensorView& view, std::int64_t slot, std::int64_t batch);
 
-/// Distance of one image's output from the reference.
-OutputError compare_output(std::span<const float> reference, std::span<const float> approximation);
+/// Distance of one output from the reference, and the sums behind its SQNR.
+struct ComparedOutput {
+  OutputError error;
+  SqnrSums sums;
+};
+ComparedOutput compare_output(std::span<const float> reference,
+                              std::span<const float> approximation);
 
 }  // namespace qtool

@@ -8,6 +8,7 @@
 #include "qtool/base/text.h"
 #include "qtool/report/text_table.h"
 #include "report/json_text.h"
+#include "report/preprocessing_json.h"
 
 namespace qtool {
 namespace {
@@ -55,7 +56,8 @@ std::string text_of(const CalibrationTable& table, std::string_view output) {
                 " images -> ", output, "\n");
 }
 
-std::string json_of(const CalibrationTable& table, std::string_view output) {
+std::string json_of(const CalibrationTable& table, std::string_view output,
+                    const SourcedPreprocess& preprocess) {
   std::int64_t degenerate = 0;
   const ActivationEntry* worst = nullptr;
   for (const ActivationEntry& entry : table.activations) {
@@ -66,6 +68,7 @@ std::string json_of(const CalibrationTable& table, std::string_view output) {
   json["output"] = output;
   json["method"] = table.method;
   json["images"] = table.image_count;
+  json["preprocess"] = json_of(preprocess);
   json["activations"] = table.activations.size();
   json["weights"] = table.weights.size();
   json["degenerate"] = degenerate;

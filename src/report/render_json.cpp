@@ -3,6 +3,7 @@
 
 #include "qtool/report/render.h"
 #include "report/json_text.h"
+#include "report/preprocessing_json.h"
 
 namespace qtool {
 namespace {
@@ -14,9 +15,12 @@ Json json_of(const std::vector<OutputError>& outputs) {
   for (const OutputError& output : outputs) {
     list.push_back({{"name", output.name},
                     {"sqnr_db", output.sqnr_db},
+                    {"pooled_sqnr_db", output.pooled_sqnr_db},
                     {"lowest_sqnr_db", output.lowest_sqnr_db},
                     {"cosine", output.cosine},
                     {"max_abs_error", output.max_abs_error}});
+    const std::string worst = output.lowest_sqnr_image.string();
+    if (!worst.empty()) list.back()["lowest_sqnr_image"] = worst;
   }
   return list;
 }
@@ -33,6 +37,7 @@ Json json_of(const InferRun& run, std::span<const std::string> class_names) {
   }
   return {{"latency_seconds", run.seconds},
           {"fastest_seconds", run.fastest_seconds},
+          {"answered", run.answered},
           {"steps", run.steps},
           {"integer_steps", run.integer_steps},
           {"top", std::move(top)}};
@@ -65,19 +70,23 @@ Json json_of(const std::vector<PortSummary>& ports) {
 
 }  // namespace
 
-std::string json_of(const EvalResult& result) {
+std::string json_of(const EvalResult& result, const SourcedPreprocess& preprocess) {
   const auto share = [](std::int64_t part, std::int64_t total) {
     return total > 0 ? Json(static_cast<double>(part) / static_cast<double>(total)) : Json();
   };
   const auto score = [&](const ModelScore& model) {
+    Json unanswered{{"images", model.unanswered.images}};
+    if (model.unanswered.images > 0) unanswered["first"] = model.unanswered.first.string();
     return Json{{"top1", share(model.top1, result.labelled)},
                 {"top5", share(model.top5, result.labelled)},
+                {"unanswered", std::move(unanswered)},
                 {"images_per_second", result.images_per_second(model)}};
   };
-  Json json{{"images", result.images},   {"labelled", result.labelled},
-            {"classes", result.classes}, {"batch", result.batch},
-            {"workers", result.workers}, {"requantize", name_of(result.requantization)},
-            {"fp32", score(result.fp32)}};
+  Json json{{"images", result.images},           {"labelled", result.labelled},
+            {"classes", result.classes},         {"batch", result.batch},
+            {"workers", result.workers},         {"requantize", name_of(result.requantization)},
+            {"preprocess", json_of(preprocess)}, {"fp32", score(result.fp32)}};
+  json["near_chance"] = result.near_chance;
   if (result.int8) {
     json["int8"] = score(*result.int8);
     json["agreement"] = result.classes > 0 ? share(result.agreement, result.images) : Json();
@@ -91,12 +100,11 @@ std::string json_of(const EvalResult& result) {
   return json_text(json);
 }
 
-std::string json_of(const InferResult& result, std::span<const std::string> class_names) {
-  Json json{{"threads", result.threads},
-            {"repeat", result.repeat},
-            {"classes", result.classes},
-            {"requantize", name_of(result.requantization)},
-            {"fp32", json_of(result.fp32, class_names)}};
+std::string json_of(const InferResult& result, std::span<const std::string> class_names,
+                    const SourcedPreprocess& preprocess) {
+  Json json{{"threads", result.threads},         {"repeat", result.repeat},
+            {"classes", result.classes},         {"requantize", name_of(result.requantization)},
+            {"preprocess", json_of(preprocess)}, {"fp32", json_of(result.fp32, class_names)}};
   if (result.int8) {
     json["int8"] = json_of(*result.int8, class_names);
     json["outputs"] = json_of(result.outputs);

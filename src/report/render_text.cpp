@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <string_view>
@@ -38,9 +39,17 @@ std::string difference(std::int64_t int8, std::int64_t fp32, std::int64_t total)
 std::string output_lines(const std::vector<OutputError>& outputs, std::int64_t images) {
   std::string text;
   for (const OutputError& output : outputs) {
+    if (std::isnan(output.sqnr_db)) {
+      text += concat("output '", printable(output.name), "': no image that both models answer\n");
+      continue;
+    }
     text +=
         concat("output '", printable(output.name), "': SQNR ", to_fixed(output.sqnr_db, 2), " dB");
-    if (images > 1) text += concat(" (lowest ", to_fixed(output.lowest_sqnr_db, 2), ")");
+    if (images > 1) {
+      text += concat(" (mean of the images; pooled ", to_fixed(output.pooled_sqnr_db, 2),
+                     ", lowest ", to_fixed(output.lowest_sqnr_db, 2), " in '",
+                     printable(output.lowest_sqnr_image.string()), "')");
+    }
     text += concat(", cosine ", to_fixed(output.cosine, 6), ", largest error ",
                    to_fixed(output.max_abs_error, 5), "\n");
   }
@@ -129,6 +138,11 @@ std::string text_of(const EvalResult& result) {
     add_accuracy("top-1", result.fp32.top1, int8.top1);
     add_accuracy("top-5", result.fp32.top5, int8.top5);
   }
+  if (result.fp32.unanswered.images + int8.unanswered.images > 0) {
+    std::vector<std::string> row{"no answer", to_text(result.fp32.unanswered.images)};
+    add_int8_columns(row, {to_text(int8.unanswered.images), ""}, has_int8);
+    table.add(row);
+  }
   const double fp32_rate = result.images_per_second(result.fp32);
   const double int8_rate = result.images_per_second(int8);
   std::vector<std::string> speed{"images/s", to_fixed(fp32_rate, 1)};
@@ -168,6 +182,8 @@ std::string text_of(const InferResult& result, std::span<const std::string> clas
     }
     text += table.to_string();
   }
+  if (!result.fp32.answered) text += "the FP32 model's outputs are NaN or infinite\n";
+  if (has_int8 && !result.int8->answered) text += "the INT8 model's outputs are NaN or infinite\n";
   text += requantization_line(result.requantization);
   text += output_lines(result.outputs, 1);
   text += concat("latency (median of ", result.repeat, ", ", result.threads,

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -101,6 +102,60 @@ TEST_F(Colours, TellTwoModelsApart) {
   EXPECT_NEAR(result.outputs[0].lowest_sqnr_db, sqnr_db(reference, without_red), 1e-9);
 }
 
+TEST_F(Colours, PoolTheNoiseAndNameTheWorstImage) {
+  const Executor network(colour_network());
+  const Executor faint(colour_network("scores", 0.5F));
+  const EvalResult result = evaluate(network, &faint, images(), {});
+  SqnrSums sums;
+  double mean = 0.0;
+  for (const std::vector<float>& x : {std::vector<float>{10, 25, 130},
+                                      {10, 255, 30},
+                                      {130, 120, 30},
+                                      {250, 20, 30},
+                                      {200, 100, 30}}) {
+    const std::vector<float> y{0.5F * x[0], x[1], x[2]};
+    sums += sqnr_sums(x, y);
+    mean += sqnr_db(x, y) / 5.0;
+  }
+  ASSERT_EQ(result.outputs.size(), 1U);
+  EXPECT_NEAR(result.outputs[0].sqnr_db, mean, 1e-9);
+  EXPECT_NEAR(result.outputs[0].pooled_sqnr_db, 10.0 * std::log10(sums.signal / sums.noise), 1e-9);
+  EXPECT_EQ(result.outputs[0].lowest_sqnr_image, folder_ / "red/0.ppm");
+  EXPECT_THAT(result.doubts(), testing::IsEmpty());
+}
+
+TEST_F(Colours, WithoutAnAnswerCountForNothing) {
+  paint("red/1.ppm", {1, 100, 30});
+  paint("green/0.ppm", {1, 255, 30});
+  paint("green/1.ppm", {1, 120, 30});
+  paint("blue/0.ppm", {1, 25, 130});
+  const Executor network(colour_network());
+  const Executor overflowing(colour_network("scores", 1.5e36F));  // 250 times as much is infinite
+  EvalResult result = evaluate(network, &overflowing, images(), {});
+  EXPECT_EQ(result.fp32.unanswered.images, 0);
+  EXPECT_EQ(result.int8->unanswered.images, 1);
+  EXPECT_EQ(result.int8->unanswered.first, folder_ / "red/0.ppm");
+  EXPECT_EQ(result.int8->top1, 1);  // red is taken for red wherever there is an answer: red/1
+  EXPECT_NE(result.outputs[0].lowest_sqnr_image, folder_ / "red/0.ppm");
+  EXPECT_FALSE(result.useless());
+  EXPECT_THAT(result.doubts(),
+              testing::ElementsAre(testing::HasSubstr(
+                  "the INT8 model's outputs are NaN or infinite for 1 of 5 images")));
+  // The same wrong answer from both is no agreement.
+  for (const char* name : {"red/1.ppm", "green/0.ppm", "green/1.ppm", "blue/0.ppm"}) {
+    paint(name, {250, 0, 0});
+  }
+  result = evaluate(overflowing, &overflowing, images(), {});
+  EXPECT_EQ(result.agreement, 0);
+  EXPECT_EQ(result.fp32.top1, 0);
+  EXPECT_TRUE(std::isnan(result.outputs[0].sqnr_db));
+  EXPECT_TRUE(result.useless());
+  const Tensor input =
+      Tensor::of<float>({1, 3, 2, 2}, {250, 250, 250, 250, 0, 0, 0, 0, 0, 0, 0, 0});
+  EXPECT_TRUE(infer(network, nullptr, input, {.repeat = 1}).fp32.answered);
+  EXPECT_FALSE(infer(overflowing, nullptr, input, {.repeat = 1}).fp32.answered);
+}
+
 TEST_F(Colours, GiveTheSameResultForEveryBatchAndThreadCount) {
   const Executor network(colour_network());
   const Executor other(colour_network("scores", 0.7F));
@@ -113,6 +168,7 @@ TEST_F(Colours, GiveTheSameResultForEveryBatchAndThreadCount) {
       EXPECT_EQ(result.int8->top1, expected.int8->top1);
       EXPECT_EQ(result.agreement, expected.agreement);
       EXPECT_EQ(result.outputs[0].sqnr_db, expected.outputs[0].sqnr_db);
+      EXPECT_EQ(result.outputs[0].pooled_sqnr_db, expected.outputs[0].pooled_sqnr_db);
       EXPECT_EQ(result.outputs[0].cosine, expected.outputs[0].cosine);
       EXPECT_EQ(result.outputs[0].max_abs_error, expected.outputs[0].max_abs_error);
     }

@@ -202,9 +202,24 @@ TEST(PreprocessPreset, EveryOneIsValidAndSorted) {
     EXPECT_EQ(refusal(preset), "accepted") << name;
     EXPECT_FALSE(doubtful(preset).has_value()) << name;
   }
-  EXPECT_EQ(describe(preprocess_preset("imagenet")),
-            "shorter 256, crop 224x224, rgb, nchw, mean 123.675,116.28,103.53, "
-            "std 58.395,57.12,57.375");
+}
+
+TEST(PreprocessFields, DifferInEffectOnly) {
+  const Preprocess imagenet = preprocess_preset("imagenet");
+  EXPECT_THAT(differences(imagenet, imagenet), testing::IsEmpty());
+  Preprocess other = imagenet;
+  other.resize_width = 7;  // a shorter side ignores it
+  other.fill = 3;
+  EXPECT_THAT(differences(imagenet, other), testing::IsEmpty());
+  other.crop_width = 200;
+  other.channels = ChannelOrder::kBgr;
+  other.std = {1.0F};
+  EXPECT_THAT(differences(imagenet, other),
+              testing::ElementsAre(PreprocessField::kCrop, PreprocessField::kChannels,
+                                   PreprocessField::kStd));
+  Preprocess raw;
+  raw.mean = {0.0F, 0.0F, 0.0F};
+  EXPECT_THAT(differences(raw, Preprocess()), testing::IsEmpty());
 }
 
 TEST(PreprocessPreset, UnknownNamesGetTheNearest) {

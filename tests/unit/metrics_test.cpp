@@ -35,6 +35,39 @@ TEST(SqnrDb, RefusesSignalsOfDifferentLength) {
   EXPECT_THROW(sqnr_db(Floats{1}, Floats{1, 2}), Error);
 }
 
+TEST(SqnrSums, LeaveEqualInfinitiesOut) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> reference{1.0F, -kInfinity, 2.0F};
+  const std::vector<float> approximation{1.0F, -kInfinity, 1.0F};
+  const SqnrSums sums = sqnr_sums(reference, approximation);
+  EXPECT_EQ(sums.signal, 5.0);
+  EXPECT_EQ(sums.noise, 1.0);
+}
+
+TEST(HasAnswer, NeedsFiniteNumbersAndNoNan) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(has_answer(std::vector<float>{1.0F, 2.0F}));
+  EXPECT_TRUE(has_answer(std::vector<float>{-kInfinity, 0.0F}));  // log of 0 and of 1
+  EXPECT_TRUE(has_answer({}));
+  EXPECT_FALSE(has_answer(std::vector<float>{1.0F, kNan}));
+  EXPECT_FALSE(has_answer(std::vector<float>{1.0F, kInfinity}));
+  EXPECT_FALSE(has_answer(std::vector<float>{-kInfinity, -kInfinity}));
+}
+
+TEST(IsNearChance, TellsGuessingFromKnowing) {
+  EXPECT_TRUE(is_near_chance(50, 1000, 20));
+  EXPECT_TRUE(is_near_chance(0, 1000, 1000));
+  EXPECT_TRUE(is_near_chance(1, 1000, 1000));
+  EXPECT_TRUE(is_near_chance(505, 1000, 2));
+  EXPECT_FALSE(is_near_chance(160, 1000, 20));  // poor, but no guessing
+  EXPECT_FALSE(is_near_chance(20, 1000, 1000));
+  EXPECT_FALSE(is_near_chance(940, 1000, 20));
+  EXPECT_FALSE(is_near_chance(0, 3, 20));  // too few to tell
+  EXPECT_FALSE(is_near_chance(0, 0, 20));
+  EXPECT_FALSE(is_near_chance(5, 5, 1));
+  EXPECT_TRUE(is_near_chance(50, 50000, 1000));
+}
+
 TEST(Cosine, KnowsParallelOppositeAndOrthogonalVectors) {
   EXPECT_NEAR(cosine(Floats{1, 2, 3}, Floats{2, 4, 6}), 1.0, 1e-12);
   EXPECT_NEAR(cosine(Floats{1, 2}, Floats{-1, -2}), -1.0, 1e-12);

@@ -58,10 +58,21 @@ TEST(TextOfCalibration, SaysWhatIsDegenerate) {
 }
 
 TEST(JsonOfCalibration, CountsAndNamesTheNoisiestTensor) {
-  EXPECT_EQ(json::parse(json_of(three_activations(), "out.json")),
+  SourcedPreprocess assumed;
+  assumed.source = "assumed";
+  EXPECT_EQ(json::parse(json_of(three_activations(), "out.json", assumed)),
             json({{"output", "out.json"},
                   {"method", "kl"},
                   {"images", 10},
+                  {"preprocess",
+                   {{"source", "assumed"},
+                    {"changed", json::object()},
+                    {"used",
+                     {{"resize", {{"mode", "none"}}},
+                      {"channels", "rgb"},
+                      {"layout", "nchw"},
+                      {"mean", {0.0}},
+                      {"std", {1.0}}}}}},
                   {"activations", 3},
                   {"weights", 1},
                   {"degenerate", 1},
@@ -69,7 +80,7 @@ TEST(JsonOfCalibration, CountsAndNamesTheNoisiestTensor) {
 }
 
 TEST(JsonOfCalibration, LeavesTheNoiseOutWhereNoneIsKnown) {
-  const json parsed = json::parse(json_of(CalibrationTable(), "out.json"));
+  const json parsed = json::parse(json_of(CalibrationTable(), "out.json", SourcedPreprocess()));
   EXPECT_FALSE(parsed.contains("lowest_sqnr"));
   EXPECT_EQ(parsed["activations"], 0);
 }

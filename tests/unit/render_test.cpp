@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "qtool/base/error.h"
+#include "qtool/report/preprocessing.h"
 #include "qtool/report/text_table.h"
 
 namespace qtool {
@@ -29,9 +30,25 @@ EvalResult two_model_result() {
   result.outputs = {{.name = "logits",
                      .cosine = 0.999,
                      .sqnr_db = 30.5,
+                     .pooled_sqnr_db = 28.25,
                      .lowest_sqnr_db = 21.0,
+                     .lowest_sqnr_image = "a/dark.jpg",
                      .max_abs_error = 0.25}};
   return result;
+}
+
+TEST(TextOfPreprocessing, SaysEveryFieldAndMarksWhatChanged) {
+  const SourcedPreprocess sourced{preprocess_preset("imagenet"),
+                                  "stored in model 'a.onnx'",
+                                  {{PreprocessField::kChannels, "--channels"}}};
+  EXPECT_EQ(
+      text_of(sourced),
+      "preprocessing stored in model 'a.onnx': resize shorter 256, crop 224x224, channels rgb "
+      "(by --channels), layout nchw, mean 123.675,116.28,103.53, std 58.395,57.12,57.375");
+  const json parsed = json::parse(json_of(two_model_result(), sourced))["preprocess"];
+  EXPECT_EQ(parsed["source"], "stored in model 'a.onnx'");
+  EXPECT_EQ(parsed["changed"], json({{"channels", "--channels"}}));
+  EXPECT_EQ(parsed["used"]["resize"]["size"], 256);
 }
 
 TEST(TextTable, AlignsColumnsByCharactersNotBytes) {
@@ -47,7 +64,9 @@ TEST(TextOfEval, ComparesTheModelsInOneTable) {
   EXPECT_THAT(text, HasSubstr("top-1       75.00 %  74.50 %   -0.50"));
   EXPECT_THAT(text, HasSubstr("images/s      100.0    400.0   4.00x"));
   EXPECT_THAT(text, HasSubstr("agreement: 99.00 % (same top-1 class for 198 of 200 images)"));
-  EXPECT_THAT(text, HasSubstr("SQNR 30.50 dB (lowest 21.00)"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("SQNR 30.50 dB (mean of the images; pooled 28.25, lowest 21.00 in 'a/dark.jpg')"));
 }
 
 TEST(TextOfEval, LeavesOutAccuracyWithoutLabels) {
@@ -61,13 +80,16 @@ TEST(TextOfEval, LeavesOutAccuracyWithoutLabels) {
 TEST(JsonOfEval, HasSharesAndNullForWhatIsUnknown) {
   EvalResult result = two_model_result();
   result.bad = {{"a.jpg", "image 'a.jpg': bad"}};
-  json parsed = json::parse(json_of(result));
+  json parsed = json::parse(json_of(result, SourcedPreprocess()));
   EXPECT_EQ(parsed["fp32"]["top1"], 0.75);
   EXPECT_EQ(parsed["int8"]["images_per_second"], 400.0);
   EXPECT_EQ(parsed["agreement"], 0.99);
+  EXPECT_EQ(parsed["outputs"][0]["pooled_sqnr_db"], 28.25);
+  EXPECT_EQ(parsed["outputs"][0]["lowest_sqnr_image"], "a/dark.jpg");
+  EXPECT_EQ(parsed["fp32"]["unanswered"]["images"], 0);
   EXPECT_EQ(parsed["left_out"][0]["path"], "a.jpg");
   result.labelled = 0;
-  parsed = json::parse(json_of(result));
+  parsed = json::parse(json_of(result, SourcedPreprocess()));
   EXPECT_TRUE(parsed["fp32"]["top1"].is_null());
 }
 
@@ -75,7 +97,7 @@ TEST(JsonOfEval, SurvivesNamesThatAreNotUtf8AndInfinity) {
   EvalResult result = two_model_result();
   result.outputs[0].name = "\xff";
   result.outputs[0].max_abs_error = std::numeric_limits<double>::infinity();
-  const json parsed = json::parse(json_of(result));
+  const json parsed = json::parse(json_of(result, SourcedPreprocess()));
   EXPECT_TRUE(parsed["outputs"][0]["max_abs_error"].is_null());
 }
 
@@ -89,7 +111,7 @@ TEST(TextOfInfer, NamesTheClassesItKnows) {
   const std::string text = text_of(result, names);
   EXPECT_THAT(text, HasSubstr("1  cat      0.7000  class 2  0.6000"));
   EXPECT_THAT(text, HasSubstr("latency (median of 7, 1 thread): FP32 10.000 ms, INT8 4.000 ms"));
-  const json parsed = json::parse(json_of(result, names));
+  const json parsed = json::parse(json_of(result, names, SourcedPreprocess()));
   EXPECT_EQ(parsed["fp32"]["top"][0]["name"], "cat");
   EXPECT_FALSE(parsed["fp32"]["top"][1].contains("name"));
 }

@@ -57,10 +57,10 @@ constexpr std::int64_t kExactBins = 2048;  // as the tools count that need the r
 
 // Statistics from the images.
 Collection collected(const CalibrateCommand& options, const Model& model,
-                     std::vector<std::string> tensors) {
+                     std::vector<std::string> tensors, const Preprocess& preprocess) {
   CollectOptions collect_options;
   collect_options.tensors = std::move(tensors);
-  collect_options.preprocess = options.preprocess.choose(model.stored_preprocess(), model.loaded);
+  collect_options.preprocess = preprocess;
   collect_options.model_fingerprint = fingerprint(model.loaded);
   collect_options.bad_images = options.images.policy();
   collect_options.threads = options.run.threads;
@@ -134,14 +134,20 @@ void run_calibrate(CalibrateCommand& options) {
   const Model model = open_model(options.model);
   const Graph& graph = model.executor->graph();
   const std::vector<std::string> tensors = tensors_to_calibrate(graph, target, overrides.exclude);
+  SourcedPreprocess preprocess;
   if (again) {
+    preprocess = {collection.preprocess,
+                  concat("of the statistics beside '", options.statistics.from, "'"),
+                  {}};
+    note(text_of(preprocess));
     if (collection.model_fingerprint != fingerprint(model.loaded)) {
       throw Error(ErrorCode::kMismatch, concat("the statistics beside '", options.statistics.from,
                                                "' are not of model '", options.model, "'"));
     }
     require_observed(collection, tensors);
   } else {
-    collection = collected(options, model, tensors);
+    preprocess = options.preprocess.choose(model.stored_preprocess(), model.loaded);
+    collection = collected(options, model, tensors, preprocess.preprocess);
   }
   report_bad_images(collection.bad);
 
@@ -166,7 +172,7 @@ void run_calibrate(CalibrateCommand& options) {
   std::vector<OutputFile> files{{output, table_bytes}};
   if (options.statistics.save) files.push_back({beside, statistics_bytes});
   write_outputs(files);
-  print_result(options.run.json ? json_of(table, output) : text_of(table, output));
+  print_result(options.run.json ? json_of(table, output, preprocess) : text_of(table, output));
 }
 
 }  // namespace
@@ -193,7 +199,7 @@ void add_calibrate(CLI::App& app, Session& session) {
   options->statistics.add_to(*command);
   options->mnn.add_to(*command);
   options->images.add_to(*command, ImagesUse::kRun);
-  options->preprocess.add_to(*command, StoredCheck::kForceable);
+  options->preprocess.add_to(*command);
   // Saved statistics were made with these; another value would be ignored.
   CLI::Option* from = command->get_option("--from");
   for (CLI::Option* option : command->get_options()) {
@@ -203,7 +209,7 @@ void add_calibrate(CLI::App& app, Session& session) {
   options->run.add_to(*command);
   command->callback([options, command, &session] {
     session.run = [options, command] {
-      options->mnn.apply(*command);
+      options->mnn.apply(*command, options->preprocess);
       run_calibrate(*options);
     };
   });

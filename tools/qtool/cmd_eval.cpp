@@ -9,6 +9,7 @@
 #include "options_requantize.h"
 #include "options_run.h"
 #include "progress.h"
+#include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "qtool/report/compare.h"
 #include "qtool/report/render.h"
@@ -36,7 +37,8 @@ void run_eval(EvalCommand& options) {
   ProgressDisplay progress("eval", "images", options.run.progress_style());
 
   EvalOptions eval;
-  eval.preprocess = options.preprocess.choose(stored, fp32.loaded);
+  const SourcedPreprocess preprocess = options.preprocess.choose(stored, fp32.loaded);
+  eval.preprocess = preprocess.preprocess;
   eval.bad_images = options.images.policy();
   eval.labels = options.images.labels.empty() ? LabelSource::kFolders : LabelSource::kNamed;
   eval.threads = options.run.threads;
@@ -53,7 +55,13 @@ void run_eval(EvalCommand& options) {
         "classes are the image folders in the order of their names; give --labels if the "
         "network counts them otherwise");
   }
-  print_result(options.run.json ? json_of(result) : text_of(result));
+  for (const std::string& doubt : result.doubts()) warning(doubt);
+  print_result(options.run.json ? json_of(result, preprocess) : text_of(result));
+  if (result.useless()) {
+    throw Error(ErrorCode::kInvalidModel,
+                "a model answers less than half of the images with numbers; nothing can be said of "
+                "its accuracy");
+  }
 }
 
 }  // namespace
@@ -71,7 +79,7 @@ void add_eval(CLI::App& app, Session& session) {
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   options->images.add_to(*command, ImagesUse::kMeasure);
-  options->preprocess.add_to(*command, StoredCheck::kForceable);
+  options->preprocess.add_to(*command);
   options->requantize.add_to(*command);
   options->run.add_to(*command);
   command->callback([options, &session] { session.run = [options] { run_eval(*options); }; });

@@ -37,14 +37,15 @@ void run_infer(InferCommand& options) {
   const Model fp32 = open_model(options.model);
   const std::optional<Model> int8 = open_optional_model(options.int8);
   const std::optional<StoredPreprocess> stored = stored_preprocess_of(fp32, int8);
-  const Preprocess preprocess = options.preprocess.choose(stored, fp32.loaded);
+  const SourcedPreprocess preprocess = options.preprocess.choose(stored, fp32.loaded);
   std::vector<std::string> names;
   if (!options.labels.empty()) names = read_class_names(options.labels);
 
   declare_input(options.image);
   const ImageEntry entry{options.image, -1};
   std::vector<BadImage> bad;
-  const std::optional<Tensor> input = load_preprocessed(entry, preprocess, BadImages::kFail, bad);
+  const std::optional<Tensor> input =
+      load_preprocessed(entry, preprocess.preprocess, BadImages::kFail, bad);
   ProgressDisplay progress("infer", "runs", options.run.progress_style(), FinalLine::kNone);
   const InferResult result = infer(*fp32.executor, executor_of(int8), *input,
                                    {.threads = options.run.threads,
@@ -57,7 +58,13 @@ void run_infer(InferCommand& options) {
                 concat("labels file '", options.labels, "' has ", names.size(),
                        " lines, the network has ", result.classes, " classes"));
   }
-  print_result(options.run.json ? json_of(result, names) : text_of(result, names));
+  print_result(options.run.json ? json_of(result, names, preprocess) : text_of(result, names));
+  for (const auto* run : {&result.fp32, result.int8 ? &*result.int8 : nullptr}) {
+    if (run == nullptr || run->answered) continue;
+    throw Error(ErrorCode::kInvalidModel,
+                concat("model '", run == &result.fp32 ? fp32.path : int8->path,
+                       "': its outputs for image '", options.image, "' are NaN or infinite"));
+  }
 }
 
 }  // namespace
@@ -81,7 +88,7 @@ void add_infer(CLI::App& app, Session& session) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  options->preprocess.add_to(*command, StoredCheck::kForceable);
+  options->preprocess.add_to(*command);
   options->requantize.add_to(*command);
   options->run.add_to(*command);
   command->callback([options, &session] { session.run = [options] { run_infer(*options); }; });

@@ -111,7 +111,7 @@ BiasCorrection bias_correction_of(const QuantizeCommand& options) {
 BiasShifts measured_shifts(const QuantizeCommand& options, const Model& fp32,
                            const CalibrationTable& table, const QuantizeOptions& quantize_options) {
   CollectOptions collect;
-  collect.preprocess = table.preprocess;
+  SourcedPreprocess preprocess{table.preprocess, "stored in the table", {}};
   if (!has_provenance(table)) {
     const auto stored = fp32.stored_preprocess();
     if (!stored) {
@@ -119,8 +119,10 @@ BiasShifts measured_shifts(const QuantizeCommand& options, const Model& fp32,
                   "--bias-correction sequential needs to know how pictures are prepared, which "
                   "neither the table nor the model says");
     }
-    collect.preprocess = stored->preprocess;
+    preprocess = {stored->preprocess, concat("stored in ", stored->where), {}};
   }
+  note(text_of(preprocess));
+  collect.preprocess = preprocess.preprocess;
   collect.bad_images = options.images.policy();
   collect.threads = options.run.threads;
   const ImageSet images = options.images.list();

@@ -1,5 +1,7 @@
 #include "options_images.h"
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "console.h"
@@ -26,6 +28,9 @@ std::vector<float> parse_floats(const std::string& text, const char* option) {
   }
   return values;
 }
+
+constexpr std::string_view kNone = "none";
+constexpr std::string_view kAssumed = "assumed";
 
 /// Width and height; one number stands for both.
 std::pair<std::int64_t, std::int64_t> parse_size(const std::string& text, const char* option) {
@@ -72,26 +77,31 @@ InputGeometry geometry_of(const Graph& graph) {
   return geometry;
 }
 
-/// Fills in what a preprocessing may leave to the network: the size and the layout.
-Preprocess completed(Preprocess preprocess, const InputGeometry& geometry) {
+/// The layout is the network's, unless a flag says otherwise.
+void fill_layout(const InputGeometry& geometry, Preprocess& preprocess) {
   if (geometry.layout == TensorLayout::kNhwc) preprocess.layout = geometry.layout;
+}
+
+/// A size that a preprocessing leaves open is the network's.
+void fill_size(const InputGeometry& geometry, Preprocess& preprocess) {
   const bool sized = preprocess.resize != ResizeMode::kNone || preprocess.crop_width > 0;
-  if (!sized && geometry.height > 0 && geometry.width > 0) {
-    preprocess.resize = ResizeMode::kSquash;
-    preprocess.resize_width = geometry.width;
-    preprocess.resize_height = geometry.height;
-  }
+  if (sized || geometry.height == 0 || geometry.width == 0) return;
+  preprocess.resize = ResizeMode::kSquash;
+  preprocess.resize_width = geometry.width;
+  preprocess.resize_height = geometry.height;
+}
+
+Preprocess assumed_gray() {
+  Preprocess preprocess;
+  preprocess.channels = ChannelOrder::kGray;
+  preprocess.std = {255.0F};
   return preprocess;
 }
 
 /// What to assume when nobody says anything: the mean and deviation of ImageNet for colour.
 Preprocess assumed(const InputGeometry& geometry) {
+  if (geometry.channels == 1) return assumed_gray();
   Preprocess preprocess;
-  if (geometry.channels == 1) {
-    preprocess.channels = ChannelOrder::kGray;
-    preprocess.std = {255.0F};
-    return preprocess;
-  }
   const Preprocess imagenet = preprocess_preset("imagenet");
   preprocess.mean = imagenet.mean;
   preprocess.std = imagenet.std;
@@ -127,7 +137,7 @@ ImageSet ImageOptions::list() const {
   return list_input_images(images, names, limit);
 }
 
-void PreprocessOptions::add_to(CLI::App& command, StoredCheck check) {
+void PreprocessOptions::add_to(CLI::App& command) {
   std::string presets;
   for (const std::string& name : preset_names())
     presets += concat(presets.empty() ? "" : ", ", name);
@@ -135,8 +145,13 @@ void PreprocessOptions::add_to(CLI::App& command, StoredCheck check) {
                                const char* type) {
     command.add_option(name, value, std::move(description))->type_name(type)->group(kGroup);
   };
-  text("--preprocess", preprocess_, concat("Preset (", presets, ") or .json file"), "NAME|FILE");
-  text("--resize", resize_, "Resize to this size, whatever the proportions", "WxH");
+  text("--preprocess", preprocess_,
+       concat("All of it: preset (", presets,
+              ") or .json file; the flags below change one field each of it, of what the model "
+              "stores, or of what is assumed"),
+       "NAME|FILE");
+  text("--resize", resize_, "Resize to this size, whatever the proportions; none: keep the file's",
+       "WxH|none");
   command.add_option("--resize-shorter", resize_shorter_, "Resize the shorter side to N pixels")
       ->type_name("N")
       ->group(kGroup);
@@ -145,26 +160,27 @@ void PreprocessOptions::add_to(CLI::App& command, StoredCheck check) {
       ->type_name("0-255")
       ->check(CLI::Range(0, 255))
       ->group(kGroup);
-  text("--crop", crop_, "Cut out the centre after the resize", "N|WxH");
+  text("--crop", crop_, "Cut out the centre after the resize; none: keep all", "N|WxH|none");
   text("--mean", mean_, "Mean per channel in pixel units (0 to 255)", "A,B,C");
   text("--std", std_, "Deviation per channel in pixel units: x = (pixel - mean) / std", "A,B,C");
-  text("--channels", channels_, "rgb, bgr or gray", "ORDER");
+  text("--channels", channels_, "rgb, bgr or gray; mean and std stay with their colours", "ORDER");
   text("--layout", layout_, "nchw or nhwc", "LAYOUT");
-  if (check == StoredCheck::kForceable) {
-    command.add_flag("--force", force_, "Use these flags even if another preprocessing is stored")
-        ->group(kGroup);
-  }
+  command
+      .add_flag("--force", force_, "Use these flags even if they contradict what the model stores")
+      ->group(kGroup);
 }
 
-bool PreprocessOptions::given() const {
-  for (const std::string* text :
-       {&preprocess_, &resize_, &crop_, &letterbox_, &mean_, &std_, &channels_, &layout_}) {
-    if (!text->empty()) return true;
-  }
-  return resize_shorter_.has_value() || fill_.has_value();
+void PreprocessOptions::name_by_default(Preprocess preprocess, std::string source) {
+  default_ = {std::move(preprocess), std::move(source)};
 }
 
-Preprocess PreprocessOptions::with_flags(Preprocess base) const {
+std::optional<PreprocessOptions::Named> PreprocessOptions::named() const {
+  if (preprocess_.empty()) return default_;
+  const std::string_view kind = preprocess_.ends_with(".json") ? "file" : "preset";
+  return Named{read_preprocess(preprocess_), concat("of ", kind, " '", preprocess_, "'")};
+}
+
+void PreprocessOptions::apply_resize(Preprocess& preprocess) const {
   const int resizes = static_cast<int>(!resize_.empty()) +
                       static_cast<int>(resize_shorter_.has_value()) +
                       static_cast<int>(!letterbox_.empty());
@@ -172,56 +188,161 @@ Preprocess PreprocessOptions::with_flags(Preprocess base) const {
     throw Error(ErrorCode::kUsage,
                 "--resize, --resize-shorter and --letterbox exclude each other; give one");
   }
-  if (!resize_.empty()) {
-    base.resize = ResizeMode::kSquash;
-    std::tie(base.resize_width, base.resize_height) = parse_size(resize_, "--resize");
+  if (resize_ == kNone) {
+    preprocess.resize = ResizeMode::kNone;
+  } else if (!resize_.empty()) {
+    preprocess.resize = ResizeMode::kSquash;
+    std::tie(preprocess.resize_width, preprocess.resize_height) = parse_size(resize_, "--resize");
   }
   if (resize_shorter_) {
-    base.resize = ResizeMode::kShorterSide;
-    base.resize_shorter = *resize_shorter_;
+    preprocess.resize = ResizeMode::kShorterSide;
+    preprocess.resize_shorter = *resize_shorter_;
   }
   if (!letterbox_.empty()) {
-    base.resize = ResizeMode::kLetterbox;
-    std::tie(base.resize_width, base.resize_height) = parse_size(letterbox_, "--letterbox");
+    preprocess.resize = ResizeMode::kLetterbox;
+    std::tie(preprocess.resize_width, preprocess.resize_height) =
+        parse_size(letterbox_, "--letterbox");
   }
-  // A resize of one's own replaces the preset's crop too: it belonged to the preset's size.
-  if (resizes > 0) base.crop_width = base.crop_height = 0;
-  if (!crop_.empty()) std::tie(base.crop_width, base.crop_height) = parse_size(crop_, "--crop");
-  if (fill_) base.fill = static_cast<std::uint8_t>(*fill_);
-  if (!mean_.empty()) base.mean = parse_floats(mean_, "--mean");
-  if (!std_.empty()) base.std = parse_floats(std_, "--std");
-  if (!channels_.empty()) base.channels = channel_order_of(channels_);
-  if (!layout_.empty()) base.layout = tensor_layout_of(layout_);
-  return base;
+  if (!fill_) return;
+  if (preprocess.resize != ResizeMode::kLetterbox) {
+    throw Error(ErrorCode::kUsage, concat("--fill is the border of a letterbox, the resize is '",
+                                          text_of(preprocess, PreprocessField::kResize), "'"));
+  }
+  preprocess.fill = static_cast<std::uint8_t>(*fill_);
 }
 
-Preprocess PreprocessOptions::choose(const std::optional<StoredPreprocess>& stored,
-                                     const Graph& graph) const {
-  const InputGeometry geometry = geometry_of(graph);
-  Preprocess base = !preprocess_.empty() ? read_preprocess(preprocess_)
-                    : stored             ? stored->preprocess
-                    : given()            ? Preprocess()
-                                         : assumed(geometry);
-  const Preprocess chosen = completed(with_flags(std::move(base)), geometry);
-  check(chosen);
-  if (stored && given()) {
-    const Preprocess expected = completed(stored->preprocess, geometry);
-    if (!(chosen == expected)) {
-      const std::string difference = concat("the flags say '", describe(chosen), "', ",
-                                            stored->where, " says '", describe(expected), "'");
-      if (!force_) {
-        throw Error(ErrorCode::kMismatch,
-                    concat("preprocessing: ", difference, "; leave the flags out or give --force"));
-      }
-      warning(concat("preprocessing: ", difference, "; the flags are used because of --force"));
+// Mean and std are of the channels as fed, so they move with their colours.
+void PreprocessOptions::apply_channels(const std::string& source, Preprocess& preprocess) const {
+  const ChannelOrder before = preprocess.channels;
+  preprocess.channels = channel_order_of(channels_);
+  if (preprocess.channels == before) return;
+  const bool to_gray = preprocess.channels == ChannelOrder::kGray;
+  if (to_gray && source == kAssumed) {
+    preprocess.mean = assumed_gray().mean;
+    preprocess.std = assumed_gray().std;
+    return;
+  }
+  for (const PreprocessField field : {PreprocessField::kMean, PreprocessField::kStd}) {
+    const bool given = !(field == PreprocessField::kMean ? mean_ : std_).empty();
+    std::vector<float>& values = field == PreprocessField::kMean ? preprocess.mean : preprocess.std;
+    const auto differs = [&](float value) { return value != values.front(); };
+    if (given || std::none_of(values.begin(), values.end(), differs)) {
+      if (to_gray) values.resize(1);
+    } else if (to_gray) {
+      throw Error(ErrorCode::kUsage,
+                  concat("--channels gray: the ", name_of(field), " ", text_of(preprocess, field),
+                         " of the preprocessing ", source, " is of three colours; give --",
+                         name_of(field)));
+    } else {
+      std::reverse(values.begin(), values.end());
     }
   }
-  if (!stored && !given()) {
-    warning(concat("no preprocessing given; assuming '", describe(chosen),
-                   "'. Name the one the network was trained with by --preprocess or the flags"));
+}
+
+void PreprocessOptions::apply_flags(SourcedPreprocess& sourced) const {
+  Preprocess& preprocess = sourced.preprocess;
+  apply_resize(preprocess);
+  if (crop_ == kNone) {
+    preprocess.crop_width = preprocess.crop_height = 0;
+  } else if (!crop_.empty()) {
+    std::tie(preprocess.crop_width, preprocess.crop_height) = parse_size(crop_, "--crop");
   }
-  if (const std::optional<std::string> doubt = doubtful(chosen)) warning(*doubt);
-  detail(concat("preprocessing: ", describe(chosen)));
+  if (!channels_.empty()) apply_channels(sourced.source, preprocess);
+  if (!layout_.empty()) preprocess.layout = tensor_layout_of(layout_);
+  if (!mean_.empty()) preprocess.mean = parse_floats(mean_, "--mean");
+  if (!std_.empty()) preprocess.std = parse_floats(std_, "--std");
+}
+
+std::string PreprocessOptions::flags_for(PreprocessField field) const {
+  const auto if_given = [](const std::string& value, const char* flag) {
+    return std::string(value.empty() ? "" : flag);
+  };
+  switch (field) {
+    case PreprocessField::kResize:
+      if (resize_shorter_) return "--resize-shorter";
+      if (!letterbox_.empty()) return "--letterbox";
+      return fill_ ? "--fill" : if_given(resize_, "--resize");
+    case PreprocessField::kCrop:
+      return if_given(crop_, "--crop");
+    case PreprocessField::kLayout:
+      return if_given(layout_, "--layout");
+    case PreprocessField::kMean:
+      if (!mean_.empty()) return "--mean";
+      break;
+    case PreprocessField::kStd:
+      if (!std_.empty()) return "--std";
+      break;
+    case PreprocessField::kChannels:
+      break;
+  }
+  return if_given(channels_, "--channels");
+}
+
+std::string PreprocessOptions::assumed_fields() const {
+  std::string fields;
+  for (const PreprocessField field : {PreprocessField::kResize, PreprocessField::kChannels,
+                                      PreprocessField::kMean, PreprocessField::kStd}) {
+    // --channels only turns an assumed mean and std round.
+    const bool turned = field == PreprocessField::kMean  ? mean_.empty()
+                        : field == PreprocessField::kStd ? std_.empty()
+                                                         : false;
+    if (!turned && !flags_for(field).empty()) continue;
+    fields += concat(fields.empty() ? "" : ", ", name_of(field));
+  }
+  return fields;
+}
+
+SourcedPreprocess PreprocessOptions::choose(const std::optional<StoredPreprocess>& stored,
+                                            const Graph& graph) const {
+  const InputGeometry geometry = geometry_of(graph);
+  SourcedPreprocess chosen;
+  Preprocess said;  // before sizes are filled in and flags applied
+  if (std::optional<Named> name = named()) {
+    chosen.source = name->source;
+    said = chosen.preprocess = std::move(name->preprocess);
+    fill_layout(geometry, chosen.preprocess);
+    apply_flags(chosen);
+    if (resize_ != kNone) fill_size(geometry, chosen.preprocess);
+  } else {
+    chosen.source = stored ? concat("stored in ", stored->where) : std::string(kAssumed);
+    said = chosen.preprocess = stored ? stored->preprocess : assumed(geometry);
+    fill_layout(geometry, chosen.preprocess);
+    fill_size(geometry, chosen.preprocess);
+    apply_flags(chosen);
+  }
+  check(chosen.preprocess);
+  for (const PreprocessField field : differences(said, chosen.preprocess)) {
+    const std::string flags = flags_for(field);
+    chosen.changes.push_back({field, flags.empty() ? "the network's input" : flags});
+  }
+  note(text_of(chosen));
+  if (stored) {
+    Preprocess expected = stored->preprocess;
+    fill_layout(geometry, expected);
+    fill_size(geometry, expected);
+    std::string difference;
+    for (const PreprocessField field : differences(expected, chosen.preprocess)) {
+      difference +=
+          concat(difference.empty() ? "" : "; ", name_of(field), " ",
+                 text_of(chosen.preprocess, field), " instead of ", text_of(expected, field));
+    }
+    if (!difference.empty()) {
+      difference = concat("preprocessing: other than stored in ", stored->where, ": ", difference);
+      if (!force_) {
+        throw Error(ErrorCode::kMismatch,
+                    concat(difference, "; leave the flags out or give --force"));
+      }
+      warning(concat(difference, "; the flags are used because of --force"));
+    }
+  }
+  if (chosen.source == kAssumed) {
+    const std::string fields = assumed_fields();
+    if (!fields.empty()) {
+      warning(concat("no preprocessing is stored or named; assumed without knowing: ", fields,
+                     ". Name what the network was trained with by --preprocess or flags"));
+    }
+  }
+  if (const std::optional<std::string> doubt = doubtful(chosen.preprocess)) warning(*doubt);
   return chosen;
 }
 

@@ -11,6 +11,7 @@
 #include "qtool/image/image_set.h"
 #include "qtool/image/load.h"
 #include "qtool/image/preprocess.h"
+#include "qtool/report/preprocessing.h"
 
 namespace qtool::tool {
 
@@ -30,25 +31,36 @@ struct ImageOptions {
   [[nodiscard]] BadImages policy() const { return strict ? BadImages::kFail : BadImages::kSkip; }
 };
 
-/// Whether a command can check the flags against a stored preprocessing, and so has --force.
-enum class StoredCheck { kNone, kForceable };
-
-/// How pictures become the network's input: --preprocess and the flags that override it.
+/// How pictures become the network's input: --preprocess names it as a whole, the other flags
+/// change one field each of what is named, stored or assumed, and never touch the rest.
 class PreprocessOptions {
  public:
-  void add_to(CLI::App& command, StoredCheck check);
+  void add_to(CLI::App& command);
 
-  /// The preprocessing to use for `graph`: the flags over --preprocess over what is stored, sizes
-  /// left open filled from the network's input. Throws Error(kMismatch) when flags contradict what
-  /// is stored, unless --force is given; warns about what is doubtful or assumed.
-  [[nodiscard]] Preprocess choose(const std::optional<StoredPreprocess>& stored,
-                                  const Graph& graph) const;
+  /// What a configuration of another tool says, as if --preprocess named it; --preprocess wins.
+  void name_by_default(Preprocess preprocess, std::string source);
+
+  /// The preprocessing to use for `graph`; says it, all of it, in a note. Sizes left open are
+  /// filled from the network's input. Throws Error(kMismatch) when the result differs from what is
+  /// stored, unless --force is given; warns about what is doubtful or assumed.
+  [[nodiscard]] SourcedPreprocess choose(const std::optional<StoredPreprocess>& stored,
+                                         const Graph& graph) const;
 
  private:
-  [[nodiscard]] bool given() const;
-  [[nodiscard]] Preprocess with_flags(Preprocess base) const;
+  struct Named {
+    Preprocess preprocess;
+    std::string source;
+  };
+
+  [[nodiscard]] std::optional<Named> named() const;
+  void apply_flags(SourcedPreprocess& sourced) const;
+  void apply_resize(Preprocess& preprocess) const;
+  void apply_channels(const std::string& source, Preprocess& preprocess) const;
+  [[nodiscard]] std::string flags_for(PreprocessField field) const;
+  [[nodiscard]] std::string assumed_fields() const;
 
   std::string preprocess_;
+  std::optional<Named> default_;
   std::string resize_;
   std::optional<std::int64_t> resize_shorter_;
   std::string crop_;

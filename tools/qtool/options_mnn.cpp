@@ -14,12 +14,6 @@ namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 20;
 
-std::string joined(const std::vector<float>& values) {
-  std::string text;
-  for (const float value : values) text += concat(text.empty() ? "" : ",", value);
-  return text;
-}
-
 bool any_given(const CLI::App& command, std::initializer_list<const char*> flags) {
   for (const char* flag : flags) {
     if (command.count(flag) > 0) return true;
@@ -49,7 +43,7 @@ void MnnOptions::add_to(CLI::App& command) {
       ->type_name("FILE");
 }
 
-void MnnOptions::apply(CLI::App& command) const {
+void MnnOptions::apply(CLI::App& command, PreprocessOptions& preprocess) const {
   if (file_.empty()) return;
   MnnConfig config;
   try {
@@ -67,15 +61,8 @@ void MnnOptions::apply(CLI::App& command) const {
     set(command, "--activation-bits", {to_text(std::int64_t{*config.bits})});
   }
   set(command, "--exclude", config.exclude);
-  // A preset on the command line is a whole preprocessing: nothing of the file's goes into it.
-  if (!config.preprocess || any_given(command, {"--preprocess"})) return;
-  const Preprocess& preprocess = *config.preprocess;
-  set(command, "--channels", {std::string(name_of(preprocess.channels))});
-  set(command, "--mean", {joined(preprocess.mean)});
-  set(command, "--std", {joined(preprocess.std)});
-  if (preprocess.resize == ResizeMode::kSquash &&
-      !any_given(command, {"--resize-shorter", "--letterbox"})) {
-    set(command, "--resize", {concat(preprocess.resize_width, "x", preprocess.resize_height)});
+  if (config.preprocess) {
+    preprocess.name_by_default(*config.preprocess, concat("of MNN configuration '", file_, "'"));
   }
 }
 

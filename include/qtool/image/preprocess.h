@@ -56,6 +56,20 @@ struct Preprocess {
   friend bool operator==(const Preprocess& a, const Preprocess& b);
 };
 
+/// What a preprocessing consists of, in the order it happens; the resize includes the letterbox's
+/// fill.
+enum class PreprocessField : std::uint8_t { kResize, kCrop, kChannels, kLayout, kMean, kStd };
+
+/// Every field, in order.
+std::span<const PreprocessField> preprocess_fields() noexcept;
+/// `resize crop channels layout mean std`.
+std::string_view name_of(PreprocessField field) noexcept;
+/// One field for people: `letterbox 640x640 fill 114`, `none`, `224x224`, `rgb`,
+/// `123.675,116.28,...`.
+std::string text_of(const Preprocess& preprocess, PreprocessField field);
+/// The fields in which two preprocessings differ in effect, in order.
+std::vector<PreprocessField> differences(const Preprocess& a, const Preprocess& b);
+
 /// A named preprocessing and one line about it.
 struct PreprocessPreset {
   std::string_view name;
@@ -77,9 +91,6 @@ void check(const Preprocess& preprocess);
 /// A sentence about a preprocessing that is valid but probably a mistake: a mean or std that looks
 /// like units of [0, 1], or a std that looks like a factor.
 std::optional<std::string> doubtful(const Preprocess& preprocess);
-
-/// One line for reports and mismatch messages: `shorter 256, crop 224x224, rgb, nchw, mean ...`.
-std::string describe(const Preprocess& preprocess);
 
 /// [1, C, H, W] or [1, H, W, C] of what a width x height picture becomes. Throws
 /// Error(kInvalidImage) when the picture is smaller than the crop or would grow beyond 2^26 pixels.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,13 +15,24 @@
 
 namespace qtool {
 
-/// Distance of the INT8 model's output from the FP32 model's, over one or many images.
+/// Distance of the INT8 model's output from the FP32 model's, over one or many images; of images
+/// that either model gives no answer to (see has_answer()) nothing is counted. x is the FP32
+/// model's output, y the INT8 model's.
 struct OutputError {
   std::string name;
   double cosine = 1.0;          ///< mean over images
-  double sqnr_db = 0.0;         ///< mean over images, decibels, see sqnr_db()
+  double sqnr_db = 0.0;         ///< mean over images of each one's, see sqnr_db()
+  double pooled_sqnr_db = 0.0;  ///< 10 log10(sum of all x^2 / sum of all (x - y)^2)
   double lowest_sqnr_db = 0.0;  ///< of the worst image
-  double max_abs_error = 0.0;   ///< of the worst image
+  std::filesystem::path
+      lowest_sqnr_image;       ///< that image, the first of equal ones; evaluate() only
+  double max_abs_error = 0.0;  ///< of the worst image
+};
+
+/// Images whose outputs are no answer: see has_answer().
+struct Unanswered {
+  std::int64_t images = 0;
+  std::filesystem::path first;  ///< in the order of the list
 };
 
 /// Where the labels of an ImageSet come from, which says how far they can be trusted.
@@ -39,10 +51,12 @@ struct EvalOptions {
   Progress progress{};                                     ///< counts images; may be empty
 };
 
-/// How one model did. Counts are of images whose class is known.
+/// How one model did. Counts are of images whose class is known; an image without an answer is
+/// among neither the top 1 nor the top 5.
 struct ModelScore {
   std::int64_t top1 = 0;
   std::int64_t top5 = 0;
+  Unanswered unanswered{};
   double run_seconds = 0.0;  ///< spent inside runs, summed over the workers
 };
 
@@ -56,12 +70,18 @@ struct EvalResult {
   bool labels_ignored = false;  ///< folders that are not as many as the network's classes
   ModelScore fp32;
   std::optional<ModelScore> int8;
-  std::int64_t agreement = 0;        ///< images with the same top-1 class from both models
+  bool near_chance = false;          ///< FP32 top-1 looks like guessing, see is_near_chance()
+  std::int64_t agreement = 0;        ///< images that both models answer with the same top-1 class
   std::vector<OutputError> outputs;  ///< INT8 against FP32
   std::vector<BadImage> bad;         ///< left out
 
   /// Images per second through one model, preprocessing not counted.
   [[nodiscard]] double images_per_second(const ModelScore& score) const;
+  /// A sentence about each thing that the result should not be trusted for: a model that leaves
+  /// images unanswered, FP32 accuracy near that of guessing.
+  [[nodiscard]] std::vector<std::string> doubts() const;
+  /// Whether nothing can be concluded: a model leaves more than half of the images unanswered.
+  [[nodiscard]] bool useless() const;
 };
 
 /// Runs every image through one or two models and compares.
@@ -95,6 +115,7 @@ struct ScoredClass {
 /// What one model answered to one input.
 struct InferRun {
   std::vector<ScoredClass> top;  ///< best first; empty when the first output has no class scores
+  bool answered = true;          ///< every output passes has_answer()
   double seconds = 0.0;          ///< median latency
   double fastest_seconds = 0.0;
   std::int64_t integer_steps = 0;

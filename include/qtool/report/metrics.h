@@ -10,11 +10,36 @@ namespace qtool {
 /// as this much and every mean stays finite.
 inline constexpr double kSqnrLimitDb = 200.0;
 
+/// Whether `output` says anything: no NaN, no +infinity, and a finite number among the rest.
+/// -infinity beside finite numbers is the logarithm of a probability of 0. An output without
+/// elements is one. Cost: O(n).
+bool has_answer(std::span<const float> output);
+
+/// Whether `hits` of `images` right answers among `classes` look like guessing: as many or more
+/// come from guessing with a probability above 1 %, and as few or less, with a probability below 1
+/// %, from a network half way between guessing and never erring. So a few images are never enough.
+/// Cost: O(images).
+bool is_near_chance(std::int64_t hits, std::int64_t images, std::int64_t classes);
+
+/// What an SQNR is made of; sums of several images add up to the pooled one.
+struct SqnrSums {
+  double signal = 0.0;  ///< sum x^2
+  double noise = 0.0;   ///< sum (x - y)^2
+
+  SqnrSums& operator+=(const SqnrSums& other);
+  /// 10 log10(signal / noise), clamped as sqnr_db() says.
+  [[nodiscard]] double decibels() const;
+};
+
+/// The sums of two signals in double from front to back; equal infinities count for neither sum.
+/// Throws Error(kMismatch) when the sizes differ. Cost: O(n).
+SqnrSums sqnr_sums(std::span<const float> reference, std::span<const float> approximation);
+
 /// Signal-to-quantization-noise ratio of `approximation` in decibels.
 /// 10 log10(sum x^2 / sum (x - y)^2), summed in double from front to back, clamped to
 /// +-kSqnrLimitDb. Equal signals (also two empty or all-zero ones) give the upper limit; an
 /// approximation with a NaN or infinity gives the lower one.
-/// Throws Error(kMismatch) when the sizes differ. Cost: O(n).
+/// sqnr_sums() in decibels; throws as it.
 double sqnr_db(std::span<const float> reference, std::span<const float> approximation);
 
 /// Cosine of the angle between two vectors, in [-1, 1].

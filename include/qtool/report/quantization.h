@@ -7,6 +7,7 @@
 #include "qtool/calib/table.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
+#include "qtool/report/preprocessing.h"
 
 namespace qtool {
 
@@ -22,8 +23,10 @@ struct QuantizationSummary {
 
 /// The tensors of a table: range, scale, zero point, SQNR, and what is degenerate about them.
 std::string text_of(const CalibrationTable& table, std::string_view output);
-/// Counts and the worst tensors; the table itself is JSON already, in `output`.
-std::string json_of(const CalibrationTable& table, std::string_view output);
+/// Counts, what the images went through, and the worst tensor; the table itself is JSON already, in
+/// `output`.
+std::string json_of(const CalibrationTable& table, std::string_view output,
+                    const SourcedPreprocess& preprocess);
 
 /// Sizes, the coverage line, and every node that stayed in FP32 with its reason.
 std::string text_of(const QuantizationSummary& summary);

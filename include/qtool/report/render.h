@@ -5,6 +5,7 @@
 #include <string>
 
 #include "qtool/report/compare.h"
+#include "qtool/report/preprocessing.h"
 #include "qtool/report/profile.h"
 #include "qtool/report/summary.h"
 
@@ -15,11 +16,13 @@ namespace qtool {
 // lie in [0, 1], times are in seconds unless the key says otherwise.
 
 std::string text_of(const EvalResult& result);
-std::string json_of(const EvalResult& result);
+/// `preprocess`: what the images went through.
+std::string json_of(const EvalResult& result, const SourcedPreprocess& preprocess);
 
 /// `class_names[k]` names class k; classes beyond it go by their number.
 std::string text_of(const InferResult& result, std::span<const std::string> class_names);
-std::string json_of(const InferResult& result, std::span<const std::string> class_names);
+std::string json_of(const InferResult& result, std::span<const std::string> class_names,
+                    const SourcedPreprocess& preprocess);
 
 std::string text_of(const ProfileResult& result);
 std::string json_of(const ProfileResult& result);

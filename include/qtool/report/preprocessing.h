@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "qtool/image/preprocess.h"
+
+namespace qtool {
+
+/// The preprocessing of a run, where it comes from, and what was changed in it.
+struct SourcedPreprocess {
+  struct Change {
+    PreprocessField field;
+    std::string by;  ///< `--channels`, `the network's input`
+  };
+  Preprocess preprocess;
+  std::string source;           ///< ends the phrase "preprocessing ...": `stored in model 'a.onnx'`
+  std::vector<Change> changes;  ///< at most one per field
+};
+
+/// One line that a person can check, without a line feed:
+/// `preprocessing assumed: resize squash 64x64, crop none, channels bgr (by --channels), ...`.
+std::string text_of(const SourcedPreprocess& sourced);
+
+}  // namespace qtool
