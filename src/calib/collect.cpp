@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "qtool/base/error.h"
+#include "qtool/base/hash.h"
 #include "qtool/base/parallel.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/calibrate.h"
@@ -250,13 +251,16 @@ class Collector {
     }
     const FlushDenormals flush;
     const TensorView view(*image);
+    Counting counting = counting_;
+    counting.place =
+        static_cast<std::uint32_t>(hash_bytes(std::as_bytes(image->values<float>())) >> 32U);
     worker.plan->run({&view, 1}, worker.workspace,
                      [&](std::size_t index, const TensorView& tensor) {
                        if (pass == Pass::kExactBins) {
                          count_magnitudes(tensor.values<float>(), worker.magnitudes[index]);
                        } else if (parts_[index].empty()) {
                          const Clock::time_point begin = Clock::now();
-                         observe(tensor, index, entry, item, worker.statistics[index]);
+                         observe(tensor, index, entry, item, counting, worker.statistics[index]);
                          worker.observing += Clock::now() - begin;
                          worker.values += tensor.shape.elements();
                        }
@@ -265,9 +269,9 @@ class Collector {
   }
 
   void observe(const TensorView& tensor, std::size_t index, const ImageEntry& entry,
-               std::int64_t item, Statistics& statistics) const {
+               std::int64_t item, Counting counting, Statistics& statistics) const {
     try {
-      statistics.observe(tensor, item, counting_);
+      statistics.observe(tensor, item, counting);
     } catch (const Error& error) {
       const TensorStatistics& place = tensors_[index];
       const std::string node =

@@ -1,6 +1,5 @@
 #include "calib/image_observer.h"
 
-#include <bit>
 #include <cmath>
 #include <span>
 
@@ -33,8 +32,7 @@ const ObserveKernel& kernel() {
 
 // Which pixels of an image are counted: all of them, or one run of every so many. The run's place
 // among the so many moves on by one each time, lest it stand in the same columns of every row where
-// they divide a row; where it begins is drawn from the image itself, lest all images be counted in
-// the same places.
+// they divide a row; where it begins is the Counting's place.
 class CountedPixels {
  public:
   CountedPixels(const ImageValues& image, Counting counting) : run_(image.pixels) {
@@ -43,8 +41,7 @@ class CountedPixels {
     every_ = std::max(every_, std::int64_t{1});
     if (every_ == 1) return;
     run_ = std::max<std::int64_t>(1, kRunValues / image.width);
-    // The high bits, which depend on all of the digested ones.
-    start_ = (digest(image) * every_) >> 32U;
+    start_ = (std::int64_t{counting.place} * every_) >> 32U;
   }
 
   // Calls visit(first, last) for the counted ones among [begin, end), run by run.
@@ -65,20 +62,6 @@ class CountedPixels {
   // Runs are as short as is worth a kernel's while, to be spread evenly: of four pixels each, they
   // met the peak of a class map, a blob of few pixels, in too few images.
   static constexpr std::int64_t kRunValues = 1024;
-  static constexpr std::int64_t kDigested = 32;  // values
-
-  // A number below 2^32 that differs between images, the same in either order of the values and for
-  // an image multiplied by a power of two.
-  static std::int64_t digest(const ImageValues& image) {
-    constexpr std::uint32_t kFraction = 0x7FFFFF;  // bits
-    constexpr std::uint32_t kGolden = 0x9E3779B1;  // 2^32 / golden ratio, odd
-    std::uint32_t mixed = 0;
-    for (std::int64_t i = 0; i < kDigested; ++i) {
-      const float value = image.at(i * image.pixels / kDigested, i * image.width / kDigested);
-      mixed = (mixed ^ (std::bit_cast<std::uint32_t>(value) & kFraction)) * kGolden;
-    }
-    return mixed;
-  }
 
   std::int64_t every_ = 1;  // runs, of which one is counted
   std::int64_t run_;        // pixels

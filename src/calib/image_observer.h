@@ -76,9 +76,6 @@ struct ImageValues {
   Order order;
 
   [[nodiscard]] std::int64_t size() const { return pixels * width; }
-  [[nodiscard]] float at(std::int64_t pixel, std::int64_t channel) const {
-    return values[order == Order::kPixels ? pixel * width + channel : channel * pixels + pixel];
-  }
 };
 
 /// Of all values of an image.

@@ -41,9 +41,12 @@ struct StatisticsState {
 
 /// How many values of an image a histogram counts. All of an image with at most `per_image`; of a
 /// larger one half of that to as many, or more where these would be fewer than 24 pixels: every
-/// k-th run of pixels.
+/// k-th run of pixels. `place` says at which of the first k it begins: k place / 2^32. It is drawn
+/// for each picture, lest all be counted in the same places, and not from the activations, whose
+/// last bits would decide which of them are counted.
 struct Counting {
   std::int64_t per_image = std::numeric_limits<std::int64_t>::max();
+  std::uint32_t place = 0;
 
   static constexpr Counting all() noexcept { return {}; }
   /// For each of so many images (at least 1): what makes some kTogether, but not below kFewest.
@@ -58,7 +61,7 @@ struct Counting {
 /// What calibration keeps of one activation tensor over all images: counts, extremes, moments, a
 /// histogram, and per channel the mean and extremes. The memory does not grow with the images.
 /// All of it describes every value, but for the shape of the histogram: of large images that is one
-/// of a sample, whose places depend on the image and the Counting alone. So images of several sizes
+/// of a sample, whose places depend on the shape and the Counting alone. So images of several sizes
 /// weigh alike in the histogram, not by their values.
 /// Partial sums of one image run in a fixed order in double precision and are then added exactly,
 /// counts are integers: the state does not depend on the order, grouping or batching of images that
