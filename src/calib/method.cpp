@@ -26,12 +26,30 @@ std::vector<std::string> method_names() {
   return names;
 }
 
+std::span<const MethodAlias> method_aliases() noexcept {
+  static constexpr auto kAliases = std::to_array<MethodAlias>({
+#define QTOOL_METHOD(name, breaks, summary)
+#define QTOOL_METHOD_ALIAS(alias, name) {#alias, #name},
+#include "calib/methods.inc"
+  });
+  return kAliases;
+}
+
 const MethodInfo& find_method(std::string_view name) {
+  std::string plain(name);
+  for (char& c : plain) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == '-' || c == ' ') c = '_';
+  }
+  const auto alias =
+      std::find_if(method_aliases().begin(), method_aliases().end(),
+                   [&](const MethodAlias& candidate) { return candidate.alias == plain; });
+  if (alias != method_aliases().end()) plain = alias->name;
   const auto found = std::find_if(methods().begin(), methods().end(),
-                                  [&](const MethodInfo& method) { return method.name == name; });
+                                  [&](const MethodInfo& method) { return method.name == plain; });
   if (found == methods().end()) {
     throw Error(ErrorCode::kUsage, concat("calibration method '", name, "' is unknown",
-                                          nearest_text(name, method_names())));
+                                          nearest_text(plain, method_names())));
   }
   return *found;
 }

@@ -52,7 +52,17 @@ inline constexpr std::string_view kDefaultMethod = "kl";
 std::span<const MethodInfo> methods() noexcept;
 std::vector<std::string> method_names();
 
-/// The method called `name`. Throws Error(kUsage) with the nearest names.
+/// What another tool calls a method.
+struct MethodAlias {
+  std::string_view alias;
+  std::string_view name;
+};
+
+/// Every alias, sorted.
+std::span<const MethodAlias> method_aliases() noexcept;
+
+/// The method called `name`, or whose alias that is. Capitals count as small letters, hyphens and
+/// spaces as underscores. Throws Error(kUsage) with the nearest names.
 const MethodInfo& find_method(std::string_view name);
 
 /// What a network gives for a picture, as far as it matters to `auto`.
