@@ -350,6 +350,23 @@ Collection collect(const Executor& executor, const ImageSet& images,
   return Collector(executor, images, options).run();
 }
 
+std::optional<std::string> doubtful(const Collection& collection) {
+  if (collection.image_count == 1) {
+    return "calibrated on one image: ranges are those of this image, other images may exceed them";
+  }
+  const auto same_in_all = [](const TensorStatistics& tensor) {
+    const std::vector<ImageExtremes>& images = tensor.statistics.image_extremes();
+    return std::all_of(images.begin(), images.end(), [&](const ImageExtremes& image) {
+      return image.min == images[0].min && image.max == images[0].max;
+    });
+  };
+  if (!std::all_of(collection.tensors.begin(), collection.tensors.end(), same_in_all)) {
+    return std::nullopt;
+  }
+  return concat("calibrated on ", collection.image_count,
+                " images that give the same range of every tensor: are they copies of one image?");
+}
+
 CalibrationResult calibrate(const Executor& executor, const ImageSet& images,
                             const CalibrateOptions& options) {
   static_cast<void>(find_method(options.method).decide(Statistics(), options.method_options));

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "qtool calibration statistics";
-constexpr std::int64_t kSchema = 3;
+constexpr std::int64_t kSchema = 4;
 constexpr std::string_view kVectors = "vectors";
 constexpr std::string_view kMaps = "maps";
 constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
@@ -187,6 +187,7 @@ std::string write_collection(const Collection& collection) try {
   document["schema"] = kSchema;
   document["model"] = {{"fingerprint", to_hex(collection.model_fingerprint)},
                        {"path", collection.model_path}};
+  document["table"] = to_hex(collection.table_hash);
   document["images"] = {{"count", collection.image_count},
                         {"list_hash", to_hex(collection.image_list_hash)}};
   document["outputs"] = collection.outputs == Outputs::kMaps ? kMaps : kVectors;
@@ -219,12 +220,17 @@ Collection read_collection(std::string_view bytes) try {
   const JsonField root(document, "statistics", kCode);
   const JsonField format = root.at("format");
   if (format.as_string() != kFormat) format.fail(concat("'", kFormat, "'"));
-  static_cast<void>(root.at("schema").as_int(kSchema, kSchema));
-  root.require_object(
-      {"format", "schema", "model", "images", "outputs", "exact_bins", "preprocess", "tensors"});
+  const std::int64_t schema = root.at("schema").as_int(0, kMostCount);
+  if (schema != kSchema) {
+    throw Error(kCode, concat("statistics: found schema ", schema, ", expected ", kSchema,
+                              "; calibrate again with --save-statistics"));
+  }
+  root.require_object({"format", "schema", "model", "table", "images", "outputs", "exact_bins",
+                       "preprocess", "tensors"});
   Collection collection;
   collection.model_fingerprint = root.at("model").at("fingerprint").as_hex();
   collection.model_path = root.at("model").at("path").as_string();
+  collection.table_hash = root.at("table").as_hex();
   collection.image_count = root.at("images").at("count").as_int(0, kMostCount);
   collection.image_list_hash = root.at("images").at("list_hash").as_hex();
   const JsonField outputs = root.at("outputs");

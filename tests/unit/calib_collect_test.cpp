@@ -2,8 +2,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "qtool/base/error.h"
@@ -220,6 +222,60 @@ TEST_F(CollectTest, CountsMoreOfEachImageWhereImagesAreFew) {
   EXPECT_GT(sampled, Counting::kTogether / 2);
   options_.exact_bins = 2048;
   EXPECT_EQ(counted(70), 70 * 3 * kLarge * kLarge);
+}
+
+// Which values are counted must not follow their last bits, which differ between machines.
+TEST_F(CollectTest, CountsTheSamePlacesWhateverTheLastBits) {
+  constexpr std::int64_t kLarge = 200;
+  for (int image = 0; image < 70; ++image) add_image(concat(image, ".ppm"), image, kLarge);
+  options_.tensors = {"relu_out"};
+  const auto zeros_counted = [&](float factor) {
+    Net net;
+    net.input("image", {1, 3, kLarge, kLarge});
+    Tensor by(DType::kFloat32, Shape{1, 1, 1, 1});
+    by.values<float>()[0] = factor;
+    net.constant("by", std::move(by));
+    net.op("Relu", "relu", {net.op("Mul", "mul", {"image", "by"})});
+    net.graph.add_output(net.id("relu_out"));
+    const FloatHistogram histogram = collect_with(net.graph).tensors[0].statistics.histogram();
+    EXPECT_LT(histogram.count(), 70 * 3 * kLarge * kLarge);
+    return histogram.zeros();
+  };
+  EXPECT_EQ(zeros_counted(1.0F), zeros_counted(1.0F + 0x1p-20F));
+}
+
+TEST_F(CollectTest, CountsDifferentPlacesOfDifferentImages) {
+  constexpr std::int64_t kLarge = 200;
+  // One bright pixel at the same place of every image: counted in some of them.
+  for (int image = 0; image < 130; ++image) {
+    std::string bytes = concat("P6\n", kLarge, " ", kLarge, "\n255\n");
+    bytes.resize(bytes.size() + kLarge * kLarge * 3, '\x80');
+    bytes[bytes.size() - static_cast<std::size_t>(kLarge * 300)] = '\xff';
+    bytes.back() = static_cast<char>(image);
+    write_file(root_ / concat(image, ".ppm"), bytes);
+  }
+  Net net;
+  net.input("image", {1, 3, kLarge, kLarge});
+  net.op("Relu", "relu", {"image"});
+  net.graph.add_output(net.id("relu_out"));
+  options_.tensors = {"image"};
+  options_.preprocess.mean = {0.0F};
+  const Statistics statistics = collect_with(net.graph).tensors[0].statistics;
+  const std::int64_t bright = statistics.magnitudes(10).counts[9];
+  EXPECT_GT(bright, 5);
+  EXPECT_LT(bright, 100);
+}
+
+TEST_F(CollectTest, DoubtsAnImageAloneAndCopiesOfOne) {
+  EXPECT_EQ(doubtful(collect_with(small_net())), std::nullopt);
+  for (int image = 0; image < 9; ++image) add_image(concat(image, ".ppm"), 5);
+  const std::optional<std::string> copies = doubtful(collect_with(small_net()));
+  ASSERT_TRUE(copies.has_value());
+  EXPECT_NE(copies->find("9 images"), std::string::npos) << *copies;
+  for (int image = 1; image < 9; ++image) fs::remove(root_ / concat(image, ".ppm"));
+  const std::optional<std::string> one = doubtful(collect_with(small_net()));
+  ASSERT_TRUE(one.has_value());
+  EXPECT_NE(one->find("one image"), std::string::npos) << *one;
 }
 
 TEST_F(CollectTest, RefusesModelsThatDoNotTakeOneImage) {

@@ -33,6 +33,7 @@ Collection sample() {
   Collection collection;
   collection.model_fingerprint = 0x0123456789ABCDEFULL;
   collection.model_path = "some/model.onnx";
+  collection.table_hash = 0xFEDCBA9876543210ULL;
   collection.image_list_hash = 42;
   collection.image_count = 3;
   collection.outputs = Outputs::kMaps;
@@ -53,6 +54,7 @@ TEST(SavedStatistics, ReadBackAsTheyWere) {
   const Collection after = read_collection(write_collection(before));
   EXPECT_EQ(after.model_fingerprint, before.model_fingerprint);
   EXPECT_EQ(after.model_path, before.model_path);
+  EXPECT_EQ(after.table_hash, before.table_hash);
   EXPECT_EQ(after.image_list_hash, before.image_list_hash);
   EXPECT_EQ(after.image_count, before.image_count);
   EXPECT_EQ(after.outputs, before.outputs);
@@ -162,6 +164,12 @@ TEST(SavedStatistics, AreRefusedWhenExtremesOfImagesContradictTheRest) {
   EXPECT_FALSE(accepted([](StatisticsState& s) { s.extremes.pop_back(); }));
   EXPECT_FALSE(accepted([](StatisticsState& s) { s.extremes.clear(); }));
   EXPECT_FALSE(accepted([](StatisticsState& s) { s.extremes.push_back(s.extremes.back()); }));
+}
+
+TEST(SavedStatistics, AreRefusedWhenAnotherVersionSavedThem) {
+  std::string bytes = write_collection(sample());
+  bytes.replace(bytes.find("\"schema\":4"), 10, "\"schema\":3");
+  EXPECT_NE(refusal(bytes).find("found schema 3, expected 4"), std::string::npos);
 }
 
 TEST(SavedStatistics, AreRefusedWhenOutputsAreOfNoKnownKind) {

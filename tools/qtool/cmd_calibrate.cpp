@@ -19,6 +19,7 @@
 #include "options_run.h"
 #include "progress.h"
 #include "qtool/base/error.h"
+#include "qtool/base/hash.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/calibrate.h"
 #include "qtool/calib/method.h"
@@ -69,14 +70,14 @@ Collection collected(const CalibrateCommand& options, const Model& model,
   ProgressDisplay progress("calibrate", "images", options.run.progress_style());
   collect_options.progress = progress.callback();
   Collection collection = collect(*model.executor, images, collect_options);
-  collection.model_path = model.path;
   const auto values = static_cast<double>(std::max<std::int64_t>(collection.observed_values, 1));
   detail(concat("observed ", collection.observed_values, " values, ",
                 to_fixed(1e9 * collection.observe_seconds / values, 2), " ns per value"));
   return collection;
 }
 
-// Statistics that an earlier run saved.
+// Statistics that an earlier run saved beside this table; refused when the table has been written
+// anew since, or is another one.
 Collection saved(const std::string& table) {
   declare_input(table);
   const std::string path = StatisticsOptions::beside(table);
@@ -84,7 +85,34 @@ Collection saved(const std::string& table) {
     throw Error(ErrorCode::kUsage, concat("--from ", table, ": there is no '", path,
                                           "'; calibrate with --save-statistics to have one"));
   }
-  return read_collection(read_input(path, kMostStatisticsBytes));
+  Collection collection = read_collection(read_input(path, kMostStatisticsBytes));
+  if (collection.table_hash != hash_bytes(read_input(table, kMostTableBytes))) {
+    throw Error(ErrorCode::kMismatch,
+                concat("--from ", table, ": '", path, "' was not saved with this table, which was ",
+                       "replaced or changed; calibrate again with --save-statistics"));
+  }
+  return collection;
+}
+
+// Statistics name their model from where they lie, so that they are of use from any folder.
+std::filesystem::path folder_of(const std::string& file) {
+  return std::filesystem::absolute(file).parent_path();
+}
+
+std::string noted_model(const std::string& statistics, const std::string& model) {
+  return std::filesystem::proximate(std::filesystem::absolute(model), folder_of(statistics))
+      .generic_string();
+}
+
+// The model that the statistics beside `table` are of.
+std::string model_of(const std::string& table, const Collection& collection) {
+  std::filesystem::path model = folder_of(table) / collection.model_path;
+  model = std::filesystem::proximate(model);
+  if (!std::filesystem::exists(model)) {
+    throw Error(ErrorCode::kUsage, concat("--from ", table, ": its model was '", model.string(),
+                                          "', which is not there; say where MODEL is now"));
+  }
+  return model.string();
 }
 
 void require_observed(const Collection& collection, const std::vector<std::string>& tensors) {
@@ -118,7 +146,7 @@ void run_calibrate(CalibrateCommand& options) {
   Collection collection;
   if (again) {
     collection = saved(options.statistics.from);
-    if (options.model.empty()) options.model = collection.model_path;
+    if (options.model.empty()) options.model = model_of(options.statistics.from, collection);
   }
   if (options.model.empty()) throw Error(ErrorCode::kUsage, "MODEL is required");
   const std::string output = options.output.empty()
@@ -150,6 +178,7 @@ void run_calibrate(CalibrateCommand& options) {
     collection = collected(options, model, tensors, preprocess.preprocess);
   }
   report_bad_images(collection.bad);
+  if (const std::optional<std::string> doubt = doubtful(collection)) warning(*doubt);
 
   const auto begin = std::chrono::steady_clock::now();
   CalibrationTable table =
@@ -167,10 +196,14 @@ void run_calibrate(CalibrateCommand& options) {
   fill_weight_entries(graph, quantize_options, table);
 
   const std::string table_bytes = write_table(table);
-  const std::string statistics_bytes =
-      options.statistics.save ? write_collection(collection) : std::string();
+  std::string statistics_bytes;
   std::vector<OutputFile> files{{output, table_bytes}};
-  if (options.statistics.save) files.push_back({beside, statistics_bytes});
+  if (options.statistics.save) {
+    collection.table_hash = hash_bytes(table_bytes);
+    collection.model_path = noted_model(beside, options.model);
+    statistics_bytes = write_collection(collection);
+    files.push_back({beside, statistics_bytes});
+  }
   write_outputs(files);
   print_result(options.run.json ? json_of(table, output, preprocess) : text_of(table, output));
 }

@@ -1,7 +1,5 @@
 #include "options_method.h"
 
-#include <filesystem>
-
 #include "qtool/base/text.h"
 
 namespace qtool::tool {
@@ -11,6 +9,10 @@ std::string methods_help() {
   std::string help = "How ranges are chosen:";
   for (const MethodInfo& method : methods()) {
     help += concat("\n  ", method.name, ": ", method.summary);
+  }
+  help += "\nOther tools' names for them:";
+  for (const MethodAlias& alias : method_aliases()) {
+    help += concat(" ", alias.alias, " (", alias.name, ")");
   }
   return help;
 }
@@ -57,8 +59,6 @@ void StatisticsOptions::add_to(CLI::App& command) {
       ->group("Statistics");
 }
 
-std::string StatisticsOptions::beside(const std::string& table) {
-  return std::filesystem::path(table).replace_extension(".stats").string();
-}
+std::string StatisticsOptions::beside(const std::string& table) { return table + ".stats"; }
 
 }  // namespace qtool::tool

@@ -28,7 +28,10 @@ struct TensorStatistics {
 /// What a network did on a set of images; any method can decide from it.
 struct Collection {
   std::uint64_t model_fingerprint = 0;
-  std::string model_path;  ///< where the model was, for those who read the collection later
+  /// Where the model was, for those who read the collection later; relative to the folder of the
+  /// saved file.
+  std::string model_path;
+  std::uint64_t table_hash = 0;  ///< hash_bytes() of the table that it was saved beside; 0: none
   std::uint64_t image_list_hash = 0;
   std::int64_t image_count = 0;         ///< images that were observed
   std::int64_t exact_bins = 0;          ///< of a second pass; 0: there was none
@@ -40,6 +43,10 @@ struct Collection {
   double observe_seconds = 0.0;
   std::int64_t observed_values = 0;  ///< without those of tensors told from their parts
 };
+
+/// A sentence about images that are valid but hardly say what the network does with others: one
+/// image only, or several that are all alike.
+std::optional<std::string> doubtful(const Collection& collection);
 
 inline constexpr std::int64_t kMostStatisticsBytes = std::int64_t{1} << 30;
 
