@@ -176,8 +176,8 @@ TEST_P(CalibrationGolden, MinmaxFindsTheRangesOfOnnxRuntime) {
     const auto known = seen.statistics.find(tensor);
     if (known == seen.statistics.end()) continue;  // a tensor that our preparation folds away
     ++compared;
-    const auto near = [&](double found, double expected) {
-      EXPECT_NEAR(found, expected, 1e-3 * std::max(std::abs(expected), 1e-6)) << tensor;
+    const auto near = [&name = tensor](double found, double expected) {
+      EXPECT_NEAR(found, expected, 1e-3 * std::max(std::abs(expected), 1e-6)) << name;
     };
     near(known->second.min(), ends[0].get<double>());
     near(known->second.max(), ends[1].get<double>());
