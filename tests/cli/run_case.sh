@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs one case of the command line tests in an empty folder and compares what came out.
+# Runs one case of the command line tests in an empty folder and compares what came out. Program,
+# sources and the folder are reached by paths with spaces, so a case that leaves out quotes fails.
 # Usage: run_case.sh QTOOL SOURCE_FOLDER CASE_FOLDER
 # A case folder holds
 #   cmd     shell commands; $QTOOL is the program, $DATA the embedded example, $SOURCE the sources
@@ -9,23 +10,25 @@
 #   stderr  order; lines between them are free. `!` in front: no line may match. An empty file: the
 #           output must be empty. No file: anything goes.
 set -u
-QTOOL=$1
-SOURCE=$2
+work=$(mktemp -d "${TMPDIR:-/tmp}/qtool case.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/given to it" "$work/run in it"
+ln -s "$(realpath "$1")" "$work/given to it/qtool"
+ln -s "$(realpath "$2")" "$work/given to it/sources"
+QTOOL="$work/given to it/qtool"
+SOURCE="$work/given to it/sources"
 DATA=$SOURCE/data
-case_folder=$3
+case_folder=$(realpath "$3")
 export QTOOL SOURCE DATA
 if [ -f "$case_folder/needs" ] && ! sh "$case_folder/needs" </dev/null >/dev/null 2>&1; then
   echo "skipped: this machine cannot do: $(cat "$case_folder/needs")"
   exit 77
 fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
 expected_code=0
 [ ! -f "$case_folder/exit" ] || expected_code=$(cat "$case_folder/exit")
-mkdir run
-(cd run && sh "$case_folder/cmd") >stdout 2>stderr </dev/null
+(cd "run in it" && sh "$case_folder/cmd") >stdout 2>stderr </dev/null
 code=$?
 
 failed=0
