@@ -28,3 +28,13 @@ if(QTOOL_SANITIZE)
     target_link_options(qtool_compile_options INTERFACE -fuse-ld=lld)
   endif()
 endif()
+
+# The program reads files of strangers: checked copies, canaries, an address layout nobody knows, and
+# tables that the loader fills before main() and then closes. No path of the builder's in __FILE__.
+if(NOT QTOOL_SANITIZE)
+  set(flags -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+      -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+  target_compile_options(qtool_compile_options INTERFACE "$<$<NOT:$<CONFIG:Debug>>:${flags}>")
+  target_link_options(qtool_compile_options INTERFACE
+    "$<$<NOT:$<CONFIG:Debug>>:LINKER:-z,relro,-z,now>")
+endif()
