@@ -35,12 +35,9 @@ Json json_of(const InferRun& run, std::span<const std::string> class_names) {
     entry["probability"] = scored.probability;
     top.push_back(std::move(entry));
   }
-  return {{"latency_seconds", run.seconds},
-          {"fastest_seconds", run.fastest_seconds},
-          {"answered", run.answered},
-          {"steps", run.steps},
-          {"integer_steps", run.integer_steps},
-          {"top", std::move(top)}};
+  return {{"latency_seconds", run.seconds},     {"fastest_seconds", run.fastest_seconds},
+          {"answered", run.answered},           {"steps", run.steps},
+          {"integer_steps", run.integer_steps}, {"top", std::move(top)}};
 }
 
 Json json_of(const PlanProfile& profile) {
