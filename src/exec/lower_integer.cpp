@@ -12,11 +12,13 @@ namespace qtool {
 namespace {
 
 // Operators that only move elements: quantizing before or after them is the same.
-constexpr std::array<std::string_view, 14> kMovers = {
-    "DepthToSpace", "Expand", "Flatten", "Gather",       "Identity", "MaxPool",   "Pad",
-    "Reshape",      "Slice",  "Split",   "SpaceToDepth", "Squeeze",  "Transpose", "Unsqueeze"};
+constexpr std::array<std::string_view, 15> kMovers = {
+    "DepthToSpace", "Expand", "Flatten", "Gather",    "Identity",
+    "MaxPool",      "Pad",    "Reshape", "Resize",    "Slice",
+    "SpaceToDepth", "Split",  "Squeeze", "Transpose", "Unsqueeze"};
 
 bool is_mover(const Node& node) {
+  if (node.is("Resize")) return node.get_string("mode", "nearest") == "nearest";
   return node.domain.empty() &&
          std::find(kMovers.begin(), kMovers.end(), node.op_type) != kMovers.end();
 }

@@ -57,6 +57,25 @@ bool may_fold(const Graph& graph, const Node& node) {
   });
 }
 
+// Whether results of reals are larger than the constants they are made of, as those of Expand, Tile
+// or Pad: a file would store the large form. Lists, such as the parameters of a normalization, may
+// grow; so may integers, which are shapes and indices.
+bool expands(const Graph& graph, const Node& node, const std::vector<Tensor>& results) {
+  constexpr std::int64_t kMostListBytes = std::int64_t{64} << 10;
+  std::int64_t read = 0;
+  for (const ValueId input : node.inputs) {
+    if (input != kNoValue) read += graph.value(input).constant->bytes();
+  }
+  return std::any_of(results.begin(), results.end(), [&](const Tensor& result) {
+    const bool real = result.dtype() == DType::kFloat32 || result.dtype() == DType::kFloat64;
+    if (!real || result.bytes() <= read) return false;
+    const std::vector<std::int64_t>& dims = result.shape().dims();
+    const bool list =
+        std::count_if(dims.begin(), dims.end(), [](std::int64_t d) { return d != 1; }) <= 1;
+    return !list || result.bytes() > kMostListBytes;
+  });
+}
+
 // Errors of tensors and shapes do not know the node.
 std::optional<std::vector<Tensor>> evaluate_named(const Graph& graph, NodeId id,
                                                   const Evaluate& evaluate) {
@@ -96,7 +115,7 @@ void fold_constants(Graph& graph, const Evaluate& evaluate) {
     if (!results || results->size() < outputs.size()) continue;
     std::int64_t bytes = 0;
     for (const Tensor& result : *results) bytes += result.bytes();
-    if (bytes > budget) continue;
+    if (bytes > budget || expands(graph, graph.node(id), *results)) continue;
     budget -= bytes;
     graph.remove_node(id);
     for (std::size_t i = 0; i < outputs.size(); ++i) {

@@ -27,6 +27,7 @@ using Evaluate = std::function<std::optional<std::vector<Tensor>>(const Graph&, 
 
 /// Replaces nodes that read only constants by what they compute. QuantizeLinear and
 /// DequantizeLinear stay, so that stored integer weights stay integers; random operators stay.
+/// What would store reals in a larger form than the model does, as Expand and Tile, stays too.
 /// Together the new constants take at most 64 MiB more than four times the old ones.
 void fold_constants(Graph& graph, const Evaluate& evaluate);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string_view>
 
 #include "qtool/base/text.h"
@@ -19,11 +20,15 @@ std::string percent(std::int64_t part, std::int64_t whole) {
   return to_fixed(rounded / 10.0, 1);
 }
 
+std::string no_kernel(std::string_view op_type) {
+  return concat("no integer kernel for this ", op_type);
+}
+
 std::string reason_for(const Coverage::FloatStep& step, const QuantizeReport& report) {
   const NodeReport* node = report.find(step.node);
   if (node == nullptr) return "not part of the quantized model's report";
   if (node->role == NodeRole::kFloat) return node->reason;
-  return concat("no integer kernel for this ", step.op_type);
+  return no_kernel(step.op_type);
 }
 
 }  // namespace
@@ -53,6 +58,24 @@ Coverage coverage_of(const std::vector<StepInfo>& steps) {
 }
 
 Coverage coverage_of(const Plan& plan) { return coverage_of(plan.steps()); }
+
+void follow_plan(const std::vector<StepInfo>& steps, QuantizeReport& report) {
+  std::map<std::string_view, NodeReport*> nodes;  // null where two share a name
+  for (NodeReport& node : report.nodes) {
+    const auto [it, fresh] = nodes.try_emplace(node.node, &node);
+    if (!fresh) it->second = nullptr;
+  }
+  for (const StepInfo& step : steps) {
+    const auto found = nodes.find(step.node.empty() ? step.output : step.node);
+    if (found == nodes.end() || found->second == nullptr) continue;
+    NodeReport& node = *found->second;
+    if (node.role == NodeRole::kNotReal || step.op_type != node.op_type) continue;
+    const bool reported_integer = node.role != NodeRole::kFloat;
+    if (reported_integer == step.integer) continue;
+    node.role = step.integer ? NodeRole::kInteger : NodeRole::kFloat;
+    node.reason = step.integer ? std::string() : no_kernel(step.op_type);
+  }
+}
 
 std::string coverage_line(const Coverage& coverage, const QuantizeReport& report) {
   std::string line = concat("int8 ", percent(coverage.integer_macs, coverage.macs), " % of MACs");

@@ -73,7 +73,7 @@ class Emitter {
         std::tuple(value, std::bit_cast<std::uint32_t>(affine.scale), affine.zero_point);
     auto [it, fresh] = constants_.try_emplace(key, kNoValue);
     if (fresh) {
-      const std::string name = graph_.value(value).name;
+      const std::string name = name_stem(graph_.value(value).name);
       const ValueId integers =
           target_.constants == ConstantForm::kReals
               ? quantized(name, {value, scale(affine), zero_point(affine)}, -1)
@@ -91,7 +91,8 @@ class Emitter {
   void add_pair(ValueId value, Saturation saturation) {
     const Affine affine = map_of(value);
     const std::string name = graph_.value(value).name;
-    const ValueId real = graph_.add_value(graph_.unique_name(concat(name, "_dq")));
+    const std::string stem = name_stem(name);
+    const ValueId real = graph_.add_value(graph_.unique_name(concat(stem, "_dq")));
     graph_.replace_uses(value, real);
     if (graph_.is_output(value) && !graph_.is_input(value)) {
       // The outside reads what the integer nodes read, under the name it knows.
@@ -102,7 +103,7 @@ class Emitter {
       graph_.declare(real, old.dtype, old.shape);
     }
     const ValueId clipped = saturation == Saturation::kByClip ? clip(value, affine) : value;
-    const ValueId integers = graph_.add_value(graph_.unique_name(concat(name, "_q")));
+    const ValueId integers = graph_.add_value(graph_.unique_name(concat(stem, "_q")));
     add_node("QuantizeLinear", {clipped, scale(affine), zero_point(affine)}, integers, -1);
     add_node("DequantizeLinear", {integers, scale(affine), zero_point(affine)}, real, -1);
     ++report_.quantized_tensors;
@@ -150,7 +151,7 @@ class Emitter {
 
   ValueId add_clip(ValueId value, const Range& range) {
     const ValueId clipped =
-        graph_.add_value(graph_.unique_name(concat(graph_.value(value).name, "_clip")));
+        graph_.add_value(graph_.unique_name(concat(name_stem(graph_.value(value).name), "_clip")));
     add_node("Clip", {value, real_scalar(range.min), real_scalar(range.max)}, clipped, -1);
     return clipped;
   }
@@ -276,7 +277,7 @@ class Emitter {
                                 maps.scales, maps.zero_points, zeros);
     auto [it, fresh] = weights_.try_emplace(key);
     if (fresh) {
-      const std::string name = graph_.value(ports.weight).name;
+      const std::string name = name_stem(graph_.value(ports.weight).name);
       const bool reals = target_.constants == ConstantForm::kReals;
       Tensor integers =
           quantize_weights(weights, ports.axis, scheme, maps.scales, maps.zero_points);
@@ -313,7 +314,7 @@ class Emitter {
         biases_.try_emplace(std::tuple(ports.bias, bias, std::vector<float>()), kNoValue);
     if (fresh) {
       const ValueId named = ports.bias == kNoValue ? graph_.node(id).outputs[0] : ports.bias;
-      it->second = add_constant(concat(graph_.value(named).name, "_bias"), row(bias));
+      it->second = add_constant(concat(name_stem(graph_.value(named).name), "_bias"), row(bias));
     }
     return it->second;
   }
@@ -322,9 +323,10 @@ class Emitter {
                       const std::vector<float>& scales) {
     auto [it, fresh] = biases_.try_emplace(std::tuple(ports.bias, bias, scales), kNoValue);
     if (fresh) {
-      const std::string name = ports.bias == kNoValue
-                                   ? concat(graph_.value(graph_.node(id).outputs[0]).name, "_bias")
-                                   : graph_.value(ports.bias).name;
+      const std::string name =
+          ports.bias == kNoValue
+              ? concat(name_stem(graph_.value(graph_.node(id).outputs[0]).name), "_bias")
+              : name_stem(graph_.value(ports.bias).name);
       const ValueId b = add_constant(concat(name, "_q"), quantize_bias(bias, scales));
       const ValueId s = add_constant(concat(name, "_s"), row(scales));
       it->second = dequantize(concat(name, "_dq"), {b, s}, 0);
@@ -352,6 +354,15 @@ class Emitter {
 };
 
 }  // namespace
+
+std::string name_stem(std::string_view name) {
+  constexpr std::size_t kMost = 40;
+  if (name.size() <= kMost) return std::string(name);
+  name.remove_prefix(name.size() - kMost);
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; };
+  while (!name.empty() && continues(name.front())) name.remove_prefix(1);  // half a character
+  return std::string(name);
+}
 
 WeightMaps choose_weight_maps(const Graph& graph, NodeId node, const WeightPorts& ports,
                               const Target& target, float input_scale, const GivenMaps& given,

@@ -2,6 +2,8 @@
 
 #include <functional>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "qtool/quantize/weights.h"
@@ -44,6 +46,10 @@ std::vector<float> symmetric_scales(const Graph& graph, NodeId node, const Weigh
 Graph emit_qdq(const Graph& graph, const Placement& placement, const Target& target,
                const ChosenMaps& maps, const GivenMaps& given, const BiasShift& shift,
                QuantizeReport& report, int threads = 1);
+
+/// What the names of added tensors begin with: the end of the name of the tensor they belong to,
+/// which some converters make longer than all that is added for it.
+std::string name_stem(std::string_view name);
 
 /// Throws Error(kUnsupported) when the graph is below opset 13 or quantized already.
 void require_float_graph(const Graph& graph);

@@ -23,7 +23,7 @@ class DynamicEmitter {
   void replace(NodeId id, const WeightPorts& ports) {
     const Node node = graph_.node(id);
     const bool conv = node.is("Conv");
-    const std::string name(name_of(graph_, id));
+    const std::string name = name_stem(name_of(graph_, id));
     const Input input = measured(node.inputs[0]);
     const Tensor weights = real_weights(graph_, ports);
     const std::vector<float> scales = symmetric_scales(graph_, id, ports, weights, target_);
@@ -78,7 +78,7 @@ class DynamicEmitter {
   Input measured(ValueId real) {
     const auto known = inputs_.find(real);
     if (known != inputs_.end()) return known->second;
-    const std::string name = graph_.value(real).name;
+    const std::string name = name_stem(graph_.value(real).name);
     const Input input{graph_.add_value(graph_.unique_name(concat(name, "_q"))),
                       graph_.add_value(graph_.unique_name(concat(name, "_s"))),
                       graph_.add_value(graph_.unique_name(concat(name, "_z")))};
@@ -116,7 +116,7 @@ class DynamicEmitter {
     if (known != weights_.end()) return known->second;
     Tensor integers = quantize_weights(weights, ports.axis, target_.weights, scales);
     report_.weight_bytes += integers.bytes();
-    const std::string name = concat(graph_.value(ports.weight).name, "_q");
+    const std::string name = concat(name_stem(graph_.value(ports.weight).name), "_q");
     if (!conv) {
       if (ports.axis == 0) integers = transposed(integers);
       return weights_.emplace(key, add_constant(name, std::move(integers))).first->second;

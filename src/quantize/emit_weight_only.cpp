@@ -21,7 +21,7 @@ Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const Ta
     const auto key = std::pair(ports->weight, ports->axis);
     auto [it, fresh] = stored.try_emplace(key, kNoValue);
     if (fresh) {
-      const std::string name = graph.value(ports->weight).name;
+      const std::string name = name_stem(graph.value(ports->weight).name);
       const Tensor weights = real_weights(graph, *ports);
       const std::vector<float> scales = symmetric_scales(graph, id, *ports, weights, target);
       Tensor integers = quantize_weights(weights, ports->axis, target.weights, scales);

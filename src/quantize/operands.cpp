@@ -1,6 +1,7 @@
 #include "quantize/operands.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -23,7 +24,9 @@ std::string refuse_constant(const Graph& graph, ValueId id, std::string_view wha
     return concat("its ", what, " is ", name_of(tensor.dtype()), ", not float32");
   }
   if (tensor.elements() == 0) return concat("its ", what, " is empty");
-  if (!all_finite(tensor.values<float>())) return concat("its ", what, " is not finite everywhere");
+  if (!all_finite(tensor.values<float>())) {
+    return concat("its ", what, " '", graph.value(id).name, "' has NaN or infinite values");
+  }
   return {};
 }
 
@@ -39,6 +42,29 @@ std::string refuse_bias(const Graph& graph, const WeightPorts& ports) {
     return "its bias is not one number per output channel";
   }
   return {};
+}
+
+/// Layers of one or two products per output channel: scales may take more than int8 saves.
+std::string refuse_expansion(const Graph& graph, const Node& node, const WeightPorts& ports,
+                             const Target& target) {
+  if (target.constants == ConstantForm::kReals) return {};  // weights stay as large as they were
+  constexpr std::int64_t kFree = 400;                       // bytes that a tensor may grow by
+  const bool per_channel = target.weight_granularity == Granularity::kPerChannel;
+  const auto& zeros = target.explicit_zero_ops;
+  const bool has_zeros = target.weights.symmetry == Symmetry::kAsymmetric ||
+                         std::find(zeros.begin(), zeros.end(), node.op_type) != zeros.end();
+  const std::int64_t weights = ports.depth * ports.channels;
+  const std::int64_t scales = per_channel ? ports.channels : 1;
+  std::int64_t real = 4 * weights;
+  std::int64_t integer = weights + (has_zeros ? 5 : 4) * scales;
+  std::int64_t free = kFree;
+  if (ports.bias != kNoValue) {  // int32, and a scale for each
+    real += graph.value(ports.bias).constant->bytes();
+    integer += 8 * ports.channels;
+    free += kFree;
+  }
+  if (integer <= real + free) return {};
+  return concat("its integers and scales would take ", integer, " bytes, in FP32 they take ", real);
 }
 
 std::string refuse_product(const Graph& graph, NodeId id, const Target& target) {
@@ -69,7 +95,8 @@ std::string refuse_product(const Graph& graph, NodeId id, const Target& target) 
   if (ports->depth > max_depth(target.weights)) {
     return concat("a sum of ", ports->depth, " products could overflow 32 bits");
   }
-  return refuse_bias(graph, *ports);
+  reason = refuse_bias(graph, *ports);
+  return reason.empty() ? refuse_expansion(graph, node, *ports, target) : reason;
 }
 
 std::string refuse_passing(const Graph& graph, const Node& node) {
@@ -81,8 +108,13 @@ std::string refuse_passing(const Graph& graph, const Node& node) {
       return "it pads with a value other than 0";
     }
   }
-  if (node.op_type == "Resize" && node.get_string("mode", "nearest") != "nearest") {
-    return concat("it interpolates (mode '", node.get_string("mode", "nearest"), "')");
+  if (node.op_type == "Resize") {
+    const std::string mode = node.get_string("mode", "nearest");
+    if (mode != "nearest") return concat("it interpolates (mode '", mode, "')");
+    const std::string crop = "tf_crop_and_resize";  // writes a value of its own outside the image
+    if (node.get_string("coordinate_transformation_mode", "") == crop) {
+      return concat("it extrapolates (mode '", crop, "')");
+    }
   }
   if (node.op_type == "MaxPool" && node.has_output(1)) return "it returns indices";
   return {};
@@ -105,6 +137,29 @@ bool all_finite(std::span<const float> values) noexcept {
     broken |= (bits & kExponent) == kExponent ? 1U : 0U;
   }
   return broken == 0;
+}
+
+bool multiplies(const Node& node) {
+  constexpr std::array<std::string_view, 6> kProducts = {"Conv", "Gemm", "MatMul",
+                                                         "GRU",  "LSTM", "RNN"};
+  return std::any_of(kProducts.begin(), kProducts.end(), [&](std::string_view product) {
+    return node.op_type.find(product) != std::string::npos;
+  });
+}
+
+std::vector<std::string> non_finite_weights(const Graph& graph) {
+  std::vector<std::string> names;
+  std::vector<char> seen(graph.value_limit(), 0);
+  for (const NodeId id : graph.nodes()) {
+    if (!multiplies(graph.node(id))) continue;
+    for (const ValueId input : graph.node(id).inputs) {
+      if (!graph.is_constant(input) || seen[static_cast<std::size_t>(input)]++ != 0) continue;
+      const Value& value = graph.value(input);
+      if (value.constant->dtype() != DType::kFloat32) continue;
+      if (!all_finite(value.constant->values<float>())) names.push_back(value.name);
+    }
+  }
+  return names;
 }
 
 std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id, OpKind kind) {

@@ -43,6 +43,7 @@ class Placer {
         refusal_[index_of(id)] = refuse_operands(graph_, id, target_, types_);
       }
     }
+    refuse_fixed_operands();
     for (const NodeId id : match_nodes(graph_, options_.exclude)) {
       refusal_[index_of(id)] = kExcluded;
     }
@@ -133,6 +134,29 @@ class Placer {
   }
 
  private:
+  /// What nodes make of constants alone is no constant, where the model stores it in a smaller
+  /// form, and no activation either: a plan computes it once, so that no image shows its range.
+  void refuse_fixed_operands() {
+    std::vector<char> fixed(graph_.value_limit(), 0);
+    for (const NodeId id : graph_.nodes()) {
+      const Node& node = graph_.node(id);
+      const bool from_constants =
+          !node.inputs.empty() &&
+          std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+            return input == kNoValue || graph_.is_constant(input) || fixed[index_of(input)] != 0;
+          });
+      for (const ValueId output : node.outputs) {
+        if (from_constants && output != kNoValue) fixed[index_of(output)] = 1;
+      }
+      if (kind_of(id) == nullptr || !accepted(id)) continue;
+      for (const std::size_t i : activation_inputs(graph_, id, kind_of(id)->kind)) {
+        if (fixed[index_of(node.inputs[i])] == 0) continue;
+        refusal_[index_of(id)] =
+            concat("'", graph_.value(node.inputs[i]).name, "' is computed from constants alone");
+      }
+    }
+  }
+
   [[nodiscard]] const TargetOp* kind_of(NodeId id) const {
     const Node& node = graph_.node(id);
     return node.domain.empty() ? target_.find_op(node.op_type) : nullptr;

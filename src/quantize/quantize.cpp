@@ -1,6 +1,7 @@
 #include "qtool/quantize/quantize.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "qtool/quantize/weights.h"
 #include "quantize/bias_correction.h"
 #include "quantize/emit.h"
+#include "quantize/operands.h"
 #include "quantize/provenance.h"
 
 namespace qtool {
@@ -30,14 +32,24 @@ void require_float_graph(const Graph& graph) {
                 concat("quantizing needs a graph of opset ", kLeastOpset, " or later, found ",
                        opset == graph.info.opsets.end() ? 0 : opset->second));
   }
-  for (const NodeId id : graph.nodes()) {
-    const Node& node = graph.node(id);
-    if (node.is("QuantizeLinear") || node.is("DequantizeLinear") ||
-        node.is("DynamicQuantizeLinear")) {
-      throw Error(ErrorCode::kUnsupported,
-                  concat(graph.describe(id), ": the model is quantized already"));
-    }
+  if (const std::optional<NodeId> id = quantized_node(graph)) {
+    throw Error(ErrorCode::kUnsupported,
+                concat(graph.describe(*id), ": the model is quantized already"));
   }
+}
+
+// Domains of other tools have operators of these names too.
+std::optional<NodeId> quantized_node(const Graph& graph) {
+  constexpr std::array<std::string_view, 4> kNames = {"QuantizeLinear", "DequantizeLinear",
+                                                      "ConvInteger", "MatMulInteger"};
+  const auto is_quantized = [&](NodeId id) {
+    const std::string& op = graph.node(id).op_type;
+    return std::find(kNames.begin(), kNames.end(), op) != kNames.end() ||
+           op.starts_with("QLinear") || op.starts_with("DynamicQuantize");
+  };
+  const auto& nodes = graph.nodes();
+  const auto found = std::find_if(nodes.begin(), nodes.end(), is_quantized);
+  return found == nodes.end() ? std::nullopt : std::optional(*found);
 }
 
 namespace {
@@ -167,6 +179,22 @@ Decision decide_all(const Graph& graph, const Target& target, const TableView& v
   return decision;
 }
 
+std::vector<std::string> missing_ranges(const Graph& graph, const Target& target,
+                                        const TableView& view,
+                                        const std::vector<std::string>& exclude) {
+  PlacementOptions any_table;
+  any_table.exclude = exclude;
+  const Placement ideal = place(graph, target, any_table);
+  std::vector<std::string> missing;
+  for (const ValueId id : ideal.quantized) {
+    // What passing nodes write shares the range of what they read.
+    if (ideal.source[static_cast<std::size_t>(id)] != id) continue;
+    const std::string& name = graph.value(id).name;
+    if (!view.has_range(name)) missing.push_back(name);
+  }
+  return missing;
+}
+
 BiasShift bias_shift(const Graph& graph, const TableView& view, const QuantizeOptions& options) {
   if (options.bias_correction == BiasCorrection::kTable) {
     return [&](const QuantizedLayer& layer) {
@@ -224,6 +252,8 @@ Graph quantize(const Graph& prepared, const CalibrationTable& table, const Quant
                             prepared.node(placed.id).op_type, placed.role, placed.reason});
   }
   report.unequal_concats = decision.maps.unequal;
+  report.non_finite = non_finite_weights(prepared);
+  report.missing_ranges = missing_ranges(prepared, target, view, options.exclude);
   Graph quantized = emit_qdq(
       prepared, decision.placement, target, decision.maps,
       [&](const WeightPorts& ports, NodeId node) { return view.weight_maps(ports, node); },

@@ -23,13 +23,14 @@ Target target_cpu() {
       {"Flatten", OpKind::kPassing},       {"Gather", OpKind::kPassing},
       {"Gemm", OpKind::kProduct},          {"GlobalAveragePool", OpKind::kPooling},
       {"HardSigmoid", OpKind::kCombining}, {"HardSwish", OpKind::kCombining},
-      {"MatMul", OpKind::kProduct},        {"MaxPool", OpKind::kPassing},
-      {"Mul", OpKind::kCombining},         {"Pad", OpKind::kPassing},
-      {"Relu", OpKind::kCombining},        {"Reshape", OpKind::kPassing},
-      {"Resize", OpKind::kPassing},        {"Sigmoid", OpKind::kCombining},
-      {"Slice", OpKind::kPassing},         {"SpaceToDepth", OpKind::kPassing},
-      {"Split", OpKind::kPassing},         {"Squeeze", OpKind::kPassing},
-      {"Transpose", OpKind::kPassing},     {"Unsqueeze", OpKind::kPassing},
+      {"LeakyRelu", OpKind::kCombining},   {"MatMul", OpKind::kProduct},
+      {"MaxPool", OpKind::kPassing},       {"Mul", OpKind::kCombining},
+      {"Pad", OpKind::kPassing},           {"Relu", OpKind::kCombining},
+      {"Reshape", OpKind::kPassing},       {"Resize", OpKind::kPassing},
+      {"Sigmoid", OpKind::kCombining},     {"Slice", OpKind::kPassing},
+      {"SpaceToDepth", OpKind::kPassing},  {"Split", OpKind::kPassing},
+      {"Squeeze", OpKind::kPassing},       {"Transpose", OpKind::kPassing},
+      {"Unsqueeze", OpKind::kPassing},
   };
   target.fused_activations = {"Relu", "Clip"};
   target.fusing_producers = {"Conv", "Gemm", "MatMul", "Add"};

@@ -20,16 +20,6 @@ constexpr std::array<std::pair<QuantizeMode, std::string_view>, 3> kModes = {
      {QuantizeMode::kDynamic, "dynamic"},
      {QuantizeMode::kWeightOnly, "weight-only"}}};
 
-/// Whether a node adds products up: what the report of these modes is about. Everything else is
-/// FP32 by the nature of the mode, which is not worth a line per node.
-bool multiplies(const Node& node) {
-  constexpr std::array<std::string_view, 6> kProducts = {"Conv", "Gemm", "MatMul",
-                                                         "GRU",  "LSTM", "RNN"};
-  return std::any_of(kProducts.begin(), kProducts.end(), [&](std::string_view product) {
-    return node.op_type.find(product) != std::string::npos;
-  });
-}
-
 /// Where products run on integers; everything else is FP32 in these modes.
 Placement place_products(const Graph& graph, const Target& target, const QuantizeOptions& options) {
   PlacementOptions placement_options;
@@ -47,12 +37,22 @@ Placement place_products(const Graph& graph, const Target& target, const Quantiz
   return placement;
 }
 
-bool has_usable_weights(const Graph& graph, NodeId id) {
+/// Why the weights of a node stay as they are, as a phrase; empty when they can be int8.
+std::string refuse_weights(const Graph& graph, NodeId id) {
   const auto ports = weight_ports(graph, id);
-  if (!ports) return false;
-  const Tensor& weights = *graph.value(ports->weight).constant;
-  if (weights.dtype() != DType::kFloat32 || weights.elements() == 0) return false;
-  return all_finite(weights.values<float>());
+  if (!ports) return "it has no constant weights of float32";
+  const Value& value = graph.value(ports->weight);
+  const Tensor& weights = *value.constant;
+  if (weights.dtype() != DType::kFloat32 || weights.elements() == 0) {
+    return "it has no constant weights of float32";
+  }
+  if (!all_finite(weights.values<float>())) {
+    return concat("its weight '", value.name, "' has NaN or infinite values");
+  }
+  if (weights.bytes() < weights.elements() + 4 * ports->channels) {
+    return "int8 and scales would take more bytes than in FP32";
+  }
+  return {};
 }
 
 /// The nodes whose weights are stored as int8; `placement` says of each node why it is FP32.
@@ -63,13 +63,14 @@ std::vector<NodeId> choose_weights(const Graph& graph, const QuantizeOptions& op
   for (NodePlacement& placed : placement.nodes) {
     if (placed.role == NodeRole::kNotReal) continue;
     placed.role = NodeRole::kFloat;
-    placed.reason = "it has no constant weights of float32";
     if (std::find(excluded.begin(), excluded.end(), placed.id) != excluded.end()) {
       placed.reason = "excluded by --exclude";
-    } else if (has_usable_weights(graph, placed.id)) {
-      placed.reason = "weights stored as int8, computed in FP32";
-      chosen.push_back(placed.id);
+      continue;
     }
+    placed.reason = refuse_weights(graph, placed.id);
+    if (!placed.reason.empty()) continue;
+    placed.reason = "weights stored as int8, computed in FP32";
+    chosen.push_back(placed.id);
   }
   return chosen;
 }
@@ -95,6 +96,7 @@ Graph quantize(const Graph& prepared, const QuantizeOptions& options, QuantizeRe
   require_float_graph(prepared);
   report = {};
   report.target = options.target;
+  report.non_finite = non_finite_weights(prepared);
   Graph quantized;
   Placement placement = place_products(prepared, target, options);
   if (options.mode == QuantizeMode::kDynamic) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -175,6 +177,54 @@ TEST(WeightOnlyMode, SharesAWeightThatTwoNodesRead) {
   const Graph dynamic = make(net.graph, QuantizeMode::kDynamic, report);
   EXPECT_EQ(report.weight_bytes, 4);
   EXPECT_EQ(count_ops(dynamic, "ConvInteger"), 2U);
+}
+
+TEST(QuantizeMode, NamesNonFiniteWeights) {
+  for (const float broken : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
+    Net net = mixed_net();
+    Tensor weights = random_tensor({6, 4, 3, 3}, 1);
+    weights.values<float>()[7] = broken;
+    net.graph.set_constant(net.id("w1"), std::make_shared<const Tensor>(std::move(weights)));
+    QuantizeReport report;
+    for (const auto mode : {QuantizeMode::kDynamic, QuantizeMode::kWeightOnly}) {
+      make(net.graph, mode, report);
+      EXPECT_EQ(report.non_finite, std::vector<std::string>{"w1"});
+      EXPECT_EQ(report.find("dense")->role, NodeRole::kFloat);
+      EXPECT_EQ(report.find("dense")->reason, "its weight 'w1' has NaN or infinite values");
+    }
+    CalibrationTable table;
+    quantize(net.graph, table, {}, report);
+    EXPECT_EQ(report.non_finite, std::vector<std::string>{"w1"});
+    EXPECT_EQ(report.find("dense")->reason, "its weight 'w1' has NaN or infinite values");
+  }
+}
+
+TEST(QuantizeMode, NamesWhatTheTableDoesNotKnow) {
+  const Net net = mixed_net();
+  CalibrationTable table;
+  for (const std::string& name : tensors_to_calibrate(net.graph, find_target("cpu"))) {
+    ActivationEntry entry;
+    entry.tensor = name;
+    entry.range = {-1.0F, 1.0F};
+    entry.affine = choose_affine(entry.range, find_target("cpu").activations);
+    table.activations.push_back(entry);
+  }
+  QuantizeReport report;
+  quantize(net.graph, table, {}, report);
+  EXPECT_TRUE(report.missing_ranges.empty());
+  table.activations.erase(table.activations.begin());
+  quantize(net.graph, table, {}, report);
+  EXPECT_EQ(report.missing_ranges, std::vector<std::string>{"x"});
+}
+
+TEST(QuantizedNode, IsWhatOnlyQuantizedModelsHave) {
+  Net net = mixed_net();
+  EXPECT_FALSE(quantized_node(net.graph));
+  for (const char* op : {"QLinearConv", "QLinearAdd", "DynamicQuantizeLinear", "MatMulInteger"}) {
+    Net other;
+    other.output(other.op(op, "node", {other.input("x", {1})}));
+    EXPECT_EQ(quantized_node(other.graph), node_named(other.graph, "node")) << op;
+  }
 }
 
 TEST(QuantizeWithoutTable, RefusesWhatItCannotDo) {

@@ -190,7 +190,7 @@ TEST(Placement, RefusesOperandsWithAReason) {
   net.output(net.op("MatMul", "after_pad", {net.op("Pad", "pad", {x, "pads", "one"}), "w"}));
   EXPECT_EQ(placed(net, "transposed").reason, "its activation is transposed");
   EXPECT_EQ(placed(net, "deep").reason, "a sum of 70000 products could overflow 32 bits");
-  EXPECT_EQ(placed(net, "not_finite").reason, "its weight is not finite everywhere");
+  EXPECT_EQ(placed(net, "not_finite").reason, "its weight 'nan' has NaN or infinite values");
   EXPECT_EQ(placed(net, "computed").reason, "its weights are not a constant");
   EXPECT_EQ(placed(net, "one_dimensional").reason, "its weight has 1 spatial axes");
   EXPECT_EQ(placed(net, "pad").reason, "it pads with a value other than 0");

@@ -39,6 +39,7 @@ void run_bench(BenchCommand& options) {
   options.run.apply();
   const Model fp32 = open_model(options.model);
   const std::optional<Model> int8 = open_optional_model(options.int8);
+  require_kinds(fp32, int8);
   const Tensor input =
       noise(concrete_input_shape(fp32.executor->graph(), options.shape, options.batch));
   ProgressDisplay progress("bench", "runs", options.run.progress_style());

@@ -32,6 +32,7 @@ void run_eval(EvalCommand& options) {
   const Requantization requantization = options.requantize.path();
   const Model fp32 = open_model(options.model);
   const std::optional<Model> int8 = open_optional_model(options.int8);
+  require_kinds(fp32, int8);
   const std::optional<StoredPreprocess> stored = stored_preprocess_of(fp32, int8);
   const ImageSet images = options.images.list();
   ProgressDisplay progress("eval", "images", options.run.progress_style());

@@ -36,6 +36,7 @@ void run_infer(InferCommand& options) {
   const Requantization requantization = options.requantize.path();
   const Model fp32 = open_model(options.model);
   const std::optional<Model> int8 = open_optional_model(options.int8);
+  require_kinds(fp32, int8);
   const std::optional<StoredPreprocess> stored = stored_preprocess_of(fp32, int8);
   const SourcedPreprocess preprocess = options.preprocess.choose(stored, fp32.loaded);
   std::vector<std::string> names;

@@ -18,7 +18,9 @@
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/overrides.h"
+#include "qtool/calib/preprocess_json.h"
 #include "qtool/calib/table.h"
+#include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quantize/coverage.h"
@@ -41,6 +43,8 @@ struct QuantizeCommand {
   std::string mode = "static";
   std::string target{kDefaultTarget};
   std::string bias_correction = "table";
+  std::string preprocess;
+  bool force = false;
   TypeOptions types;
   OverrideOptions overrides;
   ImageOptions images;
@@ -131,6 +135,68 @@ BiasShifts measured_shifts(const QuantizeCommand& options, const Model& fp32,
   return sequential_bias_shifts(*fp32.executor, table, quantize_options, images, collect);
 }
 
+// A model whose preprocessing a table does not say takes it from --preprocess.
+void store_preprocess(const QuantizeCommand& options, const std::optional<CalibrationTable>& table,
+                      Graph& int8) {
+  if (options.preprocess.empty()) return;
+  if (table && has_provenance(*table)) {
+    throw Error(ErrorCode::kUsage, concat("--preprocess: table '", options.table,
+                                          "' says already how pictures are prepared"));
+  }
+  int8.info.metadata[std::string(kPreprocessKey)] =
+      to_json_text(read_preprocess(options.preprocess));
+}
+
+// The first few names of a list.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kMostNamed = 5;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kMostNamed; ++i) {
+    text += concat(i == 0 ? "'" : ", '", names[i], "'");
+  }
+  return names.size() > kMostNamed ? concat(text, " and ", names.size() - kMostNamed, " more")
+                                   : text;
+}
+
+void warn_of(const QuantizeReport& report, const std::string& table) {
+  if (!report.non_finite.empty()) {
+    warning(concat("NaN or infinite values in ", some_of(report.non_finite),
+                   ": their layers stay in FP32, and what they compute is unlikely to be of use"));
+  }
+  if (!report.missing_ranges.empty()) {
+    warning(concat("table '", table, "' has no range for ", report.missing_ranges.size(),
+                   " of the tensors that would be integers: ", some_of(report.missing_ranges),
+                   "; what reads or makes them stays in FP32"));
+  }
+}
+
+// What the emitted model really runs on integers, read back as any user will read it.
+void measure_coverage(const std::string& bytes, QuantizeMode mode, QuantizationSummary& summary) {
+  try {
+    const Model emitted = open_model_bytes(bytes, summary.output);
+    const std::optional<StoredPreprocess> stored = emitted.stored_preprocess();
+    const auto plan = emitted.executor->compile(
+        typical_shapes(emitted.loaded, stored ? stored->preprocess : Preprocess()));
+    summary.coverage = coverage_of(*plan);
+    if (mode == QuantizeMode::kStatic) follow_plan(plan->steps(), summary.report);
+    summary.coverage_line = coverage_line(summary.coverage, summary.report);
+  } catch (const Error& error) {
+    // These modes need no run, so that they take operators that only other runtimes have.
+    if (mode == QuantizeMode::kStatic || error.code() != ErrorCode::kUnsupported) throw;
+    summary.coverage_line = concat("coverage is not known: ", error.what());
+  }
+}
+
+// Whether the model gains nothing: no product runs on integers, or no weight is stored as them.
+bool gains_nothing(QuantizeMode mode, const QuantizationSummary& summary) {
+  const bool counted = summary.coverage.macs > 0 && mode != QuantizeMode::kWeightOnly;
+  if (counted) return summary.coverage.integer_macs == 0;
+  const auto& nodes = summary.report.nodes;
+  return summary.report.weight_bytes == 0 &&
+         std::none_of(nodes.begin(), nodes.end(),
+                      [](const NodeReport& node) { return node.role == NodeRole::kInteger; });
+}
+
 // Without a table there are no ranges to change, and the mode decides the types of activations.
 void require_table_free(const QuantizeOptions& options, const Overrides& overrides) {
   TypeChoices others = options.types;
@@ -149,8 +215,14 @@ void run_quantize(QuantizeCommand& options) {
   QuantizationSummary summary;
   summary.output = output_of(options, mode);
   declare_output(summary.output);
-  const Model fp32 = open_model(options.model);
-  const Graph& prepared = fp32.executor->graph();
+  Model fp32;
+  fp32.path = options.model;
+  fp32.loaded = load_model(options.model);
+  const Graph prepared = prepare(fp32.loaded);
+  if (const std::optional<NodeId> node = quantized_node(fp32.loaded)) {
+    throw Error(ErrorCode::kUnsupported,
+                concat(fp32.loaded.describe(*node), ": the model is quantized already"));
+  }
   std::optional<CalibrationTable> table;
   if (!options.table.empty()) {
     table = read_table_file(options.table, options.table_format,
@@ -175,25 +247,30 @@ void run_quantize(QuantizeCommand& options) {
   quantize_options.mode = mode;
   quantize_options.bias_correction = bias_correction;
   if (bias_correction == BiasCorrection::kSequential) {
+    fp32.executor = std::make_unique<Executor>(prepared);
     quantize_options.bias_shifts = measured_shifts(options, fp32, *table, quantize_options);
   }
-  const Graph int8 = table ? quantize(prepared, *table, quantize_options, summary.report)
-                           : quantize(prepared, quantize_options, summary.report);
+  Graph int8 = table ? quantize(prepared, *table, quantize_options, summary.report)
+                     : quantize(prepared, quantize_options, summary.report);
 
+  store_preprocess(options, table, int8);
+  warn_of(summary.report, options.table);
   const std::string bytes = save_onnx_bytes(int8);
   // Weights may lie in files beside the model.
   summary.fp32_bytes =
       std::max(static_cast<std::int64_t>(std::filesystem::file_size(options.model)),
                summarize(fp32.loaded).parameter_bytes);
   summary.int8_bytes = static_cast<std::int64_t>(bytes.size());
-  // What the emitted model really runs on integers, read back as any user will read it.
-  const Model emitted = open_model_bytes(bytes, summary.output);
-  const std::optional<StoredPreprocess> stored = emitted.stored_preprocess();
-  const InputShapes shapes = typical_shapes(emitted.loaded, table    ? table->preprocess
-                                                            : stored ? stored->preprocess
-                                                                     : Preprocess());
-  summary.coverage = coverage_of(*emitted.executor->compile(shapes));
-  summary.coverage_line = coverage_line(summary.coverage, summary.report);
+  measure_coverage(bytes, mode, summary);
+  if (gains_nothing(mode, summary)) {
+    const std::string what = concat("nothing of model '", options.model, "' becomes integers");
+    if (!options.force) {
+      print_result(options.run.json ? json_of(summary) : text_of(summary));
+      throw Error(ErrorCode::kUnsupported,
+                  concat(what, "; the model is not written without --force"));
+    }
+    warning(what);
+  }
   const OutputFile file{summary.output, bytes};
   write_outputs({&file, 1});
   print_result(options.run.json ? json_of(summary) : text_of(summary));
@@ -248,6 +325,13 @@ void add_quantize(CLI::App& app, Session& session) {
       ->type_name("HOW")
       ->check(CLI::IsMember({"off", "table", "sequential"}))
       ->capture_default_str();
+  command
+      ->add_option("--preprocess", options->preprocess,
+                   "Preset or .json file that the model is to carry, where no table of qtool says "
+                   "how pictures are prepared")
+      ->type_name("NAME|FILE");
+  command->add_flag("--force", options->force,
+                    "Write the model even if nothing of it becomes integers");
   options->types.add_to(*command);
   options->images.add_to(*command, ImagesUse::kRun);
   options->run.add_to(*command);

@@ -46,6 +46,21 @@ Model open_model_bytes(std::string_view bytes, const std::string& path) {
   return model;
 }
 
+void require_kinds(const Model& fp32, const std::optional<Model>& int8) {
+  if (int8 && !quantized_node(int8->loaded)) {
+    throw Error(ErrorCode::kMismatch, concat("--int8: model '", int8->path,
+                                             "' computes in FP32, expected a quantized model"));
+  }
+  if (!quantized_node(fp32.loaded)) return;
+  if (int8) {
+    throw Error(ErrorCode::kMismatch, concat("model '", fp32.path,
+                                             "' is quantized, expected the FP32 model that --int8 "
+                                             "is compared with"));
+  }
+  warning(concat("model '", fp32.path,
+                 "' is quantized: what is called FP32 below is what its integers make"));
+}
+
 std::optional<StoredPreprocess> stored_preprocess_of(const Model& fp32,
                                                      const std::optional<Model>& int8) {
   std::optional<StoredPreprocess> own = fp32.stored_preprocess();

@@ -37,6 +37,10 @@ Model open_model_bytes(std::string_view bytes, const std::string& path);
 /// open_model() of an option that may be left out.
 std::optional<Model> open_optional_model(const std::string& path);
 
+/// Throws Error(kMismatch) when the model to compare with is not quantized, or the one it is
+/// compared with is; warns when a quantized model stands alone where figures are called FP32.
+void require_kinds(const Model& fp32, const std::optional<Model>& int8);
+
 /// The preprocessing that goes with a comparison: the INT8 model's, or else the FP32 model's. Warns
 /// when the two were not made for each other: another FP32 model, or another preprocessing.
 std::optional<StoredPreprocess> stored_preprocess_of(const Model& fp32,

@@ -42,16 +42,6 @@ std::pair<std::int64_t, std::int64_t> parse_size(const std::string& text, const 
   return {sides.front(), sides.back()};
 }
 
-Preprocess read_preprocess(const std::string& name) {
-  if (!name.ends_with(".json")) return preprocess_preset(name);
-  try {
-    return preprocess_from_json(read_input(name, kMostPreprocessBytes));
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::kIo) throw;
-    throw Error(error.code(), concat("preprocessing '", name, "': ", error.what()));
-  }
-}
-
 /// Height, width and layout of a picture at the network's input, as far as the model tells.
 struct InputGeometry {
   std::int64_t height = 0;
@@ -109,6 +99,16 @@ Preprocess assumed(const InputGeometry& geometry) {
 }
 
 }  // namespace
+
+Preprocess read_preprocess(const std::string& name) {
+  if (!name.ends_with(".json")) return preprocess_preset(name);
+  try {
+    return preprocess_from_json(read_input(name, kMostPreprocessBytes));
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kIo) throw;
+    throw Error(error.code(), concat("preprocessing '", name, "': ", error.what()));
+  }
+}
 
 void ImageOptions::add_to(CLI::App& command, ImagesUse use) {
   command.add_option("--images", images, "Folder of images (sub-folders are classes) or list file")

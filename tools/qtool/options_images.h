@@ -31,6 +31,9 @@ struct ImageOptions {
   [[nodiscard]] BadImages policy() const { return strict ? BadImages::kFail : BadImages::kSkip; }
 };
 
+/// The preset of that name, or what a .json file says.
+Preprocess read_preprocess(const std::string& name);
+
 /// How pictures become the network's input: --preprocess names it as a whole, the other flags
 /// change one field each of what is named, stored or assumed, and never touch the rest.
 class PreprocessOptions {

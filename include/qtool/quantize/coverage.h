@@ -33,6 +33,10 @@ struct Coverage {
 Coverage coverage_of(const Plan& plan);
 Coverage coverage_of(const std::vector<StepInfo>& steps);
 
+/// Corrects the roles in `report` of a static quantization where the plan of the emitted model runs
+/// a node otherwise than its target was expected to: what is reported is what runs.
+void follow_plan(const std::vector<StepInfo>& steps, QuantizeReport& report);
+
 /// One line for people and gates: `int8 96.4 % of MACs, 52 of 53 convolutions; FP32: 'head/conv'
 /// (excluded by --exclude)`. Matrix products are counted too when some stayed in FP32 or nothing
 /// is convolved. Reasons come from `report`; a step that should run on integers by it and does not

@@ -44,6 +44,10 @@ struct QuantizeReport {
   /// Layers with int8 weights whose mean output bias correction leaves as it is: no bias to change
   /// (MatMul), or nothing known about their input.
   std::vector<std::string> uncorrected_layers;
+  /// Tensors that the target would have as integers and that the table has no range for.
+  std::vector<std::string> missing_ranges;
+  /// Weights and biases that hold NaN or infinity, in every mode; their layers stay in FP32.
+  std::vector<std::string> non_finite;
 
   [[nodiscard]] const NodeReport* find(std::string_view node) const noexcept;
 };
@@ -121,6 +125,9 @@ Graph quantize(const Graph& prepared, const CalibrationTable& table, const Quant
 /// Cost: linear in the weights. Source: ONNX operators DynamicQuantizeLinear, ConvInteger,
 /// MatMulInteger, DequantizeLinear.
 Graph quantize(const Graph& prepared, const QuantizeOptions& options, QuantizeReport& report);
+
+/// The first node that only quantized models have, or nothing: this one computes in FP32.
+std::optional<NodeId> quantized_node(const Graph& graph);
 
 /// The target of `options` with the types that the table and then `options` choose.
 Target chosen_target(const CalibrationTable& table, const QuantizeOptions& options);
