@@ -17,15 +17,6 @@ namespace {
 constexpr std::int64_t kFreeBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kMostGrowth = 4;
 
-// Nothing is shared between evaluations.
-class NoSharing final : public PackCache {
- public:
-  std::shared_ptr<const void> get(
-      const std::string&, const std::function<std::shared_ptr<const void>()>& make) override {
-    return make();
-  }
-};
-
 }  // namespace
 
 std::optional<std::vector<Tensor>> evaluate_node(const Graph& graph, NodeId id) {
@@ -45,9 +36,7 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& graph, NodeId id) 
     values.emplace_back(*constant);
     input_bytes += constant->bytes();
   }
-  NoSharing packs;
-  OpContext context(graph, id, infos);
-  context.packs = &packs;
+  const OpContext context(graph, id, infos);
   const std::vector<ValueInfo> shapes = def->infer(context);
   for (const ValueInfo& shape : shapes) {
     const std::int64_t bytes = shape.shape.elements() * size_of(shape.dtype);

@@ -1,11 +1,13 @@
 #include "qtool/exec/executor.h"
 
+#include <algorithm>
+#include <future>
 #include <list>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include "exec/lower.h"
+#include "exec/pack_cache.h"
 #include "exec/plan.h"
 #include "qtool/base/error.h"
 #include "qtool/base/parallel.h"
@@ -14,30 +16,75 @@
 namespace qtool {
 namespace {
 
+using PlanPtr = std::shared_ptr<const Plan>;
+
 constexpr std::size_t kCachedPlans = 8;
 
-class SharedPacks final : public PackCache {
+// All that a plan depends on beside the graph.
+struct PlanKey {
+  InputShapes shapes;
+  std::vector<std::string> observe;
+  int threads;
+  Lowering lowering;
+  Requantization requantization;
+
+  friend bool operator==(const PlanKey&, const PlanKey&) = default;
+};
+
+// The plans asked for last; one that is being compiled is a promise.
+class PlanCache {
  public:
-  std::shared_ptr<const void> get(
-      const std::string& key, const std::function<std::shared_ptr<const void>()>& make) override {
+  // The plan of `key`, by `make` when nobody has made it or is making it.
+  template <typename Make>
+  PlanPtr get(const PlanKey& key, const Make& make) {
+    std::promise<PlanPtr> promise;
+    std::shared_future<PlanPtr> plan;
+    std::int64_t ours = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                      [&](const Entry& entry) { return entry.key == key; });
+      if (found != entries_.end()) {
+        entries_.splice(entries_.begin(), entries_, found);
+        plan = found->plan;
+      } else {
+        ours = ++compiled_;
+        plan = promise.get_future().share();
+        entries_.push_front({ours, key, plan});
+        if (entries_.size() > kCachedPlans) entries_.pop_back();
+      }
+    }
+    if (ours == 0) return plan.get();
+    try {
+      promise.set_value(make());
+    } catch (...) {
+      promise.set_exception(std::current_exception());  // for those who wait; the next asks anew
+      const std::lock_guard lock(mutex_);
+      entries_.remove_if([&](const Entry& entry) { return entry.serial == ours; });
+    }
+    return plan.get();
+  }
+
+  [[nodiscard]] std::int64_t compiled() const {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<const void>& entry = entries_[key];
-    if (entry == nullptr) entry = make();
-    return entry;
+    return compiled_;
+  }
+  [[nodiscard]] std::int64_t size() const {
+    const std::lock_guard lock(mutex_);
+    return std::ssize(entries_);
   }
 
  private:
-  std::mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<const void>> entries_;
-};
+  struct Entry {
+    std::int64_t serial;
+    PlanKey key;
+    std::shared_future<PlanPtr> plan;
+  };
 
-std::string key_of(const InputShapes& shapes, const CompileOptions& options) {
-  std::string key = concat(options.threads, " ", static_cast<int>(options.lowering), " ",
-                           name_of(options.requantization));
-  for (const auto& [name, shape] : shapes) key += concat("\n", name, shape.to_string());
-  for (const std::string& name : options.observe) key += concat("\n?", name);
-  return key;
-}
+  mutable std::mutex mutex_;
+  std::list<Entry> entries_;  // latest first
+  std::int64_t compiled_ = 0;
+};
 
 }  // namespace
 
@@ -45,9 +92,8 @@ struct Executor::State {
   explicit State(Graph g) : graph(std::move(g)) {}
 
   Graph graph;
-  SharedPacks packs;
-  std::mutex mutex;
-  std::list<std::pair<std::string, std::shared_ptr<const Plan>>> plans;  // latest first
+  PackCache packs;
+  PlanCache plans;
 };
 
 Executor::Executor(Graph graph) : state_(std::make_unique<State>(std::move(graph))) {
@@ -74,22 +120,18 @@ std::shared_ptr<const Plan> Executor::compile(const InputShapes& shapes,
                                               const CompileOptions& options) const {
   CompileOptions resolved = options;
   resolved.threads = resolve_threads(options.threads);
-  const std::string key = key_of(shapes, resolved);
-  {
-    const std::lock_guard lock(state_->mutex);
-    for (auto it = state_->plans.begin(); it != state_->plans.end(); ++it) {
-      if (it->first != key) continue;
-      state_->plans.splice(state_->plans.begin(), state_->plans, it);
-      return state_->plans.front().second;
-    }
-  }
-  ShapedGraph shaped = specialize(state_->graph, shapes);
-  lower(shaped, resolved);
-  std::shared_ptr<const Plan> plan = PlanBuilder(shaped, resolved, state_->packs).build();
-  const std::lock_guard lock(state_->mutex);
-  state_->plans.emplace_front(key, plan);
-  if (state_->plans.size() > kCachedPlans) state_->plans.pop_back();
-  return plan;
+  const PlanKey key{shapes, resolved.observe, resolved.threads, resolved.lowering,
+                    resolved.requantization};
+  return state_->plans.get(key, [&] {
+    ShapedGraph shaped = specialize(state_->graph, shapes);
+    lower(shaped, resolved);
+    return PlanBuilder(shaped, resolved, state_->packs).build();
+  });
+}
+
+ExecutorCounts Executor::counts() const {
+  return {state_->plans.compiled(), state_->plans.size(),
+          static_cast<std::int64_t>(state_->packs.size())};
 }
 
 }  // namespace qtool

@@ -48,7 +48,8 @@ class Convolution {
   Convolution(const Convolution&) = delete;
   Convolution& operator=(const Convolution&) = delete;
 
-  /// Names the packed format, for sharing packed weights between primitives.
+  /// How pack() reads plain weights and what it makes of them, for sharing packed weights between
+  /// primitives; bytes that only compare.
   [[nodiscard]] std::string format() const;
   [[nodiscard]] PackedPtr pack(const float* weights, const float* bias) const;
   [[nodiscard]] std::int64_t workspace_bytes() const;
@@ -80,7 +81,7 @@ class Matmul {
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
 
-  [[nodiscard]] std::string format() const;
+  [[nodiscard]] std::string format() const;  ///< as Convolution::format()
   [[nodiscard]] PackedPtr pack(const float* b, const float* bias) const;
   [[nodiscard]] std::int64_t workspace_bytes() const;
   void run(const float* a, const Packed& b, float* destination, std::byte* workspace) const;

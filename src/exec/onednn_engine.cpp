@@ -14,13 +14,9 @@ dnnl::stream& stream() {
   return stream;
 }
 
+// Bytes that only compare.
 std::string text_of(const Desc& desc) {
-  const auto* bytes = reinterpret_cast<const char*>(&desc.data);
-  std::uint64_t hash = 1469598103934665603ULL;  // FNV-1a; only tells formats apart
-  for (std::size_t i = 0; i < sizeof desc.data; ++i) {
-    hash = (hash ^ static_cast<unsigned char>(bytes[i])) * 1099511628211ULL;
-  }
-  return to_hex(hash);
+  return {reinterpret_cast<const char*>(&desc.data), sizeof desc.data};
 }
 
 // Weights as a primitive wants them: repacked, or copied when the format is the plain one.
@@ -134,7 +130,8 @@ PackedPtr PackPlans::pack(const float* weights, const float* bias) const {
 std::string PackPlans::format() const {
   std::string text;
   for (const PackPlan& plan : plans_) {
-    text += concat(text_of(plan.wanted), " from ", plan.offset, " ");
+    text += concat(text_of(plan.plain), text_of(plan.wanted), plan.offset, " ", plan.bias_offset,
+                   " ", plan.bias_count, " ");
   }
   return text;
 }

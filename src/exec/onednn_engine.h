@@ -97,7 +97,7 @@ class PackPlans {
   /// Index of the pack.
   std::size_t add(PackPlan plan);
   [[nodiscard]] PackedPtr pack(const float* weights, const float* bias) const;
-  /// Names formats and parts, for sharing packed weights between primitives.
+  /// What pack() reads and what it makes of it, for sharing packed weights between primitives.
   [[nodiscard]] std::string format() const;
 
  private:

@@ -71,16 +71,11 @@ class FloatConv final : public Operator {
     const Tensor* weights = op.constant(1);
     const Tensor* bias = op.constant(2);
     if (weights == nullptr || (spec.bias && bias == nullptr)) return;  // packed at each run
-    const auto make = [&]() -> std::shared_ptr<const void> {
-      return conv_.pack(weights->values<float>().data(),
-                        bias != nullptr ? bias->values<float>().data() : nullptr);
-    };
-    // A residual may follow a fusion, the output's name then belongs to the Add: the weights' name
-    // and the bias' name say which constants these are.
-    const std::string key =
-        concat("conv ", op.graph.value(op.node.inputs[1]).name, "\n",
-               spec.bias ? op.graph.value(op.node.inputs[2]).name : "", "\n", conv_.format());
-    weights_ = std::static_pointer_cast<const onednn::Packed>(op.packs->get(key, make));
+    weights_ = op.packed<onednn::Packed>(
+        {concat("conv ", conv_.format()), {op.shared_constant(1), op.shared_constant(2)}}, [&] {
+          return conv_.pack(weights->values<float>().data(),
+                            bias != nullptr ? bias->values<float>().data() : nullptr);
+        });
   }
 
   onednn::Convolution conv_;

@@ -104,7 +104,7 @@ std::optional<Filters> filters_of(const OpContext& op, const ConvWeights& extent
 }
 
 std::shared_ptr<const PackedSums> pack(const OpContext& op, const Filters& filters) {
-  const auto make = [&]() -> std::shared_ptr<const void> {
+  const auto make = [&] {
     ConvWeights weights = filters.extents;
     weights.values = filters.values;
     if (std::any_of(filters.zero_points.begin(), filters.zero_points.end(),
@@ -123,8 +123,12 @@ std::shared_ptr<const PackedSums> pack(const OpContext& op, const Filters& filte
     }
     return std::make_shared<PackedSums>(PackedSums{PackedConv::of_sums(weights), std::move(sums)});
   };
-  return std::static_pointer_cast<const PackedSums>(
-      op.packs->get(concat("sums ", op.graph.value(op.node.outputs[0]).name), make));
+  const ConvWeights& extents = filters.extents;
+  return op.packed<PackedSums>(
+      {concat("sums ", extents.out_channels, " ", extents.in_channels, " ", extents.kernel_h, " ",
+              extents.kernel_w, " ", extents.groups),
+       {op.shared_constant(1), op.shared_constant(3)}},
+      make);
 }
 
 // acc = sum (x - zx)(w - zw) on the kernels: they see zx as padding only, its product with the sum

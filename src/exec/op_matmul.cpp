@@ -136,15 +136,13 @@ class FloatProduct final : public Operator {
     matmul_ = std::make_unique<onednn::Matmul>(spec, op.threads);
     const Tensor* b = op.constant(1);
     if (b == nullptr) return;
-    const float* bias =
-        addend == Addend::kPerColumn ? op.constant(2)->values<float>().data() : nullptr;
-    const auto make = [&]() -> std::shared_ptr<const void> {
-      return matmul_->pack(b->values<float>().data(), bias);
-    };
-    const std::string key = concat("matmul ", op.graph.value(op.node.inputs[1]).name, "\n",
-                                   bias != nullptr ? op.graph.value(op.node.inputs[2]).name : "",
-                                   "\n", matmul_->format());
-    weights_ = std::static_pointer_cast<const onednn::Packed>(op.packs->get(key, make));
+    const std::shared_ptr<const Tensor> bias =
+        addend == Addend::kPerColumn ? op.shared_constant(2) : nullptr;
+    weights_ = op.packed<onednn::Packed>(
+        {concat("matmul ", matmul_->format()), {op.shared_constant(1), bias}}, [&] {
+          return matmul_->pack(b->values<float>().data(),
+                               bias != nullptr ? bias->values<float>().data() : nullptr);
+        });
   }
 
   void run(const Operands& o) const override {

@@ -40,9 +40,23 @@ struct Extents {
   std::int64_t out_channels, in_channels, kernel_h, kernel_w, groups;
 };
 
+// What becomes of the sums, as the kernel is told when it packs.
+std::string form_of(const OpContext& op, const Extents& extents) {
+  const Node& node = op.node;
+  std::string form =
+      concat("qconv ", extents.out_channels, " ", extents.in_channels, " ", extents.kernel_h, " ",
+             extents.kernel_w, " ", extents.groups, " ", get_affine(node, "x").zero_point);
+  if (fixed_result(op)) return form + " i32";
+  form += concat(" ", get_affine(node, "x").scale);
+  if (float_result(node)) return form + " f32";
+  const Affine y = get_affine(node, "y");
+  return form + concat(" u8 ", y.scale, " ", y.zero_point, " ", node.get_int("low", 0), " ",
+                       node.get_int("high", 255));
+}
+
 std::shared_ptr<const PackedConv> pack(const OpContext& op, const Extents& extents) {
   const Node& node = op.node;
-  const auto make = [&]() -> std::shared_ptr<const void> {
+  const auto make = [&] {
     ConvWeights weights;
     weights.values = op.constant(1)->values<std::int8_t>();
     weights.out_channels = extents.out_channels;
@@ -72,13 +86,11 @@ std::shared_ptr<const PackedConv> pack(const OpContext& op, const Extents& exten
     epilogue.high = static_cast<std::int32_t>(node.get_int("high", 255));
     return std::make_shared<PackedConv>(weights, std::move(epilogue));
   };
-  // The output's name tells the cluster; whether its activation was absorbed shows in the type.
-  const std::string key =
-      concat("qconv ", op.graph.value(node.outputs[0]).name, "\n",
-             float_result(node) ? "f32"
-             : fixed_result(op) ? "i32"
-                                : concat(node.get_int("low", 0), " ", node.get_int("high", 255)));
-  return std::static_pointer_cast<const PackedConv>(op.packs->get(key, make));
+  return op.packed<PackedConv>(
+      {form_of(op, extents),
+       {op.shared_constant(1), op.shared_constant(2), node.get_tensor("w_zero_point"),
+        fixed_result(op) ? nullptr : node.get_tensor("w_scale")}},
+      make);
 }
 
 class QuantizedConv final : public Operator {

@@ -76,6 +76,10 @@ const Tensor* OpContext::constant(std::size_t index) const {
   return graph.value(node.inputs[index]).constant.get();
 }
 
+std::shared_ptr<const Tensor> OpContext::shared_constant(std::size_t index) const {
+  return has_input(index) ? graph.value(node.inputs[index]).constant : nullptr;
+}
+
 std::vector<std::int64_t> OpContext::constant_ints(std::size_t index, std::string_view what) const {
   const Tensor* tensor = constant(index);
   if (tensor == nullptr) {

@@ -7,8 +7,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "exec/pack_cache.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quant/requantize.h"
@@ -33,16 +35,6 @@ enum class LayoutRule : std::uint8_t {
   kToChannelsLast,  ///< reads either, writes N, H, W, C
 };
 
-/// Weights in the form a kernel wants, shared by all plans of an executor.
-class PackCache {
- public:
-  virtual ~PackCache() = default;
-  /// The object stored under `key`, made by `make` on first use. The key must name everything the
-  /// object depends on.
-  virtual std::shared_ptr<const void> get(
-      const std::string& key, const std::function<std::shared_ptr<const void>()>& make) = 0;
-};
-
 /// What an operator may know while it is compiled.
 class OpContext {
  public:
@@ -50,7 +42,7 @@ class OpContext {
   NodeId id;
   const Node& node;
   int threads = 1;
-  PackCache* packs = nullptr;
+  PackCache* packs = nullptr;  ///< null: nothing is shared
   Requantization requantization = Requantization::kFloat;
 
   OpContext(const Graph& g, NodeId node_id, const std::vector<std::optional<ValueInfo>>& infos)
@@ -64,6 +56,13 @@ class OpContext {
   [[nodiscard]] const ValueInfo& output(std::size_t index) const;
   /// The constant behind an input, or null when it is absent or computed.
   [[nodiscard]] const Tensor* constant(std::size_t index) const;
+  [[nodiscard]] std::shared_ptr<const Tensor> shared_constant(std::size_t index) const;
+  /// What `make` packs of `source`, shared with the other plans of the executor.
+  template <typename T, typename Make>
+  [[nodiscard]] std::shared_ptr<const T> packed(PackSource source, const Make& make) const {
+    if (packs == nullptr) return make();
+    return std::static_pointer_cast<const T>(packs->get(std::move(source), make));
+  }
   /// The integers of a constant input (shapes, axes). Throws Error(kUnsupported) when it is not a
   /// constant: shapes that depend on data are not supported.
   [[nodiscard]] std::vector<std::int64_t> constant_ints(std::size_t index,

@@ -54,6 +54,13 @@ struct StepInfo {
   bool integer = false;  ///< computes on integers
 };
 
+/// What an executor keeps and what it has done, for tests and reports.
+struct ExecutorCounts {
+  std::int64_t compiled = 0;  ///< plans compiled so far
+  std::int64_t plans = 0;     ///< plans in the cache
+  std::int64_t packs = 0;     ///< packed weights that plans in use share
+};
+
 class Plan;
 
 /// The memory of one run in flight: one arena and the tensor views into it. A worker keeps one and
@@ -107,7 +114,8 @@ class Plan {
 };
 
 /// Runs a prepared graph (see prepare()), FP32 or quantized: compiles it for concrete input shapes
-/// and keeps the packed weights, which all its plans share. Safe to use from several threads.
+/// and keeps the packed weights that its plans share as long as one of them lives. Safe to use from
+/// several threads.
 class Executor {
  public:
   /// Throws Error(kUnsupported) naming node, operator and opset when an operator is unknown.
@@ -118,11 +126,12 @@ class Executor {
 
   [[nodiscard]] const Graph& graph() const noexcept;
 
-  /// The plan for these shapes and options; plans are kept in a small cache. Throws
-  /// Error(kInvalidModel) when shapes or types contradict each other, Error(kUsage) when an
-  /// observed name does not exist.
+  /// The plan for these shapes and options; the last eight are kept. Threads that ask for the same
+  /// plan at once wait for one compilation. Throws Error(kInvalidModel) when shapes or types
+  /// contradict each other, Error(kUsage) when an observed name does not exist.
   std::shared_ptr<const Plan> compile(const InputShapes& shapes,
                                       const CompileOptions& options = {}) const;
+  [[nodiscard]] ExecutorCounts counts() const;
 
  private:
   struct State;
