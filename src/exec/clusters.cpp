@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "graph/passes.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
@@ -49,10 +50,6 @@ std::optional<LinearParams> Clusters::linear_params(NodeId id) const {
   return params;
 }
 
-bool Clusters::observed(ValueId id) const {
-  return std::find(observe_.begin(), observe_.end(), graph.value(id).name) != observe_.end();
-}
-
 std::optional<Clusters::Source> Clusters::source(ValueId real) const {
   if (real == kNoValue) return std::nullopt;
   const NodeId producer = graph.value(real).producer;
@@ -68,9 +65,7 @@ std::optional<Clusters::Sink> Clusters::sink(NodeId producer) const {
   ValueId real = graph.node(producer).outputs[0];
   std::optional<std::pair<float, float>> clamp;
   while (true) {
-    if (graph.is_output(real) || observed(real) || graph.consumers(real).size() != 1) {
-      return std::nullopt;
-    }
+    if (graph.is_output(real) || graph.consumers(real).size() != 1) return std::nullopt;
     const NodeId reader = graph.consumers(real).front();
     const Node& node = graph.node(reader);
     if (node.inputs[0] != real) return std::nullopt;
@@ -149,41 +144,20 @@ std::vector<double> Clusters::constant_reals(ValueId real) const {
   return reals;
 }
 
-NodeId Clusters::replace(NodeId id, std::string_view op_type, std::vector<ValueId> inputs,
-                         const std::optional<Sink>& sink) {
-  const Node old = graph.node(id);
-  Node node;
-  node.name = old.name;
-  node.op_type = std::string(op_type);
-  node.domain = std::string(kLoweredDomain);
-  node.attributes = old.attributes;
-  node.attributes["qtool.origin"] = old.op_type;
-  node.attributes["qtool.integer"] = std::int64_t{1};
-  node.inputs = std::move(inputs);
-  // The new node takes the old one's place in the order.
-  const std::vector<NodeId>& order = graph.nodes();
-  const auto place = std::find(order.begin(), order.end(), id) + 1;
-  const NodeId before = place == order.end() ? kNoNode : *place;
-  const ValueId result = sink ? sink->quantized : old.outputs[0];
-  graph.remove_node(id);
-  NodeId anchor = before;  // moves past nodes that are about to go
-  if (sink) {
-    const auto is_absorbed = [&](NodeId n) {
-      return std::find(sink->absorbed.begin(), sink->absorbed.end(), n) != sink->absorbed.end();
-    };
-    auto next = std::find(graph.nodes().begin(), graph.nodes().end(), anchor);
-    while (next != graph.nodes().end() && is_absorbed(*next)) ++next;
-    anchor = next == graph.nodes().end() ? kNoNode : *next;
-    for (const NodeId gone : sink->absorbed) graph.remove_node(gone);
-  }
-  node.outputs = {result};
-  const NodeId added = graph.add_node(std::move(node), anchor);
-  if (sink) {
-    set_affine(graph, added, "y", sink->affine);
-    graph.attributes(added)["low"] = static_cast<std::int64_t>(sink->low);
-    graph.attributes(added)["high"] = static_cast<std::int64_t>(sink->high);
-  }
-  return added;
+void Clusters::replace(NodeId id, std::string_view op_type, const std::vector<ValueId>& inputs,
+                       const std::optional<Sink>& sink) {
+  graph.attributes(id)["qtool.origin"] = graph.node(id).op_type;
+  graph.attributes(id)["qtool.integer"] = std::int64_t{1};
+  graph.set_op(id, std::string(op_type), std::string(kLoweredDomain));
+  for (std::size_t i = 0; i < inputs.size(); ++i) graph.set_input(id, i, inputs[i]);
+  graph.truncate_inputs(id, inputs.size());
+  graph.truncate_outputs(id, 1);
+  if (!sink) return;
+  for (const NodeId absorbed : sink->absorbed) disconnect(graph, absorbed);
+  graph.set_output(id, 0, sink->quantized);
+  set_affine(graph, id, "y", sink->affine);
+  graph.attributes(id)["low"] = static_cast<std::int64_t>(sink->low);
+  graph.attributes(id)["high"] = static_cast<std::int64_t>(sink->high);
 }
 
 void set_affine(Graph& graph, NodeId id, std::string_view prefix, const Affine& affine) {

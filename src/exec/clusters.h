@@ -23,14 +23,11 @@ struct LinearParams {
 };
 
 /// Recognises the parts of Q/DQ clusters in a shaped graph: what a node reads in quantized form and
-/// where its result is quantized again. Observed tensors are treated as needed in FP32.
+/// where its result is quantized again. Graph outputs are needed as they are.
 class Clusters {
  public:
   Clusters(ShapedGraph& shaped_graph, const CompileOptions& options)
-      : shaped(shaped_graph),
-        graph(shaped_graph.graph),
-        requantization(options.requantization),
-        observe_(options.observe) {}
+      : shaped(shaped_graph), graph(shaped_graph.graph), requantization(options.requantization) {}
 
   /// An activation that exists as u8, one scale for the tensor: `quantized` stands for a real
   /// value.
@@ -59,20 +56,16 @@ class Clusters {
   [[nodiscard]] std::optional<Weights> weights(ValueId real) const;
   /// The reals behind a constant: a float32 initializer, or a dequantized one; empty otherwise.
   [[nodiscard]] std::vector<double> constant_reals(ValueId real) const;
-  [[nodiscard]] bool observed(ValueId id) const;
 
-  /// Puts the integer operator `op_type` in the place of `id`: it keeps the node's name and
-  /// attributes, reads `inputs`, and writes the sink's quantized tensor (or the node's own output
-  /// when there is no sink). Absorbed nodes go.
-  NodeId replace(NodeId id, std::string_view op_type, std::vector<ValueId> inputs,
-                 const std::optional<Sink>& sink);
+  /// Makes `id` the integer operator `op_type`: it keeps its name and attributes, reads `inputs`,
+  /// and writes the sink's quantized tensor (or its own output when there is no sink). Absorbed
+  /// nodes are disconnected.
+  void replace(NodeId id, std::string_view op_type, const std::vector<ValueId>& inputs,
+               const std::optional<Sink>& sink);
 
   ShapedGraph& shaped;
   Graph& graph;
   const Requantization requantization;
-
- private:
-  const std::vector<std::string>& observe_;
 };
 
 /// Stores `affine` under `<prefix>_scale` and `<prefix>_zero_point`, and reads it back.

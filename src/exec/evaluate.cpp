@@ -17,12 +17,40 @@ namespace {
 constexpr std::int64_t kFreeBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kMostGrowth = 4;
 
+// A node between constants, without the rest of its graph: side tables are as small as the node.
+struct Alone {
+  Graph graph;
+  NodeId id{};
+};
+
+// Nothing when an input is not a constant.
+std::optional<Alone> cut_out(const Graph& whole, NodeId id) {
+  Alone alone;
+  Node node = whole.node(id);
+  for (ValueId& input : node.inputs) {
+    if (input == kNoValue) continue;
+    const Value& value = whole.value(input);
+    if (value.constant == nullptr) return std::nullopt;
+    const std::optional<ValueId> known = alone.graph.find_value(value.name);  // read twice
+    input = known ? *known : alone.graph.add_constant(value.name, value.constant);
+  }
+  for (ValueId& output : node.outputs) {
+    if (output != kNoValue) output = alone.graph.add_value(whole.value(output).name);
+  }
+  alone.id = alone.graph.add_node(std::move(node));
+  return alone;
+}
+
 }  // namespace
 
-std::optional<std::vector<Tensor>> evaluate_node(const Graph& graph, NodeId id) {
-  const Node& node = graph.node(id);
-  const OpDef* def = find_op(node.op_type, node.domain);
+std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whole_id) {
+  const OpDef* def = find_op(whole.node(whole_id).op_type, whole.node(whole_id).domain);
   if (def == nullptr) return std::nullopt;
+  std::optional<Alone> alone = cut_out(whole, whole_id);
+  if (!alone) return std::nullopt;
+  const Graph& graph = alone->graph;
+  const NodeId id = alone->id;
+  const Node& node = graph.node(id);
   std::vector<std::optional<ValueInfo>> infos(graph.value_limit());
   std::vector<TensorView> values;
   std::vector<std::int32_t> inputs;
@@ -30,11 +58,10 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& graph, NodeId id) 
   for (const ValueId input : node.inputs) {
     inputs.push_back(input == kNoValue ? -1 : static_cast<std::int32_t>(values.size()));
     if (input == kNoValue) continue;
-    const Tensor* constant = graph.value(input).constant.get();
-    if (constant == nullptr) return std::nullopt;
-    infos[static_cast<std::size_t>(input)] = ValueInfo{constant->dtype(), constant->shape()};
-    values.emplace_back(*constant);
-    input_bytes += constant->bytes();
+    const Tensor& constant = *graph.value(input).constant;
+    infos[static_cast<std::size_t>(input)] = ValueInfo{constant.dtype(), constant.shape()};
+    values.emplace_back(constant);
+    input_bytes += constant.bytes();
   }
   const OpContext context(graph, id, infos);
   const std::vector<ValueInfo> shapes = def->infer(context);

@@ -89,14 +89,16 @@ class PlanCache {
 }  // namespace
 
 struct Executor::State {
-  explicit State(Graph g) : graph(std::move(g)) {}
+  State(Graph g, StopCheck s) : graph(std::move(g)), stop(std::move(s)) {}
 
   Graph graph;
+  StopCheck stop;
   PackCache packs;
   PlanCache plans;
 };
 
-Executor::Executor(Graph graph) : state_(std::make_unique<State>(std::move(graph))) {
+Executor::Executor(Graph graph, StopCheck stop)
+    : state_(std::make_unique<State>(std::move(graph), std::move(stop))) {
   state_->graph.check();
   for (const NodeId id : state_->graph.nodes()) {
     const Node& node = state_->graph.node(id);
@@ -123,9 +125,9 @@ std::shared_ptr<const Plan> Executor::compile(const InputShapes& shapes,
   const PlanKey key{shapes, resolved.observe, resolved.threads, resolved.lowering,
                     resolved.requantization};
   return state_->plans.get(key, [&] {
-    ShapedGraph shaped = specialize(state_->graph, shapes);
-    lower(shaped, resolved);
-    return PlanBuilder(shaped, resolved, state_->packs).build();
+    ShapedGraph shaped = specialize(state_->graph, shapes, resolved.observe, state_->stop);
+    lower(shaped, resolved, state_->stop);
+    return PlanBuilder(shaped, resolved, state_->packs, state_->stop).build();
   });
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "exec/lower.h"
+#include "graph/passes.h"
 
 namespace qtool {
 namespace {
@@ -25,13 +26,17 @@ std::optional<float> scalar(const Graph& graph, const Node& node, std::size_t in
 
 class FloatFusion {
  public:
-  FloatFusion(ShapedGraph& shaped, const std::vector<std::string>& observe)
-      : shaped_(shaped), graph_(shaped.graph), observe_(observe) {}
+  explicit FloatFusion(ShapedGraph& shaped) : shaped_(shaped), graph_(shaped.graph) {}
 
   void run() {
     const std::vector<NodeId> order = graph_.nodes();
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const auto node = static_cast<std::size_t>(order[i]);
+      if (node >= place_.size()) place_.resize(node + 1);
+      place_[node] = i;
+    }
     for (const NodeId id : order) {
-      if (!graph_.contains(id)) continue;  // absorbed
+      if (is_gone(graph_, id)) continue;  // absorbed
       const Node& node = graph_.node(id);
       if (node.is("Conv")) {
         fuse_residual(id);
@@ -49,8 +54,6 @@ class FloatFusion {
   std::optional<NodeId> sole_reader(NodeId id) const {
     const ValueId output = graph_.node(id).outputs[0];
     if (graph_.is_output(output) || graph_.consumers(output).size() != 1) return std::nullopt;
-    const std::string& name = graph_.value(output).name;
-    if (std::find(observe_.begin(), observe_.end(), name) != observe_.end()) return std::nullopt;
     return graph_.consumers(output).front();
   }
 
@@ -68,7 +71,7 @@ class FloatFusion {
 
   void take_output(NodeId id, NodeId absorbed) {
     const ValueId output = graph_.node(absorbed).outputs[0];
-    graph_.remove_node(absorbed);
+    disconnect(graph_, absorbed);
     graph_.set_output(id, 0, output);
   }
 
@@ -103,14 +106,12 @@ class FloatFusion {
     take_output(id, *reader);
   }
 
-  // Whether `value` is computed from the output of `id`. The order is topological, so only
-  // producers listed behind `id` need a look.
+  // Whether `value` may be computed from the output of `id`. The order is topological, and fusing
+  // keeps it: what is listed before `id` does not depend on it.
   bool depends_on(ValueId value, NodeId id) const {
     const NodeId producer = graph_.value(value).producer;
-    if (producer == kNoNode) return false;
-    const std::vector<NodeId>& order = graph_.nodes();
-    const auto own = std::find(order.begin(), order.end(), id);
-    return std::find(own, order.end(), producer) != order.end();
+    return producer != kNoNode &&
+           place_[static_cast<std::size_t>(producer)] >= place_[static_cast<std::size_t>(id)];
   }
 
   void mark(NodeId id, const char* fused) {
@@ -121,13 +122,11 @@ class FloatFusion {
 
   ShapedGraph& shaped_;
   Graph& graph_;
-  const std::vector<std::string>& observe_;
+  std::vector<std::size_t> place_;  // by node: in the order
 };
 
 }  // namespace
 
-void fuse_float(ShapedGraph& shaped, const std::vector<std::string>& observe) {
-  FloatFusion(shaped, observe).run();
-}
+void fuse_float(ShapedGraph& shaped) { FloatFusion(shaped).run(); }
 
 }  // namespace qtool

@@ -53,14 +53,14 @@ void fold_quantized_constants(Clusters& c) {
     const Node& node = c.graph.node(id);
     if (!node.is("QuantizeLinear") || !c.graph.is_constant(node.inputs[0])) continue;
     const ValueId output = node.outputs[0];
-    if (c.graph.is_output(output) || c.observed(output)) continue;
+    if (c.graph.is_output(output)) continue;
     const std::optional<LinearParams> params = c.linear_params(id);
     if (!params) continue;
     std::optional<Tensor> integers = quantized(*c.graph.value(node.inputs[0]).constant, *params);
     if (!integers) continue;
-    c.graph.remove_node(id);
     c.graph.set_constant(output, std::make_shared<const Tensor>(std::move(*integers)));
   }
+  c.graph.remove_dead_nodes();
 }
 
 }  // namespace qtool

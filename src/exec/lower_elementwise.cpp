@@ -8,6 +8,7 @@
 #include "exec/clusters.h"
 #include "exec/evaluate.h"
 #include "exec/fixed_point.h"
+#include "graph/passes.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
@@ -72,8 +73,8 @@ void lower_unary(Clusters& c, NodeId id) {
     table[q] = static_cast<std::uint8_t>(
         std::clamp(quantize_value(values[q], sink->affine, kU8), sink->low, sink->high));
   }
-  const NodeId added = c.replace(id, "QLookup", {source->quantized}, sink);
-  set_table(c, added, table);
+  c.replace(id, "QLookup", {source->quantized}, sink);
+  set_table(c, id, table);
 }
 
 // Quantize of something dequantized: nothing when both agree, a table otherwise.
@@ -83,13 +84,13 @@ void lower_requantize(Clusters& c, NodeId id) {
   const std::optional<LinearParams> params = source ? c.linear_params(id) : std::nullopt;
   if (!params || !params->per_tensor() || params->dtype != DType::kUInt8) return;
   const ValueId target = node.outputs[0];
-  if (params->affine() == source->affine && !c.graph.is_output(target) && !c.observed(target)) {
+  if (params->affine() == source->affine && !c.graph.is_output(target)) {
     c.graph.replace_uses(target, source->quantized);
-    c.graph.remove_node(id);
+    disconnect(c.graph, id);
     return;
   }
-  const NodeId added = c.replace(id, "QLookup", {source->quantized}, std::nullopt);
-  set_table(c, added, rescale_table(c.requantization, source->affine, params->affine(), kU8));
+  c.replace(id, "QLookup", {source->quantized}, std::nullopt);
+  set_table(c, id, rescale_table(c.requantization, source->affine, params->affine(), kU8));
 }
 
 void lower_binary(Clusters& c, NodeId id, std::string_view op_type) {
@@ -98,9 +99,9 @@ void lower_binary(Clusters& c, NodeId id, std::string_view op_type) {
   const std::optional<Clusters::Source> b = c.source(node.inputs[1]);
   const std::optional<Clusters::Sink> sink = a && b ? c.sink(id) : std::nullopt;
   if (!sink || c.shaped.info(sink->quantized).shape.rank() > 4) return;
-  const NodeId added = c.replace(id, op_type, {a->quantized, b->quantized}, sink);
-  set_affine(c.graph, added, "a", a->affine);
-  set_affine(c.graph, added, "b", b->affine);
+  c.replace(id, op_type, {a->quantized, b->quantized}, sink);
+  set_affine(c.graph, id, "a", a->affine);
+  set_affine(c.graph, id, "b", b->affine);
 }
 
 void lower_concat(Clusters& c, NodeId id) {
@@ -118,10 +119,10 @@ void lower_concat(Clusters& c, NodeId id) {
   const std::optional<Clusters::Sink> sink = c.sink(id);
   if (!sink) return;
   const auto count = static_cast<std::int64_t>(scales.size());
-  const NodeId added = c.replace(id, "QConcat", std::move(inputs), sink);
-  c.graph.attributes(added)["x_scales"] =
+  c.replace(id, "QConcat", inputs, sink);
+  c.graph.attributes(id)["x_scales"] =
       std::make_shared<const Tensor>(Tensor::of<float>({count}, std::span<const float>(scales)));
-  c.graph.attributes(added)["x_zero_points"] = std::make_shared<const Tensor>(
+  c.graph.attributes(id)["x_zero_points"] = std::make_shared<const Tensor>(
       Tensor::of<std::int32_t>({count}, std::span<const std::int32_t>(zero_points)));
 }
 
@@ -131,8 +132,8 @@ void lower_average(Clusters& c, NodeId id, std::string_view op_type) {
   if (!source || c.shaped.info(node.inputs[0]).shape.rank() != 4) return;
   const std::optional<Clusters::Sink> sink = c.sink(id);
   if (!sink && op_type != "QGlobalAveragePool") return;
-  const NodeId added = c.replace(id, op_type, {source->quantized}, sink);
-  set_affine(c.graph, added, "x", source->affine);
+  c.replace(id, op_type, {source->quantized}, sink);
+  set_affine(c.graph, id, "x", source->affine);
 }
 
 // A Relu or Clip that no producer took, behind a dequantized tensor, and its like.
@@ -146,7 +147,7 @@ bool is_unary(const Node& node) {
 void lower_elementwise(Clusters& c) {
   const std::vector<NodeId> order = c.graph.nodes();
   for (const NodeId id : order) {
-    if (!c.graph.contains(id)) continue;  // absorbed by an earlier cluster
+    if (is_gone(c.graph, id)) continue;  // absorbed by an earlier cluster
     const Node& node = c.graph.node(id);
     if (node.is("Add")) {
       lower_binary(c, id, "QAdd");
@@ -164,6 +165,7 @@ void lower_elementwise(Clusters& c) {
       lower_unary(c, id);
     }
   }
+  c.graph.remove_dead_nodes();
 }
 
 void lower_edges(Clusters& c) {

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/stop.h"
 #include "exec/clusters.h"
 #include "exec/lower.h"
 #include "qtool/base/text.h"
@@ -63,7 +64,7 @@ void relabel_signed_activations(Clusters& c) {
     const ValueId quantized = c.graph.node(id).outputs[0];
     const std::vector<NodeId> readers = c.graph.consumers(quantized);
     const bool only_dequantized =
-        !c.graph.is_output(quantized) && !c.observed(quantized) &&
+        !c.graph.is_output(quantized) &&
         std::all_of(readers.begin(), readers.end(), [&](NodeId reader) {
           const std::optional<LinearParams> theirs =
               c.graph.node(reader).is("DequantizeLinear") ? c.linear_params(reader) : std::nullopt;
@@ -130,15 +131,13 @@ void mark_integer_products(Clusters& c) {
   }
 }
 
-void lower_integer(ShapedGraph& shaped, const CompileOptions& options) {
+void lower_integer(ShapedGraph& shaped, const CompileOptions& options, const StopCheck& stop) {
   Clusters clusters(shaped, options);
-  fold_quantized_constants(clusters);
-  relabel_signed_activations(clusters);
-  sink_dequantize(clusters);
-  lower_products(clusters);
-  lower_elementwise(clusters);
-  lower_edges(clusters);
-  mark_integer_products(clusters);
+  for (const auto pass : {fold_quantized_constants, relabel_signed_activations, sink_dequantize,
+                          lower_products, lower_elementwise, lower_edges, mark_integer_products}) {
+    check_stop(stop);
+    pass(clusters);
+  }
 }
 
 }  // namespace qtool

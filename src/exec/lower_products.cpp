@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "exec/clusters.h"
+#include "graph/passes.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
@@ -100,13 +101,13 @@ void finish(Clusters& c, NodeId id, std::string_view op_type, const ProductParts
         c, name + "_bias_i32",
         Tensor::of<std::int32_t>({parts.channels}, std::span<const std::int32_t>(parts.bias))));
   }
-  const NodeId added = c.replace(id, op_type, std::move(inputs), c.sink(id));
-  set_affine(c.graph, added, "x", parts.source.affine);
+  c.replace(id, op_type, inputs, c.sink(id));
+  set_affine(c.graph, id, "x", parts.source.affine);
   const LinearParams& params = parts.weights.params;
   const auto count = static_cast<std::int64_t>(params.scales.size());
-  c.graph.attributes(added)["w_scale"] = std::make_shared<const Tensor>(
+  c.graph.attributes(id)["w_scale"] = std::make_shared<const Tensor>(
       Tensor::of<float>({count}, std::span<const float>(params.scales)));
-  c.graph.attributes(added)["w_zero_point"] = std::make_shared<const Tensor>(
+  c.graph.attributes(id)["w_zero_point"] = std::make_shared<const Tensor>(
       Tensor::of<std::int32_t>({count}, std::span<const std::int32_t>(params.zero_points)));
 }
 
@@ -174,7 +175,7 @@ void lower_gemm(Clusters& c, NodeId id) {
 void lower_products(Clusters& c) {
   const std::vector<NodeId> order = c.graph.nodes();
   for (const NodeId id : order) {
-    if (!c.graph.contains(id)) continue;  // absorbed by an earlier cluster
+    if (is_gone(c.graph, id)) continue;  // absorbed by an earlier cluster
     const Node& node = c.graph.node(id);
     if (node.is("Conv")) {
       lower_conv(c, id);
@@ -182,6 +183,7 @@ void lower_products(Clusters& c) {
       lower_gemm(c, id);
     }
   }
+  c.graph.remove_dead_nodes();
 }
 
 }  // namespace qtool

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "exec/operator.h"
@@ -72,14 +73,16 @@ struct Workspace::State {
 };
 
 /// Assigns arena offsets: no two storages that live at the same step overlap. Greedy by size, the
-/// lowest gap that fits. Returns the bytes of the arena. Cost: O(storages^2).
+/// lowest gap that fits. Returns the bytes of the arena. Cost: O(n log n) for n storages as long as
+/// each meets a bounded number of others.
 std::int64_t assign_offsets(std::vector<Storage>& storages);
 
 /// Turns a lowered graph into a plan: chooses layouts, inserts reorders, makes the operators and
 /// lays out the memory.
 class PlanBuilder {
  public:
-  PlanBuilder(const ShapedGraph& shaped, const CompileOptions& options, PackCache& packs);
+  PlanBuilder(const ShapedGraph& shaped, const CompileOptions& options, PackCache& packs,
+              StopCheck stop = {});
   std::shared_ptr<const Plan> build();
 
  private:
@@ -93,12 +96,15 @@ class PlanBuilder {
   void add_alias(NodeId id);
   void add_outputs();
   void observe(ValueId id, std::int32_t value, std::int32_t step);
+  void observe_constants();
   void finish();
 
   const ShapedGraph& shaped_;
   const CompileOptions& options_;
   PackCache& packs_;
+  StopCheck stop_;
   std::unique_ptr<Plan::State> plan_;
+  std::unordered_multimap<ValueId, std::size_t> probe_of_;  // places in CompileOptions::observe
   // By ValueId: the plan value in plain and in channels-last layout, -1 where there is none.
   std::vector<std::array<std::int32_t, 2>> places_;
   std::vector<std::int32_t> primary_;

@@ -2,14 +2,17 @@
 #include <array>
 #include <atomic>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "exec/plan.h"
 #include "exec/reorder.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
+#include "qtool/graph/node_name.h"
 
 namespace qtool {
 namespace {
@@ -36,6 +39,51 @@ void require_memory(std::int64_t bytes) {
                                               " bytes, this machine has ", physical_memory()));
 }
 
+// The storages that have an offset, by the steps they live through.
+class Placed {
+ public:
+  explicit Placed(const std::vector<Storage>& storages) : storages_(storages) {
+    std::int32_t last = 0;
+    for (const Storage& storage : storages) last = std::max(last, storage.last_step);
+    while (leaves_ <= static_cast<std::size_t>(last)) leaves_ *= 2;
+    spans_.resize(2 * leaves_);
+  }
+
+  void add(std::size_t index) {
+    const Storage& storage = storages_[index];
+    starts_[storage.first_step].push_back(index);
+    // The few nodes of a segment tree that cover its steps.
+    auto begin = leaves_ + static_cast<std::size_t>(storage.first_step);
+    auto end = leaves_ + static_cast<std::size_t>(storage.last_step) + 1;
+    for (; begin < end; begin /= 2, end /= 2) {
+      if (begin % 2 == 1) spans_[begin++].push_back(index);
+      if (end % 2 == 1) spans_[--end].push_back(index);
+    }
+  }
+
+  // Those that live together with `storage`, each once; false when they are too many to look at.
+  bool meeting(const Storage& storage, std::vector<std::size_t>& found) const {
+    constexpr std::size_t kMost = 4096;
+    found.clear();
+    for (auto node = leaves_ + static_cast<std::size_t>(storage.first_step); node > 0; node /= 2) {
+      found.insert(found.end(), spans_[node].begin(), spans_[node].end());
+      if (found.size() > kMost) return false;
+    }
+    for (auto it = starts_.upper_bound(storage.first_step);
+         it != starts_.end() && it->first <= storage.last_step; ++it) {
+      found.insert(found.end(), it->second.begin(), it->second.end());
+      if (found.size() > kMost) return false;
+    }
+    return true;
+  }
+
+ private:
+  const std::vector<Storage>& storages_;
+  std::size_t leaves_ = 1;
+  std::vector<std::vector<std::size_t>> spans_;
+  std::map<std::int32_t, std::vector<std::size_t>> starts_;
+};
+
 }  // namespace
 
 std::int64_t assign_offsets(std::vector<Storage>& storages) {
@@ -47,34 +95,44 @@ std::int64_t assign_offsets(std::vector<Storage>& storages) {
     return storages[a].bytes > storages[b].bytes;
   });
   std::int64_t total = 0;
-  std::vector<std::size_t> placed;  // sorted by offset
+  Placed placed(storages);
+  std::vector<std::size_t> meets;
   for (const std::size_t i : order) {
     Storage& storage = storages[i];
     const std::int64_t size = aligned(storage.bytes);
     std::int64_t offset = 0;
-    for (const std::size_t other : placed) {
-      const Storage& o = storages[other];
-      const bool meets = o.first_step <= storage.last_step && storage.first_step <= o.last_step;
-      if (!meets) continue;
-      if (offset + size <= o.offset) break;
-      offset = std::max(offset, o.offset + aligned(o.bytes));
+    if (placed.meeting(storage, meets)) {
+      std::sort(meets.begin(), meets.end(), [&](std::size_t a, std::size_t b) {
+        return storages[a].offset < storages[b].offset;
+      });
+      for (const std::size_t other : meets) {
+        const Storage& o = storages[other];
+        if (offset + size <= o.offset) break;
+        offset = std::max(offset, o.offset + aligned(o.bytes));
+      }
+    } else {
+      offset = total;
     }
     storage.offset = offset;
     total = std::max(total, offset + size);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
-                                   [&](std::size_t a, std::size_t b) {
-                                     return storages[a].offset < storages[b].offset;
-                                   }),
-                  i);
+    placed.add(i);
   }
   return total;
 }
 
-PlanBuilder::PlanBuilder(const ShapedGraph& shaped, const CompileOptions& options, PackCache& packs)
-    : shaped_(shaped), options_(options), packs_(packs), plan_(std::make_unique<Plan::State>()) {
+PlanBuilder::PlanBuilder(const ShapedGraph& shaped, const CompileOptions& options, PackCache& packs,
+                         StopCheck stop)
+    : shaped_(shaped),
+      options_(options),
+      packs_(packs),
+      stop_(std::move(stop)),
+      plan_(std::make_unique<Plan::State>()) {
   places_.assign(shaped.graph.value_limit(), {-1, -1});
   primary_.assign(shaped.graph.value_limit(), -1);
   plan_->threads = options.threads;
+  for (std::size_t i = 0; i < shaped.observed.size(); ++i) {
+    probe_of_.emplace(shaped.observed[i], i);
+  }
 }
 
 std::int32_t PlanBuilder::add_storage(std::int64_t bytes) {
@@ -128,9 +186,16 @@ std::int32_t PlanBuilder::value_in(ValueId id, Layout layout) {
 }
 
 void PlanBuilder::observe(ValueId id, std::int32_t value, std::int32_t step) {
-  const std::string& name = shaped_.graph.value(id).name;
-  for (std::size_t i = 0; i < options_.observe.size(); ++i) {
-    if (options_.observe[i] == name) plan_->probes.push_back({step, value, i});
+  const auto [begin, end] = probe_of_.equal_range(id);
+  for (auto it = begin; it != end; ++it) plan_->probes.push_back({step, value, it->second});
+}
+
+// What became a constant when shapes were known is there before the first step.
+void PlanBuilder::observe_constants() {
+  for (std::size_t i = 0; i < shaped_.observed.size(); ++i) {
+    const ValueId id = shaped_.observed[i];
+    if (!shaped_.graph.is_constant(id)) continue;
+    plan_->probes.push_back({-1, value_in(id, Layout::kPlain), i});
   }
 }
 
@@ -217,7 +282,8 @@ void PlanBuilder::add_node(NodeId id) {
   info.node = node.name;
   info.op_type = node.get_string("qtool.origin", node.op_type);
   info.kernel = step.op->kernel();
-  info.output = node.has_output(0) ? graph.value(node.outputs[0]).name : "";
+  const ValueId output = first_output(node);
+  info.output = output == kNoValue ? std::string() : graph.value(output).name;
   info.macs = step.op->macs();
   info.integer = node.get_int("qtool.integer", 0) != 0;
   plan_->steps.push_back(std::move(step));
@@ -225,7 +291,8 @@ void PlanBuilder::add_node(NodeId id) {
 }
 
 void PlanBuilder::add_outputs() {
-  for (const ValueId id : shaped_.graph.outputs()) {
+  for (std::size_t i = 0; i < shaped_.outputs; ++i) {
+    const ValueId id = shaped_.graph.outputs()[i];
     const std::int32_t value = value_in(id, Layout::kPlain);
     const ValueInfo& info = shaped_.info(id);
     plan_->outputs.push_back(value);
@@ -256,15 +323,9 @@ void PlanBuilder::finish() {
   require_memory(plan_->arena_bytes);
   std::stable_sort(plan_->probes.begin(), plan_->probes.end(),
                    [](const ProbePoint& a, const ProbePoint& b) { return a.step < b.step; });
-  plan_->observed_infos.resize(options_.observe.size());
-  for (std::size_t i = 0; i < options_.observe.size(); ++i) {
-    const auto id = shaped_.graph.find_value(options_.observe[i]);
-    if (!id || shaped_.graph.is_constant(*id) || primary(*id) < 0) {
-      throw Error(ErrorCode::kUsage,
-                  concat("tensor '", options_.observe[i], "' is not computed by this network"));
-    }
-    const ValueInfo& info = shaped_.info(*id);
-    plan_->observed_infos[i] = {options_.observe[i], info.dtype, info.shape};
+  for (std::size_t i = 0; i < shaped_.observed.size(); ++i) {
+    const ValueInfo& info = shaped_.info(shaped_.observed[i]);
+    plan_->observed_infos.push_back({options_.observe[i], info.dtype, info.shape});
   }
 }
 
@@ -272,7 +333,11 @@ std::shared_ptr<const Plan> PlanBuilder::build() {
   static std::atomic<std::uint64_t> next_serial{1};
   plan_->serial = next_serial++;
   for (std::size_t i = 0; i < shaped_.graph.inputs().size(); ++i) add_input(i);
-  for (const NodeId id : shaped_.graph.nodes()) add_node(id);
+  observe_constants();
+  for (const NodeId id : shaped_.graph.nodes()) {
+    check_stop(stop_);
+    add_node(id);
+  }
   add_outputs();
   finish();
   return std::shared_ptr<const Plan>(new Plan(std::move(plan_)));

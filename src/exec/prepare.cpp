@@ -1,12 +1,14 @@
 #include "qtool/exec/prepare.h"
 
+#include "base/stop.h"
 #include "exec/evaluate.h"
 #include "graph/passes.h"
 
 namespace qtool {
 
-Graph prepare(Graph graph) {
+Graph prepare(Graph graph, const StopCheck& stop) {
   const auto pass = [&](void (*run)(Graph&)) {
+    check_stop(stop);
     run(graph);
     graph.check();
   };
@@ -15,7 +17,10 @@ Graph prepare(Graph graph) {
   pass(fold_constant_nodes);  // upgrades read axes and shapes from constants
   pass(upgrade_opset);
   pass(remove_identities);
-  fold_constants(graph, evaluate_node);
+  fold_constants(graph, [&](const Graph& whole, NodeId id) {
+    check_stop(stop);
+    return evaluate_node(whole, id);
+  });
   graph.check();
   pass(remove_identities);  // a folded Dropout mode or Cast input may have made more of them
   pass(fold_batch_norm);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/stop.h"
 #include "exec/evaluate.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
@@ -92,10 +93,10 @@ bool replace_by_constants(ShapedGraph& shaped, NodeId id, std::vector<Tensor> re
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] == kNoValue) continue;
+    // The node loses the output; one without outputs is dead and goes with the others.
     shaped.graph.set_constant(outputs[i], std::make_shared<const Tensor>(std::move(results[i])));
     learn_constant(shaped, outputs[i]);
   }
-  shaped.graph.remove_node(id);
   return true;
 }
 
@@ -165,8 +166,19 @@ void infer_node(ShapedGraph& shaped, NodeId id) {
 
 }  // namespace
 
-ShapedGraph specialize(const Graph& graph, const InputShapes& shapes) {
-  ShapedGraph shaped{graph, {}};
+ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
+                       const std::vector<std::string>& observe, const StopCheck& stop) {
+  ShapedGraph shaped{graph, {}, graph.outputs().size()};
+  for (const std::string& name : observe) {
+    const std::optional<ValueId> id = graph.find_value(name);
+    const bool known = id && !graph.is_constant(*id) &&
+                       (graph.is_input(*id) || graph.value(*id).producer != kNoNode);
+    if (!known) {
+      throw Error(ErrorCode::kUsage, concat("tensor '", name, "' is not computed by this network"));
+    }
+    shaped.observed.push_back(*id);
+    if (!shaped.graph.is_output(*id)) shaped.graph.add_output(*id);
+  }
   shaped.infos.resize(graph.value_limit());
   for (std::size_t i = 0; i < graph.value_limit(); ++i) {
     const auto id = static_cast<ValueId>(i);
@@ -175,6 +187,7 @@ ShapedGraph specialize(const Graph& graph, const InputShapes& shapes) {
   learn_inputs(shaped, shapes);
   const std::vector<NodeId> order = shaped.graph.nodes();
   for (const NodeId id : order) {
+    check_stop(stop);
     if (!try_fold(shaped, id, QdqOfConstants::kKeep)) infer_node(shaped, id);
   }
   shaped.graph.remove_dead_nodes();
@@ -196,9 +209,12 @@ void infer_missing(ShapedGraph& shaped) {
   }
 }
 
-void fold_all_constants(ShapedGraph& shaped) {
+void fold_all_constants(ShapedGraph& shaped, const StopCheck& stop) {
   const std::vector<NodeId> order = shaped.graph.nodes();
-  for (const NodeId id : order) try_fold(shaped, id, QdqOfConstants::kFold);
+  for (const NodeId id : order) {
+    check_stop(stop);
+    try_fold(shaped, id, QdqOfConstants::kFold);
+  }
   shaped.graph.remove_dead_nodes();
 }
 

@@ -164,10 +164,12 @@ void fold_batch_norm(Graph& graph) {
     const NodeId producer = graph.value(before).producer;
     if (producer == kNoNode || !fold_into(graph, producer, *norm)) continue;
     const std::string gone = graph.value(before).name;
-    graph.remove_node(id);
+    disconnect(graph, id);
     graph.set_output(producer, 0, after);
     add_alias(graph, gone, graph.value(after).name);
   }
+  graph.remove_dead_nodes();
+  close_aliases(graph);
 }
 
 }  // namespace qtool

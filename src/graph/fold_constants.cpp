@@ -99,9 +99,9 @@ void fold_constant_nodes(Graph& graph) {
     const ValueId output = node.outputs[0];
     std::shared_ptr<const Tensor> tensor = value_of(node);
     if (tensor == nullptr) continue;
-    graph.remove_node(id);
-    graph.set_constant(output, std::move(tensor));
+    graph.set_constant(output, std::move(tensor));  // which takes it from the node
   }
+  graph.remove_dead_nodes();
 }
 
 void fold_constants(Graph& graph, const Evaluate& evaluate) {
@@ -117,12 +117,12 @@ void fold_constants(Graph& graph, const Evaluate& evaluate) {
     for (const Tensor& result : *results) bytes += result.bytes();
     if (bytes > budget || expands(graph, graph.node(id), *results)) continue;
     budget -= bytes;
-    graph.remove_node(id);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (outputs[i] == kNoValue) continue;
       graph.set_constant(outputs[i], std::make_shared<const Tensor>(std::move((*results)[i])));
     }
   }
+  graph.remove_dead_nodes();
 }
 
 }  // namespace qtool

@@ -1,6 +1,8 @@
 #include "qtool/graph/graph.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
@@ -132,9 +134,17 @@ ValueId Graph::add_constant(std::string name, std::shared_ptr<const Tensor> tens
 }
 
 std::string Graph::unique_name(std::string_view base) const {
-  std::string name(base);
-  for (std::int64_t n = 1; by_name_.contains(name); ++n) name = concat(base, "_", n);
-  return name;
+  if (!by_name_.contains(std::string(base))) return std::string(base);
+  // Numbers are given out in order: doubling and halving finds the end of those in use.
+  const auto taken = [&](std::int64_t n) { return by_name_.contains(concat(base, "_", n)); };
+  std::int64_t high = 1;
+  while (taken(high)) high *= 2;
+  std::int64_t low = high / 2;  // taken, or 0
+  while (low + 1 < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (taken(middle) ? low : high) = middle;
+  }
+  return concat(base, "_", high);
 }
 
 void Graph::add_input(ValueId id) {
@@ -199,8 +209,12 @@ void Graph::add_consumer(ValueId value, NodeId node) {
 void Graph::drop_consumer(ValueId value, NodeId node) {
   if (value == kNoValue) return;
   const std::vector<ValueId>& reads = record(node).node.inputs;
-  if (std::find(reads.begin(), reads.end(), value) == reads.end()) {
-    erase_value(record(value).consumers, node);
+  if (std::find(reads.begin(), reads.end(), value) != reads.end()) return;
+  std::vector<NodeId>& readers = record(value).consumers;
+  if (!readers.empty() && readers.back() == node) {  // as a walk backwards over the graph wants it
+    readers.pop_back();
+  } else {
+    erase_value(readers, node);
   }
 }
 
@@ -294,20 +308,18 @@ void Graph::replace_uses(ValueId from, ValueId to) {
 }
 
 std::int64_t Graph::remove_dead_nodes() {
-  std::int64_t removed = 0;
-  for (std::size_t i = order_.size();
-       i-- > 0;) {  // backwards: a consumer falls before its producer
-    const NodeId id = order_[i];
-    const std::vector<ValueId>& outputs = record(id).node.outputs;
-    const bool read = std::any_of(outputs.begin(), outputs.end(), [&](ValueId output) {
-      return output != kNoValue && (record(output).is_output || !record(output).consumers.empty());
-    });
-    if (!read) {
-      remove_node(id);
-      ++removed;
-    }
+  const auto is_read = [&](ValueId output) {
+    return output != kNoValue && (record(output).is_output || !record(output).consumers.empty());
+  };
+  // Backwards: a consumer falls before its producer. The order is mended once, at the end.
+  std::vector<NodeId> order = std::exchange(order_, {});
+  for (auto id = order.rbegin(); id != order.rend(); ++id) {
+    const std::vector<ValueId>& outputs = record(*id).node.outputs;
+    if (!std::any_of(outputs.begin(), outputs.end(), is_read)) remove_node(*id);
   }
-  return removed;
+  const auto removed = std::erase_if(order, [&](NodeId id) { return !contains(id); });
+  order_ = std::move(order);
+  return static_cast<std::int64_t>(removed);
 }
 
 void Graph::sort() {
@@ -372,6 +384,18 @@ void Graph::check() const {
       fail_model(concat("value '", r.value.name, "' is not the one its name leads to"));
     }
   }
+  // Constants may have very many readers.
+  constexpr std::size_t kFew = 32;
+  std::unordered_map<ValueId, std::unordered_set<NodeId>> crowds;
+  const auto is_reader = [&](ValueId value_id, NodeId id) {
+    const std::vector<NodeId>& readers = consumers(value_id);
+    if (readers.size() <= kFew) {
+      return std::find(readers.begin(), readers.end(), id) != readers.end();
+    }
+    std::unordered_set<NodeId>& crowd = crowds[value_id];
+    if (crowd.empty()) crowd.insert(readers.begin(), readers.end());
+    return crowd.contains(id);
+  };
   for (const NodeId id : order_) {
     const Node& n = node(id);
     for (const ValueId input : n.inputs) {
@@ -380,8 +404,7 @@ void Graph::check() const {
         fail_model(concat(describe(id), ": input '", value(input).name,
                           "' is not defined before it is read"));
       }
-      const std::vector<NodeId>& readers = consumers(input);
-      if (std::find(readers.begin(), readers.end(), id) == readers.end()) {
+      if (!is_reader(input, id)) {
         fail_model(
             concat(describe(id), ": is missing among the readers of '", value(input).name, "'"));
       }

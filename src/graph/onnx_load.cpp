@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stop.h"
 #include "graph/arity.h"
 #include "graph/onnx_proto.h"
 #include "qtool/base/error.h"
@@ -44,14 +45,17 @@ std::string describe(const onnx::NodeProto& node) {
 
 class Loader {
  public:
-  Loader(onnx::ModelProto& model, const std::filesystem::path& folder)
-      : model_(model), tensors_(folder) {}
+  Loader(onnx::ModelProto& model, const std::filesystem::path& folder, const StopCheck& stop)
+      : model_(model), tensors_(folder), stop_(stop) {}
 
   Graph load() {
     read_info();
     read_constants();
     read_inputs();
-    for (const onnx::NodeProto& node : model_.graph().node()) read_node(node);
+    for (const onnx::NodeProto& node : model_.graph().node()) {
+      check_stop(stop_);
+      read_node(node);
+    }
     require_operands(graph_);
     read_outputs();
     for (const onnx::ValueInfoProto& info : model_.graph().value_info()) {
@@ -60,6 +64,7 @@ class Loader {
       if (inner && !graph_.is_output(*value)) declare(*value, info);
     }
     require_definitions();
+    check_stop(stop_);
     graph_.sort();
     graph_.check();
     return std::move(graph_);
@@ -109,6 +114,7 @@ class Loader {
            ErrorCode::kUnsupported);
     }
     for (onnx::TensorProto& proto : *graph.mutable_initializer()) {
+      check_stop(stop_);
       if (proto.name().empty()) fail("an initializer has no name");
       const std::string what = concat("initializer '", proto.name(), "'");
       graph_.add_constant(proto.name(), tensors_.read(proto, what));
@@ -281,6 +287,7 @@ class Loader {
 
   onnx::ModelProto& model_;
   TensorReader tensors_;
+  const StopCheck& stop_;
   Graph graph_;
   std::unordered_set<std::string> functions_;
 };
@@ -308,7 +315,8 @@ bool is_cut_off(std::string_view bytes) {
 }
 
 Graph load(std::string bytes, const std::filesystem::path& folder, std::string_view name,
-           std::vector<std::filesystem::path>& data_files) {
+           std::vector<std::filesystem::path>& data_files, const StopCheck& stop) {
+  check_stop(stop);
   const auto size = static_cast<std::int64_t>(bytes.size());
   if (size > kMostFileBytes) {
     fail(concat("model '", name, "': has ", size, " bytes, at most ", kMostFileBytes,
@@ -324,11 +332,12 @@ Graph load(std::string bytes, const std::filesystem::path& folder, std::string_v
   }
   bytes = {};  // parsing copied all of it
   try {
-    Loader loader(model, folder);
+    Loader loader(model, folder, stop);
     Graph graph = loader.load();
     data_files.insert(data_files.end(), loader.data_files().begin(), loader.data_files().end());
     return graph;
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) throw;
     throw Error(error.code(), concat("model '", name, "': ", error.what()));
   }
 }
@@ -337,19 +346,20 @@ Graph load(std::string bytes, const std::filesystem::path& folder, std::string_v
 
 // ONNX's checker is not consulted: it refuses every model newer than itself, and the Loader has to
 // validate what it uses anyway.
-Graph load_onnx(const std::filesystem::path& path) {
+Graph load_onnx(const std::filesystem::path& path, const StopCheck& stop) {
   std::vector<std::filesystem::path> data_files;
-  return load_onnx(path, data_files);
+  return load_onnx(path, data_files, stop);
 }
 
-Graph load_onnx(const std::filesystem::path& path, std::vector<std::filesystem::path>& data_files) {
-  return load(read_file(path, kMostFileBytes), path.parent_path(), path.string(), data_files);
+Graph load_onnx(const std::filesystem::path& path, std::vector<std::filesystem::path>& data_files,
+                const StopCheck& stop) {
+  return load(read_file(path, kMostFileBytes), path.parent_path(), path.string(), data_files, stop);
 }
 
 Graph load_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
-                      std::string_view name) {
+                      std::string_view name, const StopCheck& stop) {
   std::vector<std::filesystem::path> data_files;
-  return load(std::string(bytes), folder, name, data_files);
+  return load(std::string(bytes), folder, name, data_files, stop);
 }
 
 }  // namespace qtool

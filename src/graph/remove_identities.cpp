@@ -55,29 +55,63 @@ bool does_nothing(const Graph& graph, const Node& node) {
 
 }  // namespace
 
+void disconnect(Graph& graph, NodeId id) {
+  graph.truncate_inputs(id, 0);
+  graph.truncate_outputs(id, 0);
+}
+
+bool is_gone(const Graph& graph, NodeId id) {
+  return !graph.contains(id) || graph.node(id).outputs.empty();
+}
+
 void add_alias(Graph& graph, const std::string& gone, const std::string& surviving) {
-  for (auto& [name, target] : graph.info.aliases) {
-    if (target == gone) target = surviving;
-  }
   graph.info.aliases[gone] = surviving;
 }
 
+void close_aliases(Graph& graph) {
+  auto& aliases = graph.info.aliases;
+  for (auto& [gone, surviving] : aliases) {
+    // To the end of the chain, then everything on the way names it: each link is walked once.
+    std::vector<std::string*> way;
+    std::string* last = &surviving;
+    for (auto next = aliases.find(*last); next != aliases.end(); next = aliases.find(*last)) {
+      way.push_back(last);
+      last = &next->second;
+    }
+    for (std::string* link : way) *link = *last;
+  }
+}
+
 void remove_identities(Graph& graph) {
+  // By value: what it is equal to, with all identities between left out.
+  std::vector<ValueId> origin(graph.value_limit());
+  for (std::size_t i = 0; i < origin.size(); ++i) origin[i] = static_cast<ValueId>(i);
+  const auto origin_of = [&](ValueId id) { return origin[static_cast<std::size_t>(id)]; };
+
+  std::vector<NodeId> writes_output;
   const std::vector<NodeId> order = graph.nodes();
   for (const NodeId id : order) {
+    for (std::size_t i = 0; i < graph.node(id).inputs.size(); ++i) {
+      const ValueId input = graph.node(id).inputs[i];
+      if (input != kNoValue && origin_of(input) != input) graph.set_input(id, i, origin_of(input));
+    }
     const Node& node = graph.node(id);
     if (!does_nothing(graph, node)) continue;
-    const ValueId input = node.inputs[0];
     const ValueId output = node.outputs[0];
-    const std::string input_name = graph.value(input).name;
-    const std::string output_name = graph.value(output).name;
-    if (!graph.is_output(output)) {
-      graph.remove_node(id);
-      graph.replace_uses(output, input);
-      add_alias(graph, output_name, input_name);
+    if (graph.is_output(output)) {
+      writes_output.push_back(id);
       continue;
     }
-    // The graph output's name stays: what produced the input writes it directly.
+    origin[static_cast<std::size_t>(output)] = node.inputs[0];
+    add_alias(graph, graph.value(output).name, graph.value(node.inputs[0]).name);
+    disconnect(graph, id);  // at once: or its input had ever more readers along a chain
+  }
+  graph.remove_dead_nodes();
+
+  // The graph output's name stays: what produced the input writes it directly.
+  for (const NodeId id : writes_output) {
+    const ValueId input = graph.node(id).inputs[0];
+    const ValueId output = graph.node(id).outputs[0];
     const NodeId producer = graph.value(input).producer;
     if (producer == kNoNode || graph.is_output(input)) continue;
     const std::vector<ValueId>& made = graph.node(producer).outputs;
@@ -86,8 +120,9 @@ void remove_identities(Graph& graph) {
     graph.remove_node(id);
     graph.set_output(producer, place, output);
     graph.replace_uses(input, output);
-    add_alias(graph, input_name, output_name);
+    add_alias(graph, graph.value(input).name, graph.value(output).name);
   }
+  close_aliases(graph);
 }
 
 }  // namespace qtool

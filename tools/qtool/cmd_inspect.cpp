@@ -11,6 +11,7 @@
 #include "qtool/base/text.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/report/render.h"
+#include "signals.h"
 
 namespace qtool::tool {
 namespace {
@@ -24,7 +25,7 @@ struct InspectOptions {
 // A model that qtool cannot run is still worth a look: it says which operators are missing.
 std::optional<PlanSummary> try_to_compile(const Graph& loaded, const InspectOptions& options) {
   try {
-    const Executor executor(prepare(loaded));
+    const Executor executor(prepare(loaded, interrupted), interrupted);
     InputShapes shapes;
     if (!options.shape.empty() || loaded.inputs().size() == 1) {
       const Shape shape = concrete_input_shape(executor.graph(), options.shape, 1);

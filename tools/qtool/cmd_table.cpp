@@ -13,6 +13,7 @@
 #include "qtool/exec/prepare.h"
 #include "qtool/quantize/foreign_table.h"
 #include "qtool/report/table_diff.h"
+#include "signals.h"
 #include "table_file.h"
 
 namespace qtool::tool {
@@ -68,7 +69,7 @@ Names names_of(const TableCommand& options) {
   Names names;
   if (!options.model.empty()) {
     names.loaded = load_model(options.model);
-    names.prepared = prepare(*names.loaded);
+    names.prepared = prepare(*names.loaded, interrupted);
   }
   names.layers = read_layer_names(options.name_map, names.prepared ? &*names.prepared : nullptr);
   return names;

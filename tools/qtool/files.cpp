@@ -11,6 +11,7 @@
 #include "qtool/base/text.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/target.h"
+#include "signals.h"
 
 namespace qtool::tool {
 namespace fs = std::filesystem;
@@ -66,7 +67,7 @@ std::string read_input(const fs::path& path, std::int64_t max_bytes) {
 Graph load_model(const fs::path& path) {
   declare_input(path);
   std::vector<fs::path> data_files;
-  Graph graph = load_onnx(path, data_files);
+  Graph graph = load_onnx(path, data_files, interrupted);
   for (const fs::path& file : data_files) declare_input(file);
   return graph;
 }

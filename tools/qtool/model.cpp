@@ -12,6 +12,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/report/compare.h"
+#include "signals.h"
 
 namespace qtool::tool {
 
@@ -34,15 +35,16 @@ Model open_model(const std::string& path) {
   model.path = path;
   model.loaded = load_model(path);
   detail(concat("model '", path, "': ", model.loaded.nodes().size(), " nodes"));
-  model.executor = std::make_unique<Executor>(prepare(model.loaded));
+  model.executor = std::make_unique<Executor>(prepare(model.loaded, interrupted), interrupted);
   return model;
 }
 
 Model open_model_bytes(std::string_view bytes, const std::string& path) {
   Model model;
   model.path = path;
-  model.loaded = load_onnx_bytes(bytes, std::filesystem::path(path).parent_path().string(), path);
-  model.executor = std::make_unique<Executor>(prepare(model.loaded));
+  model.loaded =
+      load_onnx_bytes(bytes, std::filesystem::path(path).parent_path().string(), path, interrupted);
+  model.executor = std::make_unique<Executor>(prepare(model.loaded, interrupted), interrupted);
   return model;
 }
 

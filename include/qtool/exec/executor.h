@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "qtool/base/progress.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quant/requantize.h"
 #include "qtool/tensor/tensor.h"
@@ -24,8 +25,10 @@ using Probe = std::function<void(std::size_t index, const TensorView& tensor)>;
 enum class Lowering : std::uint8_t { kInteger, kReference };
 
 struct CompileOptions {
-  std::vector<std::string> observe{};  ///< tensors kept whole for a probe
-  int threads = 1;                     ///< threads inside operators; 0 = all available
+  /// Tensors kept whole for a probe, also those that no output needs. One that is a constant once
+  /// shapes are known is shown at each run like any other.
+  std::vector<std::string> observe{};
+  int threads = 1;  ///< threads inside operators; 0 = all available
   Lowering lowering = Lowering::kInteger;
   /// How integer sums become 8-bit integers. The integer-only paths run on plain loops behind the
   /// same kernels: they show what an integer-only device computes, not how fast. Sums that become
@@ -98,7 +101,8 @@ class Plan {
 
   /// Runs the network once. `inputs` follow inputs(); the returned views follow outputs(), are in
   /// plain layout and end with the next run on the same workspace. Throws Error(kMismatch) when an
-  /// input has another type or shape. The result does not depend on threads or batch.
+  /// input has another type or shape. Integer results depend neither on threads nor on the batch;
+  /// CompileOptions::threads may change the last bits of FP32 ones.
   std::span<const TensorView> run(std::span<const TensorView> inputs, Workspace& workspace,
                                   const Probe& probe = {}) const;
   /// Time of each step of the last `run_timed`, seconds, in the order of steps().
@@ -118,8 +122,9 @@ class Plan {
 /// several threads.
 class Executor {
  public:
-  /// Throws Error(kUnsupported) naming node, operator and opset when an operator is unknown.
-  explicit Executor(Graph graph);
+  /// `stop` is asked whenever a plan is compiled. Throws Error(kUnsupported) naming node, operator
+  /// and opset when an operator is unknown.
+  explicit Executor(Graph graph, StopCheck stop = {});
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;

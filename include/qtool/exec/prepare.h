@@ -1,5 +1,6 @@
 #pragma once
 
+#include "qtool/base/progress.h"
 #include "qtool/graph/graph.h"
 
 namespace qtool {
@@ -7,7 +8,8 @@ namespace qtool {
 /// Brings a loaded graph into the one form that all commands work on: every node upgraded to the
 /// canonical opset, constants folded, BatchNormalization folded into convolutions, dead nodes
 /// removed. The result is standard ONNX; names of surviving nodes and tensors never change.
-/// Idempotent. Throws Error(kInvalidModel) or Error(kUnsupported) naming the node.
-Graph prepare(Graph graph);
+/// Idempotent. Throws Error(kInvalidModel) or Error(kUnsupported) naming the node,
+/// Error(kCancelled) when `stop` says so.
+Graph prepare(Graph graph, const StopCheck& stop = {});
 
 }  // namespace qtool

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "qtool/base/progress.h"
 #include "qtool/graph/graph.h"
 
 namespace qtool {
@@ -17,16 +18,18 @@ namespace qtool {
 /// Throws Error(kIo) when a file cannot be read, Error(kInvalidModel) when the model contradicts
 /// itself or its data do not fill its shapes, Error(kUnsupported) naming the node or tensor for
 /// strings, sequences, sparse tensors, subgraphs and model-local functions. Untrusted files are
-/// safe: every size is compared with the bytes present before memory is taken.
-Graph load_onnx(const std::filesystem::path& path);
+/// safe: every size is compared with the bytes present before memory is taken. Throws
+/// Error(kCancelled) when `stop` says so.
+Graph load_onnx(const std::filesystem::path& path, const StopCheck& stop = {});
 
 /// The same; also adds to `data_files` the other files that hold weights, each once.
-Graph load_onnx(const std::filesystem::path& path, std::vector<std::filesystem::path>& data_files);
+Graph load_onnx(const std::filesystem::path& path, std::vector<std::filesystem::path>& data_files,
+                const StopCheck& stop = {});
 
 /// The same for a model in memory. `folder` holds its external data, `name` stands for the file in
 /// messages.
 Graph load_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
-                      std::string_view name);
+                      std::string_view name, const StopCheck& stop = {});
 
 /// The graph as an ONNX file, weights inside. Equal graphs give equal bytes. Opsets and metadata
 /// are those of `graph.info`; the IR version is 8. Throws Error(kUnsupported) above 2 GiB, where

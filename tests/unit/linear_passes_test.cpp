@@ -1,0 +1,204 @@
+// Loading, preparing and compiling cost time in proportion to the model, and end when asked to.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <ctime>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "exec/plan.h"
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+#include "qtool/exec/executor.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
+#include "unit/quantize_net.h"
+
+namespace qtool {
+namespace {
+
+// Processor time of this thread: what else the machine does hardly counts.
+double seconds_of(const std::function<void()>& work) {
+  const auto now = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  };
+  const double begin = now();
+  work();
+  return now() - begin;
+}
+
+Net with_input() {
+  Net net;
+  net.input("x", {1, 8});
+  return net;
+}
+
+Graph chain(const std::string& op_type, int count) {
+  Net net = with_input();
+  std::string last = "x";
+  for (int i = 0; i < count; ++i) last = net.op(op_type, concat("n", i), {last});
+  net.output(last);
+  return net.graph;
+}
+
+// All read one constant, and every second node does nothing.
+Graph readers_of_one_constant(int count) {
+  Net net = with_input();
+  net.constant("c", Tensor::scalar<float>(0.5F));
+  std::string last = "x";
+  for (int i = 0; i < count / 2; ++i) {
+    last = net.op("Add", concat("n", i), {last, "c"});
+    last = net.op("Identity", concat("i", i), {last});
+  }
+  net.output(last);
+  return net.graph;
+}
+
+// Constants computed from constants: every node folds.
+Graph folded(int count) {
+  Net net = with_input();
+  std::string last = net.constant("c", Tensor::scalar<float>(0.5F));
+  for (int i = 0; i < count; ++i) last = net.op("Neg", concat("n", i), {last});
+  net.output(net.op("Add", "sum", {"x", last}));
+  return net.graph;
+}
+
+// Sigmoid between Quantize and Dequantize: lowered to integers, one by one.
+Graph quantized(int count) {
+  Net net = with_input();
+  net.constant("s", Tensor::scalar<float>(0.02F));
+  net.constant("z", Tensor::scalar<std::uint8_t>(10));
+  const auto qdq = [&](const std::string& real) {
+    return net.op("DequantizeLinear", real + "_dq",
+                  {net.op("QuantizeLinear", real + "_q", {real, "s", "z"}), "s", "z"});
+  };
+  std::string last = qdq("x");
+  for (int i = 0; i < count / 3; ++i) last = qdq(net.op("Sigmoid", concat("n", i), {last}));
+  net.output(last);
+  return net.graph;
+}
+
+struct Model {
+  const char* name;
+  Graph (*build)(int count);
+};
+void PrintTo(const Model& model, std::ostream* out) { *out << model.name; }
+
+class LinearPasses : public testing::TestWithParam<Model> {};
+
+TEST_P(LinearPasses, FourTimesTheNodesTakeAboutFourTimesTheTime) {
+  // Twice as large a factor is allowed; a quadratic pass has sixteen.
+  constexpr int kNodes = 5000;
+  const std::string small = save_onnx_bytes(GetParam().build(kNodes));
+  const std::string large = save_onnx_bytes(GetParam().build(4 * kNodes));
+  const auto whole_way = [](const std::string& bytes) {
+    const Executor executor(prepare(load_onnx_bytes(bytes, "", "chain")));
+    static_cast<void>(executor.compile({}));
+  };
+  whole_way(small);  // tables that are built once
+  double ratio = std::numeric_limits<double>::infinity();
+  for (int attempt = 0; attempt < 3 && ratio > 8.0; ++attempt) {
+    const double base = seconds_of([&] { whole_way(small); });
+    ratio = std::min(ratio, seconds_of([&] { whole_way(large); }) / base);
+  }
+  EXPECT_LT(ratio, 8.0);
+  RecordProperty("ratio", to_fixed(ratio, 2));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, LinearPasses,
+    testing::Values(Model{"identities", [](int count) { return chain("Identity", count); }},
+                    Model{"activations", [](int count) { return chain("Relu", count); }},
+                    Model{"one_constant", readers_of_one_constant}, Model{"folded", folded},
+                    Model{"quantized", quantized}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(AssignOffsets, TakesTheSameGapsAsALookAtAllStorages) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 100; ++round) {
+    std::vector<Storage> storages(60);
+    for (Storage& s : storages) {
+      s.bytes = static_cast<std::int64_t>(random() % 3000);
+      s.first_step = static_cast<std::int32_t>(random() % 40);
+      s.last_step = s.first_step + static_cast<std::int32_t>(random() % (round % 2 == 0 ? 4 : 30));
+    }
+    std::vector<Storage> expected = storages;
+    std::vector<std::size_t> order(expected.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return expected[a].bytes > expected[b].bytes;
+    });
+    std::vector<std::size_t> placed;
+    for (const std::size_t i : order) {
+      Storage& s = expected[i];
+      s.offset = 0;
+      std::stable_sort(placed.begin(), placed.end(), [&](std::size_t a, std::size_t b) {
+        return expected[a].offset < expected[b].offset;
+      });
+      for (const std::size_t other : placed) {
+        const Storage& o = expected[other];
+        if (o.first_step > s.last_step || s.first_step > o.last_step) continue;
+        if (s.offset + (s.bytes + 63) / 64 * 64 <= o.offset) break;
+        s.offset = std::max(s.offset, o.offset + (o.bytes + 63) / 64 * 64);
+      }
+      placed.push_back(i);
+    }
+    static_cast<void>(assign_offsets(storages));
+    for (std::size_t i = 0; i < storages.size(); ++i) {
+      ASSERT_EQ(storages[i].offset, expected[i].offset) << "round " << round << ", storage " << i;
+    }
+  }
+}
+
+// The code and how often it asked.
+std::pair<ErrorCode, int> stop_after(int questions, const std::function<void(StopCheck)>& work) {
+  int asked = 0;
+  try {
+    work([&] { return ++asked > questions; });
+  } catch (const Error& error) {
+    return {error.code(), asked};
+  }
+  return {ErrorCode::kUsage, asked};
+}
+
+TEST(StopCheck, EndsLoadingPreparingAndCompiling) {
+  const Graph graph = readers_of_one_constant(200);
+  const std::string bytes = save_onnx_bytes(graph);
+  const auto load = [&](const StopCheck& stop) {
+    static_cast<void>(load_onnx_bytes(bytes, "", "model", stop));
+  };
+  const auto fold = [&](const StopCheck& stop) { static_cast<void>(prepare(folded(200), stop)); };
+  const auto compile = [&](const StopCheck& stop) {
+    const Executor executor(graph, stop);
+    static_cast<void>(executor.compile({}));
+  };
+  for (const std::function<void(StopCheck)>& work :
+       {std::function<void(StopCheck)>(load), std::function<void(StopCheck)>(fold),
+        std::function<void(StopCheck)>(compile)}) {
+    for (const int questions : {0, 3, 150}) {
+      const auto [code, asked] = stop_after(questions, work);
+      EXPECT_EQ(code, ErrorCode::kCancelled);
+      EXPECT_EQ(asked, questions + 1);  // and no more
+    }
+    const auto [code, asked] = stop_after(std::numeric_limits<int>::max(), work);
+    EXPECT_EQ(code, ErrorCode::kUsage);  // came to its end
+    EXPECT_GE(asked, 200);               // at least once per node
+  }
+}
+
+TEST(StopCheck, LeavesAnExecutorThatCanCompileAgain) {
+  bool stop = true;
+  const Executor executor(readers_of_one_constant(20), [&] { return stop; });
+  EXPECT_THROW(static_cast<void>(executor.compile({})), Error);
+  stop = false;
+  EXPECT_NE(executor.compile({}), nullptr);
+}
+
+}  // namespace
+}  // namespace qtool
