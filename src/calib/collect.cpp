@@ -10,6 +10,7 @@
 #include "qtool/base/parallel.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/calibrate.h"
+#include "qtool/graph/node_name.h"
 #include "qtool/graph/onnx.h"
 
 namespace qtool {
@@ -97,8 +98,7 @@ std::vector<TensorStatistics> observed_tensors(const Graph& graph,
       const auto& order = graph.nodes();
       place = 1 + static_cast<std::size_t>(std::find(order.begin(), order.end(), producer) -
                                            order.begin());
-      const Node& node = graph.node(producer);
-      node_name = node.name.empty() ? graph.value(node.outputs[0]).name : node.name;
+      node_name = name_of(graph, producer);
     }
     placed.emplace_back(place, TensorStatistics{name, node_name, {}});
   }
@@ -139,6 +139,14 @@ std::vector<std::vector<std::size_t>> concatenations(const Graph& graph,
     }
   }
   return parts;
+}
+
+// Numbers that come without axes for images and channels (a factor made of the image's size) count
+// as one channel of one image.
+TensorView with_image_axes(const TensorView& tensor) {
+  const std::int64_t rank = tensor.shape.rank();
+  if (rank >= 2 && rank <= 5) return tensor;
+  return {tensor.data, tensor.dtype, Shape{1, 1, tensor.shape.elements()}, Layout::kPlain};
 }
 
 // Maps have two axes or more, besides the batch, that are longer than one.
@@ -271,7 +279,7 @@ class Collector {
   void observe(const TensorView& tensor, std::size_t index, const ImageEntry& entry,
                std::int64_t item, Counting counting, Statistics& statistics) const {
     try {
-      statistics.observe(tensor, item, counting);
+      statistics.observe(with_image_axes(tensor), item, counting);
     } catch (const Error& error) {
       const TensorStatistics& place = tensors_[index];
       const std::string node =

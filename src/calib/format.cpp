@@ -6,6 +6,7 @@
 #include "calib/format_json.h"
 #include "qtool/base/file_kind.h"
 #include "qtool/base/text.h"
+#include "qtool/graph/node_name.h"
 
 namespace qtool {
 
@@ -69,8 +70,10 @@ LayerNames layer_names(const Graph& graph) {
     const Node& node = graph.node(id);
     LayerName row;
     row.op_type = node.op_type;
-    if (node.has_output(0)) row.output = graph.value(node.outputs[0]).name;
-    row.layer = node.name.empty() ? row.output : node.name;
+    if (const ValueId output = first_output(node); output != kNoValue) {
+      row.output = graph.value(output).name;
+    }
+    row.layer = name_of(graph, id);
     if (node.has_input(0) && !graph.is_constant(node.inputs[0])) {
       row.input = graph.value(node.inputs[0]).name;
     }

@@ -190,7 +190,7 @@ class Placer {
   /// The tensor that holds a node's result after its fused activation.
   [[nodiscard]] ValueId result_of(NodeId id) const {
     const NodeId activation = activation_[index_of(id)];
-    return graph_.node(activation == kNoNode ? id : activation).outputs[0];
+    return first_output(graph_.node(activation == kNoNode ? id : activation));
   }
 
   [[nodiscard]] bool any_wanted(NodeId id) const {
@@ -277,7 +277,7 @@ class Placer {
       return {id, passes ? NodeRole::kPassing : NodeRole::kInteger, {}};
     }
     if (commutes_[index_of(id)] != 0) return {id, NodeRole::kPassing, {}};
-    const ValueId result = result_of(id);
+    const ValueId result = result_of(id);  // of what computes reals: it has one
     if (options_.has_range && !quantizable(result)) {
       return {id, NodeRole::kFloat,
               concat("the table has no range for its result '", graph_.value(result).name, "'")};
@@ -303,15 +303,6 @@ class Placer {
 
 bool Placement::is_quantized(ValueId id) const {
   return std::find(quantized.begin(), quantized.end(), id) != quantized.end();
-}
-
-std::string_view name_of(const Graph& graph, NodeId id) {
-  const Node& node = graph.node(id);
-  if (!node.name.empty()) return node.name;
-  for (const ValueId output : node.outputs) {
-    if (output != kNoValue) return graph.value(output).name;
-  }
-  return node.name;
 }
 
 std::vector<NodeId> match_nodes(const Graph& graph, std::span<const std::string> patterns) {

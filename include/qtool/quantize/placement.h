@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "qtool/graph/graph.h"
+#include "qtool/graph/node_name.h"
 #include "qtool/quantize/target.h"
 
 namespace qtool {
@@ -61,8 +62,5 @@ std::vector<std::string> tensors_to_calibrate(const Graph& graph, const Target& 
 /// Nodes that the patterns match, in the graph's order. Throws Error(kUsage) with the three nearest
 /// names for a pattern that matches none.
 std::vector<NodeId> match_nodes(const Graph& graph, std::span<const std::string> patterns);
-
-/// The name a node goes by in messages and patterns: its own, or that of its first output.
-std::string_view name_of(const Graph& graph, NodeId id);
 
 }  // namespace qtool
