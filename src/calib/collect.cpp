@@ -260,8 +260,7 @@ class Collector {
     const FlushDenormals flush;
     const TensorView view(*image);
     Counting counting = counting_;
-    counting.place =
-        static_cast<std::uint32_t>(hash_bytes(std::as_bytes(image->values<float>())) >> 32U);
+    counting.place = static_cast<std::uint32_t>(hash_bytes(std::as_bytes(image->values<float>())));
     worker.plan->run({&view, 1}, worker.workspace,
                      [&](std::size_t index, const TensorView& tensor) {
                        if (pass == Pass::kExactBins) {

@@ -202,7 +202,7 @@ TEST(Table, RefusesValuesOutsideTheirDomain) {
 TEST(Table, SurvivesAnyBytes) {
   const std::string text = write_table(sample_table());
   EXPECT_NE(message_of("").find("not JSON"), std::string::npos);
-  EXPECT_NE(message_of("\xff\xfe{").find("not JSON"), std::string::npos);
+  EXPECT_NE(message_of("\xff\xfe{").find("UTF-16"), std::string::npos);
   EXPECT_NE(message_of(std::string(100000, '[')).find("nesting"), std::string::npos);
   EXPECT_NE(message_of(std::string(kMostTableBytes + 1, ' ')).find("bytes"), std::string::npos);
   EXPECT_NE(message_of("{\"format\": 1e999}").find("not JSON"), std::string::npos);
