@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <numeric>
 
+#include "qtool/base/choices.h"
 #include "qtool/base/error.h"
 
 namespace qtool {
@@ -103,12 +104,18 @@ std::string to_lower(std::string_view text) {
 std::vector<std::string> nearest_names(std::string_view name,
                                        std::span<const std::string> candidates, std::size_t count) {
   constexpr std::size_t kLongestCompared = 256;  // bounds the cost for hostile names
+  constexpr std::size_t kShortestPart = 3;       // `c` is part of too many names
+  const std::string wanted = to_lower(name.substr(0, kLongestCompared));
+  const std::size_t bound = std::max<std::size_t>(wanted.size() / 3, 1);
   std::vector<std::pair<std::size_t, std::string>> ranked;
-  ranked.reserve(candidates.size());
   for (const std::string& candidate : candidates) {
-    ranked.emplace_back(edit_distance(name.substr(0, kLongestCompared),
-                                      std::string_view(candidate).substr(0, kLongestCompared)),
-                        candidate);
+    const std::string known = to_lower(std::string_view(candidate).substr(0, kLongestCompared));
+    const std::size_t distance = edit_distance(wanted, known);
+    const bool part = (wanted.size() >= kShortestPart && known.find(wanted) != std::string::npos) ||
+                      (known.size() >= kShortestPart && wanted.starts_with(known));
+    if (part || (distance <= bound && distance < wanted.size())) {
+      ranked.emplace_back(distance, candidate);
+    }
   }
   const std::size_t kept = std::min(count, ranked.size());
   std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(kept),
@@ -119,11 +126,9 @@ std::vector<std::string> nearest_names(std::string_view name,
 }
 
 std::string nearest_text(std::string_view name, std::span<const std::string> candidates) {
-  std::string text;
-  for (const std::string& near : nearest_names(name, candidates)) {
-    text += concat(text.empty() ? "; nearest: '" : ", '", near, "'");
-  }
-  return text;
+  std::vector<std::string> near = nearest_names(name, candidates);
+  for (std::string& known : near) known = concat("'", known, "'");
+  return near.empty() ? std::string() : concat("; did you mean ", alternatives(near), "?");
 }
 
 bool matches_pattern(std::string_view name, std::string_view pattern) {

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "calib/format_json.h"
+#include "qtool/base/choices.h"
 #include "qtool/base/file_kind.h"
 #include "qtool/base/text.h"
 #include "qtool/graph/node_name.h"
@@ -144,7 +145,7 @@ const FormatInfo& find_format(std::string_view name) {
     if (format.name == name) return format;
   }
   throw Error(ErrorCode::kUsage,
-              concat("table format '", name, "' is unknown", nearest_text(name, format_names())));
+              concat("table format '", name, "' is unknown", expected_text(name, format_names())));
 }
 
 const FormatInfo& recognise(std::string_view bytes, std::string_view filename) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "qtool/base/choices.h"
 #include "qtool/base/file_kind.h"
 #include "qtool/base/text.h"
 
@@ -37,7 +38,7 @@ void JsonField::require_object(std::initializer_list<std::string_view> keys) con
     if (std::find(keys.begin(), keys.end(), item.key()) != keys.end()) continue;
     const std::vector<std::string> known(keys.begin(), keys.end());
     throw Error(code_, concat(path_, ": found the unknown field ", described(json(item.key())),
-                              ", nearest known: '", nearest_names(item.key(), known, 1)[0], "'"));
+                              expected_text(item.key(), known)));
   }
 }
 

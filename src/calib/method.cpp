@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "qtool/base/choices.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 
@@ -49,7 +50,7 @@ const MethodInfo& find_method(std::string_view name) {
                                   [&](const MethodInfo& method) { return method.name == plain; });
   if (found == methods().end()) {
     throw Error(ErrorCode::kUsage, concat("calibration method '", name, "' is unknown",
-                                          nearest_text(plain, method_names())));
+                                          expected_text(plain, method_names())));
   }
   return *found;
 }

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "qtool/base/choices.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "qtool/image/preprocess.h"
@@ -84,7 +85,7 @@ Preprocess preprocess_preset(std::string_view name) {
     if (kPresets[i].name == name) return kMakers[i]();
   }
   throw Error(ErrorCode::kUsage,
-              concat("preprocessing '", name, "' is unknown", nearest_text(name, preset_names())));
+              concat("preprocessing '", name, "' is unknown", expected_text(name, preset_names())));
 }
 
 }  // namespace qtool

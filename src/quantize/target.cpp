@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "qtool/base/choices.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "qtool/quantize/weight_method.h"
@@ -40,7 +41,7 @@ const Target& find_target(std::string_view name) {
     names.emplace_back(target.name);
   }
   throw Error(ErrorCode::kUsage,
-              concat("target '", name, "' is unknown", nearest_text(name, names)));
+              concat("target '", name, "' is unknown", expected_text(name, names)));
 }
 
 namespace {

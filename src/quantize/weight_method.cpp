@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "qtool/base/choices.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 
@@ -30,7 +31,7 @@ const WeightMethodInfo& find_weight_method(std::string_view name) {
     names.emplace_back(method.name);
   }
   throw Error(ErrorCode::kUsage,
-              concat("weight method '", name, "' is unknown", nearest_text(name, names)));
+              concat("weight method '", name, "' is unknown", expected_text(name, names)));
 }
 
 }  // namespace qtool

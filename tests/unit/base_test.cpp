@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "qtool/base/choices.h"
 #include "qtool/base/error.h"
 #include "qtool/base/parallel.h"
 #include "qtool/base/progress.h"
@@ -45,8 +46,23 @@ TEST(Text, FindsTheNearestNames) {
   EXPECT_EQ(nearest_names("conv3", names, 2), (std::vector<std::string>{"conv1", "conv2"}));
   EXPECT_EQ(nearest_names("x", {}, 3).size(), 0U);
   EXPECT_EQ(nearest_text("con", std::vector<std::string>{"conv", "relu"}),
-            "; nearest: 'conv', 'relu'");
+            "; did you mean 'conv'?");
+  EXPECT_EQ(nearest_text("CONV1", names), "; did you mean 'conv1' or 'conv2'?");
   EXPECT_EQ(nearest_text("x", {}), "");
+}
+
+TEST(Text, SuggestsNothingThatIsFar) {
+  const std::vector<std::string> names{"conv1", "relu", "fc"};
+  EXPECT_EQ(nearest_text("nothing", names), "");
+  EXPECT_EQ(nearest_text("c", names), "");
+  EXPECT_EQ(nearest_text("conv1/output", names), "; did you mean 'conv1'?");
+}
+
+TEST(Choices, ShortListsAreShownWhenNothingIsNear) {
+  const std::vector<std::string> names{"cpu", "qtool", "tensorrt"};
+  EXPECT_EQ(alternatives(names), "cpu, qtool or tensorrt");
+  EXPECT_EQ(expected_text("tensort", names), "; did you mean 'tensorrt'?");
+  EXPECT_EQ(expected_text("vulkan", names), "; expected cpu, qtool or tensorrt");
 }
 
 TEST(Text, MatchesPatterns) {

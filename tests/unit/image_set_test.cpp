@@ -76,7 +76,7 @@ TEST_F(ImageSetTest, LabelsGiveTheIndexByLineOrItsFirstWord) {
 TEST_F(ImageSetTest, UnknownAndAmbiguousClassesAreErrors) {
   add("kat/1.jpg");
   EXPECT_THAT(refusal(root_, {"dog", "cat", "bat", "elephant"}),
-              HasSubstr("class 'kat' is not among the 4 labels; nearest: 'bat', 'cat', "));
+              HasSubstr("class 'kat' is not among the 4 labels; did you mean 'bat'"));
   EXPECT_THAT(refusal(root_, {"kat", "dog", "kat"}), HasSubstr("twice, as 0 and 2"));
   EXPECT_EQ(refusal(root_, {"dog", "kat", "dog"}), "accepted");
 }

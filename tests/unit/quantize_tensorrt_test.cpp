@@ -298,7 +298,7 @@ TEST(ForeignTable, IsRefusedWithTheNearestNamesWhenTheModelLacksATensor) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kMismatch);
     EXPECT_THAT(error.what(),
-                HasSubstr("'c1_oud' is not a tensor of the model; nearest: 'c1_out'"));
+                HasSubstr("'c1_oud' is not a tensor of the model; did you mean 'c1_out'"));
   }
   table.activations[0].tensor = "(Unnamed Layer* 7) [Convolution]_output";
   EXPECT_NO_THROW(require_known_tensors(table, net.graph, net.graph));

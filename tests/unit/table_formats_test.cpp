@@ -182,7 +182,8 @@ TEST(NcnnTable, NamesTheNearestLayersForAnUnknownOne) {
     read("ncnn", "conv3 1.5 \n", kLayers);
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("'conv3' is not in the model; nearest: 'conv1', 'conv2'"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("'conv3' is not in the model; did you mean 'conv1' or 'conv2'?"));
   }
 }
 
@@ -446,7 +447,7 @@ TEST(Formats, AreFoundByNameOrNamedWhenNear) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUsage);
-    EXPECT_THAT(error.what(), HasSubstr("nearest: 'tensorrt'"));
+    EXPECT_THAT(error.what(), HasSubstr("did you mean 'tensorrt'"));
   }
 }
 

@@ -151,7 +151,7 @@ TEST(Table, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(message_of(with("/schema", 2)),
             "table.schema: found 2, expected a whole number from 1 to 1");
   EXPECT_EQ(message_of(with("/weights/0/scale", 1)),
-            "table.weights[0]: found the unknown field \"scale\", nearest known: 'scales'");
+            "table.weights[0]: found the unknown field \"scale\"; did you mean 'scales'?");
   EXPECT_EQ(message_of("{}"), "table: the field 'format' is missing");
 }
 
@@ -285,7 +285,7 @@ TEST(PreprocessJson, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(message("{\"resize\": {\"mode\": \"squash\", \"width\": 10}}"),
             "preprocessing.resize: the field 'height' is missing");
   EXPECT_EQ(message("{\"men\": [1]}"),
-            "preprocessing: found the unknown field \"men\", nearest known: 'mean'");
+            "preprocessing: found the unknown field \"men\"; did you mean 'mean'?");
   EXPECT_NE(message("{\"resize\": {\"mode\": \"none\", \"size\": 3}}").find("unknown field"),
             std::string::npos);
   EXPECT_NE(message("{\"channels\": \"rbg\"}").find("preprocessing.channels"), std::string::npos);

@@ -30,14 +30,14 @@ std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string to_lower(std::string_view text);
 
-/// The `count` candidates with the smallest edit distance to `name`, nearest first; for error
-/// messages about names that match nothing. Cost: O(candidates x lengths).
+/// At most `count` candidates that `name` may have been meant to be, nearest first: a third of the
+/// letters differ, or one begins with or holds the other. Cost: O(candidates x lengths).
 std::vector<std::string> nearest_names(std::string_view name,
                                        std::span<const std::string> candidates,
                                        std::size_t count = 3);
 
-/// The end of an error message about a name that is not among `candidates`: "; nearest: 'a', 'b'",
-/// or nothing when there are none.
+/// The end of an error message about a name that is not among `candidates`: "; did you mean 'a' or
+/// 'b'?", or nothing when none is near.
 std::string nearest_text(std::string_view name, std::span<const std::string> candidates);
 
 /// True when `name` matches `pattern`, where `*` stands for any text and `?` for one character.
