@@ -16,16 +16,17 @@ bool is_pattern(std::string_view name) {
   return name.find_first_of("*?") != std::string_view::npos;
 }
 
-/// The activations that a name or pattern stands for; aliases count as names.
-std::vector<ActivationEntry*> matches(std::string_view wanted, CalibrationTable& table) {
-  std::vector<ActivationEntry*> found;
-  for (ActivationEntry& entry : table.activations) {
+/// The places of the activations that a name or pattern stands for; aliases count as names.
+std::vector<std::size_t> matches(std::string_view wanted, const CalibrationTable& table) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < table.activations.size(); ++i) {
+    const ActivationEntry& entry = table.activations[i];
     bool hit = entry.tensor == wanted || matches_pattern(entry.tensor, wanted);
     for (const Alias& alias : table.aliases) {
       hit = hit || (alias.tensor == entry.tensor &&
                     (alias.name == wanted || matches_pattern(alias.name, wanted)));
     }
-    if (hit) found.push_back(&entry);
+    if (hit) found.push_back(i);
   }
   if (!found.empty()) return found;
   std::vector<std::string> names;
@@ -85,6 +86,15 @@ void set_entry(ActivationEntry& entry, Range range, const Affine& affine, const 
 
 }  // namespace
 
+void require_matches(const Overrides& overrides, const CalibrationTable& table) {
+  for (const Overrides::GivenRange& given : overrides.ranges) {
+    static_cast<void>(matches(given.tensor, table));
+  }
+  for (const Overrides::GivenScale& given : overrides.scales) {
+    static_cast<void>(matches(given.tensor, table));
+  }
+}
+
 void apply_overrides(const Overrides& overrides, const Scheme& scheme, const Collection* collection,
                      CalibrationTable& table) {
   // Patterns first, then names: what is applied later wins.
@@ -97,15 +107,17 @@ void apply_overrides(const Overrides& overrides, const Scheme& scheme, const Col
                     concat("range of '", given.tensor, "': found [", given.range.min, ", ",
                            given.range.max, "], expected one that holds 0"));
       }
-      for (ActivationEntry* entry : matches(given.tensor, table)) {
-        set_entry(*entry, given.range, choose_affine(given.range, scheme), scheme, collection);
+      for (const std::size_t i : matches(given.tensor, table)) {
+        set_entry(table.activations[i], given.range, choose_affine(given.range, scheme), scheme,
+                  collection);
       }
     }
     for (const Overrides::GivenScale& given : overrides.scales) {
       if (is_pattern(given.tensor) != patterns) continue;
-      for (ActivationEntry* entry : matches(given.tensor, table)) {
-        const Affine affine = affine_of(given, *entry, scheme);
-        set_entry(*entry, represented_range(affine, limits_of(scheme)), affine, scheme, collection);
+      for (const std::size_t i : matches(given.tensor, table)) {
+        ActivationEntry& entry = table.activations[i];
+        const Affine affine = affine_of(given, entry, scheme);
+        set_entry(entry, represented_range(affine, limits_of(scheme)), affine, scheme, collection);
       }
     }
   }

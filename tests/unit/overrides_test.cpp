@@ -112,11 +112,10 @@ TEST(Overrides, MeasureWhatTheyCostWhereTheStatisticsAreKnown) {
   EXPECT_TRUE(changed.find("data")->sqnr_db.has_value());
 }
 
-TEST(Overrides, NameTheThreeNearestWhenNothingMatches) {
+TEST(Overrides, NameWhatIsNearWhenNothingMatches) {
   EXPECT_THAT(refusal({{{"conv1_ou", {0.0F, 1.0F}}}, {}, {}}, ErrorCode::kUsage),
               testing::AllOf(testing::HasSubstr("'conv1_ou' matches no calibrated tensor"),
-                             testing::HasSubstr("'conv1_out'"), testing::HasSubstr("'conv10_out'"),
-                             testing::HasSubstr("'bn1_out'")));
+                             testing::HasSubstr("did you mean 'conv1_out' or 'conv10_out'?")));
   refusal({{}, {{"conv?", 1.0F, {}}}, {}}, ErrorCode::kUsage);
 }
 
@@ -131,6 +130,23 @@ TEST(Overrides, RefuseRangesWithoutZeroAndMapsThatAreNone) {
   refusal({{}, {{"data", 1.0F, 16}}, {}}, kCode, four);
   const Scheme symmetric{DType::kInt8, 8, Symmetry::kSymmetric};
   refusal({{}, {{"data", 1.0F, 3}}, {}}, kCode, symmetric);
+}
+
+TEST(Overrides, NamesAreCheckedBeforeThereIsAnythingButNames) {
+  CalibrationTable names;
+  names.activations.emplace_back().tensor = "input";
+  names.aliases.push_back({"folded", "input"});
+  Overrides overrides;
+  overrides.ranges.push_back({"in*", {-1.0F, 1.0F}});
+  overrides.scales.push_back({"folded", 1.0F, {}});
+  EXPECT_NO_THROW(require_matches(overrides, names));
+  overrides.scales.push_back({"inptu", 1.0F, {}});
+  try {
+    require_matches(overrides, names);
+    ADD_FAILURE() << "an unknown name was taken";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("did you mean 'input'"));
+  }
 }
 
 TEST(OverridesJson, HoldsRangesScalesAndExclusions) {

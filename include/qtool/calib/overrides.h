@@ -41,6 +41,10 @@ inline constexpr std::int64_t kMostOverridesBytes = std::int64_t{1} << 20;
 /// that names the field, what was found and what was expected.
 Overrides read_overrides(std::string_view text);
 
+/// Throws Error(kUsage) as apply_overrides() does for a name or pattern that matches no activation
+/// of `table`, whose entries need no more than names: before work that may be long.
+void require_matches(const Overrides& overrides, const CalibrationTable& table);
+
 /// Gives the matching activations of `table` the user's ranges and scales as maps of `scheme`, and
 /// marks them as the user's. A name beats a pattern, a scale a range, and what comes later what
 /// comes earlier. An entry loses its SQNR and saturated share, unless `collection` holds the
