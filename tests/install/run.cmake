@@ -20,6 +20,13 @@ if(NOT output MATCHES "qtool ${VERSION}")
   message(FATAL_ERROR "the installed program says: ${output}")
 endif()
 
+foreach(file man/man1/qtool.1 man/man1/qtool-calibrate.1 bash-completion/completions/qtool
+    zsh/site-functions/_qtool fish/vendor_completions.d/qtool.fish)
+  if(NOT EXISTS ${WORK}/prefix/share/${file})
+    message(FATAL_ERROR "not installed: share/${file}")
+  endif()
+endforeach()
+
 set(flags "")
 if(SANITIZE)
   set(flags "-DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE}")

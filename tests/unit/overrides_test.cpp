@@ -140,7 +140,7 @@ TEST(Overrides, NamesAreCheckedBeforeThereIsAnythingButNames) {
   overrides.ranges.push_back({"in*", {-1.0F, 1.0F}});
   overrides.scales.push_back({"folded", 1.0F, {}});
   EXPECT_NO_THROW(require_matches(overrides, names));
-  overrides.scales.push_back({"inptu", 1.0F, {}});
+  overrides.scales.push_back({"inputs", 1.0F, {}});
   try {
     require_matches(overrides, names);
     ADD_FAILURE() << "an unknown name was taken";

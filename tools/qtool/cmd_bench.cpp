@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "checks.h"
 #include "command.h"
 #include "console.h"
 #include "model.h"
@@ -55,22 +56,25 @@ void run_bench(BenchCommand& options) {
 
 void add_bench(CLI::App& app, Session& session) {
   const auto options = std::make_shared<BenchCommand>();
-  CLI::App* command = add_command(app, "bench", "Time every step of the FP32 and the INT8 model",
-                                  "qtool bench model.onnx --int8 model.int8.onnx --threads 1");
+  Command* command = add_command(app, "bench", "Time every step of the FP32 and the INT8 model",
+                                 {"qtool bench model.onnx --int8 model.int8.onnx --threads 1"});
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--int8", options->int8, "Quantized model to compare with")
       ->type_name("MODEL");
   command->add_option("--batch", options->batch, "Images per run")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000000))
+      ->check(whole_number(1, 1000000))
       ->capture_default_str();
   command->add_option("--shape", options->shape, "Input shape, when the model leaves it open")
       ->type_name("NxCxHxW");
+  command->not_with("--batch", {{"--shape", {}}});
   command->add_option("--repeat", options->repeat, "Timed runs of each model")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000000))
+      ->check(whole_number(1, 1000000))
       ->capture_default_str();
   options->run.add_to(*command);
+  command->show_first({"model", "--int8", "--batch", "--shape", "--repeat", "--threads", "--json",
+                       "--quiet", "--help"});
   command->callback([options, &session] { session.run = [options] { run_bench(*options); }; });
 }
 

@@ -30,6 +30,7 @@
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/target.h"
 #include "qtool/report/quantization.h"
+#include "table_file.h"
 
 namespace qtool::tool {
 namespace {
@@ -115,6 +116,17 @@ std::string model_of(const std::string& table, const Collection& collection) {
   return model.string();
 }
 
+// Names of ranges and scales that match nothing are told before any image runs.
+void require_known_names(const Overrides& overrides, const Graph& graph,
+                         const std::vector<std::string>& tensors) {
+  CalibrationTable names;
+  for (const std::string& tensor : tensors) names.activations.emplace_back().tensor = tensor;
+  for (const auto& [gone, surviving] : graph.info.aliases) {
+    if (names.find(surviving) != nullptr) names.aliases.push_back({gone, surviving});
+  }
+  require_matches(overrides, names);
+}
+
 void require_observed(const Collection& collection, const std::vector<std::string>& tensors) {
   for (const std::string& tensor : tensors) {
     const bool known =
@@ -141,7 +153,7 @@ void run_calibrate(CalibrateCommand& options) {
   static_cast<void>(find_method(options.decision.method).decide(Statistics(), method_options));
   const bool again = !options.statistics.from.empty();
   if (again ? !options.images.images.empty() : options.images.images.empty()) {
-    throw Error(ErrorCode::kUsage, "calibrate needs either --images or --from");
+    throw Error(ErrorCode::kUsage, "calibrate needs --images, or --from to decide again");
   }
   Collection collection;
   if (again) {
@@ -163,6 +175,7 @@ void run_calibrate(CalibrateCommand& options) {
   const Graph& graph = model.executor->graph();
   const std::vector<std::string> tensors = tensors_to_calibrate(graph, target, overrides.exclude);
   SourcedPreprocess preprocess;
+  require_known_names(overrides, graph, tensors);
   if (again) {
     preprocess = {collection.preprocess,
                   concat("of the statistics beside '", options.statistics.from, "'"),
@@ -212,15 +225,13 @@ void run_calibrate(CalibrateCommand& options) {
 
 void add_calibrate(CLI::App& app, Session& session) {
   const auto options = std::make_shared<CalibrateCommand>();
-  CLI::App* command = add_command(
+  Command* command = add_command(
       app, "calibrate", "Run images through the FP32 model and decide the ranges of its tensors",
-      "qtool calibrate model.onnx --images photos/calib --preprocess imagenet -o model.table.json\n"
-      "  qtool calibrate model.onnx --images photos/calib --weight-bits 6 --range 'relu6_*=0,6'");
-  command->add_option("model", options->model, "ONNX model (with --from: as it was, if left out)")
+      {"qtool calibrate model.onnx --images photos/calib --preprocess imagenet",
+       "qtool calibrate model.onnx --images photos/calib --weight-bits 6 --range 'relu6_*=0,6'"});
+  command->add_option("model", options->model, "ONNX model; --from knows it without")
       ->type_name("MODEL");
-  command->add_option("--target", options->target, "Back-end that decides what is quantized")
-      ->type_name("NAME")
-      ->capture_default_str();
+  add_target(*command, options->target);
   options->overrides.add_to(*command);
   command
       ->add_option("-o,--output", options->output,
@@ -233,18 +244,20 @@ void add_calibrate(CLI::App& app, Session& session) {
   options->mnn.add_to(*command);
   options->images.add_to(*command, ImagesUse::kRun);
   options->preprocess.add_to(*command);
-  // Saved statistics were made with these; another value would be ignored.
-  CLI::Option* from = command->get_option("--from");
-  for (CLI::Option* option : command->get_options()) {
-    const bool shapes = option->get_group() == "Images" || option->get_group() == "Preprocessing";
-    if (shapes) from->excludes(option);
+  // Saved statistics were made with these.
+  for (const CLI::Option* option : command->get_options()) {
+    if (option->get_group() == "Images" || option->get_group() == "Preprocessing") {
+      command->not_with(option->get_name(), {{"--from", {}}});
+    }
   }
+  command->not_with("--mnn-config", {{"--from", {}}});
   options->run.add_to(*command);
+  command->show_first({"model", "--images", "--limit", "--preprocess", "--method", "--target",
+                       "--exclude", "--save-statistics", "--from", "--output", "--threads",
+                       "--json", "--quiet", "--help"});
   command->callback([options, command, &session] {
-    session.run = [options, command] {
-      options->mnn.apply(*command, options->preprocess);
-      run_calibrate(*options);
-    };
+    options->mnn.apply(*command, options->preprocess);
+    session.run = [options] { run_calibrate(*options); };
   });
 }
 

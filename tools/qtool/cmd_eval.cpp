@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 
+#include "checks.h"
 #include "command.h"
 #include "console.h"
 #include "model.h"
@@ -69,20 +70,22 @@ void run_eval(EvalCommand& options) {
 
 void add_eval(CLI::App& app, Session& session) {
   const auto options = std::make_shared<EvalCommand>();
-  CLI::App* command = add_command(
+  Command* command = add_command(
       app, "eval", "Measure accuracy and speed of the FP32 and the INT8 model on many images",
-      "qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --labels labels.txt");
+      {"qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --labels labels.txt"});
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--int8", options->int8, "Quantized model to compare with")
       ->type_name("MODEL");
   command->add_option("--batch", options->batch, "Images per run")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000000))
+      ->check(whole_number(1, 1000000))
       ->capture_default_str();
   options->images.add_to(*command, ImagesUse::kMeasure);
   options->preprocess.add_to(*command);
   options->requantize.add_to(*command);
   options->run.add_to(*command);
+  command->show_first({"model", "--int8", "--images", "--labels", "--limit", "--preprocess",
+                       "--batch", "--threads", "--json", "--quiet", "--help"});
   command->callback([options, &session] { session.run = [options] { run_eval(*options); }; });
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "checks.h"
 #include "command.h"
 #include "console.h"
 #include "files.h"
@@ -72,9 +73,9 @@ void run_infer(InferCommand& options) {
 
 void add_infer(CLI::App& app, Session& session) {
   const auto options = std::make_shared<InferCommand>();
-  CLI::App* command = add_command(app, "infer", "Run one image through the FP32 and the INT8 model",
-                                  "qtool infer model.onnx --int8 model.int8.onnx --image photo.jpg "
-                                  "--labels labels.txt");
+  Command* command = add_command(app, "infer", "Run one image through the FP32 and the INT8 model",
+                                 {"qtool infer model.onnx --int8 model.int8.onnx --image photo.jpg "
+                                  "--labels labels.txt"});
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--int8", options->int8, "Quantized model to compare with")
       ->type_name("MODEL");
@@ -83,15 +84,17 @@ void add_infer(CLI::App& app, Session& session) {
       ->type_name("FILE");
   command->add_option("--top", options->top, "Classes to list")
       ->type_name("K")
-      ->check(CLI::Range(1, 1000000))
+      ->check(whole_number(1, 1000000))
       ->capture_default_str();
   command->add_option("--repeat", options->repeat, "Timed runs of each model")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000000))
+      ->check(whole_number(1, 1000000))
       ->capture_default_str();
   options->preprocess.add_to(*command);
   options->requantize.add_to(*command);
   options->run.add_to(*command);
+  command->show_first({"model", "--int8", "--image", "--labels", "--top", "--repeat",
+                       "--preprocess", "--threads", "--json", "--quiet", "--help"});
   command->callback([options, &session] { session.run = [options] { run_infer(*options); }; });
 }
 

@@ -51,12 +51,13 @@ void inspect(InspectOptions& options) {
 
 void add_inspect(CLI::App& app, Session& session) {
   const auto options = std::make_shared<InspectOptions>();
-  CLI::App* command =
-      add_command(app, "inspect", "Show what a model consists of", "qtool inspect model.onnx");
+  Command* command =
+      add_command(app, "inspect", "Show what a model consists of", {"qtool inspect model.onnx"});
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--shape", options->shape, "Input shape, when the model leaves it open")
       ->type_name("NxCxHxW");
   options->run.add_to(*command);
+  command->show_first({"model", "--shape", "--json", "--quiet", "--help"});
   command->callback([options, &session] { session.run = [options] { inspect(*options); }; });
 }
 

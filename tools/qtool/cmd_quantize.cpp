@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "checks.h"
 #include "command.h"
 #include "console.h"
 #include "files.h"
@@ -82,31 +83,30 @@ InputShapes typical_shapes(const Graph& graph, const Preprocess& preprocess) {
   return shapes;
 }
 
-// The mode by its name, and whether it fits --table.
-QuantizeMode checked_mode(const QuantizeCommand& options) {
-  const std::optional<QuantizeMode> mode = find_quantize_mode(options.mode);
-  if (!mode) {
-    throw Error(ErrorCode::kUsage, concat("--mode: found '", options.mode,
-                                          "', expected static, dynamic or weight-only"));
+// The table to use: --table, or the one that calibrate writes without -o, which lies in the folder
+// it ran in, or beside the model. Fills in where it was found.
+void find_table(QuantizeCommand& options) {
+  namespace fs = std::filesystem;
+  if (!options.table.empty()) return;
+  const fs::path name = default_output(options.model, options.target, ".table.json");
+  const fs::path beside = fs::path(options.model).parent_path() / name;
+  for (const fs::path& path : {name, beside}) {
+    std::error_code ec;
+    if (!fs::exists(path, ec)) continue;
+    options.table = path.string();
+    note(concat("table '", options.table, "'"));
+    return;
   }
-  if (*mode == QuantizeMode::kStatic && options.table.empty()) {
-    throw Error(ErrorCode::kUsage, "--table is required in mode 'static'");
-  }
-  if (*mode != QuantizeMode::kStatic && !options.table.empty()) {
-    throw Error(ErrorCode::kUsage, concat("--table: mode '", options.mode, "' uses no table"));
-  }
-  return *mode;
+  throw Error(ErrorCode::kUsage,
+              concat("--table is required: there is neither '", name.string(), "' ",
+                     name == beside ? "here" : concat("here nor '", beside.string(), "'"),
+                     "; qtool calibrate writes it"));
 }
 
 BiasCorrection bias_correction_of(const QuantizeCommand& options) {
   const bool sequential = options.bias_correction == "sequential";
-  if (sequential != !options.images.images.empty()) {
-    throw Error(ErrorCode::kUsage, sequential
-                                       ? "--bias-correction sequential needs --images"
-                                       : "--images is for --bias-correction sequential only");
-  }
-  if (sequential && options.table.empty()) {
-    throw Error(ErrorCode::kUsage, "--bias-correction sequential needs --table");
+  if (sequential && options.images.images.empty()) {
+    throw Error(ErrorCode::kUsage, "--bias-correction sequential needs --images");
   }
   if (sequential) return BiasCorrection::kSequential;
   return options.bias_correction == "off" ? BiasCorrection::kOff : BiasCorrection::kTable;
@@ -197,20 +197,16 @@ bool gains_nothing(QuantizeMode mode, const QuantizationSummary& summary) {
                       [](const NodeReport& node) { return node.role == NodeRole::kInteger; });
 }
 
-// Without a table there are no ranges to change, and the mode decides the types of activations.
-void require_table_free(const QuantizeOptions& options, const Overrides& overrides) {
-  TypeChoices others = options.types;
-  others.weight_method.reset();
-  others.weight_bits.reset();
-  if (others.empty() && overrides.ranges.empty() && overrides.scales.empty()) return;
-  throw Error(ErrorCode::kUsage,
-              "ranges, scales and all types except --weight-bits and --weight-method need --mode "
-              "static and a table");
+// Without a table there are no ranges to change; of the flags, the options' rules say so.
+void require_table_free(const Overrides& overrides) {
+  if (overrides.ranges.empty() && overrides.scales.empty()) return;
+  throw Error(ErrorCode::kUsage, "--overrides: ranges and scales have no effect without a table");
 }
 
 void run_quantize(QuantizeCommand& options) {
   options.run.apply();
-  const QuantizeMode mode = checked_mode(options);
+  const QuantizeMode mode = find_quantize_mode(options.mode).value();
+  if (mode == QuantizeMode::kStatic) find_table(options);
   const BiasCorrection bias_correction = bias_correction_of(options);
   QuantizationSummary summary;
   summary.output = output_of(options, mode);
@@ -240,7 +236,7 @@ void run_quantize(QuantizeCommand& options) {
     apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
                     *table);
   } else {
-    require_table_free(quantize_options, overrides);
+    require_table_free(overrides);
   }
   quantize_options.model_fingerprint = fingerprint(fp32.loaded);
   quantize_options.version = QTOOL_VERSION;
@@ -280,61 +276,71 @@ void run_quantize(QuantizeCommand& options) {
 
 void add_quantize(CLI::App& app, Session& session) {
   const auto options = std::make_shared<QuantizeCommand>();
-  CLI::App* command = add_command(
+  Command* command = add_command(
       app, "quantize", "Emit the INT8 model (ONNX with QuantizeLinear / DequantizeLinear)",
-      "qtool quantize model.onnx --table model.table.json -o model.int8.onnx\n"
-      "  qtool quantize model.onnx --table model.table.json --bias-correction sequential "
-      "--images photos/calib --limit 100\n"
-      "  qtool quantize model.onnx --table model.table.json --overrides mine.json");
+      {"qtool quantize model.onnx", "qtool quantize model.onnx --mode weight-only",
+       "qtool quantize model.onnx --table model.table.json --bias-correction sequential "
+       "--images photos/calib --limit 100"});
+  const std::vector<Company> with_table = {{"--mode", {"static"}}};
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
-  command
-      ->add_option("--table", options->table,
-                   "Calibration table of this model, of any format (mode static only)")
+  command->add_option("--table", options->table, "Calibration table (default: MODEL.table.json)")
       ->type_name("FILE");
-  command
-      ->add_option("--table-format", options->table_format,
-                   formats_help("Format of the table (default: shown by its content):"))
-      ->type_name("FORMAT");
+  take_format(*command, *command
+                             ->add_option("--table-format", options->table_format,
+                                          "Format of the table (default: shown by its content)")
+                             ->type_name("FORMAT"));
   command
       ->add_option("--name-map", options->name_map,
-                   "JSON file with the tensor and weight behind each layer name of an ncnn or "
-                   "TPU-MLIR table (default: the model's node names)")
+                   "JSON file with the tensor and weight behind each layer name\n"
+                   "For tables of ncnn and TPU-MLIR; without it, layers are the model's nodes.")
       ->type_name("FILE");
-  command
-      ->add_option("--mode", options->mode,
-                   "static; without a table: dynamic (ranges measured while running) or "
-                   "weight-only (int8 storage, FP32 arithmetic)")
-      ->type_name("MODE")
-      ->capture_default_str();
-  command->add_option("--target", options->target, "Back-end that decides what is quantized")
-      ->type_name("NAME")
-      ->capture_default_str();
+  CLI::Option* mode =
+      command
+          ->add_option("--mode", options->mode,
+                       "static, dynamic or weight-only\n"
+                       "static takes ranges from the table; dynamic measures them while running; "
+                       "weight-only stores int8 weights and computes in FP32.")
+          ->type_name("MODE")
+          ->capture_default_str();
+  take_words(*command, *mode, {"static", "dynamic", "weight-only"});
+  add_target(*command, options->target);
   options->overrides.add_to(*command);
   command
       ->add_option("-o,--output", options->output,
-                   "Model to write (default: MODEL.int8.onnx, MODEL.dynamic.onnx or "
-                   "MODEL.weight-only.onnx by the mode, for a target other than cpu "
-                   "MODEL.TARGET.int8.onnx and so on)")
+                   "Model to write (default: MODEL.int8.onnx)\n"
+                   "MODEL.dynamic.onnx or MODEL.weight-only.onnx by the mode; for a target other "
+                   "than cpu MODEL.TARGET.int8.onnx and so on.")
       ->type_name("FILE");
-  command
-      ->add_option("--bias-correction", options->bias_correction,
-                   "Take back what quantizing adds to the mean outputs of layers:\n"
-                   "  off: no\n"
-                   "  table: what the weights add, from the channel means of the table\n"
-                   "  sequential: all of it, measured layer by layer on --images")
-      ->type_name("HOW")
-      ->check(CLI::IsMember({"off", "table", "sequential"}))
-      ->capture_default_str();
-  command
-      ->add_option("--preprocess", options->preprocess,
-                   "Preset or .json file that the model is to carry, where no table of qtool says "
-                   "how pictures are prepared")
-      ->type_name("NAME|FILE");
+  CLI::Option* correction =
+      command
+          ->add_option("--bias-correction", options->bias_correction,
+                       "Take back what quantizing adds to mean outputs\n"
+                       "table takes back what the weights add, from the table's channel means; "
+                       "sequential all of it, measured layer by layer on --images.")
+          ->type_name("HOW")
+          ->capture_default_str();
+  take_words(*command, *correction, {"off", "table", "sequential"});
+  command->offer(command
+                     ->add_option("--preprocess", options->preprocess,
+                                  "Preset or JSON file that the model is to carry\n"
+                                  "For where no table of qtool says how pictures are prepared.")
+                     ->type_name("NAME|FILE"),
+                 preset_names());
   command->add_flag("--force", options->force,
                     "Write the model even if nothing of it becomes integers");
   options->types.add_to(*command);
   options->images.add_to(*command, ImagesUse::kRun);
   options->run.add_to(*command);
+  for (const char* option :
+       {"--table", "--table-format", "--name-map", "--bias-correction", "--range", "--scale",
+        "--weight-granularity", "--weight-symmetry", "--winograd-bits", "--activations",
+        "--symmetric", "--activation-bits"}) {
+    command->goes_with(option, with_table);
+  }
+  command->goes_with("--images", {{"--bias-correction", {"sequential"}}});
+  command->show_first({"model", "--table", "--mode", "--target", "--exclude", "--weight-bits",
+                       "--bias-correction", "--output", "--threads", "--json", "--quiet",
+                       "--help"});
   command->callback([options, &session] { session.run = [options] { run_quantize(*options); }; });
 }
 

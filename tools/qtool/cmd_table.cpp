@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "checks.h"
 #include "command.h"
 #include "console.h"
 #include "files.h"
@@ -39,23 +40,6 @@ void require_files(const TableCommand& options, std::size_t count) {
   if (options.files.size() == count) return;
   wrong_use(concat("table ", options.action, ": found ", options.files.size(), " files, expected ",
                    count));
-}
-
-// An option that belongs to one action is a mistake with another.
-void require_absent(const TableCommand& options, bool given, const char* option) {
-  if (given) wrong_use(concat(option, " does not go with 'table ", options.action, "'"));
-}
-
-void require_options_of_action(const TableCommand& options) {
-  if (options.action != "convert") {
-    require_absent(options, !options.to.empty(), "--to");
-    require_absent(options, !options.output.empty(), "--output");
-    require_absent(options, options.tensorrt_version.has_value(), "--trt-version");
-    require_absent(options, options.tensorrt_algorithm.has_value(), "--trt-algorithm");
-  }
-  if (options.action != "diff") {
-    require_absent(options, options.tolerance.has_value(), "--tolerance");
-  }
 }
 
 /// The name map, and the model to check names against, if one is given.
@@ -133,43 +117,44 @@ void diff(const TableCommand& options) {
 
 void run_table(TableCommand& options) {
   options.run.apply();
-  require_options_of_action(options);
   if (options.action == "show") return show(options);
   if (options.action == "convert") return convert(options);
-  if (options.action == "diff") return diff(options);
-  wrong_use(concat("table: found '", options.action, "', expected show, convert or diff"));
+  diff(options);
 }
 
 }  // namespace
 
 void add_table(CLI::App& app, Session& session) {
   const auto options = std::make_shared<TableCommand>();
-  CLI::App* command = add_command(
+  Command* command = add_command(
       app, "table", "Show, convert and compare calibration tables of this and other tools",
-      "qtool table show model.table.json\n"
-      "  qtool table convert calibration.cache --to qtool -o model.table.json\n"
-      "  qtool table convert model.table.json --to ncnn --model model.onnx -o model.table\n"
-      "  qtool table diff a.json b.cache --tolerance 0.01");
-  command
-      ->add_option("action", options->action,
-                   "show FILE: every tensor of a table\n"
-                   "convert FILE: write it in another format and say what that does not carry\n"
-                   "diff A B: exit code 1 when scales or ranges differ")
-      ->required()
-      ->type_name("ACTION");
+      {"qtool table show model.table.json",
+       "qtool table convert calibration.cache --to qtool -o model.table.json",
+       "qtool table convert model.table.json --to ncnn --model model.onnx -o model.table",
+       "qtool table diff a.json b.cache --tolerance 0.01"});
+  CLI::Option* action =
+      command
+          ->add_option("action", options->action,
+                       "show FILE, convert FILE or diff FILE FILE\n"
+                       "show prints every tensor; convert writes another format and says what that "
+                       "does not carry; diff ends with exit code 1 when scales or ranges differ.")
+          ->required()
+          ->type_name("ACTION");
+  take_words(*command, *action, {"show", "convert", "diff"});
   command->add_option("files", options->files, "Table, or two for diff")
       ->required()
       ->type_name("FILE");
-  command->add_option("--to", options->to, formats_help("Format to convert to:"))
-      ->type_name("FORMAT");
-  command
-      ->add_option("--from,--table-format", options->from,
-                   "Format of the tables that are read (default: shown by their content)")
-      ->type_name("FORMAT");
+  const auto format = [&](const char* names, std::string& value, const char* help) {
+    take_format(*command, *command->add_option(names, value, help)->type_name("FORMAT"));
+  };
+  format("--to", options->to, "Format to convert to, see qtool help formats");
+  format("--from,--table-format", options->from,
+         "Format of the tables that are read (default: shown by their content)");
   command->add_option("-o,--output", options->output, "File to write")->type_name("FILE");
   command
       ->add_option("--model", options->model,
-                   "ONNX model: its node names stand for layers, and names are checked against it")
+                   "ONNX model of the table\n"
+                   "Its node names stand for layers, and names are checked against it.")
       ->type_name("MODEL");
   command
       ->add_option("--name-map", options->name_map,
@@ -177,16 +162,28 @@ void add_table(CLI::App& app, Session& session) {
       ->type_name("FILE");
   command->add_option("--trt-version", options->tensorrt_version, "TensorRT version in the header")
       ->type_name("8600");
-  command
-      ->add_option("--trt-algorithm", options->tensorrt_algorithm,
-                   "EntropyCalibration2, EntropyCalibration, MinMaxCalibration, LegacyCalibration")
-      ->type_name("NAME");
+  CLI::Option* algorithm = command
+                               ->add_option("--trt-algorithm", options->tensorrt_algorithm,
+                                            "TensorRT calibrator in the header")
+                               ->type_name("NAME");
+  take_words(
+      *command, *algorithm,
+      {"EntropyCalibration2", "EntropyCalibration", "MinMaxCalibration", "LegacyCalibration"});
   command
       ->add_option("--tolerance", options->tolerance,
                    "Largest relative difference that diff accepts (default: 0)")
       ->type_name("SHARE")
-      ->check(CLI::NonNegativeNumber);
-  options->run.add_to(*command);
+      ->check(number([](double share) { return share >= 0.0; }, "a number of at least 0"));
+  for (const char* option : {"--to", "--output"}) {
+    command->goes_with(option, {{"action", {"convert"}}});
+  }
+  for (const char* option : {"--trt-version", "--trt-algorithm"}) {
+    command->goes_with(option, {{"--to", {"tensorrt"}}});
+  }
+  command->goes_with("--tolerance", {{"action", {"diff"}}});
+  options->run.add_to(*command, ThreadsUse::kNo);
+  command->show_first({"action", "files", "--to", "--output", "--from", "--model", "--name-map",
+                       "--tolerance", "--json", "--quiet", "--help"});
   command->callback([options, &session] { session.run = [options] { run_table(*options); }; });
 }
 

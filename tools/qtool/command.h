@@ -2,19 +2,75 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <set>
 #include <string>
+#include <vector>
 
 namespace qtool::tool {
+
+class Command;
 
 /// What parsing the command line decided: the work to do once all of it is known to be well-formed.
 struct Session {
   std::function<void()> run;
 };
 
-/// A sub-command with its help text. `example` is a full command line. Options that a sub-command
-/// does not know are looked up in the program's own, so `--config` is accepted before and after it.
-CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary,
-                      const std::string& example);
+/// An option beside which another one has an effect: `option` is given or, when there are `values`,
+/// has one of them, given or by default.
+struct Company {
+  std::string option;
+  std::vector<std::string> values;
+};
+
+/// One sub-command: CLI11's, with what help pages, man pages, completion and checks need to know
+/// about its options beside. Options are named as on the command line, positionals by their name.
+class Command : public CLI::App {
+ public:
+  Command(const std::string& summary, const std::string& name, std::vector<std::string> examples);
+
+  /// The options of `--help`, in this order; `--help-all` shows every one.
+  void show_first(std::vector<std::string> options) { first_ = std::move(options); }
+  /// `option` would be ignored unless one of `company` is there.
+  void goes_with(const std::string& option, std::vector<Company> company);
+  /// `option` would be ignored beside any of `company`.
+  void not_with(const std::string& option, std::vector<Company> company);
+  /// Values to offer when the shell completes `option`.
+  void offer(const CLI::Option* option, std::vector<std::string> words);
+  /// The value comes from a part of a configuration file that speaks to every command, and so may
+  /// be of no use to this one.
+  void note_shared(const std::string& option) { shared_.insert(option); }
+
+  /// Throws Error(kUsage) for a given option that would be ignored.
+  void require_effect() const;
+
+  [[nodiscard]] const std::vector<std::string>& examples() const { return examples_; }
+  [[nodiscard]] std::vector<const CLI::Option*> first_options() const;
+  /// `Goes with --images.`, or nothing.
+  [[nodiscard]] std::string company_text(const CLI::Option& option) const;
+  [[nodiscard]] std::vector<std::string> words_of(const CLI::Option& option) const;
+
+ private:
+  enum class Effect { kOnlyWith, kNotWith };
+  struct Rule {
+    std::string option;
+    Effect effect;
+    std::vector<Company> company;
+  };
+  [[nodiscard]] bool there(const Company& company) const;
+  [[nodiscard]] std::string broken(const Rule& rule) const;
+
+  std::vector<std::string> examples_;
+  std::vector<std::string> first_;
+  std::vector<Rule> rules_;
+  std::map<const CLI::Option*, std::vector<std::string>> words_;
+  std::set<std::string> shared_;
+};
+
+/// Adds a sub-command with its help text. `examples` are full command lines. Options that a
+/// sub-command does not know are looked up in the program's own, so `--config` is accepted before
+/// and after it.
+Command* add_command(CLI::App& app, const std::string& name, const std::string& summary,
+                     std::vector<std::string> examples);
 
 /// Adds one command to the program; each cmd_*.cpp defines one, main.cpp lists them.
 using AddCommand = void (*)(CLI::App& app, Session& session);

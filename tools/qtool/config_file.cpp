@@ -5,7 +5,9 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "command.h"
 #include "qtool/base/file_kind.h"
 #include "qtool/base/text.h"
 
@@ -61,7 +63,7 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
                            CLI::ExitCodes::ConfigError);
   }
   std::istringstream lines{std::string(without_byte_order_mark(text))};
-  const std::vector<const CLI::App*> commands = app_.get_subcommands(every_command);
+  const std::vector<const CLI::App*> commands = std::as_const(app_).get_subcommands(every_command);
   std::vector<CLI::ConfigItem> own;     // from the running command's section
   std::vector<CLI::ConfigItem> shared;  // from before any section
   for (CLI::ConfigItem& item : ConfigBase::from_config(lines)) {
@@ -78,8 +80,14 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
                      [&](const CLI::App* command) { return knows(*command, item.name); })) {
       refuse("key", item.name, keys_of(commands));
     }
-    for (const CLI::App* command : commands) {
-      if (!command->parsed() || !knows(*command, item.name)) continue;
+    for (CLI::App* command : app_.get_subcommands()) {
+      if (!knows(*command, item.name)) continue;
+      // Where the command line has the option too, its value is not the file's.
+      const std::string name = concat("--", item.name);
+      const CLI::Option* option = command->get_option_no_throw(name);
+      if (option != nullptr && option->count() == 0) {
+        static_cast<Command*>(command)->note_shared(name);
+      }
       item.parents = {command->get_name()};
       shared.push_back(item);
     }

@@ -12,12 +12,12 @@ namespace qtool::tool {
 /// A key that no command knows is an error that lists the nearest names.
 class ConfigFile : public CLI::ConfigBase {
  public:
-  explicit ConfigFile(const CLI::App& app) : app_(app) {}
+  explicit ConfigFile(CLI::App& app) : app_(app) {}
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
 
  private:
-  const CLI::App& app_;
+  CLI::App& app_;
 };
 
 }  // namespace qtool::tool

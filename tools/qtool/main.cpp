@@ -11,6 +11,7 @@
 #include "config_file.h"
 #include "console.h"
 #include "files.h"
+#include "help_page.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "signals.h"
@@ -19,9 +20,10 @@ namespace qtool::tool {
 namespace {
 
 // One line per command, in the order of `qtool --help`. Also declares it.
-#define QTOOL_COMMANDS(command)                                                     \
-  command(add_calibrate) command(add_quantize) command(add_infer) command(add_eval) \
-      command(add_inspect) command(add_table) command(add_bench)
+#define QTOOL_COMMANDS(command)                                                          \
+  command(add_calibrate) command(add_quantize) command(add_infer) command(add_eval)      \
+      command(add_inspect) command(add_table) command(add_bench) command(add_completion) \
+          command(add_help)
 
 #define QTOOL_DECLARE(name) void name(CLI::App& app, Session& session);
 }  // namespace
@@ -32,8 +34,14 @@ namespace {
 const std::vector<AddCommand> kCommands{QTOOL_COMMANDS(QTOOL_ROW)};
 
 constexpr const char* kFooter =
+    "First steps:\n"
+    "  qtool calibrate model.onnx --images photos --preprocess imagenet\n"
+    "  qtool quantize model.onnx\n"
+    "  qtool eval model.onnx --int8 model.int8.onnx --images photos\n\n"
     "Each command explains itself: qtool COMMAND --help\n"
-    "Exit codes: 0 success, 1 failure, 2 wrong usage, 130 stopped by Ctrl-C, 143 by SIGTERM.";
+    "Topics: qtool help targets, presets, methods, formats, lists\n"
+    "Exit codes: 0 success, 1 failure, 2 wrong usage, 130 stopped by Ctrl-C,\n"
+    "143 by SIGTERM.";
 
 const CLI::App& innermost(const CLI::App& app) {
   const std::vector<CLI::App*> parsed = app.get_subcommands();
@@ -72,7 +80,8 @@ int run(int argc, char** argv) {
   CLI::App app("Post-training INT8 quantization of ONNX networks, from calibration to inference.",
                "qtool");
   app.set_version_flag("--version", "qtool " QTOOL_VERSION);
-  app.set_config("--config", "", "Read options from FILE (TOML or INI)")->type_name("FILE");
+  app.formatter(std::make_shared<HelpPage>());
+  app.set_config("--config", "", "Read options from a TOML or INI file")->type_name("FILE");
   app.config_formatter(std::make_shared<ConfigFile>(app));
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.require_subcommand(0, 1);
@@ -92,6 +101,7 @@ int run(int argc, char** argv) {
   if (app.get_config_ptr()->count() > 0) {
     declare_input(app.get_config_ptr()->as<std::string>());
   }
+  static_cast<const Command&>(innermost(app)).require_effect();
   session.run();
   return kExitOk;
 }

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "checks.h"
 #include "console.h"
 #include "files.h"
 #include "qtool/base/error.h"
@@ -110,8 +111,11 @@ Preprocess read_preprocess(const std::string& name) {
   }
 }
 
-void ImageOptions::add_to(CLI::App& command, ImagesUse use) {
-  command.add_option("--images", images, "Folder of images (sub-folders are classes) or list file")
+void ImageOptions::add_to(Command& command, ImagesUse use) {
+  command
+      .add_option("--images", images,
+                  "Folder of images, or list file\n"
+                  "Sub-folders are classes; see qtool help lists.")
       ->type_name("DIR")
       ->required(use == ImagesUse::kMeasure)
       ->group("Images");
@@ -120,15 +124,17 @@ void ImageOptions::add_to(CLI::App& command, ImagesUse use) {
         ->type_name("FILE")
         ->group("Images");
   }
-  command.add_option("--limit", limit, "Use at most N images, spread evenly; 0 = all")
+  command.add_option("--limit", limit, "Use at most N images, spread evenly")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str()
+      ->check(whole_number_from(0))
+      ->default_str("0 = all")
       ->group("Images");
-  command
-      .add_flag("--strict", strict,
-                "Stop at an image that cannot be read instead of leaving it out")
+  command.add_flag("--strict", strict, "Stop at an image that cannot be read, not leave it out")
       ->group("Images");
+  if (use == ImagesUse::kRun) {
+    command.goes_with("--limit", {{"--images", {}}});
+    command.goes_with("--strict", {{"--images", {}}});
+  }
 }
 
 ImageSet ImageOptions::list() const {
@@ -137,37 +143,43 @@ ImageSet ImageOptions::list() const {
   return list_input_images(images, names, limit);
 }
 
-void PreprocessOptions::add_to(CLI::App& command) {
-  std::string presets;
-  for (const std::string& name : preset_names())
-    presets += concat(presets.empty() ? "" : ", ", name);
+void PreprocessOptions::add_to(Command& command) {
   const auto text = [&command](const char* name, std::string& value, std::string description,
                                const char* type) {
-    command.add_option(name, value, std::move(description))->type_name(type)->group(kGroup);
+    return command.add_option(name, value, std::move(description))->type_name(type)->group(kGroup);
   };
-  text("--preprocess", preprocess_,
-       concat("All of it: preset (", presets,
-              ") or .json file; the flags below change one field each of it, of what the model "
-              "stores, or of what is assumed"),
-       "NAME|FILE");
-  text("--resize", resize_, "Resize to this size, whatever the proportions; none: keep the file's",
+  command.offer(
+      text("--preprocess", preprocess_, "Preset or JSON file, see qtool help presets", "NAME|FILE"),
+      preset_names());
+  text("--resize", resize_, "Resize to this size, whatever the proportions; none: do not",
        "WxH|none");
   command.add_option("--resize-shorter", resize_shorter_, "Resize the shorter side to N pixels")
       ->type_name("N")
+      ->check(whole_number(1, 16384))
       ->group(kGroup);
   text("--letterbox", letterbox_, "Fit into this size and fill the border", "WxH");
-  command.add_option("--fill", fill_, "Grey level of the letterbox border")
-      ->type_name("0-255")
-      ->check(CLI::Range(0, 255))
+  command.add_option("--fill", fill_, "Grey level of the letterbox border, 0 to 255")
+      ->type_name("LEVEL")
+      ->check(whole_number(0, 255))
       ->group(kGroup);
   text("--crop", crop_, "Cut out the centre after the resize; none: keep all", "N|WxH|none");
-  text("--mean", mean_, "Mean per channel in pixel units (0 to 255)", "A,B,C");
-  text("--std", std_, "Deviation per channel in pixel units: x = (pixel - mean) / std", "A,B,C");
-  text("--channels", channels_, "rgb, bgr or gray; mean and std stay with their colours", "ORDER");
-  text("--layout", layout_, "nchw or nhwc", "LAYOUT");
+  text("--mean", mean_, "Mean per channel in pixel units, 0 to 255", "A,B,C");
+  text("--std", std_, "Deviation per channel: x = (pixel - mean) / std", "A,B,C");
+  take_words(command,
+             *text("--channels", channels_,
+                   "Order of the channels; mean and std stay with their colours", "ORDER"),
+             {"rgb", "bgr", "gray"});
+  take_words(command, *text("--layout", layout_, "Order of the input's axes", "LAYOUT"),
+             {"nchw", "nhwc"});
   command
       .add_flag("--force", force_, "Use these flags even if they contradict what the model stores")
       ->group(kGroup);
+  std::vector<Company> flags;
+  for (const char* flag : {"--preprocess", "--resize", "--resize-shorter", "--letterbox", "--fill",
+                           "--crop", "--mean", "--std", "--channels", "--layout"}) {
+    flags.push_back({flag, {}});
+  }
+  command.goes_with("--force", std::move(flags));
 }
 
 void PreprocessOptions::name_by_default(Preprocess preprocess, std::string source) {

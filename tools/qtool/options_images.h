@@ -1,11 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "command.h"
 #include "model.h"
 #include "qtool/graph/graph.h"
 #include "qtool/image/image_set.h"
@@ -26,7 +26,7 @@ struct ImageOptions {
   std::int64_t limit = 0;
   bool strict = false;
 
-  void add_to(CLI::App& command, ImagesUse use);
+  void add_to(Command& command, ImagesUse use);
   [[nodiscard]] ImageSet list() const;
   [[nodiscard]] BadImages policy() const { return strict ? BadImages::kFail : BadImages::kSkip; }
 };
@@ -38,7 +38,7 @@ Preprocess read_preprocess(const std::string& name);
 /// change one field each of what is named, stored or assumed, and never touch the rest.
 class PreprocessOptions {
  public:
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
 
   /// What a configuration of another tool says, as if --preprocess named it; --preprocess wins.
   void name_by_default(Preprocess preprocess, std::string source);

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <cstdint>
 #include <string>
 
+#include "command.h"
 #include "qtool/calib/method.h"
 
 namespace qtool::tool {
@@ -13,7 +12,7 @@ struct DecisionOptions {
   std::string method{kDefaultMethod};
   MethodOptions values;
 
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
 };
 
 /// Where statistics come from and go to: --two-pass, --save-statistics, --from.
@@ -22,7 +21,7 @@ struct StatisticsOptions {
   bool save = false;
   std::string from;  ///< a table whose statistics were saved
 
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
   /// The file beside a table that holds its statistics.
   static std::string beside(const std::string& table);
 };

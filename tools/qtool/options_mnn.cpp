@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 20;
 
-bool any_given(const CLI::App& command, std::initializer_list<const char*> flags) {
+bool any_given(const Command& command, std::initializer_list<const char*> flags) {
   for (const char* flag : flags) {
     if (command.count(flag) > 0) return true;
   }
@@ -22,7 +22,7 @@ bool any_given(const CLI::App& command, std::initializer_list<const char*> flags
 }
 
 // As if the flag stood on the command line, unless it does.
-void set(CLI::App& command, const char* flag, const std::vector<std::string>& values) {
+void set(Command& command, const char* flag, const std::vector<std::string>& values) {
   if (values.empty() || values.front().empty() || command.count(flag) > 0) return;
   CLI::Option* option = command.get_option(flag);
   for (const std::string& value : values) option->add_result(value);
@@ -36,14 +36,15 @@ void set(CLI::App& command, const char* flag, const std::vector<std::string>& va
 
 }  // namespace
 
-void MnnOptions::add_to(CLI::App& command) {
+void MnnOptions::add_to(Command& command) {
   command
       .add_option("--mnn-config", file_,
-                  "JSON of MNN's quantized.out: images, preprocessing, methods; flags win over it")
+                  "Settings for MNN's quantized.out, as JSON\n"
+                  "Images, preprocessing and methods come from it; flags win over it.")
       ->type_name("FILE");
 }
 
-void MnnOptions::apply(CLI::App& command, PreprocessOptions& preprocess) const {
+void MnnOptions::apply(Command& command, PreprocessOptions& preprocess) const {
   if (file_.empty()) return;
   MnnConfig config;
   try {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "command.h"
 #include "options_images.h"
 
 namespace qtool::tool {
@@ -10,11 +10,11 @@ namespace qtool::tool {
 /// --mnn-config FILE: the configuration of MNN's quantization tool in the place of flags.
 class MnnOptions {
  public:
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
   /// Sets the command's options that the file speaks about and the command line does not, and names
   /// its preprocessing; to be called by the command's callback, when all flags are known. Throws
   /// Error(kUsage) for a file that is not well-formed.
-  void apply(CLI::App& command, PreprocessOptions& preprocess) const;
+  void apply(Command& command, PreprocessOptions& preprocess) const;
 
  private:
   std::string file_;

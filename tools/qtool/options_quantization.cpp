@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "checks.h"
 #include "files.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
+#include "qtool/quantize/target.h"
 #include "qtool/quantize/weight_method.h"
 
 namespace qtool::tool {
@@ -12,14 +14,6 @@ namespace {
 
 constexpr const char* kTypes = "Types";
 constexpr const char* kOverrides = "Ranges of your own";
-
-std::string weight_methods_help() {
-  std::string help = "How weight scales are chosen (the target's: absmax):";
-  for (const WeightMethodInfo& method : weight_methods()) {
-    help += concat("\n  ", method.name, ": ", method.summary);
-  }
-  return help;
-}
 
 /// NAME=a,b split at the last equals sign: names of tensors may hold one, numbers do not.
 std::pair<std::string, std::vector<float>> parse_assignment(const std::string& text,
@@ -43,32 +37,50 @@ std::pair<std::string, std::vector<float>> parse_assignment(const std::string& t
 
 }  // namespace
 
-void TypeOptions::add_to(CLI::App& command) {
+void add_target(Command& command, std::string& target) {
+  CLI::Option* option =
+      command.add_option("--target", target, "Back-end to quantize for, see qtool help targets")
+          ->type_name("NAME")
+          ->capture_default_str();
+  std::vector<std::string> names;
+  for (const Target& known : targets()) names.emplace_back(known.name);
+  take_name(command, *option, std::move(names),
+            [](std::string_view name) { return std::string(find_target(name).name); });
+}
+
+void TypeOptions::add_to(Command& command) {
   const auto bits = [&](const char* name, std::optional<int>& value, const char* help) {
-    command.add_option(name, value, help)->type_name("2-8")->check(CLI::Range(2, 8))->group(kTypes);
-  };
-  const auto word = [&](const char* name, std::string& value, const char* help, const char* first,
-                        const char* second) {
     command.add_option(name, value, help)
-        ->check(CLI::IsMember({first, second}))
-        ->type_name(concat(first, "|", second))
+        ->type_name("BITS")
+        ->check(whole_number(2, 8))
         ->group(kTypes);
   };
-  command.add_option("--weight-method", weight_method_, weight_methods_help())
-      ->type_name("NAME")
-      ->group(kTypes);
-  bits("--weight-bits", weight_bits_, "Bits of weights (the target's: 8)");
+  const auto word = [&](const char* name, std::string& value, const char* help,
+                        std::vector<std::string> words) {
+    CLI::Option* option = command.add_option(name, value, help)->type_name("TYPE")->group(kTypes);
+    take_words(command, *option, std::move(words));
+  };
+  CLI::Option* method = command
+                            .add_option("--weight-method", weight_method_,
+                                        "How the scales of weights are chosen (default: absmax)")
+                            ->type_name("NAME")
+                            ->group(kTypes);
+  std::vector<std::string> methods;
+  for (const WeightMethodInfo& info : weight_methods()) methods.emplace_back(info.name);
+  take_name(command, *method, std::move(methods),
+            [](std::string_view name) { return std::string(find_weight_method(name).name); });
+  bits("--weight-bits", weight_bits_, "Bits of weights, 2 to 8 (default: 8)");
   word("--weight-granularity", weight_granularity_,
-       "One scale per output channel, or one per weight tensor", "per-channel", "per-tensor");
+       "One scale per output channel or per weight tensor", {"per-channel", "per-tensor"});
   word("--weight-symmetry", weight_symmetry_,
-       "Whether weights have zero points, where the target allows them", "symmetric", "asymmetric");
+       "Whether weights have zero points, where the target allows it", {"symmetric", "asymmetric"});
   bits("--winograd-bits", winograd_bits_,
-       "Bits of the weights of 3x3 convolutions of stride 1 (6 as ncnn does it); else "
-       "--weight-bits");
-  word("--activations", activations_, "Type of activations: unsigned or signed", "u8", "s8");
+       "Bits of weights of 3x3 convolutions of stride 1\n"
+       "2 to 8; ncnn takes 6. Without it, --weight-bits holds for them too.");
+  word("--activations", activations_, "Type of activations, unsigned or signed", {"u8", "s8"});
   command.add_flag("--symmetric", symmetric_, "Activations without a zero point of their own")
       ->group(kTypes);
-  bits("--activation-bits", activation_bits_, "Bits of activations (the target's: 8)");
+  bits("--activation-bits", activation_bits_, "Bits of activations, 2 to 8 (default: 8)");
 }
 
 TypeChoices TypeOptions::choices() const {
@@ -92,19 +104,22 @@ TypeChoices TypeOptions::choices() const {
   return types;
 }
 
-void OverrideOptions::add_to(CLI::App& command) {
-  command.add_option("--exclude", exclude_, "Nodes that stay in FP32: names or patterns (* and ?)")
-      ->type_name("NAME");
-  command
-      .add_option("--range", ranges_, "Range of a tensor or of all that match a pattern; holds 0")
-      ->type_name("NAME=LOW,HIGH")
+void OverrideOptions::add_to(Command& command) {
+  // One value each time: a second one would be the model.
+  const auto list = [&](const char* name, std::vector<std::string>& values, const char* help,
+                        const char* type) {
+    return command.add_option(name, values, help)->allow_extra_args(false)->type_name(type);
+  };
+  list("--exclude", exclude_, "Node to keep in FP32, by name or pattern (* and ?)", "NAME");
+  list("--range", ranges_, "Range of a tensor, or of all that match a pattern; holds 0",
+       "NAME=LOW,HIGH")
       ->group(kOverrides);
-  command.add_option("--scale", scales_, "Scale of a tensor, and its zero point")
-      ->type_name("NAME=SCALE[,ZERO]")
+  list("--scale", scales_, "Scale of a tensor, and its zero point", "NAME=SCALE[,ZERO]")
       ->group(kOverrides);
   command
       .add_option("--overrides", file_,
-                  "JSON file with `ranges`, `scales` and `exclude`; the flags above come after it")
+                  "JSON file with ranges, scales and exclusions\n"
+                  "Its keys are `ranges`, `scales` and `exclude`; flags win over it.")
       ->type_name("FILE")
       ->group(kOverrides);
 }

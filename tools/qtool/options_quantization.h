@@ -1,20 +1,23 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "command.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/quant/type_choices.h"
 
 namespace qtool::tool {
 
+/// --target NAME.
+void add_target(Command& command, std::string& target);
+
 /// Types of the quantized model: --weight-method, --weight-bits, --weight-granularity,
 /// --weight-symmetry, --winograd-bits, --activations, --symmetric, --activation-bits.
 class TypeOptions {
  public:
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
   /// What the flags set. Throws Error(kUsage) for an unknown weight method.
   [[nodiscard]] TypeChoices choices() const;
 
@@ -32,7 +35,7 @@ class TypeOptions {
 /// What a user knows better than the calibration: --exclude, --range, --scale, --overrides.
 class OverrideOptions {
  public:
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
   /// The file's entries, then the flags'. Throws Error(kUsage) for a flag and
   /// Error(kInvalidArgument) for a file that is not well-formed.
   [[nodiscard]] Overrides read() const;

@@ -2,19 +2,23 @@
 
 #include <optional>
 
+#include "checks.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 
 namespace qtool::tool {
 
-void RequantizeOption::add_to(CLI::App& command) {
-  command
-      .add_option("--requantize", name,
-                  "Arithmetic behind integer sums: float; gemmlowp (as TensorFlow Lite) or single, "
-                  "both without floats and slower here")
-      ->type_name("PATH")
-      ->capture_default_str()
-      ->group("Running");
+void RequantizeOption::add_to(Command& command) {
+  CLI::Option* option =
+      command
+          .add_option("--requantize", name,
+                      "How the sums of INT8 layers become bytes\n"
+                      "gemmlowp (as TensorFlow Lite does it) and single use no floats and are "
+                      "slower here.")
+          ->type_name("PATH")
+          ->capture_default_str()
+          ->group("Running");
+  take_words(command, *option, {"float", "gemmlowp", "single"});
 }
 
 Requantization RequantizeOption::path() const {

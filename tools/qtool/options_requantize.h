@@ -1,8 +1,8 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "command.h"
 #include "qtool/quant/requantize.h"
 
 namespace qtool::tool {
@@ -11,7 +11,7 @@ namespace qtool::tool {
 struct RequantizeOption {
   std::string name = "float";
 
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
   /// Throws Error(kUsage) for an unknown name.
   [[nodiscard]] Requantization path() const;
 };

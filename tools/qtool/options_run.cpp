@@ -1,22 +1,29 @@
 #include "options_run.h"
 
+#include "checks.h"
 #include "console.h"
 #include "qtool/base/parallel.h"
 
 namespace qtool::tool {
+namespace {
 
-void RunOptions::add_to(CLI::App& command) {
-  command.add_option("--threads", threads, "Threads to use; 0 = all available")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str()
-      ->group("Running");
-  command.add_flag("--json", json, "Print the result as JSON")->group("Running");
-  CLI::Option* hush =
-      command.add_flag("-q,--quiet", quiet, "No notes, warnings or progress")->group("Running");
-  command.add_flag("-v,--verbose", verbose, "Say more about what happens")
-      ->group("Running")
-      ->excludes(hush);
+constexpr const char* kGeneral = "General";
+constexpr std::int64_t kMostThreads = 1024;
+
+}  // namespace
+
+void RunOptions::add_to(Command& command, ThreadsUse use) {
+  if (use == ThreadsUse::kYes) {
+    command.add_option("--threads", threads, "Threads to use")
+        ->type_name("N")
+        ->check(whole_number(0, kMostThreads))
+        ->default_str("0 = all")
+        ->group(kGeneral);
+  }
+  command.add_flag("--json", json, "Print the result as JSON")->group(kGeneral);
+  command.add_flag("-q,--quiet", quiet, "No notes, warnings or progress")->group(kGeneral);
+  command.add_flag("-v,--verbose", verbose, "Say more about what happens")->group(kGeneral);
+  command.not_with("--verbose", {{"--quiet", {}}});
 }
 
 void RunOptions::apply() {

@@ -1,11 +1,12 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <string>
-
+#include "command.h"
 #include "progress.h"
 
 namespace qtool::tool {
+
+/// Whether a command computes at all.
+enum class ThreadsUse { kYes, kNo };
 
 /// Flags that every command has: --threads, --json, --quiet, --verbose.
 struct RunOptions {
@@ -14,7 +15,7 @@ struct RunOptions {
   bool quiet = false;
   bool verbose = false;
 
-  void add_to(CLI::App& command);
+  void add_to(Command& command, ThreadsUse use = ThreadsUse::kYes);
   /// Makes --quiet and --verbose take effect and checks --threads. Call first in a command.
   void apply();
   /// How progress appears under these flags.

@@ -1,5 +1,10 @@
 #include "table_file.h"
 
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "checks.h"
 #include "console.h"
 #include "files.h"
 #include "qtool/base/error.h"
@@ -46,12 +51,11 @@ LayerNames read_layer_names(const std::string& map_path, const Graph* graph) {
   }
 }
 
-std::string formats_help(const std::string& head) {
-  std::string help = head;
-  for (const FormatInfo& format : formats()) {
-    help += concat("\n  ", format.name, ": ", format.summary);
-  }
-  return help;
+void take_format(Command& command, CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const FormatInfo& format : formats()) names.emplace_back(format.name);
+  take_name(command, option, std::move(names),
+            [](std::string_view name) { return std::string(find_format(name).name); });
 }
 
 }  // namespace qtool::tool

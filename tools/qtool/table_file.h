@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "command.h"
 #include "qtool/calib/format.h"
 
 namespace qtool::tool {
@@ -20,7 +21,7 @@ TableFile read_table_file(const std::string& path, const std::string& format_nam
 /// The name map in a JSON file; without one, the layers of `graph`; empty without either.
 LayerNames read_layer_names(const std::string& map_path, const Graph* graph);
 
-/// Names and summaries of the formats, for help texts.
-std::string formats_help(const std::string& head);
+/// Makes the value of `option` the name of a table format.
+void take_format(Command& command, CLI::Option& option);
 
 }  // namespace qtool::tool

@@ -1,0 +1,120 @@
+#include "help_page.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "command.h"
+#include "option_text.h"
+#include "qtool/base/text.h"
+
+namespace qtool::tool {
+namespace {
+
+constexpr std::size_t kWidest = 80;
+constexpr std::size_t kNarrowest = 40;
+
+/// Columns of a page on this terminal, or in a file.
+std::size_t page_width() {
+  struct winsize size = {};
+  if (::isatty(STDOUT_FILENO) != 1 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) {
+    return kWidest;
+  }
+  return size.ws_col == 0 ? kWidest : std::clamp<std::size_t>(size.ws_col, kNarrowest, kWidest);
+}
+
+std::string term(const OptionText& text) {
+  std::string names;
+  for (const std::string& name : text.names) names += concat(names.empty() ? "" : ", ", name);
+  // Without a short name, long ones stand below those of their neighbours that have one.
+  const std::string_view shift = names.starts_with("--") ? "    " : "";
+  return concat(shift, names, text.value.empty() ? "" : " ", text.value);
+}
+
+void add_examples(const Command& command, Page& page) {
+  page.title(command.examples().size() == 1 ? "Example" : "Examples");
+  for (const std::string& example : command.examples()) page.command_line(example);
+}
+
+std::string common_page(const Command& command) {
+  Page page;
+  page.paragraph(command.get_description() + ".");
+  page.usage("qtool " + synopsis(command));
+  page.title("Common options");
+  for (const CLI::Option* option : command.first_options()) {
+    const OptionText text = describe(command, *option);
+    page.row(term(text), text.summary);
+  }
+  add_examples(command, page);
+  page.paragraph(concat("\nEvery option: qtool ", command.get_name(), " --help-all"));
+  return page.take();
+}
+
+std::string whole_page(const Command& command) {
+  Page page;
+  page.paragraph(command.get_description() + ".");
+  page.usage("qtool " + synopsis(command));
+  for (const OptionGroup& group : groups_of(command)) {
+    page.title(group.name);
+    for (const CLI::Option* option : group.options) {
+      const OptionText text = describe(command, *option);
+      page.row(term(text), concat(text.summary, text.details.empty() ? "" : ". ", text.details));
+    }
+  }
+  add_examples(command, page);
+  return page.take();
+}
+
+std::string program_page(const CLI::App& program) {
+  Page page;
+  page.paragraph(program.get_description());
+  page.usage("qtool COMMAND [options]");
+  page.title("Commands");
+  for (const Command* command : commands_of(program)) {
+    page.row(command->get_name(), command->get_description(), 14);
+  }
+  page.title("Options");
+  page.row("-h, --help", "Show this page");
+  page.row("    --version", "Show the version");
+  page.row("    --config FILE", program.get_config_ptr()->get_description());
+  return concat(page.take(), "\n", program.get_footer(), "\n");
+}
+
+}  // namespace
+
+Page::Page() : width_(page_width()) {}
+
+void Page::paragraph(const std::string& text) { out_ += wrapped(text, 0, width_) + "\n"; }
+void Page::title(const std::string& text) { out_ += concat("\n", text, ":\n"); }
+void Page::line(const std::string& text) { out_ += concat("  ", text, "\n"); }
+
+void Page::row(const std::string& term, const std::string& text, std::size_t text_column) {
+  const std::size_t column = std::min(text_column, width_ / 3);
+  out_ += concat("  ", term);
+  if (term.size() + 4 > column) {
+    out_ += concat("\n", std::string(column, ' '));
+  } else {
+    out_ += std::string(column - 2 - term.size(), ' ');
+  }
+  out_ += concat(wrapped(text, column, width_), "\n");
+}
+
+void Page::command_line(const std::string& line) {
+  out_ += concat("  ", wrapped(line, 6, width_, " \\"), "\n");
+}
+
+void Page::usage(const std::string& line) {
+  out_ += concat("\nUsage: ", wrapped(line, 7, width_), "\n");
+}
+
+std::string HelpPage::make_help(const CLI::App* app, std::string /*name*/,
+                                CLI::AppFormatMode mode) const {
+  const auto* command = dynamic_cast<const Command*>(app);
+  if (command == nullptr) return program_page(*app);
+  return mode == CLI::AppFormatMode::All ? whole_page(*command) : common_page(*command);
+}
+
+}  // namespace qtool::tool

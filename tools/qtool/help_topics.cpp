@@ -1,0 +1,100 @@
+#include "help_topics.h"
+
+#include "help_page.h"
+#include "qtool/base/text.h"
+#include "qtool/calib/format.h"
+#include "qtool/calib/method.h"
+#include "qtool/image/preprocess.h"
+#include "qtool/quantize/target.h"
+#include "qtool/quantize/weight_method.h"
+
+namespace qtool::tool {
+namespace {
+
+std::string targets_text() {
+  Page page;
+  page.paragraph(
+      "A target is a back-end that runs the quantized model: it decides which operators get "
+      "integers and which types these have. --target NAME of calibrate and quantize chooses it; "
+      "both need the same one.");
+  page.title("Targets");
+  for (const Target& target : targets()) {
+    page.row(std::string(target.name), std::string(target.description), 15);
+  }
+  return page.take();
+}
+
+std::string presets_text() {
+  Page page;
+  page.paragraph(
+      "A preset says how a picture becomes the network's input: size, order of the channels, mean "
+      "and deviation. --preprocess NAME takes one, or a JSON file; flags such as --resize and "
+      "--mean change it.");
+  page.title("Presets");
+  for (const PreprocessPreset& preset : preprocess_presets()) {
+    page.row(std::string(preset.name), std::string(preset.summary), 15);
+  }
+  return page.take();
+}
+
+std::string methods_text() {
+  Page page;
+  page.paragraph(
+      "A method chooses the range of each tensor from its statistics: calibrate --method NAME.");
+  page.title("Methods");
+  for (const MethodInfo& method : methods()) {
+    page.row(std::string(method.name), std::string(method.summary), 15);
+  }
+  page.paragraph("\nA weight method chooses the scales of weights: --weight-method NAME.");
+  page.title("Weight methods");
+  for (const WeightMethodInfo& method : weight_methods()) {
+    page.row(std::string(method.name), std::string(method.summary), 15);
+  }
+  return page.take();
+}
+
+std::string formats_text() {
+  Page page;
+  page.paragraph(
+      "Calibration tables of this and other tools. quantize --table and the table command read "
+      "each of them and know it by its content; table convert --to NAME writes it.");
+  page.title("Formats");
+  for (const FormatInfo& format : formats()) {
+    page.row(std::string(format.name), std::string(format.summary), 15);
+  }
+  return page.take();
+}
+
+std::string lists_text() {
+  Page page;
+  page.paragraph(
+      "--images takes a folder or a list file. In a folder, every picture counts, however deep; "
+      "the folder it lies in is its class. Names that begin with a dot are left out.");
+  page.paragraph(
+      "\nA list file has one picture per line, in the order in which they run, with paths relative "
+      "to the list. A class may follow, after a tab or a blank: its index, or its name as in "
+      "--labels. Empty lines and lines that begin with # are left out.");
+  page.title("Example");
+  page.line("  # path and class");
+  page.line("  stop/000.jpg stop");
+  page.line("  yield/004.jpg 3");
+  page.paragraph(
+      "\n--labels names a file with one class name per line, in the order of the network's "
+      "outputs. Without it, class folders count in the order of their names.");
+  return page.take();
+}
+
+}  // namespace
+
+const std::vector<HelpTopic>& help_topics() {
+  static const std::vector<HelpTopic> kTopics = {
+      {"targets", "back-ends to quantize for", targets_text},
+      {"presets", "how pictures become the network's input", presets_text},
+      {"methods", "how ranges and scales are chosen", methods_text},
+      {"formats", "calibration tables of this and other tools", formats_text},
+      {"lists", "image folders, list files and labels", lists_text},
+  };
+  return kTopics;
+}
+
+}  // namespace qtool::tool

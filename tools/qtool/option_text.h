@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "command.h"
+
+namespace qtool::tool {
+
+/// What help pages, man pages and completion say about one option; made from its definition.
+struct OptionText {
+  std::vector<std::string> names;  ///< `-o`, `--output`; a positional's placeholder
+  std::string value;               ///< `FILE`, empty for a flag or positional
+  std::string summary;             ///< one sentence, with the default
+  std::string details;             ///< what else is to know: further sentences, words, company
+};
+
+OptionText describe(const Command& command, const CLI::Option& option);
+
+struct OptionGroup {
+  std::string name;
+  std::vector<const CLI::Option*> options;
+};
+
+/// Every option of a command, and of the program where it holds for all commands, in groups:
+/// arguments, those without a group, then the groups in their order.
+std::vector<OptionGroup> groups_of(const Command& command);
+
+/// `calibrate [MODEL] --images DIR [options]`.
+std::string synopsis(const Command& command);
+
+/// The commands of the program, in the order of `qtool --help`.
+std::vector<const Command*> commands_of(const CLI::App& program);
+
+/// `text` in lines of at most `width` columns, all but the first behind `indent` blanks. A newline
+/// stays one. `joint` ends every line that goes on: ` \` where the text is a command.
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t width,
+                    std::string_view joint = "");
+
+}  // namespace qtool::tool
