@@ -1,0 +1,84 @@
+#!/bin/bash
+# Runs every command that README, docs and the help pages show, in a folder that holds the embedded
+# example under the names they use. A command that fails fails the test.
+# Usage: docs_test.sh QTOOL SOURCE_FOLDER
+set -u
+qtool=$1
+source=$2
+data=$source/data
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/bin" "$work/run" "$work/run/photos"
+ln -s "$qtool" "$work/bin/qtool"
+export PATH=$work/bin:$PATH
+cd "$work/run" || exit 1
+
+# The names that the documents use.
+for model in model.onnx signs.onnx; do cp "$data/signs_resnet.onnx" $model; done
+for folder in photos/calib DIR; do cp -r "$data/calib" $folder; done
+cp -r "$data/test" photos/eval
+cp "$data/labels.txt" "$data/preprocess.json" .
+photo=$(find photos/eval -name '*.jpg' | head -1)
+for name in photo.jpg dog.jpg; do cp "$photo" $name; done
+echo '{"exclude": ["/features/features.0/*"]}' >mine.json
+ls -d "$PWD"/photos/calib/*/*.jpg | head -20 >list.txt
+set -e
+qtool calibrate model.onnx --images photos/calib --preprocess preprocess.json --save-statistics --quiet \
+  >/dev/null
+for copy in a.json t.json b.cache; do cp model.table.json $copy; done
+qtool table convert model.table.json --to tensorrt -o calibration.cache --quiet >/dev/null
+qtool quantize model.onnx --quiet >/dev/null
+set +e
+
+# What stands in the documents for the user's own network: the example takes pictures of 64x64, and
+# its tensors have other names than those of the networks in the examples.
+as_example() {
+  sed -e 's/--preprocess imagenet/--preprocess preprocess.json/' \
+    -e "s/'relu6_\*=/'\/features\/features.2\/*=/" -e 's/data=0/input=0/'
+}
+# Not run, with the reason.
+exception() {
+  case $1 in
+    *" MODEL "*) echo "a measurement with the networks of the benchmark, which are not part of this" ;;
+    *" COMMAND "* | *" TOPIC"*) echo "a placeholder" ;;
+  esac
+}
+
+# Lines of commands that are indented or fenced, continued lines joined.
+commands_of() {
+  sed -e ':a' -e '/\\$/N; s/ *\\\n */ /; ta' "$1" |
+    sed -n 's/^\(    *\|\)\(qtool [a-z].*\)$/\2/p' | sed 's/  *#.*//'
+}
+
+failed=0
+ran=0
+documents=$(ls "$source"/README.md "$source"/docs/*.md "$source"/docs/*/*.md)
+for command in $(qtool completion bash | sed -n "s/^ *'') words='\([a-z ]*\) --.*/\1/p"); do
+  qtool $command --help-all | sed -n '/^Example/,$s/^  / /p' | sed 's/^/   /' >"$work/help-$command"
+  documents+=" $work/help-$command"
+done
+for document in $documents; do
+  while IFS= read -r line; do
+    why=$(exception "$line")
+    if [ -n "$why" ]; then
+      echo "not run: $line ($why)"
+      continue
+    fi
+    ran=$((ran + 1))
+    if ! timeout 120 bash -c "$(echo "$line" | as_example)" >out 2>&1 </dev/null; then
+      failed=1
+      echo "failed, ${document##*/}: $line"
+      cat out
+    fi
+  done < <(commands_of "$document")
+done
+echo "$ran commands run"
+[ $ran -ge 20 ] || { echo "too few: the documents are not read"; exit 1; }
+
+# Pages about lists of names have a row for each of them.
+for page in targets presets; do
+  for name in $(qtool help $page | sed -n 's/^  \([a-z_]*\)  .*/\1/p'); do
+    grep -q "^| \`$name\` |" "$source/docs/$page.md" || { failed=1; echo "docs/$page.md lacks $name"; }
+  done
+done
+exit $failed
