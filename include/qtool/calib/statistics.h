@@ -49,15 +49,15 @@ struct Counting {
   std::uint32_t place = 0;
 
   static constexpr Counting all() noexcept { return {}; }
-  /// For each of so many images (at least 1): what makes some kTogether, but not below kFewest. Of a
-  /// few images a sample may miss all peaks of a class map: what is up to kFewestOfFew is whole.
+  /// For each of so many images (at least 1): what makes some kTogether, but not below kFewest. Of
+  /// a few images a sample may miss all peaks of a class map: what is up to kFewestOfFew is whole.
   static constexpr Counting sample_of(std::int64_t images) noexcept {
     return {std::max(images <= kFew ? kFewestOfFew : kFewest, kTogether / images)};
   }
 
   static constexpr std::int64_t kFew = 32;  // images
   static constexpr std::int64_t kFewest = std::int64_t{1} << 14;
-  static constexpr std::int64_t kFewestOfFew = std::int64_t{1} << 18;
+  static constexpr std::int64_t kFewestOfFew = std::int64_t{11} << 14;
   static constexpr std::int64_t kTogether = std::int64_t{1} << 21;
 };
 
