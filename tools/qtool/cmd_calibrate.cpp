@@ -235,8 +235,7 @@ void add_calibrate(CLI::App& app, Session& session) {
   options->overrides.add_to(*command);
   command
       ->add_option("-o,--output", options->output,
-                   "Table to write (default: MODEL.table.json, for a\n"
-                   "target other than cpu MODEL.TARGET.table.json)")
+                   "Table to write (default: MODEL.table.json, or MODEL.TARGET.table.json)")
       ->type_name("FILE");
   options->decision.add_to(*command);
   options->types.add_to(*command);
