@@ -1,5 +1,7 @@
 #include "help_topics.h"
 
+#include <cstddef>
+
 #include "help_page.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/format.h"
@@ -11,6 +13,15 @@
 namespace qtool::tool {
 namespace {
 
+// One row for each entry of a list of the library: its name and what `text` says of it.
+template <typename List, typename Entry, typename Text>
+void add_rows(Page& page, const List& list, Text Entry::*text) {
+  constexpr std::size_t kNameWidth = 15;
+  for (const Entry& entry : list) {
+    page.row(std::string(entry.name), std::string(entry.*text), kNameWidth);
+  }
+}
+
 std::string targets_text() {
   Page page;
   page.paragraph(
@@ -18,9 +29,7 @@ std::string targets_text() {
       "integers and which types these have. --target NAME of calibrate and quantize chooses it; "
       "both need the same one.");
   page.title("Targets");
-  for (const Target& target : targets()) {
-    page.row(std::string(target.name), std::string(target.description), 15);
-  }
+  add_rows(page, targets(), &Target::description);
   return page.take();
 }
 
@@ -31,9 +40,7 @@ std::string presets_text() {
       "and deviation. --preprocess NAME takes one, or a JSON file; flags such as --resize and "
       "--mean change it.");
   page.title("Presets");
-  for (const PreprocessPreset& preset : preprocess_presets()) {
-    page.row(std::string(preset.name), std::string(preset.summary), 15);
-  }
+  add_rows(page, preprocess_presets(), &PreprocessPreset::summary);
   return page.take();
 }
 
@@ -42,14 +49,10 @@ std::string methods_text() {
   page.paragraph(
       "A method chooses the range of each tensor from its statistics: calibrate --method NAME.");
   page.title("Methods");
-  for (const MethodInfo& method : methods()) {
-    page.row(std::string(method.name), std::string(method.summary), 15);
-  }
+  add_rows(page, methods(), &MethodInfo::summary);
   page.paragraph("\nA weight method chooses the scales of weights: --weight-method NAME.");
   page.title("Weight methods");
-  for (const WeightMethodInfo& method : weight_methods()) {
-    page.row(std::string(method.name), std::string(method.summary), 15);
-  }
+  add_rows(page, weight_methods(), &WeightMethodInfo::summary);
   return page.take();
 }
 
@@ -59,9 +62,7 @@ std::string formats_text() {
       "Calibration tables of this and other tools. quantize --table and the table command read "
       "each of them and know it by its content; table convert --to NAME writes it.");
   page.title("Formats");
-  for (const FormatInfo& format : formats()) {
-    page.row(std::string(format.name), std::string(format.summary), 15);
-  }
+  add_rows(page, formats(), &FormatInfo::summary);
   return page.take();
 }
 
