@@ -173,7 +173,8 @@ std::int32_t random_type(Random& random) {
 void fill(Random& random, TensorProto& tensor) {
   std::int64_t elements = 1;
   for (std::int64_t& extent : *tensor.mutable_dims()) {
-    if (extent < 0 || extent * elements > kMostElements) extent = 1;
+    // By division: an extent may be the largest there is.
+    if (extent < 0 || extent > kMostElements / std::max<std::int64_t>(elements, 1)) extent = 1;
     elements *= extent;
   }
   std::string bytes;
