@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <memory>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "graph/passes.h"
@@ -11,15 +14,9 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kFreeBytes = std::int64_t{64} << 20;
-
-std::int64_t constant_bytes(const Graph& graph) {
-  std::int64_t bytes = 0;
-  for (const ValueId id : graph.living_values()) {
-    if (graph.is_constant(id)) bytes += graph.value(id).constant->bytes();
-  }
-  return bytes;
-}
+// What a folded constant may take beyond the stored constants that go for it: about what its node
+// took, so that shapes and scalars fold wherever they come from.
+constexpr std::int64_t kFreeBytes = 256;
 
 template <typename T>
 std::shared_ptr<const Tensor> list_tensor(const std::vector<T>& values) {
@@ -57,25 +54,6 @@ bool may_fold(const Graph& graph, const Node& node) {
   });
 }
 
-// Whether results of reals are larger than the constants they are made of, as those of Expand, Tile
-// or Pad: a file would store the large form. Lists, such as the parameters of a normalization, may
-// grow; so may integers, which are shapes and indices.
-bool expands(const Graph& graph, const Node& node, const std::vector<Tensor>& results) {
-  constexpr std::int64_t kMostListBytes = std::int64_t{64} << 10;
-  std::int64_t read = 0;
-  for (const ValueId input : node.inputs) {
-    if (input != kNoValue) read += graph.value(input).constant->bytes();
-  }
-  return std::any_of(results.begin(), results.end(), [&](const Tensor& result) {
-    const bool real = result.dtype() == DType::kFloat32 || result.dtype() == DType::kFloat64;
-    if (!real || result.bytes() <= read) return false;
-    const std::vector<std::int64_t>& dims = result.shape().dims();
-    const bool list =
-        std::count_if(dims.begin(), dims.end(), [](std::int64_t d) { return d != 1; }) <= 1;
-    return !list || result.bytes() > kMostListBytes;
-  });
-}
-
 // Errors of tensors and shapes do not know the node.
 std::optional<std::vector<Tensor>> evaluate_named(const Graph& graph, NodeId id,
                                                   const Evaluate& evaluate) {
@@ -88,6 +66,123 @@ std::optional<std::vector<Tensor>> evaluate_named(const Graph& graph, NodeId id,
     throw Error(error.code(), concat(node, ": ", message));
   }
 }
+
+// Folds nodes as far as a file that stores the results grows by no more than kFreeBytes per result.
+class Folder {
+ public:
+  Folder(Graph& graph, const Evaluate& evaluate)
+      : graph_(graph), evaluate_(evaluate), values_(graph.value_limit()) {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const auto id = static_cast<ValueId>(i);
+      values_[i].stored = graph.is_constant(id) ? graph.value(id).constant->bytes() : 0;
+      values_[i].readers = std::ssize(graph.consumers(id)) + (graph.is_output(id) ? 1 : 0);
+    }
+  }
+
+  void run() {
+    for (const NodeId id : graph_.nodes()) queue_if_ready(id);
+    while (!ready_.empty()) {
+      const NodeId id = ready_.front();
+      ready_.pop_front();
+      visit(id);
+    }
+  }
+
+ private:
+  struct ValueState {
+    std::int64_t stored = 0;   // bytes of the model's own constants that stand behind it
+    std::int64_t readers = 0;  // not folded
+    std::int64_t waiting = 0;  // those of them whose results alone would be larger
+  };
+
+  ValueState& state(ValueId id) { return values_[static_cast<std::size_t>(id)]; }
+
+  void queue_if_ready(NodeId id) {
+    if (may_fold(graph_, graph_.node(id)) && queued_.insert(id).second) ready_.push_back(id);
+  }
+
+  [[nodiscard]] std::vector<ValueId> inputs_of(NodeId id) const {
+    std::vector<ValueId> inputs = graph_.node(id).inputs;
+    std::sort(inputs.begin(), inputs.end());
+    inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
+    std::erase(inputs, kNoValue);
+    return inputs;
+  }
+
+  std::int64_t bytes_of(NodeId id, const std::vector<Tensor>& results) {
+    const std::vector<ValueId>& outputs = graph_.node(id).outputs;
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i] != kNoValue && state(outputs[i]).readers > 0) bytes += results[i].bytes();
+    }
+    return bytes;
+  }
+
+  void visit(NodeId id) {
+    std::optional<std::vector<Tensor>> results = evaluate_named(graph_, id, evaluate_);
+    if (!results || results->size() < graph_.node(id).outputs.size()) return;
+    const std::vector<ValueId> inputs = inputs_of(id);
+    std::int64_t freed = 0;
+    for (const ValueId input : inputs) {
+      if (state(input).readers == 1) freed += state(input).stored;
+    }
+    const std::int64_t bytes = bytes_of(id, *results);
+    if (bytes <= freed + kFreeBytes) {
+      fold(id, std::move(*results), freed);
+    } else {
+      waiting_.emplace(id, bytes);
+      for (const ValueId input : inputs) ++state(input).waiting;
+    }
+    for (const ValueId input : inputs) fold_parts(input);
+  }
+
+  // A constant of which several nodes take a part each, as weights of three products in one tensor.
+  void fold_parts(ValueId whole) {
+    if (state(whole).waiting == 0 || state(whole).waiting != state(whole).readers) return;
+    std::vector<NodeId> nodes;
+    std::int64_t bytes = 0;
+    for (const NodeId reader : graph_.consumers(whole)) {
+      const auto found = waiting_.find(reader);
+      if (found == waiting_.end()) continue;  // folded
+      nodes.push_back(reader);
+      bytes += found->second;
+    }
+    if (bytes > state(whole).stored + std::ssize(nodes) * kFreeBytes) return;
+    std::int64_t freed = state(whole).stored;
+    for (const NodeId id : nodes) {
+      const std::int64_t part = std::min(freed, waiting_.at(id));
+      waiting_.erase(id);
+      for (const ValueId input : inputs_of(id)) --state(input).waiting;
+      fold(id, std::move(*evaluate_named(graph_, id, evaluate_)), part);
+      freed -= part;
+    }
+  }
+
+  // `freed` bytes of stored constants go for the results.
+  void fold(NodeId id, std::vector<Tensor> results, std::int64_t freed) {
+    for (const ValueId input : inputs_of(id)) --state(input).readers;
+    const std::vector<ValueId> outputs = graph_.node(id).outputs;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i] == kNoValue) continue;
+      if (state(outputs[i]).readers > 0) {
+        state(outputs[i]).stored = std::min(freed, results[i].bytes());
+        freed -= state(outputs[i]).stored;
+      }
+      graph_.set_constant(outputs[i], std::make_shared<const Tensor>(std::move(results[i])));
+    }
+    for (const ValueId output : outputs) {
+      if (output == kNoValue) continue;
+      for (const NodeId reader : graph_.consumers(output)) queue_if_ready(reader);
+    }
+  }
+
+  Graph& graph_;
+  const Evaluate& evaluate_;
+  std::vector<ValueState> values_;
+  std::deque<NodeId> ready_;
+  std::unordered_set<NodeId> queued_;
+  std::unordered_map<NodeId, std::int64_t> waiting_;  // with the bytes of their results
+};
 
 }  // namespace
 
@@ -105,23 +200,8 @@ void fold_constant_nodes(Graph& graph) {
 }
 
 void fold_constants(Graph& graph, const Evaluate& evaluate) {
-  std::int64_t budget = kFreeBytes + 4 * constant_bytes(graph);
   fold_constant_nodes(graph);
-  const std::vector<NodeId> order = graph.nodes();
-  for (const NodeId id : order) {
-    if (!may_fold(graph, graph.node(id))) continue;
-    std::optional<std::vector<Tensor>> results = evaluate_named(graph, id, evaluate);
-    const std::vector<ValueId> outputs = graph.node(id).outputs;
-    if (!results || results->size() < outputs.size()) continue;
-    std::int64_t bytes = 0;
-    for (const Tensor& result : *results) bytes += result.bytes();
-    if (bytes > budget || expands(graph, graph.node(id), *results)) continue;
-    budget -= bytes;
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (outputs[i] == kNoValue) continue;
-      graph.set_constant(outputs[i], std::make_shared<const Tensor>(std::move((*results)[i])));
-    }
-  }
+  Folder(graph, evaluate).run();
   graph.remove_dead_nodes();
 }
 

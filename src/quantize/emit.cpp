@@ -256,7 +256,10 @@ class Emitter {
   /// Takes the shift of the mean output back. False where there is nothing to correct.
   bool correct_bias(const QuantizedLayer& layer, std::vector<float>& bias) const {
     if (!shift_) return false;
-    const bool has_port = graph_.node(layer.node).op_type != "MatMul";
+    const Node& node = graph_.node(layer.node);
+    const bool has_port =
+        node.op_type != "MatMul" &&
+        (layer.ports.bias != kNoValue || has_room_for_bias(node, layer.ports, target_));
     const std::vector<double> shift = has_port ? shift_(layer) : std::vector<double>();
     if (shift.empty()) {
       report_.uncorrected_layers.emplace_back(name_of(graph_, layer.node));

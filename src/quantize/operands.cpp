@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "qtool/base/text.h"
-#include "qtool/quantize/weights.h"
 
 namespace qtool {
 namespace {
@@ -44,27 +43,41 @@ std::string refuse_bias(const Graph& graph, const WeightPorts& ports) {
   return {};
 }
 
-/// Layers of one or two products per output channel: scales may take more than int8 saves.
-std::string refuse_expansion(const Graph& graph, const Node& node, const WeightPorts& ports,
-                             const Target& target) {
-  if (target.constants == ConstantForm::kReals) return {};  // weights stay as large as they were
-  constexpr std::int64_t kFree = 400;                       // bytes that a tensor may grow by
+struct StoredBytes {
+  std::int64_t real = 0;
+  std::int64_t integer = 0;
+  std::int64_t free = 0;  ///< that the integers may take more
+};
+
+/// What the weights of a layer take, and a bias of `real_bias` bytes if it is to have one.
+StoredBytes stored_bytes(const Node& node, const WeightPorts& ports, const Target& target,
+                         std::optional<std::int64_t> real_bias) {
+  constexpr std::int64_t kFree = 400;  // bytes that a tensor may grow by
   const bool per_channel = target.weight_granularity == Granularity::kPerChannel;
   const auto& zeros = target.explicit_zero_ops;
   const bool has_zeros = target.weights.symmetry == Symmetry::kAsymmetric ||
                          std::find(zeros.begin(), zeros.end(), node.op_type) != zeros.end();
   const std::int64_t weights = ports.depth * ports.channels;
   const std::int64_t scales = per_channel ? ports.channels : 1;
-  std::int64_t real = 4 * weights;
-  std::int64_t integer = weights + (has_zeros ? 5 : 4) * scales;
-  std::int64_t free = kFree;
-  if (ports.bias != kNoValue) {  // int32, and a scale for each
-    real += graph.value(ports.bias).constant->bytes();
-    integer += 8 * ports.channels;
-    free += kFree;
+  StoredBytes bytes{4 * weights, weights + (has_zeros ? 5 : 4) * scales, kFree};
+  if (real_bias) {  // int32, and a scale for each
+    bytes.real += *real_bias;
+    bytes.integer += 8 * ports.channels;
+    bytes.free += kFree;
   }
-  if (integer <= real + free) return {};
-  return concat("its integers and scales would take ", integer, " bytes, in FP32 they take ", real);
+  return bytes;
+}
+
+/// Layers of one or two products per output channel: scales may take more than int8 saves.
+std::string refuse_expansion(const Graph& graph, const Node& node, const WeightPorts& ports,
+                             const Target& target) {
+  if (target.constants == ConstantForm::kReals) return {};  // weights stay as large as they were
+  std::optional<std::int64_t> bias;
+  if (ports.bias != kNoValue) bias = graph.value(ports.bias).constant->bytes();
+  const StoredBytes bytes = stored_bytes(node, ports, target, bias);
+  if (bytes.integer <= bytes.real + bytes.free) return {};
+  return concat("its integers and scales would take ", bytes.integer, " bytes, in FP32 they take ",
+                bytes.real);
 }
 
 std::string refuse_product(const Graph& graph, NodeId id, const Target& target) {
@@ -137,6 +150,12 @@ bool all_finite(std::span<const float> values) noexcept {
     broken |= (bits & kExponent) == kExponent ? 1U : 0U;
   }
   return broken == 0;
+}
+
+bool has_room_for_bias(const Node& node, const WeightPorts& ports, const Target& target) {
+  if (target.constants == ConstantForm::kReals) return true;  // it takes one FP32 row
+  const StoredBytes bytes = stored_bytes(node, ports, target, 0);
+  return bytes.integer <= bytes.real + bytes.free;
 }
 
 bool multiplies(const Node& node) {

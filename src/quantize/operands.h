@@ -7,6 +7,7 @@
 
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/target.h"
+#include "qtool/quantize/weights.h"
 
 namespace qtool {
 
@@ -27,6 +28,10 @@ std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id, OpKind
 /// empty when they do not. `types` as element_types() makes them.
 std::string refuse_operands(const Graph& graph, NodeId id, const Target& target,
                             std::span<const std::optional<DType>> types);
+
+/// Whether a layer that has no bias can be given one, int32 with a scale per channel, and take no
+/// more bytes than in FP32 beyond the 400 that each of its tensors may.
+bool has_room_for_bias(const Node& node, const WeightPorts& ports, const Target& target);
 
 /// Whether an activation can run inside the producer of its input: a Relu, or a Clip from 0 on with
 /// constant bounds, whose effect on the integers is saturation alone.

@@ -324,23 +324,37 @@ TEST(FoldConstants, KeepsQuantizedWeightsInTheirIntegers) {
   EXPECT_EQ(b.graph.nodes().size(), 1U);
 }
 
-TEST(FoldConstants, StopsBeforeASmallModelGrowsLarge) {
+TEST(FoldConstants, KeepsNodesWhoseResultsAreLarger) {
   Builder b;
   b.graph.add_constant("c", Tensor::scalar(1.0F));
   std::string last = "c";
   for (int i = 0; i < 8; ++i) {
     const std::string next = concat("v", i);
-    b.node("Big", {last}, {next});
-    b.output(next);
+    b.node("Twice", {last}, {next});
     last = next;
   }
-  fold_constants(b.graph, [](const Graph&, NodeId) {
+  b.output(last);
+  fold_constants(b.graph, [](const Graph& graph, NodeId id) {
+    const std::int64_t bytes = graph.value(graph.node(id).inputs[0]).constant->bytes();
     std::vector<Tensor> results;
-    results.emplace_back(DType::kUInt8, Shape{20 << 20});
+    results.emplace_back(DType::kUInt8, Shape{2 * bytes});
     return std::optional(std::move(results));
   });
   b.graph.check();
-  EXPECT_EQ(b.graph.nodes().size(), 5U);  // three of 20 MiB fit into 64 MiB
+  // 4 bytes become 256 in six steps: more than 256 beside the 4 would not be worth it.
+  EXPECT_EQ(b.graph.nodes().size(), 2U);
+  EXPECT_EQ(b.constant("v5").bytes(), 256);
+}
+
+TEST(FoldConstants, DoesNotStoreOneConstantInManyForms) {
+  Builder b;
+  b.graph.add_constant("c", Tensor(DType::kFloat32, Shape{1000}));
+  for (int i = 0; i < 3; ++i) {
+    b.node("Inc", {"c"}, {concat("v", i)});
+    b.output(concat("v", i));
+  }
+  fold_constants(b.graph, evaluate_inc);
+  EXPECT_EQ(b.graph.nodes().size(), 3U);
 }
 
 TEST(ToFloat32, WidensConstantsCastsAndDeclarations) {

@@ -42,7 +42,8 @@ struct QuantizeReport {
   std::int64_t output_channels = 0;  ///< of layers with int8 weights
   std::int64_t corrected_biases = 0;
   /// Layers with int8 weights whose mean output bias correction leaves as it is: no bias to change
-  /// (MatMul), or nothing known about their input.
+  /// (MatMul), none that would not make the model larger (convolutions of one or two products), or
+  /// nothing known about their input.
   std::vector<std::string> uncorrected_layers;
   /// Tensors that the target would have as integers and that the table has no range for.
   std::vector<std::string> missing_ranges;
