@@ -3,6 +3,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "qtool/base/error.h"
@@ -79,6 +82,9 @@ std::vector<TensorStatistics> observed_tensors(const Graph& graph,
                 "calibration: found no tensor to observe, expected at least one");
   }
   std::vector<std::string> known;
+  std::unordered_map<NodeId, std::size_t> places;
+  for (const NodeId id : graph.nodes()) places.emplace(id, places.size() + 1);
+  std::unordered_set<std::string_view> seen;
   std::vector<std::pair<std::size_t, TensorStatistics>> placed;
   for (const std::string& name : names) {
     const std::optional<ValueId> id = graph.find_value(name);
@@ -91,13 +97,12 @@ std::vector<TensorStatistics> observed_tensors(const Graph& graph,
       throw Error(ErrorCode::kUsage, concat("calibration: no activation is called '", name, "'",
                                             nearest_text(name, known)));
     }
+    if (!seen.insert(name).second) continue;  // named twice
     const NodeId producer = graph.value(*id).producer;
     std::size_t place = 0;
     std::string node_name;
     if (producer != kNoNode) {
-      const auto& order = graph.nodes();
-      place = 1 + static_cast<std::size_t>(std::find(order.begin(), order.end(), producer) -
-                                           order.begin());
+      place = places.at(producer);
       node_name = name_of(graph, producer);
     }
     placed.emplace_back(place, TensorStatistics{name, node_name, {}});
@@ -105,15 +110,7 @@ std::vector<TensorStatistics> observed_tensors(const Graph& graph,
   std::stable_sort(placed.begin(), placed.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<TensorStatistics> tensors;
-  for (auto& entry : placed) {
-    TensorStatistics& tensor = entry.second;
-    if (!tensors.empty() &&
-        std::any_of(tensors.begin(), tensors.end(),
-                    [&](const TensorStatistics& other) { return other.tensor == tensor.tensor; })) {
-      continue;  // named twice
-    }
-    tensors.push_back(std::move(tensor));
-  }
+  for (auto& entry : placed) tensors.push_back(std::move(entry.second));
   return tensors;
 }
 
@@ -122,20 +119,22 @@ std::vector<TensorStatistics> observed_tensors(const Graph& graph,
 std::vector<std::vector<std::size_t>> concatenations(const Graph& graph,
                                                      const std::vector<TensorStatistics>& tensors) {
   std::vector<std::vector<std::size_t>> parts(tensors.size());
+  std::unordered_map<ValueId, std::size_t> places;
+  for (const TensorStatistics& tensor : tensors) {
+    places.emplace(*graph.find_value(tensor.tensor), places.size());
+  }
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const NodeId producer = graph.value(*graph.find_value(tensors[i].tensor)).producer;
     if (producer == kNoNode) continue;
     const Node& node = graph.node(producer);
     if (!node.is("Concat") || node.get_int("axis", 0) != 1) continue;
     for (const ValueId input : node.inputs) {
-      const auto place = std::find_if(tensors.begin(), tensors.end(), [&](const auto& tensor) {
-        return graph.find_value(tensor.tensor) == input;
-      });
-      if (place == tensors.end()) {
+      const auto place = places.find(input);
+      if (place == places.end()) {
         parts[i].clear();
         break;
       }
-      parts[i].push_back(static_cast<std::size_t>(place - tensors.begin()));
+      parts[i].push_back(place->second);
     }
   }
   return parts;

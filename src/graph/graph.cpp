@@ -28,9 +28,11 @@ const T* find_attribute(const Node& node, std::string_view key, std::string_view
   return found;
 }
 
+// The one place of an item. Passes walk forwards: it is likely to be near the front.
 template <typename T>
 void erase_value(std::vector<T>& items, T item) {
-  items.erase(std::remove(items.begin(), items.end(), item), items.end());
+  const auto place = std::find(items.begin(), items.end(), item);
+  if (place != items.end()) items.erase(place);
 }
 
 std::size_t index_of(NodeId id) { return static_cast<std::size_t>(id); }
@@ -199,11 +201,10 @@ void Graph::rename_value(ValueId id, std::string name) {
 }
 
 void Graph::add_consumer(ValueId value, NodeId node) {
+  // Its inputs tell whether it is listed: they are few, readers may be very many.
   if (value == kNoValue) return;
-  std::vector<NodeId>& consumers = record(value).consumers;
-  if (std::find(consumers.begin(), consumers.end(), node) == consumers.end()) {
-    consumers.push_back(node);
-  }
+  const std::vector<ValueId>& reads = record(node).node.inputs;
+  if (std::count(reads.begin(), reads.end(), value) == 1) record(value).consumers.push_back(node);
 }
 
 void Graph::drop_consumer(ValueId value, NodeId node) {
@@ -254,6 +255,7 @@ void Graph::remove_node(NodeId id) {
 void Graph::set_input(NodeId id, std::size_t index, ValueId value) {
   Node& n = record(id).node;
   if (index >= n.inputs.size()) n.inputs.resize(index + 1, kNoValue);
+  if (n.inputs[index] == value) return;
   const ValueId old = std::exchange(n.inputs[index], value);
   drop_consumer(old, id);
   add_consumer(value, id);
@@ -297,14 +299,13 @@ Node::AttributeMap& Graph::attributes(NodeId id) { return record(id).node.attrib
 
 void Graph::replace_uses(ValueId from, ValueId to) {
   if (from == to) return;
-  const std::vector<NodeId> readers = record(from).consumers;
+  const std::vector<NodeId> readers = std::exchange(record(from).consumers, {});
   for (const NodeId reader : readers) {
-    for (ValueId& input : record(reader).node.inputs) {
-      if (input == from) input = to;
-    }
-    add_consumer(to, reader);
+    std::vector<ValueId>& reads = record(reader).node.inputs;
+    const bool listed = std::find(reads.begin(), reads.end(), to) != reads.end();
+    std::replace(reads.begin(), reads.end(), from, to);
+    if (!listed) record(to).consumers.push_back(reader);
   }
-  record(from).consumers.clear();
 }
 
 std::int64_t Graph::remove_dead_nodes() {

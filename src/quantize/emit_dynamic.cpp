@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/passes.h"
 #include "qtool/base/text.h"
 #include "qtool/quantize/weights.h"
 #include "quantize/emit.h"
@@ -36,7 +37,7 @@ class DynamicEmitter {
     if (conv) product.attributes = node.attributes;
     if (conv) product.inputs.push_back(middle());
     const ValueId result = node.outputs[0];
-    graph_.remove_node(id);
+    disconnect(graph_, id);
 
     const ValueId sums = add(std::move(product), concat(name, "_i32"));
     Node cast = node_of("Cast", {sums});
@@ -55,6 +56,7 @@ class DynamicEmitter {
   }
 
   Graph finish() {
+    graph_.remove_dead_nodes();
     graph_.sort();
     graph_.check();
     return std::move(graph_);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
@@ -77,31 +79,38 @@ class TableView {
                      stored.weights == target.weights &&
                      stored.weight_granularity == target.weight_granularity &&
                      stored.winograd_bits == target.winograd_bits;
+    for (const ActivationEntry& entry : table.activations) {
+      activations_.emplace(entry.tensor, &entry);
+    }
+    // An alias may stand for the name in a later one.
+    for (auto alias = table.aliases.rbegin(); alias != table.aliases.rend(); ++alias) {
+      activations_.insert_or_assign(alias->name, find(alias->tensor));
+    }
+    for (const WeightEntry& entry : table.weights) weights_[entry.tensor].push_back(&entry);
   }
 
-  [[nodiscard]] bool has_range(std::string_view tensor) const {
-    return table_.find(tensor) != nullptr;
-  }
+  [[nodiscard]] bool has_range(std::string_view tensor) const { return find(tensor) != nullptr; }
 
   [[nodiscard]] CalibratedMap map(std::string_view tensor) const {
-    const ActivationEntry* entry = table_.find(tensor);
+    const ActivationEntry* entry = find(tensor);
     QTOOL_CHECK(entry != nullptr);
     if (is_map_of_target(*entry)) return {entry->range, entry->affine};
     return {entry->range, choose_affine(entry->range, target_.activations)};
   }
 
   [[nodiscard]] std::span<const float> channel_means(ValueId activation) const {
-    const ActivationEntry* entry = table_.find(graph_.value(activation).name);
+    const ActivationEntry* entry = find(graph_.value(activation).name);
     return entry == nullptr ? std::span<const float>() : entry->observed.channel_means;
   }
 
   [[nodiscard]] std::optional<WeightMaps> weight_maps(const WeightPorts& ports, NodeId node) const {
     if (!weights_apply_) return std::nullopt;
-    const std::string& weight = graph_.value(ports.weight).name;
+    const auto known = weights_.find(graph_.value(ports.weight).name);
+    if (known == weights_.end()) return std::nullopt;
     const std::string_view consumer = name_of(graph_, node);
-    for (const WeightEntry& entry : table_.weights) {
+    for (const WeightEntry* candidate : known->second) {
+      const WeightEntry& entry = *candidate;
       // Some tools name the weight only, and mean every node that reads it.
-      if (entry.tensor != weight) continue;
       if (!entry.consumer.empty() && entry.consumer != consumer) continue;
       if (entry.axis < 0 && entry.scales.size() == 1 && entry.zero_points.empty() &&
           target_.weight_granularity == Granularity::kPerChannel) {
@@ -118,6 +127,11 @@ class TableView {
   }
 
  private:
+  [[nodiscard]] const ActivationEntry* find(std::string_view tensor) const {
+    const auto found = activations_.find(tensor);
+    return found == activations_.end() ? nullptr : found->second;
+  }
+
   [[nodiscard]] bool is_map_of_target(const ActivationEntry& entry) const {
     const Scheme& scheme = target_.activations;
     if (entry.dtype != scheme.dtype || table_.method_options.scheme.bits != scheme.bits) {
@@ -159,6 +173,8 @@ class TableView {
   const Graph& graph_;
   const CalibrationTable& table_;
   const Target& target_;
+  std::unordered_map<std::string_view, const ActivationEntry*> activations_;  // as table.find()
+  std::unordered_map<std::string_view, std::vector<const WeightEntry*>> weights_;
   bool weights_apply_ = true;  ///< the table's scales are by the method and for the types wanted
 };
 
@@ -288,11 +304,13 @@ void fill_weight_entries(const Graph& prepared, const QuantizeOptions& options,
     entry.zero_points = std::move(maps.zero_points);
     entries.push_back(std::move(entry));
   }
+  const auto key_of = [](const WeightEntry& entry) {
+    return std::pair(entry.tensor, entry.consumer);
+  };
+  std::set<std::pair<std::string, std::string>> known;
+  for (const WeightEntry& entry : entries) known.insert(key_of(entry));
   for (WeightEntry& earlier : table.weights) {
-    const bool known = std::any_of(entries.begin(), entries.end(), [&](const WeightEntry& entry) {
-      return entry.tensor == earlier.tensor && entry.consumer == earlier.consumer;
-    });
-    if (!known) entries.push_back(std::move(earlier));
+    if (known.insert(key_of(earlier)).second) entries.push_back(std::move(earlier));
   }
   table.weights = std::move(entries);
 }

@@ -1,6 +1,8 @@
 #include "qtool/quantize/sequential_correction.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "qtool/quantize/weights.h"
@@ -19,16 +21,18 @@ struct Layer {
 std::vector<Layer> layers_of(const Graph& graph, const QuantizeReport& report) {
   std::vector<Layer> layers;
   std::vector<std::int64_t> depth(graph.value_limit(), 0);
+  std::unordered_map<std::string_view, const NodeReport*> reports;
+  for (const NodeReport& node : report.nodes) reports.emplace(node.node, &node);
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     std::int64_t deepest = 0;
     for (const ValueId input : node.inputs) {
       if (input != kNoValue) deepest = std::max(deepest, depth[static_cast<std::size_t>(input)]);
     }
-    const NodeReport* placed = report.find(name_of(graph, id));
-    const bool corrected = placed != nullptr && placed->role == NodeRole::kInteger &&
+    const auto placed = reports.find(name_of(graph, id));
+    const bool corrected = placed != reports.end() && placed->second->role == NodeRole::kInteger &&
                            !node.is("MatMul") && weight_ports(graph, id).has_value();
-    if (corrected) layers.push_back({id, placed->node, ++deepest, {}});
+    if (corrected) layers.push_back({id, placed->second->node, ++deepest, {}});
     for (const ValueId output : node.outputs) {
       if (output != kNoValue) depth[static_cast<std::size_t>(output)] = deepest;
     }
@@ -81,13 +85,13 @@ class Passes {
     for (const Layer* layer : layers) collect_.tensors.push_back(result_name(graph, *layer));
     const Collection collection = qtool::collect(executor, images_, collect_);
     ++pass_;
-    std::vector<std::vector<double>> means;
-    for (const std::string& name : collect_.tensors) {
-      const auto found =
-          std::find_if(collection.tensors.begin(), collection.tensors.end(),
-                       [&](const TensorStatistics& tensor) { return tensor.tensor == name; });
-      means.push_back(means_of(found->statistics));
+    std::unordered_map<std::string_view, const Statistics*> statistics;
+    for (const TensorStatistics& tensor : collection.tensors) {
+      statistics.emplace(tensor.tensor, &tensor.statistics);
     }
+    std::vector<std::vector<double>> means;
+    for (const std::string& name : collect_.tensors)
+      means.push_back(means_of(*statistics.at(name)));
     return means;
   }
 
