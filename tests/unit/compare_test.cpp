@@ -12,6 +12,7 @@
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"
+#include "qtool/calib/calibrate.h"
 #include "qtool/report/metrics.h"
 
 namespace qtool {
@@ -173,6 +174,32 @@ TEST_F(Colours, GiveTheSameResultForEveryBatchAndThreadCount) {
       EXPECT_EQ(result.outputs[0].max_abs_error, expected.outputs[0].max_abs_error);
     }
   }
+}
+
+TEST_F(Colours, RunOnOnePlanOfEachModelWhateverTheWorkers) {
+  for (int i = 2; i < 40; ++i) paint(concat("blue/", i, ".ppm"), {10, 25, 100 + i});
+  for (const int threads : {1, 4}) {
+    const Executor network(colour_network());
+    const Executor other(colour_network("scores", 0.8F));
+    EXPECT_EQ(evaluate(network, &other, images(), {.threads = threads}).workers, threads);
+    EXPECT_EQ(network.counts().compiled, 1);
+    EXPECT_EQ(other.counts().compiled, 1);
+    evaluate(network, &other, images(), {.threads = threads});
+    EXPECT_EQ(network.counts().compiled, 1);
+    evaluate(network, &other, images(), {.threads = threads, .batch = 3});
+    EXPECT_EQ(network.counts().compiled, 2);
+    EXPECT_EQ(other.counts().compiled, 2);
+  }
+}
+
+TEST_F(Colours, CalibrateOnOnePlanWhateverTheWorkers) {
+  for (int i = 2; i < 40; ++i) paint(concat("blue/", i, ".ppm"), {10, 25, 100 + i});
+  const Executor network(colour_network());
+  CollectOptions options;
+  options.tensors = {"pixels", "mixed"};
+  options.threads = 4;
+  EXPECT_EQ(collect(network, images(), options).image_count, 43);
+  EXPECT_EQ(network.counts().compiled, 1);
 }
 
 TEST_F(Colours, AreLeftOutAndNamedWhenBad) {

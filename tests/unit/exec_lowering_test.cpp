@@ -11,18 +11,11 @@
 
 #include "qtool/exec/executor.h"
 #include "qtool/quant/affine.h"
+#include "support/random_floats.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
 namespace {
-
-Tensor random_floats(Shape shape, float low, float high, unsigned seed) {
-  Tensor tensor(DType::kFloat32, std::move(shape));
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> real(low, high);
-  for (float& value : tensor.values<float>()) value = real(random);
-  return tensor;
-}
 
 template <typename T>
 Tensor random_integers(Shape shape, int low, int high, unsigned seed) {
@@ -49,7 +42,7 @@ class QdqNet : public Net {
                       int high = 127, int zero_point = 0) {
     const std::int64_t channels = shape[axis];
     constant(name + "_q", random_integers<T>(shape, low, high, 11));
-    Tensor scales = random_floats({channels}, 0.001F, 0.02F, 12);
+    Tensor scales = random_floats({channels}, 12, 0.001F, 0.02F);
     Tensor zeros(dtype_of<T>(), {channels});
     for (T& z : zeros.template values<T>()) z = static_cast<T>(zero_point);
     constant(name + "_s", std::move(scales));
@@ -58,7 +51,7 @@ class QdqNet : public Net {
   }
 
   std::string bias(const std::string& name, std::int64_t channels) {
-    return constant(name, random_floats({channels}, -1.0F, 1.0F, 13));
+    return constant(name, random_floats({channels}, 13, -1.0F, 1.0F));
   }
 };
 
@@ -230,7 +223,7 @@ TEST_P(IntegerLowering, AgreesWithTheSpecification) {
                       step.op_type == "Reorder";
     EXPECT_TRUE(step.integer || edge) << step.op_type << " '" << step.node << "' stayed in FP32";
   }
-  const Tensor x = random_floats({2, 6, 9, 7}, -2.5F, 2.9F, 5);
+  const Tensor x = random_floats({2, 6, 9, 7}, 5, -2.5F, 2.9F);
   const std::vector<TensorView> inputs{x};
   Workspace fast_workspace;
   Workspace slow_workspace;
@@ -259,7 +252,7 @@ TEST(IntegerLowering, LeavesAnObservedTensorWhole) {
   net.output(net.qdq(net.op("Relu", "relu", {y}), 0.05F, 3));
   const Executor executor(net.graph);
   const auto plan = executor.compile({}, {.observe = {"conv_out"}});
-  const Tensor x = random_floats({1, 6, 9, 7}, -2.0F, 2.0F, 5);
+  const Tensor x = random_floats({1, 6, 9, 7}, 5, -2.0F, 2.0F);
   const std::vector<TensorView> inputs{x};
   Workspace workspace;
   float lowest = 0.0F;

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <memory>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,18 +11,11 @@
 #include "qtool/base/error.h"
 #include "qtool/base/parallel.h"
 #include "qtool/exec/executor.h"
+#include "support/random_floats.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
 namespace {
-
-Tensor random_floats(Shape shape, unsigned seed) {
-  Tensor tensor(DType::kFloat32, std::move(shape));
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> real(-1.0F, 1.0F);
-  for (float& value : tensor.values<float>()) value = real(random);
-  return tensor;
-}
 
 class SharingNet : public Net {
  public:

@@ -13,18 +13,11 @@
 #include "qtool/base/error.h"
 #include "qtool/base/parallel.h"
 #include "qtool/exec/executor.h"
+#include "support/random_floats.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
 namespace {
-
-Tensor random_input(Shape shape, unsigned seed) {
-  Tensor tensor(DType::kFloat32, std::move(shape));
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> real(-1.0F, 1.0F);
-  for (float& value : tensor.values<float>()) value = real(random);
-  return tensor;
-}
 
 // Two convolutions, a residual sum, a pool, a product: every room of the FP32 path.
 Net small_network() {
@@ -32,10 +25,10 @@ Net small_network() {
   const ValueId x = net.graph.add_value("x");
   net.graph.declare(x, DType::kFloat32, std::vector<Dim>{{{}, "N"}, {3, ""}, {8, ""}, {6, ""}});
   net.graph.add_input(x);
-  net.constant("w1", random_input({4, 3, 3, 3}, 1));
-  net.constant("w2", random_input({4, 4, 1, 1}, 2));
-  net.constant("w3", random_input({5, 4}, 3));
-  net.constant("b3", random_input({5}, 4));
+  net.constant("w1", random_floats({4, 3, 3, 3}, 1));
+  net.constant("w2", random_floats({4, 4, 1, 1}, 2));
+  net.constant("w3", random_floats({5, 4}, 3));
+  net.constant("b3", random_floats({5}, 4));
   const std::vector<std::int64_t> pads{1, 1, 1, 1};
   const auto a = net.op("Relu", "r1", {net.op("Conv", "c1", {"x", "w1"}, {{"pads", pads}})});
   const auto b = net.op("Conv", "c2", {a, "w2"});
@@ -83,7 +76,7 @@ TEST(Executor, FusesActivationsAndResidualsWithoutChangingTheResult) {
   const auto fused = executor.compile({});
   const auto plain = executor.compile({}, {.lowering = Lowering::kReference});
   EXPECT_LT(fused->steps().size(), plain->steps().size());
-  const Tensor x = random_input({1, 3, 8, 6}, 7);
+  const Tensor x = random_floats({1, 3, 8, 6}, 7);
   const std::vector<float> a = run(*fused, x);
   const std::vector<float> b = run(*plain, x);
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-4F);
@@ -101,7 +94,7 @@ TEST(Executor, FusesTheActivationOfASumWhoseOperandsAreObserved) {
   // Beside the operands the sum is observed: the activation keeps a step of its own.
   const auto apart = executor.compile({}, {.observe = {"c2_out", "add_out"}});
   EXPECT_EQ(apart->steps().size(), fused->steps().size() + 1);
-  const Tensor x = random_input({1, 3, 8, 6}, 7);
+  const Tensor x = random_floats({1, 3, 8, 6}, 7);
   EXPECT_EQ(run(*fused, x), run(*apart, x));
 }
 
@@ -135,7 +128,7 @@ TEST(Executor, GivesTheSameBitsForAnyThreadsAndBatch) {
   const auto one = executor.compile({}, {.threads = 1});
   const auto two = executor.compile({}, {.threads = 2});
   const auto batched = executor.compile({{"x", Shape{3, 3, 8, 6}}}, {.threads = 2});
-  const Tensor images = random_input({3, 3, 8, 6}, 8);
+  const Tensor images = random_floats({3, 3, 8, 6}, 8);
   const std::vector<float> all = run(*batched, images);
   for (std::size_t n = 0; n < 3; ++n) {
     Tensor image(DType::kFloat32, {1, 3, 8, 6});
@@ -151,7 +144,7 @@ TEST(Executor, SharesOnePlanBetweenWorkers) {
   const Net net = small_network();
   const Executor executor(net.graph);
   const auto plan = executor.compile({});
-  const Tensor x = random_input({1, 3, 8, 6}, 9);
+  const Tensor x = random_floats({1, 3, 8, 6}, 9);
   const std::vector<float> expected = run(*plan, x);
   std::vector<std::vector<float>> results(16);
   parallel_items(
@@ -166,7 +159,7 @@ TEST(Executor, ShowsObservedTensorsInOrderAndWhole) {
   const auto plan = executor.compile({}, {.observe = {"flat_out", "c1_out", "x", "r2_out"}});
   ASSERT_EQ(plan->observed().size(), 4U);
   EXPECT_EQ(plan->observed()[1].shape, (Shape{1, 4, 8, 6}));
-  const Tensor x = random_input({1, 3, 8, 6}, 10);
+  const Tensor x = random_floats({1, 3, 8, 6}, 10);
   const std::vector<TensorView> inputs{x};
   Workspace workspace;
   std::vector<std::size_t> seen;
@@ -194,7 +187,7 @@ TEST(Executor, NamesWhatIsWrong) {
   EXPECT_THROW(executor.compile({{"x", Shape{1, 3, 9, 6}}}), Error);
   EXPECT_THROW(executor.compile({}, {.observe = {"nothing"}}), Error);
   EXPECT_THROW(executor.compile({}, {.threads = -1}), Error);
-  const Tensor wrong = random_input({1, 3, 6, 8}, 1);
+  const Tensor wrong = random_floats({1, 3, 6, 8}, 1);
   const std::vector<TensorView> inputs{wrong};
   Workspace workspace;
   EXPECT_THROW(static_cast<void>(executor.compile({})->run(inputs, workspace)), Error);
@@ -243,8 +236,8 @@ TEST(Executor, AdaptsAWorkspaceToThePlanItIsUsedWith) {
   const Executor executor(net.graph);
   const auto small = executor.compile({});
   const auto large = executor.compile({{"x", Shape{4, 3, 8, 6}}});
-  const Tensor one = random_input({1, 3, 8, 6}, 3);
-  const Tensor four = random_input({4, 3, 8, 6}, 3);
+  const Tensor one = random_floats({1, 3, 8, 6}, 3);
+  const Tensor four = random_floats({4, 3, 8, 6}, 3);
   Workspace workspace;
   const std::vector<TensorView> first{one};
   const std::vector<TensorView> second{four};

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -16,35 +15,28 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
+#include "support/random_floats.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
 namespace {
-
-Tensor random_tensor(Shape shape, unsigned seed, float extent = 1.0F) {
-  Tensor tensor(DType::kFloat32, std::move(shape));
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> real(-extent, extent);
-  for (float& x : tensor.values<float>()) x = real(random);
-  return tensor;
-}
 
 /// Convolution, depthwise convolution that share an input, Relu, and a Gemm with all its
 /// attributes.
 Net mixed_net() {
   Net net;
   net.input("x", {1, 4, 8, 8});
-  net.constant("w1", random_tensor({6, 4, 3, 3}, 1));
-  net.constant("b1", random_tensor({6}, 2));
-  net.constant("w2", random_tensor({4, 1, 3, 3}, 3));
+  net.constant("w1", random_floats({6, 4, 3, 3}, 1));
+  net.constant("b1", random_floats({6}, 2));
+  net.constant("w2", random_floats({4, 1, 3, 3}, 3));
   const std::vector<std::int64_t> same{1, 1, 1, 1};
   const auto a = net.op("Conv", "dense", {"x", "w1", "b1"}, {{"pads", same}});
   const auto d = net.op("Conv", "depth", {"x", "w2"}, {{"pads", same}, {"group", std::int64_t{4}}});
   const auto both =
       net.op("Relu", "relu", {net.op("Concat", "concat", {a, d}, {{"axis", std::int64_t{1}}})});
   const auto flat = net.op("Flatten", "flat", {net.op("GlobalAveragePool", "gap", {both})});
-  net.constant("w3", random_tensor({5, 10}, 4));
-  net.constant("b3", random_tensor({1, 5}, 5));
+  net.constant("w3", random_floats({5, 10}, 4));
+  net.constant("b3", random_floats({1, 5}, 5));
   net.output(net.op("Gemm", "gemm", {flat, "w3", "b3"},
                     {{"transB", std::int64_t{1}}, {"alpha", 0.5F}, {"beta", 2.0F}}));
   return net;
@@ -106,7 +98,7 @@ TEST(DynamicMode, StaysCloseToFp32) {
   QuantizeReport report;
   const Graph dynamic = make(net.graph, QuantizeMode::kDynamic, report);
   for (const float extent : {0.01F, 1.0F, 1000.0F}) {  // the range follows the input
-    const Tensor x = random_tensor({1, 4, 8, 8}, 9, extent);
+    const Tensor x = random_floats({1, 4, 8, 8}, 9, -extent, extent);
     EXPECT_GT(sqnr_db(run(net.graph, x), run(dynamic, x)), 30.0) << extent;
   }
   const Tensor nothing(DType::kFloat32, {1, 4, 8, 8});
@@ -136,7 +128,7 @@ TEST(DynamicMode, LeavesExcludedNodesAndSaysSo) {
 TEST(DynamicMode, LeavesConvolutionsOfVolumesInFp32) {
   Net net;
   net.input("x", {1, 2, 4, 4, 4});
-  net.constant("w", random_tensor({3, 2, 2, 2, 2}, 1));
+  net.constant("w", random_floats({3, 2, 2, 2, 2}, 1));
   net.output(net.op("Conv", "conv", {"x", "w"}));
   const Graph graph = prepare(net.graph);
   QuantizeOptions options;
@@ -145,7 +137,7 @@ TEST(DynamicMode, LeavesConvolutionsOfVolumesInFp32) {
   QuantizeReport report;
   const Graph quantized = quantize(graph, options, report);
   EXPECT_EQ(report.find("conv")->reason, "ConvInteger takes images only");
-  const Tensor x = random_tensor({1, 2, 4, 4, 4}, 2);
+  const Tensor x = random_floats({1, 2, 4, 4, 4}, 2);
   EXPECT_EQ(run(quantized, x), run(graph, x));
 }
 
@@ -157,7 +149,7 @@ TEST(WeightOnlyMode, StoresWeightsAsInt8AndComputesInFp32) {
   EXPECT_EQ(count_ops(stored, "Conv"), 2U);
   EXPECT_EQ(report.weight_bytes, 6 * 4 * 9 + 4 * 9 + 50);
   EXPECT_EQ(complaint_of_checker(save_onnx_bytes(stored)), "");
-  const Tensor x = random_tensor({1, 4, 8, 8}, 9);
+  const Tensor x = random_floats({1, 4, 8, 8}, 9);
   EXPECT_GT(sqnr_db(run(net.graph, x), run(stored, x)), 40.0);
   const Executor executor(prepare(stored));
   EXPECT_EQ(coverage_of(*executor.compile({})).integer_macs, 0);
@@ -169,7 +161,7 @@ TEST(WeightOnlyMode, StoresWeightsAsInt8AndComputesInFp32) {
 TEST(WeightOnlyMode, SharesAWeightThatTwoNodesRead) {
   Net net;
   net.input("x", {1, 2, 4, 4});
-  net.constant("w", random_tensor({2, 2, 1, 1}, 1));
+  net.constant("w", random_floats({2, 2, 1, 1}, 1));
   const auto a = net.op("Conv", "a", {"x", "w"});
   net.output(net.op("Conv", "b", {a, "w"}));
   QuantizeReport report;
@@ -182,7 +174,7 @@ TEST(WeightOnlyMode, SharesAWeightThatTwoNodesRead) {
 TEST(QuantizeMode, NamesNonFiniteWeights) {
   for (const float broken : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
     Net net = mixed_net();
-    Tensor weights = random_tensor({6, 4, 3, 3}, 1);
+    Tensor weights = random_floats({6, 4, 3, 3}, 1);
     weights.values<float>()[7] = broken;
     net.graph.set_constant(net.id("w1"), std::make_shared<const Tensor>(std::move(weights)));
     QuantizeReport report;
