@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the fuzz preset and runs every target for its share of MINUTES, then random networks against
-# each other. Prints executions, coverage and findings; ends with 1 when there is a finding.
+# Builds the fuzz preset and runs every target for its share of MINUTES, and random networks against
+# each other; as many at once as there are cores, so that MINUTES are of processor time. Prints
+# executions, coverage and findings; ends with 1 when there is a finding.
 # Usage: tools/fuzz.sh MINUTES [target ...]     e.g. tools/fuzz.sh 10 run_model quantize_model
 # New inputs are kept in build/fuzz/corpus, findings in build/fuzz/findings.
 set -euo pipefail
@@ -64,45 +65,60 @@ if [[ ! -d $OUT/suite && -d /usr/share/libonnx-testdata/data ]]; then
   done < <(find /usr/share/libonnx-testdata/data -name '*.onnx' -size -9k | sort)
 fi
 
-findings=0
-executions_of_all=0
-printf '%-18s %8s %12s %9s %9s  %s\n' target seconds executions edges features findings
-for target in "${TARGETS[@]}"; do
+# Runs one target, prints its row, and adds "executions findings" to the totals.
+run_target() {
+  local target=$1 seconds log=$OUT/$1.log status=0 executions=0 found=0
   seconds=$(LC_ALL=C awk -v m="$MINUTES" -v s="${SHARES[$target]}" -v t="$total" \
     'BEGIN { printf "%d", m * 60 * s / t + 0.5 }')
-  log=$OUT/$target.log
   if [[ $target == compare_networks ]]; then
-    status=0
     "$OUT/tests/fuzz/qtool_$target" --seconds "$seconds" >"$log" 2>&1 || status=$?
-    ((status == 0)) || findings=$((findings + 1))
-    printf '%-18s %8d  %s\n' "$target" "$seconds" "$(tail -n 1 "$log")"
-    ((status == 0)) || sed 's/^/  /' "$log"
-    continue
+    row=$(printf '%-18s %8d  %s' "$target" "$seconds" "$(tail -n 1 "$log")")
+    if ((status)); then
+      found=1
+      row+=$'\n'$(sed 's/^/  /' "$log")
+    fi
+  else
+    local before after last dictionary edges features
+    mkdir -p "$OUT/corpus/$target" "$OUT/findings/$target"
+    before=$(find "$OUT/findings/$target" -type f | wc -l)
+    mapfile -t seeds < <(seeds_of "$target")
+    dictionary=$(dictionary_of "$target")
+    "$OUT/tests/fuzz/qtool_${target}_fuzz" "$OUT/corpus/$target" "${seeds[@]}" \
+      ${dictionary:+-dict=tests/fuzz/$dictionary.dict} -max_total_time="$seconds" -max_len=16384 \
+      -timeout=60 -rss_limit_mb=3072 -malloc_limit_mb=0 -print_final_stats=1 \
+      -artifact_prefix="$OUT/findings/$target/" >"$log" 2>&1 || status=$?
+    executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1)
+    last=$(grep -a -E 'cov: [0-9]+' "$log" | tail -n 1) || true
+    edges=$(sed -n 's/.*cov: \([0-9]*\).*/\1/p' <<<"$last")
+    features=$(sed -n 's/.*ft: \([0-9]*\).*/\1/p' <<<"$last")
+    after=$(find "$OUT/findings/$target" -type f | wc -l)
+    found=$((after - before))
+    ((status == 0 || found > 0)) || found=1
+    row=$(printf '%-18s %8d %12d %9d %9d  %d' "$target" "$seconds" "${executions:-0}" \
+      "${edges:-0}" "${features:-0}" "$found")
+    if ((found)); then
+      row+=$'\n'$(grep -a -E \
+        'ERROR:|runtime error:|SUMMARY|internal error|Test unit written|what was emitted' "$log" |
+        sed 's/^/  /' | tail -n 8) || true
+    fi
   fi
-  mkdir -p "$OUT/corpus/$target" "$OUT/findings/$target"
-  before=$(find "$OUT/findings/$target" -type f | wc -l)
-  mapfile -t seeds < <(seeds_of "$target")
-  dictionary=$(dictionary_of "$target")
-  status=0
-  "$OUT/tests/fuzz/qtool_${target}_fuzz" "$OUT/corpus/$target" "${seeds[@]}" \
-    ${dictionary:+-dict=tests/fuzz/$dictionary.dict} -max_total_time="$seconds" -max_len=16384 \
-    -timeout=60 -rss_limit_mb=3072 -malloc_limit_mb=0 -print_final_stats=1 \
-    -artifact_prefix="$OUT/findings/$target/" >"$log" 2>&1 || status=$?
-  executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1)
-  last=$(grep -a -E 'cov: [0-9]+' "$log" | tail -n 1) || true
-  edges=$(sed -n 's/.*cov: \([0-9]*\).*/\1/p' <<<"$last")
-  features=$(sed -n 's/.*ft: \([0-9]*\).*/\1/p' <<<"$last")
-  after=$(find "$OUT/findings/$target" -type f | wc -l)
-  found=$((after - before))
-  ((status == 0 || found > 0)) || found=1
-  findings=$((findings + found))
-  executions_of_all=$((executions_of_all + ${executions:-0}))
-  printf '%-18s %8d %12d %9d %9d  %d\n' "$target" "$seconds" "${executions:-0}" "${edges:-0}" \
-    "${features:-0}" "$found"
-  if ((found)); then
-    grep -a -E 'ERROR:|runtime error:|SUMMARY|internal error|Test unit written|what was emitted' "$log" |
-      sed 's/^/  /' | tail -n 8 || true
-  fi
+  printf '%s\n' "$row"
+  printf '%s\n' "${executions:-0} $found" >>"$OUT/totals"
+}
+
+printf '%-18s %8s %12s %9s %9s  %s\n' target seconds executions edges features findings
+: >"$OUT/totals"
+# The longest first, so that no core is left with one alone at the end.
+mapfile -t TARGETS < <(for target in "${TARGETS[@]}"; do echo "${SHARES[$target]} $target"; done |
+  sort -k1,1nr -k2 | cut -d ' ' -f 2)
+running=0
+for target in "${TARGETS[@]}"; do
+  ((running < $(nproc))) || { wait -n || true; running=$((running - 1)); }
+  run_target "$target" &
+  running=$((running + 1))
 done
-say "" "$executions_of_all executions, $findings findings (logs: $OUT/*.log)"
+wait
+read -r ended executions findings < <(awk '{ e += $1; f += $2 } END { print NR, e + 0, f + 0 }' "$OUT/totals")
+((ended == ${#TARGETS[@]})) || findings=$((findings + 1))  # one ended without a word
+say "" "$executions executions, $findings findings (logs: $OUT/*.log)"
 ((findings == 0))
