@@ -43,6 +43,16 @@ LinearHistogram empty_histogram(double upper, std::int64_t bins) {
   return {0.0, upper, std::vector<std::int64_t>(static_cast<std::size_t>(bins))};
 }
 
+// Where the edges of bins miss those of cells by a small part of a cell, they are taken to be
+// those: pixels from -1 to 1, whose largest value is 1 or 1.000001, fill the same bins.
+double bin_width(const FloatHistogram& histogram, const LinearHistogram& bins) {
+  constexpr double kMiss = 0.1;  // cells, at the last edge
+  const double cells = bins.width() / histogram.cell_width();
+  const double whole = std::nearbyint(cells);
+  const double miss = std::abs(cells - whole) * static_cast<double>(bins.counts.size());
+  return whole >= 1.0 && miss <= kMiss ? whole * histogram.cell_width() : bins.width();
+}
+
 // The cells of |x|: those of both signs together, from zero outwards.
 std::vector<std::int64_t> magnitude_cells(const FloatHistogram& histogram) {
   const std::vector<std::int64_t> cells = histogram.cells();
@@ -239,7 +249,7 @@ std::int64_t LinearHistogram::total() const noexcept {
 LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_t bins) {
   LinearHistogram result = empty_histogram(histogram.absmax(), bins);
   const std::vector<std::int64_t> cells = magnitude_cells(histogram);
-  const double width = result.width();
+  const double width = bin_width(histogram, result);
   double end = 0.0;
   double start = 0.0;
   for (const std::int64_t count : cells) {

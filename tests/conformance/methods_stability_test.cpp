@@ -122,6 +122,7 @@ struct Network {
   const char* model;
   const char* images;
   Preprocess preprocess;
+  std::int64_t pictures = 3;
 };
 
 Preprocess squash(std::int64_t width, std::int64_t height, std::vector<float> mean,
@@ -149,7 +150,8 @@ std::vector<Network> networks() {
       {"mobilenet_v2_1.0_224", "photos/calib", squash(224, 224, {127.5F}, {127.5F})},
       {"ultraface_rfb_320", "faces", squash(320, 240, {127.0F}, {128.0F})},
       {"fastestdet_coco_352", "street", squash(352, 352, {0.0F}, {255.0F}, ChannelOrder::kBgr)},
-      {"wild/blazeface_back_256", "faces", blazeface},
+      // Its pixels, 256 levels, are the tensor that moves most; with more pictures, more.
+      {"wild/blazeface_back_256", "faces", blazeface, 12},
       {"wild/yolox_nano_416", "street", yolox},
   };
 }
@@ -159,7 +161,6 @@ void PrintTo(const Network& network, std::ostream* out) { *out << network.model;
 class StableNetworks : public testing::TestWithParam<Network> {};
 
 TEST_P(StableNetworks, MoveNoThresholdByMoreThanOnePerCent) {
-  constexpr std::int64_t kImages = 3;
   const fs::path shared = kSharedData;
   const Network& network = GetParam();
   const fs::path model = shared / "models" / concat(network.model, ".onnx");
@@ -173,12 +174,13 @@ TEST_P(StableNetworks, MoveNoThresholdByMoreThanOnePerCent) {
   std::vector<Noise> noises;
   for (int seed = 1; seed <= kSeeds; ++seed) noises.emplace_back(static_cast<std::uint64_t>(seed));
   const std::string input = executor.graph().value(executor.graph().inputs()[0]).name;
-  const ImageSet images = list_images(shared / "images" / network.images, {}, kImages);
+  const ImageSet images = list_images(shared / "images" / network.images, {}, network.pictures);
   Counting counting = Counting::sample_of(100);  // as of a list of so many
   Workspace workspace;
   std::vector<BadImage> bad;
   for (const ImageEntry& entry : images.entries) {
-    const auto image = load_preprocessed(entry, network.preprocess, BadImages::kFail, bad);
+    const auto image = load_preprocessed(entry, network.preprocess, BadImages::kSkip, bad);
+    if (!image) continue;
     const auto plan = executor.compile({{input, image->shape()}}, options);
     const TensorView view(*image);
     counting.place += 0x61C88647U;

@@ -244,6 +244,18 @@ TEST(MagnitudeHistogram, PutsTheLargestValueIntoTheLastBin) {
   }
 }
 
+TEST(MagnitudeHistogram, PutsPixelsIntoTheSameBinsWhateverTheLastBitsOfTheirMaximumAre) {
+  const auto binned = [](float factor) {
+    std::vector<float> pixels;
+    for (int level = 0; level < 256; ++level) {
+      pixels.insert(pixels.end(), 1000, factor * (static_cast<float>(level) / 127.5F - 1.0F));
+    }
+    return magnitude_histogram(histogram_of(pixels), 2048).counts;
+  };
+  EXPECT_EQ(binned(1.0F), binned(1.000001F));
+  EXPECT_EQ(binned(1.0F), binned(0.999999F));
+}
+
 TEST(MagnitudeHistogram, RefinesBeyondItsCellsWithoutLoss) {
   const LinearHistogram binned =
       magnitude_histogram(histogram_of(normal_values(5000, 1.0F, 8)), 1 << 17);

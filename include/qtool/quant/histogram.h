@@ -123,9 +123,9 @@ struct LinearHistogram {
   friend bool operator==(const LinearHistogram&, const LinearHistogram&) = default;
 };
 
-/// The non-zero |x| in `bins` bins over [0, max|x|]. A cell that a bin edge cuts is divided in
-/// proportion, to whole counts; nothing is lost, and a value moves by less than one cell, which is
-/// at most 1/8 of a bin when there are 2,048. All counts are 0 when every value is zero.
+/// The non-zero |x| in `bins` bins over [0, max|x|]. A cell that a bin's edge cuts is divided in
+/// proportion, to whole counts, unless bins are whole cells but for last bits. Nothing is lost; a
+/// value moves by less than a cell, at most 1/8 of one of 2,048 bins. All 0 when every value is.
 /// Cost: O(cells + bins). Throws Error(kInvalidArgument) when `bins` is not in [1, 2^20].
 LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_t bins);
 
