@@ -25,7 +25,9 @@ struct Image {
 
 class Builder {
  public:
-  explicit Builder(std::uint64_t seed) : random_(seed) { graph_.info.opsets[""] = 17; }
+  Builder(std::uint64_t seed, Width width) : random_(seed), width_(width == Width::kWide ? 8 : 1) {
+    graph_.info.opsets[""] = 17;
+  }
 
   Graph build() {
     Image x{graph_.add_value("x"), random_.between(1, 9), random_.between(5, 14),
@@ -113,7 +115,7 @@ class Builder {
     const Ints pads = {random_.between((reach_h + 1) / 2, reach_h), random_.between(0, reach_w),
                        reach_h, reach_w};
     std::int64_t groups = 1;
-    std::int64_t channels = random_.between(1, 20);
+    std::int64_t channels = width_ * random_.between(1, 20);
     if (random_.one_in(3)) {  // depthwise, with one or two filters per channel
       groups = x.channels;
       channels = x.channels * random_.between(1, 2);
@@ -259,7 +261,7 @@ class Builder {
     const ValueId image = pooled ? node("GlobalAveragePool", {x.id}) : x.id;
     const std::int64_t features = pooled ? x.channels : x.channels * x.height * x.width;
     const ValueId flat = node("Flatten", {image});
-    const std::int64_t classes = random_.between(1, 12);
+    const std::int64_t classes = width_ * random_.between(1, 12);
     if (random_.one_in(3)) {
       add_output(node("MatMul", {flat, weights({features, classes}, features)}));
       return;
@@ -279,6 +281,7 @@ class Builder {
   }
 
   Random random_;
+  std::int64_t width_;  // times as many channels
   Graph graph_;
   std::vector<Image> images_;
   int count_ = 0;
@@ -286,7 +289,7 @@ class Builder {
 
 }  // namespace
 
-Graph random_network(std::uint64_t seed) { return Builder(seed).build(); }
+Graph random_network(std::uint64_t seed, Width width) { return Builder(seed, width).build(); }
 
 Tensor random_reals(Random& random, const Shape& shape) {
   Tensor tensor(DType::kFloat32, shape);
