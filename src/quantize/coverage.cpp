@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <string_view>
 
 #include "qtool/base/text.h"
+#include "qtool/exec/prepare.h"
 
 namespace qtool {
 namespace {
@@ -75,6 +77,15 @@ void follow_plan(const std::vector<StepInfo>& steps, QuantizeReport& report) {
     node.role = step.integer ? NodeRole::kInteger : NodeRole::kFloat;
     node.reason = step.integer ? std::string() : no_kernel(step.op_type);
   }
+}
+
+Coverage measure_coverage(const Graph& emitted, const InputShapes& shapes, QuantizeReport& report,
+                          const StopCheck& stop) {
+  const Executor executor(prepare(emitted, stop), stop);
+  const std::shared_ptr<const Plan> plan = executor.compile(shapes);
+  // The reports of the other modes are about weights, whatever runs.
+  if (!emitted.info.metadata.contains(std::string(kModeKey))) follow_plan(plan->steps(), report);
+  return coverage_of(*plan);
 }
 
 std::string coverage_line(const Coverage& coverage, const QuantizeReport& report) {

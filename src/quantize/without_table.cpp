@@ -110,7 +110,7 @@ Graph quantize(const Graph& prepared, const QuantizeOptions& options, QuantizeRe
     report.nodes.push_back({std::string(name_of(prepared, placed.id)),
                             prepared.node(placed.id).op_type, placed.role, placed.reason});
   }
-  quantized.info.metadata["qtool.mode"] = name_of(options.mode);
+  quantized.info.metadata[std::string(kModeKey)] = name_of(options.mode);
   add_provenance(prepared, options, quantized);
   return quantized;
 }

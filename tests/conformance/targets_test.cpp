@@ -201,13 +201,14 @@ TEST_P(TargetRows, RunAsTheyAreReported) {
     options.target = target.name;
     QuantizeReport report;
     const Graph int8 = quantize(prepared, table_for(prepared, target), options, report);
-    const Executor executor(prepare(load_onnx_bytes(save_onnx_bytes(int8), "", "int8")));
+    const Graph saved = load_onnx_bytes(save_onnx_bytes(int8), "", "int8");
+    const Executor executor(prepare(saved));
     const auto plan = executor.compile({});
 
     const NodeReport* placed = report.find("op");
     ASSERT_NE(placed, nullptr);
     EXPECT_TRUE(is_integer(placed->role)) << placed->reason;
-    follow_plan(plan->steps(), report);
+    EXPECT_EQ(measure_coverage(saved, {}, report).macs, coverage_of(*plan).macs);
     for (const NodeReport& node : report.nodes) {
       SCOPED_TRACE(node.node);
       for (const StepInfo& step : steps_of(*plan, node.node)) {
@@ -228,6 +229,27 @@ INSTANTIATE_TEST_SUITE_P(Targets, TargetRows, ::testing::ValuesIn([] {
                            return names;
                          }()),
                          [](const auto& row) { return std::string(row.param); });
+
+// The reports of the other modes are about weights: FP32 products keep their reason.
+TEST(MeasureCoverage, LeavesTheReportsOfOtherModesAsTheyAre) {
+  Net net;
+  net.output(net.op("LeakyRelu", "act", {net.conv("conv", net.input("x", {1, 2, 8, 8}))}));
+  for (const QuantizeMode mode : {QuantizeMode::kDynamic, QuantizeMode::kWeightOnly}) {
+    QuantizeOptions options;
+    options.mode = mode;
+    QuantizeReport report;
+    const Graph emitted = quantize(prepare(net.graph), options, report);
+    const QuantizeReport before = report;
+    const Coverage coverage = measure_coverage(emitted, {}, report);
+    EXPECT_EQ(coverage.convolutions, 1);
+    EXPECT_EQ(coverage.integer_convolutions, mode == QuantizeMode::kDynamic ? 1 : 0);
+    ASSERT_EQ(report.nodes.size(), before.nodes.size());
+    for (std::size_t i = 0; i < report.nodes.size(); ++i) {
+      EXPECT_EQ(report.nodes[i].role, before.nodes[i].role);
+      EXPECT_EQ(report.nodes[i].reason, before.nodes[i].reason);
+    }
+  }
+}
 
 TEST(FollowPlan, CorrectsBothKindsOfMistake) {
   QuantizeReport report;

@@ -31,6 +31,7 @@
 #include "qtool/quantize/target.h"
 #include "qtool/report/quantization.h"
 #include "qtool/report/summary.h"
+#include "signals.h"
 #include "table_file.h"
 
 namespace qtool::tool {
@@ -171,14 +172,16 @@ void warn_of(const QuantizeReport& report, const std::string& table) {
 }
 
 // What the emitted model really runs on integers, read back as any user will read it.
-void measure_coverage(const std::string& bytes, QuantizeMode mode, QuantizationSummary& summary) {
+void read_back(const std::string& bytes, QuantizeMode mode, QuantizationSummary& summary) {
   try {
-    const Model emitted = open_model_bytes(bytes, summary.output);
+    Model emitted;
+    emitted.path = summary.output;
+    emitted.loaded = load_onnx_bytes(
+        bytes, std::filesystem::path(summary.output).parent_path().string(), summary.output);
     const std::optional<StoredPreprocess> stored = emitted.stored_preprocess();
-    const auto plan = emitted.executor->compile(
-        typical_shapes(emitted.loaded, stored ? stored->preprocess : Preprocess()));
-    summary.coverage = coverage_of(*plan);
-    if (mode == QuantizeMode::kStatic) follow_plan(plan->steps(), summary.report);
+    summary.coverage = qtool::measure_coverage(
+        emitted.loaded, typical_shapes(emitted.loaded, stored ? stored->preprocess : Preprocess()),
+        summary.report, interrupted);
     summary.coverage_line = coverage_line(summary.coverage, summary.report);
   } catch (const Error& error) {
     // These modes need no run, so that they take operators that only other runtimes have.
@@ -257,7 +260,7 @@ void run_quantize(QuantizeCommand& options) {
       std::max(static_cast<std::int64_t>(std::filesystem::file_size(options.model)),
                summarize(fp32.loaded).parameter_bytes);
   summary.int8_bytes = static_cast<std::int64_t>(bytes.size());
-  measure_coverage(bytes, mode, summary);
+  read_back(bytes, mode, summary);
   if (gains_nothing(mode, summary)) {
     const std::string what = concat("nothing of model '", options.model, "' becomes integers");
     if (!options.force) {

@@ -39,15 +39,6 @@ Model open_model(const std::string& path) {
   return model;
 }
 
-Model open_model_bytes(std::string_view bytes, const std::string& path) {
-  Model model;
-  model.path = path;
-  model.loaded =
-      load_onnx_bytes(bytes, std::filesystem::path(path).parent_path().string(), path, interrupted);
-  model.executor = std::make_unique<Executor>(prepare(model.loaded, interrupted), interrupted);
-  return model;
-}
-
 void require_kinds(const Model& fp32, const std::optional<Model>& int8) {
   if (int8 && !quantized_node(int8->loaded)) {
     throw Error(ErrorCode::kMismatch, concat("--int8: model '", int8->path,

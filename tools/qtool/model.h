@@ -31,8 +31,6 @@ struct Model {
 };
 
 Model open_model(const std::string& path);
-/// The same from the bytes of a file that is to be written at `path`.
-Model open_model_bytes(std::string_view bytes, const std::string& path);
 
 /// open_model() of an option that may be left out.
 std::optional<Model> open_optional_model(const std::string& path);

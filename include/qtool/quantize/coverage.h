@@ -37,6 +37,13 @@ Coverage coverage_of(const std::vector<StepInfo>& steps);
 /// a node otherwise than its target was expected to: what is reported is what runs.
 void follow_plan(const std::vector<StepInfo>& steps, QuantizeReport& report);
 
+/// Compiles the model that quantize() emitted, as whoever runs it will, counts what it runs on
+/// integers, and lets the report of a static quantization follow the plan. `shapes` are those of
+/// inputs with open axes. Throws as Executor and Executor::compile(). Cost: preparing and compiling
+/// the model once.
+Coverage measure_coverage(const Graph& emitted, const InputShapes& shapes, QuantizeReport& report,
+                          const StopCheck& stop = {});
+
 /// One line for people and gates: `int8 96.4 % of MACs, 52 of 53 convolutions; FP32: 'head/conv'
 /// (excluded by --exclude)`. Matrix products are counted too when some stayed in FP32 or nothing
 /// is convolved. Reasons come from `report`; a step that should run on integers by it and does not

@@ -15,7 +15,8 @@
 
 namespace qtool {
 
-/// A node of the FP32 graph and what became of it.
+/// A node of the FP32 graph and what became of it: what the target was asked for. What runs where
+/// is known when the emitted model is compiled, see measure_coverage().
 struct NodeReport {
   std::string node;  ///< its name, or that of its first output
   std::string op_type;
@@ -76,9 +77,10 @@ enum class BiasCorrection : std::uint8_t {
 using BiasShifts = std::map<std::string, std::vector<double>, std::less<>>;
 
 /// Keys of the emitted model's metadata: the preprocessing as JSON, and the fingerprint of the FP32
-/// model that it was made from, 16 hexadecimal digits.
+/// model that it was made from, 16 hexadecimal digits; the mode, where it is not static.
 inline constexpr std::string_view kPreprocessKey = "qtool.preprocess";
 inline constexpr std::string_view kSourceKey = "qtool.source";
+inline constexpr std::string_view kModeKey = "qtool.mode";
 
 struct QuantizeOptions {
   std::string target{kDefaultTarget};
