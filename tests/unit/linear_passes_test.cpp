@@ -16,6 +16,7 @@
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
+#include "qtool/quantize/quantize.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
@@ -118,6 +119,40 @@ INSTANTIATE_TEST_SUITE_P(
                     Model{"one_constant", readers_of_one_constant}, Model{"folded", folded},
                     Model{"quantized", quantized}),
     [](const auto& test) { return test.param.name; });
+
+// Placing, choosing maps and emitting look tensors up in a table, and readers of one zero point.
+TEST(Quantize, TakesAboutFourTimesTheTimeForFourTimesTheNodes) {
+  constexpr int kNodes = 5000;
+  const auto seconds = [](int nodes) {
+    Net net = with_input();
+    std::string last = "x";
+    for (int i = 0; i < nodes; ++i) last = net.op("Relu", concat("n", i), {last});
+    net.constant("w", Tensor(DType::kFloat32, Shape{8, 8}));
+    net.output(net.op("MatMul", "end", {last, "w"}));  // a product, or nothing is worth integers
+    const Graph& graph = net.graph;
+    CalibrationTable table;
+    for (const std::string& name : tensors_to_calibrate(graph, find_target("cpu"))) {
+      ActivationEntry entry;
+      entry.tensor = name;
+      entry.range = {-1.0F, 1.0F};
+      entry.affine = choose_affine(entry.range, find_target("cpu").activations);
+      table.activations.push_back(entry);
+    }
+    EXPECT_GE(std::ssize(table.activations), nodes);
+    return seconds_of([&] {
+      QuantizeReport report;
+      static_cast<void>(quantize(graph, table, {}, report));
+    });
+  };
+  seconds(kNodes);
+  double ratio = std::numeric_limits<double>::infinity();
+  for (int attempt = 0; attempt < 3 && ratio > 8.0; ++attempt) {
+    const double base = seconds(kNodes);
+    ratio = std::min(ratio, seconds(4 * kNodes) / base);
+  }
+  EXPECT_LT(ratio, 8.0);
+  RecordProperty("ratio", to_fixed(ratio, 2));
+}
 
 TEST(AssignOffsets, TakesTheSameGapsAsALookAtAllStorages) {
   std::mt19937 random(3);

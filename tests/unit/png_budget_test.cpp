@@ -1,0 +1,147 @@
+// What a PNG states in few bytes and decodes to many: black pictures of every kind, run-length
+// compressed a thousand to one, so that the file itself gives the estimate no slack.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "image/header.h"
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::int64_t kWidth = 2047;
+constexpr std::int64_t kHeight = 1025;
+
+std::string big_endian(std::uint32_t value) {
+  std::string out;
+  for (unsigned shift = 32; shift > 0; shift -= 8) {
+    out.push_back(static_cast<char>(value >> (shift - 8)));
+  }
+  return out;
+}
+
+std::string chunk(std::string_view type, std::string_view data) {
+  const std::string body = concat(type, data);
+  std::uint32_t crc = 0xFFFFFFFFU;
+  for (const char c : body) {
+    crc ^= static_cast<std::uint8_t>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc & 1U) != 0 ? 0xEDB88320U ^ (crc >> 1) : crc >> 1;
+  }
+  return big_endian(static_cast<std::uint32_t>(data.size())) + body + big_endian(~crc);
+}
+
+// Deflate, one block of fixed codes: a zero, then copies of 258 zeros from one byte before.
+class Zeros {
+ public:
+  explicit Zeros(std::int64_t count) : bytes_("\x78\x01") {
+    put(0b11, 2);  // the last block,
+    put(0, 1);     // fixed codes: 01, the low bit first
+    literal();
+    for (--count; count >= 258; count -= 258) {
+      code(0b11000101, 8);  // 258 bytes
+      code(0, 5);           // one byte back
+    }
+    for (; count > 0; --count) literal();
+    code(0, 7);  // the end
+    put(0, 7);
+    bytes_ += std::string(4, '\0');  // the checksum, which the decoder does not read
+  }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+ private:
+  void literal() { code(0b00110000, 8); }
+  void code(unsigned value, unsigned bits) {  // the high bit first
+    while (bits-- > 0) put(value >> bits & 1U, 1);
+  }
+  void put(unsigned value, unsigned bits) {  // the low bit first
+    for (unsigned i = 0; i < bits; ++i) {
+      word_ |= (value >> i & 1U) << used_;
+      if (++used_ < 8) continue;
+      bytes_.push_back(static_cast<char>(word_));
+      word_ = used_ = 0;
+    }
+  }
+
+  std::string bytes_;
+  unsigned word_ = 0;
+  unsigned used_ = 0;
+};
+
+struct Kind {
+  unsigned colour;
+  unsigned depth;
+  unsigned channels;
+};
+constexpr std::array kKinds = {Kind{0, 1, 1}, Kind{0, 4, 1},  Kind{0, 8, 1}, Kind{0, 16, 1},
+                               Kind{2, 8, 3}, Kind{2, 16, 3}, Kind{3, 1, 1}, Kind{3, 8, 1},
+                               Kind{4, 8, 2}, Kind{4, 16, 2}, Kind{6, 8, 4}, Kind{6, 16, 4}};
+enum class Interlace : std::uint8_t { kNo, kYes };
+enum class Transparency : std::uint8_t { kNo, kYes };
+
+// Bytes of the rows before compression: a filter and the samples, in up to seven passes.
+std::int64_t row_bytes(const Kind& kind, Interlace interlace) {
+  struct Pass {
+    std::int64_t x, y, every_x, every_y;
+  };
+  constexpr std::array<Pass, 7> kSeven = {{{0, 0, 8, 8},
+                                           {4, 0, 8, 8},
+                                           {0, 4, 4, 8},
+                                           {2, 0, 4, 4},
+                                           {0, 2, 2, 4},
+                                           {1, 0, 2, 2},
+                                           {0, 1, 1, 2}}};
+  const auto rows = [&](const Pass& pass) {
+    const std::int64_t width = (kWidth - pass.x + pass.every_x - 1) / pass.every_x;
+    const std::int64_t height = (kHeight - pass.y + pass.every_y - 1) / pass.every_y;
+    return ((width * kind.channels * kind.depth + 7) / 8 + 1) * height;
+  };
+  if (interlace == Interlace::kNo) return rows({0, 0, 1, 1});
+  std::int64_t bytes = 0;
+  for (const Pass& pass : kSeven) bytes += rows(pass);
+  return bytes;
+}
+
+std::string black_png(const Kind& kind, Interlace interlace, Transparency transparency) {
+  std::string header = big_endian(kWidth) + big_endian(kHeight);
+  header.push_back(static_cast<char>(kind.depth));
+  header.push_back(static_cast<char>(kind.colour));
+  header += std::string(2, '\0');
+  header.push_back(interlace == Interlace::kYes ? '\1' : '\0');
+  std::string file = concat("\x89PNG\r\n\x1A\n", chunk("IHDR", header));
+  if (kind.colour == 3) file += chunk("PLTE", std::string(6, '\0'));
+  if (transparency == Transparency::kYes) {
+    file += chunk("tRNS", std::string(kind.colour == 3 ? 1 : 2 * kind.channels, '\0'));
+  }
+  return concat(file, chunk("IDAT", Zeros(row_bytes(kind, interlace)).bytes()), chunk("IEND", ""));
+}
+
+// The decoder gets what the header's estimate says and not a byte more, besides its tables.
+TEST(PngBudget, HoldsForEveryKindOfPicture) {
+  for (const Kind& kind : kKinds) {
+    for (const Interlace interlace : {Interlace::kNo, Interlace::kYes}) {
+      for (const Transparency transparency : {Transparency::kNo, Transparency::kYes}) {
+        if (transparency == Transparency::kYes && kind.colour >= 4) continue;
+        SCOPED_TRACE(concat("colour type ", kind.colour, ", ", kind.depth, " bits",
+                            interlace == Interlace::kYes ? ", interlaced" : "",
+                            transparency == Transparency::kYes ? ", tRNS" : ""));
+        const std::string file = black_png(kind, interlace, transparency);
+        EXPECT_LT(std::ssize(file), kWidth * kHeight / 16);
+        ImageHeader header = read_png_header(file);
+        const Image image = decode_with_stb(file, header);
+        EXPECT_EQ(image.pixels, std::vector<std::uint8_t>(3 * kWidth * kHeight, 0));
+        // Nor does it say much more than is taken, or large pictures would be refused for nothing.
+        header.decoder_bytes = header.decoder_bytes * (interlace == Interlace::kYes ? 3 : 6) / 8;
+        EXPECT_THROW(decode_with_stb(file, header), Error);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace qtool
