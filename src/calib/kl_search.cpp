@@ -14,7 +14,6 @@ namespace qtool {
 namespace {
 
 constexpr double kRejected = std::numeric_limits<double>::infinity();
-constexpr double kTie = 1e-12;  // nats; rounding errors are 30 times smaller, mostly a hundred
 // Candidates whose sums grow side by side, since an addition waits for the one before in its sum.
 constexpr std::int64_t kAbreast = 4;
 constexpr std::int64_t kMostCounts = std::int64_t{1} << 17;
@@ -119,7 +118,7 @@ std::vector<double> without_levels(const Prefixes& prefixes, std::span<const dou
 
 }  // namespace
 
-KlSearch::KlSearch(std::span<const std::int64_t> counts, std::int64_t levels) : levels_(levels) {
+KlSearch::KlSearch(std::span<const std::int64_t> counts, std::int64_t levels) {
   const auto bins = static_cast<std::int64_t>(counts.size());
   QTOOL_CHECK(levels >= 1 && bins >= levels && bins <= kMostCounts);
   const CrossEntropyKernel kernel;
@@ -156,16 +155,6 @@ KlSearch::KlSearch(std::span<const std::int64_t> counts, std::int64_t levels) : 
       }
     }
   }
-}
-
-std::int64_t KlSearch::best() const noexcept {
-  double least = kRejected;
-  for (const double divergence : divergences_) least = std::min(least, divergence);
-  std::size_t best = divergences_.size() - 1;
-  if (least < kRejected) {
-    while (divergences_[best] > least + kTie) --best;
-  }
-  return levels_ + static_cast<std::int64_t>(best);
 }
 
 }  // namespace qtool

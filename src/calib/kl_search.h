@@ -20,12 +20,8 @@ class KlSearch {
 
   /// D[i] for i = levels .. bins; element 0 belongs to i = levels.
   [[nodiscard]] const std::vector<double>& divergences() const noexcept { return divergences_; }
-  /// The i with the least D; of those within 1e-12 of it the largest. All bins when every other
-  /// candidate is rejected.
-  [[nodiscard]] std::int64_t best() const noexcept;
 
  private:
-  std::int64_t levels_;
   std::vector<double> divergences_;
 };
 

@@ -1,14 +1,6 @@
 #include "graph/onnx_schema.h"
 
-#include "graph/onnx_proto.h"
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wall"
-#pragma GCC diagnostic ignored "-Wextra"
-#pragma GCC diagnostic ignored "-Wpedantic"
-#pragma GCC diagnostic ignored "-Wconversion"
-#include <onnx/defs/schema.h>
-#pragma GCC diagnostic pop
+#include "graph/onnx_defs.h"
 
 namespace qtool {
 namespace {

@@ -87,33 +87,62 @@ std::string list(const std::vector<float>& values) {
   return text;
 }
 
-void copy_field(const Preprocess& from, PreprocessField field, Preprocess& to) {
-  switch (field) {
-    case PreprocessField::kResize:
-      to.resize = from.resize;
-      to.resize_width = from.resize_width;
-      to.resize_height = from.resize_height;
-      to.resize_shorter = from.resize_shorter;
-      to.fill = from.fill;
-      break;
-    case PreprocessField::kCrop:
-      to.crop_width = from.crop_width;
-      to.crop_height = from.crop_height;
-      break;
-    case PreprocessField::kChannels:
-      to.channels = from.channels;
-      break;
-    case PreprocessField::kLayout:
-      to.layout = from.layout;
-      break;
-    case PreprocessField::kMean:
-      to.mean = from.mean;
-      break;
-    case PreprocessField::kStd:
-      to.std = from.std;
-      break;
-  }
+std::string resize_text(const Preprocess& p) {
+  std::string text(name_of(p.resize));
+  if (p.resize == ResizeMode::kShorterSide) text += concat(" ", p.resize_shorter);
+  if (uses_size(p.resize)) text += concat(" ", p.resize_width, "x", p.resize_height);
+  if (p.resize == ResizeMode::kLetterbox) text += concat(" fill ", int{p.fill});
+  return text;
 }
+
+void copy_resize(const Preprocess& from, Preprocess& to) {
+  to.resize = from.resize;
+  to.resize_width = from.resize_width;
+  to.resize_height = from.resize_height;
+  to.resize_shorter = from.resize_shorter;
+  to.fill = from.fill;
+}
+
+std::string crop_text(const Preprocess& p) {
+  return p.crop_width == 0 ? "none" : concat(p.crop_width, "x", p.crop_height);
+}
+
+void copy_crop(const Preprocess& from, Preprocess& to) {
+  to.crop_width = from.crop_width;
+  to.crop_height = from.crop_height;
+}
+
+// A field that is one member.
+template <auto kMember>
+void copy_member(const Preprocess& from, Preprocess& to) {
+  to.*kMember = from.*kMember;
+}
+template <auto kMember>
+std::string name_text(const Preprocess& p) {
+  return std::string(name_of(p.*kMember));
+}
+template <auto kMember>
+std::string list_text(const Preprocess& p) {
+  return list(p.*kMember);
+}
+
+struct Field {
+  std::string_view name;
+  void (*copy)(const Preprocess& from, Preprocess& to);
+  std::string (*text)(const Preprocess& preprocess);
+};
+
+// In the order of PreprocessField.
+constexpr std::array<Field, 6> kFields = {{
+    {"resize", copy_resize, resize_text},
+    {"crop", copy_crop, crop_text},
+    {"channels", copy_member<&Preprocess::channels>, name_text<&Preprocess::channels>},
+    {"layout", copy_member<&Preprocess::layout>, name_text<&Preprocess::layout>},
+    {"mean", copy_member<&Preprocess::mean>, list_text<&Preprocess::mean>},
+    {"std", copy_member<&Preprocess::std>, list_text<&Preprocess::std>},
+}};
+
+const Field& row_of(PreprocessField field) { return kFields[static_cast<std::size_t>(field)]; }
 
 }  // namespace
 
@@ -202,47 +231,23 @@ std::optional<std::string> doubtful(const Preprocess& preprocess) {
 }
 
 std::span<const PreprocessField> preprocess_fields() noexcept {
-  static constexpr std::array kFields = {PreprocessField::kResize,   PreprocessField::kCrop,
-                                         PreprocessField::kChannels, PreprocessField::kLayout,
-                                         PreprocessField::kMean,     PreprocessField::kStd};
-  return kFields;
+  static constexpr std::array kAll = {PreprocessField::kResize,   PreprocessField::kCrop,
+                                      PreprocessField::kChannels, PreprocessField::kLayout,
+                                      PreprocessField::kMean,     PreprocessField::kStd};
+  return kAll;
 }
 
-std::string_view name_of(PreprocessField field) noexcept {
-  constexpr std::array<std::string_view, 6> kNames = {"resize", "crop", "channels",
-                                                      "layout", "mean", "std"};
-  return kNames[static_cast<std::size_t>(field)];
-}
+std::string_view name_of(PreprocessField field) noexcept { return row_of(field).name; }
 
 std::string text_of(const Preprocess& preprocess, PreprocessField field) {
-  const Preprocess& p = preprocess;
-  switch (field) {
-    case PreprocessField::kResize: {
-      std::string text(name_of(p.resize));
-      if (p.resize == ResizeMode::kShorterSide) text += concat(" ", p.resize_shorter);
-      if (uses_size(p.resize)) text += concat(" ", p.resize_width, "x", p.resize_height);
-      if (p.resize == ResizeMode::kLetterbox) text += concat(" fill ", int{p.fill});
-      return text;
-    }
-    case PreprocessField::kCrop:
-      return p.crop_width == 0 ? "none" : concat(p.crop_width, "x", p.crop_height);
-    case PreprocessField::kChannels:
-      return std::string(name_of(p.channels));
-    case PreprocessField::kLayout:
-      return std::string(name_of(p.layout));
-    case PreprocessField::kMean:
-      return list(p.mean);
-    case PreprocessField::kStd:
-      return list(p.std);
-  }
-  return {};
+  return row_of(field).text(preprocess);
 }
 
 std::vector<PreprocessField> differences(const Preprocess& a, const Preprocess& b) {
   std::vector<PreprocessField> fields;
   for (const PreprocessField field : preprocess_fields()) {
     Preprocess changed = a;
-    copy_field(b, field, changed);
+    row_of(field).copy(b, changed);
     if (!(changed == a)) fields.push_back(field);
   }
   return fields;

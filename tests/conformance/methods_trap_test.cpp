@@ -14,6 +14,7 @@
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quant/density.h"
+#include "support/least_divergence.h"
 #include "support/places.h"
 
 namespace qtool {
@@ -45,7 +46,8 @@ double threshold_with_zeros(const Statistics& statistics) {
   const MethodOptions options;
   LinearHistogram magnitudes = magnitude_histogram(statistics.histogram(), options.bins);
   magnitudes.counts[0] += statistics.histogram().zeros();
-  const std::int64_t kept = KlSearch(magnitudes.counts, options.levels).best();
+  const std::int64_t kept =
+      least_divergence(KlSearch(magnitudes.counts, options.levels), options.levels);
   return kept == options.bins ? double{statistics.absmax()}
                               : (static_cast<double>(kept) + 0.5) * magnitudes.width();
 }

@@ -6,13 +6,7 @@
 #include <limits>
 #include <string_view>
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wall"
-#pragma GCC diagnostic ignored "-Wextra"
-#pragma GCC diagnostic ignored "-Wpedantic"
-#pragma GCC diagnostic ignored "-Wconversion"
-#include <onnx/defs/schema.h>
-#pragma GCC diagnostic pop
+#include "graph/onnx_defs.h"
 
 namespace qtool::fuzz {
 namespace {
