@@ -70,9 +70,11 @@ const qtool = (...args) => JSON.parse(execFileSync(options.qtool, [...args, '--j
 const int8Of = (n, method) => `${options.work}/${n.name}.${method}.int8.onnx`;
 // The names that the help of an option of `calibrate` lists.
 const listed = (option) => {
-  const help = execFileSync(options.qtool, ['calibrate', '--help'], { encoding: 'utf8' });
-  const [own] = help.slice(help.indexOf(`  ${option} `)).split(/\n {2,6}(?=-)/);
-  return [...own.matchAll(/^ {20,}([a-z_]+): /gm)].map((m) => m[1]);
+  const help = execFileSync(options.qtool, ['calibrate', '--help-all'], { encoding: 'utf8' });
+  const [own] = help.slice(help.indexOf(`\n      ${option} `) + 1).split(/\n {2,6}(?=-)/);
+  const found = own.replace(/\s+/g, ' ').match(/One of ([^.]*)\./);
+  if (!found) throw new Error(`calibrate --help-all lists no names for ${option}`);
+  return found[1].split(/, | or /);
 };
 const methods = () => listed('--method');
 const row = (...cells) => console.log(`| ${cells.join(' | ')} |`);
