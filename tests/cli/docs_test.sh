@@ -1,15 +1,16 @@
 #!/bin/bash
 # Runs every command that README, docs and the help pages show, in a folder that holds the embedded
-# example under the names they use. A command that fails fails the test.
+# example under the names they use. A command that fails fails the test. Program and sources are
+# reached by paths with spaces, as anybody's may be.
 # Usage: docs_test.sh QTOOL SOURCE_FOLDER
 set -u
-qtool=$1
-source=$2
-data=$source/data
-work=$(mktemp -d)
+work=$(mktemp -d "${TMPDIR:-/tmp}/qtool documents.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/bin" "$work/run" "$work/run/photos"
-ln -s "$qtool" "$work/bin/qtool"
+ln -s "$(realpath "$1")" "$work/bin/qtool"
+ln -s "$(realpath "$2")" "$work/sources"
+source=$work/sources
+data=$source/data
 export PATH=$work/bin:$PATH
 cd "$work/run" || exit 1
 
@@ -52,12 +53,12 @@ commands_of() {
 
 failed=0
 ran=0
-documents=$(ls "$source"/README.md "$source"/docs/*.md "$source"/docs/*/*.md)
+documents=("$source"/README.md "$source"/docs/*.md "$source"/docs/*/*.md)
 for command in $(qtool completion bash | sed -n "s/^ *'') words='\([a-z ]*\) --.*/\1/p"); do
   qtool $command --help-all | sed -n '/^Example/,$s/^  / /p' | sed 's/^/   /' >"$work/help-$command"
-  documents+=" $work/help-$command"
+  documents+=("$work/help-$command")
 done
-for document in $documents; do
+for document in "${documents[@]}"; do
   while IFS= read -r line; do
     why=$(exception "$line")
     if [ -n "$why" ]; then
