@@ -17,7 +17,7 @@ TEST_PACKAGES=(
 )
 # What the checks of .ci/run need on top.
 # shellcheck disable=SC2034
-CHECK_PACKAGES=(clang clang-format libclang-rt-14-dev lld llvm)
+CHECK_PACKAGES=(clang clang-format fish libclang-rt-14-dev lld llvm zsh)
 NODE_PACKAGES=(nodejs npm)
 OLDEST_NODE=18
 

@@ -202,6 +202,7 @@ FormatInfo format_aimet() {
   format.summary = "AIMET encodings 0.4.0: scale and offset of activations and weights";
   format.extensions = {".encodings", ".json"};
   format.carries = {TableContent::kRanges, TableContent::kTypes, TableContent::kWeightScales};
+  format.reads_layers = true;
   format.recognises = recognises;
   format.read = read;
   format.write = write;

@@ -274,6 +274,7 @@ FormatInfo format_ncnn() {
   format.summary = "ncnn's .table: reciprocal scales of weights and of the layers' inputs";
   format.extensions = {".table"};
   format.carries = {TableContent::kWeightScales};
+  format.reads_layers = format.writes_layers = true;
   format.recognises = recognises;
   format.read = read;
   format.write = write;

@@ -109,6 +109,7 @@ FormatInfo format_tpu_mlir() {
   format.summary = "Sophgo TPU-MLIR's table: threshold, observed minimum and maximum per operation";
   format.extensions = {".table", "_cali_table"};
   format.carries = {};
+  format.reads_layers = format.writes_layers = true;
   format.recognises = recognises;
   format.read = read;
   format.write = write;

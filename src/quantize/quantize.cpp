@@ -54,6 +54,14 @@ std::optional<NodeId> quantized_node(const Graph& graph) {
   return found == nodes.end() ? std::nullopt : std::optional(*found);
 }
 
+bool has_fixed_scales(const Graph& graph) {
+  const auto& nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+    const std::string& op = graph.node(id).op_type;
+    return op == "QuantizeLinear" || op.starts_with("QLinear");
+  });
+}
+
 namespace {
 
 void require_same_model(const Graph& graph, const CalibrationTable& table,

@@ -102,19 +102,22 @@ std::vector<float> real_bias(const Graph& graph, const WeightPorts& ports) {
   return bias;
 }
 
-Scheme weight_scheme(const Graph& graph, NodeId id, const Target& target) {
-  Scheme scheme = target.weights;
+bool suits_winograd(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
-  if (!target.winograd_bits || !node.is("Conv") || node.get_int("group", 1) != 1) return scheme;
+  if (!node.is("Conv") || node.get_int("group", 1) != 1) return false;
   const Tensor* weight = graph.value(node.inputs[1]).constant.get();
-  if (weight == nullptr || weight->shape().rank() != 4) return scheme;
+  if (weight == nullptr || weight->shape().rank() != 4) return false;
   const auto all_one = [&](std::string_view key) {
     const std::vector<std::int64_t> values = node.get_ints(key, {1, 1});
     return std::all_of(values.begin(), values.end(), [](std::int64_t v) { return v == 1; });
   };
-  const bool winograd = weight->shape()[2] == 3 && weight->shape()[3] == 3 && all_one("strides") &&
-                        all_one("dilations");
-  if (winograd) scheme.bits = *target.winograd_bits;
+  return weight->shape()[2] == 3 && weight->shape()[3] == 3 && all_one("strides") &&
+         all_one("dilations");
+}
+
+Scheme weight_scheme(const Graph& graph, NodeId id, const Target& target) {
+  Scheme scheme = target.weights;
+  if (target.winograd_bits && suits_winograd(graph, id)) scheme.bits = *target.winograd_bits;
   return scheme;
 }
 

@@ -229,19 +229,6 @@ class Evaluation {
   std::int64_t done_ = 0;
 };
 
-/// Shape of one preprocessed picture; the first usable one decides, all must agree with it.
-Shape first_shape(const ImageSet& images, const EvalOptions& options) {
-  std::vector<BadImage> bad;
-  for (const ImageEntry& entry : images.entries) {
-    const std::optional<Tensor> tensor =
-        load_preprocessed(entry, options.preprocess, options.bad_images, bad);
-    if (tensor) return tensor->shape();
-  }
-  throw Error(ErrorCode::kMismatch,
-              concat("none of ", images.entries.size(), " images is usable",
-                     bad.empty() ? std::string() : concat("; the first: ", bad.front().reason)));
-}
-
 void require_known_labels(const ImageSet& images, std::int64_t classes) {
   for (const ImageEntry& entry : images.entries) {
     if (entry.label < classes) continue;
@@ -278,6 +265,18 @@ std::vector<std::string> EvalResult::doubts() const {
 bool EvalResult::useless() const {
   const auto most = [&](const ModelScore& score) { return 2 * score.unanswered.images > images; };
   return most(fp32) || (int8 && most(*int8));
+}
+
+Shape first_shape(const ImageSet& images, const EvalOptions& options) {
+  std::vector<BadImage> bad;
+  for (const ImageEntry& entry : images.entries) {
+    const std::optional<Tensor> tensor =
+        load_preprocessed(entry, options.preprocess, options.bad_images, bad);
+    if (tensor) return tensor->shape();
+  }
+  throw Error(ErrorCode::kMismatch,
+              concat("none of ", images.entries.size(), " images is usable",
+                     bad.empty() ? std::string() : concat("; the first: ", bad.front().reason)));
 }
 
 EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& images,

@@ -69,6 +69,13 @@ ModelPair compile_pair(const Executor& fp32, const Executor* int8, const Shape& 
   return pair;
 }
 
+std::int64_t classes_of(const Executor& executor, const Shape& input, int threads,
+                        Requantization requantization) {
+  const auto plan = compile(executor, input, threads, requantization);
+  return class_count(plan->outputs().front().shape,
+                     input.rank() > 0 ? std::max<std::int64_t>(input[0], 1) : 1);
+}
+
 std::int64_t class_count(const Shape& output, std::int64_t batch) {
   if (output.rank() < 2 || output[0] != batch) return 0;
   const std::int64_t per_image = output.elements() / batch;

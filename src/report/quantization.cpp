@@ -14,7 +14,7 @@ namespace qtool {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Align = TextTable::Align;
+using Kind = TextTable::Kind;
 
 std::string_view name_of(NodeRole role) {
   switch (role) {
@@ -40,10 +40,15 @@ double share(std::int64_t part, std::int64_t whole) {
 
 }  // namespace
 
-std::string text_of(const CalibrationTable& table, std::string_view output) {
-  TextTable text({"tensor", "min", "max", "range", "scale", "zero point", "SQNR dB", ""},
-                 {Align::kLeft, Align::kRight, Align::kRight, Align::kLeft, Align::kRight,
-                  Align::kRight, Align::kRight, Align::kLeft});
+std::string text_of(const CalibrationTable& table, std::string_view output, std::size_t width) {
+  TextTable text({{"tensor"},
+                  {"min", Kind::kNumber, 2},
+                  {"max", Kind::kNumber, 1},
+                  {"range", Kind::kText, 7},
+                  {"scale", Kind::kNumber, 4},
+                  {"zero point", Kind::kNumber, 3},
+                  {"SQNR dB", Kind::kNumber, 5},
+                  {"", Kind::kText, 6}});
   for (const ActivationEntry& entry : table.activations) {
     text.add({entry.tensor, to_fixed(entry.observed.min, 4), to_fixed(entry.observed.max, 4),
               concat("[", to_fixed(entry.range.min, 4), ", ", to_fixed(entry.range.max, 4), "]"),
@@ -51,7 +56,7 @@ std::string text_of(const CalibrationTable& table, std::string_view output) {
               entry.sqnr_db ? to_fixed(*entry.sqnr_db, 1) : "-",
               std::string(name_of(entry.degenerate))});
   }
-  return concat(text.to_string(), "\n", table.activations.size(), " activations and ",
+  return concat(text.to_string(width), "\n", table.activations.size(), " activations and ",
                 table.weights.size(), " weights by '", table.method, "' from ", table.image_count,
                 " images -> ", output, "\n");
 }

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,8 +16,7 @@
 namespace qtool {
 namespace {
 
-constexpr auto kLeft = TextTable::Align::kLeft;
-constexpr auto kRight = TextTable::Align::kRight;
+using Kind = TextTable::Kind;
 constexpr std::size_t kMostBadImages = 10;
 
 std::string milliseconds(double seconds) { return to_fixed(seconds * 1e3, 3); }
@@ -66,7 +66,8 @@ std::string bad_image_lines(const std::vector<BadImage>& bad) {
   return text;
 }
 
-void add_int8_columns(std::vector<std::string>& row, const std::vector<std::string>& cells,
+template <typename Cell>
+void add_int8_columns(std::vector<Cell>& row, const std::vector<std::type_identity_t<Cell>>& cells,
                       bool has_int8) {
   if (has_int8) row.insert(row.end(), cells.begin(), cells.end());
 }
@@ -122,12 +123,13 @@ std::string percent(std::int64_t part, std::int64_t total, int decimals) {
                 " %");
 }
 
-std::string text_of(const EvalResult& result) {
+std::string text_of(const EvalResult& result, std::size_t width) {
   const bool has_int8 = result.int8.has_value();
   const ModelScore int8 = result.int8.value_or(ModelScore{});
-  std::vector<std::string> heading{concat(result.images, " images"), "FP32"};
-  add_int8_columns(heading, {"INT8", "change"}, has_int8);
-  TextTable table(heading, {kLeft, kRight, kRight, kRight});
+  std::vector<TextTable::Column> columns{{concat(result.images, " images")},
+                                         {"FP32", Kind::kNumber, 2}};
+  add_int8_columns(columns, {{"INT8", Kind::kNumber, 3}, {"change", Kind::kNumber, 1}}, has_int8);
+  TextTable table(columns);
   const auto add_accuracy = [&](const char* name, std::int64_t a, std::int64_t b) {
     std::vector<std::string> row{name, percent(a, result.labelled)};
     add_int8_columns(row, {percent(b, result.labelled), difference(b, a, result.labelled)},
@@ -149,7 +151,7 @@ std::string text_of(const EvalResult& result) {
   add_int8_columns(speed, {to_fixed(int8_rate, 1), ratio(int8_rate, fp32_rate)}, has_int8);
   table.add(speed);
 
-  std::string text = table.to_string();
+  std::string text = table.to_string(width);
   if (result.labelled < result.images && result.classes > 0) {
     text += concat(result.images - result.labelled, " images have no known class\n");
   }
@@ -162,13 +164,15 @@ std::string text_of(const EvalResult& result) {
   return concat(text, output_lines(result.outputs, result.images), bad_image_lines(result.bad));
 }
 
-std::string text_of(const InferResult& result, std::span<const std::string> class_names) {
+std::string text_of(const InferResult& result, std::span<const std::string> class_names,
+                    std::size_t width) {
   const bool has_int8 = result.int8.has_value();
   std::string text;
   if (result.classes > 0) {
-    std::vector<std::string> heading{"", "FP32", ""};
-    add_int8_columns(heading, {"INT8", ""}, has_int8);
-    TextTable table(heading, {kRight, kLeft, kRight, kLeft, kRight});
+    const TextTable::Column probability{"", Kind::kNumber, 1};
+    std::vector<TextTable::Column> columns{{"", Kind::kNumber}, {"FP32"}, probability};
+    add_int8_columns(columns, {{"INT8"}, probability}, has_int8);
+    TextTable table(columns);
     for (std::size_t i = 0; i < result.fp32.top.size(); ++i) {
       const auto cells = [&](const ScoredClass& scored) {
         return std::vector<std::string>{class_name(scored.index, class_names),
@@ -180,7 +184,7 @@ std::string text_of(const InferResult& result, std::span<const std::string> clas
       if (has_int8) add_int8_columns(row, cells(result.int8->top[i]), true);
       table.add(row);
     }
-    text += table.to_string();
+    text += table.to_string(width);
   }
   if (!result.fp32.answered) text += "the FP32 model's outputs are NaN or infinite\n";
   if (has_int8 && !result.int8->answered) text += "the INT8 model's outputs are NaN or infinite\n";
@@ -200,11 +204,18 @@ std::string text_of(const InferResult& result, std::span<const std::string> clas
   return text;
 }
 
-std::string text_of(const ProfileResult& result) {
+std::string text_of(const ProfileResult& result, std::size_t width) {
   const bool has_int8 = result.int8.has_value();
-  std::vector<std::string> heading{"node", "operator", "FP32 kernel", "ms"};
-  add_int8_columns(heading, {"INT8 kernel", "ms", "speed-up"}, has_int8);
-  TextTable table(heading, {kLeft, kLeft, kLeft, kRight, kLeft, kRight, kRight});
+  std::vector<TextTable::Column> columns{{"node"},
+                                         {"operator", Kind::kText, 2},
+                                         {"FP32 kernel", Kind::kText, 1},
+                                         {"FP32 ms", Kind::kNumber, 5}};
+  add_int8_columns(columns,
+                   {{"INT8 kernel", Kind::kText, 3},
+                    {"INT8 ms", Kind::kNumber, 6},
+                    {"speed-up", Kind::kNumber, 4}},
+                   has_int8);
+  TextTable table(columns);
   for (const StepRow& row : align_steps(result)) {
     const StepInfo& step = (row.int8 != nullptr ? row.int8 : row.fp32)->step;
     std::vector<std::string> cells{step.node, step.op_type};
@@ -221,7 +232,7 @@ std::string text_of(const ProfileResult& result) {
     table.add(cells);
   }
 
-  std::string text = table.to_string();
+  std::string text = table.to_string(width);
   const auto batch = static_cast<double>(result.batch);
   const auto total = [&](const char* name, const PlanProfile& plan) {
     return concat(name, ": ", milliseconds(plan.median_seconds), " ms (fastest ",
@@ -240,7 +251,8 @@ std::string text_of(const ProfileResult& result) {
   return text;
 }
 
-std::string text_of(const ModelSummary& model, const std::optional<PlanSummary>& plan) {
+std::string text_of(const ModelSummary& model, const std::optional<PlanSummary>& plan,
+                    std::size_t width) {
   std::string text;
   if (!model.producer.empty()) text += concat("producer: ", model.producer, "\n");
   text += concat("opset: ", model.opset, "\n");
@@ -255,12 +267,12 @@ std::string text_of(const ModelSummary& model, const std::optional<PlanSummary>&
                  to_fixed(static_cast<double>(model.parameter_bytes) / (1 << 20), 2), " MiB)\n");
   for (const auto& [key, value] : model.metadata) text += concat(key, ": ", value, "\n");
   text += concat("nodes: ", model.nodes, "\n");
-  TextTable table({"  operator", "nodes", ""}, {kLeft, kRight, kLeft});
+  TextTable table({{"  operator"}, {"nodes", Kind::kNumber, 1}, {"", Kind::kText}});
   for (const OperatorCount& row : model.operators) {
     table.add(
         {concat("  ", row.op_type), to_text(row.nodes), row.supported ? "" : "not supported"});
   }
-  text += table.to_string();
+  text += table.to_string(width);
   if (!plan) return text;
   text += concat("MACs: ", plan->macs);
   if (plan->integer_macs > 0) {

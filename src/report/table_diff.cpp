@@ -14,7 +14,7 @@ namespace qtool {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Align = TextTable::Align;
+using Kind = TextTable::Kind;
 
 double relative(double a, double b) {
   const double larger = std::max(std::abs(a), std::abs(b));
@@ -128,9 +128,12 @@ TableDiff diff_of(const CalibrationTable& a, const CalibrationTable& b) {
   return diff;
 }
 
-std::string text_of(const TableDiff& diff, double tolerance) {
-  TextTable text({"tensor", "scale A", "scale B", "scale differs", "range differs"},
-                 {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+std::string text_of(const TableDiff& diff, double tolerance, std::size_t width) {
+  TextTable text({{"tensor"},
+                  {"scale A", Kind::kNumber, 2},
+                  {"scale B", Kind::kNumber, 1},
+                  {"scale differs", Kind::kNumber, 4},
+                  {"range differs", Kind::kNumber, 3}});
   std::size_t count = 0;
   for (const auto* list : {&diff.activations, &diff.weights}) {
     for (const TensorDiff& row : *list) {
@@ -140,7 +143,7 @@ std::string text_of(const TableDiff& diff, double tolerance) {
       ++count;
     }
   }
-  std::string out = count > 0 ? text.to_string() + "\n" : "";
+  std::string out = count > 0 ? text.to_string(width) + "\n" : "";
   for (const std::string& name : diff.only_a) out += concat("only in A: ", printable(name), "\n");
   for (const std::string& name : diff.only_b) out += concat("only in B: ", printable(name), "\n");
   out += concat(diff.activations.size(), " activations and ", diff.weights.size(),
@@ -172,10 +175,15 @@ std::string json_of(const TableDiff& diff, double tolerance) {
   return json_text(json);
 }
 
-std::string table_text(const CalibrationTable& table) {
-  TextTable text({"tensor", "range", "scale", "zero point", "type", "saturated", "SQNR dB", ""},
-                 {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kLeft,
-                  Align::kRight, Align::kRight, Align::kLeft});
+std::string table_text(const CalibrationTable& table, std::size_t width) {
+  TextTable text({{"tensor"},
+                  {"range", Kind::kText, 6},
+                  {"scale", Kind::kNumber, 7},
+                  {"zero point", Kind::kNumber, 4},
+                  {"type", Kind::kText, 2},
+                  {"saturated", Kind::kNumber, 1},
+                  {"SQNR dB", Kind::kNumber, 3},
+                  {"", Kind::kText, 5}});
   for (const ActivationEntry& entry : table.activations) {
     const bool observed = entry.observed.count > 0;
     text.add({entry.tensor,
@@ -185,16 +193,19 @@ std::string table_text(const CalibrationTable& table) {
               entry.sqnr_db ? to_fixed(*entry.sqnr_db, 1) : "-",
               std::string(name_of(entry.degenerate))});
   }
-  std::string out = text.to_string();
+  std::string out = text.to_string(width);
   if (!table.weights.empty()) {
-    TextTable weights({"weight", "read by", "scales", "smallest", "largest"},
-                      {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
+    TextTable weights({{"weight"},
+                       {"read by", Kind::kName, 1},
+                       {"scales", Kind::kNumber, 2},
+                       {"smallest", Kind::kNumber, 3},
+                       {"largest", Kind::kNumber, 4}});
     for (const WeightEntry& entry : table.weights) {
       const auto [low, high] = std::minmax_element(entry.scales.begin(), entry.scales.end());
       weights.add({entry.tensor, entry.consumer, to_text(std::int64_t(entry.scales.size())),
                    to_text(*low), to_text(*high)});
     }
-    out += "\n" + weights.to_string();
+    out += "\n" + weights.to_string(width);
   }
   out += concat("\n", table.activations.size(), " activations and ", table.weights.size(),
                 " weights by '", table.method, "'");

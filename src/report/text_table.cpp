@@ -10,43 +10,96 @@
 namespace qtool {
 namespace {
 
-std::size_t columns_of(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;  // not a continuation byte
-  }));
+constexpr std::string_view kBetween = "  ";
+constexpr std::string_view kLeftOut = "...";
+constexpr std::size_t kLeastName = 9;  // names this short are kept whole, if need be without others
+
+bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
+
+/// Bytes of the first `count` characters.
+std::size_t bytes_of(std::string_view text, std::size_t count) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    if (starts_character(text[at]) && count-- == 0) break;
+    ++at;
+  }
+  return at;
+}
+
+/// `text` in `width` columns, without its middle where it is longer.
+std::string shortened(const std::string& text, std::size_t width) {
+  const std::size_t columns = columns_of(text);
+  if (columns <= width) return text;
+  if (width <= kLeftOut.size()) return text.substr(0, bytes_of(text, width));
+  const std::size_t kept = width - kLeftOut.size();
+  const std::size_t end = kept - kept / 2;  // names differ most often at their ends
+  return concat(text.substr(0, bytes_of(text, kept / 2)), kLeftOut,
+                text.substr(bytes_of(text, columns - end)));
 }
 
 }  // namespace
 
-TextTable::TextTable(std::vector<std::string> heading, std::vector<Align> alignment)
-    : alignment_(std::move(alignment)) {
-  alignment_.resize(heading.size(), Align::kLeft);
-  rows_.push_back(std::move(heading));
+std::size_t columns_of(std::string_view line) {
+  return static_cast<std::size_t>(std::ranges::count_if(line, starts_character));
+}
+
+TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {
+  std::vector<std::string>& heading = rows_.emplace_back();
+  for (const Column& column : columns_) heading.push_back(column.heading);
 }
 
 void TextTable::add(std::vector<std::string> cells) {
-  if (cells.size() != alignment_.size()) {
+  if (cells.size() != columns_.size()) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("table: a row has ", cells.size(), " cells, expected ", alignment_.size()));
+                concat("table: a row has ", cells.size(), " cells, expected ", columns_.size()));
   }
   // A line feed in a name would make a row of its own.
   for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back(std::move(cells));
 }
 
-std::string TextTable::to_string() const {
-  std::vector<std::size_t> widths(alignment_.size(), 0);
-  for (const std::vector<std::string>& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], columns_of(row[i]));
+std::vector<TextTable::Shown> TextTable::fitted(std::size_t width) const {
+  std::vector<Shown> whole;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    std::size_t widest = 0;
+    for (const std::vector<std::string>& row : rows_) widest = std::max(widest, columns_of(row[i]));
+    if (widest > 0) whole.push_back({i, widest});
   }
+  while (!whole.empty()) {
+    std::vector<Shown> shown = whole;
+    std::size_t total = kBetween.size() * (shown.size() - 1);
+    for (const Shown& one : shown) total += one.width;
+    while (total > width) {  // the widest name first
+      Shown* longest = nullptr;
+      for (Shown& one : shown) {
+        if (columns_[one.column].kind != Kind::kName || one.width <= kLeastName) continue;
+        if (longest == nullptr || one.width > longest->width) longest = &one;
+      }
+      if (longest == nullptr) break;
+      --longest->width;
+      --total;
+    }
+    if (total <= width) return shown;
+    if (shown.size() == 1) return {{shown.front().column, width}};
+    auto least = whole.begin() + 1;
+    for (auto one = least; one != whole.end(); ++one) {
+      if (columns_[one->column].worth <= columns_[least->column].worth) least = one;
+    }
+    whole.erase(least);
+  }
+  return whole;
+}
+
+std::string TextTable::to_string(std::size_t width) const {
+  const std::vector<Shown> shown = fitted(width);
   std::string text;
   for (const std::vector<std::string>& row : rows_) {
     std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (i > 0) line += "  ";
-      const std::string blanks(widths[i] - columns_of(row[i]), ' ');
-      line += alignment_[i] == Align::kRight ? blanks + row[i] : row[i] + blanks;
+    for (const Shown& one : shown) {
+      if (&one != &shown.front()) line += kBetween;
+      const std::string cell = shortened(row[one.column], one.width);
+      const std::string blanks(one.width - columns_of(cell), ' ');
+      line += columns_[one.column].kind == Kind::kNumber ? blanks + cell : cell + blanks;
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line;

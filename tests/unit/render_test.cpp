@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "qtool/base/error.h"
+#include "qtool/base/text.h"
 #include "qtool/report/preprocessing.h"
 #include "qtool/report/text_table.h"
 
@@ -52,11 +53,43 @@ TEST(TextOfPreprocessing, SaysEveryFieldAndMarksWhatChanged) {
 }
 
 TEST(TextTable, AlignsColumnsByCharactersNotBytes) {
-  TextTable table({"a", "n"}, {TextTable::Align::kLeft, TextTable::Align::kRight});
+  TextTable table({{"a"}, {"n", TextTable::Kind::kNumber}});
   table.add({"é", "1"});
   table.add({"long", "200"});
   EXPECT_EQ(table.to_string(), "a       n\né       1\nlong  200\n");
   EXPECT_THROW(table.add({"one cell"}), Error);
+}
+
+TEST(TextTable, ShortensNamesThenLeavesOutColumnsOfLittleWorth) {
+  using Kind = TextTable::Kind;
+  TextTable table(
+      {{"tensor"}, {"scale", Kind::kNumber, 2}, {"range", Kind::kText, 1}, {"", Kind::kText}});
+  table.add({"/features/features.0/conv", "0.25", "[0, 1]", ""});
+  table.add({"é", "10", "[-1, 1]", ""});
+  EXPECT_EQ(table.to_string(41),
+            "tensor                     scale  range\n"
+            "/features/features.0/conv   0.25  [0, 1]\n"
+            "é                             10  [-1, 1]\n");
+  EXPECT_EQ(table.to_string(30),
+            "tensor          scale  range\n"
+            "/feat...0/conv   0.25  [0, 1]\n"
+            "é                  10  [-1, 1]\n");
+  EXPECT_EQ(table.to_string(20),
+            "tensor         scale\n"
+            "/feat.../conv   0.25\n"
+            "é                 10\n");
+  EXPECT_EQ(table.to_string(6), "tensor\n/...nv\né\n");
+  EXPECT_EQ(table.to_string(2), "te\n/f\né\n");
+}
+
+TEST(TextTable, NoLineIsLongerThanItMayBe) {
+  TextTable table({{"", TextTable::Kind::kNumber}, {"name"}, {"share", TextTable::Kind::kText, 1}});
+  table.add({"123456", "ein längerer Name über alles", "100.00 %"});
+  for (std::size_t width = 1; width < 60; ++width) {
+    for (const std::string& line : split(table.to_string(width), '\n')) {
+      EXPECT_LE(columns_of(line), width) << line;
+    }
+  }
 }
 
 TEST(TextOfEval, ComparesTheModelsInOneTable) {

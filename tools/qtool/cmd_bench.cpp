@@ -11,6 +11,7 @@
 #include "progress.h"
 #include "qtool/report/profile.h"
 #include "qtool/report/render.h"
+#include "terminal.h"
 
 namespace qtool::tool {
 namespace {
@@ -19,7 +20,7 @@ struct BenchCommand {
   std::string model;
   std::string int8;
   std::string shape;
-  std::int64_t batch = 1;
+  std::optional<std::int64_t> batch;
   std::int64_t repeat = 50;
   RunOptions run;
 };
@@ -49,7 +50,7 @@ void run_bench(BenchCommand& options) {
   profile_options.repeat = options.repeat;
   profile_options.progress = progress.callback();
   const ProfileResult result = profile(*fp32.executor, executor_of(int8), input, profile_options);
-  print_result(options.run.json ? json_of(result) : text_of(result));
+  options.run.json ? print_result(json_of(result)) : print_text(text_of(result, result_columns()));
 }
 
 }  // namespace
@@ -61,10 +62,10 @@ void add_bench(CLI::App& app, Session& session) {
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--int8", options->int8, "Quantized model to compare with")
       ->type_name("MODEL");
-  command->add_option("--batch", options->batch, "Images per run")
+  command
+      ->add_option("--batch", options->batch, "Images per run (default: as the model says, or 1)")
       ->type_name("N")
-      ->check(whole_number(1, 1000000))
-      ->capture_default_str();
+      ->check(whole_number(1, 1000000));
   command->add_option("--shape", options->shape, "Input shape, when the model leaves it open")
       ->type_name("NxCxHxW");
   command->not_with("--batch", {{"--shape", {}}});

@@ -31,6 +31,7 @@
 #include "qtool/quantize/target.h"
 #include "qtool/report/quantization.h"
 #include "table_file.h"
+#include "terminal.h"
 
 namespace qtool::tool {
 namespace {
@@ -139,7 +140,7 @@ void require_observed(const Collection& collection, const std::vector<std::strin
   }
 }
 
-void run_calibrate(CalibrateCommand& options) {
+void run_calibrate(CalibrateCommand& options, const Command& command) {
   options.run.apply();
   QuantizeOptions quantize_options;
   quantize_options.target = options.target;
@@ -151,6 +152,7 @@ void run_calibrate(CalibrateCommand& options) {
   method_options.scheme = target.activations;
   // Refused before any work: an unknown method, options out of their domain.
   static_cast<void>(find_method(options.decision.method).decide(Statistics(), method_options));
+  options.preprocess.read();
   const bool again = !options.statistics.from.empty();
   if (again ? !options.images.images.empty() : options.images.images.empty()) {
     throw Error(ErrorCode::kUsage, "calibrate needs --images, or --from to decide again");
@@ -173,6 +175,7 @@ void run_calibrate(CalibrateCommand& options) {
   if (options.statistics.save) declare_output(beside);
   const Model model = open_model(options.model);
   const Graph& graph = model.executor->graph();
+  TypeOptions::require_effect(command, graph, options.model);
   const std::vector<std::string> tensors = tensors_to_calibrate(graph, target, overrides.exclude);
   SourcedPreprocess preprocess;
   require_known_names(overrides, graph, tensors);
@@ -218,7 +221,8 @@ void run_calibrate(CalibrateCommand& options) {
     files.push_back({beside, statistics_bytes});
   }
   write_outputs(files);
-  print_result(options.run.json ? json_of(table, output, preprocess) : text_of(table, output));
+  options.run.json ? print_result(json_of(table, output, preprocess))
+                   : print_text(text_of(table, output, result_columns()));
 }
 
 }  // namespace
@@ -256,7 +260,7 @@ void add_calibrate(CLI::App& app, Session& session) {
                        "--json", "--quiet", "--help"});
   command->callback([options, command, &session] {
     options->mnn.apply(*command, options->preprocess);
-    session.run = [options] { run_calibrate(*options); };
+    session.run = [options, command] { run_calibrate(*options, *command); };
   });
 }
 

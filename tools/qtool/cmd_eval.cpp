@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "qtool/base/text.h"
 #include "qtool/report/compare.h"
 #include "qtool/report/render.h"
+#include "terminal.h"
 
 namespace qtool::tool {
 namespace {
@@ -28,14 +30,20 @@ struct EvalCommand {
   RunOptions run;
 };
 
-void run_eval(EvalCommand& options) {
+void run_eval(EvalCommand& options, const Command& command) {
   options.run.apply();
   const Requantization requantization = options.requantize.path();
+  options.preprocess.read();
+  const ImageSet images = options.images.list();
+  command.found(Trait::kImageClasses, concat("images '", options.images.images, "'"), [&] {
+    return std::any_of(images.entries.begin(), images.entries.end(),
+                       [](const ImageEntry& image) { return image.label >= 0; });
+  });
   const Model fp32 = open_model(options.model);
   const std::optional<Model> int8 = open_optional_model(options.int8);
   require_kinds(fp32, int8);
+  RequantizeOption::require_effect(command, fp32, int8);
   const std::optional<StoredPreprocess> stored = stored_preprocess_of(fp32, int8);
-  const ImageSet images = options.images.list();
   ProgressDisplay progress("eval", "images", options.run.progress_style());
 
   EvalOptions eval;
@@ -47,6 +55,9 @@ void run_eval(EvalCommand& options) {
   eval.batch = options.batch;
   eval.requantization = requantization;
   eval.progress = progress.callback();
+  command.found(Trait::kClassScores, concat("model '", options.model, "'"), [&] {
+    return classes_of(*fp32.executor, first_shape(images, eval), 1, requantization) > 0;
+  });
   const EvalResult result = evaluate(*fp32.executor, executor_of(int8), images, eval);
   if (result.labels_ignored) {
     warning(concat("the images lie in ", images.class_names.size(), " folders, the network has ",
@@ -58,7 +69,8 @@ void run_eval(EvalCommand& options) {
         "network counts them otherwise");
   }
   for (const std::string& doubt : result.doubts()) warning(doubt);
-  print_result(options.run.json ? json_of(result, preprocess) : text_of(result));
+  options.run.json ? print_result(json_of(result, preprocess))
+                   : print_text(text_of(result, result_columns()));
   if (result.useless()) {
     throw Error(ErrorCode::kInvalidModel,
                 "a model answers less than half of the images with numbers; nothing can be said of "
@@ -86,7 +98,9 @@ void add_eval(CLI::App& app, Session& session) {
   options->run.add_to(*command);
   command->show_first({"model", "--int8", "--images", "--labels", "--limit", "--preprocess",
                        "--batch", "--threads", "--json", "--quiet", "--help"});
-  command->callback([options, &session] { session.run = [options] { run_eval(*options); }; });
+  command->callback([options, command, &session] {
+    session.run = [options, command] { run_eval(*options, *command); };
+  });
 }
 
 }  // namespace qtool::tool

@@ -39,7 +39,10 @@ std::string help_text(const CLI::App& program, const HelpCommand& options) {
                        : HelpPage().make_help(command, "", CLI::AppFormatMode::Normal);
   }
   for (const HelpTopic& topic : help_topics()) {
-    if (topic.name == options.topic && !options.man) return topic.text();
+    if (topic.name != options.topic) continue;
+    if (!options.man) return topic.text();
+    throw Error(ErrorCode::kUsage,
+                concat("help --man: found the topic '", topic.name, "', expected a command"));
   }
   throw Error(ErrorCode::kUsage, concat("help: there is no page '", options.topic, "'",
                                         expected_text(options.topic, topic_names(program))));

@@ -16,6 +16,7 @@
 #include "qtool/base/text.h"
 #include "qtool/report/compare.h"
 #include "qtool/report/render.h"
+#include "terminal.h"
 
 namespace qtool::tool {
 namespace {
@@ -32,22 +33,27 @@ struct InferCommand {
   RunOptions run;
 };
 
-void run_infer(InferCommand& options) {
+void run_infer(InferCommand& options, const Command& command) {
   options.run.apply();
   const Requantization requantization = options.requantize.path();
+  options.preprocess.read();
+  std::vector<std::string> names;
+  if (!options.labels.empty()) names = read_class_names(options.labels);
   const Model fp32 = open_model(options.model);
   const std::optional<Model> int8 = open_optional_model(options.int8);
   require_kinds(fp32, int8);
+  RequantizeOption::require_effect(command, fp32, int8);
   const std::optional<StoredPreprocess> stored = stored_preprocess_of(fp32, int8);
   const SourcedPreprocess preprocess = options.preprocess.choose(stored, fp32.loaded);
-  std::vector<std::string> names;
-  if (!options.labels.empty()) names = read_class_names(options.labels);
 
   declare_input(options.image);
   const ImageEntry entry{options.image, -1};
   std::vector<BadImage> bad;
   const std::optional<Tensor> input =
       load_preprocessed(entry, preprocess.preprocess, BadImages::kFail, bad);
+  command.found(Trait::kClassScores, concat("model '", options.model, "'"), [&] {
+    return classes_of(*fp32.executor, input->shape(), options.run.threads, requantization) > 0;
+  });
   ProgressDisplay progress("infer", "runs", options.run.progress_style(), FinalLine::kNone);
   const InferResult result = infer(*fp32.executor, executor_of(int8), *input,
                                    {.threads = options.run.threads,
@@ -55,12 +61,13 @@ void run_infer(InferCommand& options) {
                                     .repeat = options.repeat,
                                     .requantization = requantization,
                                     .progress = progress.callback()});
-  if (!names.empty() && result.classes > 0 && std::ssize(names) != result.classes) {
+  if (!names.empty() && std::ssize(names) != result.classes) {
     throw Error(ErrorCode::kMismatch,
                 concat("labels file '", options.labels, "' has ", names.size(),
                        " lines, the network has ", result.classes, " classes"));
   }
-  print_result(options.run.json ? json_of(result, names, preprocess) : text_of(result, names));
+  options.run.json ? print_result(json_of(result, names, preprocess))
+                   : print_text(text_of(result, names, result_columns()));
   for (const auto* run : {&result.fp32, result.int8 ? &*result.int8 : nullptr}) {
     if (run == nullptr || run->answered) continue;
     throw Error(ErrorCode::kInvalidModel,
@@ -95,7 +102,12 @@ void add_infer(CLI::App& app, Session& session) {
   options->run.add_to(*command);
   command->show_first({"model", "--int8", "--image", "--labels", "--top", "--repeat",
                        "--preprocess", "--threads", "--json", "--quiet", "--help"});
-  command->callback([options, &session] { session.run = [options] { run_infer(*options); }; });
+  for (const char* option : {"--labels", "--top"}) {
+    command->goes_with_files(option, Trait::kClassScores);
+  }
+  command->callback([options, command, &session] {
+    session.run = [options, command] { run_infer(*options, *command); };
+  });
 }
 
 }  // namespace qtool::tool

@@ -12,6 +12,7 @@
 #include "qtool/exec/prepare.h"
 #include "qtool/report/render.h"
 #include "signals.h"
+#include "terminal.h"
 
 namespace qtool::tool {
 namespace {
@@ -28,7 +29,7 @@ std::optional<PlanSummary> try_to_compile(const Graph& loaded, const InspectOpti
     const Executor executor(prepare(loaded, interrupted), interrupted);
     InputShapes shapes;
     if (!options.shape.empty() || loaded.inputs().size() == 1) {
-      const Shape shape = concrete_input_shape(executor.graph(), options.shape, 1);
+      const Shape shape = concrete_input_shape(executor.graph(), options.shape);
       shapes.emplace(executor.graph().value(executor.graph().inputs().front()).name, shape);
     }
     return summarize(*executor.compile(shapes, {.observe = {}, .threads = options.run.threads}));
@@ -44,7 +45,8 @@ void inspect(InspectOptions& options) {
   const Graph loaded = load_model(options.model);
   const ModelSummary model = summarize(loaded);
   const std::optional<PlanSummary> plan = try_to_compile(loaded, options);
-  print_result(options.run.json ? json_of(model, plan) : text_of(model, plan));
+  options.run.json ? print_result(json_of(model, plan))
+                   : print_text(text_of(model, plan, result_columns()));
 }
 
 }  // namespace

@@ -33,6 +33,7 @@
 #include "qtool/report/summary.h"
 #include "signals.h"
 #include "table_file.h"
+#include "terminal.h"
 
 namespace qtool::tool {
 namespace {
@@ -136,16 +137,21 @@ BiasShifts measured_shifts(const QuantizeCommand& options, const Model& fp32,
   return sequential_bias_shifts(*fp32.executor, table, quantize_options, images, collect);
 }
 
-// A model whose preprocessing a table does not say takes it from --preprocess.
-void store_preprocess(const QuantizeCommand& options, const std::optional<CalibrationTable>& table,
-                      Graph& int8) {
-  if (options.preprocess.empty()) return;
-  if (table && has_provenance(*table)) {
+// The table, in whatever format, with its names checked.
+std::optional<CalibrationTable> read_table(const QuantizeCommand& options, const Command& command,
+                                           const Model& fp32, const Graph& prepared) {
+  if (options.table.empty()) return std::nullopt;
+  TableFile file = read_table_file(options.table, options.table_format,
+                                   read_layer_names(options.name_map, &prepared));
+  command.found(Trait::kLayerNames, text_of(options.table, *file.format),
+                [&] { return file.format->reads_layers; });
+  if (!has_provenance(file.table)) {
+    require_known_tensors(file.table, fp32.loaded, prepared);
+  } else if (!options.preprocess.empty()) {
     throw Error(ErrorCode::kUsage, concat("--preprocess: table '", options.table,
                                           "' says already how pictures are prepared"));
   }
-  int8.info.metadata[std::string(kPreprocessKey)] =
-      to_json_text(read_preprocess(options.preprocess));
+  return std::move(file.table);
 }
 
 // The first few names of a list.
@@ -206,11 +212,14 @@ void require_table_free(const Overrides& overrides) {
   throw Error(ErrorCode::kUsage, "--overrides: ranges and scales have no effect without a table");
 }
 
-void run_quantize(QuantizeCommand& options) {
+void run_quantize(QuantizeCommand& options, const Command& command) {
   options.run.apply();
   const QuantizeMode mode = find_quantize_mode(options.mode).value();
   if (mode == QuantizeMode::kStatic) find_table(options);
   const BiasCorrection bias_correction = bias_correction_of(options);
+  // A model whose preprocessing a table does not say takes it from --preprocess.
+  std::string preprocess;
+  if (!options.preprocess.empty()) preprocess = to_json_text(read_preprocess(options.preprocess));
   QuantizationSummary summary;
   summary.output = output_of(options, mode);
   declare_output(summary.output);
@@ -222,13 +231,8 @@ void run_quantize(QuantizeCommand& options) {
     throw Error(ErrorCode::kUnsupported,
                 concat(fp32.loaded.describe(*node), ": the model is quantized already"));
   }
-  std::optional<CalibrationTable> table;
-  if (!options.table.empty()) {
-    table = read_table_file(options.table, options.table_format,
-                            read_layer_names(options.name_map, &prepared))
-                .table;
-    if (!has_provenance(*table)) require_known_tensors(*table, fp32.loaded, prepared);
-  }
+  TypeOptions::require_effect(command, prepared, options.model);
+  std::optional<CalibrationTable> table = read_table(options, command, fp32, prepared);
   QuantizeOptions quantize_options;
   quantize_options.target = options.target;
   quantize_options.types = options.types.choices();
@@ -252,7 +256,7 @@ void run_quantize(QuantizeCommand& options) {
   Graph int8 = table ? quantize(prepared, *table, quantize_options, summary.report)
                      : quantize(prepared, quantize_options, summary.report);
 
-  store_preprocess(options, table, int8);
+  if (!preprocess.empty()) int8.info.metadata[std::string(kPreprocessKey)] = preprocess;
   warn_of(summary.report, options.table);
   const std::string bytes = save_onnx_bytes(int8);
   // Weights may lie in files beside the model.
@@ -264,7 +268,7 @@ void run_quantize(QuantizeCommand& options) {
   if (gains_nothing(mode, summary)) {
     const std::string what = concat("nothing of model '", options.model, "' becomes integers");
     if (!options.force) {
-      print_result(options.run.json ? json_of(summary) : text_of(summary));
+      options.run.json ? print_result(json_of(summary)) : print_text(text_of(summary));
       throw Error(ErrorCode::kUnsupported,
                   concat(what, "; the model is not written without --force"));
     }
@@ -272,7 +276,7 @@ void run_quantize(QuantizeCommand& options) {
   }
   const OutputFile file{summary.output, bytes};
   write_outputs({&file, 1});
-  print_result(options.run.json ? json_of(summary) : text_of(summary));
+  options.run.json ? print_result(json_of(summary)) : print_text(text_of(summary));
 }
 
 }  // namespace
@@ -295,7 +299,7 @@ void add_quantize(CLI::App& app, Session& session) {
   command
       ->add_option("--name-map", options->name_map,
                    "JSON file with the tensor and weight behind each layer name\n"
-                   "For tables of ncnn and TPU-MLIR; without it, layers are the model's nodes.")
+                   "Without it, layers are the model's nodes.")
       ->type_name("FILE");
   CLI::Option* mode =
       command
@@ -323,12 +327,12 @@ void add_quantize(CLI::App& app, Session& session) {
           ->type_name("HOW")
           ->capture_default_str();
   take_words(*command, *correction, {"off", "table", "sequential"});
-  command->offer(command
-                     ->add_option("--preprocess", options->preprocess,
-                                  "Preset or JSON file that the model is to carry\n"
-                                  "For where no table of qtool says how pictures are prepared.")
-                     ->type_name("NAME|FILE"),
-                 preset_names());
+  take_preprocess(*command,
+                  *command
+                       ->add_option("--preprocess", options->preprocess,
+                                    "Preset or JSON file that the model is to carry\n"
+                                    "For where no table of qtool says how pictures are prepared.")
+                       ->type_name("NAME|FILE"));
   command->add_flag("--force", options->force,
                     "Write the model even if nothing of it becomes integers");
   options->types.add_to(*command);
@@ -341,10 +345,13 @@ void add_quantize(CLI::App& app, Session& session) {
     command->goes_with(option, with_table);
   }
   command->goes_with("--images", {{"--bias-correction", {"sequential"}}});
+  command->goes_with_files("--name-map", Trait::kLayerNames);
   command->show_first({"model", "--table", "--mode", "--target", "--exclude", "--weight-bits",
                        "--bias-correction", "--output", "--threads", "--json", "--quiet",
                        "--help"});
-  command->callback([options, &session] { session.run = [options] { run_quantize(*options); }; });
+  command->callback([options, command, &session] {
+    session.run = [options, command] { run_quantize(*options, *command); };
+  });
 }
 
 }  // namespace qtool::tool

@@ -16,6 +16,7 @@
 #include "qtool/report/table_diff.h"
 #include "signals.h"
 #include "table_file.h"
+#include "terminal.h"
 
 namespace qtool::tool {
 namespace {
@@ -59,32 +60,40 @@ Names names_of(const TableCommand& options) {
   return names;
 }
 
-CalibrationTable read(const TableCommand& options, const std::string& path, const Names& names) {
-  CalibrationTable table = read_table_file(path, options.from, names.layers).table;
-  if (names.loaded) require_known_tensors(table, *names.loaded, *names.prepared);
-  return table;
+TableFile read(const TableCommand& options, const std::string& path, const Names& names) {
+  TableFile file = read_table_file(path, options.from, names.layers);
+  if (names.loaded) require_known_tensors(file.table, *names.loaded, *names.prepared);
+  return file;
 }
 
-void show(const TableCommand& options) {
+void show(const TableCommand& options, const Command& command) {
   require_files(options, 1);
-  const CalibrationTable table = read(options, options.files[0], names_of(options));
-  print_result(options.run.json ? table_json(table) : table_text(table));
+  const TableFile file = read(options, options.files[0], names_of(options));
+  command.found(Trait::kLayerNames, text_of(options.files[0], *file.format),
+                [&] { return file.format->reads_layers; });
+  const CalibrationTable& table = file.table;
+  options.run.json ? print_result(table_json(table))
+                   : print_text(table_text(table, result_columns()));
 }
 
-void convert(const TableCommand& options) {
+void convert(const TableCommand& options, const Command& command) {
   require_files(options, 1);
   if (options.to.empty() || options.output.empty()) wrong_use("--to and --output are required");
   const FormatInfo& format = find_format(options.to);
   declare_output(options.output);
   const Names names = names_of(options);
-  const CalibrationTable table = read(options, options.files[0], names);
+  const TableFile file = read(options, options.files[0], names);
+  command.found(Trait::kLayerNames,
+                concat(text_of(options.files[0], *file.format), " and --to ", format.name),
+                [&] { return file.format->reads_layers || format.writes_layers; });
+  const CalibrationTable& table = file.table;
   TableWriteOptions write_options;
   write_options.names = names.layers;
   write_options.tensorrt_version = options.tensorrt_version;
   write_options.tensorrt_algorithm = options.tensorrt_algorithm;
   const std::string bytes = format.write(table, write_options);
-  const OutputFile file{options.output, bytes};
-  write_outputs({&file, 1});
+  const OutputFile output{options.output, bytes};
+  write_outputs({&output, 1});
   std::string lost;
   std::string lost_json;
   for (const TableContent content : lost_contents(table, format)) {
@@ -96,30 +105,35 @@ void convert(const TableCommand& options) {
         concat("{\"format\": \"", format.name, "\", \"activations\": ", table.activations.size(),
                ", \"weights\": ", table.weights.size(), ", \"not_carried\": [", lost_json, "]}\n"));
   } else {
-    print_result(concat(lost, table.activations.size(), " activations and ", table.weights.size(),
-                        " weights -> ", options.output, " (", format.name, ")\n"));
+    print_text(concat(lost, table.activations.size(), " activations and ", table.weights.size(),
+                      " weights -> ", options.output, " (", format.name, ")\n"));
   }
 }
 
-void diff(const TableCommand& options) {
+void diff(const TableCommand& options, const Command& command) {
   require_files(options, 2);
   const Names names = names_of(options);
-  const CalibrationTable a = read(options, options.files[0], names);
-  const CalibrationTable b = read(options, options.files[1], names);
-  const TableDiff difference = diff_of(a, b);
+  const TableFile a = read(options, options.files[0], names);
+  const TableFile b = read(options, options.files[1], names);
+  command.found(
+      Trait::kLayerNames,
+      concat(text_of(options.files[0], *a.format), " and ", text_of(options.files[1], *b.format)),
+      [&] { return a.format->reads_layers || b.format->reads_layers; });
+  const TableDiff difference = diff_of(a.table, b.table);
   const double tolerance = options.tolerance.value_or(0.0);
-  print_result(options.run.json ? json_of(difference, tolerance) : text_of(difference, tolerance));
+  options.run.json ? print_result(json_of(difference, tolerance))
+                   : print_text(text_of(difference, tolerance, result_columns()));
   if (!difference.within(tolerance)) {
     throw Error(ErrorCode::kMismatch,
                 concat("the tables differ by more than --tolerance ", tolerance));
   }
 }
 
-void run_table(TableCommand& options) {
+void run_table(TableCommand& options, const Command& command) {
   options.run.apply();
-  if (options.action == "show") return show(options);
-  if (options.action == "convert") return convert(options);
-  diff(options);
+  if (options.action == "show") return show(options, command);
+  if (options.action == "convert") return convert(options, command);
+  diff(options, command);
 }
 
 }  // namespace
@@ -184,7 +198,10 @@ void add_table(CLI::App& app, Session& session) {
   options->run.add_to(*command, ThreadsUse::kNo);
   command->show_first({"action", "files", "--to", "--output", "--from", "--model", "--name-map",
                        "--tolerance", "--json", "--quiet", "--help"});
-  command->callback([options, &session] { session.run = [options] { run_table(*options); }; });
+  command->goes_with_files("--name-map", Trait::kLayerNames);
+  command->callback([options, command, &session] {
+    session.run = [options, command] { run_table(*options, *command); };
+  });
 }
 
 }  // namespace qtool::tool

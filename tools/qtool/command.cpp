@@ -20,6 +20,24 @@ std::string text_of(const std::vector<Company>& company) {
   return alternatives(parts);
 }
 
+std::string_view text_of(Trait trait) {
+  switch (trait) {
+    case Trait::kClassScores:
+      return "a network with one score per class";
+    case Trait::kImageClasses:
+      return "images with classes";
+    case Trait::kRequantization:
+      return "a model of integers with fixed scales";
+    case Trait::kWeights:
+      return "a network with weights";
+    case Trait::kWinograd:
+      return "a network with convolutions of 3x3, stride 1, without groups";
+    case Trait::kLayerNames:
+      return "a table whose format names layers";
+  }
+  return "";
+}
+
 /// The value an option has, given or by default; empty when it has none.
 std::string value_of(const CLI::Option& option) {
   return option.count() > 0 ? option.results().back() : option.get_default_str();
@@ -39,8 +57,17 @@ void Command::not_with(const std::string& option, std::vector<Company> company) 
   rules_.push_back({option, Effect::kNotWith, std::move(company)});
 }
 
+void Command::goes_with_files(const std::string& option, Trait trait) {
+  file_rules_.push_back({option, trait});
+}
+
 void Command::offer(const CLI::Option* option, std::vector<std::string> words) {
   words_[option] = std::move(words);
+}
+
+// Not counting what a configuration file says to every command.
+bool Command::given(const std::string& option) const {
+  return get_option(option)->count() > 0 && !shared_.contains(option);
 }
 
 bool Command::there(const Company& company) const {
@@ -68,10 +95,20 @@ std::string Command::broken(const Rule& rule) const {
 
 void Command::require_effect() const {
   for (const Rule& rule : rules_) {
-    if (get_option(rule.option)->count() == 0 || shared_.contains(rule.option)) continue;
+    if (!given(rule.option)) continue;
     const std::string problem = broken(rule);
     if (!problem.empty()) throw Error(ErrorCode::kUsage, problem);
   }
+}
+
+void Command::found(Trait trait, const std::string& files,
+                    const std::function<bool()>& holds) const {
+  const auto rule = std::find_if(file_rules_.begin(), file_rules_.end(), [&](const FileRule& one) {
+    return one.trait == trait && given(one.option);
+  });
+  if (rule == file_rules_.end() || holds()) return;
+  throw Error(ErrorCode::kUsage, concat(rule->option, " has no effect with ", files,
+                                        "; it goes with ", text_of(trait)));
 }
 
 std::vector<const CLI::Option*> Command::first_options() const {
@@ -87,6 +124,10 @@ std::string Command::company_text(const CLI::Option& option) const {
     text += concat(text.empty() ? "" : " ",
                    rule.effect == Effect::kOnlyWith ? "Goes with " : "Not with ",
                    text_of(rule.company), ".");
+  }
+  for (const FileRule& rule : file_rules_) {
+    if (get_option(rule.option) != &option) continue;
+    text += concat(text.empty() ? "" : " ", "Goes with ", text_of(rule.trait), ".");
   }
   return text;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
@@ -22,6 +23,16 @@ struct Company {
   std::vector<std::string> values;
 };
 
+/// What the files of a run have to be for some option to have an effect: known once they are read.
+enum class Trait : std::uint8_t {
+  kClassScores,     ///< a network that answers with one score per class
+  kImageClasses,    ///< images of which a class is known
+  kRequantization,  ///< a model that computes on integers of scales that it stores
+  kWeights,         ///< a network that multiplies by constants
+  kWinograd,        ///< a convolution that Winograd's algorithm suits
+  kLayerNames,      ///< a table of a format that names layers
+};
+
 /// One sub-command: CLI11's, with what help pages, man pages, completion and checks need to know
 /// about its options beside. Options are named as on the command line, positionals by their name.
 class Command : public CLI::App {
@@ -34,14 +45,20 @@ class Command : public CLI::App {
   void goes_with(const std::string& option, std::vector<Company> company);
   /// `option` would be ignored beside any of `company`.
   void not_with(const std::string& option, std::vector<Company> company);
+  /// `option` would be ignored unless the files of the run have `trait`; found() settles it.
+  void goes_with_files(const std::string& option, Trait trait);
   /// Values to offer when the shell completes `option`.
   void offer(const CLI::Option* option, std::vector<std::string> words);
   /// The value comes from a part of a configuration file that speaks to every command, and so may
   /// be of no use to this one.
   void note_shared(const std::string& option) { shared_.insert(option); }
 
-  /// Throws Error(kUsage) for a given option that would be ignored.
+  /// Throws Error(kUsage) for a given option that would be ignored, as far as the other options
+  /// decide it.
   void require_effect() const;
+  /// The same of an option that goes with files of `trait`. `holds`: whether they have it, asked
+  /// only where such an option is given; `files` names them: `model 'a.onnx'`.
+  void found(Trait trait, const std::string& files, const std::function<bool()>& holds) const;
 
   [[nodiscard]] const std::vector<std::string>& examples() const { return examples_; }
   [[nodiscard]] std::vector<const CLI::Option*> first_options() const;
@@ -50,18 +67,24 @@ class Command : public CLI::App {
   [[nodiscard]] std::vector<std::string> words_of(const CLI::Option& option) const;
 
  private:
+  struct FileRule {
+    std::string option;
+    Trait trait;
+  };
   enum class Effect { kOnlyWith, kNotWith };
   struct Rule {
     std::string option;
     Effect effect;
     std::vector<Company> company;
   };
+  [[nodiscard]] bool given(const std::string& option) const;
   [[nodiscard]] bool there(const Company& company) const;
   [[nodiscard]] std::string broken(const Rule& rule) const;
 
   std::vector<std::string> examples_;
   std::vector<std::string> first_;
   std::vector<Rule> rules_;
+  std::vector<FileRule> file_rules_;
   std::map<const CLI::Option*, std::vector<std::string>> words_;
   std::set<std::string> shared_;
 };

@@ -1,6 +1,5 @@
 #include "help_page.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,20 +9,17 @@
 #include "command.h"
 #include "option_text.h"
 #include "qtool/base/text.h"
+#include "terminal.h"
 
 namespace qtool::tool {
 namespace {
 
 constexpr std::size_t kWidest = 80;
-constexpr std::size_t kNarrowest = 40;
+constexpr std::size_t kNarrowest = 24;
 
 /// Columns of a page on this terminal, or in a file.
 std::size_t page_width() {
-  struct winsize size = {};
-  if (::isatty(STDOUT_FILENO) != 1 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) {
-    return kWidest;
-  }
-  return size.ws_col == 0 ? kWidest : std::clamp<std::size_t>(size.ws_col, kNarrowest, kWidest);
+  return std::clamp(terminal_columns(STDOUT_FILENO).value_or(kWidest), kNarrowest, kWidest);
 }
 
 std::string term(const OptionText& text) {
@@ -80,7 +76,11 @@ std::string program_page(const CLI::App& program) {
   page.row("-h, --help", "Show this page");
   page.row("    --version", "Show the version");
   page.row("    --config FILE", program.get_config_ptr()->get_description());
-  return concat(page.take(), "\n", program.get_footer(), "\n");
+  page.paragraph("");
+  for (const std::string& line : split(program.get_footer(), '\n')) {
+    line.starts_with(' ') ? page.command_line(std::string(trim(line))) : page.paragraph(line);
+  }
+  return page.take();
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ void Page::line(const std::string& text) { out_ += concat("  ", text, "\n"); }
 
 void Page::row(const std::string& term, const std::string& text, std::size_t text_column) {
   const std::size_t column = std::min(text_column, width_ / 3);
-  out_ += concat("  ", term);
+  out_ += concat("  ", wrapped(term, 4, width_));
   if (term.size() + 4 > column) {
     out_ += concat("\n", std::string(column, ' '));
   } else {

@@ -13,10 +13,11 @@
 namespace qtool::tool {
 namespace {
 
+constexpr std::size_t kNameWidth = 15;
+
 // One row for each entry of a list of the library: its name and what `text` says of it.
 template <typename List, typename Entry, typename Text>
 void add_rows(Page& page, const List& list, Text Entry::*text) {
-  constexpr std::size_t kNameWidth = 15;
   for (const Entry& entry : list) {
     page.row(std::string(entry.name), std::string(entry.*text), kNameWidth);
   }
@@ -50,6 +51,15 @@ std::string methods_text() {
       "A method chooses the range of each tensor from its statistics: calibrate --method NAME.");
   page.title("Methods");
   add_rows(page, methods(), &MethodInfo::summary);
+  page.title("Names of other tools");
+  for (const MethodInfo& method : methods()) {
+    std::string names;
+    for (const MethodAlias& alias : method_aliases()) {
+      if (alias.name == method.name) names += concat(names.empty() ? "" : ", ", alias.alias);
+    }
+    if (!names.empty()) page.row(std::string(method.name), names, kNameWidth);
+  }
+  page.paragraph("\nCapitals count as small letters, hyphens as underscores: KL, Min-Max.");
   page.paragraph("\nA weight method chooses the scales of weights: --weight-method NAME.");
   page.title("Weight methods");
   add_rows(page, weight_methods(), &WeightMethodInfo::summary);

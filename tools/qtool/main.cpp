@@ -15,6 +15,7 @@
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "signals.h"
+#include "usage.h"
 
 namespace qtool::tool {
 namespace {
@@ -43,32 +44,6 @@ constexpr const char* kFooter =
     "Exit codes: 0 success, 1 failure, 2 wrong usage, 130 stopped by Ctrl-C,\n"
     "143 by SIGTERM.";
 
-const CLI::App& innermost(const CLI::App& app) {
-  const std::vector<CLI::App*> parsed = app.get_subcommands();
-  return parsed.empty() ? app : *parsed.front();
-}
-
-std::string unexpected_word(const CLI::App& app) {
-  const CLI::App& command = innermost(app);
-  const std::string word = app.remaining(true).front();
-  std::vector<std::string> candidates;
-  std::string_view kind = "argument";
-  if (word.starts_with("-")) {
-    kind = "option";
-    for (const CLI::App* level : {&command, &app}) {
-      for (const CLI::Option* option : level->get_options()) {
-        for (const std::string& name : option->get_lnames()) candidates.push_back("--" + name);
-      }
-    }
-  } else if (&command == &app) {
-    kind = "command";
-    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-      candidates.push_back(sub->get_name());
-    }
-  }
-  return concat("unknown ", kind, " '", word, "'", nearest_text(word, candidates));
-}
-
 int report_usage(const CLI::App& app, std::string_view message) {
   error(message);
   const CLI::App& command = innermost(app);
@@ -88,14 +63,13 @@ int run(int argc, char** argv) {
   app.footer(kFooter);
   Session session;
   for (const AddCommand add : kCommands) add(app, session);
+  check_flags(app);
 
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ExtrasError&) {
-    return report_usage(app, unexpected_word(app));
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);  // --help, --version
-    return report_usage(app, problem.what());
+    return report_usage(app, usage_text(app, problem));
   }
   if (!session.run) return report_usage(app, "a command is expected");
   if (app.get_config_ptr()->count() > 0) {

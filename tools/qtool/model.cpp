@@ -100,7 +100,7 @@ std::vector<std::int64_t> parse_extents(const std::string& text, const char* opt
 }
 
 Shape concrete_input_shape(const Graph& graph, const std::string& override_shape,
-                           std::int64_t batch) {
+                           std::optional<std::int64_t> batch) {
   if (!override_shape.empty()) return Shape(parse_extents(override_shape, "--shape"));
   const Value& input = image_input(graph);
   std::vector<std::int64_t> extents;
@@ -111,7 +111,7 @@ Shape concrete_input_shape(const Graph& graph, const std::string& override_shape
         extents.clear();
         break;
       }
-      extents.push_back(is_batch && (!dim.size || batch > 1) ? batch : *dim.size);
+      extents.push_back(is_batch ? batch.value_or(dim.size.value_or(1)) : *dim.size);
     }
   }
   if (extents.empty()) {

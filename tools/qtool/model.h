@@ -51,8 +51,9 @@ const Executor* executor_of(const std::optional<Model>& model);
 std::vector<std::int64_t> parse_extents(const std::string& text, const char* option);
 
 /// Concrete shape of the only input: `override_shape` if it is given, otherwise the declared one
-/// with `batch` in front. Throws Error(kUsage) when an extent is not known.
+/// with `batch` in front, without one that which the model says, or 1. Throws Error(kUsage) when an
+/// extent is not known.
 Shape concrete_input_shape(const Graph& graph, const std::string& override_shape,
-                           std::int64_t batch);
+                           std::optional<std::int64_t> batch = {});
 
 }  // namespace qtool::tool

@@ -95,27 +95,4 @@ std::vector<const Command*> commands_of(const CLI::App& program) {
   return commands;
 }
 
-std::string wrapped(std::string_view text, std::size_t indent, std::size_t width,
-                    std::string_view joint) {
-  const std::size_t room = std::max<std::size_t>(width, indent + 20) - indent;
-  std::string out;
-  std::size_t used = 0;
-  for (const std::string& line : split(text, '\n')) {
-    if (!out.empty()) out += concat("\n", std::string(indent, ' '));
-    used = 0;
-    for (const std::string& word : split(line, ' ')) {
-      if (used > 0 && used + 1 + word.size() + joint.size() > room) {
-        out += concat(joint, "\n", std::string(indent, ' '));
-        used = 0;
-      } else if (used > 0) {
-        out += ' ';
-        ++used;
-      }
-      out += word;
-      used += word.size();
-    }
-  }
-  return out;
-}
-
 }  // namespace qtool::tool

@@ -34,9 +34,4 @@ std::string synopsis(const Command& command);
 /// The commands of the program, in the order of `qtool --help`.
 std::vector<const Command*> commands_of(const CLI::App& program);
 
-/// `text` in lines of at most `width` columns, all but the first behind `indent` blanks. A newline
-/// stays one. `joint` ends every line that goes on: ` \` where the text is a command.
-std::string wrapped(std::string_view text, std::size_t indent, std::size_t width,
-                    std::string_view joint = "");
-
 }  // namespace qtool::tool

@@ -30,6 +30,9 @@ std::vector<float> parse_floats(const std::string& text, const char* option) {
   return values;
 }
 
+/// Whether --preprocess names a file, not a preset.
+bool is_file(std::string_view name) { return name.ends_with(".json"); }
+
 constexpr std::string_view kNone = "none";
 constexpr std::string_view kAssumed = "assumed";
 
@@ -101,8 +104,15 @@ Preprocess assumed(const InputGeometry& geometry) {
 
 }  // namespace
 
+void take_preprocess(Command& command, CLI::Option& option) {
+  take_name(command, option, preset_names(), [](std::string_view name) {
+    if (!is_file(name)) static_cast<void>(preprocess_preset(name));
+    return std::string(name);
+  });
+}
+
 Preprocess read_preprocess(const std::string& name) {
-  if (!name.ends_with(".json")) return preprocess_preset(name);
+  if (!is_file(name)) return preprocess_preset(name);
   try {
     return preprocess_from_json(read_input(name, kMostPreprocessBytes));
   } catch (const Error& error) {
@@ -123,6 +133,8 @@ void ImageOptions::add_to(Command& command, ImagesUse use) {
     command.add_option("--labels", labels, "File with one class name per line")
         ->type_name("FILE")
         ->group("Images");
+    command.goes_with_files("--labels", Trait::kImageClasses);
+    command.goes_with_files("--labels", Trait::kClassScores);
   }
   command.add_option("--limit", limit, "Use at most N images, spread evenly")
       ->type_name("N")
@@ -148,9 +160,8 @@ void PreprocessOptions::add_to(Command& command) {
                                const char* type) {
     return command.add_option(name, value, std::move(description))->type_name(type)->group(kGroup);
   };
-  command.offer(
-      text("--preprocess", preprocess_, "Preset or JSON file, see qtool help presets", "NAME|FILE"),
-      preset_names());
+  take_preprocess(command, *text("--preprocess", preprocess_,
+                                 "Preset or JSON file, see qtool help presets", "NAME|FILE"));
   text("--resize", resize_, "Resize to this size, whatever the proportions; none: do not",
        "WxH|none");
   command.add_option("--resize-shorter", resize_shorter_, "Resize the shorter side to N pixels")
@@ -183,16 +194,21 @@ void PreprocessOptions::add_to(Command& command) {
 }
 
 void PreprocessOptions::name_by_default(Preprocess preprocess, std::string source) {
-  default_ = {std::move(preprocess), std::move(source)};
+  named_ = {std::move(preprocess), std::move(source)};
 }
 
-std::optional<PreprocessOptions::Named> PreprocessOptions::named() const {
-  if (preprocess_.empty()) return default_;
-  const std::string_view kind = preprocess_.ends_with(".json") ? "file" : "preset";
-  return Named{read_preprocess(preprocess_), concat("of ", kind, " '", preprocess_, "'")};
-}
-
-void PreprocessOptions::apply_resize(Preprocess& preprocess) const {
+void PreprocessOptions::read() {
+  if (!preprocess_.empty()) {
+    const std::string_view kind = is_file(preprocess_) ? "file" : "preset";
+    named_ = {read_preprocess(preprocess_), concat("of ", kind, " '", preprocess_, "'")};
+  }
+  for (const auto& [option, value] :
+       {std::pair("--resize", &resize_), {"--letterbox", &letterbox_}, {"--crop", &crop_}}) {
+    if (!value->empty() && *value != kNone) static_cast<void>(parse_size(*value, option));
+  }
+  for (const auto& [option, value] : {std::pair("--mean", &mean_), {"--std", &std_}}) {
+    if (!value->empty()) static_cast<void>(parse_floats(*value, option));
+  }
   const int resizes = static_cast<int>(!resize_.empty()) +
                       static_cast<int>(resize_shorter_.has_value()) +
                       static_cast<int>(!letterbox_.empty());
@@ -200,6 +216,9 @@ void PreprocessOptions::apply_resize(Preprocess& preprocess) const {
     throw Error(ErrorCode::kUsage,
                 "--resize, --resize-shorter and --letterbox exclude each other; give one");
   }
+}
+
+void PreprocessOptions::apply_resize(Preprocess& preprocess) const {
   if (resize_ == kNone) {
     preprocess.resize = ResizeMode::kNone;
   } else if (!resize_.empty()) {
@@ -309,9 +328,9 @@ SourcedPreprocess PreprocessOptions::choose(const std::optional<StoredPreprocess
   const InputGeometry geometry = geometry_of(graph);
   SourcedPreprocess chosen;
   Preprocess said;  // before sizes are filled in and flags applied
-  if (std::optional<Named> name = named()) {
-    chosen.source = name->source;
-    said = chosen.preprocess = std::move(name->preprocess);
+  if (named_) {
+    chosen.source = named_->source;
+    said = chosen.preprocess = named_->preprocess;
     fill_layout(geometry, chosen.preprocess);
     apply_flags(chosen);
     if (resize_ != kNone) fill_size(geometry, chosen.preprocess);

@@ -31,6 +31,9 @@ struct ImageOptions {
   [[nodiscard]] BadImages policy() const { return strict ? BadImages::kFail : BadImages::kSkip; }
 };
 
+/// A value that read_preprocess() takes, as far as that is known without reading a file.
+void take_preprocess(Command& command, CLI::Option& option);
+
 /// The preset of that name, or what a .json file says.
 Preprocess read_preprocess(const std::string& name);
 
@@ -43,9 +46,13 @@ class PreprocessOptions {
   /// What a configuration of another tool says, as if --preprocess named it; --preprocess wins.
   void name_by_default(Preprocess preprocess, std::string source);
 
-  /// The preprocessing to use for `graph`; says it, all of it, in a note. Sizes left open are
-  /// filled from the network's input. Throws Error(kMismatch) when the result differs from what is
-  /// stored, unless --force is given; warns about what is doubtful or assumed.
+  /// Reads what --preprocess names and the other flags; call before reading a model, so that typos
+  /// are told at once. Throws Error(kUsage), and what reading a file throws.
+  void read();
+
+  /// The preprocessing to use for `graph`, after read(); says it, all of it, in a note. Sizes left
+  /// open are filled from the network's input. Throws Error(kMismatch) when the result differs from
+  /// what is stored, unless --force is given; warns about what is doubtful or assumed.
   [[nodiscard]] SourcedPreprocess choose(const std::optional<StoredPreprocess>& stored,
                                          const Graph& graph) const;
 
@@ -55,7 +62,6 @@ class PreprocessOptions {
     std::string source;
   };
 
-  [[nodiscard]] std::optional<Named> named() const;
   void apply_flags(SourcedPreprocess& sourced) const;
   void apply_resize(Preprocess& preprocess) const;
   void apply_channels(const std::string& source, Preprocess& preprocess) const;
@@ -63,7 +69,7 @@ class PreprocessOptions {
   [[nodiscard]] std::string assumed_fields() const;
 
   std::string preprocess_;
-  std::optional<Named> default_;
+  std::optional<Named> named_;
   std::string resize_;
   std::optional<std::int64_t> resize_shorter_;
   std::string crop_;

@@ -1,5 +1,7 @@
 #include "options_quantization.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "checks.h"
@@ -8,6 +10,7 @@
 #include "qtool/base/text.h"
 #include "qtool/quantize/target.h"
 #include "qtool/quantize/weight_method.h"
+#include "qtool/quantize/weights.h"
 
 namespace qtool::tool {
 namespace {
@@ -81,6 +84,25 @@ void TypeOptions::add_to(Command& command) {
   command.add_flag("--symmetric", symmetric_, "Activations without a zero point of their own")
       ->group(kTypes);
   bits("--activation-bits", activation_bits_, "Bits of activations, 2 to 8 (default: 8)");
+  for (const char* option :
+       {"--weight-method", "--weight-bits", "--weight-granularity", "--weight-symmetry"}) {
+    command.goes_with_files(option, Trait::kWeights);
+  }
+  command.goes_with_files("--winograd-bits", Trait::kWinograd);
+}
+
+void TypeOptions::require_effect(const Command& command, const Graph& prepared,
+                                 const std::string& model) {
+  const auto any_weighted = [&](const std::function<bool(NodeId)>& wanted) {
+    return std::any_of(prepared.nodes().begin(), prepared.nodes().end(), [&](NodeId id) {
+      return weight_ports(prepared, id).has_value() && wanted(id);
+    });
+  };
+  const std::string name = concat("model '", model, "'");
+  command.found(Trait::kWeights, name, [&] { return any_weighted([](NodeId) { return true; }); });
+  command.found(Trait::kWinograd, name, [&] {
+    return any_weighted([&](NodeId id) { return suits_winograd(prepared, id); });
+  });
 }
 
 TypeChoices TypeOptions::choices() const {

@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "qtool/calib/overrides.h"
+#include "qtool/graph/graph.h"
 #include "qtool/quant/type_choices.h"
 
 namespace qtool::tool {
@@ -20,6 +21,9 @@ class TypeOptions {
   void add_to(Command& command);
   /// What the flags set. Throws Error(kUsage) for an unknown weight method.
   [[nodiscard]] TypeChoices choices() const;
+  /// Refuses options that say nothing about a model of these nodes.
+  static void require_effect(const Command& command, const Graph& prepared,
+                             const std::string& model);
 
  private:
   std::string weight_method_;

@@ -1,10 +1,9 @@
 #include "options_requantize.h"
 
-#include <optional>
-
 #include "checks.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
+#include "qtool/quantize/quantize.h"
 
 namespace qtool::tool {
 
@@ -19,6 +18,15 @@ void RequantizeOption::add_to(Command& command) {
           ->capture_default_str()
           ->group("Running");
   take_words(command, *option, {"float", "gemmlowp", "single"});
+  command.goes_with_files("--requantize", Trait::kRequantization);
+}
+
+void RequantizeOption::require_effect(const Command& command, const Model& fp32,
+                                      const std::optional<Model>& int8) {
+  const std::string second = int8 ? concat(" and '", int8->path, "'") : "";
+  command.found(
+      Trait::kRequantization, concat(int8 ? "models '" : "model '", fp32.path, "'", second),
+      [&] { return has_fixed_scales(fp32.loaded) || (int8 && has_fixed_scales(int8->loaded)); });
 }
 
 Requantization RequantizeOption::path() const {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "command.h"
+#include "model.h"
 #include "qtool/quant/requantize.h"
 
 namespace qtool::tool {
@@ -12,6 +14,9 @@ struct RequantizeOption {
   std::string name = "float";
 
   void add_to(Command& command);
+  /// Refuses the option where no model makes bytes of sums.
+  static void require_effect(const Command& command, const Model& fp32,
+                             const std::optional<Model>& int8);
   /// Throws Error(kUsage) for an unknown name.
   [[nodiscard]] Requantization path() const;
 };

@@ -1,6 +1,5 @@
 #include "progress.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "signals.h"
+#include "terminal.h"
 
 namespace qtool::tool {
 namespace {
@@ -46,21 +46,6 @@ std::string time_text(double seconds) {
 std::string time_left(std::int64_t done, std::int64_t total, double seconds) {
   const auto remaining = static_cast<double>(total - done);
   return concat(time_text(seconds * remaining / static_cast<double>(done)), " left");
-}
-
-// Columns of the terminal: COLUMNS if it is set, else what the terminal says, else 80.
-std::int64_t terminal_columns() {
-  constexpr std::int64_t kUsual = 80;
-  if (const char* columns = std::getenv("COLUMNS")) {
-    try {
-      const std::int64_t wanted = parse_int(columns, "COLUMNS");
-      if (wanted > 0) return wanted;
-    } catch (const Error&) {  // as if it were not set
-    }
-  }
-  struct ::winsize size = {};
-  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : kUsual;
 }
 
 }  // namespace
@@ -115,7 +100,9 @@ std::string ProgressDisplay::bar(std::int64_t done, std::int64_t total, double s
   }
   // A line that wraps could not be taken back. The last column stays free: some terminals wrap when
   // it is filled.
-  const std::int64_t columns = terminal_columns() - 1;
+  constexpr std::size_t kUsual = 80;
+  const auto columns =
+      static_cast<std::int64_t>(terminal_columns(STDERR_FILENO).value_or(kUsual)) - 1;
   const std::int64_t fixed = std::ssize(task_) + std::ssize(count) + 4;  // blanks and brackets
   if (fixed + kNarrowestBar + std::ssize(rest) > columns) rest.clear();
   const std::int64_t width = std::min(kWidestBar, columns - fixed - std::ssize(rest));

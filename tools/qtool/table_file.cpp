@@ -19,6 +19,10 @@ constexpr std::size_t kNamedNotes = 10;
 
 }  // namespace
 
+std::string text_of(const std::string& path, const FormatInfo& format) {
+  return concat("table '", path, "' of format ", format.name);
+}
+
 TableFile read_table_file(const std::string& path, const std::string& format_name,
                           const LayerNames& names) {
   const FormatInfo* format = format_name.empty() ? nullptr : &find_format(format_name);

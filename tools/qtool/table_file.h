@@ -13,6 +13,9 @@ struct TableFile {
   CalibrationTable table;
 };
 
+/// `table 'a.cache' of format tensorrt`.
+std::string text_of(const std::string& path, const FormatInfo& format);
+
 /// Reads a table, in the format called `format_name` or, if that is empty, in the one its content
 /// shows. What the reader has to say goes out as warnings. Messages name the file.
 TableFile read_table_file(const std::string& path, const std::string& format_name,

@@ -69,6 +69,8 @@ struct FormatInfo {
   std::string_view summary;  ///< one sentence for help texts
   std::vector<std::string_view> extensions;
   std::vector<TableContent> carries;
+  bool reads_layers = false;   ///< whether TableReadOptions::names have an effect
+  bool writes_layers = false;  ///< whether TableWriteOptions::names have one
   /// Whether a file looks like this format; no two formats claim the same file. Cost: one walk.
   bool (*recognises)(std::string_view bytes);
   /// Throws Error(kInvalidTable) naming line or field, what was found and expected. Any bytes are

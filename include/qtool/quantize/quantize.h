@@ -131,6 +131,9 @@ Graph quantize(const Graph& prepared, const QuantizeOptions& options, QuantizeRe
 
 /// The first node that only quantized models have, or nothing: this one computes in FP32.
 std::optional<NodeId> quantized_node(const Graph& graph);
+/// Whether the model rounds to scales that it stores, so that sums of integers become bytes again;
+/// a dynamic or weight-only model does not.
+bool has_fixed_scales(const Graph& graph);
 
 /// The target of `options` with the types that the table and then `options` choose.
 Target chosen_target(const CalibrationTable& table, const QuantizeOptions& options);

@@ -39,8 +39,11 @@ struct WeightMaps {
   friend bool operator==(const WeightMaps&, const WeightMaps&) = default;
 };
 
+/// Whether `node` is a convolution of 3x3, stride and dilation 1, without groups.
+bool suits_winograd(const Graph& graph, NodeId node);
+
 /// How the weights of `node` become integers: the target's scheme, with the bits that it has for
-/// 3x3 convolutions of stride and dilation 1 without groups.
+/// what suits_winograd().
 Scheme weight_scheme(const Graph& graph, NodeId node, const Target& target);
 
 /// Maps by the weight method `method`, one per index of `axis` or one for all, with scales that

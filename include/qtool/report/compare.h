@@ -84,6 +84,15 @@ struct EvalResult {
   [[nodiscard]] bool useless() const;
 };
 
+/// Shape of one preprocessed picture: that of the first usable one. Throws Error(kMismatch) when
+/// there is none, and what the image loader throws.
+Shape first_shape(const ImageSet& images, const EvalOptions& options);
+
+/// The number of classes that the first output scores for an input of this shape, 0 when it is not
+/// one score per class. Cost: compiling a plan, which a run with the same options then finds.
+std::int64_t classes_of(const Executor& executor, const Shape& input, int threads,
+                        Requantization requantization);
+
 /// Runs every image through one or two models and compares.
 /// One image (or batch) per worker at a time, one thread inside the network; both models see the
 /// same tensors in the same run. Everything but the times is merged in the order of the list, so

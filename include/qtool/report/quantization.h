@@ -8,6 +8,7 @@
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/report/preprocessing.h"
+#include "qtool/report/text_table.h"
 
 namespace qtool {
 
@@ -21,8 +22,10 @@ struct QuantizationSummary {
   std::string coverage_line;  ///< see coverage_line()
 };
 
-/// The tensors of a table: range, scale, zero point, SQNR, and what is degenerate about them.
-std::string text_of(const CalibrationTable& table, std::string_view output);
+/// The tensors of a table: range, scale, zero point, SQNR, and what is degenerate about them, in at
+/// most `width` columns.
+std::string text_of(const CalibrationTable& table, std::string_view output,
+                    std::size_t width = kAnyWidth);
 /// Counts, what the images went through, and the worst tensor; the table itself is JSON already, in
 /// `output`.
 std::string json_of(const CalibrationTable& table, std::string_view output,

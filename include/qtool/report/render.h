@@ -8,27 +8,31 @@
 #include "qtool/report/preprocessing.h"
 #include "qtool/report/profile.h"
 #include "qtool/report/summary.h"
+#include "qtool/report/text_table.h"
 
 namespace qtool {
 
 // Results as text for people and as JSON for programs. Text ends with a line feed. JSON has
 // two-space indentation and a fixed order of keys; a number that is not finite becomes null, shares
-// lie in [0, 1], times are in seconds unless the key says otherwise.
+// lie in [0, 1], times are in seconds unless the key says otherwise. Tables in a text are made to
+// fit into `width` columns; its other lines are as long as they are.
 
-std::string text_of(const EvalResult& result);
+std::string text_of(const EvalResult& result, std::size_t width = kAnyWidth);
 /// `preprocess`: what the images went through.
 std::string json_of(const EvalResult& result, const SourcedPreprocess& preprocess);
 
 /// `class_names[k]` names class k; classes beyond it go by their number.
-std::string text_of(const InferResult& result, std::span<const std::string> class_names);
+std::string text_of(const InferResult& result, std::span<const std::string> class_names,
+                    std::size_t width = kAnyWidth);
 std::string json_of(const InferResult& result, std::span<const std::string> class_names,
                     const SourcedPreprocess& preprocess);
 
-std::string text_of(const ProfileResult& result);
+std::string text_of(const ProfileResult& result, std::size_t width = kAnyWidth);
 std::string json_of(const ProfileResult& result);
 
 /// `plan`: what compiling the model for its declared shapes gave, if it could be compiled.
-std::string text_of(const ModelSummary& model, const std::optional<PlanSummary>& plan);
+std::string text_of(const ModelSummary& model, const std::optional<PlanSummary>& plan,
+                    std::size_t width = kAnyWidth);
 std::string json_of(const ModelSummary& model, const std::optional<PlanSummary>& plan);
 
 /// `96.25 %`; `-` when `total` is 0.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "qtool/calib/table.h"
+#include "qtool/report/text_table.h"
 
 namespace qtool {
 
@@ -34,12 +35,13 @@ struct TableDiff {
 /// entry in the other table counts. Cost: linear.
 TableDiff diff_of(const CalibrationTable& a, const CalibrationTable& b);
 
-/// The tensors that differ by more than `tolerance`, and those that only one table has.
-std::string text_of(const TableDiff& diff, double tolerance);
+/// The tensors that differ by more than `tolerance`, in at most `width` columns, and those that
+/// only one table has.
+std::string text_of(const TableDiff& diff, double tolerance, std::size_t width = kAnyWidth);
 std::string json_of(const TableDiff& diff, double tolerance);
 
-/// A whole table, tensor by tensor: `qtool table show`.
-std::string table_text(const CalibrationTable& table);
+/// A whole table, tensor by tensor, in at most `width` columns: `qtool table show`.
+std::string table_text(const CalibrationTable& table, std::size_t width = kAnyWidth);
 std::string table_json(const CalibrationTable& table);
 
 }  // namespace qtool

@@ -1,26 +1,51 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace qtool {
 
+/// As many columns as a text takes: for files and pipes.
+inline constexpr std::size_t kAnyWidth = std::numeric_limits<std::size_t>::max();
+
+/// Columns of a terminal that one line takes: one for each UTF-8 character.
+std::size_t columns_of(std::string_view line);
+
 /// Columns of text for people: a heading, rows, each column as wide as its widest cell.
 class TextTable {
  public:
-  enum class Align : std::uint8_t { kLeft, kRight };
+  enum class Kind : std::uint8_t {
+    kName,    ///< to the left; where there is no room, the middle of a long one is left out
+    kText,    ///< to the left, whole or not at all
+    kNumber,  ///< to the right, whole or not at all
+  };
+  struct Column {
+    std::string heading;
+    Kind kind = Kind::kName;
+    int worth = 9;  ///< where there is no room, the least goes first, of equals the last
+  };
 
-  explicit TextTable(std::vector<std::string> heading, std::vector<Align> alignment = {});
+  explicit TextTable(std::vector<Column> columns);
 
   /// Throws Error(kInvalidArgument) when the number of cells differs from the heading's.
   void add(std::vector<std::string> cells);
-  /// The lines, each ended by a line feed and without trailing blanks; a cell counts one column
-  /// per UTF-8 character.
-  [[nodiscard]] std::string to_string() const;
+  /// The lines, each ended by a line feed and without trailing blanks. No line is longer than
+  /// `width`, so that no terminal breaks a row: names are shortened first, then columns left out,
+  /// all but the first one.
+  [[nodiscard]] std::string to_string(std::size_t width = kAnyWidth) const;
 
  private:
-  std::vector<Align> alignment_;
+  struct Shown {
+    std::size_t column;
+    std::size_t width;
+  };
+  [[nodiscard]] std::vector<Shown> fitted(std::size_t width) const;
+
+  std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;  // the heading first
 };
 

@@ -1,0 +1,56 @@
+// What the list of formats says about names of layers, asked of every format.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "qtool/base/error.h"
+#include "qtool/calib/format.h"
+
+namespace qtool {
+namespace {
+
+const LayerNames kConv = {{"c", "Conv", "x", "y", "w", 0}};
+
+CalibrationTable sample() {
+  CalibrationTable table;
+  table.method = "minmax";
+  for (const char* tensor : {"x", "y"}) {
+    ActivationEntry& entry = table.activations.emplace_back();
+    entry.tensor = tensor;
+    entry.range = {-1.0F, 1.0F};
+    entry.affine = choose_affine(entry.range, {});
+  }
+  table.weights.push_back({"w", "c", 0, {0.5F, 0.25F}, {}});
+  return table;
+}
+
+std::string written(const FormatInfo& format, const LayerNames& names) try {
+  TableWriteOptions options;
+  options.names = names;
+  return format.write(sample(), options);
+} catch (const Error& error) {
+  return error.what();
+}
+
+std::string read(const FormatInfo& format, const std::string& bytes, const LayerNames& names) {
+  CalibrationTable table = format.read(bytes, {names}).table;
+  if (table.method.empty()) table.method = "minmax";  // other tools' tables need not say
+  return find_format("qtool").write(table, {});
+}
+
+TEST(FormatList, SaysWhereNamesOfLayersHaveAnEffectOnWriting) {
+  for (const FormatInfo& format : formats()) {
+    EXPECT_EQ(written(format, {}) != written(format, kConv), format.writes_layers) << format.name;
+  }
+}
+
+TEST(FormatList, SaysWhereNamesOfLayersHaveAnEffectOnReading) {
+  for (const FormatInfo& format : formats()) {
+    const std::string bytes = written(format, kConv);
+    EXPECT_EQ(read(format, bytes, {}) != read(format, bytes, kConv), format.reads_layers)
+        << format.name;
+  }
+}
+
+}  // namespace
+}  // namespace qtool
