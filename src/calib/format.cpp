@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "calib/format_json.h"
+#include "graph/op_traits.h"
 #include "qtool/base/choices.h"
 #include "qtool/base/file_kind.h"
 #include "qtool/base/text.h"
@@ -23,15 +24,6 @@ std::vector<std::string> format_names() {
   std::vector<std::string> names;
   for (const FormatInfo& format : formats()) names.emplace_back(format.name);
   return names;
-}
-
-// Where a constant operand keeps its output channels; nothing for operators without weights.
-std::optional<std::int64_t> channel_axis(const Node& node) {
-  if (node.is("Conv")) return 0;
-  if (node.is("ConvTranspose")) return 1;
-  if (node.is("Gemm")) return node.get_int("transB", 0) != 0 ? 0 : 1;
-  if (node.is("MatMul")) return 1;
-  return std::nullopt;
 }
 
 bool holds(const CalibrationTable& table, TableContent content) {
@@ -78,7 +70,7 @@ LayerNames layer_names(const Graph& graph) {
     if (node.has_input(0) && !graph.is_constant(node.inputs[0])) {
       row.input = graph.value(node.inputs[0]).name;
     }
-    const auto axis = channel_axis(node);
+    const auto axis = weight_axis(node);
     if (axis && node.has_input(1) && graph.is_constant(node.inputs[1])) {
       row.weight = graph.value(node.inputs[1]).name;
       row.axis = *axis;

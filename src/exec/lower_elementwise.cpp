@@ -8,17 +8,12 @@
 #include "exec/clusters.h"
 #include "exec/evaluate.h"
 #include "exec/fixed_point.h"
+#include "graph/op_traits.h"
 #include "graph/passes.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
 namespace {
-
-// Functions of one element: 256 inputs, so a table.
-constexpr std::array<std::string_view, 21> kUnary = {
-    "Abs",         "Celu",      "Clip",      "Elu",      "Erf",      "Exp",  "Floor",
-    "HardSigmoid", "HardSwish", "LeakyRelu", "Log",      "Neg",      "Relu", "Round",
-    "Selu",        "Sigmoid",   "Sign",      "Softplus", "Softsign", "Sqrt", "Tanh"};
 
 constexpr Limits kU8{0, 255};
 
@@ -136,12 +131,6 @@ void lower_average(Clusters& c, NodeId id, std::string_view op_type) {
   set_affine(c.graph, id, "x", source->affine);
 }
 
-// A Relu or Clip that no producer took, behind a dequantized tensor, and its like.
-bool is_unary(const Node& node) {
-  return node.domain.empty() &&
-         std::find(kUnary.begin(), kUnary.end(), node.op_type) != kUnary.end();
-}
-
 }  // namespace
 
 void lower_elementwise(Clusters& c) {
@@ -161,7 +150,7 @@ void lower_elementwise(Clusters& c) {
       lower_average(c, id, "QGlobalAveragePool");
     } else if (node.is("QuantizeLinear")) {
       lower_requantize(c, id);
-    } else if (is_unary(node)) {
+    } else if (traits_of(node).kind == OpKind::kElementwise) {
       lower_unary(c, id);
     }
   }

@@ -1,27 +1,20 @@
 // The integer lowering: its driver and the passes that move quantization along the graph.
 #include <algorithm>
-#include <array>
-#include <string_view>
 #include <utility>
 
 #include "base/stop.h"
 #include "exec/clusters.h"
 #include "exec/lower.h"
+#include "graph/op_traits.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
 namespace {
 
 // Operators that only move elements: quantizing before or after them is the same.
-constexpr std::array<std::string_view, 15> kMovers = {
-    "DepthToSpace", "Expand", "Flatten", "Gather",    "Identity",
-    "MaxPool",      "Pad",    "Reshape", "Resize",    "Slice",
-    "SpaceToDepth", "Split",  "Squeeze", "Transpose", "Unsqueeze"};
-
 bool is_mover(const Node& node) {
   if (node.is("Resize")) return node.get_string("mode", "nearest") == "nearest";
-  return node.domain.empty() &&
-         std::find(kMovers.begin(), kMovers.end(), node.op_type) != kMovers.end();
+  return traits_of(node).kind == OpKind::kMoving;
 }
 
 // Gives a mover's u8 twin the zero point where it writes zeros. False when it writes anything else.

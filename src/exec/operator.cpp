@@ -9,9 +9,9 @@
 
 namespace qtool {
 
-#define QTOOL_OP(name) OpDef op_##name();
+#define QTOOL_OP(name, ...) OpDef op_##name();
 #define QTOOL_LOWERED_OP(name) OpDef op_##name();
-#include "exec/ops.inc"
+#include "graph/operators.inc"
 
 namespace {
 
@@ -23,9 +23,9 @@ struct Row {
 
 const auto& rows() {
   static const std::array kRows = std::to_array<Row>({
-#define QTOOL_OP(name) {#name, "", op_##name()},
+#define QTOOL_OP(name, ...) {#name, "", op_##name()},
 #define QTOOL_LOWERED_OP(name) {#name, kLoweredDomain, op_##name()},
-#include "exec/ops.inc"
+#include "graph/operators.inc"
   });
   return kRows;
 }

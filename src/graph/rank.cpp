@@ -1,64 +1,14 @@
 #include "graph/rank.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
-#include <string_view>
+
+#include "graph/op_traits.h"
 
 namespace qtool {
 namespace {
 
 using Rank = std::optional<std::int64_t>;
-
-// Sorted. The rank of the output is that of the first input.
-constexpr auto kKeepRank = std::to_array<std::string_view>({
-    "Abs",
-    "AveragePool",
-    "BatchNormalization",
-    "Cast",
-    "Ceil",
-    "Clip",
-    "Concat",
-    "CumSum",
-    "DepthToSpace",
-    "DequantizeLinear",
-    "Dropout",
-    "Elu",
-    "Erf",
-    "Exp",
-    "Floor",
-    "GlobalAveragePool",
-    "GlobalMaxPool",
-    "HardSigmoid",
-    "HardSwish",
-    "Hardmax",
-    "Identity",
-    "InstanceNormalization",
-    "LRN",
-    "LeakyRelu",
-    "Log",
-    "LogSoftmax",
-    "MaxPool",
-    "Neg",
-    "PRelu",
-    "Pad",
-    "QuantizeLinear",
-    "Reciprocal",
-    "Relu",
-    "Resize",
-    "Selu",
-    "Sigmoid",
-    "Slice",
-    "Softmax",
-    "Softplus",
-    "Split",
-    "Sqrt",
-    "Tanh",
-    "Transpose",
-});
-
-// Sorted. The rank of the output is the larger one of those of two inputs.
-constexpr auto kBroadcast = std::to_array<std::string_view>({"Add", "Div", "Mul", "Pow", "Sub"});
 
 class RankFinder {
  public:
@@ -79,25 +29,32 @@ class RankFinder {
 
  private:
   Rank of_node(const Node& node, int depth) {
-    const auto is_in = [&](const auto& list) {
-      return std::binary_search(list.begin(), list.end(), std::string_view(node.op_type));
+    const auto of_input = [&](std::size_t i) {
+      return node.has_input(i) ? find(node.inputs[i], depth) : std::nullopt;
     };
-    if (!node.domain.empty() || !node.has_input(0)) return std::nullopt;
-    if (is_in(kKeepRank)) return find(node.inputs[0], depth);
-    if (node.op_type == "Gemm" || node.op_type == "Flatten") return 2;
-    if (node.op_type == "Shape") return 1;
-    if (!node.has_input(1)) return std::nullopt;
-    if (node.op_type == "Conv" || node.op_type == "ConvTranspose") {
-      return find(node.inputs[1], depth);  // the weight has as many axes as the data
+    switch (traits_of(node).rank) {
+      case RankRule::kUnknown:
+        return std::nullopt;
+      case RankRule::kInput0:
+        return of_input(0);
+      case RankRule::kInput1:
+        return of_input(1);
+      case RankRule::kBroadcast: {
+        const Rank a = of_input(0);
+        const Rank b = of_input(1);
+        return a && b ? Rank(std::max(*a, *b)) : std::nullopt;
+      }
+      case RankRule::kOne:
+        return 1;
+      case RankRule::kTwo:
+        return 2;
+      case RankRule::kElementsOfInput1: {
+        if (!node.has_input(1)) return std::nullopt;
+        const Tensor* shape = graph_.value(node.inputs[1]).constant.get();
+        return shape != nullptr ? Rank(shape->elements()) : std::nullopt;
+      }
     }
-    if (node.op_type == "Reshape") {
-      const Tensor* shape = graph_.value(node.inputs[1]).constant.get();
-      return shape != nullptr ? Rank(shape->elements()) : std::nullopt;
-    }
-    if (!is_in(kBroadcast)) return std::nullopt;
-    const Rank a = find(node.inputs[0], depth);
-    const Rank b = find(node.inputs[1], depth);
-    return a && b ? Rank(std::max(*a, *b)) : std::nullopt;
+    return std::nullopt;
   }
 
   const Graph& graph_;

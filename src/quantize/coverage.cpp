@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 
+#include "graph/op_traits.h"
 #include "qtool/base/text.h"
 #include "qtool/exec/prepare.h"
 
@@ -46,11 +47,11 @@ Coverage coverage_of(const std::vector<StepInfo>& steps) {
     const std::int64_t integer = step.integer ? 1 : 0;
     coverage.macs += step.macs;
     coverage.integer_macs += integer * step.macs;
-    if (step.op_type.find("Conv") != std::string::npos) {
+    const OpKind kind = traits_of(step.op_type).kind;
+    if (kind == OpKind::kConvolution) {
       ++coverage.convolutions;
       coverage.integer_convolutions += integer;
-    } else if (step.op_type.find("Gemm") != std::string::npos ||
-               step.op_type.find("MatMul") != std::string::npos) {
+    } else if (kind == OpKind::kMatrixProduct) {
       ++coverage.products;
       coverage.integer_products += integer;
     }

@@ -1,52 +1,50 @@
 #include "quantize/element_types.h"
 
-#include <algorithm>
-#include <array>
-#include <string_view>
-
+#include "graph/op_traits.h"
 #include "qtool/graph/onnx.h"
+
 namespace qtool {
 namespace {
 
 using Types = std::vector<std::optional<DType>>;
-
-template <std::size_t N>
-bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-constexpr std::array<std::string_view, 5> kIndexOps = {"ArgMax", "ArgMin", "NonZero", "Shape",
-                                                       "Size"};
-constexpr std::array<std::string_view, 10> kConditionOps = {
-    "And",         "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less",
-    "LessOrEqual", "Not",   "Xor"};
 
 std::optional<DType> type_of_input(const Types& types, const Node& node, std::size_t index) {
   return node.has_input(index) ? types[static_cast<std::size_t>(node.inputs[index])] : std::nullopt;
 }
 
 std::optional<DType> type_of_output(const Types& types, const Node& node, std::size_t index) {
-  const std::string_view op = node.op_type;
   if (!node.domain.empty()) return std::nullopt;
-  if (contains(kIndexOps, op)) return DType::kInt64;
-  if (contains(kConditionOps, op)) return DType::kBool;
-  if (index == 1 && (op == "TopK" || op == "MaxPool")) return DType::kInt64;
-  if (index == 1 && op == "Dropout") return DType::kBool;
-  if (op == "Cast") return dtype_of_onnx(node.get_int("to", 0));
-  if (op == "Where") return type_of_input(types, node, 1);
-  if (op == "OneHot") return type_of_input(types, node, 2);
-  if (op == "ConstantOfShape") {
-    const auto fill = node.get_tensor("value");
-    return fill != nullptr ? fill->dtype() : DType::kFloat32;
+  switch (traits_of(node).type) {
+    case TypeRule::kInput0:
+      return type_of_input(types, node, 0);
+    case TypeRule::kInput1:
+      return type_of_input(types, node, 1);
+    case TypeRule::kInput2:
+      return type_of_input(types, node, 2);
+    case TypeRule::kInput7:
+      return type_of_input(types, node, 7);
+    case TypeRule::kInt32:
+      return DType::kInt32;
+    case TypeRule::kInt64:
+      return DType::kInt64;
+    case TypeRule::kBool:
+      return DType::kBool;
+    case TypeRule::kIndicesSecond:
+      return index == 1 ? DType::kInt64 : type_of_input(types, node, 0);
+    case TypeRule::kMaskSecond:
+      return index == 1 ? DType::kBool : type_of_input(types, node, 0);
+    case TypeRule::kAttributeTo:
+      return dtype_of_onnx(node.get_int("to", 0));
+    case TypeRule::kAttributeValue: {
+      const auto fill = node.get_tensor("value");
+      return fill != nullptr ? fill->dtype() : DType::kFloat32;
+    }
+    case TypeRule::kZeroPoint:
+      return node.has_input(2) ? type_of_input(types, node, 2) : DType::kUInt8;
+    case TypeRule::kUInt8AndScale:
+      return index == 1 ? DType::kFloat32 : DType::kUInt8;
   }
-  if (op == "QuantizeLinear") {
-    return node.has_input(2) ? type_of_input(types, node, 2) : DType::kUInt8;
-  }
-  if (op == "DequantizeLinear") return type_of_input(types, node, 1);
-  if (op == "DynamicQuantizeLinear") return index == 1 ? DType::kFloat32 : DType::kUInt8;
-  if (op == "QLinearConv" || op == "QLinearMatMul") return type_of_input(types, node, 7);
-  if (op == "ConvInteger" || op == "MatMulInteger") return DType::kInt32;
-  return type_of_input(types, node, 0);
+  return std::nullopt;
 }
 
 }  // namespace

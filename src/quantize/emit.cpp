@@ -397,12 +397,9 @@ Graph emit_qdq(const Graph& graph, const Placement& placement, const Target& tar
   Emitter emitter(graph, target, maps, given, shift, threads, report);
   for (const NodePlacement& placed : placement.nodes) {
     if (placed.role != NodeRole::kInteger) continue;
-    const OpKind kind = target.find_op(graph.node(placed.id).op_type)->kind;
-    if (kind == OpKind::kProduct) {
-      const auto ports = weight_ports(graph, placed.id);
-      if (ports) emitter.quantize_weights_of(placed.id, *ports);
-    }
-    for (const std::size_t input : activation_inputs(graph, placed.id, kind)) {
+    const auto ports = weight_ports(graph, placed.id);
+    if (ports) emitter.quantize_weights_of(placed.id, *ports);
+    for (const std::size_t input : activation_inputs(graph, placed.id)) {
       if (graph.is_constant(graph.node(placed.id).inputs[input])) {
         emitter.quantize_constant(placed.id, input);
       }

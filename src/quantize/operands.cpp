@@ -1,12 +1,12 @@
 #include "quantize/operands.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
 
+#include "graph/op_traits.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
@@ -112,7 +112,7 @@ std::string refuse_product(const Graph& graph, NodeId id, const Target& target) 
   return reason.empty() ? refuse_expansion(graph, node, *ports, target) : reason;
 }
 
-std::string refuse_passing(const Graph& graph, const Node& node) {
+std::string refuse_moving(const Graph& graph, const Node& node) {
   if (node.op_type == "Pad" && node.get_string("mode", "constant") == "constant" &&
       node.has_input(2)) {
     const Value& fill = graph.value(node.inputs[2]);
@@ -159,11 +159,7 @@ bool has_room_for_bias(const Node& node, const WeightPorts& ports, const Target&
 }
 
 bool multiplies(const Node& node) {
-  constexpr std::array<std::string_view, 6> kProducts = {"Conv", "Gemm", "MatMul",
-                                                         "GRU",  "LSTM", "RNN"};
-  return std::any_of(kProducts.begin(), kProducts.end(), [&](std::string_view product) {
-    return node.op_type.find(product) != std::string::npos;
-  });
+  return !node.domain.empty() || is_product(traits_of(node).kind);
 }
 
 std::vector<std::string> non_finite_weights(const Graph& graph) {
@@ -181,16 +177,13 @@ std::vector<std::string> non_finite_weights(const Graph& graph) {
   return names;
 }
 
-std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id, OpKind kind) {
+std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
-  std::vector<std::size_t> inputs;
-  if (node.op_type == "Add" || node.op_type == "Mul" || node.op_type == "Concat") {
+  std::vector<std::size_t> inputs{0};
+  if (traits_of(node).kind == OpKind::kCombining) {
     inputs.resize(node.inputs.size());
     std::iota(inputs.begin(), inputs.end(), std::size_t{0});
-    return inputs;
-  }
-  inputs.push_back(0);
-  if (kind == OpKind::kProduct && node.op_type == "MatMul" && !graph.is_constant(node.inputs[1])) {
+  } else if (node.is("MatMul") && !graph.is_constant(node.inputs[1])) {
     inputs.push_back(1);
   }
   return inputs;
@@ -199,8 +192,7 @@ std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id, OpKind
 std::string refuse_operands(const Graph& graph, NodeId id, const Target& target,
                             std::span<const std::optional<DType>> types) {
   const Node& node = graph.node(id);
-  const TargetOp* op = target.find_op(node.op_type);
-  const std::vector<std::size_t> reals = activation_inputs(graph, id, op->kind);
+  const std::vector<std::size_t> reals = activation_inputs(graph, id);
   bool any_computed = false;
   for (const std::size_t i : reals) {
     const ValueId value = node.inputs[i];
@@ -217,8 +209,11 @@ std::string refuse_operands(const Graph& graph, NodeId id, const Target& target,
     }
   }
   if (!any_computed) return "it reads constants only";
-  if (op->kind == OpKind::kProduct) return refuse_product(graph, id, target);
-  if (op->kind == OpKind::kPassing) return refuse_passing(graph, node);
+  const OpKind kind = traits_of(node).kind;
+  if (is_product(kind)) return refuse_product(graph, id, target);
+  if (kind == OpKind::kMoving && target.movers == Movers::kShareMap) {
+    return refuse_moving(graph, node);
+  }
   if (node.op_type == "Clip") {
     for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
       if (node.has_input(i) && !graph.is_constant(node.inputs[i])) {

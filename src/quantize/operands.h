@@ -17,12 +17,12 @@ bool all_finite(std::span<const float> values) noexcept;
 /// Names of the weights and biases with a NaN or an infinity, each once.
 std::vector<std::string> non_finite_weights(const Graph& graph);
 
-/// Whether a node adds products up: Conv, Gemm, MatMul and their like, recurrent layers too.
+/// Whether a node adds products up, or may: of operators of other domains nothing is known.
 bool multiplies(const Node& node);
 
 /// The inputs of a node that carry quantizable reals, constants of combining nodes included;
 /// weights, biases, shapes, indices and bounds are not among them.
-std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id, OpKind kind);
+std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id);
 
 /// Why the operands of a node that the target lists keep it from running on integers, as a phrase;
 /// empty when they do not. `types` as element_types() makes them.

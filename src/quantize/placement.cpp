@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/op_traits.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "quantize/element_types.h"
@@ -35,7 +36,7 @@ class Placer {
   void refuse_by_operator() {
     for (const NodeId id : graph_.nodes()) {
       const Node& node = graph_.node(id);
-      if (kind_of(id) == nullptr) {
+      if (!listed(id)) {
         refusal_[index_of(id)] =
             concat("target '", target_.name, "' does not list ",
                    node.domain.empty() ? "" : concat(node.domain, "."), node.op_type);
@@ -54,16 +55,15 @@ class Placer {
     for (std::size_t i = 0; i < source_.size(); ++i) source_[i] = static_cast<ValueId>(i);
     for (const NodeId id : graph_.nodes()) {
       const Node& node = graph_.node(id);
-      const TargetOp* op = kind_of(id);
-      if (op == nullptr || !accepted(id) || fused_into_[index_of(id)] != kNoNode) continue;
-      if (op->kind == OpKind::kCommuting) continue;
-      for (const std::size_t i : activation_inputs(graph_, id, op->kind)) {
+      if (!listed(id) || !accepted(id) || fused_into_[index_of(id)] != kNoNode) continue;
+      if (moves(id) && target_.movers == Movers::kCommute) continue;
+      for (const std::size_t i : activation_inputs(graph_, id)) {
         if (!quantizable(node.inputs[i]) && !takes_in(id, node.inputs[i])) {
           refusal_[index_of(id)] = concat("the table has no range for its input '",
                                           graph_.value(node.inputs[i]).name, "'");
         }
       }
-      if (op->kind != OpKind::kPassing || !accepted(id)) continue;
+      if (!moves(id) || !accepted(id)) continue;
       for (const ValueId output : node.outputs) {
         if (output != kNoValue) source_[index_of(output)] = source_[index_of(node.inputs[0])];
       }
@@ -148,8 +148,8 @@ class Placer {
       for (const ValueId output : node.outputs) {
         if (from_constants && output != kNoValue) fixed[index_of(output)] = 1;
       }
-      if (kind_of(id) == nullptr || !accepted(id)) continue;
-      for (const std::size_t i : activation_inputs(graph_, id, kind_of(id)->kind)) {
+      if (!listed(id) || !accepted(id)) continue;
+      for (const std::size_t i : activation_inputs(graph_, id)) {
         if (fixed[index_of(node.inputs[i])] == 0) continue;
         refusal_[index_of(id)] =
             concat("'", graph_.value(node.inputs[i]).name, "' is computed from constants alone");
@@ -157,10 +157,12 @@ class Placer {
     }
   }
 
-  [[nodiscard]] const TargetOp* kind_of(NodeId id) const {
+  [[nodiscard]] bool listed(NodeId id) const {
     const Node& node = graph_.node(id);
-    return node.domain.empty() ? target_.find_op(node.op_type) : nullptr;
+    return node.domain.empty() && target_.runs(node.op_type);
   }
+  [[nodiscard]] OpKind kind_of(NodeId id) const { return traits_of(graph_.node(id)).kind; }
+  [[nodiscard]] bool moves(NodeId id) const { return kind_of(id) == OpKind::kMoving; }
   [[nodiscard]] bool accepted(NodeId id) const { return refusal_[index_of(id)].empty(); }
 
   [[nodiscard]] bool quantizable(ValueId id) const {
@@ -176,7 +178,7 @@ class Placer {
 
   /// Whether a node that the back-end moves pairs across has one behind it.
   [[nodiscard]] bool commutes(NodeId id) const {
-    if (!accepted(id) || kind_of(id)->kind != OpKind::kCommuting) return false;
+    if (!accepted(id) || !moves(id) || target_.movers != Movers::kCommute) return false;
     for (const ValueId output : graph_.node(id).outputs) {
       if (output == kNoValue) continue;
       if (wanted_[index_of(output)] != 0) return true;
@@ -202,15 +204,18 @@ class Placer {
 
   [[nodiscard]] bool runs_on_integers(NodeId id) const {
     if (!accepted(id) || fused_into_[index_of(id)] != kNoNode) return false;
-    switch (kind_of(id)->kind) {
-      case OpKind::kProduct:
-      case OpKind::kPooling:
-        return true;
+    switch (kind_of(id)) {
+      case OpKind::kConvolution:
+      case OpKind::kMatrixProduct:
+      case OpKind::kRecurrent:
+      case OpKind::kAveraging:
+        return true;  // they read integers; their result may be integer or real
       case OpKind::kCombining:
+      case OpKind::kElementwise:
         return wanted_[index_of(result_of(id))] != 0;
-      case OpKind::kPassing:
-        return any_wanted(id);
-      case OpKind::kCommuting:
+      case OpKind::kMoving:
+        return target_.movers == Movers::kShareMap && any_wanted(id);
+      case OpKind::kOther:
         return false;
     }
     return false;
@@ -219,7 +224,7 @@ class Placer {
   [[nodiscard]] bool reads_as_integers(NodeId reader, ValueId id) const {
     if (!runs_on_integers(reader)) return false;
     const Node& node = graph_.node(reader);
-    const auto inputs = activation_inputs(graph_, reader, kind_of(reader)->kind);
+    const auto inputs = activation_inputs(graph_, reader);
     return std::any_of(inputs.begin(), inputs.end(), [&](std::size_t i) {
       return node.inputs[i] == id && !takes_in(reader, id);
     });
@@ -239,8 +244,7 @@ class Placer {
     bool inside = false;
     for (const NodeId reader : graph_.consumers(id)) {
       read_as_integers = read_as_integers || reads_as_integers(reader, id);
-      const TargetOp* op = kind_of(reader);
-      inside = inside || (op != nullptr && op->kind == OpKind::kProduct);
+      inside = inside || (listed(reader) && is_product(kind_of(reader)));
       for (const ValueId output : graph_.node(reader).outputs) {
         inside = inside || (output != kNoValue && inside_[index_of(output)] != 0);
       }
@@ -273,8 +277,7 @@ class Placer {
       return {id, NodeRole::kFloat, "its result is read in FP32 only"};
     }
     if (runs_on_integers(id)) {
-      const bool passes = kind_of(id)->kind == OpKind::kPassing;
-      return {id, passes ? NodeRole::kPassing : NodeRole::kInteger, {}};
+      return {id, moves(id) ? NodeRole::kPassing : NodeRole::kInteger, {}};
     }
     if (commutes_[index_of(id)] != 0) return {id, NodeRole::kPassing, {}};
     const ValueId result = result_of(id);  // of what computes reals: it has one

@@ -13,16 +13,17 @@ namespace qtool {
 #define QTOOL_TARGET(name) Target target_##name();
 #include "quantize/targets.inc"
 
-const TargetOp* Target::find_op(std::string_view op_type) const noexcept {
-  const auto row = std::find_if(ops.begin(), ops.end(),
-                                [&](const TargetOp& op) { return op.op_type == op_type; });
-  return row == ops.end() ? nullptr : &*row;
+namespace {
+
+bool lists(const std::vector<std::string_view>& names, std::string_view wanted) noexcept {
+  return std::find(names.begin(), names.end(), wanted) != names.end();
 }
 
+}  // namespace
+
+bool Target::runs(std::string_view op_type) const noexcept { return lists(ops, op_type); }
+
 bool Target::fuses(std::string_view producer, std::string_view activation) const noexcept {
-  const auto lists = [](const std::vector<std::string_view>& names, std::string_view wanted) {
-    return std::find(names.begin(), names.end(), wanted) != names.end();
-  };
   return lists(fusing_producers, producer) && lists(fused_activations, activation);
 }
 

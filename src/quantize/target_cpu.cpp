@@ -17,20 +17,12 @@ Target target_cpu() {
   target.weights = {DType::kInt8, 8, Symmetry::kSymmetric};
   target.weight_granularity = Granularity::kPerChannel;
   target.ops = {
-      {"Add", OpKind::kCombining},         {"AveragePool", OpKind::kPooling},
-      {"Clip", OpKind::kCombining},        {"Concat", OpKind::kCombining},
-      {"Conv", OpKind::kProduct},          {"DepthToSpace", OpKind::kPassing},
-      {"Flatten", OpKind::kPassing},       {"Gather", OpKind::kPassing},
-      {"Gemm", OpKind::kProduct},          {"GlobalAveragePool", OpKind::kPooling},
-      {"HardSigmoid", OpKind::kCombining}, {"HardSwish", OpKind::kCombining},
-      {"LeakyRelu", OpKind::kCombining},   {"MatMul", OpKind::kProduct},
-      {"MaxPool", OpKind::kPassing},       {"Mul", OpKind::kCombining},
-      {"Pad", OpKind::kPassing},           {"Relu", OpKind::kCombining},
-      {"Reshape", OpKind::kPassing},       {"Resize", OpKind::kPassing},
-      {"Sigmoid", OpKind::kCombining},     {"Slice", OpKind::kPassing},
-      {"SpaceToDepth", OpKind::kPassing},  {"Split", OpKind::kPassing},
-      {"Squeeze", OpKind::kPassing},       {"Transpose", OpKind::kPassing},
-      {"Unsqueeze", OpKind::kPassing},
+      "Add",          "AveragePool", "Clip",         "Concat",  "Conv",
+      "DepthToSpace", "Flatten",     "Gather",       "Gemm",    "GlobalAveragePool",
+      "HardSigmoid",  "HardSwish",   "LeakyRelu",    "MatMul",  "MaxPool",
+      "Mul",          "Pad",         "Relu",         "Reshape", "Resize",
+      "Sigmoid",      "Slice",       "SpaceToDepth", "Split",   "Squeeze",
+      "Transpose",    "Unsqueeze",
   };
   target.fused_activations = {"Relu", "Clip"};
   target.fusing_producers = {"Conv", "Gemm", "MatMul", "Add"};

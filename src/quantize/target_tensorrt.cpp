@@ -19,18 +19,13 @@ Target target_tensorrt() {
   target.weight_granularity = Granularity::kPerChannel;
   target.constants = ConstantForm::kReals;
   target.ops = {
-      {"Add", OpKind::kCombining},       {"AveragePool", OpKind::kPooling},
-      {"Clip", OpKind::kCombining},      {"Concat", OpKind::kCombining},
-      {"Conv", OpKind::kProduct},        {"DepthToSpace", OpKind::kCommuting},
-      {"Flatten", OpKind::kCommuting},   {"Gather", OpKind::kCommuting},
-      {"Gemm", OpKind::kProduct},        {"GlobalAveragePool", OpKind::kPooling},
-      {"MatMul", OpKind::kProduct},      {"MaxPool", OpKind::kCommuting},
-      {"Pad", OpKind::kCommuting},       {"Relu", OpKind::kCombining},
-      {"Reshape", OpKind::kCommuting},   {"Resize", OpKind::kCommuting},
-      {"Slice", OpKind::kCommuting},     {"SpaceToDepth", OpKind::kCommuting},
-      {"Split", OpKind::kCommuting},     {"Squeeze", OpKind::kCommuting},
-      {"Transpose", OpKind::kCommuting}, {"Unsqueeze", OpKind::kCommuting},
+      "Add",          "AveragePool", "Clip",         "Concat", "Conv",
+      "DepthToSpace", "Flatten",     "Gather",       "Gemm",   "GlobalAveragePool",
+      "MatMul",       "MaxPool",     "Pad",          "Relu",   "Reshape",
+      "Resize",       "Slice",       "SpaceToDepth", "Split",  "Squeeze",
+      "Transpose",    "Unsqueeze",
   };
+  target.movers = Movers::kCommute;
   target.fused_activations = {"Relu", "Clip"};
   target.fusing_producers = {"Conv", "Gemm", "MatMul", "Add"};
   target.residual_producers = {"Conv"};

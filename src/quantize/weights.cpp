@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/op_traits.h"
 #include "qtool/base/error.h"
 #include "qtool/base/parallel.h"
 #include "qtool/base/text.h"
@@ -56,27 +57,24 @@ void require_finite(std::span<const float> values, std::string_view what) {
   }
 }
 
-std::int64_t matrix_axis(const Node& node) {
-  return node.op_type == "Gemm" && node.get_int("transB", 0) != 0 ? 0 : 1;
-}
-
 }  // namespace
 
 std::optional<WeightPorts> weight_ports(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
-  const bool conv = node.is("Conv");
-  const bool gemm = node.is("Gemm");
-  if ((!conv && !gemm && !node.is("MatMul")) || !node.has_input(1)) return std::nullopt;
-  if (!graph.is_constant(node.inputs[1])) return std::nullopt;
+  const std::optional<std::int64_t> axis = weight_axis(node);
+  // The channels of a ConvTranspose are those of one group: no kernel reads them so yet.
+  if (!axis || node.is("ConvTranspose")) return std::nullopt;
+  if (!node.has_input(1) || !graph.is_constant(node.inputs[1])) return std::nullopt;
+  const bool conv = traits_of(node).kind == OpKind::kConvolution;
   const Shape& shape = graph.value(node.inputs[1]).constant->shape();
   if (conv ? shape.rank() < 3 : shape.rank() != 2) return std::nullopt;
   WeightPorts ports;
   ports.weight = node.inputs[1];
-  ports.axis = conv ? 0 : matrix_axis(node);
+  ports.axis = *axis;
   ports.channels = shape[ports.axis];
   ports.depth = shape.elements() / std::max<std::int64_t>(ports.channels, 1);
-  if ((conv || gemm) && node.has_input(2)) ports.bias = node.inputs[2];
-  if (gemm) {
+  if (node.has_input(2)) ports.bias = node.inputs[2];
+  if (node.is("Gemm")) {
     ports.weight_factor = node.get_float("alpha", 1.0F);
     ports.bias_factor = node.get_float("beta", 1.0F);
   }

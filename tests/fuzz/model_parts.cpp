@@ -15,8 +15,8 @@ using onnx::AttributeProto;
 using onnx::TensorProto;
 
 constexpr std::array kNames = {
-#define QTOOL_OP(name) #name,
-#include "exec/ops.inc"
+#define QTOOL_OP(name, ...) #name,
+#include "graph/operators.inc"
 #define QTOOL_UPGRADE(name, rule) #name,
 #include "graph/upgrades.inc"
 };

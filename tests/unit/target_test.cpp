@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/op_traits.h"
 #include "qtool/base/error.h"
 #include "qtool/quant/type_choices.h"
 #include "qtool/quantize/weight_method.h"
@@ -23,14 +24,12 @@ using testing::HasSubstr;
 
 /// What can be compared about a target, which is everything.
 auto fields_of(const Target& t) {
-  std::vector<std::pair<std::string_view, OpKind>> ops;
-  for (const TargetOp& op : t.ops) ops.emplace_back(op.op_type, op.kind);
   return std::make_tuple(
       std::make_tuple(t.name, t.description, t.activations, t.weights, t.weight_granularity,
                       t.weight_method, t.winograd_bits, t.weight_symmetries, t.constants),
-      std::make_tuple(std::move(ops), t.fused_activations, t.fusing_producers, t.residual_producers,
-                      t.integer_result_ops, t.explicit_zero_ops, t.conv_spatial_axes,
-                      t.concat_min_share));
+      std::make_tuple(t.ops, t.movers, t.fused_activations, t.fusing_producers,
+                      t.residual_producers, t.integer_result_ops, t.explicit_zero_ops,
+                      t.conv_spatial_axes, t.concat_min_share));
 }
 
 /// One choice; the rest is the target's.
@@ -65,9 +64,10 @@ TEST(Targets, AreSortedByNameAndEachFoundUnderIt) {
 TEST(Targets, NameEachOperatorOnce) {
   for (const Target& target : targets()) {
     std::set<std::string_view> seen;
-    for (const TargetOp& op : target.ops) {
-      EXPECT_TRUE(seen.insert(op.op_type).second) << target.name << " lists " << op.op_type;
-      EXPECT_EQ(target.find_op(op.op_type), &op);
+    for (const std::string_view op : target.ops) {
+      EXPECT_TRUE(seen.insert(op).second) << target.name << " lists " << op;
+      EXPECT_TRUE(target.runs(op));
+      EXPECT_NE(traits_of(op).kind, OpKind::kOther) << op;
     }
     EXPECT_FALSE(seen.empty()) << target.name;
   }
@@ -79,7 +79,7 @@ TEST(Targets, SpeakOnlyOfOperatorsTheyRun) {
          {&target.fused_activations, &target.fusing_producers, &target.residual_producers,
           &target.integer_result_ops, &target.explicit_zero_ops}) {
       for (const std::string_view name : *names) {
-        EXPECT_NE(target.find_op(name), nullptr) << target.name << ": " << name;
+        EXPECT_TRUE(target.runs(name)) << target.name << ": " << name;
       }
     }
   }
@@ -101,13 +101,13 @@ TEST(Targets, DifferWhereTheirBackEndsDo) {
   const Target& cpu = find_target("cpu");
   EXPECT_EQ(cpu.activations, (Scheme{DType::kUInt8, 8, Symmetry::kAsymmetric}));
   EXPECT_EQ(cpu.constants, ConstantForm::kIntegers);
-  EXPECT_EQ(cpu.find_op("MaxPool")->kind, OpKind::kPassing);
+  EXPECT_EQ(cpu.movers, Movers::kShareMap);
 
   const Target& tensorrt = find_target("tensorrt");
   EXPECT_EQ(tensorrt.activations, (Scheme{DType::kInt8, 8, Symmetry::kSymmetric}));
   EXPECT_EQ(tensorrt.constants, ConstantForm::kReals);
-  EXPECT_EQ(tensorrt.find_op("MaxPool")->kind, OpKind::kCommuting);
-  EXPECT_EQ(tensorrt.find_op("Sigmoid"), nullptr);
+  EXPECT_EQ(tensorrt.movers, Movers::kCommute);
+  EXPECT_FALSE(tensorrt.runs("Sigmoid"));
 
   Target own = find_target("qtool");
   EXPECT_THAT(own.weight_symmetries, ElementsAre(Symmetry::kSymmetric, Symmetry::kAsymmetric));
@@ -135,14 +135,11 @@ TEST(FindTarget, NamesTheNearestForAnUnknownOne) {
 
 TEST(TargetOps, AreFoundByTheirExactName) {
   const Target& cpu = find_target("cpu");
-  ASSERT_NE(cpu.find_op("Conv"), nullptr);
-  EXPECT_EQ(cpu.find_op("Conv")->kind, OpKind::kProduct);
-  EXPECT_EQ(cpu.find_op("AveragePool")->kind, OpKind::kPooling);
-  EXPECT_EQ(cpu.find_op("Add")->kind, OpKind::kCombining);
-  EXPECT_EQ(cpu.find_op("conv"), nullptr);
-  EXPECT_EQ(cpu.find_op("Con"), nullptr);
-  EXPECT_EQ(cpu.find_op(""), nullptr);
-  EXPECT_EQ(Target().find_op("Conv"), nullptr);
+  EXPECT_TRUE(cpu.runs("Conv"));
+  EXPECT_FALSE(cpu.runs("conv"));
+  EXPECT_FALSE(cpu.runs("Con"));
+  EXPECT_FALSE(cpu.runs(""));
+  EXPECT_FALSE(Target().runs("Conv"));
 }
 
 TEST(TargetOps, FuseListedActivationsIntoListedProducersOnly) {

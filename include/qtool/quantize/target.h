@@ -12,19 +12,11 @@
 
 namespace qtool {
 
-/// What a quantized operator does with integers; decides which of its tensors are worth a
-/// QuantizeLinear/DequantizeLinear pair.
-enum class OpKind : std::uint8_t {
-  kProduct,    ///< multiplies and adds: reads integers, its result may be integer or real
-  kPooling,    ///< averages: reads integers, its result may be integer or real
-  kCombining,  ///< computes on integers only when its result is integer too
-  kPassing,    ///< moves or selects values: input 0 and all outputs share one map
-  kCommuting,  ///< as kPassing, but the back-end moves pairs across it by itself: it asks for none
-};
-
-struct TargetOp {
-  std::string_view op_type;
-  OpKind kind;
+/// How a back-end treats operators that only move or select values, between pairs of
+/// QuantizeLinear and DequantizeLinear.
+enum class Movers : std::uint8_t {
+  kShareMap,  ///< they run on integers: input 0 and all outputs share one scale and zero point
+  kCommute,   ///< the back-end moves pairs across them by itself and asks for none
 };
 
 /// How a quantized model stores its constants.
@@ -48,7 +40,8 @@ struct Target {
   /// Whether weights may have zero points.
   std::vector<Symmetry> weight_symmetries = {Symmetry::kSymmetric};
   ConstantForm constants = ConstantForm::kIntegers;
-  std::vector<TargetOp> ops;  ///< every operator it runs on integers
+  std::vector<std::string_view> ops;  ///< every operator it runs on integers
+  Movers movers = Movers::kShareMap;
 
   /// Activations that run inside their producer, with no pair in between.
   std::vector<std::string_view> fused_activations;
@@ -68,8 +61,8 @@ struct Target {
   /// this share of it (0.5: one bit lost at most).
   double concat_min_share = 0.5;
 
-  /// The row of an operator, or null.
-  [[nodiscard]] const TargetOp* find_op(std::string_view op_type) const noexcept;
+  /// Whether it lists an operator.
+  [[nodiscard]] bool runs(std::string_view op_type) const noexcept;
   [[nodiscard]] bool fuses(std::string_view producer, std::string_view activation) const noexcept;
 };
 
