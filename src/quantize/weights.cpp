@@ -68,6 +68,10 @@ std::optional<WeightPorts> weight_ports(const Graph& graph, NodeId id) {
   const bool conv = traits_of(node).kind == OpKind::kConvolution;
   const Shape& shape = graph.value(node.inputs[1]).constant->shape();
   if (conv ? shape.rank() < 3 : shape.rank() != 2) return std::nullopt;
+  if (conv) {
+    const std::int64_t groups = node.get_int("group", 1);
+    if (groups < 1 || shape[0] % groups != 0) return std::nullopt;
+  }
   WeightPorts ports;
   ports.weight = node.inputs[1];
   ports.axis = *axis;

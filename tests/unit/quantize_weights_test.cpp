@@ -105,6 +105,18 @@ TEST(QuantizeWeights, RoundsTiesToEven) {
   EXPECT_THAT(q.values<std::int8_t>(), testing::ElementsAre(0, 2, 2, 0));
 }
 
+// Bias correction reads the mean of each group's inputs; a fifth channel of three groups has none.
+TEST(WeightPorts, AreNotThoseOfGroupsThatDivideNoChannels) {
+  for (const std::int64_t groups : {std::int64_t{3}, std::int64_t{6}, std::int64_t{0},
+                                    std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()}) {
+    Net net;
+    const auto x = net.input("x", {1, 6, 4, 4});
+    net.constant("w", Tensor(DType::kFloat32, Shape{5, 2, 1, 1}));
+    net.output(net.op("Conv", "conv", {x, "w"}, {{"group", groups}}));
+    EXPECT_FALSE(weight_ports(net.graph, node_named(net.graph, "conv"))) << groups;
+  }
+}
+
 TEST(WeightPorts, FindTheAxisOfTheOutputChannels) {
   Net net;
   const auto x = net.input("x", {1, 3});

@@ -24,7 +24,8 @@ struct WeightPorts {
   float bias_factor = 1.0F;    ///< Gemm's beta
 };
 
-/// The ports of a node whose second input is a constant matrix or filter; nothing otherwise.
+/// The ports of a node whose second input is a constant matrix or filter; nothing otherwise, and
+/// where the groups of a convolution do not divide its output channels.
 std::optional<WeightPorts> weight_ports(const Graph& graph, NodeId id);
 
 /// The weights as the layer multiplies them (alpha included), float32.
