@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
+#include <unordered_set>
 
 #include "qtool/base/parallel.h"
 #include "qtool/calib/calibrate.h"
@@ -75,6 +77,14 @@ CalibrationTable decide(const Collection& collection, std::string_view method,
                        decide_tensor(collection.tensors[i], info, options, collection.outputs);
                  });
   return table;
+}
+
+void add_aliases(const Graph& prepared, CalibrationTable& table) {
+  std::unordered_set<std::string_view> tensors;
+  for (const ActivationEntry& entry : table.activations) tensors.insert(entry.tensor);
+  for (const auto& [gone, surviving] : prepared.info.aliases) {
+    if (tensors.contains(surviving)) table.aliases.push_back({gone, surviving});
+  }
 }
 
 }  // namespace qtool

@@ -122,9 +122,7 @@ void require_known_names(const Overrides& overrides, const Graph& graph,
                          const std::vector<std::string>& tensors) {
   CalibrationTable names;
   for (const std::string& tensor : tensors) names.activations.emplace_back().tensor = tensor;
-  for (const auto& [gone, surviving] : graph.info.aliases) {
-    if (names.find(surviving) != nullptr) names.aliases.push_back({gone, surviving});
-  }
+  add_aliases(graph, names);
   require_matches(overrides, names);
 }
 
@@ -202,9 +200,7 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   detail(concat("decided ", table.activations.size(), " ranges in ", to_fixed(took.count(), 1),
                 " ms"));
-  for (const auto& [gone, surviving] : graph.info.aliases) {
-    if (table.find(surviving) != nullptr) table.aliases.push_back({gone, surviving});
-  }
+  add_aliases(graph, table);
   apply_overrides(overrides, target.activations, &collection, table);
   table.types = quantize_options.types;
   quantize_options.threads = options.run.threads;

@@ -11,6 +11,7 @@
 #include "qtool/calib/statistics.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
+#include "qtool/graph/graph.h"
 #include "qtool/image/image_set.h"
 #include "qtool/image/load.h"
 #include "qtool/image/preprocess.h"
@@ -89,6 +90,10 @@ Collection collect(const Executor& executor, const ImageSet& images, const Colle
 /// method or wrong options. Cost: a few milliseconds per tensor at most.
 CalibrationTable decide(const Collection& collection, std::string_view method,
                         const MethodOptions& options, int threads = 1);
+
+/// Notes which tensors of the model went into those of the table when it was prepared, so that
+/// either name finds them. `prepared` as prepare() made it. Cost: linear.
+void add_aliases(const Graph& prepared, CalibrationTable& table);
 
 struct CalibrateOptions {
   CollectOptions collect;
