@@ -62,6 +62,14 @@ std::int64_t decoder_bytes_of(const ImageHeader& header, std::string_view frame,
   return planes * (progressive ? 3 : 1) + 3 * header.width * header.height + 4 * header.width;
 }
 
+// Each block of 8x8 pixels is coded by one bit at least. The decoder would go on with zeros where
+// the file ends, and a few hundred bytes could ask for seconds of work. A quarter of the blocks is
+// asked for: no component needs to have all factors at their most.
+void check_coded_bits(const ImageHeader& header, std::size_t bytes) {
+  const std::int64_t blocks = (header.width / 8) * (header.height / 8);
+  if (static_cast<std::int64_t>(bytes) * 8 < blocks / 4) fail_truncated();
+}
+
 }  // namespace
 
 ImageHeader read_jpeg_header(std::string_view bytes) {
@@ -104,6 +112,7 @@ ImageHeader read_jpeg_header(std::string_view bytes) {
     }
   }
   if (header.width == 0) fail_image("is a JPEG without a frame");
+  check_coded_bits(header, bytes.size());
   return header;
 }
 

@@ -87,6 +87,7 @@ TEST(DecodeImage, RefusesWhatWouldTakeTooMuchBeforeItTakesIt) {
   ASSERT_NE(frame, std::string::npos);
   jpeg[frame + 11] = '\x11';  // every component as large as the picture
   jpeg.replace(frame + 5, 4, big_endian(16000U << 16 | 16700U));
+  jpeg.append(1U << 18U, '\0');  // as many bits as there are blocks
   try {
     static_cast<void>(decode_image(jpeg, "huge.jpg"));
     FAIL();

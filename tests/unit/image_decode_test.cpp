@@ -132,6 +132,13 @@ TEST(DecodeImage, RefusesHuffmanTablesBeyondTheDecodersRoom) {
   EXPECT_THAT(refusal(jpeg), HasSubstr("corrupt Huffman table"));
 }
 
+TEST(DecodeImage, RefusesAJpegOfFewerBitsThanBlocks) {
+  std::string jpeg = golden("decode_gray.jpg");
+  const std::size_t frame = jpeg.find("\xFF\xC0");
+  jpeg.replace(frame + 5, 4, big_endian((8000U << 16U) | 8000U, 4));
+  EXPECT_THAT(refusal(jpeg), HasSubstr("ends early"));
+}
+
 TEST(DecodeImage, RefusesJpegWithScansWithoutEnd) {
   std::string jpeg = golden("decode_gray.jpg");
   const std::size_t scan = jpeg.find("\xFF\xDA");
