@@ -79,9 +79,10 @@ qtool::CalibrationTable table_of(const qtool::Graph& graph, const QuantizeOption
   return table;
 }
 
-// Why the graph does not run; empty when it does.
+// Why the graph cannot be prepared or does not run; empty when it does.
 std::string problem_of(qtool::Graph graph) {
   try {
+    graph = qtool::prepare(std::move(graph));
     const auto shapes = qtool::fuzz::small_shapes(graph);
     if (!shapes) return {};
     const qtool::Executor executor(std::move(graph));
@@ -92,9 +93,9 @@ std::string problem_of(qtool::Graph graph) {
   }
 }
 
-qtool::Graph read_emitted(const std::string& bytes) {
+qtool::Graph load_emitted(const std::string& bytes) {
   try {
-    return qtool::prepare(qtool::load_onnx_bytes(bytes, "", "emitted"));
+    return qtool::load_onnx_bytes(bytes, "", "emitted");
   } catch (const qtool::Error& error) {
     std::fprintf(stderr, "what was emitted does not load: %s\n", error.what());
     std::abort();
@@ -114,7 +115,7 @@ void check(std::string_view bytes) {
   } else {
     emitted = qtool::save_onnx_bytes(qtool::quantize(graph, options, report));
   }
-  const std::string problem = problem_of(read_emitted(emitted));
+  const std::string problem = problem_of(load_emitted(emitted));
   if (problem.empty() || !problem_of(graph).empty()) return;
   std::fprintf(stderr, "the model runs, what was emitted does not: %s\n", problem.c_str());
   std::abort();
