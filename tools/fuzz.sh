@@ -35,6 +35,7 @@ export LSAN_OPTIONS=suppressions=$ROOT/tests/fuzz/lsan.supp:print_suppressions=0
 # What asks for much gets std::bad_alloc, soon: a target's executions shall be short.
 export ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=256
 export UBSAN_OPTIONS=print_stacktrace=1
+readonly CORES=$(nproc)  # before the next line: nproc follows OMP_NUM_THREADS
 export OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=${ONEDNN_MAX_CPU_ISA:-AVX2}
 
 # What a target starts from: its kept corpus, what earlier runs found, and ready collections.
@@ -113,7 +114,7 @@ mapfile -t TARGETS < <(for target in "${TARGETS[@]}"; do echo "${SHARES[$target]
   sort -k1,1nr -k2 | cut -d ' ' -f 2)
 running=0
 for target in "${TARGETS[@]}"; do
-  ((running < $(nproc))) || { wait -n || true; running=$((running - 1)); }
+  ((running < CORES)) || { wait -n || true; running=$((running - 1)); }
   run_target "$target" &
   running=$((running + 1))
 done
