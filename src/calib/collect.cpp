@@ -1,3 +1,5 @@
+#include "qtool/calib/collect.h"
+
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -12,7 +14,6 @@
 #include "qtool/base/hash.h"
 #include "qtool/base/parallel.h"
 #include "qtool/base/text.h"
-#include "qtool/calib/calibrate.h"
 #include "qtool/graph/node_name.h"
 #include "qtool/graph/onnx.h"
 
@@ -371,16 +372,6 @@ std::optional<std::string> doubtful(const Collection& collection) {
   }
   return concat("calibrated on ", collection.image_count,
                 " images that give the same range of every tensor: are they copies of one image?");
-}
-
-CalibrationResult calibrate(const Executor& executor, const ImageSet& images,
-                            const CalibrateOptions& options) {
-  static_cast<void>(find_method(options.method).decide(Statistics(), options.method_options));
-  CalibrationResult result;
-  result.collection = collect(executor, images, options.collect);
-  result.table =
-      decide(result.collection, options.method, options.method_options, options.collect.threads);
-  return result;
 }
 
 }  // namespace qtool

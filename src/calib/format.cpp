@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "calib/format_json.h"
 #include "graph/op_traits.h"
+#include "json/json.h"
 #include "qtool/base/choices.h"
 #include "qtool/base/file_kind.h"
 #include "qtool/base/text.h"
@@ -13,7 +13,7 @@
 namespace qtool {
 
 #define QTOOL_FORMAT(name) FormatInfo format_##name();
-#include "calib/formats.inc"
+#include "calib/formats/formats.inc"
 
 namespace {
 
@@ -127,7 +127,7 @@ std::string_view describe(TableContent content) noexcept {
 std::span<const FormatInfo> formats() {
   static const std::vector<FormatInfo> all = {
 #define QTOOL_FORMAT(name) format_##name(),
-#include "calib/formats.inc"
+#include "calib/formats/formats.inc"
   };
   return all;
 }

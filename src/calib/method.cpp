@@ -11,12 +11,12 @@ namespace qtool {
 
 #define QTOOL_METHOD(name, breaks, summary) \
   Range method_##name(const Statistics&, const MethodOptions&);
-#include "calib/methods.inc"
+#include "calib/methods/methods.inc"
 
 std::span<const MethodInfo> methods() noexcept {
   static constexpr auto kMethods = std::to_array<MethodInfo>({
 #define QTOOL_METHOD(name, breaks, summary) {#name, breaks, summary, method_##name},
-#include "calib/methods.inc"
+#include "calib/methods/methods.inc"
   });
   return kMethods;
 }
@@ -31,7 +31,7 @@ std::span<const MethodAlias> method_aliases() noexcept {
   static constexpr auto kAliases = std::to_array<MethodAlias>({
 #define QTOOL_METHOD(name, breaks, summary)
 #define QTOOL_METHOD_ALIAS(alias, name) {#alias, #name},
-#include "calib/methods.inc"
+#include "calib/methods/methods.inc"
   });
   return kAliases;
 }

@@ -6,9 +6,9 @@
 #include <mutex>
 #include <utility>
 
-#include "exec/lower.h"
-#include "exec/pack_cache.h"
 #include "exec/plan.h"
+#include "lower/lower.h"
+#include "ops/pack_cache.h"
 #include "qtool/base/error.h"
 #include "qtool/base/parallel.h"
 #include "qtool/base/text.h"
@@ -126,7 +126,11 @@ std::shared_ptr<const Plan> Executor::compile(const InputShapes& shapes,
                     resolved.requantization};
   return state_->plans.get(key, [&] {
     ShapedGraph shaped = specialize(state_->graph, shapes, resolved.observe, state_->stop);
-    lower(shaped, resolved, state_->stop);
+    if (resolved.lowering == Lowering::kInteger) {
+      lower(shaped, resolved.requantization, state_->stop);
+    } else {
+      lower_to_reference(shaped, state_->stop);
+    }
     return PlanBuilder(shaped, resolved, state_->packs, state_->stop).build();
   });
 }

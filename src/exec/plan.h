@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "exec/operator.h"
-#include "exec/specialize.h"
+#include "lower/specialize.h"
+#include "ops/operator.h"
 #include "qtool/exec/executor.h"
 
 namespace qtool {

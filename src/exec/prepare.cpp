@@ -1,8 +1,8 @@
 #include "qtool/exec/prepare.h"
 
 #include "base/stop.h"
-#include "exec/evaluate.h"
 #include "graph/passes.h"
+#include "ops/evaluate.h"
 
 namespace qtool {
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "exec/operator.h"
+#include "ops/operator.h"
 
 namespace qtool {
 

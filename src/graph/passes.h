@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/edit.h"
 #include "qtool/graph/graph.h"
 #include "qtool/tensor/tensor.h"
 
@@ -15,21 +16,6 @@ namespace qtool {
 /// The opset every prepared graph has: the newest that ONNX 1.12 knows, which current runtimes
 /// all accept.
 inline constexpr std::int64_t kCanonicalOpset = 17;
-
-/// Takes a node out of the flow: it reads and writes nothing any more. It stays listed until
-/// Graph::remove_dead_nodes(), which drops many at the price that Graph::remove_node() takes for
-/// one.
-void disconnect(Graph& graph, NodeId id);
-
-/// Whether disconnect() was called for a node that is still listed, or remove_node().
-[[nodiscard]] bool is_gone(const Graph& graph, NodeId id);
-
-/// Records in info.aliases that `surviving` took the place of the tensor `gone`; a pass that lets
-/// one survivor go after the other ends with close_aliases().
-void add_alias(Graph& graph, const std::string& gone, const std::string& surviving);
-
-/// Makes every alias name the last survivor of its chain.
-void close_aliases(Graph& graph);
 
 /// Turns Constant nodes into constants. Those with strings stay.
 void fold_constant_nodes(Graph& graph);

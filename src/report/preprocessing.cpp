@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "calib/format_preprocess.h"
+#include "image/preprocess_json.h"
 #include "qtool/base/text.h"
 #include "report/preprocessing_json.h"
 

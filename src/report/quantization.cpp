@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "json/json_text.h"
 #include "qtool/base/printable.h"
 #include "qtool/base/text.h"
 #include "qtool/report/text_table.h"
-#include "report/json_text.h"
 #include "report/preprocessing_json.h"
 
 namespace qtool {

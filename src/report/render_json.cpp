@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "json/json_text.h"
 #include "qtool/report/render.h"
-#include "report/json_text.h"
 #include "report/preprocessing_json.h"
 
 namespace qtool {

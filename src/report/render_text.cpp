@@ -9,7 +9,7 @@
 
 #include "qtool/base/printable.h"
 #include "qtool/base/text.h"
-#include "qtool/report/metrics.h"
+#include "qtool/measure/metrics.h"
 #include "qtool/report/render.h"
 #include "qtool/report/text_table.h"
 

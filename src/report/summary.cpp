@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "exec/operator.h"
+#include "ops/operator.h"
 #include "qtool/base/text.h"
 
 namespace qtool {

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "json/json_text.h"
 #include "qtool/base/printable.h"
 #include "qtool/base/text.h"
 #include "qtool/report/text_table.h"
-#include "report/json_text.h"
 
 namespace qtool {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "calib/kl_search.h"
+#include "calib/methods/kl_search.h"
 #include "qtool/base/text.h"
 #include "qtool/quant/histogram.h"
 #include "support/least_divergence.h"

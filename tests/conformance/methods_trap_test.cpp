@@ -7,7 +7,7 @@
 #include <iostream>
 #include <string>
 
-#include "calib/kl_search.h"
+#include "calib/methods/kl_search.h"
 #include "qtool/base/parallel.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/calibrate.h"

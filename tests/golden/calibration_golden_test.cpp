@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "calib/fractional_kl.h"
+#include "calib/methods/fractional_kl.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/calibrate.h"
 #include "qtool/exec/prepare.h"

@@ -14,7 +14,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/image/image.h"
 #include "qtool/image/preprocess.h"
-#include "qtool/report/metrics.h"
+#include "qtool/measure/metrics.h"
 #include "support/npy.h"
 #include "support/places.h"
 

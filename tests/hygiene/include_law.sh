@@ -10,9 +10,9 @@ isas=$(sed -n 's/^qtool_add_isa(\([a-z0-9_]*\).*/\1/p' src/CMakeLists.txt | tr '
 find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc' | LC_ALL=C sort |
   xargs awk -v isas="${isas%|}" '
   BEGIN {
-    rooms = split("base tensor quant image kernels graph exec calib quantize report tools", order)
+    rooms = split("base json tensor quant image kernels graph ops lower exec calib quantize measure report tools", order)
     for (i = 1; i <= rooms; ++i) rank[order[i]] = i
-    rank["image"] = rank["kernels"] = rank["graph"] = 4  # siblings
+    rank["image"] = rank["kernels"] = rank["graph"] = rank["quant"] + 1  # siblings
     isa_file = "^src/kernels/[a-z0-9_]+/(" isas ")[.]cpp$"
     # Besides the contract, and stages.h, the text that all files of a family share: headers that
     # emit no function another file could use.
@@ -21,11 +21,11 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     # Header pattern and where it may be included.
     rule("^(onnx|google/protobuf)/", "^src/graph/onnx_")
     rule("^(stb/)?stb_[a-z_]+[.]h$", "^src/image/")
-    rule("^(oneapi/)?dnnl", "^src/exec/onednn_[a-z]+[.](cpp|h)$")
-    rule("^nlohmann/", "^src/calib/format_|^src/report/|^tools/qtool/")
+    rule("^(oneapi/)?dnnl", "^src/ops/onednn_[a-z]+[.](cpp|h)$")
+    rule("^nlohmann/", "^src/json/|^src/image/preprocess_json[.]h$|^src/calib/formats/|^src/report/|^tools/qtool/")
     rule("^(CLI|spdlog)/", "^tools/qtool/")
     # oneDNN divides work by OpenMP unless it is told not to.
-    rule("^omp[.]h$", "^src/exec/onednn_engine[.]cpp$")
+    rule("^omp[.]h$", "^src/ops/onednn_engine[.]cpp$")
     rule("^cpuid[.]h$", "^src/kernels/isa[.]cpp$")
     # The denormal bits of the control register; there is no other way.
     rule("intrin[.]h$|^arm_neon[.]h$",

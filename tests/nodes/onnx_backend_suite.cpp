@@ -4,9 +4,9 @@
 #include <memory>
 #include <optional>
 
-#include "exec/operator.h"
 #include "graph/onnx_proto.h"
 #include "nodes/backend_suite.h"
+#include "ops/operator.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "qtool/exec/executor.h"

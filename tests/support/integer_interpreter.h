@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "exec/evaluate.h"
+#include "ops/evaluate.h"
 #include "qtool/base/text.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quant/affine.h"

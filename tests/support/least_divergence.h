@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "calib/kl_search.h"
+#include "calib/methods/kl_search.h"
 
 namespace qtool {
 

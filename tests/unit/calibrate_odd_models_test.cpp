@@ -18,9 +18,9 @@
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/node_name.h"
+#include "qtool/measure/metrics.h"
 #include "qtool/quantize/placement.h"
 #include "qtool/quantize/quantize.h"
-#include "qtool/report/metrics.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {

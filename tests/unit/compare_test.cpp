@@ -1,5 +1,3 @@
-#include "qtool/report/compare.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +11,9 @@
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/calibrate.h"
-#include "qtool/report/metrics.h"
+#include "qtool/measure/evaluate.h"
+#include "qtool/measure/infer.h"
+#include "qtool/measure/metrics.h"
 
 namespace qtool {
 namespace {

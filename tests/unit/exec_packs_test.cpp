@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "exec/pack_cache.h"
+#include "ops/pack_cache.h"
 #include "qtool/base/error.h"
 #include "qtool/base/parallel.h"
 #include "qtool/exec/executor.h"

@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "exec/pieces.h"
+#include "ops/pieces.h"
 
 namespace qtool {
 namespace {

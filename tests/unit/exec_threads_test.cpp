@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "exec/onednn.h"
+#include "ops/onednn.h"
 
 namespace qtool::onednn {
 namespace {

@@ -9,8 +9,8 @@
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
 #include "qtool/calib/format.h"
-#include "qtool/calib/preprocess_json.h"
 #include "qtool/graph/onnx.h"
+#include "qtool/image/preprocess_json.h"
 #include "support/places.h"
 
 namespace qtool {

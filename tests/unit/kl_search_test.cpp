@@ -1,4 +1,4 @@
-#include "calib/kl_search.h"
+#include "calib/methods/kl_search.h"
 
 #include <gtest/gtest.h>
 

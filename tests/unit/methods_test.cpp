@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "calib/fractional_kl.h"
+#include "calib/methods/fractional_kl.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/method.h"
 #include "support/float_view.h"

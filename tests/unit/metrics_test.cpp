@@ -1,4 +1,4 @@
-#include "qtool/report/metrics.h"
+#include "qtool/measure/metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "exec/operator.h"
+#include "ops/operator.h"
 
 namespace qtool {
 namespace {

@@ -1,4 +1,4 @@
-#include "qtool/report/profile.h"
+#include "qtool/measure/profile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

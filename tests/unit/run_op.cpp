@@ -3,7 +3,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "exec/strides.h"
+#include "ops/strides.h"
 #include "qtool/base/error.h"
 
 namespace qtool::testing {

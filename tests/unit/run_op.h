@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "exec/operator.h"
+#include "ops/operator.h"
 #include "qtool/graph/graph.h"
 #include "qtool/tensor/tensor.h"
 

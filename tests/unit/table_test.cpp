@@ -10,7 +10,7 @@
 #include <string>
 
 #include "qtool/base/error.h"
-#include "qtool/calib/preprocess_json.h"
+#include "qtool/image/preprocess_json.h"
 
 namespace qtool {
 namespace {

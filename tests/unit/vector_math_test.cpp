@@ -1,4 +1,4 @@
-#include "exec/vector_math.h"
+#include "ops/vector_math.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include "model.h"
 #include "options_run.h"
 #include "progress.h"
-#include "qtool/report/profile.h"
+#include "qtool/measure/profile.h"
 #include "qtool/report/render.h"
 #include "terminal.h"
 

@@ -13,7 +13,7 @@
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
-#include "qtool/report/compare.h"
+#include "qtool/measure/evaluate.h"
 #include "qtool/report/render.h"
 #include "terminal.h"
 

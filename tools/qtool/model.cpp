@@ -7,11 +7,11 @@
 #include "files.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
-#include "qtool/calib/preprocess_json.h"
+#include "qtool/exec/image_input.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
+#include "qtool/image/preprocess_json.h"
 #include "qtool/quantize/quantize.h"
-#include "qtool/report/compare.h"
 #include "signals.h"
 
 namespace qtool::tool {

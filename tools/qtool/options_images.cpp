@@ -9,8 +9,8 @@
 #include "files.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
-#include "qtool/calib/preprocess_json.h"
-#include "qtool/report/compare.h"
+#include "qtool/exec/image_input.h"
+#include "qtool/image/preprocess_json.h"
 
 namespace qtool::tool {
 namespace {

@@ -36,10 +36,6 @@ struct CompileOptions {
   Requantization requantization = Requantization::kFloat;
 };
 
-/// Concrete shapes of the graph inputs by name. Inputs left out keep their declared shape; a
-/// declared batch symbol counts as 1.
-using InputShapes = std::map<std::string, Shape, std::less<>>;
-
 /// Name, element type and concrete shape of a plan's input or output.
 struct PortInfo {
   std::string name;

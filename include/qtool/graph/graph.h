@@ -29,6 +29,10 @@ struct Dim {
   friend bool operator==(const Dim&, const Dim&) = default;
 };
 
+/// Concrete shapes of graph inputs by name. Inputs left out keep their declared shape; a declared
+/// batch symbol counts as 1.
+using InputShapes = std::map<std::string, Shape, std::less<>>;
+
 /// A tensor that flows along the graph's edges: an input, a constant, or the output of a node.
 struct Value {
   std::string name;

@@ -4,9 +4,10 @@
 #include <span>
 #include <string>
 
-#include "qtool/report/compare.h"
+#include "qtool/measure/evaluate.h"
+#include "qtool/measure/infer.h"
+#include "qtool/measure/profile.h"
 #include "qtool/report/preprocessing.h"
-#include "qtool/report/profile.h"
 #include "qtool/report/summary.h"
 #include "qtool/report/text_table.h"
 

@@ -4,13 +4,13 @@
 
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
-#include "qtool/calib/preprocess_json.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/image.h"
 #include "qtool/image/preprocess.h"
-#include "qtool/report/metrics.h"
+#include "qtool/image/preprocess_json.h"
+#include "qtool/measure/metrics.h"
 
 int main(int argc, char** argv) {
   if (argc != 4) return 2;

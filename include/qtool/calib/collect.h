@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qtool/base/progress.h"
+#include "qtool/calib/statistics.h"
+#include "qtool/exec/executor.h"
+#include "qtool/graph/graph.h"
+#include "qtool/image/image_set.h"
+#include "qtool/image/load.h"
+#include "qtool/image/preprocess.h"
+
+namespace qtool {
+
+/// Statistics of one activation tensor and where it stands in the graph.
+struct TensorStatistics {
+  std::string tensor;
+  std::string producer;  ///< name of its node, or the node's first output; empty: a model input
+  Statistics statistics;
+  friend bool operator==(const TensorStatistics&, const TensorStatistics&) = default;
+};
+
+/// What a network did on a set of images; any method can decide from it.
+struct Collection {
+  std::uint64_t model_fingerprint = 0;
+  /// Where the model was, for those who read the collection later; relative to the folder of the
+  /// saved file.
+  std::string model_path;
+  std::uint64_t table_hash = 0;  ///< hash_bytes() of the table that it was saved beside; 0: none
+  std::uint64_t image_list_hash = 0;
+  std::int64_t image_count = 0;         ///< images that were observed
+  std::int64_t exact_bins = 0;          ///< of a second pass; 0: there was none
+  Outputs outputs = Outputs::kVectors;  ///< of the network; maps where any image gets some
+  Preprocess preprocess;
+  std::vector<TensorStatistics> tensors;  ///< in the graph's order
+  std::vector<BadImage> bad;              ///< images left out, in the order of the list
+  /// What observing cost, of all threads together; not saved.
+  double observe_seconds = 0.0;
+  std::int64_t observed_values = 0;  ///< without those of tensors told from their parts
+};
+
+/// A sentence about images that are valid but hardly say what the network does with others: one
+/// image only, or several that are all alike.
+std::optional<std::string> doubtful(const Collection& collection);
+
+inline constexpr std::int64_t kMostStatisticsBytes = std::int64_t{1} << 30;
+
+/// A collection as bytes (a line of JSON, then binary), from which decide() gives the same table as
+/// from the collection itself, years later and without images. About 2 bytes per histogram cell
+/// that holds something. Throws Error(kInvalidTable) when a name is not UTF-8.
+std::string write_collection(const Collection& collection);
+
+/// Reads write_collection()'s bytes. Any bytes are safe: sizes are checked before memory is
+/// allocated for them, and contradictions refused. Throws Error(kInvalidTable).
+Collection read_collection(std::string_view bytes);
+
+struct CollectOptions {
+  std::vector<std::string> tensors;  ///< names to observe
+  Preprocess preprocess;
+  /// Fingerprint of the model to be written down; without it, that of the executor's graph.
+  std::optional<std::uint64_t> model_fingerprint;
+  BadImages bad_images = BadImages::kSkip;
+  /// Run the images twice and count every value (Counting::all()), and |x| in this many true linear
+  /// bins over [0, max|x|], as tools do that need the range in advance; 0: once. See
+  /// Statistics::magnitudes().
+  std::int64_t exact_bins = 0;
+  int threads = 0;    ///< images at a time; 0 = all available
+  Progress progress;  ///< counts images, of each pass
+};
+
+/// Runs the images through the network and observes the named tensors.
+/// Each worker decodes one image at a time, runs it with one thread and adds to its own
+/// statistics, which are merged at the end. The result does not depend on the number of threads.
+/// Throws Error(kUsage) when a tensor does not exist, Error(kUnsupported) when the model does not
+/// have exactly one float32 image input of batch 1, Error(kMismatch) when the preprocessing makes
+/// another size than the model declares, Error(kInvalidArgument) naming image and node for NaN or
+/// an infinity, Error(kInvalidImage) when no image is usable (or for the first bad one), and
+/// Error(kCancelled).
+/// Memory: per thread one run of the network and 128 to 300 KiB per tensor, whatever the number of
+/// images.
+Collection collect(const Executor& executor, const ImageSet& images, const CollectOptions& options);
+
+}  // namespace qtool

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qtool/base/progress.h"
+#include "qtool/exec/executor.h"
+#include "qtool/image/image_set.h"
+#include "qtool/image/load.h"
+#include "qtool/image/preprocess.h"
+#include "qtool/measure/output_error.h"
+#include "qtool/quant/requantize.h"
+
+namespace qtool {
+
+/// Images whose outputs are no answer: see has_answer().
+struct Unanswered {
+  std::int64_t images = 0;
+  std::filesystem::path first;  ///< in the order of the list
+};
+
+/// Where the labels of an ImageSet come from, which says how far they can be trusted.
+enum class LabelSource : std::uint8_t {
+  kNamed,    ///< a file of class names, or numbers: a label is the network's class
+  kFolders,  ///< folders found, sorted: right only if there is one for each class
+};
+
+struct EvalOptions {
+  Preprocess preprocess{};
+  BadImages bad_images = BadImages::kSkip;
+  LabelSource labels = LabelSource::kNamed;
+  int threads = 0;         ///< images run side by side; 0 = all available
+  std::int64_t batch = 1;  ///< images per run; the result does not depend on it
+  Requantization requantization = Requantization::kFloat;  ///< of integer sums
+  Progress progress{};                                     ///< counts images; may be empty
+};
+
+/// How one model did. Counts are of images whose class is known; an image without an answer is
+/// among neither the top 1 nor the top 5.
+struct ModelScore {
+  std::int64_t top1 = 0;
+  std::int64_t top5 = 0;
+  Unanswered unanswered{};
+  double run_seconds = 0.0;  ///< spent inside runs, summed over the workers
+};
+
+struct EvalResult {
+  std::int64_t images = 0;    ///< that both models ran
+  std::int64_t labelled = 0;  ///< of these, with a known class
+  std::int64_t classes = 0;   ///< scores in the first output; 0 when it is not one score per class
+  std::int64_t batch = 1;
+  int workers = 1;
+  Requantization requantization = Requantization::kFloat;
+  bool labels_ignored = false;  ///< folders that are not as many as the network's classes
+  ModelScore fp32;
+  std::optional<ModelScore> int8;
+  bool near_chance = false;          ///< FP32 top-1 looks like guessing, see is_near_chance()
+  std::int64_t agreement = 0;        ///< images that both models answer with the same top-1 class
+  std::vector<OutputError> outputs;  ///< INT8 against FP32
+  std::vector<BadImage> bad;         ///< left out
+
+  /// Images per second through one model, preprocessing not counted.
+  [[nodiscard]] double images_per_second(const ModelScore& score) const;
+  /// A sentence about each thing that the result should not be trusted for: a model that leaves
+  /// images unanswered, FP32 accuracy near that of guessing.
+  [[nodiscard]] std::vector<std::string> doubts() const;
+  /// Whether nothing can be concluded: a model leaves more than half of the images unanswered.
+  [[nodiscard]] bool useless() const;
+};
+
+/// Shape of one preprocessed picture: that of the first usable one. Throws Error(kMismatch) when
+/// there is none, and what the image loader throws.
+Shape first_shape(const ImageSet& images, const EvalOptions& options);
+
+/// The number of classes that the first output scores for an input of this shape, 0 when it is not
+/// one score per class. Cost: compiling a plan, which a run with the same options then finds.
+std::int64_t classes_of(const Executor& executor, const Shape& input, int threads,
+                        Requantization requantization);
+
+/// Runs every image through one or two models and compares.
+/// One image (or batch) per worker at a time, one thread inside the network; both models see the
+/// same tensors in the same run. Everything but the times is merged in the order of the list, so
+/// it depends on neither threads nor batch. Top-1 and top-5 are taken of the first output when
+/// it has one score per class; ties go to the lower class. Labels from folders are ignored unless
+/// there is a folder for each class: numbered by themselves they would be other classes.
+/// Throws Error(kUsage) when a label is beyond the network's classes or `batch` is below 1,
+/// Error(kUnsupported) when the network has several inputs, Error(kMismatch) when the models'
+/// ports differ or no image is usable, Error(kCancelled) when `progress` says so, and what the
+/// executor and the image loader throw.
+/// Cost: both networks once per image; memory is one image and two arenas per worker.
+EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& images,
+                    const EvalOptions& options);
+
+}  // namespace qtool

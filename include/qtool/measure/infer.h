@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "qtool/base/progress.h"
+#include "qtool/exec/executor.h"
+#include "qtool/measure/output_error.h"
+#include "qtool/quant/requantize.h"
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+struct InferOptions {
+  int threads = 0;           ///< threads inside operators; 0 = all available
+  std::int64_t top = 5;      ///< classes to list
+  std::int64_t repeat = 20;  ///< timed runs of each model, after one that is not timed
+  Requantization requantization = Requantization::kFloat;  ///< of integer sums
+  Progress progress{};                                     ///< counts timed runs; may be empty
+};
+
+struct ScoredClass {
+  std::int64_t index = 0;
+  float score = 0.0F;        ///< as the network says
+  double probability = 0.0;  ///< softmax over the classes; the score itself if it already is one
+};
+
+/// What one model answered to one input.
+struct InferRun {
+  std::vector<ScoredClass> top;  ///< best first; empty when the first output has no class scores
+  bool answered = true;          ///< every output passes has_answer()
+  double seconds = 0.0;          ///< median latency
+  double fastest_seconds = 0.0;
+  std::int64_t integer_steps = 0;
+  std::int64_t steps = 0;
+};
+
+struct InferResult {
+  int threads = 1;
+  std::int64_t repeat = 1;
+  std::int64_t classes = 0;
+  Requantization requantization = Requantization::kFloat;
+  InferRun fp32;
+  std::optional<InferRun> int8;
+  std::vector<OutputError> outputs;  ///< INT8 against FP32
+};
+
+/// Runs one input through one or two models, alternately, and compares outputs and latency.
+/// `input`: float32 in the shape of the network's only input. Throws as evaluate(); `progress` is
+/// asked after every run of both models.
+InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& input,
+                  const InferOptions& options);
+
+}  // namespace qtool

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace qtool {
+
+/// Distance of the INT8 model's output from the FP32 model's, over one or many images; of images
+/// that either model gives no answer to (see has_answer()) nothing is counted. x is the FP32
+/// model's output, y the INT8 model's.
+struct OutputError {
+  std::string name;
+  double cosine = 1.0;          ///< mean over images
+  double sqnr_db = 0.0;         ///< mean over images of each one's, see sqnr_db()
+  double pooled_sqnr_db = 0.0;  ///< 10 log10(sum of all x^2 / sum of all (x - y)^2)
+  double lowest_sqnr_db = 0.0;  ///< of the worst image
+  std::filesystem::path
+      lowest_sqnr_image;       ///< that image, the first of equal ones; evaluate() only
+  double max_abs_error = 0.0;  ///< of the worst image
+};
+
+}  // namespace qtool

@@ -1,0 +1,99 @@
+// ONNX Runtime's calibration.cache: `name amax` per line, sorted by name.
+#include <algorithm>
+#include <cmath>
+
+#include "calib/formats/rows.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+
+FormatInfo format_ort_cache();
+
+namespace {
+
+constexpr std::string_view kWhat = "ONNX Runtime cache";
+
+// Where the number starts; names may hold blanks.
+std::size_t number_at(std::string_view line) {
+  const std::size_t blank = line.rfind(' ');
+  return blank == std::string_view::npos ? 0 : blank + 1;
+}
+
+bool recognises(std::string_view bytes) {
+  bool any = false;
+  while (!bytes.empty()) {
+    const std::size_t end = std::min(bytes.find('\n'), bytes.size());
+    std::string_view line = bytes.substr(0, end);
+    bytes.remove_prefix(std::min(end + 1, bytes.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    // A blank at the end is ncnn's, three numbers are TPU-MLIR's, braces are JSON.
+    const std::size_t at = number_at(line);
+    if (at < 2 || line.starts_with('{') || line.starts_with('#')) return false;
+    if (!is_number(line.substr(at)) || line.substr(0, at).find("_param_") != line.npos) {
+      return false;
+    }
+    const auto words = words_of(line);
+    if (words.size() >= 4 && is_number(words[words.size() - 2]) &&
+        is_number(words[words.size() - 3])) {
+      return false;
+    }
+    any = true;
+  }
+  return any;
+}
+
+TableReadResult read(std::string_view bytes, const TableReadOptions& /*options*/) {
+  TableReadResult result;
+  result.table = foreign_table("ort_cache");
+  ActivationList list(result);
+  for (const TextRow& row : text_rows(bytes, kWhat)) {
+    if (trim(row.text).empty()) continue;
+    const std::string_view line = trim(row.text);
+    const std::size_t at = number_at(line);
+    if (at < 2) fail_row(row, kWhat, line, "<name> <amax>");
+    std::string name = name_in_row(row, kWhat, line.substr(0, at - 1));
+    const auto amax = static_cast<float>(number_in_row(row, kWhat, line.substr(at)));
+    if (!std::isfinite(amax)) fail_row(row, kWhat, line.substr(at), "a finite float32");
+    if (amax < 0.0F) {
+      result.notes.push_back(concat("'", name, "' has the largest value ", amax,
+                                    "; its magnitude is taken, the true range may be wider"));
+    }
+    list.add(entry_of_amax(std::move(name), std::abs(amax)));
+  }
+  if (!result.table.activations.empty()) {
+    result.notes.emplace_back(
+        "ONNX Runtime writes the largest value here and not the largest magnitude: the range of a "
+        "tensor whose negative side is the longer one is too small (calibration.json has both)");
+  }
+  return result;
+}
+
+std::string write(const CalibrationTable& table, const TableWriteOptions& /*options*/) {
+  require_eight_bits(table, kWhat);
+  std::vector<std::string> lines;
+  for (const ActivationEntry& entry : table.activations) {
+    lines.push_back(concat(name_for_row(entry.tensor, kWhat, Comments::kNone), " ",
+                           to_text(threshold_of(entry)), "\n"));
+  }
+  std::sort(lines.begin(), lines.end());
+  std::string out;
+  for (const std::string& line : lines) out += line;
+  return out;
+}
+
+}  // namespace
+
+FormatInfo format_ort_cache() {
+  FormatInfo format;
+  format.name = "ort_cache";
+  format.summary = "ONNX Runtime's calibration.cache: the largest magnitude per tensor, as text";
+  format.extensions = {".cache"};
+  format.carries = {};
+  format.recognises = recognises;
+  format.read = read;
+  format.write = write;
+  return format;
+}
+
+}  // namespace qtool

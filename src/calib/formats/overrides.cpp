@@ -1,0 +1,72 @@
+// Ranges, scales and exclusions of a user, as JSON.
+#include "qtool/calib/overrides.h"
+
+#include <limits>
+
+#include "json/json.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+Range range_of(const JsonField& field) {
+  const std::vector<float> ends = field.as_floats();
+  if (ends.size() != 2 || ends[0] > 0.0F || ends[1] < 0.0F) {
+    field.fail("two numbers, the first at most 0 and the second at least 0");
+  }
+  return {ends[0], ends[1]};
+}
+
+Overrides::GivenScale scale_of(const std::string& tensor, const JsonField& field) {
+  field.require_object({"scale", "zero_point"});
+  Overrides::GivenScale given;
+  given.tensor = tensor;
+  given.scale = field.at("scale").as_float();
+  if (given.scale < std::numeric_limits<float>::min()) {
+    field.at("scale").fail("a positive, normal float32");
+  }
+  if (const auto zero_point = field.find("zero_point")) {
+    given.zero_point = static_cast<std::int32_t>(zero_point->as_int(-128, 255));
+  }
+  return given;
+}
+
+/// The members of the object `key` of the document, sorted by name.
+std::vector<std::string> names_in(const nlohmann::json& document, const JsonField& root,
+                                  std::string_view key) {
+  std::vector<std::string> names;
+  const std::optional<JsonField> field = root.find(key);
+  if (!field) return names;
+  const nlohmann::json& object = document.at(std::string(key));
+  if (!object.is_object()) field->fail("an object of names and patterns");
+  for (const auto& member : object.items()) {
+    if (member.key().empty()) field->fail("names and patterns that are not empty");
+    names.push_back(member.key());
+  }
+  return names;
+}
+
+}  // namespace
+
+Overrides read_overrides(std::string_view text) {
+  constexpr ErrorCode kCode = ErrorCode::kInvalidArgument;
+  const nlohmann::json document = parse_json(text, kMostOverridesBytes, "overrides", kCode);
+  const JsonField root(document, "overrides", kCode);
+  root.require_object({"ranges", "scales", "exclude"});
+  Overrides overrides;
+  for (const std::string& name : names_in(document, root, "ranges")) {
+    overrides.ranges.push_back({name, range_of(root.at("ranges").at(name))});
+  }
+  for (const std::string& name : names_in(document, root, "scales")) {
+    overrides.scales.push_back(scale_of(name, root.at("scales").at(name)));
+  }
+  if (const auto exclude = root.find("exclude")) {
+    for (const JsonField& element : exclude->elements()) {
+      overrides.exclude.push_back(element.as_string());
+      if (overrides.exclude.back().empty()) element.fail("a name or pattern");
+    }
+  }
+  return overrides;
+}
+
+}  // namespace qtool

@@ -1,0 +1,393 @@
+// Our own calibration table: the only format that loses nothing.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <unordered_set>
+
+#include "calib/formats/types.h"
+#include "image/preprocess_json.h"
+#include "json/json.h"
+#include "qtool/base/text.h"
+#include "qtool/calib/format.h"
+#include "qtool/calib/table.h"
+
+namespace qtool {
+
+FormatInfo format_qtool();
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kFormat = "qtool calibration table";
+constexpr std::string_view kPerTensor = "per-tensor";
+constexpr std::string_view kPerChannel = "per-channel";
+constexpr std::string_view kUser = "user";
+constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMostAxis = 7;
+constexpr double kMostReal = 1e300;
+
+struct DegenerateName {
+  Degenerate value;
+  std::string_view name;
+};
+constexpr std::array kDegenerateNames = {
+    DegenerateName{Degenerate::kEmpty, "empty"},
+    DegenerateName{Degenerate::kAllZero, "all-zero"},
+    DegenerateName{Degenerate::kTooSmall, "too-small"},
+};
+
+// -- writing --
+
+Json scheme_to_json(const Scheme& scheme) {
+  Json object;
+  object["dtype"] = name_of(scheme.dtype);
+  object["bits"] = scheme.bits;
+  object["symmetric"] = scheme.symmetry == Symmetry::kSymmetric;
+  return object;
+}
+
+double finite(double value, std::string_view what) {
+  if (!std::isfinite(value)) {
+    throw Error(ErrorCode::kInvalidTable,
+                concat("table: ", what, " is ", value, ", expected a finite number"));
+  }
+  return value;
+}
+
+Json to_json(const ActivationEntry& entry) {
+  const std::string what = concat("a number of tensor '", entry.tensor, "'");
+  for (const float value : {entry.range.min, entry.range.max, entry.affine.scale,
+                            entry.observed.min, entry.observed.max}) {
+    finite(value, what);
+  }
+  const std::array channels = {&entry.observed.channel_means, &entry.observed.channel_mins,
+                               &entry.observed.channel_maxs};
+  for (const std::vector<float>* values : channels) {
+    for (const float value : *values) finite(value, what);
+  }
+  Json object;
+  object["tensor"] = entry.tensor;
+  object["producer"] = entry.producer;
+  object["dtype"] = name_of(entry.dtype);
+  object["granularity"] = kPerTensor;
+  if (!entry.method.empty()) object["method"] = entry.method;
+  object["scale"] = json_number(entry.affine.scale);
+  object["zero_point"] = entry.affine.zero_point;
+  object["range"] = {json_number(entry.range.min), json_number(entry.range.max)};
+  for (const DegenerateName& row : kDegenerateNames) {
+    if (row.value == entry.degenerate) object["degenerate"] = row.name;
+  }
+  if (entry.origin == Origin::kUser) object["origin"] = kUser;
+  object["saturated_share"] = finite(entry.saturated_share, what);
+  if (entry.sqnr_db) object["sqnr_db"] = finite(*entry.sqnr_db, what);
+  Json observed;
+  observed["min"] = json_number(entry.observed.min);
+  observed["max"] = json_number(entry.observed.max);
+  observed["mean"] = finite(entry.observed.mean, what);
+  observed["std"] = finite(entry.observed.standard_deviation, what);
+  observed["count"] = entry.observed.count;
+  observed["zeros"] = entry.observed.zeros;
+  observed["channel_means"] = json_numbers(entry.observed.channel_means);
+  if (!entry.observed.channel_mins.empty()) {
+    observed["channel_mins"] = json_numbers(entry.observed.channel_mins);
+    observed["channel_maxs"] = json_numbers(entry.observed.channel_maxs);
+  }
+  object["observed"] = std::move(observed);
+  return object;
+}
+
+Json to_json(const WeightEntry& entry) {
+  for (const float scale : entry.scales) finite(scale, concat("a scale of '", entry.tensor, "'"));
+  Json object;
+  object["tensor"] = entry.tensor;
+  object["consumer"] = entry.consumer;
+  object["granularity"] = entry.axis < 0 ? kPerTensor : kPerChannel;
+  if (entry.axis >= 0) object["axis"] = entry.axis;
+  if (entry.bits != 8) object["bits"] = entry.bits;
+  object["scales"] = json_numbers(entry.scales);
+  if (!entry.zero_points.empty()) object["zero_points"] = entry.zero_points;
+  if (!entry.reciprocals.empty()) object["reciprocals"] = json_numbers(entry.reciprocals);
+  return object;
+}
+
+Json to_json(const Alias& alias) {
+  Json object;
+  object["name"] = alias.name;
+  object["tensor"] = alias.tensor;
+  return object;
+}
+
+// One entry per line: readable, and a change of one tensor is a change of one line.
+template <typename Entry>
+void append_entries(std::string& out, std::string_view key, const std::vector<Entry>& entries) {
+  out += concat(",\n  \"", key, "\": [");
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    out += concat(i == 0 ? "\n    " : ",\n    ", to_json(entries[i]).dump());
+  }
+  out += entries.empty() ? "]" : "\n  ]";
+}
+
+// -- reading --
+
+DType dtype_of(const JsonField& field) {
+  const std::string name = field.as_string();
+  if (name == name_of(DType::kUInt8)) return DType::kUInt8;
+  if (name == name_of(DType::kInt8)) return DType::kInt8;
+  field.fail("'uint8' or 'int8'");
+}
+
+Scheme scheme_of(const JsonField& field) {
+  field.require_object({"dtype", "bits", "symmetric"});
+  Scheme scheme;
+  scheme.dtype = dtype_of(field.at("dtype"));
+  scheme.bits = static_cast<int>(field.at("bits").as_int(2, 8));
+  scheme.symmetry = field.at("symmetric").as_bool() ? Symmetry::kSymmetric : Symmetry::kAsymmetric;
+  return scheme;
+}
+
+std::string name_in(const JsonField& field) {
+  std::string name = field.as_string();
+  if (name.empty()) field.fail("a name");
+  return name;
+}
+
+float scale_of(const JsonField& field) {
+  const float scale = field.as_float();
+  if (scale < std::numeric_limits<float>::min()) field.fail("a positive, normal float32");
+  return scale;
+}
+
+Range range_of(const JsonField& field) {
+  const std::vector<float> ends = field.as_floats();
+  if (ends.size() != 2 || ends[0] > 0.0F || ends[1] < 0.0F) {
+    field.fail("two numbers, the first at most 0 and the second at least 0");
+  }
+  return {ends[0], ends[1]};
+}
+
+Degenerate degenerate_of(const JsonField& field) {
+  const std::string name = field.as_string();
+  for (const DegenerateName& row : kDegenerateNames) {
+    if (row.name == name) return row.value;
+  }
+  field.fail("'empty', 'all-zero' or 'too-small'");
+}
+
+Observed observed_of(const JsonField& field) {
+  field.require_object({"min", "max", "mean", "std", "count", "zeros", "channel_means",
+                        "channel_mins", "channel_maxs"});
+  Observed observed;
+  observed.min = field.at("min").as_float();
+  observed.max = field.at("max").as_float();
+  if (observed.min > observed.max) field.at("max").fail("a number not below min");
+  observed.mean = field.at("mean").as_double(-kMostReal, kMostReal);
+  observed.standard_deviation = field.at("std").as_double(0.0, kMostReal);
+  observed.count = field.at("count").as_int(0, kMostCount);
+  observed.zeros = field.at("zeros").as_int(0, observed.count);
+  observed.channel_means = field.at("channel_means").as_floats();
+  const auto optional_floats = [&](std::string_view key) {
+    const std::optional<JsonField> values = field.find(key);
+    return values ? values->as_floats() : std::vector<float>();
+  };
+  observed.channel_mins = optional_floats("channel_mins");
+  observed.channel_maxs = optional_floats("channel_maxs");
+  for (const std::vector<float>* values : {&observed.channel_mins, &observed.channel_maxs}) {
+    if (values->size() == observed.channel_mins.size() &&
+        (values->empty() || values->size() == observed.channel_means.size())) {
+      continue;
+    }
+    field.fail("as many channel_mins and channel_maxs as channel_means, or none");
+  }
+  return observed;
+}
+
+ActivationEntry activation_of(const JsonField& field) {
+  field.require_object({"tensor", "producer", "dtype", "granularity", "method", "scale",
+                        "zero_point", "range", "degenerate", "origin", "saturated_share", "sqnr_db",
+                        "observed"});
+  const JsonField granularity = field.at("granularity");
+  if (granularity.as_string() != kPerTensor) granularity.fail("'per-tensor'");
+  ActivationEntry entry;
+  entry.tensor = name_in(field.at("tensor"));
+  entry.producer = field.at("producer").as_string();
+  entry.dtype = dtype_of(field.at("dtype"));
+  if (const auto method = field.find("method")) entry.method = name_in(*method);
+  entry.affine.scale = scale_of(field.at("scale"));
+  const bool is_unsigned = entry.dtype == DType::kUInt8;
+  entry.affine.zero_point = static_cast<std::int32_t>(
+      field.at("zero_point").as_int(is_unsigned ? 0 : -128, is_unsigned ? 255 : 127));
+  entry.range = range_of(field.at("range"));
+  if (const auto degenerate = field.find("degenerate")) {
+    entry.degenerate = degenerate_of(*degenerate);
+  }
+  if (const auto origin = field.find("origin")) {
+    if (origin->as_string() != kUser) origin->fail("'user'");
+    entry.origin = Origin::kUser;
+  }
+  entry.saturated_share = field.at("saturated_share").as_double(0.0, 1.0);
+  if (const auto sqnr = field.find("sqnr_db")) {
+    entry.sqnr_db = sqnr->as_double(-kMostReal, kMostReal);
+  }
+  entry.observed = observed_of(field.at("observed"));
+  return entry;
+}
+
+WeightEntry weight_of(const JsonField& field) {
+  field.require_object({"tensor", "consumer", "granularity", "axis", "bits", "scales",
+                        "reciprocals", "zero_points"});
+  WeightEntry entry;
+  entry.tensor = name_in(field.at("tensor"));
+  entry.consumer = field.at("consumer").as_string();
+  const JsonField granularity = field.at("granularity");
+  const std::string name = granularity.as_string();
+  if (name == kPerChannel) {
+    entry.axis = field.at("axis").as_int(0, kMostAxis);
+  } else if (name != kPerTensor) {
+    granularity.fail("'per-tensor' or 'per-channel'");
+  }
+  entry.scales = field.at("scales").as_floats();
+  for (const float scale : entry.scales) {
+    if (scale < std::numeric_limits<float>::min()) {
+      field.at("scales").fail(concat("positive, normal float32 numbers, not ", scale));
+    }
+  }
+  if (const auto bits = field.find("bits")) entry.bits = static_cast<int>(bits->as_int(2, 8));
+  if (const auto zero_points = field.find("zero_points")) {
+    for (const JsonField& point : zero_points->elements()) {
+      entry.zero_points.push_back(static_cast<std::int32_t>(point.as_int(-128, 127)));
+    }
+    if (entry.zero_points.size() != entry.scales.size()) {
+      zero_points->fail("as many numbers as scales");
+    }
+  }
+  if (entry.scales.empty() || (entry.axis < 0 && entry.scales.size() != 1)) {
+    field.at("scales").fail(entry.axis < 0 ? "one number" : "at least one number");
+  }
+  if (const auto reciprocals = field.find("reciprocals")) {
+    entry.reciprocals = reciprocals->as_floats();
+    if (entry.reciprocals.size() != entry.scales.size()) {
+      reciprocals->fail(concat(entry.scales.size(), " numbers"));
+    }
+    for (const float reciprocal : entry.reciprocals) {
+      if (reciprocal < 0.0F) reciprocals->fail("numbers not below 0");
+    }
+  }
+  return entry;
+}
+
+Alias alias_of(const JsonField& field) {
+  field.require_object({"name", "tensor"});
+  return {name_in(field.at("name")), name_in(field.at("tensor"))};
+}
+
+template <typename Entry>
+std::vector<Entry> entries_of(const JsonField& field, Entry (*read)(const JsonField&)) {
+  std::vector<Entry> entries;
+  for (const JsonField& element : field.elements()) entries.push_back(read(element));
+  return entries;
+}
+
+void require_unique_names(const CalibrationTable& table) {
+  std::unordered_set<std::string_view> names;
+  const auto insert = [&](std::string_view name) {
+    if (!names.insert(name).second) {
+      throw Error(ErrorCode::kInvalidTable,
+                  concat("table: found the tensor '", name, "' twice, expected one entry each"));
+    }
+  };
+  for (const ActivationEntry& entry : table.activations) insert(entry.tensor);
+  for (const Alias& alias : table.aliases) insert(alias.name);
+}
+
+}  // namespace
+
+std::string write_table(const CalibrationTable& table) try {
+  const auto line = [](std::string_view key, const Json& value) {
+    return concat(",\n  \"", key, "\": ", value.dump());
+  };
+  std::string out = concat("{\n  \"format\": \"", kFormat, "\"");
+  out += line("schema", kTableSchema);
+  out += line("model", {{"fingerprint", to_hex(table.model_fingerprint)}});
+  out +=
+      line("images", {{"count", table.image_count}, {"list_hash", to_hex(table.image_list_hash)}});
+  if (table.exact_bins > 0) out += line("exact_bins", table.exact_bins);
+  out += line("preprocess", preprocess_to_json(table.preprocess));
+  out += line("method", {{"name", table.method},
+                         {"bins", table.method_options.bins},
+                         {"levels", table.method_options.levels},
+                         {"percentile", finite(table.method_options.percentile, "percentile")},
+                         {"momentum", finite(table.method_options.momentum, "momentum")},
+                         {"scheme", scheme_to_json(table.method_options.scheme)}});
+  if (!table.types.empty()) out += line("types", types_to_json(table.types));
+  append_entries(out, "activations", table.activations);
+  append_entries(out, "weights", table.weights);
+  append_entries(out, "aliases", table.aliases);
+  out += "\n}\n";
+  return out;
+} catch (const nlohmann::json::exception&) {
+  throw Error(ErrorCode::kInvalidTable, "table: a name is not UTF-8 and cannot be written");
+}
+
+CalibrationTable read_table(std::string_view text) {
+  constexpr ErrorCode kCode = ErrorCode::kInvalidTable;
+  const nlohmann::json document = parse_json(text, kMostTableBytes, "table", kCode);
+  const JsonField root(document, "table", kCode);
+  const JsonField format = root.at("format");
+  if (format.as_string() != kFormat) format.fail(concat("'", kFormat, "'"));
+  // The version comes first: fields of another version would only be misread.
+  static_cast<void>(root.at("schema").as_int(kTableSchema, kTableSchema));
+  root.require_object({"format", "schema", "model", "images", "exact_bins", "preprocess", "method",
+                       "types", "activations", "weights", "aliases"});
+  CalibrationTable table;
+  const JsonField model = root.at("model");
+  model.require_object({"fingerprint"});
+  table.model_fingerprint = model.at("fingerprint").as_hex();
+  const JsonField images = root.at("images");
+  images.require_object({"count", "list_hash"});
+  table.image_count = images.at("count").as_int(0, kMostCount);
+  table.image_list_hash = images.at("list_hash").as_hex();
+  if (const auto bins = root.find("exact_bins")) table.exact_bins = bins->as_int(1, kMostCount);
+  table.preprocess = preprocess_of(root.at("preprocess"));
+  const JsonField method = root.at("method");
+  method.require_object({"name", "bins", "levels", "percentile", "momentum", "scheme"});
+  table.method = name_in(method.at("name"));
+  table.method_options.bins = method.at("bins").as_int(1, kMostCount);
+  table.method_options.levels = method.at("levels").as_int(1, kMostCount);
+  table.method_options.percentile = method.at("percentile").as_double(0.0, 100.0);
+  table.method_options.momentum = method.at("momentum").as_double(0.0, 1.0);
+  table.method_options.scheme = scheme_of(method.at("scheme"));
+  if (const auto types = root.find("types")) table.types = types_of(*types);
+  table.activations = entries_of(root.at("activations"), activation_of);
+  table.weights = entries_of(root.at("weights"), weight_of);
+  table.aliases = entries_of(root.at("aliases"), alias_of);
+  require_unique_names(table);
+  return table;
+}
+
+FormatInfo format_qtool() {
+  FormatInfo format;
+  format.name = "qtool";
+  format.summary = "this program's own JSON: the only format that loses nothing";
+  format.extensions = {".json"};
+  format.carries = {TableContent::kRanges,      TableContent::kTypes,
+                    TableContent::kStatistics,  TableContent::kWeightScales,
+                    TableContent::kWeightTypes, TableContent::kProvenance,
+                    TableContent::kAliases};
+  format.recognises = [](std::string_view bytes) {
+    constexpr std::size_t kHead = 4096;
+    return trim(bytes.substr(0, kHead)).starts_with('{') &&
+           bytes.substr(0, kHead).find(kFormat) != bytes.npos &&
+           bytes.find("\"activation_encodings\"") == bytes.npos;
+  };
+  format.read = [](std::string_view bytes, const TableReadOptions& /*options*/) {
+    return TableReadResult{read_table(bytes), {}};
+  };
+  format.write = [](const CalibrationTable& table, const TableWriteOptions& /*options*/) {
+    return write_table(table);
+  };
+  return format;
+}
+
+}  // namespace qtool

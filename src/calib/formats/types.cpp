@@ -1,0 +1,79 @@
+#include "calib/formats/types.h"
+
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::string_view kPerTensor = "per-tensor";
+constexpr std::string_view kPerChannel = "per-channel";
+constexpr std::string_view kSymmetric = "symmetric";
+constexpr std::string_view kAsymmetric = "asymmetric";
+
+/// The member `key`, one of two words, if it is there.
+template <typename Value>
+std::optional<Value> choice_of(const JsonField& field, std::string_view key, std::string_view first,
+                               Value first_value, std::string_view second, Value second_value) {
+  const std::optional<JsonField> member = field.find(key);
+  if (!member) return std::nullopt;
+  const std::string name = member->as_string();
+  if (name == first) return first_value;
+  if (name == second) return second_value;
+  member->fail(concat("'", first, "' or '", second, "'"));
+}
+
+std::optional<Symmetry> symmetry_of(const JsonField& field, std::string_view key) {
+  return choice_of(field, key, kSymmetric, Symmetry::kSymmetric, kAsymmetric,
+                   Symmetry::kAsymmetric);
+}
+
+std::optional<int> bits_of(const JsonField& field, std::string_view key) {
+  const std::optional<JsonField> member = field.find(key);
+  if (!member) return std::nullopt;
+  return static_cast<int>(member->as_int(2, 8));
+}
+
+std::string_view name_of(Symmetry symmetry) {
+  return symmetry == Symmetry::kSymmetric ? kSymmetric : kAsymmetric;
+}
+
+}  // namespace
+
+nlohmann::ordered_json types_to_json(const TypeChoices& types) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  if (types.weight_method) object["weight_method"] = *types.weight_method;
+  if (types.weight_bits) object["weight_bits"] = *types.weight_bits;
+  if (types.weight_granularity) {
+    object["weight_granularity"] =
+        *types.weight_granularity == Granularity::kPerTensor ? kPerTensor : kPerChannel;
+  }
+  if (types.weight_symmetry) object["weight_symmetry"] = name_of(*types.weight_symmetry);
+  if (types.winograd_bits) object["winograd_bits"] = *types.winograd_bits;
+  if (types.activation_dtype) object["activation_dtype"] = name_of(*types.activation_dtype);
+  if (types.activation_symmetry) {
+    object["activation_symmetry"] = name_of(*types.activation_symmetry);
+  }
+  if (types.activation_bits) object["activation_bits"] = *types.activation_bits;
+  return object;
+}
+
+TypeChoices types_of(const JsonField& field) {
+  field.require_object({"weight_method", "weight_bits", "weight_granularity", "weight_symmetry",
+                        "winograd_bits", "activation_dtype", "activation_symmetry",
+                        "activation_bits"});
+  TypeChoices types;
+  if (const auto method = field.find("weight_method")) types.weight_method = method->as_string();
+  types.weight_bits = bits_of(field, "weight_bits");
+  types.weight_granularity =
+      choice_of(field, "weight_granularity", kPerTensor, Granularity::kPerTensor, kPerChannel,
+                Granularity::kPerChannel);
+  types.weight_symmetry = symmetry_of(field, "weight_symmetry");
+  types.winograd_bits = bits_of(field, "winograd_bits");
+  types.activation_dtype = choice_of(field, "activation_dtype", name_of(DType::kUInt8),
+                                     DType::kUInt8, name_of(DType::kInt8), DType::kInt8);
+  types.activation_symmetry = symmetry_of(field, "activation_symmetry");
+  types.activation_bits = bits_of(field, "activation_bits");
+  return types;
+}
+
+}  // namespace qtool

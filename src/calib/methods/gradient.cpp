@@ -1,0 +1,42 @@
+#include <cmath>
+
+#include "calib/methods/scale_search.h"
+
+namespace qtool {
+namespace {
+
+constexpr int kIterations = 100;
+constexpr int kLineSteps = 24;
+constexpr double kSettled = 1e-7;  // relative change of the scale
+
+}  // namespace
+
+/// Descent on L(s) with dL/ds = -2 sum (x - s q) q, the integers q held fixed because their
+/// derivative is zero almost everywhere; each step goes as far along the slope as golden section
+/// finds worthwhile, at most a quarter of the scale. Starts where nothing saturates and ends in the
+/// nearest valley: `mse` looks at all of them. Cost: 1 ms.
+/// Source: gradient with line search of the MNN calibration article (least squares on the scale).
+Range method_gradient(const Statistics& statistics, const MethodOptions& options) {
+  const ScaleProblem problem(statistics, options.scheme);
+  if (problem.trivial()) return statistics.range();
+  double scale = problem.largest_scale();
+  double least = problem.noise(scale);
+  for (int iteration = 0; iteration < kIterations; ++iteration) {
+    const Density::Projection projection = problem.project(scale);
+    const double slope = -2.0 * (projection.xq - scale * projection.qq);
+    if (slope == 0.0) break;
+    const double reach = std::copysign(0.25 * scale, -slope);
+    const double next = scale + golden_section(0.0, 1.0, kLineSteps, [&](double step) {
+                                  return problem.noise(scale + step * reach);
+                                }) * reach;
+    const double noise = problem.noise(next);
+    if (!(noise < least)) break;
+    const bool settled = std::abs(next - scale) < kSettled * scale;
+    scale = next;
+    least = noise;
+    if (settled) break;
+  }
+  return problem.range_of(scale);
+}
+
+}  // namespace qtool

@@ -1,0 +1,163 @@
+#include "lower/clusters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "graph/edit.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+constexpr Limits kU8{0, 255};
+
+std::int32_t quantized_bound(float bound, const Affine& affine) {
+  if (std::isinf(bound)) return bound > 0 ? kU8.max : kU8.min;
+  return quantize_value(bound, affine, kU8);
+}
+
+}  // namespace
+
+std::optional<LinearParams> Clusters::linear_params(NodeId id) const {
+  const Node& node = graph.node(id);
+  if (!node.has_input(1)) return std::nullopt;
+  const Tensor* scale = graph.value(node.inputs[1]).constant.get();
+  if (scale == nullptr || scale->dtype() != DType::kFloat32 || scale->elements() == 0) {
+    return std::nullopt;
+  }
+  LinearParams params;
+  const auto scales = scale->values<float>();
+  params.scales.assign(scales.begin(), scales.end());
+  for (const float s : params.scales) {
+    if (!(s > 0.0F) || !std::isfinite(s)) return std::nullopt;
+  }
+  params.zero_points.assign(params.scales.size(), 0);
+  const bool is_quantize = node.is("QuantizeLinear");
+  const ValueId quantized = is_quantize ? node.outputs[0] : node.inputs[0];
+  params.dtype = shaped.info(quantized).dtype;
+  if (node.has_input(2)) {
+    const Tensor* zero = graph.value(node.inputs[2]).constant.get();
+    if (zero == nullptr || zero->elements() != scale->elements()) return std::nullopt;
+    const std::vector<std::int64_t> points = to_int64s(*zero);
+    std::transform(points.begin(), points.end(), params.zero_points.begin(),
+                   [](std::int64_t point) { return static_cast<std::int32_t>(point); });
+  }
+  const std::int64_t rank = shaped.info(node.inputs[0]).shape.rank();
+  const std::int64_t axis = node.get_int("axis", 1);
+  params.axis = axis < 0 ? axis + rank : axis;
+  return params;
+}
+
+std::optional<Clusters::Source> Clusters::source(ValueId real) const {
+  if (real == kNoValue) return std::nullopt;
+  const NodeId producer = graph.value(real).producer;
+  if (producer == kNoNode || !graph.node(producer).is("DequantizeLinear")) return std::nullopt;
+  const ValueId quantized = graph.node(producer).inputs[0];
+  const std::optional<LinearParams> params = linear_params(producer);
+  if (!params || !params->per_tensor() || params->dtype != DType::kUInt8) return std::nullopt;
+  return Source{quantized, params->affine()};
+}
+
+std::optional<Clusters::Sink> Clusters::sink(NodeId producer) const {
+  Sink sink;
+  ValueId real = graph.node(producer).outputs[0];
+  std::optional<std::pair<float, float>> clamp;
+  while (true) {
+    if (graph.is_output(real) || graph.consumers(real).size() != 1) return std::nullopt;
+    const NodeId reader = graph.consumers(real).front();
+    const Node& node = graph.node(reader);
+    if (node.inputs[0] != real) return std::nullopt;
+    if (node.is("QuantizeLinear")) {
+      const std::optional<LinearParams> params = linear_params(reader);
+      if (!params || !params->per_tensor() || params->dtype != DType::kUInt8) return std::nullopt;
+      sink.affine = params->affine();
+      sink.quantized = node.outputs[0];
+      sink.absorbed.push_back(reader);
+      break;
+    }
+    if (clamp) return std::nullopt;
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    if (node.is("Relu")) {
+      clamp = {0.0F, kInf};
+    } else if (node.is("Clip")) {
+      clamp = {-kInf, kInf};
+      for (std::size_t i = 1; i <= 2; ++i) {
+        if (!node.has_input(i)) continue;
+        const std::vector<double> bound = constant_reals(node.inputs[i]);
+        if (bound.size() != 1 || std::isnan(bound[0])) return std::nullopt;
+        (i == 1 ? clamp->first : clamp->second) = static_cast<float>(bound[0]);
+      }
+      if (clamp->first > clamp->second) return std::nullopt;
+    } else {
+      return std::nullopt;
+    }
+    sink.absorbed.push_back(reader);
+    real = node.outputs[0];
+  }
+  if (clamp) {
+    sink.low = quantized_bound(clamp->first, sink.affine);
+    sink.high = quantized_bound(clamp->second, sink.affine);
+  }
+  return sink;
+}
+
+std::optional<Clusters::Weights> Clusters::weights(ValueId real) const {
+  if (real == kNoValue) return std::nullopt;
+  const NodeId producer = graph.value(real).producer;
+  if (producer == kNoNode || !graph.node(producer).is("DequantizeLinear")) return std::nullopt;
+  const std::shared_ptr<const Tensor> values = graph.value(graph.node(producer).inputs[0]).constant;
+  std::optional<LinearParams> params = linear_params(producer);
+  if (values == nullptr || !params) return std::nullopt;
+  if (params->dtype == DType::kInt8) return Weights{values, std::move(*params)};
+  if (params->dtype != DType::kUInt8) return std::nullopt;
+  Tensor relabelled(DType::kInt8, values->shape());
+  const auto from = values->values<std::uint8_t>();
+  const auto to = relabelled.values<std::int8_t>();
+  for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<std::int8_t>(from[i] - 128);
+  for (std::int32_t& point : params->zero_points) point -= 128;
+  return Weights{std::make_shared<const Tensor>(std::move(relabelled)), std::move(*params)};
+}
+
+std::vector<double> Clusters::constant_reals(ValueId real) const {
+  std::vector<double> reals;
+  if (const Tensor* constant = graph.value(real).constant.get(); constant != nullptr) {
+    if (constant->dtype() == DType::kFloat32) {
+      const auto values = constant->values<float>();
+      reals.assign(values.begin(), values.end());
+    }
+    return reals;
+  }
+  const NodeId producer = graph.value(real).producer;
+  if (producer == kNoNode || !graph.node(producer).is("DequantizeLinear")) return reals;
+  const std::shared_ptr<const Tensor> values = graph.value(graph.node(producer).inputs[0]).constant;
+  const std::optional<LinearParams> params = linear_params(producer);
+  if (values == nullptr || !params) return reals;
+  if (!params->per_tensor() && values->shape().rank() != 1) return reals;
+  const std::vector<std::int64_t> integers = to_int64s(*values);
+  for (std::size_t i = 0; i < integers.size(); ++i) {
+    const std::size_t slice = params->per_tensor() ? 0 : i;
+    reals.push_back(static_cast<double>(params->scales[slice]) *
+                    static_cast<double>(integers[i] - params->zero_points[slice]));
+  }
+  return reals;
+}
+
+void Clusters::replace(NodeId id, std::string_view op_type, const std::vector<ValueId>& inputs,
+                       const std::optional<Sink>& sink) {
+  graph.attributes(id)["qtool.origin"] = graph.node(id).op_type;
+  graph.attributes(id)["qtool.integer"] = std::int64_t{1};
+  graph.set_op(id, std::string(op_type), std::string(kLoweredDomain));
+  for (std::size_t i = 0; i < inputs.size(); ++i) graph.set_input(id, i, inputs[i]);
+  graph.truncate_inputs(id, inputs.size());
+  graph.truncate_outputs(id, 1);
+  if (!sink) return;
+  for (const NodeId absorbed : sink->absorbed) disconnect(graph, absorbed);
+  graph.set_output(id, 0, sink->quantized);
+  set_affine(graph, id, "y", sink->affine);
+  graph.attributes(id)["low"] = static_cast<std::int64_t>(sink->low);
+  graph.attributes(id)["high"] = static_cast<std::int64_t>(sink->high);
+}
+
+}  // namespace qtool

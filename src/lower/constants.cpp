@@ -1,0 +1,66 @@
+// Weights that a model stores as reals behind a QuantizeLinear, as TensorRT wants them.
+#include <optional>
+#include <utility>
+
+#include "lower/passes.h"
+
+namespace qtool {
+namespace {
+
+/// Index of the slice that each element of a tensor belongs to, along the axis of its scales.
+struct SliceWalk {
+  std::int64_t slices = 1;
+  std::int64_t inner = 1;
+
+  SliceWalk(const Shape& shape, const LinearParams& params) {
+    if (params.per_tensor()) return;
+    slices = shape[params.axis];
+    for (std::int64_t i = params.axis + 1; i < shape.rank(); ++i) inner *= shape[i];
+  }
+  [[nodiscard]] std::size_t slice(std::size_t element) const {
+    return static_cast<std::size_t>(static_cast<std::int64_t>(element) / inner % slices);
+  }
+};
+
+// Source: ONNX QuantizeLinear.
+std::optional<Tensor> quantized(const Tensor& real, const LinearParams& params) {
+  const Shape& shape = real.shape();
+  if (real.dtype() != DType::kFloat32 || real.elements() == 0) return std::nullopt;
+  if (params.dtype != DType::kInt8 && params.dtype != DType::kUInt8) return std::nullopt;
+  if (!params.per_tensor() &&
+      (params.axis < 0 || params.axis >= shape.rank() ||
+       shape[params.axis] != static_cast<std::int64_t>(params.scales.size()))) {
+    return std::nullopt;
+  }
+  const SliceWalk walk(shape, params);
+  const Limits limits = params.dtype == DType::kInt8 ? Limits{-128, 127} : Limits{0, 255};
+  Tensor integers(params.dtype, shape);
+  const auto from = real.values<float>();
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const std::size_t s = walk.slice(i);
+    const Affine affine{params.scales[s], params.zero_points[s]};
+    const std::int32_t q = quantize_value(from[i], affine, limits);
+    integers.data()[i] = static_cast<std::byte>(static_cast<std::uint8_t>(q));
+  }
+  return integers;
+}
+
+}  // namespace
+
+void fold_quantized_constants(Clusters& c) {
+  const std::vector<NodeId> order = c.graph.nodes();
+  for (const NodeId id : order) {
+    const Node& node = c.graph.node(id);
+    if (!node.is("QuantizeLinear") || !c.graph.is_constant(node.inputs[0])) continue;
+    const ValueId output = node.outputs[0];
+    if (c.graph.is_output(output)) continue;
+    const std::optional<LinearParams> params = c.linear_params(id);
+    if (!params) continue;
+    std::optional<Tensor> integers = quantized(*c.graph.value(node.inputs[0]).constant, *params);
+    if (!integers) continue;
+    c.graph.set_constant(output, std::make_shared<const Tensor>(std::move(*integers)));
+  }
+  c.graph.remove_dead_nodes();
+}
+
+}  // namespace qtool

@@ -1,0 +1,178 @@
+// Lowering of the operators without weights, and of the edges between FP32 and integers.
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "graph/edit.h"
+#include "graph/op_traits.h"
+#include "lower/passes.h"
+#include "ops/evaluate.h"
+#include "ops/fixed_point.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+constexpr Limits kU8{0, 255};
+
+void set_table(Clusters& c, NodeId id, const std::array<std::uint8_t, 256>& table) {
+  c.graph.attributes(id)["table"] = std::make_shared<const Tensor>(
+      Tensor::of<std::uint8_t>({256}, std::span<const std::uint8_t>(table)));
+}
+
+// The reals that the 256 integers stand for.
+Tensor all_reals(const Affine& affine) {
+  Tensor reals(DType::kFloat32, Shape{256});
+  const auto values = reals.values<float>();
+  for (std::int32_t q = 0; q < 256; ++q) {
+    values[static_cast<std::size_t>(q)] = dequantize_value(q, affine);
+  }
+  return reals;
+}
+
+// The operator applied to all 256 inputs, by its own FP32 code: exact by construction.
+std::optional<Tensor> apply_to_all(const Clusters& c, const Node& node, const Affine& affine) {
+  Graph graph;
+  graph.info = c.graph.info;
+  Node copy = node;
+  copy.inputs = {graph.add_constant("x", all_reals(affine))};
+  for (std::size_t i = 1; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] == kNoValue) {
+      copy.inputs.push_back(kNoValue);
+      continue;
+    }
+    const std::vector<double> bound = c.constant_reals(node.inputs[i]);
+    if (bound.size() != 1) return std::nullopt;
+    copy.inputs.push_back(graph.add_constant(concat("input_", i),
+                                             Tensor::scalar<float>(static_cast<float>(bound[0]))));
+  }
+  copy.outputs = {graph.add_value("y")};
+  const NodeId id = graph.add_node(std::move(copy));
+  std::optional<std::vector<Tensor>> results = evaluate_node(graph, id);
+  if (!results || (*results)[0].dtype() != DType::kFloat32) return std::nullopt;
+  return std::move((*results)[0]);
+}
+
+void lower_unary(Clusters& c, NodeId id) {
+  const Node& node = c.graph.node(id);
+  const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
+  const std::optional<Clusters::Sink> sink = source ? c.sink(id) : std::nullopt;
+  if (!sink) return;
+  const std::optional<Tensor> reals = apply_to_all(c, node, source->affine);
+  if (!reals) return;
+  std::array<std::uint8_t, 256> table{};
+  const auto values = reals->values<float>();
+  for (std::size_t q = 0; q < table.size(); ++q) {
+    table[q] = static_cast<std::uint8_t>(
+        std::clamp(quantize_value(values[q], sink->affine, kU8), sink->low, sink->high));
+  }
+  c.replace(id, "QLookup", {source->quantized}, sink);
+  set_table(c, id, table);
+}
+
+// Quantize of something dequantized: nothing when both agree, a table otherwise.
+void lower_requantize(Clusters& c, NodeId id) {
+  const Node node = c.graph.node(id);
+  const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
+  const std::optional<LinearParams> params = source ? c.linear_params(id) : std::nullopt;
+  if (!params || !params->per_tensor() || params->dtype != DType::kUInt8) return;
+  const ValueId target = node.outputs[0];
+  if (params->affine() == source->affine && !c.graph.is_output(target)) {
+    c.graph.replace_uses(target, source->quantized);
+    disconnect(c.graph, id);
+    return;
+  }
+  c.replace(id, "QLookup", {source->quantized}, std::nullopt);
+  set_table(c, id, rescale_table(c.requantization, source->affine, params->affine(), kU8));
+}
+
+void lower_binary(Clusters& c, NodeId id, std::string_view op_type) {
+  const Node& node = c.graph.node(id);
+  const std::optional<Clusters::Source> a = c.source(node.inputs[0]);
+  const std::optional<Clusters::Source> b = c.source(node.inputs[1]);
+  const std::optional<Clusters::Sink> sink = a && b ? c.sink(id) : std::nullopt;
+  if (!sink || c.shaped.info(sink->quantized).shape.rank() > 4) return;
+  c.replace(id, op_type, {a->quantized, b->quantized}, sink);
+  set_affine(c.graph, id, "a", a->affine);
+  set_affine(c.graph, id, "b", b->affine);
+}
+
+void lower_concat(Clusters& c, NodeId id) {
+  const Node& node = c.graph.node(id);
+  std::vector<ValueId> inputs;
+  std::vector<float> scales;
+  std::vector<std::int32_t> zero_points;
+  for (const ValueId input : node.inputs) {
+    const std::optional<Clusters::Source> source = c.source(input);
+    if (!source) return;
+    inputs.push_back(source->quantized);
+    scales.push_back(source->affine.scale);
+    zero_points.push_back(source->affine.zero_point);
+  }
+  const std::optional<Clusters::Sink> sink = c.sink(id);
+  if (!sink) return;
+  const auto count = static_cast<std::int64_t>(scales.size());
+  c.replace(id, "QConcat", inputs, sink);
+  c.graph.attributes(id)["x_scales"] =
+      std::make_shared<const Tensor>(Tensor::of<float>({count}, std::span<const float>(scales)));
+  c.graph.attributes(id)["x_zero_points"] = std::make_shared<const Tensor>(
+      Tensor::of<std::int32_t>({count}, std::span<const std::int32_t>(zero_points)));
+}
+
+void lower_average(Clusters& c, NodeId id, std::string_view op_type) {
+  const Node& node = c.graph.node(id);
+  const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
+  if (!source || c.shaped.info(node.inputs[0]).shape.rank() != 4) return;
+  const std::optional<Clusters::Sink> sink = c.sink(id);
+  if (!sink && op_type != "QGlobalAveragePool") return;
+  c.replace(id, op_type, {source->quantized}, sink);
+  set_affine(c.graph, id, "x", source->affine);
+}
+
+}  // namespace
+
+void lower_elementwise(Clusters& c) {
+  const std::vector<NodeId> order = c.graph.nodes();
+  for (const NodeId id : order) {
+    if (is_gone(c.graph, id)) continue;  // absorbed by an earlier cluster
+    const Node& node = c.graph.node(id);
+    if (node.is("Add")) {
+      lower_binary(c, id, "QAdd");
+    } else if (node.is("Mul")) {
+      lower_binary(c, id, "QMul");
+    } else if (node.is("Concat")) {
+      lower_concat(c, id);
+    } else if (node.is("AveragePool")) {
+      lower_average(c, id, "QAveragePool");
+    } else if (node.is("GlobalAveragePool")) {
+      lower_average(c, id, "QGlobalAveragePool");
+    } else if (node.is("QuantizeLinear")) {
+      lower_requantize(c, id);
+    } else if (traits_of(node).kind == OpKind::kElementwise) {
+      lower_unary(c, id);
+    }
+  }
+  c.graph.remove_dead_nodes();
+}
+
+void lower_edges(Clusters& c) {
+  const std::vector<NodeId> order = c.graph.nodes();
+  for (const NodeId id : order) {
+    const Node& node = c.graph.node(id);
+    const bool quantize = node.is("QuantizeLinear");
+    if ((!quantize && !node.is("DequantizeLinear")) || c.graph.is_constant(node.inputs[0])) {
+      continue;
+    }
+    const std::optional<LinearParams> params = c.linear_params(id);
+    if (!params || !params->per_tensor() || params->dtype != DType::kUInt8) continue;
+    if (quantize && c.shaped.info(node.inputs[0]).dtype != DType::kFloat32) continue;
+    c.graph.truncate_inputs(id, 1);
+    c.graph.attributes(id)["qtool.origin"] = node.op_type;
+    c.graph.set_op(id, quantize ? "Quantize" : "Dequantize", std::string(kLoweredDomain));
+    set_affine(c.graph, id, "x", params->affine());
+  }
+}
+
+}  // namespace qtool

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "graph/edit.h"
+#include "lower/passes.h"
+
+namespace qtool {
+namespace {
+
+struct ClampRange {
+  float min;
+  float max;
+};
+
+std::optional<float> scalar(const Graph& graph, const Node& node, std::size_t index,
+                            float fallback) {
+  if (!node.has_input(index)) return fallback;
+  const Tensor* tensor = graph.value(node.inputs[index]).constant.get();
+  if (tensor == nullptr || tensor->elements() != 1 || tensor->dtype() != DType::kFloat32) {
+    return std::nullopt;
+  }
+  return tensor->values<float>()[0];
+}
+
+class FloatFusion {
+ public:
+  explicit FloatFusion(ShapedGraph& shaped) : shaped_(shaped), graph_(shaped.graph) {}
+
+  void run() {
+    const std::vector<NodeId> order = graph_.nodes();
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const auto node = static_cast<std::size_t>(order[i]);
+      if (node >= place_.size()) place_.resize(node + 1);
+      place_[node] = i;
+    }
+    for (const NodeId id : order) {
+      if (is_gone(graph_, id)) continue;  // absorbed
+      const Node& node = graph_.node(id);
+      if (node.is("Conv")) {
+        fuse_residual(id);
+        fuse_clamp(id, "FusedConv");
+      } else if (node.is("Gemm")) {
+        fuse_clamp(id, "FusedGemm");
+      } else if (node.is("Add") && shaped_.info(node.outputs[0]).dtype == DType::kFloat32) {
+        fuse_clamp(id, "FusedAdd");
+      }
+    }
+  }
+
+ private:
+  // The only reader of the node's output, if nobody else looks at that tensor.
+  std::optional<NodeId> sole_reader(NodeId id) const {
+    const ValueId output = graph_.node(id).outputs[0];
+    if (graph_.is_output(output) || graph_.consumers(output).size() != 1) return std::nullopt;
+    return graph_.consumers(output).front();
+  }
+
+  std::optional<ClampRange> clamp_of(const Node& node) const {
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    if (node.is("Relu")) return ClampRange{0.0F, kInf};
+    if (!node.is("Clip")) return std::nullopt;
+    constexpr float kMax = std::numeric_limits<float>::max();  // ONNX's limit for a missing bound
+    const std::optional<float> low = scalar(graph_, node, 1, -kMax);
+    const std::optional<float> high = scalar(graph_, node, 2, kMax);
+    // oneDNN's clip wants an interval; an upside-down Clip keeps its own node.
+    if (!low || !high || !(*low <= *high)) return std::nullopt;
+    return ClampRange{*low, *high};
+  }
+
+  void take_output(NodeId id, NodeId absorbed) {
+    const ValueId output = graph_.node(absorbed).outputs[0];
+    disconnect(graph_, absorbed);
+    graph_.set_output(id, 0, output);
+  }
+
+  void fuse_clamp(NodeId id, const char* fused) {
+    const std::optional<NodeId> reader = sole_reader(id);
+    if (!reader) return;
+    const std::optional<ClampRange> clamp = clamp_of(graph_.node(*reader));
+    if (!clamp || graph_.node(*reader).inputs[0] != graph_.node(id).outputs[0]) return;
+    mark(id, fused);
+    graph_.attributes(id)["qtool.clamp_min"] = clamp->min;
+    graph_.attributes(id)["qtool.clamp_max"] = clamp->max;
+    take_output(id, *reader);
+  }
+
+  void fuse_residual(NodeId id) {
+    const std::optional<NodeId> reader = sole_reader(id);
+    if (!reader) return;
+    const Node& add = graph_.node(*reader);
+    const ValueId own = graph_.node(id).outputs[0];
+    if (!add.is("Add") || add.inputs[0] == add.inputs[1]) return;
+    const ValueId other = add.inputs[0] == own ? add.inputs[1] : add.inputs[0];
+    // Only a tensor that is there before the convolution runs, of the very same shape.
+    if (graph_.is_constant(other) || !(shaped_.info(other).shape == shaped_.info(own).shape) ||
+        depends_on(other, id)) {
+      return;
+    }
+    mark(id, "FusedConv");
+    while (graph_.node(id).inputs.size() < 3) {
+      graph_.set_input(id, graph_.node(id).inputs.size(), kNoValue);
+    }
+    graph_.set_input(id, 3, other);
+    take_output(id, *reader);
+  }
+
+  // Whether `value` may be computed from the output of `id`. The order is topological, and fusing
+  // keeps it: what is listed before `id` does not depend on it.
+  bool depends_on(ValueId value, NodeId id) const {
+    const NodeId producer = graph_.value(value).producer;
+    return producer != kNoNode &&
+           place_[static_cast<std::size_t>(producer)] >= place_[static_cast<std::size_t>(id)];
+  }
+
+  void mark(NodeId id, const char* fused) {
+    const std::string origin = graph_.node(id).op_type;
+    if (!graph_.node(id).has("qtool.origin")) graph_.attributes(id)["qtool.origin"] = origin;
+    graph_.set_op(id, fused, std::string(kLoweredDomain));
+  }
+
+  ShapedGraph& shaped_;
+  Graph& graph_;
+  std::vector<std::size_t> place_;  // by node: in the order
+};
+
+}  // namespace
+
+void fuse_float(ShapedGraph& shaped) { FloatFusion(shaped).run(); }
+
+}  // namespace qtool

@@ -1,0 +1,37 @@
+#include "lower/lower.h"
+
+#include "base/stop.h"
+#include "lower/passes.h"
+
+namespace qtool {
+namespace {
+
+void finish(ShapedGraph& shaped) {
+  shaped.graph.remove_dead_nodes();
+  infer_missing(shaped);
+  shaped.graph.check();
+}
+
+}  // namespace
+
+void lower(ShapedGraph& shaped, Requantization requantization, const StopCheck& stop) {
+  Clusters clusters(shaped, requantization);
+  for (const auto pass : {fold_quantized_constants, relabel_signed_activations, sink_dequantize,
+                          lower_products, lower_elementwise, lower_edges, mark_integer_products}) {
+    check_stop(stop);
+    pass(clusters);
+  }
+  shaped.graph.remove_dead_nodes();
+  fold_all_constants(shaped, stop);
+  fuse_float(shaped);
+  check_stop(stop);
+  finish(shaped);
+}
+
+void lower_to_reference(ShapedGraph& shaped, const StopCheck& stop) {
+  fold_all_constants(shaped, stop);
+  check_stop(stop);
+  finish(shaped);
+}
+
+}  // namespace qtool

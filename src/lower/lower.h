@@ -1,0 +1,16 @@
+#pragma once
+
+#include "lower/specialize.h"
+#include "qtool/base/progress.h"
+#include "qtool/quant/requantize.h"
+
+namespace qtool {
+
+/// Rewrites a shaped graph into the operators a plan runs: integer clusters, fused activations.
+/// Outputs, and with them observed tensors, are never fused away.
+void lower(ShapedGraph& shaped, Requantization requantization, const StopCheck& stop = {});
+
+/// Keeps every node as the ONNX specification has it, in FP32, and only evaluates constants.
+void lower_to_reference(ShapedGraph& shaped, const StopCheck& stop = {});
+
+}  // namespace qtool

@@ -1,0 +1,124 @@
+// The passes that move quantization along the graph, so that more of it meets on integers.
+#include <algorithm>
+#include <utility>
+
+#include "graph/op_traits.h"
+#include "lower/passes.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+// Operators that only move elements: quantizing before or after them is the same.
+bool is_mover(const Node& node) {
+  if (node.is("Resize")) return node.get_string("mode", "nearest") == "nearest";
+  return traits_of(node).kind == OpKind::kMoving;
+}
+
+// Gives a mover's u8 twin the zero point where it writes zeros. False when it writes anything else.
+bool adapt_padding(Clusters& c, NodeId id, const Affine& affine) {
+  const Node& node = c.graph.node(id);
+  if (!node.is("Pad")) return true;
+  const std::string mode = node.get_string("mode", "constant");
+  if (mode != "constant") return true;
+  if (node.has_input(2)) {
+    const std::vector<double> value = c.constant_reals(node.inputs[2]);
+    if (value.size() != 1 || value[0] != 0.0) return false;
+  }
+  const ValueId zero = c.graph.add_constant(
+      c.graph.unique_name("qtool_zero_point"),
+      Tensor::scalar<std::uint8_t>(static_cast<std::uint8_t>(affine.zero_point)));
+  c.shaped.infos.resize(c.graph.value_limit());
+  c.shaped.infos[static_cast<std::size_t>(zero)] = ValueInfo{DType::kUInt8, {}};
+  c.graph.set_input(id, 2, zero);
+  return true;
+}
+
+// The u8 constant behind a signed zero point, 128 higher.
+ValueId raised_zero_point(Clusters& c, const LinearParams& params) {
+  Tensor zero(DType::kUInt8, Shape{});
+  zero.values<std::uint8_t>()[0] = static_cast<std::uint8_t>(params.zero_points[0] + 128);
+  const ValueId id = c.graph.add_constant(c.graph.unique_name("qtool_zero_point"), std::move(zero));
+  c.shaped.infos.resize(c.graph.value_limit());
+  c.shaped.infos[static_cast<std::size_t>(id)] = ValueInfo{DType::kUInt8, {}};
+  return id;
+}
+
+}  // namespace
+
+void relabel_signed_activations(Clusters& c) {
+  const std::vector<NodeId> order = c.graph.nodes();
+  for (const NodeId id : order) {
+    if (!c.graph.node(id).is("QuantizeLinear")) continue;
+    const std::optional<LinearParams> params = c.linear_params(id);
+    if (!params || !params->per_tensor() || params->dtype != DType::kInt8) continue;
+    const ValueId quantized = c.graph.node(id).outputs[0];
+    const std::vector<NodeId> readers = c.graph.consumers(quantized);
+    const bool only_dequantized =
+        !c.graph.is_output(quantized) &&
+        std::all_of(readers.begin(), readers.end(), [&](NodeId reader) {
+          const std::optional<LinearParams> theirs =
+              c.graph.node(reader).is("DequantizeLinear") ? c.linear_params(reader) : std::nullopt;
+          return theirs && theirs->per_tensor();
+        });
+    if (!only_dequantized) continue;
+    for (const NodeId reader : readers) {
+      c.graph.set_input(reader, 2, raised_zero_point(c, *c.linear_params(reader)));
+    }
+    c.graph.set_input(id, 2, raised_zero_point(c, *params));
+    c.shaped.infos[static_cast<std::size_t>(quantized)]->dtype = DType::kUInt8;
+  }
+}
+
+void sink_dequantize(Clusters& c) {
+  const std::vector<NodeId> order = c.graph.nodes();
+  for (const NodeId id : order) {
+    const Node& node = c.graph.node(id);
+    if (!is_mover(node)) continue;
+    const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
+    if (!source) continue;
+    const NodeId dequantize = c.graph.value(node.inputs[0]).producer;
+    const std::vector<ValueId> params(c.graph.node(dequantize).inputs.begin() + 1,
+                                      c.graph.node(dequantize).inputs.end());
+    if (node.is("MaxPool")) {
+      // Only images; the one-dimensional pool has no integer kernel.
+      if (c.shaped.info(node.inputs[0]).shape.rank() != 4 || node.has_output(1)) continue;
+    }
+    if (!adapt_padding(c, id, source->affine)) continue;
+    c.graph.set_input(id, 0, source->quantized);
+    if (node.is("MaxPool")) {
+      c.graph.attributes(id)["qtool.origin"] = std::string("MaxPool");
+      c.graph.set_op(id, "QMaxPool", std::string(kLoweredDomain));
+    }
+    c.graph.attributes(id)["qtool.integer"] = std::int64_t{1};
+    const std::vector<ValueId> outputs = c.graph.node(id).outputs;
+    const std::vector<NodeId>& now = c.graph.nodes();
+    const auto place = std::find(now.begin(), now.end(), id) + 1;
+    const NodeId before = place == now.end() ? kNoNode : *place;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i] == kNoValue) continue;
+      const ValueId moved =
+          c.graph.add_value(c.graph.unique_name(c.graph.value(outputs[i]).name + "_u8"));
+      c.graph.set_output(id, i, moved);
+      c.shaped.infos.resize(c.graph.value_limit());
+      c.shaped.infos[static_cast<std::size_t>(moved)] =
+          ValueInfo{DType::kUInt8, c.shaped.info(outputs[i]).shape};
+      Node after;
+      after.op_type = "DequantizeLinear";
+      after.inputs = {moved};
+      after.inputs.insert(after.inputs.end(), params.begin(), params.end());
+      after.outputs = {outputs[i]};
+      c.graph.add_node(std::move(after), before);
+    }
+  }
+}
+
+void mark_integer_products(Clusters& c) {
+  for (const NodeId id : c.graph.nodes()) {
+    if (c.graph.node(id).is("ConvInteger") || c.graph.node(id).is("MatMulInteger")) {
+      c.graph.attributes(id)["qtool.integer"] = std::int64_t{1};
+    }
+  }
+}
+
+}  // namespace qtool

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "lower/clusters.h"
+
+// The passes of lower(), in their order, one file per family. Each walks over the nodes once.
+namespace qtool {
+
+/// Constants behind a QuantizeLinear become integers: the form TensorRT stores weights in.
+void fold_quantized_constants(Clusters& clusters);
+/// s8 activations become u8 ones with a zero point 128 higher: kernels know u8 only.
+void relabel_signed_activations(Clusters& clusters);
+/// Moves DequantizeLinear behind operators that only move elements, which then run on bytes.
+void sink_dequantize(Clusters& clusters);
+/// Conv, Gemm and MatMul with constant integer weights.
+void lower_products(Clusters& clusters);
+/// Sums, products, concatenations, averages, element-wise functions.
+void lower_elementwise(Clusters& clusters);
+/// What is left of QuantizeLinear and DequantizeLinear.
+void lower_edges(Clusters& clusters);
+/// Products of bytes are integer work as they are.
+void mark_integer_products(Clusters& clusters);
+
+/// In FP32, residual Add is fused into the convolution before it, Relu and Clip into what precedes.
+void fuse_float(ShapedGraph& shaped);
+
+}  // namespace qtool

@@ -1,0 +1,189 @@
+// Lowering of the operators with weights: Conv, Gemm, MatMul.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "graph/edit.h"
+#include "lower/passes.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+// int32 biases at the scale s_x s_w[c]; nothing when one does not fit. `reals` may be empty.
+std::optional<std::vector<std::int32_t>> integer_bias(const std::vector<double>& reals,
+                                                      float input_scale,
+                                                      const std::vector<float>& weight_scales) {
+  std::vector<std::int32_t> bias;
+  for (std::size_t c = 0; c < reals.size(); ++c) {
+    const float scale = input_scale * weight_scales[weight_scales.size() == 1 ? 0 : c];
+    const double exact = std::nearbyint(reals[c] / static_cast<double>(scale));
+    if (!(std::abs(exact) < std::numeric_limits<std::int32_t>::max())) return std::nullopt;
+    bias.push_back(static_cast<std::int32_t>(exact));
+  }
+  return bias;
+}
+
+// The bias of a node as integers at the scale s_x s_w[c]: taken as they are when the model stores
+// them at that scale, rounded to it otherwise.
+std::optional<std::vector<std::int32_t>> read_bias(const Clusters& c, const Node& node,
+                                                   std::size_t index, float input_scale,
+                                                   const std::vector<float>& weight_scales,
+                                                   std::int64_t channels) {
+  if (!node.has_input(index)) return std::vector<std::int32_t>{};
+  std::vector<double> reals = c.constant_reals(node.inputs[index]);
+  if (reals.size() == 1) reals.resize(static_cast<std::size_t>(channels), reals[0]);
+  if (static_cast<std::int64_t>(reals.size()) != channels) return std::nullopt;
+  const NodeId producer = c.graph.value(node.inputs[index]).producer;
+  if (producer != kNoNode) {
+    const std::optional<LinearParams> params = c.linear_params(producer);
+    const Tensor& stored = *c.graph.value(c.graph.node(producer).inputs[0]).constant;
+    bool same_scale = params && params->dtype == DType::kInt32 && stored.elements() == channels;
+    for (std::size_t i = 0; same_scale && i < reals.size(); ++i) {
+      const float wanted = input_scale * weight_scales[weight_scales.size() == 1 ? 0 : i];
+      const float found = params->scales[params->per_tensor() ? 0 : i];
+      same_scale = params->zero_points[params->per_tensor() ? 0 : i] == 0 &&
+                   std::abs(found - wanted) <= 1e-6F * wanted;
+    }
+    if (same_scale) {
+      const auto integers = stored.values<std::int32_t>();
+      return std::vector<std::int32_t>(integers.begin(), integers.end());
+    }
+  }
+  return integer_bias(reals, input_scale, weight_scales);
+}
+
+struct ProductParts {
+  Clusters::Source source;
+  Clusters::Weights weights;
+  std::vector<std::int32_t> bias;
+  std::int64_t channels = 0;
+};
+
+ValueId add_constant(Clusters& c, std::string_view base, Tensor tensor) {
+  const ValueInfo info{tensor.dtype(), tensor.shape()};
+  const ValueId id = c.graph.add_constant(c.graph.unique_name(base), std::move(tensor));
+  c.shaped.infos.resize(c.graph.value_limit());
+  c.shaped.infos[static_cast<std::size_t>(id)] = info;
+  return id;
+}
+
+// Whether no sum of an output channel can leave int32, as PackedConv demands. A model of another
+// tool may break it (a bias at a vanishing scale); such a node stays in FP32.
+bool sums_fit(const ProductParts& parts, const Tensor& weights) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 31;
+  const auto values = weights.values<std::int8_t>();
+  const auto channels = static_cast<std::size_t>(parts.channels);
+  const std::size_t depth = channels == 0 ? 0 : values.size() / channels;
+  const std::vector<std::int32_t>& zero_points = parts.weights.params.zero_points;
+  for (std::size_t c = 0; c < channels; ++c) {
+    const std::int32_t zero_point = zero_points[zero_points.size() == 1 ? 0 : c];
+    std::int64_t largest = 0;
+    for (const std::int8_t value : values.subspan(c * depth, depth)) {
+      largest = std::max(largest, std::abs(std::int64_t{value} - zero_point));
+    }
+    const std::int64_t bias = parts.bias.empty() ? 0 : std::abs(std::int64_t{parts.bias[c]});
+    if (static_cast<std::int64_t>(depth) * 255 * largest + bias >= kLimit) return false;
+  }
+  return true;
+}
+
+void finish(Clusters& c, NodeId id, std::string_view op_type, const ProductParts& parts,
+            Tensor weights) {
+  if (!sums_fit(parts, weights)) return;
+  const std::string name = c.graph.value(c.graph.node(id).inputs[1]).name;
+  const ValueId w = add_constant(c, name + "_s8", std::move(weights));
+  std::vector<ValueId> inputs{parts.source.quantized, w};
+  if (!parts.bias.empty()) {
+    inputs.push_back(add_constant(
+        c, name + "_bias_i32",
+        Tensor::of<std::int32_t>({parts.channels}, std::span<const std::int32_t>(parts.bias))));
+  }
+  c.replace(id, op_type, inputs, c.sink(id));
+  set_affine(c.graph, id, "x", parts.source.affine);
+  const LinearParams& params = parts.weights.params;
+  const auto count = static_cast<std::int64_t>(params.scales.size());
+  c.graph.attributes(id)["w_scale"] = std::make_shared<const Tensor>(
+      Tensor::of<float>({count}, std::span<const float>(params.scales)));
+  c.graph.attributes(id)["w_zero_point"] = std::make_shared<const Tensor>(
+      Tensor::of<std::int32_t>({count}, std::span<const std::int32_t>(params.zero_points)));
+}
+
+// Per tensor, or one scale per output channel along `axis`.
+bool fits_channels(const LinearParams& params, std::int64_t axis, std::int64_t channels) {
+  return params.per_tensor() ||
+         (params.axis == axis && static_cast<std::int64_t>(params.scales.size()) == channels);
+}
+
+void lower_conv(Clusters& c, NodeId id) {
+  const Node& node = c.graph.node(id);
+  const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
+  const std::optional<Clusters::Weights> weights = c.weights(node.inputs[1]);
+  if (!source || !weights || weights->values->shape().rank() != 4) return;
+  const std::int64_t channels = weights->values->shape()[0];
+  if (!fits_channels(weights->params, 0, channels)) return;
+  auto bias = read_bias(c, node, 2, source->affine.scale, weights->params.scales, channels);
+  if (!bias) return;
+  finish(c, id, "QConv", {*source, *weights, std::move(*bias), channels}, weights->values->clone());
+}
+
+Tensor transposed(const Tensor& matrix) {
+  const std::int64_t rows = matrix.shape()[0];
+  const std::int64_t columns = matrix.shape()[1];
+  Tensor result(DType::kInt8, Shape{columns, rows});
+  const auto from = matrix.values<std::int8_t>();
+  const auto to = result.values<std::int8_t>();
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t k = 0; k < columns; ++k) {
+      to[static_cast<std::size_t>(k * rows + r)] = from[static_cast<std::size_t>(r * columns + k)];
+    }
+  }
+  return result;
+}
+
+// Gemm and MatMul with constant weights become QGemm: weights [N, K], rows of the input flattened.
+void lower_gemm(Clusters& c, NodeId id) {
+  const Node& node = c.graph.node(id);
+  const bool is_gemm = node.is("Gemm");
+  const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
+  const std::optional<Clusters::Weights> weights = c.weights(node.inputs[1]);
+  if (!source || !weights || weights->values->shape().rank() != 2) return;
+  if (c.shaped.info(node.inputs[0]).shape.rank() < 2) return;
+  const bool transposed_b = is_gemm && node.get_int("transB", 0) != 0;
+  if (is_gemm && (node.get_int("transA", 0) != 0 || node.get_float("alpha", 1.0F) != 1.0F ||
+                  (node.has_input(2) && node.get_float("beta", 1.0F) != 1.0F))) {
+    return;
+  }
+  const std::int64_t axis = transposed_b ? 0 : 1;
+  const std::int64_t channels = weights->values->shape()[axis];
+  if (!fits_channels(weights->params, axis, channels)) return;
+  std::optional<std::vector<std::int32_t>> bias = std::vector<std::int32_t>{};
+  if (is_gemm && node.has_input(2)) {
+    const Shape& shape = c.shaped.info(node.inputs[2]).shape;
+    if (shape.rank() == 2 && shape[0] != 1) return;  // differs from row to row
+    bias = read_bias(c, node, 2, source->affine.scale, weights->params.scales, channels);
+  }
+  if (!bias) return;
+  finish(c, id, "QGemm", {*source, *weights, std::move(*bias), channels},
+         transposed_b ? weights->values->clone() : transposed(*weights->values));
+}
+
+}  // namespace
+
+void lower_products(Clusters& c) {
+  const std::vector<NodeId> order = c.graph.nodes();
+  for (const NodeId id : order) {
+    if (is_gone(c.graph, id)) continue;  // absorbed by an earlier cluster
+    const Node& node = c.graph.node(id);
+    if (node.is("Conv")) {
+      lower_conv(c, id);
+    } else if (node.is("Gemm") || node.is("MatMul")) {
+      lower_gemm(c, id);
+    }
+  }
+  c.graph.remove_dead_nodes();
+}
+
+}  // namespace qtool

@@ -1,0 +1,221 @@
+#include "lower/specialize.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/stop.h"
+#include "ops/evaluate.h"
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+std::string opset_text(const Graph& graph, const Node& node) {
+  const auto it = graph.info.opsets.find(node.domain);
+  const std::string domain = node.domain.empty() ? "ai.onnx" : node.domain;
+  return it == graph.info.opsets.end() ? concat("domain ", domain)
+                                       : concat(domain, " opset ", it->second);
+}
+
+std::optional<ValueInfo>& slot(ShapedGraph& shaped, ValueId id) {
+  const auto index = static_cast<std::size_t>(id);
+  if (index >= shaped.infos.size()) shaped.infos.resize(shaped.graph.value_limit());
+  return shaped.infos[index];
+}
+
+void learn_constant(ShapedGraph& shaped, ValueId id) {
+  const Tensor& tensor = *shaped.graph.value(id).constant;
+  slot(shaped, id) = ValueInfo{tensor.dtype(), tensor.shape()};
+}
+
+// Types and shapes of the inputs, from the caller and from the model.
+void learn_inputs(ShapedGraph& shaped, const InputShapes& shapes) {
+  const Graph& graph = shaped.graph;
+  std::vector<std::string> names;
+  for (const ValueId id : graph.inputs()) names.push_back(graph.value(id).name);
+  for (const auto& [name, shape] : shapes) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      throw Error(ErrorCode::kUsage,
+                  concat("the model has no input '", name, "'", nearest_text(name, names)));
+    }
+  }
+  for (const ValueId id : graph.inputs()) {
+    const Value& value = graph.value(id);
+    if (!value.dtype) {
+      throw Error(ErrorCode::kInvalidModel, concat("input '", value.name, "' has no type"));
+    }
+    const auto given = shapes.find(value.name);
+    if (!value.shape) {
+      if (given == shapes.end()) {
+        throw Error(ErrorCode::kUsage, concat("input '", value.name, "' needs a shape"));
+      }
+      slot(shaped, id) = ValueInfo{*value.dtype, given->second};
+      continue;
+    }
+    std::vector<std::int64_t> dims;
+    for (std::size_t axis = 0; axis < value.shape->size(); ++axis) {
+      const Dim& dim = (*value.shape)[axis];
+      if (dim.size) {
+        dims.push_back(*dim.size);
+      } else if (given != shapes.end() && axis < given->second.dims().size()) {
+        dims.push_back(given->second.dims()[axis]);
+      } else if (axis == 0) {
+        dims.push_back(1);  // an open first axis is the batch
+      } else {
+        throw Error(ErrorCode::kUsage,
+                    concat("input '", value.name, "' has an open axis ", axis, " (",
+                           dim.symbol.empty() ? "?" : dim.symbol, "); it needs a shape"));
+      }
+    }
+    const Shape shape(std::move(dims));
+    if (given != shapes.end() && shape != given->second) {
+      throw Error(ErrorCode::kMismatch,
+                  concat("input '", value.name, "' has shape ", shape.to_string(), ", found ",
+                         given->second.to_string()));
+    }
+    slot(shaped, id) = ValueInfo{*value.dtype, shape};
+  }
+}
+
+bool all_inputs_constant(const Graph& graph, const Node& node) {
+  return std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](ValueId input) { return input == kNoValue || graph.is_constant(input); });
+}
+
+bool replace_by_constants(ShapedGraph& shaped, NodeId id, std::vector<Tensor> results) {
+  const std::vector<ValueId> outputs = shaped.graph.node(id).outputs;
+  if (results.size() < outputs.size()) {
+    throw Error(ErrorCode::kInvalidModel,
+                concat(shaped.graph.describe(id), ": has ", outputs.size(),
+                       " outputs, the operator makes ", results.size()));
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] == kNoValue) continue;
+    // The node loses the output; one without outputs is dead and goes with the others.
+    shaped.graph.set_constant(outputs[i], std::make_shared<const Tensor>(std::move(results[i])));
+    learn_constant(shaped, outputs[i]);
+  }
+  return true;
+}
+
+// Shape is known from the type alone, whatever the data.
+Tensor shape_of(const Node& node, const Shape& shape) {
+  const std::int64_t rank = shape.rank();
+  const auto place = [rank](std::int64_t i) {
+    return std::clamp<std::int64_t>(i < 0 ? i + rank : i, 0, rank);
+  };
+  const std::int64_t begin = place(node.get_int("start", 0));
+  const std::int64_t end = std::max(begin, place(node.get_int("end", rank)));
+  const std::vector<std::int64_t> dims(shape.dims().begin() + begin, shape.dims().begin() + end);
+  return Tensor::of<std::int64_t>({end - begin}, std::span<const std::int64_t>(dims));
+}
+
+enum class QdqOfConstants : std::uint8_t { kKeep, kFold };
+
+// Returns whether the node became constants.
+bool try_fold(ShapedGraph& shaped, NodeId id, QdqOfConstants qdq) {
+  const Node& node = shaped.graph.node(id);
+  if (node.is("Shape")) {
+    const auto& info = slot(shaped, node.inputs[0]);
+    if (!info) return false;
+    std::vector<Tensor> result;
+    result.push_back(shape_of(node, info->shape));
+    return replace_by_constants(shaped, id, std::move(result));
+  }
+  if (node.is("Size")) {
+    std::vector<Tensor> result;
+    result.push_back(Tensor::scalar<std::int64_t>(slot(shaped, node.inputs[0])->shape.elements()));
+    return replace_by_constants(shaped, id, std::move(result));
+  }
+  if (!all_inputs_constant(shaped.graph, node)) return false;
+  const bool is_qdq = node.is("QuantizeLinear") || node.is("DequantizeLinear");
+  if (is_qdq && qdq == QdqOfConstants::kKeep) return false;
+  std::optional<std::vector<Tensor>> results = evaluate_node(shaped.graph, id);
+  return results && replace_by_constants(shaped, id, std::move(*results));
+}
+
+void infer_node(ShapedGraph& shaped, NodeId id) {
+  const Node& node = shaped.graph.node(id);
+  const OpDef* def = find_op(node.op_type, node.domain);
+  if (def == nullptr) {
+    throw Error(ErrorCode::kUnsupported,
+                concat(shaped.graph.describe(id), ": operator ", node.op_type, " (",
+                       opset_text(shaped.graph, node), ") is not supported"));
+  }
+  slot(shaped, static_cast<ValueId>(shaped.graph.value_limit() - 1));  // size the side table
+  const OpContext context(shaped.graph, id, shaped.infos);
+  std::vector<ValueInfo> outputs;
+  try {
+    outputs = def->infer(context);
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    if (message.starts_with(shaped.graph.describe(id))) throw;
+    context.fail(error.code(), message);
+  }
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] == kNoValue) continue;
+    if (i >= outputs.size()) {
+      context.fail(ErrorCode::kUnsupported, concat("output ", i, " is not supported"));
+    }
+    static_cast<void>(outputs[i].shape.elements());  // refuses absurd sizes before allocation
+    slot(shaped, node.outputs[i]) = outputs[i];
+  }
+}
+
+}  // namespace
+
+ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
+                       const std::vector<std::string>& observe, const StopCheck& stop) {
+  ShapedGraph shaped{graph, {}, graph.outputs().size()};
+  for (const std::string& name : observe) {
+    const std::optional<ValueId> id = graph.find_value(name);
+    const bool known = id && !graph.is_constant(*id) &&
+                       (graph.is_input(*id) || graph.value(*id).producer != kNoNode);
+    if (!known) {
+      throw Error(ErrorCode::kUsage, concat("tensor '", name, "' is not computed by this network"));
+    }
+    shaped.observed.push_back(*id);
+    if (!shaped.graph.is_output(*id)) shaped.graph.add_output(*id);
+  }
+  shaped.infos.resize(graph.value_limit());
+  for (std::size_t i = 0; i < graph.value_limit(); ++i) {
+    const auto id = static_cast<ValueId>(i);
+    if (graph.is_constant(id)) learn_constant(shaped, id);
+  }
+  learn_inputs(shaped, shapes);
+  const std::vector<NodeId> order = shaped.graph.nodes();
+  for (const NodeId id : order) {
+    check_stop(stop);
+    if (!try_fold(shaped, id, QdqOfConstants::kKeep)) infer_node(shaped, id);
+  }
+  shaped.graph.remove_dead_nodes();
+  return shaped;
+}
+
+void infer_missing(ShapedGraph& shaped) {
+  shaped.infos.resize(shaped.graph.value_limit());
+  for (std::size_t i = 0; i < shaped.graph.value_limit(); ++i) {
+    const auto id = static_cast<ValueId>(i);
+    if (shaped.graph.is_constant(id) && !shaped.infos[i]) learn_constant(shaped, id);
+  }
+  for (const NodeId id : shaped.graph.nodes()) {
+    const Node& node = shaped.graph.node(id);
+    const bool missing = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) {
+      return output != kNoValue && !shaped.infos[static_cast<std::size_t>(output)];
+    });
+    if (missing) infer_node(shaped, id);
+  }
+}
+
+void fold_all_constants(ShapedGraph& shaped, const StopCheck& stop) {
+  const std::vector<NodeId> order = shaped.graph.nodes();
+  for (const NodeId id : order) {
+    check_stop(stop);
+    try_fold(shaped, id, QdqOfConstants::kFold);
+  }
+  shaped.graph.remove_dead_nodes();
+}
+
+}  // namespace qtool

@@ -1,0 +1,97 @@
+#include "qtool/measure/infer.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "measure/model_pair.h"
+#include "qtool/base/error.h"
+#include "qtool/base/parallel.h"
+#include "qtool/base/text.h"
+#include "qtool/measure/metrics.h"
+
+namespace qtool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::vector<ScoredClass> best_classes(std::span<const float> scores, std::int64_t count) {
+  const std::vector<double> probabilities = are_probabilities(scores)
+                                                ? std::vector<double>(scores.begin(), scores.end())
+                                                : softmax(scores);
+  std::vector<ScoredClass> best;
+  for (const std::int64_t index : top_k(scores, count)) {
+    const auto i = static_cast<std::size_t>(index);
+    best.push_back({index, scores[i], probabilities[i]});
+  }
+  return best;
+}
+
+InferRun describe_plan(const Plan& plan) {
+  InferRun run;
+  run.steps = std::ssize(plan.steps());
+  run.integer_steps = std::ranges::count_if(plan.steps(), &StepInfo::integer);
+  return run;
+}
+
+}  // namespace
+
+InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& input,
+                  const InferOptions& options) {
+  if (options.repeat < 1) {
+    throw Error(ErrorCode::kUsage,
+                concat("repeat: found ", options.repeat, ", expected 1 or more"));
+  }
+  InferResult result;
+  result.threads = resolve_threads(options.threads);
+  result.repeat = options.repeat;
+  result.requantization = options.requantization;
+  const ModelPair pair =
+      compile_pair(fp32, int8, input.shape(), result.threads, options.requantization);
+  const auto models = static_cast<std::size_t>(pair.models());
+
+  // The models take turns, so that a change of the clock frequency meets both.
+  const std::array<TensorView, 1> inputs{TensorView(input)};
+  std::array<Workspace, 2> workspaces;
+  std::array<std::vector<double>, 2> seconds;
+  std::array<std::span<const TensorView>, 2> outputs;
+  for (std::int64_t run = 0; run <= options.repeat; ++run) {
+    for (std::size_t m = 0; m < models; ++m) {
+      const Clock::time_point start = Clock::now();
+      outputs[m] = pair.plan(static_cast<std::int64_t>(m)).run(inputs, workspaces[m]);
+      if (run > 0) {
+        seconds[m].push_back(std::chrono::duration<double>(Clock::now() - start).count());
+      }
+    }
+    if (options.progress && options.progress(run, options.repeat) == ProgressAnswer::kStop) {
+      throw Error(ErrorCode::kCancelled,
+                  concat("measurement stopped after ", run, " of ", options.repeat, " runs"));
+    }
+  }
+
+  const std::int64_t batch = std::max<std::int64_t>(input.shape()[0], 1);
+  result.classes = class_count(pair.fp32->outputs().front().shape, batch);
+  result.fp32 = describe_plan(*pair.fp32);
+  if (int8 != nullptr) result.int8 = describe_plan(*pair.int8);
+  for (std::size_t m = 0; m < models; ++m) {
+    InferRun& run = m == 0 ? result.fp32 : *result.int8;
+    run.fastest_seconds = *std::ranges::min_element(seconds[m]);
+    run.seconds = median(seconds[m]);
+    run.answered = std::ranges::all_of(
+        outputs[m], [](const TensorView& output) { return has_answer(output.values<float>()); });
+    if (result.classes > 0) {
+      run.top = best_classes(image_part(outputs[m].front(), 0, batch), options.top);
+    }
+  }
+  for (std::size_t i = 0; int8 != nullptr && i < outputs[0].size(); ++i) {
+    OutputError error =
+        compare_output(outputs[0][i].values<float>(), outputs[1][i].values<float>()).error;
+    error.name = pair.fp32->outputs()[i].name;
+    result.outputs.push_back(error);
+  }
+  return result;
+}
+
+}  // namespace qtool

@@ -1,0 +1,80 @@
+#include "qtool/measure/profile.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "measure/model_pair.h"
+#include "qtool/base/error.h"
+#include "qtool/base/parallel.h"
+#include "qtool/base/text.h"
+#include "qtool/measure/metrics.h"
+
+namespace qtool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::int64_t kWarmUps = 3;
+
+/// Times of one model, one entry per timed run.
+struct Samples {
+  std::vector<double> runs;
+  std::vector<std::vector<double>> steps;
+};
+
+PlanProfile summarize(const Plan& plan, Samples samples) {
+  PlanProfile profile;
+  profile.fastest_seconds = *std::ranges::min_element(samples.runs);
+  profile.median_seconds = median(std::move(samples.runs));
+  profile.arena_bytes = plan.arena_bytes();
+  for (std::size_t i = 0; i < plan.steps().size(); ++i) {
+    profile.steps.push_back({plan.steps()[i], median(std::move(samples.steps[i]))});
+  }
+  return profile;
+}
+
+}  // namespace
+
+ProfileResult profile(const Executor& fp32, const Executor* int8, const Tensor& input,
+                      const ProfileOptions& options) {
+  if (options.repeat < 1) {
+    throw Error(ErrorCode::kUsage,
+                concat("repeat: found ", options.repeat, ", expected 1 or more"));
+  }
+  ProfileResult result;
+  result.threads = resolve_threads(options.threads);
+  result.repeat = options.repeat;
+  result.batch = input.shape().rank() > 0 ? input.shape()[0] : 1;
+  const ModelPair pair = compile_pair(fp32, int8, input.shape(), result.threads);
+
+  const std::array<TensorView, 1> inputs{TensorView(input)};
+  std::array<Workspace, 2> workspaces;
+  std::array<Samples, 2> samples;
+  for (std::int64_t run = -kWarmUps; run < options.repeat; ++run) {
+    for (std::size_t m = 0; m < static_cast<std::size_t>(pair.models()); ++m) {
+      const Plan& plan = pair.plan(static_cast<std::int64_t>(m));
+      const Clock::time_point start = Clock::now();
+      plan.run(inputs, workspaces[m]);
+      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      std::vector<double> step_seconds(plan.steps().size());
+      plan.run_timed(inputs, workspaces[m], step_seconds);
+      if (run < 0) continue;  // warming up
+      samples[m].runs.push_back(seconds);
+      samples[m].steps.resize(step_seconds.size());
+      for (std::size_t i = 0; i < step_seconds.size(); ++i) {
+        samples[m].steps[i].push_back(step_seconds[i]);
+      }
+    }
+    const std::int64_t done = std::max<std::int64_t>(run + 1, 0);
+    if (options.progress && options.progress(done, options.repeat) == ProgressAnswer::kStop) {
+      throw Error(ErrorCode::kCancelled,
+                  concat("measurement stopped after ", done, " of ", options.repeat, " runs"));
+    }
+  }
+  result.fp32 = summarize(*pair.fp32, std::move(samples[0]));
+  if (pair.int8 != nullptr) result.int8 = summarize(*pair.int8, std::move(samples[1]));
+  return result;
+}
+
+}  // namespace qtool

@@ -1,0 +1,97 @@
+#include "ops/evaluate.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "ops/operator.h"
+
+namespace qtool {
+namespace {
+
+// Folding may not blow a small model up: a larger result stays a node.
+constexpr std::int64_t kFreeBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kMostGrowth = 4;
+
+// A node between constants, without the rest of its graph: side tables are as small as the node.
+struct Alone {
+  Graph graph;
+  NodeId id{};
+};
+
+// Nothing when an input is not a constant.
+std::optional<Alone> cut_out(const Graph& whole, NodeId id) {
+  Alone alone;
+  Node node = whole.node(id);
+  for (ValueId& input : node.inputs) {
+    if (input == kNoValue) continue;
+    const Value& value = whole.value(input);
+    if (value.constant == nullptr) return std::nullopt;
+    const std::optional<ValueId> known = alone.graph.find_value(value.name);  // read twice
+    input = known ? *known : alone.graph.add_constant(value.name, value.constant);
+  }
+  for (ValueId& output : node.outputs) {
+    if (output != kNoValue) output = alone.graph.add_value(whole.value(output).name);
+  }
+  alone.id = alone.graph.add_node(std::move(node));
+  return alone;
+}
+
+}  // namespace
+
+std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whole_id) {
+  const OpDef* def = find_op(whole.node(whole_id).op_type, whole.node(whole_id).domain);
+  if (def == nullptr) return std::nullopt;
+  std::optional<Alone> alone = cut_out(whole, whole_id);
+  if (!alone) return std::nullopt;
+  const Graph& graph = alone->graph;
+  const NodeId id = alone->id;
+  const Node& node = graph.node(id);
+  std::vector<std::optional<ValueInfo>> infos(graph.value_limit());
+  std::vector<TensorView> values;
+  std::vector<std::int32_t> inputs;
+  std::int64_t input_bytes = 0;
+  for (const ValueId input : node.inputs) {
+    inputs.push_back(input == kNoValue ? -1 : static_cast<std::int32_t>(values.size()));
+    if (input == kNoValue) continue;
+    const Tensor& constant = *graph.value(input).constant;
+    infos[static_cast<std::size_t>(input)] = ValueInfo{constant.dtype(), constant.shape()};
+    values.emplace_back(constant);
+    input_bytes += constant.bytes();
+  }
+  const OpContext context(graph, id, infos);
+  const std::vector<ValueInfo> shapes = def->infer(context);
+  for (const ValueInfo& shape : shapes) {
+    const std::int64_t bytes = shape.shape.elements() * size_of(shape.dtype);
+    if (bytes > std::max(kFreeBytes, kMostGrowth * input_bytes)) return std::nullopt;
+  }
+
+  std::vector<Tensor> results;
+  std::vector<std::int32_t> outputs;
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const bool present = node.outputs[i] != kNoValue;
+    if (present && i >= shapes.size()) return std::nullopt;
+    results.push_back(present ? Tensor(shapes[i].dtype, shapes[i].shape) : Tensor());
+    outputs.push_back(present ? static_cast<std::int32_t>(values.size()) : -1);
+    if (!present) continue;
+    values.emplace_back(results.back());
+    infos[static_cast<std::size_t>(node.outputs[i])] = shapes[i];
+  }
+  if (def->make == nullptr) {
+    const TensorView& source = values[static_cast<std::size_t>(inputs[0])];
+    if (results[0].bytes() > 0) {
+      std::memcpy(results[0].data(), source.data, static_cast<std::size_t>(results[0].bytes()));
+    }
+    return results;
+  }
+  const std::unique_ptr<Operator> op = def->make(context);
+  Tensor scratch(DType::kUInt8, Shape{op->workspace_bytes()});
+  op->run({values, inputs, outputs, scratch.data(), 1});
+  return results;
+}
+
+}  // namespace qtool

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/check.h"
+#include "ops/operator.h"
+#include "qtool/base/text.h"
+
+// What the `infer` functions of the operators have in common: checks that end in one sentence about
+// the node, and the choice of the element type.
+namespace qtool {
+
+/// A list of element types an operator is written for.
+template <typename... Ts>
+struct TypeList {};
+using FloatType = TypeList<float>;
+using NumberTypes = TypeList<float, std::int32_t, std::int64_t, double, std::int8_t, std::uint8_t>;
+using IndexTypes = TypeList<std::int32_t, std::int64_t>;
+
+void require_dtype_in(const OpContext& op, std::size_t input, std::initializer_list<DType> allowed);
+
+/// Throws unless input `input` has one of the listed types.
+template <typename... Ts>
+void require_type(const OpContext& op, std::size_t input, TypeList<Ts...> /*types*/) {
+  require_dtype_in(op, input, {dtype_of<Ts>()...});
+}
+
+/// The operator that `make(T{})` builds for the type T of the list that equals `dtype`.
+template <typename... Ts, typename Make>
+std::unique_ptr<Operator> make_for_type(TypeList<Ts...> /*types*/, DType dtype, const Make& make) {
+  std::unique_ptr<Operator> made;
+  const auto attempt = [&](auto element) {
+    if (made == nullptr && dtype == dtype_of<decltype(element)>()) made = make(element);
+  };
+  (attempt(Ts{}), ...);
+  QTOOL_CHECK(made != nullptr);
+  return made;
+}
+
+/// Throws unless inputs `a` and `b` have the same element type.
+void require_same_type(const OpContext& op, std::size_t a, std::size_t b);
+
+/// Throws unless the node has at most `most` outputs in use.
+void require_outputs(const OpContext& op, std::size_t most);
+
+/// Throws when the first of several outputs is left out; the others are free to be.
+void require_first_output(const OpContext& op);
+
+/// `axis` counted from the front.
+std::int64_t axis_of(const OpContext& op, std::int64_t axis, std::int64_t rank);
+
+/// Axes counted from the front, ascending; throws when one occurs twice.
+std::vector<std::int64_t> axes_of(const OpContext& op, std::vector<std::int64_t> axes,
+                                  std::int64_t rank);
+
+/// The integers of a constant int32 or int64 input of rank 0 or 1.
+std::vector<std::int64_t> ints_of(const OpContext& op, std::size_t input, std::string_view what);
+
+/// The shape with these extents; throws when one is negative or the tensor is absurdly large.
+Shape shape_of(const OpContext& op, std::vector<std::int64_t> dims);
+
+/// The shape both shapes are broadcast to by NumPy's rules.
+Shape broadcast(const OpContext& op, const Shape& a, const Shape& b);
+
+/// Throws unless `shape` can be broadcast to `target` without changing it.
+void require_broadcastable(const OpContext& op, const Shape& shape, const Shape& target,
+                           std::string_view what);
+
+/// Throws unless input `input` holds one element.
+void require_single(const OpContext& op, std::size_t input, std::string_view what);
+
+}  // namespace qtool

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ops/spatial.h"
+#include "qtool/tensor/tensor.h"
+
+// The only door to oneDNN: FP32 convolution, matrix product and pooling. A port to its 3.x
+// interface changes onednn.cpp alone. oneDNN itself keeps to one thread; `threads` is how many of
+// our pool's divide an operation among themselves.
+namespace qtool::onednn {
+
+/// A clamp fused behind an operation: Relu is [0, +inf].
+struct Clamp {
+  float min;
+  float max;
+};
+
+/// Weights and bias in the memory format a primitive asked for.
+class Packed;
+using PackedPtr = std::shared_ptr<const Packed>;
+
+/// What convolution and pooling have in common.
+struct WindowedSpec {
+  Shape source;       ///< [N, C, spatial...]
+  Shape destination;  ///< [N, M, spatial...]
+  Window window;
+  Layout layout = Layout::kPlain;
+};
+
+struct ConvSpec : WindowedSpec {
+  Shape weights;  ///< [M, C / groups, kernel...], plain
+  std::int64_t groups = 1;
+  bool bias = false;
+  bool residual = false;  ///< adds a tensor of the destination's shape and layout before the clamp
+  std::optional<Clamp> clamp;
+};
+
+/// dst = clamp(conv(src, weights) + bias + residual).
+class Convolution {
+ public:
+  Convolution(const ConvSpec& spec, int threads);
+  ~Convolution();
+  Convolution(const Convolution&) = delete;
+  Convolution& operator=(const Convolution&) = delete;
+
+  /// How pack() reads plain weights and what it makes of them, for sharing packed weights between
+  /// primitives; bytes that only compare.
+  [[nodiscard]] std::string format() const;
+  [[nodiscard]] PackedPtr pack(const float* weights, const float* bias) const;
+  [[nodiscard]] std::int64_t workspace_bytes() const;
+  [[nodiscard]] std::string implementation() const;
+  void run(const float* source, const Packed& packed, const float* residual, float* destination,
+           std::byte* workspace) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+struct MatmulSpec {
+  Shape a;  ///< [batch..., M, K]
+  Shape b;  ///< [batch..., K, N], same rank
+  Shape destination;
+  bool transposed_a = false;  ///< memory holds [..., K, M]
+  bool transposed_b = false;  ///< memory holds [..., N, K]
+  bool bias = false;          ///< one value per column
+  float alpha = 1.0F;
+  std::optional<Clamp> clamp;
+};
+
+/// dst = clamp(alpha * a b + bias); batch extents of 1 broadcast.
+class Matmul {
+ public:
+  Matmul(const MatmulSpec& spec, int threads);
+  ~Matmul();
+  Matmul(const Matmul&) = delete;
+  Matmul& operator=(const Matmul&) = delete;
+
+  [[nodiscard]] std::string format() const;  ///< as Convolution::format()
+  [[nodiscard]] PackedPtr pack(const float* b, const float* bias) const;
+  [[nodiscard]] std::int64_t workspace_bytes() const;
+  void run(const float* a, const Packed& b, float* destination, std::byte* workspace) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+enum class PoolKind : std::uint8_t { kMax, kAverageIncludingPadding, kAverageExcludingPadding };
+
+struct PoolSpec : WindowedSpec {
+  PoolKind kind = PoolKind::kMax;
+};
+
+class Pooling {
+ public:
+  Pooling(const PoolSpec& spec, int threads);
+  ~Pooling();
+  Pooling(const Pooling&) = delete;
+  Pooling& operator=(const Pooling&) = delete;
+
+  [[nodiscard]] std::int64_t workspace_bytes() const;
+  void run(const float* source, float* destination, std::byte* workspace) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace qtool::onednn

@@ -1,0 +1,116 @@
+#pragma once
+
+// What the files around oneDNN share; for them alone (see onednn.h).
+#include <cstddef>
+#include <cstdint>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ops/onednn.h"
+#include "ops/pieces.h"
+#include "qtool/base/error.h"
+#include "qtool/base/parallel.h"
+#include "qtool/base/text.h"
+
+namespace qtool::onednn {
+
+using Dims = dnnl::memory::dims;
+using Desc = dnnl::memory::desc;
+using Args = std::unordered_map<int, dnnl::memory>;
+/// Channels or columns of a piece are multiples of a vector, so that few vectors are half empty.
+inline constexpr std::int64_t kVector = 16;
+inline constexpr auto kF32 = dnnl::memory::data_type::f32;
+
+const dnnl::engine& cpu();
+
+/// oneDNN keeps to the calling thread while this lives. Work is divided by us, among the threads of
+/// our pool: threads of OpenMP would wait for their next work on the cores that ours need.
+class OnThisThread {
+ public:
+  OnThisThread() noexcept;
+  ~OnThisThread();
+  OnThisThread(const OnThisThread&) = delete;
+  OnThisThread& operator=(const OnThisThread&) = delete;
+
+ private:
+  int saved_;
+};
+
+/// Runs `call` and turns oneDNN's exception into ours.
+template <typename Call>
+auto guarded(std::string_view what, const Call& call) {
+  try {
+    return call();
+  } catch (const dnnl::error& error) {
+    throw Error(ErrorCode::kUnsupported, concat("oneDNN refuses this ", what, ": ", error.what()));
+  }
+}
+
+dnnl::memory memory_at(const Desc& desc, const void* data);
+
+/// Strides of a dense array with the channels (axis 1) innermost, or of a plain one.
+Dims strides_of(const Dims& dims, Layout layout);
+Desc dense(const Dims& dims, Layout layout = Layout::kPlain);
+/// A format of the primitive's choice.
+Desc any(const Dims& dims);
+
+/// Dilations as oneDNN counts them: the elements that are skipped.
+Dims skipped(const Dims& dilations);
+
+/// What follows the operation in the same pass: times `alpha`, plus a residual of the result's
+/// format, then the clamp.
+dnnl::primitive_attr attributes(const std::optional<Clamp>& clamp, const Desc* residual,
+                                float alpha = 1.0F);
+
+/// Bytes of a scratchpad, such that the next one after it is aligned.
+std::int64_t scratch_bytes(const Desc& scratchpad);
+std::byte* at_bytes(std::byte* base, std::int64_t offset);
+
+void execute(const dnnl::primitive& primitive, const Args& args);
+
+/// Runs `run(piece)` for each of the pieces, on as many threads.
+template <typename Piece, typename Run>
+void run_pieces(const std::vector<Piece>& pieces, const Run& run) {
+  const auto count = static_cast<std::int64_t>(pieces.size());
+  parallel_ranges(count, static_cast<int>(count), [&](std::int64_t from, std::int64_t to, int) {
+    const OnThisThread alone;
+    for (std::int64_t i = from; i < to; ++i) run(pieces[static_cast<std::size_t>(i)]);
+  });
+}
+
+/// Which part of the weights and bias a piece reads, and in which format.
+struct PackPlan {
+  Desc plain;
+  Desc wanted;
+  std::int64_t offset = 0;  ///< of the part in the plain weights, elements
+  std::int64_t bias_offset = 0;
+  std::int64_t bias_count = 0;
+};
+
+/// The packs of an operation. Pieces that read the same part in the same format share one.
+class PackPlans {
+ public:
+  /// Index of the pack.
+  std::size_t add(PackPlan plan);
+  [[nodiscard]] PackedPtr pack(const float* weights, const float* bias) const;
+  /// What pack() reads and what it makes of it, for sharing packed weights between primitives.
+  [[nodiscard]] std::string format() const;
+
+ private:
+  std::vector<PackPlan> plans_;
+};
+
+class Packed {
+ public:
+  struct Part {
+    Tensor weights;
+    Tensor bias;
+  };
+  std::vector<Part> parts;
+};
+
+}  // namespace qtool::onednn

@@ -1,0 +1,132 @@
+// Matrix products through oneDNN.
+#include <memory>
+#include <utility>
+
+#include "ops/onednn_engine.h"
+
+namespace qtool::onednn {
+namespace {
+
+// A stored operand of a product: [batch..., rows, columns], perhaps with the last two swapped in
+// memory.
+struct Matrices {
+  Dims dims;
+  Dims strides;
+
+  Matrices(const Shape& shape, bool transposed) : dims(shape.dims()) {
+    const std::size_t rank = dims.size();
+    Dims stored = dims;
+    if (transposed) std::swap(stored[rank - 1], stored[rank - 2]);
+    strides = strides_of(stored, Layout::kPlain);
+    if (transposed) std::swap(strides[rank - 1], strides[rank - 2]);
+  }
+  [[nodiscard]] Desc desc() const { return {dims, kF32, strides}; }
+};
+
+// Part of an operand along one axis, and where it begins. An axis of extent 1 is read by all parts.
+struct MatricesPart {
+  Matrices part;
+  std::int64_t offset = 0;
+
+  MatricesPart(const Matrices& whole, std::size_t axis, const Range64& range) : part(whole) {
+    if (whole.dims[axis] == 1) return;
+    part.dims[axis] = range.end - range.begin;
+    offset = range.begin * whole.strides[axis];
+  }
+};
+
+// The axis of the result [batch..., M, N] that threads divide among themselves.
+std::size_t divided_axis(const Shape& destination, int threads) {
+  const auto rank = static_cast<std::size_t>(destination.rank());
+  constexpr std::int64_t kRowsPerThread = 4;  // fewer, and each thread reads all of b for them
+  if (rank > 2 && destination[0] >= threads) return 0;
+  const std::int64_t rows = destination[destination.rank() - 2];
+  return rows >= kRowsPerThread * threads ? rank - 2 : rank - 1;
+}
+
+}  // namespace
+
+struct Matmul::State {
+  struct Piece {
+    dnnl::matmul::primitive_desc desc;
+    dnnl::matmul primitive;
+    std::size_t pack;
+    std::int64_t a_offset;
+    std::int64_t destination_offset;
+    std::int64_t scratch_offset;
+  };
+
+  std::vector<Piece> pieces;
+  PackPlans packs;
+  std::int64_t scratch = 0;
+};
+
+Matmul::Matmul(const MatmulSpec& spec, int threads) {
+  const OnThisThread alone;
+  constexpr std::int64_t kWorthDividing = 1 << 15;  // products: a microsecond or less
+  const Matrices a(spec.a, spec.transposed_a);
+  const Matrices b(spec.b, spec.transposed_b);
+  const Matrices destination(spec.destination, false);
+  const std::size_t rank = destination.dims.size();
+  const std::size_t axis = divided_axis(spec.destination, threads);
+  const bool of_columns = axis == rank - 1;
+  const bool of_rows = axis == rank - 2;
+  if (spec.destination.elements() * a.dims.back() < kWorthDividing) threads = 1;
+  const auto ranges = divide_evenly(destination.dims[axis], threads, of_columns ? kVector : 1);
+  const auto whole_of = [](const Matrices& operand) {
+    return MatricesPart(operand, 0, {0, operand.dims[0]});
+  };
+  state_ = std::make_unique<State>();
+  guarded("matrix product", [&] {
+    for (const Range64& range : ranges) {
+      const MatricesPart a_part = of_columns ? whole_of(a) : MatricesPart(a, axis, range);
+      const MatricesPart b_part = of_rows ? whole_of(b) : MatricesPart(b, axis, range);
+      const MatricesPart result(destination, axis, range);
+      const std::int64_t columns = result.part.dims.back();
+      Dims bias_dims(rank, 1);
+      bias_dims.back() = columns;
+      const Desc a_desc = a_part.part.desc();
+      const Desc b_desc = any(b_part.part.dims);
+      const Desc result_desc = result.part.desc();
+      const dnnl::matmul::desc desc =
+          spec.bias ? dnnl::matmul::desc(a_desc, b_desc, dense(bias_dims), result_desc)
+                    : dnnl::matmul::desc(a_desc, b_desc, result_desc);
+      const dnnl::matmul::primitive_desc chosen(desc, attributes(spec.clamp, nullptr, spec.alpha),
+                                                cpu());
+      const std::size_t pack =
+          state_->packs.add({b_part.part.desc(), chosen.weights_desc(), b_part.offset,
+                             of_columns ? range.begin : 0, columns});
+      state_->pieces.push_back(
+          {chosen, dnnl::matmul(chosen), pack, a_part.offset, result.offset, state_->scratch});
+      state_->scratch += scratch_bytes(chosen.scratchpad_desc());
+    }
+  });
+}
+
+Matmul::~Matmul() = default;
+
+std::string Matmul::format() const { return state_->packs.format(); }
+
+PackedPtr Matmul::pack(const float* b, const float* bias) const {
+  return state_->packs.pack(b, bias);
+}
+
+std::int64_t Matmul::workspace_bytes() const { return state_->scratch; }
+
+void Matmul::run(const float* a, const Packed& b, float* destination, std::byte* workspace) const {
+  run_pieces(state_->pieces, [&](const State::Piece& piece) {
+    const auto& desc = piece.desc;
+    const Packed::Part& weights = b.parts[piece.pack];
+    Args args{{DNNL_ARG_SRC, memory_at(desc.src_desc(), a + piece.a_offset)},
+              {DNNL_ARG_WEIGHTS, memory_at(desc.weights_desc(), weights.weights.data())},
+              {DNNL_ARG_DST, memory_at(desc.dst_desc(), destination + piece.destination_offset)},
+              {DNNL_ARG_SCRATCHPAD,
+               memory_at(desc.scratchpad_desc(), at_bytes(workspace, piece.scratch_offset))}};
+    if (weights.bias.elements() > 0) {
+      args.emplace(DNNL_ARG_BIAS, memory_at(desc.bias_desc(), weights.bias.data()));
+    }
+    execute(piece.primitive, args);
+  });
+}
+
+}  // namespace qtool::onednn

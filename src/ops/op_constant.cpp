@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "ops/infer_rules.h"
+#include "ops/operator.h"
+
+// Operators that make tensors from attributes and constants.
+namespace qtool {
+namespace {
+
+std::shared_ptr<const Tensor> share(Tensor tensor) {
+  return std::make_shared<const Tensor>(std::move(tensor));
+}
+
+template <typename T>
+std::shared_ptr<const Tensor> list(const std::vector<T>& values) {
+  return share(Tensor::of<T>({static_cast<std::int64_t>(values.size())}, values));
+}
+
+std::shared_ptr<const Tensor> constant_value(const OpContext& op) {
+  const Node& node = op.node;
+  if (auto tensor = node.get_tensor("value")) return tensor;
+  if (node.has("value_float")) return share(Tensor::scalar(node.get_float("value_float", 0)));
+  if (node.has("value_int")) return share(Tensor::scalar(node.get_int("value_int", 0)));
+  if (node.has("value_ints")) return list(node.get_ints("value_ints", {}));
+  const auto floats = node.attributes.find("value_floats");
+  if (floats != node.attributes.end()) {
+    const auto* values = std::get_if<std::vector<float>>(&floats->second);
+    op.require(values != nullptr, "attribute 'value_floats' is not of type floats");
+    return list(*values);
+  }
+  op.fail(ErrorCode::kUnsupported, "found no numeric value attribute");
+}
+
+std::unique_ptr<Operator> make_copy(std::shared_ptr<const Tensor> tensor) {
+  return make_operator([tensor = std::move(tensor)](const Operands& o) {
+    if (tensor->bytes() == 0) return;
+    std::memcpy(o.out<std::byte>(0), tensor->data(), static_cast<std::size_t>(tensor->bytes()));
+  });
+}
+
+// ConstantOfShape: the one element that fills the output; float 0 unless the node says otherwise.
+std::shared_ptr<const Tensor> filling(const OpContext& op) {
+  auto value = op.node.get_tensor("value");
+  if (value == nullptr) return share(Tensor::scalar(0.0F));
+  op.require(value->elements() == 1,
+             concat("attribute 'value' has ", value->elements(), " elements, expected 1"));
+  return value;
+}
+
+std::vector<ValueInfo> infer_filled(const OpContext& op) {
+  return {{filling(op)->dtype(), shape_of(op, ints_of(op, 0, "the shape"))}};
+}
+
+std::unique_ptr<Operator> make_filled(const OpContext& op) {
+  return make_operator([value = filling(op)](const Operands& o) {
+    const auto size = static_cast<std::size_t>(value->bytes());
+    std::byte* out = o.out<std::byte>(0);
+    const std::int64_t elements = o.output(0).shape.elements();
+    for (std::int64_t i = 0; i < elements; ++i, out += size) std::memcpy(out, value->data(), size);
+  });
+}
+
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 32;
+
+// Number of values start, start + delta, ... before limit.
+std::int64_t count_steps(const OpContext& op, double start, double limit, double delta) {
+  const double steps = std::ceil((limit - start) / delta);
+  if (!(steps > 0)) return 0;
+  op.require(steps <= static_cast<double>(kMostSteps), "the range has too many elements");
+  return static_cast<std::int64_t>(steps);
+}
+std::int64_t count_steps(const OpContext& op, std::int64_t start, std::int64_t limit,
+                         std::int64_t delta) {
+  if (delta > 0 ? limit <= start : limit >= start) return 0;
+  const auto from = static_cast<std::uint64_t>(start);
+  const auto to = static_cast<std::uint64_t>(limit);
+  const auto by = static_cast<std::uint64_t>(delta);
+  const std::uint64_t distance = delta > 0 ? to - from : from - to;
+  const std::uint64_t step = delta > 0 ? by : std::uint64_t{0} - by;
+  const std::uint64_t steps = (distance - 1) / step + 1;
+  op.require(steps <= static_cast<std::uint64_t>(kMostSteps), "the range has too many elements");
+  return static_cast<std::int64_t>(steps);
+}
+
+using RangeTypes = TypeList<float, double, std::int32_t, std::int64_t>;
+
+template <typename T>
+Tensor range_of(const OpContext& op) {
+  T bounds[3] = {};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Tensor* constant = op.constant(i);
+    if (constant == nullptr) {
+      op.fail(ErrorCode::kUnsupported, "a bound depends on the data; only constants are supported");
+    }
+    bounds[i] = constant->values<T>()[0];
+  }
+  const auto [start, limit, delta] = bounds;
+  op.require(delta != T{0}, "the step is 0");
+  using Wide = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
+  const std::int64_t count =
+      count_steps(op, static_cast<Wide>(start), static_cast<Wide>(limit), static_cast<Wide>(delta));
+  Tensor tensor(dtype_of<T>(), Shape{count});
+  const std::span<T> out = tensor.values<T>();
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    // The value lies between start and limit; only the product alone may wrap around.
+    if constexpr (std::is_integral_v<T>) {
+      out[i] =
+          static_cast<T>(static_cast<std::uint64_t>(start) + i * static_cast<std::uint64_t>(delta));
+    } else {
+      out[i] = static_cast<T>(static_cast<double>(start) +
+                              static_cast<double>(i) * static_cast<double>(delta));
+    }
+  }
+  return tensor;
+}
+
+Tensor range_tensor(const OpContext& op) {
+  require_type(op, 0, RangeTypes{});
+  for (std::size_t i = 0; i < 3; ++i) {
+    require_same_type(op, 0, i);
+    require_single(op, i, "a bound of the range");
+  }
+  switch (op.input(0).dtype) {
+    case DType::kFloat32:
+      return range_of<float>(op);
+    case DType::kFloat64:
+      return range_of<double>(op);
+    case DType::kInt32:
+      return range_of<std::int32_t>(op);
+    default:
+      return range_of<std::int64_t>(op);
+  }
+}
+
+}  // namespace
+
+OpDef op_Constant() {
+  return {[](const OpContext& op) {
+            const auto value = constant_value(op);
+            return std::vector<ValueInfo>{{value->dtype(), value->shape()}};
+          },
+          [](const OpContext& op) { return make_copy(constant_value(op)); }};
+}
+
+OpDef op_ConstantOfShape() { return {infer_filled, make_filled}; }
+
+OpDef op_Range() {
+  return {[](const OpContext& op) {
+            const Tensor range = range_tensor(op);
+            return std::vector<ValueInfo>{{range.dtype(), range.shape()}};
+          },
+          [](const OpContext& op) { return make_copy(share(range_tensor(op))); }};
+}
+
+}  // namespace qtool

@@ -1,0 +1,101 @@
+// Convolution in FP32, through oneDNN. FusedConv is what lowering makes of Conv -> (Add) ->
+// Relu/Clip: inputs X, W, B, residual; attributes clamp_min, clamp_max.
+#include <utility>
+
+#include "ops/onednn.h"
+#include "ops/operator.h"
+#include "ops/spatial.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+onednn::ConvSpec conv_spec(const OpContext& op) {
+  const ValueInfo& x = op.input(0);
+  const ValueInfo& w = op.input(1);
+  op.require(x.dtype == DType::kFloat32 && w.dtype == DType::kFloat32,
+             concat("found ", name_of(x.dtype), " and ", name_of(w.dtype), ", expected float32"));
+  ConvGeometry conv = resolve_conv(op, x.shape, w.shape);
+  const std::int64_t outputs = w.shape[0];
+  onednn::ConvSpec spec;
+  spec.source = x.shape;
+  spec.weights = w.shape;
+  spec.destination = conv.output;
+  spec.window = std::move(conv.window);
+  spec.groups = conv.groups;
+  spec.bias = op.has_input(2);
+  if (spec.bias) {
+    op.require(
+        op.input(2).shape == Shape{outputs} && op.input(2).dtype == DType::kFloat32,
+        concat("bias has shape ", op.input(2).shape.to_string(), ", expected [", outputs, "]"));
+  }
+  spec.residual = op.has_input(3);
+  if (spec.residual) {  // only fusion adds one; a Conv of a model has three inputs
+    op.require(op.node.domain == kLoweredDomain && op.input(3).shape == spec.destination &&
+                   op.input(3).dtype == DType::kFloat32,
+               concat("found a fourth input of shape ", op.input(3).shape.to_string(),
+                      ", expected at most three inputs"));
+  }
+  if (op.node.has("qtool.clamp_min")) {
+    spec.clamp = onednn::Clamp{op.node.get_float("qtool.clamp_min", 0.0F),
+                               op.node.get_float("qtool.clamp_max", 0.0F)};
+  }
+  return spec;
+}
+
+class FloatConv final : public Operator {
+ public:
+  explicit FloatConv(const OpContext& op) : FloatConv(op, with_layout(op)) {}
+
+  void run(const Operands& o) const override {
+    onednn::PackedPtr weights = weights_;
+    if (!weights) {
+      weights = conv_.pack(o.in<float>(1), o.has_input(2) ? o.in<float>(2) : nullptr);
+    }
+    conv_.run(o.in<float>(0), *weights, o.has_input(3) ? o.in<float>(3) : nullptr, o.out<float>(0),
+              o.workspace());
+  }
+  [[nodiscard]] std::int64_t workspace_bytes() const override { return conv_.workspace_bytes(); }
+  [[nodiscard]] std::int64_t macs() const override { return macs_; }
+  [[nodiscard]] std::string kernel() const override { return conv_.implementation(); }
+
+ private:
+  static onednn::ConvSpec with_layout(const OpContext& op) {
+    onednn::ConvSpec spec = conv_spec(op);
+    spec.layout = op.input_layout(0);
+    return spec;
+  }
+
+  FloatConv(const OpContext& op, const onednn::ConvSpec& spec) : conv_(spec, op.threads) {
+    macs_ = spec.destination.elements() / spec.weights[0] * spec.weights.elements();
+    const Tensor* weights = op.constant(1);
+    const Tensor* bias = op.constant(2);
+    if (weights == nullptr || (spec.bias && bias == nullptr)) return;  // packed at each run
+    weights_ = op.packed<onednn::Packed>(
+        {concat("conv ", conv_.format()), {op.shared_constant(1), op.shared_constant(2)}}, [&] {
+          return conv_.pack(weights->values<float>().data(),
+                            bias != nullptr ? bias->values<float>().data() : nullptr);
+        });
+  }
+
+  onednn::Convolution conv_;
+  onednn::PackedPtr weights_;
+  std::int64_t macs_ = 0;
+};
+
+OpDef conv_row() {
+  return {[](const OpContext& op) {
+            return std::vector<ValueInfo>{{DType::kFloat32, conv_spec(op).destination}};
+          },
+          [](const OpContext& op) -> std::unique_ptr<Operator> {
+            return std::make_unique<FloatConv>(op);
+          },
+          LayoutRule::kChannelsLast};
+}
+
+}  // namespace
+
+OpDef op_Conv() { return conv_row(); }
+OpDef op_FusedConv() { return conv_row(); }
+
+}  // namespace qtool

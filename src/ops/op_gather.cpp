@@ -1,0 +1,124 @@
+#include <cstring>
+
+#include "ops/infer_rules.h"
+#include "ops/operator.h"
+#include "ops/strides.h"
+
+namespace qtool {
+namespace {
+
+// An index counted from the front; negative ones count from the end.
+std::int64_t checked_index(std::int64_t index, std::int64_t extent) {
+  if (index < -extent || index >= extent) {
+    throw Error(ErrorCode::kInvalidModel,
+                concat("Gather: index ", index, " is outside an axis of extent ", extent));
+  }
+  return index < 0 ? index + extent : index;
+}
+
+std::int64_t gather_axis(const OpContext& op) {
+  return axis_of(op, op.node.get_int("axis", 0), op.input(0).shape.rank());
+}
+
+std::vector<ValueInfo> infer_gather(const OpContext& op) {
+  const ValueInfo& in = op.input(0);
+  require_type(op, 1, IndexTypes{});
+  const std::int64_t axis = gather_axis(op);
+  std::vector<std::int64_t> dims(in.shape.dims().begin(), in.shape.dims().begin() + axis);
+  const std::vector<std::int64_t>& chosen = op.input(1).shape.dims();
+  dims.insert(dims.end(), chosen.begin(), chosen.end());
+  dims.insert(dims.end(), in.shape.dims().begin() + axis + 1, in.shape.dims().end());
+  return {{in.dtype, shape_of(op, std::move(dims))}};
+}
+
+// The input as (outer, extent of the axis, bytes of a block behind it).
+struct Blocks {
+  std::int64_t outer = 1;
+  std::int64_t extent = 1;
+  std::int64_t bytes = 1;
+};
+
+template <typename Index>
+void gather(const Blocks& blocks, std::int64_t count, const Operands& o) {
+  const Index* indices = o.in<Index>(1);
+  const std::byte* in = o.in<std::byte>(0);
+  std::byte* out = o.out<std::byte>(0);
+  for (std::int64_t i = 0; i < blocks.outer; ++i) {
+    for (std::int64_t j = 0; j < count; ++j, out += blocks.bytes) {
+      const std::int64_t place = checked_index(indices[j], blocks.extent);
+      std::memcpy(out, in + (i * blocks.extent + place) * blocks.bytes,
+                  static_cast<std::size_t>(blocks.bytes));
+    }
+  }
+}
+
+std::unique_ptr<Operator> make_gather(const OpContext& op) {
+  const ValueInfo& in = op.input(0);
+  const std::int64_t axis = gather_axis(op);
+  Blocks blocks{0, in.shape[axis], size_of(in.dtype)};
+  if (op.output(0).shape.elements() > 0) {
+    blocks.outer = 1;
+    for (std::int64_t i = 0; i < axis; ++i) blocks.outer *= in.shape[i];
+    for (std::int64_t i = axis + 1; i < in.shape.rank(); ++i) blocks.bytes *= in.shape[i];
+  }
+  return make_for_type(IndexTypes{}, op.input(1).dtype, [&](auto index) {
+    using Index = decltype(index);
+    return make_operator([blocks, count = op.input(1).shape.elements()](const Operands& o) {
+      gather<Index>(blocks, count, o);
+    });
+  });
+}
+
+std::vector<ValueInfo> infer_gather_elements(const OpContext& op) {
+  const ValueInfo& in = op.input(0);
+  require_type(op, 1, IndexTypes{});
+  const Shape& chosen = op.input(1).shape;
+  const std::int64_t axis = gather_axis(op);
+  bool fits = chosen.rank() == in.shape.rank();
+  for (std::int64_t i = 0; fits && i < chosen.rank(); ++i) {
+    fits = i == axis || chosen[i] <= in.shape[i];
+  }
+  op.require(fits, concat("indices of shape ", chosen.to_string(), " do not fit an input of shape ",
+                          in.shape.to_string()));
+  return {{in.dtype, chosen}};
+}
+
+template <typename T, typename Index>
+void gather_elements(const LoopNest<2>& nest, std::int64_t extent, std::int64_t axis_step,
+                     const Operands& o) {
+  const Index* indices = o.in<Index>(1);
+  const T* in = o.in<T>(0);
+  T* out = o.out<T>(0);
+  const std::int64_t to = nest.inner_step(0);
+  const std::int64_t from = nest.inner_step(1);
+  nest.run(o.threads(), [&](std::int64_t count, const LoopNest<2>::Offsets& at) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t place = at[0] + i * to;
+      out[place] = in[at[1] + i * from + checked_index(indices[place], extent) * axis_step];
+    }
+  });
+}
+
+std::unique_ptr<Operator> make_gather_elements(const OpContext& op) {
+  const std::int64_t axis = gather_axis(op);
+  const Shape& shape = op.output(0).shape;
+  std::vector<std::int64_t> from = strides_of(op.input(0).shape, Layout::kPlain);
+  const std::int64_t axis_step = from[static_cast<std::size_t>(axis)];
+  from[static_cast<std::size_t>(axis)] = 0;  // the index says where to go along this axis
+  const LoopNest<2> nest(shape.dims(), {strides_of(shape, Layout::kPlain), from});
+  const std::int64_t extent = op.input(0).shape[axis];
+  return with_element_of(size_of(op.input(0).dtype), [&](auto element) {
+    return make_for_type(IndexTypes{}, op.input(1).dtype, [&](auto index) {
+      return make_operator([=](const Operands& o) {
+        gather_elements<decltype(element), decltype(index)>(nest, extent, axis_step, o);
+      });
+    });
+  });
+}
+
+}  // namespace
+
+OpDef op_Gather() { return {infer_gather, make_gather}; }
+OpDef op_GatherElements() { return {infer_gather_elements, make_gather_elements}; }
+
+}  // namespace qtool

@@ -1,0 +1,291 @@
+// Element-wise operators on u8, made by lowering: QAdd, QMul, QConcat, QLookup, and the edges
+// between FP32 and u8: Quantize, Dequantize.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "kernels/add/add.h"
+#include "kernels/lookup/lookup.h"
+#include "kernels/mul/mul.h"
+#include "kernels/quantize/quantize.h"
+#include "ops/fixed_point.h"
+#include "ops/lowered.h"
+#include "ops/operator.h"
+#include "ops/strides.h"
+#include "qtool/base/parallel.h"
+#include "qtool/base/text.h"
+
+namespace qtool {
+namespace {
+
+std::int32_t get_int32(const Node& node, std::string_view key, std::int32_t fallback) {
+  return static_cast<std::int32_t>(node.get_int(key, fallback));
+}
+
+// NumPy's rules.
+std::vector<ValueInfo> infer_binary(const OpContext& op) {
+  const Shape& a = op.input(0).shape;
+  const Shape& b = op.input(1).shape;
+  std::vector<std::int64_t> dims(static_cast<std::size_t>(std::max(a.rank(), b.rank())));
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const auto extent = [&](const Shape& shape) {
+      const auto axis =
+          static_cast<std::int64_t>(i) + shape.rank() - static_cast<std::int64_t>(dims.size());
+      return axis < 0 ? 1 : shape[axis];
+    };
+    const std::int64_t x = extent(a);
+    const std::int64_t y = extent(b);
+    op.require(x == y || x == 1 || y == 1,
+               concat("cannot broadcast ", a.to_string(), " and ", b.to_string()));
+    dims[i] = x == 1 ? y : x;
+  }
+  return {{DType::kUInt8, Shape(std::move(dims))}};
+}
+
+// Runs `kernel(a, b, out, count)` over contiguous pieces; a repeated operand is spread out first.
+template <typename Kernel>
+std::unique_ptr<Operator> make_binary(const OpContext& op, std::string_view kernel_name,
+                                      const Kernel& kernel) {
+  const Shape& out = op.output(0).shape;
+  const LoopNest<3> nest(out.dims(),
+                         {strides_of(out, op.output_layout(0)),
+                          broadcast_strides(op.input(0).shape, op.input_layout(0), out),
+                          broadcast_strides(op.input(1).shape, op.input_layout(1), out)});
+  return make_operator(
+      [nest, kernel](const Operands& o) {
+        const auto* a = o.in<std::uint8_t>(0);
+        const auto* b = o.in<std::uint8_t>(1);
+        auto* y = o.out<std::uint8_t>(0);
+        nest.run(o.threads(), [&](std::int64_t count, const LoopNest<3>::Offsets& at) {
+          constexpr std::int64_t kPiece = 256;
+          if (nest.inner_step(1) == 1 && nest.inner_step(2) == 1) {
+            return kernel(a + at[1], b + at[2], y + at[0], count);
+          }
+          std::array<std::uint8_t, kPiece> left;
+          std::array<std::uint8_t, kPiece> right;
+          for (std::int64_t done = 0; done < count; done += kPiece) {
+            const std::int64_t piece = std::min(kPiece, count - done);
+            for (std::int64_t i = 0; i < piece; ++i) {
+              left[static_cast<std::size_t>(i)] = a[at[1] + (done + i) * nest.inner_step(1)];
+              right[static_cast<std::size_t>(i)] = b[at[2] + (done + i) * nest.inner_step(2)];
+            }
+            kernel(left.data(), right.data(), y + at[0] + done, piece);
+          }
+        });
+      },
+      kernel_name);
+}
+
+Limits output_limits(const Node& node) {
+  return {get_int32(node, "low", 0), get_int32(node, "high", 255)};
+}
+
+// An operator of fixed_point.h in the place of a kernel.
+template <typename Fixed>
+std::unique_ptr<Operator> make_fixed(const OpContext& op) {
+  return make_binary(
+      op, kernel_label("portable", op.requantization),
+      [fixed = Fixed(op.requantization, get_affine(op.node, "a"), get_affine(op.node, "b"),
+                     get_affine(op.node, "y"), output_limits(op.node))](
+          const std::uint8_t* l, const std::uint8_t* r, std::uint8_t* out, std::int64_t count) {
+        fixed.run(l, r, out, count);
+      });
+}
+
+std::unique_ptr<Operator> make_add(const OpContext& op) {
+  if (op.requantization != Requantization::kFloat) return make_fixed<FixedAdd>(op);
+  const Affine a = get_affine(op.node, "a");
+  const Affine b = get_affine(op.node, "b");
+  const Affine y = get_affine(op.node, "y");
+  AddParams params;
+  params.ra = a.scale / y.scale;
+  params.rb = b.scale / y.scale;
+  params.za = a.zero_point;
+  params.zb = b.zero_point;
+  params.zy = y.zero_point;
+  params.low = get_int32(op.node, "low", 0);
+  params.high = get_int32(op.node, "high", 255);
+  return make_binary(op, AddKernel().kernel(),
+                     [params, kernel = AddKernel()](const std::uint8_t* l, const std::uint8_t* r,
+                                                    std::uint8_t* out, std::int64_t count) {
+                       kernel.run(params, l, r, out, count);
+                     });
+}
+
+std::unique_ptr<Operator> make_mul(const OpContext& op) {
+  if (op.requantization != Requantization::kFloat) return make_fixed<FixedMul>(op);
+  const Affine a = get_affine(op.node, "a");
+  const Affine b = get_affine(op.node, "b");
+  const Affine y = get_affine(op.node, "y");
+  MulParams params;
+  params.m = a.scale * b.scale / y.scale;
+  params.za = a.zero_point;
+  params.zb = b.zero_point;
+  params.zy = y.zero_point;
+  params.low = get_int32(op.node, "low", 0);
+  params.high = get_int32(op.node, "high", 255);
+  return make_binary(op, MulKernel().kernel(),
+                     [params, kernel = MulKernel()](const std::uint8_t* l, const std::uint8_t* r,
+                                                    std::uint8_t* out, std::int64_t count) {
+                       kernel.run(params, l, r, out, count);
+                     });
+}
+
+std::vector<ValueInfo> infer_concat(const OpContext& op) {
+  const Shape& first = op.input(0).shape;
+  const std::int64_t axis = normalize_axis(op.node.get_int("axis", 0), first.rank(), "Concat");
+  std::vector<std::int64_t> dims = first.dims();
+  for (std::size_t i = 1; i < op.input_count(); ++i) {
+    const Shape& shape = op.input(i).shape;
+    op.require(shape.rank() == first.rank(), "inputs have different ranks");
+    for (std::int64_t d = 0; d < shape.rank(); ++d) {
+      op.require(d == axis || shape[d] == first[d],
+                 concat("cannot concatenate ", first.to_string(), " and ", shape.to_string()));
+    }
+    dims[static_cast<std::size_t>(axis)] += shape[axis];
+  }
+  return {{DType::kUInt8, Shape(std::move(dims))}};
+}
+
+// One input of a concatenation: runs of `inner` bytes that go to every `outer_step`-th place.
+struct ConcatPart {
+  std::int64_t offset;
+  std::int64_t inner;
+  bool same_scale;
+  std::array<std::uint8_t, 256> table;
+};
+
+std::unique_ptr<Operator> make_concat(const OpContext& op) {
+  const Shape& out = op.output(0).shape;
+  const Layout layout = op.output_layout(0);
+  const std::int64_t axis = normalize_axis(op.node.get_int("axis", 0), out.rank(), "Concat");
+  const auto scales = op.node.get_tensor("x_scales")->values<float>();
+  const auto zero_points = op.node.get_tensor("x_zero_points")->values<std::int32_t>();
+  const Affine y = get_affine(op.node, "y");
+  const Limits limits = output_limits(op.node);
+  // Bytes that one step along the axis spans, in memory order.
+  const std::int64_t step = strides_of(out, layout)[static_cast<std::size_t>(axis)];
+  const std::int64_t run = step * out[axis];
+  const std::int64_t outer = run == 0 ? 0 : out.elements() / run;
+  std::vector<ConcatPart> parts;
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < op.input_count(); ++i) {
+    const Affine x{scales[i], zero_points[i]};
+    ConcatPart part{};
+    part.offset = offset * step;
+    part.inner = op.input(i).shape[axis] * step;
+    part.same_scale = x == y && limits.min == 0 && limits.max == 255;
+    part.table = rescale_table(op.requantization, x, y, limits);
+    parts.push_back(part);
+    offset += op.input(i).shape[axis];
+  }
+  return make_operator(
+      [parts, run, outer, kernel = LookupKernel()](const Operands& o) {
+        const int threads = run * outer < kParallelElements ? 1 : o.threads();
+        auto* y_data = o.out<std::uint8_t>(0);
+        parallel_ranges(outer, threads, [&](std::int64_t begin, std::int64_t end, int) {
+          for (std::int64_t row = begin; row < end; ++row) {
+            for (std::size_t i = 0; i < parts.size(); ++i) {
+              const ConcatPart& part = parts[i];
+              const std::uint8_t* from = o.in<std::uint8_t>(i) + row * part.inner;
+              std::uint8_t* to = y_data + row * run + part.offset;
+              if (part.same_scale) {
+                std::copy_n(from, part.inner, to);
+              } else {
+                kernel.run(part.table, from, to, part.inner);
+              }
+            }
+          }
+        });
+      },
+      LookupKernel().kernel());
+}
+
+std::unique_ptr<Operator> make_lookup(const OpContext& op) {
+  std::array<std::uint8_t, 256> table{};
+  const auto stored = op.node.get_tensor("table")->values<std::uint8_t>();
+  std::copy(stored.begin(), stored.end(), table.begin());
+  const std::int64_t count = op.input(0).shape.elements();
+  return make_operator(
+      [table, count, kernel = LookupKernel()](const Operands& o) {
+        parallel_ranges(count, count < kParallelElements ? 1 : o.threads(),
+                        [&](std::int64_t begin, std::int64_t end, int) {
+                          kernel.run(table, o.in<std::uint8_t>(0) + begin,
+                                     o.out<std::uint8_t>(0) + begin, end - begin);
+                        });
+      },
+      LookupKernel().kernel());
+}
+
+std::vector<ValueInfo> infer_u8(const OpContext& op) {
+  return {{DType::kUInt8, op.input(0).shape}};
+}
+
+QuantizeParams edge_params(const Node& node) {
+  const Affine affine = get_affine(node, "x");
+  QuantizeParams params;
+  params.scale = affine.scale;
+  params.zero_point = affine.zero_point;
+  return params;
+}
+
+// The images of an edge that also changes the layout, or one flat run when it does not.
+std::unique_ptr<Operator> make_quantize(const OpContext& op) {
+  const Shape shape = op.input(0).shape;
+  const QuantizeParams params = edge_params(op.node);
+  if (op.input_layout(0) != op.output_layout(0)) {
+    PlaneGeometry geometry;
+    geometry.channels = shape[1];
+    geometry.pixels = shape[2] * shape[3];
+    geometry.plane_stride = geometry.pixels;
+    geometry.pixel_stride = geometry.channels;
+    return make_operator(
+        [=, kernel = QuantizeKernel()](const Operands& o) {
+          const std::int64_t image = geometry.channels * geometry.pixels;
+          for (std::int64_t n = 0; n < shape[0]; ++n) {
+            kernel.quantize_planes(params, geometry, o.in<float>(0) + n * image,
+                                   o.out<std::uint8_t>(0) + n * image);
+          }
+        },
+        QuantizeKernel().kernel());
+  }
+  const std::int64_t count = shape.elements();
+  return make_operator(
+      [=, kernel = QuantizeKernel()](const Operands& o) {
+        parallel_ranges(count, count < kParallelElements ? 1 : o.threads(),
+                        [&](std::int64_t begin, std::int64_t end, int) {
+                          kernel.quantize(params, o.in<float>(0) + begin,
+                                          o.out<std::uint8_t>(0) + begin, end - begin);
+                        });
+      },
+      QuantizeKernel().kernel());
+}
+
+std::unique_ptr<Operator> make_dequantize(const OpContext& op) {
+  const std::int64_t count = op.input(0).shape.elements();
+  return make_operator(
+      [count, params = edge_params(op.node), kernel = QuantizeKernel()](const Operands& o) {
+        parallel_ranges(count, count < kParallelElements ? 1 : o.threads(),
+                        [&](std::int64_t begin, std::int64_t end, int) {
+                          kernel.dequantize(params, o.in<std::uint8_t>(0) + begin,
+                                            o.out<float>(0) + begin, end - begin);
+                        });
+      },
+      QuantizeKernel().kernel());
+}
+
+}  // namespace
+
+OpDef op_QAdd() { return {infer_binary, make_add, LayoutRule::kAny}; }
+OpDef op_QMul() { return {infer_binary, make_mul, LayoutRule::kAny}; }
+OpDef op_QConcat() { return {infer_concat, make_concat, LayoutRule::kAny}; }
+OpDef op_QLookup() { return {infer_u8, make_lookup, LayoutRule::kAny}; }
+OpDef op_Quantize() { return {infer_u8, make_quantize, LayoutRule::kToChannelsLast}; }
+OpDef op_Dequantize() {
+  return {[](const OpContext& op) {
+            return std::vector<ValueInfo>{{DType::kFloat32, op.input(0).shape}};
+          },
+          make_dequantize, LayoutRule::kAny};
+}
+
+}  // namespace qtool

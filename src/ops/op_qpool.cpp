@@ -1,0 +1,138 @@
+// Pooling of u8 images, made by lowering. QGlobalAveragePool without y_scale gives float32.
+#include <algorithm>
+
+#include "kernels/pool/pool.h"
+#include "ops/fixed_point.h"
+#include "ops/lowered.h"
+#include "ops/operator.h"
+#include "ops/spatial.h"
+#include "qtool/base/parallel.h"
+
+namespace qtool {
+namespace {
+
+PoolShape pool_shape(const Shape& x, const Window& window) {
+  PoolShape shape;
+  set_window(x, window, shape);
+  shape.channels = x[1];
+  shape.kernel_h = window.kernel[0];
+  shape.kernel_w = window.kernel[1];
+  shape.pad_bottom = window.pads_end[0];
+  shape.pad_right = window.pads_end[1];
+  return shape;
+}
+
+AverageParams average_params(const Node& node) {
+  const Affine x = get_affine(node, "x");
+  const Affine y = get_affine(node, "y");
+  AverageParams params;
+  params.m = x.scale / y.scale;
+  params.zx = x.zero_point;
+  params.zy = y.zero_point;
+  params.low = static_cast<std::int32_t>(node.get_int("low", 0));
+  params.high = static_cast<std::int32_t>(node.get_int("high", 255));
+  if (node.get_int("count_include_pad", 0) != 0) params.count_padding = CountPadding::kInclude;
+  return params;
+}
+
+// The average of fixed_point.h in the place of the kernel.
+std::unique_ptr<Operator> make_fixed(const OpContext& op, const PoolShape& shape) {
+  const AverageParams params = average_params(op.node);
+  return make_operator(
+      [average = FixedAverage(op.requantization, shape, get_affine(op.node, "x"),
+                              get_affine(op.node, "y"), {params.low, params.high},
+                              params.count_padding)](const Operands& o) {
+        average.run(o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
+      },
+      kernel_label("portable", op.requantization));
+}
+
+std::vector<ValueInfo> infer_window(const OpContext& op) {
+  const Shape& x = op.input(0).shape;
+  op.require(x.rank() == 4 && x.elements() > 0, "only images have an integer pool");
+  const Window window = resolve_window(op, x, {});
+  return {{DType::kUInt8, Shape{x[0], x[1], window.output[0], window.output[1]}}};
+}
+
+std::unique_ptr<Operator> make_max(const OpContext& op) {
+  const PoolShape shape = pool_shape(op.input(0).shape, resolve_window(op, op.input(0).shape, {}));
+  return make_operator(
+      [shape, kernel = PoolKernel()](const Operands& o) {
+        kernel.max(shape, o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
+      },
+      PoolKernel().kernel());
+}
+
+std::unique_ptr<Operator> make_average(const OpContext& op) {
+  const PoolShape shape = pool_shape(op.input(0).shape, resolve_window(op, op.input(0).shape, {}));
+  if (op.requantization != Requantization::kFloat) return make_fixed(op, shape);
+  return make_operator(
+      [shape, params = average_params(op.node), kernel = PoolKernel()](const Operands& o) {
+        kernel.average(shape, params, o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
+      },
+      PoolKernel().kernel());
+}
+
+std::vector<ValueInfo> infer_global(const OpContext& op) {
+  const Shape& x = op.input(0).shape;
+  op.require(x.rank() == 4 && x.elements() > 0, "only images have an integer pool");
+  return {{op.node.has("y_scale") ? DType::kUInt8 : DType::kFloat32, Shape{x[0], x[1], 1, 1}}};
+}
+
+// The exact integer sum of each channel, then one float multiplication by s / pixels.
+void global_average(const std::uint8_t* in, float* out, std::int64_t pixels, std::int64_t channels,
+                    const Affine& affine) {
+  constexpr std::int64_t kBlock = 64;
+  const float scale = affine.scale / static_cast<float>(pixels);
+  for (std::int64_t first = 0; first < channels; first += kBlock) {
+    const std::int64_t count = std::min(kBlock, channels - first);
+    std::int64_t sums[kBlock] = {};
+    // Sums of 2^23 bytes fit int32; wider images are added up piece by piece.
+    for (std::int64_t start = 0; start < pixels; start += std::int64_t{1} << 23) {
+      const std::int64_t end = std::min(pixels, start + (std::int64_t{1} << 23));
+      std::int32_t partial[kBlock] = {};
+      for (std::int64_t p = start; p < end; ++p) {
+        const std::uint8_t* row = in + p * channels + first;
+        for (std::int64_t c = 0; c < count; ++c) partial[c] += row[c];
+      }
+      for (std::int64_t c = 0; c < count; ++c) sums[c] += partial[c];
+    }
+    for (std::int64_t c = 0; c < count; ++c) {
+      out[first + c] = static_cast<float>(sums[c] - pixels * affine.zero_point) * scale;
+    }
+  }
+}
+
+std::unique_ptr<Operator> make_global(const OpContext& op) {
+  const Shape x = op.input(0).shape;
+  if (op.node.has("y_scale")) {
+    Window window;
+    window.kernel = {x[2], x[3]};
+    window.strides = window.dilations = window.output = {1, 1};
+    window.pads_begin = window.pads_end = {0, 0};
+    if (op.requantization != Requantization::kFloat) return make_fixed(op, pool_shape(x, window));
+    return make_operator(
+        [shape = pool_shape(x, window), params = average_params(op.node),
+         kernel = PoolKernel()](const Operands& o) {
+          kernel.average(shape, params, o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
+        },
+        PoolKernel().kernel());
+  }
+  return make_operator(
+      [x, affine = get_affine(op.node, "x")](const Operands& o) {
+        const std::int64_t pixels = x[2] * x[3];
+        for (std::int64_t n = 0; n < x[0]; ++n) {
+          global_average(o.in<std::uint8_t>(0) + n * pixels * x[1], o.out<float>(0) + n * x[1],
+                         pixels, x[1], affine);
+        }
+      },
+      "sum");
+}
+
+}  // namespace
+
+OpDef op_QMaxPool() { return {infer_window, make_max, LayoutRule::kChannelsLast}; }
+OpDef op_QAveragePool() { return {infer_window, make_average, LayoutRule::kChannelsLast}; }
+OpDef op_QGlobalAveragePool() { return {infer_global, make_global, LayoutRule::kChannelsLast}; }
+
+}  // namespace qtool

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <cmath>
+
+#include "ops/infer_rules.h"
+#include "ops/operator.h"
+#include "ops/strides.h"
+#include "ops/vector_math.h"
+
+namespace qtool {
+namespace {
+
+enum class SoftmaxKind : std::uint8_t { kPlain, kLog };
+
+std::int64_t softmax_axis(const OpContext& op) {
+  return axis_of(op, op.node.get_int("axis", -1), op.input(0).shape.rank());
+}
+
+std::vector<ValueInfo> infer_softmax(const OpContext& op) {
+  require_type(op, 0, FloatType{});
+  static_cast<void>(softmax_axis(op));
+  return {op.input(0)};
+}
+
+constexpr std::int64_t kColumns = 64;
+
+// Columns side by side, `extent` rows of `step` floats apart. Values are shifted by the highest of
+// their column, so that nothing overflows.
+void normalize_columns(SoftmaxKind kind, const float* in, float* out, std::int64_t extent,
+                       std::int64_t step, std::int64_t columns) {
+  float highest[kColumns];
+  double sum[kColumns];
+  std::copy_n(in, columns, highest);
+  std::fill_n(sum, columns, 0.0);
+  for (std::int64_t row = 1; row < extent; ++row) {
+    const float* x = in + row * step;
+    for (std::int64_t c = 0; c < columns; ++c) highest[c] = std::max(highest[c], x[c]);
+  }
+  for (std::int64_t row = 0; row < extent; ++row) {
+    const float* x = in + row * step;
+    float* y = out + row * step;
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const float shifted = x[c] - highest[c];
+      const float power = vector_exp(shifted);
+      sum[c] += static_cast<double>(power);
+      y[c] = kind == SoftmaxKind::kLog ? shifted : power;
+    }
+  }
+  float factor[kColumns];
+  for (std::int64_t c = 0; c < columns; ++c) {
+    factor[c] = static_cast<float>(kind == SoftmaxKind::kLog ? std::log(sum[c]) : 1.0 / sum[c]);
+  }
+  for (std::int64_t row = 0; row < extent; ++row) {
+    float* y = out + row * step;
+    if (kind == SoftmaxKind::kLog) {
+      for (std::int64_t c = 0; c < columns; ++c) y[c] -= factor[c];
+    } else {
+      for (std::int64_t c = 0; c < columns; ++c) y[c] *= factor[c];
+    }
+  }
+}
+
+// The same for one column that lies in neighbouring elements; eight lanes fill the vectors.
+void normalize_row(SoftmaxKind kind, const float* in, float* out, std::int64_t extent) {
+  constexpr std::int64_t kLanes = 8;
+  const std::int64_t whole = extent / kLanes * kLanes;
+  float highest[kLanes];
+  std::fill_n(highest, kLanes, in[0]);
+  for (std::int64_t i = 0; i < whole; i += kLanes) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      highest[lane] = std::max(highest[lane], in[i + lane]);
+    }
+  }
+  float top = *std::max_element(highest, highest + kLanes);
+  for (std::int64_t i = whole; i < extent; ++i) top = std::max(top, in[i]);
+
+  for (std::int64_t i = 0; i < extent; ++i) out[i] = vector_exp(in[i] - top);
+  double sums[kLanes] = {};
+  for (std::int64_t i = 0; i < whole; i += kLanes) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      sums[lane] += static_cast<double>(out[i + lane]);
+    }
+  }
+  double sum = 0;
+  for (const double part : sums) sum += part;
+  for (std::int64_t i = whole; i < extent; ++i) sum += static_cast<double>(out[i]);
+
+  if (kind == SoftmaxKind::kLog) {
+    const auto shift = static_cast<float>(std::log(sum));
+    for (std::int64_t i = 0; i < extent; ++i) out[i] = (in[i] - top) - shift;
+  } else {
+    const auto factor = static_cast<float>(1.0 / sum);
+    for (std::int64_t i = 0; i < extent; ++i) out[i] *= factor;
+  }
+}
+
+std::unique_ptr<Operator> make_softmax(const OpContext& op, SoftmaxKind kind) {
+  const Shape& shape = op.input(0).shape;
+  const std::int64_t axis = softmax_axis(op);
+  const std::int64_t elements = shape.elements();
+  const std::int64_t extent = shape[axis];
+  const std::int64_t inner =
+      std::max<std::int64_t>(1, strides_of(shape, Layout::kPlain)[static_cast<std::size_t>(axis)]);
+  const std::int64_t blocks = (inner + kColumns - 1) / kColumns;
+  const std::int64_t items = elements == 0 ? 0 : elements / (extent * inner) * blocks;
+  return make_operator([=](const Operands& o) {
+    const auto body = [&](std::int64_t begin, std::int64_t end, int) {
+      for (std::int64_t item = begin; item < end; ++item) {
+        const std::int64_t column = item % blocks * kColumns;
+        const std::int64_t place = item / blocks * extent * inner + column;
+        if (inner == 1) {
+          normalize_row(kind, o.in<float>(0) + place, o.out<float>(0) + place, extent);
+          continue;
+        }
+        normalize_columns(kind, o.in<float>(0) + place, o.out<float>(0) + place, extent, inner,
+                          std::min(kColumns, inner - column));
+      }
+    };
+    if (elements < kParallelElements) return body(0, items, 0);
+    parallel_ranges(items, o.threads(), body);
+  });
+}
+
+}  // namespace
+
+OpDef op_Softmax() {
+  return {infer_softmax, [](const OpContext& op) { return make_softmax(op, SoftmaxKind::kPlain); }};
+}
+OpDef op_LogSoftmax() {
+  return {infer_softmax, [](const OpContext& op) { return make_softmax(op, SoftmaxKind::kLog); }};
+}
+
+}  // namespace qtool

@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <numeric>
+
+#include "ops/infer_rules.h"
+#include "ops/operator.h"
+#include "ops/strides.h"
+
+// ArgMax, ArgMin and TopK: places of the largest or smallest elements along one axis.
+namespace qtool {
+namespace {
+
+using OrderedTypes = TypeList<float, std::int32_t, std::int64_t, std::int8_t, std::uint8_t>;
+
+enum class Wanted : std::uint8_t { kLargest, kSmallest };
+
+std::int64_t order_axis(const OpContext& op, std::int64_t fallback) {
+  return axis_of(op, op.node.get_int("axis", fallback), op.input(0).shape.rank());
+}
+
+// Columns of `extent` elements, `inner` apart; `outer` * `inner` of them.
+struct Columns {
+  std::int64_t outer = 0;
+  std::int64_t extent = 0;
+  std::int64_t inner = 1;
+};
+
+Columns columns_of(const Shape& shape, std::int64_t axis) {
+  const std::int64_t elements = shape.elements();
+  if (elements == 0) return {};
+  const std::int64_t inner = strides_of(shape, Layout::kPlain)[static_cast<std::size_t>(axis)];
+  return {elements / (shape[axis] * inner), shape[axis], inner};
+}
+
+std::vector<ValueInfo> infer_arg(const OpContext& op) {
+  require_type(op, 0, OrderedTypes{});
+  const Shape& in = op.input(0).shape;
+  const std::int64_t axis = order_axis(op, 0);
+  std::vector<std::int64_t> dims = in.dims();
+  if (op.node.get_int("keepdims", 1) != 0) {
+    dims[static_cast<std::size_t>(axis)] = 1;
+  } else {
+    dims.erase(dims.begin() + axis);
+  }
+  const Shape out(std::move(dims));
+  op.require(in[axis] > 0 || out.elements() == 0, concat("axis ", axis, " is empty"));
+  return {{DType::kInt64, out}};
+}
+
+// Whether `a` belongs before `b`; NaN counts as larger than every number.
+template <typename T>
+bool precedes(T a, T b, Wanted wanted) {
+  if (wanted == Wanted::kSmallest) std::swap(a, b);
+  return a > b || (a != a && b == b);
+}
+
+// The winners of columns that lie side by side.
+template <typename T>
+void find_winners(const T* in, std::int64_t* out, std::int64_t extent, std::int64_t step,
+                  std::int64_t columns, Wanted wanted, bool last_of_equals) {
+  std::fill_n(out, columns, std::int64_t{0});
+  for (std::int64_t row = 1; row < extent; ++row) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const T x = in[row * step + c];
+      const T best = in[out[c] * step + c];
+      const bool wins = last_of_equals ? !precedes(best, x, wanted) : precedes(x, best, wanted);
+      if (wins) out[c] = row;
+    }
+  }
+}
+
+template <Wanted kWanted>
+std::unique_ptr<Operator> make_arg(const OpContext& op) {
+  const Columns columns = columns_of(op.input(0).shape, order_axis(op, 0));
+  const bool last_of_equals = op.node.get_int("select_last_index", 0) != 0;
+  return make_for_type(OrderedTypes{}, op.input(0).dtype, [&](auto element) {
+    using T = decltype(element);
+    return make_operator([columns, last_of_equals](const Operands& o) {
+      for (std::int64_t i = 0; i < columns.outer; ++i) {
+        find_winners(o.in<T>(0) + i * columns.extent * columns.inner,
+                     o.out<std::int64_t>(0) + i * columns.inner, columns.extent, columns.inner,
+                     columns.inner, kWanted, last_of_equals);
+      }
+    });
+  });
+}
+
+std::vector<ValueInfo> infer_topk(const OpContext& op) {
+  require_type(op, 0, OrderedTypes{});
+  require_single(op, 1, "the number of elements");
+  const ValueInfo& in = op.input(0);
+  const std::int64_t axis = order_axis(op, -1);
+  const std::int64_t count = ints_of(op, 1, "the number of elements").at(0);
+  op.require(
+      count >= 0 && count <= in.shape[axis],
+      concat("found ", count, " elements asked for, axis ", axis, " has extent ", in.shape[axis]));
+  std::vector<std::int64_t> dims = in.shape.dims();
+  dims[static_cast<std::size_t>(axis)] = count;
+  const Shape shape(std::move(dims));
+  return {{in.dtype, shape}, {DType::kInt64, shape}};
+}
+
+// The first `count` elements of each column in order; equal elements keep their order.
+template <typename T>
+void select(const Columns& columns, std::int64_t count, Wanted wanted, const Operands& o) {
+  T* values = o.has_output(0) ? o.out<T>(0) : nullptr;
+  std::int64_t* places = o.has_output(1) ? o.out<std::int64_t>(1) : nullptr;
+  std::vector<std::int64_t> order(static_cast<std::size_t>(columns.extent));
+  for (std::int64_t column = 0; column < columns.outer * columns.inner; ++column) {
+    const std::int64_t outer = column / columns.inner;
+    const std::int64_t inner = column % columns.inner;
+    const T* in = o.in<T>(0) + outer * columns.extent * columns.inner + inner;
+    const auto at = [&](std::int64_t place) { return in[place * columns.inner]; };
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    std::partial_sort(order.begin(), order.begin() + count, order.end(),
+                      [&](std::int64_t a, std::int64_t b) {
+                        if (precedes(at(a), at(b), wanted)) return true;
+                        return !precedes(at(b), at(a), wanted) && a < b;
+                      });
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t target = (outer * count + i) * columns.inner + inner;
+      const std::int64_t place = order[static_cast<std::size_t>(i)];
+      if (values != nullptr) values[target] = at(place);
+      if (places != nullptr) places[target] = place;
+    }
+  }
+}
+
+std::unique_ptr<Operator> make_topk(const OpContext& op) {
+  const std::int64_t axis = order_axis(op, -1);
+  const Columns columns = columns_of(op.input(0).shape, axis);
+  const std::int64_t count = infer_topk(op)[0].shape[axis];
+  const Wanted wanted = op.node.get_int("largest", 1) != 0 ? Wanted::kLargest : Wanted::kSmallest;
+  return make_for_type(OrderedTypes{}, op.input(0).dtype, [&](auto element) {
+    using T = decltype(element);
+    return make_operator([=](const Operands& o) { select<T>(columns, count, wanted, o); });
+  });
+}
+
+}  // namespace
+
+OpDef op_ArgMax() { return {infer_arg, make_arg<Wanted::kLargest>}; }
+OpDef op_ArgMin() { return {infer_arg, make_arg<Wanted::kSmallest>}; }
+OpDef op_TopK() { return {infer_topk, make_topk}; }
+
+}  // namespace qtool

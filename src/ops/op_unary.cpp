@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <cmath>
+
+#include "ops/elementwise.h"
+#include "ops/operator.h"
+#include "ops/vector_math.h"
+
+namespace qtool {
+namespace {
+
+using SignedTypes = TypeList<float, std::int32_t, std::int64_t, double, std::int8_t>;
+
+// A function of one float without attributes.
+template <typename F>
+OpDef float_row(F /*f*/) {
+  return unary_row<FloatType>([](const OpContext&) { return F{}; });
+}
+
+}  // namespace
+
+OpDef op_Relu() {
+  return unary_row<NumberTypes>([](const OpContext&) {
+    return [](auto x) {
+      using T = decltype(x);
+      return std::max(x, T{0});
+    };
+  });
+}
+
+OpDef op_LeakyRelu() {
+  return unary_row<FloatType>([](const OpContext& op) {
+    return [alpha = op.node.get_float("alpha", 0.01F)](float x) { return x < 0 ? alpha * x : x; };
+  });
+}
+
+OpDef op_ThresholdedRelu() {
+  return unary_row<FloatType>([](const OpContext& op) {
+    return [alpha = op.node.get_float("alpha", 1.0F)](float x) { return x > alpha ? x : 0.0F; };
+  });
+}
+
+OpDef op_Elu() {
+  return unary_row<FloatType>([](const OpContext& op) {
+    return [alpha = op.node.get_float("alpha", 1.0F)](float x) {
+      return x < 0 ? alpha * std::expm1(x) : x;
+    };
+  });
+}
+
+OpDef op_Selu() {
+  return unary_row<FloatType>([](const OpContext& op) {
+    return [alpha = op.node.get_float("alpha", 1.67326319217681884765625F),
+            gamma = op.node.get_float("gamma", 1.05070102214813232421875F)](float x) {
+      return gamma * (x > 0 ? x : alpha * std::expm1(x));
+    };
+  });
+}
+
+OpDef op_Celu() {
+  return unary_row<FloatType>([](const OpContext& op) {
+    return [alpha = op.node.get_float("alpha", 1.0F)](float x) {
+      return std::max(x, 0.0F) + std::min(0.0F, alpha * std::expm1(x / alpha));
+    };
+  });
+}
+
+OpDef op_HardSigmoid() {
+  return unary_row<FloatType>([](const OpContext& op) {
+    return [alpha = op.node.get_float("alpha", 0.2F), beta = op.node.get_float("beta", 0.5F)](
+               float x) { return std::max(0.0F, std::min(1.0F, alpha * x + beta)); };
+  });
+}
+
+OpDef op_HardSwish() {
+  return float_row(
+      [](float x) { return x * std::max(0.0F, std::min(1.0F, x * (1.0F / 6.0F) + 0.5F)); });
+}
+
+OpDef op_Sigmoid() {
+  return float_row([](float x) { return vector_sigmoid(x); });
+}
+
+OpDef op_Softplus() {
+  // log(1 + e^x) without overflow.
+  return float_row(
+      [](float x) { return std::max(x, 0.0F) + std::log1p(vector_exp(-std::abs(x))); });
+}
+
+OpDef op_Softsign() {
+  return float_row([](float x) { return x / (1.0F + std::abs(x)); });
+}
+
+OpDef op_Neg() {
+  return unary_row<SignedTypes>([](const OpContext&) {
+    return [](auto x) {
+      using T = decltype(x);
+      if constexpr (std::is_integral_v<T>) {
+        return wrap_sub(T{0}, x);
+      } else {
+        return -x;
+      }
+    };
+  });
+}
+
+OpDef op_Abs() {
+  return unary_row<NumberTypes>([](const OpContext&) {
+    return [](auto x) {
+      using T = decltype(x);
+      if constexpr (std::is_integral_v<T>) {
+        return x < T{0} ? wrap_sub(T{0}, x) : x;
+      } else {
+        return std::abs(x);
+      }
+    };
+  });
+}
+
+OpDef op_Sign() {
+  return unary_row<NumberTypes>([](const OpContext&) {
+    return [](auto x) {
+      using T = decltype(x);
+      return static_cast<T>((x > T{0} ? 1 : 0) - (x < T{0} ? 1 : 0));
+    };
+  });
+}
+
+OpDef op_Exp() {
+  return float_row([](float x) { return vector_exp(x); });
+}
+OpDef op_Log() {
+  return float_row([](float x) { return std::log(x); });
+}
+OpDef op_Sqrt() {
+  return float_row([](float x) { return std::sqrt(x); });
+}
+OpDef op_Reciprocal() {
+  return float_row([](float x) { return 1.0F / x; });
+}
+OpDef op_Floor() {
+  return float_row([](float x) { return std::floor(x); });
+}
+OpDef op_Ceil() {
+  return float_row([](float x) { return std::ceil(x); });
+}
+OpDef op_Round() {
+  return float_row([](float x) { return std::nearbyint(x); });  // ties to even
+}
+OpDef op_Erf() {
+  return float_row([](float x) { return vector_erf(x); });
+}
+OpDef op_Sin() {
+  return float_row([](float x) { return std::sin(x); });
+}
+OpDef op_Cos() {
+  return float_row([](float x) { return std::cos(x); });
+}
+OpDef op_Tan() {
+  return float_row([](float x) { return std::tan(x); });
+}
+OpDef op_Asin() {
+  return float_row([](float x) { return std::asin(x); });
+}
+OpDef op_Acos() {
+  return float_row([](float x) { return std::acos(x); });
+}
+OpDef op_Atan() {
+  return float_row([](float x) { return std::atan(x); });
+}
+OpDef op_Sinh() {
+  return float_row([](float x) { return std::sinh(x); });
+}
+OpDef op_Cosh() {
+  return float_row([](float x) { return std::cosh(x); });
+}
+OpDef op_Tanh() {
+  return float_row([](float x) { return vector_tanh(x); });
+}
+OpDef op_Asinh() {
+  return float_row([](float x) { return std::asinh(x); });
+}
+OpDef op_Acosh() {
+  return float_row([](float x) { return std::acosh(x); });
+}
+OpDef op_Atanh() {
+  return float_row([](float x) { return std::atanh(x); });
+}
+
+}  // namespace qtool

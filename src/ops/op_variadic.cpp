@@ -1,0 +1,94 @@
+#include "ops/elementwise.h"
+#include "ops/operator.h"
+
+// Operators over any number of tensors: the first two are joined, then each further one in place.
+namespace qtool {
+namespace {
+
+std::vector<ValueInfo> infer_all(const OpContext& op) {
+  op.require(op.input_count() > 0, "found no inputs, expected at least one");
+  require_type(op, 0, NumberTypes{});
+  Shape shape = op.input(0).shape;
+  for (std::size_t i = 1; i < op.input_count(); ++i) {
+    require_same_type(op, 0, i);
+    shape = broadcast(op, shape, op.input(i).shape);
+  }
+  return {{op.input(0).dtype, shape}};
+}
+
+template <typename T, typename F>
+std::unique_ptr<Operator> make_fold(const OpContext& op, F f) {
+  if (op.input_count() == 1) return make_unary<T, T>(op, [](T x) { return x; });
+  const Shape& shape = op.output(0).shape;
+  const std::vector<std::int64_t> own = strides_of(shape, op.output_layout(0));
+  std::vector<LoopNest<3>> nests = {nest_of_pair(op, 0, 1)};
+  for (std::size_t i = 2; i < op.input_count(); ++i) {
+    nests.push_back({shape.dims(),
+                     {own, own, broadcast_strides(op.input(i).shape, op.input_layout(i), shape)}});
+  }
+  return make_operator([nests, f](const Operands& o) {
+    T* out = o.out<T>(0);
+    run_binary(nests[0], o.in<T>(0), o.in<T>(1), out, o.threads(), f);
+    for (std::size_t i = 1; i < nests.size(); ++i) {
+      run_binary(nests[i], static_cast<const T*>(out), o.in<T>(i + 1), out, o.threads(), f);
+    }
+  });
+}
+
+template <typename F>
+OpDef fold_row(F /*f*/) {
+  return {infer_all,
+          [](const OpContext& op) {
+            return make_for_type(NumberTypes{}, op.input(0).dtype, [&](auto element) {
+              return make_fold<decltype(element)>(op, F{});
+            });
+          },
+          LayoutRule::kAny};
+}
+
+// Divides the sum that another operator left in the output.
+class MeanOperator final : public Operator {
+ public:
+  MeanOperator(std::unique_ptr<Operator> sum, std::int64_t elements, std::size_t inputs)
+      : sum_(std::move(sum)), elements_(elements), inputs_(static_cast<float>(inputs)) {}
+
+  void run(const Operands& o) const override {
+    sum_->run(o);
+    float* out = o.out<float>(0);
+    for (std::int64_t i = 0; i < elements_; ++i) out[i] /= inputs_;
+  }
+
+ private:
+  std::unique_ptr<Operator> sum_;
+  std::int64_t elements_;
+  float inputs_;
+};
+
+}  // namespace
+
+OpDef op_Sum() {
+  return fold_row([](auto a, auto b) { return wrap_add(a, b); });
+}
+
+// NaN in either operand gives NaN.
+OpDef op_Max() {
+  return fold_row([](auto a, auto b) { return a < b || b != b ? b : a; });
+}
+OpDef op_Min() {
+  return fold_row([](auto a, auto b) { return b < a || b != b ? b : a; });
+}
+
+OpDef op_Mean() {
+  return {[](const OpContext& op) {
+            require_type(op, 0, FloatType{});
+            return infer_all(op);
+          },
+          [](const OpContext& op) -> std::unique_ptr<Operator> {
+            return std::make_unique<MeanOperator>(
+                make_fold<float>(op, [](float a, float b) { return a + b; }),
+                op.output(0).shape.elements(), op.input_count());
+          },
+          LayoutRule::kAny};
+}
+
+}  // namespace qtool

@@ -1,0 +1,120 @@
+#include "ops/pieces.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+namespace qtool {
+namespace {
+
+// The rows [rows.begin, rows.end) of one image's result. Nothing where they see padding alone.
+std::optional<WindowPiece> rows_of(const Shape& source, const Shape& destination,
+                                   const Window& window, const Range64& rows) {
+  const std::int64_t height = source[2];
+  const std::int64_t extent = (window.kernel[0] - 1) * window.dilations[0] + 1;
+  const std::int64_t first = rows.begin * window.strides[0] - window.pads_begin[0];
+  const std::int64_t last = (rows.end - 1) * window.strides[0] - window.pads_begin[0] + extent;
+  const std::int64_t begin = std::max<std::int64_t>(first, 0);
+  const std::int64_t end = std::min(last, height);
+  if (begin >= end) return std::nullopt;
+  const auto with_rows = [](const Shape& shape, std::int64_t count) {
+    std::vector<std::int64_t> dims = shape.dims();
+    dims[0] = 1;
+    dims[2] = count;
+    return Shape(std::move(dims));
+  };
+  WindowPiece piece{with_rows(source, end - begin), with_rows(destination, rows.end - rows.begin),
+                    window, 0, 0};
+  piece.window.pads_begin[0] = begin - first;
+  piece.window.pads_end[0] = last - end;
+  piece.window.output[0] = rows.end - rows.begin;
+  piece.source_offset = begin * (source.elements() / (source[0] * height));
+  piece.destination_offset =
+      rows.begin * (destination.elements() / (destination[0] * destination[2]));
+  return piece;
+}
+
+bool is_pointwise(const Window& window) {
+  const auto all = [](const std::vector<std::int64_t>& values, std::int64_t wanted) {
+    return std::ranges::all_of(values, [&](std::int64_t value) { return value == wanted; });
+  };
+  return all(window.kernel, 1) && all(window.strides, 1) && all(window.pads_begin, 0) &&
+         all(window.pads_end, 0);
+}
+
+// All pixels of all images as one row.
+WindowPiece pixels_of(const Shape& source, const Shape& destination, const Window& window,
+                      const Range64& pixels) {
+  const std::size_t axes = window.kernel.size();
+  const auto as_row = [&](const Shape& shape) {
+    std::vector<std::int64_t> dims(axes + 2, 1);
+    dims[1] = shape[1];
+    dims.back() = pixels.end - pixels.begin;
+    return Shape(std::move(dims));
+  };
+  WindowPiece piece{as_row(source), as_row(destination), window, pixels.begin * source[1],
+                    pixels.begin * destination[1]};
+  piece.window.output.assign(axes, 1);
+  piece.window.output.back() = pixels.end - pixels.begin;
+  return piece;
+}
+
+}  // namespace
+
+std::vector<Range64> divide_evenly(std::int64_t count, std::int64_t parts, std::int64_t unit) {
+  const std::int64_t units = (count + unit - 1) / unit;
+  parts = std::min(units, parts);
+  std::vector<Range64> ranges;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    ranges.push_back(
+        {units * part / parts * unit, std::min(count, units * (part + 1) / parts * unit)});
+  }
+  return ranges;
+}
+
+std::vector<WindowPiece> divide_window(const Shape& source, const Shape& destination,
+                                       const Window& window, Layout layout, std::int64_t operations,
+                                       int threads) {
+  constexpr std::int64_t kWorthDividing = 1 << 15;  // a microsecond or two
+  const std::vector<WindowPiece> whole{{source, destination, window, 0, 0}};
+  if (threads <= 1 || operations < kWorthDividing) return whole;
+
+  std::vector<WindowPiece> pieces;
+  const bool together = layout == Layout::kChannelsLast;
+  const bool rows_divide = source[0] == 1 && destination[2] % threads == 0;
+  if (together && is_pointwise(window) && !rows_divide) {
+    const std::int64_t pixels = source.elements() / source[1];
+    for (const Range64& range : divide_evenly(pixels, threads)) {
+      pieces.push_back(pixels_of(source, destination, window, range));
+    }
+    return pieces;
+  }
+  const std::int64_t images = source[0];
+  const std::int64_t per_image = together ? (threads + images - 1) / images : 1;
+  if (images % threads == 0 || per_image == 1) {
+    for (const Range64& range : divide_evenly(images, threads)) {
+      const auto some = [&](const Shape& shape) {
+        std::vector<std::int64_t> dims = shape.dims();
+        dims[0] = range.end - range.begin;
+        return Shape(std::move(dims));
+      };
+      pieces.push_back({some(source), some(destination), window,
+                        range.begin * (source.elements() / images),
+                        range.begin * (destination.elements() / images)});
+    }
+    return pieces;
+  }
+  for (std::int64_t image = 0; image < images; ++image) {
+    for (const Range64& rows : divide_evenly(destination[2], per_image)) {
+      std::optional<WindowPiece> piece = rows_of(source, destination, window, rows);
+      if (!piece) return whole;
+      piece->source_offset += image * (source.elements() / images);
+      piece->destination_offset += image * (destination.elements() / images);
+      pieces.push_back(std::move(*piece));
+    }
+  }
+  return pieces;
+}
+
+}  // namespace qtool

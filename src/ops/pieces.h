@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ops/spatial.h"
+
+namespace qtool {
+
+/// A part of a convolution or pooling that one thread computes: the same operation on some of the
+/// images, or on some rows of one image.
+struct WindowPiece {
+  Shape source;
+  Shape destination;
+  Window window;
+  std::int64_t source_offset = 0;       ///< of the piece's first element
+  std::int64_t destination_offset = 0;  ///< the same in the result
+};
+
+/// Divides an operation from `source` [N, C, spatial...] to `destination` [N, M, spatial...] into
+/// at most `threads` pieces (more where images do not divide evenly) of about equal work. A piece
+/// is dense in memory, so rows are divided where the layout keeps them together: channels-last.
+/// Pointwise windows (1x1, stride 1, no padding) are divided by pixels, which no other axis
+/// disturbs. One piece, the whole, where `operations` (multiplications or reads) are too few to be
+/// worth it, or where dividing is not possible.
+std::vector<WindowPiece> divide_window(const Shape& source, const Shape& destination,
+                                       const Window& window, Layout layout, std::int64_t operations,
+                                       int threads);
+
+/// [begin, end).
+struct Range64 {
+  std::int64_t begin;
+  std::int64_t end;
+};
+/// Consecutive ranges that cover [0, count), none empty, at most `parts`. All begin at multiples of
+/// `unit`.
+std::vector<Range64> divide_evenly(std::int64_t count, std::int64_t parts, std::int64_t unit = 1);
+
+}  // namespace qtool

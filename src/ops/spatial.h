@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ops/operator.h"
+
+namespace qtool {
+
+/// The sliding window of a convolution or pooling over `rank` spatial axes, attributes resolved
+/// against a concrete input: auto_pad and ceil_mode are already turned into explicit padding.
+struct Window {
+  std::vector<std::int64_t> kernel;
+  std::vector<std::int64_t> strides;
+  std::vector<std::int64_t> dilations;
+  std::vector<std::int64_t> pads_begin;
+  std::vector<std::int64_t> pads_end;  ///< large enough for the last window (ceil_mode)
+  std::vector<std::int64_t> output;    ///< spatial extents of the result
+  friend bool operator==(const Window&, const Window&) = default;
+};
+
+/// Reads kernel_shape, strides, dilations, pads, auto_pad, ceil_mode of a node. `input` is the
+/// shape [N, C, spatial...]; `kernel` overrides kernel_shape when not empty (a convolution knows it
+/// from its weights). Throws Error(kInvalidModel) for contradictions.
+/// Source: ONNX Conv, MaxPool, AveragePool.
+Window resolve_window(const OpContext& op, const Shape& input,
+                      const std::vector<std::int64_t>& kernel);
+
+/// What a Conv node computes on concrete shapes.
+struct ConvGeometry {
+  Window window;
+  std::int64_t groups = 1;
+  Shape output;  ///< [N, M, spatial...]
+};
+
+/// Reads a Conv node against its input [N, C, spatial...] and weights [M, C / groups, kernel...].
+/// Throws Error(kInvalidModel) for contradictions.
+ConvGeometry resolve_conv(const OpContext& op, const Shape& input, const Shape& weights);
+
+/// Writes the extents and steps of a window over two spatial axes into a kernel's shape.
+template <typename KernelShape>
+void set_window(const Shape& input, const Window& window, KernelShape& shape) {
+  shape.batch = input[0];
+  shape.in_h = input[2];
+  shape.in_w = input[3];
+  shape.out_h = window.output[0];
+  shape.out_w = window.output[1];
+  shape.stride_h = window.strides[0];
+  shape.stride_w = window.strides[1];
+  shape.dilation_h = window.dilations[0];
+  shape.dilation_w = window.dilations[1];
+  shape.pad_top = window.pads_begin[0];
+  shape.pad_left = window.pads_begin[1];
+}
+
+}  // namespace qtool
