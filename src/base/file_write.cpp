@@ -61,11 +61,11 @@ struct Target {
 };
 
 fs::path follow_links(const fs::path& path) {
-  constexpr int kMostLinks = 40;  // the system's own limit
+  constexpr int kMaxLinks = 40;  // the system's own limit
   fs::path target = path;
   std::error_code ec;
   for (int links = 0; fs::is_symlink(fs::symlink_status(target, ec)); ++links) {
-    if (links == kMostLinks) refuse(path, "there are too many symbolic links");
+    if (links == kMaxLinks) refuse(path, "there are too many symbolic links");
     const fs::path next = fs::read_symlink(target, ec);
     if (ec) refuse(path, ec.message());
     target = target.parent_path() / next;  // `next` itself if that is absolute
@@ -196,8 +196,8 @@ class Staged {
   enum class State : std::uint8_t { kTemporary, kExchanged, kRenamed };
 
   void create() {
-    constexpr int kMostAttempts = 100;
-    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    constexpr int kMaxAttempts = 100;
+    for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
       temporary_ = target_.folder() / random_name();
       // The system applies the process's umask.
       file_ = Descriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));

@@ -64,10 +64,10 @@ int available_threads() noexcept {
 }
 
 int resolve_threads(int requested) {
-  constexpr int kMostThreads = 1024;
-  if (requested < 0 || requested > kMostThreads) {
+  constexpr int kMaxThreads = 1024;
+  if (requested < 0 || requested > kMaxThreads) {
     throw Error(ErrorCode::kUsage, concat("threads: found ", requested, ", expected 0 to ",
-                                          kMostThreads, " (0 = all available)"));
+                                          kMaxThreads, " (0 = all available)"));
   }
   return requested == 0 ? available_threads() : requested;
 }

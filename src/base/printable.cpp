@@ -24,9 +24,9 @@ Character first_character(std::string_view text) {
     if ((byte(i) & 0xC0U) != 0x80U) return {};
     code = (code << 6U) | (byte(i) & 0x3FU);
   }
-  constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};  // by length
+  constexpr std::array<char32_t, 5> kMin{0, 0, 0x80, 0x800, 0x10000};  // by length
   const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-  if (code < kLeast[bytes] || code > 0x10FFFF || surrogate) return {};
+  if (code < kMin[bytes] || code > 0x10FFFF || surrogate) return {};
   return {code, bytes};
 }
 

@@ -17,8 +17,8 @@ namespace qtool {
 
 namespace {
 
-constexpr std::int64_t kMostMapBytes = std::int64_t{1} << 24;
-constexpr std::int64_t kMostAxis = 7;
+constexpr std::int64_t kMaxMapBytes = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxAxis = 7;
 
 std::vector<std::string> format_names() {
   std::vector<std::string> names;
@@ -81,7 +81,7 @@ LayerNames layer_names(const Graph& graph) {
 }
 
 LayerNames layer_names_from_json(std::string_view text) {
-  const nlohmann::json document = parse_json(text, kMostMapBytes, "name map", ErrorCode::kUsage);
+  const nlohmann::json document = parse_json(text, kMaxMapBytes, "name map", ErrorCode::kUsage);
   LayerNames names;
   std::unordered_set<std::string> seen;
   for (const JsonField& field : JsonField(document, "name map", ErrorCode::kUsage).elements()) {
@@ -98,7 +98,7 @@ LayerNames layer_names_from_json(std::string_view text) {
     row.input = text_of("input");
     row.output = text_of("output");
     row.weight = text_of("weight");
-    if (const auto axis = field.find("axis")) row.axis = axis->as_int(0, kMostAxis);
+    if (const auto axis = field.find("axis")) row.axis = axis->as_int(0, kMaxAxis);
     names.push_back(std::move(row));
   }
   return names;

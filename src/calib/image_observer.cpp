@@ -13,7 +13,7 @@ namespace {
 // summing has fetched; and the fewest pixels for which it pays to load the totals of their
 // channels.
 constexpr std::int64_t kChunk = 16384;
-constexpr std::int64_t kFewestPixels = 16;
+constexpr std::int64_t kMinPixels = 16;
 // A channel whose values are adjacent is summed as that many interleaved chains.
 constexpr std::int64_t kLanes = 16;
 
@@ -37,7 +37,7 @@ class CountedPixels {
  public:
   CountedPixels(const ImageValues& image, Counting counting) : run_(image.pixels) {
     if (image.size() <= counting.per_image) return;
-    every_ = std::min((image.size() - 1) / counting.per_image + 1, image.pixels / kFewestCounted);
+    every_ = std::min((image.size() - 1) / counting.per_image + 1, image.pixels / kMinCounted);
     every_ = std::max(every_, std::int64_t{1});
     if (every_ == 1) return;
     run_ = std::max<std::int64_t>(1, kRunValues / image.width);
@@ -58,7 +58,7 @@ class CountedPixels {
 
  private:
   // Neighbours are alike, so that a sample is as good as its pixels are many.
-  static constexpr std::int64_t kFewestCounted = 24;
+  static constexpr std::int64_t kMinCounted = 24;
   // Runs are as short as is worth a kernel's while, to be spread evenly: of four pixels each, they
   // met the peak of a class map, a blob of few pixels, in too few images.
   static constexpr std::int64_t kRunValues = 1024;
@@ -92,7 +92,7 @@ class ImageObserver {
   // Backwards: what the layer before wrote last is still in the caches, and the one behind begins
   // to read at the front.
   void add_pixels() {
-    const std::int64_t step = std::max(kFewestPixels, kChunk / image_.width);
+    const std::int64_t step = std::max(kMinPixels, kChunk / image_.width);
     for (std::int64_t end = image_.pixels; end > 0;) {
       const std::int64_t begin = std::max<std::int64_t>(0, end - step);
       const std::int64_t next = std::max<std::int64_t>(0, begin - step);
@@ -162,8 +162,8 @@ class ImageObserver {
 
   // Counts the `size` values from `begin` on.
   void count(std::int64_t begin, std::int64_t size) {
-    for (std::int64_t at = 0; at < size; at += FloatHistogram::kMostAtOnce) {
-      const std::int64_t part = std::min(FloatHistogram::kMostAtOnce, size - at);
+    for (std::int64_t at = 0; at < size; at += FloatHistogram::kMaxAtOnce) {
+      const std::int64_t part = std::min(FloatHistogram::kMaxAtOnce, size - at);
       const CountingGrid grid = histogram_.prepare(part);
       histogram_.add_zeros(grid.counters == nullptr
                                ? part

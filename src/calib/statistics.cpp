@@ -77,7 +77,7 @@ void Statistics::include(const ImageExtremes& image) {
                          return std::tie(a.image, a.min, a.max) < std::tie(b.image, b.min, b.max);
                        });
   extremes_.insert(place, image);
-  if (extremes_.size() > kMostExtremes) extremes_.erase(extremes_.begin());
+  if (extremes_.size() > kMaxExtremes) extremes_.erase(extremes_.begin());
 }
 
 void Statistics::merge(const Statistics& other) {
@@ -176,13 +176,13 @@ Statistics Statistics::from_state(StatisticsState state) {
   const bool whole = channels == 0 ? count == 0 && state.images == 0
                                    : count > 0 && count % channels == 0 && state.images > 0 &&
                                          state.images <= count / channels;
-  const bool counted =
-      count <= CellCounts::kLargestCount && state.zeros >= 0 && state.zeros <= count &&
-      (state.zeros == count) == (histogram.absmax() == 0.0F) &&
-      (histogram.zeros() == 0 || state.zeros > 0) && (histogram.count() > 0) == (count > 0);
+  const bool counted = count <= CellCounts::kMaxCount && state.zeros >= 0 && state.zeros <= count &&
+                       (state.zeros == count) == (histogram.absmax() == 0.0F) &&
+                       (histogram.zeros() == 0 || state.zeros > 0) &&
+                       (histogram.count() > 0) == (count > 0);
   const std::vector<ImageExtremes>& extremes = state.extremes;
   const bool kept =
-      extremes.size() == std::min(static_cast<std::size_t>(state.images), kMostExtremes) &&
+      extremes.size() == std::min(static_cast<std::size_t>(state.images), kMaxExtremes) &&
       std::is_sorted(extremes.begin(), extremes.end(),
                      [](const auto& a, const auto& b) { return a.image < b.image; }) &&
       std::all_of(extremes.begin(), extremes.end(), [&](const ImageExtremes& image) {

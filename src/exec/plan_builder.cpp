@@ -63,16 +63,16 @@ class Placed {
 
   // Those that live together with `storage`, each once; false when they are too many to look at.
   bool meeting(const Storage& storage, std::vector<std::size_t>& found) const {
-    constexpr std::size_t kMost = 4096;
+    constexpr std::size_t kMax = 4096;
     found.clear();
     for (auto node = leaves_ + static_cast<std::size_t>(storage.first_step); node > 0; node /= 2) {
       found.insert(found.end(), spans_[node].begin(), spans_[node].end());
-      if (found.size() > kMost) return false;
+      if (found.size() > kMax) return false;
     }
     for (auto it = starts_.upper_bound(storage.first_step);
          it != starts_.end() && it->first <= storage.last_step; ++it) {
       found.insert(found.end(), it->second.begin(), it->second.end());
-      if (found.size() > kMost) return false;
+      if (found.size() > kMax) return false;
     }
     return true;
   }

@@ -22,7 +22,7 @@ namespace {
 
 using onnx::AttributeProto;
 
-constexpr std::int64_t kMostFileBytes = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMaxFileBytes = std::numeric_limits<std::int32_t>::max();
 
 [[noreturn]] void fail(const std::string& message, ErrorCode code = ErrorCode::kInvalidModel) {
   throw Error(code, message);
@@ -296,13 +296,13 @@ class Loader {
 bool is_cut_off(std::string_view bytes) {
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                             static_cast<int>(bytes.size()));
-  constexpr int kMostField = 25;  // of ModelProto
+  constexpr int kMaxField = 25;  // of ModelProto
   constexpr std::uint32_t kVarint = 0;
   constexpr std::uint32_t kBytes = 2;
   for (int fields = 0;; ++fields) {
     const std::uint32_t tag = in.ReadTag();
     if (tag == 0) return false;
-    if (tag >> 3U > kMostField) return false;
+    if (tag >> 3U > kMaxField) return false;
     std::uint64_t number = 0;
     if ((tag & 7U) != kVarint && (tag & 7U) != kBytes) return false;
     if (!in.ReadVarint64(&number)) return fields > 0;
@@ -318,8 +318,8 @@ Graph load(std::string bytes, const std::filesystem::path& folder, std::string_v
            std::vector<std::filesystem::path>& data_files, const StopCheck& stop) {
   check_stop(stop);
   const auto size = static_cast<std::int64_t>(bytes.size());
-  if (size > kMostFileBytes) {
-    fail(concat("model '", name, "': has ", size, " bytes, at most ", kMostFileBytes,
+  if (size > kMaxFileBytes) {
+    fail(concat("model '", name, "': has ", size, " bytes, at most ", kMaxFileBytes,
                 " are accepted"));
   }
   const std::string_view found = bytes.empty() ? "is empty" : recognise_foreign_file(bytes);
@@ -353,7 +353,7 @@ Graph load_onnx(const std::filesystem::path& path, const StopCheck& stop) {
 
 Graph load_onnx(const std::filesystem::path& path, std::vector<std::filesystem::path>& data_files,
                 const StopCheck& stop) {
-  return load(read_file(path, kMostFileBytes), path.parent_path(), path.string(), data_files, stop);
+  return load(read_file(path, kMaxFileBytes), path.parent_path(), path.string(), data_files, stop);
 }
 
 Graph load_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,

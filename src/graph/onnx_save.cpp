@@ -16,7 +16,7 @@ using onnx::AttributeProto;
 
 // Version 8 is the newest that ONNX 1.12 knows and every current reader accepts.
 constexpr std::int64_t kIrVersion = 8;
-constexpr std::int64_t kMostFileBytes = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMaxFileBytes = std::numeric_limits<std::int32_t>::max();
 
 void write_value(const Value& value, onnx::ValueInfoProto& proto) {
   proto.set_name(value.name);
@@ -101,10 +101,10 @@ void write_node(const Graph& graph, const Node& node, onnx::NodeProto& proto) {
 
 // Sizes are compared before protobuf copies the weights, and again when it knows the rest.
 void require_size(std::uint64_t bytes) {
-  if (bytes > static_cast<std::uint64_t>(kMostFileBytes)) {
+  if (bytes > static_cast<std::uint64_t>(kMaxFileBytes)) {
     throw Error(ErrorCode::kUnsupported,
                 concat("the model would have ", bytes, " bytes; an ONNX file holds at most ",
-                       kMostFileBytes));
+                       kMaxFileBytes));
   }
 }
 

@@ -23,7 +23,7 @@ static_assert(std::endian::native == std::endian::little,
 using onnx::TensorProto;
 
 // One file may serve many tensors, so its size alone does not bound what a model can ask for.
-constexpr std::int64_t kMostExternalBytes = std::int64_t{8} << 30;
+constexpr std::int64_t kMaxExternalBytes = std::int64_t{8} << 30;
 
 struct TypeRow {
   std::int32_t onnx;
@@ -176,9 +176,9 @@ Tensor TensorReader::read(const TensorProto& proto, std::string_view what) {
 
   if (proto.data_location() == TensorProto::EXTERNAL) {
     external_bytes_ += bytes;
-    if (external_bytes_ > kMostExternalBytes) {
+    if (external_bytes_ > kMaxExternalBytes) {
       fail(what,
-           concat("external data exceed ", kMostExternalBytes, " bytes, the most qtool reads"));
+           concat("external data exceed ", kMaxExternalBytes, " bytes, the most qtool reads"));
     }
     Tensor out = read_external(proto, what, *dtype, std::move(shape));
     normalize_bools(out);

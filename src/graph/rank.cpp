@@ -15,8 +15,8 @@ class RankFinder {
   explicit RankFinder(const Graph& graph) : graph_(graph) {}
 
   Rank find(ValueId id, int depth = 0) {
-    constexpr int kMostDepth = 500;  // bounds the stack; declarations usually end it sooner
-    if (id == kNoValue || depth > kMostDepth) return std::nullopt;
+    constexpr int kMaxDepth = 500;  // bounds the stack; declarations usually end it sooner
+    if (id == kNoValue || depth > kMaxDepth) return std::nullopt;
     const Value& value = graph_.value(id);
     if (value.shape) return static_cast<std::int64_t>(value.shape->size());
     if (value.producer == kNoNode) return std::nullopt;

@@ -11,7 +11,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMostPixels = std::int64_t{1} << 26;
+constexpr std::int64_t kMaxPixels = std::int64_t{1} << 26;
 
 // Where a picture goes: resized to width x height, of which `part` is kept and placed at
 // (left, top) of the target.
@@ -79,10 +79,10 @@ Placement place(const Preprocess& p, std::int64_t width, std::int64_t height) {
     placed.target_height = p.crop_height;
   }
   // The second product is what the resize holds between its two passes.
-  if (placed.target_width * placed.target_height > kMostPixels ||
-      placed.part.width * height > 4 * kMostPixels) {
-    fail_image(concat("a picture of ", width, "x", height, " pixels would grow beyond ",
-                      kMostPixels, " pixels"));
+  if (placed.target_width * placed.target_height > kMaxPixels ||
+      placed.part.width * height > 4 * kMaxPixels) {
+    fail_image(concat("a picture of ", width, "x", height, " pixels would grow beyond ", kMaxPixels,
+                      " pixels"));
   }
   return placed;
 }

@@ -13,11 +13,11 @@
 // sentence that begins with the name of the file.
 namespace qtool {
 
-inline constexpr std::int64_t kMostImageSide = 65535;
-inline constexpr std::int64_t kMostImagePixels = std::int64_t{1} << 28;
-inline constexpr std::int64_t kMostImageFileBytes = std::int64_t{1} << 28;
+inline constexpr std::int64_t kMaxImageSide = 65535;
+inline constexpr std::int64_t kMaxImagePixels = std::int64_t{1} << 28;
+inline constexpr std::int64_t kMaxImageFileBytes = std::int64_t{1} << 28;
 /// What one decode may take, the file included; on a small machine half of its memory.
-inline constexpr std::int64_t kMostDecodeBytes = std::int64_t{1} << 31;
+inline constexpr std::int64_t kMaxDecodeBytes = std::int64_t{1} << 31;
 
 [[noreturn]] void fail_image(std::string_view what);
 [[noreturn]] void fail_truncated();

@@ -30,7 +30,7 @@ ImageHeader read_header(std::string_view bytes) {
 // Refuses what would take too much, waits for what other threads hold.
 void take(std::int64_t bytes, std::optional<DecodeBudget::Lease>& lease) {
   constexpr std::int64_t kMegabyte = 1 << 20;
-  const std::int64_t most = std::min(kMostDecodeBytes, physical_memory() / 2);
+  const std::int64_t most = std::min(kMaxDecodeBytes, physical_memory() / 2);
   if (bytes > most) {
     fail_image(concat("would take ", bytes / kMegabyte, " MB to decode, at most ", most / kMegabyte,
                       " MB are accepted"));
@@ -60,9 +60,9 @@ void fail_truncated() { fail_image("ends early: the file is cut off"); }
 
 void check_image_size(std::int64_t width, std::int64_t height) {
   if (width < 1 || height < 1) fail_image("has no pixels");
-  if (width > kMostImageSide || height > kMostImageSide || width * height > kMostImagePixels) {
-    fail_image(concat("has ", width, "x", height, " pixels, at most ", kMostImageSide,
-                      " a side and ", kMostImagePixels, " in all are accepted"));
+  if (width > kMaxImageSide || height > kMaxImageSide || width * height > kMaxImagePixels) {
+    fail_image(concat("has ", width, "x", height, " pixels, at most ", kMaxImageSide,
+                      " a side and ", kMaxImagePixels, " in all are accepted"));
   }
 }
 
@@ -92,7 +92,7 @@ Image decode_image(std::string_view bytes, std::string_view name) {
 }
 
 Image load_image(const std::filesystem::path& path, std::optional<DecodeBudget::Lease>& lease) {
-  return decode_image(read_file(path, kMostImageFileBytes), path.string(), lease);
+  return decode_image(read_file(path, kMaxImageFileBytes), path.string(), lease);
 }
 
 Image load_image(const std::filesystem::path& path) {

@@ -16,7 +16,7 @@ namespace qtool {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::int64_t kMostListBytes = std::int64_t{1} << 28;
+constexpr std::int64_t kMaxListBytes = std::int64_t{1} << 28;
 constexpr std::array<std::string_view, 7> kExtensions = {".jpg", ".jpeg", ".png", ".bmp",
                                                          ".ppm", ".pgm",  ".pnm"};
 constexpr std::string_view kSources = "a folder, a list file, or a jpg, png, bmp or pnm picture";
@@ -84,7 +84,7 @@ class FolderWalk {
 
 // A text file, or an Error(kUsage) that says what `path` is instead.
 std::string read_text(const fs::path& path, std::string_view what, std::string_view expected) {
-  std::string bytes = read_file(path, kMostListBytes);
+  std::string bytes = read_file(path, kMaxListBytes);
   std::string_view found = recognise_foreign_file(bytes);
   if (found.empty() && bytes.find('\0') != std::string::npos) found = "is not text";
   if (!found.empty()) {
@@ -113,8 +113,8 @@ std::vector<Found> read_list(const fs::path& path) {
 }
 
 bool is_index(const std::string& text) {
-  constexpr std::size_t kMostDigits = 9;
-  return text.size() <= kMostDigits &&
+  constexpr std::size_t kMaxDigits = 9;
+  return text.size() <= kMaxDigits &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 

@@ -14,7 +14,7 @@ constexpr unsigned kScan = 0xDA;
 constexpr unsigned kExif = 0xE1;
 
 // Each scan of a progressive file visits every block, whatever it holds; real files have about ten.
-constexpr int kMostScans = 100;
+constexpr int kMaxScans = 100;
 
 // Markers without a segment behind them: a stuffed zero, TEM, restarts and start of image.
 bool stands_alone(unsigned marker) {
@@ -43,14 +43,14 @@ void check_huffman_tables(std::string_view segment) {
 // its coefficients too, and the picture.
 std::int64_t decoder_bytes_of(const ImageHeader& header, std::string_view frame, bool progressive) {
   constexpr std::int64_t kBlock = 8;
-  constexpr std::int64_t kMostFactor = 4;
+  constexpr std::int64_t kMaxFactor = 4;
   const std::size_t components = read_number(frame, 5, 1, ByteOrder::kBig);
   std::array<std::int64_t, 2> most{1, 1};
   std::int64_t blocks_of_all = 0;  // per group of blocks that stands for the same pixels
   for (std::size_t i = 0; i < components; ++i) {
     const std::int64_t factors = read_number(frame, 7 + 3 * i, 1, ByteOrder::kBig);
-    const std::int64_t across = std::clamp<std::int64_t>(factors >> 4, 1, kMostFactor);
-    const std::int64_t down = std::clamp<std::int64_t>(factors & 15, 1, kMostFactor);
+    const std::int64_t across = std::clamp<std::int64_t>(factors >> 4, 1, kMaxFactor);
+    const std::int64_t down = std::clamp<std::int64_t>(factors & 15, 1, kMaxFactor);
     most = {std::max(most[0], across), std::max(most[1], down)};
     blocks_of_all += across * down;
   }
@@ -90,8 +90,8 @@ ImageHeader read_jpeg_header(std::string_view bytes) {
     if (length > bytes.size() - at) fail_truncated();
     const std::string_view segment = bytes.substr(at + 2, length - 2);
     at += length;
-    if (marker == kScan && ++scans > kMostScans) {
-      fail_image(concat("has more than ", kMostScans, " JPEG scans"));
+    if (marker == kScan && ++scans > kMaxScans) {
+      fail_image(concat("has more than ", kMaxScans, " JPEG scans"));
     }
     if (marker == kHuffmanTables) check_huffman_tables(segment);
     if (is_frame(marker) && header.width == 0) {

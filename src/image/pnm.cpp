@@ -10,14 +10,14 @@ class PnmReader {
   explicit PnmReader(std::string_view bytes) : bytes_(bytes), at_(2) {}
 
   std::uint32_t number() {
-    constexpr std::uint32_t kMost = 65535;
+    constexpr std::uint32_t kMax = 65535;
     skip_space();
     if (at_ == bytes_.size()) fail_truncated();
     std::uint32_t value = 0;
     const std::size_t first = at_;
     for (; at_ < bytes_.size() && bytes_[at_] >= '0' && bytes_[at_] <= '9'; ++at_) {
       value = value * 10 + static_cast<std::uint32_t>(bytes_[at_] - '0');
-      if (value > kMost) fail_image(concat("has a PNM number above ", kMost));
+      if (value > kMax) fail_image(concat("has a PNM number above ", kMax));
     }
     if (at_ == first) fail_image("has something else where PNM expects a number");
     return value;

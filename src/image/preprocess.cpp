@@ -10,7 +10,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMostSide = 16384;
+constexpr std::int64_t kMaxSide = 16384;
 
 template <typename Value>
 struct Named {
@@ -65,8 +65,8 @@ std::size_t channels_of(const Preprocess& preprocess) {
 }
 
 void check_side(std::int64_t pixels, std::string_view what) {
-  if (pixels < 1 || pixels > kMostSide) {
-    refuse(concat(what, " is ", pixels, " pixels, expected 1 to ", kMostSide));
+  if (pixels < 1 || pixels > kMaxSide) {
+    refuse(concat(what, " is ", pixels, " pixels, expected 1 to ", kMaxSide));
   }
 }
 

@@ -6,11 +6,11 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 16;
-constexpr std::int64_t kMostSide = 16384;
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 16;
+constexpr std::int64_t kMaxSide = 16384;
 
 std::int64_t side_of(const JsonField& object, std::string_view key) {
-  return object.at(key).as_int(1, kMostSide);
+  return object.at(key).as_int(1, kMaxSide);
 }
 
 // The enumerator of a name; `find` throws for an unknown one.
@@ -106,7 +106,7 @@ std::string to_json_text(const Preprocess& preprocess) {
 }
 
 Preprocess preprocess_from_json(std::string_view text) {
-  const nlohmann::json document = parse_json(text, kMostBytes, "preprocessing", ErrorCode::kUsage);
+  const nlohmann::json document = parse_json(text, kMaxBytes, "preprocessing", ErrorCode::kUsage);
   return preprocess_of(JsonField(document, "preprocessing", ErrorCode::kUsage));
 }
 

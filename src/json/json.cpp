@@ -13,16 +13,16 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kMostNesting = 8;
-constexpr std::int64_t kMostEvents = std::int64_t{1} << 23;
-constexpr std::size_t kMostQuoted = 60;
+constexpr int kMaxNesting = 8;
+constexpr std::int64_t kMaxEvents = std::int64_t{1} << 23;
+constexpr std::size_t kMaxQuoted = 60;
 
 // What a message says was found: short, whatever the document holds.
 std::string described(const json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return concat("an array of ", value.size());
   std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
-  if (text.size() > kMostQuoted) text = text.substr(0, kMostQuoted) + "...";
+  if (text.size() > kMaxQuoted) text = text.substr(0, kMaxQuoted) + "...";
   return text;
 }
 
@@ -152,11 +152,11 @@ json parse_json(std::string_view text, std::int64_t most_bytes, std::string_view
   if (!found.empty()) throw Error(code, concat(what, ": ", found, ", expected JSON"));
   std::int64_t events = 0;
   const auto limit = [&](int depth, json::parse_event_t /*event*/, const json& /*parsed*/) {
-    if (depth > kMostNesting) {
-      throw Error(code, concat(what, ": found more than ", kMostNesting, " levels of nesting"));
+    if (depth > kMaxNesting) {
+      throw Error(code, concat(what, ": found more than ", kMaxNesting, " levels of nesting"));
     }
-    if (++events > kMostEvents) {
-      throw Error(code, concat(what, ": found more than ", kMostEvents, " values"));
+    if (++events > kMaxEvents) {
+      throw Error(code, concat(what, ": found more than ", kMaxEvents, " values"));
     }
     return true;
   };

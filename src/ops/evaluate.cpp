@@ -15,7 +15,7 @@ namespace {
 
 // Folding may not blow a small model up: a larger result stays a node.
 constexpr std::int64_t kFreeBytes = std::int64_t{64} << 20;
-constexpr std::int64_t kMostGrowth = 4;
+constexpr std::int64_t kMaxGrowth = 4;
 
 // A node between constants, without the rest of its graph: side tables are as small as the node.
 struct Alone {
@@ -67,7 +67,7 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
   const std::vector<ValueInfo> shapes = def->infer(context);
   for (const ValueInfo& shape : shapes) {
     const std::int64_t bytes = shape.shape.elements() * size_of(shape.dtype);
-    if (bytes > std::max(kFreeBytes, kMostGrowth * input_bytes)) return std::nullopt;
+    if (bytes > std::max(kFreeBytes, kMaxGrowth * input_bytes)) return std::nullopt;
   }
 
   std::vector<Tensor> results;

@@ -10,8 +10,8 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMostWindow = std::int64_t{1} << 23;  // whose sum of bytes fits int32
-constexpr int kAddShift = 20;                                // 255 2^20 leaves room for a sum
+constexpr std::int64_t kMaxWindow = std::int64_t{1} << 23;  // whose sum of bytes fits int32
+constexpr int kAddShift = 20;                               // 255 2^20 leaves room for a sum
 
 double ratio(float a, float b) { return static_cast<double>(a) / static_cast<double>(b); }
 
@@ -91,7 +91,7 @@ FixedAverage::FixedAverage(Requantization path, const PoolShape& shape, const Af
       zero_point_(y.zero_point),
       limits_(limits),
       padding_(padding) {
-  if (shape.kernel_h > kMostWindow / std::max<std::int64_t>(shape.kernel_w, 1)) {
+  if (shape.kernel_h > kMaxWindow / std::max<std::int64_t>(shape.kernel_w, 1)) {
     throw Error(ErrorCode::kUnsupported,
                 concat("average pool: a window of ", shape.kernel_h, " x ", shape.kernel_w,
                        " pixels, expected at most 2^23 for integer sums"));

@@ -6,7 +6,7 @@
 
 namespace qtool {
 namespace {
-constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
 }
 
 void require_dtype_in(const OpContext& op, std::size_t input,
@@ -69,15 +69,15 @@ std::vector<std::int64_t> ints_of(const OpContext& op, std::size_t input, std::s
 Shape shape_of(const OpContext& op, std::vector<std::int64_t> dims) {
   bool empty = false;
   for (const std::int64_t dim : dims) {
-    if (dim < 0 || dim > kMostElements) op.fail(concat("found ", dim, " as an extent"));
+    if (dim < 0 || dim > kMaxElements) op.fail(concat("found ", dim, " as an extent"));
     empty = empty || dim == 0;
   }
   std::int64_t elements = 1;
   for (const std::int64_t dim : dims) {
     if (empty) break;
-    if (elements > kMostElements / dim) {
+    if (elements > kMaxElements / dim) {
       op.fail(concat("the output of shape ", Shape(dims).to_string(), " would have more than ",
-                     kMostElements, " elements"));
+                     kMaxElements, " elements"));
     }
     elements *= dim;
   }

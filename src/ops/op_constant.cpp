@@ -62,13 +62,13 @@ std::unique_ptr<Operator> make_filled(const OpContext& op) {
   });
 }
 
-constexpr std::int64_t kMostSteps = std::int64_t{1} << 32;
+constexpr std::int64_t kMaxSteps = std::int64_t{1} << 32;
 
 // Number of values start, start + delta, ... before limit.
 std::int64_t count_steps(const OpContext& op, double start, double limit, double delta) {
   const double steps = std::ceil((limit - start) / delta);
   if (!(steps > 0)) return 0;
-  op.require(steps <= static_cast<double>(kMostSteps), "the range has too many elements");
+  op.require(steps <= static_cast<double>(kMaxSteps), "the range has too many elements");
   return static_cast<std::int64_t>(steps);
 }
 std::int64_t count_steps(const OpContext& op, std::int64_t start, std::int64_t limit,
@@ -80,7 +80,7 @@ std::int64_t count_steps(const OpContext& op, std::int64_t start, std::int64_t l
   const std::uint64_t distance = delta > 0 ? to - from : from - to;
   const std::uint64_t step = delta > 0 ? by : std::uint64_t{0} - by;
   const std::uint64_t steps = (distance - 1) / step + 1;
-  op.require(steps <= static_cast<std::uint64_t>(kMostSteps), "the range has too many elements");
+  op.require(steps <= static_cast<std::uint64_t>(kMaxSteps), "the range has too many elements");
   return static_cast<std::int64_t>(steps);
 }
 

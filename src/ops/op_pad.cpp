@@ -25,9 +25,9 @@ std::vector<std::int64_t> pads_of(const OpContext& op) {
   const std::int64_t rank = op.input(0).shape.rank();
   op.require(static_cast<std::int64_t>(pads.size()) == 2 * rank,
              concat("found ", pads.size(), " pads for a tensor of rank ", rank));
-  constexpr std::int64_t kMostPad = std::int64_t{1} << 40;
+  constexpr std::int64_t kMaxPad = std::int64_t{1} << 40;
   for (const std::int64_t pad : pads) {
-    op.require(pad >= -kMostPad && pad <= kMostPad, concat("a pad of ", pad, " is out of range"));
+    op.require(pad >= -kMaxPad && pad <= kMaxPad, concat("a pad of ", pad, " is out of range"));
   }
   return pads;
 }

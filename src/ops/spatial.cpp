@@ -9,7 +9,7 @@ namespace qtool {
 namespace {
 
 // Keeps products of extents far from overflow; no real network comes near.
-constexpr std::int64_t kLargestExtent = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 24;
 
 std::vector<std::int64_t> read_extents(const OpContext& op, std::string_view key, std::size_t count,
                                        std::int64_t fallback, std::int64_t lowest) {
@@ -19,8 +19,8 @@ std::vector<std::int64_t> read_extents(const OpContext& op, std::string_view key
   op.require(values.size() == count,
              concat(key, " has ", values.size(), " entries, expected ", count));
   for (const std::int64_t value : values) {
-    op.require(value >= lowest && value <= kLargestExtent,
-               concat(key, " holds ", value, ", expected ", lowest, " to ", kLargestExtent));
+    op.require(value >= lowest && value <= kMaxExtent,
+               concat(key, " holds ", value, ", expected ", lowest, " to ", kMaxExtent));
   }
   return values;
 }
@@ -55,7 +55,7 @@ Window resolve_window(const OpContext& op, const Shape& input,
     const std::int64_t extent = input[static_cast<std::int64_t>(i) + 2];
     const std::int64_t stride = window.strides[i];
     const std::int64_t reach = (window.kernel[i] - 1) * window.dilations[i] + 1;
-    op.require(extent <= kLargestExtent && reach <= kLargestExtent, "an extent is too large");
+    op.require(extent <= kMaxExtent && reach <= kMaxExtent, "an extent is too large");
     std::int64_t output = 0;
     if (same) {
       output = (extent + stride - 1) / stride;

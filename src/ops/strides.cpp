@@ -101,10 +101,10 @@ LoopAxes plan_loops(const std::vector<std::int64_t>& extents,
       }
     }
   }
-  if (plan.extents.size() > kMostLoops) {
+  if (plan.extents.size() > kMaxLoops) {
     throw Error(ErrorCode::kUnsupported,
                 concat("found a tensor operation over ", plan.extents.size(),
-                       " axes, expected at most ", kMostLoops));
+                       " axes, expected at most ", kMaxLoops));
   }
   return plan;
 }

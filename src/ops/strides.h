@@ -39,7 +39,7 @@ auto with_element_of(std::int64_t element_bytes, const Use& use) {
 std::vector<std::int64_t> broadcast_strides(const Shape& shape, Layout layout, const Shape& target);
 
 /// Most axes a loop nest can have after joining neighbours.
-inline constexpr std::size_t kMostLoops = 12;
+inline constexpr std::size_t kMaxLoops = 12;
 
 namespace detail {
 struct LoopAxes {
@@ -82,7 +82,7 @@ class LoopNest {
   template <typename Body>
   void run_range(std::int64_t begin, std::int64_t end, const Body& body) const {
     const std::size_t inner = loops_ - 1;
-    std::array<std::int64_t, kMostLoops> index;
+    std::array<std::int64_t, kMaxLoops> index;
     Offsets at{};
     std::int64_t rest = begin;
     for (std::size_t axis = loops_; axis-- > 0;) {
@@ -119,8 +119,8 @@ class LoopNest {
  private:
   std::int64_t total_ = 1;
   std::size_t loops_ = 1;
-  std::array<std::int64_t, kMostLoops> extents_{};
-  std::array<Offsets, kMostLoops> steps_{};
+  std::array<std::int64_t, kMaxLoops> extents_{};
+  std::array<Offsets, kMaxLoops> steps_{};
 };
 
 /// Copies elements of `element_bytes` (1, 2, 4 or 8) through a nest of (target, source).

@@ -9,7 +9,7 @@ namespace qtool {
 // Carries all that is large and bounds the counters by what they really hold, which is mostly far
 // less than the values counted.
 void CellCounts::carry(std::int64_t values, const Span& in_use) {
-  QTOOL_CHECK(values <= kMostAtOnce && in_use.end <= size());
+  QTOOL_CHECK(values <= kMaxAtOnce && in_use.end <= size());
   unsigned bound = 0;
   for (std::size_t begin = in_use.first; begin < in_use.end; begin += kPage) {
     const std::size_t stop = std::min(begin + kPage, in_use.end);
@@ -61,7 +61,7 @@ std::vector<std::int64_t> CellCounts::range(const Span& span) const {
 
 void CellCounts::add(std::size_t cell, std::int64_t count) {
   const std::int64_t sum = at(cell) + count;
-  QTOOL_CHECK(sum <= kLargestCount);
+  QTOOL_CHECK(sum <= kMaxCount);
   set(cell, sum);
   if (bound_ < kCarry - 1) bound_ = kCarry - 1;
 }

@@ -50,8 +50,8 @@ void fixed_merge(std::span<std::uint64_t> limbs, std::span<const std::uint64_t> 
 }
 
 double fixed_value(std::span<const std::uint64_t> limbs, int unit_exponent) {
-  constexpr std::size_t kMostLimbs = 16;
-  std::array<std::uint64_t, kMostLimbs> storage{};
+  constexpr std::size_t kMaxLimbs = 16;
+  std::array<std::uint64_t, kMaxLimbs> storage{};
   const std::span<std::uint64_t> magnitude(storage.data(), limbs.size());
   const bool negative = (limbs.back() >> 63U) != 0;
   std::uint64_t carry = negative ? 1 : 0;  // two's complement negation

@@ -14,7 +14,7 @@ namespace qtool {
 namespace {
 
 constexpr int kLowestExponent = -101;  // keeps 1 / cell width a normal float
-constexpr std::int64_t kMostBins = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxBins = std::int64_t{1} << 20;
 
 // Adds `count` values spread evenly from `start` to `stop`, both in bins.
 void spread(std::int64_t count, double start, double stop, std::span<std::int64_t> bins) {
@@ -36,9 +36,9 @@ void spread(std::int64_t count, double start, double stop, std::span<std::int64_
 }
 
 LinearHistogram empty_histogram(double upper, std::int64_t bins) {
-  if (bins < 1 || bins > kMostBins) {
+  if (bins < 1 || bins > kMaxBins) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("histogram: found ", bins, " bins, expected 1 to ", kMostBins));
+                concat("histogram: found ", bins, " bins, expected 1 to ", kMaxBins));
   }
   return {0.0, upper, std::vector<std::int64_t>(static_cast<std::size_t>(bins))};
 }
@@ -66,10 +66,10 @@ std::vector<std::int64_t> magnitude_cells(const FloatHistogram& histogram) {
 
 // Together no more than a cell can count.
 void require_room(std::int64_t count, std::int64_t more, std::int64_t times = 1) {
-  if (more > (CellCounts::kLargestCount - count) / times) {
+  if (more > (CellCounts::kMaxCount - count) / times) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("histogram: found ", times, " x ", more, " values beside ", count,
-                       ", expected at most ", CellCounts::kLargestCount, " together"));
+                       ", expected at most ", CellCounts::kMaxCount, " together"));
   }
 }
 
@@ -123,8 +123,8 @@ CountingGrid FloatHistogram::prepare(std::int64_t count) {
 
 std::span<const std::uint16_t> FloatHistogram::counters_to_fetch() const noexcept {
   if (counts_.empty()) return {};
-  const std::int64_t first = std::max(first_cell(), -kMostFetched);
-  const std::int64_t end = std::min(end_cell(), kMostFetched);
+  const std::int64_t first = std::max(first_cell(), -kMaxFetched);
+  const std::int64_t end = std::min(end_cell(), kMaxFetched);
   return {counts_.counters() + origin() + first, counts_.counters() + origin() + end};
 }
 

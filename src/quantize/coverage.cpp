@@ -13,7 +13,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::size_t kMostNamed = 5;
+constexpr std::size_t kMaxNamed = 5;
 
 /// `part` of `whole` in percent with one decimal; 100.0 only when nothing is missing.
 std::string percent(std::int64_t part, std::int64_t whole) {
@@ -102,11 +102,11 @@ std::string coverage_line(const Coverage& coverage, const QuantizeReport& report
   std::vector<Coverage::FloatStep> steps = coverage.float_steps;
   std::stable_sort(steps.begin(), steps.end(),
                    [](const auto& a, const auto& b) { return a.macs > b.macs; });
-  for (std::size_t i = 0; i < std::min(steps.size(), kMostNamed); ++i) {
+  for (std::size_t i = 0; i < std::min(steps.size(), kMaxNamed); ++i) {
     line += concat(i == 0 ? "; FP32: '" : ", '", steps[i].node, "' (", reason_for(steps[i], report),
                    ")");
   }
-  if (steps.size() > kMostNamed) line += concat(" and ", steps.size() - kMostNamed, " more");
+  if (steps.size() > kMaxNamed) line += concat(" and ", steps.size() - kMaxNamed, " more");
   return line;
 }
 

@@ -359,9 +359,9 @@ class Emitter {
 }  // namespace
 
 std::string name_stem(std::string_view name) {
-  constexpr std::size_t kMost = 40;
-  if (name.size() <= kMost) return std::string(name);
-  name.remove_prefix(name.size() - kMost);
+  constexpr std::size_t kMax = 40;
+  if (name.size() <= kMax) return std::string(name);
+  name.remove_prefix(name.size() - kMax);
   const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; };
   while (!name.empty() && continues(name.front())) name.remove_prefix(1);  // half a character
   return std::string(name);

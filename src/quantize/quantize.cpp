@@ -23,15 +23,15 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kLeastOpset = 13;  // per-channel DequantizeLinear
+constexpr std::int64_t kMinOpset = 13;  // per-channel DequantizeLinear
 
 }  // namespace
 
 void require_float_graph(const Graph& graph) {
   const auto opset = graph.info.opsets.find("");
-  if (opset == graph.info.opsets.end() || opset->second < kLeastOpset) {
+  if (opset == graph.info.opsets.end() || opset->second < kMinOpset) {
     throw Error(ErrorCode::kUnsupported,
-                concat("quantizing needs a graph of opset ", kLeastOpset, " or later, found ",
+                concat("quantizing needs a graph of opset ", kMinOpset, " or later, found ",
                        opset == graph.info.opsets.end() ? 0 : opset->second));
   }
   if (const std::optional<NodeId> id = quantized_node(graph)) {

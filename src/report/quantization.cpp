@@ -32,7 +32,7 @@ std::string_view name_of(NodeRole role) {
   return "";
 }
 
-constexpr std::size_t kMostNamed = 5;
+constexpr std::size_t kMaxNamed = 5;
 
 double share(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -100,11 +100,11 @@ std::string text_of(const QuantizationSummary& s) {
                    printable(node->reason), ")\n");
   }
   const std::vector<std::string>& uncorrected = s.report.uncorrected_layers;
-  for (std::size_t i = 0; i < uncorrected.size() && i < kMostNamed; ++i) {
+  for (std::size_t i = 0; i < uncorrected.size() && i < kMaxNamed; ++i) {
     text += concat(i == 0 ? "bias not corrected: '" : ", '", uncorrected[i], "'");
   }
-  if (uncorrected.size() > kMostNamed) {
-    text += concat(" and ", uncorrected.size() - kMostNamed, " more");
+  if (uncorrected.size() > kMaxNamed) {
+    text += concat(" and ", uncorrected.size() - kMaxNamed, " more");
   }
   if (!uncorrected.empty()) text += "\n";
   return text + s.coverage_line + "\n";

@@ -17,7 +17,7 @@ namespace qtool {
 namespace {
 
 using Kind = TextTable::Kind;
-constexpr std::size_t kMostBadImages = 10;
+constexpr std::size_t kMaxBadImages = 10;
 
 std::string milliseconds(double seconds) { return to_fixed(seconds * 1e3, 3); }
 
@@ -59,10 +59,10 @@ std::string output_lines(const std::vector<OutputError>& outputs, std::int64_t i
 std::string bad_image_lines(const std::vector<BadImage>& bad) {
   if (bad.empty()) return {};
   std::string text = concat("left out ", bad.size(), bad.size() == 1 ? " image:\n" : " images:\n");
-  for (std::size_t i = 0; i < bad.size() && i < kMostBadImages; ++i) {
+  for (std::size_t i = 0; i < bad.size() && i < kMaxBadImages; ++i) {
     text += concat("  ", printable(bad[i].reason), "\n");
   }
-  if (bad.size() > kMostBadImages) text += concat("  and ", bad.size() - kMostBadImages, " more\n");
+  if (bad.size() > kMaxBadImages) text += concat("  and ", bad.size() - kMaxBadImages, " more\n");
   return text;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kBetween = "  ";
 constexpr std::string_view kLeftOut = "...";
-constexpr std::size_t kLeastName = 9;  // names this short are kept whole, if need be without others
+constexpr std::size_t kMinName = 9;  // names this short are kept whole, if need be without others
 
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
 
@@ -72,7 +72,7 @@ std::vector<TextTable::Shown> TextTable::fitted(std::size_t width) const {
     while (total > width) {  // the widest name first
       Shown* longest = nullptr;
       for (Shown& one : shown) {
-        if (columns_[one.column].kind != Kind::kName || one.width <= kLeastName) continue;
+        if (columns_[one.column].kind != Kind::kName || one.width <= kMinName) continue;
         if (longest == nullptr || one.width > longest->width) longest = &one;
       }
       if (longest == nullptr) break;

@@ -14,7 +14,7 @@ namespace qtool {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
-constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
 
 struct DTypeRow {
   std::int64_t bytes;
@@ -112,9 +112,9 @@ std::int64_t Shape::elements() const {
   std::int64_t product = 1;
   for (const std::int64_t dim : dims_) {
     if (dim == 0) return 0;
-    if (product > kMostElements / dim) {
+    if (product > kMaxElements / dim) {
       throw Error(ErrorCode::kInvalidArgument,
-                  concat("shape ", to_string(), ": more than ", kMostElements, " elements"));
+                  concat("shape ", to_string(), ": more than ", kMaxElements, " elements"));
     }
     product *= dim;
   }

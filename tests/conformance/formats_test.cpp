@@ -164,7 +164,7 @@ TEST_P(Format, AnswersAnyBytesWithATableOrAnError) {
 }
 
 TEST_P(Format, RefusesMoreBytesThanATableMayHave) {
-  const std::string huge(static_cast<std::size_t>(kMostTableBytes) + 1, ' ');
+  const std::string huge(static_cast<std::size_t>(kMaxTableBytes) + 1, ' ');
   EXPECT_THROW(format().read(huge, {}), Error);
 }
 

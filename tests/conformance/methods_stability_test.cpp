@@ -32,8 +32,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSeeds = 20;
-constexpr double kNoise = 1e-6;     // relative, of every value
-constexpr double kMostMove = 0.01;  // relative, of either end of a range
+constexpr double kNoise = 1e-6;    // relative, of every value
+constexpr double kMaxMove = 0.01;  // relative, of either end of a range
 constexpr std::string_view kStable[] = {"admm", "kl"};
 
 // Values that differ from others by a relative error even in [-kNoise, kNoise].
@@ -71,7 +71,7 @@ void expect_stable(std::span<const Statistics> noisy, std::string_view method,
   const Range range = info.decide(noisy[0], MethodOptions());
   for (std::size_t seed = 1; seed < noisy.size(); ++seed) {
     const Range moved = info.decide(noisy[seed], MethodOptions());
-    EXPECT_LE(move(range, moved), kMostMove)
+    EXPECT_LE(move(range, moved), kMaxMove)
         << method << ", " << what << ", seed " << seed << ": [" << range.min << ", " << range.max
         << "] and [" << moved.min << ", " << moved.max << "]";
     most = std::max(most, move(range, moved));

@@ -22,7 +22,7 @@ class GoldenTable : public testing::TestWithParam<std::string> {
     if (!fs::exists(file())) GTEST_SKIP() << file() << " is absent";
   }
   [[nodiscard]] fs::path file() const { return kShared / "golden" / GetParam(); }
-  [[nodiscard]] std::string bytes() const { return read_file(file(), kMostTableBytes); }
+  [[nodiscard]] std::string bytes() const { return read_file(file(), kMaxTableBytes); }
   /// The prepared network that the table was made for.
   [[nodiscard]] Graph network() const {
     const std::string name = file().filename().string();

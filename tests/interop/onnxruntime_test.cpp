@@ -35,7 +35,7 @@ constexpr std::int64_t kComparedImages = 3;
 // on: one picture may be further away, by far less than quantization itself costs (10 to 35 dB
 // SQNR).
 constexpr double kEqualSqnrDb = 100.0;
-constexpr double kLeastSqnrDb = 45.0;
+constexpr double kMinSqnrDb = 45.0;
 
 struct Network {
   std::string name;
@@ -288,7 +288,7 @@ TEST_P(OnnxRuntime, RunsOurModelOnIntegersAndAgreesWithUs) {
       std::printf("%s, image %d, output %d: %.1f dB\n", network.name.c_str(), static_cast<int>(i),
                   static_cast<int>(o), sqnr);
       if (other_is_exact()) {
-        EXPECT_GE(sqnr, kLeastSqnrDb) << entry.path;
+        EXPECT_GE(sqnr, kMinSqnrDb) << entry.path;
         equal += o == 0 && sqnr >= kEqualSqnrDb ? 1 : 0;
       }
     }
@@ -344,7 +344,7 @@ TEST_P(OnnxRuntime, GivesOtherTypesTheSameMeaning) {
       ASSERT_EQ(outputs.size(), other.outputs.size());
       const double sqnr = sqnr_db_of(outputs[0].values<float>(), other.outputs[0]);
       std::printf("%s, %s: %.1f dB\n", network.name.c_str(), name.c_str(), sqnr);
-      EXPECT_GE(sqnr, kLeastSqnrDb);
+      EXPECT_GE(sqnr, kMinSqnrDb);
     }
   }
 }
@@ -395,13 +395,13 @@ TEST_P(OnnxRuntime, AgreesWithUsOnTheEvaluationImages) {
   if (network.evaluation.empty()) GTEST_SKIP() << network.name << " is no classifier";
   if (!other_is_exact()) GTEST_SKIP() << "without VNNI ONNX Runtime's products may saturate";
   constexpr std::int64_t kBatch = 50;
-  constexpr std::int64_t kMostImages = 400;
+  constexpr std::int64_t kMaxImages = 400;
   const Emitted emitted = emit(network);
   const TemporaryFolder folder;
   const fs::path saved = folder.path / "model.onnx";
   save_onnx(emitted.graph, saved);
   const Executor ours(load_onnx(saved));
-  const ImageSet images = list_images(network.evaluation, {}, kMostImages);
+  const ImageSet images = list_images(network.evaluation, {}, kMaxImages);
   std::vector<BadImage> bad;
   Workspace workspace;
   std::int64_t compared = 0;

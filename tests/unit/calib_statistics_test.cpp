@@ -199,7 +199,7 @@ Tensor large_image(const Shape& shape, unsigned seed) {
 TEST(Statistics, OfALargeImageAreExactButForASampleInTheHistogram) {
   for (const Shape& shape : {Shape{1, 3, 224, 224}, Shape{1, 96, 112, 112}, Shape{1, 64, 55, 55},
                              Shape{1, 256, 28, 28}, Shape{1, 5, 400, 333}}) {
-    ASSERT_GT(shape.elements(), Counting::kFewest);
+    ASSERT_GT(shape.elements(), Counting::kMinCounted);
     const Tensor tensor = large_image(shape, 3);
     Statistics all;
     all.observe(tensor, 0, Counting::all());
@@ -215,8 +215,8 @@ TEST(Statistics, OfALargeImageAreExactButForASampleInTheHistogram) {
     EXPECT_EQ(some.channel_max(2), all.channel_max(2));
 
     const auto counted = static_cast<double>(some.histogram().count());
-    EXPECT_GT(counted, 0.6 * Counting::kFewest) << shape.to_string();
-    EXPECT_LE(counted, 1.1 * Counting::kFewest) << shape.to_string();
+    EXPECT_GT(counted, 0.6 * Counting::kMinCounted) << shape.to_string();
+    EXPECT_LE(counted, 1.1 * Counting::kMinCounted) << shape.to_string();
     // Channels and places are drawn alike: the shares of zeros and of each twentieth of the range
     // are those of all values, within four standard errors of a sample of single pixels.
     const LinearHistogram a = all.magnitudes(20);
@@ -243,7 +243,7 @@ TEST(Statistics, CountMoreOfEachImageWhereImagesAreFew) {
   for (const std::int64_t images : {1, 3, 7, 20, 64, 1000, 1 << 30}) {
     EXPECT_EQ(counted(small, images), small.elements()) << images;
     const double most = std::min<double>(
-        std::max<double>(images <= Counting::kFew ? Counting::kFewestOfFew : Counting::kFewest,
+        std::max<double>(images <= Counting::kFew ? Counting::kMinOfFew : Counting::kMinCounted,
                          Counting::kTogether / static_cast<double>(images)),
         static_cast<double>(large.elements()));
     EXPECT_GT(static_cast<double>(counted(large, images)), 0.45 * most) << images;
@@ -280,7 +280,7 @@ TEST(Statistics, CountSomethingOfEveryImageHoweverFewItsPixels) {
         Shape{1, 9000, 3, 3}, Shape{1, 1, 1, 70000}, Shape{1, 1, 300, 300}}) {
     for (unsigned seed = 0; seed < 8; ++seed) {
       const Statistics statistics = statistics_of(random_tensor(shape, seed));
-      EXPECT_GE(statistics.histogram().count(), Counting::kFewest / 3) << shape.to_string();
+      EXPECT_GE(statistics.histogram().count(), Counting::kMinCounted / 3) << shape.to_string();
       EXPECT_EQ(statistics.count(), shape.elements());
     }
   }
@@ -340,8 +340,8 @@ TEST(Statistics, OfAConcatenationWeighSamplesByWhatTheyStandFor) {
   const Statistics b = statistics_of(wide);
   ASSERT_EQ(a.histogram().count(), 15'000);
   const std::int64_t counted = b.histogram().count();
-  ASSERT_GT(counted, Counting::kFewest / 2);
-  ASSERT_LE(counted, Counting::kFewest);
+  ASSERT_GT(counted, Counting::kMinCounted / 2);
+  ASSERT_LE(counted, Counting::kMinCounted);
   const auto factor =
       static_cast<std::int64_t>(std::nearbyint(300'000.0 / static_cast<double>(counted)));
   const Statistics* const parts[] = {&a, &b};

@@ -18,7 +18,7 @@ auto all_of(const CellCounts& counts) {
 // Counts `values` in one cell as a kernel does.
 void count(CellCounts& counts, std::size_t cell, std::int64_t values) {
   while (values > 0) {
-    const std::int64_t part = std::min(values, CellCounts::kMostAtOnce);
+    const std::int64_t part = std::min(values, CellCounts::kMaxAtOnce);
     counts.make_room(part, all_of(counts));
     std::uint16_t& counter = counts.counters()[cell];
     const int before = counter;
@@ -66,11 +66,11 @@ TEST(CellCounts, LosesNothingWhenRoomIsGivenBack) {
   counts.grow_front(1);
   std::int64_t total = 0;
   for (int step = 0; step < 1000; ++step) {
-    counts.make_room(CellCounts::kMostAtOnce, all_of(counts));
+    counts.make_room(CellCounts::kMaxAtOnce, all_of(counts));
     const int before = counts.counters()[0];
     counts.counters()[0] = static_cast<std::uint16_t>(before + 1000);
     ASSERT_GT(int{counts.counters()[0]}, before) << "the counter overflowed";
-    counts.give_back(CellCounts::kMostAtOnce - 1000);
+    counts.give_back(CellCounts::kMaxAtOnce - 1000);
     total += 1000;
     ASSERT_EQ(counts.at(0), total);
   }
@@ -142,12 +142,12 @@ TEST(CellCounts, CountsAsAPlainVectorDoes) {
 TEST(CellCounts, AddsCountsOfAnySize) {
   CellCounts counts;
   counts.grow_front(2);
-  counts.add(0, CellCounts::kLargestCount - 7);
+  counts.add(0, CellCounts::kMaxCount - 7);
   counts.add(0, 7);
-  EXPECT_EQ(counts.at(0), CellCounts::kLargestCount);
+  EXPECT_EQ(counts.at(0), CellCounts::kMaxCount);
   EXPECT_EQ(counts.at(1), 0);
   count(counts, 1, 70000);
-  EXPECT_EQ(counts.at(0), CellCounts::kLargestCount);
+  EXPECT_EQ(counts.at(0), CellCounts::kMaxCount);
   EXPECT_EQ(counts.at(1), 70000);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 // Promised between numbers of threads, as a share of the result's largest magnitude: oneDNN may
 // choose another kernel for a part than for the whole, which adds in another order.
-constexpr float kMostDifference = 1e-5F;
+constexpr float kMaxDifference = 1e-5F;
 constexpr std::int64_t kWorthDividing = 1 << 15;  // products; of fewer, nothing would be tested
 constexpr int kRounds = 100;
 
@@ -101,7 +101,7 @@ TEST(Threads, LeaveConvolutionsEqualToTheLastBits) {
     };
     const Tensor whole = result(1);
     for (const int threads : {2, 3, 4}) {
-      EXPECT_LE(difference(whole, result(threads)), kMostDifference)
+      EXPECT_LE(difference(whole, result(threads)), kMaxDifference)
           << spec.source.to_string() << " by " << spec.weights.to_string() << " in " << spec.groups
           << " groups, " << threads << " threads";
     }
@@ -145,7 +145,7 @@ TEST(Threads, LeaveProductsEqualToTheLastBits) {
     };
     const Tensor whole = result(1);
     for (const int threads : {2, 3, 4}) {
-      EXPECT_LE(difference(whole, result(threads)), kMostDifference)
+      EXPECT_LE(difference(whole, result(threads)), kMaxDifference)
           << spec.a.to_string() << " by " << spec.b.to_string() << ", " << threads << " threads";
     }
     ++compared;

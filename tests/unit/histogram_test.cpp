@@ -153,18 +153,18 @@ TEST(FloatHistogram, KeepsLargeCountsThroughNegativeAndLargerValues) {
 TEST(FloatHistogram, RefusesMoreValuesThanItCanCount) {
   const FloatHistogram one = histogram_of({1.0F});
   std::vector<std::int64_t> cells(static_cast<std::size_t>(one.end_cell()));
-  cells.back() = CellCounts::kLargestCount;
+  cells.back() = CellCounts::kMaxCount;
   FloatHistogram full = FloatHistogram::from_cells(0.0F, 1.0F, 0, cells);
-  EXPECT_EQ(full.count(), CellCounts::kLargestCount);
+  EXPECT_EQ(full.count(), CellCounts::kMaxCount);
   EXPECT_THROW(full.merge(one), Error);
   EXPECT_THROW(full.observe(std::vector<float>{1.0F}), Error);
-  EXPECT_EQ(full.cell_count(one.end_cell() - 1), CellCounts::kLargestCount);
+  EXPECT_EQ(full.cell_count(one.end_cell() - 1), CellCounts::kMaxCount);
   EXPECT_THROW(FloatHistogram::from_cells(0.0F, 1.0F, 1, cells), Error);
 }
 
 TEST(FloatHistogram, WeighsWhatItMergesUpToTheLargestCount) {
   const FloatHistogram three = histogram_of({1.0F, 1.0F, 0.0F});
-  const std::int64_t times = CellCounts::kLargestCount / 3;
+  const std::int64_t times = CellCounts::kMaxCount / 3;
   FloatHistogram full;
   full.merge(three, times);
   EXPECT_EQ(full.count(), 3 * times);

@@ -172,7 +172,7 @@ TEST(OverridesJson, IsStrict) {
   text_refusal(R"({"exclude": [""]})");
   text_refusal("[]");
   text_refusal("{");
-  text_refusal(std::string(kMostOverridesBytes + 1, ' '));
+  text_refusal(std::string(kMaxOverridesBytes + 1, ' '));
 }
 
 }  // namespace

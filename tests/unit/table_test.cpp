@@ -204,7 +204,7 @@ TEST(Table, SurvivesAnyBytes) {
   EXPECT_NE(message_of("").find("not JSON"), std::string::npos);
   EXPECT_NE(message_of("\xff\xfe{").find("UTF-16"), std::string::npos);
   EXPECT_NE(message_of(std::string(100000, '[')).find("nesting"), std::string::npos);
-  EXPECT_NE(message_of(std::string(kMostTableBytes + 1, ' ')).find("bytes"), std::string::npos);
+  EXPECT_NE(message_of(std::string(kMaxTableBytes + 1, ' ')).find("bytes"), std::string::npos);
   EXPECT_NE(message_of("{\"format\": 1e999}").find("not JSON"), std::string::npos);
   std::mt19937 random(2);
   for (int round = 0; round < 3000; ++round) {

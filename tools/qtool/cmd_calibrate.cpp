@@ -87,8 +87,8 @@ Collection saved(const std::string& table) {
     throw Error(ErrorCode::kUsage, concat("--from ", table, ": there is no '", path,
                                           "'; calibrate with --save-statistics to have one"));
   }
-  Collection collection = read_collection(read_input(path, kMostStatisticsBytes));
-  if (collection.table_hash != hash_bytes(read_input(table, kMostTableBytes))) {
+  Collection collection = read_collection(read_input(path, kMaxStatisticsBytes));
+  if (collection.table_hash != hash_bytes(read_input(table, kMaxTableBytes))) {
     throw Error(ErrorCode::kMismatch,
                 concat("--from ", table, ": '", path, "' was not saved with this table, which was ",
                        "replaced or changed; calibrate again with --save-statistics"));

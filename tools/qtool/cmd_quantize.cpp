@@ -156,13 +156,12 @@ std::optional<CalibrationTable> read_table(const QuantizeCommand& options, const
 
 // The first few names of a list.
 std::string some_of(const std::vector<std::string>& names) {
-  constexpr std::size_t kMostNamed = 5;
+  constexpr std::size_t kMaxNamed = 5;
   std::string text;
-  for (std::size_t i = 0; i < names.size() && i < kMostNamed; ++i) {
+  for (std::size_t i = 0; i < names.size() && i < kMaxNamed; ++i) {
     text += concat(i == 0 ? "'" : ", '", names[i], "'");
   }
-  return names.size() > kMostNamed ? concat(text, " and ", names.size() - kMostNamed, " more")
-                                   : text;
+  return names.size() > kMaxNamed ? concat(text, " and ", names.size() - kMaxNamed, " more") : text;
 }
 
 void warn_of(const QuantizeReport& report, const std::string& table) {

@@ -15,7 +15,7 @@
 namespace qtool::tool {
 namespace {
 
-constexpr std::int64_t kMostPreprocessBytes = 1 << 16;
+constexpr std::int64_t kMaxPreprocessBytes = 1 << 16;
 constexpr const char* kGroup = "Preprocessing";
 
 std::vector<float> parse_floats(const std::string& text, const char* option) {
@@ -114,7 +114,7 @@ void take_preprocess(Command& command, CLI::Option& option) {
 Preprocess read_preprocess(const std::string& name) {
   if (!is_file(name)) return preprocess_preset(name);
   try {
-    return preprocess_from_json(read_input(name, kMostPreprocessBytes));
+    return preprocess_from_json(read_input(name, kMaxPreprocessBytes));
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kIo) throw;
     throw Error(error.code(), concat("preprocessing '", name, "': ", error.what()));

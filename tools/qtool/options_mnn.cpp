@@ -12,7 +12,7 @@
 namespace qtool::tool {
 namespace {
 
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 20;
 
 bool any_given(const Command& command, std::initializer_list<const char*> flags) {
   for (const char* flag : flags) {
@@ -48,7 +48,7 @@ void MnnOptions::apply(Command& command, PreprocessOptions& preprocess) const {
   if (file_.empty()) return;
   MnnConfig config;
   try {
-    config = read_mnn_config(read_input(file_, kMostBytes));
+    config = read_mnn_config(read_input(file_, kMaxBytes));
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kIo) throw;
     throw Error(error.code(), concat("'", file_, "': ", error.what()));

@@ -150,7 +150,7 @@ Overrides OverrideOptions::read() const {
   Overrides overrides;
   if (!file_.empty()) {
     try {
-      overrides = read_overrides(read_input(file_, kMostOverridesBytes));
+      overrides = read_overrides(read_input(file_, kMaxOverridesBytes));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kIo) throw;
       throw Error(error.code(), concat("'", file_, "': ", error.what()));

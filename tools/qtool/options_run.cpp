@@ -8,7 +8,7 @@ namespace qtool::tool {
 namespace {
 
 constexpr const char* kGeneral = "General";
-constexpr std::int64_t kMostThreads = 1024;
+constexpr std::int64_t kMaxThreads = 1024;
 
 }  // namespace
 
@@ -16,7 +16,7 @@ void RunOptions::add_to(Command& command, ThreadsUse use) {
   if (use == ThreadsUse::kYes) {
     command.add_option("--threads", threads, "Threads to use")
         ->type_name("N")
-        ->check(whole_number(0, kMostThreads))
+        ->check(whole_number(0, kMaxThreads))
         ->default_str("0 = all")
         ->group(kGeneral);
   }

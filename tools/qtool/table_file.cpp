@@ -14,7 +14,7 @@
 namespace qtool::tool {
 namespace {
 
-constexpr std::int64_t kMostMapBytes = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxMapBytes = std::int64_t{1} << 24;
 constexpr std::size_t kNamedNotes = 10;
 
 }  // namespace
@@ -26,7 +26,7 @@ std::string text_of(const std::string& path, const FormatInfo& format) {
 TableFile read_table_file(const std::string& path, const std::string& format_name,
                           const LayerNames& names) {
   const FormatInfo* format = format_name.empty() ? nullptr : &find_format(format_name);
-  const std::string whole = read_input(path, kMostTableBytes);
+  const std::string whole = read_input(path, kMaxTableBytes);
   const std::string_view bytes = without_byte_order_mark(whole);
   if (format == nullptr) format = &recognise(bytes, path);
   try {
@@ -48,7 +48,7 @@ TableFile read_table_file(const std::string& path, const std::string& format_nam
 LayerNames read_layer_names(const std::string& map_path, const Graph* graph) {
   if (map_path.empty()) return graph == nullptr ? LayerNames() : layer_names(*graph);
   try {
-    return layer_names_from_json(read_input(map_path, kMostMapBytes));
+    return layer_names_from_json(read_input(map_path, kMaxMapBytes));
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kIo) throw;
     throw Error(error.code(), concat("'", map_path, "': ", error.what()));

@@ -30,8 +30,8 @@ std::optional<std::size_t> terminal_columns(int descriptor) {
 
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width,
                     std::string_view joint) {
-  constexpr std::size_t kLeastRoom = 10;
-  const std::size_t room = std::max(width, indent + kLeastRoom) - indent;
+  constexpr std::size_t kMinRoom = 10;
+  const std::size_t room = std::max(width, indent + kMinRoom) - indent;
   std::string out;
   std::size_t used = 0;
   for (const std::string& line : split(text, '\n')) {

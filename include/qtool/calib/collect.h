@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "qtool/base/progress.h"
+#include "qtool/calib/method.h"
 #include "qtool/calib/statistics.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/graph.h"
@@ -47,7 +48,7 @@ struct Collection {
 /// image only, or several that are all alike.
 std::optional<std::string> doubtful(const Collection& collection);
 
-inline constexpr std::int64_t kMostStatisticsBytes = std::int64_t{1} << 30;
+inline constexpr std::int64_t kMaxStatisticsBytes = std::int64_t{1} << 30;
 
 /// A collection as bytes (a line of JSON, then binary), from which decide() gives the same table as
 /// from the collection itself, years later and without images. About 2 bytes per histogram cell

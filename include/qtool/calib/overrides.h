@@ -34,7 +34,7 @@ struct Overrides {
   friend bool operator==(const Overrides&, const Overrides&) = default;
 };
 
-inline constexpr std::int64_t kMostOverridesBytes = std::int64_t{1} << 20;
+inline constexpr std::int64_t kMaxOverridesBytes = std::int64_t{1} << 20;
 
 /// Reads `{"ranges": {"conv1*": [0, 6]}, "scales": {"data": {"scale": 0.02, "zero_point": 128}},
 /// "exclude": ["head/*"]}`, every key optional. Any bytes are safe. Throws Error(kInvalidArgument)

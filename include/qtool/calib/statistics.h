@@ -49,15 +49,15 @@ struct Counting {
   std::uint32_t place = 0;
 
   static constexpr Counting all() noexcept { return {}; }
-  /// For each of so many images (at least 1): what makes some kTogether, but not below kFewest. Of
-  /// a few images a sample may miss all peaks of a class map: what is up to kFewestOfFew is whole.
+  /// For each of so many images (at least 1): what makes some kTogether, but not below kMinCounted.
+  /// Of a few images a sample may miss all peaks of a class map: what is up to kMinOfFew is whole.
   static constexpr Counting sample_of(std::int64_t images) noexcept {
-    return {std::max(images <= kFew ? kFewestOfFew : kFewest, kTogether / images)};
+    return {std::max(images <= kFew ? kMinOfFew : kMinCounted, kTogether / images)};
   }
 
   static constexpr std::int64_t kFew = 32;  // images
-  static constexpr std::int64_t kFewest = std::int64_t{1} << 14;
-  static constexpr std::int64_t kFewestOfFew = std::int64_t{11} << 14;
+  static constexpr std::int64_t kMinCounted = std::int64_t{1} << 14;
+  static constexpr std::int64_t kMinOfFew = std::int64_t{11} << 14;
   static constexpr std::int64_t kTogether = std::int64_t{1} << 21;
 };
 
@@ -120,11 +120,11 @@ class Statistics {
   [[nodiscard]] float channel_min(std::int64_t channel) const;
   [[nodiscard]] float channel_max(std::int64_t channel) const;
 
-  /// Of the last kMostExtremes images of the list, in its order.
+  /// Of the last kMaxExtremes images of the list, in its order.
   [[nodiscard]] const std::vector<ImageExtremes>& image_extremes() const noexcept {
     return extremes_;
   }
-  static constexpr std::size_t kMostExtremes = 4096;
+  static constexpr std::size_t kMaxExtremes = 4096;
 
   /// The observed range, widened to contain 0.
   [[nodiscard]] Range range() const noexcept;

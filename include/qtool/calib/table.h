@@ -101,7 +101,7 @@ struct CalibrationTable {
 };
 
 inline constexpr std::int64_t kTableSchema = 1;
-inline constexpr std::int64_t kMostTableBytes = std::int64_t{1} << 26;
+inline constexpr std::int64_t kMaxTableBytes = std::int64_t{1} << 26;
 
 /// The table as JSON, one entry per line: equal tables give equal bytes, and every number reads
 /// back as it was. Throws Error(kInvalidTable) when a name is not UTF-8 or a number not finite.

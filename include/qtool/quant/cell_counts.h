@@ -12,8 +12,8 @@ namespace qtool {
 class CellCounts {
  public:
   /// Most values that one make_room() is for.
-  static constexpr std::int64_t kMostAtOnce = std::int64_t{1} << 15;
-  static constexpr std::int64_t kLargestCount = std::int64_t{1} << 45;
+  static constexpr std::int64_t kMaxAtOnce = std::int64_t{1} << 15;
+  static constexpr std::int64_t kMaxCount = std::int64_t{1} << 45;
 
   [[nodiscard]] bool empty() const noexcept { return counters_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return counters_.size(); }
@@ -28,7 +28,7 @@ class CellCounts {
   void grow_front(std::size_t cells) { counters_.insert(counters_.begin(), cells, 0); }
 
   /// Makes sure that none of counters() overflows while `values` more are counted in them, at most
-  /// kMostAtOnce. `in_use()` is a Span that holds every cell that is not 0. Cost: none most times;
+  /// kMaxAtOnce. `in_use()` is a Span that holds every cell that is not 0. Cost: none most times;
   /// at most every 24,576 values, a look at those cells.
   template <typename InUse>
   void make_room(std::int64_t values, const InUse& in_use) {
@@ -49,7 +49,7 @@ class CellCounts {
   }
   /// The counts of these cells. Cost: 0.5 ns per cell.
   [[nodiscard]] std::vector<std::int64_t> range(const Span& span) const;
-  /// Adds to one cell any count, as long as the sum is at most kLargestCount.
+  /// Adds to one cell any count, as long as the sum is at most kMaxCount.
   void add(std::size_t cell, std::int64_t count);
   /// The count of a cell, which is 0 afterwards.
   std::int64_t take(std::size_t cell) {

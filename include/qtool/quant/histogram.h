@@ -42,12 +42,12 @@ class FloatHistogram {
   void observe(std::span<const float> values);
 
   /// Most values that one prepare() is for.
-  static constexpr std::int64_t kMostAtOnce = CellCounts::kMostAtOnce;
+  static constexpr std::int64_t kMaxAtOnce = CellCounts::kMaxAtOnce;
 
   /// Widens the extremes, and the grid, to two finite values that need not be counted.
   void include(float lowest, float highest);
 
-  /// Takes `count` values (at most kMostAtOnce) as counted. They lie within the extremes: include()
+  /// Takes `count` values (at most kMaxAtOnce) as counted. They lie within the extremes: include()
   /// them first, or the counters are too few. The caller must, before anything else happens to this
   /// histogram, add one to counters[cell] for every value that is not zero, where cell is value *
   /// cells_per_unit truncated, less one for a negative value; and give the number of the others to
@@ -87,14 +87,14 @@ class FloatHistogram {
 
   /// The histogram of finite values in [min, max] with these counts of the cells from first_cell()
   /// on and so many zeros, as stored. Throws Error(kInvalidArgument) unless the cells are as many
-  /// as the extremes call for and the values at most CellCounts::kLargestCount.
+  /// as the extremes call for and the values at most CellCounts::kMaxCount.
   static FloatHistogram from_cells(float min, float max, std::int64_t zeros,
                                    std::span<const std::int64_t> cells);
 
   friend bool operator==(const FloatHistogram& a, const FloatHistogram& b);
 
  private:
-  static constexpr std::int64_t kMostFetched = kCells / 2;  // cells per sign
+  static constexpr std::int64_t kMaxFetched = kCells / 2;  // cells per sign
   void observe_block(std::span<const float> values);
   void widen(float lowest, float highest);
   void coarsen(int shift);

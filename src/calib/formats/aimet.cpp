@@ -20,7 +20,7 @@ constexpr std::string_view kVersion = "0.4.0";
 // Later ones of the same form add "quantizer_args" and "dtype".
 constexpr std::array<std::string_view, 3> kReadVersions = {"0.4.0", "0.5.0", "0.6.1"};
 constexpr std::int64_t kHalf = 128;  ///< zero of s8 as an index from 0
-constexpr std::int64_t kMostBits = 32;
+constexpr std::int64_t kMaxBits = 32;
 
 bool recognises(std::string_view bytes) {
   return trim(bytes.substr(0, 4096)).starts_with('{') &&
@@ -49,7 +49,7 @@ Encoding encoding_of(const JsonField& field) {
     dtype->fail("'int'");
   }
   Encoding encoding;
-  encoding.bits = field.at("bitwidth").as_int(1, kMostBits);
+  encoding.bits = field.at("bitwidth").as_int(1, kMaxBits);
   encoding.symmetric = truth_of(field.at("is_symmetric"));
   encoding.range = {field.at("min").as_float(), field.at("max").as_float()};
   if (encoding.range.min > encoding.range.max) field.at("max").fail("a number not below min");
@@ -118,7 +118,7 @@ void read_parameter(const std::string& name, const JsonField& field, const Layer
 
 TableReadResult read(std::string_view bytes, const TableReadOptions& options) {
   constexpr ErrorCode kCode = ErrorCode::kInvalidTable;
-  const nlohmann::json document = parse_json(bytes, kMostTableBytes, kWhat, kCode);
+  const nlohmann::json document = parse_json(bytes, kMaxTableBytes, kWhat, kCode);
   const JsonField root(document, std::string(kWhat), kCode);
   const JsonField version = root.at("version");
   if (std::find(kReadVersions.begin(), kReadVersions.end(), version.as_string()) ==
@@ -130,11 +130,11 @@ TableReadResult read(std::string_view bytes, const TableReadOptions& options) {
   result.table = foreign_table("aimet");
   ActivationList list(result);
   for (const auto& [name, field] : root.at("activation_encodings").members()) {
-    if (name.empty() || name.size() > kMostNameBytes) field.fail("a tensor with a name");
+    if (name.empty() || name.size() > kMaxNameBytes) field.fail("a tensor with a name");
     list.add(activation_of(name, field));
   }
   for (const auto& [name, field] : root.at("param_encodings").members()) {
-    if (name.empty() || name.size() > kMostNameBytes) field.fail("a parameter with a name");
+    if (name.empty() || name.size() > kMaxNameBytes) field.fail("a parameter with a name");
     read_parameter(name, field, options.names, result);
   }
   return result;

@@ -10,9 +10,9 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 20;
-constexpr std::int64_t kMostSide = 16384;
-constexpr std::int64_t kMostImages = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxSide = 16384;
+constexpr std::int64_t kMaxImages = std::int64_t{1} << 40;
 
 struct Word {
   std::string_view theirs;
@@ -69,8 +69,8 @@ std::optional<Preprocess> preprocess_of(const JsonField& root) {
   }
   if (width) {
     preprocess.resize = ResizeMode::kSquash;
-    preprocess.resize_width = width->as_int(1, kMostSide);
-    preprocess.resize_height = height->as_int(1, kMostSide);
+    preprocess.resize_width = width->as_int(1, kMaxSide);
+    preprocess.resize_height = height->as_int(1, kMaxSide);
   }
   return preprocess;
 }
@@ -79,7 +79,7 @@ std::optional<Preprocess> preprocess_of(const JsonField& root) {
 
 MnnConfig read_mnn_config(std::string_view text) {
   constexpr ErrorCode kCode = ErrorCode::kUsage;
-  const nlohmann::json document = parse_json(text, kMostBytes, "MNN configuration", kCode);
+  const nlohmann::json document = parse_json(text, kMaxBytes, "MNN configuration", kCode);
   const JsonField root(document, "MNN configuration", kCode);
   root.require_object({"format", "mean", "normal", "width", "height", "path", "used_image_num",
                        "feature_quantize_method", "weight_quantize_method", "feature_clamp_value",
@@ -87,7 +87,7 @@ MnnConfig read_mnn_config(std::string_view text) {
   MnnConfig config;
   config.preprocess = preprocess_of(root);
   if (const auto path = root.find("path")) config.images = path->as_string();
-  if (const auto count = root.find("used_image_num")) config.limit = count->as_int(0, kMostImages);
+  if (const auto count = root.find("used_image_num")) config.limit = count->as_int(0, kMaxImages);
   if (const auto method = root.find("feature_quantize_method")) {
     config.method = translated(*method, kFeatureMethods);
   }

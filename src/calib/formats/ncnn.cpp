@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kWhat = "ncnn table";
 constexpr std::string_view kParam = "_param_";
-constexpr std::size_t kMostKeyBytes = 255;
+constexpr std::size_t kMaxKeyBytes = 255;
 constexpr int kDecimals = 6;
 constexpr float kLevels = 127.0F;
 constexpr std::string_view kMethod = "ncnn";
@@ -111,7 +111,7 @@ class Reader {
   void note(std::string text) { result_.notes.push_back(std::move(text)); }
 
   void take(const TextRow& row, const std::vector<std::string_view>& words) {
-    std::string key = name_in_row(row, kWhat, words[0], kMostKeyBytes);
+    std::string key = name_in_row(row, kWhat, words[0], kMaxKeyBytes);
     if (words.size() < 2) fail_row(row, kWhat, row.text, "a key and at least one number");
     if (key.find(kParam) != key.npos) {
       WeightEntry entry = weight_of(row, key, words);
@@ -204,10 +204,10 @@ std::string number_text(float reciprocal) {
 
 std::string key_text(std::string_view key) {
   name_for_row(key, kWhat, Comments::kHash);
-  if (key.size() > kMostKeyBytes || key.find_first_of(" \t") != key.npos) {
+  if (key.size() > kMaxKeyBytes || key.find_first_of(" \t") != key.npos) {
     throw Error(ErrorCode::kInvalidTable,
-                concat(kWhat, ": found the layer '", key.substr(0, kMostKeyBytes),
-                       "', expected at most ", kMostKeyBytes, " bytes without blanks"));
+                concat(kWhat, ": found the layer '", key.substr(0, kMaxKeyBytes),
+                       "', expected at most ", kMaxKeyBytes, " bytes without blanks"));
   }
   return concat(key, " ");
 }

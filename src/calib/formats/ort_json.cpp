@@ -44,7 +44,7 @@ Range range_in(const JsonField& field) {
 
 TableReadResult read(std::string_view bytes, const TableReadOptions& /*options*/) {
   constexpr ErrorCode kCode = ErrorCode::kInvalidTable;
-  const nlohmann::json document = parse_json(bytes, kMostTableBytes, kWhat, kCode);
+  const nlohmann::json document = parse_json(bytes, kMaxTableBytes, kWhat, kCode);
   const JsonField root(document, std::string(kWhat), kCode);
   // A whole TensorsData object has its tensors under "data".
   const auto whole = root.find(kClass);
@@ -54,7 +54,7 @@ TableReadResult read(std::string_view bytes, const TableReadOptions& /*options*/
   result.table.method_options.scheme = kScheme;
   ActivationList list(result);
   for (const auto& [name, field] : tensors.members()) {
-    if (name.empty() || name.size() > kMostNameBytes) field.fail("a tensor with a name");
+    if (name.empty() || name.size() > kMaxNameBytes) field.fail("a tensor with a name");
     ActivationEntry entry;
     entry.tensor = name;
     entry.range = range_in(field);

@@ -50,7 +50,7 @@ std::vector<std::string> names_in(const nlohmann::json& document, const JsonFiel
 
 Overrides read_overrides(std::string_view text) {
   constexpr ErrorCode kCode = ErrorCode::kInvalidArgument;
-  const nlohmann::json document = parse_json(text, kMostOverridesBytes, "overrides", kCode);
+  const nlohmann::json document = parse_json(text, kMaxOverridesBytes, "overrides", kCode);
   const JsonField root(document, "overrides", kCode);
   root.require_object({"ranges", "scales", "exclude"});
   Overrides overrides;

@@ -24,9 +24,9 @@ constexpr std::string_view kFormat = "qtool calibration table";
 constexpr std::string_view kPerTensor = "per-tensor";
 constexpr std::string_view kPerChannel = "per-channel";
 constexpr std::string_view kUser = "user";
-constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kMostAxis = 7;
-constexpr double kMostReal = 1e300;
+constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxAxis = 7;
+constexpr double kMaxReal = 1e300;
 
 struct DegenerateName {
   Degenerate value;
@@ -182,9 +182,9 @@ Observed observed_of(const JsonField& field) {
   observed.min = field.at("min").as_float();
   observed.max = field.at("max").as_float();
   if (observed.min > observed.max) field.at("max").fail("a number not below min");
-  observed.mean = field.at("mean").as_double(-kMostReal, kMostReal);
-  observed.standard_deviation = field.at("std").as_double(0.0, kMostReal);
-  observed.count = field.at("count").as_int(0, kMostCount);
+  observed.mean = field.at("mean").as_double(-kMaxReal, kMaxReal);
+  observed.standard_deviation = field.at("std").as_double(0.0, kMaxReal);
+  observed.count = field.at("count").as_int(0, kMaxCount);
   observed.zeros = field.at("zeros").as_int(0, observed.count);
   observed.channel_means = field.at("channel_means").as_floats();
   const auto optional_floats = [&](std::string_view key) {
@@ -228,7 +228,7 @@ ActivationEntry activation_of(const JsonField& field) {
   }
   entry.saturated_share = field.at("saturated_share").as_double(0.0, 1.0);
   if (const auto sqnr = field.find("sqnr_db")) {
-    entry.sqnr_db = sqnr->as_double(-kMostReal, kMostReal);
+    entry.sqnr_db = sqnr->as_double(-kMaxReal, kMaxReal);
   }
   entry.observed = observed_of(field.at("observed"));
   return entry;
@@ -243,7 +243,7 @@ WeightEntry weight_of(const JsonField& field) {
   const JsonField granularity = field.at("granularity");
   const std::string name = granularity.as_string();
   if (name == kPerChannel) {
-    entry.axis = field.at("axis").as_int(0, kMostAxis);
+    entry.axis = field.at("axis").as_int(0, kMaxAxis);
   } else if (name != kPerTensor) {
     granularity.fail("'per-tensor' or 'per-channel'");
   }
@@ -332,7 +332,7 @@ std::string write_table(const CalibrationTable& table) try {
 
 CalibrationTable read_table(std::string_view text) {
   constexpr ErrorCode kCode = ErrorCode::kInvalidTable;
-  const nlohmann::json document = parse_json(text, kMostTableBytes, "table", kCode);
+  const nlohmann::json document = parse_json(text, kMaxTableBytes, "table", kCode);
   const JsonField root(document, "table", kCode);
   const JsonField format = root.at("format");
   if (format.as_string() != kFormat) format.fail(concat("'", kFormat, "'"));
@@ -346,15 +346,15 @@ CalibrationTable read_table(std::string_view text) {
   table.model_fingerprint = model.at("fingerprint").as_hex();
   const JsonField images = root.at("images");
   images.require_object({"count", "list_hash"});
-  table.image_count = images.at("count").as_int(0, kMostCount);
+  table.image_count = images.at("count").as_int(0, kMaxCount);
   table.image_list_hash = images.at("list_hash").as_hex();
-  if (const auto bins = root.find("exact_bins")) table.exact_bins = bins->as_int(1, kMostCount);
+  if (const auto bins = root.find("exact_bins")) table.exact_bins = bins->as_int(1, kMaxCount);
   table.preprocess = preprocess_of(root.at("preprocess"));
   const JsonField method = root.at("method");
   method.require_object({"name", "bins", "levels", "percentile", "momentum", "scheme"});
   table.method = name_in(method.at("name"));
-  table.method_options.bins = method.at("bins").as_int(1, kMostCount);
-  table.method_options.levels = method.at("levels").as_int(1, kMostCount);
+  table.method_options.bins = method.at("bins").as_int(1, kMaxCount);
+  table.method_options.levels = method.at("levels").as_int(1, kMaxCount);
   table.method_options.percentile = method.at("percentile").as_double(0.0, 100.0);
   table.method_options.momentum = method.at("momentum").as_double(0.0, 1.0);
   table.method_options.scheme = scheme_of(method.at("scheme"));

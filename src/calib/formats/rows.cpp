@@ -10,7 +10,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::size_t kMostQuoted = 60;
+constexpr std::size_t kMaxQuoted = 60;
 constexpr float kLevels = 127.0F;
 constexpr Scheme kSymmetricInt8{DType::kInt8, 8, Symmetry::kSymmetric};
 
@@ -19,11 +19,11 @@ bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 // Printable and short, whatever the file holds.
 std::string quoted(std::string_view text) {
-  std::string out(text.substr(0, kMostQuoted));
+  std::string out(text.substr(0, kMaxQuoted));
   for (char& c : out) {
     if (is_control(c) || static_cast<unsigned char>(c) >= 0x80) c = '?';
   }
-  return concat("'", out, text.size() > kMostQuoted ? "..." : "", "'");
+  return concat("'", out, text.size() > kMaxQuoted ? "..." : "", "'");
 }
 
 std::optional<double> to_number(std::string_view text) {
@@ -38,15 +38,14 @@ std::optional<double> to_number(std::string_view text) {
 }  // namespace
 
 std::vector<TextRow> text_rows(std::string_view bytes, std::string_view what) {
-  if (static_cast<std::int64_t>(bytes.size()) > kMostTableBytes) {
+  if (static_cast<std::int64_t>(bytes.size()) > kMaxTableBytes) {
     throw Error(ErrorCode::kInvalidTable, concat(what, ": found ", bytes.size(),
-                                                 " bytes, expected at most ", kMostTableBytes));
+                                                 " bytes, expected at most ", kMaxTableBytes));
   }
   std::vector<TextRow> rows;
   while (!bytes.empty()) {
-    if (rows.size() == kMostRows) {
-      throw Error(ErrorCode::kInvalidTable,
-                  concat(what, ": found more than ", kMostRows, " lines"));
+    if (rows.size() == kMaxRows) {
+      throw Error(ErrorCode::kInvalidTable, concat(what, ": found more than ", kMaxRows, " lines"));
     }
     const std::size_t end = std::min(bytes.find('\n'), bytes.size());
     std::string_view line = bytes.substr(0, end);

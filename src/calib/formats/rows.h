@@ -11,8 +11,8 @@
 
 namespace qtool {
 
-inline constexpr std::size_t kMostRows = std::size_t{1} << 20;
-inline constexpr std::size_t kMostNameBytes = 4096;
+inline constexpr std::size_t kMaxRows = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxNameBytes = 4096;
 
 /// One line of a text table, without its end.
 struct TextRow {
@@ -31,7 +31,7 @@ std::vector<TextRow> text_rows(std::string_view bytes, std::string_view what);
 
 /// A name of a text table. Throws when it is empty, too long, or holds control characters.
 std::string name_in_row(const TextRow& row, std::string_view what, std::string_view name,
-                        std::size_t most_bytes = kMostNameBytes);
+                        std::size_t most_bytes = kMaxNameBytes);
 
 /// A decimal number, `inf` included. Throws for anything else, NaN too.
 double number_in_row(const TextRow& row, std::string_view what, std::string_view text);

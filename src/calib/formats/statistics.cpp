@@ -20,8 +20,8 @@ constexpr std::string_view kFormat = "qtool calibration statistics";
 constexpr std::int64_t kSchema = 4;
 constexpr std::string_view kVectors = "vectors";
 constexpr std::string_view kMaps = "maps";
-constexpr std::int64_t kMostCount = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kMostBins = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxBins = std::int64_t{1} << 20;
 
 // -- the state of a tensor as bytes: integers in groups of seven bits, the lowest first --
 
@@ -98,9 +98,9 @@ class Reader {
   std::vector<std::int64_t> counts(std::int64_t most) {
     std::vector<std::int64_t> values(static_cast<std::size_t>(count(most)));
     for (std::size_t i = 0; i < values.size();) {
-      const std::int64_t value = count(kMostCount);
+      const std::int64_t value = count(kMaxCount);
       if (value == 0) {
-        const auto run = static_cast<std::size_t>(count(kMostCount));
+        const auto run = static_cast<std::size_t>(count(kMaxCount));
         if (run == 0 || run > values.size() - i) field_.fail("a run of zeros that fits");
         i += run;
       } else {
@@ -151,9 +151,9 @@ std::string bytes_of(const Statistics& statistics) {
 Statistics statistics_of(std::string_view bytes, const JsonField& field) {
   Reader in(bytes, field);
   StatisticsState state;
-  state.images = in.count(kMostCount);
-  state.count = in.count(kMostCount);
-  state.zeros = in.count(kMostCount);
+  state.images = in.count(kMaxCount);
+  state.count = in.count(kMaxCount);
+  state.zeros = in.count(kMaxCount);
   state.squares = in.sum<ExactSquareSum>();
   state.channels.resize(static_cast<std::size_t>(in.count_of(8)));
   for (StatisticsState::Channel& channel : state.channels) {
@@ -163,17 +163,17 @@ Statistics statistics_of(std::string_view bytes, const JsonField& field) {
   }
   state.extremes.resize(static_cast<std::size_t>(in.count_of(3)));
   for (ImageExtremes& image : state.extremes) {
-    image.image = in.count(kMostCount);
+    image.image = in.count(kMaxCount);
     image.min = in.real();
     image.max = in.real();
   }
   const float min = in.real();
   const float max = in.real();
-  const std::int64_t zeros = in.count(kMostCount);
+  const std::int64_t zeros = in.count(kMaxCount);
   const std::vector<std::int64_t> cells = in.counts(2 * FloatHistogram::kCells);
   state.histogram = FloatHistogram::from_cells(min, max, zeros, cells);
   if (in.count(1) == 1) {
-    state.exact_magnitudes = LinearHistogram{0.0, state.histogram.absmax(), in.counts(kMostBins)};
+    state.exact_magnitudes = LinearHistogram{0.0, state.histogram.absmax(), in.counts(kMaxBins)};
   }
   in.require_end();
   return Statistics::from_state(std::move(state));
@@ -209,18 +209,18 @@ std::string write_collection(const Collection& collection) try {
 
 Collection read_collection(std::string_view bytes) try {
   constexpr ErrorCode kCode = ErrorCode::kInvalidTable;
-  if (static_cast<std::int64_t>(bytes.size()) > kMostStatisticsBytes) {
+  if (static_cast<std::int64_t>(bytes.size()) > kMaxStatisticsBytes) {
     throw Error(kCode, concat("statistics: found ", bytes.size(), " bytes, expected at most ",
-                              kMostStatisticsBytes));
+                              kMaxStatisticsBytes));
   }
   const std::size_t line = std::min(bytes.find('\n'), bytes.size());
   const nlohmann::json document =
-      parse_json(bytes.substr(0, line), kMostTableBytes, "statistics", kCode);
+      parse_json(bytes.substr(0, line), kMaxTableBytes, "statistics", kCode);
   std::string_view states = bytes.substr(std::min(line + 1, bytes.size()));
   const JsonField root(document, "statistics", kCode);
   const JsonField format = root.at("format");
   if (format.as_string() != kFormat) format.fail(concat("'", kFormat, "'"));
-  const std::int64_t schema = root.at("schema").as_int(0, kMostCount);
+  const std::int64_t schema = root.at("schema").as_int(0, kMaxCount);
   if (schema != kSchema) {
     throw Error(kCode, concat("statistics: found schema ", schema, ", expected ", kSchema,
                               "; calibrate again with --save-statistics"));
@@ -231,7 +231,7 @@ Collection read_collection(std::string_view bytes) try {
   collection.model_fingerprint = root.at("model").at("fingerprint").as_hex();
   collection.model_path = root.at("model").at("path").as_string();
   collection.table_hash = root.at("table").as_hex();
-  collection.image_count = root.at("images").at("count").as_int(0, kMostCount);
+  collection.image_count = root.at("images").at("count").as_int(0, kMaxCount);
   collection.image_list_hash = root.at("images").at("list_hash").as_hex();
   const JsonField outputs = root.at("outputs");
   if (outputs.as_string() == kMaps) {
@@ -239,7 +239,7 @@ Collection read_collection(std::string_view bytes) try {
   } else if (outputs.as_string() != kVectors) {
     outputs.fail(concat("'", kVectors, "' or '", kMaps, "'"));
   }
-  collection.exact_bins = root.at("exact_bins").as_int(0, kMostBins);
+  collection.exact_bins = root.at("exact_bins").as_int(0, kMaxBins);
   collection.preprocess = preprocess_of(root.at("preprocess"));
   for (const JsonField& field : root.at("tensors").elements()) {
     field.require_object({"tensor", "producer", "bytes"});

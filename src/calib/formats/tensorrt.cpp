@@ -19,11 +19,11 @@ constexpr std::string_view kPrefix = "TRT-";
 constexpr std::string_view kSeparator = ": ";
 constexpr std::array<std::string_view, 4> kAlgorithms = {
     "EntropyCalibration", "EntropyCalibration2", "LegacyCalibration", "MinMaxCalibration"};
-constexpr std::size_t kMostVersionDigits = 9;
+constexpr std::size_t kMaxVersionDigits = 9;
 constexpr std::size_t kHexDigits = 8;
 
 bool is_version(std::string_view text) {
-  return !text.empty() && text.size() <= kMostVersionDigits &&
+  return !text.empty() && text.size() <= kMaxVersionDigits &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 

@@ -14,7 +14,7 @@ namespace {
 // Methods of different temper: the whole range, three clips.
 constexpr std::array<std::string_view, 4> kCandidates = {"minmax", "kl", "mse", "percentile"};
 // A picture's noise counts down to that share of the signal: nothing is gained beyond 120 dB.
-constexpr double kLeastNoise = 1e-12;
+constexpr double kMinNoise = 1e-12;
 
 // What a range costs the pictures that hold anything: the mean of the logarithm of each one's
 // noise, relative to the signal, so that a power of two changes nothing. Rounding is taken to make
@@ -38,7 +38,7 @@ double mean_log_noise(const Statistics& statistics, const QuantizationEffect& ef
   for (const double cost : costs) {
     const double share = all > 0.0 ? cost / all : 1.0 / pictures;
     sum += std::log(
-        std::max((rounding + share * effect.clipping) / effect.signal, kLeastNoise / pictures));
+        std::max((rounding + share * effect.clipping) / effect.signal, kMinNoise / pictures));
   }
   return sum / pictures;
 }

@@ -8,7 +8,7 @@ namespace qtool {
 namespace {
 
 // With less, the images that statistics no longer remember would still count.
-constexpr double kLeastMomentum = 0.005;
+constexpr double kMinMomentum = 0.005;
 
 }  // namespace
 
@@ -19,9 +19,9 @@ constexpr double kLeastMomentum = 0.005;
 /// Source: Jacob et al., arXiv 1712.05877, section 3.1; MNN's EMA uses c = 0.01.
 Range method_ema(const Statistics& statistics, const MethodOptions& options) {
   const double c = options.momentum;
-  if (!(c >= kLeastMomentum && c <= 1.0)) {
+  if (!(c >= kMinMomentum && c <= 1.0)) {
     throw Error(ErrorCode::kUsage,
-                concat("method ema: found momentum ", c, ", expected ", kLeastMomentum, " to 1"));
+                concat("method ema: found momentum ", c, ", expected ", kMinMomentum, " to 1"));
   }
   double min = 0.0;
   double max = 0.0;

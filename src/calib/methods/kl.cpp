@@ -13,22 +13,22 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMostBins = 65536;
+constexpr std::int64_t kMaxBins = 65536;
 // Thresholds that are weighed: so many to a factor of two, from the largest magnitude down.
 constexpr int kNodesPerOctave = 64;
 constexpr int kNodes = 10 * kNodesPerOctave;
 constexpr double kHopeless = 16.0;  // times the least noise, where the search ends
 // Weights of a threshold: see method_kl().
-constexpr double kMostExcess = 0.2589254117941673;  // 1 dB
+constexpr double kMaxExcess = 0.2589254117941673;  // 1 dB
 constexpr double kFade = 0.02;
-constexpr double kLeastDivergence = 1e-6;  // nats; less tells nothing
-constexpr double kNoDivergence = 1e3;      // of a threshold below all candidates
+constexpr double kMinDivergence = 1e-6;  // nats; less tells nothing
+constexpr double kNoDivergence = 1e3;    // of a threshold below all candidates
 
 void check_options(const MethodOptions& options) {
-  if (options.levels < 2 || options.levels > options.bins || options.bins > kMostBins) {
+  if (options.levels < 2 || options.levels > options.bins || options.bins > kMaxBins) {
     throw Error(ErrorCode::kUsage,
                 concat("method kl: found ", options.bins, " bins and ", options.levels,
-                       " levels, expected 2 <= levels <= bins <= ", kMostBins));
+                       " levels, expected 2 <= levels <= bins <= ", kMaxBins));
   }
 }
 
@@ -128,14 +128,14 @@ std::vector<double> divergence_at_nodes(const KlSearch& search, const MethodOpti
 
 // D^-8: a divergence that is a tenth larger weighs half as much.
 double weight_of_divergence(double divergence) {
-  const double square = (divergence + kLeastDivergence) * (divergence + kLeastDivergence);
+  const double square = (divergence + kMinDivergence) * (divergence + kMinDivergence);
   return 1.0 / (square * square * square * square);
 }
 
 // Falls to 0 at 1 dB above the least noise, and where the noise comes up to that of the whole
 // range.
 double weight_of_noise(double noise, double least, double whole) {
-  const double excess = noise > least ? (noise - least) / (kMostExcess * least) : 0.0;
+  const double excess = noise > least ? (noise - least) / (kMaxExcess * least) : 0.0;
   const double fade = noise < whole ? std::min(1.0, (whole - noise) / (kFade * least)) : 0.0;
   const double wall = std::max(0.0, 1.0 - excess);
   return wall * wall * fade;

@@ -16,7 +16,7 @@ namespace {
 constexpr double kRejected = std::numeric_limits<double>::infinity();
 // Candidates whose sums grow side by side, since an addition waits for the one before in its sum.
 constexpr std::int64_t kAbreast = 4;
-constexpr std::int64_t kMostCounts = std::int64_t{1} << 17;
+constexpr std::int64_t kMaxCounts = std::int64_t{1} << 17;
 
 // The bins as sums over the first k of them, k = 0 .. bins.
 class Prefixes {
@@ -120,7 +120,7 @@ std::vector<double> without_levels(const Prefixes& prefixes, std::span<const dou
 
 KlSearch::KlSearch(std::span<const std::int64_t> counts, std::int64_t levels) {
   const auto bins = static_cast<std::int64_t>(counts.size());
-  QTOOL_CHECK(levels >= 1 && bins >= levels && bins <= kMostCounts);
+  QTOOL_CHECK(levels >= 1 && bins >= levels && bins <= kMaxCounts);
   const CrossEntropyKernel kernel;
   const Prefixes prefixes(counts);
   const double total = prefixes.total();

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kAlignment = 64;
 constexpr std::int64_t kTileRows = 24;              // a multiple of every kernel's row tile
 constexpr std::int64_t kTableBytes = 8192;          // pointer table of a block: a share of the L1
-constexpr std::int64_t kMostTiles = 4;              // per block
+constexpr std::int64_t kMaxTiles = 4;               // per block
 constexpr std::int64_t kCachedWeights = 384 << 10;  // weights that stay in the L2 beside the rest
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -138,7 +138,7 @@ Schedule DenseConv::schedule_of(const ConvShape& shape, int threads) const {
   }
   const std::int64_t pointers = all_taps() * static_cast<std::int64_t>(sizeof(void*));
   const std::int64_t tiles =
-      std::clamp(kTableBytes / (pointers * kTileRows), std::int64_t{1}, kMostTiles);
+      std::clamp(kTableBytes / (pointers * kTileRows), std::int64_t{1}, kMaxTiles);
   schedule.block = tiles * kTileRows;
   return schedule;
 }

@@ -9,7 +9,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMostLayers = 3;  // 255 = 127 + 127 + 1
+constexpr std::int64_t kMaxLayers = 3;  // 255 = 127 + 127 + 1
 
 [[noreturn]] void refuse(ErrorCode code, const std::string& message) {
   throw Error(code, concat("convolution: ", message));
@@ -117,7 +117,7 @@ FoldedWeights fold_weights(const ConvWeights& weights) {
   }
   folded.layers = 0;
   for (bool finished = false; !finished; ++folded.layers) {
-    QTOOL_CHECK(folded.layers < kMostLayers);
+    QTOOL_CHECK(folded.layers < kMaxLayers);
     finished = true;
     for (std::size_t i = 0; i < weights.values.size(); ++i) {
       const std::int32_t weight = weights.values[i] - zero_point_of(weights, i / per_channel);

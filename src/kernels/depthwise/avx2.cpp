@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kGroup = 16;
 constexpr std::int64_t kHeaderBytes = kDepthwiseBlock * 8;  // bias and multiplier of 64 channels
 constexpr std::int64_t kPairBytes = kDepthwiseBlock * 4;    // two 16-bit weights per channel
-constexpr std::int64_t kMostTaps = 128;                     // whose addresses are kept at a time
+constexpr std::int64_t kMaxTaps = 128;                      // whose addresses are kept at a time
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
@@ -144,7 +144,7 @@ void run(const DepthwiseCall& call) {
       call.in_w - 1 - (call.kernel_w - 1) * call.dilation_w + call.pad_left;
   const std::int64_t step = call.stride_w * call.in_pixel_stride;
   for (std::int64_t y = call.row_begin; y < call.row_end; ++y) {
-    const std::uint8_t* found[kMostTaps];
+    const std::uint8_t* found[kMaxTaps];
     bool follows = false;
     for (std::int64_t x = 0; x < call.out_w; ++x) {
       alignas(32) std::int32_t sums[kDepthwiseBlock];
@@ -152,9 +152,9 @@ void run(const DepthwiseCall& call) {
       const bool inside = x * call.stride_w >= call.pad_left && x * call.stride_w <= last_column;
       const auto* weights = reinterpret_cast<const std::int16_t*>(header + kHeaderBytes);
       Tap tap;
-      for (std::int64_t t = 0; t < taps; t += kMostTaps) {
-        const std::int64_t some = smaller(kMostTaps, taps - t);
-        if (follows && inside && taps <= kMostTaps) {
+      for (std::int64_t t = 0; t < taps; t += kMaxTaps) {
+        const std::int64_t some = smaller(kMaxTaps, taps - t);
+        if (follows && inside && taps <= kMaxTaps) {
           for (std::int64_t n = 0; n < taps; ++n) {
             if (found[n] != call.zero_pixel) found[n] += step;
           }

@@ -21,9 +21,9 @@ constexpr std::int64_t kChunkBytes = 20 << 10;  // leaves room for weights and r
 constexpr std::int64_t kVector = 64;
 constexpr std::int64_t kHeaderBytes = 8 * kVector;  // bias and multiplier of 64 channels
 constexpr std::int64_t kStepBytes = 8 * kVector;    // weights of a quad for two output rows
-constexpr std::int64_t kMostQuads = 16;
-constexpr std::int64_t kMostSteps = 256;
-constexpr std::int64_t kMostStride = 8;
+constexpr std::int64_t kMaxQuads = 16;
+constexpr std::int64_t kMaxSteps = 256;
+constexpr std::int64_t kMaxStride = 8;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
@@ -105,9 +105,9 @@ struct Plan {
   std::int64_t pitch;  // bytes of the scratch per register q
   std::int64_t steps;  // kernel columns times quads
   const std::byte* packed;
-  __mmask64 mask;                   // the channels of one column
-  Products products;                // only a multiplier of 1 or more lets a product leave int32
-  std::int64_t offset[kMostSteps];  // of each step's input in the scratch
+  __mmask64 mask;                  // the channels of one column
+  Products products;               // only a multiplier of 1 or more lets a product leave int32
+  std::int64_t offset[kMaxSteps];  // of each step's input in the scratch
 };
 
 // Columns are stored by residue modulo stride_w, so that output columns read neighbours. These are
@@ -135,8 +135,8 @@ bool make_plan(Plan& plan) {
       plan.products = Products::kMayOverflow;
     }
   }
-  if (plan.quads > kMostQuads || plan.steps > kMostSteps) return false;
-  if (call.stride_w > kMostStride || call.dilation_w > kScratchBytes) return false;
+  if (plan.quads > kMaxQuads || plan.steps > kMaxSteps) return false;
+  if (call.stride_w > kMaxStride || call.dilation_w > kScratchBytes) return false;
   const std::int64_t column_bytes = call.stride_w * plan.quads * kVector * plan.lanes;
   const auto bytes = [&](std::int64_t chunk) {
     return plane_of(call, chunk, plan.columns) * column_bytes;
@@ -494,7 +494,7 @@ Quad quad_of(const DepthwiseCall& call, std::int64_t y, std::int64_t rows, std::
 template <unsigned kLanes, Fill kFill>
 void run_chunk(const Plan& plan, std::int64_t first, std::int64_t last, std::byte* scratch) {
   const DepthwiseCall& call = plan.call;
-  Span spans[kMostStride];
+  Span spans[kMaxStride];
   for (std::int64_t residue = 0; residue < call.stride_w; ++residue) {
     spans[residue] = span_of(plan, first, last - first, residue);
   }

@@ -15,7 +15,7 @@ constexpr KernelRow<PoolFunctions> kRows[] = {
 #undef QTOOL_KERNEL
 };
 
-constexpr std::int64_t kMostTaps = std::int64_t{1} << 23;  // 255 times this is in int32
+constexpr std::int64_t kMaxTaps = std::int64_t{1} << 23;  // 255 times this is in int32
 constexpr std::int64_t kSmall = 16 << 10;  // window bytes that are not worth a second thread
 constexpr std::int64_t kChannelBlock = 64;
 
@@ -148,7 +148,7 @@ void PoolKernel::average(const PoolShape& shape, const AverageParams& params,
   const PoolShape known = checked(shape);
   const std::int64_t most_rows = std::min(known.kernel_h, known.in_h);
   const std::int64_t most_columns = std::min(known.kernel_w, known.in_w);
-  if (most_columns > 0 && most_rows > kMostTaps / most_columns) {
+  if (most_columns > 0 && most_rows > kMaxTaps / most_columns) {
     throw Error(ErrorCode::kUnsupported, "pooling: a mean of more than 2^23 pixels");
   }
   for_each_part(known, in, out, threads, [&](PoolCall& call, std::int64_t padded) {
