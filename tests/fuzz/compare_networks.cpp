@@ -2,9 +2,9 @@
 //
 // INT8: every instruction set, 1 and 3 threads, image by image and as one batch: the same bits. The
 // reference lowering computes the same graph in FP32; a sum beside a tie may round to the other
-// side there, and layers behind it carry that on: at least kLeastSqnr dB between the two. FP32: the
+// side there, and layers behind it carry that on: at least kMinSqnr dB between the two. FP32: the
 // same bits for images one by one in any order; with other numbers of threads, or of images at a
-// time, within kMostDifference of the largest magnitude. Every fourth network is wide enough for
+// time, within kMaxDifference of the largest magnitude. Every fourth network is wide enough for
 // threads to divide its layers.
 //
 // Usage: compare_networks FIRST_SEED COUNT | compare_networks --seconds N. Prints the seed of a
@@ -36,8 +36,8 @@ namespace qtool::fuzz {
 namespace {
 
 constexpr std::int64_t kImages = 3;
-constexpr double kLeastSqnr = 15.0;
-constexpr float kMostDifference = 1e-5F;
+constexpr double kMinSqnr = 15.0;
+constexpr float kMaxDifference = 1e-5F;
 
 using Outputs = std::vector<std::vector<float>>;
 
@@ -182,7 +182,7 @@ std::string compare_float(const Graph& graph, const Tensor& images) {
       setting.batch = batch;
       const Outputs found = run(graph, images, setting);
       const float off = difference(real, found);
-      if (!(off <= kMostDifference)) {
+      if (!(off <= kMaxDifference)) {
         return concat("FP32, ", describe(setting), ": ", off, " of the largest magnitude");
       }
       ++float_runs;
@@ -231,7 +231,7 @@ std::string compare(std::uint64_t seed) {
   }
   const Setting reference{.lowering = Lowering::kReference};
   const double sqnr = sqnr_db(run(integer, images, reference), expected);
-  if (!(sqnr >= kLeastSqnr)) {
+  if (!(sqnr >= kMinSqnr)) {
     return concat("INT8 for ", options.target, " against the reference lowering: ", sqnr, " dB");
   }
   return {};

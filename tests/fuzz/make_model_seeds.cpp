@@ -23,7 +23,7 @@ namespace qtool::fuzz {
 namespace {
 
 constexpr std::uint64_t kNetworks = 24;
-constexpr std::size_t kMostBytes = 1 << 13;  // larger models make few executions
+constexpr std::size_t kMaxBytes = 1 << 13;  // larger models make few executions
 
 // What the inputs of one operator are: `x` is the computed tensor, the others are constants.
 struct Recipe {
@@ -146,7 +146,7 @@ void write_models(const std::filesystem::path& folder) {
   std::set<std::string> written;
   const auto write = [&](const std::string& name, const Graph& graph) {
     const std::string saved = save_onnx_bytes(graph);
-    if (saved.size() > kMostBytes) return;
+    if (saved.size() > kMaxBytes) return;
     std::string file = name;
     for (int count = 2; !written.insert(file).second; ++count) file = concat(name, "_", count);
     write_file(folder / (file + ".onnx"), saved);

@@ -21,7 +21,7 @@ constexpr std::array kNames = {
 #include "graph/upgrades.inc"
 };
 
-constexpr std::int64_t kMostElements = 512;
+constexpr std::int64_t kMaxElements = 512;
 
 int bounded(int count, int most) { return std::clamp(count, 0, most); }
 
@@ -168,7 +168,7 @@ void fill(Random& random, TensorProto& tensor) {
   std::int64_t elements = 1;
   for (std::int64_t& extent : *tensor.mutable_dims()) {
     // By division: an extent may be the largest there is.
-    if (extent < 0 || extent > kMostElements / std::max<std::int64_t>(elements, 1)) extent = 1;
+    if (extent < 0 || extent > kMaxElements / std::max<std::int64_t>(elements, 1)) extent = 1;
     elements *= extent;
   }
   std::string bytes;

@@ -22,7 +22,7 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t kMutations = 3000;  // of all files together
-constexpr std::size_t kMostBytes = 1 << 14;
+constexpr std::size_t kMaxBytes = 1 << 14;
 constexpr std::uint8_t kTelling[] = {0x00, 0x01, 0x7F, 0x80, 0xFF};
 
 Bytes mutated(Bytes bytes, std::mt19937& random) {
@@ -82,7 +82,7 @@ void run(const Bytes& bytes) {
 Bytes next_mutation(const Bytes& bytes) {
   if (LLVMFuzzerCustomMutator == nullptr) return mutated(bytes, chance());
   Bytes other = bytes;
-  other.resize(std::max(bytes.size(), kMostBytes));
+  other.resize(std::max(bytes.size(), kMaxBytes));
   other.resize(LLVMFuzzerCustomMutator(other.data(), bytes.size(), other.size(),
                                        static_cast<unsigned int>(chance()())));
   return other;

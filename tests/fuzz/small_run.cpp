@@ -53,9 +53,9 @@ std::optional<InputShapes> small_shapes(const Graph& graph) {
     std::int64_t elements = 1;
     for (const Dim& dim : input.shape.value_or(std::vector<Dim>())) {
       dims.push_back(dim.size.value_or(2));
-      if (dims.back() > kMostElements) return std::nullopt;
+      if (dims.back() > kMaxElements) return std::nullopt;
       elements *= dims.back();
-      if (elements > kMostElements) return std::nullopt;
+      if (elements > kMaxElements) return std::nullopt;
     }
     shapes.emplace(input.name, Shape(std::move(dims)));
   }
@@ -63,10 +63,10 @@ std::optional<InputShapes> small_shapes(const Graph& graph) {
 }
 
 void run_small(const Plan& plan) {
-  if (plan.arena_bytes() > kMostArena) return;
+  if (plan.arena_bytes() > kMaxArena) return;
   std::int64_t macs = 0;
   for (const StepInfo& step : plan.steps()) {
-    if (step.macs > kMostMacs - macs) return;
+    if (step.macs > kMaxMacs - macs) return;
     macs += step.macs;
   }
   std::vector<Tensor> tensors;

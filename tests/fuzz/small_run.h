@@ -10,9 +10,9 @@
 
 namespace qtool::fuzz {
 
-inline constexpr std::int64_t kMostElements = 1 << 12;  ///< of an input
-inline constexpr std::int64_t kMostArena = 1 << 20;     ///< bytes
-inline constexpr std::int64_t kMostMacs = 1 << 22;      ///< of all steps
+inline constexpr std::int64_t kMaxElements = 1 << 12;  ///< of an input
+inline constexpr std::int64_t kMaxArena = 1 << 20;     ///< bytes
+inline constexpr std::int64_t kMaxMacs = 1 << 22;      ///< of all steps
 
 /// A shape for every input, open extents 2; nothing when an input is not small.
 std::optional<InputShapes> small_shapes(const Graph& graph);
