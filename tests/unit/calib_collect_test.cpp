@@ -12,6 +12,7 @@
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/calibrate.h"
+#include "qtool/calib/collect.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "unit/quantize_net.h"

@@ -11,9 +11,11 @@
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/calibrate.h"
+#include "qtool/exec/image_input.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/measure/infer.h"
 #include "qtool/measure/metrics.h"
+#include "qtool/measure/output_error.h"
 
 namespace qtool {
 namespace {
@@ -300,6 +302,25 @@ TEST(Infer, StopsWhenProgressSaysSo) {
     EXPECT_EQ(error.code(), ErrorCode::kCancelled);
   }
   EXPECT_EQ(calls, (std::vector<std::int64_t>{0, 1, 2}));  // the first run is not timed
+}
+
+TEST(ImageInput, IsTheOnlyOneOrNamesThemAll) {
+  Graph graph = colour_network();
+  EXPECT_EQ(image_input(graph).name, "pixels");
+  graph.add_input(graph.add_value("state"));
+  try {
+    static_cast<void>(image_input(graph));
+    FAIL() << "two inputs were taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("2 inputs ('pixels', 'state')"));
+  }
+}
+
+TEST(OutputError, OfEqualOutputsIsNone) {
+  const OutputError none;
+  EXPECT_EQ(none.cosine, 1.0);
+  EXPECT_EQ(none.max_abs_error, 0.0);
 }
 
 }  // namespace
