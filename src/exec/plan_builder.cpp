@@ -243,7 +243,7 @@ void PlanBuilder::add_node(NodeId id) {
     }
   }
 
-  OpContext context(graph, id, shaped_.infos);
+  OpContext context(graph, id, shaped_.infos, shaped_.lowered(id).params);
   context.threads = options_.threads;
   context.packs = &packs_;
   context.requantization = options_.requantization;
@@ -280,12 +280,13 @@ void PlanBuilder::add_node(NodeId id) {
   step.op = def->make(context);
   StepInfo info;
   info.node = node.name;
-  info.op_type = node.get_string("qtool.origin", node.op_type);
+  const std::string& origin = shaped_.lowered(id).origin;
+  info.op_type = origin.empty() ? node.op_type : origin;
   info.kernel = step.op->kernel();
   const ValueId output = first_output(node);
   info.output = output == kNoValue ? std::string() : graph.value(output).name;
   info.macs = step.op->macs();
-  info.integer = node.get_int("qtool.integer", 0) != 0;
+  info.integer = shaped_.lowered(id).integer;
   plan_->steps.push_back(std::move(step));
   plan_->step_infos.push_back(std::move(info));
 }

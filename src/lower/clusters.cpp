@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "graph/edit.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {
@@ -72,7 +71,7 @@ std::optional<Clusters::Sink> Clusters::sink(NodeId producer) const {
     if (node.is("QuantizeLinear")) {
       const std::optional<LinearParams> params = linear_params(reader);
       if (!params || !params->per_tensor() || params->dtype != DType::kUInt8) return std::nullopt;
-      sink.affine = params->affine();
+      sink.result.affine = params->affine();
       sink.quantized = node.outputs[0];
       sink.absorbed.push_back(reader);
       break;
@@ -97,8 +96,8 @@ std::optional<Clusters::Sink> Clusters::sink(NodeId producer) const {
     real = node.outputs[0];
   }
   if (clamp) {
-    sink.low = quantized_bound(clamp->first, sink.affine);
-    sink.high = quantized_bound(clamp->second, sink.affine);
+    sink.result.low = quantized_bound(clamp->first, sink.result.affine);
+    sink.result.high = quantized_bound(clamp->second, sink.result.affine);
   }
   return sink;
 }
@@ -145,19 +144,15 @@ std::vector<double> Clusters::constant_reals(ValueId real) const {
 }
 
 void Clusters::replace(NodeId id, std::string_view op_type, const std::vector<ValueId>& inputs,
-                       const std::optional<Sink>& sink) {
-  graph.attributes(id)["qtool.origin"] = graph.node(id).op_type;
-  graph.attributes(id)["qtool.integer"] = std::int64_t{1};
-  graph.set_op(id, std::string(op_type), std::string(kLoweredDomain));
+                       const std::optional<Sink>& sink, LoweredParams params) {
+  shaped.lower_node(id, op_type, std::move(params));
+  shaped.mark_integer(id);
   for (std::size_t i = 0; i < inputs.size(); ++i) graph.set_input(id, i, inputs[i]);
   graph.truncate_inputs(id, inputs.size());
   graph.truncate_outputs(id, 1);
   if (!sink) return;
   for (const NodeId absorbed : sink->absorbed) disconnect(graph, absorbed);
   graph.set_output(id, 0, sink->quantized);
-  set_affine(graph, id, "y", sink->affine);
-  graph.attributes(id)["low"] = static_cast<std::int64_t>(sink->low);
-  graph.attributes(id)["high"] = static_cast<std::int64_t>(sink->high);
 }
 
 }  // namespace qtool

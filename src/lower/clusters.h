@@ -36,13 +36,10 @@ class Clusters {
     ValueId quantized;
     Affine affine;
   };
-  /// The quantized result of a node. `low` and `high` are the clamp of an absorbed Relu or Clip on
-  /// the quantized grid, 0 and 255 without one.
+  /// The quantized result of a node.
   struct Sink {
     ValueId quantized;
-    Affine affine;
-    std::int32_t low = 0;
-    std::int32_t high = 255;
+    QuantizedResult result;
     std::vector<NodeId> absorbed;  ///< activation and QuantizeLinear, in order
   };
   /// Constant weights behind a DequantizeLinear, as s8 (u8 ones relabelled by -128).
@@ -62,7 +59,7 @@ class Clusters {
   /// and writes the sink's quantized tensor (or its own output when there is no sink). Absorbed
   /// nodes are disconnected.
   void replace(NodeId id, std::string_view op_type, const std::vector<ValueId>& inputs,
-               const std::optional<Sink>& sink);
+               const std::optional<Sink>& sink, LoweredParams params);
 
   ShapedGraph& shaped;
   Graph& graph;

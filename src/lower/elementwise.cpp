@@ -17,11 +17,6 @@ namespace {
 
 constexpr Limits kU8{0, 255};
 
-void set_table(Clusters& c, NodeId id, const std::array<std::uint8_t, 256>& table) {
-  c.graph.attributes(id)["table"] = std::make_shared<const Tensor>(
-      Tensor::of<std::uint8_t>({256}, std::span<const std::uint8_t>(table)));
-}
-
 // The reals that the 256 integers stand for.
 Tensor all_reals(const Affine& affine) {
   Tensor reals(DType::kFloat32, Shape{256});
@@ -62,14 +57,14 @@ void lower_unary(Clusters& c, NodeId id) {
   if (!sink) return;
   const std::optional<Tensor> reals = apply_to_all(c, node, source->affine);
   if (!reals) return;
-  std::array<std::uint8_t, 256> table{};
+  QLookupParams params;
   const auto values = reals->values<float>();
-  for (std::size_t q = 0; q < table.size(); ++q) {
-    table[q] = static_cast<std::uint8_t>(
-        std::clamp(quantize_value(values[q], sink->affine, kU8), sink->low, sink->high));
+  const QuantizedResult& y = sink->result;
+  for (std::size_t q = 0; q < params.table.size(); ++q) {
+    params.table[q] = static_cast<std::uint8_t>(
+        std::clamp(quantize_value(values[q], y.affine, kU8), y.low, y.high));
   }
-  c.replace(id, "QLookup", {source->quantized}, sink);
-  set_table(c, id, table);
+  c.replace(id, "QLookup", {source->quantized}, sink, params);
 }
 
 // Quantize of something dequantized: nothing when both agree, a table otherwise.
@@ -84,8 +79,8 @@ void lower_requantize(Clusters& c, NodeId id) {
     disconnect(c.graph, id);
     return;
   }
-  c.replace(id, "QLookup", {source->quantized}, std::nullopt);
-  set_table(c, id, rescale_table(c.requantization, source->affine, params->affine(), kU8));
+  c.replace(id, "QLookup", {source->quantized}, std::nullopt,
+            QLookupParams{rescale_table(c.requantization, source->affine, params->affine(), kU8)});
 }
 
 void lower_binary(Clusters& c, NodeId id, std::string_view op_type) {
@@ -94,31 +89,24 @@ void lower_binary(Clusters& c, NodeId id, std::string_view op_type) {
   const std::optional<Clusters::Source> b = c.source(node.inputs[1]);
   const std::optional<Clusters::Sink> sink = a && b ? c.sink(id) : std::nullopt;
   if (!sink || c.shaped.info(sink->quantized).shape.rank() > 4) return;
-  c.replace(id, op_type, {a->quantized, b->quantized}, sink);
-  set_affine(c.graph, id, "a", a->affine);
-  set_affine(c.graph, id, "b", b->affine);
+  c.replace(id, op_type, {a->quantized, b->quantized}, sink,
+            QBinaryParams{a->affine, b->affine, sink->result});
 }
 
 void lower_concat(Clusters& c, NodeId id) {
   const Node& node = c.graph.node(id);
   std::vector<ValueId> inputs;
-  std::vector<float> scales;
-  std::vector<std::int32_t> zero_points;
+  QConcatParams params;
   for (const ValueId input : node.inputs) {
     const std::optional<Clusters::Source> source = c.source(input);
     if (!source) return;
     inputs.push_back(source->quantized);
-    scales.push_back(source->affine.scale);
-    zero_points.push_back(source->affine.zero_point);
+    params.inputs.push_back(source->affine);
   }
   const std::optional<Clusters::Sink> sink = c.sink(id);
   if (!sink) return;
-  const auto count = static_cast<std::int64_t>(scales.size());
-  c.replace(id, "QConcat", inputs, sink);
-  c.graph.attributes(id)["x_scales"] =
-      std::make_shared<const Tensor>(Tensor::of<float>({count}, std::span<const float>(scales)));
-  c.graph.attributes(id)["x_zero_points"] = std::make_shared<const Tensor>(
-      Tensor::of<std::int32_t>({count}, std::span<const std::int32_t>(zero_points)));
+  params.result = sink->result;
+  c.replace(id, "QConcat", inputs, sink, std::move(params));
 }
 
 void lower_average(Clusters& c, NodeId id, std::string_view op_type) {
@@ -127,8 +115,9 @@ void lower_average(Clusters& c, NodeId id, std::string_view op_type) {
   if (!source || c.shaped.info(node.inputs[0]).shape.rank() != 4) return;
   const std::optional<Clusters::Sink> sink = c.sink(id);
   if (!sink && op_type != "QGlobalAveragePool") return;
-  c.replace(id, op_type, {source->quantized}, sink);
-  set_affine(c.graph, id, "x", source->affine);
+  QAverageParams params{source->affine, std::nullopt};
+  if (sink) params.result = sink->result;
+  c.replace(id, op_type, {source->quantized}, sink, params);
 }
 
 }  // namespace
@@ -169,9 +158,7 @@ void lower_edges(Clusters& c) {
     if (!params || !params->per_tensor() || params->dtype != DType::kUInt8) continue;
     if (quantize && c.shaped.info(node.inputs[0]).dtype != DType::kFloat32) continue;
     c.graph.truncate_inputs(id, 1);
-    c.graph.attributes(id)["qtool.origin"] = node.op_type;
-    c.graph.set_op(id, quantize ? "Quantize" : "Dequantize", std::string(kLoweredDomain));
-    set_affine(c.graph, id, "x", params->affine());
+    c.shaped.lower_node(id, quantize ? "Quantize" : "Dequantize", EdgeParams{params->affine()});
   }
 }
 

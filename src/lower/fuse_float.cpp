@@ -9,11 +9,6 @@
 namespace qtool {
 namespace {
 
-struct ClampRange {
-  float min;
-  float max;
-};
-
 std::optional<float> scalar(const Graph& graph, const Node& node, std::size_t index,
                             float fallback) {
   if (!node.has_input(index)) return fallback;
@@ -57,16 +52,16 @@ class FloatFusion {
     return graph_.consumers(output).front();
   }
 
-  std::optional<ClampRange> clamp_of(const Node& node) const {
+  std::optional<Clamp> clamp_of(const Node& node) const {
     constexpr float kInf = std::numeric_limits<float>::infinity();
-    if (node.is("Relu")) return ClampRange{0.0F, kInf};
+    if (node.is("Relu")) return Clamp{0.0F, kInf};
     if (!node.is("Clip")) return std::nullopt;
     constexpr float kMax = std::numeric_limits<float>::max();  // ONNX's limit for a missing bound
     const std::optional<float> low = scalar(graph_, node, 1, -kMax);
     const std::optional<float> high = scalar(graph_, node, 2, kMax);
     // oneDNN's clip wants an interval; an upside-down Clip keeps its own node.
     if (!low || !high || !(*low <= *high)) return std::nullopt;
-    return ClampRange{*low, *high};
+    return Clamp{*low, *high};
   }
 
   void take_output(NodeId id, NodeId absorbed) {
@@ -78,11 +73,9 @@ class FloatFusion {
   void fuse_clamp(NodeId id, const char* fused) {
     const std::optional<NodeId> reader = sole_reader(id);
     if (!reader) return;
-    const std::optional<ClampRange> clamp = clamp_of(graph_.node(*reader));
+    const std::optional<Clamp> clamp = clamp_of(graph_.node(*reader));
     if (!clamp || graph_.node(*reader).inputs[0] != graph_.node(id).outputs[0]) return;
-    mark(id, fused);
-    graph_.attributes(id)["qtool.clamp_min"] = clamp->min;
-    graph_.attributes(id)["qtool.clamp_max"] = clamp->max;
+    shaped_.lower_node(id, fused, FusedParams{*clamp});
     take_output(id, *reader);
   }
 
@@ -98,7 +91,7 @@ class FloatFusion {
         depends_on(other, id)) {
       return;
     }
-    mark(id, "FusedConv");
+    shaped_.lower_node(id, "FusedConv", FusedParams{});
     while (graph_.node(id).inputs.size() < 3) {
       graph_.set_input(id, graph_.node(id).inputs.size(), kNoValue);
     }
@@ -112,12 +105,6 @@ class FloatFusion {
     const NodeId producer = graph_.value(value).producer;
     return producer != kNoNode &&
            place_[static_cast<std::size_t>(producer)] >= place_[static_cast<std::size_t>(id)];
-  }
-
-  void mark(NodeId id, const char* fused) {
-    const std::string origin = graph_.node(id).op_type;
-    if (!graph_.node(id).has("qtool.origin")) graph_.attributes(id)["qtool.origin"] = origin;
-    graph_.set_op(id, fused, std::string(kLoweredDomain));
   }
 
   ShapedGraph& shaped_;

@@ -25,23 +25,18 @@ bool adapt_padding(Clusters& c, NodeId id, const Affine& affine) {
     const std::vector<double> value = c.constant_reals(node.inputs[2]);
     if (value.size() != 1 || value[0] != 0.0) return false;
   }
-  const ValueId zero = c.graph.add_constant(
-      c.graph.unique_name("qtool_zero_point"),
+  const ValueId zero = c.shaped.add_constant(
+      "qtool_zero_point",
       Tensor::scalar<std::uint8_t>(static_cast<std::uint8_t>(affine.zero_point)));
-  c.shaped.infos.resize(c.graph.value_limit());
-  c.shaped.infos[static_cast<std::size_t>(zero)] = ValueInfo{DType::kUInt8, {}};
   c.graph.set_input(id, 2, zero);
   return true;
 }
 
 // The u8 constant behind a signed zero point, 128 higher.
 ValueId raised_zero_point(Clusters& c, const LinearParams& params) {
-  Tensor zero(DType::kUInt8, Shape{});
-  zero.values<std::uint8_t>()[0] = static_cast<std::uint8_t>(params.zero_points[0] + 128);
-  const ValueId id = c.graph.add_constant(c.graph.unique_name("qtool_zero_point"), std::move(zero));
-  c.shaped.infos.resize(c.graph.value_limit());
-  c.shaped.infos[static_cast<std::size_t>(id)] = ValueInfo{DType::kUInt8, {}};
-  return id;
+  return c.shaped.add_constant(
+      "qtool_zero_point",
+      Tensor::scalar<std::uint8_t>(static_cast<std::uint8_t>(params.zero_points[0] + 128)));
 }
 
 }  // namespace
@@ -86,11 +81,8 @@ void sink_dequantize(Clusters& c) {
     }
     if (!adapt_padding(c, id, source->affine)) continue;
     c.graph.set_input(id, 0, source->quantized);
-    if (node.is("MaxPool")) {
-      c.graph.attributes(id)["qtool.origin"] = std::string("MaxPool");
-      c.graph.set_op(id, "QMaxPool", std::string(kLoweredDomain));
-    }
-    c.graph.attributes(id)["qtool.integer"] = std::int64_t{1};
+    if (node.is("MaxPool")) c.shaped.lower_node(id, "QMaxPool", {});
+    c.shaped.mark_integer(id);
     const std::vector<ValueId> outputs = c.graph.node(id).outputs;
     const std::vector<NodeId>& now = c.graph.nodes();
     const auto place = std::find(now.begin(), now.end(), id) + 1;
@@ -98,11 +90,9 @@ void sink_dequantize(Clusters& c) {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (outputs[i] == kNoValue) continue;
       const ValueId moved =
-          c.graph.add_value(c.graph.unique_name(c.graph.value(outputs[i]).name + "_u8"));
+          c.shaped.add_value(c.graph.value(outputs[i]).name + "_u8",
+                             ValueInfo{DType::kUInt8, c.shaped.info(outputs[i]).shape});
       c.graph.set_output(id, i, moved);
-      c.shaped.infos.resize(c.graph.value_limit());
-      c.shaped.infos[static_cast<std::size_t>(moved)] =
-          ValueInfo{DType::kUInt8, c.shaped.info(outputs[i]).shape};
       Node after;
       after.op_type = "DequantizeLinear";
       after.inputs = {moved};
@@ -116,7 +106,7 @@ void sink_dequantize(Clusters& c) {
 void mark_integer_products(Clusters& c) {
   for (const NodeId id : c.graph.nodes()) {
     if (c.graph.node(id).is("ConvInteger") || c.graph.node(id).is("MatMulInteger")) {
-      c.graph.attributes(id)["qtool.integer"] = std::int64_t{1};
+      c.shaped.mark_integer(id);
     }
   }
 }

@@ -7,7 +7,6 @@
 
 #include "graph/edit.h"
 #include "lower/passes.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {
@@ -62,14 +61,6 @@ struct ProductParts {
   std::int64_t channels = 0;
 };
 
-ValueId add_constant(Clusters& c, std::string_view base, Tensor tensor) {
-  const ValueInfo info{tensor.dtype(), tensor.shape()};
-  const ValueId id = c.graph.add_constant(c.graph.unique_name(base), std::move(tensor));
-  c.shaped.infos.resize(c.graph.value_limit());
-  c.shaped.infos[static_cast<std::size_t>(id)] = info;
-  return id;
-}
-
 // Whether no sum of an output channel can leave int32, as PackedConv demands. A model of another
 // tool may break it (a bias at a vanishing scale); such a node stays in FP32.
 bool sums_fit(const ProductParts& parts, const Tensor& weights) {
@@ -94,21 +85,24 @@ void finish(Clusters& c, NodeId id, std::string_view op_type, const ProductParts
             Tensor weights) {
   if (!sums_fit(parts, weights)) return;
   const std::string name = c.graph.value(c.graph.node(id).inputs[1]).name;
-  const ValueId w = add_constant(c, name + "_s8", std::move(weights));
+  const ValueId w = c.shaped.add_constant(name + "_s8", std::move(weights));
   std::vector<ValueId> inputs{parts.source.quantized, w};
   if (!parts.bias.empty()) {
-    inputs.push_back(add_constant(
-        c, name + "_bias_i32",
+    inputs.push_back(c.shaped.add_constant(
+        name + "_bias_i32",
         Tensor::of<std::int32_t>({parts.channels}, std::span<const std::int32_t>(parts.bias))));
   }
-  c.replace(id, op_type, inputs, c.sink(id));
-  set_affine(c.graph, id, "x", parts.source.affine);
-  const LinearParams& params = parts.weights.params;
-  const auto count = static_cast<std::int64_t>(params.scales.size());
-  c.graph.attributes(id)["w_scale"] = std::make_shared<const Tensor>(
-      Tensor::of<float>({count}, std::span<const float>(params.scales)));
-  c.graph.attributes(id)["w_zero_point"] = std::make_shared<const Tensor>(
-      Tensor::of<std::int32_t>({count}, std::span<const std::int32_t>(params.zero_points)));
+  const std::optional<Clusters::Sink> sink = c.sink(id);
+  QProductParams params;
+  params.input = parts.source.affine;
+  const LinearParams& map = parts.weights.params;
+  const auto count = static_cast<std::int64_t>(map.scales.size());
+  params.weight_scales = std::make_shared<const Tensor>(
+      Tensor::of<float>({count}, std::span<const float>(map.scales)));
+  params.weight_zero_points = std::make_shared<const Tensor>(
+      Tensor::of<std::int32_t>({count}, std::span<const std::int32_t>(map.zero_points)));
+  if (sink) params.result = sink->result;
+  c.replace(id, op_type, inputs, sink, std::move(params));
 }
 
 // Per tensor, or one scale per output channel along `axis`.

@@ -145,7 +145,7 @@ void infer_node(ShapedGraph& shaped, NodeId id) {
                        opset_text(shaped.graph, node), ") is not supported"));
   }
   slot(shaped, static_cast<ValueId>(shaped.graph.value_limit() - 1));  // size the side table
-  const OpContext context(shaped.graph, id, shaped.infos);
+  const OpContext context(shaped.graph, id, shaped.infos, shaped.lowered(id).params);
   std::vector<ValueInfo> outputs;
   try {
     outputs = def->infer(context);
@@ -166,9 +166,47 @@ void infer_node(ShapedGraph& shaped, NodeId id) {
 
 }  // namespace
 
+const LoweredNode& ShapedGraph::lowered(NodeId id) const {
+  static const LoweredNode kNothing;
+  const auto i = static_cast<std::size_t>(id);
+  return i < lowered_.size() ? lowered_[i] : kNothing;
+}
+
+LoweredNode& ShapedGraph::slot(NodeId id) {
+  const auto i = static_cast<std::size_t>(id);
+  if (i >= lowered_.size()) lowered_.resize(i + 1);
+  return lowered_[i];
+}
+
+void ShapedGraph::lower_node(NodeId id, std::string_view op_type, LoweredParams params) {
+  LoweredNode& lowered = slot(id);
+  if (lowered.origin.empty()) lowered.origin = graph.node(id).op_type;
+  lowered.params = std::move(params);
+  graph.set_op(id, std::string(op_type), std::string(kLoweredDomain));
+}
+
+void ShapedGraph::mark_integer(NodeId id) { slot(id).integer = true; }
+
+ValueId ShapedGraph::add_value(std::string_view base, ValueInfo info) {
+  const ValueId id = graph.add_value(graph.unique_name(base));
+  infos.resize(graph.value_limit());
+  infos[static_cast<std::size_t>(id)] = std::move(info);
+  return id;
+}
+
+ValueId ShapedGraph::add_constant(std::string_view base, Tensor tensor) {
+  ValueInfo info{tensor.dtype(), tensor.shape()};
+  const ValueId id = graph.add_constant(graph.unique_name(base), std::move(tensor));
+  infos.resize(graph.value_limit());
+  infos[static_cast<std::size_t>(id)] = std::move(info);
+  return id;
+}
+
 ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
                        const std::vector<std::string>& observe, const StopCheck& stop) {
-  ShapedGraph shaped{graph, {}, graph.outputs().size()};
+  ShapedGraph shaped;
+  shaped.graph = graph;
+  shaped.outputs = graph.outputs().size();
   for (const std::string& name : observe) {
     const std::optional<ValueId> id = graph.find_value(name);
     const bool known = id && !graph.is_constant(*id) &&

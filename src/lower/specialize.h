@@ -1,8 +1,11 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "ops/lowered.h"
 #include "ops/operator.h"
 #include "qtool/base/progress.h"
 #include "qtool/graph/graph.h"
@@ -21,6 +24,23 @@ struct ShapedGraph {
   [[nodiscard]] const ValueInfo& info(ValueId id) const {
     return *infos[static_cast<std::size_t>(id)];
   }
+
+  /// What lowering said about a node; nothing but defaults for one that it left alone.
+  [[nodiscard]] const LoweredNode& lowered(NodeId id) const;
+  /// Makes a node the operator `op_type` of kLoweredDomain. Inputs, outputs and attributes stay;
+  /// lowered again, it still remembers the ONNX operator it was.
+  void lower_node(NodeId id, std::string_view op_type, LoweredParams params);
+  /// Notes that a node computes on integers.
+  void mark_integer(NodeId id);
+
+  /// A new value or constant named `base`, with a number behind it where that is taken.
+  ValueId add_value(std::string_view base, ValueInfo info);
+  ValueId add_constant(std::string_view base, Tensor tensor);
+
+ private:
+  LoweredNode& slot(NodeId id);
+
+  std::vector<LoweredNode> lowered_{};  // by NodeId; shorter where the last ones are not lowered
 };
 
 /// Infers type and shape of every value from `shapes` and turns everything that then is known into

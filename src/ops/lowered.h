@@ -1,14 +1,83 @@
 #pragma once
 
-#include <string_view>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
 
-#include "qtool/graph/graph.h"
 #include "qtool/quant/affine.h"
+#include "qtool/tensor/tensor.h"
 
+// What lowering tells the operators that exist only inside a plan. An operator reads exactly the
+// struct that belongs to it: OpContext::params() ends the program when lowering gave another one.
 namespace qtool {
 
-/// Stores `affine` under `<prefix>_scale` and `<prefix>_zero_point`, and reads it back.
-void set_affine(Graph& graph, NodeId id, std::string_view prefix, const Affine& affine);
-Affine get_affine(const Node& node, std::string_view prefix);
+/// A clamp fused behind an operation in FP32: Relu is [0, +inf].
+struct Clamp {
+  float min = 0.0F;
+  float max = 0.0F;
+};
+
+/// The bytes an integer operator writes. `low` and `high` are the clamp of an absorbed Relu or Clip
+/// on the quantized grid.
+struct QuantizedResult {
+  Affine affine;
+  std::int32_t low = 0;
+  std::int32_t high = 255;
+};
+
+/// QConv, QGemm. Without a result they write float32.
+struct QProductParams {
+  Affine input;
+  std::shared_ptr<const Tensor> weight_scales;       ///< float32, one or one per output channel
+  std::shared_ptr<const Tensor> weight_zero_points;  ///< int32, as many
+  std::optional<QuantizedResult> result;
+};
+
+/// QAdd, QMul.
+struct QBinaryParams {
+  Affine a;
+  Affine b;
+  QuantizedResult result;
+};
+
+struct QConcatParams {
+  std::vector<Affine> inputs;
+  QuantizedResult result;
+};
+
+struct QLookupParams {
+  std::array<std::uint8_t, 256> table{};  ///< result by input
+};
+
+/// QAveragePool, QGlobalAveragePool. Without a result (the latter only) they write float32.
+struct QAverageParams {
+  Affine input;
+  std::optional<QuantizedResult> result;
+};
+
+/// Quantize, Dequantize: the map of the bytes.
+struct EdgeParams {
+  Affine affine;
+};
+
+/// FusedConv, FusedGemm, FusedAdd.
+struct FusedParams {
+  std::optional<Clamp> clamp;
+};
+
+/// The first alternative is for operators that need none: ONNX's own, and QMaxPool.
+using LoweredParams = std::variant<std::monostate, QProductParams, QBinaryParams, QConcatParams,
+                                   QLookupParams, QAverageParams, EdgeParams, FusedParams>;
+
+/// What lowering knows about a node beside the graph.
+struct LoweredNode {
+  std::string origin;    ///< the ONNX operator it was; empty: it still is
+  bool integer = false;  ///< computes on integers
+  LoweredParams params;
+};
 
 }  // namespace qtool

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "ops/lowered.h"
 #include "ops/spatial.h"
 #include "qtool/tensor/tensor.h"
 
@@ -13,12 +14,6 @@
 // interface changes onednn.cpp alone. oneDNN itself keeps to one thread; `threads` is how many of
 // our pool's divide an operation among themselves.
 namespace qtool::onednn {
-
-/// A clamp fused behind an operation: Relu is [0, +inf].
-struct Clamp {
-  float min;
-  float max;
-};
 
 /// Weights and bias in the memory format a primitive asked for.
 class Packed;

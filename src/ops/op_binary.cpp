@@ -160,10 +160,10 @@ OpDef op_FusedAdd() {
             return infer_pair(op);
           },
           [](const OpContext& op) {
-            const float low = op.node.get_float("qtool.clamp_min", 0.0F);
-            const float high = op.node.get_float("qtool.clamp_max", 0.0F);
-            return make_binary<float, float, float>(
-                op, [low, high](float a, float b) { return std::min(std::max(a + b, low), high); });
+            const auto [low, high] = op.params<FusedParams>().clamp.value();
+            return make_binary<float, float, float>(op, [low = low, high = high](float a, float b) {
+              return std::min(std::max(a + b, low), high);
+            });
           },
           LayoutRule::kAny};
 }

@@ -1,5 +1,5 @@
 // Convolution in FP32, through oneDNN. FusedConv is what lowering makes of Conv -> (Add) ->
-// Relu/Clip: inputs X, W, B, residual; attributes clamp_min, clamp_max.
+// Relu/Clip: inputs X, W, B, residual; FusedParams.
 #include <utility>
 
 #include "ops/onednn.h"
@@ -36,10 +36,7 @@ onednn::ConvSpec conv_spec(const OpContext& op) {
                concat("found a fourth input of shape ", op.input(3).shape.to_string(),
                       ", expected at most three inputs"));
   }
-  if (op.node.has("qtool.clamp_min")) {
-    spec.clamp = onednn::Clamp{op.node.get_float("qtool.clamp_min", 0.0F),
-                               op.node.get_float("qtool.clamp_max", 0.0F)};
-  }
+  spec.clamp = op.fused_clamp();
   return spec;
 }
 

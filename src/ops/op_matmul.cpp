@@ -112,10 +112,7 @@ Product gemm_product(const OpContext& op, Addend& addend) {
     addend = per_column ? Addend::kPerColumn : Addend::kGeneral;
     product.spec.bias = per_column;
   }
-  if (op.node.has("qtool.clamp_min")) {
-    product.spec.clamp = onednn::Clamp{op.node.get_float("qtool.clamp_min", 0.0F),
-                                       op.node.get_float("qtool.clamp_max", 0.0F)};
-  }
+  product.spec.clamp = op.fused_clamp();
   return product;
 }
 
@@ -182,7 +179,7 @@ class FloatProduct final : public Operator {
   Addend addend_;
   float beta_;
   Shape output_;
-  std::optional<onednn::Clamp> clamp_;
+  std::optional<Clamp> clamp_;
   std::unique_ptr<onednn::Matmul> matmul_;
   onednn::PackedPtr weights_;
   std::int64_t macs_ = 0;

@@ -1,13 +1,11 @@
 // Integer convolution and matrix product with constant weights. Made by lowering:
 //   QConv(x u8, w s8 [M, C/g, kh, kw], bias i32), QGemm(x u8 [..., K], w s8 [N, K], bias i32)
-// attributes x_scale, x_zero_point, w_scale, w_zero_point, and for u8 results y_scale,
-// y_zero_point, low, high; without them the result is float32.
+// with QProductParams.
 #include <algorithm>
 #include <utility>
 
 #include "kernels/conv/conv.h"
 #include "ops/fixed_point.h"
-#include "ops/lowered.h"
 #include "ops/operator.h"
 #include "ops/spatial.h"
 #include "qtool/base/text.h"
@@ -15,14 +13,14 @@
 namespace qtool {
 namespace {
 
-bool float_result(const Node& node) { return !node.has("y_scale"); }
-
-DType result_type(const Node& node) { return float_result(node) ? DType::kFloat32 : DType::kUInt8; }
+DType result_type(const OpContext& op) {
+  return op.params<QProductParams>().result ? DType::kUInt8 : DType::kFloat32;
+}
 
 // s_x s_w[c], one per output channel; the product rounds to float as ONNX's int32 bias scale does.
-std::vector<float> product_scales(const Node& node, std::int64_t channels) {
-  const auto weight_scales = node.get_tensor("w_scale")->values<float>();
-  const float input_scale = get_affine(node, "x").scale;
+std::vector<float> product_scales(const QProductParams& params, std::int64_t channels) {
+  const auto weight_scales = params.weight_scales->values<float>();
+  const float input_scale = params.input.scale;
   std::vector<float> scales;
   for (std::int64_t c = 0; c < channels; ++c) {
     scales.push_back(input_scale *
@@ -33,7 +31,7 @@ std::vector<float> product_scales(const Node& node, std::int64_t channels) {
 
 // Whether the sums leave the kernel as they are and become bytes in integers.
 bool fixed_result(const OpContext& op) {
-  return !float_result(op.node) && op.requantization != Requantization::kFloat;
+  return op.params<QProductParams>().result && op.requantization != Requantization::kFloat;
 }
 
 struct Extents {
@@ -42,20 +40,19 @@ struct Extents {
 
 // What becomes of the sums, as the kernel is told when it packs.
 std::string form_of(const OpContext& op, const Extents& extents) {
-  const Node& node = op.node;
+  const auto& params = op.params<QProductParams>();
   std::string form =
       concat("qconv ", extents.out_channels, " ", extents.in_channels, " ", extents.kernel_h, " ",
-             extents.kernel_w, " ", extents.groups, " ", get_affine(node, "x").zero_point);
+             extents.kernel_w, " ", extents.groups, " ", params.input.zero_point);
   if (fixed_result(op)) return form + " i32";
-  form += concat(" ", get_affine(node, "x").scale);
-  if (float_result(node)) return form + " f32";
-  const Affine y = get_affine(node, "y");
-  return form + concat(" u8 ", y.scale, " ", y.zero_point, " ", node.get_int("low", 0), " ",
-                       node.get_int("high", 255));
+  form += concat(" ", params.input.scale);
+  if (!params.result) return form + " f32";
+  const QuantizedResult& y = *params.result;
+  return form + concat(" u8 ", y.affine.scale, " ", y.affine.zero_point, " ", y.low, " ", y.high);
 }
 
 std::shared_ptr<const PackedConv> pack(const OpContext& op, const Extents& extents) {
-  const Node& node = op.node;
+  const auto& params = op.params<QProductParams>();
   const auto make = [&] {
     ConvWeights weights;
     weights.values = op.constant(1)->values<std::int8_t>();
@@ -65,8 +62,8 @@ std::shared_ptr<const PackedConv> pack(const OpContext& op, const Extents& exten
     weights.kernel_w = extents.kernel_w;
     weights.groups = extents.groups;
     if (op.has_input(2)) weights.bias = op.constant(2)->values<std::int32_t>();
-    weights.input_zero_point = get_affine(node, "x").zero_point;
-    const auto stored = node.get_tensor("w_zero_point")->values<std::int32_t>();
+    weights.input_zero_point = params.input.zero_point;
+    const auto stored = params.weight_zero_points->values<std::int32_t>();
     std::vector<std::int32_t> zero_points(stored.begin(), stored.end());
     if (std::all_of(zero_points.begin(), zero_points.end(), [](auto z) { return z == 0; })) {
       zero_points.clear();
@@ -75,21 +72,21 @@ std::shared_ptr<const PackedConv> pack(const OpContext& op, const Extents& exten
     }
     weights.weight_zero_points = zero_points;
     if (fixed_result(op)) return std::make_shared<PackedConv>(PackedConv::of_sums(weights));
-    std::vector<float> scales = product_scales(node, extents.out_channels);
-    if (float_result(node)) return std::make_shared<PackedConv>(weights, std::move(scales));
-    const Affine y = get_affine(node, "y");
+    std::vector<float> scales = product_scales(params, extents.out_channels);
+    if (!params.result) return std::make_shared<PackedConv>(weights, std::move(scales));
+    const QuantizedResult& y = *params.result;
     Epilogue epilogue;
     epilogue.multiplier = std::move(scales);
-    for (float& multiplier : epilogue.multiplier) multiplier /= y.scale;
-    epilogue.zero_point = y.zero_point;
-    epilogue.low = static_cast<std::int32_t>(node.get_int("low", 0));
-    epilogue.high = static_cast<std::int32_t>(node.get_int("high", 255));
+    for (float& multiplier : epilogue.multiplier) multiplier /= y.affine.scale;
+    epilogue.zero_point = y.affine.zero_point;
+    epilogue.low = y.low;
+    epilogue.high = y.high;
     return std::make_shared<PackedConv>(weights, std::move(epilogue));
   };
   return op.packed<PackedConv>(
       {form_of(op, extents),
-       {op.shared_constant(1), op.shared_constant(2), node.get_tensor("w_zero_point"),
-        fixed_result(op) ? nullptr : node.get_tensor("w_scale")}},
+       {op.shared_constant(1), op.shared_constant(2), params.weight_zero_points,
+        fixed_result(op) ? nullptr : params.weight_scales}},
       make);
 }
 
@@ -115,10 +112,10 @@ class QuantizedConv final : public Operator {
 };
 
 // s_x s_w[c] / s_y in double, one per output channel.
-std::vector<double> fixed_multipliers(const Node& node, std::int64_t channels) {
-  const auto weight_scales = node.get_tensor("w_scale")->values<float>();
-  const auto input_scale = static_cast<double>(get_affine(node, "x").scale);
-  const auto output_scale = static_cast<double>(get_affine(node, "y").scale);
+std::vector<double> fixed_multipliers(const QProductParams& params, std::int64_t channels) {
+  const auto weight_scales = params.weight_scales->values<float>();
+  const auto input_scale = static_cast<double>(params.input.scale);
+  const auto output_scale = static_cast<double>(params.result.value().affine.scale);
   std::vector<double> multipliers;
   for (std::int64_t c = 0; c < channels; ++c) {
     const float weight_scale =
@@ -132,18 +129,8 @@ std::vector<double> fixed_multipliers(const Node& node, std::int64_t channels) {
 class FixedPointConv final : public Operator {
  public:
   FixedPointConv(const OpContext& op, const Extents& extents, const ConvShape& shape)
-      : conv_(pack(op, extents)),
-        output_(op.requantization, fixed_multipliers(op.node, extents.out_channels),
-                get_affine(op.node, "y").zero_point,
-                {static_cast<std::int32_t>(op.node.get_int("low", 0)),
-                 static_cast<std::int32_t>(op.node.get_int("high", 255))}),
-        label_(kernel_label(conv_->kernel(), op.requantization)),
-        shape_(shape),
-        pixels_(shape.batch * shape.out_h * shape.out_w) {
-    sum_bytes_ = (pixels_ * extents.out_channels * 4 + 63) / 64 * 64;
-    workspace_ = sum_bytes_ + conv_->workspace_bytes(shape, op.threads);
-    macs_ = pixels_ * op.input(1).shape.elements();
-  }
+      : FixedPointConv(op, extents, shape, op.params<QProductParams>()) {}
+
   void run(const Operands& o) const override {
     auto* sums = reinterpret_cast<std::int32_t*>(o.workspace());
     conv_->run(shape_, o.in<std::uint8_t>(0), sums, o.workspace() + sum_bytes_, o.threads());
@@ -154,6 +141,19 @@ class FixedPointConv final : public Operator {
   [[nodiscard]] std::string kernel() const override { return label_; }
 
  private:
+  FixedPointConv(const OpContext& op, const Extents& extents, const ConvShape& shape,
+                 const QProductParams& params)
+      : conv_(pack(op, extents)),
+        output_(op.requantization, fixed_multipliers(params, extents.out_channels),
+                params.result->affine.zero_point, {params.result->low, params.result->high}),
+        label_(kernel_label(conv_->kernel(), op.requantization)),
+        shape_(shape),
+        pixels_(shape.batch * shape.out_h * shape.out_w) {
+    sum_bytes_ = (pixels_ * extents.out_channels * 4 + 63) / 64 * 64;
+    workspace_ = sum_bytes_ + conv_->workspace_bytes(shape, op.threads);
+    macs_ = pixels_ * op.input(1).shape.elements();
+  }
+
   std::shared_ptr<const PackedConv> conv_;
   FixedOutput output_;
   std::string label_;
@@ -172,7 +172,7 @@ std::unique_ptr<Operator> make_product(const OpContext& op, const Extents& exten
 
 std::vector<ValueInfo> infer_conv(const OpContext& op) {
   op.require(op.input(0).shape.rank() == 4, "only images have an integer convolution");
-  return {{result_type(op.node), resolve_conv(op, op.input(0).shape, op.input(1).shape).output}};
+  return {{result_type(op), resolve_conv(op, op.input(0).shape, op.input(1).shape).output}};
 }
 
 std::unique_ptr<Operator> make_conv(const OpContext& op) {
@@ -191,7 +191,7 @@ std::vector<ValueInfo> infer_gemm(const OpContext& op) {
              concat("cannot multiply ", op.input(0).shape.to_string(), " by the transpose of ",
                     op.input(1).shape.to_string()));
   dims.back() = op.input(1).shape[0];
-  return {{result_type(op.node), Shape(std::move(dims))}};
+  return {{result_type(op), Shape(std::move(dims))}};
 }
 
 std::unique_ptr<Operator> make_gemm(const OpContext& op) {

@@ -9,7 +9,6 @@
 #include "kernels/mul/mul.h"
 #include "kernels/quantize/quantize.h"
 #include "ops/fixed_point.h"
-#include "ops/lowered.h"
 #include "ops/operator.h"
 #include "ops/strides.h"
 #include "qtool/base/parallel.h"
@@ -17,10 +16,6 @@
 
 namespace qtool {
 namespace {
-
-std::int32_t get_int32(const Node& node, std::string_view key, std::int32_t fallback) {
-  return static_cast<std::int32_t>(node.get_int(key, fallback));
-}
 
 // NumPy's rules.
 std::vector<ValueInfo> infer_binary(const OpContext& op) {
@@ -76,35 +71,29 @@ std::unique_ptr<Operator> make_binary(const OpContext& op, std::string_view kern
       kernel_name);
 }
 
-Limits output_limits(const Node& node) {
-  return {get_int32(node, "low", 0), get_int32(node, "high", 255)};
-}
+Limits limits_of(const QuantizedResult& result) { return {result.low, result.high}; }
 
 // An operator of fixed_point.h in the place of a kernel.
 template <typename Fixed>
 std::unique_ptr<Operator> make_fixed(const OpContext& op) {
-  return make_binary(
-      op, kernel_label("portable", op.requantization),
-      [fixed = Fixed(op.requantization, get_affine(op.node, "a"), get_affine(op.node, "b"),
-                     get_affine(op.node, "y"), output_limits(op.node))](
-          const std::uint8_t* l, const std::uint8_t* r, std::uint8_t* out, std::int64_t count) {
-        fixed.run(l, r, out, count);
-      });
+  const auto& [a, b, result] = op.params<QBinaryParams>();
+  return make_binary(op, kernel_label("portable", op.requantization),
+                     [fixed = Fixed(op.requantization, a, b, result.affine, limits_of(result))](
+                         const std::uint8_t* l, const std::uint8_t* r, std::uint8_t* out,
+                         std::int64_t count) { fixed.run(l, r, out, count); });
 }
 
 std::unique_ptr<Operator> make_add(const OpContext& op) {
   if (op.requantization != Requantization::kFloat) return make_fixed<FixedAdd>(op);
-  const Affine a = get_affine(op.node, "a");
-  const Affine b = get_affine(op.node, "b");
-  const Affine y = get_affine(op.node, "y");
+  const auto& [a, b, y] = op.params<QBinaryParams>();
   AddParams params;
-  params.ra = a.scale / y.scale;
-  params.rb = b.scale / y.scale;
+  params.ra = a.scale / y.affine.scale;
+  params.rb = b.scale / y.affine.scale;
   params.za = a.zero_point;
   params.zb = b.zero_point;
-  params.zy = y.zero_point;
-  params.low = get_int32(op.node, "low", 0);
-  params.high = get_int32(op.node, "high", 255);
+  params.zy = y.affine.zero_point;
+  params.low = y.low;
+  params.high = y.high;
   return make_binary(op, AddKernel().kernel(),
                      [params, kernel = AddKernel()](const std::uint8_t* l, const std::uint8_t* r,
                                                     std::uint8_t* out, std::int64_t count) {
@@ -114,16 +103,14 @@ std::unique_ptr<Operator> make_add(const OpContext& op) {
 
 std::unique_ptr<Operator> make_mul(const OpContext& op) {
   if (op.requantization != Requantization::kFloat) return make_fixed<FixedMul>(op);
-  const Affine a = get_affine(op.node, "a");
-  const Affine b = get_affine(op.node, "b");
-  const Affine y = get_affine(op.node, "y");
+  const auto& [a, b, y] = op.params<QBinaryParams>();
   MulParams params;
-  params.m = a.scale * b.scale / y.scale;
+  params.m = a.scale * b.scale / y.affine.scale;
   params.za = a.zero_point;
   params.zb = b.zero_point;
-  params.zy = y.zero_point;
-  params.low = get_int32(op.node, "low", 0);
-  params.high = get_int32(op.node, "high", 255);
+  params.zy = y.affine.zero_point;
+  params.low = y.low;
+  params.high = y.high;
   return make_binary(op, MulKernel().kernel(),
                      [params, kernel = MulKernel()](const std::uint8_t* l, const std::uint8_t* r,
                                                     std::uint8_t* out, std::int64_t count) {
@@ -159,10 +146,9 @@ std::unique_ptr<Operator> make_concat(const OpContext& op) {
   const Shape& out = op.output(0).shape;
   const Layout layout = op.output_layout(0);
   const std::int64_t axis = normalize_axis(op.node.get_int("axis", 0), out.rank(), "Concat");
-  const auto scales = op.node.get_tensor("x_scales")->values<float>();
-  const auto zero_points = op.node.get_tensor("x_zero_points")->values<std::int32_t>();
-  const Affine y = get_affine(op.node, "y");
-  const Limits limits = output_limits(op.node);
+  const auto& [inputs, result] = op.params<QConcatParams>();
+  const Affine y = result.affine;
+  const Limits limits = limits_of(result);
   // Bytes that one step along the axis spans, in memory order.
   const std::int64_t step = strides_of(out, layout)[static_cast<std::size_t>(axis)];
   const std::int64_t run = step * out[axis];
@@ -170,7 +156,7 @@ std::unique_ptr<Operator> make_concat(const OpContext& op) {
   std::vector<ConcatPart> parts;
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < op.input_count(); ++i) {
-    const Affine x{scales[i], zero_points[i]};
+    const Affine x = inputs[i];
     ConcatPart part{};
     part.offset = offset * step;
     part.inner = op.input(i).shape[axis] * step;
@@ -202,9 +188,7 @@ std::unique_ptr<Operator> make_concat(const OpContext& op) {
 }
 
 std::unique_ptr<Operator> make_lookup(const OpContext& op) {
-  std::array<std::uint8_t, 256> table{};
-  const auto stored = op.node.get_tensor("table")->values<std::uint8_t>();
-  std::copy(stored.begin(), stored.end(), table.begin());
+  const std::array<std::uint8_t, 256> table = op.params<QLookupParams>().table;
   const std::int64_t count = op.input(0).shape.elements();
   return make_operator(
       [table, count, kernel = LookupKernel()](const Operands& o) {
@@ -221,8 +205,8 @@ std::vector<ValueInfo> infer_u8(const OpContext& op) {
   return {{DType::kUInt8, op.input(0).shape}};
 }
 
-QuantizeParams edge_params(const Node& node) {
-  const Affine affine = get_affine(node, "x");
+QuantizeParams edge_params(const OpContext& op) {
+  const Affine affine = op.params<EdgeParams>().affine;
   QuantizeParams params;
   params.scale = affine.scale;
   params.zero_point = affine.zero_point;
@@ -232,7 +216,7 @@ QuantizeParams edge_params(const Node& node) {
 // The images of an edge that also changes the layout, or one flat run when it does not.
 std::unique_ptr<Operator> make_quantize(const OpContext& op) {
   const Shape shape = op.input(0).shape;
-  const QuantizeParams params = edge_params(op.node);
+  const QuantizeParams params = edge_params(op);
   if (op.input_layout(0) != op.output_layout(0)) {
     PlaneGeometry geometry;
     geometry.channels = shape[1];
@@ -264,7 +248,7 @@ std::unique_ptr<Operator> make_quantize(const OpContext& op) {
 std::unique_ptr<Operator> make_dequantize(const OpContext& op) {
   const std::int64_t count = op.input(0).shape.elements();
   return make_operator(
-      [count, params = edge_params(op.node), kernel = QuantizeKernel()](const Operands& o) {
+      [count, params = edge_params(op), kernel = QuantizeKernel()](const Operands& o) {
         parallel_ranges(count, count < kParallelElements ? 1 : o.threads(),
                         [&](std::int64_t begin, std::int64_t end, int) {
                           kernel.dequantize(params, o.in<std::uint8_t>(0) + begin,

@@ -1,9 +1,8 @@
-// Pooling of u8 images, made by lowering. QGlobalAveragePool without y_scale gives float32.
+// Pooling of u8 images, made by lowering. QGlobalAveragePool without a result gives float32.
 #include <algorithm>
 
 #include "kernels/pool/pool.h"
 #include "ops/fixed_point.h"
-#include "ops/lowered.h"
 #include "ops/operator.h"
 #include "ops/spatial.h"
 #include "qtool/base/parallel.h"
@@ -22,26 +21,26 @@ PoolShape pool_shape(const Shape& x, const Window& window) {
   return shape;
 }
 
-AverageParams average_params(const Node& node) {
-  const Affine x = get_affine(node, "x");
-  const Affine y = get_affine(node, "y");
+AverageParams average_params(const OpContext& op) {
+  const auto& [x, result] = op.params<QAverageParams>();
+  const QuantizedResult& y = result.value();
   AverageParams params;
-  params.m = x.scale / y.scale;
+  params.m = x.scale / y.affine.scale;
   params.zx = x.zero_point;
-  params.zy = y.zero_point;
-  params.low = static_cast<std::int32_t>(node.get_int("low", 0));
-  params.high = static_cast<std::int32_t>(node.get_int("high", 255));
-  if (node.get_int("count_include_pad", 0) != 0) params.count_padding = CountPadding::kInclude;
+  params.zy = y.affine.zero_point;
+  params.low = y.low;
+  params.high = y.high;
+  if (op.node.get_int("count_include_pad", 0) != 0) params.count_padding = CountPadding::kInclude;
   return params;
 }
 
 // The average of fixed_point.h in the place of the kernel.
 std::unique_ptr<Operator> make_fixed(const OpContext& op, const PoolShape& shape) {
-  const AverageParams params = average_params(op.node);
+  const auto& [x, result] = op.params<QAverageParams>();
+  const AverageParams params = average_params(op);
   return make_operator(
-      [average = FixedAverage(op.requantization, shape, get_affine(op.node, "x"),
-                              get_affine(op.node, "y"), {params.low, params.high},
-                              params.count_padding)](const Operands& o) {
+      [average = FixedAverage(op.requantization, shape, x, result->affine,
+                              {params.low, params.high}, params.count_padding)](const Operands& o) {
         average.run(o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
       },
       kernel_label("portable", op.requantization));
@@ -67,7 +66,7 @@ std::unique_ptr<Operator> make_average(const OpContext& op) {
   const PoolShape shape = pool_shape(op.input(0).shape, resolve_window(op, op.input(0).shape, {}));
   if (op.requantization != Requantization::kFloat) return make_fixed(op, shape);
   return make_operator(
-      [shape, params = average_params(op.node), kernel = PoolKernel()](const Operands& o) {
+      [shape, params = average_params(op), kernel = PoolKernel()](const Operands& o) {
         kernel.average(shape, params, o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
       },
       PoolKernel().kernel());
@@ -76,7 +75,8 @@ std::unique_ptr<Operator> make_average(const OpContext& op) {
 std::vector<ValueInfo> infer_global(const OpContext& op) {
   const Shape& x = op.input(0).shape;
   op.require(x.rank() == 4 && x.elements() > 0, "only images have an integer pool");
-  return {{op.node.has("y_scale") ? DType::kUInt8 : DType::kFloat32, Shape{x[0], x[1], 1, 1}}};
+  return {{op.params<QAverageParams>().result ? DType::kUInt8 : DType::kFloat32,
+           Shape{x[0], x[1], 1, 1}}};
 }
 
 // The exact integer sum of each channel, then one float multiplication by s / pixels.
@@ -105,21 +105,21 @@ void global_average(const std::uint8_t* in, float* out, std::int64_t pixels, std
 
 std::unique_ptr<Operator> make_global(const OpContext& op) {
   const Shape x = op.input(0).shape;
-  if (op.node.has("y_scale")) {
+  if (op.params<QAverageParams>().result) {
     Window window;
     window.kernel = {x[2], x[3]};
     window.strides = window.dilations = window.output = {1, 1};
     window.pads_begin = window.pads_end = {0, 0};
     if (op.requantization != Requantization::kFloat) return make_fixed(op, pool_shape(x, window));
     return make_operator(
-        [shape = pool_shape(x, window), params = average_params(op.node),
+        [shape = pool_shape(x, window), params = average_params(op),
          kernel = PoolKernel()](const Operands& o) {
           kernel.average(shape, params, o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
         },
         PoolKernel().kernel());
   }
   return make_operator(
-      [x, affine = get_affine(op.node, "x")](const Operands& o) {
+      [x, affine = op.params<QAverageParams>().input](const Operands& o) {
         const std::int64_t pixels = x[2] * x[3];
         for (std::int64_t n = 0; n < x[0]; ++n) {
           global_average(o.in<std::uint8_t>(0) + n * pixels * x[1], o.out<float>(0) + n * x[1],

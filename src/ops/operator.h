@@ -8,8 +8,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "base/check.h"
+#include "ops/lowered.h"
 #include "ops/pack_cache.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/graph.h"
@@ -45,8 +48,9 @@ class OpContext {
   PackCache* packs = nullptr;  ///< null: nothing is shared
   Requantization requantization = Requantization::kFloat;
 
-  OpContext(const Graph& g, NodeId node_id, const std::vector<std::optional<ValueInfo>>& infos)
-      : graph(g), id(node_id), node(g.node(node_id)), infos_(infos) {}
+  OpContext(const Graph& g, NodeId node_id, const std::vector<std::optional<ValueInfo>>& infos,
+            const LoweredParams& lowered = kNotLowered)
+      : graph(g), id(node_id), node(g.node(node_id)), infos_(infos), lowered_(lowered) {}
 
   [[nodiscard]] std::size_t input_count() const { return node.inputs.size(); }
   [[nodiscard]] bool has_input(std::size_t index) const { return node.has_input(index); }
@@ -67,6 +71,17 @@ class OpContext {
   /// constant: shapes that depend on data are not supported.
   [[nodiscard]] std::vector<std::int64_t> constant_ints(std::size_t index,
                                                         std::string_view what) const;
+  /// What lowering says about this node; a QTOOL_CHECK fails when that is another struct.
+  template <typename T>
+  [[nodiscard]] const T& params() const {
+    QTOOL_CHECK(std::holds_alternative<T>(lowered_));
+    return std::get<T>(lowered_);
+  }
+  /// The clamp fused into an FP32 operator, if there is one.
+  [[nodiscard]] std::optional<Clamp> fused_clamp() const {
+    const auto* fused = std::get_if<FusedParams>(&lowered_);
+    return fused == nullptr ? std::nullopt : fused->clamp;
+  }
   /// Layouts chosen for this node; only while making the operator. Constants are always plain.
   [[nodiscard]] Layout input_layout(std::size_t index) const;
   [[nodiscard]] Layout output_layout(std::size_t index) const;
@@ -82,7 +97,10 @@ class OpContext {
   std::vector<Layout> output_layouts;
 
  private:
+  inline static const LoweredParams kNotLowered{};
+
   const std::vector<std::optional<ValueInfo>>& infos_;
+  const LoweredParams& lowered_;
 };
 
 /// The tensors of one execution of an operator.
