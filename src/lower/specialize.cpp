@@ -132,7 +132,8 @@ bool try_fold(ShapedGraph& shaped, NodeId id, QdqOfConstants qdq) {
   if (!all_inputs_constant(shaped.graph, node)) return false;
   const bool is_qdq = node.is("QuantizeLinear") || node.is("DequantizeLinear");
   if (is_qdq && qdq == QdqOfConstants::kKeep) return false;
-  std::optional<std::vector<Tensor>> results = evaluate_node(shaped.graph, id);
+  std::optional<std::vector<Tensor>> results =
+      evaluate_node(shaped.graph, id, shaped.lowered(id).params);
   return results && replace_by_constants(shaped, id, std::move(*results));
 }
 

@@ -43,7 +43,8 @@ std::optional<Alone> cut_out(const Graph& whole, NodeId id) {
 
 }  // namespace
 
-std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whole_id) {
+std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whole_id,
+                                                 const LoweredParams& lowered) {
   const OpDef* def = find_op(whole.node(whole_id).op_type, whole.node(whole_id).domain);
   if (def == nullptr) return std::nullopt;
   std::optional<Alone> alone = cut_out(whole, whole_id);
@@ -63,7 +64,7 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
     values.emplace_back(constant);
     input_bytes += constant.bytes();
   }
-  const OpContext context(graph, id, infos);
+  const OpContext context(graph, id, infos, lowered);
   const std::vector<ValueInfo> shapes = def->infer(context);
   for (const ValueInfo& shape : shapes) {
     const std::int64_t bytes = shape.shape.elements() * size_of(shape.dtype);

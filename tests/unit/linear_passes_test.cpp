@@ -171,7 +171,7 @@ TEST(AddAliases, TakesAboutFourTimesTheTimeForFourTimesTheNames) {
     EXPECT_EQ(std::ssize(table.aliases), names - (names + 6) / 7);
     return took;
   };
-  EXPECT_LT(growth(seconds, 4000), 8.0);
+  EXPECT_LT(growth(seconds, 4000), 12.0);  // 16 if it were not linear; larger sets leave the cache
 }
 
 TEST(AssignOffsets, TakesTheSameGapsAsALookAtAllStorages) {
