@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kImageRank = 4;
 
-// The model's only input, checked to take one picture at a time.
+// The model's only input, checked to take one image at a time.
 struct ImageInput {
   std::string name;
   std::vector<std::optional<std::int64_t>> extents;  // as declared; the batch is 1

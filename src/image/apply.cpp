@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kMaxPixels = std::int64_t{1} << 26;
 
-// Where a picture goes: resized to width x height, of which `part` is kept and placed at
+// Where an image goes: resized to width x height, of which `part` is kept and placed at
 // (left, top) of the target.
 struct Placement {
   std::int64_t width = 0;

@@ -6,7 +6,7 @@
 
 namespace qtool {
 
-/// Memory that decoders may hold at one time, so that threads with large pictures wait for each
+/// Memory that decoders may hold at one time, so that threads with large images wait for each
 /// other instead of multiplying what one of them takes.
 class DecodeBudget {
  public:
@@ -15,9 +15,9 @@ class DecodeBudget {
   /// The process's own: 2 GiB, or a quarter of the memory of this machine where that is less.
   static DecodeBudget& of_process();
 
-  /// Holds `bytes` of the budget while it lives. Waits until they are free; a picture that needs
+  /// Holds `bytes` of the budget while it lives. Waits until they are free; an image that needs
   /// more than the whole budget waits until it is alone. Strictly first come, first served, so that
-  /// small pictures do not keep a large one waiting for ever. A thread may hold one lease only.
+  /// small images do not keep a large one waiting for ever. A thread may hold one lease only.
   class Lease {
    public:
     Lease(DecodeBudget& budget, std::int64_t bytes);

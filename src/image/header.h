@@ -21,7 +21,7 @@ inline constexpr std::int64_t kMaxDecodeBytes = std::int64_t{1} << 31;
 
 [[noreturn]] void fail_image(std::string_view what);
 [[noreturn]] void fail_truncated();
-/// Refuses a picture without pixels or beyond the limits.
+/// Refuses an image without pixels or beyond the limits.
 void check_image_size(std::int64_t width, std::int64_t height);
 
 /// `count` bytes at `at` as a number; fail_truncated() when they are not all there.
@@ -49,14 +49,14 @@ int exif_orientation(std::string_view tiff) noexcept;
 /// `image` turned upright.
 Image apply_orientation(Image image, int orientation);
 
-/// decode_image() and load_image() that hold `lease` as long as the picture is in memory.
+/// decode_image() and load_image() that hold `lease` as long as the image is in memory.
 Image decode_image(std::string_view bytes, std::string_view name,
                    std::optional<DecodeBudget::Lease>& lease);
 Image load_image(const std::filesystem::path& path, std::optional<DecodeBudget::Lease>& lease);
 
-/// The picture of a PNM file of type P2, P3, P5 or P6, samples scaled to 255.
+/// The image of a PNM file of type P2, P3, P5 or P6, samples scaled to 255.
 Image decode_pnm(std::string_view bytes);
-/// The picture of a JPEG, PNG or BMP file whose header was read: RGB, not yet upright. The decoder
+/// The image of a JPEG, PNG or BMP file whose header was read: RGB, not yet upright. The decoder
 /// gets `decoder_bytes` and fails when it asks for more.
 Image decode_with_stb(std::string_view bytes, const ImageHeader& header);
 

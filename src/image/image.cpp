@@ -46,7 +46,7 @@ Image decode(std::string_view bytes, std::optional<DecodeBudget::Lease>& lease) 
     return decode_pnm(bytes);
   }
   const ImageHeader header = read_header(bytes);
-  // The picture stands in memory twice while it leaves the decoder, and while it is turned.
+  // The image stands in memory twice while it leaves the decoder, and while it is turned.
   const std::int64_t twice = 6 * header.width * header.height;
   take(file + std::ssize(header.rewritten) + std::max(header.decoder_bytes, twice), lease);
   return apply_orientation(decode_with_stb(bytes, header), header.orientation);

@@ -30,14 +30,14 @@ bool is_picture(const fs::path& path) {
 // Whether a class that is a number is its own index, as in list files, or a name like any other.
 enum class Numbers { kAreIndices, kAreNames };
 
-// A picture before its class has an index.
+// An image before its class has an index.
 struct Found {
   std::string relative;
   std::string label;  // the name of its class; empty = none
 };
 
-// The pictures below a folder. Links to folders are followed after the real ones, and no folder is
-// entered twice, so a link back into the tree neither repeats pictures nor goes on for ever.
+// The images below a folder. Links to folders are followed after the real ones, and no folder is
+// entered twice, so a link back into the tree neither repeats images nor goes on for ever.
 class FolderWalk {
  public:
   explicit FolderWalk(const fs::path& root) : root_(root) {
@@ -95,7 +95,7 @@ std::string read_text(const fs::path& path, std::string_view what, std::string_v
 }
 
 Found parse_list_line(std::string_view line) {
-  // A path may hold blanks: without a tab, a line that ends like a picture has no label.
+  // A path may hold blanks: without a tab, a line that ends like an image has no label.
   std::size_t end = line.rfind('\t');
   if (end == std::string_view::npos && !is_picture(fs::path(line))) end = line.rfind(' ');
   if (end == std::string_view::npos) return {std::string(line), {}};
@@ -159,7 +159,7 @@ class LabelIndex {
   Rows words_;
 };
 
-// The index of every picture's class, -1 without one; fills `class_names`.
+// The index of every image's class, -1 without one; fills `class_names`.
 std::vector<std::int64_t> index_labels(const std::vector<Found>& found,
                                        std::span<const std::string> labels, Numbers numbers,
                                        std::vector<std::string>& class_names) {

@@ -40,7 +40,7 @@ void check_huffman_tables(std::string_view segment) {
 }
 
 // The most that the decoder holds: every component's plane in whole blocks, of a progressive file
-// its coefficients too, and the picture.
+// its coefficients too, and the image.
 std::int64_t decoder_bytes_of(const ImageHeader& header, std::string_view frame, bool progressive) {
   constexpr std::int64_t kBlock = 8;
   constexpr std::int64_t kMaxFactor = 4;

@@ -16,7 +16,7 @@ std::optional<Tensor> load_preprocessed(const ImageEntry& entry, const Preproces
   check(preprocess);
   const std::string name = entry.path.string();
   try {
-    std::optional<DecodeBudget::Lease> lease;  // until the picture has become small
+    std::optional<DecodeBudget::Lease> lease;  // until the image has become small
     const Image image = load_image(entry.path, lease);
     try {
       return preprocess_image(image, preprocess);

@@ -184,7 +184,7 @@ void check(const Preprocess& preprocess) {
     check_side(p.crop_width, "the crop's width");
     check_side(p.crop_height, "the crop's height");
     const bool sized = uses_size(p.resize);
-    // The longer side may hold a crop that the shorter one does not; which is which, the picture
+    // The longer side may hold a crop that the shorter one does not; which is which, the image
     // says, so both must fit the shorter.
     const std::int64_t width = sized ? p.resize_width : p.resize_shorter;
     const std::int64_t height = sized ? p.resize_height : p.resize_shorter;

@@ -6,7 +6,7 @@
 
 namespace qtool {
 
-/// An RGB picture, read row by row as it is or as gray, so that no second one stands in memory.
+/// An RGB image, read row by row as it is or as gray, so that no second one stands in memory.
 struct Raster {
   std::int64_t width = 0;
   std::int64_t height = 0;

@@ -109,7 +109,7 @@ struct Release {
 
 Image decode_with_stb(std::string_view bytes, const ImageHeader& header) {
   const std::int64_t pixels = header.width * header.height;
-  constexpr std::size_t kTables = std::size_t{1} << 20;  // what does not depend on the picture
+  constexpr std::size_t kTables = std::size_t{1} << 20;  // what does not depend on the image
   bytes_left = static_cast<std::size_t>(header.decoder_bytes) + kTables;
   wanted_more = false;
   Reader reader{header.rewritten.empty() ? bytes : std::string_view(header.rewritten)};

@@ -117,7 +117,7 @@ class Evaluation {
   }
 
  private:
-  /// Every picture must come out in the size that the first one had.
+  /// Every image must come out in the size that the first one had.
   void require_shape(const Tensor& image, const ImageEntry& entry) const {
     std::vector<std::int64_t> expected = pair_.fp32->inputs().front().shape.dims();
     expected.front() = 1;

@@ -5,7 +5,7 @@
 
 namespace qtool {
 
-/// What kind of thing went wrong; a program can decide on it, a person reads the message.
+/// What kind of thing went wrong. The code is for programs, the message for people.
 enum class ErrorCode {
   kUsage,            ///< the caller's options contradict each other or name something unknown
   kIo,               ///< a file or folder cannot be read or written

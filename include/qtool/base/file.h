@@ -18,27 +18,27 @@ struct OutputFile {
   std::string_view bytes;
 };
 
-/// Writes all of `files` or none: each goes to a temporary file beside its path, is brought to the
-/// disk (fsync), and only then are all of them renamed. A reader or a crash never sees half a file,
-/// and where one cannot be written none is changed.
+/// Writes all of `files` or none: each goes to a temporary file beside its path and is flushed to
+/// the disk (fsync); only then are all of them renamed. A reader never sees half a file, not even
+/// after a crash, and when one file cannot be written none is changed.
 /// A symbolic link is followed: the file it names is written. Other hard links to a file that is
 /// replaced keep the old content. A new file has the permissions that the process's umask leaves; a
 /// replaced one keeps its permissions, and its owner and group where the system allows it.
-/// `/dev/null` discards; every other device, pipe or folder is refused, and so is a file that is
-/// protected against writing. Temporary files (`.qtool-*.tmp`) that killed processes of the same
-/// user left in these folders are removed.
+/// `/dev/null` discards; every other device, pipe or folder is refused, and so is a write-protected
+/// file. Temporary files (`.qtool-*.tmp`) that killed processes of the same user left in these
+/// folders are removed.
 /// Throws Error(kIo) naming the path.
 void write_files(std::span<const OutputFile> files);
 
 /// write_files() of one file.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
-/// Throws Error(kIo) when write_file(path) is bound to fail: no such folder, not a file, or no
-/// right to write there. For commands that work long before they write.
+/// Throws Error(kIo) when write_file(path) cannot succeed: no such folder, not a file, or no right
+/// to write there. For commands that compute for a long time before they write.
 void require_writable(const std::filesystem::path& path);
 
-/// Whether two paths name one file, through whatever links and spellings; of files that do not
-/// exist yet: whether writing to both would make one. Throws Error(kIo) for links that go round.
+/// Whether two paths name the same file, links and spellings resolved. For files that do not exist
+/// yet: whether writing to both would create one file. Throws Error(kIo) for cyclic links.
 bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
 
 /// `relative` resolved inside `folder`. Throws Error(kInvalidModel) when the result, symbolic links

@@ -5,7 +5,7 @@
 
 namespace qtool {
 
-/// Threads the machine offers this process (its affinity mask, not the number of cores).
+/// Threads this process may use: the size of its affinity mask, not the number of cores.
 int available_threads() noexcept;
 
 /// `requested` threads, or available_threads() when it is 0. Throws Error(kUsage) when negative
@@ -13,10 +13,10 @@ int available_threads() noexcept;
 int resolve_threads(int requested);
 
 /// Calls `body(begin, end, worker)` for consecutive ranges that cover [0, count) once, one range
-/// per worker, on at most `threads` workers. `worker` is below `threads`. Returns when all ended;
-/// the exception of the lowest worker is rethrown. Inside a worker, and with one thread, it runs in
-/// place. The process has one pool of threads; a worker whose thread does not get a core in time is
-/// run by the caller.
+/// per worker, on at most `threads` workers. `worker` is below `threads`. Returns when all have
+/// ended; the exception of the lowest worker is rethrown. Inside a worker, and with one thread, it
+/// runs on the calling thread. The process has one pool of threads; the caller itself runs a worker
+/// whose thread does not get a core in time.
 void parallel_ranges(std::int64_t count, int threads,
                      const std::function<void(std::int64_t, std::int64_t, int)>& body);
 
@@ -25,8 +25,8 @@ void parallel_ranges(std::int64_t count, int threads,
 void parallel_items(std::int64_t count, int threads,
                     const std::function<void(std::int64_t, int)>& body);
 
-/// Denormal floats read and write as zero on the current thread while it lives, and on the workers
-/// of loops that it starts: the policy of every thread that executes a network.
+/// While it lives, denormal floats are read and written as zero on the current thread and on the
+/// workers of loops that this thread starts. Every thread that executes a network does so.
 class FlushDenormals {
  public:
   FlushDenormals() noexcept;

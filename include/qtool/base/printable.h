@@ -6,15 +6,15 @@
 
 namespace qtool {
 
-/// What becomes of line feeds: escaped in a name or a message, which are one line; kept in a text
-/// that has lines of its own.
+/// What happens to line feeds: they are escaped in names and messages, which are one line, and kept
+/// in texts of several lines.
 enum class LineFeeds : std::uint8_t { kEscape, kKeep };
 
-/// `text` such that a terminal or a log shows it and does nothing else. Names of tensors, nodes and
-/// files are untrusted: they may hold commands to the terminal or turn the direction of what is
-/// read. Control characters, invisible and bidirectional formatting characters become \n, \t, \r
-/// or \uXXXX (two of them beyond U+FFFF), which a JSON string takes for the same characters; bytes
-/// that are not UTF-8 become \xXX. Everything else stays. Cost: O(length).
+/// `text` in a form that a terminal or a log can only display. Names of tensors, nodes and files
+/// are untrusted: they may contain terminal commands or reverse the direction of the text. Control
+/// characters, invisible and bidirectional formatting characters become \n, \t, \r or \uXXXX (two
+/// of them beyond U+FFFF), which a JSON string takes for the same characters; bytes that are not
+/// UTF-8 become \xXX. Everything else stays. Cost: O(length).
 std::string printable(std::string_view text, LineFeeds line_feeds = LineFeeds::kEscape);
 
 }  // namespace qtool

@@ -10,8 +10,9 @@ namespace qtool {
 enum class ProgressAnswer { kContinue, kStop };
 using Progress = std::function<ProgressAnswer(std::int64_t done, std::int64_t total)>;
 
-/// Asked many times during work that counts nothing (loading, preparing, compiling): true ends it
-/// with ErrorCode::kCancelled. Must be cheap; several threads may ask at once. Empty: never ends.
+/// Called often during work without a progress count (loading, preparing, compiling). True ends the
+/// work with ErrorCode::kCancelled. Must be cheap and callable from several threads at once. Empty:
+/// the work is never ended.
 using StopCheck = std::function<bool()>;
 
 }  // namespace qtool

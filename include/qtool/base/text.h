@@ -30,8 +30,8 @@ std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string to_lower(std::string_view text);
 
-/// At most `count` candidates that `name` may have been meant to be, nearest first: a third of the
-/// letters differ, or one begins with or holds the other. Cost: O(candidates x lengths).
+/// At most `count` candidates that `name` may be a misspelling of, nearest first: at most a third
+/// of the letters differ, or one begins with or contains the other. Cost: O(candidates x lengths).
 std::vector<std::string> nearest_names(std::string_view name,
                                        std::span<const std::string> candidates,
                                        std::size_t count = 3);

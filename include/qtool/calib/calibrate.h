@@ -17,8 +17,8 @@ namespace qtool {
 CalibrationTable decide(const Collection& collection, std::string_view method,
                         const MethodOptions& options, int threads = 1);
 
-/// Notes which tensors of the model went into those of the table when it was prepared, so that
-/// either name finds them. `prepared` as prepare() made it. Cost: linear.
+/// Adds the names of tensors that preparing the model replaced by others in the table, so that
+/// either name finds the entry. `prepared` as prepare() made it. Cost: linear.
 void add_aliases(const Graph& prepared, CalibrationTable& table);
 
 struct CalibrateOptions {

@@ -28,8 +28,7 @@ struct TensorStatistics {
 /// What a network did on a set of images; any method can decide from it.
 struct Collection {
   std::uint64_t model_fingerprint = 0;
-  /// Where the model was, for those who read the collection later; relative to the folder of the
-  /// saved file.
+  /// Path of the model, relative to the folder of the saved collection, for reading it again later.
   std::string model_path;
   std::uint64_t table_hash = 0;  ///< hash_bytes() of the table that it was saved beside; 0: none
   std::uint64_t image_list_hash = 0;
@@ -39,20 +38,20 @@ struct Collection {
   Preprocess preprocess;
   std::vector<TensorStatistics> tensors;  ///< in the graph's order
   std::vector<BadImage> bad;              ///< images left out, in the order of the list
-  /// What observing cost, of all threads together; not saved.
+  /// Time spent observing, summed over all threads; not saved.
   double observe_seconds = 0.0;
   std::int64_t observed_values = 0;  ///< without those of tensors told from their parts
 };
 
-/// A sentence about images that are valid but hardly say what the network does with others: one
-/// image only, or several that are all alike.
+/// A warning when the images are valid but too few to represent others: a single image, or several
+/// equal ones.
 std::optional<std::string> doubtful(const Collection& collection);
 
 inline constexpr std::int64_t kMaxStatisticsBytes = std::int64_t{1} << 30;
 
 /// A collection as bytes (a line of JSON, then binary), from which decide() gives the same table as
 /// from the collection itself, years later and without images. About 2 bytes per histogram cell
-/// that holds something. Throws Error(kInvalidTable) when a name is not UTF-8.
+/// that is not empty. Throws Error(kInvalidTable) when a name is not UTF-8.
 std::string write_collection(const Collection& collection);
 
 /// Reads write_collection()'s bytes. Any bytes are safe: sizes are checked before memory is
@@ -62,12 +61,12 @@ Collection read_collection(std::string_view bytes);
 struct CollectOptions {
   std::vector<std::string> tensors;  ///< names to observe
   Preprocess preprocess;
-  /// Fingerprint of the model to be written down; without it, that of the executor's graph.
+  /// Fingerprint of the model to record; by default that of the executor's graph.
   std::optional<std::uint64_t> model_fingerprint;
   BadImages bad_images = BadImages::kSkip;
-  /// Run the images twice and count every value (Counting::all()), and |x| in this many true linear
-  /// bins over [0, max|x|], as tools do that need the range in advance; 0: once. See
-  /// Statistics::magnitudes().
+  /// Above 0: run the images twice. The second pass counts every value (Counting::all()), with |x|
+  /// in this many linear bins over [0, max|x|], as tools do that need the range in advance. 0: run
+  /// them once. See Statistics::magnitudes().
   std::int64_t exact_bins = 0;
   int threads = 0;    ///< images at a time; 0 = all available
   Progress progress;  ///< counts images, of each pass

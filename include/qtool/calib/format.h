@@ -12,8 +12,7 @@
 
 namespace qtool {
 
-/// What a layer of another tool's table stands for in the model; fields that do not matter are
-/// empty.
+/// Which tensors of the model belong to a layer of another tool's table; unneeded fields are empty.
 struct LayerName {
   std::string layer;      ///< as the table calls it
   std::string op_type;    ///< ONNX operator; TPU-MLIR puts it behind the output's name
@@ -33,7 +32,7 @@ LayerNames layer_names(const Graph& graph);
 /// Throws Error(kUsage) naming the field, also for a layer that occurs twice.
 LayerNames layer_names_from_json(std::string_view text);
 
-/// What a table may hold beside the names of tensors and one scale or threshold for each.
+/// What a table may contain besides the names of tensors and one scale or threshold for each.
 enum class TableContent : std::uint8_t {
   kRanges,        ///< both ends of the chosen range
   kTypes,         ///< signed or unsigned, and the zero point
@@ -71,7 +70,7 @@ struct FormatInfo {
   std::vector<TableContent> carries;
   bool reads_layers = false;   ///< whether TableReadOptions::names have an effect
   bool writes_layers = false;  ///< whether TableWriteOptions::names have one
-  /// Whether a file looks like this format; no two formats claim the same file. Cost: one walk.
+  /// Whether a file looks like this format; no two formats claim the same file. Cost: one pass.
   bool (*recognises)(std::string_view bytes);
   /// Throws Error(kInvalidTable) naming line or field, what was found and expected. Any bytes are
   /// safe: sizes, counts and names are limited.
@@ -92,10 +91,10 @@ const FormatInfo& find_format(std::string_view name);
 /// none claims it.
 const FormatInfo& recognise(std::string_view bytes, std::string_view filename);
 
-/// What `table` holds and `format` does not carry.
+/// What `table` contains that `format` cannot carry.
 std::vector<TableContent> lost_contents(const CalibrationTable& table, const FormatInfo& format);
 
-/// Whether the table says what pictures it was made from; tables of other tools do not.
+/// Whether the table says what images it was made from; tables of other tools do not.
 bool has_provenance(const CalibrationTable& table) noexcept;
 
 }  // namespace qtool

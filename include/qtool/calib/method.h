@@ -26,7 +26,8 @@ struct MethodOptions {
 /// outside their domain.
 using Method = Range (*)(const Statistics& statistics, const MethodOptions& options);
 
-/// What methods promise, so that the list can say what a parity method breaks as its original does.
+/// Properties that methods promise. The list of methods names those that a parity method breaks
+/// because its original does.
 enum MethodProperty : unsigned {
   kNone = 0,
   kInside = 1U << 0U,    ///< the range lies within the observed one, widened to 0
@@ -61,11 +62,11 @@ struct MethodAlias {
 /// Every alias, sorted.
 std::span<const MethodAlias> method_aliases() noexcept;
 
-/// The method called `name`, or whose alias that is. Capitals count as small letters, hyphens and
-/// spaces as underscores. Throws Error(kUsage) with the nearest names.
+/// The method called `name`, or whose alias that is. Case is ignored; hyphens and spaces equal
+/// underscores. Throws Error(kUsage) with the nearest names.
 const MethodInfo& find_method(std::string_view name);
 
-/// What a network gives for a picture, as far as it matters to `auto`.
+/// What kind of outputs a network has, for the choice that `auto` makes.
 enum class Outputs : std::uint8_t {
   kVectors,  ///< one value per class or feature: at most one axis longer than 1
   kMaps,     ///< any output with values for places: of more axes
@@ -79,7 +80,7 @@ struct MethodChoice {
 
 /// The method that `auto` uses for these statistics of a network with such outputs: of `minmax`,
 /// `kl`, `mse` and `percentile` the one whose range makes the least noise, which is the sum over
-/// all values for vectors, and for maps the mean over the pictures of the logarithm of each one's
+/// all values for vectors, and for maps the mean over the images of the logarithm of each one's
 /// noise. Its row in the list is that of vectors. Throws Error(kUsage) as the candidates do. Cost:
 /// theirs, 1.5 to 2.5 ms. Source: ours; docs/calibration.md, 5, says why.
 MethodChoice best_method(const Statistics& statistics, const MethodOptions& options,

@@ -10,12 +10,12 @@
 
 namespace qtool {
 
-/// What a configuration of MNN's quantization tool asks for, in this program's words. What it
+/// The settings in a configuration of MNN's quantization tool, as options of qtool. What the file
 /// leaves out is absent.
 struct MnnConfig {
-  std::optional<Preprocess> preprocess;  ///< when it says anything about pictures
+  std::optional<Preprocess> preprocess;  ///< when it says anything about images
   std::string images;                    ///< folder; empty: not given
-  std::optional<std::int64_t> limit;     ///< pictures to use
+  std::optional<std::int64_t> limit;     ///< images to use
   std::string method;                    ///< calibration method by name; empty: not given
   std::string weight_method;             ///< `absmax` or `admm`; empty: not given
   std::vector<std::string> exclude;      ///< nodes that stay in FP32

@@ -23,8 +23,8 @@ struct Overrides {
   struct GivenScale {
     std::string tensor;
     float scale = 1.0F;
-    /// Left out: that of a symmetric type, except that an unsigned one takes its lowest integer for
-    /// a tensor without negative values.
+    /// By default that of a symmetric type; for an unsigned type and a tensor without negative
+    /// values, the lowest integer.
     std::optional<std::int32_t> zero_point;
     friend bool operator==(const GivenScale&, const GivenScale&) = default;
   };
@@ -41,14 +41,14 @@ inline constexpr std::int64_t kMaxOverridesBytes = std::int64_t{1} << 20;
 /// that names the field, what was found and what was expected.
 Overrides read_overrides(std::string_view text);
 
-/// Throws Error(kUsage) as apply_overrides() does for a name or pattern that matches no activation
-/// of `table`, whose entries need no more than names: before work that may be long.
+/// Throws Error(kUsage) as apply_overrides() does when a name or pattern matches no activation of
+/// `table`. The entries need only names, so this can be checked before a long calibration.
 void require_matches(const Overrides& overrides, const CalibrationTable& table);
 
-/// Gives the matching activations of `table` the user's ranges and scales as maps of `scheme`, and
-/// marks them as the user's. A name beats a pattern, a scale a range, and what comes later what
-/// comes earlier. An entry loses its SQNR and saturated share, unless `collection` holds the
-/// statistics to find them anew.
+/// Gives the matching activations of `table` the user's ranges and scales under `scheme`, with
+/// Origin::kUser. A name overrides a pattern, a scale a range, a later entry an earlier one. An
+/// entry loses its SQNR and saturated share unless `collection` has the statistics to compute them
+/// again.
 /// Throws Error(kUsage) with the three nearest names when a name or pattern matches no activation,
 /// Error(kInvalidArgument) for a range without 0, a scale that is not a positive, normal float, or
 /// a zero point beyond the integers of `scheme`. Cost: patterns times tensors.

@@ -14,7 +14,7 @@
 
 namespace qtool {
 
-/// The range of one image, by its place in the list of images.
+/// The range of one image, with its index in the list of images.
 struct ImageExtremes {
   std::int64_t image = 0;
   float min = 0.0F;
@@ -22,7 +22,7 @@ struct ImageExtremes {
   friend bool operator==(const ImageExtremes&, const ImageExtremes&) = default;
 };
 
-/// Everything Statistics holds, for storing.
+/// The complete state of Statistics, for storing.
 struct StatisticsState {
   struct Channel {
     ExactSum sum;
@@ -39,18 +39,19 @@ struct StatisticsState {
   std::optional<LinearHistogram> exact_magnitudes;
 };
 
-/// How many values of an image a histogram counts. All of an image with at most `per_image`; of a
-/// larger one half of that to as many, or more where these would be fewer than 24 pixels: every
-/// k-th run of pixels. `place` says at which of the first k it begins: k place / 2^32. It is drawn
-/// for each picture, lest all be counted in the same places, and not from the activations, whose
-/// last bits would decide which of them are counted.
+/// How many values of an image a histogram counts: all of an image with at most `per_image` values;
+/// of a larger one between half of that number and that number, but at least 24 pixels. Every k-th
+/// contiguous group of pixels is counted. The first one is the group number k place / 2^32. `place`
+/// is drawn for each image, so that different positions are counted in different images. It does
+/// not depend on the activations, whose last bits would otherwise decide which of them are counted.
 struct Counting {
   std::int64_t per_image = std::numeric_limits<std::int64_t>::max();
   std::uint32_t place = 0;
 
   static constexpr Counting all() noexcept { return {}; }
-  /// For each of so many images (at least 1): what makes some kTogether, but not below kMinCounted.
-  /// Of a few images a sample may miss all peaks of a class map: what is up to kMinOfFew is whole.
+  /// The sample for a list of `images` images (at least 1): together about kTogether values per
+  /// tensor, but at least kMinCounted per image. With few images a sample could miss all peaks of a
+  /// class map, so each is counted whole up to kMinOfFew values.
   static constexpr Counting sample_of(std::int64_t images) noexcept {
     return {std::max(images <= kFew ? kMinOfFew : kMinCounted, kTogether / images)};
   }
@@ -61,37 +62,40 @@ struct Counting {
   static constexpr std::int64_t kTogether = std::int64_t{1} << 21;
 };
 
-/// What calibration keeps of one activation tensor over all images: counts, extremes, moments, a
-/// histogram, and per channel the mean and extremes. The memory does not grow with the images.
-/// All of it describes every value, but for the shape of the histogram: of large images that is one
-/// of a sample, whose places depend on the shape and the Counting alone. So images of several sizes
-/// weigh alike in the histogram, not by their values.
-/// Partial sums of one image run in a fixed order in double precision and are then added exactly,
-/// counts are integers: the state does not depend on the order, grouping or batching of images that
-/// are counted alike.
+/// What calibration keeps of one activation over all images: counts, extremes, moments, a
+/// histogram, and per channel the mean and extremes. The memory does not grow with the number of
+/// images.
+/// Everything describes all values, except the shape of the histogram: for large images that is a
+/// sample's. The counted positions depend on the shape and the Counting only. So in the histogram
+/// images of different sizes have the same weight.
+/// Partial sums of one image are computed in a fixed order in double precision and then added
+/// exactly; counts are integers. So the state does not depend on the order, grouping or batching of
+/// images that are counted alike.
 class Statistics {
  public:
   /// Adds the images of a float32 tensor of rank 2 to 5, axis 0 = image, axis 1 = channel, in
-  /// either layout. Throws Error(kInvalidArgument) when it is another tensor or holds NaN or an
-  /// infinity (naming value and place), Error(kMismatch) when the channels differ from earlier
-  /// ones. After an Error about a value the statistics are of no use.
-  /// Cost: about 0.3 ns per value and 0.8 ns per counted value that is not zero, on one core at
-  /// 2.5 GHz with AVX-512; twice that without wide vectors. Small tensors pay some 20 ns per
-  /// channel besides. `first_image`: place in the list of images of the first one in the tensor.
+  /// either layout. `first_image`: index of the tensor's first image in the list of images. Throws
+  /// Error(kInvalidArgument) for another type or rank, and for NaN or infinity (naming value and
+  /// position); Error(kMismatch) when the number of channels differs from earlier tensors. After an
+  /// Error about a value the statistics must not be used.
+  /// Cost: about 0.3 ns per value and 0.8 ns per counted value that is not zero, on one core at 2.5
+  /// GHz with AVX-512; twice that without wide vectors. Small tensors cost some 20 ns per channel
+  /// more.
   void observe(const TensorView& tensor, std::int64_t first_image, Counting counting = {});
   /// The same for the next images of the list.
   void observe(const TensorView& tensor) { observe(tensor, images_); }
 
   /// As if every image of `other` had been observed. Throws as observe() and the histogram do.
   void merge(const Statistics& other);
-  /// The same, taking what it can: cheap when this is empty. `other` is empty afterwards, and
-  /// unchanged after an Error.
+  /// The same, moving from `other`: cheap when this object is empty. `other` is empty afterwards,
+  /// and unchanged after an Error.
   void merge(Statistics&& other);
-  /// What observing the concatenation of tensors along the channels would give, from the statistics
-  /// of the tensors over the same images; the sum of squares may differ in its last bit, and a
-  /// value that is counted is one that is counted in its tensor, there for as many as it stands for
-  /// where the samples of the tensors are not equally dense. Throws Error(kMismatch) when the
-  /// images differ. Cost: as merge(), whatever the number of images.
+  /// The statistics of the concatenation of tensors along the channels, computed from the
+  /// statistics of the tensors over the same images. They equal what observing the concatenation
+  /// would give, with two exceptions: the sum of squares may differ in its last bit, and the
+  /// histogram counts the values that were counted in the parts. Where the samples of the parts are
+  /// not equally dense, the counts of the thinner one are multiplied. Throws Error(kMismatch) when
+  /// the images differ. Cost: as merge(), whatever the number of images.
   static Statistics of_concatenation(std::span<const Statistics* const> parts);
 
   [[nodiscard]] std::int64_t images() const noexcept { return images_; }
@@ -107,10 +111,10 @@ class Statistics {
   [[nodiscard]] double standard_deviation() const;  ///< of the values seen; 0 when empty
   [[nodiscard]] const FloatHistogram& histogram() const noexcept { return histogram_; }
 
-  /// The non-zero |x| in bins over [0, max|x|]: as counted in a second pass if there was one with
-  /// so many bins, otherwise magnitude_histogram().
+  /// The non-zero |x| in bins over [0, max|x|]: those of the second pass if there was one with this
+  /// number of bins, otherwise magnitude_histogram().
   [[nodiscard]] LinearHistogram magnitudes(std::int64_t bins) const;
-  /// Keeps what a second pass counted over all images. merge() drops it.
+  /// Stores the counts of a second pass over all images. merge() drops them.
   void set_exact_magnitudes(LinearHistogram counted) { exact_magnitudes_ = std::move(counted); }
   [[nodiscard]] const std::optional<LinearHistogram>& exact_magnitudes() const noexcept {
     return exact_magnitudes_;
@@ -133,7 +137,7 @@ class Statistics {
   /// Throws Error(kInvalidArgument) when the parts contradict each other.
   static Statistics from_state(StatisticsState state);
 
-  /// Equal up to the places of the images in the list.
+  /// Equal except for the indices of the images in the list.
   friend bool operator==(const Statistics& a, const Statistics& b);
 
  private:

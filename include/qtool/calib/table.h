@@ -14,7 +14,7 @@
 
 namespace qtool {
 
-/// Why a tensor has no range worth the name; its scale is then 1.
+/// Why a tensor has no usable range; its scale is then 1.
 enum class Degenerate : std::uint8_t {
   kNo,
   kEmpty,     ///< no value was observed
@@ -58,7 +58,7 @@ struct ActivationEntry {
   friend bool operator==(const ActivationEntry&, const ActivationEntry&) = default;
 };
 
-/// Scales of a weight tensor, one per index of `axis`, or a single one for all of it.
+/// Scales of a weight tensor, one per index of `axis`, or a single one for the whole tensor.
 struct WeightEntry {
   std::string tensor;
   std::string consumer;    ///< node that reads it
@@ -66,13 +66,13 @@ struct WeightEntry {
   std::vector<float> scales;
   std::vector<std::int32_t> zero_points{};  ///< as many, or none: all 0
   int bits = 8;                             ///< of the integers that the scales are made for
-  /// 1 / scale as ncnn wrote them, as many or none: they say more than the scales, which are
-  /// rounded. 0: infinite, the channel is all zero.
+  /// 1 / scale as ncnn wrote them, one per scale or none. They are more precise than the scales,
+  /// which are rounded. 0 stands for infinity: the channel is all zero.
   std::vector<float> reciprocals{};
   friend bool operator==(const WeightEntry&, const WeightEntry&) = default;
 };
 
-/// Another name of a tensor in the table, for tensors that were folded away.
+/// Another name of a tensor in the table: that of a tensor which preparing the model removed.
 struct Alias {
   std::string name;
   std::string tensor;

@@ -21,12 +21,12 @@ namespace qtool {
 using Probe = std::function<void(std::size_t index, const TensorView& tensor)>;
 
 /// Whether compile() replaces Q/DQ clusters by integer operators. `kReference` runs every node of
-/// the graph as the ONNX specification says, in FP32: the yardstick of the lowering.
+/// the graph as the ONNX specification says, in FP32: the reference for tests of the lowering.
 enum class Lowering : std::uint8_t { kInteger, kReference };
 
 struct CompileOptions {
-  /// Tensors kept whole for a probe, also those that no output needs. One that is a constant once
-  /// shapes are known is shown at each run like any other.
+  /// Tensors that the probe sees, also those that no output depends on. A tensor that becomes a
+  /// constant for the given shapes is shown at each run like any other.
   std::vector<std::string> observe{};
   int threads = 1;  ///< threads inside operators; 0 = all available
   Lowering lowering = Lowering::kInteger;
@@ -53,7 +53,7 @@ struct StepInfo {
   bool integer = false;  ///< computes on integers
 };
 
-/// What an executor keeps and what it has done, for tests and reports.
+/// Counters of an executor, for tests and reports.
 struct ExecutorCounts {
   std::int64_t compiled = 0;  ///< plans compiled so far
   std::int64_t plans = 0;     ///< plans in the cache
@@ -62,8 +62,8 @@ struct ExecutorCounts {
 
 class Plan;
 
-/// The memory of one run in flight: one arena and the tensor views into it. A worker keeps one and
-/// reuses it; it adapts to the plan it is used with.
+/// The memory of one running plan: an arena and the tensor views into it. A worker keeps one and
+/// reuses it, also for other plans.
 class Workspace {
  public:
   Workspace();

@@ -137,7 +137,7 @@ class Graph {
   void add_output(ValueId id);
   /// Replaces a graph output in its place in the list.
   void replace_output(ValueId from, ValueId to);
-  /// Turns a value into a constant and drops the node that produced it from being its producer.
+  /// Turns a value into a constant; the node that produced it is no longer its producer.
   void set_constant(ValueId id, std::shared_ptr<const Tensor> tensor);
   void declare(ValueId id, std::optional<DType> dtype, std::optional<std::vector<Dim>> shape);
   void rename_value(ValueId id, std::string name);
@@ -162,8 +162,9 @@ class Graph {
   /// Restores topological order (stable). Throws Error(kInvalidModel) naming a node on a cycle.
   void sort();
 
-  /// Verifies the invariants: every read value has a producer, is an input or a constant; one
-  /// producer per value; order topological; indices consistent. Throws Error(kInvalidModel).
+  /// Verifies the invariants: every value that is read has a producer, is an input or a constant;
+  /// no value has two producers; the order is topological; indices are consistent. Throws
+  /// Error(kInvalidModel).
   void check() const;
 
  private:

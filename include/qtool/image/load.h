@@ -12,7 +12,7 @@
 
 namespace qtool {
 
-/// What a file that is no usable picture does.
+/// What happens when a file is not a usable image.
 enum class BadImages : std::uint8_t {
   kSkip,  ///< it is left out and reported
   kFail,  ///< it ends the work
@@ -24,11 +24,11 @@ struct BadImage {
   friend bool operator==(const BadImage&, const BadImage&) = default;
 };
 
-/// Reads, decodes and preprocesses one picture. A file that cannot be read, decoded or brought to
-/// its size is appended to `bad` and gives nothing (kSkip), or throws its Error (kFail).
-/// Each worker of calibrate() and evaluate() calls it for the next picture of the list while the
-/// others infer theirs. A reader with threads and a queue of its own would only take turns with
-/// them on the same cores.
+/// Reads, decodes and preprocesses one image. If the file cannot be read, decoded or resized, it is
+/// appended to `bad` and nothing is returned (kSkip), or its Error is thrown (kFail).
+/// Each worker of calibrate() and evaluate() calls it for the next image of the list while other
+/// workers run the network. A separate reader thread with a queue would only compete for the same
+/// cores.
 std::optional<Tensor> load_preprocessed(const ImageEntry& entry, const Preprocess& preprocess,
                                         BadImages policy, std::vector<BadImage>& bad);
 

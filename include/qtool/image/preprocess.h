@@ -12,7 +12,7 @@
 
 namespace qtool {
 
-/// How a picture gets its size before the crop.
+/// How an image gets its size before the crop.
 enum class ResizeMode : std::uint8_t {
   kNone,         ///< the size of the file
   kSquash,       ///< resize_width x resize_height, whatever that does to the proportions
@@ -37,7 +37,7 @@ ResizeMode resize_mode_of(std::string_view name);
 ChannelOrder channel_order_of(std::string_view name);
 TensorLayout tensor_layout_of(std::string_view name);
 
-/// What happens to a picture before the network sees it: resize, centre crop, channel choice, then
+/// What happens to an image before the network sees it: resize, centre crop, channel choice, then
 /// x = (u8 - mean) / std.
 struct Preprocess {
   ResizeMode resize = ResizeMode::kNone;
@@ -52,11 +52,12 @@ struct Preprocess {
   std::vector<float> mean = {0.0F};  ///< pixel units (0 to 255), 1 entry or 1 per channel as fed
   std::vector<float> std = {1.0F};   ///< pixel units, 1 entry or 1 per channel as fed
 
-  /// Equal effect: sizes that the mode ignores do not count, one mean equals three of the same.
+  /// Equal in effect: sizes that the mode ignores are not compared; one mean equals three of the
+  /// same.
   friend bool operator==(const Preprocess& a, const Preprocess& b);
 };
 
-/// What a preprocessing consists of, in the order it happens; the resize includes the letterbox's
+/// The parts of a preprocessing, in the order of execution; the resize includes the letterbox's
 /// fill.
 enum class PreprocessField : std::uint8_t { kResize, kCrop, kChannels, kLayout, kMean, kStd };
 
@@ -84,7 +85,7 @@ std::vector<std::string> preset_names();
 Preprocess preprocess_preset(std::string_view name);
 
 /// Throws Error(kUsage) when a size that the mode needs is not in 1 to 16,384, a crop has one side
-/// only, exceeds the resized picture or follows a letterbox, a mean is not finite, a std is not
+/// only, exceeds the resized image or follows a letterbox, a mean is not finite, a std is not
 /// finite and positive, or their counts are neither 1 nor the number of channels.
 void check(const Preprocess& preprocess);
 
@@ -92,11 +93,11 @@ void check(const Preprocess& preprocess);
 /// like units of [0, 1], or a std that looks like a factor.
 std::optional<std::string> doubtful(const Preprocess& preprocess);
 
-/// [1, C, H, W] or [1, H, W, C] of what a width x height picture becomes. Throws
-/// Error(kInvalidImage) when the picture is smaller than the crop or would grow beyond 2^26 pixels.
+/// [1, C, H, W] or [1, H, W, C] of what a width x height image becomes. Throws
+/// Error(kInvalidImage) when the image is smaller than the crop or would grow beyond 2^26 pixels.
 Shape output_shape(const Preprocess& preprocess, std::int64_t width, std::int64_t height);
 
-/// Writes the preprocessed picture to `out`, which has the elements of output_shape().
+/// Writes the preprocessed image to `out`, which has the elements of output_shape().
 /// The resize is an antialiased triangle filter: its support grows with the reduction, weights are
 /// rounded to 22 bits, columns before rows, 8 bits in between; bit-identical to Pillow's BILINEAR.
 /// A crop computes only what it keeps; its offset is half the surplus, a half rounded to even.

@@ -16,13 +16,13 @@
 
 namespace qtool {
 
-/// Images whose outputs are no answer: see has_answer().
+/// Images whose outputs are not an answer: see has_answer().
 struct Unanswered {
   std::int64_t images = 0;
   std::filesystem::path first;  ///< in the order of the list
 };
 
-/// Where the labels of an ImageSet come from, which says how far they can be trusted.
+/// Where the labels of an ImageSet come from, and so how far they can be trusted.
 enum class LabelSource : std::uint8_t {
   kNamed,    ///< a file of class names, or numbers: a label is the network's class
   kFolders,  ///< folders found, sorted: right only if there is one for each class
@@ -64,32 +64,32 @@ struct EvalResult {
 
   /// Images per second through one model, preprocessing not counted.
   [[nodiscard]] double images_per_second(const ModelScore& score) const;
-  /// A sentence about each thing that the result should not be trusted for: a model that leaves
-  /// images unanswered, FP32 accuracy near that of guessing.
+  /// One sentence per reason to doubt the result: a model that does not answer some images, FP32
+  /// accuracy near chance.
   [[nodiscard]] std::vector<std::string> doubts() const;
-  /// Whether nothing can be concluded: a model leaves more than half of the images unanswered.
+  /// Whether the result is useless: a model does not answer more than half of the images.
   [[nodiscard]] bool useless() const;
 };
 
-/// Shape of one preprocessed picture: that of the first usable one. Throws Error(kMismatch) when
+/// Shape of one preprocessed image: that of the first usable one. Throws Error(kMismatch) when
 /// there is none, and what the image loader throws.
 Shape first_shape(const ImageSet& images, const EvalOptions& options);
 
 /// The number of classes that the first output scores for an input of this shape, 0 when it is not
-/// one score per class. Cost: compiling a plan, which a run with the same options then finds.
+/// one score per class. Cost: compiling a plan, which a later run with the same options reuses.
 std::int64_t classes_of(const Executor& executor, const Shape& input, int threads,
                         Requantization requantization);
 
 /// Runs every image through one or two models and compares.
 /// One image (or batch) per worker at a time, one thread inside the network; both models see the
-/// same tensors in the same run. Everything but the times is merged in the order of the list, so
-/// it depends on neither threads nor batch. Top-1 and top-5 are taken of the first output when
-/// it has one score per class; ties go to the lower class. Labels from folders are ignored unless
-/// there is a folder for each class: numbered by themselves they would be other classes.
-/// Throws Error(kUsage) when a label is beyond the network's classes or `batch` is below 1,
-/// Error(kUnsupported) when the network has several inputs, Error(kMismatch) when the models'
-/// ports differ or no image is usable, Error(kCancelled) when `progress` says so, and what the
-/// executor and the image loader throw.
+/// same tensors in the same run. Everything but the times is merged in the order of the list, so it
+/// depends on neither threads nor batch. Top-1 and top-5 are taken of the first output when it has
+/// one score per class; ties go to the lower class. Labels from folders are ignored unless there is
+/// a folder for each class: numbered without the missing ones they would name other classes. Throws
+/// Error(kUsage) when a label is beyond the network's classes or `batch` is below 1,
+/// Error(kUnsupported) when the network has several inputs, Error(kMismatch) when the models' ports
+/// differ or no image is usable, Error(kCancelled) when `progress` says so, and what the executor
+/// and the image loader throw.
 /// Cost: both networks once per image; memory is one image and two arenas per worker.
 EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& images,
                     const EvalOptions& options);

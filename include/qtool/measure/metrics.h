@@ -10,18 +10,18 @@ namespace qtool {
 /// as this much and every mean stays finite.
 inline constexpr double kSqnrLimitDb = 200.0;
 
-/// Whether `output` says anything: no NaN, no +infinity, and a finite number among the rest.
+/// Whether `output` is an answer: no NaN, no +infinity, and at least one finite number.
 /// -infinity beside finite numbers is the logarithm of a probability of 0. An output without
 /// elements is one. Cost: O(n).
 bool has_answer(std::span<const float> output);
 
-/// Whether `hits` of `images` right answers among `classes` look like guessing: as many or more
-/// come from guessing with a probability above 1 %, and as few or less, with a probability below 1
-/// %, from a network half way between guessing and never erring. So a few images are never enough.
-/// Cost: O(images).
+/// Whether `hits` right answers of `images`, among `classes`, look like guessing. Both must hold:
+/// guessing gives as many or more with a probability above 1 %, and a network half way between
+/// guessing and perfection gives as few or fewer with a probability below 1 %. A few images are
+/// never enough. Cost: O(images).
 bool is_near_chance(std::int64_t hits, std::int64_t images, std::int64_t classes);
 
-/// What an SQNR is made of; sums of several images add up to the pooled one.
+/// The two sums of an SQNR; those of several images add up to the pooled one.
 struct SqnrSums {
   double signal = 0.0;  ///< sum x^2
   double noise = 0.0;   ///< sum (x - y)^2

@@ -5,9 +5,9 @@
 
 namespace qtool {
 
-/// Distance of the INT8 model's output from the FP32 model's, over one or many images; of images
-/// that either model gives no answer to (see has_answer()) nothing is counted. x is the FP32
-/// model's output, y the INT8 model's.
+/// Distance of the INT8 model's output from the FP32 model's, over one or many images. Images
+/// without an answer of both models (see has_answer()) are left out. x is the FP32 model's output,
+/// y the INT8 model's.
 struct OutputError {
   std::string name;
   double cosine = 1.0;          ///< mean over images

@@ -7,7 +7,7 @@
 
 namespace qtool {
 
-/// The map between integers and reals: real = scale * (q - zero_point).
+/// The affine map between integers and reals: real = scale * (q - zero_point).
 /// Source: Jacob et al., arXiv 1712.05877, equation 1; ONNX DequantizeLinear.
 struct Affine {
   float scale = 1.0F;

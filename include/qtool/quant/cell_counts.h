@@ -6,12 +6,12 @@
 
 namespace qtool {
 
-/// Counts that are written at random, value after value: 2 bytes per cell, so that many of them
-/// stay in the caches. What 2 bytes do not hold is carried to pages of 1,024 cells of 4 bytes,
-/// which exist where there is something to carry. A count can reach 2^45.
+/// Counters of histogram cells. Cells are incremented in random order, so counters have only 2
+/// bytes: more of them fit the caches. What 2 bytes cannot hold is carried to pages of 1,024 cells
+/// of 4 bytes, which exist only where something was carried. A count can reach 2^45.
 class CellCounts {
  public:
-  /// Most values that one make_room() is for.
+  /// The largest number of values for one make_room().
   static constexpr std::int64_t kMaxAtOnce = std::int64_t{1} << 15;
   static constexpr std::int64_t kMaxCount = std::int64_t{1} << 45;
 
@@ -27,17 +27,18 @@ class CellCounts {
   /// Adds `cells` cells of count 0 before the first.
   void grow_front(std::size_t cells) { counters_.insert(counters_.begin(), cells, 0); }
 
-  /// Makes sure that none of counters() overflows while `values` more are counted in them, at most
-  /// kMaxAtOnce. `in_use()` is a Span that holds every cell that is not 0. Cost: none most times;
-  /// at most every 24,576 values, a look at those cells.
+  /// Makes sure that none of counters() overflows while `values` more (at most kMaxAtOnce) are
+  /// counted. `in_use()` returns a Span that contains every cell that is not 0. Cost: usually none;
+  /// every 24,576 values at most, a scan of those cells.
   template <typename InUse>
   void make_room(std::int64_t values, const InUse& in_use) {
     bound_ += values;
     if (bound_ > kCounterMax) carry(values, in_use());
   }
-  /// Gives room back: so many of the values that the last make_room() was for were not counted.
+  /// Gives room back: this many of the values announced to the last make_room() were not counted.
   void give_back(std::int64_t values) noexcept { bound_ -= values; }
-  /// One for each cell, to add to after make_room(). Moves when cells are added.
+  /// One counter per cell, to be incremented after make_room(). The address changes when cells are
+  /// added.
   [[nodiscard]] std::uint16_t* counters() noexcept { return counters_.data(); }
   [[nodiscard]] const std::uint16_t* counters() const noexcept { return counters_.data(); }
 
@@ -49,11 +50,12 @@ class CellCounts {
   }
   /// The counts of these cells. Cost: 0.5 ns per cell.
   [[nodiscard]] std::vector<std::int64_t> range(const Span& span) const;
-  /// Adds to one cell any count, as long as the sum is at most kMaxCount.
+  /// Adds any count to one cell; the sum must not exceed kMaxCount.
   void add(std::size_t cell, std::int64_t count);
   /// The count of a cell, which is 0 afterwards.
   std::int64_t take(std::size_t cell) {
-    if (counters_[cell] == 0 && pages_.empty()) return 0;  // most, while the range still grows
+    if (counters_[cell] == 0 && pages_.empty())
+      return 0;  // the usual case while the range still grows
     const std::int64_t count = at(cell);
     if (count > 0) set(cell, 0);
     return count;
@@ -64,12 +66,12 @@ class CellCounts {
   static constexpr std::int64_t kCarry = std::int64_t{1} << 14;
   static constexpr std::size_t kPage = 1024;
 
-  // Pages begin at the last cell: new ones in front leave the others where they are.
+  // Pages are numbered from the last cell on, so cells that are added in front move no page.
   [[nodiscard]] std::size_t place_of(std::size_t cell) const noexcept { return size() - 1 - cell; }
   void carry(std::int64_t values, const Span& in_use);
   void set(std::size_t cell, std::int64_t count);
 
-  std::int64_t bound_ = 0;  // no counter is larger
+  std::int64_t bound_ = 0;  // upper bound of all counters
   std::vector<std::uint16_t> counters_;
   std::vector<std::vector<std::uint32_t>> pages_;  // in units of kCarry; empty or of kPage cells
 };

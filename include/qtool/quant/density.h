@@ -34,10 +34,10 @@ struct QuantizationEffect {
   [[nodiscard]] double sqnr_db() const noexcept;
 };
 
-/// The values of a FloatHistogram as a density: even inside each cell, the outermost cells cut at
-/// the observed extremes, exact zeros apart. Integrals over it are continuous in their limits, so
-/// that searches for a scale neither stall on a grid nor cost more on a finer one. A value counts
-/// as spread over less than 1/16384 of max|x|.
+/// The values of a FloatHistogram as a density: uniform inside each cell, the outermost cells cut
+/// off at the observed extremes, exact zeros kept apart. Integrals over it are continuous in their
+/// limits, so a search for a scale does not depend on the grid. A value is spread over less than
+/// 1/16384 of max|x|.
 /// Memory: 24 bytes per cell between the extremes, at most 1.5 MiB.
 class Density {
  public:

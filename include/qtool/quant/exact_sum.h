@@ -18,13 +18,13 @@ struct FixedTerm {
   unsigned shift;
   bool negative;
 };
-/// Throws Error(kInvalidArgument): the term has no place below 2^limit.
+/// Throws Error(kInvalidArgument): the term does not fit below 2^limit.
 [[noreturn]] void refuse_term(double value, int limit);
 /// magnitude / 2^shift, half to even.
 std::uint64_t shift_right_rounded(std::uint64_t magnitude, int shift);
 
-/// A double in units of 2^unit_exponent, rounded half to even. Refused when it is not finite or
-/// leaves a sum of so many limbs no room for 2^40 of its like.
+/// A double in units of 2^unit_exponent, rounded half to even. Throws when it is not finite, or
+/// when 2^40 terms of its size would overflow a sum of `limbs` limbs.
 inline FixedTerm fixed_term(double value, int unit_exponent, std::size_t limbs) {
   // value = magnitude * 2^(exponent - 53). A denormal double has the exponent of the smallest
   // normal one and no hidden bit.
@@ -45,8 +45,8 @@ inline FixedTerm fixed_term(double value, int unit_exponent, std::size_t limbs) 
   return {magnitude, static_cast<unsigned>(shift), magnitude != 0 && (bits >> 63U) != 0};
 }
 
-/// Adds a term that leaves the sign bit free. Without branches on the sign, which differs from
-/// channel to channel: this runs for every channel of every image.
+/// Adds a term that leaves the sign bit free. It has no branches on the sign, which is
+/// unpredictable: this runs for every channel of every image.
 inline void fixed_add(std::span<std::uint64_t> limbs, const FixedTerm& term) {
   std::size_t limb = term.shift / 64;
   const unsigned offset = term.shift % 64;
@@ -62,7 +62,7 @@ inline void fixed_add(std::span<std::uint64_t> limbs, const FixedTerm& term) {
     carry = partial < carry ? 1 : 0;
     limbs[limb] = partial + part;
     carry += limbs[limb] < part ? 1U : 0U;
-    // What is left adds nothing: 0 without a carry, or all ones with one.
+    // The remaining limbs would not change: they would add 0 without a carry, or all ones with one.
     if (carry == (sign & 1U)) break;
   }
 }

@@ -11,7 +11,7 @@
 
 namespace qtool {
 
-/// The grid of a FloatHistogram, for a caller that counts by itself.
+/// The grid of a FloatHistogram, for a caller that does the counting itself.
 struct CountingGrid {
   float cells_per_unit = 0.0F;        ///< a power of two
   std::uint16_t* counters = nullptr;  ///< that of cell 0; null when all values so far are zeros
@@ -32,33 +32,33 @@ class FloatHistogram {
   static constexpr int kGridBits = 15;
   static constexpr std::int64_t kCells = std::int64_t{1} << kGridBits;  ///< per sign
 
-  /// 0 for what counts as zero, any other value as it is.
+  /// `value`, or 0 when its magnitude counts as zero.
   static float flushed(float value) noexcept {
     return std::fabs(value) < std::numeric_limits<float>::min() ? 0.0F : value;
   }
 
-  /// The plain way to count. Cost: about 3 ns per value on one core; prepare() is for those who
-  /// count faster.
+  /// Counts the values in plain code. Cost: about 3 ns per value on one core; faster code uses
+  /// prepare().
   void observe(std::span<const float> values);
 
-  /// Most values that one prepare() is for.
+  /// The largest `count` for prepare().
   static constexpr std::int64_t kMaxAtOnce = CellCounts::kMaxAtOnce;
 
-  /// Widens the extremes, and the grid, to two finite values that need not be counted.
+  /// Widens the extremes, and the grid, to contain two finite values, which are not counted.
   void include(float lowest, float highest);
 
-  /// Takes `count` values (at most kMaxAtOnce) as counted. They lie within the extremes: include()
-  /// them first, or the counters are too few. The caller must, before anything else happens to this
-  /// histogram, add one to counters[cell] for every value that is not zero, where cell is value *
-  /// cells_per_unit truncated, less one for a negative value; and give the number of the others to
+  /// Adds `count` values (at most kMaxAtOnce) that the caller counts. They must lie within the
+  /// extremes: call include() first. Before anything else happens to this histogram the caller must
+  /// add one to counters[cell] for every value that is not zero, where cell is value *
+  /// cells_per_unit truncated, minus one for a negative value, and pass the number of zeros to
   /// add_zeros(). A magnitude below the smallest normal float is a zero.
   [[nodiscard]] CountingGrid prepare(std::int64_t count);
-  /// Those counters that the next prepare() is likely to give that are nearest to zero, up to half
-  /// of each sign: they are counted in most. For fetching them beforehand.
+  /// The counters nearest to zero, up to half of each sign, which are incremented most: for
+  /// prefetching before the next prepare().
   [[nodiscard]] std::span<const std::uint16_t> counters_to_fetch() const noexcept;
   void add_zeros(std::int64_t zeros) noexcept {
     zeros_ += zeros;
-    if (!counts_.empty()) counts_.give_back(zeros);  // there was no room to make before
+    if (!counts_.empty()) counts_.give_back(zeros);  // without counters no room was made
   }
 
   /// As if every value of `other` had been observed, `times` times over (at least 1).
@@ -85,9 +85,9 @@ class FloatHistogram {
   /// The counts of all of these. Cost: 0.5 ns per cell.
   [[nodiscard]] std::vector<std::int64_t> cells() const;
 
-  /// The histogram of finite values in [min, max] with these counts of the cells from first_cell()
-  /// on and so many zeros, as stored. Throws Error(kInvalidArgument) unless the cells are as many
-  /// as the extremes call for and the values at most CellCounts::kMaxCount.
+  /// Restores a stored histogram of finite values in [min, max]: `zeros`, and the counts of the
+  /// cells from first_cell() on. Throws Error(kInvalidArgument) unless the number of cells matches
+  /// the extremes and the number of values is at most CellCounts::kMaxCount.
   static FloatHistogram from_cells(float min, float max, std::int64_t zeros,
                                    std::span<const std::int64_t> cells);
 
@@ -123,10 +123,11 @@ struct LinearHistogram {
   friend bool operator==(const LinearHistogram&, const LinearHistogram&) = default;
 };
 
-/// The non-zero |x| in `bins` bins over [0, max|x|]. A cell that a bin's edge cuts is divided in
-/// proportion, to whole counts, unless bins are whole cells but for last bits. Nothing is lost; a
-/// value moves by less than a cell, at most 1/8 of one of 2,048 bins. All 0 when every value is.
-/// Cost: O(cells + bins). Throws Error(kInvalidArgument) when `bins` is not in [1, 2^20].
+/// The non-zero |x| in `bins` bins over [0, max|x|]. A cell on a bin's edge is divided in
+/// proportion, to whole counts, except where edges of bins are edges of cells up to rounding. No
+/// count is lost; a value moves by less than a cell, at most 1/8 of a bin when there are 2,048. All
+/// bins are 0 when every value is 0. Cost: O(cells + bins). Throws Error(kInvalidArgument) when
+/// `bins` is not in [1, 2^20].
 LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_t bins);
 
 /// Adds the non-zero |x| to bins over [0, upper]: bin min(int(|x| / upper * bins), bins - 1), in

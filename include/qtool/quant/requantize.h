@@ -57,7 +57,7 @@ std::int32_t multiply_rounding_twice(std::int32_t x, const FixedMultiplier& m) n
 /// source: a result beyond int32 saturates; there it is undefined.
 std::int32_t multiply_rounding_once(std::int32_t x, const FixedMultiplier& m) noexcept;
 
-/// One multiplier in the form that a path wants, from sums to 8-bit integers.
+/// Requantizes sums to 8-bit integers by one multiplier, on one path.
 class Requantizer {
  public:
   /// Throws as decompose_multiplier(), for every path.

@@ -8,11 +8,10 @@
 
 namespace qtool {
 
-/// One map per output channel of a weight, or one for all of it.
+/// One scale and zero point per output channel of a weight, or one for the whole tensor.
 enum class Granularity : std::uint8_t { kPerTensor, kPerChannel };
 
-/// Types and weight method that somebody chose instead of a target's own; what is not set is left
-/// to the target.
+/// Types and weight method chosen by the user. What is not set follows the target.
 struct TypeChoices {
   std::optional<std::string> weight_method;
   std::optional<int> weight_bits;

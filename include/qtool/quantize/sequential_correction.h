@@ -17,7 +17,7 @@ namespace qtool {
 /// graph that `table` belongs to; `collect` says how to read the images, its tensors are ignored;
 /// the progress counts images over all runs. The result does not depend on the number of threads.
 /// Throws as quantize() and collect() do. Cost: about half an INT8 inference and one decoded
-/// picture per image and layer. Memory: as collect(). Source: Nagel et al., arXiv 1906.04721,
+/// image per image and layer. Memory: as collect(). Source: Nagel et al., arXiv 1906.04721,
 /// appendix D (empirical bias correction).
 BiasShifts sequential_bias_shifts(const Executor& fp32, const CalibrationTable& table,
                                   const QuantizeOptions& options, const ImageSet& images,

@@ -105,8 +105,8 @@ class Shape {
 /// `axis` counted from the front; throws Error(kInvalidArgument) outside [-rank, rank).
 std::int64_t normalize_axis(std::int64_t axis, std::int64_t rank, std::string_view what);
 
-/// An owning dense row-major array, 64-byte aligned, zero when made. Move-only: copies of large
-/// arrays are spelled `clone()`.
+/// An owning dense row-major array, 64-byte aligned, initialized to zero. Move-only: clone() makes
+/// a copy explicit.
 class Tensor {
  public:
   Tensor() = default;  ///< float32, one extent of 0
@@ -174,7 +174,7 @@ Tensor Tensor::of(Shape shape, std::span<const T> values) {
   return tensor;
 }
 
-/// Any numeric tensor as float32 (float16 weights, integer constants).
+/// A copy of any numeric tensor as float32 (float16 weights, integer constants).
 Tensor to_float32(const Tensor& tensor);
 /// The values of an integer tensor (int32, int64, ...). Throws Error(kInvalidArgument) for floats.
 std::vector<std::int64_t> to_int64s(const Tensor& tensor);
@@ -185,7 +185,7 @@ bool identical(const Tensor& a, const Tensor& b) noexcept;
 /// that belongs to it always lists N, C, H, W.
 enum class Layout : std::uint8_t { kPlain, kChannelsLast };
 
-/// Somebody else's elements, read-only, with the shape in ONNX's axis order.
+/// A read-only view of elements owned elsewhere, with the shape in ONNX's axis order.
 struct TensorView {
   const std::byte* data = nullptr;
   DType dtype = DType::kFloat32;
@@ -195,7 +195,7 @@ struct TensorView {
   TensorView() = default;
   TensorView(const std::byte* data_, DType dtype_, Shape shape_, Layout layout_ = Layout::kPlain)
       : data(data_), dtype(dtype_), shape(std::move(shape_)), layout(layout_) {}
-  // A tensor is its own view wherever one is asked for.
+  // A tensor converts to a view implicitly.
   TensorView(const Tensor& tensor)  // NOLINT(google-explicit-constructor)
       : data(tensor.data()), dtype(tensor.dtype()), shape(tensor.shape()) {}
 

@@ -13,10 +13,10 @@ namespace {
 
 // Methods of different temper: the whole range, three clips.
 constexpr std::array<std::string_view, 4> kCandidates = {"minmax", "kl", "mse", "percentile"};
-// A picture's noise counts down to that share of the signal: nothing is gained beyond 120 dB.
+// An image's noise counts down to that share of the signal: nothing is gained beyond 120 dB.
 constexpr double kMinNoise = 1e-12;
 
-// What a range costs the pictures that hold anything: the mean of the logarithm of each one's
+// What a range costs the images that hold anything: the mean of the logarithm of each one's
 // noise, relative to the signal, so that a power of two changes nothing. Rounding is taken to make
 // the same in all; clipping is shared out by the squares of how far their extremes lie outside.
 double mean_log_noise(const Statistics& statistics, const QuantizationEffect& effect,
@@ -30,7 +30,7 @@ double mean_log_noise(const Statistics& statistics, const QuantizationEffect& ef
     costs.push_back(above * above + below * below);
   }
   if (costs.empty() || effect.signal == 0.0) return effect.noise;
-  std::sort(costs.begin(), costs.end());  // no sum depends on the pictures' order
+  std::sort(costs.begin(), costs.end());  // no sum depends on the images' order
   const double all = std::accumulate(costs.begin(), costs.end(), 0.0);
   const auto pictures = static_cast<double>(costs.size());
   const double rounding = (effect.noise - effect.clipping) / pictures;

@@ -12,7 +12,7 @@ constexpr std::int64_t kBins = 2048;
 constexpr std::int64_t kLevels = 128;
 constexpr double kStart = 1e-7;          // what every bin counts before the first value
 constexpr double kNothing = 1e-6;        // magnitudes up to this are left out
-constexpr std::int64_t kSmallMap = 100;  // pictures with fewer pixels are not searched
+constexpr std::int64_t kSmallMap = 100;  // images with fewer pixels are not searched
 
 // Magnitudes that are left out, those of a cell spread evenly over it.
 std::int64_t count_of_nothing(const FloatHistogram& histogram) {

@@ -75,7 +75,7 @@ __m128i interleave(const __m128i (&planes)[3]) {
                       spread<kPiece, 2>(planes[2]));
 }
 
-// Three dense planes, a colour picture; returns how many pixels it did, a multiple of the lanes.
+// Three dense planes, a colour image; returns how many pixels it did, a multiple of the lanes.
 std::int64_t quantize_colours(const Rounding& r, const PlaneGeometry& geometry, const float* in,
                               std::uint8_t* out) {
   std::int64_t p = 0;
