@@ -14,6 +14,17 @@ TEST(HashBytes, EqualsThePublishedValuesOfXxh64) {
   EXPECT_EQ(hash_bytes("Nobody inspects the spammish repetition"), 0xFBCEA83C8A378BF1U);
 }
 
+// Fingerprints stand in tables and models: they stay what they were, at every length of the tail.
+TEST(HashBytes, KeepsTheBitsOfFingerprints) {
+  std::string bytes;
+  std::uint64_t chained = 0;
+  for (int i = 0; i < 200; ++i) {
+    chained = hash_bytes(bytes, chained);
+    bytes.push_back(static_cast<char>(i));
+  }
+  EXPECT_EQ(chained, 0xBD240FBDBCFD4CABU);
+}
+
 TEST(HashBytes, DependsOnTheSeedAndOnEveryByte) {
   const std::string text(77, 'x');
   EXPECT_NE(hash_bytes(text), hash_bytes(text, 1));
