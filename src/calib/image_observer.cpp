@@ -3,6 +3,7 @@
 #include <cmath>
 #include <span>
 
+#include "base/round_up.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 
@@ -37,7 +38,7 @@ class CountedPixels {
  public:
   CountedPixels(const ImageValues& image, Counting counting) : run_(image.pixels) {
     if (image.size() <= counting.per_image) return;
-    every_ = std::min((image.size() - 1) / counting.per_image + 1, image.pixels / kMinCounted);
+    every_ = std::min(ceil_div(image.size(), counting.per_image), image.pixels / kMinCounted);
     every_ = std::max(every_, std::int64_t{1});
     if (every_ == 1) return;
     run_ = std::max<std::int64_t>(1, kRunValues / image.width);

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/round_up.h"
 #include "base/stop.h"
 #include "exec/plan.h"
 #include "exec/reorder.h"
@@ -16,12 +17,6 @@
 
 namespace qtool {
 namespace {
-
-constexpr std::int64_t kAlignment = 64;
-
-std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
 
 std::int64_t bytes_of(const ValueInfo& info) { return info.shape.elements() * size_of(info.dtype); }
 
@@ -99,7 +94,7 @@ std::int64_t assign_offsets(std::vector<Storage>& storages) {
   std::vector<std::size_t> meets;
   for (const std::size_t i : order) {
     Storage& storage = storages[i];
-    const std::int64_t size = aligned(storage.bytes);
+    const std::int64_t size = align_up(storage.bytes);
     std::int64_t offset = 0;
     if (placed.meeting(storage, meets)) {
       std::sort(meets.begin(), meets.end(), [&](std::size_t a, std::size_t b) {
@@ -108,7 +103,7 @@ std::int64_t assign_offsets(std::vector<Storage>& storages) {
       for (const std::size_t other : meets) {
         const Storage& o = storages[other];
         if (offset + size <= o.offset) break;
-        offset = std::max(offset, o.offset + aligned(o.bytes));
+        offset = std::max(offset, o.offset + align_up(o.bytes));
       }
     } else {
       offset = total;
@@ -320,7 +315,7 @@ void PlanBuilder::finish() {
   for (const std::int32_t value : plan_->outputs) reach(value, last);
   for (const ProbePoint& probe : plan_->probes) reach(probe.value, std::max(probe.step, 0));
   plan_->workspace_offset = assign_offsets(plan_->storages);
-  plan_->arena_bytes = plan_->workspace_offset + aligned(scratch);
+  plan_->arena_bytes = plan_->workspace_offset + align_up(scratch);
   require_memory(plan_->arena_bytes);
   std::stable_sort(plan_->probes.begin(), plan_->probes.end(),
                    [](const ProbePoint& a, const ProbePoint& b) { return a.step < b.step; });

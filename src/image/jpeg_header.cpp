@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/round_up.h"
 #include "image/header.h"
 #include "qtool/base/text.h"
 
@@ -55,7 +56,7 @@ std::int64_t decoder_bytes_of(const ImageHeader& header, std::string_view frame,
     blocks_of_all += across * down;
   }
   const auto groups = [](std::int64_t side, std::int64_t factor) {
-    return (side + kBlock * factor - 1) / (kBlock * factor);
+    return ceil_div(side, kBlock * factor);
   };
   const std::int64_t planes = groups(header.width, most[0]) * groups(header.height, most[1]) *
                               blocks_of_all * kBlock * kBlock;

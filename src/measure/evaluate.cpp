@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/round_up.h"
 #include "measure/model_pair.h"
 #include "qtool/base/error.h"
 #include "qtool/base/parallel.h"
@@ -309,7 +310,7 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& 
                              std::ssize(images.class_names) != classes;
   if (classes > 0 && !ignore_labels) require_known_labels(images, classes);
 
-  const std::int64_t groups = (std::ssize(images.entries) + options.batch - 1) / options.batch;
+  const std::int64_t groups = ceil_div(std::ssize(images.entries), options.batch);
   const auto threads = static_cast<int>(
       std::min<std::int64_t>(resolve_threads(options.threads), std::max<std::int64_t>(groups, 1)));
   Evaluation evaluation(images, options, pair, classes, static_cast<std::size_t>(threads));

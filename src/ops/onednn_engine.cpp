@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/round_up.h"
+
 namespace qtool::onednn {
 namespace {
 
@@ -90,9 +92,7 @@ dnnl::primitive_attr attributes(const std::optional<Clamp>& clamp, const Desc* r
 }
 
 std::int64_t scratch_bytes(const Desc& scratchpad) {
-  constexpr std::int64_t kAlignment = 64;
-  const auto bytes = static_cast<std::int64_t>(scratchpad.get_size());
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return align_up(static_cast<std::int64_t>(scratchpad.get_size()));
 }
 
 std::byte* at_bytes(std::byte* base, std::int64_t offset) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/round_up.h"
 #include "kernels/conv/conv.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
@@ -138,7 +139,7 @@ class KernelProduct final : public Operator {
   KernelProduct(const OpContext& op, const Filters& filters, ConvShape shape)
       : packed_(pack(op, filters)), shape_(shape), signed_(op.input(0).dtype == DType::kInt8) {
     shape_.padding = std::uint8_t{0};
-    input_bytes_ = signed_ ? (op.input(0).shape.elements() + 63) / 64 * 64 : 0;
+    input_bytes_ = signed_ ? align_up(op.input(0).shape.elements()) : 0;
     workspace_ = input_bytes_ + packed_->conv.workspace_bytes(shape_, op.threads);
     pixels_ = shape.batch * shape.out_h * shape.out_w;
     macs_ = pixels_ * static_cast<std::int64_t>(filters.values.size());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/round_up.h"
 #include "kernels/conv/conv.h"
 #include "ops/fixed_point.h"
 #include "ops/operator.h"
@@ -149,7 +150,7 @@ class FixedPointConv final : public Operator {
         label_(kernel_label(conv_->kernel(), op.requantization)),
         shape_(shape),
         pixels_(shape.batch * shape.out_h * shape.out_w) {
-    sum_bytes_ = (pixels_ * extents.out_channels * 4 + 63) / 64 * 64;
+    sum_bytes_ = align_up(pixels_ * extents.out_channels * 4);
     workspace_ = sum_bytes_ + conv_->workspace_bytes(shape, op.threads);
     macs_ = pixels_ * op.input(1).shape.elements();
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/round_up.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/strides.h"
@@ -100,7 +101,7 @@ std::unique_ptr<Operator> make_softmax(const OpContext& op, SoftmaxKind kind) {
   const std::int64_t extent = shape[axis];
   const std::int64_t inner =
       std::max<std::int64_t>(1, strides_of(shape, Layout::kPlain)[static_cast<std::size_t>(axis)]);
-  const std::int64_t blocks = (inner + kColumns - 1) / kColumns;
+  const std::int64_t blocks = ceil_div(inner, kColumns);
   const std::int64_t items = elements == 0 ? 0 : elements / (extent * inner) * blocks;
   return make_operator([=](const Operands& o) {
     const auto body = [&](std::int64_t begin, std::int64_t end, int) {

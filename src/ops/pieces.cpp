@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/round_up.h"
+
 namespace qtool {
 namespace {
 
@@ -63,7 +65,7 @@ WindowPiece pixels_of(const Shape& source, const Shape& destination, const Windo
 }  // namespace
 
 std::vector<Range64> divide_evenly(std::int64_t count, std::int64_t parts, std::int64_t unit) {
-  const std::int64_t units = (count + unit - 1) / unit;
+  const std::int64_t units = ceil_div(count, unit);
   parts = std::min(units, parts);
   std::vector<Range64> ranges;
   for (std::int64_t part = 0; part < parts; ++part) {
@@ -91,7 +93,7 @@ std::vector<WindowPiece> divide_window(const Shape& source, const Shape& destina
     return pieces;
   }
   const std::int64_t images = source[0];
-  const std::int64_t per_image = together ? (threads + images - 1) / images : 1;
+  const std::int64_t per_image = together ? ceil_div(threads, images) : 1;
   if (images % threads == 0 || per_image == 1) {
     for (const Range64& range : divide_evenly(images, threads)) {
       const auto some = [&](const Shape& shape) {

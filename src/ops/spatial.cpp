@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/round_up.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
@@ -58,7 +59,7 @@ Window resolve_window(const OpContext& op, const Shape& input,
     op.require(extent <= kMaxExtent && reach <= kMaxExtent, "an extent is too large");
     std::int64_t output = 0;
     if (same) {
-      output = (extent + stride - 1) / stride;
+      output = ceil_div(extent, stride);
       const std::int64_t total = std::max<std::int64_t>(0, (output - 1) * stride + reach - extent);
       window.pads_begin[i] = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
       window.pads_end[i] = total - window.pads_begin[i];

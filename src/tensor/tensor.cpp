@@ -7,13 +7,13 @@
 #include <new>
 
 #include "base/check.h"
+#include "base/round_up.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 
 namespace qtool {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
 
 struct DTypeRow {
@@ -138,15 +138,16 @@ std::int64_t normalize_axis(std::int64_t axis, std::int64_t rank, std::string_vi
 }
 
 void Tensor::Release::operator()(std::byte* data) const noexcept {
-  ::operator delete[](data, kAlignment);
+  ::operator delete[](data, std::align_val_t{kAlignment});
 }
 
 Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
   elements_ = shape_.elements();
   // Whole cache lines, so that vector loads of the last line stay inside the allocation.
-  const std::int64_t size = (bytes() + 63) / 64 * 64;
+  const std::int64_t size = align_up(bytes());
   if (size == 0) return;
-  void* memory = ::operator new[](static_cast<std::size_t>(size), kAlignment, std::nothrow);
+  void* memory =
+      ::operator new[](static_cast<std::size_t>(size), std::align_val_t{kAlignment}, std::nothrow);
   if (memory == nullptr) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("tensor ", shape_.to_string(), ": cannot allocate ", size, " bytes"));

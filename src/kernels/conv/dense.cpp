@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/round_up.h"
 #include "kernels/conv/driver.h"
 #include "kernels/conv/panels.h"
 #include "kernels/conv/rows.h"
@@ -12,14 +13,10 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kAlignment = 64;
 constexpr std::int64_t kTileRows = 24;              // a multiple of every kernel's row tile
 constexpr std::int64_t kTableBytes = 8192;          // pointer table of a block: a share of the L1
 constexpr std::int64_t kMaxTiles = 4;               // per block
 constexpr std::int64_t kCachedWeights = 384 << 10;  // weights that stay in the L2 beside the rest
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t align_up(std::int64_t bytes) { return ceil_div(bytes, kAlignment) * kAlignment; }
 
 // The work of one convolution in tiles of pixels times units of channels, and their order.
 struct Schedule {

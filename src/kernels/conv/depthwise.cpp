@@ -6,14 +6,13 @@
 #include <memory>
 #include <utility>
 
+#include "base/round_up.h"
 #include "kernels/conv/driver.h"
 #include "qtool/base/parallel.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 class DepthwiseConv final : public ConvDriver {
  public:

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
+#include "base/round_up.h"
 #include "kernels/gemm/contract.h"
 
 namespace qtool {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Kernel rows save the padding of each position's channels to whole groups.
 TapKind choose_kind(const ConvWeights& weights) {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/round_up.h"
+
 namespace qtool {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // An output pixel.
 struct Place {

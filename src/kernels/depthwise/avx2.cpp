@@ -1,6 +1,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/round_up.h"
 #include "kernels/depthwise/contract.h"
 #include "kernels/epilogue_avx2.h"
 
@@ -14,7 +15,6 @@ constexpr std::int64_t kHeaderBytes = kDepthwiseBlock * 8;  // bias and multipli
 constexpr std::int64_t kPairBytes = kDepthwiseBlock * 4;    // two 16-bit weights per channel
 constexpr std::int64_t kMaxTaps = 128;                      // whose addresses are kept at a time
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
 std::int64_t block_bytes(std::int64_t taps) {

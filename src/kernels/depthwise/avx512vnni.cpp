@@ -1,6 +1,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/round_up.h"
 #include "kernels/depthwise/contract.h"
 #include "kernels/epilogue_avx512.h"
 
@@ -25,7 +26,6 @@ constexpr std::int64_t kMaxQuads = 16;
 constexpr std::int64_t kMaxSteps = 256;
 constexpr std::int64_t kMaxStride = 8;
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
 // Quads that hold the input rows of two output rows.

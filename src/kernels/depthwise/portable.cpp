@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/round_up.h"
 #include "kernels/depthwise/contract.h"
 #include "kernels/requantize.h"
 
@@ -15,7 +16,7 @@ constexpr std::int64_t kHeaderBytes = kDepthwiseBlock * (4 + 4);
 std::int64_t block_bytes(std::int64_t taps) { return kHeaderBytes + taps * kDepthwiseBlock; }
 
 std::int64_t packed_bytes(const DepthwiseWeights& weights) {
-  const std::int64_t blocks = (weights.channels + kDepthwiseBlock - 1) / kDepthwiseBlock;
+  const std::int64_t blocks = ceil_div(weights.channels, kDepthwiseBlock);
   return blocks * block_bytes(weights.layers * weights.kernel_h * weights.kernel_w);
 }
 

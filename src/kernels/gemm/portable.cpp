@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/round_up.h"
 #include "kernels/gemm/contract.h"
 #include "kernels/requantize.h"
 
@@ -12,7 +13,7 @@ struct Accumulators {
 };
 
 void multiply(const GemmCall& call, std::int64_t row, std::int64_t panel, Accumulators& acc) {
-  const std::int64_t groups = (call.run + kGemmGroup - 1) / kGemmGroup;
+  const std::int64_t groups = ceil_div(call.run, kGemmGroup);
   const std::int64_t step = call.panels * kGemmPanel * kGemmGroup;
   const std::int8_t* weights = call.weights + panel * kGemmPanel * kGemmGroup;
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {

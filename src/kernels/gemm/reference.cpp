@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/round_up.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/requantize.h"
 
@@ -13,7 +14,7 @@ const std::uint8_t* row_of(const GemmCall& call, std::int64_t tap, std::int64_t 
 }
 
 std::int32_t accumulate(const GemmCall& call, std::int64_t row, std::int64_t channel) {
-  const std::int64_t groups = (call.run + kGemmGroup - 1) / kGemmGroup;
+  const std::int64_t groups = ceil_div(call.run, kGemmGroup);
   std::int64_t sum = call.bias[channel];
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
     for (std::int64_t group = 0; group < groups; ++group) {

@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::int64_t kLanes = 8;
 constexpr unsigned kVectors = 2;  // three would not fit sixteen registers
-constexpr float kSmallestNormal = 0x1p-126F;
 
 // One block of 16 channels, its totals in registers over all pixels. Returns the number of zeros.
 std::int64_t accumulate_block(const float* values, std::int64_t pixels, const ChannelTotals& totals,
@@ -71,23 +70,8 @@ Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& t
   for (; c + kLanes * kVectors <= width; c += kLanes * kVectors) {
     nonzeros -= accumulate_block(values, pixels, totals, c, fetch);
   }
-  for (; c < width; ++c) {
-    for (std::int64_t p = 0; p < pixels; ++p) {
-      const float x = values[p * width + c];
-      totals.sums[c] += double{x};
-      totals.squares[c] += double{x} * double{x};
-      totals.lows[c] = x < totals.lows[c] ? x : totals.lows[c];
-      totals.highs[c] = x > totals.highs[c] ? x : totals.highs[c];
-      nonzeros -= x < kSmallestNormal && x > -kSmallestNormal ? 1 : 0;
-    }
-  }
-  Seen seen{__builtin_inff(), -__builtin_inff(), true, nonzeros};
-  for (c = 0; c < width; ++c) {
-    seen.lowest = totals.lows[c] < seen.lowest ? totals.lows[c] : seen.lowest;
-    seen.highest = totals.highs[c] > seen.highest ? totals.highs[c] : seen.highest;
-    seen.finite = seen.finite && totals.squares[c] < __builtin_inf();
-  }
-  return seen;
+  nonzeros -= accumulate_rest(values, pixels, totals, c);
+  return seen_in(totals, nonzeros);
 }
 
 // For every set of lanes the order that moves them to the front, one byte per lane.
@@ -127,13 +111,7 @@ std::int64_t cells(const float* values, std::int64_t count, float cells_per_unit
                         _mm256_permutevar8x32_epi32(cell, order));
     kept += _mm_popcnt_u32(set);
   }
-  for (; i < count; ++i) {
-    const float x = values[i];
-    const bool negative = x <= -kSmallestNormal;
-    cells[kept] = static_cast<std::int32_t>(x * cells_per_unit) - (negative ? 1 : 0);
-    kept += negative || x >= kSmallestNormal ? 1 : 0;
-  }
-  return kept;
+  return kept + cells_of_rest(values + i, count - i, cells_per_unit, cells + kept);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <cstdint>
 
+#include "base/round_up.h"
 #include "kernels/intrinsics.h"
 #include "kernels/observe/contract.h"
 #include "kernels/observe/stages.h"
@@ -96,7 +97,7 @@ Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& t
   Reach reach{_mm512_set1_ps(__builtin_inff()), _mm512_set1_ps(-__builtin_inff()), 0, 0};
   for (std::int64_t c = 0; c < totals.width; c += 4 * kLanes) {
     const std::int64_t rest = totals.width - c;
-    const std::int64_t vectors = rest >= 4 * kLanes ? 4 : (rest + kLanes - 1) / kLanes;
+    const std::int64_t vectors = rest >= 4 * kLanes ? 4 : ceil_div(rest, kLanes);
     const std::int64_t left = rest - kLanes * (vectors - 1);
     const auto last = left >= kLanes ? kAllLanes : static_cast<__mmask16>((1 << left) - 1);
     if (vectors == 4) {

@@ -1,6 +1,5 @@
 #include <cstdint>
 #include <cstring>
-#include <limits>
 
 #include "kernels/observe/contract.h"
 #include "kernels/observe/stages.h"
@@ -9,8 +8,6 @@ namespace qtool {
 namespace {
 
 constexpr std::int64_t kLanes = 4;
-constexpr float kSmallestNormal = std::numeric_limits<float>::min();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Four values at once on every compiler and machine, without an instruction set of its own.
 using Floats = float __attribute__((vector_size(16)));
@@ -82,23 +79,8 @@ Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& t
       nonzeros += first.zeros[lane] + second.zeros[lane];
     }
   }
-  for (; c < width; ++c) {
-    for (std::int64_t p = 0; p < pixels; ++p) {
-      const float x = values[p * width + c];
-      totals.sums[c] += double{x};
-      totals.squares[c] += double{x} * double{x};
-      totals.lows[c] = x < totals.lows[c] ? x : totals.lows[c];
-      totals.highs[c] = x > totals.highs[c] ? x : totals.highs[c];
-      nonzeros -= x < kSmallestNormal && x > -kSmallestNormal ? 1 : 0;
-    }
-  }
-  Seen seen{kInfinity, -kInfinity, true, nonzeros};
-  for (c = 0; c < width; ++c) {
-    seen.lowest = totals.lows[c] < seen.lowest ? totals.lows[c] : seen.lowest;
-    seen.highest = totals.highs[c] > seen.highest ? totals.highs[c] : seen.highest;
-    seen.finite = seen.finite && totals.squares[c] < std::numeric_limits<double>::infinity();
-  }
-  return seen;
+  nonzeros -= accumulate_rest(values, pixels, totals, c);
+  return seen_in(totals, nonzeros);
 }
 
 std::int64_t cells(const float* values, std::int64_t count, float cells_per_unit, Signs /*signs*/,
@@ -116,13 +98,7 @@ std::int64_t cells(const float* values, std::int64_t count, float cells_per_unit
       kept -= counted[lane];
     }
   }
-  for (; i < count; ++i) {
-    const float x = values[i];
-    const bool negative = x <= -kSmallestNormal;
-    cells[kept] = static_cast<std::int32_t>(x * cells_per_unit) - (negative ? 1 : 0);
-    kept += negative || x >= kSmallestNormal ? 1 : 0;
-  }
-  return kept;
+  return kept + cells_of_rest(values + i, count - i, cells_per_unit, cells + kept);
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 namespace qtool {
 namespace {  // NOLINT(google-build-namespaces): see logarithm.h
 
+constexpr float kSmallestNormal = 0x1p-126F;
+
 // Has memory fetched line by line, in step with a loop that computes meanwhile; to the second-level
 // cache, since the first is full of what the loop works on. Loops keep a copy of their own, which
 // stays in registers.
@@ -30,6 +32,47 @@ class Fetch {
   std::uintptr_t at_;
   std::uintptr_t end_;
 };
+
+// Adds the channels from `channel` on, too few for a vector. Returns the number of zeros.
+inline std::int64_t accumulate_rest(const float* values, std::int64_t pixels,
+                                    const ChannelTotals& totals, std::int64_t channel) {
+  std::int64_t zeros = 0;
+  for (std::int64_t c = channel; c < totals.width; ++c) {
+    for (std::int64_t p = 0; p < pixels; ++p) {
+      const float x = values[p * totals.width + c];
+      totals.sums[c] += double{x};
+      totals.squares[c] += double{x} * double{x};
+      totals.lows[c] = x < totals.lows[c] ? x : totals.lows[c];
+      totals.highs[c] = x > totals.highs[c] ? x : totals.highs[c];
+      zeros += x < kSmallestNormal && x > -kSmallestNormal ? 1 : 0;
+    }
+  }
+  return zeros;
+}
+
+// What the totals say of all channels together.
+inline Seen seen_in(const ChannelTotals& totals, std::int64_t nonzeros) {
+  Seen seen{__builtin_inff(), -__builtin_inff(), true, nonzeros};
+  for (std::int64_t c = 0; c < totals.width; ++c) {
+    seen.lowest = totals.lows[c] < seen.lowest ? totals.lows[c] : seen.lowest;
+    seen.highest = totals.highs[c] > seen.highest ? totals.highs[c] : seen.highest;
+    seen.finite = seen.finite && totals.squares[c] < __builtin_inf();
+  }
+  return seen;
+}
+
+// The cells of fewer values than a vector has; writes one entry more than it returns at the most.
+inline std::int64_t cells_of_rest(const float* values, std::int64_t count, float cells_per_unit,
+                                  std::int32_t* cells) {
+  std::int64_t kept = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float x = values[i];
+    const bool negative = x <= -kSmallestNormal;
+    cells[kept] = static_cast<std::int32_t>(x * cells_per_unit) - (negative ? 1 : 0);
+    kept += negative || x >= kSmallestNormal ? 1 : 0;
+  }
+  return kept;
+}
 
 }  // namespace
 }  // namespace qtool

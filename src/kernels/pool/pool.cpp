@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/round_up.h"
 #include "qtool/base/error.h"
 #include "qtool/base/parallel.h"
 
@@ -18,8 +19,6 @@ constexpr KernelRow<PoolFunctions> kRows[] = {
 constexpr std::int64_t kMaxTaps = std::int64_t{1} << 23;  // 255 times this is in int32
 constexpr std::int64_t kSmall = 16 << 10;  // window bytes that are not worth a second thread
 constexpr std::int64_t kChannelBlock = 64;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 PoolShape checked(PoolShape shape) {
   if (shape.in_pixel_stride == 0) shape.in_pixel_stride = shape.channels;
