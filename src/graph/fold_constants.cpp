@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "graph/constant_node.h"
 #include "graph/passes.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
@@ -17,31 +18,6 @@ namespace {
 // What a folded constant may take beyond the stored constants that go for it: about what its node
 // took, so that shapes and scalars fold wherever they come from.
 constexpr std::int64_t kFreeBytes = 256;
-
-template <typename T>
-std::shared_ptr<const Tensor> list_tensor(const std::vector<T>& values) {
-  const auto count = static_cast<std::int64_t>(values.size());
-  return std::make_shared<const Tensor>(Tensor::of<T>({count}, std::span<const T>(values)));
-}
-
-// The tensor a Constant node stands for, or null for strings.
-std::shared_ptr<const Tensor> value_of(const Node& node) {
-  if (auto tensor = node.get_tensor("value")) return tensor;
-  if (node.has("value_float")) {
-    return std::make_shared<const Tensor>(Tensor::scalar(node.get_float("value_float", 0.0F)));
-  }
-  if (node.has("value_int")) {
-    return std::make_shared<const Tensor>(Tensor::scalar(node.get_int("value_int", 0)));
-  }
-  if (node.has("value_ints")) return list_tensor(node.get_ints("value_ints", {}));
-  const auto floats = node.attributes.find("value_floats");
-  if (floats != node.attributes.end()) {
-    if (const auto* list = std::get_if<std::vector<float>>(&floats->second)) {
-      return list_tensor(*list);
-    }
-  }
-  return nullptr;
-}
 
 bool may_fold(const Graph& graph, const Node& node) {
   constexpr std::array kKept = {"QuantizeLinear", "DequantizeLinear",  "Bernoulli",
@@ -192,7 +168,7 @@ void fold_constant_nodes(Graph& graph) {
     const Node& node = graph.node(id);
     if (!node.is("Constant") || !node.has_output(0)) continue;
     const ValueId output = node.outputs[0];
-    std::shared_ptr<const Tensor> tensor = value_of(node);
+    std::shared_ptr<const Tensor> tensor = tensor_of_constant(node);
     if (tensor == nullptr) continue;
     graph.set_constant(output, std::move(tensor));  // which takes it from the node
   }

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
+#include "qtool/graph/node_name.h"
 
 namespace qtool {
 namespace {
@@ -112,10 +113,8 @@ std::vector<ValueId> Graph::living_values() const {
 std::string Graph::describe(NodeId id) const {
   const Node& n = node(id);
   if (!n.name.empty()) return concat("node '", n.name, "' (", n.op_type, ")");
-  for (const ValueId output : n.outputs) {
-    if (output != kNoValue) {
-      return concat("node of output '", value(output).name, "' (", n.op_type, ")");
-    }
+  if (const ValueId output = first_output(n); output != kNoValue) {
+    return concat("node of output '", value(output).name, "' (", n.op_type, ")");
   }
   return concat("unnamed node (", n.op_type, ")");
 }

@@ -10,6 +10,7 @@
 
 #include "base/stop.h"
 #include "graph/arity.h"
+#include "graph/onnx_dtype.h"
 #include "graph/onnx_proto.h"
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"

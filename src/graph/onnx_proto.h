@@ -28,9 +28,6 @@
 
 namespace qtool {
 
-/// The number of a type in TensorProto.DataType.
-std::int32_t onnx_of_dtype(DType dtype);
-
 /// Converts TensorProtos of one model; knows where their external data lies.
 class TensorReader {
  public:

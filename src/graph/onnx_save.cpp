@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "graph/onnx_dtype.h"
 #include "graph/onnx_proto.h"
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"

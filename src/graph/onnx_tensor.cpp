@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "graph/onnx_dtype.h"
 #include "graph/onnx_proto.h"
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
@@ -24,21 +25,6 @@ using onnx::TensorProto;
 
 // One file may serve many tensors, so its size alone does not bound what a model can ask for.
 constexpr std::int64_t kMaxExternalBytes = std::int64_t{8} << 30;
-
-struct TypeRow {
-  std::int32_t onnx;
-  DType dtype;
-};
-
-constexpr TypeRow kTypes[] = {
-    {TensorProto::FLOAT, DType::kFloat32},     {TensorProto::FLOAT16, DType::kFloat16},
-    {TensorProto::BFLOAT16, DType::kBFloat16}, {TensorProto::DOUBLE, DType::kFloat64},
-    {TensorProto::INT8, DType::kInt8},         {TensorProto::UINT8, DType::kUInt8},
-    {TensorProto::INT16, DType::kInt16},       {TensorProto::UINT16, DType::kUInt16},
-    {TensorProto::INT32, DType::kInt32},       {TensorProto::UINT32, DType::kUInt32},
-    {TensorProto::INT64, DType::kInt64},       {TensorProto::UINT64, DType::kUInt64},
-    {TensorProto::BOOL, DType::kBool},
-};
 
 [[noreturn]] void fail(std::string_view what, std::string_view message,
                        ErrorCode code = ErrorCode::kInvalidModel) {
@@ -145,20 +131,6 @@ void normalize_bools(Tensor& tensor) {
 }
 
 }  // namespace
-
-std::optional<DType> dtype_of_onnx(std::int64_t data_type) {
-  for (const TypeRow& row : kTypes) {
-    if (row.onnx == data_type) return row.dtype;
-  }
-  return std::nullopt;
-}
-
-std::int32_t onnx_of_dtype(DType dtype) {
-  const auto* row = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                 [&](const TypeRow& r) { return r.dtype == dtype; });
-  QTOOL_CHECK(row != std::end(kTypes));
-  return row->onnx;
-}
 
 Tensor TensorReader::read(const TensorProto& proto, std::string_view what) {
   if (proto.data_type() == TensorProto::STRING) {

@@ -2,25 +2,11 @@
 #include <array>
 #include <utility>
 
+#include "graph/onnx_dtype.h"
 #include "graph/passes.h"
 
 namespace qtool {
 namespace {
-
-// By number of TensorProto::DataType, as the attribute `to` holds it.
-std::optional<DType> dtype_of_attribute(std::int64_t number) {
-  using Row = std::pair<std::int64_t, DType>;
-  constexpr std::array kRows = {
-      Row{1, DType::kFloat32},  Row{2, DType::kUInt8},   Row{3, DType::kInt8},
-      Row{4, DType::kUInt16},   Row{5, DType::kInt16},   Row{6, DType::kInt32},
-      Row{7, DType::kInt64},    Row{9, DType::kBool},    Row{10, DType::kFloat16},
-      Row{11, DType::kFloat64}, Row{12, DType::kUInt32}, Row{13, DType::kUInt64},
-      Row{16, DType::kBFloat16}};
-  for (const auto& [onnx, dtype] : kRows) {
-    if (onnx == number) return dtype;
-  }
-  return std::nullopt;
-}
 
 // The type where it is certain. Declarations of intermediate tensors are the model's claim only.
 std::optional<DType> known_dtype(const Graph& graph, ValueId id) {
@@ -28,7 +14,7 @@ std::optional<DType> known_dtype(const Graph& graph, ValueId id) {
   const NodeId producer = graph.value(id).producer;
   if (producer == kNoNode) return std::nullopt;
   const Node& node = graph.node(producer);
-  if (node.is("Cast")) return dtype_of_attribute(node.get_int("to", 0));
+  if (node.is("Cast")) return dtype_of_onnx(node.get_int("to", 0));
   if (node.is("Conv") || node.is("Gemm")) {  // their weights have the type of their result
     return node.has_input(1) && graph.is_constant(node.inputs[1])
                ? graph.value(node.inputs[1]).dtype
@@ -41,7 +27,7 @@ bool does_nothing(const Graph& graph, const Node& node) {
   if (node.is("Identity")) return true;
   if (node.is("Cast")) {
     const auto from = known_dtype(graph, node.inputs[0]);
-    return from && from == dtype_of_attribute(node.get_int("to", 0));
+    return from && from == dtype_of_onnx(node.get_int("to", 0));
   }
   if (!node.is("Dropout")) return false;
   const bool mask = node.has_output(1) &&

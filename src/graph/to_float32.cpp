@@ -1,15 +1,11 @@
 #include <memory>
 #include <utility>
 
+#include "graph/onnx_dtype.h"
 #include "graph/passes.h"
 
 namespace qtool {
 namespace {
-
-// Numbers of TensorProto::DataType, as the attributes `to` and `dtype` hold them.
-constexpr std::int64_t kOnnxFloat = 1;
-constexpr std::int64_t kOnnxFloat16 = 10;
-constexpr std::int64_t kOnnxBFloat16 = 16;
 
 bool is_half(std::optional<DType> dtype) {
   return dtype == DType::kFloat16 || dtype == DType::kBFloat16;
@@ -22,7 +18,7 @@ void widen(Attribute& attribute, bool names_type) {
     }
   }
   if (auto* number = std::get_if<std::int64_t>(&attribute); number != nullptr && names_type) {
-    if (*number == kOnnxFloat16 || *number == kOnnxBFloat16) *number = kOnnxFloat;
+    if (is_half(dtype_of_onnx(*number))) *number = onnx_of_dtype(DType::kFloat32);
   }
 }
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/onnx_dtype.h"
 #include "graph/upgrade.h"
-#include "qtool/graph/onnx.h"
 
 namespace qtool {
 namespace {

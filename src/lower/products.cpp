@@ -7,6 +7,7 @@
 
 #include "graph/edit.h"
 #include "lower/passes.h"
+#include "tensor/transposed.h"
 
 namespace qtool {
 namespace {
@@ -121,20 +122,6 @@ void lower_conv(Clusters& c, NodeId id) {
   auto bias = read_bias(c, node, 2, source->affine.scale, weights->params.scales, channels);
   if (!bias) return;
   finish(c, id, "QConv", {*source, *weights, std::move(*bias), channels}, weights->values->clone());
-}
-
-Tensor transposed(const Tensor& matrix) {
-  const std::int64_t rows = matrix.shape()[0];
-  const std::int64_t columns = matrix.shape()[1];
-  Tensor result(DType::kInt8, Shape{columns, rows});
-  const auto from = matrix.values<std::int8_t>();
-  const auto to = result.values<std::int8_t>();
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t k = 0; k < columns; ++k) {
-      to[static_cast<std::size_t>(k * rows + r)] = from[static_cast<std::size_t>(r * columns + k)];
-    }
-  }
-  return result;
 }
 
 // Gemm and MatMul with constant weights become QGemm: weights [N, K], rows of the input flattened.

@@ -40,10 +40,7 @@ InferRun describe_plan(const Plan& plan) {
 
 InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& input,
                   const InferOptions& options) {
-  if (options.repeat < 1) {
-    throw Error(ErrorCode::kUsage,
-                concat("repeat: found ", options.repeat, ", expected 1 or more"));
-  }
+  check_repeat(options.repeat);
   InferResult result;
   result.threads = resolve_threads(options.threads);
   result.repeat = options.repeat;

@@ -59,6 +59,11 @@ ModelPair compile_pair(const Executor& fp32, const Executor* int8, const Shape& 
   return pair;
 }
 
+void check_repeat(std::int64_t repeat) {
+  if (repeat >= 1) return;
+  throw Error(ErrorCode::kUsage, concat("repeat: found ", repeat, ", expected 1 or more"));
+}
+
 std::int64_t class_count(const Shape& output, std::int64_t batch) {
   if (output.rank() < 2 || output[0] != batch) return 0;
   const std::int64_t per_image = output.elements() / batch;

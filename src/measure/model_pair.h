@@ -27,6 +27,9 @@ struct ModelPair {
 ModelPair compile_pair(const Executor& fp32, const Executor* int8, const Shape& shape, int threads,
                        Requantization requantization = Requantization::kFloat);
 
+/// Throws Error(kUsage) unless a measurement is repeated 1 or more times.
+void check_repeat(std::int64_t repeat);
+
 /// Scores per class in an output of `batch` images: its elements per image when all extents but
 /// the first and one other are 1; 0 otherwise.
 std::int64_t class_count(const Shape& output, std::int64_t batch);

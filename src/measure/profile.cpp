@@ -38,10 +38,7 @@ PlanProfile summarize(const Plan& plan, Samples samples) {
 
 ProfileResult profile(const Executor& fp32, const Executor* int8, const Tensor& input,
                       const ProfileOptions& options) {
-  if (options.repeat < 1) {
-    throw Error(ErrorCode::kUsage,
-                concat("repeat: found ", options.repeat, ", expected 1 or more"));
-  }
+  check_repeat(options.repeat);
   ProfileResult result;
   result.threads = resolve_threads(options.threads);
   result.repeat = options.repeat;

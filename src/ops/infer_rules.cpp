@@ -101,6 +101,29 @@ Shape broadcast(const OpContext& op, const Shape& a, const Shape& b) {
   return shape_of(op, std::move(dims));
 }
 
+ValueInfo concatenated(const OpContext& op) {
+  op.require(op.input_count() > 0, "found no inputs, expected at least one");
+  op.require(op.node.has("axis"), "the attribute 'axis' is missing");
+  const ValueInfo& first = op.input(0);
+  const std::int64_t axis = axis_of(op, op.node.get_int("axis", 0), first.shape.rank());
+  std::vector<std::int64_t> dims = first.shape.dims();
+  for (std::size_t i = 1; i < op.input_count(); ++i) {
+    require_same_type(op, 0, i);
+    const Shape& shape = op.input(i).shape;
+    bool fits = shape.rank() == first.shape.rank();
+    for (std::int64_t other = 0; fits && other < shape.rank(); ++other) {
+      fits = other == axis || shape[other] == first.shape[other];
+    }
+    if (!fits) {
+      op.fail(concat("input ", i, " has shape ", shape.to_string(), ", expected ",
+                     first.shape.to_string(), " except along axis ", axis));
+    }
+    std::int64_t& extent = dims[static_cast<std::size_t>(axis)];
+    extent = shape_of(op, {extent})[0] + shape_of(op, {shape[axis]})[0];
+  }
+  return {first.dtype, shape_of(op, std::move(dims))};
+}
+
 void require_broadcastable(const OpContext& op, const Shape& shape, const Shape& target,
                            std::string_view what) {
   bool fits = shape.rank() <= target.rank();

@@ -67,6 +67,10 @@ Shape shape_of(const OpContext& op, std::vector<std::int64_t> dims);
 /// The shape both shapes are broadcast to by NumPy's rules.
 Shape broadcast(const OpContext& op, const Shape& a, const Shape& b);
 
+/// Type and shape of all inputs side by side along the attribute `axis`; throws unless the other
+/// extents are equal.
+ValueInfo concatenated(const OpContext& op);
+
 /// Throws unless `shape` can be broadcast to `target` without changing it.
 void require_broadcastable(const OpContext& op, const Shape& shape, const Shape& target,
                            std::string_view what);

@@ -1,9 +1,9 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/onnx_dtype.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
-#include "qtool/graph/onnx.h"
 
 // Operators that change the element type, bound it or ask about it.
 namespace qtool {

@@ -12,29 +12,6 @@ struct Part {
   std::int64_t offset;  // of the part in the whole, elements
 };
 
-std::vector<ValueInfo> infer_concat(const OpContext& op) {
-  op.require(op.input_count() > 0, "found no inputs, expected at least one");
-  op.require(op.node.has("axis"), "the attribute 'axis' is missing");
-  const ValueInfo& first = op.input(0);
-  const std::int64_t axis = axis_of(op, op.node.get_int("axis", 0), first.shape.rank());
-  std::vector<std::int64_t> dims = first.shape.dims();
-  for (std::size_t i = 1; i < op.input_count(); ++i) {
-    require_same_type(op, 0, i);
-    const Shape& shape = op.input(i).shape;
-    bool fits = shape.rank() == first.shape.rank();
-    for (std::int64_t other = 0; fits && other < shape.rank(); ++other) {
-      fits = other == axis || shape[other] == first.shape[other];
-    }
-    if (!fits) {
-      op.fail(concat("input ", i, " has shape ", shape.to_string(), ", expected ",
-                     first.shape.to_string(), " except along axis ", axis));
-    }
-    std::int64_t& extent = dims[static_cast<std::size_t>(axis)];
-    extent = shape_of(op, {extent})[0] + shape_of(op, {shape[axis]})[0];
-  }
-  return {{first.dtype, shape_of(op, std::move(dims))}};
-}
-
 std::unique_ptr<Operator> make_concat(const OpContext& op) {
   const std::int64_t axis = axis_of(op, op.node.get_int("axis", 0), op.input(0).shape.rank());
   const std::vector<std::int64_t> whole = strides_of(op.output(0).shape, op.output_layout(0));
@@ -112,7 +89,10 @@ std::unique_ptr<Operator> make_split(const OpContext& op) {
 
 }  // namespace
 
-OpDef op_Concat() { return {infer_concat, make_concat, LayoutRule::kAny}; }
+OpDef op_Concat() {
+  return {[](const OpContext& op) { return std::vector<ValueInfo>{concatenated(op)}; }, make_concat,
+          LayoutRule::kAny};
+}
 OpDef op_Split() { return {infer_split, make_split, LayoutRule::kAny}; }
 
 }  // namespace qtool

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "graph/constant_node.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 
@@ -13,23 +14,9 @@ std::shared_ptr<const Tensor> share(Tensor tensor) {
   return std::make_shared<const Tensor>(std::move(tensor));
 }
 
-template <typename T>
-std::shared_ptr<const Tensor> list(const std::vector<T>& values) {
-  return share(Tensor::of<T>({static_cast<std::int64_t>(values.size())}, values));
-}
-
 std::shared_ptr<const Tensor> constant_value(const OpContext& op) {
-  const Node& node = op.node;
-  if (auto tensor = node.get_tensor("value")) return tensor;
-  if (node.has("value_float")) return share(Tensor::scalar(node.get_float("value_float", 0)));
-  if (node.has("value_int")) return share(Tensor::scalar(node.get_int("value_int", 0)));
-  if (node.has("value_ints")) return list(node.get_ints("value_ints", {}));
-  const auto floats = node.attributes.find("value_floats");
-  if (floats != node.attributes.end()) {
-    const auto* values = std::get_if<std::vector<float>>(&floats->second);
-    op.require(values != nullptr, "attribute 'value_floats' is not of type floats");
-    return list(*values);
-  }
+  if (auto tensor = tensor_of_constant(op.node)) return tensor;
+  op.require(!op.node.has("value_floats"), "attribute 'value_floats' is not of type floats");
   op.fail(ErrorCode::kUnsupported, "found no numeric value attribute");
 }
 

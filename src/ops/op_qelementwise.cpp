@@ -9,32 +9,16 @@
 #include "kernels/mul/mul.h"
 #include "kernels/quantize/quantize.h"
 #include "ops/fixed_point.h"
+#include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/strides.h"
 #include "qtool/base/parallel.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {
 
-// NumPy's rules.
 std::vector<ValueInfo> infer_binary(const OpContext& op) {
-  const Shape& a = op.input(0).shape;
-  const Shape& b = op.input(1).shape;
-  std::vector<std::int64_t> dims(static_cast<std::size_t>(std::max(a.rank(), b.rank())));
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    const auto extent = [&](const Shape& shape) {
-      const auto axis =
-          static_cast<std::int64_t>(i) + shape.rank() - static_cast<std::int64_t>(dims.size());
-      return axis < 0 ? 1 : shape[axis];
-    };
-    const std::int64_t x = extent(a);
-    const std::int64_t y = extent(b);
-    op.require(x == y || x == 1 || y == 1,
-               concat("cannot broadcast ", a.to_string(), " and ", b.to_string()));
-    dims[i] = x == 1 ? y : x;
-  }
-  return {{DType::kUInt8, Shape(std::move(dims))}};
+  return {{DType::kUInt8, broadcast(op, op.input(0).shape, op.input(1).shape)}};
 }
 
 // Runs `kernel(a, b, out, count)` over contiguous pieces; a repeated operand is spread out first.
@@ -118,22 +102,6 @@ std::unique_ptr<Operator> make_mul(const OpContext& op) {
                      });
 }
 
-std::vector<ValueInfo> infer_concat(const OpContext& op) {
-  const Shape& first = op.input(0).shape;
-  const std::int64_t axis = normalize_axis(op.node.get_int("axis", 0), first.rank(), "Concat");
-  std::vector<std::int64_t> dims = first.dims();
-  for (std::size_t i = 1; i < op.input_count(); ++i) {
-    const Shape& shape = op.input(i).shape;
-    op.require(shape.rank() == first.rank(), "inputs have different ranks");
-    for (std::int64_t d = 0; d < shape.rank(); ++d) {
-      op.require(d == axis || shape[d] == first[d],
-                 concat("cannot concatenate ", first.to_string(), " and ", shape.to_string()));
-    }
-    dims[static_cast<std::size_t>(axis)] += shape[axis];
-  }
-  return {{DType::kUInt8, Shape(std::move(dims))}};
-}
-
 // One input of a concatenation: runs of `inner` bytes that go to every `outer_step`-th place.
 struct ConcatPart {
   std::int64_t offset;
@@ -145,7 +113,7 @@ struct ConcatPart {
 std::unique_ptr<Operator> make_concat(const OpContext& op) {
   const Shape& out = op.output(0).shape;
   const Layout layout = op.output_layout(0);
-  const std::int64_t axis = normalize_axis(op.node.get_int("axis", 0), out.rank(), "Concat");
+  const std::int64_t axis = axis_of(op, op.node.get_int("axis", 0), out.rank());
   const auto& [inputs, result] = op.params<QConcatParams>();
   const Affine y = result.affine;
   const Limits limits = limits_of(result);
@@ -262,7 +230,10 @@ std::unique_ptr<Operator> make_dequantize(const OpContext& op) {
 
 OpDef op_QAdd() { return {infer_binary, make_add, LayoutRule::kAny}; }
 OpDef op_QMul() { return {infer_binary, make_mul, LayoutRule::kAny}; }
-OpDef op_QConcat() { return {infer_concat, make_concat, LayoutRule::kAny}; }
+OpDef op_QConcat() {
+  return {[](const OpContext& op) { return std::vector<ValueInfo>{concatenated(op)}; }, make_concat,
+          LayoutRule::kAny};
+}
 OpDef op_QLookup() { return {infer_u8, make_lookup, LayoutRule::kAny}; }
 OpDef op_Quantize() { return {infer_u8, make_quantize, LayoutRule::kToChannelsLast}; }
 OpDef op_Dequantize() {

@@ -1,7 +1,7 @@
 #include "quantize/element_types.h"
 
+#include "graph/onnx_dtype.h"
 #include "graph/op_traits.h"
-#include "qtool/graph/onnx.h"
 
 namespace qtool {
 namespace {

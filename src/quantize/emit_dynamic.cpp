@@ -4,15 +4,15 @@
 #include <utility>
 #include <vector>
 
+#include "graph/onnx_dtype.h"
 #include "graph/passes.h"
 #include "qtool/base/text.h"
 #include "qtool/quantize/weights.h"
 #include "quantize/emit.h"
+#include "tensor/transposed.h"
 
 namespace qtool {
 namespace {
-
-constexpr std::int64_t kFloat32 = 1;  // ONNX TensorProto.FLOAT, the target of Cast
 
 /// Writes one graph. The added nodes have no names and go by their outputs; the last of each
 /// product writes the tensor that the product wrote.
@@ -41,7 +41,7 @@ class DynamicEmitter {
 
     const ValueId sums = add(std::move(product), concat(name, "_i32"));
     Node cast = node_of("Cast", {sums});
-    cast.attributes["to"] = kFloat32;
+    cast.attributes["to"] = std::int64_t{onnx_of_dtype(DType::kFloat32)};
     const ValueId reals = add(std::move(cast), concat(name, "_sum"));
     const ValueId scale = add(node_of("Mul", {input.scale, row(concat(name, "_s"), scales, conv)}),
                               concat(name, "_scale"));
@@ -130,21 +130,6 @@ class DynamicEmitter {
       to[i] = static_cast<std::uint8_t>(from[i] + 128);
     }
     return weights_.emplace(key, add_constant(name, std::move(raised))).first->second;
-  }
-
-  static Tensor transposed(const Tensor& matrix) {
-    const std::int64_t rows = matrix.shape()[0];
-    const std::int64_t columns = matrix.shape()[1];
-    Tensor result(DType::kInt8, Shape{columns, rows});
-    const auto from = matrix.values<std::int8_t>();
-    const auto to = result.values<std::int8_t>();
-    for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t c = 0; c < columns; ++c) {
-        to[static_cast<std::size_t>(c * rows + r)] =
-            from[static_cast<std::size_t>(r * columns + c)];
-      }
-    }
-    return result;
   }
 
   /// One value per output channel, where the result has its channels.

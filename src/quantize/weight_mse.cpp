@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
+#include "quant/golden_section.h"
 #include "quantize/weight_slice.h"
 
 namespace qtool {
@@ -67,7 +69,6 @@ Affine weight_mse(std::span<const float> weights, const Scheme& scheme) {
   constexpr double kAround = 2.0;        // cells that are looked at more closely
   constexpr double kFinePerCell = 16.0;  // as often
   constexpr int kGoldenSteps = 12;
-  constexpr double kGolden = 0.6180339887498949;
   const WeightSlice slice(weights, scheme);
   if (slice.all_zero()) return slice.affine(0.0);
   Search search(slice);
@@ -77,27 +78,9 @@ Affine weight_mse(std::span<const float> weights, const Scheme& scheme) {
   const double best = search.grid(1.0, cells, 1.0, width);
   const double fine = search.grid(std::max(best - kAround, 0.5), std::min(best + kAround, cells),
                                   1.0 / kFinePerCell, width);
-  double low = (fine - 1.0 / kFinePerCell) * width;
-  double high = std::min(fine + 1.0 / kFinePerCell, cells) * width;
-  double left = high - kGolden * (high - low);
-  double right = low + kGolden * (high - low);
-  double left_error = search.visit(left);
-  double right_error = search.visit(right);
-  for (int step = 0; step < kGoldenSteps; ++step) {
-    if (left_error < right_error) {
-      high = right;
-      right = left;
-      right_error = left_error;
-      left = high - kGolden * (high - low);
-      left_error = search.visit(left);
-    } else {
-      low = left;
-      left = right;
-      left_error = right_error;
-      right = low + kGolden * (high - low);
-      right_error = search.visit(right);
-    }
-  }
+  golden_section((fine - 1.0 / kFinePerCell) * width,
+                 std::min(fine + 1.0 / kFinePerCell, cells) * width, kGoldenSteps,
+                 [&](double scale) { return search.visit(scale); }, std::less<>());
   return slice.affine(search.scale());
 }
 

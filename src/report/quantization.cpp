@@ -8,6 +8,7 @@
 #include "qtool/base/printable.h"
 #include "qtool/base/text.h"
 #include "qtool/report/text_table.h"
+#include "report/percent.h"
 #include "report/preprocessing_json.h"
 
 namespace qtool {
@@ -33,10 +34,6 @@ std::string_view name_of(NodeRole role) {
 }
 
 constexpr std::size_t kMaxNamed = 5;
-
-double share(std::int64_t part, std::int64_t whole) {
-  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
-}
 
 }  // namespace
 
@@ -84,12 +81,15 @@ std::string json_of(const CalibrationTable& table, std::string_view output,
 }
 
 std::string text_of(const QuantizationSummary& s) {
-  std::string text = concat(s.output, ": ", s.int8_bytes, " bytes, ",
-                            to_fixed(100.0 * share(s.int8_bytes, s.fp32_bytes), 1), " % of FP32\n");
+  const double size = s.fp32_bytes == 0
+                          ? 0.0
+                          : static_cast<double>(s.int8_bytes) / static_cast<double>(s.fp32_bytes);
+  std::string text =
+      concat(s.output, ": ", s.int8_bytes, " bytes, ", percent(size, 1), " of FP32\n");
   for (const UnequalConcat& concat_node : s.report.unequal_concats) {
     text += concat("note: the operands of '", concat_node.node,
                    "' keep scales of their own: the narrowest uses ",
-                   to_fixed(100.0 * concat_node.smallest_share, 1), " % of the common range\n");
+                   percent(concat_node.smallest_share, 1), " of the common range\n");
   }
   std::vector<const NodeReport*> left;
   for (const NodeReport& node : s.report.nodes) {

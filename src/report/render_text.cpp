@@ -12,6 +12,7 @@
 #include "qtool/measure/metrics.h"
 #include "qtool/report/render.h"
 #include "qtool/report/text_table.h"
+#include "report/percent.h"
 
 namespace qtool {
 namespace {
@@ -117,12 +118,6 @@ std::string unsteady_line(const char* name, double median_seconds, double fastes
 
 }  // namespace
 
-std::string percent(std::int64_t part, std::int64_t total, int decimals) {
-  if (total == 0) return "-";
-  return concat(to_fixed(100.0 * static_cast<double>(part) / static_cast<double>(total), decimals),
-                " %");
-}
-
 std::string text_of(const EvalResult& result, std::size_t width) {
   const bool has_int8 = result.int8.has_value();
   const ModelScore int8 = result.int8.value_or(ModelScore{});
@@ -131,8 +126,8 @@ std::string text_of(const EvalResult& result, std::size_t width) {
   add_int8_columns(columns, {{"INT8", Kind::kNumber, 3}, {"change", Kind::kNumber, 1}}, has_int8);
   TextTable table(columns);
   const auto add_accuracy = [&](const char* name, std::int64_t a, std::int64_t b) {
-    std::vector<std::string> row{name, percent(a, result.labelled)};
-    add_int8_columns(row, {percent(b, result.labelled), difference(b, a, result.labelled)},
+    std::vector<std::string> row{name, percent_of(a, result.labelled)};
+    add_int8_columns(row, {percent_of(b, result.labelled), difference(b, a, result.labelled)},
                      has_int8);
     table.add(row);
   };
@@ -157,8 +152,8 @@ std::string text_of(const EvalResult& result, std::size_t width) {
   }
   if (has_int8 && result.classes > 0) {
     text +=
-        concat("agreement: ", percent(result.agreement, result.images), " (same top-1 class for ",
-               result.agreement, " of ", result.images, " images)\n");
+        concat("agreement: ", percent_of(result.agreement, result.images),
+               " (same top-1 class for ", result.agreement, " of ", result.images, " images)\n");
   }
   text += requantization_line(result.requantization);
   return concat(text, output_lines(result.outputs, result.images), bad_image_lines(result.bad));
@@ -276,7 +271,7 @@ std::string text_of(const ModelSummary& model, const std::optional<PlanSummary>&
   if (!plan) return text;
   text += concat("MACs: ", plan->macs);
   if (plan->integer_macs > 0) {
-    text += concat(", ", percent(plan->integer_macs, plan->macs, 1), " of them on integers");
+    text += concat(", ", percent_of(plan->integer_macs, plan->macs, 1), " of them on integers");
   }
   text += concat("\nsteps: ", plan->steps, " after fusion, ", plan->integer_steps,
                  " on integers; activations in ",

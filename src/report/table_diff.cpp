@@ -9,6 +9,7 @@
 #include "qtool/base/printable.h"
 #include "qtool/base/text.h"
 #include "qtool/report/text_table.h"
+#include "report/percent.h"
 
 namespace qtool {
 namespace {
@@ -109,8 +110,6 @@ double largest(const std::vector<TensorDiff>& diffs) {
   return result;
 }
 
-std::string percent(double share) { return concat(to_fixed(100.0 * share, 4), " %"); }
-
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 }  // namespace
@@ -138,8 +137,8 @@ std::string text_of(const TableDiff& diff, double tolerance, std::size_t width) 
   for (const auto* list : {&diff.activations, &diff.weights}) {
     for (const TensorDiff& row : *list) {
       if (row.largest() <= tolerance) continue;
-      text.add({row.tensor, to_text(row.scale_a), to_text(row.scale_b), percent(row.scale),
-                percent(row.range)});
+      text.add({row.tensor, to_text(row.scale_a), to_text(row.scale_b), percent(row.scale, 4),
+                percent(row.range, 4)});
       ++count;
     }
   }
@@ -147,9 +146,9 @@ std::string text_of(const TableDiff& diff, double tolerance, std::size_t width) 
   for (const std::string& name : diff.only_a) out += concat("only in A: ", printable(name), "\n");
   for (const std::string& name : diff.only_b) out += concat("only in B: ", printable(name), "\n");
   out += concat(diff.activations.size(), " activations and ", diff.weights.size(),
-                " weights in both: ", count, " differ by more than ", percent(tolerance),
+                " weights in both: ", count, " differ by more than ", percent(tolerance, 4),
                 "; largest difference ",
-                percent(std::max(largest(diff.activations), largest(diff.weights))), "\n");
+                percent(std::max(largest(diff.activations), largest(diff.weights)), 4), "\n");
   return out;
 }
 
@@ -189,7 +188,7 @@ std::string table_text(const CalibrationTable& table, std::size_t width) {
     text.add({entry.tensor,
               concat("[", to_text(entry.range.min), ", ", to_text(entry.range.max), "]"),
               to_text(entry.affine.scale), to_text(std::int64_t{entry.affine.zero_point}),
-              std::string(name_of(entry.dtype)), observed ? percent(entry.saturated_share) : "-",
+              std::string(name_of(entry.dtype)), observed ? percent(entry.saturated_share, 4) : "-",
               entry.sqnr_db ? to_fixed(*entry.sqnr_db, 1) : "-",
               std::string(name_of(entry.degenerate))});
   }

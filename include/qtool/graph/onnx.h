@@ -44,8 +44,4 @@ void save_onnx(const Graph& graph, const std::filesystem::path& path);
 /// listed matter. Cost: one pass over the constants.
 std::uint64_t fingerprint(const Graph& graph);
 
-/// The type behind a number of TensorProto.DataType, as attributes such as Cast's `to` hold it, or
-/// nothing when qtool does not store it.
-std::optional<DType> dtype_of_onnx(std::int64_t data_type);
-
 }  // namespace qtool

@@ -36,7 +36,4 @@ std::string text_of(const ModelSummary& model, const std::optional<PlanSummary>&
                     std::size_t width = kAnyWidth);
 std::string json_of(const ModelSummary& model, const std::optional<PlanSummary>& plan);
 
-/// `96.25 %`; `-` when `total` is 0.
-std::string percent(std::int64_t part, std::int64_t total, int decimals = 2);
-
 }  // namespace qtool

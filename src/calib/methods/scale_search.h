@@ -5,6 +5,7 @@
 
 #include "qtool/calib/method.h"
 #include "qtool/quant/density.h"
+#include "quant/golden_section.h"
 
 namespace qtool {
 
@@ -40,33 +41,6 @@ class ScaleProblem {
   std::int32_t high_ = 0;
   double largest_ = 0.0;
 };
-
-/// The least point of `f` on [low, high] by golden section, `steps` evaluations after the first
-/// two. Exact for a unimodal function up to (high - low) 0.618^steps.
-template <typename Function>
-double golden_section(double low, double high, int steps, Function f) {
-  constexpr double kRatio = 0.6180339887498949;
-  double left = high - kRatio * (high - low);
-  double right = low + kRatio * (high - low);
-  double at_left = f(left);
-  double at_right = f(right);
-  for (int step = 0; step < steps; ++step) {
-    if (at_left <= at_right) {
-      high = right;
-      right = left;
-      at_right = at_left;
-      left = high - kRatio * (high - low);
-      at_left = f(left);
-    } else {
-      low = left;
-      left = right;
-      at_left = at_right;
-      right = low + kRatio * (high - low);
-      at_right = f(right);
-    }
-  }
-  return at_left <= at_right ? left : right;
-}
 
 /// The least point of `f` on (0, top]: the best of an even grid, the last where several are, then
 /// `steps` of golden section around it. `f` is a number or infinite everywhere.
