@@ -24,7 +24,7 @@ namespace {
 }  // namespace
 
 std::string read_file(const fs::path& path, std::int64_t max_bytes) {
-  // Opening a pipe would wait for a writer; a regular file is never waited for.
+  // O_NONBLOCK: opening a pipe would otherwise wait for a writer.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file.is_open()) {
     if (errno == ENOENT || errno == ENOTDIR) fail_io(path, "does not exist");

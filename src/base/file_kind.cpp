@@ -13,7 +13,7 @@ struct Magic {
   std::size_t at;
   std::string_view bytes;
   std::string_view what;
-  std::size_t also_at = 0;  // more bytes that must be there
+  std::size_t also_at = 0;  // position of `also`, more bytes that must match
   std::string_view also{};
 
   [[nodiscard]] bool fits(std::string_view file) const {

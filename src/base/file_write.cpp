@@ -25,7 +25,7 @@ namespace {
 
 using FileInfo = struct ::stat;
 
-// Names of temporary files: of one length, whatever the name of the file that is written.
+// Names of temporary files have a fixed length, so that a long file name cannot make them too long.
 constexpr std::string_view kTemporaryHead = ".qtool-";
 constexpr std::string_view kTemporaryTail = ".tmp";
 
@@ -92,7 +92,7 @@ Target find_target(const fs::path& path) {
   if (!fs::is_directory(folder, ec)) {
     refuse(path, concat("there is no folder '", folder.string(), "'"));
   }
-  // The names below /proc/self/fd are links too, yet not to files that a name could replace.
+  // The names below /proc/self/fd are links too, but a rename cannot replace what they point to.
   const std::optional<FileInfo> found = info_of(target.path);
   if (target.old.has_value() != found.has_value() || (found && !same_inode(*found, *target.old))) {
     refuse(path, "it is not the name of a file");
@@ -132,7 +132,7 @@ bool syncs(int descriptor) {
   return ::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOSYS || errno == ENOTSUP;
 }
 
-/// A file on its way to its name: written beside it, then renamed.
+/// A file that is written under a temporary name beside its path, then renamed.
 class Staged {
  public:
   Staged(const OutputFile& output, Target target)
@@ -174,7 +174,7 @@ class Staged {
     publish_for_good();
   }
 
-  /// The same where nothing can fail afterwards.
+  /// The same without the possibility to undo it: for the last file, after which nothing can fail.
   void publish_for_good() {
     if (target_.discard) return;
     if (::rename(temporary_.c_str(), target_.path.c_str()) != 0) {
@@ -271,7 +271,7 @@ void write_files(std::span<const OutputFile> files) {
       throw;
     }
   }
-  // The names are as durable as the bytes; a folder that cannot be synced is not an error.
+  // Makes the new names as durable as the contents; a folder that cannot be synced is not an error.
   for (const fs::path& folder : folders) {
     const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (opened.is_open()) ::fsync(opened.get());

@@ -26,7 +26,8 @@ std::int64_t limit_in(const fs::path& file) {
 }
 
 /// The smallest limit on the way from the group at `mount` / `group` up to `mount`. In a container
-/// the path may be the host's and not be there: then only `mount` is, which is the container's.
+/// the path may be that of the host and not exist; then only `mount` exists, which is the
+/// container's group.
 std::int64_t smallest_limit(const fs::path& mount, fs::path group, const char* name) {
   std::int64_t limit = limit_in(mount / name);
   for (group = group.relative_path(); !group.empty(); group = group.parent_path()) {
@@ -71,7 +72,7 @@ std::int64_t physical_memory() noexcept {
     const std::int64_t machine = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
     try {
       return std::min(machine, control_group_limit());
-    } catch (...) {  // no memory for a path: then the machine's is as good as any
+    } catch (...) {  // out of memory for a path: then assume no limit
       return machine;
     }
   }();

@@ -95,8 +95,8 @@ void parallel_items(std::int64_t count, int threads,
     for (std::int64_t item = 0; item < count; ++item) body(item, 0);
     return;
   }
-  // Items are handed out in order, so every item below one that failed ends too, and the lowest
-  // failure is the same for any number of threads.
+  // Items are handed out in order, so every item before a failed one is also run to its end. So the
+  // lowest failure is the same for any number of threads.
   std::atomic<std::int64_t> next{0};
   std::mutex mutex;
   std::int64_t failed = count;

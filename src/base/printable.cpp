@@ -35,8 +35,8 @@ struct CodeRange {
   char32_t last;
 };
 
-// Characters that are not seen themselves but change what is: Unicode's categories Cc, Cf, Zl, Zp
-// as far as they steer terminals and the direction of text. In ascending order.
+// Invisible characters that control terminals or the direction of text, from Unicode's categories
+// Cc, Cf, Zl, Zp. In ascending order.
 constexpr std::array kUnseen{
     CodeRange{0x00, 0x1F},     CodeRange{0x7F, 0x9F},       CodeRange{0xAD, 0xAD},
     CodeRange{0x061C, 0x061C}, CodeRange{0x180E, 0x180E},   CodeRange{0x200B, 0x200F},

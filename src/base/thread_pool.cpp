@@ -19,8 +19,8 @@ namespace {
 using Task = std::function<void(int)>;
 using Clock = std::chrono::steady_clock;
 
-// How long a thread that waits keeps its core before it sleeps. Longer than what lies between two
-// parallel operators of a network, shorter than anybody else on the machine would notice.
+// How long a waiting thread spins before it sleeps. Longer than the gap between two parallel
+// operators of a network, and too short to slow other processes down noticeably.
 constexpr std::chrono::microseconds kSpin{150};
 
 void pause() noexcept {
@@ -45,8 +45,8 @@ bool spin_until(const Done& done) {
   return done();
 }
 
-// What is handed out at the moment: which task (counted), of how many parts, and the next part. In
-// one word, so that a thread takes a part only if it still belongs to the task it has read.
+// The state of a task in one atomic word: the task's number, its number of parts, and the next
+// part. So a thread takes a part only if it still belongs to the task it has read.
 struct Ticket {
   static constexpr int kPartBits = 16;
   static constexpr std::uint64_t kPartMask = (1U << kPartBits) - 1;
@@ -56,14 +56,14 @@ struct Ticket {
   [[nodiscard]] int next() const { return static_cast<int>(word & kPartMask); }
   [[nodiscard]] int parts() const { return static_cast<int>((word >> kPartBits) & kPartMask); }
   [[nodiscard]] bool open() const { return next() < parts(); }
-  // The next task's, whose part 0 its caller keeps.
+  // The ticket of the next task; its part 0 belongs to the caller.
   [[nodiscard]] Ticket following(int parts) const {
     const std::uint64_t count = (word >> (2 * kPartBits)) + 1;
     return {(count << (2 * kPartBits)) | (static_cast<std::uint64_t>(parts) << kPartBits) | 1U};
   }
 };
 
-// A place for one caller's task. The places are never freed, so a late look at one is harmless.
+// A slot for one caller's task. Slots are never freed, so a late read of one is harmless.
 struct alignas(64) Place {
   std::atomic<bool> taken{false};
   std::atomic<std::uint64_t> ticket{0};
@@ -71,13 +71,14 @@ struct alignas(64) Place {
   std::atomic<unsigned> mode{0};   // the caller's floating-point mode
   std::atomic<int> unfinished{0};  // parts
 
-  // Runs one part that nobody has begun, if there is one.
+  // Runs one part that no thread has begun, if there is one.
   bool run_one() {
     Ticket seen{ticket.load(std::memory_order_acquire)};
     while (seen.open()) {
       const Task* const work = task.load(std::memory_order_relaxed);
       const unsigned wanted_mode = mode.load(std::memory_order_relaxed);
-      // The task stays until this part ends, so what was read above is its own if nothing moved.
+      // The task lives until this part has ended. If the exchange succeeds, the values read above
+      // belong to it.
       if (!ticket.compare_exchange_weak(seen.word, seen.word + 1, std::memory_order_acq_rel,
                                         std::memory_order_acquire)) {
         continue;
@@ -111,7 +112,7 @@ class Pool {
 
   void run(int parts, const Task& task) {
     Place* const place = free_place();
-    if (place == nullptr) {  // as many callers as there are places: this one works alone
+    if (place == nullptr) {  // all slots are in use: this caller works alone
       for (int part = 0; part < parts; ++part) task(part);
       return;
     }

@@ -9,9 +9,9 @@ namespace qtool {
 /// `task` must not throw.
 ///
 /// A part goes to whichever thread asks first. The caller starts with part 0 and then takes every
-/// part that no other thread has begun: on a busy machine, where the others do not get a core, it
-/// does all the work alone and waits for nobody. Threads that wait spin for a moment and then sleep
-/// (see docs/decisions/one-pool.md for the figures behind that moment).
+/// part that no other thread has begun: on a busy machine, where the other threads do not get a
+/// core, it does all the work alone and waits for none of them. Waiting threads spin for a short
+/// time and then sleep (docs/decisions/one-pool.md has the measurements).
 ///
 /// Any number of threads may call at once. Parts run in the caller's floating-point mode.
 /// Cost: about 0.2 us where the pool's threads are awake, a system call for each that sleeps.

@@ -115,8 +115,8 @@ std::vector<TensorStatistics> observed_tensors(const Graph& graph,
   return tensors;
 }
 
-// By tensor: the places of the tensors that it is the concatenation of along the channels, where
-// all of those are observed too. Their statistics tell its own, so that nothing is counted twice.
+// For each tensor that is a concatenation of observed tensors along the channels: the indices of
+// these parts. Its statistics are computed from theirs, so no value is counted twice.
 std::vector<std::vector<std::size_t>> concatenations(const Graph& graph,
                                                      const std::vector<TensorStatistics>& tensors) {
   std::vector<std::vector<std::size_t>> parts(tensors.size());
@@ -141,15 +141,16 @@ std::vector<std::vector<std::size_t>> concatenations(const Graph& graph,
   return parts;
 }
 
-// Numbers that come without axes for images and channels (a factor made of the image's size) count
-// as one channel of one image.
+// Tensors without axes for images and channels (such as a factor computed from the image's size)
+// are treated as one channel of one image.
 TensorView with_image_axes(const TensorView& tensor) {
   const std::int64_t rank = tensor.shape.rank();
   if (rank >= 2 && rank <= 5) return tensor;
   return {tensor.data, tensor.dtype, Shape{1, 1, tensor.shape.elements()}, Layout::kPlain};
 }
 
-// Maps have two axes or more, besides the batch, that are longer than one.
+// Outputs are maps when one of them has two or more axes, besides the batch, that are longer than
+// one.
 Outputs kind_of(std::span<const PortInfo> outputs) {
   const auto is_map = [](const PortInfo& output) {
     const auto& dims = output.shape.dims();
@@ -159,7 +160,7 @@ Outputs kind_of(std::span<const PortInfo> outputs) {
   return std::any_of(outputs.begin(), outputs.end(), is_map) ? Outputs::kMaps : Outputs::kVectors;
 }
 
-// What a run through the images adds to.
+// What one pass over the images collects.
 enum class Pass : std::uint8_t { kStatistics, kExactBins };
 
 // One thread's share of the work.

@@ -10,12 +10,12 @@
 namespace qtool {
 namespace {
 
-// Values summed and then counted while they are in the second-level cache, beside those that the
-// summing has fetched; and the fewest pixels for which it pays to load the totals of their
-// channels.
+// kChunk values are summed, then counted while they are still in the second-level cache, beside
+// those that summing has prefetched. With fewer than kMinPixels pixels, loading the totals of their
+// channels does not pay.
 constexpr std::int64_t kChunk = 16384;
 constexpr std::int64_t kMinPixels = 16;
-// A channel whose values are adjacent is summed as that many interleaved chains.
+// A channel whose values are adjacent is summed as this many interleaved sums.
 constexpr std::int64_t kLanes = 16;
 
 const ObserveKernel& kernel() {
@@ -31,9 +31,9 @@ const ObserveKernel& kernel() {
       concat("found ", *bad, " at element ", bad - values.begin(), ", expected finite values"));
 }
 
-// Which pixels of an image are counted: all of them, or one run of every so many. The run's place
-// among the so many moves on by one each time, lest it stand in the same columns of every row where
-// they divide a row; where it begins is the Counting's place.
+// Which pixels of an image are counted: all of them, or one contiguous group of every `every_`.
+// Which one of them moves on by one each time: otherwise, where the period divides a row, the same
+// columns of every row would be counted. The first one is given by Counting::place.
 class CountedPixels {
  public:
   CountedPixels(const ImageValues& image, Counting counting) : run_(image.pixels) {
@@ -45,7 +45,7 @@ class CountedPixels {
     start_ = (std::int64_t{counting.place} * every_) >> 32U;
   }
 
-  // Calls visit(first, last) for the counted ones among [begin, end), run by run.
+  // Calls visit(first, last) for each contiguous group of counted pixels in [begin, end).
   template <typename Visit>
   void visit(std::int64_t begin, std::int64_t end, Visit visit) const {
     const std::int64_t period = every_ * run_;
@@ -58,14 +58,15 @@ class CountedPixels {
   }
 
  private:
-  // Neighbours are alike, so that a sample is as good as its pixels are many.
+  // Neighbouring values are alike, so the quality of a sample depends on the number of its pixels.
   static constexpr std::int64_t kMinCounted = 24;
-  // Runs are as short as is worth a kernel's while, to be spread evenly: of four pixels each, they
-  // met the peak of a class map, a blob of few pixels, in too few images.
+  // Values in a contiguous group: just enough for a kernel call to pay, so that the groups are
+  // spread evenly. Groups of four pixels met the peak of a class map, which is a few pixels wide,
+  // in too few images.
   static constexpr std::int64_t kRunValues = 1024;
 
-  std::int64_t every_ = 1;  // runs, of which one is counted
-  std::int64_t run_;        // pixels
+  std::int64_t every_ = 1;  // of this many groups one is counted
+  std::int64_t run_;        // pixels of a group
   std::int64_t start_ = 0;
 };
 
@@ -90,8 +91,8 @@ class ImageObserver {
   }
 
  private:
-  // Backwards: what the layer before wrote last is still in the caches, and the one behind begins
-  // to read at the front.
+  // Backwards: what the previous layer wrote last is still in the caches, and the next layer starts
+  // reading at the front.
   void add_pixels() {
     const std::int64_t step = std::max(kMinPixels, kChunk / image_.width);
     for (std::int64_t end = image_.pixels; end > 0;) {
@@ -110,7 +111,7 @@ class ImageObserver {
     }
   }
 
-  // Value i of a channel is added to chain i modulo kLanes.
+  // Value i of a channel is added to sum i modulo kLanes.
   void add_planes() {
     ChannelSums chains(kLanes);
     for (std::int64_t c = 0; c < image_.width; ++c) {
@@ -140,7 +141,7 @@ class ImageObserver {
     }
   }
 
-  // What kernels fetch beside their sums: at first the counters, then values to come, then what the
+  // What kernels prefetch while they sum: first the counters, then the coming values, then what the
   // caller reads next.
   [[nodiscard]] Ahead counters_ahead() const {
     const std::span<const std::uint16_t> counters = histogram_.counters_to_fetch();
@@ -151,7 +152,7 @@ class ImageObserver {
     return {image_.values + begin, (end - begin) * static_cast<std::int64_t>(sizeof(float))};
   }
 
-  // Notes what was seen of `size` values; those counted next lie within it.
+  // Records the result of summing `size` values. The values counted next lie within these extremes.
   void take(const Seen& seen, std::int64_t size) {
     if (!seen.finite) refuse({image_.values, static_cast<std::size_t>(image_.size())});
     signs_ = seen.lowest < 0.0F ? Signs::kBoth : Signs::kPositive;

@@ -12,7 +12,8 @@
 
 namespace qtool {
 
-/// Sums, sums of squares and extremes of adjacent channels, or of the chains of one channel.
+/// Sums, sums of squares and extremes of adjacent channels, or of the interleaved sums of one
+/// channel.
 class ChannelSums {
  public:
   explicit ChannelSums(std::int64_t width)
@@ -36,7 +37,7 @@ class ChannelSums {
             highs_.data() + first, width};
   }
 
-  /// Makes channel `c` what all the chains together are, added up in pairs.
+  /// Sets channel `c` to the total of all interleaved sums, added up in pairs.
   void take(std::int64_t c, ChannelSums& chains) {
     const auto at = static_cast<std::size_t>(c);
     for (std::size_t half = chains.sums_.size() / 2; half > 0; half /= 2) {
@@ -78,7 +79,7 @@ struct ImageValues {
   [[nodiscard]] std::int64_t size() const { return pixels * width; }
 };
 
-/// Of all values of an image.
+/// Results over all values of an image.
 struct ImageSeen {
   std::int64_t zeros = 0;
   float lowest = std::numeric_limits<float>::infinity();
@@ -87,9 +88,8 @@ struct ImageSeen {
 
 /// Adds every value of an image to the totals of its channels and counts all or some of them. The
 /// histogram's extremes become those of all values. Throws Error(kInvalidArgument) at NaN or an
-/// infinity, naming value and place. `afterwards` is what the caller reads next: fetched while the
-/// last values are summed, unless the image is so small that these are the first ones. Cost: see
-/// Statistics::observe().
+/// infinity, naming value and position. `afterwards`: what the caller reads next; prefetched while
+/// the last values are summed, unless the image is very small. Cost: see Statistics::observe().
 ImageSeen observe_image(const ImageValues& image, Counting counting, ChannelSums& channels,
                         FloatHistogram& histogram, const Ahead& afterwards);
 

@@ -16,7 +16,7 @@ bool is_pattern(std::string_view name) {
   return name.find_first_of("*?") != std::string_view::npos;
 }
 
-/// The places of the activations that a name or pattern stands for; aliases count as names.
+/// The indices of the activations that a name or pattern matches; aliases count as names.
 std::vector<std::size_t> matches(std::string_view wanted, const CalibrationTable& table) {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < table.activations.size(); ++i) {
@@ -97,7 +97,7 @@ void require_matches(const Overrides& overrides, const CalibrationTable& table) 
 
 void apply_overrides(const Overrides& overrides, const Scheme& scheme, const Collection* collection,
                      CalibrationTable& table) {
-  // Patterns first, then names: what is applied later wins.
+  // Patterns first, then names, because what is applied later wins.
   for (const bool patterns : {true, false}) {
     for (const Overrides::GivenRange& given : overrides.ranges) {
       if (is_pattern(given.tensor) != patterns) continue;

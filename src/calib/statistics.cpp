@@ -169,7 +169,7 @@ Statistics Statistics::from_state(StatisticsState state) {
   const std::int64_t count = state.count;
   const FloatHistogram& histogram = state.histogram;
   const auto& exact = state.exact_magnitudes;
-  std::int64_t rest = count - state.zeros;  // of the other values, after all bins
+  std::int64_t rest = count - state.zeros;  // values that are not zero, minus those of all bins
   if (exact) {
     for (const std::int64_t bin : exact->counts) rest = bin >= 0 && bin <= rest ? rest - bin : -1;
   }

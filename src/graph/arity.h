@@ -29,9 +29,9 @@ std::span<const Arity> arities() noexcept;
 /// unknown operator.
 const Arity* find_arity(std::string_view op_type, std::int64_t opset) noexcept;
 
-/// Passes rely on it: a node of ONNX's own domain has all operands that its operator requires and
-/// none beyond them. Throws Error(kInvalidModel) naming node, what was found and what was expected.
-/// Unknown operators and other domains may have any operands. Cost: linear in the graph.
+/// Checks what passes rely on: a node of ONNX's own domain has all operands that its operator
+/// requires and no others. Throws Error(kInvalidModel) naming node, what was found and what was
+/// expected. Unknown operators and other domains may have any operands. Cost: linear in the graph.
 void require_operands(const Graph& graph);
 
 }  // namespace qtool

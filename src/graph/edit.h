@@ -4,19 +4,18 @@
 
 #include "qtool/graph/graph.h"
 
-// What passes do to a graph again and again.
+// Edits of a graph that several passes share.
 namespace qtool {
 
-/// Takes a node out of the flow: it reads and writes nothing any more. It stays listed until
-/// Graph::remove_dead_nodes(), which drops many at the price that Graph::remove_node() takes for
-/// one.
+/// Disconnects all inputs and outputs of a node. It stays listed until Graph::remove_dead_nodes(),
+/// which removes many nodes at the cost of one Graph::remove_node().
 void disconnect(Graph& graph, NodeId id);
 
 /// Whether disconnect() was called for a node that is still listed, or remove_node().
 [[nodiscard]] bool is_gone(const Graph& graph, NodeId id);
 
-/// Records in info.aliases that `surviving` took the place of the tensor `gone`; a pass that lets
-/// one survivor go after the other ends with close_aliases().
+/// Records in info.aliases that `surviving` took the place of the tensor `gone`; a pass that may
+/// remove a surviving tensor later must end with close_aliases().
 void add_alias(Graph& graph, const std::string& gone, const std::string& surviving);
 
 /// Makes every alias name the last survivor of its chain.

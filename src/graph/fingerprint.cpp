@@ -89,7 +89,7 @@ std::uint64_t fingerprint(const Graph& graph) {
   }
   for (const ValueId id : graph.inputs()) add_port(chain, graph.value(id));
   for (const ValueId id : graph.outputs()) add_port(chain, graph.value(id));
-  // Names tie nodes and constants together, so a sum that forgets their order loses nothing.
+  // Names connect nodes and constants, so a sum, which ignores their order, loses no information.
   std::uint64_t sum = 0;
   for (const NodeId id : graph.nodes()) sum += hash_of(graph, graph.node(id));
   for (const ValueId id : graph.living_values()) {

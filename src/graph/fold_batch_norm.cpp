@@ -9,7 +9,7 @@
 namespace qtool {
 namespace {
 
-// y = x * scale + shift for each channel: what a BatchNormalization does.
+// A BatchNormalization as y = x * scale + shift per channel.
 struct Normalization {
   std::vector<double> scale;
   std::vector<double> shift;
@@ -43,7 +43,7 @@ std::optional<Normalization> normalization_of(const Graph& graph, const Node& no
     };
     const double scale = at(0) / std::sqrt(at(3) + epsilon);
     const double shift = at(1) - at(2) * scale;
-    // A variance below -epsilon, say: the executor then says what is wrong.
+    // For example a variance below -epsilon; the node is kept, and the executor reports the error.
     if (!std::isfinite(scale) || !std::isfinite(shift)) return std::nullopt;
     result.scale.push_back(scale);
     result.shift.push_back(shift);
@@ -104,7 +104,8 @@ std::optional<std::vector<double>> bias_of(const Graph& graph, const Node& node,
   return bias;
 }
 
-// Gives input `index` of the node a new constant: under the old name when nobody else reads it.
+// Gives input `index` of the node a new constant; it keeps the old name when no other node reads
+// that.
 void replace_constant(Graph& graph, NodeId id, std::size_t index, const std::string& new_name,
                       Tensor tensor) {
   auto shared = std::make_shared<const Tensor>(std::move(tensor));

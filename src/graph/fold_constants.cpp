@@ -15,8 +15,8 @@
 namespace qtool {
 namespace {
 
-// What a folded constant may take beyond the stored constants that go for it: about what its node
-// took, so that shapes and scalars fold wherever they come from.
+// Bytes that a folded constant may take beyond the stored constants that it replaces. About the
+// size of the removed node, so that shapes and scalars always fold.
 constexpr std::int64_t kFreeBytes = 256;
 
 bool may_fold(const Graph& graph, const Node& node) {
@@ -30,7 +30,7 @@ bool may_fold(const Graph& graph, const Node& node) {
   });
 }
 
-// Errors of tensors and shapes do not know the node.
+// Adds the node's name to errors, because tensors and shapes do not know it.
 std::optional<std::vector<Tensor>> evaluate_named(const Graph& graph, NodeId id,
                                                   const Evaluate& evaluate) {
   try {
@@ -66,7 +66,7 @@ class Folder {
 
  private:
   struct ValueState {
-    std::int64_t stored = 0;   // bytes of the model's own constants that stand behind it
+    std::int64_t stored = 0;   // bytes of the model's own constants that it was computed from
     std::int64_t readers = 0;  // not folded
     std::int64_t waiting = 0;  // those of them whose results alone would be larger
   };
@@ -112,7 +112,8 @@ class Folder {
     for (const ValueId input : inputs) fold_parts(input);
   }
 
-  // A constant of which several nodes take a part each, as weights of three products in one tensor.
+  // Folds the readers of a constant of which each takes a part, such as the weights of three
+  // products stored in one tensor.
   void fold_parts(ValueId whole) {
     if (state(whole).waiting == 0 || state(whole).waiting != state(whole).readers) return;
     std::vector<NodeId> nodes;
@@ -134,7 +135,7 @@ class Folder {
     }
   }
 
-  // `freed` bytes of stored constants go for the results.
+  // `freed`: bytes of stored constants that the results replace.
   void fold(NodeId id, std::vector<Tensor> results, std::int64_t freed) {
     for (const ValueId input : inputs_of(id)) --state(input).readers;
     const std::vector<ValueId> outputs = graph_.node(id).outputs;
@@ -170,7 +171,7 @@ void fold_constant_nodes(Graph& graph) {
     const ValueId output = node.outputs[0];
     std::shared_ptr<const Tensor> tensor = tensor_of_constant(node);
     if (tensor == nullptr) continue;
-    graph.set_constant(output, std::move(tensor));  // which takes it from the node
+    graph.set_constant(output, std::move(tensor));  // also removes it from the node's outputs
   }
   graph.remove_dead_nodes();
 }

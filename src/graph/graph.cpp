@@ -29,7 +29,8 @@ const T* find_attribute(const Node& node, std::string_view key, std::string_view
   return found;
 }
 
-// The one place of an item. Passes walk forwards: it is likely to be near the front.
+// The position of an item, which occurs once. Searched from the front, where passes that walk
+// forwards find it early.
 template <typename T>
 void erase_value(std::vector<T>& items, T item) {
   const auto place = std::find(items.begin(), items.end(), item);
@@ -136,7 +137,7 @@ ValueId Graph::add_constant(std::string name, std::shared_ptr<const Tensor> tens
 
 std::string Graph::unique_name(std::string_view base) const {
   if (!by_name_.contains(std::string(base))) return std::string(base);
-  // Numbers are given out in order: doubling and halving finds the end of those in use.
+  // Numbers are given out in order, so doubling and bisection find the first free one.
   const auto taken = [&](std::int64_t n) { return by_name_.contains(concat(base, "_", n)); };
   std::int64_t high = 1;
   while (taken(high)) high *= 2;
@@ -200,7 +201,8 @@ void Graph::rename_value(ValueId id, std::string name) {
 }
 
 void Graph::add_consumer(ValueId value, NodeId node) {
-  // Its inputs tell whether it is listed: they are few, readers may be very many.
+  // Whether the node is listed as a reader is decided by its inputs, which are few; a value may
+  // have very many readers.
   if (value == kNoValue) return;
   const std::vector<ValueId>& reads = record(node).node.inputs;
   if (std::count(reads.begin(), reads.end(), value) == 1) record(value).consumers.push_back(node);
@@ -211,7 +213,8 @@ void Graph::drop_consumer(ValueId value, NodeId node) {
   const std::vector<ValueId>& reads = record(node).node.inputs;
   if (std::find(reads.begin(), reads.end(), value) != reads.end()) return;
   std::vector<NodeId>& readers = record(value).consumers;
-  if (!readers.empty() && readers.back() == node) {  // as a walk backwards over the graph wants it
+  if (!readers.empty() &&
+      readers.back() == node) {  // the usual case in a backward walk over the graph
     readers.pop_back();
   } else {
     erase_value(readers, node);
@@ -311,7 +314,7 @@ std::int64_t Graph::remove_dead_nodes() {
   const auto is_read = [&](ValueId output) {
     return output != kNoValue && (record(output).is_output || !record(output).consumers.empty());
   };
-  // Backwards: a consumer falls before its producer. The order is mended once, at the end.
+  // Backwards: a consumer is removed before its producer. The order is repaired once, at the end.
   std::vector<NodeId> order = std::exchange(order_, {});
   for (auto id = order.rbegin(); id != order.rend(); ++id) {
     const std::vector<ValueId>& outputs = record(*id).node.outputs;

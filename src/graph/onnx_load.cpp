@@ -93,7 +93,7 @@ class Loader {
       }
       version = opset.version();
     }
-    // The first two IR versions had no imports and meant operator set 1.
+    // The first two IR versions had no opset imports; opset 1 is implied.
     if (model_.opset_import_size() == 0 && info.ir_version < 3) info.opsets[""] = 1;
     if (!info.opsets.contains("")) fail("the model does not import ONNX's own operator set");
     if (info.opsets[""] < 1) {
@@ -173,7 +173,7 @@ class Loader {
     if (type.has_shape()) {
       shape.emplace();
       for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
-        // Negative extents occur in the wild and mean "unknown".
+        // Some exporters write negative extents for unknown ones.
         if (dim.has_dim_value() && dim.dim_value() >= 0) {
           shape->push_back({dim.dim_value(), ""});
         } else {
@@ -197,7 +197,7 @@ class Loader {
     node.op_type = proto.op_type();
     node.domain = plain_domain(proto.domain());
     if (node.op_type.empty()) fail(concat(what, ": names no operator"));
-    // What only a compiled plan may hold: its operators trust their attributes.
+    // Reserved for compiled plans, whose operators trust what lowering wrote.
     if (node.domain.starts_with(kReserved)) {
       fail(concat(what, ": domain '", node.domain, "' is reserved"));
     }
@@ -225,7 +225,7 @@ class Loader {
     graph_.add_node(std::move(node));
   }
 
-  // The type field came with IR version 2; before, the field in use tells.
+  // The type field exists since IR version 2; before that, the field in use tells the type.
   static int type_of(const AttributeProto& proto) {
     if (proto.type() != AttributeProto::UNDEFINED) return proto.type();
     if (proto.has_f()) return AttributeProto::FLOAT;

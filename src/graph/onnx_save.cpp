@@ -15,7 +15,7 @@ namespace {
 
 using onnx::AttributeProto;
 
-// Version 8 is the newest that ONNX 1.12 knows and every current reader accepts.
+// Version 8 is the newest that ONNX 1.12 knows, and every current reader accepts it.
 constexpr std::int64_t kIrVersion = 8;
 constexpr std::int64_t kMaxFileBytes = std::numeric_limits<std::int32_t>::max();
 

@@ -25,14 +25,14 @@ using Evaluate = std::function<std::optional<std::vector<Tensor>>(const Graph&, 
 
 /// Replaces nodes that read only constants by what they compute. QuantizeLinear and
 /// DequantizeLinear stay, so that stored integer weights stay integers; random operators stay.
-/// What would make a file larger, as Expand and Tile do, stays too and folds in memory when a plan
-/// is compiled: a result takes at most 256 bytes more than the stored constants that nothing else
-/// reads any more. Cost: linear in the nodes, and what evaluating them takes.
+/// Nodes whose result would make the file larger (Expand, Tile) stay too and are folded in memory
+/// when a plan is compiled: a result may take at most 256 bytes more than the stored constants that
+/// it makes superfluous. Cost: linear in the nodes, and what evaluating them takes.
 void fold_constants(Graph& graph, const Evaluate& evaluate);
 
 /// Makes float16 and bfloat16 constants, casts and declarations float32: a model stored in half
 /// precision computes in single precision, and its half-precision inputs and outputs become
-/// float32. Rounding between its operators is not imitated.
+/// float32. The rounding to half precision between operators is not reproduced.
 void to_float32(Graph& graph);
 
 /// Removes Identity, Dropout (which does nothing outside training) and Cast to the type a tensor
@@ -46,8 +46,8 @@ void remove_identities(Graph& graph);
 void fold_batch_norm(Graph& graph);
 
 /// Rewrites every node of ONNX's own domain in terms of kCanonicalOpset, from older and newer
-/// opsets. Throws Error(kUnsupported) naming node, operator and opset where that cannot be said in
-/// it.
+/// opsets. Throws Error(kUnsupported) naming node, operator and opset where kCanonicalOpset has no
+/// equivalent.
 void upgrade_opset(Graph& graph);
 
 }  // namespace qtool

@@ -8,7 +8,7 @@
 namespace qtool {
 
 /// The number of axes of a value, from its declaration or from the operators that make it; nothing
-/// when these do not tell. Shapes proper are the executor's business; opset upgrades need no more.
+/// when these do not tell. Enough for opset upgrades; the executor infers whole shapes.
 std::optional<std::int64_t> rank_of(const Graph& graph, ValueId id);
 
 }  // namespace qtool

@@ -8,7 +8,7 @@
 namespace qtool {
 namespace {
 
-// The type where it is certain. Declarations of intermediate tensors are the model's claim only.
+// The type where it is certain. The declared type of an intermediate tensor may be wrong.
 std::optional<DType> known_dtype(const Graph& graph, ValueId id) {
   if (graph.is_input(id) || graph.is_constant(id)) return graph.value(id).dtype;
   const NodeId producer = graph.value(id).producer;
@@ -42,7 +42,7 @@ bool does_nothing(const Graph& graph, const Node& node) {
 }  // namespace
 
 void remove_identities(Graph& graph) {
-  // By value: what it is equal to, with all identities between left out.
+  // For each value, the value that it equals when all identities in between are removed.
   std::vector<ValueId> origin(graph.value_limit());
   for (std::size_t i = 0; i < origin.size(); ++i) origin[i] = static_cast<ValueId>(i);
   const auto origin_of = [&](ValueId id) { return origin[static_cast<std::size_t>(id)]; };
@@ -63,11 +63,11 @@ void remove_identities(Graph& graph) {
     }
     origin[static_cast<std::size_t>(output)] = node.inputs[0];
     add_alias(graph, graph.value(output).name, graph.value(node.inputs[0]).name);
-    disconnect(graph, id);  // at once: or its input had ever more readers along a chain
+    disconnect(graph, id);  // at once, so that the readers of one input do not add up along a chain
   }
   graph.remove_dead_nodes();
 
-  // The graph output's name stays: what produced the input writes it directly.
+  // The name of the graph output stays: the producer of the input writes it directly.
   for (const NodeId id : writes_output) {
     const ValueId input = graph.node(id).inputs[0];
     const ValueId output = graph.node(id).outputs[0];

@@ -34,7 +34,7 @@ UpgradeRule find_rule(std::string_view op_type) {
   return row != kRows.end() && row->op_type == op_type ? row->rule : nullptr;
 }
 
-// Whatever a newer opset said and no rule translated would silently change its meaning.
+// A node of a newer opset that no rule translates could silently change its meaning.
 void require_known(const Graph& graph, NodeId id, std::int64_t from) {
   const Node& node = graph.node(id);
   const OperatorSchema schema(node.op_type, kCanonicalOpset);
@@ -61,7 +61,7 @@ void upgrade_opset(Graph& graph) {
   for (const NodeId id : order) {
     const Node& node = graph.node(id);
     if (!node.domain.empty()) continue;
-    // A hint about memory of the first opsets.
+    // An attribute of the first opsets: a hint about memory.
     if (from < 6 && node.has("consumed_inputs")) graph.attributes(id).erase("consumed_inputs");
     if (const UpgradeRule rule = find_rule(node.op_type)) {
       Upgrade upgrade(graph, id, from);
@@ -70,7 +70,7 @@ void upgrade_opset(Graph& graph) {
     if (from > kCanonicalOpset) require_known(graph, id, from);
   }
   graph.info.opsets[""] = kCanonicalOpset;
-  require_operands(graph);  // what no rule translated may have operands that only its opset knew
+  require_operands(graph);  // nodes without a rule may have operands that only their opset had
 }
 
 std::vector<std::int64_t> Upgrade::constant_ints(std::size_t index, std::string_view what) const {

@@ -59,8 +59,8 @@ class Upgrade {
   /// Inserts a node with one output before this one.
   ValueId before(std::string_view op_type, std::vector<ValueId> inputs, std::string_view suffix,
                  Node::AttributeMap attributes = {});
-  /// This node writes a new value; a new node behind it writes the old one and reads the new one
-  /// as its first input.
+  /// This node gets a new output value; a new node after it reads that as its first input and
+  /// writes the old value.
   void after(std::string_view op_type, std::vector<ValueId> more_inputs, std::string_view suffix,
              Node::AttributeMap attributes = {});
 
@@ -77,7 +77,8 @@ class Upgrade {
   std::int64_t from_;
 };
 
-/// The rule of one operator: rewrites nodes of every opset it changed in, others not.
+/// The rule of one operator: rewrites nodes of the opsets whose definition differs from the
+/// canonical one.
 using UpgradeRule = void (*)(Upgrade&);
 
 }  // namespace qtool

@@ -41,8 +41,8 @@ void become_product(Upgrade& up, ValueId a, ValueId b) {
 
 }  // namespace
 
-// Before opset 7 the second operand was stretched only where `broadcast` said so, and its axes were
-// aligned from `axis` on instead of at the end.
+// Before opset 7 the second operand was broadcast only when the attribute `broadcast` was set, and
+// its axes were aligned from `axis` on instead of at the end.
 void upgrade_legacy_broadcast(Upgrade& up) {
   if (up.from() >= 7) return;
   const bool stretch = up.take_int("broadcast").value_or(0) != 0;

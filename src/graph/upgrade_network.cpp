@@ -60,7 +60,7 @@ void upgrade_group_normalization(Upgrade& up) {
       scale = up.before("Unsqueeze", {scale, list}, "scale");
       bias = up.before("Unsqueeze", {bias, list}, "bias");
     }
-    // Each call slips in between the node and what was put behind it before.
+    // Each call inserts between the node and the nodes inserted before.
     up.after("Add", {bias}, "scaled");
     up.after("Mul", {scale}, "restored");
     up.after("Reshape", {shape}, "normalized");
@@ -100,7 +100,8 @@ void upgrade_gemm(Upgrade& up) {
   if (up.from() < 7) up.drop("broadcast");
 }
 
-// The first form could leave out the whole sequence; unread outputs say the same.
+// The first version had an attribute to leave out the whole sequence; an unused output means the
+// same.
 void upgrade_recurrent(Upgrade& up) {
   if (up.from() < 7) up.drop("output_sequence");
 }

@@ -19,7 +19,7 @@ void upgrade_reduce(Upgrade& up) {
   if (!axes.empty()) {
     up.attributes()["axes"] = std::move(axes);
   } else if (keep_all) {
-    // Without axes, opset 18 applies the element-wise part only; it is nothing for these.
+    // Without axes, opset 18 applies only the element-wise part; these operators have none.
     const std::string& op = up.node().op_type;
     if (op != "ReduceMax" && op != "ReduceMin" && op != "ReduceMean" && op != "ReduceProd") {
       up.fail("reducing over no axis is not supported");

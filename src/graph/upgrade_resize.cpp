@@ -40,7 +40,7 @@ void move_scales(Upgrade& up) {
   up.set_input(2, scales);
 }
 
-// Tensors without elements stood for absent inputs.
+// In older opsets a tensor without elements stands for an absent input.
 void drop_empty_inputs(Upgrade& up) {
   const bool crops =
       up.node().get_string("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t kMaxPixels = std::int64_t{1} << 26;
 
-// Where an image goes: resized to width x height, of which `part` is kept and placed at
-// (left, top) of the target.
+// Geometry of one image: it is resized to width x height, `part` of that is kept and put at (left,
+// top) of the target.
 struct Placement {
   std::int64_t width = 0;
   std::int64_t height = 0;
@@ -78,7 +78,7 @@ Placement place(const Preprocess& p, std::int64_t width, std::int64_t height) {
     placed.target_width = p.crop_width;
     placed.target_height = p.crop_height;
   }
-  // The second product is what the resize holds between its two passes.
+  // The second product is the size of the buffer between the two passes of the resize.
   if (placed.target_width * placed.target_height > kMaxPixels ||
       placed.part.width * height > 4 * kMaxPixels) {
     fail_image(concat("a picture of ", width, "x", height, " pixels would grow beyond ", kMaxPixels,
@@ -104,7 +104,7 @@ void check_image(const Image& image) {
   }
 }
 
-// What each of the 256 bytes becomes in channel `c`.
+// The normalized value of each of the 256 bytes in channel `c`.
 std::array<float, 256> make_table(const Preprocess& p, std::size_t c) {
   const float mean = p.mean.size() == 1 ? p.mean[0] : p.mean[c];
   const float std = p.std.size() == 1 ? p.std[0] : p.std[c];

@@ -6,18 +6,19 @@
 
 namespace qtool {
 
-/// Memory that decoders may hold at one time, so that threads with large images wait for each
-/// other instead of multiplying what one of them takes.
+/// A limit on the memory of all running decoders together: threads with large images wait for each
+/// other instead of exhausting the memory.
 class DecodeBudget {
  public:
   explicit DecodeBudget(std::int64_t bytes) : bytes_(bytes) {}
 
-  /// The process's own: 2 GiB, or a quarter of the memory of this machine where that is less.
+  /// The budget of this process: 2 GiB, or a quarter of the machine's memory if that is less.
   static DecodeBudget& of_process();
 
-  /// Holds `bytes` of the budget while it lives. Waits until they are free; an image that needs
-  /// more than the whole budget waits until it is alone. Strictly first come, first served, so that
-  /// small images do not keep a large one waiting for ever. A thread may hold one lease only.
+  /// Holds `bytes` of the budget while it lives. The constructor waits until they are free; a lease
+  /// of more than the whole budget waits until it is the only one. Strictly first come, first
+  /// served, so that small images cannot keep a large one waiting forever. A thread may hold one
+  /// lease only.
   class Lease {
    public:
     Lease(DecodeBudget& budget, std::int64_t bytes);

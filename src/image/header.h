@@ -16,12 +16,13 @@ namespace qtool {
 inline constexpr std::int64_t kMaxImageSide = 65535;
 inline constexpr std::int64_t kMaxImagePixels = std::int64_t{1} << 28;
 inline constexpr std::int64_t kMaxImageFileBytes = std::int64_t{1} << 28;
-/// What one decode may take, the file included; on a small machine half of its memory.
+/// The most memory for decoding one image, the file included; on a small machine, half of its
+/// memory.
 inline constexpr std::int64_t kMaxDecodeBytes = std::int64_t{1} << 31;
 
 [[noreturn]] void fail_image(std::string_view what);
 [[noreturn]] void fail_truncated();
-/// Refuses an image without pixels or beyond the limits.
+/// Throws for an image without pixels or beyond the limits.
 void check_image_size(std::int64_t width, std::int64_t height);
 
 /// `count` bytes at `at` as a number; fail_truncated() when they are not all there.
@@ -38,8 +39,8 @@ struct ImageHeader {
   std::string rewritten;  ///< when not empty, the file in a form that the decoder reads safely
 };
 
-/// Walk the whole structure of a file of that format and refuse what the decoder behind does not
-/// check for itself.
+/// Walk the whole structure of a file of that format and refuse everything that the decoder does
+/// not check itself.
 ImageHeader read_jpeg_header(std::string_view bytes);
 ImageHeader read_png_header(std::string_view bytes);
 ImageHeader read_bmp_header(std::string_view bytes);
@@ -49,7 +50,7 @@ int exif_orientation(std::string_view tiff) noexcept;
 /// `image` turned upright.
 Image apply_orientation(Image image, int orientation);
 
-/// decode_image() and load_image() that hold `lease` as long as the image is in memory.
+/// As decode_image() and load_image(); `lease` must be held as long as the image is in memory.
 Image decode_image(std::string_view bytes, std::string_view name,
                    std::optional<DecodeBudget::Lease>& lease);
 Image load_image(const std::filesystem::path& path, std::optional<DecodeBudget::Lease>& lease);

@@ -27,7 +27,8 @@ ImageHeader read_header(std::string_view bytes) {
                     ", expected a JPEG, PNG, BMP or PNM (P2, P3, P5, P6) file"));
 }
 
-// Refuses what would take too much, waits for what other threads hold.
+// Takes a lease of `bytes`: throws when they exceed the limit, waits while other threads hold too
+// much.
 void take(std::int64_t bytes, std::optional<DecodeBudget::Lease>& lease) {
   constexpr std::int64_t kMegabyte = 1 << 20;
   const std::int64_t most = std::min(kMaxDecodeBytes, physical_memory() / 2);
@@ -46,7 +47,7 @@ Image decode(std::string_view bytes, std::optional<DecodeBudget::Lease>& lease) 
     return decode_pnm(bytes);
   }
   const ImageHeader header = read_header(bytes);
-  // The image stands in memory twice while it leaves the decoder, and while it is turned.
+  // The image is in memory twice while it is copied from the decoder and while it is turned.
   const std::int64_t twice = 6 * header.width * header.height;
   take(file + std::ssize(header.rewritten) + std::max(header.decoder_bytes, twice), lease);
   return apply_orientation(decode_with_stb(bytes, header), header.orientation);

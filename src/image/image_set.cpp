@@ -37,7 +37,7 @@ struct Found {
 };
 
 // The images below a folder. Links to folders are followed after the real ones, and no folder is
-// entered twice, so a link back into the tree neither repeats images nor goes on for ever.
+// entered twice, so a link back into the tree neither repeats images nor loops.
 class FolderWalk {
  public:
   explicit FolderWalk(const fs::path& root) : root_(root) {
@@ -95,7 +95,8 @@ std::string read_text(const fs::path& path, std::string_view what, std::string_v
 }
 
 Found parse_list_line(std::string_view line) {
-  // A path may hold blanks: without a tab, a line that ends like an image has no label.
+  // A path may contain blanks: without a tab, a line that ends in an image's extension has no
+  // label.
   std::size_t end = line.rfind('\t');
   if (end == std::string_view::npos && !is_picture(fs::path(line))) end = line.rfind(' ');
   if (end == std::string_view::npos) return {std::string(line), {}};

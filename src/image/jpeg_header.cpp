@@ -14,10 +14,11 @@ constexpr unsigned kEndOfImage = 0xD9;
 constexpr unsigned kScan = 0xDA;
 constexpr unsigned kExif = 0xE1;
 
-// Each scan of a progressive file visits every block, whatever it holds; real files have about ten.
+// Bounds the time: each scan of a progressive file visits every block, even without data. Real
+// files have about ten.
 constexpr int kMaxScans = 100;
 
-// Markers without a segment behind them: a stuffed zero, TEM, restarts and start of image.
+// Markers that no segment follows: a stuffed zero, TEM, restarts and start of image.
 bool stands_alone(unsigned marker) {
   return marker == 0x00 || marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8);
 }
@@ -27,7 +28,7 @@ bool is_frame(unsigned marker) {
          marker != 0xCC;
 }
 
-// The decoder stores the symbols of a table in 256 places without counting them first.
+// The decoder stores the symbols of a table in an array of 256 without counting them first.
 void check_huffman_tables(std::string_view segment) {
   std::size_t at = 0;
   while (at < segment.size()) {
@@ -40,8 +41,8 @@ void check_huffman_tables(std::string_view segment) {
   }
 }
 
-// The most that the decoder holds: every component's plane in whole blocks, of a progressive file
-// its coefficients too, and the image.
+// The most memory that the decoder uses: every component's plane in whole blocks, the coefficients
+// of a progressive file, and the image.
 std::int64_t decoder_bytes_of(const ImageHeader& header, std::string_view frame, bool progressive) {
   constexpr std::int64_t kBlock = 8;
   constexpr std::int64_t kMaxFactor = 4;
@@ -63,9 +64,9 @@ std::int64_t decoder_bytes_of(const ImageHeader& header, std::string_view frame,
   return planes * (progressive ? 3 : 1) + 3 * header.width * header.height + 4 * header.width;
 }
 
-// Each block of 8x8 pixels is coded by one bit at least. The decoder would go on with zeros where
-// the file ends, and a few hundred bytes could ask for seconds of work. A quarter of the blocks is
-// asked for: no component needs to have all factors at their most.
+// Each block of 8x8 pixels takes at least one bit. Where a file ends early the decoder continues
+// with zeros, so a few hundred bytes could cause seconds of work. Only a quarter of that number of
+// bits is demanded, because subsampled components have fewer blocks.
 void check_coded_bits(const ImageHeader& header, std::size_t bytes) {
   const std::int64_t blocks = (header.width / 8) * (header.height / 8);
   if (static_cast<std::int64_t>(bytes) * 8 < blocks / 4) fail_truncated();

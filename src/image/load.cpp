@@ -12,11 +12,11 @@ namespace qtool {
 
 std::optional<Tensor> load_preprocessed(const ImageEntry& entry, const Preprocess& preprocess,
                                         BadImages policy, std::vector<BadImage>& bad) {
-  // A wrong option is nobody's bad file, so it is refused before a file is blamed.
+  // Checked first, so that a wrong option is not reported as a bad file.
   check(preprocess);
   const std::string name = entry.path.string();
   try {
-    std::optional<DecodeBudget::Lease> lease;  // until the image has become small
+    std::optional<DecodeBudget::Lease> lease;  // until the image is resized
     const Image image = load_image(entry.path, lease);
     try {
       return preprocess_image(image, preprocess);

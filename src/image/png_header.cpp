@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kPaletteBytes = 768;
 
-// A fuzzer cannot guess checksums, so its builds look behind them.
+// A fuzzer cannot guess checksums, so its builds do not check them.
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 constexpr bool kChecksums = false;
 #else
@@ -44,7 +44,7 @@ bool is_valid_kind(unsigned colour, unsigned depth) {
   return (colour == 2 || colour == 4 || colour == 6) && (depth == 8 || depth == 16);
 }
 
-// What the first chunk says besides the size.
+// The fields of the first chunk besides the size.
 struct PngKind {
   std::int64_t depth = 0;
   unsigned colour = 0;
@@ -70,15 +70,15 @@ PngKind read_first_chunk(std::string_view data, ImageHeader& header) {
   return {depth, colour, read_number(data, 12, 1, ByteOrder::kBig) != 0};
 }
 
-// The most that the decoder holds: the compressed data in a buffer that doubles, the inflated rows,
-// the samples, and the samples again in each form on the way to 8-bit RGB.
+// The most memory that the decoder uses: the compressed data in a buffer that doubles, the inflated
+// rows, the samples, and a copy of the samples for each conversion on the way to 8-bit RGB.
 std::int64_t decoder_bytes_of(const ImageHeader& header, const PngKind& kind, bool has_transparency,
                               std::size_t file_bytes) {
   const std::int64_t pixels = header.width * header.height;
   const std::int64_t sample = kind.depth == 16 ? 2 : 1;
   std::int64_t rows =
       (header.width * kind.depth + 7) / 8 * kind.channels() * header.height + header.height;
-  // Seven passes have more rows, and rounded ones; the decoder's buffer then grows by doubling.
+  // The seven passes have more rows, each rounded up, and the decoder's buffer grows by doubling.
   if (kind.interlaced) rows = 3 * (rows + 4 * (header.width + header.height));
   const bool palette = kind.colour == 3;
   const std::int64_t alpha = has_transparency && !palette ? 1 : 0;

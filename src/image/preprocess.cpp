@@ -112,7 +112,7 @@ void copy_crop(const Preprocess& from, Preprocess& to) {
   to.crop_height = from.crop_height;
 }
 
-// A field that is one member.
+// A field that corresponds to one member.
 template <auto kMember>
 void copy_member(const Preprocess& from, Preprocess& to) {
   to.*kMember = from.*kMember;
@@ -184,8 +184,8 @@ void check(const Preprocess& preprocess) {
     check_side(p.crop_width, "the crop's width");
     check_side(p.crop_height, "the crop's height");
     const bool sized = uses_size(p.resize);
-    // The longer side may hold a crop that the shorter one does not; which is which, the image
-    // says, so both must fit the shorter.
+    // Which side is the shorter one depends on the image, so both sides of the crop must fit the
+    // shorter.
     const std::int64_t width = sized ? p.resize_width : p.resize_shorter;
     const std::int64_t height = sized ? p.resize_height : p.resize_shorter;
     if (p.resize != ResizeMode::kNone && (p.crop_width > width || p.crop_height > height)) {

@@ -10,7 +10,7 @@ namespace {
 constexpr int kWeightBits = 22;
 constexpr std::int32_t kHalf = 1 << (kWeightBits - 1);
 
-// For each target position the source positions it sees and their weights.
+// For each target position, the source positions that contribute to it, and their weights.
 struct Taps {
   struct Window {
     std::int64_t first = 0;
@@ -97,7 +97,7 @@ std::vector<std::uint8_t> resize(const Raster& source, std::int64_t width, std::
                                  const Box& box) {
   const Taps columns = make_taps(source.width, width, box.left, box.width);
   const Taps rows = make_taps(source.height, height, box.top, box.height);
-  // Only the rows that the second pass sees.
+  // Only the rows that the second pass reads.
   const std::int64_t first_row = rows.windows.front().first;
   const std::int64_t end_row = rows.windows.back().first + rows.windows.back().count;
   const std::int64_t samples = box.width * source.channels;

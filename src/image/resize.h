@@ -6,14 +6,15 @@
 
 namespace qtool {
 
-/// An RGB image, read row by row as it is or as gray, so that no second one stands in memory.
+/// An RGB image that is read row by row, as it is or converted to gray, so that no second image is
+/// in memory.
 struct Raster {
   std::int64_t width = 0;
   std::int64_t height = 0;
   std::int64_t channels = 0;          ///< of the rows: 1 (gray) or 3
   std::span<const std::uint8_t> rgb;  ///< 3 bytes per pixel
 
-  /// Row `y` as width * channels samples; they may stand in `room`.
+  /// Row `y` as width * channels samples, possibly stored in `room`.
   /// Gray is ITU-R 601 luma in 16-bit fixed point, with the weights Pillow uses.
   [[nodiscard]] const std::uint8_t* row(std::int64_t y, std::vector<std::uint8_t>& room) const;
 };

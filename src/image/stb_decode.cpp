@@ -10,7 +10,8 @@
 
 namespace {
 
-// What a decode may still allocate; the decoder asks for what a file claims before it reads it.
+// Bytes that the running decode may still allocate. The decoder allocates what a file claims before
+// it reads the data.
 thread_local std::size_t bytes_left = 0;
 thread_local bool wanted_more = false;
 constexpr std::size_t kPrefix = 16;  // holds the size of a block and keeps malloc's alignment
@@ -64,7 +65,7 @@ void* reallocate(void* block, std::size_t size) {
 #define STBI_FREE(block) release(block)
 // A corrupt file must not end the program; the decoder goes on and stays inside its arrays.
 #define STBI_ASSERT(condition) static_cast<void>(0)
-// Our macros expand inside casts of theirs, which makes those ours to the compiler.
+// stb's casts contain our macros, so the compiler warns about them in spite of the system header.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wold-style-cast"
 #include <stb_image.h>
@@ -73,8 +74,8 @@ void* reallocate(void* block, std::size_t size) {
 namespace qtool {
 namespace {
 
-// Hands the file to the decoder in pieces, which tells when it wanted more than there is: the
-// decoder itself fills up with zeros.
+// Hands the file to the decoder in pieces, to notice when it reads beyond the end: the decoder
+// itself would continue with zeros.
 struct Reader {
   std::string_view bytes;
   std::size_t at = 0;
@@ -109,7 +110,7 @@ struct Release {
 
 Image decode_with_stb(std::string_view bytes, const ImageHeader& header) {
   const std::int64_t pixels = header.width * header.height;
-  constexpr std::size_t kTables = std::size_t{1} << 20;  // what does not depend on the image
+  constexpr std::size_t kTables = std::size_t{1} << 20;  // memory that does not depend on the image
   bytes_left = static_cast<std::size_t>(header.decoder_bytes) + kTables;
   wanted_more = false;
   Reader reader{header.rewritten.empty() ? bytes : std::string_view(header.rewritten)};

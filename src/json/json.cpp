@@ -17,7 +17,7 @@ constexpr int kMaxNesting = 8;
 constexpr std::int64_t kMaxEvents = std::int64_t{1} << 23;
 constexpr std::size_t kMaxQuoted = 60;
 
-// What a message says was found: short, whatever the document holds.
+// The description of a value in an error message; always short.
 std::string described(const json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return concat("an array of ", value.size());

@@ -13,7 +13,7 @@
 
 namespace qtool {
 
-/// A value of a parsed document together with its place, so that a message can name it.
+/// A value of a parsed document with its path, which error messages name.
 class JsonField {
  public:
   JsonField(const nlohmann::json& value, std::string path, ErrorCode code)

@@ -10,8 +10,8 @@
 namespace qtool {
 namespace {  // NOLINT(google-build-namespaces)
 
-// Whether a product may leave int32, and then needs a limit before it is rounded. One below int32
-// rounds to INT_MIN and saturates correctly anyway.
+// Whether a product may exceed int32 and must be limited before it is rounded. A product below
+// int32 rounds to INT_MIN and saturates correctly anyway.
 enum class Products : std::uint8_t { kFit, kMayOverflow };
 
 // Zero point (16 bits) and limits (8 bits) in every element.
@@ -21,8 +21,8 @@ struct ByteRange {
   __m512i high;
 };
 
-// The compiler has `value` in a register here. A function, because clang 14 does not take an asm
-// alone for a use of what a lambda captures.
+// Forces the compiler to hold `value` in a register here. A function, because clang 14 does not see
+// a bare asm as a use of a lambda's capture.
 QTOOL_INLINE inline void keep(__m512i& value) { asm("" : "+v"(value)); }
 
 QTOOL_INLINE inline ByteRange byte_range(std::int32_t zero_point, std::int32_t low,

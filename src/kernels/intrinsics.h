@@ -5,7 +5,7 @@
 #if defined(__x86_64__)
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
-// GCC 12 takes its own _mm512_undefined_*() for a mistake of ours (GCC bug 105593).
+// GCC 12 warns about its own _mm512_undefined_*() (GCC bug 105593).
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>

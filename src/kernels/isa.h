@@ -12,7 +12,7 @@ enum class Isa : std::uint8_t { kPortable, kAvx2, kAvx512Vnni };
 /// The name of an instruction set: `portable`, `avx2`, `avx512vnni`.
 std::string_view name_of(Isa isa) noexcept;
 
-/// What the processor can do and the operating system saves at a task switch.
+/// Features that the processor has and whose registers the operating system saves at a task switch.
 struct CpuFeatures {
   bool avx2 = false;
   bool fma = false;

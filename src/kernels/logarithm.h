@@ -6,10 +6,10 @@ namespace qtool {
 namespace {  // NOLINT(google-build-namespaces): an ISA file must not emit what others could use;
              // std::bit_cast() would be
 
-/// ln of a positive normal number, within 1e-15 of its magnitude: several times faster than the
-/// exact function, of which the searches for a threshold need hundreds of thousands. Without
-/// branches or tables, so that compilers make vectors of loops over it; the same bits in every one.
-/// Something finite for 0.
+/// ln of a positive normal number, with a relative error below 1e-15; finite for 0. Several times
+/// faster than the standard function, which a search for a threshold would call hundreds of
+/// thousands of times. Without branches or tables, so that compilers vectorize loops over it; every
+/// such loop gives the same bits.
 /// x = 2^e m with m in [sqrt(1/2), sqrt(2)); ln m = 2 atanh(s) with s = (m - 1) / (m + 1), and
 /// atanh(s) = s + s u p(u) with u = s^2, where p passes through the true values at the six
 /// Chebyshev nodes of [0, (sqrt(2) - 1)^2 / (sqrt(2) + 1)^2]: ln m is off by 2.4e-16 at most.
@@ -17,7 +17,7 @@ namespace {  // NOLINT(google-build-namespaces): an ISA file must not emit what 
   constexpr double kLn2 = 0.69314718055994530942;
   constexpr std::uint64_t kOne = std::uint64_t{1023} << 52U;
   constexpr auto kRootHalf = __builtin_bit_cast(std::uint64_t, 0.70710678118654752440);
-  // An integer below 2^52 in the last places of 2^52: less work than a conversion.
+  // Puts an integer below 2^52 into the mantissa of 2^52: faster than a conversion.
   constexpr std::uint64_t kShifted = std::uint64_t{1075} << 52U;
   const auto bits = __builtin_bit_cast(std::uint64_t, x);
   const std::uint64_t biased = (bits + (kOne - kRootHalf)) >> 52U;

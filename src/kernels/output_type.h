@@ -4,7 +4,7 @@
 
 namespace qtool {
 
-/// What a kernel's epilogue makes of its int32 sums.
+/// The type that a kernel's epilogue converts its int32 sums to.
 enum class OutputType : std::uint8_t {
   kUInt8,    ///< requantized in float
   kFloat32,  ///< dequantized

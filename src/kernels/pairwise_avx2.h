@@ -10,8 +10,8 @@
 namespace qtool {
 namespace {  // NOLINT(google-build-namespaces)
 
-// out = clamp(rint(combine(a - za, b - zb)) + zy, low, high), ties to even. `combine` makes eight
-// floats of eight integers of each operand.
+// out = clamp(rint(combine(a - za, b - zb)) + zy, low, high), ties to even. `combine` turns eight
+// integers of each operand into eight floats.
 template <typename Params, typename Combine>
 QTOOL_INLINE inline void pairwise(const Params& params, const std::uint8_t* a,
                                   const std::uint8_t* b, std::uint8_t* out, std::int64_t count,

@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kTopFive = 5;
 
-/// What is kept of one image until the end.
+/// The results of one image, kept until the end.
 struct ImageRecord {
   bool usable = false;
   std::array<std::int64_t, 2> top1{-1, -1};  // per model
@@ -34,7 +34,7 @@ struct ImageRecord {
   std::vector<ComparedOutput> outputs;  // where both models answered
 };
 
-/// What one worker keeps from image to image.
+/// The state of one worker between images.
 struct Worker {
   std::array<Workspace, 2> workspaces;
   std::array<double, 2> run_seconds{};
@@ -118,7 +118,7 @@ class Evaluation {
   }
 
  private:
-  /// Every image must come out in the size that the first one had.
+  /// Every preprocessed image must have the size of the first one.
   void require_shape(const Tensor& image, const ImageEntry& entry) const {
     std::vector<std::int64_t> expected = pair_.fp32->inputs().front().shape.dims();
     expected.front() = 1;
@@ -145,7 +145,7 @@ class Evaluation {
       const Clock::time_point start = Clock::now();
       outputs[m] = pair_.plan(model).run(inputs, worker.workspaces[m]);
       const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      // The last batch may be partly empty; its time counts as far as it is used.
+      // The last batch may be partly empty; its time counts in proportion to the images in it.
       worker.run_seconds[m] +=
           seconds * static_cast<double>(filled.size()) / static_cast<double>(options_.batch);
     }
@@ -225,7 +225,7 @@ class Evaluation {
   ModelPair pair_;
   std::int64_t classes_;
   std::vector<ImageRecord> records_;
-  std::vector<std::vector<BadImage>> bad_;  // per entry, so that workers do not meet
+  std::vector<std::vector<BadImage>> bad_;  // per entry, so that workers share no list
   std::vector<Worker> workers_;
   std::mutex progress_mutex_;
   std::int64_t done_ = 0;

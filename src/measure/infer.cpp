@@ -49,7 +49,7 @@ InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& inpu
       compile_pair(fp32, int8, input.shape(), result.threads, options.requantization);
   const auto models = static_cast<std::size_t>(pair.models());
 
-  // The models take turns, so that a change of the clock frequency meets both.
+  // The models take turns, so that a change of the clock frequency affects both.
   const std::array<TensorView, 1> inputs{TensorView(input)};
   std::array<Workspace, 2> workspaces;
   std::array<std::vector<double>, 2> seconds;

@@ -6,15 +6,15 @@
 
 namespace qtool {
 
-// Carries all that is large and bounds the counters by what they really hold, which is mostly far
-// less than the values counted.
+// Carries large counters to their pages and computes the exact bound of the others, which is
+// usually far below the number of values counted.
 void CellCounts::carry(std::int64_t values, const Span& in_use) {
   QTOOL_CHECK(values <= kMaxAtOnce && in_use.end <= size());
   unsigned bound = 0;
   for (std::size_t begin = in_use.first; begin < in_use.end; begin += kPage) {
     const std::size_t stop = std::min(begin + kPage, in_use.end);
-    std::uint16_t bits = 0;  // of all counters of the block: none is larger
-// Nearly nothing to do per counter: a loop of its own for every vector would cost as much again.
+    std::uint16_t bits = 0;  // OR of all counters of the block: an upper bound
+// Unrolled because there is little work per counter: the loop overhead would double the cost.
 #pragma GCC unroll 8
     for (std::size_t cell = begin; cell < stop; ++cell) {
       bits = static_cast<std::uint16_t>(bits | counters_[cell]);

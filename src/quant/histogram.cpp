@@ -20,8 +20,8 @@ constexpr std::int64_t kMaxBins = std::int64_t{1} << 20;
 void spread(std::int64_t count, double start, double stop, std::span<std::int64_t> bins) {
   const std::int64_t end = std::ssize(bins) - 1;
   const auto first = std::clamp<std::int64_t>(static_cast<std::int64_t>(start), 0, end);
-  // Bins that begin below `stop`, less one; without std::ceil(), a call where SSE4.1 is not
-  // assumed.
+  // Number of bins that begin below `stop`, minus one. std::ceil() would be a function call where
+  // SSE4.1 is not assumed.
   const auto whole = static_cast<std::int64_t>(stop);
   const std::int64_t below = static_cast<double>(whole) == stop ? whole - 1 : whole;
   const auto last = std::clamp<std::int64_t>(below, first, end);
@@ -43,8 +43,8 @@ LinearHistogram empty_histogram(double upper, std::int64_t bins) {
   return {0.0, upper, std::vector<std::int64_t>(static_cast<std::size_t>(bins))};
 }
 
-// Where the edges of bins miss those of cells by a small part of a cell, they are taken to be
-// those: pixels from -1 to 1, whose largest value is 1 or 1.000001, fill the same bins.
+// Where the edges of bins are close to edges of cells they are moved there: so pixels from -1 to 1
+// give the same bins whether their largest value is 1 or 1.000001.
 double bin_width(const FloatHistogram& histogram, const LinearHistogram& bins) {
   constexpr double kMiss = 0.1;  // cells, at the last edge
   const double cells = bins.width() / histogram.cell_width();
@@ -64,7 +64,7 @@ std::vector<std::int64_t> magnitude_cells(const FloatHistogram& histogram) {
   return magnitudes;
 }
 
-// Together no more than a cell can count.
+// Throws when the sum would exceed what a cell can count.
 void require_room(std::int64_t count, std::int64_t more, std::int64_t times = 1) {
   if (more > (CellCounts::kMaxCount - count) / times) {
     throw Error(ErrorCode::kInvalidArgument,

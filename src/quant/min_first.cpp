@@ -17,7 +17,8 @@ MinFirst min_first(Range range, const Limits& limits) {
   map.limits = limits;
   const double width = static_cast<double>(range.max) - static_cast<double>(range.min);
   if (width > 0.0) map.per_unit = static_cast<double>(limits.max - limits.min) / width;
-  // An integer of more than 2^53 would mean a range far away from 0 and nearly without width.
+  // Larger integers would mean a very narrow range far away from 0; a double does not hold them
+  // exactly.
   constexpr double kMax = 9007199254740992.0;
   const double lowest = std::clamp(std::round(range.min * map.per_unit), -kMax, kMax);
   map.offset = limits.min - static_cast<std::int64_t>(lowest);

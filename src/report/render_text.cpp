@@ -92,7 +92,7 @@ std::vector<StepRow> align_steps(const ProfileResult& result) {
     rows.push_back({match == fp32.end() ? nullptr : match->second, &step});
     if (match != fp32.end()) fp32.erase(match);
   }
-  // What only the FP32 model computes follows, in its own order.
+  // Steps that only the FP32 model has follow, in their order.
   for (const StepTime& step : result.fp32.steps) {
     const auto [begin, end] = fp32.equal_range(step.step.node);
     if (std::any_of(begin, end, [&](const auto& entry) { return entry.second == &step; })) {
@@ -102,7 +102,7 @@ std::vector<StepRow> align_steps(const ProfileResult& result) {
   return rows;
 }
 
-// Only what is not the default is worth a line.
+// A line only for a path that is not the default.
 std::string requantization_line(Requantization path) {
   if (path == Requantization::kFloat) return {};
   return concat("requantization: ", name_of(path), ", integers only\n");

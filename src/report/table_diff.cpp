@@ -72,7 +72,7 @@ class Entries {
     }
   }
 
-  /// What a table says about the tensor of another table's entry, or null.
+  /// The entry of this table for the tensor of another table's entry, or null.
   [[nodiscard]] const Entry* find(const Entry& wanted) const {
     for (const std::string_view reader : {reader_of(wanted), std::string_view()}) {
       const auto found = by_key_.find(key_of(wanted.tensor, reader));
@@ -122,7 +122,7 @@ bool TableDiff::within(double tolerance) const noexcept {
 TableDiff diff_of(const CalibrationTable& a, const CalibrationTable& b) {
   TableDiff diff;
   match(a.activations, b.activations, diff.activations, diff);
-  // A format without weights says nothing against those of the other table.
+  // A table without weights does not contradict the weights of the other one.
   if (!a.weights.empty() && !b.weights.empty()) match(a.weights, b.weights, diff.weights, diff);
   return diff;
 }

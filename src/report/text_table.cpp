@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::string_view kBetween = "  ";
 constexpr std::string_view kLeftOut = "...";
-constexpr std::size_t kMinName = 9;  // names this short are kept whole, if need be without others
+constexpr std::size_t kMinName =
+    9;  // shorter names are not shortened further; then columns are left out
 
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
 

@@ -94,8 +94,8 @@ class Statistics {
   /// statistics of the tensors over the same images. They equal what observing the concatenation
   /// would give, with two exceptions: the sum of squares may differ in its last bit, and the
   /// histogram counts the values that were counted in the parts. Where the samples of the parts are
-  /// not equally dense, the counts of the thinner one are multiplied. Throws Error(kMismatch) when
-  /// the images differ. Cost: as merge(), whatever the number of images.
+  /// not equally dense, each count is multiplied by the number of values it stands for. Throws
+  /// Error(kMismatch) when the images differ. Cost: as merge(), whatever the number of images.
   static Statistics of_concatenation(std::span<const Statistics* const> parts);
 
   [[nodiscard]] std::int64_t images() const noexcept { return images_; }

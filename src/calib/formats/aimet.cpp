@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kWhat = "AIMET encodings";
 constexpr std::string_view kVersion = "0.4.0";
-// Later ones of the same form add "quantizer_args" and "dtype".
+// Later versions of the same form add "quantizer_args" and "dtype".
 constexpr std::array<std::string_view, 3> kReadVersions = {"0.4.0", "0.5.0", "0.6.1"};
 constexpr std::int64_t kHalf = 128;  ///< zero of s8 as an index from 0
 constexpr std::int64_t kMaxBits = 32;
@@ -140,7 +140,8 @@ TableReadResult read(std::string_view bytes, const TableReadOptions& options) {
   return result;
 }
 
-// An end of the range: as the table has it where it is what the integers stand for, up to rounding.
+// One end of the range: that of the table where it equals what the integers represent, up to
+// rounding.
 nlohmann::ordered_json end_of_range(float end, float scale, std::int64_t steps) {
   const float exact = scale * static_cast<float>(steps);
   return json_number(std::abs(end - exact) <= 1e-3F * scale ? end : exact);
@@ -148,7 +149,7 @@ nlohmann::ordered_json end_of_range(float end, float scale, std::int64_t steps) 
 
 nlohmann::ordered_json encoding(float scale, std::int64_t offset, Symmetry symmetry, Range range) {
   const bool symmetric = symmetry == Symmetry::kSymmetric;
-  // The strict form has no use for its lowest integer.
+  // The strict form does not use the lowest integer.
   const std::int64_t top = symmetric && offset == -kHalf + 1 ? 254 : 255;
   nlohmann::ordered_json object;
   object["bitwidth"] = 8;

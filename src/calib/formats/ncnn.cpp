@@ -19,7 +19,8 @@ constexpr std::size_t kMaxKeyBytes = 255;
 constexpr int kDecimals = 6;
 constexpr float kLevels = 127.0F;
 constexpr std::string_view kMethod = "ncnn";
-/// The method of a table whose activations are called by layers, since no name map was given.
+/// Method name of a table whose activations have the names of layers, because no name map was
+/// given.
 constexpr std::string_view kMethodByLayer = "ncnn, by layer";
 
 bool recognises(std::string_view bytes) {
@@ -70,7 +71,7 @@ WeightEntry weight_of(const TextRow& row, const std::string& key,
 ActivationEntry activation_of(std::string tensor, float reciprocal) {
   const bool usable = is_usable(reciprocal);
   ActivationEntry entry = entry_of_scale(std::move(tensor), usable ? 1.0F / reciprocal : 0.0F);
-  // ncnn divided 127 by the threshold, so this division finds the threshold again.
+  // ncnn divided 127 by the threshold, so this division gives the threshold.
   if (usable) entry.range = {-kLevels / reciprocal, kLevels / reciprocal};
   return entry;
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kWhat = "ONNX Runtime cache";
 
-// Where the number starts; names may hold blanks.
+// Where the number starts; names may contain blanks.
 std::size_t number_at(std::string_view line) {
   const std::size_t blank = line.rfind(' ');
   return blank == std::string_view::npos ? 0 : blank + 1;

@@ -336,7 +336,7 @@ CalibrationTable read_table(std::string_view text) {
   const JsonField root(document, "table", kCode);
   const JsonField format = root.at("format");
   if (format.as_string() != kFormat) format.fail(concat("'", kFormat, "'"));
-  // The version comes first: fields of another version would only be misread.
+  // The version is checked first: fields of another version could be misread.
   static_cast<void>(root.at("schema").as_int(kTableSchema, kTableSchema));
   root.require_object({"format", "schema", "model", "images", "exact_bins", "preprocess", "method",
                        "types", "activations", "weights", "aliases"});

@@ -17,7 +17,7 @@ constexpr Scheme kSymmetricInt8{DType::kInt8, 8, Symmetry::kSymmetric};
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-// Printable and short, whatever the file holds.
+// The text in a printable and short form, for messages.
 std::string quoted(std::string_view text) {
   std::string out(text.substr(0, kMaxQuoted));
   for (char& c : out) {
@@ -145,7 +145,7 @@ float threshold_of(const ActivationEntry& entry) {
   if (entry.degenerate == Degenerate::kAllZero) return 0.0F;
   const float scale = symmetric_scale(entry);
   const float limit = std::max(-entry.range.min, entry.range.max);
-  // The range says more than the scale: it is not divided by 127.
+  // The range is more precise than the scale, because it is not divided by 127.
   return std::abs(limit / kLevels - scale) <= 1e-6F * scale ? limit : scale * kLevels;
 }
 

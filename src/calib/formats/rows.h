@@ -58,7 +58,7 @@ class ActivationList {
   std::unordered_map<std::string, std::size_t> index_;
 };
 
-// -- symmetric int8, which most tools know nothing beside --
+// -- symmetric int8, the only type of most tools --
 
 /// An entry with zero point 0. The scale is taken bit for bit; the range is +-127 scale. A scale
 /// that is no normal float makes it degenerate, with scale 1.

@@ -256,7 +256,7 @@ Collection read_collection(std::string_view bytes) try {
   return collection;
 } catch (const Error& error) {
   if (error.code() == ErrorCode::kInvalidTable) throw;
-  throw Error(ErrorCode::kInvalidTable, error.what());  // of a histogram that does not add up
+  throw Error(ErrorCode::kInvalidTable, error.what());  // the histogram contradicts its totals
 }
 
 }  // namespace qtool

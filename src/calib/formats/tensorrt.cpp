@@ -73,7 +73,7 @@ TableReadResult read(std::string_view bytes, const TableReadOptions& /*options*/
              "MinMaxCalibration or LegacyCalibration");
   }
   TableReadResult result;
-  // The header is the method: the writer puts it back.
+  // The header is kept as the method, so that the writer can restore it.
   result.table = foreign_table(std::string(trim(first.text)));
   ActivationList list(result);
   for (std::size_t i = 1; i < rows.size(); ++i) {

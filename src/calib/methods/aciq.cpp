@@ -25,8 +25,8 @@ constexpr double kMidway = 0.5 * (0.79788456 + 0.70710678);
 
 /// The clip that minimises the expected squared error if the values are normal or Laplacian,
 /// whichever their mean deviation resembles: mean +- alpha deviations, after ReLU (no negative
-/// value) max(mean, 0) + alpha deviations. Needs three moments and nothing else; only as good as
-/// the distribution's name, and the clip may cut real tails. Cost: 0.1 ms.
+/// value) max(mean, 0) + alpha deviations. Needs only three moments. Only as good as the assumed
+/// distribution: the clip may cut real tails. Cost: 0.1 ms.
 /// Source: Banner et al., arXiv 1810.05723. Differs from source: both deviations are measured, not
 /// estimated from the maximum.
 Range method_aciq(const Statistics& statistics, const MethodOptions& options) {

@@ -11,14 +11,16 @@
 namespace qtool {
 namespace {
 
-// Methods of different temper: the whole range, three clips.
+// Methods that differ most: the whole range, and three ways to clip.
 constexpr std::array<std::string_view, 4> kCandidates = {"minmax", "kl", "mse", "percentile"};
-// An image's noise counts down to that share of the signal: nothing is gained beyond 120 dB.
+// The noise of an image, relative to the signal, counts as at least this: nothing is gained beyond
+// 120 dB.
 constexpr double kMinNoise = 1e-12;
 
-// What a range costs the images that hold anything: the mean of the logarithm of each one's
-// noise, relative to the signal, so that a power of two changes nothing. Rounding is taken to make
-// the same in all; clipping is shared out by the squares of how far their extremes lie outside.
+// The cost of a range: the mean, over the images that have non-zero values, of the logarithm of the
+// image's noise. It is relative to the signal, so that scaling by a power of two changes nothing.
+// Rounding noise is assumed equal in all images; clipping noise is divided in proportion to the
+// squared distance of their extremes from the range.
 double mean_log_noise(const Statistics& statistics, const QuantizationEffect& effect,
                       const Affine& affine, const Limits& limits) {
   const Range covered = represented_range(affine, limits);

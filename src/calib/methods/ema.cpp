@@ -7,7 +7,7 @@
 namespace qtool {
 namespace {
 
-// With less, the images that statistics no longer remember would still count.
+// With a smaller momentum, images that statistics no longer keep would still have weight.
 constexpr double kMinMomentum = 0.005;
 
 }  // namespace

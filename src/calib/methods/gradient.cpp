@@ -12,9 +12,9 @@ constexpr double kSettled = 1e-7;  // relative change of the scale
 }  // namespace
 
 /// Descent on L(s) with dL/ds = -2 sum (x - s q) q, the integers q held fixed because their
-/// derivative is zero almost everywhere; each step goes as far along the slope as golden section
-/// finds worthwhile, at most a quarter of the scale. Starts where nothing saturates and ends in the
-/// nearest valley: `mse` looks at all of them. Cost: 1 ms.
+/// derivative is zero almost everywhere; the length of each step is found by golden section, at
+/// most a quarter of the scale. Starts at the scale without saturation and ends in the nearest
+/// local minimum; `mse` compares several. Cost: 1 ms.
 /// Source: gradient with line search of the MNN calibration article (least squares on the scale).
 Range method_gradient(const Statistics& statistics, const MethodOptions& options) {
   const ScaleProblem problem(statistics, options.scheme);

@@ -14,15 +14,16 @@ namespace qtool {
 namespace {
 
 constexpr std::int64_t kMaxBins = 65536;
-// Thresholds that are weighed: so many to a factor of two, from the largest magnitude down.
+// The thresholds of the weighted mean: this many per factor of two, from the largest magnitude
+// down.
 constexpr int kNodesPerOctave = 64;
 constexpr int kNodes = 10 * kNodesPerOctave;
-constexpr double kHopeless = 16.0;  // times the least noise, where the search ends
+constexpr double kHopeless = 16.0;  // times the least noise: the search ends there
 // Weights of a threshold: see method_kl().
 constexpr double kMaxExcess = 0.2589254117941673;  // 1 dB
 constexpr double kFade = 0.02;
-constexpr double kMinDivergence = 1e-6;  // nats; less tells nothing
-constexpr double kNoDivergence = 1e3;    // of a threshold below all candidates
+constexpr double kMinDivergence = 1e-6;  // nats; smaller differences mean nothing
+constexpr double kNoDivergence = 1e3;    // for thresholds below all candidates
 
 void check_options(const MethodOptions& options) {
   if (options.levels < 2 || options.levels > options.bins || options.bins > kMaxBins) {
@@ -50,13 +51,14 @@ class ClippingNoise {
     before_.push_back(all);
   }
 
-  // With the step that the scheme gives the range clipped at `threshold`. Cost: constant per level.
+  // The noise with the step that the scheme gives to the range clipped at `threshold`. Cost:
+  // constant per level.
   [[nodiscard]] double at(double threshold) const {
     const Range range = clipped_range(statistics_, threshold);
     const double step = exact_step(range, scheme_) / width_;
     if (!(step > 0.0)) return std::numeric_limits<double>::infinity();
     const Limits limits = limits_of(scheme_);
-    // Half a level, as ranges with ends alike have, counts as none whatever its last bits are.
+    // Symmetric ranges end at half a level: it is rounded down, whatever the last bits are.
     const double levels = std::nearbyint(threshold / width_ / step - kTie);
     const double last = std::min<double>(levels, limits.max - limits.min);
     double noise = 0.0;
@@ -72,7 +74,7 @@ class ClippingNoise {
  private:
   static constexpr double kTie = 1e-3;
 
-  // Moments of the bins whose centres lie below `edge`, a place in bins.
+  // Moments of the bins whose centres lie below `edge`, in units of bins.
   [[nodiscard]] const Moments& below(double edge) const {
     const double bins = std::ceil(edge - 0.5);
     return before_[std::min(static_cast<std::size_t>(bins), before_.size() - 1)];
@@ -81,13 +83,13 @@ class ClippingNoise {
   const Statistics& statistics_;
   const Scheme& scheme_;
   double width_;
-  std::vector<Moments> before_;  // of the first bins: before_[i] of i
+  std::vector<Moments> before_;  // before_[i]: moments of the first i bins
 };
 
 // The nodes are the thresholds that the search weighs: node j is absmax 2^(-j / kNodesPerOctave).
 double node(double j) { return std::exp2(-j / kNodesPerOctave); }
 
-// Noise at the nodes from the first on, up to one that is hopeless.
+// Noise at the nodes from the first on, up to one with more than kHopeless times the least.
 std::vector<double> noise_at_nodes(const ClippingNoise& noise, double absmax) {
   std::vector<double> found;
   double least = std::numeric_limits<double>::infinity();
@@ -99,7 +101,7 @@ std::vector<double> noise_at_nodes(const ClippingNoise& noise, double absmax) {
 }
 
 // The least divergence of the candidates nearest to each node; where all of them are rejected,
-// because they end in empty bins, what lies between those of the nodes around.
+// because they end in empty bins, it is interpolated between the neighbouring nodes.
 std::vector<double> divergence_at_nodes(const KlSearch& search, const MethodOptions& options,
                                         std::size_t nodes) {
   std::vector<double> found;
@@ -132,8 +134,7 @@ double weight_of_divergence(double divergence) {
   return 1.0 / (square * square * square * square);
 }
 
-// Falls to 0 at 1 dB above the least noise, and where the noise comes up to that of the whole
-// range.
+// Falls to 0 at 1 dB above the least noise, and where the noise reaches that of the whole range.
 double weight_of_noise(double noise, double least, double whole) {
   const double excess = noise > least ? (noise - least) / (kMaxExcess * least) : 0.0;
   const double fade = noise < whole ? std::min(1.0, (whole - noise) / (kFade * least)) : 0.0;
@@ -143,25 +144,25 @@ double weight_of_noise(double noise, double least, double whole) {
 
 }  // namespace
 
-/// The threshold T at which quantizing |x| to 128 levels changes its distribution least.
-/// Histogram of non-zero |x|; for each number of kept bins the divergence D of the clipped
-/// distribution from its quantized form (see KlSearch). T is a mean of thresholds between max|x|
-/// and max|x| / 1024, 64 to each factor of two. The weight of one is D^-8 times (1 - e)^2, e being
-/// its noise above the least one's in units of 1 dB, and 0 from there on; it fades to 0 where the
-/// noise comes within 2 % of that of max|x|, which itself counts in full. A mean, because D is flat
-/// and rough around its least value: the least of all would follow the values' last bits.
-/// Uses bins and levels, and the scheme for the noise. Cost: 0.5 to 1 ms.
+/// The threshold T at which quantizing |x| to 128 levels changes its distribution least. Histogram
+/// of non-zero |x|; for each number of kept bins the divergence D of the clipped distribution from
+/// its quantized form (see KlSearch). T is a mean of thresholds between max|x| and max|x| / 1024,
+/// 64 to each factor of two. The weight of one is D^-8 times (1 - e)^2. e is its noise above the
+/// least noise, in units of 1 dB; from e = 1 on the weight is 0. The weight also falls to 0 as the
+/// noise reaches that of max|x| (over the last 2 %); max|x| itself has full weight. A mean, because
+/// D is flat and noisy around its minimum: the position of the minimum would depend on the last
+/// bits of the values. Uses bins and levels, and the scheme for the noise. Cost: 0.5 to 1 ms.
 /// Source: Migacz, "8-bit inference with TensorRT", GTC 2017 (S7310). Differs from source: exact
 /// zeros are left out and the first bin is no higher than the second, because a spike at zero,
-/// which costs nothing to quantize, would otherwise drive the threshold down until a level is one
-/// bin wide; candidates run to all bins inclusive; a level has whole bins; thresholds are averaged;
-/// a divergence compares shapes, and a threshold that costs much energy for them does not count.
+/// which has no quantization error, would otherwise shrink the threshold until a level is one bin
+/// wide; candidates run to all bins inclusive; a level has whole bins; thresholds are averaged;
+/// thresholds that make much noise have no weight, since a divergence compares shapes only.
 Range method_kl(const Statistics& statistics, const MethodOptions& options) {
   check_options(options);
   const double absmax = statistics.absmax();
   if (absmax == 0.0) return {};
   if (exact_step(statistics.range(), options.scheme) < std::numeric_limits<float>::min()) {
-    return statistics.range();  // no normal scale expresses it
+    return statistics.range();  // its scale would not be a normal float
   }
   LinearHistogram magnitudes = statistics.magnitudes(options.bins);
   magnitudes.counts[0] = std::min(magnitudes.counts[0], magnitudes.counts[1]);
@@ -181,7 +182,7 @@ Range method_kl(const Statistics& statistics, const MethodOptions& options) {
     weights += weight;
   }
   const double threshold = absmax * sum / weights;
-  // Where the noise has two valleys, a mean may lie on the hill between.
+  // Where the noise has two minima, the mean may lie at a maximum between them.
   if (noise.at(threshold) > noises.front()) return statistics.range();
   return clipped_range(statistics, threshold);
 }

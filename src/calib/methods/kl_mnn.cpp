@@ -10,11 +10,11 @@ namespace {
 
 constexpr std::int64_t kBins = 2048;
 constexpr std::int64_t kLevels = 128;
-constexpr double kStart = 1e-7;          // what every bin counts before the first value
+constexpr double kStart = 1e-7;          // initial count of every bin
 constexpr double kNothing = 1e-6;        // magnitudes up to this are left out
 constexpr std::int64_t kSmallMap = 100;  // images with fewer pixels are not searched
 
-// Magnitudes that are left out, those of a cell spread evenly over it.
+// The number of magnitudes that are left out; values are spread evenly over their cell.
 std::int64_t count_of_nothing(const FloatHistogram& histogram) {
   const double width = histogram.cell_width();
   double count = 0.0;
@@ -31,7 +31,7 @@ std::int64_t count_of_nothing(const FloatHistogram& histogram) {
 
 /// The threshold that MNN computes with `KL`: magnitudes above 1e-6 in 2,048 bins that start at
 /// 1e-7, 128 levels with fractional edges; a tensor of less than 100 pixels keeps all but half a
-/// bin. For parity; the fixed 1e-6 ties it to the data's unit. Cost: 2 ms.
+/// bin. For parity; with the fixed 1e-6 it depends on the unit of the data. Cost: 2 ms.
 /// Source: MNN, tools/quantization/TensorStatistic.cpp.
 Range method_kl_mnn(const Statistics& statistics, const MethodOptions& /*options*/) {
   LinearHistogram magnitudes = statistics.magnitudes(kBins);

@@ -14,11 +14,11 @@ namespace qtool {
 namespace {
 
 constexpr double kRejected = std::numeric_limits<double>::infinity();
-// Candidates whose sums grow side by side, since an addition waits for the one before in its sum.
+// Candidates summed in parallel, because an addition waits for the previous one to the same sum.
 constexpr std::int64_t kAbreast = 4;
 constexpr std::int64_t kMaxCounts = std::int64_t{1} << 17;
 
-// The bins as sums over the first k of them, k = 0 .. bins.
+// Prefix sums of the bins: over the first k bins, k = 0 .. bins.
 class Prefixes {
  public:
   explicit Prefixes(std::span<const std::int64_t> bins)
@@ -59,8 +59,8 @@ class Prefixes {
 // Candidates past the last one read terms past their end: `terms` is that much longer.
 std::array<double, kAbreast> add_levels(const std::vector<double>& terms, std::int64_t levels,
                                         std::int64_t kept) {
-  // Places in units of 2^-44 bins. With 1 - 1 / (2 levels) added, the place of an edge is at least
-  // 2^-18 bins from every whole number; rounded steps lose less than 2^-27 in all.
+  // Positions in units of 2^-44 bins. With 1 - 1 / (2 levels) added, the place of an edge is at
+  // least 2^-18 bins from every whole number; rounded steps lose less than 2^-27 in all.
   constexpr int kPlaces = 44;
   constexpr std::int64_t kBin = std::int64_t{1} << kPlaces;
   std::array<double, kAbreast> sums{};
@@ -82,7 +82,7 @@ std::array<double, kAbreast> add_levels(const std::vector<double>& terms, std::i
   return sums;
 }
 
-// D of all candidates from `levels` bins on, but for the terms of their levels; infinite for those
+// D of all candidates from `levels` bins on, without the terms of their levels; infinite for those
 // that are rejected. `entropy` holds P ln P of every bin.
 std::vector<double> without_levels(const Prefixes& prefixes, std::span<const double> entropy,
                                    std::size_t levels, const CrossEntropyKernel& kernel) {
@@ -132,8 +132,8 @@ KlSearch::KlSearch(std::span<const std::int64_t> counts, std::int64_t levels) {
   std::vector<double> longer = prefixes.terms(1, kernel);
   divergences_ = without_levels(prefixes, longer, static_cast<std::size_t>(levels), kernel);
 
-  // A level of candidate i has floor(i / levels) bins or one more, and where it begins is all that
-  // its term depends on. So terms are computed once per width and place, two widths side by side,
+  // A level of candidate i has floor(i / levels) bins or one more, and its term depends only on
+  // where it begins. So terms are computed once per width and position, for two widths at a time,
   // and every candidate of those widths adds up `levels` of them.
   std::vector<double> terms(static_cast<std::size_t>(2 * (bins + kAbreast)));
   for (std::int64_t width = 1; width * levels <= bins; ++width) {

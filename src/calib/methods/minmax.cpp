@@ -2,8 +2,8 @@
 
 namespace qtool {
 
-/// The observed range, widened to 0. Right when nothing is an outlier; a single large value costs
-/// all the others resolution. Cost: none.
+/// The observed range, widened to 0. Best without outliers; a single large value costs all the
+/// others resolution. Cost: none.
 /// Source: Jacob et al., arXiv 1712.05877, section 3.
 Range method_minmax(const Statistics& statistics, const MethodOptions& /*options*/) {
   return statistics.range();

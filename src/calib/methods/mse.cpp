@@ -10,10 +10,10 @@ constexpr int kSteps = 24;  // 0.618^24 of two grid cells: 1e-5 of the range
 
 }  // namespace
 
-/// The range that loses the least of the values' energy: grid, then golden section, on the scale;
-/// with values of both signs and a free zero point, then on each end of the range in turn.
-/// Minimises the error of the tensor itself, with clipping and rounding weighed alike; a consumer
-/// that sums many clipped values sees their common sign. Cost: 1.5 ms.
+/// The range with the least squared error: a grid search on the scale, then golden section; with
+/// values of both signs and a free zero point, then on each end of the range in turn. Clipping and
+/// rounding errors count alike, but clipping errors have a common sign and add up in a consumer
+/// that sums many values. Cost: 1.5 ms.
 /// Source: the least squares of MNN's calibration (ALGORITHM: ADMM), solved directly.
 Range method_mse(const Statistics& statistics, const MethodOptions& options) {
   const Range observed = statistics.range();

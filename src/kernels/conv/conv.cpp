@@ -87,7 +87,7 @@ PackedConv::PackedConv(std::unique_ptr<const ConvDriver> driver, const ConvWeigh
 PackedConv PackedConv::of_sums(const ConvWeights& weights, const KernelSelection& selection) {
   ConvOutput output;
   output.type = OutputType::kInt32;
-  // Not used; the extents are checked before memory is taken for them.
+  // The result is not used: this checks the extents before memory is allocated for them.
   const FoldedWeights checked = fold_weights(weights);
   output.multiplier.assign(checked.bias.size(), 0.0F);
   return {make_driver(weights, std::move(output), selection), weights};

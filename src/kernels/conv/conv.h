@@ -29,9 +29,9 @@ struct ConvShape {
   /// from or writes into a slice of the channels of a wider tensor.
   std::int64_t in_pixel_stride = 0;
   std::int64_t out_pixel_stride = 0;
-  /// The byte outside of the image, for an input zero point that only the run knows; the weights'
-  /// input_zero_point without it. Whether there is one counts for the workspace, which does not
-  /// depend on its value.
+  /// The byte that pads the image when the input zero point is known only at run time; otherwise
+  /// the weights' input_zero_point is used. The workspace depends on whether it is set, not on its
+  /// value.
   std::optional<std::uint8_t> padding{};
 };
 
@@ -73,8 +73,8 @@ class PackedConv {
   /// f32 output: y = float(acc) * scale[c] (+ float_bias[c], after rounding the product).
   PackedConv(const ConvWeights& weights, std::vector<float> dequantize_scale,
              std::vector<float> float_bias = {}, const KernelSelection& selection = {});
-  /// i32 output: acc itself. When the input zero point is only known while running, pack with 0,
-  /// run with ConvShape::padding, and subtract zx sum (qw - zw) from each channel.
+  /// i32 output: acc itself. When the input zero point is known only at run time, pack with 0, run
+  /// with ConvShape::padding, and subtract zx sum (qw - zw) from each channel.
   static PackedConv of_sums(const ConvWeights& weights, const KernelSelection& selection = {});
   PackedConv(PackedConv&&) noexcept;
   PackedConv& operator=(PackedConv&&) noexcept;

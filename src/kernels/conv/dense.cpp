@@ -27,7 +27,7 @@ struct Schedule {
   std::int64_t block = kTileRows;  ///< most pixels of one kernel call
 };
 
-// What one worker owns while it runs.
+// Scratch memory of one worker during a run.
 struct Scratch {
   const std::uint8_t** table;
   std::uint8_t* rows;
@@ -71,7 +71,7 @@ class DenseConv final : public ConvDriver {
   [[nodiscard]] std::int64_t table_bytes(const Schedule& schedule) const {
     return align_up(all_taps() * schedule.block * static_cast<std::int64_t>(sizeof(void*)));
   }
-  // Of the zero pixel that only this run has.
+  // Bytes of the padding pixel, when only this run knows its value.
   [[nodiscard]] std::int64_t padding_bytes(const ConvShape& shape) const {
     return shape.padding ? align_up(in_channels_) : 0;
   }
@@ -94,7 +94,7 @@ class DenseConv final : public ConvDriver {
   std::vector<std::uint8_t> zero_pixel_;
 };
 
-// A 1x1 convolution whose pixels follow each other needs no table.
+// A 1x1 convolution with adjacent pixels needs no pointer table.
 bool DenseConv::is_strided(const ConvShape& shape) const {
   return panels_.kind == TapKind::kPixel && all_taps() == 1 && shape.stride_h == 1 &&
          shape.stride_w == 1 && shape.pad_top == 0 && shape.pad_left == 0 &&
@@ -121,13 +121,13 @@ Schedule DenseConv::schedule_of(const ConvShape& shape, int threads) const {
   schedule.pixels = shape.batch * shape.out_h * shape.out_w;
   schedule.tiles = ceil_div(schedule.pixels, schedule.tile);
   const auto units = static_cast<std::int64_t>(panels_.units.size());
-  // Copied rows serve every unit, so copy them once.
+  // All units read the copied rows, so copy them once.
   const bool copies = panels_.kind == TapKind::kRow;
   const bool coarse = threads > 1 && schedule.tiles < 8 * threads;
   if (!copies && units > 1 && (coarse || panels_.weights.bytes() > kCachedWeights)) {
     schedule.order = Schedule::Order::kUnitsOuter;
   }
-  // Smaller tiles where whole ones would leave a thread waiting.
+  // Smaller tiles where full ones would leave a thread without work.
   const std::int64_t others = schedule.order == Schedule::Order::kUnitsOuter ? units : 1;
   while (threads > 1 && schedule.tile > 6 && schedule.tiles * others < 8 * threads) {
     schedule.tile /= 2;

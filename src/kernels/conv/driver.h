@@ -13,7 +13,7 @@
 
 namespace qtool {
 
-/// What follows the sums, for each output type, one element per output channel.
+/// Parameters of the epilogue for each output type, one element per output channel.
 struct ConvOutput {
   OutputType type = OutputType::kUInt8;
   std::vector<float> multiplier;  ///< zeros for int32 output

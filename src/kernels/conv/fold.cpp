@@ -82,7 +82,7 @@ std::int32_t fold_bias(const ConvWeights& weights, std::size_t channel, std::siz
   }
   constexpr std::int64_t kLimit = std::int64_t{1} << 31;
   const auto depth = static_cast<std::int64_t>(per_channel);
-  // Divided rather than multiplied: the depth comes from a file.
+  // Divides instead of multiplying, which could overflow: the depth comes from a file.
   if (std::abs(bias) >= kLimit ||
       (largest > 0 && depth > (kLimit - 1 - std::abs(bias)) / (255 * largest))) {
     refuse(ErrorCode::kUnsupported,
@@ -92,7 +92,7 @@ std::int32_t fold_bias(const ConvWeights& weights, std::size_t channel, std::siz
   return static_cast<std::int32_t>(bias - weights.input_zero_point * sum);
 }
 
-// What is left of `weight` when `layers` layers have each taken what s8 can hold.
+// The remainder of `weight` after `layers` layers have each taken as much as s8 can hold.
 std::int32_t rest_after(std::int32_t weight, std::int64_t layers) {
   for (std::int64_t layer = 0; layer < layers; ++layer) weight -= std::clamp(weight, -128, 127);
   return weight;

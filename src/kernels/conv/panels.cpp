@@ -8,7 +8,8 @@
 namespace qtool {
 namespace {
 
-// Kernel rows save the padding of each position's channels to whole groups.
+// Taps that are kernel rows need less padding: only each row, not each position, is padded to whole
+// groups.
 TapKind choose_kind(const ConvWeights& weights) {
   const std::int64_t depth = weights.in_channels / weights.groups;
   if (depth < kGemmGroup) return TapKind::kRow;
@@ -17,7 +18,7 @@ TapKind choose_kind(const ConvWeights& weights) {
   return weights.groups == 1 && 5 * by_row <= 4 * by_pixel ? TapKind::kRow : TapKind::kPixel;
 }
 
-// Four panels a unit, but never a last one alone after a full one: 3 + 2 is faster than 4 + 1.
+// Four panels per unit, but not a single panel after a full unit: 3 + 2 is faster than 4 + 1.
 std::int64_t next_panels(std::int64_t remaining) {
   return remaining == kGemmMostPanels + 1 ? kGemmMostPanels - 1
                                           : std::min(remaining, kGemmMostPanels);

@@ -13,8 +13,8 @@ namespace qtool {
 /// Every kernel of the family that this build contains.
 std::span<const KernelRow<CrossEntropyFunctions>> cross_entropy_kernels() noexcept;
 
-/// What the threshold searches by divergence compute for their candidates. All kernels give the
-/// same bits.
+/// The sums that the searches for a threshold by divergence need for their candidates. All kernels
+/// give the same bits.
 class CrossEntropyKernel {
  public:
   explicit CrossEntropyKernel(const KernelSelection& selection = {})

@@ -5,8 +5,8 @@
 #include "kernels/cross_entropy/contract.h"
 #include "kernels/logarithm.h"
 
-// The one text of all kernels of the family: loops without branches, which the compiler makes into
-// the vectors of the instruction set of the file that includes it.
+// The code of all kernels of the family: loops without branches, which the compiler vectorizes for
+// the instruction set of the file that includes it.
 namespace qtool {
 namespace {  // NOLINT(google-build-namespaces)
 
@@ -34,7 +34,8 @@ namespace {  // NOLINT(google-build-namespaces)
   double* const __restrict qs = scratch + 8 * edges;
   for (std::int32_t l = 0; l <= levels; ++l) {
     const double edge = static_cast<double>(l) * static_cast<double>(kept);  // in 1 / levels bins
-    // The half keeps the quotient off the integers, so that its rounding changes nothing.
+    // Adding one half keeps the quotient away from integers, so that rounding it cannot change the
+    // bin.
     const auto bin = static_cast<std::int32_t>((edge + 0.5) * per_level);
     bins[l] = static_cast<double>(bin);
     cuts[l] = weights[bin];
@@ -67,7 +68,8 @@ namespace {  // NOLINT(google-build-namespaces)
   return sums[0];
 }
 
-// CrossEntropyFunctions::run, with a constant where both users are, so that vectors come out even.
+// CrossEntropyFunctions::run, with a constant for the number of levels that both callers use, so
+// that the compiler needs no remainder loop.
 inline double run(const LevelledHistogram& histogram, std::int64_t kept, double tail,
                   double* scratch) {
   constexpr std::int32_t kUsual = 128;

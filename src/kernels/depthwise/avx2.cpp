@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kGroup = 16;
 constexpr std::int64_t kHeaderBytes = kDepthwiseBlock * 8;  // bias and multiplier of 64 channels
 constexpr std::int64_t kPairBytes = kDepthwiseBlock * 4;    // two 16-bit weights per channel
-constexpr std::int64_t kMaxTaps = 128;                      // whose addresses are kept at a time
+constexpr std::int64_t kMaxTaps = 128;  // taps whose addresses are kept at a time
 
 std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 

@@ -163,8 +163,8 @@ bool make_plan(Plan& plan) {
 
 enum class Fill : std::uint8_t { kWhole, kPartial };
 
-// The input rows of a quad, at column 0. A row outside of the image is one zero pixel, again and
-// again.
+// The input rows of a quad, at column 0. A row outside of the image repeats one zero pixel (step
+// 0).
 struct Quad {
   const std::uint8_t* row[4];
   std::int64_t step[4];  // bytes between columns
@@ -278,7 +278,7 @@ void interleave(const Plan& plan, const Quad& quad, const Span& span, std::byte*
                                    to + span.end * kVector);
 }
 
-// What the epilogue needs, in registers: reloaded from the call it would cost as much as the rest.
+// The epilogue's parameters in registers: reloading them from the call would double the cost.
 struct Columns {
   __m512 multiplier[4];
   ByteRange range;
@@ -526,7 +526,7 @@ void run_block(const Plan& plan) {
   }
 }
 
-// For windows that are too large for the scratch: one sum after the other, from the same weights.
+// For windows that are too large for the scratch: computes sum by sum, from the same weights.
 void run_slowly(const Plan& plan) {
   const DepthwiseCall& call = plan.call;
   const auto* values = reinterpret_cast<const std::int8_t*>(plan.packed + kHeaderBytes);

@@ -10,7 +10,7 @@ namespace {
 // least the ten that cover the latency of vpdpbusd.
 constexpr unsigned kRows[] = {0, 12, 12, 8, 6};
 
-// What the epilogue needs of the output channels.
+// The epilogue's parameters for the output channels.
 struct Columns {
   __m512 multiplier[kGemmMostPanels];
   ByteRange range;

@@ -9,8 +9,8 @@ namespace {
 constexpr std::int64_t kBytes = 64;
 constexpr int kRows = 16;
 
-// The table is sixteen rows of sixteen bytes. The lower half of a byte picks a place in every row
-// (vpshufb), the upper half says which row's answer stays.
+// The table is sixteen rows of sixteen bytes. The lower half of a byte selects an entry of every
+// row (vpshufb), the upper half selects the row.
 void run(const std::uint8_t* table, const std::uint8_t* in, std::uint8_t* out, std::int64_t count) {
   __m512i rows[kRows];
   for (int k = 0; k < kRows; ++k) {

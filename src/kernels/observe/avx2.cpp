@@ -74,7 +74,8 @@ Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& t
   return seen_in(totals, nonzeros);
 }
 
-// For every set of lanes the order that moves them to the front, one byte per lane.
+// For every subset of the eight lanes, the permutation that moves it to the front, one byte per
+// lane.
 struct Orders {
   std::uint64_t of[256];
 };

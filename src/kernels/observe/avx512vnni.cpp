@@ -114,7 +114,7 @@ Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& t
           reach.nonzeros};
 }
 
-// What turns values into cells; see ObserveFunctions::cells.
+// Converts values to cells; see ObserveFunctions::cells.
 template <Signs kSigns>
 struct Grid {
   __m512 factor;

@@ -13,16 +13,16 @@ constexpr KernelRow<ObserveFunctions> kRows[] = {
 #undef QTOOL_KERNEL
 };
 
-// Values whose cells wait on the stack: few enough to stay in the first-level cache beside the
-// values and the counts, enough to make the loop's end rare.
+// Values per block, whose cells are on the stack: few enough for the first-level cache beside the
+// values and the counters, enough to make the overhead per block small.
 constexpr std::int64_t kBlock = 2048;
 
-// Parts of a block that are counted in turn: values side by side are often equal, and an addition
-// to a counter waits for the one before.
+// Parts of a block that are counted in turn. Neighbouring values are often equal, and an addition
+// to a counter waits for the previous addition to the same one.
 constexpr std::int64_t kParts = 8;
 
-// The empty statement makes the compiler keep the address in one register: with an address of two
-// registers x86 splits the addition into twice as many operations.
+// The empty asm makes the compiler keep the address in one register: with an address of two
+// registers an x86 addition to memory takes twice as many micro-operations.
 inline void add_one(std::uint16_t* counter) {
   asm("" : "+r"(counter));
   ++*counter;

@@ -9,8 +9,8 @@ namespace {  // NOLINT(google-build-namespaces): see logarithm.h
 
 constexpr float kSmallestNormal = 0x1p-126F;
 
-// Has memory fetched line by line, in step with a loop that computes meanwhile; to the second-level
-// cache, since the first is full of what the loop works on. Loops keep a copy of their own, which
+// Prefetches memory line by line from inside a loop that computes. It goes to the second-level
+// cache, because the first is full of the loop's own data. A loop works on a local copy, which
 // stays in registers.
 class Fetch {
  public:
@@ -18,7 +18,8 @@ class Fetch {
       : at_(reinterpret_cast<std::uintptr_t>(ahead.first)),
         end_(at_ + static_cast<std::uintptr_t>(ahead.bytes)) {}
 
-  // The next `kLines`, unless all are fetched. The last ones may lie behind the end.
+  // Prefetches the next `kLines` lines, unless all are fetched. The last ones may lie beyond the
+  // end.
   template <unsigned kLines>
   [[gnu::always_inline]] void lines() {
     if (at_ >= end_) return;

@@ -25,8 +25,8 @@ void max(const PoolCall& call) {
     std::int64_t c = 0;
     for (; c + kBytes <= call.channels; c += kBytes) max_bytes(call, pixel, out, c);
     if (c == call.channels) continue;
-    if (call.channels >=
-        kBytes) {  // the last block again, moved back: it reads and writes the same
+    if (call.channels >= kBytes) {  // the last block, moved back: it overlaps the one before and
+                                    // writes the same bytes again
       max_bytes(call, pixel, out, call.channels - kBytes);
       continue;
     }

@@ -4,7 +4,7 @@
 
 namespace qtool {
 
-/// Pixels of one output row whose windows look alike: tap t of pixel p is at
+/// Pixels of one output row whose windows are cut in the same way: tap t of pixel p is at
 /// base + p * in_step + offsets[t].
 struct PoolCall {
   const std::uint8_t* base = nullptr;

@@ -17,7 +17,7 @@ constexpr KernelRow<PoolFunctions> kRows[] = {
 };
 
 constexpr std::int64_t kMaxTaps = std::int64_t{1} << 23;  // 255 times this is in int32
-constexpr std::int64_t kSmall = 16 << 10;  // window bytes that are not worth a second thread
+constexpr std::int64_t kSmall = 16 << 10;  // window bytes below which a second thread does not pay
 constexpr std::int64_t kChannelBlock = 64;
 
 PoolShape checked(PoolShape shape) {
@@ -36,7 +36,7 @@ PoolShape checked(PoolShape shape) {
   return shape;
 }
 
-// Taps of one axis that meet the image, and how many meet the padded image.
+// The taps of one axis that lie inside the image, and how many lie inside the padded image.
 struct Taps {
   std::int64_t begin, end, padded;
 };
@@ -54,8 +54,8 @@ bool operator==(const Taps& a, const Taps& b) {
   return a.begin == b.begin && a.end == b.end && a.padded == b.padded;
 }
 
-// Calls `finish(call, inside, padded)` for runs of pixels of one output row whose windows are cut
-// by the border in the same way.
+// Calls `finish(call, inside, padded)` for each contiguous group of pixels of one output row whose
+// windows are cut by the border in the same way.
 template <typename Finish>
 void for_each_run(const PoolShape& shape, std::int64_t image, std::int64_t y,
                   std::vector<std::int64_t>& offsets, const std::uint8_t* in, std::uint8_t* out,

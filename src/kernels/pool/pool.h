@@ -40,7 +40,7 @@ enum class CountPadding : std::uint8_t { kExclude, kInclude };
 
 /// q = clamp(rint(float(sum - n zx) * (m / float(count))) + zy, low, high), ties to even: `sum` of
 /// the n window pixels inside of the image, `count` = n or the window inside of the padded image.
-/// A mean of nothing is a real zero.
+/// The mean of no pixels is a real zero.
 struct AverageParams {
   float m = 1.0F;  ///< s_x / s_y
   std::int32_t zx = 0;

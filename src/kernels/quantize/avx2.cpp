@@ -39,7 +39,7 @@ __m256 dequantize_lanes(const Rounding& r, __m128i q) {
                        _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_cvtepu8_epi32(q), r.zero_point)));
 }
 
-// The bytes and floats of fewer elements than lanes, without touching what lies behind them.
+// As above for fewer elements than a register has, without access beyond the end.
 void quantize_few(const Rounding& r, const float* in, std::uint8_t* out, std::int64_t count,
                   std::int64_t step) {
   alignas(32) float reals[kLanes] = {};
