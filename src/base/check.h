@@ -1,8 +1,8 @@
 #pragma once
 
 namespace qtool {
-/// Ends the program with the place and the text of a broken internal assumption. Never for bad
-/// input: that throws Error.
+/// Ends the program with the position in the code and the text of a broken internal assumption.
+/// Never for bad input: that throws Error.
 [[noreturn]] void report_bug(const char* file, int line, const char* condition) noexcept;
 }  // namespace qtool
 

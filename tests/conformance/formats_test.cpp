@@ -1,4 +1,4 @@
-// What every table format owes, whatever it looks like.
+// Properties that every table format must have.
 #include <gmock/gmock.h>
 
 #include <bit>

@@ -62,7 +62,7 @@ void complete(std::mt19937& random, Spread spread, Case& c) {
       1.0F / (70.0F * std::sqrt(static_cast<float>(depth)) * (spread == Spread::kExtremes ? 3 : 1));
   for (std::size_t i = 0; i < outputs; ++i) {
     const auto factor = static_cast<float>(pick(random, 1, 1000)) / 500.0F;
-    // Now and then one that leaves every integer range.
+    // Sometimes a multiplier that exceeds every integer range.
     c.epilogue.multiplier.push_back(pick(random, 0, 40) == 0 ? 1e9F : typical * factor);
     c.float_bias.push_back(static_cast<float>(pick(random, -1000, 1000)) / 7.0F);
   }
@@ -112,7 +112,7 @@ void check(std::mt19937& random, Spread spread, Case c) {
   std::vector<std::int32_t> sums(outputs);
   std::memset(sums.data(), 0xAB, outputs * sizeof(std::int32_t));
   reference_conv(w, s, input.data(), sums.data());
-  // An input zero point that only the run knows, by way of the padding.
+  // An input zero point that is known only at run time, passed as the padding.
   Case late = c;
   late.weights.input_zero_point = 0;
   late.shape.padding = static_cast<std::uint8_t>(pick(random, 0, 255));

@@ -1,4 +1,4 @@
-// Every kernel that watches activations against its reference, bit for bit, on buffers that end at
+// Every kernel that observes activations against its reference, bit for bit, on buffers that end at
 // guarded pages, with and without denormals.
 #include <gtest/gtest.h>
 
@@ -100,7 +100,7 @@ TEST(ObserveKernel, SumsChannelsAsTheReferenceDoes) {
         const std::int64_t pixels = pick(random, 0, 9);
         const GuardedBuffer values(static_cast<std::size_t>(pixels * width) * sizeof(float));
         fill(random, values.data<float>(), pixels * width);
-        // Fetching reaches to where the guarded memory begins and beyond, and no value changes.
+        // Prefetching up to the guarded memory and beyond is harmless, and no value changes.
         const Ahead ahead{values.data<float>(),
                           round % 3 * pixels * width * static_cast<std::int64_t>(sizeof(float))};
         const Seen seen = kernel.accumulate(values.data<float>(), pixels, got.view, ahead);
@@ -148,7 +148,7 @@ TEST(ObserveKernel, FindsTheCellsThatTheReferenceFinds) {
       float largest = 0x1p-101F;
       for (std::int64_t i = 0; i < count; ++i) {
         float& value = values.data<float>()[i];
-        // What counts as zero may be negative all the same.
+        // A value that counts as zero may still be negative.
         const bool counted = std::fabs(value) >= std::numeric_limits<float>::min();
         if (signs == Signs::kPositive && counted) value = std::fabs(value);
         largest = std::max(largest, std::fabs(value));

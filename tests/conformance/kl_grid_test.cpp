@@ -1,4 +1,4 @@
-// What one pass over a grid of cells does to the KL threshold, against bins counted directly.
+// The effect of counting on a grid of cells on the KL threshold, against bins counted directly.
 // Prints the table of docs/calibration.md, section 1.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// The trap of docs/calibration.md on a real network: what counting the exact zeros after Relu does
-// to the KL threshold, tensor by tensor. Prints the figures that the document shows.
+// The trap of docs/calibration.md on a real network: the effect of counting the exact zeros after
+// Relu on the KL threshold, tensor by tensor. Prints the figures that the document shows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ Collection collect_relus(std::int64_t images) {
   return collect(executor, list_images(kShared / "images/photos/calib", {}, images), options);
 }
 
-// The search as published, without a word about zeros.
+// The search as published, which counts zeros like other values.
 double threshold_with_zeros(const Statistics& statistics) {
   const MethodOptions options;
   LinearHistogram magnitudes = magnitude_histogram(statistics.histogram(), options.bins);

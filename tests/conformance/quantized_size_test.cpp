@@ -34,7 +34,7 @@ Tensor counting(const Shape& shape) {
   return tensor;
 }
 
-/// Means of the channels of what a node reads, as a table has them; none where nobody wants them.
+/// Channel means of a node's input, as a table has them; empty where they are not needed.
 std::vector<float> channel_means(const Graph& graph, ValueId input) {
   for (const NodeId reader : graph.consumers(input)) {
     const auto ports = weight_ports(graph, reader);
@@ -92,8 +92,8 @@ void expect_small(const Graph& loaded, QuantizeMode mode, std::string_view targe
           ? quantize(prepared, table_for(prepared, find_target(target)), options, report)
           : quantize(prepared, options, report);
   std::int64_t most = bytes_of(loaded) + quantized_tensors(int8) * kBytesPerTensor + kBytesPerModel;
-  // Weights that stay real save nothing that could pay for what each channel gets: a scale, a zero
-  // point and, in a layer without a bias, the correction of its mean.
+  // Weights that stay FP32 save nothing, and each channel gets a scale, a zero point and, in a
+  // layer without a bias, the correction of its mean.
   if (find_target(target).constants == ConstantForm::kReals) most += 9 * report.output_channels;
   EXPECT_LE(bytes_of(int8), most);
 }
@@ -209,7 +209,7 @@ TEST(QuantizedSize, KeepsConstantsAsSmallAsTheModelHasThem) {
   }
 }
 
-// A list of 64 KiB, integers, one weight in several shapes: each once took what it likes.
+// A list of 64 KiB, integers, one weight in several shapes: each of these was once stored larger.
 TEST(QuantizedSize, KeepsListsIndicesAndSharedConstantsAsSmallToo) {
   Net net;
   net.input("x", {1, 1000, 4, 4});
@@ -251,7 +251,7 @@ TEST(QuantizedSize, FoldsPartsThatTogetherAreTheWhole) {
   expect_small_in_every_mode(net.graph);
 }
 
-// Bias correction must not give a layer of one product per channel what it does not save.
+// Bias correction must not add more to a layer of one product per channel than quantizing saves.
 TEST(QuantizedSize, GivesNoBiasThatOutweighsTheWeights) {
   for (const std::int64_t channels : {8, 400, 4000}) {
     for (const std::int64_t depth : {1, 3, 27}) {

@@ -216,8 +216,8 @@ TEST_P(TargetRows, RunAsTheyAreReported) {
       }
       EXPECT_EQ(node.role == NodeRole::kFloat, !node.reason.empty());
     }
-    // TensorRT moves pairs across operators by itself; in front of the others every row stands for
-    // an integer operator that qtool has.
+    // TensorRT moves pairs across operators by itself. For the other targets every row must be an
+    // integer operator that qtool has.
     if (target.constants == ConstantForm::kReals) continue;
     EXPECT_TRUE(is_integer(report.find("op")->role)) << report.find("op")->reason;
   }

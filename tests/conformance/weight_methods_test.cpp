@@ -43,7 +43,7 @@ struct Weights {
   Values values;
 };
 
-// What channels of published networks look like, and what breaks methods.
+// Weights like those of channels in published networks, and some that break methods.
 std::vector<Weights> all_weights() {
   Values outlier = drawn(576, 4, [](float x) { return 0.05F * x; });
   outlier[100] = 3.0F;

@@ -1,4 +1,4 @@
-// Any bytes are a picture of the announced size or one Error; nothing else may happen.
+// Any bytes are an image of the announced size or one Error; nothing else may happen.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Mutations of ONNX models that keep them models: bytes that no parser takes say nothing about what
-// comes behind the parser. Linked into every target whose input is a model.
+// Mutations of ONNX models that keep them parseable, because bytes that the parser refuses do not
+// test the code after it. Linked into every target whose input is a model.
 #include <array>
 #include <string>
 #include <vector>
@@ -39,7 +39,7 @@ std::string new_name(Random& random) {
   return name;
 }
 
-// Somebody shall read `name`: a node in the place of what it read, or the graph's outputs.
+// Makes something read `name`: a node instead of one of its operands, or the graph's outputs.
 void connect(Random& random, GraphProto& graph, const std::string& name) {
   NodeProto* reader = any_node(random, graph);
   if (reader == nullptr || reader->input_size() == 0 || random.one_in(3)) {
@@ -85,7 +85,7 @@ void add_node(Random& random, GraphProto& graph) {
   *graph.add_node() = std::move(node);
 }
 
-// Its readers read what it read.
+// Removes a node; its readers read its input instead.
 void remove_node(Random& random, GraphProto& graph) {
   if (graph.node_size() == 0) return;
   const int at = static_cast<int>(random.below(std::size_t(graph.node_size())));

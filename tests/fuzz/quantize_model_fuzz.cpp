@@ -52,8 +52,8 @@ QuantizeOptions options_of(std::uint64_t number) {
   return options;
 }
 
-// Made-up ranges that depend on the name alone; one tensor in eight has none worth the name, one in
-// sixteen is not in the table at all.
+// Made-up ranges that depend on the name alone; one tensor in eight has a degenerate one, one in
+// sixteen is missing in the table.
 qtool::CalibrationTable table_of(const qtool::Graph& graph, const QuantizeOptions& options) {
   qtool::CalibrationTable table;
   table.method = "minmax";

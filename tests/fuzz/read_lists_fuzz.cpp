@@ -1,4 +1,4 @@
-// Any bytes are a list of pictures or of classes, or one Error. The first byte says how the list is
+// Any bytes are a list of images or of classes, or one Error. The first byte says how the list is
 // read; the file stands in memory.
 #include <sys/mman.h>
 #include <unistd.h>

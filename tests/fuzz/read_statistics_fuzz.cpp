@@ -1,5 +1,5 @@
 // Any bytes are saved statistics that methods can decide from, or one Error. The seeds are of
-// corpus/load_onnx/conv_bn_relu.onnx on 6x6 pictures, 20 in one pass and 2 in two passes.
+// corpus/load_onnx/conv_bn_relu.onnx on 6x6 images, 20 in one pass and 2 in two passes.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

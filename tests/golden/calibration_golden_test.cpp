@@ -1,4 +1,4 @@
-// Thresholds and ranges that ncnn's and ONNX Runtime's own calibrators found on the same pictures.
+// Thresholds and ranges that ncnn's and ONNX Runtime's own calibrators found on the same images.
 #include <gtest/gtest.h>
 
 #include <algorithm>

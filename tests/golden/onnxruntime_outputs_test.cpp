@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
              "squeezenet1.1", 30.0, 1.0},
         Case{"golden/onnxruntime/models/mobilenet_v2_1.0_224.qdq_u8s8.onnx",
              // Nine of its channels carry biases that overflow int32: ONNX Runtime lets the sums
-             // wrap, we run those layers in FP32, and the outputs part.
+             // wrap, we run those layers in FP32, so the outputs differ.
              "mobilenet_v2_1.0_224.qdq_u8s8", "mobilenet_v2", 20.0, 0.85}),
     [](const auto& test) {
       std::string name = test.param.outputs;

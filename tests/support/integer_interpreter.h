@@ -31,7 +31,7 @@ inline std::int64_t scaled(Requantization path, std::int64_t x, double multiplie
                                                                      : published_once(x, m));
 }
 
-/// Integers less their zero point, in ONNX's order, and what they stand for.
+/// Integers minus their zero point, in ONNX's order, with their scales.
 struct Centred {
   Shape shape;
   Ints values;
@@ -39,8 +39,8 @@ struct Centred {
   std::int32_t zero_point = 0;
 };
 
-/// A real result that is known as integers: what a QuantizeLinear behind it makes of it, before
-/// zero point and clamp, and the float that leaves the network without one.
+/// A real result that is known as integers, in both forms: what a QuantizeLinear after it computes,
+/// before zero point and clamp, and the float that is the output when there is none.
 struct Pending {
   Shape shape;
   std::function<std::int64_t(std::size_t element, float y_scale)> rescale;

@@ -6,7 +6,7 @@
 #include <limits>
 
 // The published definitions of integer-only requantization, written out in 128-bit integers: the
-// oracle of everything that claims to compute them. Nothing here overflows but where it says so.
+// reference for everything that computes them. Nothing here overflows except where it says so.
 namespace qtool::testing {
 
 __extension__ using Wide = __int128;

@@ -198,7 +198,7 @@ TEST_F(CollectTest, TakesImagesOfDifferentSizesWhereTheModelDoes) {
   add_image("large.ppm", 1, 13);
   const Collection collection = collect_with(net.graph);
   EXPECT_EQ(collection.tensors[1].statistics.count(), 3 * (9 * kSide * kSide + 13 * 13));
-  // The smallest image, which comes last, gets a vector; that the others get maps decides.
+  // The smallest image, which comes last, gives a vector. The others give maps, which decides.
   add_image("z.ppm", 2, 1);
   EXPECT_EQ(collect_with(net.graph).outputs, Outputs::kMaps);
 }
@@ -247,7 +247,7 @@ TEST_F(CollectTest, CountsTheSamePlacesWhateverTheLastBits) {
 
 TEST_F(CollectTest, CountsDifferentPlacesOfDifferentImages) {
   constexpr std::int64_t kLarge = 200;
-  // One bright pixel at the same place of every image: counted in some of them.
+  // One bright pixel at the same position of every image is counted in some of them.
   for (int image = 0; image < 130; ++image) {
     std::string bytes = concat("P6\n", kLarge, " ", kLarge, "\n255\n");
     bytes.resize(bytes.size() + kLarge * kLarge * 3, '\x80');

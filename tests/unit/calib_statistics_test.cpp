@@ -39,7 +39,7 @@ std::vector<float> channels_last(const Tensor& tensor) {
   return out;
 }
 
-// As of many images.
+// The sample of a long list of images.
 constexpr Counting kSampled = Counting::sample_of(1000);
 
 Statistics statistics_of(const TensorView& tensor) {
@@ -217,8 +217,8 @@ TEST(Statistics, OfALargeImageAreExactButForASampleInTheHistogram) {
     const auto counted = static_cast<double>(some.histogram().count());
     EXPECT_GT(counted, 0.6 * Counting::kMinCounted) << shape.to_string();
     EXPECT_LE(counted, 1.1 * Counting::kMinCounted) << shape.to_string();
-    // Channels and places are drawn alike: the shares of zeros and of each twentieth of the range
-    // are those of all values, within four standard errors of a sample of single pixels.
+    // All channels and positions are sampled alike: the shares of zeros and of each twentieth of
+    // the range are those of all values, within four standard errors of a sample of single pixels.
     const LinearHistogram a = all.magnitudes(20);
     const LinearHistogram s = some.magnitudes(20);
     const double pixels = counted / static_cast<double>(shape[1]);
@@ -254,8 +254,8 @@ TEST(Statistics, CountMoreOfEachImageWhereImagesAreFew) {
 }
 
 TEST(Statistics, CountImagesInDifferentPlaces) {
-  // Were all images counted from the same place, a value that stands in one pixel would be counted
-  // in all of them or in none.
+  // If the same positions were counted in all images, a value that occurs in one pixel would be
+  // counted in all of them or in none.
   const Shape shape{1, 3, 240, 320};
   std::mt19937 random(9);
   int counted = 0;

@@ -1,5 +1,5 @@
-// Models whose tensors are not what they seem before shapes are known: what runs must calibrate,
-// quantize and run again.
+// Models whose tensors change their nature once shapes are known. A model that runs must also
+// calibrate, quantize, and run again.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

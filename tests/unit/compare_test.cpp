@@ -56,7 +56,7 @@ class Colours : public testing::Test {
     folder_ = fs::path(testing::TempDir()) / concat("qtool_colours_", name);
     fs::remove_all(folder_);
     for (const char* colour : {"red", "green", "blue"}) fs::create_directories(folder_ / colour);
-    // One reddish picture lies in the wrong folder, so that top-1 is not everything.
+    // One reddish image lies in the wrong folder, so that top-1 is not everything.
     paint("red/0.ppm", {250, 20, 30});
     paint("red/1.ppm", {200, 100, 30});
     paint("green/0.ppm", {10, 255, 30});

@@ -233,7 +233,7 @@ TEST_P(IntegerLowering, AgreesWithTheSpecification) {
   std::size_t off = 0;
   for (std::size_t i = 0; i < fast.size(); ++i) {
     const float difference = std::abs(fast[i] - slow[i]);
-    // A float sum that lands beside a tie may round to the neighbour; never further.
+    // A float sum close to a tie may round to the neighbouring integer, never further.
     const float allowed =
         GetParam().step > 0.0F ? 1.01F * GetParam().step : 1e-4F + 1e-4F * std::abs(slow[i]);
     ASSERT_LE(difference, allowed) << "element " << i;

@@ -116,7 +116,7 @@ TEST(PackedWeights, AreApartForIntegerGemmsThatReadOneConstantBothWays) {
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 0.0501F) << i;
 }
 
-// One executor and two input shapes, against an executor that knows nothing of the first shape.
+// One executor with two input shapes, against an executor that never had the first shape.
 void expect_own_weights_per_shape(const Graph& graph, const Shape& first, const Shape& second) {
   const Executor both(graph);
   const Executor fresh(graph);

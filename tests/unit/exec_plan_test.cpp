@@ -19,7 +19,7 @@
 namespace qtool {
 namespace {
 
-// Two convolutions, a residual sum, a pool, a product: every room of the FP32 path.
+// Two convolutions, a residual sum, a pool, a product: every kind of FP32 step.
 Net small_network() {
   Net net;
   const ValueId x = net.graph.add_value("x");
@@ -91,7 +91,7 @@ TEST(Executor, FusesTheActivationOfASumWhoseOperandsAreObserved) {
   ASSERT_NE(step, fused->steps().end());
   EXPECT_EQ(step->op_type, "Add");
   EXPECT_EQ(step->output, "r2_out");
-  // Beside the operands the sum is observed: the activation keeps a step of its own.
+  // The sum is observed too, so the activation is not fused and keeps a step of its own.
   const auto apart = executor.compile({}, {.observe = {"c2_out", "add_out"}});
   EXPECT_EQ(apart->steps().size(), fused->steps().size() + 1);
   const Tensor x = random_floats({1, 3, 8, 6}, 7);
@@ -155,7 +155,8 @@ TEST(Executor, SharesOnePlanBetweenWorkers) {
 TEST(Executor, ShowsObservedTensorsInOrderAndWhole) {
   const Net net = small_network();
   const Executor executor(net.graph);
-  // Observed before and behind fusions, the input, and one that only renames memory.
+  // Observed: tensors before and after fusions, the input, and a tensor that shares the memory of
+  // another.
   const auto plan = executor.compile({}, {.observe = {"flat_out", "c1_out", "x", "r2_out"}});
   ASSERT_EQ(plan->observed().size(), 4U);
   EXPECT_EQ(plan->observed()[1].shape, (Shape{1, 4, 8, 6}));

@@ -1,5 +1,5 @@
-// What reaches the disk before a file gets its name. The functions below stand before the system's
-// in this program, note the call when a test listens, and pass it on.
+// Tests that files are synced to the disk before they get their names. The functions below replace
+// the system's in this program: they record the call while a test listens, and forward it.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

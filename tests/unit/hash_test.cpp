@@ -14,7 +14,8 @@ TEST(HashBytes, EqualsThePublishedValuesOfXxh64) {
   EXPECT_EQ(hash_bytes("Nobody inspects the spammish repetition"), 0xFBCEA83C8A378BF1U);
 }
 
-// Fingerprints stand in tables and models: they stay what they were, at every length of the tail.
+// Fingerprints are stored in tables and models, so they must never change, for any length of the
+// tail.
 TEST(HashBytes, KeepsTheBitsOfFingerprints) {
   std::string bytes;
   std::uint64_t chained = 0;

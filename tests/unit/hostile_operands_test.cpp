@@ -1,5 +1,5 @@
-// Every operator with every number of operands and every one of them left out, through all that
-// happens to a model: each step is done or refused with an Error, whatever the operands.
+// Every operator with every number of operands, and with each operand left out, through all steps
+// of a model's life: each step succeeds or throws an Error.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -23,7 +23,7 @@
 namespace qtool {
 namespace {
 
-// Processor time of this thread: what else the machine does hardly counts.
+// Processor time of this thread, which other work on the machine hardly affects.
 double seconds_of(const std::function<void()>& work) {
   const auto now = [] {
     timespec time{};
@@ -86,7 +86,7 @@ Graph quantized(int count) {
   return net.graph;
 }
 
-// How much longer four times as many take: of three tries the least.
+// The time for four times as many nodes over the time for `count`; the least of three tries.
 double growth(const std::function<double(int)>& seconds_for, int count) {
   seconds_for(count);  // tables that are built once
   double ratio = std::numeric_limits<double>::infinity();
@@ -106,7 +106,7 @@ void PrintTo(const Model& model, std::ostream* out) { *out << model.name; }
 class LinearPasses : public testing::TestWithParam<Model> {};
 
 TEST_P(LinearPasses, FourTimesTheNodesTakeAboutFourTimesTheTime) {
-  // Twice as large a factor is allowed; a quadratic pass has sixteen.
+  // Linear passes have a factor of four. Eight is allowed; a quadratic pass has sixteen.
   constexpr int kNodes = 5000;
   const std::string small = save_onnx_bytes(GetParam().build(kNodes));
   const std::string large = save_onnx_bytes(GetParam().build(4 * kNodes));
@@ -211,7 +211,7 @@ TEST(AssignOffsets, TakesTheSameGapsAsALookAtAllStorages) {
   }
 }
 
-// The code and how often it asked.
+// The code of the Error and how often `stop` was called.
 std::pair<ErrorCode, int> stop_after(int questions, const std::function<void(StopCheck)>& work) {
   int asked = 0;
   try {

@@ -65,7 +65,7 @@ TEST(MinFirst, AddsNoBiasWhereRoundingTheDifferenceDoes) {
 }
 
 TEST(MinFirst, DriftsNotAtAllOverManyRequantizations) {
-  // A tensor handed from range to range, as between the layers of a network.
+  // A tensor that is quantized again with range after range, as between the layers of a network.
   std::mt19937 random(2);
   std::uniform_real_distribution<float> real(-20.0F, 20.0F);
   std::uniform_real_distribution<float> step(0.2F, 0.4F);

@@ -44,8 +44,8 @@ std::string cache_for(const Graph& graph) {
   return cache;
 }
 
-/// The same with the scales of what the network does on `input`: coarser ones would let a single
-/// tie grow from layer to layer.
+/// The same with scales that fit what the network computes from `input`: with coarser ones the
+/// difference at a single tie would grow from layer to layer.
 std::string cache_on(const Graph& graph, const TensorView& input) {
   CompileOptions options;
   for (const ValueId id : graph.living_values()) {
@@ -266,8 +266,8 @@ TEST_P(TensorRtNetwork, ComputesInIntegersWhatTheSpecificationSays) {
     signal += double{slow_out[i]} * slow_out[i];
     noise += (double{slow_out[i]} - fast_out[i]) * (double{slow_out[i]} - fast_out[i]);
   }
-  // A sum that lies on a rounding tie may fall either way, and later layers carry it on: 28 dB
-  // where there are thirty of them. A layer that computes something else leaves less than 10.
+  // A sum at a rounding tie may be rounded either way, and later layers propagate the difference:
+  // 28 dB after thirty layers. A layer that computed something wrong would leave less than 10.
   EXPECT_GT(10.0 * std::log10(signal / noise), 25.0);
 }
 

@@ -114,7 +114,7 @@ std::vector<Tensor> run_op(const OpCase& test, Layout layout, int threads) {
     const Layout own = infos[i].shape.rank() == 4 ? layout : Layout::kPlain;
     context.output_layouts.push_back(own);
     storage.emplace_back(infos[i].dtype, infos[i].shape);
-    // A value that is never the right answer, so that elements nobody writes are found.
+    // A value that is never the right answer, to detect elements that are not written.
     if (Tensor& made = storage.back(); made.bytes() > 0) {
       std::memset(made.data(), 0xa5, static_cast<std::size_t>(made.bytes()));
     }

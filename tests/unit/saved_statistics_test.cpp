@@ -73,7 +73,7 @@ TEST(SavedStatistics, GiveEveryMethodTheSameTable) {
   }
 }
 
-// Of a sample of the one part and all of the other.
+// One part is sampled, the other is counted whole.
 TEST(SavedStatistics, GiveAConcatenationTheSameTable) {
   const auto image = [](std::int64_t channels) {
     std::mt19937 random(static_cast<unsigned>(channels));
@@ -196,7 +196,7 @@ TEST(SavedStatistics, AreReadOrRefusedWhateverTheBytes) {
   int refused = 0;
   for (int i = 0; i < 3000; ++i) {
     std::string bytes = whole;
-    // Most of the damage to the binary part, which no grammar protects.
+    // Most of the damage goes to the binary part, which no grammar protects.
     const std::size_t from = i % 3 == 0 ? 0 : whole.find('\n');
     for (int change = 0; change < 3; ++change) {
       bytes[from + random() % (bytes.size() - from)] = static_cast<char>(random() % 256);
@@ -210,7 +210,7 @@ TEST(SavedStatistics, MustNotClaimMoreThanTheyHold) {
   EXPECT_FALSE(refusal("").empty());
   EXPECT_FALSE(refusal("{}\n").empty());
   const std::string text = write_collection(sample());
-  // A histogram of 2^62 cells would be an allocation of its own.
+  // A histogram of 2^62 cells must be refused before it is allocated.
   std::string head = text.substr(0, text.find('\n') + 1);
   EXPECT_FALSE(refusal(head + std::string(9, '\xFF')).empty());
 }

@@ -22,7 +22,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// What can be compared about a target, which is everything.
+/// All fields of a target, for comparison.
 auto fields_of(const Target& t) {
   return std::make_tuple(
       std::make_tuple(t.name, t.description, t.activations, t.weights, t.weight_granularity,

@@ -75,8 +75,8 @@ TEST(RunParts, ServesMoreCallersThanItHasPlacesFor) {
   EXPECT_EQ(calls, 2 * kCallers);
 }
 
-// Before, denormals were flushed on the calling thread alone, so that results could depend on which
-// thread computed them.
+// If denormals were flushed on the calling thread only, results would depend on which thread
+// computed them.
 TEST(RunParts, RunsInTheCallersFloatingPointMode) {
   volatile float tiny = std::numeric_limits<float>::min();
   if (FloatingPointMode::flushing(0) == 0) GTEST_SKIP() << "no such mode on this architecture";

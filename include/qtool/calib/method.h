@@ -69,7 +69,7 @@ const MethodInfo& find_method(std::string_view name);
 /// What kind of outputs a network has, for the choice that `auto` makes.
 enum class Outputs : std::uint8_t {
   kVectors,  ///< one value per class or feature: at most one axis longer than 1
-  kMaps,     ///< any output with values for places: of more axes
+  kMaps,     ///< values per position: any output with more axes
 };
 
 /// What `auto` decided.

@@ -135,7 +135,7 @@ class Graph {
   /// Makes an existing value a graph input / output.
   void add_input(ValueId id);
   void add_output(ValueId id);
-  /// Replaces a graph output in its place in the list.
+  /// Replaces a graph output at its position in the list.
   void replace_output(ValueId from, ValueId to);
   /// Turns a value into a constant; the node that produced it is no longer its producer.
   void set_constant(ValueId id, std::shared_ptr<const Tensor> tensor);

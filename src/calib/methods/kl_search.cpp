@@ -59,7 +59,7 @@ class Prefixes {
 // Candidates past the last one read terms past their end: `terms` is that much longer.
 std::array<double, kAbreast> add_levels(const std::vector<double>& terms, std::int64_t levels,
                                         std::int64_t kept) {
-  // Positions in units of 2^-44 bins. With 1 - 1 / (2 levels) added, the place of an edge is at
+  // Positions in units of 2^-44 bins. With 1 - 1 / (2 levels) added, the position of an edge is at
   // least 2^-18 bins from every whole number; rounded steps lose less than 2^-27 in all.
   constexpr int kPlaces = 44;
   constexpr std::int64_t kBin = std::int64_t{1} << kPlaces;

@@ -1,4 +1,4 @@
-// Classifies one picture: consumer MODEL.onnx PREPROCESS.json PICTURE
+// Classifies one image: consumer MODEL.onnx PREPROCESS.json PICTURE
 #include <array>
 #include <iostream>
 
