@@ -20,7 +20,7 @@ using PlanPtr = std::shared_ptr<const Plan>;
 
 constexpr std::size_t kCachedPlans = 8;
 
-// All that a plan depends on beside the graph.
+// Everything that a plan depends on besides the graph.
 struct PlanKey {
   InputShapes shapes;
   std::vector<std::string> observe;
@@ -31,10 +31,10 @@ struct PlanKey {
   friend bool operator==(const PlanKey&, const PlanKey&) = default;
 };
 
-// The plans asked for last; one that is being compiled is a promise.
+// The most recently used plans; a plan that is being compiled is a promise.
 class PlanCache {
  public:
-  // The plan of `key`, by `make` when nobody has made it or is making it.
+  // The plan of `key`; calls `make` unless it exists or another thread is making it.
   template <typename Make>
   PlanPtr get(const PlanKey& key, const Make& make) {
     std::promise<PlanPtr> promise;
@@ -58,7 +58,7 @@ class PlanCache {
     try {
       promise.set_value(make());
     } catch (...) {
-      promise.set_exception(std::current_exception());  // for those who wait; the next asks anew
+      promise.set_exception(std::current_exception());  // for waiting threads; a later call retries
       const std::lock_guard lock(mutex_);
       entries_.remove_if([&](const Entry& entry) { return entry.serial == ours; });
     }

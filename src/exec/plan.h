@@ -18,7 +18,7 @@ namespace qtool {
 struct PlanValue {
   ValueInfo info;
   Layout layout = Layout::kPlain;
-  std::int32_t storage = -1;               ///< place in Plan's storages
+  std::int32_t storage = -1;               ///< index in Plan's storages
   std::shared_ptr<const Tensor> constant;  ///< set for constants; they own their memory
 };
 
@@ -38,7 +38,7 @@ struct PlanStep {
   std::vector<std::int32_t> outputs;
 };
 
-/// A tensor handed to the probe behind a step (-1: before the first).
+/// A tensor handed to the probe after a step (-1: before the first).
 struct ProbePoint {
   std::int32_t step;
   std::int32_t value;
@@ -78,7 +78,7 @@ struct Workspace::State {
 std::int64_t assign_offsets(std::vector<Storage>& storages);
 
 /// Turns a lowered graph into a plan: chooses layouts, inserts reorders, makes the operators and
-/// lays out the memory.
+/// assigns the memory.
 class PlanBuilder {
  public:
   PlanBuilder(const ShapedGraph& shaped, const CompileOptions& options, PackCache& packs,
@@ -104,7 +104,7 @@ class PlanBuilder {
   PackCache& packs_;
   StopCheck stop_;
   std::unique_ptr<Plan::State> plan_;
-  std::unordered_multimap<ValueId, std::size_t> probe_of_;  // places in CompileOptions::observe
+  std::unordered_multimap<ValueId, std::size_t> probe_of_;  // indices in CompileOptions::observe
   // By ValueId: the plan value in plain and in channels-last layout, -1 where there is none.
   std::vector<std::array<std::int32_t, 2>> places_;
   std::vector<std::int32_t> primary_;

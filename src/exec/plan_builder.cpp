@@ -20,21 +20,21 @@ namespace {
 
 std::int64_t bytes_of(const ValueInfo& info) { return info.shape.elements() * size_of(info.dtype); }
 
-// Both layouts are the same bytes.
+// Whether both layouts are the same bytes.
 bool layouts_agree(const Shape& shape) {
   return shape.rank() != 4 || shape[1] == 1 || shape[2] * shape[3] == 1;
 }
 
 std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
 
-// Allocating more might succeed, using it would not.
+// Checked here because an allocation may succeed and only using the memory fails.
 void require_memory(std::int64_t bytes) {
   if (bytes <= physical_memory()) return;
   throw Error(ErrorCode::kUnsupported, concat("the activations need ", bytes,
                                               " bytes, this machine has ", physical_memory()));
 }
 
-// The storages that have an offset, by the steps they live through.
+// The storages that have an offset, indexed by the steps during which they live.
 class Placed {
  public:
   explicit Placed(const std::vector<Storage>& storages) : storages_(storages) {
@@ -56,7 +56,8 @@ class Placed {
     }
   }
 
-  // Those that live together with `storage`, each once; false when they are too many to look at.
+  // Collects those that live at the same time as `storage`, each once; false when there are too
+  // many.
   bool meeting(const Storage& storage, std::vector<std::size_t>& found) const {
     constexpr std::size_t kMax = 4096;
     found.clear();
@@ -185,7 +186,7 @@ void PlanBuilder::observe(ValueId id, std::int32_t value, std::int32_t step) {
   for (auto it = begin; it != end; ++it) plan_->probes.push_back({step, value, it->second});
 }
 
-// What became a constant when shapes were known is there before the first step.
+// Observed tensors that became constants for these shapes are shown before the first step.
 void PlanBuilder::observe_constants() {
   for (std::size_t i = 0; i < shaped_.observed.size(); ++i) {
     const ValueId id = shaped_.observed[i];

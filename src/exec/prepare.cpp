@@ -22,7 +22,7 @@ Graph prepare(Graph graph, const StopCheck& stop) {
     return evaluate_node(whole, id);
   });
   graph.check();
-  pass(remove_identities);  // a folded Dropout mode or Cast input may have made more of them
+  pass(remove_identities);  // folding a Dropout mode or Cast input may create more of them
   pass(fold_batch_norm);
   graph.remove_dead_nodes();
   graph.check();

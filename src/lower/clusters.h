@@ -23,8 +23,8 @@ struct LinearParams {
   [[nodiscard]] Affine affine() const { return {scales[0], zero_points[0]}; }
 };
 
-/// Recognises the parts of Q/DQ clusters in a shaped graph: what a node reads in quantized form and
-/// where its result is quantized again. Graph outputs are needed as they are.
+/// Recognises the parts of Q/DQ clusters in a shaped graph: the quantized form of a node's inputs,
+/// and the QuantizeLinear of its result. Graph outputs are never absorbed.
 class Clusters {
  public:
   Clusters(ShapedGraph& shaped_graph, Requantization how)
@@ -52,7 +52,7 @@ class Clusters {
   [[nodiscard]] std::optional<Source> source(ValueId real) const;
   [[nodiscard]] std::optional<Sink> sink(NodeId producer) const;
   [[nodiscard]] std::optional<Weights> weights(ValueId real) const;
-  /// The reals behind a constant: a float32 initializer, or a dequantized one; empty otherwise.
+  /// The values of a constant: a float32 initializer, or a dequantized one; empty otherwise.
   [[nodiscard]] std::vector<double> constant_reals(ValueId real) const;
 
   /// Makes `id` the integer operator `op_type`: it keeps its name and attributes, reads `inputs`,

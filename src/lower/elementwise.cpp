@@ -17,7 +17,7 @@ namespace {
 
 constexpr Limits kU8{0, 255};
 
-// The reals that the 256 integers stand for.
+// The real values of the 256 integers.
 Tensor all_reals(const Affine& affine) {
   Tensor reals(DType::kFloat32, Shape{256});
   const auto values = reals.values<float>();
@@ -67,7 +67,8 @@ void lower_unary(Clusters& c, NodeId id) {
   c.replace(id, "QLookup", {source->quantized}, sink, params);
 }
 
-// Quantize of something dequantized: nothing when both agree, a table otherwise.
+// A QuantizeLinear of a dequantized tensor: removed when scale and zero point are equal, a table
+// otherwise.
 void lower_requantize(Clusters& c, NodeId id) {
   const Node node = c.graph.node(id);
   const std::optional<Clusters::Source> source = c.source(node.inputs[0]);

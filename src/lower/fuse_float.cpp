@@ -45,7 +45,7 @@ class FloatFusion {
   }
 
  private:
-  // The only reader of the node's output, if nobody else looks at that tensor.
+  // The only reader of the node's output, unless that tensor is also a graph output.
   std::optional<NodeId> sole_reader(NodeId id) const {
     const ValueId output = graph_.node(id).outputs[0];
     if (graph_.is_output(output) || graph_.consumers(output).size() != 1) return std::nullopt;
@@ -59,7 +59,7 @@ class FloatFusion {
     constexpr float kMax = std::numeric_limits<float>::max();  // ONNX's limit for a missing bound
     const std::optional<float> low = scalar(graph_, node, 1, -kMax);
     const std::optional<float> high = scalar(graph_, node, 2, kMax);
-    // oneDNN's clip wants an interval; an upside-down Clip keeps its own node.
+    // oneDNN's clip needs min <= max; a Clip with min > max stays a node of its own.
     if (!low || !high || !(*low <= *high)) return std::nullopt;
     return Clamp{*low, *high};
   }
@@ -86,7 +86,7 @@ class FloatFusion {
     const ValueId own = graph_.node(id).outputs[0];
     if (!add.is("Add") || add.inputs[0] == add.inputs[1]) return;
     const ValueId other = add.inputs[0] == own ? add.inputs[1] : add.inputs[0];
-    // Only a tensor that is there before the convolution runs, of the very same shape.
+    // Only a tensor of exactly the same shape that is computed before the convolution runs.
     if (graph_.is_constant(other) || !(shaped_.info(other).shape == shaped_.info(own).shape) ||
         depends_on(other, id)) {
       return;
@@ -100,7 +100,7 @@ class FloatFusion {
   }
 
   // Whether `value` may be computed from the output of `id`. The order is topological, and fusing
-  // keeps it: what is listed before `id` does not depend on it.
+  // preserves it: a node listed before `id` does not depend on it.
   bool depends_on(ValueId value, NodeId id) const {
     const NodeId producer = graph_.value(value).producer;
     return producer != kNoNode &&
@@ -109,7 +109,7 @@ class FloatFusion {
 
   ShapedGraph& shaped_;
   Graph& graph_;
-  std::vector<std::size_t> place_;  // by node: in the order
+  std::vector<std::size_t> place_;  // by node: position in the order
 };
 
 }  // namespace

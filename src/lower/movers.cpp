@@ -1,4 +1,4 @@
-// The passes that move quantization along the graph, so that more of it meets on integers.
+// The passes that move quantization along the graph, so that more operators run on integers.
 #include <algorithm>
 #include <utility>
 
@@ -15,7 +15,8 @@ bool is_mover(const Node& node) {
   return traits_of(node).kind == OpKind::kMoving;
 }
 
-// Gives a mover's u8 twin the zero point where it writes zeros. False when it writes anything else.
+// Makes a mover that now runs on u8 pad with the zero point where it padded with zeros. False when
+// it pads with another value.
 bool adapt_padding(Clusters& c, NodeId id, const Affine& affine) {
   const Node& node = c.graph.node(id);
   if (!node.is("Pad")) return true;
@@ -32,7 +33,7 @@ bool adapt_padding(Clusters& c, NodeId id, const Affine& affine) {
   return true;
 }
 
-// The u8 constant behind a signed zero point, 128 higher.
+// The u8 constant for a signed zero point: 128 higher.
 ValueId raised_zero_point(Clusters& c, const LinearParams& params) {
   return c.shaped.add_constant(
       "qtool_zero_point",
@@ -76,7 +77,7 @@ void sink_dequantize(Clusters& c) {
     const std::vector<ValueId> params(c.graph.node(dequantize).inputs.begin() + 1,
                                       c.graph.node(dequantize).inputs.end());
     if (node.is("MaxPool")) {
-      // Only images; the one-dimensional pool has no integer kernel.
+      // Only rank 4: the one-dimensional pool has no integer kernel.
       if (c.shaped.info(node.inputs[0]).shape.rank() != 4 || node.has_output(1)) continue;
     }
     if (!adapt_padding(c, id, source->affine)) continue;

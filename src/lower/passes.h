@@ -9,18 +9,19 @@ namespace qtool {
 void fold_quantized_constants(Clusters& clusters);
 /// s8 activations become u8 ones with a zero point 128 higher: kernels know u8 only.
 void relabel_signed_activations(Clusters& clusters);
-/// Moves DequantizeLinear behind operators that only move elements, which then run on bytes.
+/// Moves DequantizeLinear after operators that only move elements; these then run on bytes.
 void sink_dequantize(Clusters& clusters);
 /// Conv, Gemm and MatMul with constant integer weights.
 void lower_products(Clusters& clusters);
 /// Sums, products, concatenations, averages, element-wise functions.
 void lower_elementwise(Clusters& clusters);
-/// What is left of QuantizeLinear and DequantizeLinear.
+/// The remaining QuantizeLinear and DequantizeLinear nodes.
 void lower_edges(Clusters& clusters);
-/// Products of bytes are integer work as they are.
+/// Marks ConvInteger and MatMulInteger as integer work.
 void mark_integer_products(Clusters& clusters);
 
-/// In FP32, residual Add is fused into the convolution before it, Relu and Clip into what precedes.
+/// In FP32: fuses a residual Add into the convolution before it, and Relu and Clip into the
+/// operator before them.
 void fuse_float(ShapedGraph& shaped);
 
 }  // namespace qtool

@@ -26,8 +26,8 @@ std::optional<std::vector<std::int32_t>> integer_bias(const std::vector<double>&
   return bias;
 }
 
-// The bias of a node as integers at the scale s_x s_w[c]: taken as they are when the model stores
-// them at that scale, rounded to it otherwise.
+// The bias of a node as integers at the scale s_x s_w[c]: the stored integers when they have that
+// scale, otherwise rounded to it.
 std::optional<std::vector<std::int32_t>> read_bias(const Clusters& c, const Node& node,
                                                    std::size_t index, float input_scale,
                                                    const std::vector<float>& weight_scales,

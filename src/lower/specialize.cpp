@@ -93,14 +93,14 @@ bool replace_by_constants(ShapedGraph& shaped, NodeId id, std::vector<Tensor> re
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] == kNoValue) continue;
-    // The node loses the output; one without outputs is dead and goes with the others.
+    // The node loses this output; a node without outputs is dead and removed later.
     shaped.graph.set_constant(outputs[i], std::make_shared<const Tensor>(std::move(results[i])));
     learn_constant(shaped, outputs[i]);
   }
   return true;
 }
 
-// Shape is known from the type alone, whatever the data.
+// The result of a Shape node: it needs the shape of the input only, not its data.
 Tensor shape_of(const Node& node, const Shape& shape) {
   const std::int64_t rank = shape.rank();
   const auto place = [rank](std::int64_t i) {
@@ -145,7 +145,7 @@ void infer_node(ShapedGraph& shaped, NodeId id) {
                 concat(shaped.graph.describe(id), ": operator ", node.op_type, " (",
                        opset_text(shaped.graph, node), ") is not supported"));
   }
-  slot(shaped, static_cast<ValueId>(shaped.graph.value_limit() - 1));  // size the side table
+  slot(shaped, static_cast<ValueId>(shaped.graph.value_limit() - 1));  // grows the side table
   const OpContext context(shaped.graph, id, shaped.infos, shaped.lowered(id).params);
   std::vector<ValueInfo> outputs;
   try {
@@ -160,7 +160,7 @@ void infer_node(ShapedGraph& shaped, NodeId id) {
     if (i >= outputs.size()) {
       context.fail(ErrorCode::kUnsupported, concat("output ", i, " is not supported"));
     }
-    static_cast<void>(outputs[i].shape.elements());  // refuses absurd sizes before allocation
+    static_cast<void>(outputs[i].shape.elements());  // throws for absurd sizes before allocation
     slot(shaped, node.outputs[i]) = outputs[i];
   }
 }

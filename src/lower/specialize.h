@@ -16,8 +16,8 @@ namespace qtool {
 struct ShapedGraph {
   Graph graph;
   std::vector<std::optional<ValueInfo>> infos;  ///< by ValueId
-  /// Graph outputs of the model; those listed behind them are observed tensors, which passes have
-  /// to keep just so.
+  /// Number of graph outputs of the model. Those listed after them are observed tensors, which
+  /// passes must not change.
   std::size_t outputs = 0;
   std::vector<ValueId> observed{};  ///< as CompileOptions::observe names them
 
@@ -43,18 +43,18 @@ struct ShapedGraph {
   std::vector<LoweredNode> lowered_{};  // by NodeId; shorter where the last ones are not lowered
 };
 
-/// Infers type and shape of every value from `shapes` and turns everything that then is known into
-/// constants (shape arithmetic above all). Q/DQ of constants stays, for lowering to see. What the
-/// tensors called `observe` need stays too. Throws Error(kUnsupported) for unknown operators,
-/// Error(kInvalidModel) for contradictions, Error(kUsage) when `shapes` names no input or
-/// contradicts a declared shape or when an observed tensor is not computed by the network.
+/// Infers type and shape of every value from `shapes` and turns every value that is then known into
+/// a constant (mainly shape arithmetic). Q/DQ of constants stays, because lowering needs it. Nodes
+/// that the tensors called `observe` depend on stay too. Throws Error(kUnsupported) for unknown
+/// operators, Error(kInvalidModel) for contradictions, Error(kUsage) when `shapes` names no input
+/// or contradicts a declared shape or when an observed tensor is not computed by the network.
 ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
                        const std::vector<std::string>& observe = {}, const StopCheck& stop = {});
 
-/// Infers the values that an edit of the graph left without a shape.
+/// Infers the shapes of values that an edit of the graph added.
 void infer_missing(ShapedGraph& shaped);
 
-/// Evaluates what is left of operations on constants (dequantized weights that stayed FP32).
+/// Evaluates the remaining operations on constants (dequantized weights that stayed FP32).
 void fold_all_constants(ShapedGraph& shaped, const StopCheck& stop);
 
 }  // namespace qtool

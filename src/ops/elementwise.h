@@ -12,8 +12,8 @@
 // Functions of single elements, applied to whole tensors of any layout.
 namespace qtool {
 
-/// Element types whose loops also exist for neighbouring elements, which the compiler vectorizes.
-/// The others are shape arithmetic; one general loop each keeps the library small.
+/// Element types with extra loops for contiguous elements, which the compiler vectorizes. The other
+/// types occur in shape arithmetic only; one general loop each keeps the library small.
 template <typename T>
 inline constexpr bool kIsHot = std::is_same_v<T, float>;
 

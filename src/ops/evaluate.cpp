@@ -13,7 +13,7 @@
 namespace qtool {
 namespace {
 
-// Folding may not blow a small model up: a larger result stays a node.
+// Bounds what folding adds to a small model: a node with a larger result stays a node.
 constexpr std::int64_t kFreeBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kMaxGrowth = 4;
 

@@ -42,7 +42,7 @@ class FixedAdd {
            std::int64_t count) const;
 
  private:
-  // What each byte of an operand contributes: there are only 256 of them.
+  // The contribution of each of the 256 values of an operand.
   std::array<std::int32_t, 256> a_;
   std::array<std::int32_t, 256> b_;
   Requantizer output_;
@@ -68,8 +68,8 @@ class FixedMul {
 
 /// The mean of windows: sum (q - z_x), times s_x / s_y, divided by the count, halves away from 0.
 /// Source: TensorFlow Lite, kernels/internal/reference/integer_ops/mean.h. Differs from source: it
-/// serves windows too, where TensorFlow Lite demands equal scales; with those both agree but for
-/// the side on which a tie beside the zero point falls.
+/// also computes windows, where TensorFlow Lite demands equal scales. With equal scales both agree,
+/// except for the direction in which ties next to the zero point are rounded.
 class FixedAverage {
  public:
   /// Throws Error(kUnsupported) for a window of more than 2^23 pixels.

@@ -7,11 +7,12 @@
 
 namespace qtool {
 
-/// A copy where each axis of the output looks up its place in the input in a table
+/// A copy in which a table per axis maps positions of the output to positions of the input
 /// (nearest-neighbour resizing, reflecting or repeating borders).
 class IndexMap {
  public:
-  /// `places[axis][o]` is the place in the input of place `o` of the output, in ONNX's axis order.
+  /// `places[axis][o]` is the position in the input for position `o` of the output, in ONNX's axis
+  /// order.
   IndexMap(const Shape& input, Layout input_layout, const Shape& output, Layout output_layout,
            const std::vector<std::vector<std::int64_t>>& places);
 
@@ -22,7 +23,7 @@ class IndexMap {
   template <typename T>
   void copy_elements(T* target, const T* source, int threads) const;
 
-  // Axes in the order of the output's memory; offsets are the places times the input's strides.
+  // Axes in the order of the output's memory; offsets are the positions times the input's strides.
   std::vector<std::vector<std::int64_t>> offsets_;
   std::int64_t inner_ = 1;     // extent of the innermost axis
   std::int64_t rows_ = 1;      // product of the others

@@ -11,8 +11,8 @@
 #include "ops/operator.h"
 #include "qtool/base/text.h"
 
-// What the `infer` functions of the operators have in common: checks that end in one sentence about
-// the node, and the choice of the element type.
+// Shared by the `infer` functions of the operators: checks that throw one sentence about the node,
+// and the choice of the element type.
 namespace qtool {
 
 /// A list of element types an operator is written for.
@@ -48,7 +48,7 @@ void require_same_type(const OpContext& op, std::size_t a, std::size_t b);
 /// Throws unless the node has at most `most` outputs in use.
 void require_outputs(const OpContext& op, std::size_t most);
 
-/// Throws when the first of several outputs is left out; the others are free to be.
+/// Throws when the first of several outputs is left out; others may be.
 void require_first_output(const OpContext& op);
 
 /// `axis` counted from the front.

@@ -10,9 +10,9 @@
 #include "ops/spatial.h"
 #include "qtool/tensor/tensor.h"
 
-// The only door to oneDNN: FP32 convolution, matrix product and pooling. A port to its 3.x
-// interface changes onednn.cpp alone. oneDNN itself keeps to one thread; `threads` is how many of
-// our pool's divide an operation among themselves.
+// The only interface to oneDNN: FP32 convolution, matrix product and pooling. A port to its 3.x
+// interface changes onednn_*.cpp only. oneDNN itself runs on one thread; `threads` threads of our
+// pool divide an operation among themselves.
 namespace qtool::onednn {
 
 /// Weights and bias in the memory format a primitive asked for.
@@ -43,8 +43,8 @@ class Convolution {
   Convolution(const Convolution&) = delete;
   Convolution& operator=(const Convolution&) = delete;
 
-  /// How pack() reads plain weights and what it makes of them, for sharing packed weights between
-  /// primitives; bytes that only compare.
+  /// Identifies how pack() reads plain weights and the format it writes, for sharing packed weights
+  /// between primitives. Opaque bytes, to be compared only.
   [[nodiscard]] std::string format() const;
   [[nodiscard]] PackedPtr pack(const float* weights, const float* bias) const;
   [[nodiscard]] std::int64_t workspace_bytes() const;

@@ -7,8 +7,9 @@
 namespace qtool::onednn {
 namespace {
 
-// Whether threads divide the output channels rather than pixels: where reading the weights is most
-// of the work, each thread then reads its own share of them. Small maps of many channels.
+// Whether threads divide the output channels instead of pixels. Better for small feature maps with
+// many channels, where reading the weights is most of the work: each thread then reads its own part
+// of them.
 bool divides_channels(const ConvSpec& spec, int threads) {
   constexpr std::int64_t kChannelsPerThread = 2 * kVector;
   constexpr std::int64_t kCopy = 3;  // each result is written, read and written again
@@ -17,8 +18,8 @@ bool divides_channels(const ConvSpec& spec, int threads) {
          spec.weights.elements() > spec.source.elements() + kCopy * spec.destination.elements();
 }
 
-// One image's result of some channels goes to its columns of the whole; the residual is added and
-// the clamp applied as the primitive itself would.
+// Copies one image's result for some channels to its columns of the whole result, adds the residual
+// and applies the clamp as the primitive itself would.
 void place_columns(const float* part, std::int64_t pixels, const Range64& channels,
                    std::int64_t width, const float* residual, const std::optional<Clamp>& clamp,
                    float* destination) {

@@ -16,12 +16,12 @@ dnnl::stream& stream() {
   return stream;
 }
 
-// Bytes that only compare.
+// Opaque bytes, to be compared only.
 std::string text_of(const Desc& desc) {
   return {reinterpret_cast<const char*>(&desc.data), sizeof desc.data};
 }
 
-// Weights as a primitive wants them: repacked, or copied when the format is the plain one.
+// Weights in the format of a primitive: repacked, or copied when that is the plain one.
 Tensor reordered(const Desc& from, const float* data, const Desc& to) {
   Tensor result(DType::kFloat32, Shape{static_cast<std::int64_t>((to.get_size() + 3) / 4)});
   const OnThisThread alone;

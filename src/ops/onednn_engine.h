@@ -1,6 +1,6 @@
 #pragma once
 
-// What the files around oneDNN share; for them alone (see onednn.h).
+// Shared by the onednn_*.cpp files only (see onednn.h).
 #include <cstddef>
 #include <cstdint>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -21,14 +21,14 @@ namespace qtool::onednn {
 using Dims = dnnl::memory::dims;
 using Desc = dnnl::memory::desc;
 using Args = std::unordered_map<int, dnnl::memory>;
-/// Channels or columns of a piece are multiples of a vector, so that few vectors are half empty.
+/// Channels or columns of a piece are multiples of this, so that few vectors are partly empty.
 inline constexpr std::int64_t kVector = 16;
 inline constexpr auto kF32 = dnnl::memory::data_type::f32;
 
 const dnnl::engine& cpu();
 
-/// oneDNN keeps to the calling thread while this lives. Work is divided by us, among the threads of
-/// our pool: threads of OpenMP would wait for their next work on the cores that ours need.
+/// While this lives, oneDNN runs on the calling thread only. We divide the work among the threads
+/// of our pool; OpenMP's threads would spin on the cores that ours need.
 class OnThisThread {
  public:
   OnThisThread() noexcept;
@@ -55,14 +55,14 @@ dnnl::memory memory_at(const Desc& desc, const void* data);
 /// Strides of a dense array with the channels (axis 1) innermost, or of a plain one.
 Dims strides_of(const Dims& dims, Layout layout);
 Desc dense(const Dims& dims, Layout layout = Layout::kPlain);
-/// A format of the primitive's choice.
+/// A descriptor that lets the primitive choose the format.
 Desc any(const Dims& dims);
 
 /// Dilations as oneDNN counts them: the elements that are skipped.
 Dims skipped(const Dims& dilations);
 
-/// What follows the operation in the same pass: times `alpha`, plus a residual of the result's
-/// format, then the clamp.
+/// What is fused behind the operation: times `alpha`, plus a residual of the result's format, then
+/// the clamp.
 dnnl::primitive_attr attributes(const std::optional<Clamp>& clamp, const Desc* residual,
                                 float alpha = 1.0F);
 
@@ -97,7 +97,8 @@ class PackPlans {
   /// Index of the pack.
   std::size_t add(PackPlan plan);
   [[nodiscard]] PackedPtr pack(const float* weights, const float* bias) const;
-  /// What pack() reads and what it makes of it, for sharing packed weights between primitives.
+  /// Identifies what pack() reads and the format it writes, for sharing packed weights between
+  /// primitives.
   [[nodiscard]] std::string format() const;
 
  private:

@@ -7,8 +7,8 @@
 namespace qtool::onednn {
 namespace {
 
-// A stored operand of a product: [batch..., rows, columns], perhaps with the last two swapped in
-// memory.
+// A stored operand of a product: [batch..., rows, columns], possibly with the last two axes swapped
+// in memory.
 struct Matrices {
   Dims dims;
   Dims strides;
@@ -38,7 +38,8 @@ struct MatricesPart {
 // The axis of the result [batch..., M, N] that threads divide among themselves.
 std::size_t divided_axis(const Shape& destination, int threads) {
   const auto rank = static_cast<std::size_t>(destination.rank());
-  constexpr std::int64_t kRowsPerThread = 4;  // fewer, and each thread reads all of b for them
+  constexpr std::int64_t kRowsPerThread =
+      4;  // with fewer, reading all of b per thread does not pay
   if (rank > 2 && destination[0] >= threads) return 0;
   const std::int64_t rows = destination[destination.rank() - 2];
   return rows >= kRowsPerThread * threads ? rank - 2 : rank - 1;

@@ -95,7 +95,7 @@ Base power(Base base, Exponent exponent) {
     return integer_power(base, static_cast<std::int64_t>(exponent));
   } else if constexpr (std::is_integral_v<Base>) {
     const double real = std::pow(static_cast<double>(base), static_cast<double>(exponent));
-    // Reals outside the type have no defined conversion.
+    // Converting reals outside the type is undefined.
     constexpr double kLimit = sizeof(Base) == 4 ? 2147483648.0 : 9223372036854775808.0;
     if (!(real > -kLimit && real < kLimit)) return real > 0 ? std::numeric_limits<Base>::max() : 0;
     return static_cast<Base>(real);
@@ -117,7 +117,7 @@ std::unique_ptr<Operator> make_pow(const OpContext& op) {
       using B = decltype(exponent);
       const Tensor* constant = op.constant(1);
       if constexpr (std::is_same_v<A, float> && std::is_same_v<B, float>) {
-        // Squares are what exported normalizations ask for; the product is the exact power.
+        // Squares are common in exported normalizations; the product is the exact power.
         if (constant != nullptr && constant->elements() == 1 &&
             constant->values<float>()[0] == 2.0F) {
           return make_unary<float, float>(op, [](float x) { return x * x; });
@@ -153,7 +153,7 @@ OpDef op_Add() {
   return arithmetic_row([](auto a, auto b) { return wrap_add(a, b); });
 }
 
-// Add with a Relu or Clip behind it, where no convolution took the sum.
+// Add followed by Relu or Clip, where the sum was not fused into a convolution.
 OpDef op_FusedAdd() {
   return {[](const OpContext& op) {
             require_type(op, 0, FloatType{});

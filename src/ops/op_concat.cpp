@@ -6,7 +6,7 @@
 namespace qtool {
 namespace {
 
-// The copies between one part and its place in the whole.
+// The copies between one part and its range in the whole tensor.
 struct Part {
   LoopNest<2> nest;     // target and source start at the part
   std::int64_t offset;  // of the part in the whole, elements

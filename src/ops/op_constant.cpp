@@ -91,7 +91,8 @@ Tensor range_of(const OpContext& op) {
   Tensor tensor(dtype_of<T>(), Shape{count});
   const std::span<T> out = tensor.values<T>();
   for (std::size_t i = 0; i < out.size(); ++i) {
-    // The value lies between start and limit; only the product alone may wrap around.
+    // The value lies between start and limit; only the product, an intermediate result, may wrap
+    // around.
     if constexpr (std::is_integral_v<T>) {
       out[i] =
           static_cast<T>(static_cast<std::uint64_t>(start) + i * static_cast<std::uint64_t>(delta));

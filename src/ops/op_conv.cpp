@@ -1,5 +1,5 @@
-// Convolution in FP32, through oneDNN. FusedConv is what lowering makes of Conv -> (Add) ->
-// Relu/Clip: inputs X, W, B, residual; FusedParams.
+// Convolution in FP32, through oneDNN. Lowering turns Conv -> (Add) -> Relu/Clip into FusedConv:
+// inputs X, W, B, residual; FusedParams.
 #include <utility>
 
 #include "ops/onednn.h"
@@ -30,7 +30,7 @@ onednn::ConvSpec conv_spec(const OpContext& op) {
         concat("bias has shape ", op.input(2).shape.to_string(), ", expected [", outputs, "]"));
   }
   spec.residual = op.has_input(3);
-  if (spec.residual) {  // only fusion adds one; a Conv of a model has three inputs
+  if (spec.residual) {  // only fusion adds one; a Conv in a model has three inputs
     op.require(op.node.domain == kLoweredDomain && op.input(3).shape == spec.destination &&
                    op.input(3).dtype == DType::kFloat32,
                concat("found a fourth input of shape ", op.input(3).shape.to_string(),

@@ -104,7 +104,7 @@ std::unique_ptr<Operator> make_gather_elements(const OpContext& op) {
   const Shape& shape = op.output(0).shape;
   std::vector<std::int64_t> from = strides_of(op.input(0).shape, Layout::kPlain);
   const std::int64_t axis_step = from[static_cast<std::size_t>(axis)];
-  from[static_cast<std::size_t>(axis)] = 0;  // the index says where to go along this axis
+  from[static_cast<std::size_t>(axis)] = 0;  // the index selects the position along this axis
   const LoopNest<2> nest(shape.dims(), {strides_of(shape, Layout::kPlain), from});
   const std::int64_t extent = op.input(0).shape[axis];
   return with_element_of(size_of(op.input(0).dtype), [&](auto element) {

@@ -1,6 +1,6 @@
 // ConvInteger and MatMulInteger: products of bytes whose int32 sums are the result, as dynamic
-// quantization uses them. With constant weights they run on the integer kernels; the input's zero
-// point may come from the run. Anything else goes through plain loops.
+// quantization uses them. With constant weights they run on the integer kernels; the zero point of
+// the input may be known only at run time. All other cases use plain loops.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -48,7 +48,7 @@ struct ZeroPoints {
   }
 };
 
-// A product as a convolution: weights [M, C / groups, kh, kw] of s8 and what belongs to them.
+// A product as a convolution: s8 weights [M, C / groups, kh, kw] and their parameters.
 struct Filters {
   std::vector<std::int8_t> values;
   std::vector<std::int32_t> zero_points;  // empty: zeros
@@ -85,7 +85,7 @@ std::optional<Filters> filters_of(const OpContext& op, const ConvWeights& extent
   const Bytes bytes = Bytes::of(*weights);
   const std::int32_t move = to_signed(weights->dtype());
   const std::int64_t depth = weights->elements() / extents.out_channels;
-  // A matrix lies [K, N]; a filter [M, ...] is in the order that is wanted.
+  // A matrix is stored as [K, N] and must be transposed; a filter [M, ...] is in the right order.
   const bool matrix = weights->shape().rank() == 2;
   for (std::int64_t c = 0; c < extents.out_channels; ++c) {
     for (std::int64_t k = 0; k < depth; ++k) {
@@ -132,8 +132,8 @@ std::shared_ptr<const PackedSums> pack(const OpContext& op, const Filters& filte
       make);
 }
 
-// acc = sum (x - zx)(w - zw) on the kernels: they see zx as padding only, its product with the sum
-// of the weights is taken off afterwards.
+// acc = sum (x - zx)(w - zw) on the kernels: they use zx as padding only; its product with the sum
+// of the weights is subtracted afterwards.
 class KernelProduct final : public Operator {
  public:
   KernelProduct(const OpContext& op, const Filters& filters, ConvShape shape)
@@ -286,7 +286,7 @@ std::unique_ptr<Operator> make_conv(const OpContext& op) {
   extents.kernel_h = w[2];
   extents.kernel_w = w[3];
   extents.groups = conv.groups;
-  // A constant image is handed over plain; the kernels want channels last.
+  // A constant image is in plain layout; the kernels need channels-last.
   const bool in_order = op.input_layout(0) == Layout::kChannelsLast;
   const std::optional<Filters> filters = in_order ? filters_of(op, extents) : std::nullopt;
   if (filters) {

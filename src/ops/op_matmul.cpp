@@ -14,7 +14,7 @@ std::vector<std::int64_t> dims_from(const Shape& shape, std::int64_t begin, std:
 
 struct Product {
   onednn::MatmulSpec spec;
-  Shape output;  // as ONNX wants it; spec.destination has the same elements
+  Shape output;  // ONNX's shape; spec.destination has the same elements
 };
 
 // MatMul with NumPy's rules: 1-D operands get an axis that the result loses again.
@@ -70,7 +70,7 @@ Product matmul_product(const OpContext& op) {
   return product;
 }
 
-// C of a Gemm that is one value per column (or one for all) rides along as the bias.
+// When C of a Gemm is one value per column, or one for all, it is used as the bias.
 enum class Addend : std::uint8_t { kNone, kPerColumn, kGeneral };
 
 Product gemm_product(const OpContext& op, Addend& addend) {

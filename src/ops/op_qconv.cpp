@@ -30,7 +30,7 @@ std::vector<float> product_scales(const QProductParams& params, std::int64_t cha
   return scales;
 }
 
-// Whether the sums leave the kernel as they are and become bytes in integers.
+// Whether the kernel stores int32 sums, which are then requantized with integers only.
 bool fixed_result(const OpContext& op) {
   return op.params<QProductParams>().result && op.requantization != Requantization::kFloat;
 }
@@ -39,7 +39,7 @@ struct Extents {
   std::int64_t out_channels, in_channels, kernel_h, kernel_w, groups;
 };
 
-// What becomes of the sums, as the kernel is told when it packs.
+// Identifies the epilogue that the kernel is packed for, for sharing packed weights.
 std::string form_of(const OpContext& op, const Extents& extents) {
   const auto& params = op.params<QProductParams>();
   std::string form =
@@ -126,7 +126,7 @@ std::vector<double> fixed_multipliers(const QProductParams& params, std::int64_t
   return multipliers;
 }
 
-// The same with the sums in the workspace and an integer-only way to bytes.
+// The same with sums in the workspace, which are requantized with integers only.
 class FixedPointConv final : public Operator {
  public:
   FixedPointConv(const OpContext& op, const Extents& extents, const ConvShape& shape)

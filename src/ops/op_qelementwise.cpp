@@ -21,7 +21,7 @@ std::vector<ValueInfo> infer_binary(const OpContext& op) {
   return {{DType::kUInt8, broadcast(op, op.input(0).shape, op.input(1).shape)}};
 }
 
-// Runs `kernel(a, b, out, count)` over contiguous pieces; a repeated operand is spread out first.
+// Runs `kernel(a, b, out, count)` over contiguous pieces; a broadcast operand is expanded first.
 template <typename Kernel>
 std::unique_ptr<Operator> make_binary(const OpContext& op, std::string_view kernel_name,
                                       const Kernel& kernel) {
@@ -57,7 +57,7 @@ std::unique_ptr<Operator> make_binary(const OpContext& op, std::string_view kern
 
 Limits limits_of(const QuantizedResult& result) { return {result.low, result.high}; }
 
-// An operator of fixed_point.h in the place of a kernel.
+// Runs an operator of fixed_point.h instead of a kernel.
 template <typename Fixed>
 std::unique_ptr<Operator> make_fixed(const OpContext& op) {
   const auto& [a, b, result] = op.params<QBinaryParams>();
@@ -102,7 +102,8 @@ std::unique_ptr<Operator> make_mul(const OpContext& op) {
                      });
 }
 
-// One input of a concatenation: runs of `inner` bytes that go to every `outer_step`-th place.
+// One input of a concatenation: blocks of `inner` contiguous bytes, written `outer_step` bytes
+// apart.
 struct ConcatPart {
   std::int64_t offset;
   std::int64_t inner;
@@ -181,7 +182,7 @@ QuantizeParams edge_params(const OpContext& op) {
   return params;
 }
 
-// The images of an edge that also changes the layout, or one flat run when it does not.
+// Converts image by image when the layout changes too, otherwise all elements at once.
 std::unique_ptr<Operator> make_quantize(const OpContext& op) {
   const Shape shape = op.input(0).shape;
   const QuantizeParams params = edge_params(op);

@@ -34,7 +34,7 @@ AverageParams average_params(const OpContext& op) {
   return params;
 }
 
-// The average of fixed_point.h in the place of the kernel.
+// Runs FixedAverage of fixed_point.h instead of the kernel.
 std::unique_ptr<Operator> make_fixed(const OpContext& op, const PoolShape& shape) {
   const auto& [x, result] = op.params<QAverageParams>();
   const AverageParams params = average_params(op);
@@ -87,7 +87,7 @@ void global_average(const std::uint8_t* in, float* out, std::int64_t pixels, std
   for (std::int64_t first = 0; first < channels; first += kBlock) {
     const std::int64_t count = std::min(kBlock, channels - first);
     std::int64_t sums[kBlock] = {};
-    // Sums of 2^23 bytes fit int32; wider images are added up piece by piece.
+    // Sums of 2^23 bytes fit int32; larger images are added up in pieces.
     for (std::int64_t start = 0; start < pixels; start += std::int64_t{1} << 23) {
       const std::int64_t end = std::min(pixels, start + (std::int64_t{1} << 23));
       std::int32_t partial[kBlock] = {};

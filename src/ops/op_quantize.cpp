@@ -193,7 +193,7 @@ void quantize_dynamically(const QuantizeKernel& kernel, const Operands& o) {
 }
 
 std::unique_ptr<Operator> make_dynamic(const OpContext& op) {
-  // Whatever the layout, it is that of the input.
+  // Works in any layout that is also that of the input.
   QTOOL_CHECK(op.input_layout(0) == op.output_layout(0));
   return make_operator(
       [kernel = QuantizeKernel()](const Operands& o) { quantize_dynamically(kernel, o); },

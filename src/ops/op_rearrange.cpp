@@ -83,7 +83,7 @@ std::unique_ptr<Operator> make_tile(const OpContext& op) {
   const std::vector<std::int64_t> repeats = repeats_of(op);
   const std::vector<std::int64_t> to = strides_of(op.output(0).shape, op.output_layout(0));
   const std::vector<std::int64_t> from = strides_of(in, op.input_layout(0));
-  // Each axis becomes (copy, place inside the copy).
+  // Each axis becomes (copy, position inside the copy).
   std::vector<std::int64_t> extents;
   std::array<std::vector<std::int64_t>, 2> strides;
   for (std::size_t axis = 0; axis < repeats.size(); ++axis) {

@@ -128,7 +128,7 @@ class ReduceOperator final : public Operator {
     return state;
   }
 
-  // Neighbouring outputs whose inputs are neighbours too.
+  // Adjacent outputs whose inputs are adjacent too.
   void reduce_side_by_side(const T* in, T* out, std::int64_t outputs, std::int64_t to) const {
     constexpr std::int64_t kBlock = 64;
     State states[kBlock];

@@ -11,7 +11,7 @@ namespace {
 
 enum class Coordinates : std::uint8_t {
   kHalfPixel,
-  kHalfPixelOrZero,  // PyTorch: a single output element reads place 0
+  kHalfPixelOrZero,  // PyTorch: a single output element reads position 0
   kHalfPixelUnshifted,
   kAlignCorners,
   kAsymmetric,
@@ -107,7 +107,7 @@ std::vector<ValueInfo> infer_resize(const OpContext& op) {
   return {{op.input(0).dtype, shape_of(op, scaling_of(op).extents)}};
 }
 
-// Where place `x` of the output lies in the input.
+// The coordinate in the input of position `x` of the output.
 float source_coordinate(Coordinates kind, std::int64_t x, float scale, std::int64_t from,
                         std::int64_t to) {
   const auto place = static_cast<float>(x);
@@ -165,7 +165,7 @@ std::unique_ptr<Operator> make_nearest(const OpContext& op, const ResizeOptions&
   });
 }
 
-// Resizing along one axis: each output place is a weighted sum of `taps` input places.
+// Resizing along one axis: each output position is a weighted sum of `taps` input positions.
 struct Pass {
   std::int64_t outer = 1;  // extents around the axis, in memory order
   std::int64_t inner = 1;
@@ -215,7 +215,7 @@ void Pass::run(const float* in, float* out, int threads) const {
   parallel_ranges(rows, threads, one_row_per_place);
 }
 
-// Weights of the places around coordinate `x`; Keys' cubic convolution with parameter a.
+// Weights of the positions around coordinate `x`; Keys' cubic convolution with parameter a.
 void append_taps(Pass& pass, const ResizeOptions& options, float x) {
   const auto floor = static_cast<std::int64_t>(std::floor(x));
   const float t = x - std::floor(x);
@@ -272,7 +272,7 @@ class InterpolateOperator final : public Operator {
     elements_ = Shape(dims).elements();
   }
 
-  // Two buffers that take turns between the passes.
+  // Two buffers, used alternately by the passes.
   [[nodiscard]] std::int64_t workspace_bytes() const override {
     const std::int64_t buffers =
         std::clamp<std::int64_t>(static_cast<std::int64_t>(passes_.size()) - 1, 0, 2);

@@ -3,7 +3,7 @@
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 
-// Operators that only rename memory, and those that ask for a shape.
+// Operators that give the same memory another shape, and those that return a shape.
 namespace qtool {
 namespace {
 

@@ -7,14 +7,14 @@
 namespace qtool {
 namespace {
 
-// What is taken along one axis: `count` elements from `start` on in steps of `step`.
+// The elements taken along one axis: `count` elements from `start` on in steps of `step`.
 struct Cut {
   std::int64_t start = 0;
   std::int64_t step = 1;
   std::int64_t count = 0;
 };
 
-// Python's rules: negative places count from the end, places outside are moved to the border.
+// Python's rules: negative positions count from the end; positions outside are clamped.
 Cut cut_of(std::int64_t extent, std::int64_t start, std::int64_t end, std::int64_t step) {
   constexpr std::int64_t kFar = std::int64_t{1} << 41;  // steps past any axis are all alike
   step = std::clamp(step, -kFar, kFar);
@@ -70,7 +70,7 @@ std::unique_ptr<Operator> make_slice(const OpContext& op) {
   std::int64_t offset = 0;
   for (std::size_t axis = 0; axis < cuts.size(); ++axis) {
     offset += cuts[axis].start * from[axis];
-    // With one element there is no next one to step to, however large the step.
+    // With one element the step is not used; a large one could overflow.
     from[axis] = cuts[axis].count > 1 ? from[axis] * cuts[axis].step : 0;
   }
   const bool empty = shape.elements() == 0;

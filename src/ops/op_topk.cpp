@@ -5,7 +5,7 @@
 #include "ops/operator.h"
 #include "ops/strides.h"
 
-// ArgMax, ArgMin and TopK: places of the largest or smallest elements along one axis.
+// ArgMax, ArgMin and TopK: indices of the largest or smallest elements along one axis.
 namespace qtool {
 namespace {
 
@@ -53,7 +53,7 @@ bool precedes(T a, T b, Wanted wanted) {
   return a > b || (a != a && b == b);
 }
 
-// The winners of columns that lie side by side.
+// The best elements of adjacent columns.
 template <typename T>
 void find_winners(const T* in, std::int64_t* out, std::int64_t extent, std::int64_t step,
                   std::int64_t columns, Wanted wanted, bool last_of_equals) {

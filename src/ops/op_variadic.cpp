@@ -1,7 +1,8 @@
 #include "ops/elementwise.h"
 #include "ops/operator.h"
 
-// Operators over any number of tensors: the first two are joined, then each further one in place.
+// Operators over any number of tensors: the first two are combined, then each further one is
+// combined into the result in place.
 namespace qtool {
 namespace {
 

@@ -38,7 +38,7 @@ enum class LayoutRule : std::uint8_t {
   kToChannelsLast,  ///< reads either, writes N, H, W, C
 };
 
-/// What an operator may know while it is compiled.
+/// The information that an operator has while it is compiled.
 class OpContext {
  public:
   const Graph& graph;
@@ -61,7 +61,7 @@ class OpContext {
   /// The constant behind an input, or null when it is absent or computed.
   [[nodiscard]] const Tensor* constant(std::size_t index) const;
   [[nodiscard]] std::shared_ptr<const Tensor> shared_constant(std::size_t index) const;
-  /// What `make` packs of `source`, shared with the other plans of the executor.
+  /// The result of `make` for `source`, shared with the other plans of the executor.
   template <typename T, typename Make>
   [[nodiscard]] std::shared_ptr<const T> packed(PackSource source, const Make& make) const {
     if (packs == nullptr) return make();
@@ -133,7 +133,7 @@ class Operands {
   }
   template <typename T>
   [[nodiscard]] T* out(std::size_t i) const {
-    // The arena behind an output is ours to write; views are read-only for everybody else.
+    // The arena of an output may be written here; for all other code views are read-only.
     return reinterpret_cast<T*>(const_cast<std::byte*>(output(i).data));  // NOLINT
   }
   [[nodiscard]] std::byte* workspace() const { return workspace_; }
@@ -141,7 +141,7 @@ class Operands {
 
  private:
   std::span<const TensorView> values_;
-  std::span<const std::int32_t> inputs_;  // places in values_, -1 where absent
+  std::span<const std::int32_t> inputs_;  // indices in values_, -1 where absent
   std::span<const std::int32_t> outputs_;
   std::byte* workspace_;
   int threads_;
@@ -175,7 +175,7 @@ struct OpDef {
 /// The row of an operator, or null when it is unknown.
 const OpDef* find_op(std::string_view op_type, std::string_view domain);
 
-/// An operator from a function, for those without state worth a class.
+/// An operator from a function, for operators without state.
 std::unique_ptr<Operator> make_operator(std::function<void(const Operands&)> run,
                                         std::string_view kernel = "fp32");
 

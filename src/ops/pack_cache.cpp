@@ -47,7 +47,7 @@ bool equal(const PackSource& a, const PackSource& b) {
 
 std::shared_ptr<const void> PackCache::get(PackSource source, const Make& make) {
   const std::uint64_t hash = hash_of(source);
-  const std::lock_guard lock(mutex_);  // also while packing: nothing is packed twice
+  const std::lock_guard lock(mutex_);  // held while packing, so that nothing is packed twice
   const auto [begin, end] = entries_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
     const std::shared_ptr<const Entry> entry = it->second.lock();

@@ -13,24 +13,24 @@
 
 namespace qtool {
 
-/// Everything a pack is made of: equal sources make equal packs. Names do not count, a name may
-/// stand for other data in the next plan (a constant folded from a shape).
+/// Everything that a pack is computed from: equal sources give equal packs. Names are ignored,
+/// because a name may belong to other data in the next plan (a constant folded from a shape).
 struct PackSource {
   std::string form;  ///< kind of pack, layouts of both sides, parameters
   std::vector<std::shared_ptr<const Tensor>> tensors{};  ///< null where one is left out
 };
 
 /// Weights in the form a kernel wants, shared by the plans of an executor. A pack lives as long as
-/// somebody holds it; with its last plan it goes. Safe to use from several threads.
+/// a plan holds it. Safe to use from several threads.
 class PackCache {
  public:
   using Make = std::function<std::shared_ptr<const void>()>;
 
-  /// The pack of `source`; `make` makes it when nobody holds one. Found by a hash of all bytes and
-  /// then compared with them. Cost: 0.2 ns per byte when it is there.
+  /// The pack of `source`; calls `make` when there is none. It is found by a hash of all bytes,
+  /// which are then compared. Cost: 0.2 ns per byte when it exists.
   std::shared_ptr<const void> get(PackSource source, const Make& make);
 
-  /// Packs that somebody holds.
+  /// The number of packs in use.
   [[nodiscard]] std::size_t size() const;
 
  private:
@@ -41,7 +41,7 @@ class PackCache {
 
   mutable std::mutex mutex_;
   std::unordered_multimap<std::uint64_t, std::weak_ptr<const Entry>> entries_;
-  std::size_t sweep_at_ = 64;  // entries at which those of packs that are gone are dropped
+  std::size_t sweep_at_ = 64;  // number of entries at which expired ones are removed
 };
 
 }  // namespace qtool

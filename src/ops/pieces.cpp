@@ -10,7 +10,8 @@
 namespace qtool {
 namespace {
 
-// The rows [rows.begin, rows.end) of one image's result. Nothing where they see padding alone.
+// The rows [rows.begin, rows.end) of one image's result. Nothing when their windows contain padding
+// only.
 std::optional<WindowPiece> rows_of(const Shape& source, const Shape& destination,
                                    const Window& window, const Range64& rows) {
   const std::int64_t height = source[2];

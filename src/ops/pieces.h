@@ -20,9 +20,9 @@ struct WindowPiece {
 /// Divides an operation from `source` [N, C, spatial...] to `destination` [N, M, spatial...] into
 /// at most `threads` pieces (more where images do not divide evenly) of about equal work. A piece
 /// is dense in memory, so rows are divided where the layout keeps them together: channels-last.
-/// Pointwise windows (1x1, stride 1, no padding) are divided by pixels, which no other axis
-/// disturbs. One piece, the whole, where `operations` (multiplications or reads) are too few to be
-/// worth it, or where dividing is not possible.
+/// Pointwise windows (1x1, stride 1, no padding) are divided by pixels. The result is one piece
+/// when `operations` (multiplications or reads) are too few, or when the operation cannot be
+/// divided.
 std::vector<WindowPiece> divide_window(const Shape& source, const Shape& destination,
                                        const Window& window, Layout layout, std::int64_t operations,
                                        int threads);

@@ -9,7 +9,7 @@
 namespace qtool {
 namespace {
 
-// Keeps products of extents far from overflow; no real network comes near.
+// Keeps products of extents far from overflow; no real network has such extents.
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 24;
 
 std::vector<std::int64_t> read_extents(const OpContext& op, std::string_view key, std::size_t count,

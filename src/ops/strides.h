@@ -47,14 +47,15 @@ struct LoopAxes {
   std::vector<std::vector<std::int64_t>> strides;  // per operand
   std::int64_t total = 1;
 };
-/// Drops axes of extent 1, sorts the rest by the step of operand 0 (its memory order), joins
-/// neighbours that all operands step through evenly.
+/// Drops axes of extent 1, sorts the others by the step of operand 0 (its memory order), and merges
+/// adjacent axes that all operands traverse with a constant step.
 LoopAxes plan_loops(const std::vector<std::int64_t>& extents,
                     const std::vector<std::vector<std::int64_t>>& strides);
 }  // namespace detail
 
-/// A loop over a box of elements that K operands see through strides, ordered so that operand 0 is
-/// walked in the order of its memory. Results of element-wise work never depend on how it is cut.
+/// A loop over a box of elements that K operands access through strides, ordered so that operand 0
+/// is traversed in the order of its memory. Element-wise results do not depend on how the box is
+/// divided.
 template <std::size_t K>
 class LoopNest {
  public:
@@ -77,8 +78,8 @@ class LoopNest {
   /// Step of operand `k` along the innermost loop.
   [[nodiscard]] std::int64_t inner_step(std::size_t k) const { return steps_[loops_ - 1][k]; }
 
-  /// Calls `body(count, offsets)` for runs of the innermost loop that cover the elements
-  /// [begin, end) of the box; operand k starts at offsets[k] and goes by inner_step(k).
+  /// Calls `body(count, offsets)` for parts of the innermost loop that cover the elements [begin,
+  /// end) of the box; operand k starts at offsets[k] and advances by inner_step(k).
   template <typename Body>
   void run_range(std::int64_t begin, std::int64_t end, const Body& body) const {
     const std::size_t inner = loops_ - 1;
@@ -107,7 +108,7 @@ class LoopNest {
     }
   }
 
-  /// run_range over the whole box, cut among `threads` when it is large.
+  /// run_range over the whole box, divided among `threads` when it is large.
   template <typename Body>
   void run(int threads, const Body& body) const {
     // One call for both cases, so that the loops are compiled once.
