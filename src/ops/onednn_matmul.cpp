@@ -38,8 +38,7 @@ struct MatricesPart {
 // The axis of the result [batch..., M, N] that threads divide among themselves.
 std::size_t divided_axis(const Shape& destination, int threads) {
   const auto rank = static_cast<std::size_t>(destination.rank());
-  constexpr std::int64_t kRowsPerThread =
-      4;  // with fewer, reading all of b per thread does not pay
+  constexpr std::int64_t kRowsPerThread = 4;  // fewer do not pay
   if (rank > 2 && destination[0] >= threads) return 0;
   const std::int64_t rows = destination[destination.rank() - 2];
   return rows >= kRowsPerThread * threads ? rank - 2 : rank - 1;

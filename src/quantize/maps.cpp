@@ -16,7 +16,7 @@ Range common_range(const Range& a, const Range& b) {
   return {std::min(a.min, b.min), std::max(a.max, b.max)};
 }
 
-/// Tensors that share one map, merged step by step.
+/// Groups of tensors that share one affine map, merged step by step.
 class Groups {
  public:
   Groups(const Graph& graph, const Target& target, const CalibratedMaps& calibrated)
@@ -27,7 +27,7 @@ class Groups {
 
   /// Union of the ranges of a tensor's group.
   Range range(ValueId id) { return group(id).range; }
-  /// Width of the narrowest tensor of the group; tensors that are all zero fit any map.
+  /// Width of the narrowest range of the group; tensors that are all zero fit any affine map.
   double narrowest(ValueId id) { return group(id).narrowest; }
   Affine affine(ValueId id) { return group(id).affine; }
 
@@ -39,7 +39,7 @@ class Groups {
     const Group& other = group(b);
     const bool equal = merged.affine == other.affine;
     const Range common = common_range(merged.range, other.range);
-    // A map that covers both already is kept bit for bit.
+    // An affine map that covers both already is kept bit for bit.
     if (common == other.range && !equal) merged.affine = other.affine;
     if (common != merged.range && common != other.range && !equal) {
       merged.affine = choose_affine(common, target_.activations);
@@ -50,7 +50,7 @@ class Groups {
     group_[to] = merged;
   }
 
-  /// Lets a tensor take the map of a group without widening it.
+  /// Gives a tensor the affine map of a group without widening that.
   void adopt(ValueId into, ValueId id) {
     const Group keep = group(into);
     parent_[root(index_of(id))] = root(index_of(into));

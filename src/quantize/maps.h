@@ -9,21 +9,21 @@
 
 namespace qtool {
 
-/// What calibration says about an activation.
+/// Range, scale and zero point of an activation, from calibration.
 struct CalibratedMap {
   Range range;
   Affine affine;
 };
 using CalibratedMaps = std::function<CalibratedMap(std::string_view tensor)>;
 
-/// The affine map of every quantized tensor, and the Concats whose operands kept different ones.
+/// The affine map of every quantized tensor, and the Concats whose operands have different ones.
 struct ChosenMaps {
   std::vector<std::optional<Affine>> by_value;  ///< by ValueId; constants of aligned Concats too
   std::vector<UnequalConcat> unequal;
 };
 
-/// Gives each quantized tensor the map of its source, and the operands of a Concat one map for
-/// their common range where that costs none of them more than the target allows.
+/// Gives each quantized tensor the affine map of its source. The operands of a Concat get one for
+/// their common range where that costs none of them more resolution than the target allows.
 ChosenMaps choose_maps(const Graph& graph, const Placement& placement, const Target& target,
                        const CalibratedMaps& calibrated);
 

@@ -12,7 +12,7 @@
 namespace qtool {
 namespace {
 
-/// The most products of u8 and weights whose sum fits 32 bits.
+/// The largest number of products of u8 and weights whose sum fits 32 bits.
 std::int64_t max_depth(const Scheme& weights) {
   return ((std::int64_t{1} << 31) - 1) / (std::int64_t{255} * largest_magnitude(weights));
 }
@@ -52,7 +52,7 @@ struct StoredBytes {
 /// What the weights of a layer take, and a bias of `real_bias` bytes if it is to have one.
 StoredBytes stored_bytes(const Node& node, const WeightPorts& ports, const Target& target,
                          std::optional<std::int64_t> real_bias) {
-  constexpr std::int64_t kFree = 400;  // bytes that a tensor may grow by
+  constexpr std::int64_t kFree = 400;  // bytes that quantizing may add to a tensor
   const bool per_channel = target.weight_granularity == Granularity::kPerChannel;
   const auto& zeros = target.explicit_zero_ops;
   const bool has_zeros = target.weights.symmetry == Symmetry::kAsymmetric ||
@@ -83,7 +83,7 @@ std::string refuse_expansion(const Graph& graph, const Node& node, const WeightP
 std::string refuse_product(const Graph& graph, NodeId id, const Target& target) {
   const Node& node = graph.node(id);
   if (!graph.is_constant(node.inputs[1])) {
-    // Two activations multiply in a MatMul only; a convolution has kernels for constant weights.
+    // Only MatMul multiplies two activations; convolution kernels need constant weights.
     return node.op_type == "MatMul" ? std::string() : "its weights are not a constant";
   }
   std::string reason = refuse_constant(graph, node.inputs[1], "weight");
@@ -141,7 +141,7 @@ bool is_zero(const Graph& graph, ValueId id) {
 
 }  // namespace
 
-// Looks at all values, so that the compiler makes vectors of it.
+// Reads all values without an early exit, so that the compiler vectorizes it.
 bool all_finite(std::span<const float> values) noexcept {
   constexpr std::uint32_t kExponent = 0x7F800000U;
   std::uint32_t broken = 0;

@@ -16,7 +16,7 @@ constexpr std::string_view kExcluded = "excluded by --exclude";
 std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
 std::size_t index_of(NodeId id) { return static_cast<std::size_t>(id); }
 
-/// Decides one graph; the steps run in the order in which place() calls them.
+/// Makes the placement of one graph; the steps run in the order in which place() calls them.
 class Placer {
  public:
   Placer(const Graph& graph, const Target& target, const PlacementOptions& options)
@@ -50,7 +50,8 @@ class Placer {
     }
   }
 
-  /// Follows maps through passing nodes, then refuses what reads a tensor without a range.
+  /// Follows shared affine maps through passing nodes, then refuses nodes that read a tensor
+  /// without a range.
   void follow_sources() {
     for (std::size_t i = 0; i < source_.size(); ++i) source_[i] = static_cast<ValueId>(i);
     for (const NodeId id : graph_.nodes()) {
@@ -87,7 +88,7 @@ class Placer {
     }
   }
 
-  /// Finds the operand of each Add whose producer takes the Add in; the first of two.
+  /// Finds the operand of each Add into whose producer the Add is fused; the first of two.
   void fuse_residuals() {
     const auto& producers = target_.residual_producers;
     for (const NodeId id : graph_.nodes()) {
@@ -107,7 +108,7 @@ class Placer {
     }
   }
 
-  /// From the outputs back: which tensors lie before a product, and which are wanted as integers.
+  /// From the outputs back: which tensors lie before a product, and which are needed as integers.
   void demand() {
     const std::vector<NodeId>& order = graph_.nodes();
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
@@ -134,8 +135,9 @@ class Placer {
   }
 
  private:
-  /// What nodes make of constants alone is no constant, where the model stores it in a smaller
-  /// form, and no activation either: a plan computes it once, so that no image shows its range.
+  /// Values computed from constants alone, which the model stores in a smaller form, are neither
+  /// constants nor activations: a plan computes them once, so calibration does not observe their
+  /// range.
   void refuse_fixed_operands() {
     std::vector<char> fixed(graph_.value_limit(), 0);
     for (const NodeId id : graph_.nodes()) {
@@ -171,12 +173,12 @@ class Placer {
     return options_.has_range(graph_.value(source_[index_of(id)]).name);
   }
 
-  /// Whether an operand of an Add stays inside the product that takes the Add in.
+  /// Whether an operand of an Add stays inside the product into which the Add is fused.
   [[nodiscard]] bool takes_in(NodeId id, ValueId operand) const {
     return residual_[index_of(id)] == operand && accepted(graph_.value(operand).producer);
   }
 
-  /// Whether a node that the back-end moves pairs across has one behind it.
+  /// Whether a node that the back-end moves pairs across has a pair after it.
   [[nodiscard]] bool commutes(NodeId id) const {
     if (!accepted(id) || !moves(id) || target_.movers != Movers::kCommute) return false;
     for (const ValueId output : graph_.node(id).outputs) {
@@ -230,7 +232,7 @@ class Placer {
     });
   }
 
-  /// Whether a node, through its fused activation, can only write integers where it is fast.
+  /// Whether the integer kernel of a node, with its fused activation, can only write integers.
   [[nodiscard]] bool writes_integers_only(NodeId id) const {
     if (id == kNoNode) return false;
     const NodeId main = fused_into_[index_of(id)] == kNoNode ? id : fused_into_[index_of(id)];
@@ -340,8 +342,8 @@ Placement place(const Graph& graph, const Target& target, const PlacementOptions
   placer.demand();
   Placement placement = placer.finish();
   if (!options.has_range) return placement;
-  // Calibration does not ask for tensors that no integer node would read. Where a node would stay
-  // in FP32 with any table, that is the reason, and not the range it happens to lack.
+  // Calibration skips tensors that no integer node would read. So if a node would stay in FP32 with
+  // any table, the reason given is that one, not the missing range.
   PlacementOptions any_table = options;
   any_table.has_range = nullptr;
   const Placement ideal = place(graph, target, any_table);

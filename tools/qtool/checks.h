@@ -11,8 +11,8 @@
 
 namespace qtool::tool {
 
-/// The values of an option that are taken; others are refused while the command line is read, in
-/// the words of the rest of the program: `found 5000, expected 0 to 1024`.
+/// Validators for the values of an option. Other values are refused while the command line is read,
+/// in the form of the library's messages: `found 5000, expected 0 to 1024`.
 
 /// A whole number in [least, most].
 CLI::Validator whole_number(std::int64_t least, std::int64_t most);

@@ -25,8 +25,8 @@ struct BenchCommand {
   RunOptions run;
 };
 
-/// Numbers in [-2, 2) that are the same on every machine: the sizes of a network's activations do
-/// not matter to its speed, but denormals and zeros would.
+/// Numbers in [-2, 2), the same on every machine. The speed of a network does not depend on its
+/// activations, except for denormals and zeros.
 Tensor noise(const Shape& shape) {
   Tensor tensor(DType::kFloat32, shape);
   std::uint32_t state = 1;

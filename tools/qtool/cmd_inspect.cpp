@@ -23,7 +23,7 @@ struct InspectOptions {
   RunOptions run;
 };
 
-// A model that qtool cannot run is still worth a look: it says which operators are missing.
+// A model that qtool cannot run is shown too, with the operators that are missing.
 std::optional<PlanSummary> try_to_compile(const Graph& loaded, const InspectOptions& options) {
   try {
     const Executor executor(prepare(loaded, interrupted), interrupted);

@@ -65,7 +65,7 @@ void Command::offer(const CLI::Option* option, std::vector<std::string> words) {
   words_[option] = std::move(words);
 }
 
-// Not counting what a configuration file says to every command.
+// Values that a configuration file gives to all commands are not counted.
 bool Command::given(const std::string& option) const {
   return get_option(option)->count() > 0 && !shared_.contains(option);
 }

@@ -16,14 +16,15 @@ struct Session {
   std::function<void()> run;
 };
 
-/// An option beside which another one has an effect: `option` is given or, when there are `values`,
+/// An option that another one needs to have an effect: `option` is given or, if there are `values`,
 /// has one of them, given or by default.
 struct Company {
   std::string option;
   std::vector<std::string> values;
 };
 
-/// What the files of a run have to be for some option to have an effect: known once they are read.
+/// Properties of the input files that some options need to have an effect; known once the files are
+/// read.
 enum class Trait : std::uint8_t {
   kClassScores,     ///< a network that answers with one score per class
   kImageClasses,    ///< images of which a class is known
@@ -33,8 +34,9 @@ enum class Trait : std::uint8_t {
   kLayerNames,      ///< a table of a format that names layers
 };
 
-/// One sub-command: CLI11's, with what help pages, man pages, completion and checks need to know
-/// about its options beside. Options are named as on the command line, positionals by their name.
+/// One sub-command: CLI11's class, with what help pages, man pages, completion and checks need to
+/// know about its options in addition. Options are named as on the command line, positionals by
+/// their name.
 class Command : public CLI::App {
  public:
   Command(const std::string& summary, const std::string& name, std::vector<std::string> examples);
@@ -49,8 +51,8 @@ class Command : public CLI::App {
   void goes_with_files(const std::string& option, Trait trait);
   /// Values to offer when the shell completes `option`.
   void offer(const CLI::Option* option, std::vector<std::string> words);
-  /// The value comes from a part of a configuration file that speaks to every command, and so may
-  /// be of no use to this one.
+  /// The value comes from a part of a configuration file that is for all commands, so it may have
+  /// no effect here.
   void note_shared(const std::string& option) { shared_.insert(option); }
 
   /// Throws Error(kUsage) for a given option that would be ignored, as far as the other options

@@ -82,7 +82,7 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
     }
     for (CLI::App* command : app_.get_subcommands()) {
       if (!knows(*command, item.name)) continue;
-      // Where the command line has the option too, its value is not the file's.
+      // Where the command line has the option too, the value is not the file's.
       const std::string name = concat("--", item.name);
       const CLI::Option* option = command->get_option_no_throw(name);
       if (option != nullptr && option->count() == 0) {
@@ -92,7 +92,7 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
       shared.push_back(item);
     }
   }
-  // CLI11 keeps the first value it meets, and a section is the more specific word.
+  // CLI11 keeps the first value it finds, so the section, which is more specific, comes first.
   own.insert(own.end(), shared.begin(), shared.end());
   return own;
 }

@@ -6,9 +6,9 @@
 
 namespace qtool::tool {
 
-/// Reads `--config` files (TOML / INI: `key = value`, keys are long option names without dashes).
-/// A section [calibrate] speaks to that command alone; keys before any section speak to whichever
-/// command runs, if it has that option. What the command line says wins over the file.
+/// Reads `--config` files (TOML / INI: `key = value`, keys are long option names without dashes). A
+/// section [calibrate] is for that command only; keys before any section are for every command that
+/// has the option. The command line overrides the file.
 /// A key that no command knows is an error that lists the nearest names.
 class ConfigFile : public CLI::ConfigBase {
  public:

@@ -60,14 +60,14 @@ void print_result(std::string_view text) {
     const ssize_t n = ::write(STDOUT_FILENO, rest.data(), rest.size());
     if (n >= 0) {
       rest.remove_prefix(static_cast<std::size_t>(n));
-    } else if (errno == EAGAIN) {  // a pipe that does not block for its other user
+    } else if (errno == EAGAIN) {  // another process made this pipe non-blocking
       ::pollfd pipe{STDOUT_FILENO, POLLOUT, 0};
       static_cast<void>(::poll(&pipe, 1, -1));
     } else if (errno != EINTR) {
       throw Error(ErrorCode::kIo,
                   concat("standard output cannot be written: ", std::strerror(errno)));
     }
-    if (!rest.empty()) stop_if_interrupted();  // nobody may ever read the pipe
+    if (!rest.empty()) stop_if_interrupted();  // the pipe may never be read
   }
 }
 

@@ -4,7 +4,7 @@
 
 namespace qtool::tool {
 
-/// How much goes to stderr beside errors. Results go to stdout whatever the level.
+/// How much goes to stderr besides errors. Results go to stdout whatever the level.
 enum class Verbosity {
   kQuiet,    ///< errors only
   kNormal,   ///< warnings, notes and progress
@@ -24,7 +24,7 @@ void set_up_console();
 void set_verbosity(Verbosity verbosity);
 Verbosity verbosity() noexcept;
 
-// Everything the program says passes here, and printable() makes names in it harmless.
+// All output of the program goes through here; printable() makes names in it harmless.
 
 /// Writes a result, which may have many lines, to stdout. Throws Error(kIo) when it cannot be
 /// written (a full disk), so that a script never takes a cut-off result for a whole one, and
@@ -32,7 +32,7 @@ Verbosity verbosity() noexcept;
 void print_result(std::string_view text);
 
 // One line each.
-void note(std::string_view message);     ///< something the user did not ask but wants to know
+void note(std::string_view message);     ///< something useful that the user did not ask for
 void detail(std::string_view message);   ///< shown with --verbose
 void warning(std::string_view message);  ///< the result may not be what the user wants
 void error(std::string_view message);

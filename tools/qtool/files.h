@@ -12,15 +12,15 @@
 
 namespace qtool::tool {
 
-// All files of a run go through here, so that no command overwrites what it reads, by whatever name
-// or link. A file of either kind is refused with Error(kUsage) as soon as it turns out to be the
-// same as one of the other kind; declare outputs first, before the work.
+// All files of a command go through here, so that no command overwrites what it reads, under any
+// name or link. A file that is declared both as input and as output is refused with Error(kUsage);
+// declare outputs first, before the work.
 
-/// A file that the command reads by means of its own.
+/// Declares a file that the command reads without the functions below.
 void declare_input(const std::filesystem::path& path);
 
-/// A file that the command is going to write. Also throws Error(kIo) when it cannot be written, and
-/// Error(kUsage) when standard output or error go there, or when another output does.
+/// Declares a file that the command will write. Also throws Error(kIo) when it cannot be written,
+/// and Error(kUsage) when standard output or error go there, or when another output does.
 void declare_output(const std::filesystem::path& path);
 
 /// read_file() of an input.
@@ -39,8 +39,8 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path);
 /// write_files() of outputs, and a note for each.
 void write_outputs(std::span<const OutputFile> files);
 
-/// Where a result goes when nobody says: in the current folder, the name of the model, the target
-/// if it is not the default one, and `ending`: `model.tensorrt.int8.onnx`.
+/// The default path of a result: in the current folder, the name of the model, the target if it is
+/// not the default one, and `ending`: `model.tensorrt.int8.onnx`.
 std::string default_output(const std::filesystem::path& model, const std::string& target,
                            const std::string& ending);
 

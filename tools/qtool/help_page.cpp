@@ -25,7 +25,7 @@ std::size_t page_width() {
 std::string term(const OptionText& text) {
   std::string names;
   for (const std::string& name : text.names) names += concat(names.empty() ? "" : ", ", name);
-  // Without a short name, long ones stand below those of their neighbours that have one.
+  // Without a short name, long names are indented like those of other options.
   const std::string_view shift = names.starts_with("--") ? "    " : "";
   return concat(shift, names, text.value.empty() ? "" : " ", text.value);
 }

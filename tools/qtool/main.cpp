@@ -99,6 +99,6 @@ int main(int argc, char** argv) {
   } catch (const std::exception& problem) {
     error(concat("unexpected: ", problem.what()));
   }
-  // Whatever a signal made fail, it was the signal that ended the work.
+  // After a signal, the exit code is that of the signal, whatever failed because of it.
   return code != kExitOk && interrupted() ? interrupted_exit_code() : code;
 }

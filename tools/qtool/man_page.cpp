@@ -11,7 +11,7 @@ constexpr const char* kExitStatus =
     ".SH EXIT STATUS\n"
     "0 success, 1 failure, 2 wrong usage, 130 stopped by Ctrl\\-C, 143 by SIGTERM.\n";
 
-/// Text that troff prints as it stands.
+/// Text escaped so that troff prints it unchanged.
 std::string escaped(const std::string& text) {
   std::string out;
   bool line_start = true;

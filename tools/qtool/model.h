@@ -36,7 +36,7 @@ Model open_model(const std::string& path);
 std::optional<Model> open_optional_model(const std::string& path);
 
 /// Throws Error(kMismatch) when the model to compare with is not quantized, or the one it is
-/// compared with is; warns when a quantized model stands alone where figures are called FP32.
+/// compared with is; warns when a quantized model is used alone and its figures are called FP32.
 void require_kinds(const Model& fp32, const std::optional<Model>& int8);
 
 /// The preprocessing that goes with a comparison: the INT8 model's, or else the FP32 model's. Warns
@@ -51,8 +51,8 @@ const Executor* executor_of(const std::optional<Model>& model);
 std::vector<std::int64_t> parse_extents(const std::string& text, const char* option);
 
 /// Concrete shape of the only input: `override_shape` if it is given, otherwise the declared one
-/// with `batch` in front, without one that which the model says, or 1. Throws Error(kUsage) when an
-/// extent is not known.
+/// with `batch` as the first extent; without `batch`, the model's, or 1. Throws Error(kUsage) when
+/// an extent is not known.
 Shape concrete_input_shape(const Graph& graph, const std::string& override_shape,
                            std::optional<std::int64_t> batch = {});
 

@@ -9,7 +9,8 @@
 
 namespace qtool::tool {
 
-/// What help pages, man pages and completion say about one option; made from its definition.
+/// The description of one option for help pages, man pages and completion; made from its
+/// definition.
 struct OptionText {
   std::vector<std::string> names;  ///< `-o`, `--output`; a positional's placeholder
   std::string value;               ///< `FILE`, empty for a flag or positional

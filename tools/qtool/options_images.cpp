@@ -46,7 +46,7 @@ std::pair<std::int64_t, std::int64_t> parse_size(const std::string& text, const 
   return {sides.front(), sides.back()};
 }
 
-/// Height, width and layout of a picture at the network's input, as far as the model tells.
+/// Height, width and layout of an image at the network's input, as far as the model tells.
 struct InputGeometry {
   std::int64_t height = 0;
   std::int64_t width = 0;
@@ -92,7 +92,7 @@ Preprocess assumed_gray() {
   return preprocess;
 }
 
-/// What to assume when nobody says anything: the mean and deviation of ImageNet for colour.
+/// The preprocessing assumed when none is given: mean and deviation of ImageNet for colour.
 Preprocess assumed(const InputGeometry& geometry) {
   if (geometry.channels == 1) return assumed_gray();
   Preprocess preprocess;
@@ -242,7 +242,7 @@ void PreprocessOptions::apply_resize(Preprocess& preprocess) const {
   preprocess.fill = static_cast<std::uint8_t>(*fill_);
 }
 
-// Mean and std are of the channels as fed, so they move with their colours.
+// Mean and std are per channel as fed, so they are reordered with the colours.
 void PreprocessOptions::apply_channels(const std::string& source, Preprocess& preprocess) const {
   const ChannelOrder before = preprocess.channels;
   preprocess.channels = channel_order_of(channels_);
@@ -313,7 +313,7 @@ std::string PreprocessOptions::assumed_fields() const {
   std::string fields;
   for (const PreprocessField field : {PreprocessField::kResize, PreprocessField::kChannels,
                                       PreprocessField::kMean, PreprocessField::kStd}) {
-    // --channels only turns an assumed mean and std round.
+    // --channels only reverses an assumed mean and std.
     const bool turned = field == PreprocessField::kMean  ? mean_.empty()
                         : field == PreprocessField::kStd ? std_.empty()
                                                          : false;

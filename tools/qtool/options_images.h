@@ -15,11 +15,11 @@
 
 namespace qtool::tool {
 
-/// What a command does with pictures: counts how many it names right, which needs --images and may
+/// What a command does with images: counts how many it names right, which needs --images and may
 /// need --labels, or only runs them, if there are any.
 enum class ImagesUse { kMeasure, kRun };
 
-/// Which pictures a command reads: --images, --labels, --limit, --strict.
+/// Which images a command reads: --images, --labels, --limit, --strict.
 struct ImageOptions {
   std::string images;
   std::string labels;
@@ -37,7 +37,7 @@ void take_preprocess(Command& command, CLI::Option& option);
 /// The preset of that name, or what a .json file says.
 Preprocess read_preprocess(const std::string& name);
 
-/// How pictures become the network's input: --preprocess names it as a whole, the other flags
+/// How images become the network's input: --preprocess names it as a whole, the other flags
 /// change one field each of what is named, stored or assumed, and never touch the rest.
 class PreprocessOptions {
  public:

@@ -21,7 +21,7 @@ bool any_given(const Command& command, std::initializer_list<const char*> flags)
   return false;
 }
 
-// As if the flag stood on the command line, unless it does.
+// Sets a flag as if it were on the command line, unless it is there.
 void set(Command& command, const char* flag, const std::vector<std::string>& values) {
   if (values.empty() || values.front().empty() || command.count(flag) > 0) return;
   CLI::Option* option = command.get_option(flag);

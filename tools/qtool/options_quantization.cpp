@@ -127,7 +127,7 @@ TypeChoices TypeOptions::choices() const {
 }
 
 void OverrideOptions::add_to(Command& command) {
-  // One value each time: a second one would be the model.
+  // One value per flag: a second word would be the model.
   const auto list = [&](const char* name, std::vector<std::string>& values, const char* help,
                         const char* type) {
     return command.add_option(name, values, help)->allow_extra_args(false)->type_name(type);

@@ -21,7 +21,7 @@ class TypeOptions {
   void add_to(Command& command);
   /// What the flags set. Throws Error(kUsage) for an unknown weight method.
   [[nodiscard]] TypeChoices choices() const;
-  /// Refuses options that say nothing about a model of these nodes.
+  /// Refuses options that have no effect on a model with these nodes.
   static void require_effect(const Command& command, const Graph& prepared,
                              const std::string& model);
 
@@ -36,7 +36,7 @@ class TypeOptions {
   std::optional<int> activation_bits_;
 };
 
-/// What a user knows better than the calibration: --exclude, --range, --scale, --overrides.
+/// Ranges, scales and exclusions from the user: --exclude, --range, --scale, --overrides.
 class OverrideOptions {
  public:
   void add_to(Command& command);

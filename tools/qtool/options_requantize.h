@@ -14,7 +14,7 @@ struct RequantizeOption {
   std::string name = "float";
 
   void add_to(Command& command);
-  /// Refuses the option where no model makes bytes of sums.
+  /// Refuses the option when no model requantizes sums.
   static void require_effect(const Command& command, const Model& fp32,
                              const std::optional<Model>& int8);
   /// Throws Error(kUsage) for an unknown name.

@@ -18,16 +18,16 @@ enum class ProgressStyle {
 /// A bar when stderr is a terminal that can redraw a line, plain lines otherwise.
 ProgressStyle detect_progress_style();
 
-/// Whether a line that sums up the work stays when it is done.
+/// Whether a summary line remains when the work is done.
 enum class FinalLine { kKept, kNone };
 
-/// Shows how far long work is: share, rate and time left. Also the place where Ctrl-C takes effect.
+/// Shows the progress of long work: share, rate and time left. Ctrl-C takes effect here too.
 class ProgressDisplay {
  public:
   /// `task` starts the line ("calibrate"), `unit` names the items ("images").
   ProgressDisplay(std::string task, std::string unit, ProgressStyle style,
                   FinalLine final_line = FinalLine::kKept);
-  /// Takes the bar off the terminal, so that what follows starts on a clean line.
+  /// Removes the bar from the terminal, so that the next output starts on a clean line.
   ~ProgressDisplay();
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;

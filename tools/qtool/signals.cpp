@@ -17,7 +17,7 @@ void catch_interrupts() {
   struct sigaction action = {};
   action.sa_handler = request_stop;
   // The default action returns after the first signal. System calls do not restart: one may wait
-  // for a pipe that nobody reads.
+  // forever for a pipe that is not read.
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);

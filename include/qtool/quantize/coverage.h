@@ -29,7 +29,7 @@ struct Coverage {
   [[nodiscard]] double integer_share() const noexcept;
 };
 
-/// Counts what a plan really runs, whatever its graph was meant to be.
+/// Counts what a plan really runs, which may differ from what its target was expected to run.
 Coverage coverage_of(const Plan& plan);
 Coverage coverage_of(const std::vector<StepInfo>& steps);
 
@@ -37,17 +37,16 @@ Coverage coverage_of(const std::vector<StepInfo>& steps);
 /// a node otherwise than its target was expected to: what is reported is what runs.
 void follow_plan(const std::vector<StepInfo>& steps, QuantizeReport& report);
 
-/// Compiles the model that quantize() emitted, as whoever runs it will, counts what it runs on
-/// integers, and lets the report of a static quantization follow the plan. `shapes` are those of
-/// inputs with open axes. Throws as Executor and Executor::compile(). Cost: preparing and compiling
-/// the model once.
+/// Compiles the model that quantize() emitted, counts what it runs on integers, and corrects the
+/// report of a static quantization by follow_plan(). `shapes` are those of inputs with open axes.
+/// Throws as Executor and Executor::compile(). Cost: preparing and compiling the model once.
 Coverage measure_coverage(const Graph& emitted, const InputShapes& shapes, QuantizeReport& report,
                           const StopCheck& stop = {});
 
-/// One line for people and gates: `int8 96.4 % of MACs, 52 of 53 convolutions; FP32: 'head/conv'
-/// (excluded by --exclude)`. Matrix products are counted too when some stayed in FP32 or nothing
-/// is convolved. Reasons come from `report`; a step that should run on integers by it and does not
-/// is said to lack an integer kernel. At most five FP32 steps are named, the largest first.
+/// One line for people and scripts: `int8 96.4 % of MACs, 52 of 53 convolutions; FP32: 'head/conv'
+/// (excluded by --exclude)`. Matrix products are counted too when some stayed in FP32 or there is
+/// no convolution. Reasons come from `report`; a step that should run on integers according to it,
+/// but does not, lacks an integer kernel. At most five FP32 steps are named, the largest first.
 std::string coverage_line(const Coverage& coverage, const QuantizeReport& report);
 
 }  // namespace qtool

@@ -13,10 +13,10 @@
 
 namespace qtool {
 
-/// What becomes of a node in a quantized model.
+/// The role of a node in a quantized model.
 enum class NodeRole : std::uint8_t {
   kInteger,  ///< computes on integers
-  kPassing,  ///< moves integers: both sides share one map
+  kPassing,  ///< moves integers: input and output share scale and zero point
   kFused,    ///< an activation that runs inside the node that produces its input
   kFloat,    ///< stays in FP32
   kNotReal,  ///< computes shapes, indices or conditions: there is nothing to quantize
@@ -28,20 +28,22 @@ struct NodePlacement {
   std::string reason;  ///< why it stays in FP32: a phrase that fits after "FP32: 'conv1' (...)"
 };
 
-/// Where a graph is quantized: the one decision that `calibrate` and `quantize` share.
+/// Which nodes and tensors of a graph are quantized: a decision that `calibrate` and `quantize`
+/// share.
 struct Placement {
   std::vector<NodePlacement> nodes;  ///< in the graph's order
   /// Activations that get a QuantizeLinear/DequantizeLinear pair, each after its producer.
   std::vector<ValueId> quantized;
-  /// By ValueId: the tensor whose map a tensor shares through passing nodes, itself if none.
+  /// By ValueId: the tensor whose scale and zero point a tensor shares through passing nodes;
+  /// itself if there is none.
   std::vector<ValueId> source;
 
   [[nodiscard]] bool is_quantized(ValueId id) const;
 };
 
 struct PlacementOptions {
-  /// Names of nodes, or patterns with `*` and `?`, that stay in FP32. An unnamed node goes by the
-  /// name of its first output.
+  /// Names of nodes, or patterns with `*` and `?`, that stay in FP32. An unnamed node has the name
+  /// of its first output.
   std::vector<std::string> exclude;
   /// Whether the range of a tensor is known. Empty: all are, or will be.
   std::function<bool(std::string_view)> has_range;

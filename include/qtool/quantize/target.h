@@ -12,8 +12,8 @@
 
 namespace qtool {
 
-/// How a back-end treats operators that only move or select values, between pairs of
-/// QuantizeLinear and DequantizeLinear.
+/// How a back-end treats operators that only move or select values, when they stand between Q/DQ
+/// pairs.
 enum class Movers : std::uint8_t {
   kShareMap,  ///< they run on integers: input 0 and all outputs share one scale and zero point
   kCommute,   ///< the back-end moves pairs across them by itself and asks for none
@@ -46,14 +46,14 @@ struct Target {
   /// Activations that run inside their producer, with no pair in between.
   std::vector<std::string_view> fused_activations;
   std::vector<std::string_view> fusing_producers;
-  /// Operators that take in an Add which follows them: their operand of the Add gets no pair, only
-  /// the other one, the shortcut, does.
+  /// Operators into which a following Add is fused: their result, one operand of the Add, gets no
+  /// pair; only the other operand, the shortcut, does.
   std::vector<std::string_view> residual_producers;
-  /// Operators whose integer kernel writes integers only: inside the network their results get a
-  /// pair whoever reads them. At its end they do not; a real result is worth more there.
+  /// Operators whose integer kernel writes integers only. Inside the network their results get a
+  /// pair, even if only FP32 nodes read them. Graph outputs do not: an FP32 result is more precise.
   std::vector<std::string_view> integer_result_ops;
-  /// Operators that run on integers only when the DequantizeLinear of their weights says its zero
-  /// points, all 0; elsewhere they are left out, a byte per channel saved.
+  /// Operators that run on integers only when the DequantizeLinear of their weights has explicit
+  /// zero points, all 0. Otherwise these are left out, which saves a byte per channel.
   std::vector<std::string_view> explicit_zero_ops;
   /// Spatial axes of the convolutions it runs on integers.
   std::vector<std::int64_t> conv_spatial_axes;
@@ -61,7 +61,7 @@ struct Target {
   /// this share of it (0.5: one bit lost at most).
   double concat_min_share = 0.5;
 
-  /// Whether it lists an operator.
+  /// Whether the target runs an operator on integers.
   [[nodiscard]] bool runs(std::string_view op_type) const noexcept;
   [[nodiscard]] bool fuses(std::string_view producer, std::string_view activation) const noexcept;
 };
@@ -72,8 +72,8 @@ std::span<const Target> targets();
 /// The target called `name`. Throws Error(kUsage) with the nearest names.
 const Target& find_target(std::string_view name);
 
-/// The target with the types that `choices` sets in the place of its own. Throws Error(kUsage) for
-/// an unknown weight method, bits outside 2 to 8, or asymmetric weights where it takes none.
+/// The target, with the types that `choices` sets instead of its own. Throws Error(kUsage) for an
+/// unknown weight method, bits outside 2 to 8, or asymmetric weights where it takes none.
 Target with_choices(Target target, const TypeChoices& choices);
 
 inline constexpr std::string_view kDefaultTarget = "cpu";

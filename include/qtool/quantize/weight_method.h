@@ -8,15 +8,15 @@
 
 namespace qtool {
 
-/// A weight method: the map of one slice of weights, finite numbers that share a scale. The zero
-/// point is 0 for a symmetric scheme and that of the observed range otherwise. Weights that are all
-/// zero get scale 0, for the caller to replace.
+/// A weight method: the scale and zero point of one slice of weights, finite numbers that share a
+/// scale. The zero point is 0 for a symmetric scheme and that of the observed range otherwise.
+/// Weights that are all zero get scale 0, which the caller replaces.
 using WeightMethod = Affine (*)(std::span<const float> weights, const Scheme& scheme);
 
 /// Whether multiplying all weights by a power of two multiplies the scale by exactly that.
 enum class Homogeneity : std::uint8_t {
   kExact,
-  kApproximate,  ///< the original's absolute constants stand in the way
+  kApproximate,  ///< not exactly: the original uses absolute constants
 };
 
 /// A row of the list of weight methods.

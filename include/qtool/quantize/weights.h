@@ -33,7 +33,8 @@ Tensor real_weights(const Graph& graph, const WeightPorts& ports);
 /// One bias per output channel (beta included, broadcast), zeros when the node has none.
 std::vector<float> real_bias(const Graph& graph, const WeightPorts& ports);
 
-/// The maps of a weight tensor: one scale per index of the channel axis, or one for all of it.
+/// Scales and zero points of a weight tensor: one per index of the channel axis, or one for the
+/// whole tensor.
 struct WeightMaps {
   std::vector<float> scales;
   std::vector<std::int32_t> zero_points;  ///< as many, or none: all 0
@@ -43,12 +44,12 @@ struct WeightMaps {
 /// Whether `node` is a convolution of 3x3, stride and dilation 1, without groups.
 bool suits_winograd(const Graph& graph, NodeId node);
 
-/// How the weights of `node` become integers: the target's scheme, with the bits that it has for
-/// what suits_winograd().
+/// How the weights of `node` become integers: the target's scheme, with Target::winograd_bits where
+/// suits_winograd().
 Scheme weight_scheme(const Graph& graph, NodeId node, const Target& target);
 
-/// Maps by the weight method `method`, one per index of `axis` or one for all, with scales that
-/// leave room for the biases:
+/// Scales and zero points by the weight method `method`, one per index of `axis` or one for all.
+/// The scales leave room for the biases:
 /// s_c = max(method, |b_c| / (s_x 2^30)): the second term keeps the int32 bias, whose scale is
 /// s_x s_c, within half its type (less when a sum of very many products needs the room). A channel
 /// of zeros without bias gets 1, and so does one whose s_x s_c would not be a normal float.
@@ -61,7 +62,7 @@ WeightMaps weight_maps(const Tensor& weights, std::int64_t axis, std::string_vie
                        const Scheme& scheme, Granularity granularity, std::span<const float> bias,
                        float input_scale, int threads = 1);
 
-/// Given scales, one per bias or one for all, each raised until its bias fits as above.
+/// Returns the given scales, one per bias or one for all, each raised until its bias fits as above.
 /// `magnitude`: the largest |q_w - z_w|.
 std::vector<float> fit_scales(std::vector<float> scales, std::span<const float> bias,
                               float input_scale, std::int64_t depth, std::int32_t magnitude = 127);
@@ -69,7 +70,7 @@ std::vector<float> fit_scales(std::vector<float> scales, std::span<const float> 
 std::int32_t largest_magnitude(const Scheme& scheme);
 
 /// q = clamp(round_half_even(w / s_c) + z_c) for the channel c of each weight, int8 in the weights'
-/// shape. One scale serves all channels.
+/// shape. A single scale is used for all channels.
 Tensor quantize_weights(const Tensor& weights, std::int64_t axis, const Scheme& scheme,
                         std::span<const float> scales,
                         std::span<const std::int32_t> zero_points = {});
