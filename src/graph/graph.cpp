@@ -17,18 +17,6 @@ namespace {
   throw Error(ErrorCode::kInvalidModel, message);
 }
 
-template <typename T>
-const T* find_attribute(const Node& node, std::string_view key, std::string_view type) {
-  const auto it = node.attributes.find(key);
-  if (it == node.attributes.end()) return nullptr;
-  const T* found = std::get_if<T>(&it->second);
-  if (found == nullptr) {
-    fail_model(concat("node '", node.name, "' (", node.op_type, "): attribute '", key,
-                      "' is not of type ", type));
-  }
-  return found;
-}
-
 // The position of an item, which occurs once. Searched from the front, where passes that walk
 // forwards find it early.
 template <typename T>
@@ -41,32 +29,6 @@ std::size_t index_of(NodeId id) { return static_cast<std::size_t>(id); }
 std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
 
 }  // namespace
-
-std::int64_t Node::get_int(std::string_view key, std::int64_t fallback) const {
-  const auto* found = find_attribute<std::int64_t>(*this, key, "int");
-  return found != nullptr ? *found : fallback;
-}
-
-float Node::get_float(std::string_view key, float fallback) const {
-  const auto* found = find_attribute<float>(*this, key, "float");
-  return found != nullptr ? *found : fallback;
-}
-
-std::string Node::get_string(std::string_view key, std::string_view fallback) const {
-  const auto* found = find_attribute<std::string>(*this, key, "string");
-  return found != nullptr ? *found : std::string(fallback);
-}
-
-std::vector<std::int64_t> Node::get_ints(std::string_view key,
-                                         std::vector<std::int64_t> fallback) const {
-  const auto* found = find_attribute<std::vector<std::int64_t>>(*this, key, "ints");
-  return found != nullptr ? *found : std::move(fallback);
-}
-
-std::shared_ptr<const Tensor> Node::get_tensor(std::string_view key) const {
-  const auto* found = find_attribute<std::shared_ptr<const Tensor>>(*this, key, "tensor");
-  return found != nullptr ? *found : nullptr;
-}
 
 Graph::ValueRecord& Graph::record(ValueId id) {
   QTOOL_CHECK(index_of(id) < values_.size());

@@ -12,6 +12,7 @@
 #include "graph/arity.h"
 #include "graph/onnx_dtype.h"
 #include "graph/onnx_proto.h"
+#include "graph/onnx_tensor.h"
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
 #include "qtool/base/file_kind.h"

@@ -5,6 +5,7 @@
 
 #include "graph/onnx_dtype.h"
 #include "graph/onnx_proto.h"
+#include "graph/onnx_tensor.h"
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"

@@ -1,3 +1,5 @@
+#include "graph/onnx_tensor.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -9,7 +11,6 @@
 
 #include "base/check.h"
 #include "graph/onnx_dtype.h"
-#include "graph/onnx_proto.h"
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
 #include "qtool/base/file_kind.h"

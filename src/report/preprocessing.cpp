@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "image/preprocess_json.h"
 #include "qtool/base/text.h"
-#include "report/preprocessing_json.h"
 
 namespace qtool {
 
@@ -18,16 +16,6 @@ std::string text_of(const SourcedPreprocess& sourced) {
     if (change != sourced.changes.end()) text += concat(" (by ", change->by, ")");
   }
   return text;
-}
-
-nlohmann::ordered_json json_of(const SourcedPreprocess& sourced) {
-  nlohmann::ordered_json changed = nlohmann::ordered_json::object();
-  for (const SourcedPreprocess::Change& change : sourced.changes) {
-    changed[std::string(name_of(change.field))] = change.by;
-  }
-  return {{"source", sourced.source},
-          {"changed", std::move(changed)},
-          {"used", preprocess_to_json(sourced.preprocess)}};
 }
 
 }  // namespace qtool

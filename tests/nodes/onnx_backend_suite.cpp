@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "graph/onnx_proto.h"
+#include "graph/onnx_tensor.h"
 #include "nodes/backend_suite.h"
 #include "ops/operator.h"
 #include "qtool/base/error.h"

@@ -1,5 +1,3 @@
-#include "kernels/depthwise/depthwise.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -8,6 +6,7 @@
 
 #include "base/round_up.h"
 #include "kernels/conv/driver.h"
+#include "kernels/depthwise/depthwise.h"
 #include "qtool/base/parallel.h"
 #include "qtool/tensor/tensor.h"
 

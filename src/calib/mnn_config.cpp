@@ -1,11 +1,11 @@
-// MNN's configuration of its quantization tool. Not a table: it says how to make one.
+#include "qtool/calib/mnn_config.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "json/json.h"
 #include "qtool/base/text.h"
-#include "qtool/calib/mnn_config.h"
 
 namespace qtool {
 namespace {

@@ -1,0 +1,51 @@
+// The attributes of a node by type; what connects nodes is in graph.cpp.
+#include <variant>
+
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+#include "qtool/graph/graph.h"
+
+namespace qtool {
+namespace {
+
+template <typename T>
+const T* find_attribute(const Node& node, std::string_view key, std::string_view type) {
+  const auto it = node.attributes.find(key);
+  if (it == node.attributes.end()) return nullptr;
+  const T* found = std::get_if<T>(&it->second);
+  if (found == nullptr) {
+    throw Error(ErrorCode::kInvalidModel, concat("node '", node.name, "' (", node.op_type,
+                                                 "): attribute '", key, "' is not of type ", type));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::int64_t Node::get_int(std::string_view key, std::int64_t fallback) const {
+  const auto* found = find_attribute<std::int64_t>(*this, key, "int");
+  return found != nullptr ? *found : fallback;
+}
+
+float Node::get_float(std::string_view key, float fallback) const {
+  const auto* found = find_attribute<float>(*this, key, "float");
+  return found != nullptr ? *found : fallback;
+}
+
+std::string Node::get_string(std::string_view key, std::string_view fallback) const {
+  const auto* found = find_attribute<std::string>(*this, key, "string");
+  return found != nullptr ? *found : std::string(fallback);
+}
+
+std::vector<std::int64_t> Node::get_ints(std::string_view key,
+                                         std::vector<std::int64_t> fallback) const {
+  const auto* found = find_attribute<std::vector<std::int64_t>>(*this, key, "ints");
+  return found != nullptr ? *found : std::move(fallback);
+}
+
+std::shared_ptr<const Tensor> Node::get_tensor(std::string_view key) const {
+  const auto* found = find_attribute<std::shared_ptr<const Tensor>>(*this, key, "tensor");
+  return found != nullptr ? *found : nullptr;
+}
+
+}  // namespace qtool

@@ -1,0 +1,9 @@
+#pragma once
+
+namespace qtool {
+
+/// A declaration in two lines.
+int strange(int first,
+            int second) noexcept;
+
+}  // namespace qtool

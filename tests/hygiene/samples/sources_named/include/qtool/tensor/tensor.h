@@ -1,0 +1,2 @@
+#pragma once
+int rank_of(int tensor);

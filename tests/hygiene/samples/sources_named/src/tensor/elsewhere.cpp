@@ -1,0 +1,1 @@
+#include "qtool/tensor/strange.h"

@@ -1,0 +1,1 @@
+int rank_of(int tensor) { return tensor; }
