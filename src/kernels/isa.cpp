@@ -1,6 +1,6 @@
 #include "kernels/isa.h"
 
-#include <array>
+#include <cstddef>
 #include <cstdlib>
 
 #if defined(__x86_64__)
@@ -13,7 +13,27 @@
 namespace qtool {
 namespace {
 
-constexpr std::array kAllIsas = {Isa::kPortable, Isa::kAvx2, Isa::kAvx512Vnni};
+// What the compiler may use in the files of an instruction set, by the flags they are built with.
+bool has_avx2(const CpuFeatures& cpu) { return cpu.avx2 && cpu.fma && cpu.f16c; }
+bool has_avx512vnni(const CpuFeatures& cpu) {
+  return has_avx2(cpu) && cpu.avx512f && cpu.avx512bw && cpu.avx512dq && cpu.avx512vl &&
+         cpu.avx512vnni;
+}
+
+struct Row {
+  Isa isa;
+  std::string_view name;
+  bool (*supported)(const CpuFeatures& cpu);
+};
+
+// In the order of Isa.
+constexpr Row kRows[] = {
+    {Isa::kPortable, "portable", [](const CpuFeatures&) { return true; }},
+    {Isa::kAvx2, "avx2", has_avx2},
+    {Isa::kAvx512Vnni, "avx512vnni", has_avx512vnni},
+};
+
+const Row& row_of(Isa isa) { return kRows[static_cast<std::size_t>(isa)]; }
 
 #if defined(__x86_64__)
 std::uint64_t enabled_state() {
@@ -53,17 +73,7 @@ CpuFeatures read_features() { return {}; }
 
 }  // namespace
 
-std::string_view name_of(Isa isa) noexcept {
-  switch (isa) {
-    case Isa::kAvx2:
-      return "avx2";
-    case Isa::kAvx512Vnni:
-      return "avx512vnni";
-    case Isa::kPortable:
-      break;
-  }
-  return "portable";
-}
+std::string_view name_of(Isa isa) noexcept { return row_of(isa).name; }
 
 const CpuFeatures& detect_cpu() noexcept {
   static const CpuFeatures features = read_features();
@@ -71,18 +81,7 @@ const CpuFeatures& detect_cpu() noexcept {
 }
 
 bool supports(const CpuFeatures& features, Isa isa) noexcept {
-  // The compiler may use every instruction that the flags of an ISA's files allow.
-  const bool avx2 = features.avx2 && features.fma && features.f16c;
-  switch (isa) {
-    case Isa::kAvx2:
-      return avx2;
-    case Isa::kAvx512Vnni:
-      return avx2 && features.avx512f && features.avx512bw && features.avx512dq &&
-             features.avx512vl && features.avx512vnni;
-    case Isa::kPortable:
-      break;
-  }
-  return true;
+  return row_of(isa).supported(features);
 }
 
 std::string forced_kernel_from_environment() {
@@ -93,15 +92,15 @@ std::string forced_kernel_from_environment() {
 Isa allowed_isa(const KernelSelection& selection) {
   Isa best = Isa::kPortable;
   std::string known;
-  for (const Isa isa : kAllIsas) {
-    const bool usable = supports(selection.features, isa);
-    if (selection.name == name_of(isa)) {
-      if (usable) return isa;
+  for (const Row& row : kRows) {
+    const bool usable = row.supported(selection.features);
+    if (selection.name == row.name) {
+      if (usable) return row.isa;
       throw Error(ErrorCode::kUsage, concat("kernel '", selection.name,
                                             "' needs instructions that this processor lacks"));
     }
-    if (usable) best = isa;
-    known += concat(known.empty() ? "" : ", ", name_of(isa));
+    if (usable) best = row.isa;
+    known += concat(known.empty() ? "" : ", ", row.name);
   }
   if (selection.name.empty()) return best;
   throw Error(ErrorCode::kUsage,
