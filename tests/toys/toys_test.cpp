@@ -1,0 +1,186 @@
+// What docs/adding.md promises: after a file and the lines of its recipe a new thing is there in
+// all that works with things of its kind. CMakeLists.txt adds the lines.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "graph/op_traits.h"
+#include "kernels/add/add.h"
+#include "kernels/pool/pool.h"
+#include "qtool/calib/calibrate.h"
+#include "qtool/calib/format.h"
+#include "qtool/calib/method.h"
+#include "qtool/exec/executor.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/quantize/placement.h"
+#include "qtool/quantize/weight_method.h"
+#include "support/random_floats.h"
+#include "unit/quantize_net.h"
+
+namespace qtool {
+namespace {
+
+using testing::ElementsAre;
+
+/// x [1, 2, 4, 4] and y alike, each behind a pair.
+struct TwoInputs : Net {
+  TwoInputs() {
+    input("x", {1, 2, 4, 4});
+    input("y", {1, 2, 4, 4});
+  }
+  std::string pair(const std::string& real, float scale, std::uint8_t zero_point) {
+    const std::string s = constant(real + "_s", Tensor::scalar<float>(scale));
+    const std::string z = constant(real + "_z", Tensor::scalar<std::uint8_t>(zero_point));
+    const std::string q = op("QuantizeLinear", real + "_q", {real, s, z});
+    return op("DequantizeLinear", real + "_dq", {q, s, z});
+  }
+};
+
+struct Outcome {
+  std::vector<float> values;
+  std::vector<StepInfo> steps;
+
+  [[nodiscard]] const StepInfo* step_of(std::string_view node) const {
+    for (const StepInfo& step : steps) {
+      if (step.node == node) return &step;
+    }
+    return nullptr;
+  }
+};
+
+Outcome run(const Graph& graph, Lowering lowering = Lowering::kInteger) {
+  const Executor executor(graph);
+  CompileOptions options;
+  options.lowering = lowering;
+  const auto plan = executor.compile({}, options);
+  const Tensor x = random_floats({1, 2, 4, 4}, 1);
+  const Tensor y = random_floats({1, 2, 4, 4}, 2);
+  std::vector<TensorView> inputs{x, y};
+  inputs.resize(plan->inputs().size());
+  Workspace workspace;
+  const auto values = plan->run(inputs, workspace)[0].values<float>();
+  return {{values.begin(), values.end()}, plan->steps()};
+}
+
+TEST(AnElementwiseOperator, RunsInFp32AndAsATableOnIntegers) {
+  TwoInputs net;
+  net.output(net.op("Cube", "cube", {"x"}));
+  const Tensor x = random_floats({1, 2, 4, 4}, 1);
+  std::vector<float> expected;
+  for (const float value : x.values<float>()) expected.push_back(value * value * value);
+  EXPECT_EQ(run(net.graph).values, expected);
+  EXPECT_FALSE(run(net.graph).step_of("cube")->integer);
+
+  TwoInputs integers;
+  integers.output(
+      integers.pair(integers.op("Cube", "cube", {integers.pair("x", 0.01F, 128)}), 0.008F, 128));
+  const Outcome found = run(integers.graph);
+  ASSERT_NE(found.step_of("cube"), nullptr);
+  EXPECT_TRUE(found.step_of("cube")->integer);
+  EXPECT_EQ(found.values, run(integers.graph, Lowering::kReference).values);
+}
+
+TEST(AnOperator, IsPlacedWhereATargetListsIt) {
+  TwoInputs net;
+  net.output(net.conv("c", net.op("Distance", "distance", {net.op("Cube", "cube", {"x"}), "y"})));
+  const auto role_of = [&](std::string_view target, std::string_view node) {
+    for (const NodePlacement& placed : place(net.graph, find_target(target)).nodes) {
+      if (name_of(net.graph, placed.id) == node) return placed.role;
+    }
+    return NodeRole::kNotReal;
+  };
+  EXPECT_EQ(role_of("qtool", "cube"), NodeRole::kInteger);
+  EXPECT_EQ(role_of("qtool", "distance"), NodeRole::kInteger);
+  EXPECT_EQ(role_of("cpu", "cube"), NodeRole::kFloat);
+}
+
+TEST(AQuantizedOperator, ComputesWhatTheReferenceDoes) {
+  TwoInputs net;
+  net.output(net.pair(
+      net.op("Distance", "distance", {net.pair("x", 0.01F, 120), net.pair("y", 0.009F, 130)}),
+      0.007F, 3));
+  const Outcome found = run(net.graph);
+  ASSERT_NE(found.step_of("distance"), nullptr);
+  EXPECT_TRUE(found.step_of("distance")->integer);
+  EXPECT_EQ(found.step_of("distance")->op_type, "Distance");
+  EXPECT_EQ(found.values, run(net.graph, Lowering::kReference).values);
+}
+
+TEST(AGraphPass, IsPartOfPreparing) {
+  TwoInputs net;
+  const auto inner = net.op("Neg", "inner", {"x"});
+  net.output(net.op("Relu", "relu", {net.op("Neg", "outer", {inner})}));
+  const Graph prepared = prepare(net.graph);
+  EXPECT_EQ(count_ops(prepared, "Neg"), 0U);
+  EXPECT_EQ(prepared.node(node_named(prepared, "relu")).inputs[0], prepared.find_value("x"));
+  EXPECT_EQ(prepared.info.aliases.at("outer_out"), "x");
+}
+
+#if defined(__x86_64__)  // the row stands among those of this architecture
+TEST(AnInstructionSet, IsChosenWhereAFamilyHasAKernelForIt) {
+  EXPECT_EQ(AddKernel().kernel(), "toy");
+  EXPECT_EQ(AddKernel(KernelSelection{detect_cpu(), "toy"}).kernel(), "toy");
+  EXPECT_EQ(AddKernel(KernelSelection{detect_cpu(), "portable"}).kernel(), "portable");
+  // A family without one keeps its best below.
+  EXPECT_EQ(select_kernel(pool_kernels(), KernelSelection{{}, "toy"}).name, "portable");
+}
+
+TEST(AKernel, RunsInTheOperatorsOfItsFamilyWithTheBitsOfTheReference) {
+  TwoInputs net;
+  net.output(net.pair(net.op("Add", "sum", {net.pair("x", 0.01F, 120), net.pair("y", 0.009F, 130)}),
+                      0.02F, 125));
+  EXPECT_EQ(run(net.graph).step_of("sum")->kernel, "toy");
+  std::vector<std::uint8_t> a(65536);
+  std::vector<std::uint8_t> b(65536);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    a[i] = static_cast<std::uint8_t>(i);
+    b[i] = static_cast<std::uint8_t>(i >> 8U);
+  }
+  const AddParams params{0.5F, 0.25F, 120, 130, 7, 10, 250};
+  std::vector<std::uint8_t> expected(a.size());
+  std::vector<std::uint8_t> found(a.size());
+  reference_add(params, a.data(), b.data(), expected.data(), std::ssize(a));
+  AddKernel().run(params, a.data(), b.data(), found.data(), std::ssize(a));
+  EXPECT_EQ(found, expected);
+}
+#endif
+
+TEST(ACalibrationMethod, DecidesUnderItsName) {
+  Collection collection;
+  collection.tensors.push_back({"x", "", {}});
+  const Tensor x = random_floats({4, 2, 8, 8}, 3, -2.0F, 6.0F);
+  collection.tensors[0].statistics.observe(x);
+  const Range observed = collection.tensors[0].statistics.range();
+  const CalibrationTable table = decide(collection, "Half", {}, 1);
+  EXPECT_EQ(table.method, "half");
+  ASSERT_EQ(table.activations.size(), 1U);
+  EXPECT_EQ(table.activations[0].range, (Range{observed.min / 2.0F, observed.max / 2.0F}));
+  EXPECT_THAT(method_names(), testing::Contains("half"));
+}
+
+TEST(ATableFormat, IsFoundByNameAndByContent) {
+  CalibrationTable table;
+  ActivationEntry entry;
+  entry.tensor = "x";
+  entry.dtype = DType::kInt8;
+  entry.range = {-2.54F, 2.54F};
+  entry.affine = {0.02F, 0};
+  table.activations.push_back(entry);
+  const std::string text = find_format("csv").write(table, {});
+  EXPECT_EQ(text, "tensor,threshold\nx,2.54\n");
+  EXPECT_EQ(recognise(text, "table.csv").name, "csv");
+  const TableReadResult read = find_format("csv").read(text, {});
+  ASSERT_EQ(read.table.activations.size(), 1U);
+  EXPECT_EQ(read.table.activations[0].affine, entry.affine);
+}
+
+TEST(AWeightMethod, ChoosesScalesUnderItsName) {
+  const std::vector<float> weights{0.1F, -0.9F, 0.3F};
+  const Scheme scheme{DType::kInt8, 8, Symmetry::kSymmetric};
+  EXPECT_EQ(find_weight_method("power_of_two").choose(weights, scheme).scale, 1.0F / 128.0F);
+}
+
+}  // namespace
+}  // namespace qtool
