@@ -67,22 +67,28 @@ std::unique_ptr<Operator> make_fixed(const OpContext& op) {
                          std::int64_t count) { fixed.run(l, r, out, count); });
 }
 
+// An operator that runs a kernel; `params` holds the factors of its contract.
+template <typename Kernel, typename Params>
+std::unique_ptr<Operator> make_kernel(const OpContext& op, Params params) {
+  const auto& [a, b, y] = op.params<QBinaryParams>();
+  params.za = a.zero_point;
+  params.zb = b.zero_point;
+  params.zy = y.affine.zero_point;
+  params.low = y.low;
+  params.high = y.high;
+  return make_binary(
+      op, Kernel().kernel(),
+      [params, kernel = Kernel()](const std::uint8_t* l, const std::uint8_t* r, std::uint8_t* out,
+                                  std::int64_t count) { kernel.run(params, l, r, out, count); });
+}
+
 std::unique_ptr<Operator> make_add(const OpContext& op) {
   if (op.requantization != Requantization::kFloat) return make_fixed<FixedAdd>(op);
   const auto& [a, b, y] = op.params<QBinaryParams>();
   AddParams params;
   params.ra = a.scale / y.affine.scale;
   params.rb = b.scale / y.affine.scale;
-  params.za = a.zero_point;
-  params.zb = b.zero_point;
-  params.zy = y.affine.zero_point;
-  params.low = y.low;
-  params.high = y.high;
-  return make_binary(op, AddKernel().kernel(),
-                     [params, kernel = AddKernel()](const std::uint8_t* l, const std::uint8_t* r,
-                                                    std::uint8_t* out, std::int64_t count) {
-                       kernel.run(params, l, r, out, count);
-                     });
+  return make_kernel<AddKernel>(op, params);
 }
 
 std::unique_ptr<Operator> make_mul(const OpContext& op) {
@@ -90,16 +96,7 @@ std::unique_ptr<Operator> make_mul(const OpContext& op) {
   const auto& [a, b, y] = op.params<QBinaryParams>();
   MulParams params;
   params.m = a.scale * b.scale / y.affine.scale;
-  params.za = a.zero_point;
-  params.zb = b.zero_point;
-  params.zy = y.affine.zero_point;
-  params.low = y.low;
-  params.high = y.high;
-  return make_binary(op, MulKernel().kernel(),
-                     [params, kernel = MulKernel()](const std::uint8_t* l, const std::uint8_t* r,
-                                                    std::uint8_t* out, std::int64_t count) {
-                       kernel.run(params, l, r, out, count);
-                     });
+  return make_kernel<MulKernel>(op, params);
 }
 
 // One input of a concatenation: blocks of `inner` contiguous bytes, written `outer_step` bytes
