@@ -13,8 +13,10 @@
 namespace qtool {
 namespace {
 
-// Bounds what folding adds to a small model: a node with a larger result stays a node.
-constexpr std::int64_t kFreeBytes = std::int64_t{64} << 20;
+// The memory that the results of one node may take: this, or so many times what its inputs take. A
+// larger result stays a node. (How much larger folding may make a file is said in
+// fold_constants.cpp.)
+constexpr std::int64_t kMaxSmallResultBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kMaxGrowth = 4;
 
 // A node between constants, without the rest of its graph: side tables are as small as the node.
@@ -68,7 +70,7 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
   const std::vector<ValueInfo> shapes = def->infer(context);
   for (const ValueInfo& shape : shapes) {
     const std::int64_t bytes = shape.shape.elements() * size_of(shape.dtype);
-    if (bytes > std::max(kFreeBytes, kMaxGrowth * input_bytes)) return std::nullopt;
+    if (bytes > std::max(kMaxSmallResultBytes, kMaxGrowth * input_bytes)) return std::nullopt;
   }
 
   std::vector<Tensor> results;
