@@ -64,7 +64,7 @@ struct Ticket {
 };
 
 // A slot for one caller's task. Slots are never freed, so a late read of one is harmless.
-struct alignas(64) Place {
+struct alignas(64) Slot {
   std::atomic<bool> taken{false};
   std::atomic<std::uint64_t> ticket{0};
   std::atomic<const Task*> task{nullptr};
@@ -111,38 +111,38 @@ class Pool {
   }
 
   void run(int parts, const Task& task) {
-    Place* const place = free_place();
-    if (place == nullptr) {  // all slots are in use: this caller works alone
+    Slot* const slot = free_slot();
+    if (slot == nullptr) {  // all slots are in use: this caller works alone
       for (int part = 0; part < parts; ++part) task(part);
       return;
     }
     grow(parts - 1);
-    place->task.store(&task, std::memory_order_relaxed);
-    place->mode.store(FloatingPointMode::current(), std::memory_order_relaxed);
-    place->unfinished.store(parts, std::memory_order_relaxed);
-    const Ticket last{place->ticket.load(std::memory_order_relaxed)};
-    place->ticket.store(last.following(parts).word, std::memory_order_release);
+    slot->task.store(&task, std::memory_order_relaxed);
+    slot->mode.store(FloatingPointMode::current(), std::memory_order_relaxed);
+    slot->unfinished.store(parts, std::memory_order_relaxed);
+    const Ticket last{slot->ticket.load(std::memory_order_relaxed)};
+    slot->ticket.store(last.following(parts).word, std::memory_order_release);
     ring(parts - 1);
     task(0);
-    place->finish_one();
-    while (place->run_one()) {
+    slot->finish_one();
+    while (slot->run_one()) {
     }
-    const auto done = [&] { return place->unfinished.load(std::memory_order_acquire) == 0; };
+    const auto done = [&] { return slot->unfinished.load(std::memory_order_acquire) == 0; };
     if (!spin_until(done)) {
-      for (int left = place->unfinished.load(); left != 0; left = place->unfinished.load()) {
-        place->unfinished.wait(left);
+      for (int left = slot->unfinished.load(); left != 0; left = slot->unfinished.load()) {
+        slot->unfinished.wait(left);
       }
     }
-    place->taken.store(false, std::memory_order_release);
+    slot->taken.store(false, std::memory_order_release);
   }
 
  private:
-  static constexpr std::size_t kPlaces = 64;
+  static constexpr std::size_t kSlots = 64;
 
-  Place* free_place() {
-    for (Place& place : places_) {
-      if (!place.taken.load(std::memory_order_relaxed) && !place.taken.exchange(true)) {
-        return &place;
+  Slot* free_slot() {
+    for (Slot& slot : slots_) {
+      if (!slot.taken.load(std::memory_order_relaxed) && !slot.taken.exchange(true)) {
+        return &slot;
       }
     }
     return nullptr;
@@ -176,8 +176,8 @@ class Pool {
 
   bool run_any() {
     bool any = false;
-    for (Place& place : places_) {
-      while (place.run_one()) any = true;
+    for (Slot& slot : slots_) {
+      while (slot.run_one()) any = true;
     }
     return any;
   }
@@ -197,7 +197,7 @@ class Pool {
     }
   }
 
-  std::array<Place, kPlaces> places_;
+  std::array<Slot, kSlots> slots_;
   alignas(64) std::atomic<unsigned> bell_{0};
   alignas(64) std::atomic<int> spinning_{0};
   std::atomic<int> sleeping_{0};

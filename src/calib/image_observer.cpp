@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kChunk = 16384;
 constexpr std::int64_t kMinPixels = 16;
 // A channel whose values are adjacent is summed as this many interleaved sums.
-constexpr std::int64_t kLanes = 16;
+constexpr std::int64_t kPartialSums = 16;
 
 const ObserveKernel& kernel() {
   static const ObserveKernel selected;
@@ -36,23 +36,23 @@ const ObserveKernel& kernel() {
 // columns of every row would be counted. The first one is given by Counting::place.
 class CountedPixels {
  public:
-  CountedPixels(const ImageValues& image, Counting counting) : run_(image.pixels) {
+  CountedPixels(const ImageValues& image, Counting counting) : group_(image.pixels) {
     if (image.size() <= counting.per_image) return;
     every_ = std::min(ceil_div(image.size(), counting.per_image), image.pixels / kMinCounted);
     every_ = std::max(every_, std::int64_t{1});
     if (every_ == 1) return;
-    run_ = std::max<std::int64_t>(1, kRunValues / image.width);
+    group_ = std::max<std::int64_t>(1, kGroupValues / image.width);
     start_ = (std::int64_t{counting.place} * every_) >> 32U;
   }
 
   // Calls visit(first, last) for each contiguous group of counted pixels in [begin, end).
   template <typename Visit>
   void visit(std::int64_t begin, std::int64_t end, Visit visit) const {
-    const std::int64_t period = every_ * run_;
+    const std::int64_t period = every_ * group_;
     for (std::int64_t turn = begin / period; turn * period < end; ++turn) {
-      const std::int64_t first = turn * period + (start_ + turn) % every_ * run_;
-      if (first < end && first + run_ > begin) {
-        visit(std::max(begin, first), std::min(end, first + run_));
+      const std::int64_t first = turn * period + (start_ + turn) % every_ * group_;
+      if (first < end && first + group_ > begin) {
+        visit(std::max(begin, first), std::min(end, first + group_));
       }
     }
   }
@@ -63,10 +63,10 @@ class CountedPixels {
   // Values in a contiguous group: just enough for a kernel call to pay, so that the groups are
   // spread evenly. Groups of four pixels met the peak of a class map, which is a few pixels wide,
   // in too few images.
-  static constexpr std::int64_t kRunValues = 1024;
+  static constexpr std::int64_t kGroupValues = 1024;
 
   std::int64_t every_ = 1;  // of this many groups one is counted
-  std::int64_t run_;        // pixels of a group
+  std::int64_t group_;      // pixels of a group
   std::int64_t start_ = 0;
 };
 
@@ -111,11 +111,11 @@ class ImageObserver {
     }
   }
 
-  // Value i of a channel is added to sum i modulo kLanes.
+  // Value i of a channel is added to sum i modulo kPartialSums.
   void add_planes() {
-    ChannelSums chains(kLanes);
+    ChannelSums partial(kPartialSums);
     for (std::int64_t c = 0; c < image_.width; ++c) {
-      chains.clear();
+      partial.clear();
       for (std::int64_t begin = 0; begin < image_.pixels; begin += kChunk) {
         const std::int64_t end = std::min(image_.pixels, begin + kChunk);
         const std::int64_t at = c * image_.pixels + begin;
@@ -124,11 +124,12 @@ class ImageObserver {
         const std::int64_t next = std::min(at + kChunk, image_.size());
         const Ahead ahead =
             at == 0 ? counters_ahead() : values_ahead(next, std::min(next + kChunk, image_.size()));
-        const std::int64_t whole = (end - begin) / kLanes * kLanes;
-        Seen seen = kernel().accumulate(values, whole / kLanes, chains.part(0, kLanes), ahead);
+        const std::int64_t whole = (end - begin) / kPartialSums * kPartialSums;
+        Seen seen =
+            kernel().accumulate(values, whole / kPartialSums, partial.part(0, kPartialSums), ahead);
         if (begin + whole < end) {  // the chunk's last values end the plane
           const Seen rest =
-              kernel().accumulate(values + whole, 1, chains.part(0, end - begin - whole));
+              kernel().accumulate(values + whole, 1, partial.part(0, end - begin - whole));
           seen = {std::min(seen.lowest, rest.lowest), std::max(seen.highest, rest.highest),
                   seen.finite && rest.finite, seen.nonzeros + rest.nonzeros};
         }
@@ -137,7 +138,7 @@ class ImageObserver {
           count(c * image_.pixels + first, last - first);
         });
       }
-      channels_.take(c, chains);
+      channels_.take(c, partial);
     }
   }
 

@@ -38,20 +38,20 @@ class ChannelSums {
   }
 
   /// Sets channel `c` to the total of all interleaved sums, added up in pairs.
-  void take(std::int64_t c, ChannelSums& chains) {
+  void take(std::int64_t c, ChannelSums& partial) {
     const auto at = static_cast<std::size_t>(c);
-    for (std::size_t half = chains.sums_.size() / 2; half > 0; half /= 2) {
+    for (std::size_t half = partial.sums_.size() / 2; half > 0; half /= 2) {
       for (std::size_t i = 0; i < half; ++i) {
-        chains.sums_[i] += chains.sums_[i + half];
-        chains.squares_[i] += chains.squares_[i + half];
-        chains.lows_[i] = std::min(chains.lows_[i], chains.lows_[i + half]);
-        chains.highs_[i] = std::max(chains.highs_[i], chains.highs_[i + half]);
+        partial.sums_[i] += partial.sums_[i + half];
+        partial.squares_[i] += partial.squares_[i + half];
+        partial.lows_[i] = std::min(partial.lows_[i], partial.lows_[i + half]);
+        partial.highs_[i] = std::max(partial.highs_[i], partial.highs_[i + half]);
       }
     }
-    sums_[at] = chains.sums_[0];
-    squares_[at] = chains.squares_[0];
-    lows_[at] = chains.lows_[0];
-    highs_[at] = chains.highs_[0];
+    sums_[at] = partial.sums_[0];
+    squares_[at] = partial.squares_[0];
+    lows_[at] = partial.lows_[0];
+    highs_[at] = partial.highs_[0];
   }
 
   [[nodiscard]] double sum(std::size_t c) const { return sums_[c]; }

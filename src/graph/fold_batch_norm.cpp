@@ -112,9 +112,9 @@ void replace_constant(Graph& graph, NodeId id, std::size_t index, const std::str
   const Node& node = graph.node(id);
   if (node.has_input(index)) {
     const ValueId old = node.inputs[index];
-    std::size_t places = 0;
-    for (const ValueId input : node.inputs) places += input == old ? 1 : 0;
-    if (graph.consumers(old).size() == 1 && places == 1 && !graph.is_output(old)) {
+    std::size_t uses = 0;
+    for (const ValueId input : node.inputs) uses += input == old ? 1 : 0;
+    if (graph.consumers(old).size() == 1 && uses == 1 && !graph.is_output(old)) {
       graph.set_constant(old, std::move(shared));
       return;
     }

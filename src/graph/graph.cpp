@@ -21,8 +21,8 @@ namespace {
 // forwards find it early.
 template <typename T>
 void erase_value(std::vector<T>& items, T item) {
-  const auto place = std::find(items.begin(), items.end(), item);
-  if (place != items.end()) items.erase(place);
+  const auto at = std::find(items.begin(), items.end(), item);
+  if (at != items.end()) items.erase(at);
 }
 
 std::size_t index_of(NodeId id) { return static_cast<std::size_t>(id); }
@@ -290,11 +290,11 @@ std::int64_t Graph::remove_dead_nodes() {
 void Graph::sort() {
   // Kahn's algorithm that always takes the ready node listed first, so that order changes least.
   std::vector<std::int32_t> waiting(nodes_.size(), 0);
-  std::vector<std::size_t> place(nodes_.size(), 0);
+  std::vector<std::size_t> position(nodes_.size(), 0);
   std::vector<std::size_t> ready;
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const std::size_t n = index_of(order_[i]);
-    place[n] = i;
+    position[n] = i;
     std::vector<NodeId> producers;
     for (const ValueId input : nodes_[n].node.inputs) {
       if (input != kNoValue && record(input).value.producer != kNoNode) {
@@ -323,7 +323,7 @@ void Graph::sort() {
     followers.erase(std::unique(followers.begin(), followers.end()), followers.end());
     for (const NodeId follower : followers) {
       if (--waiting[index_of(follower)] == 0) {
-        ready.push_back(place[index_of(follower)]);
+        ready.push_back(position[index_of(follower)]);
         std::push_heap(ready.begin(), ready.end(), std::greater<>());
       }
     }

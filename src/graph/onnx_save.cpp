@@ -141,7 +141,7 @@ std::string save_onnx_bytes(const Graph& graph) {
     for (const ValueId output : node.outputs) {
       if (output == kNoValue || graph.is_output(output)) continue;
       const Value& value = graph.value(output);
-      // ONNX's checker wants a type wherever there is a shape.
+      // ONNX's checker demands a type wherever there is a shape.
       if (value.dtype) write_value(value, *proto.add_value_info());
     }
   }

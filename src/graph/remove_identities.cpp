@@ -74,10 +74,10 @@ void remove_identities(Graph& graph) {
     const NodeId producer = graph.value(input).producer;
     if (producer == kNoNode || graph.is_output(input)) continue;
     const std::vector<ValueId>& made = graph.node(producer).outputs;
-    const auto place =
+    const auto index =
         static_cast<std::size_t>(std::find(made.begin(), made.end(), input) - made.begin());
     graph.remove_node(id);
-    graph.set_output(producer, place, output);
+    graph.set_output(producer, index, output);
     graph.replace_uses(input, output);
     add_alias(graph, graph.value(input).name, graph.value(output).name);
   }

@@ -18,7 +18,7 @@ void drop_defaults(Upgrade& up) {
 
 }  // namespace
 
-// The zero point tells the type; a node without one gets it.
+// The zero point determines the type; a node without one gets it.
 void upgrade_quantize_linear(Upgrade& up) {
   if (up.from() <= kCanonicalOpset) return;
   drop_defaults(up);

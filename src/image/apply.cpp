@@ -15,7 +15,7 @@ constexpr std::int64_t kMaxPixels = std::int64_t{1} << 26;
 
 // Geometry of one image: it is resized to width x height, `part` of that is kept and put at (left,
 // top) of the target.
-struct Placement {
+struct Geometry {
   std::int64_t width = 0;
   std::int64_t height = 0;
   Box part;
@@ -35,64 +35,64 @@ std::int64_t half_even(std::int64_t surplus) {
   return half + (surplus % 2 != 0 && half % 2 != 0 ? 1 : 0);
 }
 
-Placement place(const Preprocess& p, std::int64_t width, std::int64_t height) {
-  Placement placed;
-  placed.width = width;
-  placed.height = height;
+Geometry geometry_of(const Preprocess& p, std::int64_t width, std::int64_t height) {
+  Geometry geometry;
+  geometry.width = width;
+  geometry.height = height;
   switch (p.resize) {
     case ResizeMode::kNone:
       break;
     case ResizeMode::kSquash:
-      placed.width = p.resize_width;
-      placed.height = p.resize_height;
+      geometry.width = p.resize_width;
+      geometry.height = p.resize_height;
       break;
     case ResizeMode::kShorterSide:
-      placed.width = p.resize_shorter * width / std::min(width, height);
-      placed.height = p.resize_shorter * height / std::min(width, height);
+      geometry.width = p.resize_shorter * width / std::min(width, height);
+      geometry.height = p.resize_shorter * height / std::min(width, height);
       break;
     case ResizeMode::kLetterbox: {
       const double factor =
           std::min(static_cast<double>(p.resize_width) / static_cast<double>(width),
                    static_cast<double>(p.resize_height) / static_cast<double>(height));
-      placed.width = std::min(p.resize_width, scaled(width, factor));
-      placed.height = std::min(p.resize_height, scaled(height, factor));
+      geometry.width = std::min(p.resize_width, scaled(width, factor));
+      geometry.height = std::min(p.resize_height, scaled(height, factor));
       break;
     }
   }
-  placed.part = {0, 0, placed.width, placed.height};
-  placed.target_width = placed.width;
-  placed.target_height = placed.height;
+  geometry.part = {0, 0, geometry.width, geometry.height};
+  geometry.target_width = geometry.width;
+  geometry.target_height = geometry.height;
   if (p.resize == ResizeMode::kLetterbox) {
-    placed.target_width = p.resize_width;
-    placed.target_height = p.resize_height;
-    placed.left = (p.resize_width - placed.width) / 2;
-    placed.top = (p.resize_height - placed.height) / 2;
+    geometry.target_width = p.resize_width;
+    geometry.target_height = p.resize_height;
+    geometry.left = (p.resize_width - geometry.width) / 2;
+    geometry.top = (p.resize_height - geometry.height) / 2;
   }
   if (p.crop_width != 0) {
-    if (placed.width < p.crop_width || placed.height < p.crop_height) {
-      fail_image(concat("a picture of ", placed.width, "x", placed.height,
+    if (geometry.width < p.crop_width || geometry.height < p.crop_height) {
+      fail_image(concat("a picture of ", geometry.width, "x", geometry.height,
                         " pixels is smaller than the crop of ", p.crop_width, "x", p.crop_height));
     }
-    placed.part = {half_even(placed.width - p.crop_width), half_even(placed.height - p.crop_height),
-                   p.crop_width, p.crop_height};
-    placed.target_width = p.crop_width;
-    placed.target_height = p.crop_height;
+    geometry.part = {half_even(geometry.width - p.crop_width),
+                     half_even(geometry.height - p.crop_height), p.crop_width, p.crop_height};
+    geometry.target_width = p.crop_width;
+    geometry.target_height = p.crop_height;
   }
   // The second product is the size of the buffer between the two passes of the resize.
-  if (placed.target_width * placed.target_height > kMaxPixels ||
-      placed.part.width * height > 4 * kMaxPixels) {
+  if (geometry.target_width * geometry.target_height > kMaxPixels ||
+      geometry.part.width * height > 4 * kMaxPixels) {
     fail_image(concat("a picture of ", width, "x", height, " pixels would grow beyond ", kMaxPixels,
                       " pixels"));
   }
-  return placed;
+  return geometry;
 }
 
-Shape shape_of(const Preprocess& p, const Placement& placed) {
+Shape shape_of(const Preprocess& p, const Geometry& geometry) {
   const std::int64_t channels = p.channels == ChannelOrder::kGray ? 1 : 3;
   if (p.layout == TensorLayout::kNhwc) {
-    return {1, placed.target_height, placed.target_width, channels};
+    return {1, geometry.target_height, geometry.target_width, channels};
   }
-  return {1, channels, placed.target_height, placed.target_width};
+  return {1, channels, geometry.target_height, geometry.target_width};
 }
 
 void check_image(const Image& image) {
@@ -115,23 +115,23 @@ std::array<float, 256> make_table(const Preprocess& p, std::size_t c) {
   return table;
 }
 
-void apply_placed(const Image& image, const Preprocess& p, const Placement& placed,
+void apply_placed(const Image& image, const Preprocess& p, const Geometry& geometry,
                   std::span<float> out) {
   const std::int64_t channels = p.channels == ChannelOrder::kGray ? 1 : 3;
   const Raster raster{image.width, image.height, channels, image.pixels};
-  const Box& part = placed.part;
-  const bool resizes = placed.width != image.width || placed.height != image.height;
+  const Box& part = geometry.part;
+  const bool resizes = geometry.width != image.width || geometry.height != image.height;
   std::vector<std::uint8_t> resized;
-  if (resizes) resized = resize(raster, placed.width, placed.height, part);
+  if (resizes) resized = resize(raster, geometry.width, geometry.height, part);
 
   const bool planar = p.layout == TensorLayout::kNchw;
-  const std::int64_t target_pixels = placed.target_width * placed.target_height;
+  const std::int64_t target_pixels = geometry.target_width * geometry.target_height;
   const std::int64_t step = planar ? 1 : channels;
   std::array<std::array<float, 256>, 3> tables;
   for (std::int64_t c = 0; c < channels; ++c) {
     const std::array<float, 256>& table = tables[static_cast<std::size_t>(c)] =
         make_table(p, static_cast<std::size_t>(c));
-    if (part.width == placed.target_width && part.height == placed.target_height) continue;
+    if (part.width == geometry.target_width && part.height == geometry.target_height) continue;
     float* plane = out.data() + (planar ? c * target_pixels : c);
     for (std::int64_t i = 0; i < target_pixels; ++i) plane[i * step] = table[p.fill];
   }
@@ -139,7 +139,7 @@ void apply_placed(const Image& image, const Preprocess& p, const Placement& plac
   for (std::int64_t y = 0; y < part.height; ++y) {
     const std::uint8_t* pixels = resizes ? resized.data() + y * part.width * channels
                                          : raster.row(part.top + y, room) + part.left * channels;
-    const std::int64_t begin = (placed.top + y) * placed.target_width + placed.left;
+    const std::int64_t begin = (geometry.top + y) * geometry.target_width + geometry.left;
     for (std::int64_t c = 0; c < channels; ++c) {
       const std::array<float, 256>& table = tables[static_cast<std::size_t>(c)];
       const std::uint8_t* row = pixels + (p.channels == ChannelOrder::kBgr ? 2 - c : c);
@@ -154,28 +154,28 @@ void apply_placed(const Image& image, const Preprocess& p, const Placement& plac
 Shape output_shape(const Preprocess& preprocess, std::int64_t width, std::int64_t height) {
   check(preprocess);
   check_image_size(width, height);
-  return shape_of(preprocess, place(preprocess, width, height));
+  return shape_of(preprocess, geometry_of(preprocess, width, height));
 }
 
 void apply(const Image& image, const Preprocess& preprocess, std::span<float> out) {
   check(preprocess);
   check_image(image);
-  const Placement placed = place(preprocess, image.width, image.height);
-  const Shape shape = shape_of(preprocess, placed);
+  const Geometry geometry = geometry_of(preprocess, image.width, image.height);
+  const Shape shape = shape_of(preprocess, geometry);
   if (std::ssize(out) != shape.elements()) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("the room for a preprocessed image holds ", out.size(),
                        " numbers, expected those of ", shape.to_string()));
   }
-  apply_placed(image, preprocess, placed, out);
+  apply_placed(image, preprocess, geometry, out);
 }
 
 Tensor preprocess_image(const Image& image, const Preprocess& preprocess) {
   check(preprocess);
   check_image(image);
-  const Placement placed = place(preprocess, image.width, image.height);
-  Tensor tensor(DType::kFloat32, shape_of(preprocess, placed));
-  apply_placed(image, preprocess, placed, tensor.values<float>());
+  const Geometry geometry = geometry_of(preprocess, image.width, image.height);
+  Tensor tensor(DType::kFloat32, shape_of(preprocess, geometry));
+  apply_placed(image, preprocess, geometry, tensor.values<float>());
   return tensor;
 }
 

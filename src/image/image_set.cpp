@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 7> kExtensions = {".jpg", ".jpeg", ".png"
 constexpr std::string_view kSources = "a folder, a list file, or a jpg, png, bmp or pnm picture";
 constexpr std::string_view kWanted = "jpg, jpeg, png, bmp, ppm, pgm or pnm files";
 
-bool is_picture(const fs::path& path) {
+bool is_image_file(const fs::path& path) {
   const std::string extension = to_lower(path.extension().string());
   return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
 }
@@ -62,7 +62,7 @@ class FolderWalk {
       std::error_code status;
       if (it->is_directory(status)) {
         (it->is_symlink(status) ? links : folders).push_back(std::move(relative));
-      } else if (is_picture(name)) {
+      } else if (is_image_file(name)) {
         found_.push_back({std::move(relative), fs::path(folder).filename().string()});
       }
     }
@@ -98,7 +98,7 @@ Found parse_list_line(std::string_view line) {
   // A path may contain blanks: without a tab, a line that ends in an image's extension has no
   // label.
   std::size_t end = line.rfind('\t');
-  if (end == std::string_view::npos && !is_picture(fs::path(line))) end = line.rfind(' ');
+  if (end == std::string_view::npos && !is_image_file(fs::path(line))) end = line.rfind(' ');
   if (end == std::string_view::npos) return {std::string(line), {}};
   return {std::string(trim(line.substr(0, end))), std::string(trim(line.substr(end)))};
 }
@@ -165,8 +165,8 @@ std::vector<std::int64_t> index_labels(const std::vector<Found>& found,
                                        std::span<const std::string> labels, Numbers numbers,
                                        std::vector<std::string>& class_names) {
   std::set<std::string> names;
-  for (const Found& picture : found) {
-    if (!picture.label.empty()) names.insert(picture.label);
+  for (const Found& image : found) {
+    if (!image.label.empty()) names.insert(image.label);
   }
   const LabelIndex given(labels);
   const bool bare = numbers == Numbers::kAreIndices && labels.empty() &&
@@ -187,8 +187,8 @@ std::vector<std::int64_t> index_labels(const std::vector<Found>& found,
   }
   if (!labels.empty()) class_names.assign(labels.begin(), labels.end());
   std::vector<std::int64_t> result;
-  for (const Found& picture : found) {
-    result.push_back(picture.label.empty() ? -1 : indices.at(picture.label));
+  for (const Found& image : found) {
+    result.push_back(image.label.empty() ? -1 : indices.at(image.label));
   }
   return result;
 }
@@ -233,7 +233,7 @@ ImageSet list_images(const fs::path& source, std::span<const std::string> labels
   } else {
     set.root = source.parent_path();
     numbers = Numbers::kAreIndices;
-    if (is_picture(source)) {
+    if (is_image_file(source)) {
       found.push_back({source.filename().string(), {}});
     } else {
       found = read_list(source);

@@ -1,4 +1,4 @@
-// Weights that a model stores as reals behind a QuantizeLinear, as TensorRT wants them.
+// Weights that a model stores in FP32, followed by a QuantizeLinear, as for TensorRT.
 #include <optional>
 #include <utility>
 

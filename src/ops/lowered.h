@@ -11,8 +11,9 @@
 #include "qtool/quant/affine.h"
 #include "qtool/tensor/tensor.h"
 
-// What lowering tells the operators that exist only inside a plan. An operator reads exactly the
-// struct that belongs to it: OpContext::params() ends the program when lowering gave another one.
+// Parameters that lowering gives to the operators that exist only inside a plan. An operator reads
+// exactly the struct that belongs to it: OpContext::params() ends the program when lowering gave
+// another one.
 namespace qtool {
 
 /// A clamp fused behind an operation in FP32: Relu is [0, +inf].
@@ -59,7 +60,7 @@ struct QAverageParams {
   std::optional<QuantizedResult> result;
 };
 
-/// Quantize, Dequantize: the map of the bytes.
+/// Quantize, Dequantize: scale and zero point of the bytes.
 struct EdgeParams {
   Affine affine;
 };
@@ -73,7 +74,7 @@ struct FusedParams {
 using LoweredParams = std::variant<std::monostate, QProductParams, QBinaryParams, QConcatParams,
                                    QLookupParams, QAverageParams, EdgeParams, FusedParams>;
 
-/// What lowering knows about a node beside the graph.
+/// What lowering knows about a node in addition to the graph.
 struct LoweredNode {
   std::string origin;    ///< the ONNX operator it was; empty: it still is
   bool integer = false;  ///< computes on integers

@@ -5,14 +5,14 @@
 #include <cstdint>
 
 // Transcendental functions without branches or calls, so that the compiler vectorizes loops over
-// them. Every element is computed alike, wherever it stands in a vector.
+// them. Every element is computed in the same way, at any position in a vector.
 namespace qtool {
 
 namespace detail {
 inline std::int32_t bits_of(float x) { return std::bit_cast<std::int32_t>(x); }
 inline float float_of(std::uint32_t bits) { return std::bit_cast<float>(bits); }
-/// All ones when a < b, else 0, for numbers of the same sign. Compilers make a branch of a
-/// comparison of floats, and then no vectors.
+/// All ones when a < b, else 0, for numbers of the same sign. Compilers turn a comparison of floats
+/// into a branch and then do not vectorize.
 inline std::uint32_t mask_less(std::int32_t a, std::int32_t b) {
   return static_cast<std::uint32_t>((a - b) >> 31);
 }

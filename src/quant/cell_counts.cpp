@@ -32,14 +32,14 @@ void CellCounts::carry(std::int64_t values, const Span& in_use) {
 
 void CellCounts::set(std::size_t cell, std::int64_t count) {
   counters_[cell] = static_cast<std::uint16_t>(count % kCarry);
-  const std::size_t place = place_of(cell);
-  const std::size_t page = place / kPage;
+  const std::size_t index = index_of(cell);
+  const std::size_t page = index / kPage;
   if (count >= kCarry) {
     if (page >= pages_.size()) pages_.resize(page + 1);
     pages_[page].resize(kPage);
   }
   if (page < pages_.size() && !pages_[page].empty()) {
-    pages_[page][place % kPage] = static_cast<std::uint32_t>(count / kCarry);
+    pages_[page][index % kPage] = static_cast<std::uint32_t>(count / kCarry);
   }
 }
 
@@ -49,9 +49,9 @@ std::vector<std::int64_t> CellCounts::range(const Span& span) const {
                                    counters_.begin() + static_cast<std::ptrdiff_t>(span.end));
   for (std::size_t page = 0; page < pages_.size(); ++page) {
     for (std::size_t i = 0; i < pages_[page].size(); ++i) {
-      const std::size_t place = page * kPage + i;
-      if (place >= size()) break;  // the page reaches beyond the first cell
-      const std::size_t cell = size() - 1 - place;
+      const std::size_t index = page * kPage + i;
+      if (index >= size()) break;  // the page reaches beyond the first cell
+      const std::size_t cell = size() - 1 - index;
       if (cell >= span.first && cell < span.end)
         counts[cell - span.first] += pages_[page][i] * kCarry;
     }

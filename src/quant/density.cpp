@@ -55,8 +55,8 @@ Moments Density::below(double x) const noexcept {
   const auto cells = static_cast<std::int64_t>(before_.size()) - 1;
   if (cells == 0 || x <= static_cast<double>(first_) * width_) return {};
   if (x >= static_cast<double>(first_ + cells) * width_) return before_.back();
-  const auto place = static_cast<std::int64_t>(std::floor(x * cells_per_unit_)) - first_;
-  const std::int64_t i = std::clamp<std::int64_t>(place, 0, cells - 1);
+  const auto index = static_cast<std::int64_t>(std::floor(x * cells_per_unit_)) - first_;
+  const std::int64_t i = std::clamp<std::int64_t>(index, 0, cells - 1);
   const Moments& before = before_[static_cast<std::size_t>(i)];
   const double count = before_[static_cast<std::size_t>(i) + 1].count - before.count;
   const double from = cell_from(first_ + i);

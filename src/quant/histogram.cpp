@@ -228,8 +228,8 @@ FloatHistogram FloatHistogram::from_cells(float min, float max, std::int64_t zer
   }
   if (cells.empty()) return histogram;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const std::int64_t place = first + histogram.origin() + static_cast<std::int64_t>(i);
-    histogram.counts_.add(static_cast<std::size_t>(place), cells[i]);
+    const std::int64_t index = first + histogram.origin() + static_cast<std::int64_t>(i);
+    histogram.counts_.add(static_cast<std::size_t>(index), cells[i]);
   }
   return histogram;
 }

@@ -4,9 +4,9 @@ namespace qtool {
 
 Target target_cpu();
 
-/// This toolkit's executor and ONNX Runtime's CPU provider. Both multiply u8 activations with s8
-/// weights. ONNX Runtime runs a convolution in FP32 when its result has no pair, when anything but
-/// a Relu or Clip stands before that pair, and when an activation after Relu is symmetric s8: so
+/// qtool's executor and ONNX Runtime's CPU provider. Both multiply u8 activations with s8 weights.
+/// ONNX Runtime runs a convolution in FP32 when its result has no pair, when another operator than
+/// Relu or Clip is between it and that pair, and when an activation after Relu is symmetric s8. So
 /// every activation is u8 with a zero point. Version 1.30 fuses a Gemm only when its weights have
 /// zero points.
 Target target_cpu() {

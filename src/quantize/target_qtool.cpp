@@ -5,9 +5,9 @@ namespace qtool {
 Target target_cpu();
 Target target_qtool();
 
-/// This toolkit's executor alone. It runs what `cpu` lists, and weights with zero points too, which
-/// ONNX Runtime refuses per channel; one more bit for weights on one side of 0 costs a sum over the
-/// inputs of each window.
+/// qtool's executor alone. It runs everything that `cpu` lists, and also weights with zero points,
+/// which ONNX Runtime refuses per channel. They give weights of one sign one more bit, and cost a
+/// sum over the inputs of each window.
 Target target_qtool() {
   Target target = target_cpu();
   target.name = "qtool";

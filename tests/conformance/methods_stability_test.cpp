@@ -122,7 +122,7 @@ struct Network {
   const char* model;
   const char* images;
   Preprocess preprocess;
-  std::int64_t pictures = 3;
+  std::int64_t image_count = 3;
 };
 
 Preprocess squash(std::int64_t width, std::int64_t height, std::vector<float> mean,
@@ -150,7 +150,7 @@ std::vector<Network> networks() {
       {"mobilenet_v2_1.0_224", "photos/calib", squash(224, 224, {127.5F}, {127.5F})},
       {"ultraface_rfb_320", "faces", squash(320, 240, {127.0F}, {128.0F})},
       {"fastestdet_coco_352", "street", squash(352, 352, {0.0F}, {255.0F}, ChannelOrder::kBgr)},
-      // Its pixels, 256 levels, are the tensor that moves most; with more pictures, more.
+      // Its pixels, 256 levels, are the tensor that moves most; with more images, more.
       {"wild/blazeface_back_256", "faces", blazeface, 12},
       {"wild/yolox_nano_416", "street", yolox},
   };
@@ -174,7 +174,7 @@ TEST_P(StableNetworks, MoveNoThresholdByMoreThanOnePerCent) {
   std::vector<Noise> noises;
   for (int seed = 1; seed <= kSeeds; ++seed) noises.emplace_back(static_cast<std::uint64_t>(seed));
   const std::string input = executor.graph().value(executor.graph().inputs()[0]).name;
-  const ImageSet images = list_images(shared / "images" / network.images, {}, network.pictures);
+  const ImageSet images = list_images(shared / "images" / network.images, {}, network.image_count);
   Counting counting = Counting::sample_of(100);  // as of a list of so many
   Workspace workspace;
   std::vector<BadImage> bad;

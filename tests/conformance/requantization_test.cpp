@@ -76,7 +76,7 @@ std::vector<Network> networks() {
 
 class RequantizationOf : public ::testing::TestWithParam<Network> {};
 
-TEST_P(RequantizationOf, EqualsTheNaiveReferenceOnPictures) {
+TEST_P(RequantizationOf, EqualsTheNaiveReferenceOnImages) {
   const Network& network = GetParam();
   if (!fs::exists(network.model)) GTEST_SKIP() << network.model << " is absent";
   const Graph graph = prepare(load_onnx(network.model));
@@ -91,10 +91,10 @@ TEST_P(RequantizationOf, EqualsTheNaiveReferenceOnPictures) {
   QuantizeReport report;
   const Graph quantized = quantize(graph, table, {}, report);
   std::vector<BadImage> bad;
-  const auto picture =
+  const auto image =
       load_preprocessed(images.entries[1], calibration.collect.preprocess, BadImages::kFail, bad);
-  ASSERT_TRUE(picture);
-  expect_equal(quantized, *picture);
+  ASSERT_TRUE(image);
+  expect_equal(quantized, *image);
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, RequantizationOf, ::testing::ValuesIn(networks()),

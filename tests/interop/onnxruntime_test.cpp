@@ -30,9 +30,9 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kCalibrationImages = 20;
 constexpr std::int64_t kComparedImages = 3;
-// Both round once per layer to the same grid, so that pictures give the same numbers to float32
+// Both round once per layer to the same grid, so that images give the same numbers to float32
 // precision. A sum that lies on a rounding tie may still fall either way, which later layers carry
-// on: one picture may be further away, by far less than quantization itself costs (10 to 35 dB
+// on: one image may be further away, by far less than quantization itself costs (10 to 35 dB
 // SQNR).
 constexpr double kEqualSqnrDb = 100.0;
 constexpr double kMinSqnrDb = 45.0;
@@ -79,7 +79,7 @@ std::vector<Network> networks() {
   };
 }
 
-/// A folder that goes when the test ends.
+/// A folder that is removed when the test ends.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -171,7 +171,7 @@ std::int64_t expected_float_convolutions(const Graph& quantized, const QuantizeR
   return count;
 }
 
-/// The network quantized with the defaults, and how its pictures are prepared.
+/// The network quantized with the defaults, and how its images are prepared.
 struct Emitted {
   Graph graph;
   QuantizeReport report;
@@ -179,7 +179,7 @@ struct Emitted {
   ImageSet images;
 };
 
-/// Statistics of the calibration pictures as a table of `target`.
+/// Statistics of the calibration images as a table of `target`.
 CalibrationTable calibrated(const Network& network, const Graph& graph, const TypeChoices& types,
                             std::string_view target_name, Emitted& emitted) {
   const Target& target = find_target(target_name);
@@ -216,7 +216,7 @@ Emitted emit_from_cache(const Network& network) {
   return emitted;
 }
 
-/// Constants that FP32 nodes read, such as the anchors of a detector: they are in the file as ever.
+/// Constants that FP32 nodes read, such as the anchors of a detector: they stay FP32 in the file.
 std::int64_t real_constant_bytes(const Graph& quantized) {
   std::int64_t bytes = 0;
   for (const ValueId id : quantized.living_values()) {
@@ -269,8 +269,8 @@ TEST_P(OnnxRuntime, RunsOurModelOnIntegersAndAgreesWithUs) {
   for (std::int64_t i = 0; i < kComparedImages; ++i) {
     const auto& entry = images.entries[static_cast<std::size_t>(i) * images.entries.size() /
                                        static_cast<std::size_t>(kComparedImages)];
-    const auto picture = load_preprocessed(entry, emitted.preprocess, BadImages::kFail, bad);
-    const OtherRun other = run_other(saved, plan->inputs()[0], *picture, folder.path);
+    const auto image = load_preprocessed(entry, emitted.preprocess, BadImages::kFail, bad);
+    const OtherRun other = run_other(saved, plan->inputs()[0], *image, folder.path);
     if (other.ops.empty()) return;
     const auto ran = [&](std::string_view op) {
       return std::count(other.ops.begin(), other.ops.end(), op);
@@ -278,7 +278,7 @@ TEST_P(OnnxRuntime, RunsOurModelOnIntegersAndAgreesWithUs) {
     EXPECT_GT(ran("QLinearConv"), 0);
     EXPECT_EQ(ran("Conv") + ran("FusedConv"), expected_float_convolutions(quantized, report));
 
-    const TensorView input = *picture;
+    const TensorView input = *image;
     const auto outputs = plan->run({&input, 1}, workspace);
     ASSERT_EQ(outputs.size(), other.outputs.size());
     for (std::size_t o = 0; o < outputs.size(); ++o) {
@@ -319,7 +319,7 @@ std::vector<std::pair<std::string, TypeChoices>> other_types() {
   return all;
 }
 
-// Whether ONNX Runtime has integer kernels for them is its affair; what they mean is not.
+// ONNX Runtime may have no integer kernels for these types, but it must compute the same results.
 TEST_P(OnnxRuntime, GivesOtherTypesTheSameMeaning) {
   const Network& network = GetParam();
   if (!network.name.starts_with("signs")) GTEST_SKIP() << "the small networks are enough";
@@ -336,10 +336,10 @@ TEST_P(OnnxRuntime, GivesOtherTypesTheSameMeaning) {
     std::vector<BadImage> bad;
     Workspace workspace;
     for (const std::size_t i : {std::size_t{0}, std::size_t{7}}) {
-      const auto picture =
+      const auto image =
           load_preprocessed(emitted.images.entries[i], emitted.preprocess, BadImages::kFail, bad);
-      const OtherRun other = run_other(saved, plan->inputs()[0], *picture, folder.path);
-      const TensorView input = *picture;
+      const OtherRun other = run_other(saved, plan->inputs()[0], *image, folder.path);
+      const TensorView input = *image;
       const auto outputs = plan->run({&input, 1}, workspace);
       ASSERT_EQ(outputs.size(), other.outputs.size());
       const double sqnr = sqnr_db_of(outputs[0].values<float>(), other.outputs[0]);
@@ -349,7 +349,7 @@ TEST_P(OnnxRuntime, GivesOtherTypesTheSameMeaning) {
   }
 }
 
-// No TensorRT here; ONNX Runtime is the judge of what the model means.
+// Without TensorRT, ONNX Runtime is the reference for what the model means.
 TEST_P(OnnxRuntime, GivesModelsForTensorRtTheSameMeaning) {
   const Network& network = GetParam();
   const Emitted emitted = emit_from_cache(network);
@@ -362,10 +362,10 @@ TEST_P(OnnxRuntime, GivesModelsForTensorRtTheSameMeaning) {
               coverage_line(coverage_of(*plan), emitted.report).c_str());
   std::vector<BadImage> bad;
   Workspace workspace;
-  const auto picture =
+  const auto image =
       load_preprocessed(emitted.images.entries[0], emitted.preprocess, BadImages::kFail, bad);
-  const OtherRun other = run_other(saved, plan->inputs()[0], *picture, folder.path);
-  const TensorView input = *picture;
+  const OtherRun other = run_other(saved, plan->inputs()[0], *image, folder.path);
+  const TensorView input = *image;
   const auto outputs = plan->run({&input, 1}, workspace);
   const Executor real(prepare(load_onnx(network.model)));
   Workspace real_workspace;
@@ -410,12 +410,12 @@ TEST_P(OnnxRuntime, AgreesWithUsOnTheEvaluationImages) {
   for (std::size_t first = 0; first + kBatch <= images.entries.size(); first += kBatch) {
     std::optional<Tensor> batch;
     for (std::int64_t i = 0; i < kBatch; ++i) {
-      const auto picture = load_preprocessed(images.entries[first + static_cast<std::size_t>(i)],
-                                             emitted.preprocess, BadImages::kFail, bad);
-      const Shape& one = picture->shape();
+      const auto image = load_preprocessed(images.entries[first + static_cast<std::size_t>(i)],
+                                           emitted.preprocess, BadImages::kFail, bad);
+      const Shape& one = image->shape();
       if (!batch) batch = Tensor(DType::kFloat32, Shape{kBatch, one[1], one[2], one[3]});
-      std::memcpy(batch->data() + i * picture->bytes(), picture->data(),
-                  static_cast<std::size_t>(picture->bytes()));
+      std::memcpy(batch->data() + i * image->bytes(), image->data(),
+                  static_cast<std::size_t>(image->bytes()));
     }
     const Value& input = ours.graph().value(ours.graph().inputs()[0]);
     const auto plan = ours.compile({{input.name, batch->shape()}});
@@ -459,9 +459,9 @@ TEST_P(OnnxRuntime, RunsTheModesWithoutATableAndAgreesWithUs) {
     save_onnx(quantized, saved);
     const Executor ours(prepare(load_onnx(saved)));
     std::vector<BadImage> bad;
-    const auto picture = load_preprocessed(images.entries[0], preprocess, BadImages::kFail, bad);
+    const auto image = load_preprocessed(images.entries[0], preprocess, BadImages::kFail, bad);
     const auto plan = ours.compile({});
-    const OtherRun other = run_other(saved, plan->inputs()[0], *picture, folder.path);
+    const OtherRun other = run_other(saved, plan->inputs()[0], *image, folder.path);
     if (other.ops.empty()) return;
     std::int64_t integer = 0;
     for (const std::string& op : other.ops) {
@@ -474,7 +474,7 @@ TEST_P(OnnxRuntime, RunsTheModesWithoutATableAndAgreesWithUs) {
     for (const NodeReport& node : report.nodes) expected += node.role == NodeRole::kInteger ? 1 : 0;
     EXPECT_EQ(integer, expected) << name_of(mode);
     Workspace workspace;
-    const TensorView input = *picture;
+    const TensorView input = *image;
     const auto outputs = plan->run({&input, 1}, workspace);
     ASSERT_EQ(outputs.size(), other.outputs.size());
     for (std::size_t o = 0; o < outputs.size(); ++o) {

@@ -48,7 +48,7 @@ TEST(DecodeBudget, IsNeverExceededByThreadsTogether) {
   EXPECT_LE(most, 80);
 }
 
-TEST(DecodeBudget, ServesAPictureBeyondItAlone) {
+TEST(DecodeBudget, ServesAnImageBeyondItAlone) {
   DecodeBudget budget(100);
   std::optional<DecodeBudget::Lease> small;
   small.emplace(budget, 10);
@@ -64,12 +64,12 @@ TEST(DecodeBudget, ServesAPictureBeyondItAlone) {
   EXPECT_TRUE(served);
 }
 
-// What the decoder may take is what the header promised: every golden picture decodes within it,
-// and it is no more than twice what the format needs.
+// The decoder may take as much memory as computed from the header: every golden image decodes
+// within that, and it is at most twice what the format needs.
 TEST(ImageHeader, KnowsWhatDecodingTakes) {
   const ImageHeader rgb = read_jpeg_header(golden("decode_gray.jpg"));
   const std::int64_t pixels = rgb.width * rgb.height;
-  EXPECT_GE(rgb.decoder_bytes, 4 * pixels);  // a gray plane and the picture
+  EXPECT_GE(rgb.decoder_bytes, 4 * pixels);  // a gray plane and the image
   EXPECT_LE(rgb.decoder_bytes, 6 * pixels + 64 * (rgb.width + rgb.height));
   const ImageHeader alpha = read_png_header(golden("decode_alpha.png"));
   EXPECT_GE(alpha.decoder_bytes, 8 * alpha.width * alpha.height);
@@ -85,7 +85,7 @@ TEST(DecodeImage, RefusesWhatWouldTakeTooMuchBeforeItTakesIt) {
   std::string jpeg = golden("decode_progressive.jpg");
   const std::size_t frame = jpeg.find("\xFF\xC2");
   ASSERT_NE(frame, std::string::npos);
-  jpeg[frame + 11] = '\x11';  // every component as large as the picture
+  jpeg[frame + 11] = '\x11';  // every component as large as the image
   jpeg.replace(frame + 5, 4, big_endian(16000U << 16 | 16700U));
   jpeg.append(1U << 18U, '\0');  // as many bits as there are blocks
   try {

@@ -37,7 +37,7 @@ std::string golden(const std::string& name) {
   return read_file(fs::path(kSourceFolder) / "tests/golden/image" / name, 1 << 20);
 }
 
-/// Every encoded picture among the golden files.
+/// Every encoded image among the golden files.
 std::vector<std::string> samples() {
   std::vector<fs::path> paths;
   for (const auto& entry : fs::directory_iterator(fs::path(kSourceFolder) / "tests/golden/image")) {
@@ -50,7 +50,7 @@ std::vector<std::string> samples() {
   return bytes;
 }
 
-/// Either a picture of the right size, or one Error of the right kind.
+/// Either an image of the right size, or one Error of the right kind.
 void decode_or_refuse(std::string_view bytes) {
   try {
     const Image image = decode_image(bytes, "fuzz");
@@ -85,7 +85,7 @@ TEST(DecodeImage, RefusesPnmThatLies) {
   EXPECT_THAT(refusal("P6"), HasSubstr("ends early"));
 }
 
-TEST(DecodeImage, NamesFilesThatAreNoPictures) {
+TEST(DecodeImage, NamesFilesThatAreNoImages) {
   EXPECT_THAT(refusal(""), HasSubstr("is empty"));
   EXPECT_THAT(refusal("GIF89a"), HasSubstr("is a GIF picture, expected a JPEG, PNG, BMP or PNM"));
   EXPECT_THAT(refusal("RIFF\1\2\3\4WEBPVP8 "), HasSubstr("is a WebP picture, expected"));

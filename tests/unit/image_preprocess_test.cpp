@@ -114,7 +114,7 @@ TEST(Preprocess, LetterboxKeepsProportionsAndFillsTheRest) {
   EXPECT_EQ(preprocess_image(image, preprocess).values<float>()[0], 114.0F);
 }
 
-TEST(Preprocess, AFlatPictureStaysFlatAtEverySize) {
+TEST(Preprocess, AFlatImageStaysFlatAtEverySize) {
   for (const int value : {0, 1, 127, 254, 255}) {
     const Image image{13, 11, std::vector<std::uint8_t>(429, static_cast<std::uint8_t>(value))};
     for (std::int64_t side = 1; side < 40; side += 3) {
@@ -152,7 +152,7 @@ TEST(Preprocess, RefusesNonsenseInOneSentence) {
   EXPECT_THAT(refusal(p), HasSubstr("mean holds inf"));
 }
 
-TEST(Preprocess, RefusesPicturesThatDoNotFit) {
+TEST(Preprocess, RefusesImagesThatDoNotFit) {
   Preprocess crop;
   crop.crop_width = crop.crop_height = 8;
   EXPECT_THROW(static_cast<void>(output_shape(crop, 7, 100)), Error);

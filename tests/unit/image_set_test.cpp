@@ -110,7 +110,7 @@ TEST_F(ImageSetTest, LinksAreFollowedOnceAndLoopsEnd) {
 }
 
 TEST_F(ImageSetTest, ListFilesKeepTheirOrderAndResolveBesideThemselves) {
-  add("list.txt", "# pictures\nz.jpg\t3\n\nsub/two words.jpg 1\r\na b.png\nno_extension 7\n");
+  add("list.txt", "# images\nz.jpg\t3\n\nsub/two words.jpg 1\r\na b.png\nno_extension 7\n");
   const ImageSet set = list_images(root_ / "list.txt", {}, 0);
   EXPECT_THAT(names(set),
               ElementsAre("z.jpg=3", "sub/two words.jpg=1", "a b.png=-1", "no_extension=7"));
@@ -133,7 +133,7 @@ TEST_F(ImageSetTest, ListLabelsMayBeNames) {
               ElementsAre("1.jpg=1", "2.jpg=0", "3.jpg=1"));
 }
 
-TEST_F(ImageSetTest, OnePictureIsASetOfOne) {
+TEST_F(ImageSetTest, OneImageIsASetOfOne) {
   add("only.jpg");
   EXPECT_THAT(names(list_images(root_ / "only.jpg", {}, 0)), ElementsAre("only.jpg=-1"));
 }

@@ -174,8 +174,8 @@ TEST(AdmmMethod, EndsWhereTheAlternationOnTheValuesEnds) {
   for (const Case& c : least_squares_cases()) {
     const Range found = decided("admm", c.values, options_of(c.scheme));
     const Range expected = literal_admm(c.values, c.scheme);
-    // The alternation on values stops wherever their rounding pattern freezes; the density, which
-    // has none to freeze, crawls on a little.
+    // The alternation on values stops where their rounding pattern no longer changes; on the
+    // density, which has no such pattern, it continues a little.
     const double noise = noise_of(c.values, found, c.scheme);
     const double literal_noise = noise_of(c.values, expected, c.scheme);
     EXPECT_LE(noise, 1.01 * literal_noise) << c.name;
@@ -313,7 +313,7 @@ TEST(FractionalKl, EqualsItsDefinition) {
   }
 }
 
-TEST(KlMnnMethod, DoesNotSearchSmallPictures) {
+TEST(KlMnnMethod, DoesNotSearchSmallImages) {
   Values values = after_relu(normal_values());
   values.resize(99);
   const float absmax = statistics_of(values).absmax();
@@ -346,14 +346,14 @@ TEST(AutoMethod, IsTheLeastNoisyOfItsCandidates) {
   }
 }
 
-// Pictures alike but for one, which has values twenty times as large.
-TEST(AutoMethod, IsTheLeastNoisyForTheTypicalPictureWhereOutputsAreMaps) {
-  constexpr std::size_t kPictures = 40;
-  std::vector<Values> pictures;
-  for (unsigned seed = 0; seed < kPictures; ++seed) {
-    pictures.push_back(after_relu(drawn(std::normal_distribution<double>(), 5000, seed)));
+// Similar images, one of which has values twenty times as large.
+TEST(AutoMethod, IsTheLeastNoisyForTheTypicalImageWhereOutputsAreMaps) {
+  constexpr std::size_t kImages = 40;
+  std::vector<Values> images;
+  for (unsigned seed = 0; seed < kImages; ++seed) {
+    images.push_back(after_relu(drawn(std::normal_distribution<double>(), 5000, seed)));
   }
-  std::fill_n(pictures[7].begin(), 4, 40.0F);
+  std::fill_n(images[7].begin(), 4, 40.0F);
   const MethodOptions options;
   const auto chosen = [&](const std::vector<Values>& all, float factor, Outputs outputs) {
     Statistics statistics;
@@ -368,38 +368,38 @@ TEST(AutoMethod, IsTheLeastNoisyForTheTypicalPictureWhereOutputsAreMaps) {
   };
   const auto mean_log_noise = [&](const Range& range) {
     double sum = 0.0;
-    for (const Values& picture : pictures) {
-      sum += std::log(noise_of(picture, range, options.scheme));
+    for (const Values& image : images) {
+      sum += std::log(noise_of(image, range, options.scheme));
     }
-    return sum / kPictures;
+    return sum / kImages;
   };
-  const auto [name, range] = chosen(pictures, 1.0F, Outputs::kMaps);
+  const auto [name, range] = chosen(images, 1.0F, Outputs::kMaps);
   EXPECT_LT(range.max, 8.0F);
-  EXPECT_GT(chosen(pictures, 1.0F, Outputs::kVectors).second.max, 30.0F);
+  EXPECT_GT(chosen(images, 1.0F, Outputs::kVectors).second.max, 30.0F);
   Values together;
-  for (const Values& picture : pictures) {
-    together.insert(together.end(), picture.begin(), picture.end());
+  for (const Values& image : images) {
+    together.insert(together.end(), image.begin(), image.end());
   }
   for (const char* method : {"minmax", "kl", "mse", "percentile"}) {
     EXPECT_LE(mean_log_noise(range), mean_log_noise(decided(method, together)) + 0.01) << method;
   }
-  EXPECT_EQ(chosen(pictures, 0x1p-20F, Outputs::kMaps).first, name);
-  std::reverse(pictures.begin(), pictures.end());
-  EXPECT_EQ(chosen(pictures, 1.0F, Outputs::kMaps), std::pair(name, range));
+  EXPECT_EQ(chosen(images, 0x1p-20F, Outputs::kMaps).first, name);
+  std::reverse(images.begin(), images.end());
+  EXPECT_EQ(chosen(images, 1.0F, Outputs::kMaps), std::pair(name, range));
 }
 
-TEST(AutoMethod, LetsPicturesOfZerosHaveNoVoteWhereOutputsAreMaps) {
+TEST(AutoMethod, LetsImagesOfZerosHaveNoVoteWhereOutputsAreMaps) {
   std::mt19937 random(5);
   Statistics statistics;
   Values values(60000);
-  for (int picture = 0; picture < 100; ++picture) {
+  for (int image = 0; image < 100; ++image) {
     std::fill(values.begin(), values.end(), 0.0F);
-    if (picture % 25 == 7) {
+    if (image % 25 == 7) {
       for (int i = 0; i < 400; ++i) values[random() % 60000] = static_cast<float>(random() % 1000);
     }
-    statistics.observe(one_channel(values), picture);
+    statistics.observe(one_channel(values), image);
   }
-  // The pictures without values would prefer the steps of a narrower range.
+  // The images without values would prefer the steps of a narrower range.
   ASSERT_LT(find_method("percentile").decide(statistics, {}).max, 850.0F);
   EXPECT_GT(best_method(statistics, {}, Outputs::kMaps).range.max, 950.0F);
 }

@@ -1,5 +1,5 @@
-// What a PNG states in few bytes and decodes to many: black pictures of every kind, run-length
-// compressed a thousand to one, so that the file itself gives the estimate no slack.
+// Small PNG files that decode to large images: black images of every kind, compressed a thousand to
+// one, so that the size of the file adds no slack to the estimate.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -122,7 +122,7 @@ std::string black_png(const Kind& kind, Interlace interlace, Transparency transp
 }
 
 // The decoder gets what the header's estimate says and not a byte more, besides its tables.
-TEST(PngBudget, HoldsForEveryKindOfPicture) {
+TEST(PngBudget, HoldsForEveryKindOfImage) {
   for (const Kind& kind : kKinds) {
     for (const Interlace interlace : {Interlace::kNo, Interlace::kYes}) {
       for (const Transparency transparency : {Transparency::kNo, Transparency::kYes}) {
@@ -135,7 +135,7 @@ TEST(PngBudget, HoldsForEveryKindOfPicture) {
         ImageHeader header = read_png_header(file);
         const Image image = decode_with_stb(file, header);
         EXPECT_EQ(image.pixels, std::vector<std::uint8_t>(3 * kWidth * kHeight, 0));
-        // Nor does it say much more than is taken, or large pictures would be refused for nothing.
+        // Nor is the estimate much too large, or large images would be refused for no reason.
         header.decoder_bytes = header.decoder_bytes * (interlace == Interlace::kYes ? 3 : 6) / 8;
         EXPECT_THROW(decode_with_stb(file, header), Error);
       }

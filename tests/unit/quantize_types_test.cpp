@@ -49,21 +49,21 @@ Graph network() {
   return net.graph;
 }
 
-Tensor picture() { return drawn(Shape{1, kChannels, kSide, kSide}, 6); }
+Tensor image() { return drawn(Shape{1, kChannels, kSide, kSide}, 6); }
 
 std::vector<float> run(const Graph& graph, Lowering lowering = Lowering::kInteger) {
   const Executor executor(graph);
   CompileOptions options;
   options.lowering = lowering;
   Workspace workspace;
-  const Tensor x = picture();
+  const Tensor x = image();
   const TensorView view(x);
   const auto plan = executor.compile({}, options);
   const auto values = plan->run({&view, 1}, workspace)[0].values<float>();
   return {values.begin(), values.end()};
 }
 
-/// A table with the ranges that the picture makes, under the types of `choices`.
+/// A table with the ranges that the network has on image(), with the types of `choices`.
 CalibrationTable table_for(const Graph& graph, const TypeChoices& choices,
                            std::string_view target_name = kDefaultTarget) {
   const Target target = with_choices(find_target(target_name), choices);
@@ -76,7 +76,7 @@ CalibrationTable table_for(const Graph& graph, const TypeChoices& choices,
   CompileOptions options;
   options.observe = tensors_to_calibrate(graph, target);
   Workspace workspace;
-  const Tensor x = picture();
+  const Tensor x = image();
   const TensorView view(x);
   const auto plan = executor.compile({}, options);
   static_cast<void>(plan->run({&view, 1}, workspace, [&](std::size_t i, const TensorView& tensor) {
@@ -214,7 +214,7 @@ TEST(QuantizeTypes, FewerBitsOfActivationsKeepWithinTheirLimits) {
     for (const ValueId id : integers) options.observe.push_back(int8.value(id).name);
     const Executor executor(int8);
     Workspace workspace;
-    const Tensor x = picture();
+    const Tensor x = image();
     const TensorView view(x);
     int lowest = 127;
     int highest = -128;

@@ -17,7 +17,7 @@
 
 namespace qtool {
 
-/// Statistics of one activation tensor and where it stands in the graph.
+/// Statistics of one activation tensor and its producer in the graph.
 struct TensorStatistics {
   std::string tensor;
   std::string producer;  ///< name of its node, or the node's first output; empty: a model input
@@ -30,7 +30,7 @@ struct Collection {
   std::uint64_t model_fingerprint = 0;
   /// Path of the model, relative to the folder of the saved collection, for reading it again later.
   std::string model_path;
-  std::uint64_t table_hash = 0;  ///< hash_bytes() of the table that it was saved beside; 0: none
+  std::uint64_t table_hash = 0;  ///< hash_bytes() of the table that it was saved with; 0: none
   std::uint64_t image_list_hash = 0;
   std::int64_t image_count = 0;         ///< images that were observed
   std::int64_t exact_bins = 0;          ///< of a second pass; 0: there was none
@@ -40,7 +40,7 @@ struct Collection {
   std::vector<BadImage> bad;              ///< images left out, in the order of the list
   /// Time spent observing, summed over all threads; not saved.
   double observe_seconds = 0.0;
-  std::int64_t observed_values = 0;  ///< without those of tensors told from their parts
+  std::int64_t observed_values = 0;  ///< without tensors whose statistics follow from their parts
 };
 
 /// A warning when the images are valid but too few to represent others: a single image, or several

@@ -78,7 +78,7 @@ struct Node {
   }
 };
 
-/// What a model file says beside its graph; kept on save.
+/// What a model file contains besides its graph; kept on save.
 struct ModelInfo {
   std::int64_t ir_version = 8;
   std::int64_t model_version = 0;
@@ -119,7 +119,7 @@ class Graph {
   [[nodiscard]] bool is_constant(ValueId id) const {
     return id != kNoValue && value(id).constant != nullptr;
   }
-  /// How messages name a node: `node 'conv1' (Conv)`; an unnamed one goes by its first output.
+  /// How messages name a node: `node 'conv1' (Conv)`; an unnamed one by its first output.
   [[nodiscard]] std::string describe(NodeId id) const;
 
   // -- editing --
@@ -130,7 +130,7 @@ class Graph {
   ValueId add_constant(std::string name, Tensor tensor) {
     return add_constant(std::move(name), std::make_shared<const Tensor>(std::move(tensor)));
   }
-  /// `base`, or `base` with a number behind it, such that no value has that name.
+  /// `base`, or `base` followed by a number: a name that no value has.
   [[nodiscard]] std::string unique_name(std::string_view base) const;
   /// Makes an existing value a graph input / output.
   void add_input(ValueId id);

@@ -43,10 +43,10 @@ class CellCounts {
   [[nodiscard]] const std::uint16_t* counters() const noexcept { return counters_.data(); }
 
   [[nodiscard]] std::int64_t at(std::size_t cell) const noexcept {
-    const std::size_t place = place_of(cell);
-    const std::size_t page = place / kPage;
+    const std::size_t index = index_of(cell);
+    const std::size_t page = index / kPage;
     const bool carried = page < pages_.size() && !pages_[page].empty();
-    return counters_[cell] + (carried ? std::int64_t{pages_[page][place % kPage]} * kCarry : 0);
+    return counters_[cell] + (carried ? std::int64_t{pages_[page][index % kPage]} * kCarry : 0);
   }
   /// The counts of these cells. Cost: 0.5 ns per cell.
   [[nodiscard]] std::vector<std::int64_t> range(const Span& span) const;
@@ -67,7 +67,7 @@ class CellCounts {
   static constexpr std::size_t kPage = 1024;
 
   // Pages are numbered from the last cell on, so cells that are added in front move no page.
-  [[nodiscard]] std::size_t place_of(std::size_t cell) const noexcept { return size() - 1 - cell; }
+  [[nodiscard]] std::size_t index_of(std::size_t cell) const noexcept { return size() - 1 - cell; }
   void carry(std::int64_t values, const Span& in_use);
   void set(std::size_t cell, std::int64_t count);
 

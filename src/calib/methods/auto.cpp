@@ -34,15 +34,15 @@ double mean_log_noise(const Statistics& statistics, const QuantizationEffect& ef
   if (costs.empty() || effect.signal == 0.0) return effect.noise;
   std::sort(costs.begin(), costs.end());  // no sum depends on the images' order
   const double all = std::accumulate(costs.begin(), costs.end(), 0.0);
-  const auto pictures = static_cast<double>(costs.size());
-  const double rounding = (effect.noise - effect.clipping) / pictures;
+  const auto images = static_cast<double>(costs.size());
+  const double rounding = (effect.noise - effect.clipping) / images;
   double sum = 0.0;
   for (const double cost : costs) {
-    const double share = all > 0.0 ? cost / all : 1.0 / pictures;
+    const double share = all > 0.0 ? cost / all : 1.0 / images;
     sum += std::log(
-        std::max((rounding + share * effect.clipping) / effect.signal, kMinNoise / pictures));
+        std::max((rounding + share * effect.clipping) / effect.signal, kMinNoise / images));
   }
-  return sum / pictures;
+  return sum / images;
 }
 
 }  // namespace

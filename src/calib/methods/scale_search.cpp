@@ -6,8 +6,8 @@
 namespace qtool {
 namespace {
 
-// The zero point of a range whose ends are alike lies half-way between two integers: which of them
-// it is must not follow the ends' last bits. An exact tie is rounded as choose_affine() does.
+// The zero point of a symmetric range lies half-way between two integers; which one is chosen must
+// not depend on the last bits of its ends. An exact tie is rounded as choose_affine() does.
 std::int32_t zero_point_of(const Range& range, const Scheme& scheme, const Affine& affine) {
   constexpr double kTie = 1e-3;
   if (scheme.symmetry == Symmetry::kSymmetric) return affine.zero_point;

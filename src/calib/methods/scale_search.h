@@ -11,7 +11,7 @@ namespace qtool {
 
 /// The least-squares view of calibration: the scale s that minimises
 /// L(s) = sum over x of (x - s q)^2, q = clamp(round(x / s), low, high), with the zero point of the
-/// observed range held fixed. What the three solvers `mse`, `gradient` and `admm` share.
+/// observed range held fixed. Shared by the three solvers `mse`, `gradient` and `admm`.
 class ScaleProblem {
  public:
   ScaleProblem(const Statistics& statistics, const Scheme& scheme);
@@ -30,7 +30,7 @@ class ScaleProblem {
   /// The range that `scale` covers, inside the observed one; the observed range itself unless the
   /// result is less noisy.
   [[nodiscard]] Range range_of(double scale) const noexcept;
-  /// Noise of the values when `range` is what the integers cover.
+  /// Noise of the values when the integers cover `range`.
   [[nodiscard]] double noise_of(const Range& range) const;
 
  private:
@@ -42,7 +42,7 @@ class ScaleProblem {
   double largest_ = 0.0;
 };
 
-/// The least point of `f` on (0, top]: the best of an even grid, the last where several are, then
+/// The minimum of `f` on (0, top]: the best of an even grid, the last where several are, then
 /// `steps` of golden section around it. `f` is a number or infinite everywhere.
 template <typename Function>
 double grid_then_golden(double top, int grid, int steps, Function f) {

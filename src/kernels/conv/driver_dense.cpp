@@ -108,7 +108,7 @@ RowGeometry DenseConv::geometry_of(const ConvShape& shape, const std::uint8_t* i
   geometry.kernel_w = kernel_w_;
   geometry.in_channels = in_channels_;
   geometry.group_channels = in_channels_ / groups_;
-  geometry.run = panels_.run;
+  geometry.row_bytes = panels_.row_bytes;
   geometry.layers = panels_.layers;
   geometry.input = input;
   geometry.zero_pixel = zero_pixel_.data();
@@ -143,7 +143,7 @@ Schedule DenseConv::schedule_of(const ConvShape& shape, int threads) const {
 GemmCall DenseConv::call_of(const ConvShape& shape, const PanelUnit& unit) const {
   GemmCall call;
   call.taps = all_taps();
-  call.run = panels_.run;
+  call.row_bytes = panels_.row_bytes;
   call.weights = panels_.weights.values<std::int8_t>().data() + unit.weights_at;
   call.panels = unit.panels;
   call.channels = unit.channels;

@@ -68,18 +68,18 @@ class Source {
   TapKind kind_;
 };
 
-void pack_unit(const PackedPanels& panels, const PanelUnit& unit, std::int64_t real_run,
+void pack_unit(const PackedPanels& panels, const PanelUnit& unit, std::int64_t real_bytes,
                const Source& source, std::int8_t* packed) {
-  const std::int64_t groups = ceil_div(panels.run, kGemmGroup);
+  const std::int64_t groups = ceil_div(panels.row_bytes, kGemmGroup);
   const std::int64_t columns = unit.panels * kGemmPanel;
   for (std::int64_t tap = 0; tap < panels.layers * panels.taps; ++tap) {
     for (std::int64_t group = 0; group < groups; ++group) {
-      const std::int64_t first = std::min(group * kGemmGroup, panels.run - kGemmGroup);
+      const std::int64_t first = std::min(group * kGemmGroup, panels.row_bytes - kGemmGroup);
       for (std::int64_t column = 0; column < columns; ++column) {
         for (std::int64_t byte = 0; byte < kGemmGroup; ++byte, ++packed) {
           const std::int64_t k = first + byte;
           const bool repeated = k < group * kGemmGroup;
-          const bool real = column < unit.channels && k < real_run && !repeated;
+          const bool real = column < unit.channels && k < real_bytes && !repeated;
           *packed = real ? source.at(tap / panels.taps, tap % panels.taps, k, unit.channel + column)
                          : std::int8_t{0};
         }
@@ -96,12 +96,12 @@ PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output) {
   PackedPanels panels;
   panels.kind = choose_kind(weights);
   const bool by_row = panels.kind == TapKind::kRow;
-  const std::int64_t real_run = by_row ? weights.kernel_w * depth : depth;
+  const std::int64_t real_bytes = by_row ? weights.kernel_w * depth : depth;
   panels.taps = by_row ? weights.kernel_h : weights.kernel_h * weights.kernel_w;
   panels.layers = folded.layers;
-  panels.run = std::max(real_run, kGemmGroup);
-  const std::int64_t panel_bytes =
-      panels.layers * panels.taps * ceil_div(panels.run, kGemmGroup) * kGemmGroup * kGemmPanel;
+  panels.row_bytes = std::max(real_bytes, kGemmGroup);
+  const std::int64_t panel_bytes = panels.layers * panels.taps *
+                                   ceil_div(panels.row_bytes, kGemmGroup) * kGemmGroup * kGemmPanel;
   panels.units = make_units(weights, panel_bytes);
   const std::int64_t all_panels =
       panels.units.back().columns_at / kGemmPanel + panels.units.back().panels;
@@ -112,7 +112,7 @@ PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output) {
   if (output.type == OutputType::kFloat32) panels.addend.resize(columns);
   const Source source(weights, folded, panels.kind);
   for (const PanelUnit& unit : panels.units) {
-    pack_unit(panels, unit, real_run, source,
+    pack_unit(panels, unit, real_bytes, source,
               panels.weights.values<std::int8_t>().data() + unit.weights_at);
     for (std::int64_t c = 0; c < unit.channels; ++c) {
       const auto to = static_cast<std::size_t>(unit.columns_at + c);

@@ -10,8 +10,8 @@ namespace qtool {
 
 /// What one tap of the packed weights is.
 enum class TapKind : std::uint8_t {
-  kPixel,  ///< one kernel position; a run is the channels of a group
-  kRow,    ///< one kernel row; a run is the channels of all its positions, for few channels
+  kPixel,  ///< one kernel position; a row is the channels of a group
+  kRow,    ///< one kernel row; a row is the channels of all its positions, for few channels
 };
 
 /// Up to four panels of one group's output channels: what one kernel call multiplies with.
@@ -29,7 +29,7 @@ struct PackedPanels {
   TapKind kind = TapKind::kPixel;
   std::int64_t taps = 1;  ///< kernel positions or rows of one layer
   std::int64_t layers = 1;
-  std::int64_t run = 4;          ///< bytes per tap, at least 4
+  std::int64_t row_bytes = 4;    ///< bytes per tap, at least 4
   std::vector<PanelUnit> units;  ///< ordered by group
   Tensor weights;
   std::vector<std::int32_t> bias;

@@ -5,12 +5,12 @@
 namespace qtool {
 namespace {
 
-struct Place {
+struct OutputPixel {
   std::int64_t image, y, x, channel;
 };
 
 std::int64_t accumulate(const ConvWeights& weights, const ConvShape& shape,
-                        const std::uint8_t* input, const Place& at) {
+                        const std::uint8_t* input, const OutputPixel& at) {
   const auto channel = static_cast<std::size_t>(at.channel);
   const std::int64_t depth = weights.in_channels / weights.groups;
   const std::int64_t group = at.channel / (weights.out_channels / weights.groups);

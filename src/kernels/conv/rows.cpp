@@ -9,11 +9,11 @@ namespace qtool {
 namespace {
 
 // An output pixel.
-struct Place {
+struct OutputPixel {
   std::int64_t image, y, x;
 };
 
-Place place_of(const ConvShape& shape, std::int64_t pixel) {
+OutputPixel output_pixel(const ConvShape& shape, std::int64_t pixel) {
   const std::int64_t area = shape.out_h * shape.out_w;
   const std::int64_t inside = pixel % area;
   return {pixel / area, inside / shape.out_w, inside % shape.out_w};
@@ -33,20 +33,20 @@ Inside inside_columns(std::int64_t x, std::int64_t count, std::int64_t stride, s
 }
 
 // Pointers of one tap for `count` pixels of one output row.
-void fill_tap(const RowGeometry& geometry, const Place& place, std::int64_t count, std::int64_t i,
-              std::int64_t j, const std::uint8_t** to) {
+void fill_tap(const RowGeometry& geometry, const OutputPixel& at, std::int64_t count,
+              std::int64_t i, std::int64_t j, const std::uint8_t** to) {
   const ConvShape& shape = geometry.shape;
-  const std::int64_t y = place.y * shape.stride_h - shape.pad_top + i * shape.dilation_h;
+  const std::int64_t y = at.y * shape.stride_h - shape.pad_top + i * shape.dilation_h;
   const std::int64_t offset = j * shape.dilation_w - shape.pad_left;
   Inside inside{0, 0};
   if (y >= 0 && y < shape.in_h) {
-    inside = inside_columns(place.x, count, shape.stride_w, offset, shape.in_w);
+    inside = inside_columns(at.x, count, shape.stride_w, offset, shape.in_w);
   }
   std::fill(to, to + inside.begin, geometry.zero_pixel);
   if (inside.begin < inside.end) {
-    const std::int64_t x = (place.x + inside.begin) * shape.stride_w + offset;
+    const std::int64_t x = (at.x + inside.begin) * shape.stride_w + offset;
     const std::uint8_t* pixel =
-        geometry.input + ((place.image * shape.in_h + y) * shape.in_w + x) * shape.in_pixel_stride;
+        geometry.input + ((at.image * shape.in_h + y) * shape.in_w + x) * shape.in_pixel_stride;
     const std::int64_t step = shape.stride_w * shape.in_pixel_stride;
     for (std::int64_t n = inside.begin; n < inside.end; ++n) {
       to[n] = pixel + (n - inside.begin) * step;
@@ -58,12 +58,12 @@ void fill_tap(const RowGeometry& geometry, const Place& place, std::int64_t coun
 void fill_indirect(const RowGeometry& geometry, std::int64_t first, std::int64_t count,
                    std::int64_t pitch, const std::uint8_t** table) {
   for (std::int64_t done = 0; done < count;) {
-    const Place place = place_of(geometry.shape, first + done);
-    const std::int64_t part = std::min(count - done, geometry.shape.out_w - place.x);
+    const OutputPixel at = output_pixel(geometry.shape, first + done);
+    const std::int64_t part = std::min(count - done, geometry.shape.out_w - at.x);
     const std::uint8_t** to = table + done;
     for (std::int64_t i = 0; i < geometry.kernel_h; ++i) {
       for (std::int64_t j = 0; j < geometry.kernel_w; ++j, to += pitch) {
-        fill_tap(geometry, place, part, i, j, to);
+        fill_tap(geometry, at, part, i, j, to);
       }
     }
     done += part;
@@ -110,21 +110,21 @@ std::int64_t strip_rows(const RowGeometry& geometry, std::int64_t out_rows) {
 void fill_strip(const RowGeometry& geometry, std::int64_t first, std::int64_t count,
                 std::int64_t pitch, const std::uint8_t** table, std::uint8_t* scratch) {
   const ConvShape& shape = geometry.shape;
-  const Place place = place_of(shape, first);
-  const std::int64_t last_y = place_of(shape, first + count - 1).y;
+  const OutputPixel at = output_pixel(shape, first);
+  const std::int64_t last_y = output_pixel(shape, first + count - 1).y;
   const std::int64_t columns = strip_columns(geometry);
   const std::int64_t row_bytes = columns * geometry.in_channels;
-  const std::int64_t rows = strip_rows(geometry, last_y - place.y + 1);
-  const std::int64_t top = place.y * shape.stride_h - shape.pad_top;
+  const std::int64_t rows = strip_rows(geometry, last_y - at.y + 1);
+  const std::int64_t top = at.y * shape.stride_h - shape.pad_top;
   for (std::int64_t row = 0; row < rows; ++row) {
-    copy_columns(geometry, place.image, top + row, -shape.pad_left, columns,
+    copy_columns(geometry, at.image, top + row, -shape.pad_left, columns,
                  scratch + row * row_bytes);
   }
   for (std::int64_t i = 0; i < geometry.kernel_h; ++i, table += pitch) {
-    std::int64_t y = place.y;
-    std::int64_t x = place.x;
+    std::int64_t y = at.y;
+    std::int64_t x = at.x;
     for (std::int64_t n = 0; n < count; ++n) {
-      const std::int64_t row = (y - place.y) * shape.stride_h + i * shape.dilation_h;
+      const std::int64_t row = (y - at.y) * shape.stride_h + i * shape.dilation_h;
       table[n] = scratch + row * row_bytes + x * shape.stride_w * geometry.in_channels;
       if (++x == shape.out_w) {
         x = 0;
@@ -134,13 +134,15 @@ void fill_strip(const RowGeometry& geometry, std::int64_t first, std::int64_t co
   }
 }
 
-std::int64_t patch_bytes(const RowGeometry& geometry) { return geometry.kernel_h * geometry.run; }
+std::int64_t patch_bytes(const RowGeometry& geometry) {
+  return geometry.kernel_h * geometry.row_bytes;
+}
 
 void point_at_patches(const RowGeometry& geometry, std::int64_t count, std::int64_t pitch,
                       const std::uint8_t** table, const std::uint8_t* scratch) {
   for (std::int64_t i = 0; i < geometry.kernel_h; ++i, table += pitch) {
     for (std::int64_t n = 0; n < count; ++n) {
-      table[n] = scratch + n * patch_bytes(geometry) + i * geometry.run;
+      table[n] = scratch + n * patch_bytes(geometry) + i * geometry.row_bytes;
     }
   }
 }
@@ -159,7 +161,7 @@ std::int64_t scratch_bytes(const RowGeometry& geometry, RowMode mode, std::int64
           std::min(geometry.shape.out_h, ceil_div(pixels - 1, geometry.shape.out_w) + 1);
       // A row of fewer than 4 bytes is read as 4.
       return strip_rows(geometry, most) * strip_columns(geometry) * geometry.in_channels +
-             geometry.run;
+             geometry.row_bytes;
     }
     case RowMode::kPatches:
       return pixels * patch_bytes(geometry);
@@ -196,16 +198,16 @@ void copy_patches(const RowGeometry& geometry, std::int64_t group, std::int64_t 
   const ConvShape& shape = geometry.shape;
   const std::int64_t channels = geometry.group_channels;
   for (std::int64_t n = 0; n < count; ++n) {
-    const Place place = place_of(shape, first + n);
+    const OutputPixel at = output_pixel(shape, first + n);
     for (std::int64_t i = 0; i < geometry.kernel_h; ++i) {
-      std::uint8_t* to = scratch + n * patch_bytes(geometry) + i * geometry.run;
-      const std::int64_t y = place.y * shape.stride_h - shape.pad_top + i * shape.dilation_h;
+      std::uint8_t* to = scratch + n * patch_bytes(geometry) + i * geometry.row_bytes;
+      const std::int64_t y = at.y * shape.stride_h - shape.pad_top + i * shape.dilation_h;
       for (std::int64_t j = 0; j < geometry.kernel_w; ++j, to += channels) {
-        const std::int64_t x = place.x * shape.stride_w - shape.pad_left + j * shape.dilation_w;
+        const std::int64_t x = at.x * shape.stride_w - shape.pad_left + j * shape.dilation_w;
         const bool inside = y >= 0 && y < shape.in_h && x >= 0 && x < shape.in_w;
         const std::uint8_t* from =
             inside ? geometry.input +
-                         ((place.image * shape.in_h + y) * shape.in_w + x) * shape.in_pixel_stride +
+                         ((at.image * shape.in_h + y) * shape.in_w + x) * shape.in_pixel_stride +
                          group * channels
                    : geometry.zero_pixel;
         std::copy_n(from, channels, to);

@@ -15,7 +15,7 @@ struct RowGeometry {
   std::int64_t kernel_w = 1;
   std::int64_t in_channels = 1;
   std::int64_t group_channels = 1;
-  std::int64_t run = 4;
+  std::int64_t row_bytes = 4;
   std::int64_t layers = 1;
   const std::uint8_t* input = nullptr;
   const std::uint8_t* zero_pixel = nullptr;  ///< in_channels bytes of the input zero point

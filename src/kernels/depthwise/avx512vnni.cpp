@@ -153,9 +153,9 @@ bool make_plan(Plan& plan) {
   plan.pitch = plan.plane * call.stride_w * 16 * plan.lanes;
   for (std::int64_t j = 0; j < call.kernel_w; ++j) {
     const std::int64_t column = j * call.dilation_w;
-    const std::int64_t place = column % call.stride_w * plan.plane + column / call.stride_w;
+    const std::int64_t position = column % call.stride_w * plan.plane + column / call.stride_w;
     for (std::int64_t quad = 0; quad < plan.quads; ++quad) {
-      plan.offset[j * plan.quads + quad] = quad * 4 * plan.pitch + place * 16 * plan.lanes;
+      plan.offset[j * plan.quads + quad] = quad * 4 * plan.pitch + position * 16 * plan.lanes;
     }
   }
   return true;

@@ -22,7 +22,7 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, std::int64_t row, 
   unroll<kRows * kParts>([&](auto i) QTOOL_INLINE { acc[i] = _mm256_setzero_si256(); });
   const std::int8_t* weights = call.weights + panel * kGemmPanel * kGemmGroup;
   const std::int64_t step = call.panels * kGemmPanel * kGemmGroup;
-  const std::int64_t last = call.run - kGemmGroup;
+  const std::int64_t last = call.row_bytes - kGemmGroup;
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
     const std::uint8_t* rows[kRows];
     if (call.source == RowSource::kStrided) {

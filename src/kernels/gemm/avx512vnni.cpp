@@ -97,7 +97,7 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& col
   unroll<kSums>([&](auto i)
                     QTOOL_INLINE { acc[i] = _mm512_loadu_si512(call.bias + 16U * (i % kPanels)); });
   const std::int8_t* weights = call.weights;
-  const std::int64_t last = call.run - 4;
+  const std::int64_t last = call.row_bytes - 4;
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
     const std::uint8_t* rows[kTile];
     if (call.source == RowSource::kStrided) {

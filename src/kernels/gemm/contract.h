@@ -26,9 +26,9 @@ enum class RowSource : std::uint8_t {
 /// f32: out[m][c] = float(acc) * multiplier[c] + addend[c], the product rounded first;
 /// i32: out[m][c] = acc[m][c].
 ///
-/// A kernel reads exactly `run` bytes of each row: the bytes of group g begin at
-/// min(4 g, run - 4), so the last group may repeat bytes of the one before, and the packed weights
-/// are zero there. Weights: [tap][group][panel][channel of the panel][byte of the group].
+/// A kernel reads exactly `row_bytes` bytes of each row: the bytes of group g begin at
+/// min(4 g, row_bytes - 4), so the last group may repeat bytes of the one before, and the packed
+/// weights are zero there. Weights: [tap][group][panel][channel of the panel][byte of the group].
 struct GemmCall {
   RowSource source = RowSource::kPointers;
   const std::uint8_t* const* rows = nullptr;
@@ -39,7 +39,7 @@ struct GemmCall {
 
   std::int64_t row_count = 0;
   std::int64_t taps = 1;
-  std::int64_t run = kGemmGroup;  ///< bytes of a row and tap, at least 4
+  std::int64_t row_bytes = kGemmGroup;  ///< bytes of a row and tap, at least 4
 
   const std::int8_t* weights = nullptr;
   std::int64_t panels = 1;             ///< 1 to 4

@@ -13,7 +13,7 @@ struct Accumulators {
 };
 
 void multiply(const GemmCall& call, std::int64_t row, std::int64_t panel, Accumulators& acc) {
-  const std::int64_t groups = ceil_div(call.run, kGemmGroup);
+  const std::int64_t groups = ceil_div(call.row_bytes, kGemmGroup);
   const std::int64_t step = call.panels * kGemmPanel * kGemmGroup;
   const std::int8_t* weights = call.weights + panel * kGemmPanel * kGemmGroup;
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
@@ -21,7 +21,7 @@ void multiply(const GemmCall& call, std::int64_t row, std::int64_t panel, Accumu
                                     ? call.base + row * call.row_stride
                                     : call.rows[tap * call.row_pitch + row] + call.row_offset;
     for (std::int64_t group = 0; group < groups; ++group, weights += step) {
-      const std::uint8_t* bytes = input + std::min(group * kGemmGroup, call.run - kGemmGroup);
+      const std::uint8_t* bytes = input + std::min(group * kGemmGroup, call.row_bytes - kGemmGroup);
       for (std::int64_t c = 0; c < kGemmPanel; ++c) {
         std::int32_t dot = 0;
         for (std::int64_t b = 0; b < kGemmGroup; ++b) {

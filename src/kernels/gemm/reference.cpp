@@ -14,11 +14,11 @@ const std::uint8_t* row_of(const GemmCall& call, std::int64_t tap, std::int64_t 
 }
 
 std::int32_t accumulate(const GemmCall& call, std::int64_t row, std::int64_t channel) {
-  const std::int64_t groups = ceil_div(call.run, kGemmGroup);
+  const std::int64_t groups = ceil_div(call.row_bytes, kGemmGroup);
   std::int64_t sum = call.bias[channel];
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
     for (std::int64_t group = 0; group < groups; ++group) {
-      const std::int64_t first = std::min(group * kGemmGroup, call.run - kGemmGroup);
+      const std::int64_t first = std::min(group * kGemmGroup, call.row_bytes - kGemmGroup);
       const std::int64_t panel_row =
           ((tap * groups + group) * call.panels + channel / kGemmPanel) * kGemmPanel;
       for (std::int64_t byte = 0; byte < kGemmGroup; ++byte) {

@@ -21,12 +21,12 @@ void run(const std::uint8_t* table, const std::uint8_t* in, std::uint8_t* out, s
   for (std::int64_t i = 0; i < count; i += kBytes) {
     const __mmask64 mask = count - i >= kBytes ? ~__mmask64{0} : (__mmask64{1} << (count - i)) - 1;
     const __m512i q = _mm512_maskz_loadu_epi8(mask, in + i);
-    const __m512i place = _mm512_and_si512(q, low_half);
+    const __m512i column = _mm512_and_si512(q, low_half);
     const __m512i row = _mm512_and_si512(_mm512_srli_epi16(q, 4), low_half);
-    __m512i result = _mm512_shuffle_epi8(rows[0], place);
+    __m512i result = _mm512_shuffle_epi8(rows[0], column);
     for (int k = 1; k < kRows; ++k) {
       const __mmask64 here = _mm512_cmpeq_epi8_mask(row, _mm512_set1_epi8(static_cast<char>(k)));
-      result = _mm512_mask_shuffle_epi8(result, here, rows[k], place);
+      result = _mm512_mask_shuffle_epi8(result, here, rows[k], column);
     }
     _mm512_mask_storeu_epi8(out + i, mask, result);
   }

@@ -83,9 +83,9 @@ struct Orders {
 constexpr Orders make_orders() {
   Orders orders{};
   for (unsigned set = 0; set < 256; ++set) {
-    unsigned place = 0;
+    unsigned position = 0;
     for (unsigned lane = 0; lane < 8; ++lane) {
-      if ((set >> lane & 1U) != 0) orders.of[set] |= std::uint64_t{lane} << (8 * place++);
+      if ((set >> lane & 1U) != 0) orders.of[set] |= std::uint64_t{lane} << (8 * position++);
     }
   }
   return orders;

@@ -58,13 +58,13 @@ void dequantize(const QuantizeParams& params, const std::uint8_t* in, float* out
   }
 }
 
-// Puts byte i of `plane` at place 3 i + `channel` of 48 bytes; returns 16 of them.
+// Puts byte i of `plane` at byte 3 i + `channel` of 48 bytes; returns 16 of them.
 template <int kPiece, int kChannel>
 __m128i spread(__m128i plane) {
   alignas(16) std::int8_t source[16];
   for (int i = 0; i < 16; ++i) {
-    const int place = 16 * kPiece + i;
-    source[i] = static_cast<std::int8_t>(place % 3 == kChannel ? place / 3 : -1);
+    const int byte = 16 * kPiece + i;
+    source[i] = static_cast<std::int8_t>(byte % 3 == kChannel ? byte / 3 : -1);
   }
   return _mm_shuffle_epi8(plane, _mm_load_si128(reinterpret_cast<const __m128i*>(source)));
 }
