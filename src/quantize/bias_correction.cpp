@@ -1,6 +1,9 @@
 #include "quantize/bias_correction.h"
 
 #include <algorithm>
+#include <span>
+
+#include "quantize/operands.h"
 
 namespace qtool {
 namespace {
@@ -40,16 +43,17 @@ WeightLayout layout_of(const Graph& graph, NodeId id, const WeightPorts& ports,
 
 }  // namespace
 
-std::vector<double> weight_bias_shift(const Graph& graph, NodeId node, const WeightPorts& ports,
-                                      const Tensor& real, const Tensor& integers,
-                                      const WeightMaps& maps, std::span<const float> means) {
-  const WeightLayout layout = layout_of(graph, node, ports, real.shape());
+std::vector<double> weight_bias_shift(const Graph& graph, const Layer& layer) {
+  const WeightPorts& ports = layer.ports;
+  const WeightMaps& maps = layer.maps;
+  const std::span<const float> means = layer.input.channel_means;
+  const WeightLayout layout = layout_of(graph, layer.node, ports, layer.weights.shape());
   const auto count = static_cast<std::int64_t>(means.size());
   if (count == 0 || layout.total_inputs == 0 || layout.total_inputs % count != 0) return {};
   const std::int64_t repeat = layout.total_inputs / count;
-  if (repeat != 1 && graph.node(node).is("Conv")) return {};
-  const auto w = real.values<float>();
-  const auto q = integers.values<std::int8_t>();
+  if (repeat != 1 && graph.node(layer.node).is("Conv")) return {};
+  const auto w = layer.weights.values<float>();
+  const auto q = layer.integers.values<std::int8_t>();
   std::vector<double> shift(static_cast<std::size_t>(ports.channels), 0.0);
   for (std::int64_t c = 0; c < ports.channels; ++c) {
     const std::size_t slice = maps.scales.size() == 1 ? 0 : static_cast<std::size_t>(c);
@@ -69,6 +73,24 @@ std::vector<double> weight_bias_shift(const Graph& graph, NodeId node, const Wei
     shift[static_cast<std::size_t>(c)] = sum;
   }
   return shift;
+}
+
+bool correct_bias(const Graph& graph, const Target& target, const BiasShift& shift, Layer& layer,
+                  QuantizeReport& report) {
+  if (!shift) return false;
+  const Node& node = graph.node(layer.node);
+  const bool has_port = node.op_type != "MatMul" && (layer.ports.bias != kNoValue ||
+                                                     has_room_for_bias(node, layer.ports, target));
+  const std::vector<double> shifts = has_port ? shift(layer) : std::vector<double>();
+  if (shifts.empty()) {
+    report.uncorrected_layers.emplace_back(name_of(graph, layer.node));
+    return false;
+  }
+  for (std::size_t c = 0; c < shifts.size(); ++c) {
+    layer.bias[c] = static_cast<float>(layer.bias[c] - shifts[c]);
+  }
+  ++report.corrected_biases;
+  return true;
 }
 
 }  // namespace qtool

@@ -1,22 +1,27 @@
 #pragma once
 
-#include <cstdint>
-#include <span>
+#include <functional>
 #include <vector>
 
 #include "qtool/graph/graph.h"
-#include "qtool/quantize/weights.h"
+#include "qtool/quantize/quantize.h"
+#include "quantize/layer.h"
 
 namespace qtool {
 
 /// How much quantizing the weights of a layer moves the mean of each output channel:
-/// sum over the inputs i of (s_c (q[c, i] - z_c) - w[c, i]) E[x_i], padding ignored.
-/// `real`, `integers`: the weights before and after, in the node's layout, by `maps`; `means`: E[x]
-/// per input channel, FP32. A matrix product whose inputs are flattened channels reads each mean as
-/// often as a channel has elements. Empty when the number of means fits neither way. Cost: one pass
-/// over the weights. Source: Nagel et al., arXiv 1906.04721, section 4.2.
-std::vector<double> weight_bias_shift(const Graph& graph, NodeId node, const WeightPorts& ports,
-                                      const Tensor& real, const Tensor& integers,
-                                      const WeightMaps& maps, std::span<const float> means);
+/// sum over the inputs i of (s_c (q[c, i] - z_c) - w[c, i]) E[x_i], padding ignored, with E[x] the
+/// channel means of the layer's input. A matrix product whose inputs are flattened channels reads
+/// each mean as often as a channel has elements. Empty when the number of means fits neither way.
+/// Cost: one pass over the weights. Source: Nagel et al., arXiv 1906.04721, section 4.2.
+std::vector<double> weight_bias_shift(const Graph& graph, const Layer& layer);
+
+/// What to take from the bias of each output channel of a layer; empty: nothing.
+using BiasShift = std::function<std::vector<double>(const Layer& layer)>;
+
+/// The stage: takes `shift` from the layer's bias, made if it has none and there is room for one.
+/// False where there is nothing to correct; counts and names go into `report`.
+bool correct_bias(const Graph& graph, const Target& target, const BiasShift& shift, Layer& layer,
+                  QuantizeReport& report);
 
 }  // namespace qtool

@@ -18,21 +18,20 @@ namespace {
 /// product writes the tensor that the product wrote.
 class DynamicEmitter {
  public:
-  DynamicEmitter(const Graph& graph, const Target& target, QuantizeReport& report)
-      : graph_(graph), target_(target), report_(report) {}
+  DynamicEmitter(const Graph& graph, QuantizeReport& report) : graph_(graph), report_(report) {}
 
-  void replace(NodeId id, const WeightPorts& ports) {
+  void replace(const Layer& layer) {
+    const NodeId id = layer.node;
+    const WeightPorts& ports = layer.ports;
+    const std::vector<float>& scales = layer.maps.scales;
     const Node node = graph_.node(id);
     const bool conv = node.is("Conv");
     const std::string name = name_stem(name_of(graph_, id));
     const Input input = measured(node.inputs[0]);
-    const Tensor weights = real_weights(graph_, ports);
-    const std::vector<float> scales = symmetric_scales(graph_, id, ports, weights, target_);
     report_.output_channels += ports.channels;
 
-    Node product =
-        node_of(conv ? "ConvInteger" : "MatMulInteger",
-                {input.integers, weight(ports, weights, scales, conv), input.zero_point});
+    Node product = node_of(conv ? "ConvInteger" : "MatMulInteger",
+                           {input.integers, weight(layer, conv), input.zero_point});
     product.name = node.name;
     if (conv) product.attributes = node.attributes;
     if (conv) product.inputs.push_back(middle());
@@ -48,7 +47,7 @@ class DynamicEmitter {
     Node last = node_of("Mul", {reals, scale});
     if (ports.bias != kNoValue) {
       const ValueId scaled = add(std::move(last), concat(name, "_scaled"));
-      last = node_of("Add", {scaled, bias(name, ports, conv)});
+      last = node_of("Add", {scaled, row(concat(name, "_b"), layer.bias, conv)});
     }
     last.outputs = {result};
     graph_.add_node(std::move(last));
@@ -111,12 +110,12 @@ class DynamicEmitter {
   }
 
   /// u8 around 128 for a convolution, s8 [K, N] for a matrix product.
-  ValueId weight(const WeightPorts& ports, const Tensor& weights, const std::vector<float>& scales,
-                 bool conv) {
+  ValueId weight(const Layer& layer, bool conv) {
+    const WeightPorts& ports = layer.ports;
     const auto key = std::pair(ports.weight, std::pair(ports.axis, ports.weight_factor));
     const auto known = weights_.find(key);
     if (known != weights_.end()) return known->second;
-    Tensor integers = quantize_weights(weights, ports.axis, target_.weights, scales);
+    Tensor integers = layer.integers.clone();
     report_.weight_bytes += integers.bytes();
     const std::string name = concat(name_stem(graph_.value(ports.weight).name), "_q");
     if (!conv) {
@@ -139,12 +138,7 @@ class DynamicEmitter {
     return add_constant(name, Tensor::of<float>(shape, std::span<const float>(values)));
   }
 
-  ValueId bias(const std::string& name, const WeightPorts& ports, bool conv) {
-    return row(concat(name, "_b"), real_bias(graph_, ports), conv);
-  }
-
   Graph graph_;
-  const Target& target_;
   QuantizeReport& report_;
   ValueId middle_ = kNoValue;
   std::map<ValueId, Input> inputs_;
@@ -153,12 +147,14 @@ class DynamicEmitter {
 
 }  // namespace
 
-Graph emit_dynamic(const Graph& graph, const Placement& placement, const Target& target,
+Graph emit_dynamic(const Graph& graph, const Placement& placement, const LayerStages& stages,
                    QuantizeReport& report) {
-  DynamicEmitter emitter(graph, target, report);
+  DynamicEmitter emitter(graph, report);
   for (const NodePlacement& placed : placement.nodes) {
     if (placed.role != NodeRole::kInteger) continue;
-    if (const auto ports = weight_ports(graph, placed.id)) emitter.replace(placed.id, *ports);
+    if (const auto ports = weight_ports(graph, placed.id)) {
+      emitter.replace(stages(placed.id, *ports).layer);
+    }
   }
   return emitter.finish();
 }

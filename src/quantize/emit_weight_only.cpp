@@ -9,7 +9,7 @@
 
 namespace qtool {
 
-Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const Target& target,
+Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const LayerStages& stages,
                        QuantizeReport& report) {
   Graph result = graph;
   std::map<std::pair<ValueId, std::int64_t>, ValueId> stored;  // by weight and axis
@@ -17,23 +17,22 @@ Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const Ta
     std::optional<WeightPorts> ports = weight_ports(graph, id);
     if (!ports) continue;
     ports->weight_factor = 1.0F;  // alpha stays an attribute
+    ports->bias = kNoValue;       // stays as it is, computed or not
     report.output_channels += ports->channels;
     const auto key = std::pair(ports->weight, ports->axis);
     auto [it, fresh] = stored.try_emplace(key, kNoValue);
     if (fresh) {
       const std::string name = name_stem(graph.value(ports->weight).name);
-      const Tensor weights = real_weights(graph, *ports);
-      const std::vector<float> scales = symmetric_scales(graph, id, *ports, weights, target);
-      Tensor integers = quantize_weights(weights, ports->axis, target.weights, scales);
-      report.weight_bytes += integers.bytes();
+      Layer layer = stages(id, *ports).layer;
+      report.weight_bytes += layer.integers.bytes();
       Node node;
       node.op_type = "DequantizeLinear";
       node.attributes["axis"] = ports->axis;
       node.inputs = {
-          result.add_constant(result.unique_name(concat(name, "_q")), std::move(integers)),
-          result.add_constant(
-              result.unique_name(concat(name, "_s")),
-              Tensor::of<float>(Shape{ports->channels}, std::span<const float>(scales)))};
+          result.add_constant(result.unique_name(concat(name, "_q")), std::move(layer.integers)),
+          result.add_constant(result.unique_name(concat(name, "_s")),
+                              Tensor::of<float>(Shape{ports->channels},
+                                                std::span<const float>(layer.maps.scales)))};
       it->second = result.add_value(result.unique_name(concat(name, "_dq")));
       node.outputs = {it->second};
       result.add_node(std::move(node));

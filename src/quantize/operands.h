@@ -11,6 +11,9 @@
 
 namespace qtool {
 
+/// Throws Error(kUnsupported) when the graph is below opset 13 or quantized already.
+void require_float_graph(const Graph& graph);
+
 /// Whether no value is NaN or an infinity.
 bool all_finite(std::span<const float> values) noexcept;
 

@@ -10,7 +10,7 @@
 namespace qtool {
 namespace {
 
-struct Layer {
+struct MeasuredLayer {
   NodeId id = kNoNode;
   std::string name;
   std::int64_t depth = 0;     ///< layers to correct on the longest way to it, itself included
@@ -18,8 +18,8 @@ struct Layer {
 };
 
 /// The layers whose bias can be corrected, in the graph's order.
-std::vector<Layer> layers_of(const Graph& graph, const QuantizeReport& report) {
-  std::vector<Layer> layers;
+std::vector<MeasuredLayer> layers_of(const Graph& graph, const QuantizeReport& report) {
+  std::vector<MeasuredLayer> layers;
   std::vector<std::int64_t> depth(graph.value_limit(), 0);
   std::unordered_map<std::string_view, const NodeReport*> reports;
   for (const NodeReport& node : report.nodes) reports.emplace(node.node, &node);
@@ -79,10 +79,11 @@ class Passes {
 
   /// The means of the results of `layers`, which all exist in the executor's graph.
   std::vector<std::vector<double>> means(const Executor& executor,
-                                         std::span<const Layer* const> layers) {
+                                         std::span<const MeasuredLayer* const> layers) {
     const Graph& graph = executor.graph();
     collect_.tensors.clear();
-    for (const Layer* layer : layers) collect_.tensors.push_back(result_name(graph, *layer));
+    for (const MeasuredLayer* layer : layers)
+      collect_.tensors.push_back(result_name(graph, *layer));
     const Collection collection = qtool::collect(executor, images_, collect_);
     ++pass_;
     std::unordered_map<std::string_view, const Statistics*> statistics;
@@ -95,7 +96,7 @@ class Passes {
     return means;
   }
 
-  static const std::string& result_name(const Graph& graph, const Layer& layer) {
+  static const std::string& result_name(const Graph& graph, const MeasuredLayer& layer) {
     return graph.value(graph.node(layer.id).outputs[0]).name;
   }
 
@@ -109,18 +110,17 @@ class Passes {
 }  // namespace
 
 BiasShifts sequential_bias_shifts(const Executor& fp32, const CalibrationTable& table,
-                                  const QuantizeOptions& options, const ImageSet& images,
+                                  const StaticOptions& options, const ImageSet& images,
                                   const CollectOptions& collect) {
-  QuantizeOptions corrected = options;
+  StaticOptions corrected = options;
   corrected.bias_correction = BiasCorrection::kSequential;
   corrected.bias_shifts.clear();
-  QuantizeReport report;
-  static_cast<void>(quantize(fp32.graph(), table, corrected, report));
-  std::vector<Layer> layers = layers_of(fp32.graph(), report);
+  std::vector<MeasuredLayer> layers =
+      layers_of(fp32.graph(), quantize(fp32.graph(), table, corrected).report);
   if (layers.empty()) return {};
   std::int64_t deepest = 0;
-  std::vector<const Layer*> all;
-  for (const Layer& layer : layers) {
+  std::vector<const MeasuredLayer*> all;
+  for (const MeasuredLayer& layer : layers) {
     deepest = std::max(deepest, layer.depth);
     all.push_back(&layer);
   }
@@ -129,14 +129,14 @@ BiasShifts sequential_bias_shifts(const Executor& fp32, const CalibrationTable& 
   std::vector<std::vector<double>> fp32_means = passes.means(fp32, all);
   for (std::size_t i = 0; i < layers.size(); ++i) layers[i].means = std::move(fp32_means[i]);
   for (std::int64_t depth = 1; depth <= deepest; ++depth) {
-    std::vector<const Layer*> now;
-    for (const Layer& layer : layers) {
+    std::vector<const MeasuredLayer*> now;
+    for (const MeasuredLayer& layer : layers) {
       if (layer.depth == depth) now.push_back(&layer);
     }
     // Quantizing keeps the numbers of the nodes, so a layer is found by its own.
-    Graph int8 = quantize(fp32.graph(), table, corrected, report);
+    Graph int8 = quantize(fp32.graph(), table, corrected).graph;
     std::vector<ValueId> results;
-    for (const Layer* layer : now) results.push_back(int8.node(layer->id).outputs[0]);
+    for (const MeasuredLayer* layer : now) results.push_back(int8.node(layer->id).outputs[0]);
     cut_at(int8, results);
     const Executor executor(std::move(int8));
     const std::vector<std::vector<double>> int8_means = passes.means(executor, now);

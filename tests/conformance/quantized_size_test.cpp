@@ -17,6 +17,7 @@
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/weights.h"
 #include "support/places.h"
+#include "support/quantize_in.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
@@ -84,17 +85,20 @@ void expect_small(const Graph& loaded, QuantizeMode mode, std::string_view targe
   SCOPED_TRACE(concat(name_of(mode), " for ", target));
   const Graph prepared = prepare(loaded);
   QuantizeOptions options;
-  options.mode = mode;
   options.target = target;
-  QuantizeReport report;
-  const Graph int8 =
+  StaticOptions static_options;
+  static_options.target = target;
+  const Quantized quantized =
       mode == QuantizeMode::kStatic
-          ? quantize(prepared, table_for(prepared, find_target(target)), options, report)
-          : quantize(prepared, options, report);
+          ? quantize(prepared, table_for(prepared, find_target(target)), static_options)
+          : quantize_in(mode, prepared, options);
+  const Graph& int8 = quantized.graph;
   std::int64_t most = bytes_of(loaded) + quantized_tensors(int8) * kBytesPerTensor + kBytesPerModel;
   // Weights that stay FP32 save nothing, and each channel gets a scale, a zero point and, in a
   // layer without a bias, the correction of its mean.
-  if (find_target(target).constants == ConstantForm::kReals) most += 9 * report.output_channels;
+  if (find_target(target).constants == ConstantForm::kReals) {
+    most += 9 * quantized.report.output_channels;
+  }
   EXPECT_LE(bytes_of(int8), most);
 }
 

@@ -88,8 +88,8 @@ TEST_P(RequantizationOf, EqualsTheNaiveReferenceOnImages) {
   calibration.collect.model_fingerprint = fingerprint(graph);
   const ImageSet images = list_images(network.images, {}, 4);
   const CalibrationTable table = calibrate(real, images, calibration).table;
-  QuantizeReport report;
-  const Graph quantized = quantize(graph, table, {}, report);
+  const Quantized emitted = quantize(graph, table);
+  const Graph& quantized = emitted.graph;
   std::vector<BadImage> bad;
   const auto image =
       load_preprocessed(images.entries[1], calibration.collect.preprocess, BadImages::kFail, bad);

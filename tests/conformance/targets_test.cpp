@@ -14,6 +14,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
+#include "support/quantize_in.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
@@ -197,11 +198,11 @@ TEST_P(TargetRows, RunAsTheyAreReported) {
     const auto recipe = recipes().find(op);
     ASSERT_NE(recipe, recipes().end()) << "this test needs a recipe for the operator";
     const Graph prepared = prepare(net_around(recipe->second).graph);
-    QuantizeOptions options;
+    StaticOptions options;
     options.target = target.name;
-    QuantizeReport report;
-    const Graph int8 = quantize(prepared, table_for(prepared, target), options, report);
-    const Graph saved = load_onnx_bytes(save_onnx_bytes(int8), "", "int8");
+    const Quantized emitted = quantize(prepared, table_for(prepared, target), options);
+    QuantizeReport report = emitted.report;
+    const Graph saved = load_onnx_bytes(save_onnx_bytes(emitted.graph), "", "int8");
     const Executor executor(prepare(saved));
     const auto plan = executor.compile({});
 
@@ -235,12 +236,10 @@ TEST(MeasureCoverage, LeavesTheReportsOfOtherModesAsTheyAre) {
   Net net;
   net.output(net.op("LeakyRelu", "act", {net.conv("conv", net.input("x", {1, 2, 8, 8}))}));
   for (const QuantizeMode mode : {QuantizeMode::kDynamic, QuantizeMode::kWeightOnly}) {
-    QuantizeOptions options;
-    options.mode = mode;
-    QuantizeReport report;
-    const Graph emitted = quantize(prepare(net.graph), options, report);
-    const QuantizeReport before = report;
-    const Coverage coverage = measure_coverage(emitted, {}, report);
+    const Quantized emitted = quantize_in(mode, prepare(net.graph));
+    const QuantizeReport& before = emitted.report;
+    QuantizeReport report = before;
+    const Coverage coverage = measure_coverage(emitted.graph, {}, report);
     EXPECT_EQ(coverage.convolutions, 1);
     EXPECT_EQ(coverage.integer_convolutions, mode == QuantizeMode::kDynamic ? 1 : 0);
     ASSERT_EQ(report.nodes.size(), before.nodes.size());

@@ -209,11 +209,10 @@ std::string compare(std::uint64_t seed) {
 
   if (std::string found = compare_float(graph, images); !found.empty()) return found;
 
-  QuantizeOptions options;
+  StaticOptions options;
   options.target = random.pick(targets()).name;
   const CalibrationTable table = calibrate(graph, images, find_target(options.target));
-  QuantizeReport report;
-  const std::string saved = save_onnx_bytes(quantize(graph, table, options, report));
+  const std::string saved = save_onnx_bytes(quantize(graph, table, options).graph);
   const Graph integer = prepare(load_onnx_bytes(saved, "", "integer"));
   integer_steps += count_integer_steps(integer);
   if (width == Width::kWide && multiplies_floats(integer)) return {};

@@ -18,6 +18,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "random_network.h"
+#include "support/quantize_in.h"
 
 namespace qtool::fuzz {
 namespace {
@@ -167,10 +168,9 @@ void write_models(const std::filesystem::path& folder) {
     Graph graph = random_network(seed);
     graph.info.model_version = static_cast<std::int64_t>(seed * 41);
     write(concat("network_", seed), graph);
-    QuantizeOptions options;
-    options.mode = seed % 2 == 0 ? QuantizeMode::kDynamic : QuantizeMode::kWeightOnly;
-    QuantizeReport report;
-    write(concat("integer_", seed), quantize(prepare(random_network(seed)), options, report));
+    const auto mode = seed % 2 == 0 ? QuantizeMode::kDynamic : QuantizeMode::kWeightOnly;
+    const Graph prepared = prepare(random_network(seed));
+    write(concat("integer_", seed), quantize_in(mode, prepared).graph);
   }
 }
 

@@ -24,7 +24,7 @@
 namespace {
 
 using qtool::QuantizeMode;
-using qtool::QuantizeOptions;
+using qtool::StaticOptions;
 
 constexpr std::array kModes = {QuantizeMode::kStatic, QuantizeMode::kStatic, QuantizeMode::kDynamic,
                                QuantizeMode::kWeightOnly};
@@ -36,9 +36,15 @@ std::size_t take(std::uint64_t& number, std::size_t choices) {
   return choice;
 }
 
-QuantizeOptions options_of(std::uint64_t number) {
-  QuantizeOptions options;
-  options.mode = kModes[take(number, kModes.size())];
+struct Choices {
+  QuantizeMode mode;
+  StaticOptions options;
+};
+
+Choices choices_of(std::uint64_t number) {
+  Choices choices;
+  choices.mode = kModes[take(number, kModes.size())];
+  StaticOptions& options = choices.options;
   const auto targets = qtool::targets();
   options.target = targets[take(number, targets.size())].name;
   if (take(number, 4) == 3) options.types.weight_bits = 2 + static_cast<int>(take(number, 7));
@@ -49,12 +55,12 @@ QuantizeOptions options_of(std::uint64_t number) {
   if (take(number, 4) == 3) options.types.weight_method = "mse";
   if (take(number, 4) == 3) options.types.winograd_bits = 6;
   if (take(number, 4) == 3) options.bias_correction = qtool::BiasCorrection::kOff;
-  return options;
+  return choices;
 }
 
 // Made-up ranges that depend on the name alone; one tensor in eight has a degenerate one, one in
 // sixteen is missing in the table.
-qtool::CalibrationTable table_of(const qtool::Graph& graph, const QuantizeOptions& options) {
+qtool::CalibrationTable table_of(const qtool::Graph& graph, const StaticOptions& options) {
   qtool::CalibrationTable table;
   table.method = "minmax";
   table.model_fingerprint = qtool::fingerprint(graph);
@@ -107,15 +113,19 @@ qtool::Graph load_emitted(const std::string& bytes) {
 void check(std::string_view bytes) {
   const qtool::Graph graph = qtool::prepare(qtool::load_onnx_bytes(bytes, "", "fuzz"));
   const auto choices = static_cast<std::uint64_t>(graph.info.model_version);
-  const QuantizeOptions options = options_of(choices);
-  qtool::QuantizeReport report;
+  const auto [mode, options] = choices_of(choices);
   std::string emitted;
-  if (options.mode == QuantizeMode::kStatic) {
+  if (mode == QuantizeMode::kStatic) {
     qtool::CalibrationTable table = table_of(graph, options);
     if (choices % 5 == 4) qtool::fill_weight_entries(graph, options, table);
-    emitted = qtool::save_onnx_bytes(qtool::quantize(graph, table, options, report));
+    emitted = qtool::save_onnx_bytes(qtool::quantize(graph, table, options).graph);
   } else {
-    emitted = qtool::save_onnx_bytes(qtool::quantize(graph, options, report));
+    const qtool::WeightChoices weights{options.types.weight_bits, options.types.weight_method};
+    emitted = qtool::save_onnx_bytes(
+        (mode == QuantizeMode::kDynamic
+             ? qtool::quantize(graph, qtool::DynamicOptions{options, weights})
+             : qtool::quantize(graph, qtool::WeightOnlyOptions{options, weights}))
+            .graph);
   }
   // A model that does not run may hold a contradiction that only shows in one of the two.
   const std::optional<std::string> problem = problem_of(load_emitted(emitted));

@@ -22,6 +22,7 @@
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "support/places.h"
+#include "support/quantize_in.h"
 
 namespace qtool {
 namespace {
@@ -173,8 +174,7 @@ std::int64_t expected_float_convolutions(const Graph& quantized, const QuantizeR
 
 /// The network quantized with the defaults, and how its images are prepared.
 struct Emitted {
-  Graph graph;
-  QuantizeReport report;
+  Quantized quantized;
   Preprocess preprocess;
   ImageSet images;
 };
@@ -199,7 +199,7 @@ Emitted emit(const Network& network, const TypeChoices& types = {}) {
   Emitted emitted;
   CalibrationTable table = calibrated(network, graph, types, kDefaultTarget, emitted);
   table.types = types;
-  emitted.graph = quantize(graph, table, {}, emitted.report);
+  emitted.quantized = quantize(graph, table);
   return emitted;
 }
 
@@ -209,10 +209,9 @@ Emitted emit_from_cache(const Network& network) {
   Emitted emitted;
   const FormatInfo& format = find_format("tensorrt");
   const CalibrationTable table = calibrated(network, graph, {}, "tensorrt", emitted);
-  QuantizeOptions options;
+  StaticOptions options;
   options.target = "tensorrt";
-  emitted.graph =
-      quantize(graph, format.read(format.write(table, {}), {}).table, options, emitted.report);
+  emitted.quantized = quantize(graph, format.read(format.write(table, {}), {}).table, options);
   return emitted;
 }
 
@@ -244,8 +243,8 @@ class OnnxRuntime : public testing::TestWithParam<Network> {
 TEST_P(OnnxRuntime, RunsOurModelOnIntegersAndAgreesWithUs) {
   const Network& network = GetParam();
   const Emitted emitted = emit(network);
-  const Graph& quantized = emitted.graph;
-  const QuantizeReport& report = emitted.report;
+  const Graph& quantized = emitted.quantized.graph;
+  const QuantizeReport& report = emitted.quantized.report;
   const ImageSet& images = emitted.images;
   const TemporaryFolder folder;
   const fs::path saved = folder.path / "model.onnx";
@@ -329,7 +328,7 @@ TEST_P(OnnxRuntime, GivesOtherTypesTheSameMeaning) {
     const Emitted emitted = emit(network, types);
     const TemporaryFolder folder;
     const fs::path saved = folder.path / "model.onnx";
-    save_onnx(emitted.graph, saved);
+    save_onnx(emitted.quantized.graph, saved);
     const Executor ours(load_onnx(saved));
     const auto plan = ours.compile({});
     EXPECT_EQ(coverage_of(*plan).integer_macs, coverage_of(*plan).macs);
@@ -355,11 +354,11 @@ TEST_P(OnnxRuntime, GivesModelsForTensorRtTheSameMeaning) {
   const Emitted emitted = emit_from_cache(network);
   const TemporaryFolder folder;
   const fs::path saved = folder.path / "model.onnx";
-  save_onnx(emitted.graph, saved);
+  save_onnx(emitted.quantized.graph, saved);
   const Executor ours(load_onnx(saved));
   const auto plan = ours.compile({});
   std::printf("%s: %s\n", network.name.c_str(),
-              coverage_line(coverage_of(*plan), emitted.report).c_str());
+              coverage_line(coverage_of(*plan), emitted.quantized.report).c_str());
   std::vector<BadImage> bad;
   Workspace workspace;
   const auto image =
@@ -399,7 +398,7 @@ TEST_P(OnnxRuntime, AgreesWithUsOnTheEvaluationImages) {
   const Emitted emitted = emit(network);
   const TemporaryFolder folder;
   const fs::path saved = folder.path / "model.onnx";
-  save_onnx(emitted.graph, saved);
+  save_onnx(emitted.quantized.graph, saved);
   const Executor ours(load_onnx(saved));
   const ImageSet images = list_images(network.evaluation, {}, kMaxImages);
   std::vector<BadImage> bad;
@@ -451,10 +450,8 @@ TEST_P(OnnxRuntime, RunsTheModesWithoutATableAndAgreesWithUs) {
   const TemporaryFolder folder;
   const auto original_bytes = static_cast<double>(fs::file_size(network.model));
   for (const QuantizeMode mode : {QuantizeMode::kDynamic, QuantizeMode::kWeightOnly}) {
-    QuantizeReport report;
-    QuantizeOptions options;
-    options.mode = mode;
-    const Graph quantized = quantize(graph, options, report);
+    const Quantized emitted = quantize_in(mode, graph);
+    const Graph& quantized = emitted.graph;
     const fs::path saved = folder.path / "model.onnx";
     save_onnx(quantized, saved);
     const Executor ours(prepare(load_onnx(saved)));
@@ -471,7 +468,8 @@ TEST_P(OnnxRuntime, RunsTheModesWithoutATableAndAgreesWithUs) {
                      : 0;
     }
     std::int64_t expected = 0;
-    for (const NodeReport& node : report.nodes) expected += node.role == NodeRole::kInteger ? 1 : 0;
+    for (const NodeReport& node : emitted.report.nodes)
+      expected += node.role == NodeRole::kInteger ? 1 : 0;
     EXPECT_EQ(integer, expected) << name_of(mode);
     Workspace workspace;
     const TensorView input = *image;

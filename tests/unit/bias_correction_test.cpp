@@ -9,13 +9,14 @@
 #include "qtool/exec/executor.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/weights.h"
+#include "quantize/rounding.h"
 
 namespace qtool {
 namespace {
 
 constexpr Scheme kCoarseWeights{DType::kInt8, 4, Symmetry::kSymmetric};
 
-struct Layer {
+struct LayerCase {
   std::string op_type;
   Shape weight;
   Shape input;
@@ -29,7 +30,7 @@ std::vector<float> random_values(std::int64_t count, std::mt19937& random) {
   return values;
 }
 
-Graph graph_of(const Layer& layer, const Tensor& weights) {
+Graph graph_of(const LayerCase& layer, const Tensor& weights) {
   Graph graph;
   graph.info.opsets[""] = 17;
   std::vector<Dim> dims;
@@ -59,7 +60,8 @@ std::vector<double> channel_means(const TensorView& tensor) {
   return means;
 }
 
-std::vector<double> output_means(const Layer& layer, const Tensor& weights, const Tensor& input) {
+std::vector<double> output_means(const LayerCase& layer, const Tensor& weights,
+                                 const Tensor& input) {
   const Executor executor(graph_of(layer, weights));
   Workspace workspace;
   const TensorView view(input);
@@ -67,7 +69,7 @@ std::vector<double> output_means(const Layer& layer, const Tensor& weights, cons
 }
 
 /// Holds the predicted shift against the mean outputs of the layer with both weights.
-void expect_predicted(const Layer& layer, bool flat_pictures,
+void expect_predicted(const LayerCase& layer, bool flat_pictures,
                       const Scheme& scheme = kCoarseWeights) {
   std::mt19937 random(7);
   const Tensor weights =
@@ -83,10 +85,14 @@ void expect_predicted(const Layer& layer, bool flat_pictures,
   const Graph graph = graph_of(layer, weights);
   const NodeId node = graph.nodes()[0];
   const WeightPorts ports = weight_ports(graph, node).value();
-  const WeightMaps maps =
-      weight_maps(weights, ports.axis, "absmax", scheme, Granularity::kPerChannel, {}, 1.0F);
-  const Tensor integers =
-      quantize_weights(weights, ports.axis, scheme, maps.scales, maps.zero_points);
+  std::vector<float> means;
+  for (const double mean : channel_means(TensorView(input)))
+    means.push_back(static_cast<float>(mean));
+  Layer staged = begin_layer(graph, node, ports, scheme, {ports.weight, std::nullopt, means});
+  choose_scales(staged, "absmax", Granularity::kPerChannel);
+  round_weights(staged, find_rounding("nearest"));
+  const WeightMaps& maps = staged.maps;
+  const Tensor& integers = staged.integers;
   Tensor coarse(DType::kFloat32, layer.weight);
   const std::int64_t inner = layer.weight.elements() / layer.weight[0];
   for (std::size_t i = 0; i < coarse.values<float>().size(); ++i) {
@@ -97,13 +103,9 @@ void expect_predicted(const Layer& layer, bool flat_pictures,
     coarse.values<float>()[i] =
         maps.scales[channel] * static_cast<float>(integers.values<std::int8_t>()[i] - zero_point);
   }
-  std::vector<float> means;
-  for (const double mean : channel_means(TensorView(input)))
-    means.push_back(static_cast<float>(mean));
-
   const auto before = output_means(layer, weights, input);
   const auto after = output_means(layer, coarse, input);
-  const auto shift = weight_bias_shift(graph, node, ports, weights, integers, maps, means);
+  const auto shift = weight_bias_shift(graph, staged);
   ASSERT_EQ(shift.size(), before.size());
   double largest = 0.0;
   for (std::size_t c = 0; c < shift.size(); ++c) {
@@ -138,16 +140,19 @@ TEST(WeightBiasShift, ReadsBothOrientationsOfAMatrix) {
 }
 
 TEST(WeightBiasShift, IsEmptyWithoutFittingMeans) {
-  const Layer layer{"Conv", Shape{6, 10, 1, 1}, Shape{3, 10, 5, 4}, {}};
+  const LayerCase layer{"Conv", Shape{6, 10, 1, 1}, Shape{3, 10, 5, 4}, {}};
   const Tensor weights(DType::kFloat32, layer.weight);
   const Graph graph = graph_of(layer, weights);
   const NodeId node = graph.nodes()[0];
   const WeightPorts ports = weight_ports(graph, node).value();
-  const WeightMaps maps{std::vector<float>(6, 1.0F), {}};
-  const Tensor integers(DType::kInt8, layer.weight);
   const std::vector<float> five(5, 1.0F);
-  EXPECT_TRUE(weight_bias_shift(graph, node, ports, weights, integers, maps, five).empty());
-  EXPECT_TRUE(weight_bias_shift(graph, node, ports, weights, integers, maps, {}).empty());
+  for (const std::span<const float> means :
+       {std::span<const float>(five), std::span<const float>()}) {
+    Layer staged = begin_layer(graph, node, ports, Scheme{}, {ports.weight, std::nullopt, means});
+    staged.maps = {std::vector<float>(6, 1.0F), {}};
+    staged.integers = Tensor(DType::kInt8, layer.weight);
+    EXPECT_TRUE(weight_bias_shift(graph, staged).empty());
+  }
 }
 
 }  // namespace

@@ -83,8 +83,8 @@ class OddModels : public testing::Test {
     options.collect.threads = 2;
     const CalibrationResult calibrated = calibrate(fp32, images, options);
     EXPECT_EQ(fp32.counts().compiled, 1);  // for both workers
-    QuantizeReport report;
-    const Graph integer = quantize(prepared, calibrated.table, {}, report);
+    const Quantized emitted = quantize(prepared, calibrated.table);
+    const Graph& integer = emitted.graph;
     const Executor int8(prepare(integer));
     Tensor image(DType::kFloat32, {1, 3, kSide, kSide});
     std::mt19937 random(7);

@@ -16,6 +16,7 @@
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
+#include "support/quantize_in.h"
 
 namespace qtool {
 namespace {
@@ -77,17 +78,13 @@ Graph quantize_static(const Graph& prepared, std::string_view target) {
     entry.dtype = find_target(target).activations.dtype;
     table.activations.push_back(entry);
   }
-  QuantizeOptions options;
+  StaticOptions options;
   options.target = target;
-  QuantizeReport report;
-  return quantize(prepared, table, options, report);
+  return quantize(prepared, table, options).graph;
 }
 
 Graph quantize_as(const Graph& prepared, QuantizeMode mode) {
-  QuantizeOptions options;
-  options.mode = mode;
-  QuantizeReport report;
-  return quantize(prepared, options, report);
+  return quantize_in(mode, prepared).graph;
 }
 
 struct Outcome {

@@ -168,8 +168,7 @@ TEST(PlanSummary, CountsWhatRunsOnIntegers) {
     entry.affine = choose_affine(entry.range, find_target("cpu").activations);
     table.activations.push_back(std::move(entry));
   }
-  QuantizeReport report;
-  const Executor executor(quantize(net.graph, table, {}, report));
+  const Executor executor(quantize(net.graph, table).graph);
   const auto plan = executor.compile({});
   const PlanSummary summary = summarize(*plan);
   EXPECT_EQ(summary.macs, 86);

@@ -42,8 +42,7 @@ Graph quantized(const Graph& graph) {
     entry.affine = choose_affine(entry.range, find_target("cpu").activations);
     table.activations.push_back(std::move(entry));
   }
-  QuantizeReport report;
-  return quantize(graph, table, {}, report);
+  return quantize(graph, table).graph;
 }
 
 ProfileOptions repeated(std::int64_t repeat) {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "qtool/graph/onnx.h"
-#include "quantize/emit.h"
+#include "qtool/quantize/quantize.h"
 #include "quantize_net.h"
 
 namespace qtool {
@@ -13,24 +13,20 @@ namespace {
 
 using Ranges = std::map<std::string, Range, std::less<>>;
 
-struct Quantized {
-  Graph graph;
-  ChosenMaps maps;
-  QuantizeReport report;
-};
-
 /// Quantizes with given ranges; a tensor that is not listed spans [0, 1].
 Quantized quantized(const Net& net, const Ranges& ranges = {}) {
   const Target& target = find_target("cpu");
-  const Placement placement = place(net.graph, target);
-  Quantized result;
-  result.maps = choose_maps(net.graph, placement, target, [&](std::string_view name) {
-    const auto known = ranges.find(name);
-    const Range range = known == ranges.end() ? Range{0.0F, 1.0F} : known->second;
-    return CalibratedMap{range, choose_affine(range, target.activations)};
-  });
-  result.graph = emit_qdq(net.graph, placement, target, result.maps, {}, {}, result.report);
-  return result;
+  CalibrationTable table;
+  for (const std::string& tensor : tensors_to_calibrate(net.graph, target)) {
+    const auto known = ranges.find(tensor);
+    ActivationEntry& entry = table.activations.emplace_back();
+    entry.tensor = tensor;
+    entry.range = known == ranges.end() ? Range{0.0F, 1.0F} : known->second;
+    entry.affine = choose_affine(entry.range, target.activations);
+  }
+  StaticOptions options;
+  options.bias_correction = BiasCorrection::kOff;
+  return quantize(net.graph, table, options);
 }
 
 float scale_of(const Graph& graph, const std::string& tensor) {
@@ -167,7 +163,7 @@ Net concat_net() {
 TEST(EmitQdq, AlignsAConcatWhoseRangesAreWithinOneBit) {
   const Quantized q =
       quantized(concat_net(), {{"ra_out", {0, 4}}, {"rb_out", {0, 2}}, {"joined_out", {0, 3.5F}}});
-  EXPECT_TRUE(q.maps.unequal.empty());
+  EXPECT_TRUE(q.report.unequal_concats.empty());
   for (const char* tensor : {"ra_out_q", "rb_out_q", "pool_out_q", "joined_out_q"}) {
     EXPECT_EQ(scale_of(q.graph, tensor), 4.0F / 255) << tensor;
   }
@@ -177,11 +173,11 @@ TEST(EmitQdq, AlignsAConcatWhoseRangesAreWithinOneBit) {
 TEST(EmitQdq, KeepsAndReportsAConcatWhoseRangesDifferByMoreThanOneBit) {
   const Quantized q = quantized(
       concat_net(), {{"ra_out", {0, 4}}, {"rb_out", {0, 1.9F}}, {"joined_out", {0, 3.5F}}});
-  ASSERT_EQ(q.maps.unequal.size(), 1U);
-  EXPECT_EQ(q.maps.unequal[0].node, "joined");
-  EXPECT_THAT(q.maps.unequal[0].operands, testing::ElementsAre("ra_out", "pool_out"));
-  EXPECT_THAT(q.maps.unequal[0].scales, testing::ElementsAre(4.0F / 255, 1.9F / 255));
-  EXPECT_NEAR(q.maps.unequal[0].smallest_share, 1.9 / 4, 1e-6);
+  ASSERT_EQ(q.report.unequal_concats.size(), 1U);
+  EXPECT_EQ(q.report.unequal_concats[0].node, "joined");
+  EXPECT_THAT(q.report.unequal_concats[0].operands, testing::ElementsAre("ra_out", "pool_out"));
+  EXPECT_THAT(q.report.unequal_concats[0].scales, testing::ElementsAre(4.0F / 255, 1.9F / 255));
+  EXPECT_NEAR(q.report.unequal_concats[0].smallest_share, 1.9 / 4, 1e-6);
   EXPECT_EQ(scale_of(q.graph, "joined_out_q"), 3.5F / 255);
 }
 

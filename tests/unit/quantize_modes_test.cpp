@@ -15,6 +15,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
+#include "support/quantize_in.h"
 #include "support/random_floats.h"
 #include "unit/quantize_net.h"
 
@@ -64,9 +65,10 @@ double sqnr_db(const std::vector<float>& reference, const std::vector<float>& ot
 Graph make(const Graph& graph, QuantizeMode mode, QuantizeReport& report,
            std::vector<std::string> exclude = {}) {
   QuantizeOptions options;
-  options.mode = mode;
   options.exclude = std::move(exclude);
-  return quantize(graph, options, report);
+  Quantized quantized = quantize_in(mode, graph, options);
+  report = std::move(quantized.report);
+  return std::move(quantized.graph);
 }
 
 TEST(QuantizeMode, HasANameEach) {
@@ -131,11 +133,11 @@ TEST(DynamicMode, LeavesConvolutionsOfVolumesInFp32) {
   net.constant("w", random_floats({3, 2, 2, 2, 2}, 1));
   net.output(net.op("Conv", "conv", {"x", "w"}));
   const Graph graph = prepare(net.graph);
-  QuantizeOptions options;
-  options.mode = QuantizeMode::kDynamic;
+  DynamicOptions options;
   options.target = "tensorrt";  // lists them
-  QuantizeReport report;
-  const Graph quantized = quantize(graph, options, report);
+  const Quantized emitted = quantize(graph, options);
+  const Graph& quantized = emitted.graph;
+  const QuantizeReport& report = emitted.report;
   EXPECT_EQ(report.find("conv")->reason, "ConvInteger takes images only");
   const Tensor x = random_floats({1, 2, 4, 4, 4}, 2);
   EXPECT_EQ(run(quantized, x), run(graph, x));
@@ -185,7 +187,7 @@ TEST(QuantizeMode, NamesNonFiniteWeights) {
       EXPECT_EQ(report.find("dense")->reason, "its weight 'w1' has NaN or infinite values");
     }
     CalibrationTable table;
-    quantize(net.graph, table, {}, report);
+    report = quantize(net.graph, table).report;
     EXPECT_EQ(report.non_finite, std::vector<std::string>{"w1"});
     EXPECT_EQ(report.find("dense")->reason, "its weight 'w1' has NaN or infinite values");
   }
@@ -201,12 +203,9 @@ TEST(QuantizeMode, NamesWhatTheTableDoesNotKnow) {
     entry.affine = choose_affine(entry.range, find_target("cpu").activations);
     table.activations.push_back(entry);
   }
-  QuantizeReport report;
-  quantize(net.graph, table, {}, report);
-  EXPECT_TRUE(report.missing_ranges.empty());
+  EXPECT_TRUE(quantize(net.graph, table).report.missing_ranges.empty());
   table.activations.erase(table.activations.begin());
-  quantize(net.graph, table, {}, report);
-  EXPECT_EQ(report.missing_ranges, std::vector<std::string>{"x"});
+  EXPECT_EQ(quantize(net.graph, table).report.missing_ranges, std::vector<std::string>{"x"});
 }
 
 TEST(QuantizedNode, IsWhatOnlyQuantizedModelsHave) {
@@ -222,7 +221,6 @@ TEST(QuantizedNode, IsWhatOnlyQuantizedModelsHave) {
 TEST(QuantizeWithoutTable, RefusesWhatItCannotDo) {
   const Net net = mixed_net();
   QuantizeReport report;
-  EXPECT_THROW(make(net.graph, QuantizeMode::kStatic, report), Error);
   for (const auto mode : {QuantizeMode::kDynamic, QuantizeMode::kWeightOnly}) {
     const Graph once = make(net.graph, mode, report);
     EXPECT_THROW(make(once, QuantizeMode::kDynamic, report), Error);

@@ -45,10 +45,11 @@ ErrorCode code_of(const std::function<void()>& action) {
 TEST(Quantize, FollowsTheTableAndSaysWhereItCameFrom) {
   const Net net = two_convolutions();
   const CalibrationTable table = table_for(net);
-  QuantizeReport report;
-  QuantizeOptions options;
+  StaticOptions options;
   options.version = "1.2.3";
-  const Graph graph = quantize(net.graph, table, options, report);
+  const Quantized emitted = quantize(net.graph, table, options);
+  const Graph& graph = emitted.graph;
+  const QuantizeReport& report = emitted.report;
   EXPECT_EQ(report.quantized_tensors, 2);
   EXPECT_EQ(report.find("r1")->role, NodeRole::kFused);
   EXPECT_EQ(graph.info.metadata.at("qtool.method"), "kl");
@@ -63,27 +64,28 @@ TEST(Quantize, RefusesTheTableOfAnotherModel) {
   CalibrationTable table = table_for(net);
   QuantizeReport report;
   table.model_fingerprint ^= 1;
-  EXPECT_EQ(code_of([&] { quantize(net.graph, table, {}, report); }), ErrorCode::kMismatch);
-  QuantizeOptions options;
+  EXPECT_EQ(code_of([&] { quantize(net.graph, table); }), ErrorCode::kMismatch);
+  StaticOptions options;
   options.model_fingerprint = table.model_fingerprint;
-  EXPECT_NO_THROW(quantize(net.graph, table, options, report));
+  EXPECT_NO_THROW(quantize(net.graph, table, options));
 }
 
 TEST(Quantize, RefusesAModelThatIsQuantizedAlready) {
   const Net net = two_convolutions();
   CalibrationTable table = table_for(net);
-  QuantizeReport report;
-  const Graph once = quantize(net.graph, table, {}, report);
+  const Quantized emitted = quantize(net.graph, table);
+  const Graph& once = emitted.graph;
   table.model_fingerprint = fingerprint(once);
-  EXPECT_EQ(code_of([&] { quantize(once, table, {}, report); }), ErrorCode::kUnsupported);
+  EXPECT_EQ(code_of([&] { quantize(once, table); }), ErrorCode::kUnsupported);
 }
 
 TEST(Quantize, LeavesLayersWithoutARangeInFp32) {
   const Net net = two_convolutions();
   CalibrationTable table = table_for(net);
   table.activations.pop_back();
-  QuantizeReport report;
-  const Graph graph = quantize(net.graph, table, {}, report);
+  const Quantized emitted = quantize(net.graph, table);
+  const Graph& graph = emitted.graph;
+  const QuantizeReport& report = emitted.report;
   EXPECT_EQ(report.find("c1")->role, NodeRole::kInteger);
   EXPECT_EQ(report.find("c2")->reason, "the table has no range for its input 'r1_out'");
   EXPECT_EQ(graph.value(graph.node(node_named(graph, "c2")).inputs[1]).name, "c2_w");
@@ -93,8 +95,8 @@ TEST(Quantize, TakesTheScalesOfTheTableAsTheyAre) {
   const Net net = two_convolutions();
   CalibrationTable table = table_for(net);
   table.activations[0].affine = {0.03F, 7};
-  QuantizeReport report;
-  const Graph graph = quantize(net.graph, table, {}, report);
+  const Quantized emitted = quantize(net.graph, table);
+  const Graph& graph = emitted.graph;
   const NodeId pair = graph.value(graph.find_value("x_q").value()).producer;
   EXPECT_EQ(graph.value(graph.node(pair).inputs[1]).constant->values<float>()[0], 0.03F);
   EXPECT_EQ(graph.value(graph.node(pair).inputs[2]).constant->values<std::uint8_t>()[0], 7);
@@ -108,8 +110,8 @@ TEST(FillWeightEntries, ListsTheScalesThatQuantizeUses) {
   EXPECT_EQ(table.weights[0].tensor, "c1_w");
   EXPECT_EQ(table.weights[0].consumer, "c1");
   EXPECT_EQ(table.weights[0].axis, 0);
-  QuantizeReport report;
-  const Graph graph = quantize(net.graph, table, {}, report);
+  const Quantized emitted = quantize(net.graph, table);
+  const Graph& graph = emitted.graph;
   const auto scales = graph.value(graph.find_value("c1_w_s").value()).constant;
   EXPECT_THAT(table.weights[0].scales, testing::ElementsAreArray(scales->values<float>().begin(),
                                                                  scales->values<float>().end()));
@@ -121,19 +123,18 @@ TEST(FillWeightEntries, KeepsScalesThatWereSetByHand) {
   table.weights.push_back({"c1_w", "c1", 0, {0.5F, 0.25F}});
   fill_weight_entries(net.graph, {}, table);
   EXPECT_THAT(table.weights[0].scales, testing::ElementsAre(0.5F, 0.25F));
-  QuantizeReport report;
-  const Graph graph = quantize(net.graph, table, {}, report);
+  const Quantized emitted = quantize(net.graph, table);
+  const Graph& graph = emitted.graph;
   EXPECT_EQ(graph.value(graph.find_value("c1_w_s").value()).constant->values<float>()[1], 0.25F);
 }
 
 TEST(Quantize, RefusesWeightScalesThatDoNotFit) {
   const Net net = two_convolutions();
   CalibrationTable table = table_for(net);
-  QuantizeReport report;
   table.weights.push_back({"c1_w", "c1", 0, {0.5F, 0.5F, 0.5F}});
-  EXPECT_EQ(code_of([&] { quantize(net.graph, table, {}, report); }), ErrorCode::kInvalidTable);
+  EXPECT_EQ(code_of([&] { quantize(net.graph, table); }), ErrorCode::kInvalidTable);
   table.weights[0].scales = {0.5F, -1.0F};
-  EXPECT_EQ(code_of([&] { quantize(net.graph, table, {}, report); }), ErrorCode::kInvalidTable);
+  EXPECT_EQ(code_of([&] { quantize(net.graph, table); }), ErrorCode::kInvalidTable);
 }
 
 TEST(Quantize, HandlesTheChannelsOfMobileNetV2WhoseBiasWouldOverflow) {

@@ -109,11 +109,11 @@ TEST(TensorRtTarget, PutsNoPairBetweenAConvolutionAndAnActivation) {
 TEST(TensorRtTarget, KeepsWeightsAndBiasesRealBehindAPairPerChannel) {
   Net net;
   net.output(net.conv("c1", net.input("x", {1, 2, 4, 4})));
-  QuantizeOptions options;
+  StaticOptions options;
   options.target = "tensorrt";
-  QuantizeReport report;
-  const Graph graph =
-      quantize(net.graph, read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n"), options, report);
+  const Quantized emitted =
+      quantize(net.graph, read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n"), options);
+  const Graph& graph = emitted.graph;
   const Node& conv = graph.node(node_named(graph, "c1"));
   const Node& dequantize = graph.node(graph.value(conv.inputs[1]).producer);
   ASSERT_EQ(dequantize.op_type, "DequantizeLinear");
@@ -138,15 +138,16 @@ TEST(TensorRtTarget, GivesTheInputsOfAConcatTheWidestScale) {
   const auto joined =
       net.op("Concat", "joined", {net.conv("a", x), net.conv("b", x)}, {{"axis", std::int64_t{1}}});
   net.output(net.conv("c", joined, 4));
-  QuantizeOptions options;
+  StaticOptions options;
   options.target = "tensorrt";
-  QuantizeReport report;
   // The scales 1/127, 100/127 and 3/127: far more than one bit apart.
-  const Graph graph =
+  const Quantized emitted =
       quantize(net.graph,
                read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n"
                           "a_out: 3c010204\nb_out: 3f499326\njoined_out: 3cc18306\n"),
-               options, report);
+               options);
+  const Graph& graph = emitted.graph;
+  const QuantizeReport& report = emitted.report;
   EXPECT_TRUE(report.unequal_concats.empty());
   for (const char* name : {"a_out_q", "b_out_q", "joined_out_q"}) {
     const Node& node = graph.node(graph.value(graph.find_value(name).value()).producer);
@@ -160,11 +161,10 @@ TEST(TensorRtTarget, GivesTheInputsOfAConcatTheWidestScale) {
 TEST(TensorRtTarget, OneLayerComputesWhatTheSpecificationSays) {
   Net net;
   net.output(net.conv("c1", net.input("x", {1, 2, 4, 4})));
-  QuantizeOptions options;
+  StaticOptions options;
   options.target = "tensorrt";
-  QuantizeReport report;
-  const Executor executor(quantize(
-      net.graph, read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n"), options, report));
+  const CalibrationTable table = read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n");
+  const Executor executor(quantize(net.graph, table, options).graph);
   CompileOptions reference;
   reference.lowering = Lowering::kReference;
   Tensor input(DType::kFloat32, Shape{1, 2, 4, 4});
@@ -204,10 +204,11 @@ TEST_P(TensorRtNetwork, HasTheScalesOfItsCacheBitForBitAndRunsOnIntegers) {
   const Graph graph = prepare(load_onnx(GetParam()));
   const std::string cache = cache_for(graph);
   const CalibrationTable table = read_cache(cache);
-  QuantizeOptions options;
+  StaticOptions options;
   options.target = "tensorrt";
-  QuantizeReport report;
-  const Graph quantized = quantize(graph, table, options, report);
+  const Quantized emitted = quantize(graph, table, options);
+  const Graph& quantized = emitted.graph;
+  const QuantizeReport& report = emitted.report;
   const auto bits = activation_bits(quantized);
   EXPECT_EQ(static_cast<std::int64_t>(bits.size()), report.quantized_tensors);
   EXPECT_GE(bits.size(), 10U);
@@ -248,10 +249,9 @@ TEST_P(TensorRtNetwork, ComputesInIntegersWhatTheSpecificationSays) {
   std::normal_distribution<float> values;
   for (float& v : input.values<float>()) v = values(random);
   const TensorView view = input;
-  QuantizeOptions options;
+  StaticOptions options;
   options.target = "tensorrt";
-  QuantizeReport report;
-  const Executor executor(quantize(graph, read_cache(cache_on(graph, view)), options, report));
+  const Executor executor(quantize(graph, read_cache(cache_on(graph, view)), options).graph);
   CompileOptions reference;
   reference.lowering = Lowering::kReference;
   const auto plan = executor.compile({});
@@ -279,11 +279,11 @@ INSTANTIATE_TEST_SUITE_P(Networks, TensorRtNetwork,
 TEST(ForeignTable, LeavesLayersWithoutAScaleInFp32AndNamesThem) {
   Net net;
   net.output(net.conv("c2", net.op("Relu", "r1", {net.conv("c1", net.input("x", {1, 2, 4, 4}))})));
-  QuantizeOptions options;
+  StaticOptions options;
   options.target = "tensorrt";
-  QuantizeReport report;
-  const Graph graph =
-      quantize(net.graph, read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n"), options, report);
+  const Quantized emitted =
+      quantize(net.graph, read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n"), options);
+  const QuantizeReport& report = emitted.report;
   EXPECT_EQ(report.find("c1")->role, NodeRole::kInteger);
   EXPECT_EQ(report.find("c2")->reason, "the table has no range for its input 'r1_out'");
 }
@@ -309,8 +309,8 @@ TEST(ForeignTable, OneScaleOfAWeightServesAllItsChannels) {
   net.output(net.conv("c1", net.input("x", {1, 2, 4, 4})));
   CalibrationTable table = read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n");
   table.weights.push_back({"c1_w", "", -1, {0.5F}, {}});
-  QuantizeReport report;
-  const Graph graph = quantize(net.graph, table, {}, report);
+  const Quantized emitted = quantize(net.graph, table);
+  const Graph& graph = emitted.graph;
   EXPECT_THAT(graph.value(graph.find_value("c1_w_s").value()).constant->values<float>(),
               testing::ElementsAre(0.5F, 0.5F));
 }

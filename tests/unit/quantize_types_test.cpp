@@ -94,9 +94,8 @@ CalibrationTable table_for(const Graph& graph, const TypeChoices& choices,
 }
 
 Graph quantized(const Graph& graph, const CalibrationTable& table,
-                const QuantizeOptions& options = {}) {
-  QuantizeReport report;
-  return quantize(graph, table, options, report);
+                const StaticOptions& options = {}) {
+  return quantize(graph, table, options).graph;
 }
 
 double sqnr_db(const std::vector<float>& reference, const std::vector<float>& other) {
@@ -171,7 +170,7 @@ TEST(QuantizeTypes, AllRunOnIntegersAndStayNearFp32) {
 
 TEST(QuantizeTypes, WeightsWithZeroPointsRunOnIntegersWhereTheTargetAllowsThem) {
   const Graph graph = network();
-  QuantizeOptions options;
+  StaticOptions options;
   options.target = "qtool";
   TypeChoices choices;
   choices.weight_symmetry = Symmetry::kAsymmetric;
@@ -307,7 +306,7 @@ TEST(QuantizeTypes, OfTheTableHoldUntilOptionsChooseOthers) {
     return top;
   };
   EXPECT_EQ(largest(quantized(graph, table)), 7);
-  QuantizeOptions options;
+  StaticOptions options;
   options.types.weight_bits = 8;
   EXPECT_EQ(largest(quantized(graph, table, options)), 127);
 }

@@ -96,20 +96,22 @@ class SequentialCorrectionTest : public testing::Test {
     }
     return largest;
   }
-  [[nodiscard]] Graph quantized(const QuantizeOptions& options) {
-    return quantize(executor_.graph(), table_, options, report_);
+  [[nodiscard]] Graph quantized(const StaticOptions& options) {
+    Quantized quantized = quantize(executor_.graph(), table_, options);
+    report_ = std::move(quantized.report);
+    return std::move(quantized.graph);
   }
 
   fs::path root_ = fs::temp_directory_path() / concat("qtool-sequential-", getpid());
   Executor executor_{network()};
   CollectOptions collect_;
   CalibrationTable table_;
-  QuantizeOptions options_;
+  StaticOptions options_;
   QuantizeReport report_;
 };
 
 TEST_F(SequentialCorrectionTest, MakesTheMeanOfEveryLayerThatOfFp32) {
-  QuantizeOptions off = options_;
+  StaticOptions off = options_;
   off.bias_correction = BiasCorrection::kOff;
   const Graph before = quantized(off);
   options_.bias_shifts = shifts();

@@ -140,7 +140,7 @@ void require_observed(const Collection& collection, const std::vector<std::strin
 
 void run_calibrate(CalibrateCommand& options, const Command& command) {
   options.run.apply();
-  QuantizeOptions quantize_options;
+  StaticOptions quantize_options;
   quantize_options.target = options.target;
   quantize_options.types = options.types.choices();
   const Target target = chosen_target(CalibrationTable(), quantize_options);

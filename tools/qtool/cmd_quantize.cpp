@@ -115,7 +115,7 @@ BiasCorrection bias_correction_of(const QuantizeCommand& options) {
 }
 
 BiasShifts measured_shifts(const QuantizeCommand& options, const Model& fp32,
-                           const CalibrationTable& table, const QuantizeOptions& quantize_options) {
+                           const CalibrationTable& table, const StaticOptions& quantize_options) {
   CollectOptions collect;
   SourcedPreprocess preprocess{table.preprocess, "stored in the table", {}};
   if (!has_provenance(table)) {
@@ -205,10 +205,17 @@ bool gains_nothing(QuantizeMode mode, const QuantizationSummary& summary) {
                       [](const NodeReport& node) { return node.role == NodeRole::kInteger; });
 }
 
-// Without a table there are no ranges to change; of the flags, the options' rules say so.
-void require_table_free(const Overrides& overrides) {
-  if (overrides.ranges.empty() && overrides.scales.empty()) return;
-  throw Error(ErrorCode::kUsage, "--overrides: ranges and scales have no effect without a table");
+// The modes without a table. There are no ranges to change then; of the flags, the options' rules
+// say so.
+Quantized quantize_without_table(QuantizeMode mode, const QuantizeOptions& common,
+                                 const TypeChoices& types, const Overrides& overrides,
+                                 const Graph& prepared) {
+  if (!overrides.ranges.empty() || !overrides.scales.empty()) {
+    throw Error(ErrorCode::kUsage, "--overrides: ranges and scales have no effect without a table");
+  }
+  const WeightChoices weights{types.weight_bits, types.weight_method};
+  return mode == QuantizeMode::kDynamic ? quantize(prepared, DynamicOptions{common, weights})
+                                        : quantize(prepared, WeightOnlyOptions{common, weights});
 }
 
 void run_quantize(QuantizeCommand& options, const Command& command) {
@@ -232,32 +239,30 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   }
   TypeOptions::require_effect(command, prepared, options.model);
   std::optional<CalibrationTable> table = read_table(options, command, fp32, prepared);
-  QuantizeOptions quantize_options;
-  quantize_options.target = options.target;
-  quantize_options.types = options.types.choices();
-  quantize_options.threads = options.run.threads;
   const Overrides overrides = options.overrides.read();
-  quantize_options.exclude = overrides.exclude;
-  if (table) {
+  QuantizeOptions common;
+  common.target = options.target;
+  common.exclude = overrides.exclude;
+  common.threads = options.run.threads;
+  common.model_fingerprint = fingerprint(fp32.loaded);
+  common.version = QTOOL_VERSION;
+  Quantized int8 = [&] {
+    if (!table)
+      return quantize_without_table(mode, common, options.types.choices(), overrides, prepared);
+    StaticOptions quantize_options{common, options.types.choices(), bias_correction, {}};
     apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
                     *table);
-  } else {
-    require_table_free(overrides);
-  }
-  quantize_options.model_fingerprint = fingerprint(fp32.loaded);
-  quantize_options.version = QTOOL_VERSION;
-  quantize_options.mode = mode;
-  quantize_options.bias_correction = bias_correction;
-  if (bias_correction == BiasCorrection::kSequential) {
-    fp32.executor = std::make_unique<Executor>(prepared);
-    quantize_options.bias_shifts = measured_shifts(options, fp32, *table, quantize_options);
-  }
-  Graph int8 = table ? quantize(prepared, *table, quantize_options, summary.report)
-                     : quantize(prepared, quantize_options, summary.report);
+    if (bias_correction == BiasCorrection::kSequential) {
+      fp32.executor = std::make_unique<Executor>(prepared);
+      quantize_options.bias_shifts = measured_shifts(options, fp32, *table, quantize_options);
+    }
+    return quantize(prepared, *table, quantize_options);
+  }();
+  summary.report = std::move(int8.report);
 
-  if (!preprocess.empty()) int8.info.metadata[std::string(kPreprocessKey)] = preprocess;
+  if (!preprocess.empty()) int8.graph.info.metadata[std::string(kPreprocessKey)] = preprocess;
   warn_of(summary.report, options.table);
-  const std::string bytes = save_onnx_bytes(int8);
+  const std::string bytes = save_onnx_bytes(int8.graph);
   // Weights may lie in files beside the model.
   summary.fp32_bytes =
       std::max(static_cast<std::int64_t>(std::filesystem::file_size(options.model)),

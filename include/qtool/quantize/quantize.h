@@ -70,7 +70,7 @@ std::optional<QuantizeMode> find_quantize_mode(std::string_view name) noexcept;
 enum class BiasCorrection : std::uint8_t {
   kOff,
   kTable,       ///< from the channel means of the table
-  kSequential,  ///< by QuantizeOptions::bias_shifts, from images
+  kSequential,  ///< by StaticOptions::bias_shifts, from images
 };
 
 /// What to take from the bias of each output channel, by the name of the layer.
@@ -82,18 +82,46 @@ inline constexpr std::string_view kPreprocessKey = "qtool.preprocess";
 inline constexpr std::string_view kSourceKey = "qtool.source";
 inline constexpr std::string_view kModeKey = "qtool.mode";
 
+/// What every mode wants to know.
 struct QuantizeOptions {
   std::string target{kDefaultTarget};
   std::vector<std::string> exclude;  ///< see PlacementOptions::exclude
-  TypeChoices types;                 ///< over those of the table, over the target's
-  /// Fingerprint of the model, which the table must belong to and the emitted model names as its
+  std::string rounding{"nearest"};   ///< of weights; there is one method so far
+  /// Fingerprint of the model, which a table must belong to and the emitted model names as its
   /// source; without it, that of the graph handed over.
   std::optional<std::uint64_t> model_fingerprint;
+  int threads = 1;      ///< for choosing weight scales; the result does not depend on it
+  std::string version;  ///< of the program, for the metadata; left out when empty
+};
+
+/// Integers from layer to layer, by maps from a calibration table.
+struct StaticOptions : QuantizeOptions {
+  TypeChoices types;  ///< over those of the table, over the target's
   BiasCorrection bias_correction = BiasCorrection::kTable;
   BiasShifts bias_shifts;  ///< for kSequential, see sequential_bias_shifts()
-  int threads = 1;         ///< for choosing weight scales; the result does not depend on it
-  std::string version;     ///< of the program, for the metadata; left out when empty
-  QuantizeMode mode = QuantizeMode::kStatic;
+};
+
+/// What may be chosen about weights where activations have no types: they are symmetric, with one
+/// scale per output channel.
+struct WeightChoices {
+  std::optional<int> bits;            ///< 2 to 8; without it the target's
+  std::optional<std::string> method;  ///< see find_weight_method(); without it the target's
+};
+
+/// Each product measures its input while running; FP32 in between.
+struct DynamicOptions : QuantizeOptions {
+  WeightChoices weights;
+};
+
+/// int8 weights, FP32 arithmetic: about a quarter of the size.
+struct WeightOnlyOptions : QuantizeOptions {
+  WeightChoices weights;
+};
+
+/// A quantized model and what became of each node.
+struct Quantized {
+  Graph graph;
+  QuantizeReport report;
 };
 
 /// The integer form of a prepared graph, as standard ONNX with QuantizeLinear/DequantizeLinear.
@@ -113,21 +141,21 @@ struct QuantizeOptions {
 /// opset 13 or quantized already, Error(kInvalidTable) for weight scales that do not fit their
 /// weight. Cost: linear in the weights. Source: ONNX operators QuantizeLinear and DequantizeLinear,
 /// opset 13; Jacob et al., arXiv 1712.05877, section 2.
-Graph quantize(const Graph& prepared, const CalibrationTable& table, const QuantizeOptions& options,
-               QuantizeReport& report);
+Quantized quantize(const Graph& prepared, const CalibrationTable& table,
+                   const StaticOptions& options = {});
 
-/// The same for the modes that need no table, kDynamic and kWeightOnly.
-/// Dynamic: every Conv, Gemm and MatMul with constant weights that `target` lists becomes
-/// DynamicQuantizeLinear -> ConvInteger or MatMulInteger -> Cast -> Mul -> Add; weights are
-/// symmetric with one scale per output channel, s8 for matrices, and for convolutions u8 around
-/// 128, the form that ONNX Runtime's ConvInteger takes. Biases stay float.
-/// Weight-only: the weights of every Conv, Gemm and MatMul become int8 behind a DequantizeLinear,
-/// one scale per output channel; `target` only gives their number of bits.
-/// The report names the nodes that multiply. Metadata of the graph stay; `qtool.mode`,
-/// `qtool.target` and `qtool.version` are added. Throws as above, and Error(kUsage) for kStatic.
-/// Cost: linear in the weights. Source: ONNX operators DynamicQuantizeLinear, ConvInteger,
-/// MatMulInteger, DequantizeLinear.
-Graph quantize(const Graph& prepared, const QuantizeOptions& options, QuantizeReport& report);
+/// The same without a table, for products that measure their input.
+/// Every Conv, Gemm and MatMul with constant weights that the target lists becomes
+/// DynamicQuantizeLinear -> ConvInteger or MatMulInteger -> Cast -> Mul -> Add; weights are s8 for
+/// matrices, and for convolutions u8 around 128, the form that ONNX Runtime's ConvInteger takes.
+/// Biases stay float. The report names the nodes that multiply; `qtool.mode` is added to the
+/// metadata. Throws as above. Cost: linear in the weights. Source: ONNX operators
+/// DynamicQuantizeLinear, ConvInteger, MatMulInteger.
+Quantized quantize(const Graph& prepared, const DynamicOptions& options);
+
+/// The same with int8 weights only: those of every Conv, Gemm and MatMul are stored behind a
+/// DequantizeLinear, one scale per output channel; of the target nothing counts but the bits.
+Quantized quantize(const Graph& prepared, const WeightOnlyOptions& options);
 
 /// The first node that only quantized models have, or nothing: this one computes in FP32.
 std::optional<NodeId> quantized_node(const Graph& graph);
@@ -135,13 +163,17 @@ std::optional<NodeId> quantized_node(const Graph& graph);
 /// a dynamic or weight-only model does not.
 bool has_fixed_scales(const Graph& graph);
 
-/// The target of `options` with the types that the table and then `options` choose.
-Target chosen_target(const CalibrationTable& table, const QuantizeOptions& options);
+/// The target called `name` with the types that the table and then `types` choose. Throws as
+/// find_target() and with_choices().
+Target chosen_target(const CalibrationTable& table, std::string_view name,
+                     const TypeChoices& types);
+Target chosen_target(const CalibrationTable& table, const StaticOptions& options);
+Target chosen_target(std::string_view name, const WeightChoices& weights);
 
 /// Fills `table.weights` with the scales that quantize() would use, so that they can be seen,
 /// changed and converted. Entries that the table has already are kept, raised where a bias would
 /// not fit.
-void fill_weight_entries(const Graph& prepared, const QuantizeOptions& options,
+void fill_weight_entries(const Graph& prepared, const StaticOptions& options,
                          CalibrationTable& table);
 
 }  // namespace qtool

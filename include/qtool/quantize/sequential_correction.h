@@ -8,7 +8,7 @@
 namespace qtool {
 
 /// What quantizing shifts the mean of each output channel of each layer by, measured on images
-/// layer by layer: BiasShifts for QuantizeOptions::bias_shifts.
+/// layer by layer: BiasShifts for StaticOptions::bias_shifts.
 /// The FP32 network runs once and gives E[y_c] of the result of every convolution and Gemm, before
 /// its activation. Then, in the order of the graph, the INT8 network runs up to the layer, with
 /// every layer before it corrected, and the shift is E_int8[y_c] - E_fp32[y_c]. In contrast to the
@@ -20,7 +20,7 @@ namespace qtool {
 /// image per image and layer. Memory: as collect(). Source: Nagel et al., arXiv 1906.04721,
 /// appendix D (empirical bias correction).
 BiasShifts sequential_bias_shifts(const Executor& fp32, const CalibrationTable& table,
-                                  const QuantizeOptions& options, const ImageSet& images,
+                                  const StaticOptions& options, const ImageSet& images,
                                   const CollectOptions& collect);
 
 }  // namespace qtool

@@ -1,0 +1,345 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "base/check.h"
+#include "qtool/base/hash.h"
+#include "qtool/base/text.h"
+#include "qtool/quantize/weights.h"
+#include "quantize/emit.h"
+#include "quantize/operands.h"
+
+namespace qtool {
+namespace {
+
+std::uint64_t digest(const Tensor& integers) {
+  return hash_bytes(
+      {reinterpret_cast<const char*>(integers.data()), static_cast<std::size_t>(integers.bytes())});
+}
+
+/// How a QuantizeLinear comes to give no integer beyond the limits of its scheme.
+enum class Saturation : std::uint8_t { kByType, kByClip };
+
+/// Writes one graph. Names are short on purpose: in a small network they are a good part of the
+/// file. The added nodes have none and go by their output.
+class Emitter {
+ public:
+  Emitter(const Graph& graph, const Target& target, const ChosenMaps& maps, QuantizeReport& report)
+      : graph_(graph), target_(target), maps_(maps), report_(report) {}
+
+  /// A layer whose stages are done. `corrected`: its bias is not the model's any more.
+  void add_layer(const Layer& layer, bool corrected) {
+    const NodeId id = layer.node;
+    report_.output_channels += layer.ports.channels;
+    graph_.set_input(id, 1, weight_behind(layer));
+    if (target_.constants == ConstantForm::kReals) {
+      if (corrected || layer.ports.bias_factor != 1.0F) {
+        graph_.set_input(id, 2, real_row(id, layer.ports, layer.bias));
+      }
+    } else if (layer.ports.bias != kNoValue || corrected) {
+      const float input_scale = layer.input.affine.value().scale;
+      graph_.set_input(id, 2,
+                       bias_behind(id, layer.ports, layer.bias,
+                                   bias_scales(layer.maps.scales, layer.bias.size(), input_scale)));
+    }
+    auto& attributes = graph_.attributes(id);
+    attributes.erase("alpha");  // both are part of the integers now
+    attributes.erase("beta");
+  }
+
+  /// Replaces the constant at `input` of a node by u8 integers behind a DequantizeLinear.
+  void quantize_constant(NodeId id, std::size_t input) {
+    const ValueId value = graph_.node(id).inputs[input];
+    const auto& chosen = maps_.by_value[static_cast<std::size_t>(value)];
+    const Tensor& real = *graph_.value(value).constant;
+    const Affine affine = chosen ? *chosen : choose_affine(range_of(real), target_.activations);
+    const auto key =
+        std::tuple(value, std::bit_cast<std::uint32_t>(affine.scale), affine.zero_point);
+    auto [it, fresh] = constants_.try_emplace(key, kNoValue);
+    if (fresh) {
+      const std::string name = name_stem(graph_.value(value).name);
+      const ValueId integers =
+          target_.constants == ConstantForm::kReals
+              ? quantized(name, {value, scale(affine), zero_point(affine)}, -1)
+              : add_constant(concat(name, "_q"), quantized_activation(real, affine));
+      it->second = dequantize(concat(name, "_dq"), {integers, scale(affine), zero_point(affine)});
+    }
+    graph_.set_input(id, input, it->second);
+  }
+
+  /// QuantizeLinear saturates at the limits of its type only.
+  [[nodiscard]] Saturation saturation() const {
+    return target_.activations.bits < 8 ? Saturation::kByClip : Saturation::kByType;
+  }
+
+  void add_pair(ValueId value, Saturation saturation) {
+    const Affine affine = map_of(value);
+    const std::string name = graph_.value(value).name;
+    const std::string stem = name_stem(name);
+    const ValueId real = graph_.add_value(graph_.unique_name(concat(stem, "_dq")));
+    graph_.replace_uses(value, real);
+    if (graph_.is_output(value) && !graph_.is_input(value)) {
+      // The outside reads what the integer nodes read, under the name it knows.
+      graph_.replace_output(value, real);
+      graph_.rename_value(value, graph_.unique_name(concat(name, "_fp32")));
+      graph_.rename_value(real, name);
+      const Value old = graph_.value(value);
+      graph_.declare(real, old.dtype, old.shape);
+    }
+    const ValueId clipped = saturation == Saturation::kByClip ? clip(value, affine) : value;
+    const ValueId integers = graph_.add_value(graph_.unique_name(concat(stem, "_q")));
+    add_node("QuantizeLinear", {clipped, scale(affine), zero_point(affine)}, integers, -1);
+    add_node("DequantizeLinear", {integers, scale(affine), zero_point(affine)}, real, -1);
+    ++report_.quantized_tensors;
+  }
+
+  Graph finish() {
+    graph_.sort();
+    graph_.check();
+    return std::move(graph_);
+  }
+
+ private:
+  [[nodiscard]] bool needs_zeros(NodeId id) const {
+    const auto& ops = target_.explicit_zero_ops;
+    return std::find(ops.begin(), ops.end(), graph_.node(id).op_type) != ops.end();
+  }
+
+  [[nodiscard]] Affine map_of(ValueId id) const {
+    const auto& map = maps_.by_value[static_cast<std::size_t>(id)];
+    QTOOL_CHECK(map.has_value());
+    return *map;
+  }
+
+  /// The tensor kept within what the integers stand for: its own Relu or Clip is narrowed, or a
+  /// Clip is added.
+  ValueId clip(ValueId value, const Affine& affine) {
+    Range range = represented_range(affine, limits_of(target_.activations));
+    const NodeId producer = graph_.value(value).producer;
+    const bool is_relu = producer != kNoNode && graph_.node(producer).is("Relu");
+    const bool is_clip = producer != kNoNode && graph_.node(producer).is("Clip");
+    if (is_relu) range.min = std::max(range.min, 0.0F);
+    if (is_clip) {
+      const std::optional<Range> bounds = constant_bounds(producer);
+      if (!bounds) return add_clip(value, range);
+      // A bound beyond the other end would turn the interval around; both then stand at that end.
+      range.min = std::clamp(bounds->min, range.min, range.max);
+      range.max = std::clamp(bounds->max, range.min, range.max);
+    }
+    if (!is_relu && !is_clip) return add_clip(value, range);
+    graph_.set_op(producer, "Clip");
+    graph_.set_input(producer, 1, real_scalar(range.min));
+    graph_.set_input(producer, 2, real_scalar(range.max));
+    return value;
+  }
+
+  ValueId add_clip(ValueId value, const Range& range) {
+    const ValueId clipped =
+        graph_.add_value(graph_.unique_name(concat(name_stem(graph_.value(value).name), "_clip")));
+    add_node("Clip", {value, real_scalar(range.min), real_scalar(range.max)}, clipped, -1);
+    return clipped;
+  }
+
+  [[nodiscard]] std::optional<Range> constant_bounds(NodeId id) const {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    Range bounds{-kInfinity, kInfinity};
+    const Node& node = graph_.node(id);
+    for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+      if (!node.has_input(i)) continue;
+      const Tensor* constant = graph_.value(node.inputs[i]).constant.get();
+      if (constant == nullptr || constant->dtype() != DType::kFloat32 ||
+          constant->elements() != 1 || std::isnan(constant->values<float>()[0])) {
+        return std::nullopt;
+      }
+      (i == 1 ? bounds.min : bounds.max) = constant->values<float>()[0];
+    }
+    if (bounds.min > bounds.max) return std::nullopt;
+    return bounds;
+  }
+
+  ValueId real_scalar(float value) {
+    auto [it, fresh] = bounds_.try_emplace(std::bit_cast<std::uint32_t>(value), kNoValue);
+    if (fresh) it->second = add_constant("bound", Tensor::scalar<float>(value));
+    return it->second;
+  }
+
+  ValueId add_constant(const std::string& name, Tensor tensor) {
+    return graph_.add_constant(graph_.unique_name(name), std::move(tensor));
+  }
+
+  void add_node(std::string_view op, std::vector<ValueId> inputs, ValueId output,
+                std::int64_t axis) {
+    Node node;
+    node.op_type = op;
+    node.inputs = std::move(inputs);
+    node.outputs = {output};
+    if (axis >= 0) node.attributes["axis"] = axis;
+    graph_.add_node(std::move(node));
+    ++report_.added_nodes;
+  }
+
+  ValueId dequantize(const std::string& name, std::vector<ValueId> inputs, std::int64_t axis = -1) {
+    const ValueId output = graph_.add_value(graph_.unique_name(name));
+    add_node("DequantizeLinear", std::move(inputs), output, axis);
+    return output;
+  }
+
+  /// The integers that a QuantizeLinear in the graph makes of a constant.
+  ValueId quantized(const std::string& name, std::vector<ValueId> inputs, std::int64_t axis) {
+    const ValueId output = graph_.add_value(graph_.unique_name(concat(name, "_q")));
+    add_node("QuantizeLinear", std::move(inputs), output, axis);
+    return output;
+  }
+
+  /// Scalars are shared: many tensors have equal ones (every zero point after a Relu).
+  ValueId scale(const Affine& affine) {
+    auto [it, fresh] = scales_.try_emplace(std::bit_cast<std::uint32_t>(affine.scale), kNoValue);
+    if (fresh) it->second = add_constant("scale", Tensor::scalar<float>(affine.scale));
+    return it->second;
+  }
+  ValueId zero_point(const Affine& affine) {
+    auto [it, fresh] = zero_points_.try_emplace(affine.zero_point, kNoValue);
+    if (fresh) {
+      it->second = add_constant(
+          "zero", target_.activations.dtype == DType::kUInt8
+                      ? Tensor::scalar<std::uint8_t>(static_cast<std::uint8_t>(affine.zero_point))
+                      : Tensor::scalar<std::int8_t>(static_cast<std::int8_t>(affine.zero_point)));
+    }
+    return it->second;
+  }
+
+  [[nodiscard]] Tensor quantized_activation(const Tensor& real, const Affine& affine) const {
+    const Limits limits = limits_of(target_.activations);
+    Tensor integers(target_.activations.dtype, real.shape());
+    const auto from = real.values<float>();
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      const std::int32_t q = quantize_value(from[i], affine, limits);
+      integers.data()[i] = static_cast<std::byte>(static_cast<std::uint8_t>(q));
+    }
+    return integers;
+  }
+
+  /// Zero points for weights, shared by all scales of one shape.
+  ValueId zero_points_like(const Shape& shape) {
+    auto [it, fresh] = weight_zeros_.try_emplace(shape.dims(), kNoValue);
+    if (fresh) it->second = add_constant("zeros", Tensor(target_.weights.dtype, shape));
+    return it->second;
+  }
+
+  static Tensor int8_tensor(const std::vector<std::int32_t>& values, const Shape& shape) {
+    Tensor tensor(DType::kInt8, shape);
+    std::transform(values.begin(), values.end(), tensor.values<std::int8_t>().begin(),
+                   [](std::int32_t value) { return static_cast<std::int8_t>(value); });
+    return tensor;
+  }
+
+  static Tensor row(const std::vector<float>& values) {
+    return Tensor::of<float>(Shape{static_cast<std::int64_t>(values.size())}, values);
+  }
+
+  /// The weights behind a DequantizeLinear; layers with equal integers and maps share them.
+  ValueId weight_behind(const Layer& layer) {
+    const WeightPorts& ports = layer.ports;
+    const WeightMaps& maps = layer.maps;
+    const bool zeros = needs_zeros(layer.node);
+    const auto key = std::tuple(ports.weight, ports.axis, ports.weight_factor, layer.scheme.bits,
+                                maps.scales, maps.zero_points, zeros, digest(layer.integers));
+    auto [it, fresh] = weights_.try_emplace(key, kNoValue);
+    if (!fresh) return it->second;
+    const std::string name = name_stem(graph_.value(ports.weight).name);
+    const bool reals = target_.constants == ConstantForm::kReals;
+    report_.weight_bytes += reals ? layer.weights.bytes() : layer.integers.bytes();
+    const bool per_channel = target_.weight_granularity == Granularity::kPerChannel;
+    const std::int64_t axis = per_channel ? ports.axis : -1;
+    const ValueId w = reals ? kNoValue : add_constant(concat(name, "_q"), layer.integers.clone());
+    const ValueId s = add_constant(
+        concat(name, "_s"), per_channel ? row(maps.scales) : Tensor::scalar<float>(maps.scales[0]));
+    std::vector<ValueId> inputs = {w, s};
+    if (!maps.zero_points.empty()) {
+      inputs.push_back(add_constant(
+          concat(name, "_z"), int8_tensor(maps.zero_points, graph_.value(s).constant->shape())));
+    } else if (zeros || reals) {
+      inputs.push_back(zero_points_like(graph_.value(s).constant->shape()));
+    }
+    if (reals) {  // a QuantizeLinear makes the integers anew
+      const ValueId real = ports.weight_factor == 1.0F
+                               ? ports.weight
+                               : add_constant(concat(name, "_scaled"), layer.weights.clone());
+      inputs[0] = quantized(name, {real, s, inputs[2]}, axis);
+    }
+    it->second = dequantize(concat(name, "_dq"), std::move(inputs), axis);
+    return it->second;
+  }
+
+  /// A bias that stays real.
+  ValueId real_row(NodeId id, const WeightPorts& ports, const std::vector<float>& bias) {
+    auto [it, fresh] =
+        biases_.try_emplace(std::tuple(ports.bias, bias, std::vector<float>()), kNoValue);
+    if (fresh) {
+      const ValueId named = ports.bias == kNoValue ? graph_.node(id).outputs[0] : ports.bias;
+      it->second = add_constant(concat(name_stem(graph_.value(named).name), "_bias"), row(bias));
+    }
+    return it->second;
+  }
+
+  ValueId bias_behind(NodeId id, const WeightPorts& ports, const std::vector<float>& bias,
+                      const std::vector<float>& scales) {
+    auto [it, fresh] = biases_.try_emplace(std::tuple(ports.bias, bias, scales), kNoValue);
+    if (fresh) {
+      const std::string name =
+          ports.bias == kNoValue
+              ? concat(name_stem(graph_.value(graph_.node(id).outputs[0]).name), "_bias")
+              : name_stem(graph_.value(ports.bias).name);
+      const ValueId b = add_constant(concat(name, "_q"), quantize_bias(bias, scales));
+      const ValueId s = add_constant(concat(name, "_s"), row(scales));
+      it->second = dequantize(concat(name, "_dq"), {b, s}, 0);
+    }
+    return it->second;
+  }
+
+  Graph graph_;
+  const Target& target_;
+  const ChosenMaps& maps_;
+  QuantizeReport& report_;
+  std::map<std::uint32_t, ValueId> scales_;
+  std::map<std::uint32_t, ValueId> bounds_;
+  std::map<std::int32_t, ValueId> zero_points_;
+  std::map<std::tuple<ValueId, std::uint32_t, std::int32_t>, ValueId> constants_;
+  std::map<std::vector<std::int64_t>, ValueId> weight_zeros_;
+  std::map<std::tuple<ValueId, std::int64_t, float, int, std::vector<float>,
+                      std::vector<std::int32_t>, bool, std::uint64_t>,
+           ValueId>
+      weights_;
+  std::map<std::tuple<ValueId, std::vector<float>, std::vector<float>>, ValueId> biases_;
+};
+
+}  // namespace
+
+Graph emit_static(const Graph& graph, const Placement& placement, const Target& target,
+                  const ChosenMaps& maps, const LayerStages& stages, QuantizeReport& report) {
+  Emitter emitter(graph, target, maps, report);
+  for (const NodePlacement& placed : placement.nodes) {
+    if (placed.role != NodeRole::kInteger) continue;
+    if (const auto ports = weight_ports(graph, placed.id)) {
+      const StagedLayer staged = stages(placed.id, *ports);
+      emitter.add_layer(staged.layer, staged.corrected);
+    }
+    for (const std::size_t input : activation_inputs(graph, placed.id)) {
+      if (graph.is_constant(graph.node(placed.id).inputs[input])) {
+        emitter.quantize_constant(placed.id, input);
+      }
+    }
+  }
+  for (const ValueId id : placement.quantized) {
+    // What only moves integers reads them within their limits.
+    const bool moved = placement.source[static_cast<std::size_t>(id)] != id;
+    emitter.add_pair(id, moved ? Saturation::kByType : emitter.saturation());
+  }
+  return emitter.finish();
+}
+
+}  // namespace qtool

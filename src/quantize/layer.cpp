@@ -1,0 +1,35 @@
+#include "quantize/layer.h"
+
+#include <utility>
+
+namespace qtool {
+
+Layer begin_layer(const Graph& graph, NodeId node, const WeightPorts& ports, const Scheme& scheme,
+                  LayerInput input) {
+  Layer layer;
+  layer.node = node;
+  layer.ports = ports;
+  layer.input = std::move(input);
+  layer.weights = real_weights(graph, ports);
+  layer.bias = real_bias(graph, ports);
+  layer.scheme = scheme;
+  return layer;
+}
+
+void choose_scales(Layer& layer, std::string_view method, Granularity granularity,
+                   std::optional<WeightMaps> given, int threads) {
+  const bool integer_bias = layer.input.affine.has_value();
+  const float input_scale = integer_bias ? layer.input.affine->scale : 1.0F;
+  const std::span<const float> bias =
+      integer_bias ? std::span<const float>(layer.bias) : std::span<const float>();
+  if (given) {
+    layer.maps = std::move(*given);
+    layer.maps.scales = fit_scales(std::move(layer.maps.scales), bias, input_scale,
+                                   layer.ports.depth, largest_magnitude(layer.scheme));
+    return;
+  }
+  layer.maps = weight_maps(layer.weights, layer.ports.axis, method, layer.scheme, granularity, bias,
+                           input_scale, threads);
+}
+
+}  // namespace qtool

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "qtool/graph/graph.h"
+#include "qtool/quantize/target.h"
+#include "qtool/quantize/weights.h"
+#include "qtool/tensor/tensor.h"
+
+// Layers with constant weights become integers in stages, the same ones in every mode:
+// begin_layer(), choose_scales(), round_weights() (rounding.h), correct_bias() (bias_correction.h),
+// then the emission of the mode.
+namespace qtool {
+
+/// What is known about the input of a layer. Rounding and bias correction may use it.
+struct LayerInput {
+  ValueId value = kNoValue;
+  std::optional<Affine> affine;          ///< of its integers; nothing where it stays real
+  std::span<const float> channel_means;  ///< FP32, by input channel; empty: not known
+};
+
+/// A Conv, Gemm or MatMul on its way to integers. Each stage fills in the members of its own.
+struct Layer {
+  // begin_layer()
+  NodeId node = kNoNode;
+  WeightPorts ports;
+  LayerInput input;
+  Tensor weights;           ///< real, as the layer multiplies them, in the node's layout
+  std::vector<float> bias;  ///< real, one per output channel; zeros without one
+  Scheme scheme;            ///< of the weights
+
+  // choose_scales()
+  WeightMaps maps;
+
+  // round_weights()
+  Tensor integers;  ///< int8, in the shape of `weights`
+};
+
+/// The real weights and bias of a node with `ports`.
+Layer begin_layer(const Graph& graph, NodeId node, const WeightPorts& ports, const Scheme& scheme,
+                  LayerInput input = {});
+
+/// Chooses the affine maps of the weights: `given` if there are some, otherwise those of the weight
+/// method `method`. Where the input has a scale, so that the bias becomes int32 too, scales are
+/// raised until it fits. Throws as weight_maps(). Cost: the method's.
+void choose_scales(Layer& layer, std::string_view method, Granularity granularity,
+                   std::optional<WeightMaps> given = std::nullopt, int threads = 1);
+
+}  // namespace qtool

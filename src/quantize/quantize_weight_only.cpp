@@ -1,0 +1,71 @@
+// Weights stored as integers, arithmetic in FP32.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "qtool/base/text.h"
+#include "qtool/quantize/quantize.h"
+#include "qtool/quantize/weights.h"
+#include "quantize/operands.h"
+#include "quantize/without_table.h"
+
+namespace qtool {
+namespace {
+
+/// Why the weights of a node stay as they are, as a phrase; empty when they can be int8.
+std::string refuse_weights(const Graph& graph, NodeId id) {
+  const auto ports = weight_ports(graph, id);
+  if (!ports) return "it has no constant weights of float32";
+  const Value& value = graph.value(ports->weight);
+  const Tensor& weights = *value.constant;
+  if (weights.dtype() != DType::kFloat32 || weights.elements() == 0) {
+    return "it has no constant weights of float32";
+  }
+  if (!all_finite(weights.values<float>())) {
+    return concat("its weight '", value.name, "' has NaN or infinite values");
+  }
+  if (weights.bytes() < weights.elements() + 4 * ports->channels) {
+    return "int8 and scales would take more bytes than in FP32";
+  }
+  return {};
+}
+
+/// The nodes whose weights are stored as int8; `placement` says of each node why it is FP32.
+std::vector<NodeId> choose_weights(const Graph& graph, std::span<const std::string> exclude,
+                                   Placement& placement) {
+  const std::vector<NodeId> excluded = match_nodes(graph, exclude);
+  std::vector<NodeId> chosen;
+  for (NodePlacement& placed : placement.nodes) {
+    if (placed.role == NodeRole::kNotReal) continue;
+    placed.role = NodeRole::kFloat;
+    if (std::find(excluded.begin(), excluded.end(), placed.id) != excluded.end()) {
+      placed.reason = "excluded by --exclude";
+      continue;
+    }
+    placed.reason = refuse_weights(graph, placed.id);
+    if (!placed.reason.empty()) continue;
+    placed.reason = "weights stored as int8, computed in FP32";
+    chosen.push_back(placed.id);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+Quantized quantize(const Graph& prepared, const WeightOnlyOptions& options) {
+  const Target target = chosen_target(options.target, options.weights);
+  require_float_graph(prepared);
+  Quantized quantized;
+  quantized.report.target = options.target;
+  quantized.report.non_finite = non_finite_weights(prepared);
+  Placement placement = place_products(prepared, target, options.exclude);
+  const std::vector<NodeId> chosen = choose_weights(prepared, options.exclude, placement);
+  const auto stages = [&](NodeId node, const WeightPorts& ports) {
+    return stage_weights(prepared, target, node, ports, options.rounding, options.threads);
+  };
+  quantized.graph = emit_weight_only(prepared, chosen, stages, quantized.report);
+  finish_without_table(prepared, placement, options, QuantizeMode::kWeightOnly, quantized);
+  return quantized;
+}
+
+}  // namespace qtool

@@ -1,0 +1,110 @@
+#include "quantize/table_view.h"
+
+#include <cmath>
+
+#include "base/check.h"
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+#include "qtool/graph/node_name.h"
+
+namespace qtool {
+
+TableView::TableView(const Graph& graph, const CalibrationTable& table,
+                     const StaticOptions& options, const Target& target)
+    : graph_(graph), table_(table), target_(target) {
+  const Target stored = with_choices(find_target(options.target), table.types);
+  weights_apply_ = stored.weight_method == target.weight_method &&
+                   stored.weights == target.weights &&
+                   stored.weight_granularity == target.weight_granularity &&
+                   stored.winograd_bits == target.winograd_bits;
+  for (const ActivationEntry& entry : table.activations) {
+    activations_.emplace(entry.tensor, &entry);
+  }
+  // An alias may stand for the name in a later one.
+  for (auto alias = table.aliases.rbegin(); alias != table.aliases.rend(); ++alias) {
+    activations_.insert_or_assign(alias->name, find(alias->tensor));
+  }
+  for (const WeightEntry& entry : table.weights) weights_[entry.tensor].push_back(&entry);
+}
+
+bool TableView::has_range(std::string_view tensor) const { return find(tensor) != nullptr; }
+
+CalibratedMap TableView::map(std::string_view tensor) const {
+  const ActivationEntry* entry = find(tensor);
+  QTOOL_CHECK(entry != nullptr);
+  if (is_map_of_target(*entry)) return {entry->range, entry->affine};
+  return {entry->range, choose_affine(entry->range, target_.activations)};
+}
+
+std::span<const float> TableView::channel_means(ValueId activation) const {
+  const ActivationEntry* entry = find(graph_.value(activation).name);
+  return entry == nullptr ? std::span<const float>() : entry->observed.channel_means;
+}
+
+std::optional<WeightMaps> TableView::weight_maps(const WeightPorts& ports, NodeId node) const {
+  if (!weights_apply_) return std::nullopt;
+  const auto known = weights_.find(graph_.value(ports.weight).name);
+  if (known == weights_.end()) return std::nullopt;
+  const std::string_view consumer = name_of(graph_, node);
+  for (const WeightEntry* candidate : known->second) {
+    const WeightEntry& entry = *candidate;
+    // Some tools name the weight only, and mean every node that reads it.
+    if (!entry.consumer.empty() && entry.consumer != consumer) continue;
+    if (entry.axis < 0 && entry.scales.size() == 1 && entry.zero_points.empty() &&
+        target_.weight_granularity == Granularity::kPerChannel) {
+      WeightEntry spread = entry;
+      spread.axis = ports.axis;
+      spread.scales.assign(static_cast<std::size_t>(ports.channels), entry.scales[0]);
+      TableView::require_fitting(spread, ports, node);
+      return WeightMaps{spread.scales, {}};
+    }
+    require_fitting(entry, ports, node);
+    return WeightMaps{entry.scales, entry.zero_points};
+  }
+  return std::nullopt;
+}
+
+const ActivationEntry* TableView::find(std::string_view tensor) const {
+  const auto found = activations_.find(tensor);
+  return found == activations_.end() ? nullptr : found->second;
+}
+
+bool TableView::is_map_of_target(const ActivationEntry& entry) const {
+  const Scheme& scheme = target_.activations;
+  if (entry.dtype != scheme.dtype || table_.method_options.scheme.bits != scheme.bits) {
+    return false;
+  }
+  return scheme.symmetry == Symmetry::kAsymmetric ||
+         entry.affine.zero_point == choose_affine(Range(), scheme).zero_point;
+}
+
+void TableView::require_fitting(const WeightEntry& entry, const WeightPorts& ports,
+                                NodeId node) const {
+  const bool per_channel = target_.weight_granularity == Granularity::kPerChannel;
+  const std::int64_t expected = per_channel ? ports.channels : 1;
+  if (static_cast<std::int64_t>(entry.scales.size()) != expected ||
+      (per_channel && entry.axis != ports.axis)) {
+    throw Error(ErrorCode::kInvalidTable,
+                concat("weight '", entry.tensor, "': found ", entry.scales.size(),
+                       " scales along axis ", entry.axis, ", expected ", expected,
+                       per_channel ? concat(" along axis ", ports.axis) : std::string()));
+  }
+  const Scheme scheme = weight_scheme(graph_, node, target_);
+  if (entry.bits != scheme.bits) {
+    throw Error(ErrorCode::kInvalidTable, concat("weight '", entry.tensor, "': its scales are for ",
+                                                 entry.bits, " bits, expected ", scheme.bits));
+  }
+  if (!entry.zero_points.empty() && scheme.symmetry == Symmetry::kSymmetric) {
+    throw Error(ErrorCode::kInvalidTable,
+                concat("weight '", entry.tensor,
+                       "': found zero points, expected none for symmetric weights"));
+  }
+  for (const float scale : entry.scales) {
+    if (!std::isfinite(scale) || scale < 0.0F) {
+      throw Error(ErrorCode::kInvalidTable, concat("weight '", entry.tensor, "': scale ", scale,
+                                                   " is not a finite number above 0"));
+    }
+  }
+}
+
+}  // namespace qtool
