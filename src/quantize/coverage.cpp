@@ -89,6 +89,35 @@ Coverage measure_coverage(const Graph& emitted, const InputShapes& shapes, Quant
   return coverage_of(*plan);
 }
 
+InputShapes typical_shapes(const Graph& graph, const Preprocess& preprocess) {
+  const std::int64_t side =
+      std::max({std::int64_t{224}, preprocess.crop_width, preprocess.crop_height});
+  const Shape image = output_shape(preprocess, side, side);
+  InputShapes shapes;
+  for (const ValueId id : graph.inputs()) {
+    const Value& input = graph.value(id);
+    if (!input.shape) {
+      shapes.emplace(input.name, image);
+      continue;
+    }
+    std::vector<std::int64_t> dims;
+    for (const Dim& dim : *input.shape) {
+      const auto axis = static_cast<std::int64_t>(dims.size());
+      dims.push_back(dim.size ? *dim.size : axis > 0 && axis < image.rank() ? image[axis] : 1);
+    }
+    shapes.emplace(input.name, Shape(std::move(dims)));
+  }
+  return shapes;
+}
+
+bool gains_nothing(QuantizeMode mode, const Coverage& coverage, const QuantizeReport& report) {
+  const bool counted = coverage.macs > 0 && mode != QuantizeMode::kWeightOnly;
+  if (counted) return coverage.integer_macs == 0;
+  return report.weight_bytes == 0 &&
+         std::none_of(report.nodes.begin(), report.nodes.end(),
+                      [](const NodeReport& node) { return node.role == NodeRole::kInteger; });
+}
+
 std::string coverage_line(const Coverage& coverage, const QuantizeReport& report) {
   std::string line = concat("int8 ", percent(coverage.integer_macs, coverage.macs), " % of MACs");
   if (coverage.convolutions > 0) {

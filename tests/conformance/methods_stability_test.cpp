@@ -18,7 +18,7 @@
 
 #include "qtool/base/parallel.h"
 #include "qtool/base/text.h"
-#include "qtool/calib/calibrate.h"
+#include "qtool/calib/collect.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/load.h"

@@ -10,11 +10,11 @@
 
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"
-#include "qtool/calib/calibrate.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess_json.h"
+#include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/quantize.h"
 #include "support/integer_interpreter.h"
 #include "support/places.h"

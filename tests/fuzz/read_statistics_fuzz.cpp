@@ -6,7 +6,8 @@
 #include <string_view>
 
 #include "qtool/base/error.h"
-#include "qtool/calib/calibrate.h"
+#include "qtool/calib/collect.h"
+#include "qtool/calib/decide.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

@@ -18,7 +18,7 @@
 
 #include "calib/methods/fractional_kl.h"
 #include "qtool/base/text.h"
-#include "qtool/calib/calibrate.h"
+#include "qtool/calib/collect.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quant/density.h"

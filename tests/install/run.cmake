@@ -31,13 +31,24 @@ set(flags "")
 if(SANITIZE)
   set(flags "-DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE}")
 endif()
+# README shows the program's way; it is what is built here.
+file(READ ${CONSUMER}/main.cpp program)
+string(REGEX MATCH "  const qtool::Executor fp32.*\n} catch" program "${program}")
+string(REGEX REPLACE "\n} catch$" "" program "${program}")
+string(REPLACE "\n  " "\n" program "\n${program}")
+file(READ ${SOURCE}/README.md readme)
+string(FIND "${readme}" "${program}" place)
+if(program STREQUAL "" OR place EQUAL -1)
+  message(FATAL_ERROR "README.md does not show the program of ${CONSUMER}/main.cpp:\n${program}")
+endif()
+
 # The version is asked for, so that the version file of the package is read too.
 run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
   -DCMAKE_PREFIX_PATH=${WORK}/prefix -DQTOOL_WANTED=${VERSION} -DCMAKE_BUILD_TYPE=Release ${flags})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer ${SOURCE}/data/signs_resnet.onnx ${SOURCE}/data/preprocess.json
-  ${SOURCE}/data/calib/red_triangle_bolt/000.jpg)
-if(NOT output MATCHES "class 0")
+  ${SOURCE}/data/calib ${WORK}/signs.int8.onnx)
+if(NOT output MATCHES "int8 [0-9.]+ % of MACs.*agreement (9[0-9]|100)" OR NOT EXISTS ${WORK}/signs.int8.onnx)
   message(FATAL_ERROR "the consumer printed: ${output}")
 endif()
 

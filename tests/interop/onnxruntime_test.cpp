@@ -14,11 +14,11 @@
 
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"
-#include "qtool/calib/calibrate.h"
 #include "qtool/calib/format.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess_json.h"
+#include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "support/places.h"
@@ -182,12 +182,11 @@ struct Emitted {
 /// Statistics of the calibration images as a table of `target`.
 CalibrationTable calibrated(const Network& network, const Graph& graph, const TypeChoices& types,
                             std::string_view target_name, Emitted& emitted) {
-  const Target& target = find_target(target_name);
   const Executor real(graph);
   CalibrateOptions calibration;
-  calibration.method_options.scheme = with_choices(target, types).activations;
+  calibration.target = target_name;
+  calibration.types = types;
   calibration.collect.preprocess = preprocess_from_json(network.preprocess);
-  calibration.collect.tensors = tensors_to_calibrate(graph, target);
   calibration.collect.model_fingerprint = fingerprint(graph);
   emitted.preprocess = calibration.collect.preprocess;
   emitted.images = list_images(network.images, {}, kCalibrationImages);
@@ -197,8 +196,7 @@ CalibrationTable calibrated(const Network& network, const Graph& graph, const Ty
 Emitted emit(const Network& network, const TypeChoices& types = {}) {
   const Graph graph = prepare(load_onnx(network.model));
   Emitted emitted;
-  CalibrationTable table = calibrated(network, graph, types, kDefaultTarget, emitted);
-  table.types = types;
+  const CalibrationTable table = calibrated(network, graph, types, kDefaultTarget, emitted);
   emitted.quantized = quantize(graph, table);
   return emitted;
 }

@@ -9,12 +9,13 @@
 #include "graph/op_traits.h"
 #include "kernels/add/add.h"
 #include "kernels/pool/pool.h"
-#include "qtool/calib/calibrate.h"
+#include "qtool/calib/decide.h"
 #include "qtool/calib/format.h"
 #include "qtool/calib/method.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/quantize/placement.h"
+#include "qtool/quantize/quantize.h"
 #include "qtool/quantize/weight_method.h"
 #include "support/random_floats.h"
 #include "unit/quantize_net.h"
@@ -180,6 +181,24 @@ TEST(AWeightMethod, ChoosesScalesUnderItsName) {
   const std::vector<float> weights{0.1F, -0.9F, 0.3F};
   const Scheme scheme{DType::kInt8, 8, Symmetry::kSymmetric};
   EXPECT_EQ(find_weight_method("power_of_two").choose(weights, scheme).scale, 1.0F / 128.0F);
+}
+
+TEST(ARounding, SeesTheLayerOfEveryMode) {
+  Tensor weights(DType::kFloat32, Shape{1, 2, 8, 8});
+  weights.values<float>()[0] = 1.27F;
+  weights.values<float>()[1] = 0.019F;
+  Net net;
+  net.constant("w", std::move(weights));
+  net.output(net.op("Conv", "conv", {net.input("x", {1, 2, 16, 16}), "w"}));
+  const auto second_weight = [&](const std::string& rounding) {
+    WeightOnlyOptions options;
+    options.rounding = rounding;
+    const Quantized quantized = quantize(net.graph, options);
+    return quantized.graph.value(quantized.graph.find_value("w_q").value())
+        .constant->values<std::int8_t>()[1];
+  };
+  EXPECT_EQ(second_weight("nearest"), 2);
+  EXPECT_EQ(second_weight("to_zero"), 1);
 }
 
 }  // namespace

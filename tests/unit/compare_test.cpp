@@ -10,7 +10,7 @@
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"
-#include "qtool/calib/calibrate.h"
+#include "qtool/calib/collect.h"
 #include "qtool/exec/image_input.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/measure/infer.h"

@@ -13,7 +13,7 @@
 #include "exec/plan.h"
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
-#include "qtool/calib/calibrate.h"
+#include "qtool/calib/decide.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"

@@ -10,7 +10,8 @@
 
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
-#include "qtool/calib/calibrate.h"
+#include "qtool/calib/collect.h"
+#include "qtool/calib/decide.h"
 #include "support/float_view.h"
 #include "support/places.h"
 

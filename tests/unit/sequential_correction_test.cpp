@@ -12,6 +12,7 @@
 #include "qtool/base/file.h"
 #include "qtool/base/text.h"
 #include "qtool/graph/onnx.h"
+#include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/placement.h"
 #include "quantize_net.h"
 

@@ -21,14 +21,10 @@
 #include "qtool/base/error.h"
 #include "qtool/base/hash.h"
 #include "qtool/base/text.h"
-#include "qtool/calib/calibrate.h"
-#include "qtool/calib/method.h"
-#include "qtool/calib/overrides.h"
+#include "qtool/calib/collect.h"
 #include "qtool/calib/table.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/quantize/placement.h"
-#include "qtool/quantize/quantize.h"
-#include "qtool/quantize/target.h"
+#include "qtool/quantize/calibrate.h"
 #include "qtool/report/quantization.h"
 #include "table_file.h"
 #include "terminal.h"
@@ -58,20 +54,30 @@ void report_bad_images(const std::vector<BadImage>& bad) {
 
 constexpr std::int64_t kExactBins = 2048;  // as the tools count that need the range in advance
 
+// What the library is told. `images` and the preprocessing matter where images are read.
+CalibrateOptions library_options(const CalibrateCommand& options, const Overrides& overrides,
+                                 const Model& model) {
+  CalibrateOptions result;
+  result.target = options.target;
+  result.types = options.types.choices();
+  result.overrides = overrides;
+  result.method = options.decision.method;
+  result.method_options = options.decision.values;
+  result.collect.model_fingerprint = fingerprint(model.loaded);
+  result.collect.bad_images = options.images.policy();
+  result.collect.threads = options.run.threads;
+  result.collect.exact_bins = options.statistics.two_pass ? kExactBins : 0;
+  return result;
+}
+
 // Statistics from the images.
 Collection collected(const CalibrateCommand& options, const Model& model,
-                     std::vector<std::string> tensors, const Preprocess& preprocess) {
-  CollectOptions collect_options;
-  collect_options.tensors = std::move(tensors);
-  collect_options.preprocess = preprocess;
-  collect_options.model_fingerprint = fingerprint(model.loaded);
-  collect_options.bad_images = options.images.policy();
-  collect_options.threads = options.run.threads;
-  collect_options.exact_bins = options.statistics.two_pass ? kExactBins : 0;
+                     CalibrateOptions calibrate_options) {
   const ImageSet images = options.images.list();
   ProgressDisplay progress("calibrate", "images", options.run.progress_style());
-  collect_options.progress = progress.callback();
-  Collection collection = collect(*model.executor, images, collect_options);
+  calibrate_options.collect.progress = progress.callback();
+  const Calibration calibration(*model.executor, std::move(calibrate_options));
+  Collection collection = calibration.collect(images);
   const auto values = static_cast<double>(std::max<std::int64_t>(collection.observed_values, 1));
   detail(concat("observed ", collection.observed_values, " values, ",
                 to_fixed(1e9 * collection.observe_seconds / values, 2), " ns per value"));
@@ -117,39 +123,9 @@ std::string model_of(const std::string& table, const Collection& collection) {
   return model.string();
 }
 
-// Names of ranges and scales that match nothing are told before any image runs.
-void require_known_names(const Overrides& overrides, const Graph& graph,
-                         const std::vector<std::string>& tensors) {
-  CalibrationTable names;
-  for (const std::string& tensor : tensors) names.activations.emplace_back().tensor = tensor;
-  add_aliases(graph, names);
-  require_matches(overrides, names);
-}
-
-void require_observed(const Collection& collection, const std::vector<std::string>& tensors) {
-  for (const std::string& tensor : tensors) {
-    const bool known =
-        std::any_of(collection.tensors.begin(), collection.tensors.end(),
-                    [&](const TensorStatistics& observed) { return observed.tensor == tensor; });
-    if (!known) {
-      throw Error(ErrorCode::kMismatch, concat("the saved statistics lack tensor '", tensor,
-                                               "', which this target or exclusion needs"));
-    }
-  }
-}
-
 void run_calibrate(CalibrateCommand& options, const Command& command) {
   options.run.apply();
-  StaticOptions quantize_options;
-  quantize_options.target = options.target;
-  quantize_options.types = options.types.choices();
-  const Target target = chosen_target(CalibrationTable(), quantize_options);
   const Overrides overrides = options.overrides.read();
-  quantize_options.exclude = overrides.exclude;
-  MethodOptions method_options = options.decision.values;
-  method_options.scheme = target.activations;
-  // Refused before any work: an unknown method, options out of their domain.
-  static_cast<void>(find_method(options.decision.method).decide(Statistics(), method_options));
   options.preprocess.read();
   const bool again = !options.statistics.from.empty();
   if (again ? !options.images.images.empty() : options.images.images.empty()) {
@@ -174,9 +150,9 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   const Model model = open_model(options.model);
   const Graph& graph = model.executor->graph();
   TypeOptions::require_effect(command, graph, options.model);
-  const std::vector<std::string> tensors = tensors_to_calibrate(graph, target, overrides.exclude);
+  CalibrateOptions calibrate_options = library_options(options, overrides, model);
+  const Calibration calibration(*model.executor, calibrate_options);
   SourcedPreprocess preprocess;
-  require_known_names(overrides, graph, tensors);
   if (again) {
     preprocess = {collection.preprocess,
                   concat("of the statistics beside '", options.statistics.from, "'"),
@@ -186,26 +162,19 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
       throw Error(ErrorCode::kMismatch, concat("the statistics beside '", options.statistics.from,
                                                "' are not of model '", options.model, "'"));
     }
-    require_observed(collection, tensors);
   } else {
     preprocess = options.preprocess.choose(model.stored_preprocess(), model.loaded);
-    collection = collected(options, model, tensors, preprocess.preprocess);
+    calibrate_options.collect.preprocess = preprocess.preprocess;
+    collection = collected(options, model, std::move(calibrate_options));
   }
   report_bad_images(collection.bad);
   if (const std::optional<std::string> doubt = doubtful(collection)) warning(*doubt);
 
   const auto begin = std::chrono::steady_clock::now();
-  CalibrationTable table =
-      decide(collection, options.decision.method, method_options, options.run.threads);
+  const CalibrationTable table = calibration.decide(collection);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-  detail(concat("decided ", table.activations.size(), " ranges in ", to_fixed(took.count(), 1),
-                " ms"));
-  add_aliases(graph, table);
-  apply_overrides(overrides, target.activations, &collection, table);
-  table.types = quantize_options.types;
-  quantize_options.threads = options.run.threads;
-  quantize_options.model_fingerprint = table.model_fingerprint;
-  fill_weight_entries(graph, quantize_options, table);
+  detail(concat("decided ", table.activations.size(), " ranges and ", table.weights.size(),
+                " weights in ", to_fixed(took.count(), 1), " ms"));
 
   const std::string table_bytes = write_table(table);
   std::string statistics_bytes;

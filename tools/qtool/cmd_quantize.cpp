@@ -62,29 +62,6 @@ std::string output_of(const QuantizeCommand& options, QuantizeMode mode) {
   return default_output(options.model, options.target, concat(".", kind, ".onnx"));
 }
 
-// The shapes to count multiplications for: as declared, and where the model leaves an axis open,
-// that of one picture (of 224 x 224 pixels, if the preprocessing does not fix a size either).
-InputShapes typical_shapes(const Graph& graph, const Preprocess& preprocess) {
-  const std::int64_t side =
-      std::max({std::int64_t{224}, preprocess.crop_width, preprocess.crop_height});
-  const Shape picture = output_shape(preprocess, side, side);
-  InputShapes shapes;
-  for (const ValueId id : graph.inputs()) {
-    const Value& input = graph.value(id);
-    if (!input.shape) {
-      shapes.emplace(input.name, picture);
-      continue;
-    }
-    std::vector<std::int64_t> dims;
-    for (const Dim& dim : *input.shape) {
-      const auto axis = static_cast<std::int64_t>(dims.size());
-      dims.push_back(dim.size ? *dim.size : axis > 0 && axis < picture.rank() ? picture[axis] : 1);
-    }
-    shapes.emplace(input.name, Shape(std::move(dims)));
-  }
-  return shapes;
-}
-
 // The table to use: --table, or the one that calibrate writes without -o, which lies in the folder
 // it ran in, or beside the model. Fills in where it was found.
 void find_table(QuantizeCommand& options) {
@@ -195,16 +172,6 @@ void read_back(const std::string& bytes, QuantizeMode mode, QuantizationSummary&
   }
 }
 
-// Whether the model gains nothing: no product runs on integers, or no weight is stored as them.
-bool gains_nothing(QuantizeMode mode, const QuantizationSummary& summary) {
-  const bool counted = summary.coverage.macs > 0 && mode != QuantizeMode::kWeightOnly;
-  if (counted) return summary.coverage.integer_macs == 0;
-  const auto& nodes = summary.report.nodes;
-  return summary.report.weight_bytes == 0 &&
-         std::none_of(nodes.begin(), nodes.end(),
-                      [](const NodeReport& node) { return node.role == NodeRole::kInteger; });
-}
-
 // The modes without a table. There are no ranges to change then; of the flags, the options' rules
 // say so.
 Quantized quantize_without_table(QuantizeMode mode, const QuantizeOptions& common,
@@ -269,7 +236,7 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
                summarize(fp32.loaded).parameter_bytes);
   summary.int8_bytes = static_cast<std::int64_t>(bytes.size());
   read_back(bytes, mode, summary);
-  if (gains_nothing(mode, summary)) {
+  if (gains_nothing(mode, summary.coverage, summary.report)) {
     const std::string what = concat("nothing of model '", options.model, "' becomes integers");
     if (!options.force) {
       options.run.json ? print_result(json_of(summary)) : print_text(text_of(summary));

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "qtool/calib/calibrate.h"
+#include "qtool/calib/collect.h"
 #include "qtool/calib/table.h"
 #include "qtool/quant/affine.h"
 

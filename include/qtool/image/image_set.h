@@ -37,8 +37,8 @@ std::vector<std::string> read_labels(const std::filesystem::path& path);
 /// so that all classes take part.
 /// Throws Error(kIo) when there is nothing to read or no image, Error(kUsage) when a class is not
 /// in `labels` (with the three nearest), occurs there twice, or `limit` is negative.
-ImageSet list_images(const std::filesystem::path& source, std::span<const std::string> labels,
-                     std::int64_t limit);
+ImageSet list_images(const std::filesystem::path& source, std::span<const std::string> labels = {},
+                     std::int64_t limit = 0);
 
 /// A fingerprint for provenance: XXH64 over relative paths and file sizes, in order. A missing file
 /// has the size -1.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "qtool/exec/executor.h"
+#include "qtool/image/preprocess.h"
 #include "qtool/quantize/quantize.h"
 
 namespace qtool {
@@ -42,6 +43,14 @@ void follow_plan(const std::vector<StepInfo>& steps, QuantizeReport& report);
 /// Throws as Executor and Executor::compile(). Cost: preparing and compiling the model once.
 Coverage measure_coverage(const Graph& emitted, const InputShapes& shapes, QuantizeReport& report,
                           const StopCheck& stop = {});
+
+/// The shapes to count multiplications for: as declared, and where the model leaves an axis open,
+/// that of one image (of 224 x 224 pixels, if the preprocessing does not fix a size either).
+InputShapes typical_shapes(const Graph& graph, const Preprocess& preprocess);
+
+/// Whether a model gains nothing by being quantized: no product runs on integers, or no weight is
+/// stored as them.
+bool gains_nothing(QuantizeMode mode, const Coverage& coverage, const QuantizeReport& report);
 
 /// One line for people and scripts: `int8 96.4 % of MACs, 52 of 53 convolutions; FP32: 'head/conv'
 /// (excluded by --exclude)`. Matrix products are counted too when some stayed in FP32 or there is

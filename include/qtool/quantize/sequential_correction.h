@@ -1,6 +1,6 @@
 #pragma once
 
-#include "qtool/calib/calibrate.h"
+#include "qtool/calib/collect.h"
 #include "qtool/exec/executor.h"
 #include "qtool/image/image_set.h"
 #include "qtool/quantize/quantize.h"

@@ -1,32 +1,34 @@
-// Classifies one image: consumer MODEL.onnx PREPROCESS.json PICTURE
-#include <array>
+// Calibrates, quantizes and compares: consumer MODEL.onnx PREPROCESS.json IMAGES OUT.onnx
 #include <iostream>
 
 #include "qtool/base/error.h"
 #include "qtool/base/file.h"
-#include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/image/image.h"
-#include "qtool/image/preprocess.h"
 #include "qtool/image/preprocess_json.h"
-#include "qtool/measure/metrics.h"
+#include "qtool/measure/evaluate.h"
+#include "qtool/quantize/calibrate.h"
+#include "qtool/quantize/coverage.h"
 
-int main(int argc, char** argv) {
-  if (argc != 4) return 2;
-  try {
-    const qtool::Executor network(qtool::prepare(qtool::load_onnx(argv[1])));
-    const qtool::Preprocess preprocess =
-        qtool::preprocess_from_json(qtool::read_file(argv[2], 1 << 16));
-    const qtool::Tensor picture = qtool::preprocess_image(qtool::load_image(argv[3]), preprocess);
+int main(int argc, char** argv) try {
+  if (argc != 5) return 2;
+  const qtool::Executor fp32(qtool::prepare(qtool::load_onnx(argv[1])));
+  const qtool::ImageSet images = qtool::list_images(argv[3]);
+  qtool::CalibrateOptions calibrate;
+  qtool::EvalOptions eval;
+  eval.preprocess = qtool::preprocess_from_json(qtool::read_file(argv[2], 1 << 16));
+  calibrate.collect.preprocess = eval.preprocess;
 
-    const auto plan = network.compile({{"input", picture.shape()}});
-    qtool::Workspace workspace;
-    const std::array<qtool::TensorView, 1> inputs{picture};
-    const auto outputs = plan->run(inputs, workspace);
-    std::cout << "class " << qtool::top_k(outputs.front().values<float>(), 1).front() << "\n";
-  } catch (const qtool::Error& error) {
-    std::cerr << error.what() << "\n";
-    return 1;
-  }
+  const qtool::CalibrationTable table = qtool::calibrate(fp32, images, calibrate).table;
+  qtool::Quantized model = qtool::quantize(fp32.graph(), table);
+  qtool::save_onnx(model.graph, argv[4]);
+
+  const qtool::Coverage coverage = qtool::measure_coverage(model.graph, {}, model.report);
+  const qtool::Executor int8(qtool::prepare(model.graph));
+  const qtool::EvalResult result = qtool::evaluate(fp32, &int8, images, eval);
+  std::cout << qtool::coverage_line(coverage, model.report) << "\nagreement "
+            << 100 * result.agreement / result.images << " %\n";
+} catch (const qtool::Error& error) {
+  std::cerr << error.what() << "\n";
+  return 1;
 }

@@ -1,4 +1,4 @@
-#include "qtool/calib/calibrate.h"
+#include "qtool/calib/decide.h"
 
 #include <algorithm>
 #include <cmath>
@@ -86,16 +86,6 @@ void add_aliases(const Graph& prepared, CalibrationTable& table) {
   for (const auto& [gone, surviving] : prepared.info.aliases) {
     if (tensors.contains(surviving)) table.aliases.push_back({gone, surviving});
   }
-}
-
-CalibrationResult calibrate(const Executor& executor, const ImageSet& images,
-                            const CalibrateOptions& options) {
-  static_cast<void>(find_method(options.method).decide(Statistics(), options.method_options));
-  CalibrationResult result;
-  result.collection = collect(executor, images, options.collect);
-  result.table =
-      decide(result.collection, options.method, options.method_options, options.collect.threads);
-  return result;
 }
 
 }  // namespace qtool

@@ -1,14 +1,11 @@
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "qtool/calib/collect.h"
 #include "qtool/calib/method.h"
 #include "qtool/calib/table.h"
-#include "qtool/exec/executor.h"
 #include "qtool/graph/graph.h"
-#include "qtool/image/image_set.h"
 
 namespace qtool {
 
@@ -20,20 +17,5 @@ CalibrationTable decide(const Collection& collection, std::string_view method,
 /// Adds the names of tensors that preparing the model replaced by others in the table, so that
 /// either name finds the entry. `prepared` as prepare() made it. Cost: linear.
 void add_aliases(const Graph& prepared, CalibrationTable& table);
-
-struct CalibrateOptions {
-  CollectOptions collect;
-  std::string method{kDefaultMethod};
-  MethodOptions method_options;
-};
-
-struct CalibrationResult {
-  CalibrationTable table;
-  Collection collection;
-};
-
-/// collect(), then decide(). An unknown method is refused before the first image is read.
-CalibrationResult calibrate(const Executor& executor, const ImageSet& images,
-                            const CalibrateOptions& options);
 
 }  // namespace qtool

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qtool/calib/collect.h"
+#include "qtool/calib/method.h"
+#include "qtool/calib/overrides.h"
+#include "qtool/calib/table.h"
+#include "qtool/exec/executor.h"
+#include "qtool/image/image_set.h"
+#include "qtool/quantize/target.h"
+
+namespace qtool {
+
+struct CalibrateOptions {
+  std::string target{kDefaultTarget};
+  TypeChoices types;    ///< over the target's; the table keeps them
+  Overrides overrides;  ///< nodes that stay in FP32, given ranges and scales
+  std::string method{kDefaultMethod};
+  MethodOptions method_options;  ///< the scheme is always that of the target's activations
+  CollectOptions collect;        ///< without tensors: those that the target wants as integers
+};
+
+struct CalibrationResult {
+  CalibrationTable table;
+  Collection collection;
+};
+
+/// The calibration of one model for one target. What is observed, how ranges are decided and which
+/// weights get scales all come from one Target, so that their types cannot disagree.
+class Calibration {
+ public:
+  /// `fp32` holds the prepared model and must live as long. Throws Error(kUsage) for an unknown
+  /// target or method, options out of their domain, and names in the overrides that match nothing:
+  /// all that can be known before the first image is read.
+  Calibration(const Executor& fp32, CalibrateOptions options);
+
+  /// Names of the tensors to observe.
+  [[nodiscard]] const std::vector<std::string>& tensors() const noexcept {
+    return options_.collect.tensors;
+  }
+  /// See qtool::collect().
+  [[nodiscard]] Collection collect(const ImageSet& images) const;
+  /// The whole table: ranges by the method, aliases, overrides, scales of the weights, types. From
+  /// statistics of this or an earlier run; throws Error(kMismatch) when they lack a tensor. Cost: a
+  /// few milliseconds per tensor, and the weight method's.
+  [[nodiscard]] CalibrationTable decide(const Collection& collection) const;
+
+ private:
+  const Executor& fp32_;
+  CalibrateOptions options_;
+  Target target_;
+};
+
+/// All of it: images in, table out. Throws as the parts do.
+CalibrationResult calibrate(const Executor& fp32, const ImageSet& images,
+                            const CalibrateOptions& options);
+
+}  // namespace qtool

@@ -1,0 +1,76 @@
+#include "qtool/quantize/calibrate.h"
+
+#include <unordered_set>
+#include <utility>
+
+#include "qtool/base/error.h"
+#include "qtool/base/text.h"
+#include "qtool/calib/decide.h"
+#include "qtool/quantize/placement.h"
+#include "qtool/quantize/quantize.h"
+
+namespace qtool {
+namespace {
+
+// The entries need only names for this.
+void require_known_names(const Overrides& overrides, const Graph& graph,
+                         const std::vector<std::string>& tensors) {
+  CalibrationTable names;
+  for (const std::string& tensor : tensors) names.activations.emplace_back().tensor = tensor;
+  add_aliases(graph, names);
+  require_matches(overrides, names);
+}
+
+}  // namespace
+
+Calibration::Calibration(const Executor& fp32, CalibrateOptions options)
+    : fp32_(fp32),
+      options_(std::move(options)),
+      target_(with_choices(find_target(options_.target), options_.types)) {
+  options_.method_options.scheme = target_.activations;
+  // A method refuses options out of their domain for any statistics.
+  static_cast<void>(find_method(options_.method).decide(Statistics(), options_.method_options));
+  std::vector<std::string>& tensors = options_.collect.tensors;
+  if (tensors.empty()) {
+    tensors = tensors_to_calibrate(fp32_.graph(), target_, options_.overrides.exclude);
+  }
+  require_known_names(options_.overrides, fp32_.graph(), tensors);
+}
+
+Collection Calibration::collect(const ImageSet& images) const {
+  return qtool::collect(fp32_, images, options_.collect);
+}
+
+CalibrationTable Calibration::decide(const Collection& collection) const {
+  std::unordered_set<std::string_view> observed;
+  for (const TensorStatistics& statistics : collection.tensors) observed.insert(statistics.tensor);
+  for (const std::string& tensor : tensors()) {
+    if (observed.contains(tensor)) continue;
+    throw Error(ErrorCode::kMismatch, concat("the saved statistics lack tensor '", tensor,
+                                             "', which this target or exclusion needs"));
+  }
+  const int threads = options_.collect.threads;
+  CalibrationTable table =
+      qtool::decide(collection, options_.method, options_.method_options, threads);
+  add_aliases(fp32_.graph(), table);
+  apply_overrides(options_.overrides, target_.activations, &collection, table);
+  table.types = options_.types;
+  StaticOptions weights;
+  weights.target = options_.target;
+  weights.exclude = options_.overrides.exclude;
+  weights.threads = threads;
+  weights.model_fingerprint = table.model_fingerprint;
+  fill_weight_entries(fp32_.graph(), weights, table);
+  return table;
+}
+
+CalibrationResult calibrate(const Executor& fp32, const ImageSet& images,
+                            const CalibrateOptions& options) {
+  const Calibration calibration(fp32, options);
+  CalibrationResult result;
+  result.collection = calibration.collect(images);
+  result.table = calibration.decide(result.collection);
+  return result;
+}
+
+}  // namespace qtool
