@@ -19,7 +19,7 @@ Graph prepare(Graph graph, const StopCheck& stop) {
   pass(remove_identities);
   fold_constants(graph, [&](const Graph& whole, NodeId id) {
     check_stop(stop);
-    return evaluate_node(whole, id);
+    return evaluate_node(whole, id, LoweredParams{});
   });
   graph.check();
   pass(remove_identities);  // folding a Dropout mode or Cast input may create more of them

@@ -198,7 +198,7 @@ class Loader {
     node.op_type = proto.op_type();
     node.domain = plain_domain(proto.domain());
     if (node.op_type.empty()) fail(concat(what, ": names no operator"));
-    // Reserved for compiled plans, whose operators trust what lowering wrote.
+    // Reserved for compiled plans: operators of that domain exist only there.
     if (node.domain.starts_with(kReserved)) {
       fail(concat(what, ": domain '", node.domain, "' is reserved"));
     }

@@ -45,7 +45,7 @@ std::optional<Tensor> apply_to_all(const Clusters& c, const Node& node, const Af
   }
   copy.outputs = {graph.add_value("y")};
   const NodeId id = graph.add_node(std::move(copy));
-  std::optional<std::vector<Tensor>> results = evaluate_node(graph, id);
+  std::optional<std::vector<Tensor>> results = evaluate_node(graph, id, LoweredParams{});
   if (!results || (*results)[0].dtype() != DType::kFloat32) return std::nullopt;
   return std::move((*results)[0]);
 }

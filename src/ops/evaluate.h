@@ -15,6 +15,6 @@ namespace qtool {
 /// operator throws. `lowered`: what lowering says about the node. Absent outputs come back as empty
 /// tensors.
 std::optional<std::vector<Tensor>> evaluate_node(const Graph& graph, NodeId id,
-                                                 const LoweredParams& lowered = {});
+                                                 const LoweredParams& lowered);
 
 }  // namespace qtool

@@ -51,6 +51,9 @@ class OpContext {
   OpContext(const Graph& g, NodeId node_id, const std::vector<std::optional<ValueInfo>>& infos,
             const LoweredParams& lowered = kNotLowered)
       : graph(g), id(node_id), node(g.node(node_id)), infos_(infos), lowered_(lowered) {}
+  /// `infos` and `lowered` must live as long.
+  OpContext(const Graph&, NodeId, const std::vector<std::optional<ValueInfo>>&,
+            const LoweredParams&&) = delete;
 
   [[nodiscard]] std::size_t input_count() const { return node.inputs.size(); }
   [[nodiscard]] bool has_input(std::size_t index) const { return node.has_input(index); }

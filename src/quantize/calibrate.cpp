@@ -1,40 +1,49 @@
 #include "qtool/quantize/calibrate.h"
 
+#include <cstdint>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
 #include "qtool/base/error.h"
 #include "qtool/base/text.h"
 #include "qtool/calib/decide.h"
+#include "qtool/graph/onnx.h"
 #include "qtool/quantize/placement.h"
 #include "qtool/quantize/quantize.h"
 
 namespace qtool {
 namespace {
 
-// The entries need only names for this.
-void require_known_names(const Overrides& overrides, const Graph& graph,
-                         const std::vector<std::string>& tensors) {
+// What apply_overrides() refuses of a table, it refuses of one that has only names.
+void require_fitting(const Overrides& overrides, const Scheme& scheme, const Graph& graph,
+                     const std::vector<std::string>& tensors) {
+  static_cast<void>(match_nodes(graph, overrides.exclude));
   CalibrationTable names;
   for (const std::string& tensor : tensors) names.activations.emplace_back().tensor = tensor;
   add_aliases(graph, names);
-  require_matches(overrides, names);
+  apply_overrides(overrides, scheme, nullptr, names);
 }
 
 }  // namespace
 
-Calibration::Calibration(const Executor& fp32, CalibrateOptions options)
-    : fp32_(fp32),
-      options_(std::move(options)),
-      target_(with_choices(find_target(options_.target), options_.types)) {
-  options_.method_options.scheme = target_.activations;
+Target calibration_target(const CalibrateOptions& options) {
+  Target target = chosen_target(CalibrationTable(), options.target, options.types);
+  MethodOptions method_options = options.method_options;
+  method_options.scheme = target.activations;
   // A method refuses options out of their domain for any statistics.
-  static_cast<void>(find_method(options_.method).decide(Statistics(), options_.method_options));
+  static_cast<void>(find_method(options.method).decide(Statistics(), method_options));
+  return target;
+}
+
+Calibration::Calibration(const Executor& fp32, CalibrateOptions options)
+    : fp32_(fp32), options_(std::move(options)), target_(calibration_target(options_)) {
+  options_.method_options.scheme = target_.activations;
   std::vector<std::string>& tensors = options_.collect.tensors;
   if (tensors.empty()) {
     tensors = tensors_to_calibrate(fp32_.graph(), target_, options_.overrides.exclude);
   }
-  require_known_names(options_.overrides, fp32_.graph(), tensors);
+  require_fitting(options_.overrides, target_.activations, fp32_.graph(), tensors);
 }
 
 Collection Calibration::collect(const ImageSet& images) const {
@@ -42,11 +51,15 @@ Collection Calibration::collect(const ImageSet& images) const {
 }
 
 CalibrationTable Calibration::decide(const Collection& collection) const {
+  const std::optional<std::uint64_t>& expected = options_.collect.model_fingerprint;
+  if (collection.model_fingerprint != (expected ? *expected : fingerprint(fp32_.graph()))) {
+    throw Error(ErrorCode::kMismatch, "the statistics are of another model");
+  }
   std::unordered_set<std::string_view> observed;
   for (const TensorStatistics& statistics : collection.tensors) observed.insert(statistics.tensor);
   for (const std::string& tensor : tensors()) {
     if (observed.contains(tensor)) continue;
-    throw Error(ErrorCode::kMismatch, concat("the saved statistics lack tensor '", tensor,
+    throw Error(ErrorCode::kMismatch, concat("the statistics lack tensor '", tensor,
                                              "', which this target or exclusion needs"));
   }
   const int threads = options_.collect.threads;
@@ -59,7 +72,6 @@ CalibrationTable Calibration::decide(const Collection& collection) const {
   weights.target = options_.target;
   weights.exclude = options_.overrides.exclude;
   weights.threads = threads;
-  weights.model_fingerprint = table.model_fingerprint;
   fill_weight_entries(fp32_.graph(), weights, table);
   return table;
 }

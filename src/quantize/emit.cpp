@@ -2,7 +2,14 @@
 
 #include <cstddef>
 
+#include "qtool/base/hash.h"
+
 namespace qtool {
+
+std::uint64_t digest(const Tensor& integers) {
+  return hash_bytes(
+      {reinterpret_cast<const char*>(integers.data()), static_cast<std::size_t>(integers.bytes())});
+}
 
 std::string name_stem(std::string_view name) {
   constexpr std::size_t kMax = 40;

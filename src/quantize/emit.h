@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -20,8 +21,9 @@ struct StagedLayer {
 /// Takes one layer through the stages. Asked layer by layer, so that only one is in memory.
 using LayerStages = std::function<StagedLayer(NodeId node, const WeightPorts& ports)>;
 
-/// A QuantizeLinear/DequantizeLinear pair behind each quantized tensor, int8 weights and int32
-/// biases behind a DequantizeLinear each, u8 constants likewise. Integers of fewer than 8 bits keep
+/// A QuantizeLinear/DequantizeLinear pair behind each quantized tensor; int8 weights, int32 biases
+/// and u8 constants behind a DequantizeLinear each, or FP32 ones behind a pair, as the target
+/// stores constants. Integers of fewer than 8 bits keep
 /// to their limits by a Clip before the QuantizeLinear, which saturates at 8 only; a Relu or Clip
 /// that is there already becomes it. Counts go into `report`.
 Graph emit_static(const Graph& graph, const Placement& placement, const Target& target,
@@ -36,6 +38,9 @@ Graph emit_dynamic(const Graph& graph, const Placement& placement, const LayerSt
 /// `report`.
 Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const LayerStages& stages,
                        QuantizeReport& report);
+
+/// A hash of the integers: layers share stored weights only where they are equal.
+std::uint64_t digest(const Tensor& integers);
 
 /// What the names of added tensors begin with: the end of the name of the tensor they belong to,
 /// which some converters make longer than all that is added for it.

@@ -1,11 +1,12 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "graph/edit.h"
 #include "graph/onnx_dtype.h"
-#include "graph/passes.h"
 #include "qtool/base/text.h"
 #include "qtool/quantize/weights.h"
 #include "quantize/emit.h"
@@ -112,7 +113,8 @@ class DynamicEmitter {
   /// u8 around 128 for a convolution, s8 [K, N] for a matrix product.
   ValueId weight(const Layer& layer, bool conv) {
     const WeightPorts& ports = layer.ports;
-    const auto key = std::pair(ports.weight, std::pair(ports.axis, ports.weight_factor));
+    const auto key =
+        std::tuple(ports.weight, ports.axis, ports.weight_factor, digest(layer.integers));
     const auto known = weights_.find(key);
     if (known != weights_.end()) return known->second;
     Tensor integers = layer.integers.clone();
@@ -142,7 +144,7 @@ class DynamicEmitter {
   QuantizeReport& report_;
   ValueId middle_ = kNoValue;
   std::map<ValueId, Input> inputs_;
-  std::map<std::pair<ValueId, std::pair<std::int64_t, float>>, ValueId> weights_;
+  std::map<std::tuple<ValueId, std::int64_t, float, std::uint64_t>, ValueId> weights_;
 };
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "qtool/base/hash.h"
 #include "qtool/base/text.h"
 #include "qtool/quantize/weights.h"
 #include "quantize/emit.h"
@@ -15,11 +14,6 @@
 
 namespace qtool {
 namespace {
-
-std::uint64_t digest(const Tensor& integers) {
-  return hash_bytes(
-      {reinterpret_cast<const char*>(integers.data()), static_cast<std::size_t>(integers.bytes())});
-}
 
 /// How a QuantizeLinear comes to give no integer beyond the limits of its scheme.
 enum class Saturation : std::uint8_t { kByType, kByClip };

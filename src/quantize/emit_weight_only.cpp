@@ -1,5 +1,6 @@
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -12,18 +13,20 @@ namespace qtool {
 Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const LayerStages& stages,
                        QuantizeReport& report) {
   Graph result = graph;
-  std::map<std::pair<ValueId, std::int64_t>, ValueId> stored;  // by weight and axis
+  // By weight, axis, scales and integers.
+  std::map<std::tuple<ValueId, std::int64_t, std::vector<float>, std::uint64_t>, ValueId> stored;
   for (const NodeId id : ids) {
     std::optional<WeightPorts> ports = weight_ports(graph, id);
     if (!ports) continue;
     ports->weight_factor = 1.0F;  // alpha stays an attribute
     ports->bias = kNoValue;       // stays as it is, computed or not
     report.output_channels += ports->channels;
-    const auto key = std::pair(ports->weight, ports->axis);
+    Layer layer = stages(id, *ports).layer;
+    const auto key =
+        std::tuple(ports->weight, ports->axis, layer.maps.scales, digest(layer.integers));
     auto [it, fresh] = stored.try_emplace(key, kNoValue);
     if (fresh) {
       const std::string name = name_stem(graph.value(ports->weight).name);
-      Layer layer = stages(id, *ports).layer;
       report.weight_bytes += layer.integers.bytes();
       Node node;
       node.op_type = "DequantizeLinear";

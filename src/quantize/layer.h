@@ -11,13 +11,12 @@
 #include "qtool/tensor/tensor.h"
 
 // Layers with constant weights become integers in stages, the same ones in every mode:
-// begin_layer(), choose_scales(), round_weights() (rounding.h), correct_bias() (bias_correction.h),
-// then the emission of the mode.
+// begin_layer(), choose_scales(), round_weights() (rounding.h), where ranges are known
+// correct_bias() (bias_correction.h), then the emission of the mode.
 namespace qtool {
 
 /// What is known about the input of a layer. Rounding and bias correction may use it.
 struct LayerInput {
-  ValueId value = kNoValue;
   std::optional<Affine> affine;          ///< of its integers; nothing where it stays real
   std::span<const float> channel_means;  ///< FP32, by input channel; empty: not known
 };
@@ -44,8 +43,8 @@ Layer begin_layer(const Graph& graph, NodeId node, const WeightPorts& ports, con
                   LayerInput input = {});
 
 /// Chooses the affine maps of the weights: `given` if there are some, otherwise those of the weight
-/// method `method`. Where the input has a scale, so that the bias becomes int32 too, scales are
-/// raised until it fits. Throws as weight_maps(). Cost: the method's.
+/// method `method`. Where the input has a scale, scales are raised until the bias fits int32.
+/// Throws as weight_maps(). Cost: the method's.
 void choose_scales(Layer& layer, std::string_view method, Granularity granularity,
                    std::optional<WeightMaps> given = std::nullopt, int threads = 1);
 

@@ -7,10 +7,14 @@
 #include <numeric>
 
 #include "graph/op_traits.h"
+#include "qtool/base/error.h"
 #include "qtool/base/text.h"
+#include "qtool/quantize/quantize.h"
 
 namespace qtool {
 namespace {
+
+constexpr std::int64_t kMinOpset = 13;  // per-channel DequantizeLinear
 
 /// The largest number of products of u8 and weights whose sum fits 32 bits.
 std::int64_t max_depth(const Scheme& weights) {
@@ -142,6 +146,19 @@ bool is_zero(const Graph& graph, ValueId id) {
 }  // namespace
 
 // Reads all values without an early exit, so that the compiler vectorizes it.
+void require_float_graph(const Graph& graph) {
+  const auto opset = graph.info.opsets.find("");
+  if (opset == graph.info.opsets.end() || opset->second < kMinOpset) {
+    throw Error(ErrorCode::kUnsupported,
+                concat("quantizing needs a graph of opset ", kMinOpset, " or later, found ",
+                       opset == graph.info.opsets.end() ? 0 : opset->second));
+  }
+  if (const std::optional<NodeId> id = quantized_node(graph)) {
+    throw Error(ErrorCode::kUnsupported,
+                concat(graph.describe(*id), ": the model is quantized already"));
+  }
+}
+
 bool all_finite(std::span<const float> values) noexcept {
   constexpr std::uint32_t kExponent = 0x7F800000U;
   std::uint32_t broken = 0;

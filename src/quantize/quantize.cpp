@@ -12,27 +12,12 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMinOpset = 13;  // per-channel DequantizeLinear
-
 constexpr std::array<std::pair<QuantizeMode, std::string_view>, 3> kModes = {
     {{QuantizeMode::kStatic, "static"},
      {QuantizeMode::kDynamic, "dynamic"},
      {QuantizeMode::kWeightOnly, "weight-only"}}};
 
 }  // namespace
-
-void require_float_graph(const Graph& graph) {
-  const auto opset = graph.info.opsets.find("");
-  if (opset == graph.info.opsets.end() || opset->second < kMinOpset) {
-    throw Error(ErrorCode::kUnsupported,
-                concat("quantizing needs a graph of opset ", kMinOpset, " or later, found ",
-                       opset == graph.info.opsets.end() ? 0 : opset->second));
-  }
-  if (const std::optional<NodeId> id = quantized_node(graph)) {
-    throw Error(ErrorCode::kUnsupported,
-                concat(graph.describe(*id), ": the model is quantized already"));
-  }
-}
 
 // Domains of other tools have operators of these names too.
 std::optional<NodeId> quantized_node(const Graph& graph) {

@@ -90,7 +90,7 @@ Layer scaled_layer(const Graph& graph, const Target& target, const TableView& vi
   const ValueId input = graph.node(node).inputs[0];
   Layer layer = begin_layer(
       graph, node, ports, weight_scheme(graph, node, target),
-      {input, maps.by_value[static_cast<std::size_t>(input)].value(), view.channel_means(input)});
+      {maps.by_value[static_cast<std::size_t>(input)].value(), view.channel_means(input)});
   choose_scales(layer, target.weight_method, target.weight_granularity,
                 view.weight_maps(ports, node), threads);
   return layer;
@@ -98,7 +98,7 @@ Layer scaled_layer(const Graph& graph, const Target& target, const TableView& vi
 
 void add_metadata(const CalibrationTable& table, Graph& graph) {
   auto& metadata = graph.info.metadata;
-  // Tables of other tools do not say how pictures are prepared; the model may.
+  // Tables of other tools do not say how images are prepared; the model may.
   if (has_provenance(table)) metadata[std::string(kPreprocessKey)] = to_json_text(table.preprocess);
   metadata["qtool.method"] = table.method;
   metadata["qtool.table_hash"] = to_hex(hash_bytes(write_table(table)));

@@ -7,6 +7,7 @@
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/weights.h"
 #include "quantize/operands.h"
+#include "quantize/rounding.h"
 #include "quantize/without_table.h"
 
 namespace qtool {
@@ -54,6 +55,7 @@ std::vector<NodeId> choose_weights(const Graph& graph, std::span<const std::stri
 
 Quantized quantize(const Graph& prepared, const WeightOnlyOptions& options) {
   const Target target = chosen_target(options.target, options.weights);
+  const RoundingInfo& rounding = find_rounding(options.rounding);
   require_float_graph(prepared);
   Quantized quantized;
   quantized.report.target = options.target;
@@ -61,7 +63,7 @@ Quantized quantize(const Graph& prepared, const WeightOnlyOptions& options) {
   Placement placement = place_products(prepared, target, options.exclude);
   const std::vector<NodeId> chosen = choose_weights(prepared, options.exclude, placement);
   const auto stages = [&](NodeId node, const WeightPorts& ports) {
-    return stage_weights(prepared, target, node, ports, options.rounding, options.threads);
+    return stage_weights(prepared, target, node, ports, rounding, options.threads);
   };
   quantized.graph = emit_weight_only(prepared, chosen, stages, quantized.report);
   finish_without_table(prepared, placement, options, QuantizeMode::kWeightOnly, quantized);

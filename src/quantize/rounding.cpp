@@ -1,5 +1,6 @@
 #include "quantize/rounding.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -36,6 +37,10 @@ void round_weights(Layer& layer, const RoundingInfo& rounding) {
   layer.integers = rounding.round(layer);
   QTOOL_CHECK(layer.integers.dtype() == DType::kInt8 &&
               layer.integers.shape() == layer.weights.shape());
+  const Limits limits = limits_of(layer.scheme);
+  const auto integers = layer.integers.values<std::int8_t>();
+  QTOOL_CHECK(std::all_of(integers.begin(), integers.end(),
+                          [&](std::int8_t q) { return q >= limits.min && q <= limits.max; }));
 }
 
 }  // namespace qtool

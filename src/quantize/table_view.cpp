@@ -55,7 +55,7 @@ std::optional<WeightMaps> TableView::weight_maps(const WeightPorts& ports, NodeI
       WeightEntry spread = entry;
       spread.axis = ports.axis;
       spread.scales.assign(static_cast<std::size_t>(ports.channels), entry.scales[0]);
-      TableView::require_fitting(spread, ports, node);
+      require_fitting(spread, ports, node);
       return WeightMaps{spread.scales, {}};
     }
     require_fitting(entry, ports, node);

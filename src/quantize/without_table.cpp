@@ -27,13 +27,13 @@ Placement place_products(const Graph& graph, const Target& target,
 }
 
 StagedLayer stage_weights(const Graph& graph, const Target& target, NodeId node,
-                          const WeightPorts& ports, std::string_view rounding, int threads) {
+                          const WeightPorts& ports, const RoundingInfo& rounding, int threads) {
   Scheme scheme = weight_scheme(graph, node, target);
   scheme.symmetry = Symmetry::kSymmetric;
   StagedLayer staged{begin_layer(graph, node, ports, scheme), false};
   choose_scales(staged.layer, target.weight_method, Granularity::kPerChannel, std::nullopt,
                 threads);
-  round_weights(staged.layer, find_rounding(rounding));
+  round_weights(staged.layer, rounding);
   return staged;
 }
 

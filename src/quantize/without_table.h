@@ -2,6 +2,7 @@
 
 #include "qtool/quantize/quantize.h"
 #include "quantize/emit.h"
+#include "quantize/rounding.h"
 
 // What the modes share that need no calibration table.
 namespace qtool {
@@ -12,7 +13,7 @@ Placement place_products(const Graph& graph, const Target& target,
 
 /// The stages of a layer whose input and bias stay real: symmetric scales per output channel.
 StagedLayer stage_weights(const Graph& graph, const Target& target, NodeId node,
-                          const WeightPorts& ports, std::string_view rounding, int threads);
+                          const WeightPorts& ports, const RoundingInfo& rounding, int threads);
 
 /// Names the nodes that multiply, and writes mode and provenance into the graph.
 void finish_without_table(const Graph& prepared, const Placement& placement,

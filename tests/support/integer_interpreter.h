@@ -387,7 +387,7 @@ class Interpreter {
               : kNoValue);
     }
     copy.outputs = {graph.add_value("y")};
-    const auto moved = evaluate_node(graph, graph.add_node(std::move(copy)));
+    const auto moved = evaluate_node(graph, graph.add_node(std::move(copy)), LoweredParams{});
     ASSERT_TRUE(moved) << node.op_type;
     Centred result;
     result.shape = (*moved)[0].shape();

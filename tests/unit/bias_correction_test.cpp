@@ -88,7 +88,7 @@ void expect_predicted(const LayerCase& layer, bool flat_pictures,
   std::vector<float> means;
   for (const double mean : channel_means(TensorView(input)))
     means.push_back(static_cast<float>(mean));
-  Layer staged = begin_layer(graph, node, ports, scheme, {ports.weight, std::nullopt, means});
+  Layer staged = begin_layer(graph, node, ports, scheme, {std::nullopt, means});
   choose_scales(staged, "absmax", Granularity::kPerChannel);
   round_weights(staged, find_rounding("nearest"));
   const WeightMaps& maps = staged.maps;
@@ -148,7 +148,7 @@ TEST(WeightBiasShift, IsEmptyWithoutFittingMeans) {
   const std::vector<float> five(5, 1.0F);
   for (const std::span<const float> means :
        {std::span<const float>(five), std::span<const float>()}) {
-    Layer staged = begin_layer(graph, node, ports, Scheme{}, {ports.weight, std::nullopt, means});
+    Layer staged = begin_layer(graph, node, ports, Scheme{}, {std::nullopt, means});
     staged.maps = {std::vector<float>(6, 1.0F), {}};
     staged.integers = Tensor(DType::kInt8, layer.weight);
     EXPECT_TRUE(weight_bias_shift(graph, staged).empty());

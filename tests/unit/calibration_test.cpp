@@ -125,6 +125,9 @@ TEST_F(CalibrationTest, DecidesAgainFromStatisticsThatKnowEveryTensor) {
   const Calibration other(fp32_, options_);
   EXPECT_EQ(other.decide(collection).method, "minmax");
   EXPECT_EQ(other.decide(collection), calibrate(fp32_, images(), options_).table);
+  Collection foreign = collection;
+  ++foreign.model_fingerprint;
+  EXPECT_EQ(code_of([&] { static_cast<void>(other.decide(foreign)); }), ErrorCode::kMismatch);
   collection.tensors.pop_back();
   EXPECT_EQ(code_of([&] { static_cast<void>(other.decide(collection)); }), ErrorCode::kMismatch);
 }
@@ -138,6 +141,9 @@ TEST_F(CalibrationTest, RoundingIsChosenByNameInEveryMode) {
   EXPECT_EQ(code_of([&] { quantize(fp32_.graph(), table, with_table); }), ErrorCode::kUsage);
   EXPECT_EQ(code_of([&] { quantize(fp32_.graph(), dynamic); }), ErrorCode::kUsage);
   EXPECT_EQ(code_of([&] { quantize(fp32_.graph(), weight_only); }), ErrorCode::kUsage);
+  Net empty;  // nothing to round, and still refused
+  empty.output(empty.op("Relu", "relu", {empty.input("x", {1, 2})}));
+  EXPECT_EQ(code_of([&] { quantize(empty.graph, dynamic); }), ErrorCode::kUsage);
 }
 
 TEST_F(CalibrationTest, TypicalShapesFillOpenAxesWithOneImage) {

@@ -54,16 +54,14 @@ void report_bad_images(const std::vector<BadImage>& bad) {
 
 constexpr std::int64_t kExactBins = 2048;  // as the tools count that need the range in advance
 
-// What the library is told. `images` and the preprocessing matter where images are read.
-CalibrateOptions library_options(const CalibrateCommand& options, const Overrides& overrides,
-                                 const Model& model) {
+// What the library is told before there is a model; preprocessing and progress come with images.
+CalibrateOptions library_options(const CalibrateCommand& options, const Overrides& overrides) {
   CalibrateOptions result;
   result.target = options.target;
   result.types = options.types.choices();
   result.overrides = overrides;
   result.method = options.decision.method;
   result.method_options = options.decision.values;
-  result.collect.model_fingerprint = fingerprint(model.loaded);
   result.collect.bad_images = options.images.policy();
   result.collect.threads = options.run.threads;
   result.collect.exact_bins = options.statistics.two_pass ? kExactBins : 0;
@@ -125,7 +123,8 @@ std::string model_of(const std::string& table, const Collection& collection) {
 
 void run_calibrate(CalibrateCommand& options, const Command& command) {
   options.run.apply();
-  const Overrides overrides = options.overrides.read();
+  CalibrateOptions calibrate_options = library_options(options, options.overrides.read());
+  static_cast<void>(calibration_target(calibrate_options));  // refused before any work
   options.preprocess.read();
   const bool again = !options.statistics.from.empty();
   if (again ? !options.images.images.empty() : options.images.images.empty()) {
@@ -150,7 +149,8 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   const Model model = open_model(options.model);
   const Graph& graph = model.executor->graph();
   TypeOptions::require_effect(command, graph, options.model);
-  CalibrateOptions calibrate_options = library_options(options, overrides, model);
+  const std::uint64_t model_fingerprint = fingerprint(model.loaded);
+  calibrate_options.collect.model_fingerprint = model_fingerprint;
   const Calibration calibration(*model.executor, calibrate_options);
   SourcedPreprocess preprocess;
   if (again) {
@@ -158,7 +158,7 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
                   concat("of the statistics beside '", options.statistics.from, "'"),
                   {}};
     note(text_of(preprocess));
-    if (collection.model_fingerprint != fingerprint(model.loaded)) {
+    if (collection.model_fingerprint != model_fingerprint) {
       throw Error(ErrorCode::kMismatch, concat("the statistics beside '", options.statistics.from,
                                                "' are not of model '", options.model, "'"));
     }

@@ -28,13 +28,17 @@ struct CalibrationResult {
   Collection collection;
 };
 
+/// The target of `options` with the types that they choose. Throws Error(kUsage) for an unknown
+/// target or method and for options out of their domain: what can be known without a model.
+Target calibration_target(const CalibrateOptions& options);
+
 /// The calibration of one model for one target. What is observed, how ranges are decided and which
 /// weights get scales all come from one Target, so that their types cannot disagree.
 class Calibration {
  public:
-  /// `fp32` holds the prepared model and must live as long. Throws Error(kUsage) for an unknown
-  /// target or method, options out of their domain, and names in the overrides that match nothing:
-  /// all that can be known before the first image is read.
+  /// `fp32` holds the prepared model and must live as long. Throws as calibration_target(),
+  /// Error(kUsage) for an exclusion or override that matches nothing, and Error(kInvalidArgument)
+  /// for a given range or scale out of its domain.
   Calibration(const Executor& fp32, CalibrateOptions options);
 
   /// Names of the tensors to observe.
@@ -44,8 +48,8 @@ class Calibration {
   /// See qtool::collect().
   [[nodiscard]] Collection collect(const ImageSet& images) const;
   /// The whole table: ranges by the method, aliases, overrides, scales of the weights, types. From
-  /// statistics of this or an earlier run; throws Error(kMismatch) when they lack a tensor. Cost: a
-  /// few milliseconds per tensor, and the weight method's.
+  /// statistics of this or an earlier run; throws Error(kMismatch) when they are of another model
+  /// or lack a tensor. Cost: a few milliseconds per tensor, and the weight method's.
   [[nodiscard]] CalibrationTable decide(const Collection& collection) const;
 
  private:

@@ -137,10 +137,10 @@ struct Quantized {
 /// or another method for weights; the others follow weight_maps(). Metadata of the graph stay;
 /// `qtool.preprocess`, `qtool.method`, `qtool.table_hash`, `qtool.target` and `qtool.version` are
 /// added. Throws Error(kMismatch) when the table belongs to another model, Error(kUsage) for an
-/// unknown target or an exclusion that matches nothing, Error(kUnsupported) when the graph is below
-/// opset 13 or quantized already, Error(kInvalidTable) for weight scales that do not fit their
-/// weight. Cost: linear in the weights. Source: ONNX operators QuantizeLinear and DequantizeLinear,
-/// opset 13; Jacob et al., arXiv 1712.05877, section 2.
+/// unknown target, method or rounding, or an exclusion that matches nothing, Error(kUnsupported)
+/// when the graph is below opset 13 or quantized already, Error(kInvalidTable) for weight scales
+/// that do not fit their weight. Cost: linear in the weights. Source: ONNX operators QuantizeLinear
+/// and DequantizeLinear, opset 13; Jacob et al., arXiv 1712.05877, section 2.
 Quantized quantize(const Graph& prepared, const CalibrationTable& table,
                    const StaticOptions& options = {});
 
@@ -149,12 +149,13 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
 /// DynamicQuantizeLinear -> ConvInteger or MatMulInteger -> Cast -> Mul -> Add; weights are s8 for
 /// matrices, and for convolutions u8 around 128, the form that ONNX Runtime's ConvInteger takes.
 /// Biases stay float. The report names the nodes that multiply; `qtool.mode` is added to the
-/// metadata. Throws as above. Cost: linear in the weights. Source: ONNX operators
-/// DynamicQuantizeLinear, ConvInteger, MatMulInteger.
+/// metadata. Throws Error(kUsage) and Error(kUnsupported) as
+/// above. Cost: linear in the weights. Source: ONNX operators DynamicQuantizeLinear, ConvInteger,
+/// MatMulInteger.
 Quantized quantize(const Graph& prepared, const DynamicOptions& options);
 
 /// The same with int8 weights only: those of every Conv, Gemm and MatMul are stored behind a
-/// DequantizeLinear, one scale per output channel; of the target nothing counts but the bits.
+/// DequantizeLinear, one scale per output channel. Of the target only bits and weight method count.
 Quantized quantize(const Graph& prepared, const WeightOnlyOptions& options);
 
 /// The first node that only quantized models have, or nothing: this one computes in FP32.
