@@ -86,15 +86,6 @@ void set_entry(ActivationEntry& entry, Range range, const Affine& affine, const 
 
 }  // namespace
 
-void require_matches(const Overrides& overrides, const CalibrationTable& table) {
-  for (const Overrides::GivenRange& given : overrides.ranges) {
-    static_cast<void>(matches(given.tensor, table));
-  }
-  for (const Overrides::GivenScale& given : overrides.scales) {
-    static_cast<void>(matches(given.tensor, table));
-  }
-}
-
 void apply_overrides(const Overrides& overrides, const Scheme& scheme, const Collection* collection,
                      CalibrationTable& table) {
   // Patterns first, then names, because what is applied later wins.

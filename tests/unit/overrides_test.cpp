@@ -139,10 +139,10 @@ TEST(Overrides, NamesAreCheckedBeforeThereIsAnythingButNames) {
   Overrides overrides;
   overrides.ranges.push_back({"in*", {-1.0F, 1.0F}});
   overrides.scales.push_back({"folded", 1.0F, {}});
-  EXPECT_NO_THROW(require_matches(overrides, names));
+  EXPECT_NO_THROW(apply_overrides(overrides, Scheme(), nullptr, names));
   overrides.scales.push_back({"inputs", 1.0F, {}});
   try {
-    require_matches(overrides, names);
+    apply_overrides(overrides, Scheme(), nullptr, names);
     ADD_FAILURE() << "an unknown name was taken";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("did you mean 'input'"));

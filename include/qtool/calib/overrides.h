@@ -41,14 +41,11 @@ inline constexpr std::int64_t kMaxOverridesBytes = std::int64_t{1} << 20;
 /// that names the field, what was found and what was expected.
 Overrides read_overrides(std::string_view text);
 
-/// Throws Error(kUsage) as apply_overrides() does when a name or pattern matches no activation of
-/// `table`. The entries need only names, so this can be checked before a long calibration.
-void require_matches(const Overrides& overrides, const CalibrationTable& table);
-
 /// Gives the matching activations of `table` the user's ranges and scales under `scheme`, with
 /// Origin::kUser. A name overrides a pattern, a scale a range, a later entry an earlier one. An
 /// entry loses its SQNR and saturated share unless `collection` has the statistics to compute them
-/// again.
+/// again. Of a table that has only names it refuses the same, so that this can be checked before a
+/// long calibration.
 /// Throws Error(kUsage) with the three nearest names when a name or pattern matches no activation,
 /// Error(kInvalidArgument) for a range without 0, a scale that is not a positive, normal float, or
 /// a zero point beyond the integers of `scheme`. Cost: patterns times tensors.
