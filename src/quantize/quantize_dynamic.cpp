@@ -1,25 +1,14 @@
 // Quantization of products that measure their input while running.
-#include "qtool/quantize/quantize.h"
-#include "quantize/operands.h"
-#include "quantize/rounding.h"
 #include "quantize/without_table.h"
 
 namespace qtool {
 
 Quantized quantize(const Graph& prepared, const DynamicOptions& options) {
-  const Target target = chosen_target(options.target, options.weights);
-  const RoundingInfo& rounding = find_rounding(options.rounding);
-  require_float_graph(prepared);
-  Quantized quantized;
-  quantized.report.target = options.target;
-  quantized.report.non_finite = non_finite_weights(prepared);
-  const Placement placement = place_products(prepared, target, options.exclude);
-  const auto stages = [&](NodeId node, const WeightPorts& ports) {
-    return stage_weights(prepared, target, node, ports, rounding, options.threads);
-  };
-  quantized.graph = emit_dynamic(prepared, placement, stages, quantized.report);
-  finish_without_table(prepared, placement, options, QuantizeMode::kDynamic, quantized);
-  return quantized;
+  return quantize_without_table(
+      prepared, QuantizeMode::kDynamic, options, options.weights,
+      [&](Placement& placement, const LayerStages& stages, QuantizeReport& report) {
+        return emit_dynamic(prepared, placement, stages, report);
+      });
 }
 
 }  // namespace qtool

@@ -4,10 +4,8 @@
 #include <vector>
 
 #include "qtool/base/text.h"
-#include "qtool/quantize/quantize.h"
 #include "qtool/quantize/weights.h"
 #include "quantize/operands.h"
-#include "quantize/rounding.h"
 #include "quantize/without_table.h"
 
 namespace qtool {
@@ -54,20 +52,12 @@ std::vector<NodeId> choose_weights(const Graph& graph, std::span<const std::stri
 }  // namespace
 
 Quantized quantize(const Graph& prepared, const WeightOnlyOptions& options) {
-  const Target target = chosen_target(options.target, options.weights);
-  const RoundingInfo& rounding = find_rounding(options.rounding);
-  require_float_graph(prepared);
-  Quantized quantized;
-  quantized.report.target = options.target;
-  quantized.report.non_finite = non_finite_weights(prepared);
-  Placement placement = place_products(prepared, target, options.exclude);
-  const std::vector<NodeId> chosen = choose_weights(prepared, options.exclude, placement);
-  const auto stages = [&](NodeId node, const WeightPorts& ports) {
-    return stage_weights(prepared, target, node, ports, rounding, options.threads);
-  };
-  quantized.graph = emit_weight_only(prepared, chosen, stages, quantized.report);
-  finish_without_table(prepared, placement, options, QuantizeMode::kWeightOnly, quantized);
-  return quantized;
+  return quantize_without_table(
+      prepared, QuantizeMode::kWeightOnly, options, options.weights,
+      [&](Placement& placement, const LayerStages& stages, QuantizeReport& report) {
+        const std::vector<NodeId> chosen = choose_weights(prepared, options.exclude, placement);
+        return emit_weight_only(prepared, chosen, stages, report);
+      });
 }
 
 }  // namespace qtool

@@ -8,7 +8,9 @@
 #include "quantize/rounding.h"
 
 namespace qtool {
+namespace {
 
+/// Where products run on integers; everything else is FP32 in these modes.
 Placement place_products(const Graph& graph, const Target& target,
                          std::span<const std::string> exclude) {
   PlacementOptions placement_options;
@@ -37,16 +39,31 @@ StagedLayer stage_weights(const Graph& graph, const Target& target, NodeId node,
   return staged;
 }
 
-void finish_without_table(const Graph& prepared, const Placement& placement,
-                          const QuantizeOptions& options, QuantizeMode mode, Quantized& quantized) {
+}  // namespace
+
+Quantized quantize_without_table(const Graph& prepared, QuantizeMode mode,
+                                 const QuantizeOptions& options, const WeightChoices& weights,
+                                 const EmitWithoutTable& emit) {
+  const Target target = chosen_target(options.target, weights);
+  const RoundingInfo& rounding = find_rounding(options.rounding);
+  require_float_graph(prepared);
+  Quantized quantized;
+  QuantizeReport& report = quantized.report;
+  report.target = options.target;
+  report.non_finite = non_finite_weights(prepared);
+  Placement placement = place_products(prepared, target, options.exclude);
+  const auto stages = [&](NodeId node, const WeightPorts& ports) {
+    return stage_weights(prepared, target, node, ports, rounding, options.threads);
+  };
+  quantized.graph = emit(placement, stages, report);
   for (const NodePlacement& placed : placement.nodes) {
     if (!multiplies(prepared.node(placed.id))) continue;
-    quantized.report.nodes.push_back({std::string(name_of(prepared, placed.id)),
-                                      prepared.node(placed.id).op_type, placed.role,
-                                      placed.reason});
+    report.nodes.push_back({std::string(name_of(prepared, placed.id)),
+                            prepared.node(placed.id).op_type, placed.role, placed.reason});
   }
   quantized.graph.info.metadata[std::string(kModeKey)] = name_of(mode);
   add_provenance(prepared, options, quantized.graph);
+  return quantized;
 }
 
 }  // namespace qtool
