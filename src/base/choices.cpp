@@ -1,6 +1,6 @@
-#include "qtool/base/choices.h"
+#include "base/choices.h"
 
-#include "qtool/base/text.h"
+#include "base/text.h"
 
 namespace qtool {
 

@@ -1,4 +1,4 @@
-#include "qtool/base/file.h"
+#include "base/file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,8 +10,8 @@
 #include <system_error>
 
 #include "base/descriptor.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace fs = std::filesystem;

@@ -1,4 +1,4 @@
-#include "qtool/base/file_kind.h"
+#include "base/file_kind.h"
 
 #include <algorithm>
 #include <array>

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/file.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace fs = std::filesystem;

@@ -1,4 +1,4 @@
-#include "qtool/base/hash.h"
+#include "base/hash.h"
 
 // The whole of the library in this file: programs that link ours need nothing more.
 #define XXH_INLINE_ALL

@@ -1,4 +1,4 @@
-#include "qtool/base/parallel.h"
+#include "base/parallel.h"
 
 #include <sched.h>
 
@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "base/floating_point_mode.h"
+#include "base/text.h"
 #include "base/thread_pool.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

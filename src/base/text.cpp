@@ -1,4 +1,4 @@
-#include "qtool/base/text.h"
+#include "base/text.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "qtool/base/choices.h"
+#include "base/choices.h"
 #include "qtool/base/error.h"
 
 namespace qtool {

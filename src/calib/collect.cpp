@@ -10,11 +10,12 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/hash.h"
+#include "base/parallel.h"
+#include "base/text.h"
+#include "calib/statistics.h"
+#include "graph/node_name.h"
 #include "qtool/base/error.h"
-#include "qtool/base/hash.h"
-#include "qtool/base/parallel.h"
-#include "qtool/base/text.h"
-#include "qtool/graph/node_name.h"
 #include "qtool/graph/onnx.h"
 
 namespace qtool {
@@ -352,6 +353,13 @@ class Collector {
 };
 
 }  // namespace
+
+Collection::Collection() = default;
+Collection::Collection(const Collection&) = default;
+Collection::Collection(Collection&&) noexcept = default;
+Collection& Collection::operator=(const Collection&) = default;
+Collection& Collection::operator=(Collection&&) noexcept = default;
+Collection::~Collection() = default;
 
 Collection collect(const Executor& executor, const ImageSet& images,
                    const CollectOptions& options) {

@@ -1,4 +1,4 @@
-#include "qtool/calib/decide.h"
+#include "calib/decide.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,10 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "qtool/base/parallel.h"
-#include "qtool/quant/density.h"
+#include "base/parallel.h"
+#include "calib/methods/auto.h"
+#include "calib/statistics.h"
+#include "quant/density.h"
 
 namespace qtool {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/choices.h"
+#include "base/file_kind.h"
+#include "base/text.h"
+#include "graph/node_name.h"
 #include "graph/op_traits.h"
 #include "json/json.h"
-#include "qtool/base/choices.h"
-#include "qtool/base/file_kind.h"
-#include "qtool/base/text.h"
-#include "qtool/graph/node_name.h"
 
 namespace qtool {
 

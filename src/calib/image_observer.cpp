@@ -4,8 +4,8 @@
 #include <span>
 
 #include "base/round_up.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <vector>
 
+#include "calib/statistics.h"
 #include "kernels/observe/observe.h"
-#include "qtool/calib/statistics.h"
 
 namespace qtool {
 

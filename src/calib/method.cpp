@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "qtool/base/choices.h"
+#include "base/choices.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 
@@ -14,6 +14,7 @@ namespace qtool {
 #include "calib/methods/methods.inc"
 
 std::span<const MethodInfo> methods() noexcept {
+  using enum MethodProperty;
   static constexpr auto kMethods = std::to_array<MethodInfo>({
 #define QTOOL_METHOD(name, breaks, summary) {#name, breaks, summary, method_##name},
 #include "calib/methods/methods.inc"
@@ -53,12 +54,6 @@ const MethodInfo& find_method(std::string_view name) {
                                           expected_text(plain, method_names())));
   }
   return *found;
-}
-
-Range clipped_range(const Statistics& statistics, double threshold) noexcept {
-  const Range range = statistics.range();
-  const auto limit = static_cast<float>(threshold);
-  return {std::max(range.min, -limit), std::min(range.max, limit)};
 }
 
 }  // namespace qtool

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/text.h"
 #include "json/json.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

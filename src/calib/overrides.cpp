@@ -5,9 +5,10 @@
 #include <limits>
 #include <utility>
 
+#include "base/text.h"
+#include "calib/statistics.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
-#include "qtool/quant/density.h"
+#include "quant/density.h"
 
 namespace qtool {
 namespace {

@@ -1,4 +1,4 @@
-#include "qtool/calib/statistics.h"
+#include "calib/statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,10 +7,10 @@
 #include <tuple>
 #include <utility>
 
+#include "base/parallel.h"
+#include "base/text.h"
 #include "calib/image_observer.h"
 #include "qtool/base/error.h"
-#include "qtool/base/parallel.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {
@@ -252,5 +252,11 @@ float Statistics::channel_max(std::int64_t channel) const {
 }
 
 Range Statistics::range() const noexcept { return {std::min(min(), 0.0F), std::max(max(), 0.0F)}; }
+
+Range Statistics::clipped_range(double threshold) const noexcept {
+  const Range observed = range();
+  const auto limit = static_cast<float>(threshold);
+  return {std::max(observed.min, -limit), std::min(observed.max, limit)};
+}
 
 }  // namespace qtool

@@ -16,7 +16,7 @@ std::string_view name_of(Degenerate degenerate) noexcept {
   return "";
 }
 
-const ActivationEntry* CalibrationTable::find(std::string_view tensor) const noexcept {
+const ActivationEntry* CalibrationTable::find(std::string_view tensor) const& noexcept {
   for (const Alias& alias : aliases) {
     if (alias.name == tensor) tensor = alias.tensor;
   }

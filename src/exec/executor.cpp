@@ -6,12 +6,12 @@
 #include <mutex>
 #include <utility>
 
+#include "base/parallel.h"
+#include "base/text.h"
 #include "exec/plan.h"
 #include "lower/lower.h"
 #include "ops/pack_cache.h"
 #include "qtool/base/error.h"
-#include "qtool/base/parallel.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {
@@ -116,7 +116,7 @@ Executor::Executor(Graph graph, StopCheck stop)
 
 Executor::~Executor() = default;
 
-const Graph& Executor::graph() const noexcept { return state_->graph; }
+const Graph& Executor::graph() const& noexcept { return state_->graph; }
 
 std::shared_ptr<const Plan> Executor::compile(const InputShapes& shapes,
                                               const CompileOptions& options) const {

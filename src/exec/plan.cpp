@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/parallel.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/parallel.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

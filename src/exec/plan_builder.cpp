@@ -9,11 +9,11 @@
 #include "base/memory.h"
 #include "base/round_up.h"
 #include "base/stop.h"
+#include "base/text.h"
 #include "exec/plan.h"
 #include "exec/reorder.h"
+#include "graph/node_name.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
-#include "qtool/graph/node_name.h"
 
 namespace qtool {
 namespace {

@@ -1,8 +1,12 @@
 #include "qtool/exec/prepare.h"
 
+#include <string>
+
 #include "base/stop.h"
+#include "base/text.h"
 #include "graph/passes.h"
 #include "ops/evaluate.h"
+#include "qtool/base/error.h"
 
 namespace qtool {
 
@@ -27,6 +31,17 @@ Graph prepare(Graph graph, const StopCheck& stop) {
   graph.remove_dead_nodes();
   graph.check();
   return graph;
+}
+
+const Value& image_input(const Graph& graph) {
+  const std::vector<ValueId>& inputs = graph.inputs();
+  if (inputs.size() == 1) return graph.value(inputs.front());
+  std::string names;
+  for (const ValueId id : inputs) {
+    names += concat(names.empty() ? "'" : ", '", graph.value(id).name, "'");
+  }
+  throw Error(ErrorCode::kUnsupported, concat("the model has ", inputs.size(), " inputs (", names,
+                                              "), images can feed a model with one"));
 }
 
 }  // namespace qtool

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "qtool/base/parallel.h"
+#include "base/parallel.h"
 
 namespace qtool {
 namespace {

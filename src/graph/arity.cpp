@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "qtool/base/hash.h"
+#include "base/hash.h"
 #include "qtool/graph/onnx.h"
 
 namespace qtool {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "graph/passes.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -7,10 +7,10 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/text.h"
 #include "graph/constant_node.h"
 #include "graph/passes.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

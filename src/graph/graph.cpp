@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/text.h"
+#include "graph/node_name.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
-#include "qtool/graph/node_name.h"
 
 namespace qtool {
 namespace {
@@ -47,12 +47,12 @@ const Graph::NodeRecord& Graph::record(NodeId id) const {
   return nodes_[index_of(id)];
 }
 
-const Node& Graph::node(NodeId id) const { return record(id).node; }
+const Node& Graph::node(NodeId id) const& { return record(id).node; }
 bool Graph::contains(NodeId id) const {
   return index_of(id) < nodes_.size() && nodes_[index_of(id)].alive;
 }
-const Value& Graph::value(ValueId id) const { return record(id).value; }
-const std::vector<NodeId>& Graph::consumers(ValueId id) const { return record(id).consumers; }
+const Value& Graph::value(ValueId id) const& { return record(id).value; }
+const std::vector<NodeId>& Graph::consumers(ValueId id) const& { return record(id).consumers; }
 bool Graph::is_input(ValueId id) const { return id != kNoValue && record(id).is_input; }
 bool Graph::is_output(ValueId id) const { return id != kNoValue && record(id).is_output; }
 

@@ -1,8 +1,8 @@
 // The attributes of a node by type; what connects nodes is in graph.cpp.
 #include <variant>
 
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/graph/graph.h"
 
 namespace qtool {

@@ -1,4 +1,4 @@
-#include "qtool/graph/node_name.h"
+#include "graph/node_name.h"
 
 #include <algorithm>
 

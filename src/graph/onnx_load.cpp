@@ -8,15 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
+#include "base/file_kind.h"
 #include "base/stop.h"
+#include "base/text.h"
 #include "graph/arity.h"
 #include "graph/onnx_dtype.h"
 #include "graph/onnx_proto.h"
 #include "graph/onnx_tensor.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/file_kind.h"
-#include "qtool/base/text.h"
 #include "qtool/graph/onnx.h"
 
 namespace qtool {

@@ -3,12 +3,12 @@
 #include <type_traits>
 #include <variant>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "graph/onnx_dtype.h"
 #include "graph/onnx_proto.h"
 #include "graph/onnx_tensor.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
 #include "qtool/graph/onnx.h"
 
 namespace qtool {

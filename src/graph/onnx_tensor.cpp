@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/file.h"
+#include "base/file_kind.h"
+#include "base/text.h"
 #include "graph/onnx_dtype.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/file_kind.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -4,9 +4,9 @@
 #include <array>
 #include <utility>
 
+#include "base/text.h"
 #include "graph/arity.h"
 #include "graph/onnx_schema.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 

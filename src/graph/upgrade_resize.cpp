@@ -3,8 +3,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/text.h"
 #include "graph/upgrade.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

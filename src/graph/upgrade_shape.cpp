@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "graph/upgrade.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 

@@ -2,10 +2,10 @@
 #include <array>
 #include <cmath>
 
+#include "base/text.h"
 #include "image/header.h"
 #include "image/resize.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/image/preprocess.h"
 
 namespace qtool {

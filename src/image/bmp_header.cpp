@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "base/text.h"
 #include "image/header.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

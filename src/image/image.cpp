@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/file.h"
+#include "base/file_kind.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "image/decode_budget.h"
 #include "image/header.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/file_kind.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

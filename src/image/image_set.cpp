@@ -6,11 +6,11 @@
 #include <set>
 #include <system_error>
 
+#include "base/file.h"
+#include "base/file_kind.h"
+#include "base/hash.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/file_kind.h"
-#include "qtool/base/hash.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace fs = std::filesystem;

@@ -2,8 +2,8 @@
 #include <array>
 
 #include "base/round_up.h"
+#include "base/text.h"
 #include "image/header.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <optional>
 
+#include "base/text.h"
 #include "image/decode_budget.h"
 #include "image/header.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/image/image.h"
 
 namespace qtool {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "image/header.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

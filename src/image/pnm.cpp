@@ -1,5 +1,5 @@
+#include "base/text.h"
 #include "image/header.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -1,7 +1,8 @@
 #include "image/preprocess_json.h"
 
-#include "qtool/base/text.h"
-#include "qtool/image/preprocess_json.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "qtool/image/preprocess.h"
 
 namespace qtool {
 namespace {
@@ -108,6 +109,10 @@ std::string to_json_text(const Preprocess& preprocess) {
 Preprocess preprocess_from_json(std::string_view text) {
   const nlohmann::json document = parse_json(text, kMaxBytes, "preprocessing", ErrorCode::kUsage);
   return preprocess_of(JsonField(document, "preprocessing", ErrorCode::kUsage));
+}
+
+Preprocess load_preprocess(const std::filesystem::path& path) {
+  return preprocess_from_json(read_file(path, kMaxBytes));
 }
 
 }  // namespace qtool

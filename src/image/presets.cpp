@@ -1,8 +1,8 @@
 #include <array>
 
-#include "qtool/base/choices.h"
+#include "base/choices.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/image/preprocess.h"
 
 namespace qtool {

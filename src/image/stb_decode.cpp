@@ -5,8 +5,8 @@
 #include <cstring>
 #include <memory>
 
+#include "base/text.h"
 #include "image/header.h"
-#include "qtool/base/text.h"
 
 namespace {
 

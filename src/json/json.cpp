@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "qtool/base/choices.h"
-#include "qtool/base/file_kind.h"
-#include "qtool/base/text.h"
+#include "base/choices.h"
+#include "base/file_kind.h"
+#include "base/text.h"
 
 namespace qtool {
 namespace {

@@ -7,8 +7,8 @@
 #include <cpuid.h>
 #endif
 
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

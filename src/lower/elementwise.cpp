@@ -5,12 +5,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "graph/edit.h"
 #include "graph/op_traits.h"
 #include "lower/passes.h"
 #include "ops/evaluate.h"
 #include "ops/fixed_point.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

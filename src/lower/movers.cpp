@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "graph/op_traits.h"
 #include "lower/passes.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 #include "base/stop.h"
+#include "base/text.h"
 #include "ops/evaluate.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/parallel.h"
 #include "base/round_up.h"
+#include "base/text.h"
+#include "measure/metrics.h"
 #include "measure/model_pair.h"
 #include "qtool/base/error.h"
-#include "qtool/base/parallel.h"
-#include "qtool/base/text.h"
-#include "qtool/measure/metrics.h"
 
 namespace qtool {
 namespace {

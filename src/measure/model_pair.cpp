@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <string>
 
+#include "base/text.h"
+#include "measure/metrics.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
-#include "qtool/exec/image_input.h"
-#include "qtool/measure/metrics.h"
+#include "qtool/exec/prepare.h"
 
 namespace qtool {
 namespace {

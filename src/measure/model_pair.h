@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "measure/metrics.h"
 #include "qtool/exec/executor.h"
-#include "qtool/measure/metrics.h"
 #include "qtool/measure/output_error.h"
 #include "qtool/tensor/tensor.h"
 

@@ -5,11 +5,11 @@
 #include <chrono>
 #include <utility>
 
+#include "base/parallel.h"
+#include "base/text.h"
+#include "measure/metrics.h"
 #include "measure/model_pair.h"
 #include "qtool/base/error.h"
-#include "qtool/base/parallel.h"
-#include "qtool/base/text.h"
-#include "qtool/measure/metrics.h"
 
 namespace qtool {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/parallel.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/parallel.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

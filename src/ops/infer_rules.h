@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "ops/operator.h"
-#include "qtool/base/text.h"
 
 // Shared by the `infer` functions of the operators: checks that throw one sentence about the node,
 // and the choice of the element type.

@@ -10,11 +10,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/parallel.h"
+#include "base/text.h"
 #include "ops/onednn.h"
 #include "ops/pieces.h"
 #include "qtool/base/error.h"
-#include "qtool/base/parallel.h"
-#include "qtool/base/text.h"
 
 namespace qtool::onednn {
 

@@ -2,10 +2,10 @@
 // inputs X, W, B, residual; FusedParams.
 #include <utility>
 
+#include "base/text.h"
 #include "ops/onednn.h"
 #include "ops/operator.h"
 #include "ops/spatial.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -8,13 +8,13 @@
 #include <optional>
 #include <utility>
 
+#include "base/parallel.h"
 #include "base/round_up.h"
 #include "kernels/conv/conv.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/spatial.h"
 #include "ops/strides.h"
-#include "qtool/base/parallel.h"
 
 namespace qtool {
 namespace {

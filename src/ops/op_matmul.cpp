@@ -1,9 +1,9 @@
 // Matrix products in FP32, through oneDNN: MatMul, Gemm, and FusedGemm with a clamp behind it.
 #include <algorithm>
 
+#include "base/text.h"
 #include "ops/onednn.h"
 #include "ops/operator.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

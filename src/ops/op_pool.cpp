@@ -1,8 +1,8 @@
 // Pooling in FP32, through oneDNN. A global pool is a pool whose window is the whole image.
+#include "base/text.h"
 #include "ops/onednn.h"
 #include "ops/operator.h"
 #include "ops/spatial.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "base/round_up.h"
+#include "base/text.h"
 #include "kernels/conv/conv.h"
 #include "ops/fixed_point.h"
 #include "ops/operator.h"
 #include "ops/spatial.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/parallel.h"
 #include "kernels/add/add.h"
 #include "kernels/lookup/lookup.h"
 #include "kernels/mul/mul.h"
@@ -12,7 +13,6 @@
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/strides.h"
-#include "qtool/base/parallel.h"
 
 namespace qtool {
 namespace {

@@ -1,11 +1,11 @@
 // Pooling of u8 images, made by lowering. QGlobalAveragePool without a result gives float32.
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "kernels/pool/pool.h"
 #include "ops/fixed_point.h"
 #include "ops/operator.h"
 #include "ops/spatial.h"
-#include "qtool/base/parallel.h"
 
 namespace qtool {
 namespace {

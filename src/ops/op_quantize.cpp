@@ -4,11 +4,11 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/parallel.h"
 #include "kernels/quantize/quantize.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/strides.h"
-#include "qtool/base/parallel.h"
 #include "qtool/quant/affine.h"
 
 // QuantizeLinear and DequantizeLinear as the specification defines them; lowering replaces them

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 

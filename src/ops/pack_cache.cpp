@@ -5,8 +5,8 @@
 #include <span>
 #include <utility>
 
-#include "qtool/base/hash.h"
-#include "qtool/base/text.h"
+#include "base/hash.h"
+#include "base/text.h"
 
 namespace qtool {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/round_up.h"
-#include "qtool/base/text.h"
+#include "base/text.h"
 
 namespace qtool {
 namespace {

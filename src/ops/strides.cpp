@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

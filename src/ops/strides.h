@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "qtool/base/parallel.h"
+#include "base/parallel.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -1,4 +1,4 @@
-#include "qtool/quant/cell_counts.h"
+#include "quant/cell_counts.h"
 
 #include <algorithm>
 

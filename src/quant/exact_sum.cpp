@@ -1,10 +1,10 @@
-#include "qtool/quant/exact_sum.h"
+#include "quant/exact_sum.h"
 
 #include <bit>
 #include <cmath>
 
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool::detail {
 namespace {

@@ -1,10 +1,10 @@
-#include "qtool/quant/min_first.h"
+#include "quant/min_first.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 

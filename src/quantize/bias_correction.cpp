@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "graph/node_name.h"
 #include "quantize/operands.h"
 
 namespace qtool {

@@ -5,12 +5,13 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/text.h"
+#include "calib/decide.h"
+#include "calib/statistics.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
-#include "qtool/calib/decide.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/quantize/placement.h"
 #include "qtool/quantize/quantize.h"
+#include "quantize/placement.h"
 
 namespace qtool {
 namespace {

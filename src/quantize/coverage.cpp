@@ -6,8 +6,8 @@
 #include <memory>
 #include <string_view>
 
+#include "base/text.h"
 #include "graph/op_traits.h"
-#include "qtool/base/text.h"
 #include "qtool/exec/prepare.h"
 
 namespace qtool {

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "qtool/base/hash.h"
+#include "base/hash.h"
 
 namespace qtool {
 

@@ -8,6 +8,7 @@
 #include "qtool/quantize/quantize.h"
 #include "quantize/layer.h"
 #include "quantize/maps.h"
+#include "quantize/placement.h"
 
 // The last stage: writes what was decided as a standard ONNX graph. One file per mode.
 namespace qtool {

@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "graph/edit.h"
 #include "graph/onnx_dtype.h"
-#include "qtool/base/text.h"
-#include "qtool/quantize/weights.h"
 #include "quantize/emit.h"
+#include "quantize/weights.h"
 #include "tensor/transposed.h"
 
 namespace qtool {

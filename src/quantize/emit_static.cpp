@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "base/check.h"
-#include "qtool/base/text.h"
-#include "qtool/quantize/weights.h"
+#include "base/text.h"
 #include "quantize/emit.h"
 #include "quantize/operands.h"
+#include "quantize/weights.h"
 
 namespace qtool {
 namespace {

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "qtool/base/text.h"
-#include "qtool/quantize/weights.h"
+#include "base/text.h"
 #include "quantize/emit.h"
+#include "quantize/weights.h"
 
 namespace qtool {
 

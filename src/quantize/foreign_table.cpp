@@ -1,11 +1,10 @@
-#include "qtool/quantize/foreign_table.h"
-
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
+#include "qtool/quantize/quantize.h"
 
 namespace qtool {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/target.h"
-#include "qtool/quantize/weights.h"
 #include "qtool/tensor/tensor.h"
+#include "quantize/weights.h"
 
 // Layers with constant weights become integers in stages, the same ones in every mode:
 // begin_layer(), choose_scales(), round_weights() (rounding.h), where ranges are known
@@ -46,6 +46,6 @@ Layer begin_layer(const Graph& graph, NodeId node, const WeightPorts& ports, con
 /// method `method`. Where the input has a scale, scales are raised until the bias fits int32.
 /// Throws as weight_maps(). Cost: the method's.
 void choose_scales(Layer& layer, std::string_view method, Granularity granularity,
-                   std::optional<WeightMaps> given = std::nullopt, int threads = 1);
+                   std::optional<WeightMaps> given = std::nullopt, int threads = 0);
 
 }  // namespace qtool

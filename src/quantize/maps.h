@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "qtool/quantize/quantize.h"
+#include "quantize/placement.h"
 
 namespace qtool {
 

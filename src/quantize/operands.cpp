@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <numeric>
 
+#include "base/text.h"
 #include "graph/op_traits.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/quantize/quantize.h"
 
 namespace qtool {

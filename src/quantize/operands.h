@@ -7,7 +7,7 @@
 
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/target.h"
-#include "qtool/quantize/weights.h"
+#include "quantize/weights.h"
 
 namespace qtool {
 

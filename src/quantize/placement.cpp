@@ -1,10 +1,10 @@
-#include "qtool/quantize/placement.h"
+#include "quantize/placement.h"
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "graph/op_traits.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "quantize/element_types.h"
 #include "quantize/operands.h"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "qtool/base/text.h"
+#include "base/text.h"
 #include "qtool/graph/onnx.h"
 
 namespace qtool {

@@ -5,8 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "quantize/operands.h"
 
 namespace qtool {
@@ -52,7 +52,7 @@ std::optional<QuantizeMode> find_quantize_mode(std::string_view name) noexcept {
   return std::nullopt;
 }
 
-const NodeReport* QuantizeReport::find(std::string_view node) const noexcept {
+const NodeReport* QuantizeReport::find(std::string_view node) const& noexcept {
   const auto found = std::find_if(nodes.begin(), nodes.end(),
                                   [&](const NodeReport& report) { return report.node == node; });
   return found == nodes.end() ? nullptr : &*found;

@@ -2,20 +2,22 @@
 #include <set>
 #include <utility>
 
+#include "base/hash.h"
+#include "base/text.h"
+#include "graph/node_name.h"
 #include "qtool/base/error.h"
-#include "qtool/base/hash.h"
-#include "qtool/base/text.h"
 #include "qtool/calib/format.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/image/preprocess_json.h"
+#include "qtool/image/preprocess.h"
 #include "qtool/quantize/quantize.h"
-#include "qtool/quantize/weights.h"
 #include "quantize/bias_correction.h"
 #include "quantize/emit.h"
 #include "quantize/operands.h"
+#include "quantize/placement.h"
 #include "quantize/provenance.h"
 #include "quantize/rounding.h"
 #include "quantize/table_view.h"
+#include "quantize/weights.h"
 
 namespace qtool {
 namespace {

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "qtool/base/text.h"
-#include "qtool/quantize/weights.h"
+#include "base/text.h"
 #include "quantize/operands.h"
+#include "quantize/weights.h"
 #include "quantize/without_table.h"
 
 namespace qtool {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/check.h"
-#include "qtool/base/choices.h"
+#include "base/choices.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 

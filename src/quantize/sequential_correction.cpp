@@ -1,11 +1,12 @@
-#include "qtool/quantize/sequential_correction.h"
-
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "qtool/quantize/weights.h"
+#include "calib/statistics.h"
+#include "graph/node_name.h"
+#include "qtool/quantize/calibrate.h"
+#include "quantize/weights.h"
 
 namespace qtool {
 namespace {

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/text.h"
+#include "graph/node_name.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
-#include "qtool/graph/node_name.h"
 
 namespace qtool {
 

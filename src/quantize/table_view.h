@@ -8,8 +8,8 @@
 
 #include "qtool/calib/table.h"
 #include "qtool/quantize/quantize.h"
-#include "qtool/quantize/weights.h"
 #include "quantize/maps.h"
+#include "quantize/weights.h"
 
 namespace qtool {
 

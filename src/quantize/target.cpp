@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 
-#include "qtool/base/choices.h"
+#include "base/choices.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/quantize/weight_method.h"
 
 namespace qtool {

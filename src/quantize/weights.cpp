@@ -1,13 +1,14 @@
-#include "qtool/quantize/weights.h"
+#include "quantize/weights.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "base/parallel.h"
+#include "base/text.h"
 #include "graph/op_traits.h"
 #include "qtool/base/error.h"
-#include "qtool/base/parallel.h"
-#include "qtool/base/text.h"
+#include "qtool/quantize/quantize.h"
 #include "qtool/quantize/weight_method.h"
 #include "quantize/operands.h"
 
@@ -117,6 +118,17 @@ bool suits_winograd(const Graph& graph, NodeId id) {
          all_one("dilations");
 }
 
+bool has_weights(const Graph& prepared) {
+  return std::any_of(prepared.nodes().begin(), prepared.nodes().end(),
+                     [&](NodeId id) { return weight_ports(prepared, id).has_value(); });
+}
+
+bool has_winograd_weights(const Graph& prepared) {
+  return std::any_of(prepared.nodes().begin(), prepared.nodes().end(), [&](NodeId id) {
+    return weight_ports(prepared, id).has_value() && suits_winograd(prepared, id);
+  });
+}
+
 Scheme weight_scheme(const Graph& graph, NodeId id, const Target& target) {
   Scheme scheme = target.weights;
   if (target.winograd_bits && suits_winograd(graph, id)) scheme.bits = *target.winograd_bits;
@@ -168,7 +180,7 @@ WeightMaps weight_maps(const Tensor& weights, std::int64_t axis, std::string_vie
   WeightMaps maps;
   maps.scales.resize(static_cast<std::size_t>(slices));
   maps.zero_points.resize(maps.scales.size());
-  parallel_items(slices, threads, [&](std::int64_t slice, int) {
+  parallel_items(slices, resolve_threads(threads), [&](std::int64_t slice, int) {
     const auto i = static_cast<std::size_t>(slice);
     const Affine affine = info.choose(ordered.subspan(i * per_slice, per_slice), scheme);
     maps.scales[i] = affine.scale;

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "qtool/graph/node_name.h"
+#include "graph/node_name.h"
 #include "quantize/operands.h"
 #include "quantize/provenance.h"
 #include "quantize/rounding.h"

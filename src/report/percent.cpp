@@ -1,6 +1,6 @@
 #include "report/percent.h"
 
-#include "qtool/base/text.h"
+#include "base/text.h"
 
 namespace qtool {
 

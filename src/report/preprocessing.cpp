@@ -1,8 +1,8 @@
-#include "qtool/report/preprocessing.h"
+#include "report/preprocessing.h"
 
 #include <algorithm>
 
-#include "qtool/base/text.h"
+#include "base/text.h"
 
 namespace qtool {
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "qtool/report/preprocessing.h"
+#include "report/preprocessing.h"
 
 namespace qtool {
 

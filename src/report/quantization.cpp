@@ -1,15 +1,15 @@
-#include "qtool/report/quantization.h"
+#include "report/quantization.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/printable.h"
+#include "base/text.h"
 #include "json/json_text.h"
-#include "qtool/base/printable.h"
-#include "qtool/base/text.h"
-#include "qtool/report/text_table.h"
 #include "report/percent.h"
 #include "report/preprocessing_json.h"
+#include "report/text_table.h"
 
 namespace qtool {
 namespace {

@@ -2,8 +2,8 @@
 #include <string>
 
 #include "json/json_text.h"
-#include "qtool/report/render.h"
 #include "report/preprocessing_json.h"
+#include "report/render.h"
 
 namespace qtool {
 namespace {

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "qtool/base/printable.h"
-#include "qtool/base/text.h"
-#include "qtool/measure/metrics.h"
-#include "qtool/report/render.h"
-#include "qtool/report/text_table.h"
+#include "base/printable.h"
+#include "base/text.h"
+#include "measure/metrics.h"
 #include "report/percent.h"
+#include "report/render.h"
+#include "report/text_table.h"
 
 namespace qtool {
 namespace {

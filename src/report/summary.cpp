@@ -1,9 +1,9 @@
-#include "qtool/report/summary.h"
+#include "report/summary.h"
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "ops/operator.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -1,15 +1,15 @@
-#include "qtool/report/table_diff.h"
+#include "report/table_diff.h"
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "base/printable.h"
+#include "base/text.h"
 #include "json/json_text.h"
-#include "qtool/base/printable.h"
-#include "qtool/base/text.h"
-#include "qtool/report/text_table.h"
 #include "report/percent.h"
+#include "report/text_table.h"
 
 namespace qtool {
 namespace {

@@ -1,11 +1,11 @@
-#include "qtool/report/text_table.h"
+#include "report/text_table.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "base/printable.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/printable.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

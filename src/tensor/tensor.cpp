@@ -8,11 +8,18 @@
 
 #include "base/check.h"
 #include "base/round_up.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {
+
+void require_dtype(const Shape& shape, DType found, DType expected) {
+  if (found == expected) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              concat("tensor ", shape.to_string(), ": found ", name_of(found), ", expected ",
+                     name_of(expected)));
+}
 
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
 
@@ -171,13 +178,8 @@ Tensor Tensor::reshaped(Shape shape) && {
   return std::move(*this);
 }
 
-void Tensor::require(DType dtype) const {
-  if (dtype != dtype_) {
-    throw Error(ErrorCode::kInvalidArgument,
-                concat("tensor ", shape_.to_string(), ": found ", name_of(dtype_), ", expected ",
-                       name_of(dtype)));
-  }
-}
+void Tensor::require(DType dtype) const { require_dtype(shape_, dtype_, dtype); }
+void TensorView::require(DType wanted) const { require_dtype(shape, dtype, wanted); }
 
 Tensor to_float32(const Tensor& tensor) {
   Tensor result(DType::kFloat32, tensor.shape());

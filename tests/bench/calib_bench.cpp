@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "calib/statistics.h"
 #include "kernels/observe/observe.h"
 #include "qtool/calib/method.h"
-#include "qtool/calib/statistics.h"
-#include "qtool/quant/histogram.h"
+#include "quant/histogram.h"
 
 namespace qtool {
 namespace {

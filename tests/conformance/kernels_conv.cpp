@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/text.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv/reference.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "support/guarded_buffer.h"
 #include "support/kernel_cases.h"
 

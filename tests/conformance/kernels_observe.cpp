@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/parallel.h"
 #include "kernels/observe/observe.h"
-#include "qtool/base/parallel.h"
 #include "support/guarded_buffer.h"
 #include "support/kernel_cases.h"
 

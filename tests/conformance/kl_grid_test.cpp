@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "calib/methods/kl_search.h"
-#include "qtool/base/text.h"
-#include "qtool/quant/histogram.h"
+#include "quant/histogram.h"
 #include "support/least_divergence.h"
 
 namespace qtool {

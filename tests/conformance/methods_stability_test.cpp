@@ -16,14 +16,15 @@
 #include <utility>
 #include <vector>
 
-#include "qtool/base/parallel.h"
-#include "qtool/base/text.h"
+#include "base/parallel.h"
+#include "base/text.h"
+#include "calib/statistics.h"
 #include "qtool/calib/collect.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/load.h"
-#include "qtool/quantize/placement.h"
 #include "qtool/quantize/target.h"
+#include "quantize/placement.h"
 #include "support/float_view.h"
 #include "support/places.h"
 

@@ -11,9 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "calib/methods/auto.h"
+#include "calib/statistics.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/method.h"
-#include "qtool/quant/density.h"
+#include "quant/density.h"
 #include "support/float_view.h"
 
 namespace qtool {
@@ -73,7 +75,9 @@ Statistics statistics_of(std::span<const float> values) {
 
 class Methods : public testing::TestWithParam<MethodInfo> {
  protected:
-  static bool promises(MethodProperty property) { return (GetParam().breaks & property) == 0; }
+  static bool promises(MethodProperty property) {
+    return (GetParam().breaks & property) == MethodProperty::kNone;
+  }
   static Range decide(const Values& values) { return decide(statistics_of(values)); }
   static Range decide(const Statistics& statistics) {
     return GetParam().decide(statistics, MethodOptions());
@@ -86,7 +90,7 @@ TEST_P(Methods, StayInsideTheObservedRangeAndContainZero) {
     const Range range = decide(statistics);
     EXPECT_LE(range.min, 0.0F) << shape.name;
     EXPECT_GE(range.max, 0.0F) << shape.name;
-    if (promises(kInside)) {
+    if (promises(MethodProperty::kInside)) {
       EXPECT_GE(range.min, std::min(statistics.min(), 0.0F)) << shape.name;
       EXPECT_LE(range.max, std::max(statistics.max(), 0.0F)) << shape.name;
     }
@@ -112,7 +116,7 @@ TEST_P(Methods, AnswerASampleThatHoldsZerosOnly) {
     EXPECT_LE(range.min, 0.0F);
     EXPECT_GE(range.max, 0.0F);
     EXPECT_GT(range.max - range.min, 0.0F);
-    if (promises(kInside)) {
+    if (promises(MethodProperty::kInside)) {
       EXPECT_GE(range.min, std::min(value, 0.0F));
       EXPECT_LE(range.max, std::max(value, 0.0F));
     }
@@ -120,7 +124,7 @@ TEST_P(Methods, AnswerASampleThatHoldsZerosOnly) {
 }
 
 TEST_P(Methods, ScaleWithPowersOfTwo) {
-  if (!promises(kScaling)) GTEST_SKIP() << "as its original";
+  if (!promises(MethodProperty::kScaling)) GTEST_SKIP() << "as its original";
   for (const Shape1d& shape : distributions()) {
     const Range range = decide(shape.values);
     for (const int power : {-40, -3, 1, 40}) {
@@ -133,7 +137,7 @@ TEST_P(Methods, ScaleWithPowersOfTwo) {
 }
 
 TEST_P(Methods, DoNotDependOnOrderOrGrouping) {
-  if (!promises(kOrder)) GTEST_SKIP() << "by design";
+  if (!promises(MethodProperty::kOrder)) GTEST_SKIP() << "by design";
   std::mt19937 random(9);
   for (const Shape1d& shape : distributions()) {
     std::vector<Statistics> images;
@@ -163,7 +167,7 @@ TEST_P(Methods, AnswerDegenerateTensors) {
   EXPECT_EQ(decide(Values{1e-40F, -1e-40F}), kNothing);
   const float smallest = std::numeric_limits<float>::min();
   const float largest = std::numeric_limits<float>::max();
-  if (promises(kOneValue)) {
+  if (promises(MethodProperty::kOneValue)) {
     EXPECT_EQ(decide(Values{smallest}), (Range{0.0F, smallest}));
     EXPECT_EQ(decide(Values{-2.5F}), (Range{-2.5F, 0.0F}));
   }
@@ -246,7 +250,7 @@ TEST(MethodList, KnowsTheNamesOfOtherToolsHoweverTheyAreSpelled) {
 class KlMethods : public Methods {};
 
 TEST_P(KlMethods, IgnoreExactZeros) {
-  if (!promises(kZeros)) GTEST_SKIP() << "as its original";
+  if (!promises(MethodProperty::kZeros)) GTEST_SKIP() << "as its original";
   for (const Shape1d& shape : distributions()) {
     const Range range = decide(shape.values);
     for (const std::size_t zeros : {1U, 1000U, 500000U}) {
@@ -258,7 +262,7 @@ TEST_P(KlMethods, IgnoreExactZeros) {
 }
 
 TEST_P(KlMethods, IgnoreASpikeInTheFirstBin) {
-  if (!promises(kSpike)) GTEST_SKIP() << "as its original";
+  if (!promises(MethodProperty::kSpike)) GTEST_SKIP() << "as its original";
   for (const Shape1d& shape : distributions()) {
     if (shape.values.size() < 1000) continue;
     const Statistics clean = statistics_of(shape.values);
@@ -275,7 +279,7 @@ TEST_P(KlMethods, IgnoreASpikeInTheFirstBin) {
 }
 
 TEST_P(KlMethods, NeverLoseToTheObservedRange) {
-  if (!promises(kNoWorse)) GTEST_SKIP() << "as its original";
+  if (!promises(MethodProperty::kNoWorse)) GTEST_SKIP() << "as its original";
   const Scheme scheme = MethodOptions().scheme;
   for (const Shape1d& shape : distributions()) {
     const Statistics statistics = statistics_of(shape.values);

@@ -7,14 +7,15 @@
 #include <iostream>
 #include <string>
 
+#include "base/parallel.h"
+#include "base/text.h"
+#include "calib/decide.h"
 #include "calib/methods/kl_search.h"
-#include "qtool/base/parallel.h"
-#include "qtool/base/text.h"
+#include "calib/statistics.h"
 #include "qtool/calib/collect.h"
-#include "qtool/calib/decide.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/quant/density.h"
+#include "quant/density.h"
 #include "support/least_divergence.h"
 #include "support/places.h"
 
@@ -81,7 +82,7 @@ TEST(KlTrap, ZerosAfterReluWouldRuinTheThresholdAndAreLeftOut) {
     const double trapped = threshold_with_zeros(statistics);
     const double trapped_db =
         Density(statistics.histogram())
-            .effect(choose_affine(clipped_range(statistics, trapped), scheme), limits_of(scheme))
+            .effect(choose_affine(statistics.clipped_range(trapped), scheme), limits_of(scheme))
             .sqnr_db();
     const ActivationEntry& entry = kl.activations[i];
     const double zeros =

@@ -9,13 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
 #include "graph/passes.h"
-#include "qtool/base/text.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
-#include "qtool/quantize/weights.h"
+#include "quantize/placement.h"
+#include "quantize/weights.h"
 #include "support/places.h"
 #include "support/quantize_in.h"
 #include "unit/quantize_net.h"

@@ -8,14 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
+#include "base/file.h"
+#include "base/text.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/image/preprocess_json.h"
+#include "qtool/image/preprocess.h"
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/quantize.h"
+#include "quantize/placement.h"
 #include "support/integer_interpreter.h"
 #include "support/places.h"
 #include "unit/quantize_net.h"

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <vector>
 
-#include "qtool/quantize/weights.h"
 #include "quantize/rounding.h"
+#include "quantize/weights.h"
 
 namespace qtool {
 namespace {

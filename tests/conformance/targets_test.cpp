@@ -6,14 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "graph/passes.h"
-#include "qtool/base/text.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
+#include "quantize/placement.h"
 #include "support/quantize_in.h"
 #include "unit/quantize_net.h"
 

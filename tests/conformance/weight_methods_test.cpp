@@ -11,7 +11,7 @@
 
 #include "qtool/base/error.h"
 #include "qtool/quantize/weight_method.h"
-#include "qtool/quantize/weights.h"
+#include "quantize/weights.h"
 
 namespace qtool {
 

@@ -23,13 +23,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "kernels/isa.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
+#include "quantize/placement.h"
 #include "random_network.h"
 
 namespace qtool::fuzz {

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "model_parts.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"

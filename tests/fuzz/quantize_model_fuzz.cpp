@@ -12,13 +12,14 @@
 #include <string_view>
 #include <utility>
 
+#include "base/hash.h"
 #include "qtool/base/error.h"
-#include "qtool/base/hash.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
+#include "quantize/placement.h"
 #include "small_run.h"
 
 namespace {

@@ -9,7 +9,7 @@
 #include "qtool/calib/format.h"
 #include "qtool/calib/mnn_config.h"
 #include "qtool/calib/overrides.h"
-#include "qtool/image/preprocess_json.h"
+#include "qtool/image/preprocess.h"
 
 namespace {
 

@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "calib/decide.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/collect.h"
-#include "qtool/calib/decide.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

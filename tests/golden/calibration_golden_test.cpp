@@ -16,14 +16,15 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "calib/methods/fractional_kl.h"
-#include "qtool/base/text.h"
+#include "calib/statistics.h"
 #include "qtool/calib/collect.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/quant/density.h"
-#include "qtool/quantize/placement.h"
-#include "qtool/quantize/weights.h"
+#include "quant/density.h"
+#include "quantize/placement.h"
+#include "quantize/weights.h"
 #include "support/places.h"
 
 namespace qtool {

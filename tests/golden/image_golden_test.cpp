@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "qtool/base/text.h"
+#include "base/text.h"
 #include "qtool/image/image.h"
 #include "qtool/image/image_set.h"
 #include "qtool/image/preprocess.h"

@@ -8,13 +8,13 @@
 #include <iostream>
 #include <string>
 
-#include "qtool/base/text.h"
+#include "base/text.h"
+#include "measure/metrics.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/image.h"
 #include "qtool/image/preprocess.h"
-#include "qtool/measure/metrics.h"
 #include "support/npy.h"
 #include "support/places.h"
 

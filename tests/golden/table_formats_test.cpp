@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "qtool/base/file.h"
+#include "base/file.h"
 #include "qtool/calib/format.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"

@@ -12,12 +12,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "graph/node_name.h"
 #include "qtool/calib/format.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/image/preprocess_json.h"
+#include "qtool/image/preprocess.h"
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"

@@ -5,8 +5,8 @@
 #include <iostream>
 #include <map>
 
+#include "base/text.h"
 #include "nodes/backend_suite.h"
-#include "qtool/base/text.h"
 #include "support/places.h"
 
 // The backend suite of the ONNX project: one small model per operator and variant, with inputs and

@@ -4,11 +4,11 @@
 #include <memory>
 #include <optional>
 
+#include "base/text.h"
 #include "graph/onnx_tensor.h"
 #include "nodes/backend_suite.h"
 #include "ops/operator.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "ops/evaluate.h"
-#include "qtool/base/text.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quant/affine.h"
 #include "qtool/quant/requantize.h"

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool::testing {

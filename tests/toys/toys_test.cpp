@@ -6,17 +6,18 @@
 #include <cmath>
 #include <vector>
 
+#include "calib/decide.h"
+#include "calib/statistics.h"
 #include "graph/op_traits.h"
 #include "kernels/add/add.h"
 #include "kernels/pool/pool.h"
-#include "qtool/calib/decide.h"
 #include "qtool/calib/format.h"
 #include "qtool/calib/method.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
-#include "qtool/quantize/placement.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/weight_method.h"
+#include "quantize/placement.h"
 #include "support/random_floats.h"
 #include "unit/quantize_net.h"
 

@@ -9,11 +9,11 @@
 #include <thread>
 #include <vector>
 
-#include "qtool/base/choices.h"
+#include "base/choices.h"
+#include "base/parallel.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/parallel.h"
 #include "qtool/base/progress.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "qtool/exec/executor.h"
 #include "qtool/graph/graph.h"
-#include "qtool/quantize/weights.h"
 #include "quantize/rounding.h"
+#include "quantize/weights.h"
 
 namespace qtool {
 namespace {

@@ -8,11 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
+#include "base/text.h"
+#include "calib/decide.h"
+#include "calib/statistics.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
 #include "qtool/calib/collect.h"
-#include "qtool/calib/decide.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/calibrate.h"
@@ -148,7 +149,8 @@ TEST_F(CollectTest, SeesThePreprocessedPixels) {
   const Collection collection = collect_with(small_net());
   Statistics expected;
   for (const ImageEntry& entry : images().entries) {
-    expected.observe(preprocess_image(load_image(entry.path), options_.preprocess));
+    const Tensor input = preprocess_image(load_image(entry.path), options_.preprocess);
+    expected.observe(input);
   }
   EXPECT_EQ(collection.tensors[0].statistics, expected);
 }
@@ -358,8 +360,8 @@ TEST(Decide, FlagsDegenerateTensors) {
     Collection collection;
     collection.tensors.resize(1);
     if (values.size() > 0) {
-      collection.tensors[0].statistics.observe(
-          Tensor::of<float>({1, static_cast<std::int64_t>(values.size())}, values));
+      const auto tensor = Tensor::of<float>({1, static_cast<std::int64_t>(values.size())}, values);
+      collection.tensors[0].statistics.observe(tensor);
     }
     return decide(collection, "kl", MethodOptions()).activations[0];
   };

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "calib/statistics.h"
 #include "qtool/base/error.h"
-#include "qtool/calib/statistics.h"
 #include "support/float_view.h"
 
 namespace qtool {
@@ -47,6 +47,8 @@ Statistics statistics_of(const TensorView& tensor) {
   statistics.observe(tensor, 0, kSampled);
   return statistics;
 }
+
+Statistics statistics_of(const Tensor& tensor) { return statistics_of(TensorView(tensor)); }
 
 TEST(Statistics, StartEmpty) {
   const Statistics empty;
@@ -173,7 +175,8 @@ TEST(Statistics, OfAConcatenationFollowFromThoseOfItsParts) {
   EXPECT_EQ(Statistics::of_concatenation(parts), statistics_of(both));
 
   Statistics longer = b;
-  longer.observe(whole({1, 2, 6, 7}, 3));
+  const Tensor more = whole({1, 2, 6, 7}, 3);
+  longer.observe(more);
   const Statistics* const others[] = {&a, &longer};
   EXPECT_THROW(Statistics::of_concatenation(others), Error);
   EXPECT_EQ(Statistics::of_concatenation({}), Statistics());
@@ -378,12 +381,17 @@ TEST(Statistics, NameAValueThatIsNotFinite) {
 
 TEST(Statistics, RefuseOtherTensors) {
   Statistics statistics;
-  EXPECT_THROW(statistics.observe(Tensor(DType::kInt64, {1, 2})), Error);
-  EXPECT_THROW(statistics.observe(Tensor(DType::kFloat32, {5})), Error);
-  EXPECT_THROW(statistics.observe(Tensor(DType::kFloat32, {1, 1, 1, 1, 1, 1})), Error);
-  statistics.observe(Tensor(DType::kFloat32, {1, 2}));
-  EXPECT_THROW(statistics.observe(Tensor(DType::kFloat32, {1, 3})), Error);
-  EXPECT_THROW(statistics.merge(statistics_of(Tensor(DType::kFloat32, {1, 3}))), Error);
+  const auto observe = [&](DType dtype, const Shape& shape) {
+    const Tensor tensor(dtype, shape);
+    statistics.observe(tensor);
+  };
+  EXPECT_THROW(observe(DType::kInt64, {1, 2}), Error);
+  EXPECT_THROW(observe(DType::kFloat32, {5}), Error);
+  EXPECT_THROW(observe(DType::kFloat32, {1, 1, 1, 1, 1, 1}), Error);
+  observe(DType::kFloat32, {1, 2});
+  EXPECT_THROW(observe(DType::kFloat32, {1, 3}), Error);
+  const Tensor wider(DType::kFloat32, {1, 3});
+  EXPECT_THROW(statistics.merge(statistics_of(wider)), Error);
 }
 
 TEST(Statistics, TreatDenormalsAsZero) {

@@ -10,17 +10,18 @@
 #include <utility>
 #include <vector>
 
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "calib/statistics.h"
+#include "graph/node_name.h"
+#include "measure/metrics.h"
 #include "qtool/calib/format.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
-#include "qtool/graph/node_name.h"
-#include "qtool/measure/metrics.h"
 #include "qtool/quantize/calibrate.h"
-#include "qtool/quantize/placement.h"
 #include "qtool/quantize/quantize.h"
+#include "quantize/placement.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {

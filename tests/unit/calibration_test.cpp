@@ -8,12 +8,14 @@
 #include <random>
 #include <string>
 
+#include "base/file.h"
+#include "base/text.h"
+#include "calib/statistics.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
+#include "quantize/placement.h"
 #include "quantize_net.h"
 
 namespace qtool {

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
+#include "base/text.h"
+#include "measure/metrics.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
 #include "qtool/calib/collect.h"
-#include "qtool/exec/image_input.h"
+#include "qtool/exec/prepare.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/measure/infer.h"
-#include "qtool/measure/metrics.h"
 #include "qtool/measure/output_error.h"
 
 namespace qtool {

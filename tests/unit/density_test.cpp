@@ -1,4 +1,4 @@
-#include "qtool/quant/density.h"
+#include "quant/density.h"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/parallel.h"
 #include "ops/pack_cache.h"
 #include "qtool/base/error.h"
-#include "qtool/base/parallel.h"
 #include "qtool/exec/executor.h"
 #include "support/random_floats.h"
 #include "unit/quantize_net.h"

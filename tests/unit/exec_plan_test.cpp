@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/parallel.h"
 #include "exec/plan.h"
 #include "qtool/base/error.h"
-#include "qtool/base/parallel.h"
 #include "qtool/exec/executor.h"
 #include "support/random_floats.h"
 #include "unit/quantize_net.h"

@@ -1,4 +1,4 @@
-#include "qtool/base/file_kind.h"
+#include "base/file_kind.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <string>
 
+#include "base/file.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
 #include "qtool/calib/format.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/image/preprocess_json.h"
+#include "qtool/image/preprocess.h"
 #include "support/places.h"
 
 namespace qtool {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
+#include "base/file.h"
+#include "base/text.h"
 
 namespace qtool {
 namespace {

@@ -1,5 +1,5 @@
 // Reading and writing files.
-#include "qtool/base/file.h"
+#include "base/file.h"
 
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -15,8 +15,8 @@
 #include <iterator>
 #include <string>
 
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

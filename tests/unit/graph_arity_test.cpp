@@ -4,12 +4,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "graph/arity.h"
 #include "graph/passes.h"
 #include "onnx_models.h"
 #include "onnx_schemas.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/target.h"
 

@@ -6,8 +6,8 @@
 #include <random>
 #include <string>
 
+#include "base/text.h"
 #include "graph/passes.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -1,4 +1,4 @@
-#include "qtool/base/hash.h"
+#include "base/hash.h"
 
 #include <gtest/gtest.h>
 

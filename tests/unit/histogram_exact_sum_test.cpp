@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "qtool/base/error.h"
-#include "qtool/quant/exact_sum.h"
+#include "quant/exact_sum.h"
 
 namespace qtool {
 namespace {

@@ -1,4 +1,4 @@
-#include "qtool/quant/histogram.h"
+#include "quant/histogram.h"
 
 #include <gtest/gtest.h>
 

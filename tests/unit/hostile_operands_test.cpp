@@ -7,15 +7,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "graph/arity.h"
 #include "onnx_models.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
+#include "quantize/placement.h"
 #include "support/quantize_in.h"
 
 namespace qtool {

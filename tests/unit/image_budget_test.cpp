@@ -9,11 +9,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "image/decode_budget.h"
 #include "image/header.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
 #include "support/places.h"
 
 namespace qtool {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "image/header.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
 #include "qtool/image/image.h"
 #include "support/places.h"
 

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
 #include "qtool/image/load.h"
 
 namespace qtool {

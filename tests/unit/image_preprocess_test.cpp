@@ -10,6 +10,11 @@
 namespace qtool {
 namespace {
 
+std::vector<float> values_of(const Tensor& tensor) {
+  const std::span<const float> values = tensor.values<float>();
+  return {values.begin(), values.end()};
+}
+
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -42,9 +47,9 @@ std::string refusal(const Preprocess& preprocess) {
 TEST(Preprocess, FeedsChannelsInTheOrderAndLayoutAsked) {
   const Image image{2, 1, {1, 2, 3, 4, 5, 6}};
   Preprocess preprocess;
-  EXPECT_THAT(preprocess_image(image, preprocess).values<float>(), ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_THAT(values_of(preprocess_image(image, preprocess)), ElementsAre(1, 4, 2, 5, 3, 6));
   preprocess.channels = ChannelOrder::kBgr;
-  EXPECT_THAT(preprocess_image(image, preprocess).values<float>(), ElementsAre(3, 6, 2, 5, 1, 4));
+  EXPECT_THAT(values_of(preprocess_image(image, preprocess)), ElementsAre(3, 6, 2, 5, 1, 4));
   preprocess.layout = TensorLayout::kNhwc;
   const Tensor nhwc = preprocess_image(image, preprocess);
   EXPECT_THAT(nhwc.values<float>(), ElementsAre(3, 2, 1, 6, 5, 4));
@@ -111,7 +116,7 @@ TEST(Preprocess, LetterboxKeepsProportionsAndFillsTheRest) {
     EXPECT_EQ(tensor.values<float>()[i], inside ? 200.0F : 114.0F) << i;
   }
   image = Image{1, 1000, std::vector<std::uint8_t>(3000, 200)};
-  EXPECT_EQ(preprocess_image(image, preprocess).values<float>()[0], 114.0F);
+  EXPECT_EQ(values_of(preprocess_image(image, preprocess))[0], 114.0F);
 }
 
 TEST(Preprocess, AFlatImageStaysFlatAtEverySize) {

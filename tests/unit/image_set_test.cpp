@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

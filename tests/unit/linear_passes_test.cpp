@@ -10,14 +10,15 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
+#include "calib/decide.h"
 #include "exec/plan.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
-#include "qtool/calib/decide.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
+#include "quantize/placement.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <limits>
 
-#include "qtool/base/text.h"
+#include "base/text.h"
 
 namespace qtool {
 namespace {

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "calib/methods/auto.h"
 #include "calib/methods/fractional_kl.h"
+#include "calib/statistics.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/method.h"
 #include "support/float_view.h"

@@ -1,4 +1,4 @@
-#include "qtool/measure/metrics.h"
+#include "measure/metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

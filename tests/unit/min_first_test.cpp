@@ -1,4 +1,4 @@
-#include "qtool/quant/min_first.h"
+#include "quant/min_first.h"
 
 #include <gtest/gtest.h>
 

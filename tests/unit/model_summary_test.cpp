@@ -7,8 +7,8 @@
 
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
-#include "qtool/report/summary.h"
 #include "quantize_net.h"
+#include "report/summary.h"
 
 namespace qtool {
 namespace {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "onnx_models.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "support/places.h"
@@ -136,8 +136,10 @@ TEST_F(ExternalData, IsReadFromTheFolderOfTheModel) {
   const Graph graph = load("part.bin", "4", "16");
   const Tensor& w = *graph.value(*graph.find_value("w")).constant;
   EXPECT_THAT(w.values<float>(), ::testing::ElementsAre(1, 0, 0, 0));
-  EXPECT_EQ(load("./weights.bin").nodes().size(), 2U);
-  EXPECT_EQ(load("weights.bin", "48").nodes().size(), 2U);
+  const Graph spelled = load("./weights.bin");
+  EXPECT_EQ(spelled.nodes().size(), 2U);
+  const Graph from_48 = load("weights.bin", "48");
+  EXPECT_EQ(from_48.nodes().size(), 2U);
 }
 
 TEST_F(ExternalData, MustLieInsideThatFolder) {

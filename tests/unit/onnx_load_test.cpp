@@ -199,7 +199,8 @@ TEST(LoadOnnx, ReadsEveryElementTypeFromBothKindsOfStorage) {
     const Graph graph = load(model);
     EXPECT_EQ(constant_of(graph, "raw").dtype(), c.dtype);
     EXPECT_TRUE(identical(constant_of(graph, "raw"), constant_of(graph, "typed")));
-    EXPECT_EQ(to_float32(constant_of(graph, "raw")).values<float>()[0], c.value);
+    const Tensor real = to_float32(constant_of(graph, "raw"));
+    EXPECT_EQ(real.values<float>()[0], c.value);
   }
 }
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "graph/onnx_proto.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 

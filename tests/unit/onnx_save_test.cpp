@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "onnx_check.h"
 #include "onnx_models.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/graph/onnx.h"
 #include "support/places.h"
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "calib/statistics.h"
 #include "qtool/base/error.h"
 
 namespace qtool {
@@ -66,19 +67,23 @@ TEST(Overrides, ReplaceTheRangesOfMatchingTensorsAndMarkThem) {
     EXPECT_FALSE(entry.sqnr_db.has_value());
     EXPECT_EQ(entry.saturated_share, 0.0);
   }
-  EXPECT_EQ(*changed.find("data"), *table().find("data"));
+  const CalibrationTable before = table();
+  EXPECT_EQ(*changed.find("data"), *before.find("data"));
 }
 
 TEST(Overrides, ReplaceScalesAndFindTheirRanges) {
-  const ActivationEntry entry = *with({{}, {{"data", 0.5F, 128}}, {}}).find("data");
+  const CalibrationTable changed = with({{}, {{"data", 0.5F, 128}}, {}});
+  const ActivationEntry& entry = *changed.find("data");
   EXPECT_EQ(entry.affine, (Affine{0.5F, 128}));
   EXPECT_EQ(entry.range, (Range{-64.0F, 63.5F}));
 }
 
 TEST(Overrides, ChooseTheZeroPointByTheTypeWhenThereIsNone) {
-  EXPECT_EQ(with({{}, {{"data", 0.5F, {}}}, {}}).find("data")->affine.zero_point, 128);
+  const CalibrationTable by_u8 = with({{}, {{"data", 0.5F, {}}}, {}});
+  EXPECT_EQ(by_u8.find("data")->affine.zero_point, 128);
   const Scheme s8{DType::kInt8, 8, Symmetry::kSymmetric};
-  const ActivationEntry entry = *with({{}, {{"data", 0.5F, {}}}, {}}, s8).find("data");
+  const CalibrationTable by_s8 = with({{}, {{"data", 0.5F, {}}}, {}}, s8);
+  const ActivationEntry& entry = *by_s8.find("data");
   EXPECT_EQ(entry.affine.zero_point, 0);
   EXPECT_EQ(entry.dtype, DType::kInt8);
   CalibrationTable positive = table();
@@ -88,7 +93,8 @@ TEST(Overrides, ChooseTheZeroPointByTheTypeWhenThereIsNone) {
 }
 
 TEST(Overrides, FollowAliases) {
-  EXPECT_EQ(with({{{"bn1_out", {0.0F, 1.0F}}}, {}, {}}).find("conv1_out")->range.max, 1.0F);
+  const CalibrationTable changed = with({{{"bn1_out", {0.0F, 1.0F}}}, {}, {}});
+  EXPECT_EQ(changed.find("conv1_out")->range.max, 1.0F);
 }
 
 TEST(Overrides, LetANameBeatAPatternAndTheLaterBeatTheEarlier) {
@@ -104,7 +110,8 @@ TEST(Overrides, MeasureWhatTheyCostWhereTheStatisticsAreKnown) {
   Collection collection;
   TensorStatistics tensor;
   tensor.tensor = "data";
-  tensor.statistics.observe(TensorView(Tensor::of<float>({1, 2, 1, 2}, {0.5F, 1.0F, 1.5F, -1.0F})));
+  const Tensor data = Tensor::of<float>({1, 2, 1, 2}, {0.5F, 1.0F, 1.5F, -1.0F});
+  tensor.statistics.observe(data);
   collection.tensors.push_back(tensor);
   CalibrationTable changed = table();
   apply_overrides({{{"data", {-1.0F, 0.75F}}}, {}, {}}, kU8, &collection, changed);

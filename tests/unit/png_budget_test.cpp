@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
 #include "image/header.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -1,4 +1,4 @@
-#include "qtool/base/printable.h"
+#include "base/printable.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/parallel.h"
 #include "qtool/base/error.h"
-#include "qtool/base/parallel.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize_net.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "qtool/report/quantization.h"
+#include "report/quantization.h"
 
 namespace qtool {
 namespace {

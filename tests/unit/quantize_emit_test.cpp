@@ -6,6 +6,7 @@
 
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
+#include "quantize/placement.h"
 #include "quantize_net.h"
 
 namespace qtool {

@@ -15,6 +15,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
+#include "quantize/placement.h"
 #include "support/quantize_in.h"
 #include "support/random_floats.h"
 #include "unit/quantize_net.h"

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "qtool/base/error.h"
-#include "qtool/quantize/placement.h"
+#include "quantize/placement.h"
 #include "quantize_net.h"
 
 namespace qtool {

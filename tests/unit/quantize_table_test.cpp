@@ -3,7 +3,7 @@
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
-#include "qtool/quantize/weights.h"
+#include "quantize/weights.h"
 #include "quantize_net.h"
 #include "support/places.h"
 

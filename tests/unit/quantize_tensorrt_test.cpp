@@ -4,16 +4,16 @@
 #include <map>
 #include <random>
 
+#include "base/text.h"
 #include "onnx_check.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/calib/format.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/coverage.h"
-#include "qtool/quantize/foreign_table.h"
 #include "qtool/quantize/quantize.h"
+#include "quantize/placement.h"
 #include "quantize_net.h"
 #include "support/places.h"
 

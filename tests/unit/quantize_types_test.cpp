@@ -6,12 +6,13 @@
 #include <memory>
 #include <random>
 
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
-#include "qtool/quantize/weights.h"
+#include "quantize/placement.h"
+#include "quantize/weights.h"
 #include "quantize_net.h"
 
 namespace qtool {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "qtool/base/error.h"
-#include "qtool/quantize/weights.h"
 #include "quantize/operands.h"
+#include "quantize/weights.h"
 #include "quantize_net.h"
 
 namespace qtool {

@@ -1,4 +1,4 @@
-#include "qtool/report/render.h"
+#include "report/render.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
-#include "qtool/report/preprocessing.h"
-#include "qtool/report/text_table.h"
+#include "report/preprocessing.h"
+#include "report/text_table.h"
 
 namespace qtool {
 namespace {

@@ -8,10 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
+#include "calib/decide.h"
+#include "calib/statistics.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
 #include "qtool/calib/collect.h"
-#include "qtool/calib/decide.h"
 #include "support/float_view.h"
 #include "support/places.h"
 

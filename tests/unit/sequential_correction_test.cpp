@@ -1,5 +1,3 @@
-#include "qtool/quantize/sequential_correction.h"
-
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -8,12 +6,13 @@
 #include <random>
 #include <string>
 
+#include "base/file.h"
+#include "base/text.h"
+#include "calib/statistics.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
-#include "qtool/base/text.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/calibrate.h"
-#include "qtool/quantize/placement.h"
+#include "quantize/placement.h"
 #include "quantize_net.h"
 
 namespace qtool {

@@ -1,4 +1,4 @@
-#include "qtool/report/table_diff.h"
+#include "report/table_diff.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

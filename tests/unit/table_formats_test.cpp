@@ -3,8 +3,8 @@
 #include <bit>
 #include <functional>
 
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/calib/format.h"
 
 namespace qtool {

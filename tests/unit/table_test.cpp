@@ -10,7 +10,7 @@
 #include <string>
 
 #include "qtool/base/error.h"
-#include "qtool/image/preprocess_json.h"
+#include "qtool/image/preprocess.h"
 
 namespace qtool {
 namespace {

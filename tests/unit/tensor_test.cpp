@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <type_traits>
+#include <utility>
 
 #include "qtool/base/error.h"
+#include "qtool/exec/executor.h"
+#include "qtool/graph/graph.h"
 
 namespace qtool {
 namespace {
@@ -35,6 +39,33 @@ TEST(Float16, RoundTripsEveryBitPattern) {
     if (std::isnan(value)) continue;
     EXPECT_EQ(static_cast<std::uint32_t>(to_float16(value)), bits);
   }
+}
+
+// What dangles must not compile: a view, span or reference into a temporary.
+static_assert(std::is_constructible_v<TensorView, const Tensor&>);
+static_assert(!std::is_constructible_v<TensorView, Tensor>);
+template <typename T>
+concept HasValues = requires(T&& tensor) {
+  std::forward<T>(tensor).template values<float>();
+};
+static_assert(HasValues<Tensor&> && HasValues<const Tensor&> && !HasValues<Tensor>);
+template <typename T>
+concept HasNodes = requires(T&& graph) {
+  std::forward<T>(graph).nodes();
+};
+static_assert(HasNodes<const Graph&> && !HasNodes<Graph>);
+template <typename T>
+concept HasGraph = requires(T&& executor) {
+  std::forward<T>(executor).graph();
+};
+static_assert(HasGraph<const Executor&> && !HasGraph<Executor>);
+
+TEST(TensorView, IsReadAsItsOwnTypeOnly) {
+  const Tensor tensor = Tensor::of<std::int8_t>({2}, {-1, 1});
+  const TensorView view = tensor;
+  EXPECT_EQ(view.values<std::int8_t>()[0], -1);
+  EXPECT_THROW(static_cast<void>(view.values<std::uint8_t>()), Error);
+  EXPECT_THROW(static_cast<void>(view.values<float>()), Error);
 }
 
 TEST(TensorView, ReadsChannelsLastInOnnxOrder) {

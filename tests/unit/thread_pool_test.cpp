@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/floating_point_mode.h"
-#include "qtool/base/parallel.h"
+#include "base/parallel.h"
 
 namespace qtool {
 namespace {

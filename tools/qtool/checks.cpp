@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "qtool/base/choices.h"
+#include "base/choices.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool::tool {
 namespace {

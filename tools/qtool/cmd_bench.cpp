@@ -10,7 +10,7 @@
 #include "options_run.h"
 #include "progress.h"
 #include "qtool/measure/profile.h"
-#include "qtool/report/render.h"
+#include "report/render.h"
 #include "terminal.h"
 
 namespace qtool::tool {

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
+#include "base/text.h"
 #include "command.h"
 #include "console.h"
 #include "files.h"
@@ -19,13 +21,11 @@
 #include "options_run.h"
 #include "progress.h"
 #include "qtool/base/error.h"
-#include "qtool/base/hash.h"
-#include "qtool/base/text.h"
 #include "qtool/calib/collect.h"
 #include "qtool/calib/table.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/calibrate.h"
-#include "qtool/report/quantization.h"
+#include "report/quantization.h"
 #include "table_file.h"
 #include "terminal.h"
 

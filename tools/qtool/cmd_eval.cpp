@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "base/text.h"
 #include "checks.h"
 #include "command.h"
 #include "console.h"
@@ -12,9 +13,8 @@
 #include "options_run.h"
 #include "progress.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/measure/evaluate.h"
-#include "qtool/report/render.h"
+#include "report/render.h"
 #include "terminal.h"
 
 namespace qtool::tool {

@@ -2,6 +2,8 @@
 #include <string>
 #include <vector>
 
+#include "base/choices.h"
+#include "base/text.h"
 #include "checks.h"
 #include "command.h"
 #include "console.h"
@@ -9,9 +11,7 @@
 #include "help_page.h"
 #include "help_topics.h"
 #include "option_text.h"
-#include "qtool/base/choices.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool::tool {
 namespace {

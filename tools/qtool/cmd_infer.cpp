@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "checks.h"
 #include "command.h"
 #include "console.h"
@@ -13,10 +14,9 @@
 #include "options_run.h"
 #include "progress.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/measure/infer.h"
-#include "qtool/report/render.h"
+#include "report/render.h"
 #include "terminal.h"
 
 namespace qtool::tool {

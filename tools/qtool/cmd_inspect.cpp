@@ -2,15 +2,15 @@
 #include <optional>
 #include <string>
 
+#include "base/text.h"
 #include "command.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
 #include "options_run.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/exec/prepare.h"
-#include "qtool/report/render.h"
+#include "report/render.h"
 #include "signals.h"
 #include "terminal.h"
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "checks.h"
 #include "command.h"
 #include "console.h"
@@ -10,10 +11,9 @@
 #include "model.h"
 #include "options_run.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/exec/prepare.h"
-#include "qtool/quantize/foreign_table.h"
-#include "qtool/report/table_diff.h"
+#include "qtool/quantize/quantize.h"
+#include "report/table_diff.h"
 #include "signals.h"
 #include "table_file.h"
 #include "terminal.h"

@@ -4,9 +4,9 @@
 #include <memory>
 #include <utility>
 
-#include "qtool/base/choices.h"
+#include "base/choices.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool::tool {
 namespace {

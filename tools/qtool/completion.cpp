@@ -3,9 +3,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
 #include "documents.h"
 #include "option_text.h"
-#include "qtool/base/text.h"
 
 namespace qtool::tool {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/file_kind.h"
+#include "base/text.h"
 #include "command.h"
-#include "qtool/base/file_kind.h"
-#include "qtool/base/text.h"
 
 namespace qtool::tool {
 namespace {

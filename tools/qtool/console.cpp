@@ -10,9 +10,9 @@
 #include <cstring>
 #include <string>
 
+#include "base/printable.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/printable.h"
-#include "qtool/base/text.h"
 #include "signals.h"
 
 namespace qtool::tool {

@@ -6,9 +6,9 @@
 #include <set>
 #include <unordered_set>
 
+#include "base/text.h"
 #include "console.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/target.h"
 #include "signals.h"

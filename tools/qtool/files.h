@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "qtool/base/file.h"
+#include "base/file.h"
 #include "qtool/graph/graph.h"
 #include "qtool/image/image_set.h"
 

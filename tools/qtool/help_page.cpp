@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/text.h"
 #include "command.h"
 #include "option_text.h"
-#include "qtool/base/text.h"
 #include "terminal.h"
 
 namespace qtool::tool {

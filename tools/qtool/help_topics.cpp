@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
+#include "base/text.h"
 #include "help_page.h"
-#include "qtool/base/text.h"
 #include "qtool/calib/format.h"
 #include "qtool/calib/method.h"
 #include "qtool/image/preprocess.h"

@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
 #include "command.h"
 #include "config_file.h"
 #include "console.h"
 #include "files.h"
 #include "help_page.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "signals.h"
 #include "usage.h"
 

@@ -1,8 +1,8 @@
 #include <cctype>
 
+#include "base/text.h"
 #include "documents.h"
 #include "option_text.h"
-#include "qtool/base/text.h"
 
 namespace qtool::tool {
 namespace {

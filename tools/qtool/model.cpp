@@ -3,14 +3,13 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/text.h"
 #include "console.h"
 #include "files.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
-#include "qtool/exec/image_input.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/image/preprocess_json.h"
+#include "qtool/image/preprocess.h"
 #include "qtool/quantize/quantize.h"
 #include "signals.h"
 

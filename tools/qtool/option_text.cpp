@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "qtool/base/choices.h"
-#include "qtool/base/text.h"
+#include "base/choices.h"
+#include "base/text.h"
 
 namespace qtool::tool {
 namespace {

@@ -4,13 +4,13 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text.h"
 #include "checks.h"
 #include "console.h"
 #include "files.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
-#include "qtool/exec/image_input.h"
-#include "qtool/image/preprocess_json.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/image/preprocess.h"
 
 namespace qtool::tool {
 namespace {

@@ -11,7 +11,7 @@
 #include "qtool/image/image_set.h"
 #include "qtool/image/load.h"
 #include "qtool/image/preprocess.h"
-#include "qtool/report/preprocessing.h"
+#include "report/preprocessing.h"
 
 namespace qtool::tool {
 

@@ -1,7 +1,7 @@
 #include "options_method.h"
 
+#include "base/text.h"
 #include "checks.h"
-#include "qtool/base/text.h"
 
 namespace qtool::tool {
 

@@ -3,10 +3,10 @@
 #include <initializer_list>
 #include <vector>
 
+#include "base/text.h"
 #include "console.h"
 #include "files.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/calib/mnn_config.h"
 
 namespace qtool::tool {

@@ -4,13 +4,13 @@
 #include <functional>
 #include <utility>
 
+#include "base/text.h"
 #include "checks.h"
 #include "files.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
+#include "qtool/quantize/quantize.h"
 #include "qtool/quantize/target.h"
 #include "qtool/quantize/weight_method.h"
-#include "qtool/quantize/weights.h"
 
 namespace qtool::tool {
 namespace {
@@ -93,16 +93,9 @@ void TypeOptions::add_to(Command& command) {
 
 void TypeOptions::require_effect(const Command& command, const Graph& prepared,
                                  const std::string& model) {
-  const auto any_weighted = [&](const std::function<bool(NodeId)>& wanted) {
-    return std::any_of(prepared.nodes().begin(), prepared.nodes().end(), [&](NodeId id) {
-      return weight_ports(prepared, id).has_value() && wanted(id);
-    });
-  };
   const std::string name = concat("model '", model, "'");
-  command.found(Trait::kWeights, name, [&] { return any_weighted([](NodeId) { return true; }); });
-  command.found(Trait::kWinograd, name, [&] {
-    return any_weighted([&](NodeId id) { return suits_winograd(prepared, id); });
-  });
+  command.found(Trait::kWeights, name, [&] { return has_weights(prepared); });
+  command.found(Trait::kWinograd, name, [&] { return has_winograd_weights(prepared); });
 }
 
 TypeChoices TypeOptions::choices() const {

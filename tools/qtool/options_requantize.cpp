@@ -1,8 +1,8 @@
 #include "options_requantize.h"
 
+#include "base/text.h"
 #include "checks.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/quantize/quantize.h"
 
 namespace qtool::tool {

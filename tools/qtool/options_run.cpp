@@ -1,8 +1,8 @@
 #include "options_run.h"
 
+#include "base/parallel.h"
 #include "checks.h"
 #include "console.h"
-#include "qtool/base/parallel.h"
 
 namespace qtool::tool {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "signals.h"
 #include "terminal.h"
 

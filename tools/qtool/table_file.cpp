@@ -4,12 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_kind.h"
+#include "base/text.h"
 #include "checks.h"
 #include "console.h"
 #include "files.h"
 #include "qtool/base/error.h"
-#include "qtool/base/file_kind.h"
-#include "qtool/base/text.h"
 
 namespace qtool::tool {
 namespace {

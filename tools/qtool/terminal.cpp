@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "base/printable.h"
+#include "base/text.h"
 #include "console.h"
 #include "qtool/base/error.h"
-#include "qtool/base/printable.h"
-#include "qtool/base/text.h"
-#include "qtool/report/text_table.h"
+#include "report/text_table.h"
 
 namespace qtool::tool {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "qtool/base/text.h"
+#include "base/text.h"
 
 namespace qtool::tool {
 namespace {

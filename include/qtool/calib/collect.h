@@ -8,7 +8,6 @@
 
 #include "qtool/base/progress.h"
 #include "qtool/calib/method.h"
-#include "qtool/calib/statistics.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/graph.h"
 #include "qtool/image/image_set.h"
@@ -17,13 +16,7 @@
 
 namespace qtool {
 
-/// Statistics of one activation tensor and its producer in the graph.
-struct TensorStatistics {
-  std::string tensor;
-  std::string producer;  ///< name of its node, or the node's first output; empty: a model input
-  Statistics statistics;
-  friend bool operator==(const TensorStatistics&, const TensorStatistics&) = default;
-};
+struct TensorStatistics;  // name and statistics of one activation, in src/calib/statistics.h
 
 /// What a network did on a set of images; any method can decide from it.
 struct Collection {
@@ -36,11 +29,18 @@ struct Collection {
   std::int64_t exact_bins = 0;          ///< of a second pass; 0: there was none
   Outputs outputs = Outputs::kVectors;  ///< of the network; maps where any image gets some
   Preprocess preprocess;
-  std::vector<TensorStatistics> tensors;  ///< in the graph's order
+  std::vector<TensorStatistics> tensors;  ///< in the graph's order; opaque outside of the library
   std::vector<BadImage> bad;              ///< images left out, in the order of the list
   /// Time spent observing, summed over all threads; not saved.
   double observe_seconds = 0.0;
   std::int64_t observed_values = 0;  ///< without tensors whose statistics follow from their parts
+
+  Collection();
+  Collection(const Collection&);
+  Collection(Collection&&) noexcept;
+  Collection& operator=(const Collection&);
+  Collection& operator=(Collection&&) noexcept;
+  ~Collection();
 };
 
 /// A warning when the images are valid but too few to represent others: a single image, or several

@@ -6,10 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "qtool/calib/statistics.h"
 #include "qtool/quant/affine.h"
 
 namespace qtool {
+
+class Statistics;  // what was observed of a tensor
 
 /// Parameters of the calibration methods; a method ignores those it does not name.
 struct MethodOptions {
@@ -28,7 +29,7 @@ using Method = Range (*)(const Statistics& statistics, const MethodOptions& opti
 
 /// Properties that methods promise. The list of methods names those that a parity method breaks
 /// because its original does.
-enum MethodProperty : unsigned {
+enum class MethodProperty : std::uint8_t {
   kNone = 0,
   kInside = 1U << 0U,    ///< the range lies within the observed one, widened to 0
   kScaling = 1U << 1U,   ///< data times 2^k gives the range times 2^k
@@ -38,11 +39,17 @@ enum MethodProperty : unsigned {
   kNoWorse = 1U << 5U,   ///< kl family: never noisier than the observed range
   kOneValue = 1U << 6U,  ///< a single value is covered exactly
 };
+constexpr MethodProperty operator|(MethodProperty a, MethodProperty b) noexcept {
+  return static_cast<MethodProperty>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+constexpr MethodProperty operator&(MethodProperty a, MethodProperty b) noexcept {
+  return static_cast<MethodProperty>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
+}
 
 /// A row of the list of methods.
 struct MethodInfo {
   std::string_view name;
-  unsigned breaks;           ///< the MethodProperty flags that it does not keep
+  MethodProperty breaks;     ///< those that it does not keep
   std::string_view summary;  ///< one sentence for help texts
   Method decide;
 };
@@ -71,22 +78,5 @@ enum class Outputs : std::uint8_t {
   kVectors,  ///< one value per class or feature: at most one axis longer than 1
   kMaps,     ///< values per position: any output with more axes
 };
-
-/// What `auto` decided.
-struct MethodChoice {
-  const MethodInfo* method;
-  Range range;  ///< what it decides
-};
-
-/// The method that `auto` uses for these statistics of a network with such outputs: of `minmax`,
-/// `kl`, `mse` and `percentile` the one whose range makes the least noise, which is the sum over
-/// all values for vectors, and for maps the mean over the images of the logarithm of each one's
-/// noise. Its row in the list is that of vectors. Throws Error(kUsage) as the candidates do. Cost:
-/// theirs, 1.5 to 2.5 ms. Source: ours; docs/calibration.md, 5, says why.
-MethodChoice best_method(const Statistics& statistics, const MethodOptions& options,
-                         Outputs outputs);
-
-/// [max(min, -threshold), min(max, threshold)] of the observed range widened to 0.
-Range clipped_range(const Statistics& statistics, double threshold) noexcept;
 
 }  // namespace qtool

@@ -95,7 +95,8 @@ struct CalibrationTable {
   std::vector<Alias> aliases;
 
   /// The entry of a tensor, by its name or an alias, or null. Cost: linear.
-  [[nodiscard]] const ActivationEntry* find(std::string_view tensor) const noexcept;
+  [[nodiscard]] const ActivationEntry* find(std::string_view tensor) const& noexcept;
+  const ActivationEntry* find(std::string_view tensor) const&& = delete;
 
   friend bool operator==(const CalibrationTable&, const CalibrationTable&) = default;
 };

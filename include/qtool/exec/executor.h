@@ -28,7 +28,7 @@ struct CompileOptions {
   /// Tensors that the probe sees, also those that no output depends on. A tensor that becomes a
   /// constant for the given shapes is shown at each run like any other.
   std::vector<std::string> observe{};
-  int threads = 1;  ///< threads inside operators; 0 = all available
+  int threads = 0;  ///< threads inside operators; 0 = all available
   Lowering lowering = Lowering::kInteger;
   /// How integer sums become 8-bit integers. The integer-only paths run on plain loops behind the
   /// same kernels: they show what an integer-only device computes, not how fast. Sums that become
@@ -125,7 +125,8 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  [[nodiscard]] const Graph& graph() const noexcept;
+  [[nodiscard]] const Graph& graph() const& noexcept;
+  const Graph& graph() const&& = delete;
 
   /// The plan for these shapes and options; the last eight are kept. Threads that ask for the same
   /// plan at once wait for one compilation. Throws Error(kInvalidModel) when shapes or types

@@ -12,4 +12,9 @@ namespace qtool {
 /// Error(kCancelled) when `stop` says so.
 Graph prepare(Graph graph, const StopCheck& stop = {});
 
+/// The only input of a network as the graph declares it. Throws Error(kUnsupported) naming the
+/// inputs when there are several: an image can be fed to one only.
+const Value& image_input(const Graph& graph);
+const Value& image_input(Graph&& graph) = delete;
+
 }  // namespace qtool

@@ -99,21 +99,27 @@ class Graph {
  public:
   ModelInfo info;
 
-  // -- reading --
-  [[nodiscard]] const std::vector<NodeId>& nodes() const noexcept { return order_; }
-  [[nodiscard]] const Node& node(NodeId id) const;
+  // -- reading, never from a temporary: what is returned would dangle --
+  [[nodiscard]] const std::vector<NodeId>& nodes() const& noexcept { return order_; }
+  const std::vector<NodeId>& nodes() const&& = delete;
+  [[nodiscard]] const Node& node(NodeId id) const&;
+  const Node& node(NodeId id) const&& = delete;
   /// False once the node was removed.
   [[nodiscard]] bool contains(NodeId id) const;
-  [[nodiscard]] const Value& value(ValueId id) const;
-  [[nodiscard]] const std::vector<ValueId>& inputs() const noexcept { return inputs_; }
-  [[nodiscard]] const std::vector<ValueId>& outputs() const noexcept { return outputs_; }
+  [[nodiscard]] const Value& value(ValueId id) const&;
+  const Value& value(ValueId id) const&& = delete;
+  [[nodiscard]] const std::vector<ValueId>& inputs() const& noexcept { return inputs_; }
+  const std::vector<ValueId>& inputs() const&& = delete;
+  [[nodiscard]] const std::vector<ValueId>& outputs() const& noexcept { return outputs_; }
+  const std::vector<ValueId>& outputs() const&& = delete;
   [[nodiscard]] std::optional<ValueId> find_value(std::string_view name) const;
   /// Upper bound (exclusive) of the numbers behind ValueIds, for side tables.
   [[nodiscard]] std::size_t value_limit() const noexcept { return values_.size(); }
   /// Values that are inputs, outputs, constants in use, or connected to a living node.
   [[nodiscard]] std::vector<ValueId> living_values() const;
   /// Nodes that read `id`, each once, in no particular order.
-  [[nodiscard]] const std::vector<NodeId>& consumers(ValueId id) const;
+  [[nodiscard]] const std::vector<NodeId>& consumers(ValueId id) const&;
+  const std::vector<NodeId>& consumers(ValueId id) const&& = delete;
   [[nodiscard]] bool is_input(ValueId id) const;
   [[nodiscard]] bool is_output(ValueId id) const;
   [[nodiscard]] bool is_constant(ValueId id) const {

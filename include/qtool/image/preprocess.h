@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -111,5 +112,19 @@ void apply(const Image& image, const Preprocess& preprocess, std::span<float> ou
 
 /// apply() into a new float32 tensor of output_shape().
 Tensor preprocess_image(const Image& image, const Preprocess& preprocess);
+
+/// A preprocessing as a JSON object in one line, for files, tables and model metadata:
+/// {"resize": {"mode": "shorter", "size": 256}, "crop": {"width": 224, "height": 224},
+///  "channels": "rgb", "layout": "nchw", "mean": [123.675, ...], "std": [58.395, ...]}.
+/// Squash and letterbox have "width" and "height" instead of "size", letterbox also "fill".
+std::string to_json_text(const Preprocess& preprocess);
+
+/// Reads to_json_text()'s form; what is left out keeps its default. Throws Error(kUsage) naming the
+/// field for an unknown or missing one, for a value outside its domain, and as check().
+Preprocess preprocess_from_json(std::string_view text);
+
+/// The same from a file of at most 64 KiB. Throws Error(kIo) naming the path when it cannot be
+/// read.
+Preprocess load_preprocess(const std::filesystem::path& path);
 
 }  // namespace qtool

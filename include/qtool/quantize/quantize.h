@@ -10,10 +10,18 @@
 
 #include "qtool/calib/table.h"
 #include "qtool/graph/graph.h"
-#include "qtool/quantize/placement.h"
 #include "qtool/quantize/target.h"
 
 namespace qtool {
+
+/// The role of a node in a quantized model.
+enum class NodeRole : std::uint8_t {
+  kInteger,  ///< computes on integers
+  kPassing,  ///< moves integers: input and output share scale and zero point
+  kFused,    ///< an activation that runs inside the node that produces its input
+  kFloat,    ///< stays in FP32
+  kNotReal,  ///< computes shapes, indices or conditions: there is nothing to quantize
+};
 
 /// A node of the FP32 graph and what became of it: what the target was asked for. What runs where
 /// is known when the emitted model is compiled, see measure_coverage().
@@ -51,7 +59,8 @@ struct QuantizeReport {
   /// Weights and biases that hold NaN or infinity, in every mode; their layers stay in FP32.
   std::vector<std::string> non_finite;
 
-  [[nodiscard]] const NodeReport* find(std::string_view node) const noexcept;
+  [[nodiscard]] const NodeReport* find(std::string_view node) const& noexcept;
+  const NodeReport* find(std::string_view node) const&& = delete;
 };
 
 /// What kind of integer model quantize() makes.
@@ -90,7 +99,7 @@ struct QuantizeOptions {
   /// Fingerprint of the model, which a table must belong to and the emitted model names as its
   /// source; without it, that of the graph handed over.
   std::optional<std::uint64_t> model_fingerprint;
-  int threads = 1;      ///< for choosing weight scales; the result does not depend on it
+  int threads = 0;      ///< for choosing weight scales; 0 = all available; never changes the result
   std::string version;  ///< of the program, for the metadata; left out when empty
 };
 
@@ -157,6 +166,18 @@ Quantized quantize(const Graph& prepared, const DynamicOptions& options);
 /// The same with int8 weights only: those of every Conv, Gemm and MatMul are stored behind a
 /// DequantizeLinear, one scale per output channel. Of the target only bits and weight method count.
 Quantized quantize(const Graph& prepared, const WeightOnlyOptions& options);
+
+/// Checks that a table without a model fingerprint fits this model: every activation and weight it
+/// names must be a tensor of the model as loaded or as prepared. TensorRT's names for its internal
+/// tensors, `(Unnamed Layer* 7) ...`, are ignored. Throws Error(kMismatch) with the three nearest
+/// names for the first one that is unknown. Cost: linear, if all are known.
+void require_known_tensors(const CalibrationTable& table, const Graph& loaded,
+                           const Graph& prepared);
+
+/// Whether any layer multiplies with constant weights, so that choices about weights change
+/// something; and whether any is a convolution that TypeChoices::winograd_bits concerns.
+bool has_weights(const Graph& prepared);
+bool has_winograd_weights(const Graph& prepared);
 
 /// The first node that only quantized models have, or nothing: this one computes in FP32.
 std::optional<NodeId> quantized_node(const Graph& graph);

@@ -136,20 +136,24 @@ class Tensor {
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   [[nodiscard]] std::int64_t elements() const noexcept { return elements_; }
   [[nodiscard]] std::int64_t bytes() const noexcept { return elements_ * size_of(dtype_); }
-  [[nodiscard]] std::byte* data() noexcept { return data_.get(); }
-  [[nodiscard]] const std::byte* data() const noexcept { return data_.get(); }
+  // Neither pointer nor span of a temporary: it would dangle.
+  [[nodiscard]] std::byte* data() & noexcept { return data_.get(); }
+  [[nodiscard]] const std::byte* data() const& noexcept { return data_.get(); }
+  const std::byte* data() const&& = delete;
 
   /// The elements, row-major. Throws Error(kInvalidArgument) when T is not the element type.
   template <typename T>
-  [[nodiscard]] std::span<T> values() {
+  [[nodiscard]] std::span<T> values() & {
     require(dtype_of<T>());
     return {reinterpret_cast<T*>(data_.get()), static_cast<std::size_t>(elements_)};
   }
   template <typename T>
-  [[nodiscard]] std::span<const T> values() const {
+  [[nodiscard]] std::span<const T> values() const& {
     require(dtype_of<T>());
     return {reinterpret_cast<const T*>(data_.get()), static_cast<std::size_t>(elements_)};
   }
+  template <typename T>
+  std::span<const T> values() const&& = delete;
 
  private:
   struct Release {
@@ -195,14 +199,20 @@ struct TensorView {
   TensorView() = default;
   TensorView(const std::byte* data_, DType dtype_, Shape shape_, Layout layout_ = Layout::kPlain)
       : data(data_), dtype(dtype_), shape(std::move(shape_)), layout(layout_) {}
-  // A tensor converts to a view implicitly.
+  // A tensor converts to a view implicitly, unless it would be gone before the view.
   TensorView(const Tensor& tensor)  // NOLINT(google-explicit-constructor)
       : data(tensor.data()), dtype(tensor.dtype()), shape(tensor.shape()) {}
+  TensorView(Tensor&&) = delete;  // NOLINT(google-explicit-constructor)
 
+  /// Throws Error(kInvalidArgument) when the elements have another type.
   template <typename T>
   [[nodiscard]] std::span<const T> values() const {
+    require(dtype_of<T>());
     return {reinterpret_cast<const T*>(data), static_cast<std::size_t>(shape.elements())};
   }
+
+ private:
+  void require(DType wanted) const;
 };
 
 /// The viewed elements as an owning tensor in ONNX's element order.

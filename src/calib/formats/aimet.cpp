@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "base/text.h"
 #include "calib/formats/rows.h"
 #include "json/json.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 

@@ -4,8 +4,8 @@
 #include <limits>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "calib/formats/rows.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 

@@ -1,7 +1,7 @@
 // ONNX Runtime's calibration.json: a range per tensor.
+#include "base/text.h"
 #include "calib/formats/rows.h"
 #include "json/json.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 

@@ -3,8 +3,8 @@
 
 #include <limits>
 
+#include "base/text.h"
 #include "json/json.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -5,10 +5,10 @@
 #include <limits>
 #include <unordered_set>
 
+#include "base/text.h"
 #include "calib/formats/types.h"
 #include "image/preprocess_json.h"
 #include "json/json.h"
-#include "qtool/base/text.h"
 #include "qtool/calib/format.h"
 #include "qtool/calib/table.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "qtool/base/text.h"
+#include "base/text.h"
 
 namespace qtool {
 namespace {

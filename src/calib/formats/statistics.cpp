@@ -1,13 +1,15 @@
 // Saved statistics: a CBOR document whose tensors are byte strings, since a JSON text of millions
 // of small counts would be slow to read.
+#include "calib/statistics.h"
+
 #include <algorithm>
 #include <bit>
 #include <iterator>
 #include <limits>
 
+#include "base/text.h"
 #include "image/preprocess_json.h"
 #include "json/json.h"
-#include "qtool/base/text.h"
 #include "qtool/calib/collect.h"
 #include "qtool/calib/table.h"
 

@@ -5,8 +5,8 @@
 #include <cctype>
 #include <cmath>
 
+#include "base/text.h"
 #include "calib/formats/rows.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 

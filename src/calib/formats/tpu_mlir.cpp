@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
 #include "calib/formats/rows.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 

@@ -1,6 +1,6 @@
 #include "calib/formats/types.h"
 
-#include "qtool/base/text.h"
+#include "base/text.h"
 
 namespace qtool {
 namespace {

@@ -2,8 +2,9 @@
 #include <array>
 #include <cmath>
 
+#include "calib/statistics.h"
 #include "qtool/calib/method.h"
-#include "qtool/quant/density.h"
+#include "quant/density.h"
 
 namespace qtool {
 namespace {

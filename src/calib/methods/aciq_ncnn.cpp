@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "calib/statistics.h"
 #include "qtool/calib/method.h"
 
 namespace qtool {

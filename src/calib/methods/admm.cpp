@@ -1,4 +1,5 @@
 #include "calib/methods/scale_search.h"
+#include "calib/statistics.h"
 
 namespace qtool {
 namespace {

@@ -1,3 +1,5 @@
+#include "calib/methods/auto.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -5,8 +7,9 @@
 #include <numeric>
 #include <vector>
 
+#include "calib/statistics.h"
 #include "qtool/calib/method.h"
-#include "qtool/quant/density.h"
+#include "quant/density.h"
 
 namespace qtool {
 namespace {

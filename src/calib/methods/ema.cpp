@@ -1,7 +1,8 @@
 #include <cmath>
 
+#include "base/text.h"
+#include "calib/statistics.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/calib/method.h"
 
 namespace qtool {

@@ -4,11 +4,12 @@
 #include <limits>
 #include <vector>
 
+#include "base/text.h"
 #include "calib/methods/kl_search.h"
+#include "calib/statistics.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/calib/method.h"
-#include "qtool/quant/density.h"
+#include "quant/density.h"
 
 namespace qtool {
 namespace {
@@ -54,7 +55,7 @@ class ClippingNoise {
   // The noise with the step that the scheme gives to the range clipped at `threshold`. Cost:
   // constant per level.
   [[nodiscard]] double at(double threshold) const {
-    const Range range = clipped_range(statistics_, threshold);
+    const Range range = statistics_.clipped_range(threshold);
     const double step = exact_step(range, scheme_) / width_;
     if (!(step > 0.0)) return std::numeric_limits<double>::infinity();
     const Limits limits = limits_of(scheme_);
@@ -184,7 +185,7 @@ Range method_kl(const Statistics& statistics, const MethodOptions& options) {
   const double threshold = absmax * sum / weights;
   // Where the noise has two minima, the mean may lie at a maximum between them.
   if (noise.at(threshold) > noises.front()) return statistics.range();
-  return clipped_range(statistics, threshold);
+  return statistics.clipped_range(threshold);
 }
 
 }  // namespace qtool

@@ -2,8 +2,9 @@
 #include <vector>
 
 #include "calib/methods/fractional_kl.h"
+#include "calib/statistics.h"
 #include "qtool/calib/method.h"
-#include "qtool/quant/histogram.h"
+#include "quant/histogram.h"
 
 namespace qtool {
 namespace {
@@ -57,7 +58,7 @@ Range method_kl_mnn(const Statistics& statistics, const MethodOptions& /*options
     for (double& weight : weights) weight /= total;
     kept = FractionalKl(weights, kLevels, 0.0).best();
   }
-  return clipped_range(statistics, (static_cast<double>(kept) + 0.5) * width);
+  return statistics.clipped_range((static_cast<double>(kept) + 0.5) * width);
 }
 
 }  // namespace qtool

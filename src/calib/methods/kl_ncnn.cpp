@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "calib/methods/fractional_kl.h"
+#include "calib/statistics.h"
 #include "qtool/calib/method.h"
 
 namespace qtool {
@@ -26,7 +27,7 @@ Range method_kl_ncnn(const Statistics& statistics, const MethodOptions& /*option
     weights.push_back(static_cast<double>(count) / total);
   }
   const std::int64_t kept = FractionalKl(weights, kLevels, kSmoothing).best();
-  return clipped_range(statistics, (static_cast<double>(kept) + 0.5) * magnitudes.width());
+  return statistics.clipped_range((static_cast<double>(kept) + 0.5) * magnitudes.width());
 }
 
 }  // namespace qtool

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "calib/methods/scale_search.h"
+#include "calib/statistics.h"
 
 namespace qtool {
 namespace {

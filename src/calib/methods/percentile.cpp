@@ -1,9 +1,10 @@
 #include <algorithm>
 
+#include "base/text.h"
+#include "calib/statistics.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 #include "qtool/calib/method.h"
-#include "qtool/quant/density.h"
+#include "quant/density.h"
 
 namespace qtool {
 

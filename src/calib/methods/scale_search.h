@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "calib/statistics.h"
 #include "qtool/calib/method.h"
-#include "qtool/quant/density.h"
+#include "quant/density.h"
 #include "quant/golden_section.h"
 
 namespace qtool {

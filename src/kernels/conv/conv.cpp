@@ -3,9 +3,9 @@
 #include <cmath>
 #include <utility>
 
+#include "base/text.h"
 #include "kernels/conv/driver.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

@@ -3,12 +3,12 @@
 #include <memory>
 #include <utility>
 
+#include "base/parallel.h"
 #include "base/round_up.h"
 #include "kernels/conv/driver.h"
 #include "kernels/conv/panels.h"
 #include "kernels/conv/rows.h"
 #include "kernels/gemm/gemm.h"
-#include "qtool/base/parallel.h"
 
 namespace qtool {
 namespace {

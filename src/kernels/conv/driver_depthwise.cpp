@@ -4,10 +4,10 @@
 #include <memory>
 #include <utility>
 
+#include "base/parallel.h"
 #include "base/round_up.h"
 #include "kernels/conv/driver.h"
 #include "kernels/depthwise/depthwise.h"
-#include "qtool/base/parallel.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {

@@ -2,9 +2,9 @@
 #include <cstdlib>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "kernels/conv/driver.h"
 #include "qtool/base/error.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 namespace {

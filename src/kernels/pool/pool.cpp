@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/parallel.h"
 #include "base/round_up.h"
 #include "qtool/base/error.h"
-#include "qtool/base/parallel.h"
 
 namespace qtool {
 namespace {

@@ -2,10 +2,8 @@
 #include <iostream>
 
 #include "qtool/base/error.h"
-#include "qtool/base/file.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/image/preprocess_json.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/coverage.h"
@@ -16,7 +14,7 @@ int main(int argc, char** argv) try {
   const qtool::ImageSet images = qtool::list_images(argv[3]);
   qtool::CalibrateOptions calibrate;
   qtool::EvalOptions eval;
-  eval.preprocess = qtool::preprocess_from_json(qtool::read_file(argv[2], 1 << 16));
+  eval.preprocess = qtool::load_preprocess(argv[2]);
   calibrate.collect.preprocess = eval.preprocess;
 
   const qtool::CalibrationTable table = qtool::calibrate(fp32, images, calibrate).table;

@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "base/text.h"
 #include "calib/formats/rows.h"
-#include "qtool/base/text.h"
 
 namespace qtool {
 

@@ -1,3 +1,4 @@
+#include "calib/statistics.h"
 #include "qtool/calib/method.h"
 
 namespace qtool {

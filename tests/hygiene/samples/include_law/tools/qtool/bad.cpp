@@ -1,6 +1,6 @@
 #include <CLI/CLI.hpp>
 #include "console.h"
-#include "report/json.h"
+#include "json/json.h"
 #include "qtool/report/metrics.h"
 #include <onnx/onnx_pb.h>
 int main() { std::cout << "fine here"; }

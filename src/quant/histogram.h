@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "qtool/quant/affine.h"
-#include "qtool/quant/cell_counts.h"
+#include "quant/cell_counts.h"
 
 namespace qtool {
 

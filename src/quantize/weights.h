@@ -53,14 +53,14 @@ Scheme weight_scheme(const Graph& graph, NodeId node, const Target& target);
 /// s_c = max(method, |b_c| / (s_x 2^30)): the second term keeps the int32 bias, whose scale is
 /// s_x s_c, within half its type (less when a sum of very many products needs the room). A channel
 /// of zeros without bias gets 1, and so does one whose s_x s_c would not be a normal float.
-/// `bias`: one per channel, or empty; `input_scale`: s_x. The result does not depend on `threads`.
-/// Throws Error(kInvalidArgument) for weights or biases that are not finite, Error(kUsage) for an
-/// unknown method. Cost: the method's. Source: Krishnamoorthi, arXiv 1806.08342, section 3. Differs
-/// from source: the bias term, because channels with weights near zero and an ordinary bias occur
-/// in published networks.
+/// `bias`: one per channel, or empty; `input_scale`: s_x. `threads`: 0 = all available; the result
+/// does not depend on it. Throws Error(kInvalidArgument) for weights or biases that are not finite,
+/// Error(kUsage) for an unknown method. Cost: the method's. Source: Krishnamoorthi, arXiv
+/// 1806.08342, section 3. Differs from source: the bias term, because channels with weights near
+/// zero and an ordinary bias occur in published networks.
 WeightMaps weight_maps(const Tensor& weights, std::int64_t axis, std::string_view method,
                        const Scheme& scheme, Granularity granularity, std::span<const float> bias,
-                       float input_scale, int threads = 1);
+                       float input_scale, int threads = 0);
 
 /// Returns the given scales, one per bias or one for all, each raised until its bias fits as above.
 /// `magnitude`: the largest |q_w - z_w|.

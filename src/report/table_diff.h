@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "qtool/calib/table.h"
-#include "qtool/report/text_table.h"
+#include "report/text_table.h"
 
 namespace qtool {
 

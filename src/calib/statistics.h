@@ -5,12 +5,13 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "qtool/quant/exact_sum.h"
-#include "qtool/quant/histogram.h"
 #include "qtool/tensor/tensor.h"
+#include "quant/exact_sum.h"
+#include "quant/histogram.h"
 
 namespace qtool {
 
@@ -132,6 +133,8 @@ class Statistics {
 
   /// The observed range, widened to contain 0.
   [[nodiscard]] Range range() const noexcept;
+  /// [max(min, -threshold), min(max, threshold)] of it.
+  [[nodiscard]] Range clipped_range(double threshold) const noexcept;
 
   [[nodiscard]] StatisticsState state() const;
   /// Throws Error(kInvalidArgument) when the parts contradict each other.
@@ -155,6 +158,14 @@ class Statistics {
   std::vector<ImageExtremes> extremes_;  // sorted by image
   FloatHistogram histogram_;
   std::optional<LinearHistogram> exact_magnitudes_;
+};
+
+/// Statistics of one activation tensor and its producer in the graph.
+struct TensorStatistics {
+  std::string tensor;
+  std::string producer;  ///< name of its node, or the node's first output; empty: a model input
+  Statistics statistics;
+  friend bool operator==(const TensorStatistics&, const TensorStatistics&) = default;
 };
 
 }  // namespace qtool

@@ -7,9 +7,9 @@
 #include "qtool/measure/evaluate.h"
 #include "qtool/measure/infer.h"
 #include "qtool/measure/profile.h"
-#include "qtool/report/preprocessing.h"
-#include "qtool/report/summary.h"
-#include "qtool/report/text_table.h"
+#include "report/preprocessing.h"
+#include "report/summary.h"
+#include "report/text_table.h"
 
 namespace qtool {
 

@@ -7,8 +7,8 @@
 #include "qtool/calib/table.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
-#include "qtool/report/preprocessing.h"
-#include "qtool/report/text_table.h"
+#include "report/preprocessing.h"
+#include "report/text_table.h"
 
 namespace qtool {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "qtool/quant/affine.h"
-#include "qtool/quant/histogram.h"
+#include "quant/histogram.h"
 
 namespace qtool {
 

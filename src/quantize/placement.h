@@ -7,20 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/node_name.h"
 #include "qtool/graph/graph.h"
-#include "qtool/graph/node_name.h"
-#include "qtool/quantize/target.h"
+#include "qtool/quantize/quantize.h"
 
 namespace qtool {
-
-/// The role of a node in a quantized model.
-enum class NodeRole : std::uint8_t {
-  kInteger,  ///< computes on integers
-  kPassing,  ///< moves integers: input and output share scale and zero point
-  kFused,    ///< an activation that runs inside the node that produces its input
-  kFloat,    ///< stays in FP32
-  kNotReal,  ///< computes shapes, indices or conditions: there is nothing to quantize
-};
 
 struct NodePlacement {
   NodeId id = kNoNode;
