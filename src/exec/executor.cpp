@@ -9,6 +9,8 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "exec/plan.h"
+#include "graph/node_name.h"
+#include "graph/obstacles.h"
 #include "lower/lower.h"
 #include "ops/pack_cache.h"
 #include "qtool/base/error.h"
@@ -100,18 +102,13 @@ struct Executor::State {
 Executor::Executor(Graph graph, StopCheck stop)
     : state_(std::make_unique<State>(std::move(graph), std::move(stop))) {
   state_->graph.check();
+  Obstacles obstacles;
   for (const NodeId id : state_->graph.nodes()) {
     const Node& node = state_->graph.node(id);
     if (find_op(node.op_type, node.domain) != nullptr) continue;
-    const auto opset = state_->graph.info.opsets.find(node.domain);
-    throw Error(
-        ErrorCode::kUnsupported,
-        concat(state_->graph.describe(id), ": operator ", node.op_type, " of domain '",
-               node.domain.empty() ? "ai.onnx" : node.domain, "'",
-               opset == state_->graph.info.opsets.end() ? std::string()
-                                                        : concat(", opset ", opset->second, ","),
-               " is not supported"));
+    obstacles.add(node.op_type, node.domain, name_of(state_->graph, id));
   }
+  if (!obstacles.empty()) obstacles.fail(state_->graph.info);
 }
 
 Executor::~Executor() = default;

@@ -13,6 +13,7 @@
 #include "base/stop.h"
 #include "base/text.h"
 #include "graph/arity.h"
+#include "graph/obstacles.h"
 #include "graph/onnx_dtype.h"
 #include "graph/onnx_proto.h"
 #include "graph/onnx_tensor.h"
@@ -52,6 +53,7 @@ class Loader {
 
   Graph load() {
     read_info();
+    require_readable();
     read_constants();
     read_inputs();
     for (const onnx::NodeProto& node : model_.graph().node()) {
@@ -106,6 +108,36 @@ class Loader {
     for (const onnx::FunctionProto& function : model_.functions()) {
       functions_.insert(concat(plain_domain(function.domain()), "\n", function.name()));
     }
+  }
+
+  // Why a node cannot become one of Graph's; empty when it can.
+  [[nodiscard]] std::string_view refuse(const onnx::NodeProto& node) const {
+    if (functions_.contains(concat(plain_domain(node.domain()), "\n", node.op_type()))) {
+      return "a function defined in the model";
+    }
+    for (const AttributeProto& attribute : node.attribute()) {
+      const int type = type_of(attribute);
+      if (type == AttributeProto::GRAPH || type == AttributeProto::GRAPHS) return "a subgraph";
+      if (type == AttributeProto::SPARSE_TENSOR || type == AttributeProto::SPARSE_TENSORS) {
+        return "a sparse tensor";
+      }
+    }
+    return {};
+  }
+
+  // A model that cannot be loaded is refused with everything in it that qtool does not run.
+  void require_readable() const {
+    bool readable = true;
+    Obstacles obstacles;
+    for (const onnx::NodeProto& node : model_.graph().node()) {
+      const std::string_view reason = refuse(node);
+      readable = readable && reason.empty();
+      const std::string domain = plain_domain(node.domain());
+      if (reason.empty() && is_runnable(node.op_type(), domain)) continue;
+      const bool named = !node.name().empty() || node.output_size() == 0;
+      obstacles.add(node.op_type(), domain, named ? node.name() : node.output(0), reason);
+    }
+    if (!readable) obstacles.fail(graph_.info);
   }
 
   void read_constants() {
@@ -202,10 +234,6 @@ class Loader {
     if (node.domain.starts_with(kReserved)) {
       fail(concat(what, ": domain '", node.domain, "' is reserved"));
     }
-    if (functions_.contains(concat(node.domain, "\n", node.op_type))) {
-      fail(concat(what, ": is a function defined in the model, which is not supported"),
-           ErrorCode::kUnsupported);
-    }
     for (const std::string& input : proto.input()) node.inputs.push_back(intern(input));
     for (const std::string& output : proto.output()) {
       const ValueId value = intern(output);
@@ -260,12 +288,6 @@ class Loader {
         return std::vector<std::int64_t>(proto.ints().begin(), proto.ints().end());
       case AttributeProto::STRINGS:
         return std::vector<std::string>(proto.strings().begin(), proto.strings().end());
-      case AttributeProto::GRAPH:
-      case AttributeProto::GRAPHS:
-        fail(concat(what, " is a subgraph, which is not supported"), ErrorCode::kUnsupported);
-      case AttributeProto::SPARSE_TENSOR:
-      case AttributeProto::SPARSE_TENSORS:
-        fail(concat(what, " is a sparse tensor, which is not supported"), ErrorCode::kUnsupported);
       case AttributeProto::UNDEFINED:
         fail(concat(what, " has neither type nor value"));
       default:

@@ -7,7 +7,7 @@ namespace qtool {
 namespace {
 
 constexpr auto kRows = std::to_array<OpTraits>({
-#define QTOOL_OP(name, ...) {.op_type = #name __VA_OPT__(, ) __VA_ARGS__},
+#define QTOOL_OP(name, ...) {.op_type = #name, .runs = true __VA_OPT__(, ) __VA_ARGS__},
 #define QTOOL_OTHER_OP(name, ...) {.op_type = #name __VA_OPT__(, ) __VA_ARGS__},
 #include "graph/operators.inc"
 });

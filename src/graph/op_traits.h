@@ -30,9 +30,10 @@ enum class TypeRule : std::uint8_t {
   kInt32,
   kInt64,
   kBool,
-  kIndicesSecond,   ///< that of input 0, then int64
+  kIndicesBehind,   ///< that of input 0, then int64
   kMaskSecond,      ///< that of input 0, then bool
   kAttributeTo,     ///< the attribute `to` of Cast
+  kAttributeDtype,  ///< the attribute `dtype`, or input 0
   kAttributeValue,  ///< the attribute `value` of ConstantOfShape, float32 without one
   kZeroPoint,       ///< input 2 of QuantizeLinear, uint8 without one
   kUInt8AndScale,   ///< DynamicQuantizeLinear: uint8, a float32 scale, uint8
@@ -61,6 +62,7 @@ enum class WeightAxis : std::uint8_t {
 /// row of operators.inc.
 struct OpTraits {
   std::string_view op_type;
+  bool runs = false;  ///< the executor has the operator
   OpKind kind = OpKind::kOther;
   TypeRule type = TypeRule::kInput0;
   RankRule rank = RankRule::kUnknown;

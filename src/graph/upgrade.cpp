@@ -6,6 +6,8 @@
 
 #include "base/text.h"
 #include "graph/arity.h"
+#include "graph/node_name.h"
+#include "graph/obstacles.h"
 #include "graph/onnx_schema.h"
 
 namespace qtool {
@@ -34,6 +36,21 @@ UpgradeRule find_rule(std::string_view op_type) {
   return row != kRows.end() && row->op_type == op_type ? row->rule : nullptr;
 }
 
+// Throws when the model has operators that only opsets after the canonical one know and that no
+// rule translates; the message names all operators that nothing runs.
+void require_known_operators(const Graph& graph) {
+  bool unknown = false;
+  Obstacles obstacles;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (is_runnable(node.op_type, node.domain)) continue;
+    obstacles.add(node.op_type, node.domain, name_of(graph, id));
+    unknown = unknown || (node.domain.empty() && !has_upgrade(node.op_type) &&
+                          !OperatorSchema(node.op_type, kCanonicalOpset).exists());
+  }
+  if (unknown) obstacles.fail(graph.info);
+}
+
 // A node of a newer opset that no rule translates could silently change its meaning.
 void require_known(const Graph& graph, NodeId id, std::int64_t from) {
   const Node& node = graph.node(id);
@@ -55,8 +72,11 @@ void require_known(const Graph& graph, NodeId id, std::int64_t from) {
 
 }  // namespace
 
+bool has_upgrade(std::string_view op_type) { return find_rule(op_type) != nullptr; }
+
 void upgrade_opset(Graph& graph) {
   const std::int64_t from = graph.info.opsets.try_emplace("", kCanonicalOpset).first->second;
+  if (from > kCanonicalOpset) require_known_operators(graph);
   const std::vector<NodeId> order = graph.nodes();
   for (const NodeId id : order) {
     const Node& node = graph.node(id);
@@ -153,6 +173,12 @@ ValueId Upgrade::before(std::string_view op_type, std::vector<ValueId> inputs,
   graph_.add_node(
       {name, std::string(op_type), "", std::move(inputs), {output}, std::move(attributes)}, id_);
   return output;
+}
+
+void Upgrade::before(std::string_view op_type, std::vector<ValueId> inputs, ValueId output,
+                     Node::AttributeMap attributes) {
+  graph_.add_node(
+      {"", std::string(op_type), "", std::move(inputs), {output}, std::move(attributes)}, id_);
 }
 
 void Upgrade::after(std::string_view op_type, std::vector<ValueId> more_inputs,

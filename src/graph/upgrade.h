@@ -59,6 +59,9 @@ class Upgrade {
   /// Inserts a node with one output before this one.
   ValueId before(std::string_view op_type, std::vector<ValueId> inputs, std::string_view suffix,
                  Node::AttributeMap attributes = {});
+  /// The same with an existing value as the output, which nothing may compute yet.
+  void before(std::string_view op_type, std::vector<ValueId> inputs, ValueId output,
+              Node::AttributeMap attributes = {});
   /// This node gets a new output value; a new node after it reads that as its first input and
   /// writes the old value.
   void after(std::string_view op_type, std::vector<ValueId> more_inputs, std::string_view suffix,
@@ -80,5 +83,8 @@ class Upgrade {
 /// The rule of one operator: rewrites nodes of the opsets whose definition differs from the
 /// canonical one.
 using UpgradeRule = void (*)(Upgrade&);
+
+/// Whether upgrades.inc has a rule for an operator.
+bool has_upgrade(std::string_view op_type);
 
 }  // namespace qtool

@@ -29,12 +29,15 @@ std::optional<DType> type_of_output(const Types& types, const Node& node, std::s
       return DType::kInt64;
     case TypeRule::kBool:
       return DType::kBool;
-    case TypeRule::kIndicesSecond:
-      return index == 1 ? DType::kInt64 : type_of_input(types, node, 0);
+    case TypeRule::kIndicesBehind:
+      return index > 0 ? DType::kInt64 : type_of_input(types, node, 0);
     case TypeRule::kMaskSecond:
       return index == 1 ? DType::kBool : type_of_input(types, node, 0);
     case TypeRule::kAttributeTo:
       return dtype_of_onnx(node.get_int("to", 0));
+    case TypeRule::kAttributeDtype:
+      return node.has("dtype") ? dtype_of_onnx(node.get_int("dtype", 0))
+                               : type_of_input(types, node, 0);
     case TypeRule::kAttributeValue: {
       const auto fill = node.get_tensor("value");
       return fill != nullptr ? fill->dtype() : DType::kFloat32;

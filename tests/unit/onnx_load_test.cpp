@@ -284,11 +284,11 @@ TEST(LoadOnnx, NamesTheNodeOfWhatItDoesNotSupport) {
     return a;
   };
   EXPECT_THAT(unsupported([&](ModelProto& m) { attribute(m, AttributeProto::GRAPH); }),
-              HasSubstr("node 'Relu_y' (Relu): attribute 'a' is a subgraph"));
+              HasSubstr("opset 13: Relu (1 node 'Relu_y': a subgraph)"));
   EXPECT_THAT(unsupported([&](ModelProto& m) { attribute(m, AttributeProto::TYPE_PROTO); }),
               HasSubstr("attribute 'a' is of type 13 of ONNX"));
   EXPECT_THAT(unsupported([&](ModelProto& m) { attribute(m, AttributeProto::SPARSE_TENSOR); }),
-              HasSubstr("is a sparse tensor"));
+              HasSubstr("opset 13: Relu (1 node 'Relu_y': a sparse tensor)"));
   EXPECT_THAT(unsupported([&](ModelProto& m) {
                 attribute(m, AttributeProto::TENSOR)->mutable_t()->set_data_type(8);
               }),
@@ -297,7 +297,7 @@ TEST(LoadOnnx, NamesTheNodeOfWhatItDoesNotSupport) {
                 auto* function = m.add_functions();
                 function->set_name("Relu");
               }),
-              HasSubstr("node 'Relu_y' (Relu): is a function defined in the model"));
+              HasSubstr("Relu (1 node 'Relu_y': a function defined in the model)"));
   EXPECT_THAT(unsupported([](ModelProto& m) {
                 m.mutable_graph()->add_sparse_initializer()->mutable_values()->set_name("s");
               }),
@@ -312,6 +312,28 @@ TEST(LoadOnnx, NamesTheNodeOfWhatItDoesNotSupport) {
                 m.mutable_graph()->mutable_initializer(0)->set_data_type(22);
               }),
               HasSubstr("initializer 'w': has element type 22 of ONNX"));
+}
+
+TEST(LoadOnnx, NamesEveryOperatorThatIsNotSupportedWithItsCount) {
+  const std::string message = refusal(ErrorCode::kUnsupported, [](ModelProto& m) {
+    onnx::GraphProto& graph = *m.mutable_graph();
+    const auto node = [&](const std::string& op, const std::string& domain) {
+      *graph.add_node() = node_proto(op, {"y"}, {concat(op, graph.node_size())});
+      graph.mutable_node(graph.node_size() - 1)->set_domain(domain);
+    };
+    node("If", "");
+    auto* branch = graph.mutable_node(2)->add_attribute();
+    branch->set_name(std::string("then_branch"));
+    branch->set_type(AttributeProto::GRAPH);
+    node("Sigmoid", "");
+    for (int i = 0; i < 3; ++i) node("Attention", "com.acme");
+    node("MelWeightMatrix", "");
+    node("MelWeightMatrix", "");
+  });
+  EXPECT_THAT(message,
+              HasSubstr("com.acme.Attention (3 nodes, the first is 'Attention_Attention4'), "
+                        "MelWeightMatrix (2 nodes, the first is 'MelWeightMatrix_MelWeightMatrix7')"
+                        ", If (1 node 'If_If2': a subgraph)"));
 }
 
 TEST(LoadOnnx, NamesTheFile) {
