@@ -26,7 +26,20 @@ void upgrade_batch_normalization(Upgrade& up) {
   up.truncate_outputs(1);
 }
 
+// Outside of training the mask keeps everything; before opset 10 it had the input's type.
 void upgrade_dropout(Upgrade& up) {
+  if (up.node().has_output(1)) {
+    Tensor kept(up.from() < 10 ? DType::kFloat32 : DType::kBool, {1});
+    if (up.from() < 10) {
+      kept.values<float>()[0] = 1.0F;
+    } else {
+      kept.values<bool>()[0] = true;
+    }
+    const ValueId mask = up.node().outputs[1];
+    up.truncate_outputs(1);
+    up.before("ConstantOfShape", {up.before("Shape", {up.input(0)}, "shape")}, mask,
+              {{"value", std::make_shared<const Tensor>(std::move(kept))}});
+  }
   if (up.from() >= 12) return;
   up.drop("ratio");
   up.drop("is_test");

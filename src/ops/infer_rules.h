@@ -19,7 +19,11 @@ namespace qtool {
 template <typename... Ts>
 struct TypeList {};
 using FloatType = TypeList<float>;
-using NumberTypes = TypeList<float, std::int32_t, std::int64_t, double, std::int8_t, std::uint8_t>;
+using FloatingTypes = TypeList<float, double>;
+using IntegerTypes = TypeList<std::int32_t, std::int64_t, std::int8_t, std::uint8_t, std::int16_t,
+                              std::uint16_t, std::uint32_t, std::uint64_t>;
+using NumberTypes = TypeList<float, std::int32_t, std::int64_t, double, std::int8_t, std::uint8_t,
+                             std::int16_t, std::uint16_t, std::uint32_t, std::uint64_t>;
 using IndexTypes = TypeList<std::int32_t, std::int64_t>;
 
 void require_dtype_in(const OpContext& op, std::size_t input, std::initializer_list<DType> allowed);

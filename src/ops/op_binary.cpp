@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
 
 namespace qtool {
 namespace {
 
-using BaseTypes = TypeList<float, std::int32_t, std::int64_t>;
+using BaseTypes = TypeList<float, double, std::int32_t, std::int64_t>;
 
 std::vector<ValueInfo> infer_pair(const OpContext& op) {
   require_type(op, 0, NumberTypes{});
@@ -72,17 +73,17 @@ T truncated_mod(T a, T b) {
 }
 
 // Integer powers wrap around; a negative exponent gives what truncation of the real power gives.
-template <typename T>
-T integer_power(T base, std::int64_t exponent) {
-  if (exponent < 0) {
-    if (base == 1) return 1;
-    if constexpr (std::is_signed_v<T>) {
+template <typename T, typename Exponent>
+T integer_power(T base, Exponent exponent) {
+  if constexpr (std::is_signed_v<Exponent>) {
+    if (exponent < 0) {
+      if (base == 1) return 1;
       if (base == -1) return exponent % 2 == 0 ? T{1} : T{-1};
+      return 0;
     }
-    return 0;
   }
   T result = 1;
-  for (; exponent > 0; exponent >>= 1) {
+  for (; exponent > 0; exponent = static_cast<Exponent>(exponent >> 1)) {
     if ((exponent & 1) != 0) result = wrap_mul(result, base);
     base = wrap_mul(base, base);
   }
@@ -92,13 +93,9 @@ T integer_power(T base, std::int64_t exponent) {
 template <typename Base, typename Exponent>
 Base power(Base base, Exponent exponent) {
   if constexpr (std::is_integral_v<Base> && std::is_integral_v<Exponent>) {
-    return integer_power(base, static_cast<std::int64_t>(exponent));
+    return integer_power(base, exponent);
   } else if constexpr (std::is_integral_v<Base>) {
-    const double real = std::pow(static_cast<double>(base), static_cast<double>(exponent));
-    // Converting reals outside the type is undefined.
-    constexpr double kLimit = sizeof(Base) == 4 ? 2147483648.0 : 9223372036854775808.0;
-    if (!(real > -kLimit && real < kLimit)) return real > 0 ? std::numeric_limits<Base>::max() : 0;
-    return static_cast<Base>(real);
+    return convert<Base>(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
   } else {
     return std::pow(base, static_cast<Base>(exponent));
   }
@@ -106,13 +103,13 @@ Base power(Base base, Exponent exponent) {
 
 std::vector<ValueInfo> infer_pow(const OpContext& op) {
   require_type(op, 0, BaseTypes{});
-  require_type(op, 1, BaseTypes{});
+  require_type(op, 1, NumberTypes{});
   return {{op.input(0).dtype, broadcast(op, op.input(0).shape, op.input(1).shape)}};
 }
 
 std::unique_ptr<Operator> make_pow(const OpContext& op) {
   return make_for_type(BaseTypes{}, op.input(0).dtype, [&](auto base) {
-    return make_for_type(BaseTypes{}, op.input(1).dtype, [&](auto exponent) {
+    return make_for_type(NumberTypes{}, op.input(1).dtype, [&](auto exponent) {
       using A = decltype(base);
       using B = decltype(exponent);
       const Tensor* constant = op.constant(1);

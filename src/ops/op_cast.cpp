@@ -2,78 +2,13 @@
 #include <limits>
 
 #include "graph/onnx_dtype.h"
+#include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
 
 // Operators that change the element type, bound it or ask about it.
 namespace qtool {
 namespace {
-
-// Booleans are read as bytes: a model may store any byte for "true".
-struct Bool {
-  std::uint8_t byte;
-};
-
-template <typename T>
-auto widen(T x) {
-  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
-    return to_float(x);
-  } else if constexpr (std::is_same_v<T, Bool>) {
-    return static_cast<std::int32_t>(x.byte != 0 ? 1 : 0);
-  } else {
-    return x;
-  }
-}
-
-// The specification leaves floats outside an integer type undefined; they saturate, NaN gives 0.
-template <typename To, typename From>
-To convert(From raw) {
-  const auto x = widen(raw);
-  using Wide = decltype(x);
-  if constexpr (std::is_same_v<To, Bool>) {
-    return {static_cast<std::uint8_t>(x != 0 ? 1 : 0)};
-  } else if constexpr (std::is_same_v<To, Float16>) {
-    return to_float16(static_cast<float>(x));
-  } else if constexpr (std::is_integral_v<To> &&
-                       std::is_floating_point_v<std::remove_const_t<Wide>>) {
-    if (std::isnan(x)) return To{0};
-    // Both limits as floats: the upper one may round up by one, hence >=.
-    if (x <= static_cast<Wide>(std::numeric_limits<To>::min())) {
-      return std::numeric_limits<To>::min();
-    }
-    if (x >= static_cast<Wide>(std::numeric_limits<To>::max())) {
-      return std::numeric_limits<To>::max();
-    }
-    return static_cast<To>(x);
-  } else {
-    return static_cast<To>(x);
-  }
-}
-
-// Calls `use` with a value of the C++ type that stores `dtype`; false when Cast cannot handle it.
-template <typename Use>
-bool with_cast_type(DType dtype, const Use& use) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return use(float{}), true;
-    case DType::kFloat64:
-      return use(double{}), true;
-    case DType::kFloat16:
-      return use(Float16{}), true;
-    case DType::kInt8:
-      return use(std::int8_t{}), true;
-    case DType::kUInt8:
-      return use(std::uint8_t{}), true;
-    case DType::kInt32:
-      return use(std::int32_t{}), true;
-    case DType::kInt64:
-      return use(std::int64_t{}), true;
-    case DType::kBool:
-      return use(Bool{}), true;
-    default:
-      return false;
-  }
-}
 
 std::vector<ValueInfo> infer_cast(const OpContext& op) {
   const ValueInfo& in = op.input(0);
@@ -86,6 +21,17 @@ std::vector<ValueInfo> infer_cast(const OpContext& op) {
                                             " to the element type with number ", code));
   }
   return {{*to, in.shape}};
+}
+
+// CastLike: the type of input 1.
+std::vector<ValueInfo> infer_cast_like(const OpContext& op) {
+  const auto nothing = [](auto) {};
+  const DType to = op.input(1).dtype;
+  if (!with_cast_type(to, nothing) || !with_cast_type(op.input(0).dtype, nothing)) {
+    op.fail(ErrorCode::kUnsupported,
+            concat("cannot cast from ", name_of(op.input(0).dtype), " to ", name_of(to)));
+  }
+  return {{to, op.input(0).shape}};
 }
 
 std::unique_ptr<Operator> make_cast(const OpContext& op) {
@@ -123,9 +69,30 @@ std::unique_ptr<Operator> make_clip(const OpContext& op) {
   });
 }
 
+// The row of an operator that asks something about each float.
+template <typename Make>
+OpDef question_row(Make /*make*/) {
+  return {[](const OpContext& op) {
+            require_type(op, 0, FloatingTypes{});
+            static_cast<void>(Make{}(op));  // reads, and so checks, the attributes
+            return std::vector<ValueInfo>{{DType::kBool, op.input(0).shape}};
+          },
+          [](const OpContext& op) {
+            return make_for_type(FloatingTypes{}, op.input(0).dtype, [&](auto element) {
+              return make_unary<decltype(element), std::uint8_t>(op, [ask = Make{}(op)](auto x) {
+                return static_cast<std::uint8_t>(ask(x) ? 1 : 0);
+              });
+            });
+          },
+          LayoutRule::kAny};
+}
+
 }  // namespace
 
 OpDef op_Cast() { return {infer_cast, make_cast, LayoutRule::kAny}; }
+
+// Layouts are plain because both inputs would be brought into one.
+OpDef op_CastLike() { return {infer_cast_like, make_cast}; }
 
 OpDef op_Clip() { return {infer_clip, make_clip, LayoutRule::kAny}; }
 
@@ -142,15 +109,16 @@ OpDef op_Not() {
 }
 
 OpDef op_IsNaN() {
-  return {[](const OpContext& op) {
-            require_type(op, 0, FloatType{});
-            return std::vector<ValueInfo>{{DType::kBool, op.input(0).shape}};
-          },
-          [](const OpContext& op) {
-            return make_unary<float, std::uint8_t>(
-                op, [](float x) { return static_cast<std::uint8_t>(std::isnan(x) ? 1 : 0); });
-          },
-          LayoutRule::kAny};
+  return question_row([](const OpContext&) { return [](auto x) { return std::isnan(x); }; });
+}
+
+OpDef op_IsInf() {
+  return question_row([](const OpContext& op) {
+    return [above = op.node.get_int("detect_positive", 1) != 0,
+            below = op.node.get_int("detect_negative", 1) != 0](auto x) {
+      return std::isinf(x) && (x > 0 ? above : below);
+    };
+  });
 }
 
 }  // namespace qtool

@@ -1,20 +1,12 @@
 #include <cstring>
 
+#include "ops/checked_index.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/strides.h"
 
 namespace qtool {
 namespace {
-
-// An index counted from the front; negative ones count from the end.
-std::int64_t checked_index(std::int64_t index, std::int64_t extent) {
-  if (index < -extent || index >= extent) {
-    throw Error(ErrorCode::kInvalidModel,
-                concat("Gather: index ", index, " is outside an axis of extent ", extent));
-  }
-  return index < 0 ? index + extent : index;
-}
 
 std::int64_t gather_axis(const OpContext& op) {
   return axis_of(op, op.node.get_int("axis", 0), op.input(0).shape.rank());
@@ -116,9 +108,83 @@ std::unique_ptr<Operator> make_gather_elements(const OpContext& op) {
   });
 }
 
+// Where the tuples of GatherND stand: `batches` times `tuples` of `depth` indices each.
+struct Tuples {
+  std::int64_t batches = 1;
+  std::int64_t tuples = 1;
+  std::int64_t depth = 0;
+};
+
+struct GatherNd {
+  Tuples tuples;
+  Shape output;
+  std::vector<std::int64_t> extents;  // of the axes that a tuple indexes
+  std::int64_t block = 1;             // elements that one tuple selects
+};
+
+GatherNd resolve_gather_nd(const OpContext& op) {
+  const Shape& in = op.input(0).shape;
+  const Shape& indices = op.input(1).shape;
+  const std::int64_t batch_axes = op.node.get_int("batch_dims", 0);
+  op.require(in.rank() >= 1 && indices.rank() >= 1,
+             concat("found shapes ", in.to_string(), " and ", indices.to_string(),
+                    ", expected at least one axis each"));
+  op.require(batch_axes >= 0 && batch_axes < std::min(in.rank(), indices.rank()),
+             concat("attribute 'batch_dims' is ", batch_axes, ", expected less than the axes of ",
+                    in.to_string(), " and ", indices.to_string()));
+  GatherNd nd;
+  nd.tuples.depth = indices[indices.rank() - 1];
+  op.require(nd.tuples.depth >= 1 && nd.tuples.depth <= in.rank() - batch_axes,
+             concat("indices of shape ", indices.to_string(), " do not fit an input of shape ",
+                    in.to_string()));
+  std::vector<std::int64_t> dims(indices.dims().begin(), indices.dims().end() - 1);
+  for (std::int64_t axis = 0; axis + 1 < indices.rank(); ++axis) {
+    op.require(axis >= batch_axes || in[axis] == indices[axis],
+               concat("axis ", axis, " of shapes ", in.to_string(), " and ", indices.to_string(),
+                      " differs, expected batches of one size"));
+    (axis < batch_axes ? nd.tuples.batches : nd.tuples.tuples) *= indices[axis];
+  }
+  for (std::int64_t axis = batch_axes; axis < in.rank(); ++axis) {
+    if (axis < batch_axes + nd.tuples.depth) {
+      nd.extents.push_back(in[axis]);
+    } else {
+      dims.push_back(in[axis]);
+      nd.block *= in[axis];
+    }
+  }
+  nd.output = shape_of(op, std::move(dims));
+  return nd;
+}
+
+std::vector<ValueInfo> infer_gather_nd(const OpContext& op) {
+  require_type(op, 1, IndexTypes{});
+  return {{op.input(0).dtype, resolve_gather_nd(op).output}};
+}
+
+std::unique_ptr<Operator> make_gather_nd(const OpContext& op) {
+  const GatherNd nd = resolve_gather_nd(op);
+  const std::int64_t bytes = nd.block * size_of(op.input(0).dtype);
+  if (nd.output.elements() == 0) return make_operator([](const Operands&) {});
+  return make_for_type(IndexTypes{}, op.input(1).dtype, [&](auto index) {
+    using Index = decltype(index);
+    return make_operator([nd, bytes](const Operands& o) {
+      const Index* tuple = o.in<Index>(1);
+      std::byte* out = o.out<std::byte>(0);
+      for (std::int64_t i = 0; i < nd.tuples.batches * nd.tuples.tuples; ++i, out += bytes) {
+        std::int64_t place = i / nd.tuples.tuples;
+        for (const std::int64_t extent : nd.extents) {
+          place = place * extent + checked_index(*tuple++, extent);
+        }
+        std::memcpy(out, o.in<std::byte>(0) + place * bytes, static_cast<std::size_t>(bytes));
+      }
+    });
+  });
+}
+
 }  // namespace
 
 OpDef op_Gather() { return {infer_gather, make_gather}; }
 OpDef op_GatherElements() { return {infer_gather_elements, make_gather_elements}; }
+OpDef op_GatherND() { return {infer_gather_nd, make_gather_nd}; }
 
 }  // namespace qtool

@@ -1,34 +1,17 @@
-// Pooling in FP32, through oneDNN. A global pool is a pool whose window is the whole image.
+// Pooling in FP32, through oneDNN; what it does not have runs as plain loops.
+#include <limits>
+
 #include "base/text.h"
+#include "ops/infer_rules.h"
 #include "ops/onednn.h"
 #include "ops/operator.h"
 #include "ops/spatial.h"
+#include "ops/window_loop.h"
 
 namespace qtool {
 namespace {
 
-enum class Extent : std::uint8_t { kWindow, kGlobal };
-
-Window pool_window(const OpContext& op, Extent extent) {
-  const Shape& x = op.input(0).shape;
-  op.require(op.input(0).dtype == DType::kFloat32,
-             concat("found ", name_of(op.input(0).dtype), ", expected float32"));
-  op.require(x.rank() >= 3 && x.rank() <= 5 && x.elements() > 0,
-             concat("input ", x.to_string(), " must have rank 3 to 5 and elements"));
-  if (extent == Extent::kWindow) return resolve_window(op, x, {});
-  const auto axes = static_cast<std::size_t>(x.rank() - 2);
-  Window window;
-  window.kernel.assign(x.dims().begin() + 2, x.dims().end());
-  window.strides = window.dilations = window.output = std::vector<std::int64_t>(axes, 1);
-  window.pads_begin = window.pads_end = std::vector<std::int64_t>(axes, 0);
-  return window;
-}
-
-Shape pooled_shape(const Shape& x, const Window& window) {
-  std::vector<std::int64_t> out{x[0], x[1]};
-  out.insert(out.end(), window.output.begin(), window.output.end());
-  return Shape(std::move(out));
-}
+using PooledTypes = TypeList<std::uint8_t, std::int8_t, double>;
 
 class FloatPool final : public Operator {
  public:
@@ -43,22 +26,66 @@ class FloatPool final : public Operator {
   onednn::Pooling pool_;
 };
 
-template <Extent extent>
+template <PoolExtent extent>
 std::vector<ValueInfo> infer(const OpContext& op) {
-  if (op.node.has_output(1)) {
-    op.fail(ErrorCode::kUnsupported, "the output Indices is not supported");
-  }
+  require_type(op, 0, FloatType{});
   return {{DType::kFloat32, pooled_shape(op.input(0).shape, pool_window(op, extent))}};
 }
 
-template <Extent extent, onednn::PoolKind kind>
+// MaxPool has bytes and doubles too, and tells where it found the largest elements.
+std::vector<ValueInfo> infer_max(const OpContext& op) {
+  require_dtype_in(op, 0, {DType::kFloat32, DType::kUInt8, DType::kInt8, DType::kFloat64});
+  require_first_output(op);
+  const Window window = pool_window(op, PoolExtent::kWindow);
+  const Shape shape = pooled_shape(op.input(0).shape, window);
+  return {{op.input(0).dtype, shape}, {DType::kInt64, shape}};
+}
+
+// The steps of spatial coordinates in a flat index of a plane: rows first, or columns first.
+std::vector<std::int64_t> index_steps(const OpContext& op) {
+  const std::vector<std::int64_t>& dims = op.input(0).shape.dims();
+  const auto axes = dims.size() - 2;
+  const bool columns_first = op.node.get_int("storage_order", 0) != 0;
+  std::vector<std::int64_t> steps(axes, 1);
+  for (std::size_t i = 1; i < axes; ++i) {
+    const std::size_t axis = columns_first ? i : axes - 1 - i;
+    const std::size_t before = columns_first ? axis - 1 : axis + 1;
+    steps[axis] = steps[before] * dims[before + 2];
+  }
+  return steps;
+}
+
+template <typename T>
+std::unique_ptr<Operator> make_plain_max(const OpContext& op) {
+  const Shape& x = op.input(0).shape;
+  const WindowLoop loop(x, op.input_layout(0), pool_window(op, PoolExtent::kWindow),
+                        op.output_layout(0));
+  const std::int64_t plane_elements = x.elements() / (x[0] * x[1]);
+  return make_operator([loop, plane_elements, steps = index_steps(op)](const Operands& o) {
+    const T* in = o.in<T>(0);
+    loop.run(o.threads(), [&](std::int64_t plane, std::int64_t to, const auto& visit) {
+      T best = std::numeric_limits<T>::lowest();
+      std::int64_t place = -1;
+      visit([&](const WindowLoop::Tap& tap) {
+        if (place >= 0 && !(in[tap.offset] > best)) return;
+        best = in[tap.offset];
+        place = 0;
+        for (std::size_t i = 0; i < steps.size(); ++i) place += tap.place[i] * steps[i];
+      });
+      o.out<T>(0)[to] = best;
+      if (o.has_output(1)) o.out<std::int64_t>(1)[to] = plane * plane_elements + place;
+    });
+  });
+}
+
+template <PoolExtent extent, onednn::PoolKind kind>
 std::unique_ptr<Operator> make(const OpContext& op) {
   onednn::PoolSpec spec;
   spec.source = op.input(0).shape;
   spec.window = pool_window(op, extent);
   spec.destination = pooled_shape(spec.source, spec.window);
   spec.kind = kind;
-  if (kind == onednn::PoolKind::kAverageExcludingPadding && extent == Extent::kWindow &&
+  if (kind == onednn::PoolKind::kAverageExcludingPadding && extent == PoolExtent::kWindow &&
       op.node.get_int("count_include_pad", 0) != 0) {
     spec.kind = onednn::PoolKind::kAverageIncludingPadding;
   }
@@ -66,22 +93,30 @@ std::unique_ptr<Operator> make(const OpContext& op) {
   return std::make_unique<FloatPool>(spec, op.threads);
 }
 
+std::unique_ptr<Operator> make_max(const OpContext& op) {
+  if (op.input(0).dtype != DType::kFloat32) {
+    return make_for_type(PooledTypes{}, op.input(0).dtype,
+                         [&](auto element) { return make_plain_max<decltype(element)>(op); });
+  }
+  if (op.node.has_output(1)) return make_plain_max<float>(op);
+  return make<PoolExtent::kWindow, onednn::PoolKind::kMax>(op);
+}
+
 }  // namespace
 
-OpDef op_MaxPool() {
-  return {infer<Extent::kWindow>, make<Extent::kWindow, onednn::PoolKind::kMax>,
-          LayoutRule::kChannelsLast};
-}
+OpDef op_MaxPool() { return {infer_max, make_max, LayoutRule::kChannelsLast}; }
 OpDef op_AveragePool() {
-  return {infer<Extent::kWindow>, make<Extent::kWindow, onednn::PoolKind::kAverageExcludingPadding>,
+  return {infer<PoolExtent::kWindow>,
+          make<PoolExtent::kWindow, onednn::PoolKind::kAverageExcludingPadding>,
           LayoutRule::kChannelsLast};
 }
 OpDef op_GlobalMaxPool() {
-  return {infer<Extent::kGlobal>, make<Extent::kGlobal, onednn::PoolKind::kMax>,
+  return {infer<PoolExtent::kGlobal>, make<PoolExtent::kGlobal, onednn::PoolKind::kMax>,
           LayoutRule::kChannelsLast};
 }
 OpDef op_GlobalAveragePool() {
-  return {infer<Extent::kGlobal>, make<Extent::kGlobal, onednn::PoolKind::kAverageExcludingPadding>,
+  return {infer<PoolExtent::kGlobal>,
+          make<PoolExtent::kGlobal, onednn::PoolKind::kAverageExcludingPadding>,
           LayoutRule::kChannelsLast};
 }
 

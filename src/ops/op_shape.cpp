@@ -16,7 +16,6 @@ std::vector<ValueInfo> infer_dropout(const OpContext& op) {
     op.require(training.size() == 1, "the training mode is not a single element");
     if (training[0] != 0) op.fail(ErrorCode::kUnsupported, "training mode is not supported");
   }
-  if (op.node.has_output(1)) op.fail(ErrorCode::kUnsupported, "the mask output is not supported");
   return infer_same(op);
 }
 

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/columns.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
-#include "ops/strides.h"
 
-// ArgMax, ArgMin and TopK: indices of the largest or smallest elements along one axis.
+// ArgMax, ArgMin, TopK and Hardmax: places of the largest or smallest elements along one axis.
 namespace qtool {
 namespace {
 
@@ -15,20 +15,6 @@ enum class Wanted : std::uint8_t { kLargest, kSmallest };
 
 std::int64_t order_axis(const OpContext& op, std::int64_t fallback) {
   return axis_of(op, op.node.get_int("axis", fallback), op.input(0).shape.rank());
-}
-
-// Columns of `extent` elements, `inner` apart; `outer` * `inner` of them.
-struct Columns {
-  std::int64_t outer = 0;
-  std::int64_t extent = 0;
-  std::int64_t inner = 1;
-};
-
-Columns columns_of(const Shape& shape, std::int64_t axis) {
-  const std::int64_t elements = shape.elements();
-  if (elements == 0) return {};
-  const std::int64_t inner = strides_of(shape, Layout::kPlain)[static_cast<std::size_t>(axis)];
-  return {elements / (shape[axis] * inner), shape[axis], inner};
 }
 
 std::vector<ValueInfo> infer_arg(const OpContext& op) {
@@ -105,10 +91,10 @@ void select(const Columns& columns, std::int64_t count, Wanted wanted, const Ope
   T* values = o.has_output(0) ? o.out<T>(0) : nullptr;
   std::int64_t* places = o.has_output(1) ? o.out<std::int64_t>(1) : nullptr;
   std::vector<std::int64_t> order(static_cast<std::size_t>(columns.extent));
-  for (std::int64_t column = 0; column < columns.outer * columns.inner; ++column) {
+  for (std::int64_t column = 0; column < columns.count(); ++column) {
     const std::int64_t outer = column / columns.inner;
     const std::int64_t inner = column % columns.inner;
-    const T* in = o.in<T>(0) + outer * columns.extent * columns.inner + inner;
+    const T* in = o.in<T>(0) + columns.offset(column);
     const auto at = [&](std::int64_t place) { return in[place * columns.inner]; };
     std::iota(order.begin(), order.end(), std::int64_t{0});
     std::partial_sort(order.begin(), order.begin() + count, order.end(),
@@ -136,10 +122,35 @@ std::unique_ptr<Operator> make_topk(const OpContext& op) {
   });
 }
 
+std::vector<ValueInfo> infer_hardmax(const OpContext& op) {
+  require_type(op, 0, FloatingTypes{});
+  static_cast<void>(order_axis(op, -1));
+  return {op.input(0)};
+}
+
+std::unique_ptr<Operator> make_hardmax(const OpContext& op) {
+  const Columns columns = columns_of(op.input(0).shape, order_axis(op, -1));
+  return make_for_type(FloatingTypes{}, op.input(0).dtype, [&](auto element) {
+    using T = decltype(element);
+    return make_operator([columns](const Operands& o) {
+      for_columns(columns, o.threads(), [&](std::int64_t at) {
+        std::int64_t winner = 0;
+        const T* in = o.in<T>(0) + at;
+        find_winners(in, &winner, columns.extent, columns.inner, 1, Wanted::kLargest, false);
+        T* out = o.out<T>(0) + at;
+        for (std::int64_t i = 0; i < columns.extent; ++i) {
+          out[i * columns.inner] = i == winner ? T{1} : T{0};
+        }
+      });
+    });
+  });
+}
+
 }  // namespace
 
 OpDef op_ArgMax() { return {infer_arg, make_arg<Wanted::kLargest>}; }
 OpDef op_ArgMin() { return {infer_arg, make_arg<Wanted::kSmallest>}; }
+OpDef op_Hardmax() { return {infer_hardmax, make_hardmax}; }
 OpDef op_TopK() { return {infer_topk, make_topk}; }
 
 }  // namespace qtool

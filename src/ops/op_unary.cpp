@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
 #include "ops/vector_math.h"
@@ -8,7 +9,7 @@
 namespace qtool {
 namespace {
 
-using SignedTypes = TypeList<float, std::int32_t, std::int64_t, double, std::int8_t>;
+using SignedTypes = TypeList<float, std::int32_t, std::int64_t, double, std::int8_t, std::int16_t>;
 
 // A function of one float without attributes.
 template <typename F>
@@ -80,6 +81,22 @@ OpDef op_Sigmoid() {
   return float_row([](float x) { return vector_sigmoid(x); });
 }
 
+OpDef op_Shrink() {
+  return unary_row<NumberTypes>([](const OpContext& op) {
+    return [lambda = op.node.get_float("lambd", 0.5F),
+            bias = op.node.get_float("bias", 0.0F)](auto x) {
+      using T = decltype(x);
+      const auto real = static_cast<float>(x);
+      const float moved = real < -lambda ? real + bias : real > lambda ? real - bias : 0.0F;
+      if constexpr (std::is_integral_v<T>) {
+        return convert<T>(moved);
+      } else {
+        return static_cast<T>(moved);
+      }
+    };
+  });
+}
+
 OpDef op_Softplus() {
   // log(1 + e^x) without overflow.
   return float_row(
@@ -120,7 +137,8 @@ OpDef op_Sign() {
   return unary_row<NumberTypes>([](const OpContext&) {
     return [](auto x) {
       using T = decltype(x);
-      return static_cast<T>((x > T{0} ? 1 : 0) - (x < T{0} ? 1 : 0));
+      const int below = std::is_signed_v<T> && x < T{0} ? 1 : 0;
+      return static_cast<T>((x > T{0} ? 1 : 0) - below);
     };
   });
 }

@@ -81,6 +81,25 @@ Window resolve_window(const OpContext& op, const Shape& input,
   return window;
 }
 
+Window pool_window(const OpContext& op, PoolExtent extent) {
+  const Shape& x = op.input(0).shape;
+  op.require(x.rank() >= 3 && x.rank() <= 5 && x.elements() > 0,
+             concat("input ", x.to_string(), " must have rank 3 to 5 and elements"));
+  if (extent == PoolExtent::kWindow) return resolve_window(op, x, {});
+  const auto axes = static_cast<std::size_t>(x.rank() - 2);
+  Window window;
+  window.kernel.assign(x.dims().begin() + 2, x.dims().end());
+  window.strides = window.dilations = window.output = std::vector<std::int64_t>(axes, 1);
+  window.pads_begin = window.pads_end = std::vector<std::int64_t>(axes, 0);
+  return window;
+}
+
+Shape pooled_shape(const Shape& input, const Window& window) {
+  std::vector<std::int64_t> out{input[0], input[1]};
+  out.insert(out.end(), window.output.begin(), window.output.end());
+  return Shape(std::move(out));
+}
+
 ConvGeometry resolve_conv(const OpContext& op, const Shape& input, const Shape& weights) {
   op.require(weights.rank() == input.rank() && input.rank() >= 3 && input.rank() <= 5,
              concat("input ", input.to_string(), " and weight ", weights.to_string(),

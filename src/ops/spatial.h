@@ -26,6 +26,16 @@ struct Window {
 Window resolve_window(const OpContext& op, const Shape& input,
                       const std::vector<std::int64_t>& kernel);
 
+/// Whether a pooling node slides a window or takes each image whole.
+enum class PoolExtent : std::uint8_t { kWindow, kGlobal };
+
+/// The window of a pooling node; that of a global one is the whole image. Throws
+/// Error(kInvalidModel) unless input 0 is [N, C, 1 to 3 spatial axes] with elements.
+Window pool_window(const OpContext& op, PoolExtent extent);
+
+/// [N, C, spatial extents of the result].
+Shape pooled_shape(const Shape& input, const Window& window);
+
 /// What a Conv node computes on concrete shapes.
 struct ConvGeometry {
   Window window;

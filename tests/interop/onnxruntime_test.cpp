@@ -1,12 +1,9 @@
 // Quantizes real networks, runs them with ONNX Runtime and with our executor, and compares.
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -15,6 +12,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "graph/node_name.h"
+#include "other_runtime.h"
 #include "qtool/calib/format.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
@@ -79,56 +77,6 @@ std::vector<Network> networks() {
        R"("mean": [0], "std": [255]})",
        {}},
   };
-}
-
-/// A folder that is removed when the test ends.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "qtool-interop-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  fs::path path;
-};
-
-/// What run.mjs says about one run.
-struct OtherRun {
-  std::vector<std::vector<float>> outputs;
-  std::vector<std::string> ops;
-};
-
-OtherRun run_other(const fs::path& model, const PortInfo& input, const Tensor& values,
-                   const fs::path& folder) {
-  const fs::path data = folder / "input.f32";
-  write_file(data, {reinterpret_cast<const char*>(values.data()),
-                    static_cast<std::size_t>(values.bytes())});
-  std::string dims;
-  for (const std::int64_t dim : input.shape.dims()) dims += concat(dims.empty() ? "" : "x", dim);
-  const std::string command = concat(
-      "cd '", QTOOL_INTEROP_PACKAGES, "' && '", QTOOL_NODE, "' '", kSourceFolder,
-      "/tests/interop/run.mjs' '", model.string(), "' --input '", input.name, "=", dims, "=",
-      data.string(), "' --output '", folder.string(), "' > '", folder.string(), "/run.json'");
-  OtherRun run;
-  if (std::system(command.c_str()) != 0) {
-    ADD_FAILURE() << "ONNX Runtime does not run " << model;
-    return run;
-  }
-  const auto json = nlohmann::json::parse(read_file(folder / "run.json", 1 << 26));
-  for (const auto& node : json.at("nodes")) run.ops.push_back(node.at("op"));
-  for (const auto& output : json.at("outputs")) {
-    const std::string bytes = read_file(output.at("file").get<std::string>(), 1 << 28);
-    run.outputs.emplace_back(bytes.size() / sizeof(float));
-    std::memcpy(run.outputs.back().data(), bytes.data(), bytes.size());
-  }
-  return run;
 }
 
 double sqnr_db_of(std::span<const float> reference, std::span<const float> other) {
@@ -268,7 +216,7 @@ TEST_P(OnnxRuntime, RunsOurModelOnIntegersAndAgreesWithUs) {
     const auto& entry = images.entries[static_cast<std::size_t>(i) * images.entries.size() /
                                        static_cast<std::size_t>(kComparedImages)];
     const auto image = load_preprocessed(entry, emitted.preprocess, BadImages::kFail, bad);
-    const OtherRun other = run_other(saved, plan->inputs()[0], *image, folder.path);
+    const OtherRun other = run_other(saved, {{plan->inputs()[0].name, *image}}, folder.path);
     if (other.ops.empty()) return;
     const auto ran = [&](std::string_view op) {
       return std::count(other.ops.begin(), other.ops.end(), op);
@@ -336,7 +284,7 @@ TEST_P(OnnxRuntime, GivesOtherTypesTheSameMeaning) {
     for (const std::size_t i : {std::size_t{0}, std::size_t{7}}) {
       const auto image =
           load_preprocessed(emitted.images.entries[i], emitted.preprocess, BadImages::kFail, bad);
-      const OtherRun other = run_other(saved, plan->inputs()[0], *image, folder.path);
+      const OtherRun other = run_other(saved, {{plan->inputs()[0].name, *image}}, folder.path);
       const TensorView input = *image;
       const auto outputs = plan->run({&input, 1}, workspace);
       ASSERT_EQ(outputs.size(), other.outputs.size());
@@ -362,7 +310,7 @@ TEST_P(OnnxRuntime, GivesModelsForTensorRtTheSameMeaning) {
   Workspace workspace;
   const auto image =
       load_preprocessed(emitted.images.entries[0], emitted.preprocess, BadImages::kFail, bad);
-  const OtherRun other = run_other(saved, plan->inputs()[0], *image, folder.path);
+  const OtherRun other = run_other(saved, {{plan->inputs()[0].name, *image}}, folder.path);
   const TensorView input = *image;
   const auto outputs = plan->run({&input, 1}, workspace);
   const Executor real(prepare(load_onnx(network.model)));
@@ -417,7 +365,7 @@ TEST_P(OnnxRuntime, AgreesWithUsOnTheEvaluationImages) {
     }
     const Value& input = ours.graph().value(ours.graph().inputs()[0]);
     const auto plan = ours.compile({{input.name, batch->shape()}});
-    const OtherRun other = run_other(saved, plan->inputs()[0], *batch, folder.path);
+    const OtherRun other = run_other(saved, {{plan->inputs()[0].name, *batch}}, folder.path);
     ASSERT_EQ(other.outputs.size(), 1U);
     const TensorView view = *batch;
     const auto got = plan->run({&view, 1}, workspace)[0].values<float>();
@@ -457,7 +405,7 @@ TEST_P(OnnxRuntime, RunsTheModesWithoutATableAndAgreesWithUs) {
     std::vector<BadImage> bad;
     const auto image = load_preprocessed(images.entries[0], preprocess, BadImages::kFail, bad);
     const auto plan = ours.compile({});
-    const OtherRun other = run_other(saved, plan->inputs()[0], *image, folder.path);
+    const OtherRun other = run_other(saved, {{plan->inputs()[0].name, *image}}, folder.path);
     if (other.ops.empty()) return;
     std::int64_t integer = 0;
     for (const std::string& op : other.ops) {

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "nodes/backend_suite.h"
+#include "support/judged_operators.h"
 #include "support/places.h"
 
 // The backend suite of the ONNX project: one small model per operator and variant, with inputs and
@@ -87,8 +88,10 @@ TEST(OnnxBackendSuite, PassesForEveryClaimedOperator) {
   for (const Exception& exception : exceptions) {
     EXPECT_TRUE(exception.used) << "no case matches '" << exception.pattern << "'";
   }
+  const std::set<std::string> elsewhere(kJudgedByOnnxRuntime.begin(), kJudgedByOnnxRuntime.end());
   for (const std::string& op : kClaimed) {
-    EXPECT_TRUE(passed_operators.contains(op)) << op << " is claimed, but no case of it passed";
+    EXPECT_TRUE(passed_operators.contains(op) || elsewhere.contains(op))
+        << op << " is claimed, but no case of it passed";
   }
   std::cout << results.size() << " cases, " << passed << " passed; not run:\n";
   for (const auto& [reason, count] : counts) std::cout << "  " << count << "  " << reason << "\n";

@@ -61,6 +61,7 @@ std::vector<OpCase> layout_cases() {
                          "Atan",        "Sinh",      "Cosh",
                          "Tanh",        "Asinh",     "Acosh",
                          "Atanh",       "IsNaN",     "Clip",
+                         "IsInf",       "Shrink",    "MeanVarianceNormalization",
                          "Shape",       "Size",      "DynamicQuantizeLinear"}) {
     cases.push_back(make_case(op, inputs(image())));
   }
@@ -79,6 +80,15 @@ std::vector<OpCase> layout_cases() {
   cases.push_back(make_case("Mod", inputs(bytes(), positive({2, 6, 4, 10}, 4))));
   cases.back().inputs[1] = OpInput(cast(random_tensor({2, 6, 4, 10}, 1, 9), 2));
   cases.push_back(make_case("Max", inputs(random_tensor({6, 1, 1}), image(), image(5))));
+  cases.push_back(
+      make_case("BitShift", inputs(bytes(), bytes(2)), {{"direction", std::string("LEFT")}}));
+  for (const char* mode : {"nearest", "bilinear", "bicubic"}) {
+    for (const char* padding : {"zeros", "border", "reflection"}) {
+      cases.push_back(
+          make_case("GridSample", inputs(image(), random_tensor({2, 3, 5, 2})),
+                    {{"mode", std::string(mode)}, {"padding_mode", std::string(padding)}}));
+    }
+  }
   for (const char* op : {"And", "Or", "Xor"}) {
     cases.push_back(make_case(op, inputs(truths(), truths(2))));
   }

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "ops/operator.h"
+
+namespace qtool {
+
+/// The equation of an Einsum node against the shapes of its inputs. A label is a letter, or below 0
+/// an axis that an ellipsis stands for, counted from the last one.
+struct EinsumEquation {
+  using Labels = std::vector<int>;
+
+  std::vector<Labels> inputs;  ///< a label per axis of each input; the same one twice: a diagonal
+  Labels output;
+  std::map<int, std::int64_t> extents;
+
+  /// The extents of labels, as a shape. Throws Error(kInvalidModel) when it is absurdly large.
+  [[nodiscard]] Shape shape_of_labels(const OpContext& op, const Labels& labels) const;
+};
+
+/// Reads the attribute `equation`. Throws Error(kInvalidModel) when it contradicts itself or the
+/// inputs.
+EinsumEquation read_equation(const OpContext& op);
+
+}  // namespace qtool

@@ -1,0 +1,187 @@
+// ScatterElements and ScatterND: a copy of the input in which elements or blocks are replaced by
+// updates, or combined with them. Updates of one place are applied in the order of the indices, on
+// one thread, so that the result does not depend on threads.
+#include <algorithm>
+#include <cstring>
+
+#include "ops/checked_index.h"
+#include "ops/elementwise.h"
+#include "ops/operator.h"
+
+namespace qtool {
+namespace {
+
+enum class Reduction : std::uint8_t { kNone, kAdd, kMul, kMax, kMin };
+
+Reduction reduction_of(const OpContext& op) {
+  const std::string name = op.node.get_string("reduction", "none");
+  if (name == "none") return Reduction::kNone;
+  if (name == "add") return Reduction::kAdd;
+  if (name == "mul") return Reduction::kMul;
+  if (name == "max") return Reduction::kMax;
+  if (name == "min") return Reduction::kMin;
+  op.fail(ErrorCode::kUnsupported,
+          concat("attribute 'reduction' is '", name, "', expected none, add, mul, max or min"));
+}
+
+template <typename T>
+using Combine = T (*)(T old, T update);
+
+template <typename T>
+Combine<T> combine_by(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kAdd:
+      return [](T a, T b) { return wrap_add(a, b); };
+    case Reduction::kMul:
+      return [](T a, T b) { return wrap_mul(a, b); };
+    case Reduction::kMax:
+      return [](T a, T b) { return a < b || b != b ? b : a; };
+    case Reduction::kMin:
+      return [](T a, T b) { return b < a || b != b ? b : a; };
+    case Reduction::kNone:
+      break;
+  }
+  return [](T, T b) { return b; };
+}
+
+// make(element, how to combine two, index): replacing moves bytes, all else computes.
+template <typename Make>
+std::unique_ptr<Operator> make_scatter(const OpContext& op, const Make& make) {
+  const Reduction reduction = reduction_of(op);
+  return make_for_type(IndexTypes{}, op.input(1).dtype, [&](auto index) {
+    const auto with_element = [&](auto element) -> std::unique_ptr<Operator> {
+      return make(element, combine_by<decltype(element)>(reduction), index);
+    };
+    if (reduction == Reduction::kNone) {
+      return with_element_of(size_of(op.input(0).dtype), with_element);
+    }
+    return make_for_type(NumberTypes{}, op.input(0).dtype, with_element);
+  });
+}
+
+void check_operands(const OpContext& op) {
+  require_type(op, 1, IndexTypes{});
+  require_same_type(op, 0, 2);
+  if (reduction_of(op) != Reduction::kNone) require_type(op, 0, NumberTypes{});
+}
+
+void copy_input(const Operands& o, std::int64_t bytes) {
+  if (bytes > 0)
+    std::memcpy(o.out<std::byte>(0), o.in<std::byte>(0), static_cast<std::size_t>(bytes));
+}
+
+std::int64_t scatter_axis(const OpContext& op) {
+  return axis_of(op, op.node.get_int("axis", 0), op.input(0).shape.rank());
+}
+
+std::vector<ValueInfo> infer_elements(const OpContext& op) {
+  check_operands(op);
+  const Shape& in = op.input(0).shape;
+  const Shape& chosen = op.input(1).shape;
+  const std::int64_t axis = scatter_axis(op);
+  bool fits = chosen.rank() == in.rank() && op.input(2).shape == chosen;
+  for (std::int64_t i = 0; fits && i < chosen.rank(); ++i) fits = i == axis || chosen[i] <= in[i];
+  op.require(fits, concat("indices of shape ", chosen.to_string(), " and updates of shape ",
+                          op.input(2).shape.to_string(), " do not fit an input of shape ",
+                          in.to_string()));
+  return {op.input(0)};
+}
+
+std::unique_ptr<Operator> make_elements(const OpContext& op) {
+  const Shape& in = op.input(0).shape;
+  const Shape& chosen = op.input(1).shape;
+  const std::int64_t axis = scatter_axis(op);
+  const std::int64_t extent = in[axis];
+  std::vector<std::int64_t> to = strides_of(in, Layout::kPlain);
+  const std::int64_t step = to[static_cast<std::size_t>(axis)];
+  to[static_cast<std::size_t>(axis)] = 0;  // the index selects the position along this axis
+  const LoopNest<2> nest(chosen.dims(), {strides_of(chosen, Layout::kPlain), to});
+  const std::int64_t bytes = in.elements() * size_of(op.input(0).dtype);
+  return make_scatter(op, [&](auto element, auto combine, auto index) {
+    using T = decltype(element);
+    using Index = decltype(index);
+    return make_operator([=](const Operands& o) {
+      copy_input(o, bytes);
+      nest.run_range(0, nest.total(), [&](std::int64_t count, const LoopNest<2>::Offsets& at) {
+        for (std::int64_t i = 0; i < count; ++i) {
+          const std::int64_t from = at[0] + i * nest.inner_step(0);
+          const std::int64_t place = checked_index(o.in<Index>(1)[from], extent);
+          T& target = o.out<T>(0)[at[1] + i * nest.inner_step(1) + place * step];
+          target = combine(target, o.in<T>(2)[from]);
+        }
+      });
+    });
+  });
+}
+
+// Blocks of ScatterND: each of `tuples` selects `block` elements by one index per extent.
+struct Blocks {
+  std::int64_t tuples = 1;
+  std::int64_t block = 1;
+  std::vector<std::int64_t> extents;
+};
+
+Blocks resolve_blocks(const OpContext& op) {
+  const Shape& in = op.input(0).shape;
+  const Shape& indices = op.input(1).shape;
+  const Shape& updates = op.input(2).shape;
+  op.require(in.rank() >= 1 && indices.rank() >= 1 && indices[indices.rank() - 1] <= in.rank(),
+             concat("indices of shape ", indices.to_string(), " do not fit an input of shape ",
+                    in.to_string()));
+  const std::int64_t depth = indices[indices.rank() - 1];
+  Blocks blocks;
+  std::vector<std::int64_t> expected(indices.dims().begin(), indices.dims().end() - 1);
+  for (const std::int64_t extent : expected) blocks.tuples *= extent;
+  for (std::int64_t axis = 0; axis < in.rank(); ++axis) {
+    if (axis < depth) {
+      blocks.extents.push_back(in[axis]);
+    } else {
+      expected.push_back(in[axis]);
+      blocks.block *= in[axis];
+    }
+  }
+  op.require(updates == Shape(expected), concat("updates have shape ", updates.to_string(),
+                                                ", expected ", Shape(expected).to_string()));
+  return blocks;
+}
+
+std::vector<ValueInfo> infer_blocks(const OpContext& op) {
+  check_operands(op);
+  static_cast<void>(resolve_blocks(op));
+  return {op.input(0)};
+}
+
+std::unique_ptr<Operator> make_blocks(const OpContext& op) {
+  const Blocks blocks = resolve_blocks(op);
+  const std::int64_t bytes = op.input(0).shape.elements() * size_of(op.input(0).dtype);
+  const std::int64_t tuples = op.input(2).shape.elements() == 0 ? 0 : blocks.tuples;
+  const bool replaces = reduction_of(op) == Reduction::kNone;
+  return make_scatter(op, [&](auto element, auto combine, auto index) {
+    using T = decltype(element);
+    using Index = decltype(index);
+    return make_operator([=](const Operands& o) {
+      copy_input(o, bytes);
+      const Index* tuple = o.in<Index>(1);
+      const T* update = o.in<T>(2);
+      for (std::int64_t i = 0; i < tuples; ++i, update += blocks.block) {
+        std::int64_t place = 0;
+        for (const std::int64_t extent : blocks.extents) {
+          place = place * extent + checked_index(*tuple++, extent);
+        }
+        T* target = o.out<T>(0) + place * blocks.block;
+        if (replaces) {
+          std::copy_n(update, blocks.block, target);
+          continue;
+        }
+        for (std::int64_t j = 0; j < blocks.block; ++j) target[j] = combine(target[j], update[j]);
+      }
+    });
+  });
+}
+
+}  // namespace
+
+OpDef op_ScatterElements() { return {infer_elements, make_elements}; }
+OpDef op_ScatterND() { return {infer_blocks, make_blocks}; }
+
+}  // namespace qtool

@@ -1,0 +1,196 @@
+// Operators that select elements by what they are: NonZero, Compress, Unique.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "ops/columns.h"
+#include "ops/computed.h"
+#include "ops/infer_rules.h"
+#include "ops/operator.h"
+#include "ops/strides.h"
+
+namespace qtool {
+namespace {
+
+Tensor ints_tensor(const std::vector<std::int64_t>& values) {
+  return Tensor::of<std::int64_t>({std::ssize(values)}, std::span<const std::int64_t>(values));
+}
+
+// NonZero: the coordinates of elements that are not 0, one row per axis.
+std::vector<Tensor> nonzero(const OpContext& op) {
+  const Tensor& in = deciding_constant(op, 0);
+  const std::int64_t size = size_of(in.dtype());
+  std::vector<std::int64_t> places;
+  for (std::int64_t i = 0; i < in.elements(); ++i) {
+    const std::byte* element = in.data() + i * size;
+    bool zero = std::all_of(element, element + size, [](std::byte b) { return b == std::byte{0}; });
+    // The other zero of floats is the sign bit alone.
+    const bool real = in.dtype() == DType::kFloat32 || in.dtype() == DType::kFloat64;
+    if (real && element[size - 1] == std::byte{0x80}) {
+      zero =
+          std::all_of(element, element + size - 1, [](std::byte b) { return b == std::byte{0}; });
+    }
+    if (!zero) places.push_back(i);
+  }
+  const std::int64_t rank = in.shape().rank();
+  Tensor result(DType::kInt64, Shape{rank, std::ssize(places)});
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    std::int64_t rest = places[i];
+    for (std::int64_t axis = rank; axis-- > 0;) {
+      const std::size_t row = static_cast<std::size_t>(axis) * places.size();
+      result.values<std::int64_t>()[row + i] = rest % in.shape()[axis];
+      rest /= in.shape()[axis];
+    }
+  }
+  std::vector<Tensor> results;
+  results.push_back(std::move(result));
+  return results;
+}
+
+// Compress: the positions along the axis, or in the flattened input, that are selected.
+struct Compression {
+  Columns columns;
+  Shape output;
+  std::vector<std::int64_t> places;
+};
+
+Compression compression_of(const OpContext& op) {
+  require_dtype_in(op, 1, {DType::kBool});
+  const Shape& in = op.input(0).shape;
+  const Tensor& condition = deciding_constant(op, 1);
+  op.require(condition.shape().rank() == 1, "the condition is no list");
+  const bool flat = !op.node.has("axis");
+  const Shape source = flat ? Shape{in.elements()} : in;
+  const std::int64_t axis = axis_of(op, flat ? 0 : op.node.get_int("axis", 0), source.rank());
+  op.require(condition.elements() <= source[axis],
+             concat("the condition has ", condition.elements(), " elements, expected at most ",
+                    source[axis]));
+  Compression compression;
+  for (std::int64_t i = 0; i < condition.elements(); ++i) {
+    if (condition.data()[i] != std::byte{0}) compression.places.push_back(i);
+  }
+  std::vector<std::int64_t> dims = source.dims();
+  dims[static_cast<std::size_t>(axis)] = std::ssize(compression.places);
+  compression.columns = columns_of(source, axis);
+  compression.output = Shape(std::move(dims));
+  return compression;
+}
+
+std::unique_ptr<Operator> make_compress(const OpContext& op) {
+  return make_operator(
+      [compression = compression_of(op), size = size_of(op.input(0).dtype)](const Operands& o) {
+        const Columns& columns = compression.columns;
+        const std::int64_t bytes = columns.inner * size;
+        std::byte* out = o.out<std::byte>(0);
+        for (std::int64_t outer = 0; outer < columns.outer; ++outer) {
+          for (const std::int64_t place : compression.places) {
+            std::memcpy(out, o.in<std::byte>(0) + (outer * columns.extent + place) * bytes,
+                        static_cast<std::size_t>(bytes));
+            out += bytes;
+          }
+        }
+      });
+}
+
+using UniqueTypes = NumberTypes;
+
+// Unique: slices along an axis, or elements, each once.
+template <typename T>
+std::vector<Tensor> unique_slices(const OpContext& op, const Tensor& in, std::int64_t axis,
+                                  const Shape& source) {
+  const Columns columns = columns_of(source, axis);
+  const std::int64_t count = source[axis];
+  const T* data = reinterpret_cast<const T*>(in.data());
+  const auto element = [&](std::int64_t slice, std::int64_t i) {
+    return data[i / std::max<std::int64_t>(1, columns.inner) * columns.extent * columns.inner +
+                slice * columns.inner + i % std::max<std::int64_t>(1, columns.inner)];
+  };
+  const std::int64_t width = columns.count();
+  const auto compare = [&](std::int64_t a, std::int64_t b) {  // -1, 0, 1
+    for (std::int64_t i = 0; i < width; ++i) {
+      const T x = element(a, i);
+      const T y = element(b, i);
+      if (x < y || (x == x && y != y)) return -1;  // NaN is larger than every number
+      if (y < x || (y == y && x != x)) return 1;
+    }
+    return 0;
+  };
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int64_t a, std::int64_t b) { return compare(a, b) < 0; });
+  std::vector<std::int64_t> first;  // of each kind, ascending
+  std::vector<std::int64_t> counts;
+  std::vector<std::int64_t> kind_of(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || compare(order[i - 1], order[i]) != 0) {
+      first.push_back(order[i]);
+      counts.push_back(0);
+    }
+    ++counts.back();
+    kind_of[static_cast<std::size_t>(order[i])] = std::ssize(first) - 1;
+  }
+  if (op.node.get_int("sorted", 1) == 0) {  // in the order of their first slices
+    std::vector<std::size_t> kinds(first.size());
+    std::iota(kinds.begin(), kinds.end(), std::size_t{0});
+    std::ranges::sort(kinds, {}, [&](std::size_t kind) { return first[kind]; });
+    std::vector<std::int64_t> new_first(first.size());
+    std::vector<std::int64_t> new_counts(first.size());
+    std::vector<std::int64_t> renamed(first.size());
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      new_first[i] = first[kinds[i]];
+      new_counts[i] = counts[kinds[i]];
+      renamed[kinds[i]] = static_cast<std::int64_t>(i);
+    }
+    first = std::move(new_first);
+    counts = std::move(new_counts);
+    for (std::int64_t& kind : kind_of) kind = renamed[static_cast<std::size_t>(kind)];
+  }
+  std::vector<std::int64_t> dims = source.dims();
+  dims[static_cast<std::size_t>(axis)] = std::ssize(first);
+  Tensor values(in.dtype(), Shape(std::move(dims)));
+  auto* out = reinterpret_cast<T*>(values.data());
+  for (std::int64_t outer = 0; outer < columns.outer; ++outer) {
+    for (const std::int64_t slice : first) {
+      out =
+          std::copy_n(data + (outer * columns.extent + slice) * columns.inner, columns.inner, out);
+    }
+  }
+  std::vector<Tensor> results;
+  results.push_back(std::move(values));
+  for (const auto& list : {first, kind_of, counts}) results.push_back(ints_tensor(list));
+  return results;
+}
+
+std::vector<Tensor> unique(const OpContext& op) {
+  require_type(op, 0, UniqueTypes{});
+  const Tensor& in = deciding_constant(op, 0);
+  const bool flat = !op.node.has("axis");
+  const Shape source = flat ? Shape{in.elements()} : in.shape();
+  const std::int64_t axis = axis_of(op, flat ? 0 : op.node.get_int("axis", 0), source.rank());
+  std::vector<Tensor> results;
+  const auto attempt = [&]<typename... Ts>(TypeList<Ts...>) {
+    ((in.dtype() == dtype_of<Ts>() ? void(results = unique_slices<Ts>(op, in, axis, source))
+                                   : void()),
+     ...);
+  };
+  attempt(UniqueTypes{});
+  return results;
+}
+
+}  // namespace
+
+OpDef op_NonZero() {
+  return computed_row([](const OpContext& op) { return nonzero(op); });
+}
+OpDef op_Unique() {
+  return computed_row([](const OpContext& op) { return unique(op); });
+}
+OpDef op_Compress() {
+  return {[](const OpContext& op) {
+            return std::vector<ValueInfo>{{op.input(0).dtype, compression_of(op).output}};
+          },
+          make_compress};
+}
+
+}  // namespace qtool

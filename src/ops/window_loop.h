@@ -1,0 +1,80 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "ops/spatial.h"
+#include "ops/strides.h"
+
+namespace qtool {
+
+/// A pooling over any number of spatial axes as plain loops, for what oneDNN does not have. Exact
+/// and not fast.
+class WindowLoop {
+ public:
+  /// `source` [N, C, spatial...] and the result of `window` over it, both in their layouts.
+  WindowLoop(const Shape& source, Layout source_layout, const Window& window, Layout result_layout)
+      : source_(source), window_(window), from_(strides_of(source, source_layout)) {
+    std::vector<std::int64_t> dims{source[0], source[1]};
+    dims.insert(dims.end(), window.output.begin(), window.output.end());
+    result_ = Shape(std::move(dims));
+    to_ = strides_of(result_, result_layout);
+  }
+
+  /// One input element under a window.
+  struct Tap {
+    std::int64_t offset;                     ///< in the memory of the source
+    const std::vector<std::int64_t>& place;  ///< its spatial coordinates
+  };
+
+  /// For each window: `result(plane, offset, visit)`, where `visit(use)` calls `use(Tap)` for the
+  /// elements under it that are no padding, in the order of memory; `plane` counts images times
+  /// channels and `offset` is where the window's result lies.
+  template <typename Result>
+  void run(int threads, const Result& result) const {
+    const std::int64_t planes = source_[0] * source_[1];
+    std::int64_t pixels = 1;
+    for (const std::int64_t extent : window_.output) pixels *= extent;
+    if (planes * pixels < kParallelElements) threads = 1;
+    parallel_ranges(planes * pixels, threads, [&](std::int64_t begin, std::int64_t end, int) {
+      std::vector<std::int64_t> index(window_.output.size());
+      std::vector<std::int64_t> place(index.size());
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t plane = i / pixels;
+        const std::int64_t n = plane / source_[1];
+        const std::int64_t c = plane % source_[1];
+        std::int64_t rest = i % pixels;
+        std::int64_t to = n * to_[0] + c * to_[1];
+        for (std::size_t axis = index.size(); axis-- > 0;) {
+          index[axis] = rest % window_.output[axis];
+          rest /= window_.output[axis];
+          to += index[axis] * to_[axis + 2];
+        }
+        const std::int64_t from = n * from_[0] + c * from_[1];
+        result(plane, to, [&](const auto& use) { visit(index, from, 0, place, use); });
+      }
+    });
+  }
+
+ private:
+  template <typename Use>
+  void visit(const std::vector<std::int64_t>& index, std::int64_t offset, std::size_t axis,
+             std::vector<std::int64_t>& place, const Use& use) const {
+    if (axis == index.size()) return use(Tap{offset, place});
+    const std::int64_t first = index[axis] * window_.strides[axis] - window_.pads_begin[axis];
+    for (std::int64_t tap = 0; tap < window_.kernel[axis]; ++tap) {
+      place[axis] = first + tap * window_.dilations[axis];
+      if (place[axis] < 0 || place[axis] >= source_[static_cast<std::int64_t>(axis) + 2]) continue;
+      visit(index, offset + place[axis] * from_[axis + 2], axis + 1, place, use);
+    }
+  }
+
+  Shape source_;
+  Shape result_;
+  Window window_;
+  std::vector<std::int64_t> from_;
+  std::vector<std::int64_t> to_;
+};
+
+}  // namespace qtool

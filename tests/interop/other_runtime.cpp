@@ -1,0 +1,60 @@
+#include "other_runtime.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "support/places.h"
+
+namespace qtool {
+
+namespace fs = std::filesystem;
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (fs::temp_directory_path() / "qtool-interop-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  path = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+OtherRun run_other(const fs::path& model, const std::vector<NamedTensor>& inputs,
+                   const fs::path& folder) {
+  std::string command = concat("cd '", QTOOL_INTEROP_PACKAGES, "' && '", QTOOL_NODE, "' '",
+                               kSourceFolder, "/tests/interop/run.mjs' '", model.string(), "'");
+  for (const auto& [name, values] : inputs) {
+    const fs::path data = folder / concat(name, ".f32");
+    write_file(data, {reinterpret_cast<const char*>(values.data()),
+                      static_cast<std::size_t>(values.bytes())});
+    std::string dims;
+    for (const std::int64_t dim : values.shape().dims()) {
+      dims += concat(dims.empty() ? "" : "x", dim);
+    }
+    command += concat(" --input '", name, "=", dims, "=", data.string(), "'");
+  }
+  command += concat(" --output '", folder.string(), "' > '", folder.string(), "/run.json'");
+  OtherRun run;
+  if (std::system(command.c_str()) != 0) {
+    ADD_FAILURE() << "ONNX Runtime does not run " << model;
+    return run;
+  }
+  const auto json = nlohmann::json::parse(read_file(folder / "run.json", 1 << 26));
+  for (const auto& node : json.at("nodes")) run.ops.push_back(node.at("op"));
+  for (const auto& output : json.at("outputs")) {
+    const std::string bytes = read_file(output.at("file").get<std::string>(), 1 << 28);
+    run.outputs.emplace_back(bytes.size() / sizeof(float));
+    std::memcpy(run.outputs.back().data(), bytes.data(), bytes.size());
+  }
+  return run;
+}
+
+}  // namespace qtool
