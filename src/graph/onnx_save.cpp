@@ -8,6 +8,7 @@
 #include "graph/onnx_dtype.h"
 #include "graph/onnx_proto.h"
 #include "graph/onnx_tensor.h"
+#include "graph/passes.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
 
@@ -112,7 +113,9 @@ void require_size(std::uint64_t bytes) {
 
 }  // namespace
 
-std::string save_onnx_bytes(const Graph& graph) {
+std::string save_onnx_bytes(const Graph& given) {
+  Graph graph = given;  // constants are shared
+  raise_opset(graph);
   std::uint64_t constant_bytes = 0;
   const std::vector<ValueId> living = graph.living_values();
   for (const ValueId id : living) {

@@ -26,7 +26,6 @@ enum class TypeRule : std::uint8_t {
   kInput0,
   kInput1,
   kInput2,
-  kInput7,  ///< the zero point of the result of QLinearConv and QLinearMatMul
   kInt32,
   kInt64,
   kBool,

@@ -46,8 +46,19 @@ void remove_identities(Graph& graph);
 void fold_batch_norm(Graph& graph);
 
 /// Rewrites every node of ONNX's own domain in terms of kCanonicalOpset, from older and newer
-/// opsets. Throws Error(kUnsupported) naming node, operator and opset where kCanonicalOpset has no
-/// equivalent.
+/// opsets. Newer operators and attributes that qtool runs and that have no equivalent stay as they
+/// are (arity.inc, newer.inc). Throws Error(kUnsupported) naming node, operator and opset for the
+/// others.
 void upgrade_opset(Graph& graph);
+
+/// Whether newer.inc lists the attribute, with any value.
+bool is_newer_attribute(std::string_view op_type, std::string_view attribute);
+
+/// The oldest opset from kCanonicalOpset on that has all operators and attributes of a graph.
+std::int64_t least_opset(const Graph& graph);
+
+/// Rewrites a graph of kCanonicalOpset that holds something newer in terms of its least opset, so
+/// that other tools read it; upgrade_opset() undoes it. Other graphs stay as they are.
+void raise_opset(Graph& graph);
 
 }  // namespace qtool

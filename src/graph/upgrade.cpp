@@ -9,6 +9,7 @@
 #include "graph/node_name.h"
 #include "graph/obstacles.h"
 #include "graph/onnx_schema.h"
+#include "graph/op_traits.h"
 
 namespace qtool {
 
@@ -54,6 +55,8 @@ void require_known_operators(const Graph& graph) {
 // A node of a newer opset that no rule translates could silently change its meaning.
 void require_known(const Graph& graph, NodeId id, std::int64_t from) {
   const Node& node = graph.node(id);
+  const Arity* arity = find_arity(node.op_type, kCanonicalOpset);
+  if (traits_of(node).runs && arity != nullptr && arity->since > kCanonicalOpset) return;
   const OperatorSchema schema(node.op_type, kCanonicalOpset);
   const auto fail = [&](std::string_view what) {
     throw Error(ErrorCode::kUnsupported,
@@ -62,9 +65,9 @@ void require_known(const Graph& graph, NodeId id, std::int64_t from) {
   };
   if (!schema.exists()) fail(concat("is operator ", node.op_type, " of"));
   for (const auto& [name, attribute] : node.attributes) {
+    if (is_newer_attribute(node.op_type, name)) continue;
     if (!schema.has_attribute(name)) fail(concat("has the attribute '", name, "' of"));
   }
-  const Arity* arity = find_arity(node.op_type, kCanonicalOpset);
   if (arity != nullptr && node.inputs.size() > arity->inputs.size() && !arity->is_open()) {
     fail(concat("has ", node.inputs.size(), " inputs as in"));
   }

@@ -23,6 +23,7 @@ class Upgrade {
   [[nodiscard]] std::int64_t from() const noexcept { return from_; }
   [[nodiscard]] Graph& graph() noexcept { return graph_; }
   [[nodiscard]] const Node& node() const { return graph_.node(id_); }
+  [[nodiscard]] const Value& value(ValueId id) const { return graph_.value(id); }
   [[nodiscard]] ValueId input(std::size_t index) const {
     return node().has_input(index) ? node().inputs[index] : kNoValue;
   }

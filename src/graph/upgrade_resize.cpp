@@ -54,13 +54,24 @@ void drop_empty_inputs(Upgrade& up) {
   }
 }
 
-// Opset 18 may name the axes that scales or sizes are for.
+// Whether the model declares all extents of the node's input, and the sizes are constant.
+bool knows_extents(const Upgrade& up) {
+  const ValueId data = up.input(0);
+  if (up.constant(3) == nullptr || data == kNoValue || !up.value(data).shape) return false;
+  const std::vector<Dim>& dims = *up.value(data).shape;
+  return std::all_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.size.has_value(); });
+}
+
+// Opset 18 may name the axes that scales or sizes are for. The lists are completed where the model
+// tells enough; elsewhere the node keeps the attribute.
 void spread_axes(Upgrade& up) {
-  const std::optional<std::vector<std::int64_t>> given = up.take_ints("axes");
-  if (!given) return;
+  const bool whole = !up.node().has("axes") || up.input(1) != kNoValue ||
+                     up.node().has("keep_aspect_ratio_policy") ||
+                     (up.constant(2) == nullptr && !knows_extents(up));
+  if (whole) return;
+  const std::vector<std::int64_t> given = up.take_ints("axes").value();
   const std::int64_t rank = up.require_rank(0);
-  const std::vector<std::int64_t> axes = up.plain_axes(*given, rank);
-  if (up.input(1) != kNoValue) up.fail("a region of interest with axes is not supported");
+  const std::vector<std::int64_t> axes = up.plain_axes(given, rank);
   if (const Tensor* some = up.constant(2)) {
     if (some->dtype() != DType::kFloat32 ||
         some->elements() != static_cast<std::int64_t>(axes.size())) {
@@ -80,11 +91,7 @@ void spread_axes(Upgrade& up) {
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(rank), -1);
   for (std::size_t i = 0; i < axes.size(); ++i) sizes[static_cast<std::size_t>(axes[i])] = some[i];
   for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
-    if (sizes[axis] >= 0) continue;
-    if (!data.shape || !(*data.shape)[axis].size) {
-      up.fail(concat("axis ", axis, " keeps its extent, which is unknown"));
-    }
-    sizes[axis] = *(*data.shape)[axis].size;
+    if (sizes[axis] < 0) sizes[axis] = *(*data.shape)[axis].size;
   }
   up.set_input(3, up.add_ints("sizes", sizes));
 }
@@ -115,12 +122,9 @@ void upgrade_resize(Upgrade& up) {
     return;
   }
   if (up.from() > kCanonicalOpset) {
-    if (up.take_int("antialias").value_or(0) != 0) up.fail("antialias is not supported");
-    if (up.take_string("keep_aspect_ratio_policy").value_or("stretch") != "stretch") {
-      up.fail("keep_aspect_ratio_policy is not supported");
-    }
-    if (up.node().get_string("coordinate_transformation_mode", "") == "half_pixel_symmetric") {
-      up.fail("half_pixel_symmetric is not supported");
+    if (up.node().get_int("antialias", 0) == 0) up.drop("antialias");
+    if (up.node().get_string("keep_aspect_ratio_policy", "stretch") == "stretch") {
+      up.drop("keep_aspect_ratio_policy");
     }
   }
   drop_empty_inputs(up);

@@ -59,7 +59,6 @@ void upgrade_pad(Upgrade& up) {
     return;
   }
   if (up.from() <= kCanonicalOpset) return;
-  if (up.node().get_string("mode", "constant") == "wrap") up.fail("mode 'wrap' is not supported");
   if (up.input(3) != kNoValue) {
     const std::int64_t rank = up.require_rank(0);
     const std::vector<std::int64_t> axes = up.plain_axes(up.constant_ints(3, "axes"), rank);

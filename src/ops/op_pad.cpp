@@ -9,14 +9,15 @@
 namespace qtool {
 namespace {
 
-enum class PadMode : std::uint8_t { kConstant, kReflect, kEdge };
+enum class PadMode : std::uint8_t { kConstant, kReflect, kEdge, kWrap };
 
 PadMode mode_of(const OpContext& op) {
   const std::string mode = op.node.get_string("mode", "constant");
   if (mode == "constant") return PadMode::kConstant;
   if (mode == "reflect") return PadMode::kReflect;
   if (mode == "edge") return PadMode::kEdge;
-  op.fail(concat("attribute 'mode' is '", mode, "', expected constant, reflect or edge"));
+  if (mode == "wrap") return PadMode::kWrap;
+  op.fail(concat("attribute 'mode' is '", mode, "', expected constant, reflect, edge or wrap"));
 }
 
 // Elements added before and behind each axis; negative ones are removed.
@@ -60,10 +61,10 @@ std::vector<ValueInfo> infer_pad(const OpContext& op) {
 }
 
 // Fills with a constant, then copies the part of the input that stays.
-std::unique_ptr<Operator> make_constant_pad(const OpContext& op) {
+std::unique_ptr<Operator> make_constant_pad(const OpContext& op,
+                                            const std::vector<std::int64_t>& pads) {
   const Shape& in = op.input(0).shape;
   const Shape& out = op.output(0).shape;
-  const std::vector<std::int64_t> pads = pads_of(op);
   const std::vector<std::int64_t> to = strides_of(out, op.output_layout(0));
   const std::vector<std::int64_t> from = strides_of(in, op.input_layout(0));
   std::vector<std::int64_t> kept;
@@ -84,7 +85,7 @@ std::unique_ptr<Operator> make_constant_pad(const OpContext& op) {
     std::byte* target = o.out<std::byte>(0);
     if (nest.total() != elements) {
       const std::byte zero[8] = {};
-      const std::byte* value = o.has_input(2) ? o.in<std::byte>(2) : zero;
+      const std::byte* value = o.has_input(2) ? o.in<std::byte>(2) : zero;  // of Pad only
       const LoopNest<2> fill({elements}, {std::vector<std::int64_t>{1}, {0}});
       copy_strided(fill, bytes, target, value, o.threads());
     }
@@ -103,7 +104,10 @@ std::unique_ptr<Operator> make_mirrored_pad(const OpContext& op, PadMode mode) {
     std::vector<std::int64_t> table;
     for (std::int64_t o = 0; o < out[axis]; ++o) {
       std::int64_t place = o - pads[static_cast<std::size_t>(axis)];
-      if (mode == PadMode::kReflect) {
+      if (mode == PadMode::kWrap && last >= 0) {
+        place %= last + 1;
+        place = place < 0 ? place + last + 1 : place;
+      } else if (mode == PadMode::kReflect) {
         place = place < 0 ? -place : place;
         place = place > last ? 2 * last - place : place;
       }
@@ -119,11 +123,51 @@ std::unique_ptr<Operator> make_mirrored_pad(const OpContext& op, PadMode mode) {
 
 std::unique_ptr<Operator> make_pad(const OpContext& op) {
   const PadMode mode = mode_of(op);
-  return mode == PadMode::kConstant ? make_constant_pad(op) : make_mirrored_pad(op, mode);
+  return mode == PadMode::kConstant ? make_constant_pad(op, pads_of(op))
+                                    : make_mirrored_pad(op, mode);
+}
+
+// CenterCropPad: the pads, negative where it crops, that give the wanted extents. Half of an odd
+// number is rounded down at the beginning.
+std::vector<std::int64_t> centering_pads(const OpContext& op) {
+  const Shape& in = op.input(0).shape;
+  const std::vector<std::int64_t> wanted = ints_of(op, 1, "the wanted shape");
+  std::vector<std::int64_t> axes = op.node.get_ints("axes", {});
+  if (!op.node.has("axes")) {
+    for (std::int64_t axis = 0; axis < in.rank(); ++axis) axes.push_back(axis);
+  }
+  op.require(wanted.size() == axes.size(),
+             concat("found ", wanted.size(), " extents for ", axes.size(), " axes"));
+  for (std::int64_t& axis : axes) axis = axis_of(op, axis, in.rank());
+  static_cast<void>(axes_of(op, axes, in.rank()));  // none twice
+  const auto rank = static_cast<std::size_t>(in.rank());
+  std::vector<std::int64_t> pads(2 * rank, 0);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<std::size_t>(axes[i]);
+    const std::int64_t missing = shape_of(op, {wanted[i]})[0] - in[axes[i]];
+    pads[axis] = missing / 2;  // towards zero in both cases
+    pads[axis + rank] = missing - pads[axis];
+  }
+  return pads;
+}
+
+std::vector<ValueInfo> infer_center(const OpContext& op) {
+  const Shape& in = op.input(0).shape;
+  const std::vector<std::int64_t> pads = centering_pads(op);
+  std::vector<std::int64_t> dims = in.dims();
+  for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+    dims[axis] += pads[axis] + pads[axis + dims.size()];
+  }
+  return {{op.input(0).dtype, shape_of(op, std::move(dims))}};
 }
 
 }  // namespace
 
+OpDef op_CenterCropPad() {
+  return {infer_center,
+          [](const OpContext& op) { return make_constant_pad(op, centering_pads(op)); },
+          LayoutRule::kAny};
+}
 OpDef op_Pad() { return {infer_pad, make_pad, LayoutRule::kAny}; }
 
 }  // namespace qtool

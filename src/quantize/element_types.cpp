@@ -21,8 +21,6 @@ std::optional<DType> type_of_output(const Types& types, const Node& node, std::s
       return type_of_input(types, node, 1);
     case TypeRule::kInput2:
       return type_of_input(types, node, 2);
-    case TypeRule::kInput7:
-      return type_of_input(types, node, 7);
     case TypeRule::kInt32:
       return DType::kInt32;
     case TypeRule::kInt64:

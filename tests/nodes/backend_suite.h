@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,14 +21,19 @@ struct CaseResult {
   Verdict verdict = Verdict::kFailed;
   std::string reason;               ///< empty when it passed
   std::set<std::string> operators;  ///< of the model, as loaded
+  /// The declared element types of the first inputs, by operator.
+  std::map<std::string, std::set<std::string>> types;
 };
+
+/// The results of all cases of the installed suite, run at the first call; empty without one.
+const std::vector<CaseResult>& backend_suite();
 
 /// Runs the model of a case on its inputs and compares all outputs: integers exactly, floats within
 /// the tolerance of the suite. Integer inputs that give shapes become constants of the model, since
 /// shapes that depend on data are not supported.
 CaseResult run_case(const std::filesystem::path& folder);
 
-/// Whether the executor has a row for an ONNX operator.
+/// Whether the executor has an ONNX operator, or upgrading turns it into some that it has.
 bool is_claimed(const std::string& op_type);
 
 }  // namespace qtool::testing

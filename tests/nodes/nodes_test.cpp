@@ -37,19 +37,6 @@ std::vector<Exception> read_exceptions() {
   return list;
 }
 
-std::vector<CaseResult> run_all(const fs::path& data) {
-  std::vector<fs::path> folders;
-  for (const char* suite : {"node", "simple", "pytorch-operator", "pytorch-converted"}) {
-    for (const fs::directory_entry& entry : fs::directory_iterator(data / suite)) {
-      if (fs::exists(entry.path() / "model.onnx")) folders.push_back(entry.path());
-    }
-  }
-  std::sort(folders.begin(), folders.end());
-  std::vector<CaseResult> results;
-  for (const fs::path& folder : folders) results.push_back(testing::run_case(folder));
-  return results;
-}
-
 #define QTOOL_OP(name, ...) #name,
 const std::vector<std::string> kClaimed = {
 #include "graph/operators.inc"
@@ -63,7 +50,7 @@ TEST(OnnxBackendSuite, PassesForEveryClaimedOperator) {
   std::map<std::string, int> counts;
   std::set<std::string> passed_operators;
   int passed = 0;
-  const std::vector<CaseResult> results = run_all(data);
+  const std::vector<CaseResult>& results = testing::backend_suite();
   for (const CaseResult& result : results) {
     const auto listed =
         std::find_if(exceptions.begin(), exceptions.end(), [&](const Exception& exception) {

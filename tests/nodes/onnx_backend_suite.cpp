@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -5,13 +6,14 @@
 #include <optional>
 
 #include "base/text.h"
+#include "graph/obstacles.h"
 #include "graph/onnx_tensor.h"
 #include "nodes/backend_suite.h"
-#include "ops/operator.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
+#include "support/places.h"
 
 namespace qtool::testing {
 namespace {
@@ -109,7 +111,25 @@ std::string execute(const Graph& loaded, const std::vector<Tensor>& inputs,
 
 }  // namespace
 
-bool is_claimed(const std::string& op_type) { return find_op(op_type, "") != nullptr; }
+bool is_claimed(const std::string& op_type) { return is_runnable(op_type, ""); }
+
+const std::vector<CaseResult>& backend_suite() {
+  static const std::vector<CaseResult> kResults = [] {
+    std::vector<fs::path> folders;
+    const fs::path data = kOnnxTestData;
+    for (const char* suite : {"node", "simple", "pytorch-operator", "pytorch-converted"}) {
+      if (!fs::exists(data / suite)) continue;
+      for (const fs::directory_entry& entry : fs::directory_iterator(data / suite)) {
+        if (fs::exists(entry.path() / "model.onnx")) folders.push_back(entry.path());
+      }
+    }
+    std::sort(folders.begin(), folders.end());
+    std::vector<CaseResult> results;
+    for (const fs::path& folder : folders) results.push_back(run_case(folder));
+    return results;
+  }();
+  return kResults;
+}
 
 CaseResult run_case(const fs::path& folder) {
   CaseResult result;
@@ -130,6 +150,9 @@ CaseResult run_case(const fs::path& folder) {
   for (const NodeId id : graph->nodes()) {
     const Node& node = graph->node(id);
     result.operators.insert(node.op_type);
+    if (node.has_input(0) && graph->value(node.inputs[0]).dtype) {
+      result.types[node.op_type].emplace(name_of(*graph->value(node.inputs[0]).dtype));
+    }
     if (node.domain.empty() && is_claimed(node.op_type)) continue;
     result.verdict = Verdict::kUnclaimed;
     result.reason = concat("operator ", node.op_type);

@@ -26,10 +26,6 @@ TEST(UpgradeOpset, SpreadsPadsOverAllAxes) {
                           .upgrade();
   EXPECT_THAT(ints_at(graph, 1), ElementsAre(0, 0, 2, 1, 0, 0, 4, 3));
   EXPECT_EQ(node_named(graph, "node").inputs.size(), 3U);
-  const OneNode wrap("Pad", 19, {"x", "pads"},
-                     [](NodeProto& n) { set(n, "mode", std::string("wrap")); });
-  EXPECT_THAT(OneNode(wrap).ints("pads", std::vector<std::int64_t>(8, 0)).refusal(),
-              HasSubstr("mode 'wrap'"));
 }
 
 TEST(UpgradeOpset, SplitsUnevenlyWhereOpset18Would) {
@@ -57,16 +53,6 @@ TEST(UpgradeOpset, ReadsTheAxesOfResize) {
   EXPECT_THAT(floats_at(scales, 2), ElementsAre(1, 1, 2, 3));
   const Graph sizes = OneNode("Resize", 18, {"x", "", "", "s"}, axes).ints("s", {8, 9}).upgrade();
   EXPECT_THAT(ints_at(sizes, 3), ElementsAre(2, 3, 8, 9));
-  const auto refuse = [](const Attributes& attributes) {
-    return OneNode("Resize", 19, {"x", "", "s"}, attributes)
-        .floats("s", {4}, {1, 1, 2, 2})
-        .refusal();
-  };
-  EXPECT_THAT(refuse([](NodeProto& n) { set(n, "antialias", std::int64_t{1}); }),
-              HasSubstr("antialias"));
-  EXPECT_THAT(
-      refuse([](NodeProto& n) { set(n, "keep_aspect_ratio_policy", std::string("not_larger")); }),
-      HasSubstr("keep_aspect_ratio_policy"));
 }
 
 TEST(UpgradeOpset, SpellsOutGroupNormalization) {

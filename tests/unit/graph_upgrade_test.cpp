@@ -264,10 +264,8 @@ TEST(UpgradeOpset, DropsFlagsThatSayNothing) {
                        set(n, "dilations", ones);
                      }).upgrade();
   EXPECT_FALSE(node_named(pool, "node").has("dilations"));
-  const OneNode dilated("AveragePool", 19, {"x"}, [&](NodeProto& n) {
-    set(n, "kernel_shape", window);
-    set(n, "dilations", window);
-  });
+  const OneNode dilated("GlobalMaxPool", 19, {"x"},
+                        [&](NodeProto& n) { set(n, "dilations", window); });
   EXPECT_THAT(dilated.refusal(), HasSubstr("attribute 'dilations' of opset 19"));
   const Graph lp = OneNode("LpPool", 1, {"x"}, [&](NodeProto& n) {
                      set(n, "kernel_shape", window);

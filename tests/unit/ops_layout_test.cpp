@@ -82,6 +82,11 @@ std::vector<OpCase> layout_cases() {
   cases.push_back(make_case("Max", inputs(random_tensor({6, 1, 1}), image(), image(5))));
   cases.push_back(
       make_case("BitShift", inputs(bytes(), bytes(2)), {{"direction", std::string("LEFT")}}));
+  for (const char* op : {"BitwiseAnd", "BitwiseOr", "BitwiseXor"}) {
+    cases.push_back(make_case(op, inputs(bytes(), bytes(2))));
+  }
+  cases.push_back(make_case("BitwiseNot", inputs(bytes())));
+  cases.push_back(make_case("CenterCropPad", inputs(image(), ints({2, 9, 3, 10}))));
   for (const char* mode : {"nearest", "bilinear", "bicubic"}) {
     for (const char* padding : {"zeros", "border", "reflection"}) {
       cases.push_back(

@@ -1,0 +1,89 @@
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "graph/arity.h"
+#include "graph/passes.h"
+#include "graph/rank.h"
+#include "graph/upgrade.h"
+
+namespace qtool {
+namespace {
+
+struct Newer {
+  std::string_view op_type;
+  std::string_view attribute;
+  std::string_view value;
+  std::int64_t since;
+};
+
+constexpr auto kNewer = std::to_array<Newer>({
+#define QTOOL_NEWER(op, attribute, value, since) {#op, #attribute, value, since},
+#include "graph/newer.inc"
+});
+
+bool holds(const Node& node, const Newer& row) {
+  if (node.op_type != row.op_type || !node.has(row.attribute)) return false;
+  return row.value.empty() || node.get_string(row.attribute, "") == row.value;
+}
+
+std::int64_t least_opset(const Graph& graph, const Node& node) {
+  std::int64_t least = kCanonicalOpset;
+  const Arity* arity = find_arity(node.op_type, kCanonicalOpset);
+  if (arity != nullptr) least = std::max(least, arity->since);
+  for (const Newer& row : kNewer) {
+    if (holds(node, row)) least = std::max(least, row.since);
+  }
+  if (node.op_type == "GridSample" && rank_of(graph, node.inputs.at(0)) == 5) {
+    least = std::max<std::int64_t>(least, 20);
+  }
+  return least;
+}
+
+// What upgrade_opset() turned into attributes goes back to inputs.
+void raise_node(Upgrade& up, std::int64_t to) {
+  const std::string op = up.node().op_type;
+  if (op.starts_with("Reduce") && op != "ReduceSum") {
+    up.ints_to_input("axes", 1);
+  } else if (op == "Split" && up.input(1) == kNoValue) {
+    up.attributes()["num_outputs"] = std::ssize(up.node().outputs);
+  } else if (op == "GridSample" && to >= 20) {
+    const std::string mode = up.node().get_string("mode", "bilinear");
+    if (mode == "bilinear" || mode == "bicubic") up.attributes()["mode"] = mode.substr(2);
+  }
+}
+
+}  // namespace
+
+bool is_newer_attribute(std::string_view op_type, std::string_view attribute) {
+  return std::ranges::any_of(kNewer, [&](const Newer& row) {
+    return row.op_type == op_type && row.attribute == attribute;
+  });
+}
+
+std::int64_t least_opset(const Graph& graph) {
+  std::int64_t least = kCanonicalOpset;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (node.domain.empty()) least = std::max(least, least_opset(graph, node));
+  }
+  return least;
+}
+
+void raise_opset(Graph& graph) {
+  const auto opset = graph.info.opsets.find("");
+  if (opset == graph.info.opsets.end() || opset->second != kCanonicalOpset) return;
+  const std::int64_t to = least_opset(graph);
+  if (to == kCanonicalOpset) return;
+  const std::vector<NodeId> order = graph.nodes();
+  for (const NodeId id : order) {
+    if (!graph.node(id).domain.empty()) continue;
+    Upgrade up(graph, id, kCanonicalOpset);
+    raise_node(up, to);
+  }
+  opset->second = to;
+}
+
+}  // namespace qtool

@@ -1,0 +1,74 @@
+// Graphs that hold something newer than the canonical opset are saved in the opset that has it.
+#include "one_node.h"
+
+namespace qtool {
+namespace {
+
+using ::testing::ElementsAre;
+
+// y = op(x), and a reduction and a split beside it, in opset 20.
+Graph prepared(const std::string& op, const std::vector<std::string>& inputs,
+               const Attributes& attributes = {}) {
+  OneNode one(op, 20, inputs, attributes);
+  onnx::GraphProto& graph = *one.model.mutable_graph();
+  one.ints("axes", {2, 3}).ints("size", {2, 3, 2, 2}).floats("scales", {2}, {2, 2});
+  *graph.add_node() = node_proto("ReduceMean", {"x", "axes"}, {"mean"});
+  NodeProto split = node_proto("Split", {"x"}, {"first", "second"});
+  set(split, "num_outputs", std::int64_t{2});
+  *graph.add_node() = split;
+  for (const char* output : {"mean", "second"}) *graph.add_output() = tensor_info(output, {1});
+  Graph loaded = load_onnx_bytes(one.model.SerializeAsString(), "", "model");
+  upgrade_opset(loaded);
+  EXPECT_EQ(loaded.info.opsets.at(""), kCanonicalOpset);
+  return loaded;
+}
+
+onnx::ModelProto saved(const Graph& graph) {
+  onnx::ModelProto model;
+  EXPECT_TRUE(model.ParseFromString(save_onnx_bytes(graph)));
+  return model;
+}
+
+TEST(RaiseOpset, SavesNewerOperatorsInTheOpsetThatHasThem) {
+  const Graph graph = prepared("Resize", {"x", "", "scales"}, [](NodeProto& n) {
+    set(n, "axes", std::vector<std::int64_t>{2, 3});
+    set(n, "mode", std::string("linear"));
+    set(n, "antialias", std::int64_t{1});
+  });
+  const onnx::ModelProto model = saved(graph);
+  EXPECT_EQ(model.opset_import(0).version(), 18);
+  for (const NodeProto& node : model.graph().node()) {
+    if (node.op_type() == "ReduceMean") {
+      EXPECT_EQ(node.input_size(), 2);
+      EXPECT_EQ(node.attribute_size(), 0);
+    } else if (node.op_type() == "Split") {
+      ASSERT_EQ(node.attribute_size(), 1);
+      EXPECT_EQ(node.attribute(0).name(), "num_outputs");
+      EXPECT_EQ(node.attribute(0).i(), 2);
+    }
+  }
+  Graph again = load_onnx_bytes(model.SerializeAsString(), "", "model");
+  upgrade_opset(again);
+  EXPECT_EQ(ops_of(again), ops_of(graph));
+  for (const char* name : {"node", "ReduceMean_mean", "Split_first"}) {
+    EXPECT_EQ(node_named(again, name).attributes, node_named(graph, name).attributes) << name;
+    EXPECT_EQ(node_named(again, name).inputs.size(), node_named(graph, name).inputs.size());
+  }
+}
+
+TEST(RaiseOpset, IsAsHighAsTheNewestNode) {
+  EXPECT_EQ(least_opset(prepared("AffineGrid", {"x", "size"})), 20);
+  EXPECT_EQ(least_opset(prepared("Pad", {"x", "size"},
+                                 [](NodeProto& n) { set(n, "mode", std::string("wrap")); })),
+            19);
+  EXPECT_EQ(least_opset(prepared("BitwiseNot", {"x"})), 18);
+}
+
+TEST(RaiseOpset, LeavesGraphsOfTheCanonicalOpsetAlone) {
+  const Graph graph = prepared("Relu", {"x"});
+  EXPECT_EQ(least_opset(graph), kCanonicalOpset);
+  EXPECT_EQ(saved(graph).opset_import(0).version(), kCanonicalOpset);
+}
+
+}  // namespace
+}  // namespace qtool
