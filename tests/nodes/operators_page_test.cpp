@@ -1,0 +1,159 @@
+// docs/operators.md is made of the operator table and of what came of the backend suite. With
+// QTOOL_WRITE_PAGES set this test writes it (tools/operators_page.sh); otherwise it compares.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "graph/arity.h"
+#include "graph/obstacles.h"
+#include "graph/op_traits.h"
+#include "nodes/backend_suite.h"
+#include "qtool/quantize/target.h"
+#include "support/judged_operators.h"
+#include "support/places.h"
+
+namespace qtool {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::CaseResult;
+using testing::Verdict;
+
+std::map<std::string, std::string> reasons_out_of_scope() {
+  std::ifstream file(fs::path(kSourceFolder) / "tests/nodes/out_of_scope.txt");
+  std::map<std::string, std::string> reasons;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("#") || colon == std::string::npos) continue;
+    reasons[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  return reasons;
+}
+
+std::string joined(const std::set<std::string>& items) {
+  std::string text;
+  for (const std::string& item : items) text += concat(text.empty() ? "" : ", ", item);
+  return text;
+}
+
+/// What the cases of one operator say.
+struct Tally {
+  int passed = 0;
+  int total = 0;
+  std::set<std::string> types;
+};
+
+std::map<std::string, Tally> tallies() {
+  std::map<std::string, Tally> all;
+  for (const CaseResult& result : testing::backend_suite()) {
+    for (const std::string& op : result.operators) {
+      Tally& tally = all[op];
+      ++tally.total;
+      if (result.verdict != Verdict::kPassed) continue;
+      ++tally.passed;
+      const auto types = result.types.find(op);
+      if (types != result.types.end()) {
+        tally.types.insert(types->second.begin(), types->second.end());
+      }
+    }
+  }
+  return all;
+}
+
+// The first opset of every operator of ONNX's own domain.
+std::map<std::string, std::int64_t> first_opsets() {
+  std::map<std::string, std::int64_t> first;
+  for (const Arity& row : arities()) first.try_emplace(std::string(row.op_type), row.since);
+  return first;
+}
+
+bool runs_on_integers(std::string_view op) {
+  return std::ranges::any_of(targets(), [&](const Target& target) {
+    return std::ranges::find(target.ops, op) != target.ops.end();
+  });
+}
+
+std::string row_of(const std::string& op, std::int64_t since, const Tally& tally) {
+  const bool elsewhere = std::ranges::find(kJudgedByOnnxRuntime, op) != kJudgedByOnnxRuntime.end();
+  std::string cases = tally.total == 0 ? "" : concat(tally.passed, " of ", tally.total);
+  if (elsewhere) cases = "ONNX Runtime";
+  const std::string how = traits_of(op).runs ? "yes" : "rewritten";
+  return concat("| ", op, " | ", since, " | ", joined(tally.types), " | ", how, " | ",
+                runs_on_integers(op) ? "yes" : "", " | ", cases, " |\n");
+}
+
+std::string page() {
+  const std::map<std::string, std::string> excluded = reasons_out_of_scope();
+  const std::map<std::string, Tally> counts = tallies();
+  std::string runs;
+  std::string open;
+  std::string excluded_rows;
+  int operators = 0;
+  for (const auto& [op, since] : first_opsets()) {
+    const auto reason = excluded.find(op);
+    const auto tally = counts.find(op);
+    if (is_runnable(op, "")) {
+      ++operators;
+      runs += row_of(op, since, tally == counts.end() ? Tally{} : tally->second);
+    } else if (reason != excluded.end()) {
+      excluded_rows += concat("| ", op, " | ", reason->second, " |\n");
+    } else {
+      open += concat(open.empty() ? "" : ", ", op);
+    }
+  }
+  const std::vector<CaseResult>& suite = testing::backend_suite();
+  const auto passed = std::ranges::count(suite, Verdict::kPassed, &CaseResult::verdict);
+  return concat(
+      "# Operators\n\n"
+      "For whoever wants to know whether a model runs. Made by `tools/operators_page.sh` of the\n"
+      "operator table and a run of ONNX's backend suite; `qtool_nodes_tests` fails when it is\n"
+      "stale. ",
+      operators, " operators of `ai.onnx` run. Of the ", suite.size(),
+      " cases of the suite as installed,\n", passed,
+      " pass; `tests/nodes/exceptions.txt` lists the cases of these operators that do not, and\n"
+      "why.\n\n"
+      "- opset: the first one that has the operator. Older forms are rewritten to opset 17, newer\n"
+      "  ones up to 22 as well, except for what opset 17 cannot say: a model with that is saved "
+      "in\n"
+      "  the opset that can (`src/graph/newer.inc`).\n"
+      "- types: of the first input, as far as cases pass. float16 and bfloat16 are widened to\n"
+      "  float32 when the model is prepared.\n"
+      "- FP32: `rewritten` into other operators of this table when the model is prepared.\n"
+      "- INT8: a target places it on integers.\n"
+      "- cases: how many of those that hold the operator pass; operators without one are compared\n"
+      "  with ONNX Runtime (`tests/interop`).\n\n"
+      "The shape of what NonZero, Compress, Unique and NonMaxSuppression make depends on data; "
+      "they\n"
+      "run where that data is constant.\n\n"
+      "| operator | opset | types | FP32 | INT8 | cases |\n|---|---:|---|---|---|---|\n",
+      runs, "\n## Not yet\n\n", open, ".\n\n## Out of scope\n\n| operator | reason |\n|---|---|\n",
+      excluded_rows);
+}
+
+TEST(OperatorsPage, IsWhatTheTestsSay) {
+  if (testing::backend_suite().empty()) GTEST_SKIP() << "no ONNX test data in " << kOnnxTestData;
+  const fs::path path = fs::path(kSourceFolder) / "docs/operators.md";
+  const std::string made = page();
+  if (std::getenv("QTOOL_WRITE_PAGES") != nullptr) write_file(path, made);
+  const std::string stored = fs::exists(path) ? read_file(path, 1 << 22) : std::string();
+  EXPECT_TRUE(stored == made) << "docs/operators.md is stale: run tools/operators_page.sh";
+}
+
+TEST(OperatorsPage, ExcludesNothingThatRuns) {
+  for (const auto& [op, reason] : reasons_out_of_scope()) {
+    EXPECT_FALSE(is_runnable(op, "")) << op;
+    EXPECT_NE(find_arity(op, 17), nullptr) << op << " is no operator of ONNX";
+  }
+}
+
+}  // namespace
+}  // namespace qtool
