@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "ops/operator.h"
+#include "graph/obstacles.h"
 
 namespace qtool {
 namespace {
@@ -54,7 +54,7 @@ ModelSummary summarize(const Graph& graph) {
     OperatorCount& count = counts[name];
     count.op_type = name;
     ++count.nodes;
-    count.supported = find_op(node.op_type, node.domain) != nullptr;
+    count.supported = is_runnable(node.op_type, node.domain);
   }
   for (const auto& [name, count] : counts) summary.operators.push_back(count);
   std::ranges::stable_sort(summary.operators, std::ranges::greater(), &OperatorCount::nodes);

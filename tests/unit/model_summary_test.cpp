@@ -115,6 +115,12 @@ TEST(ModelSummary, CountsForeignOperatorsUnderTheirDomain) {
   EXPECT_FALSE(summary.supported());
 }
 
+TEST(ModelSummary, SupportsOperatorsThatPreparingRewrites) {
+  Net net;
+  net.output(net.op("Gelu", "newer", {net.input("x", {1, 2})}));
+  EXPECT_TRUE(summarize(net.graph).supported());
+}
+
 TEST(ModelSummary, CountsParametersOfEveryTypeOnce) {
   Net net;
   const std::string x = net.input("x", {2, 3});
