@@ -13,9 +13,9 @@
 namespace qtool {
 namespace {
 
-// The memory that the results of one node may take: this, or so many times what its inputs take. A
-// larger result stays a node. (How much larger folding may make a file is said in
-// fold_constants.cpp.)
+// The memory that the results of one node, and the scratch to compute them, may take: this, or so
+// many times what its inputs take. A larger result stays a node. (How much larger folding may make
+// a file is said in fold_constants.cpp.)
 constexpr std::int64_t kMaxSmallResultBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kMaxGrowth = 4;
 
@@ -92,6 +92,9 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
     return results;
   }
   const std::unique_ptr<Operator> op = def->make(context);
+  if (op->workspace_bytes() > std::max(kMaxSmallResultBytes, kMaxGrowth * input_bytes)) {
+    return std::nullopt;
+  }
   Tensor scratch(DType::kUInt8, Shape{op->workspace_bytes()});
   op->run({values, inputs, outputs, scratch.data(), 1});
   return results;
