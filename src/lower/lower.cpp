@@ -24,6 +24,7 @@ void lower(ShapedGraph& shaped, Requantization requantization, const StopCheck& 
   shaped.graph.remove_dead_nodes();
   fold_all_constants(shaped, stop);
   fuse_float(shaped);
+  fuse_chains(shaped);
   check_stop(stop);
   finish(shaped);
 }

@@ -23,5 +23,8 @@ void mark_integer_products(Clusters& clusters);
 /// In FP32: fuses a residual Add into the convolution before it, and Relu and Clip into the
 /// operator before them.
 void fuse_float(ShapedGraph& shaped);
+/// Element-wise functions in FP32 that nobody reads between become one operator, as GELU, SiLU and
+/// Mish are spelt out by exporters. The result has the same bits.
+void fuse_chains(ShapedGraph& shaped);
 
 }  // namespace qtool

@@ -65,14 +65,50 @@ struct EdgeParams {
   Affine affine;
 };
 
+/// What a step of an ElementwiseChain computes of its operands.
+enum class ChainFunction : std::uint8_t {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kErf,
+  kExp,
+  kSigmoid,
+  kSoftplus,
+  kTanh
+};
+
+/// A tensor that the chain reads, the result of an earlier step, or a number.
+struct ChainOperand {
+  enum class Source : std::uint8_t { kInput, kStep, kNumber };
+  Source source = Source::kNumber;
+  std::size_t index = 0;  ///< of the input or the step
+  float number = 0.0F;
+};
+
+struct ChainStep {
+  ChainFunction function = ChainFunction::kAdd;
+  ChainOperand a;
+  ChainOperand b;  ///< of functions of two operands
+};
+
+/// The results of all steps of a tile must fit the first-level cache.
+inline constexpr std::size_t kMostChainSteps = 16;
+
+/// ElementwiseChain: the last step is the result.
+struct ChainParams {
+  std::vector<ChainStep> steps;
+};
+
 /// FusedConv, FusedGemm, FusedAdd.
 struct FusedParams {
   std::optional<Clamp> clamp;
 };
 
 /// The first alternative is for operators that need none: ONNX's own, and QMaxPool.
-using LoweredParams = std::variant<std::monostate, QProductParams, QBinaryParams, QConcatParams,
-                                   QLookupParams, QAverageParams, EdgeParams, FusedParams>;
+using LoweredParams =
+    std::variant<std::monostate, QProductParams, QBinaryParams, QConcatParams, QLookupParams,
+                 QAverageParams, EdgeParams, FusedParams, ChainParams>;
 
 /// What lowering knows about a node in addition to the graph.
 struct LoweredNode {

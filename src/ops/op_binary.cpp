@@ -4,6 +4,7 @@
 #include "ops/convert.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
+#include "ops/vector_math.h"
 
 namespace qtool {
 namespace {
@@ -186,7 +187,7 @@ OpDef op_PRelu() {
           },
           [](const OpContext& op) {
             return make_binary<float, float, float>(
-                op, [](float x, float slope) { return x < 0 ? slope * x : x; });
+                op, [](float x, float slope) { return vector_leaky(x, slope); });
           },
           LayoutRule::kAny};
 }

@@ -30,7 +30,7 @@ OpDef op_Relu() {
 
 OpDef op_LeakyRelu() {
   return unary_row<FloatType>([](const OpContext& op) {
-    return [alpha = op.node.get_float("alpha", 0.01F)](float x) { return x < 0 ? alpha * x : x; };
+    return [alpha = op.node.get_float("alpha", 0.01F)](float x) { return vector_leaky(x, alpha); };
   });
 }
 
@@ -98,9 +98,7 @@ OpDef op_Shrink() {
 }
 
 OpDef op_Softplus() {
-  // log(1 + e^x) without overflow.
-  return float_row(
-      [](float x) { return std::max(x, 0.0F) + std::log1p(vector_exp(-std::abs(x))); });
+  return float_row([](float x) { return vector_softplus(x); });
 }
 
 OpDef op_Softsign() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -56,6 +57,30 @@ inline float vector_exp(float given) {
 
 /// 1 / (1 + e^-x).
 inline float vector_sigmoid(float x) { return 1.0F / (1.0F + vector_exp(-x)); }
+
+/// log(1 + u) for u from 0 to 1, within 2 units in the last place: 2 artanh(u / (2 + u)) by its
+/// series up to the power 13 (the next term is below 2e-8 of the result).
+inline float vector_log1p(float u) {
+  const float s = u / (2.0F + u);
+  const float q = s * s;
+  float p = 1.0F / 13.0F;
+  p = p * q + 1.0F / 11.0F;
+  p = p * q + 1.0F / 9.0F;
+  p = p * q + 1.0F / 7.0F;
+  p = p * q + 0.2F;
+  p = p * q + 1.0F / 3.0F;
+  return 2.0F * (s + s * q * p);
+}
+
+/// log(1 + e^x), without overflow.
+inline float vector_softplus(float x) {
+  return std::max(x, 0.0F) + vector_log1p(vector_exp(-std::abs(x)));
+}
+
+/// x, or `slope` x where x is negative.
+inline float vector_leaky(float x, float slope) {
+  return detail::blend(static_cast<std::uint32_t>(detail::bits_of(x) >> 31), slope * x, x);
+}
 
 /// tanh x, within 4 units in the last place: by e^2|x| where that does not cancel, else by a
 /// polynomial.

@@ -56,6 +56,22 @@ TEST(VectorSigmoid, IsAccurateOnBothSides) {
   });
 }
 
+TEST(VectorSoftplus, IsAccurateOnBothSides) {
+  for_floats(-80.0F, 80.0F, [](float x) {
+    const double exact = std::log1p(std::exp(-std::abs(static_cast<double>(x)))) +
+                         std::max(static_cast<double>(x), 0.0);
+    ASSERT_LE(ulps(vector_softplus(x), exact), 4.0) << x;
+  });
+  EXPECT_TRUE(std::isnan(vector_softplus(std::numeric_limits<float>::quiet_NaN())));
+}
+
+TEST(VectorLeaky, IsTheLineOfTheSign) {
+  EXPECT_EQ(vector_leaky(2.0F, 0.1F), 2.0F);
+  EXPECT_EQ(vector_leaky(-2.0F, 0.25F), -0.5F);
+  EXPECT_EQ(vector_leaky(std::numeric_limits<float>::infinity(), 0.1F),
+            std::numeric_limits<float>::infinity());
+}
+
 TEST(VectorErf, IsAccurateAndOdd) {
   for_floats(0.0F, 30.0F, [](float x) {
     ASSERT_NEAR(vector_erf(x), std::erf(static_cast<double>(x)), 3e-7) << x;

@@ -1,0 +1,119 @@
+// ElementwiseChain: several element-wise functions of tensors of one shape, computed tile by tile
+// so that what lies between them never leaves the cache. Each step is the arithmetic of its ONNX
+// operator, so that a chain gives the bits of the nodes it was made of.
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "ops/infer_rules.h"
+#include "ops/operator.h"
+#include "ops/strides.h"
+#include "ops/vector_math.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::int64_t kTile = 256;
+
+// One operand over a tile: its elements, or one number.
+struct Side {
+  const float* elements = nullptr;
+  float number = 0.0F;
+};
+
+template <typename F>
+void apply_one(const Side& a, std::int64_t count, float* y, const F& f) {
+  for (std::int64_t i = 0; i < count; ++i) y[i] = f(a.elements[i]);
+}
+
+template <typename F>
+void apply_two(const Side& a, const Side& b, std::int64_t count, float* y, const F& f) {
+  if (a.elements == nullptr) {
+    for (std::int64_t i = 0; i < count; ++i) y[i] = f(a.number, b.elements[i]);
+  } else if (b.elements == nullptr) {
+    for (std::int64_t i = 0; i < count; ++i) y[i] = f(a.elements[i], b.number);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) y[i] = f(a.elements[i], b.elements[i]);
+  }
+}
+
+void apply(ChainFunction function, const Side& a, const Side& b, std::int64_t count, float* y) {
+  switch (function) {
+    case ChainFunction::kAdd:
+      return apply_two(a, b, count, y, [](float p, float q) { return p + q; });
+    case ChainFunction::kSub:
+      return apply_two(a, b, count, y, [](float p, float q) { return p - q; });
+    case ChainFunction::kMul:
+      return apply_two(a, b, count, y, [](float p, float q) { return p * q; });
+    case ChainFunction::kDiv:
+      return apply_two(a, b, count, y, [](float p, float q) { return p / q; });
+    case ChainFunction::kErf:
+      return apply_one(a, count, y, [](float x) { return vector_erf(x); });
+    case ChainFunction::kExp:
+      return apply_one(a, count, y, [](float x) { return vector_exp(x); });
+    case ChainFunction::kSigmoid:
+      return apply_one(a, count, y, [](float x) { return vector_sigmoid(x); });
+    case ChainFunction::kSoftplus:
+      return apply_one(a, count, y, [](float x) { return vector_softplus(x); });
+    case ChainFunction::kTanh:
+      return apply_one(a, count, y, [](float x) { return vector_tanh(x); });
+  }
+}
+
+class ElementwiseChain final : public Operator {
+ public:
+  explicit ElementwiseChain(const OpContext& op)
+      : steps_(op.params<ChainParams>().steps), elements_(op.output(0).shape.elements()) {
+    for (std::size_t i = 0; i < op.input_count(); ++i) {
+      QTOOL_CHECK(op.input(i).shape == op.output(0).shape);
+      QTOOL_CHECK(op.input_layout(i) == op.output_layout(0));
+    }
+    QTOOL_CHECK(!steps_.empty() && steps_.size() <= kMostChainSteps);
+  }
+
+  void run(const Operands& o) const override {
+    const int threads = elements_ < kParallelElements ? 1 : o.threads();
+    parallel_ranges(elements_, threads, [&](std::int64_t begin, std::int64_t end, int) {
+      float results[kMostChainSteps][kTile];
+      for (std::int64_t at = begin; at < end; at += kTile) {
+        const auto side = [&](const ChainOperand& operand) -> Side {
+          switch (operand.source) {
+            case ChainOperand::Source::kInput:
+              return {o.in<float>(operand.index) + at, 0.0F};
+            case ChainOperand::Source::kStep:
+              return {results[operand.index], 0.0F};
+            case ChainOperand::Source::kNumber:
+              break;
+          }
+          return {nullptr, operand.number};
+        };
+        const std::int64_t count = std::min(kTile, end - at);
+        for (std::size_t i = 0; i < steps_.size(); ++i) {
+          float* y = i + 1 == steps_.size() ? o.out<float>(0) + at : results[i];
+          apply(steps_[i].function, side(steps_[i].a), side(steps_[i].b), count, y);
+        }
+      }
+    });
+  }
+  [[nodiscard]] std::string kernel() const override { return concat("chain of ", steps_.size()); }
+
+ private:
+  std::vector<ChainStep> steps_;
+  std::int64_t elements_;
+};
+
+}  // namespace
+
+OpDef op_ElementwiseChain() {
+  return {[](const OpContext& op) {
+            require_type(op, 0, FloatType{});
+            return std::vector<ValueInfo>{op.input(0)};
+          },
+          [](const OpContext& op) -> std::unique_ptr<Operator> {
+            return std::make_unique<ElementwiseChain>(op);
+          },
+          LayoutRule::kAny};
+}
+
+}  // namespace qtool

@@ -1,0 +1,144 @@
+// Chains of element-wise functions run as one operator with the bits of their nodes.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "qtool/exec/executor.h"
+#include "qtool/graph/graph.h"
+#include "run_op.h"
+
+namespace qtool {
+namespace {
+
+/// A graph that is built node by node; names of outputs are returned.
+struct ChainNet {
+  Graph graph;
+
+  ChainNet() { graph.info.opsets[""] = 17; }
+  std::string input(const std::string& name, const std::vector<std::int64_t>& dims) {
+    const ValueId id = graph.add_value(name);
+    std::vector<Dim> shape;
+    for (const std::int64_t dim : dims) shape.push_back({dim, ""});
+    graph.declare(id, DType::kFloat32, shape);
+    graph.add_input(id);
+    return name;
+  }
+  std::string number(float value) {
+    const std::string name = graph.unique_name("number");
+    graph.add_constant(name, Tensor::scalar(value));
+    return name;
+  }
+  std::string op(const std::string& type, const std::vector<std::string>& inputs) {
+    const std::string name = graph.unique_name(type);
+    std::vector<ValueId> ids;
+    for (const std::string& each : inputs) ids.push_back(*graph.find_value(each));
+    const ValueId output = graph.add_value(name);
+    graph.add_node({name, type, "", ids, {output}, {}});
+    return name;
+  }
+  void output(const std::string& name) { graph.add_output(*graph.find_value(name)); }
+};
+
+struct Ran {
+  std::vector<std::vector<float>> outputs;
+  std::vector<std::string> kernels;
+};
+
+Ran run(const Graph& graph, const std::vector<Tensor>& inputs, const CompileOptions& options) {
+  const auto plan = Executor(graph).compile({}, options);
+  const std::vector<TensorView> views(inputs.begin(), inputs.end());
+  Workspace workspace;
+  Ran ran;
+  for (const TensorView& view : plan->run(views, workspace)) {
+    const Tensor tensor = to_tensor(view);
+    const auto values = tensor.values<float>();
+    ran.outputs.emplace_back(values.begin(), values.end());
+  }
+  for (const StepInfo& step : plan->steps()) ran.kernels.push_back(step.kernel);
+  return ran;
+}
+
+/// Runs both ways; the kernels of the fused plan.
+std::vector<std::string> compare(const ChainNet& net, const std::vector<Tensor>& inputs) {
+  CompileOptions plain;
+  plain.lowering = Lowering::kReference;
+  const Ran expected = run(net.graph, inputs, plain);
+  for (const int threads : {1, 3}) {
+    CompileOptions fused;
+    fused.threads = threads;
+    EXPECT_EQ(run(net.graph, inputs, fused).outputs, expected.outputs) << threads << " threads";
+  }
+  return run(net.graph, inputs, {}).kernels;
+}
+
+std::vector<Tensor> one(const Shape& shape) {
+  std::vector<Tensor> inputs;
+  inputs.push_back(testing::random_tensor(shape, -6, 6));
+  return inputs;
+}
+
+TEST(Chains, OfGeluAreOneOperator) {
+  for (const bool half_first : {false, true}) {
+    ChainNet net;
+    const std::string x = net.input("x", {2, 5, 67, 71});
+    const std::string bent = net.op("Erf", {net.op("Div", {x, net.number(std::sqrt(2.0F))})});
+    const std::string shifted = net.op("Add", {bent, net.number(1.0F)});
+    if (half_first) {
+      net.output(net.op("Mul", {net.op("Mul", {x, net.number(0.5F)}), shifted}));
+    } else {
+      net.output(net.op("Mul", {net.op("Mul", {x, shifted}), net.number(0.5F)}));
+    }
+    EXPECT_EQ(compare(net, one({2, 5, 67, 71})), std::vector<std::string>{"chain of 5"});
+  }
+}
+
+TEST(Chains, OfSiluAndMishReadTheirInputOnce) {
+  ChainNet net;
+  const std::string x = net.input("x", {1, 3, 5, 7});
+  const std::string silu = net.op("Mul", {x, net.op("Sigmoid", {x})});
+  net.output(net.op("Mul", {silu, net.op("Tanh", {net.op("Softplus", {silu})})}));
+  EXPECT_EQ(compare(net, one({1, 3, 5, 7})), std::vector<std::string>{"chain of 5"});
+}
+
+TEST(Chains, EndWhereSomebodyReadsBetween) {
+  ChainNet net;
+  const std::string x = net.input("x", {1, 3, 5, 7});
+  const std::string middle = net.op("Exp", {net.op("Sigmoid", {x})});
+  net.output(middle);
+  net.output(net.op("Sub", {net.number(1.0F), net.op("Tanh", {middle})}));
+  const std::vector<std::string> expected = {"chain of 2", "chain of 2"};
+  EXPECT_EQ(compare(net, one({1, 3, 5, 7})), expected);
+}
+
+TEST(Chains, LeaveBroadcastsAlone) {
+  ChainNet net;
+  const std::string x = net.input("x", {1, 3, 5, 7});
+  const std::string y = net.input("y", {1, 3, 1, 1});
+  net.output(net.op("Sigmoid", {net.op("Mul", {x, net.op("Sigmoid", {y})})}));
+  std::vector<Tensor> inputs = one({1, 3, 5, 7});
+  inputs.push_back(testing::random_tensor({1, 3, 1, 1}));
+  EXPECT_EQ(compare(net, inputs).size(), 3U);
+}
+
+TEST(Chains, LongerThanTheCacheAreSeveral) {
+  ChainNet net;
+  std::string x = net.input("x", {1, 1, 40, 40});
+  for (int i = 0; i < 40; ++i) x = net.op("Mul", {x, net.number(1.01F)});
+  net.output(x);
+  EXPECT_EQ(compare(net, one({1, 1, 40, 40})).size(), 3U);
+}
+
+TEST(Chains, StopAtObservedTensors) {
+  ChainNet net;
+  const std::string x = net.input("x", {1, 3, 5, 7});
+  const std::string inner = net.op("Sigmoid", {x});
+  net.output(net.op("Mul", {x, inner}));
+  CompileOptions options;
+  options.observe = {inner};
+  EXPECT_EQ(run(net.graph, one({1, 3, 5, 7}), options).kernels.size(), 2U);
+}
+
+}  // namespace
+}  // namespace qtool
