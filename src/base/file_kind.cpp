@@ -32,22 +32,22 @@ constexpr std::string_view kZeros("\0\0", 2);
 constexpr std::array kMagics = {
     Magic{0, "version https://git-lfs.github.com/",
           "is a Git LFS pointer, not the file itself; run 'git lfs pull'"},
-    Magic{8, "WEBP", "is a WebP picture", 0, "RIFF"},
-    Magic{0, "\xFF\xD8\xFF", "is a JPEG picture"},
-    Magic{0, "\x89PNG\r\n\x1A\n", "is a PNG picture"},
-    Magic{0, "GIF87a", "is a GIF picture"},
-    Magic{0, "GIF89a", "is a GIF picture"},
-    Magic{0, std::string_view("II*\0", 4), "is a TIFF picture"},
-    Magic{0, std::string_view("MM\0*", 4), "is a TIFF picture"},
-    Magic{0, std::string_view("\0\0\0\x0CJXL ", 8), "is a JPEG XL picture"},
-    Magic{0, std::string_view("\0\0\0\x0CjP  ", 8), "is a JPEG 2000 picture"},
-    Magic{0, "8BPS", "is a Photoshop picture"},
-    Magic{4, "ftypavif", "is an AVIF picture", 0, kZeros},
-    Magic{4, "ftypavis", "is an AVIF picture", 0, kZeros},
-    Magic{4, "ftyphei", "is an HEIC picture", 0, kZeros},
-    Magic{4, "ftyphev", "is an HEIC picture", 0, kZeros},
-    Magic{4, "ftypmif1", "is an HEIF picture", 0, kZeros},
-    Magic{4, "ftypmsf1", "is an HEIF picture", 0, kZeros},
+    Magic{8, "WEBP", "is a WebP image", 0, "RIFF"},
+    Magic{0, "\xFF\xD8\xFF", "is a JPEG image"},
+    Magic{0, "\x89PNG\r\n\x1A\n", "is a PNG image"},
+    Magic{0, "GIF87a", "is a GIF image"},
+    Magic{0, "GIF89a", "is a GIF image"},
+    Magic{0, std::string_view("II*\0", 4), "is a TIFF image"},
+    Magic{0, std::string_view("MM\0*", 4), "is a TIFF image"},
+    Magic{0, std::string_view("\0\0\0\x0CJXL ", 8), "is a JPEG XL image"},
+    Magic{0, std::string_view("\0\0\0\x0CjP  ", 8), "is a JPEG 2000 image"},
+    Magic{0, "8BPS", "is a Photoshop image"},
+    Magic{4, "ftypavif", "is an AVIF image", 0, kZeros},
+    Magic{4, "ftypavis", "is an AVIF image", 0, kZeros},
+    Magic{4, "ftyphei", "is an HEIC image", 0, kZeros},
+    Magic{4, "ftyphev", "is an HEIC image", 0, kZeros},
+    Magic{4, "ftypmif1", "is an HEIF image", 0, kZeros},
+    Magic{4, "ftypmsf1", "is an HEIF image", 0, kZeros},
     Magic{4, "ftyp", "is an MP4 or QuickTime video", 0, kZeros},
     Magic{0, "%PDF-", "is a PDF document"},
     Magic{0, "PK\x03\x04", "is a zip archive (PyTorch saves its models so); unpack or export it"},
@@ -79,7 +79,7 @@ std::string_view recognise_foreign_file(std::string_view bytes) noexcept {
       return "is a web page, perhaps what a failed download left; fetch the file again";
     }
   }
-  if (begins_like(text, "<svg")) return "is an SVG picture";
+  if (begins_like(text, "<svg")) return "is an SVG image";
   if (begins_like(text, "<?xml")) return "is an XML document, perhaps what a failed download left";
   return {};
 }

@@ -70,7 +70,7 @@ Geometry geometry_of(const Preprocess& p, std::int64_t width, std::int64_t heigh
   }
   if (p.crop_width != 0) {
     if (geometry.width < p.crop_width || geometry.height < p.crop_height) {
-      fail_image(concat("a picture of ", geometry.width, "x", geometry.height,
+      fail_image(concat("an image of ", geometry.width, "x", geometry.height,
                         " pixels is smaller than the crop of ", p.crop_width, "x", p.crop_height));
     }
     geometry.part = {half_even(geometry.width - p.crop_width),
@@ -81,7 +81,7 @@ Geometry geometry_of(const Preprocess& p, std::int64_t width, std::int64_t heigh
   // The second product is the size of the buffer between the two passes of the resize.
   if (geometry.target_width * geometry.target_height > kMaxPixels ||
       geometry.part.width * height > 4 * kMaxPixels) {
-    fail_image(concat("a picture of ", width, "x", height, " pixels would grow beyond ", kMaxPixels,
+    fail_image(concat("an image of ", width, "x", height, " pixels would grow beyond ", kMaxPixels,
                       " pixels"));
   }
   return geometry;

@@ -23,7 +23,7 @@ ImageHeader read_header(std::string_view bytes) {
   if (bytes.starts_with("\x89PNG\r\n\x1A\n")) return read_png_header(bytes);
   if (bytes.starts_with("BM")) return read_bmp_header(bytes);
   const std::string_view found = recognise_foreign_file(bytes);
-  fail_image(concat(found.empty() ? "is not a picture that can be read" : found,
+  fail_image(concat(found.empty() ? "is not an image that can be read" : found,
                     ", expected a JPEG, PNG, BMP or PNM (P2, P3, P5, P6) file"));
 }
 

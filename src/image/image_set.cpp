@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t kMaxListBytes = std::int64_t{1} << 28;
 constexpr std::array<std::string_view, 7> kExtensions = {".jpg", ".jpeg", ".png", ".bmp",
                                                          ".ppm", ".pgm",  ".pnm"};
-constexpr std::string_view kSources = "a folder, a list file, or a jpg, png, bmp or pnm picture";
+constexpr std::string_view kSources = "a folder, a list file, or a jpg, png, bmp or pnm image";
 constexpr std::string_view kWanted = "jpg, jpeg, png, bmp, ppm, pgm or pnm files";
 
 bool is_image_file(const fs::path& path) {
@@ -241,7 +241,7 @@ ImageSet list_images(const fs::path& source, std::span<const std::string> labels
   }
   if (found.empty()) {
     throw Error(ErrorCode::kIo,
-                concat("images: '", source.string(), "' holds no picture, looked for ", kWanted,
+                concat("images: '", source.string(), "' holds no image, looked for ", kWanted,
                        fs::is_directory(status) ? " at any depth" : ""));
   }
   const std::vector<std::int64_t> classes = index_labels(found, labels, numbers, set.class_names);

@@ -73,7 +73,7 @@ void check_side(std::int64_t pixels, std::string_view what) {
 void check_count(std::size_t count, std::size_t channels, std::string_view what) {
   if (count == 1 || count == channels) return;
   refuse(concat(what, " has ", count, " values, expected 1",
-                channels == 3 ? " or 3" : ": the picture is gray"));
+                channels == 3 ? " or 3" : ": the image is gray"));
 }
 
 // One value for each channel, so that one number and three equal ones compare equal.
@@ -180,7 +180,7 @@ void check(const Preprocess& preprocess) {
   }
   if (p.resize == ResizeMode::kShorterSide) check_side(p.resize_shorter, "the shorter side");
   if (p.crop_width != 0 || p.crop_height != 0) {
-    if (p.resize == ResizeMode::kLetterbox) refuse("a letterbox keeps the whole picture, no crop");
+    if (p.resize == ResizeMode::kLetterbox) refuse("a letterbox keeps the whole image, no crop");
     check_side(p.crop_width, "the crop's width");
     check_side(p.crop_height, "the crop's height");
     const bool sized = uses_size(p.resize);
@@ -190,7 +190,7 @@ void check(const Preprocess& preprocess) {
     const std::int64_t height = sized ? p.resize_height : p.resize_shorter;
     if (p.resize != ResizeMode::kNone && (p.crop_width > width || p.crop_height > height)) {
       refuse(concat("the crop of ", p.crop_width, "x", p.crop_height,
-                    " pixels is larger than the resized picture, ", width, "x", height));
+                    " pixels is larger than the resized image, ", width, "x", height));
     }
   }
   const std::size_t channels = channels_of(p);

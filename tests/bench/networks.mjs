@@ -52,7 +52,7 @@ const networks = [
     labels: `${options.data}/labels/${n.labels}.txt`,
   })) : []),
 ];
-// Without labels; calibrated on the few pictures that they are measured on.
+// Without labels; calibrated on the few images that they are measured on.
 const detectors = options.data ? [
   { name: 'ultraface_rfb_320', images: 'faces',
     flags: ['--resize', '320x240', '--mean', '127', '--std', '128'] },
@@ -61,7 +61,7 @@ const detectors = options.data ? [
 ].map((n) => ({
   ...n, model: `${options.data}/models/${n.name}.onnx`,
   calib: `${options.data}/images/${n.images}`, eval: `${options.data}/images/${n.images}`,
-  // Their own pictures are too few to tell methods apart.
+  // Their own images are too few to tell methods apart.
   more: `${options.data}/images/photos/eval`,
 })) : [];
 

@@ -31,7 +31,7 @@ qtool table convert model.table.json --to tensorrt -o calibration.cache --quiet 
 qtool quantize model.onnx --quiet >/dev/null
 set +e
 
-# What stands in the documents for the user's own network: the example takes pictures of 64x64, and
+# What stands in the documents for the user's own network: the example takes images of 64x64, and
 # its tensors have other names than those of the networks in the examples.
 as_example() {
   sed -e 's/--preprocess imagenet/--preprocess preprocess.json/' \

@@ -169,7 +169,7 @@ TEST_F(CollectTest, DoesNotDependOnThreadsOrTheOrderOfImages) {
 
 TEST_F(CollectTest, LeavesOutBadImagesOrStopsAtThem) {
   const Collection clean = collect_with(small_net());
-  write_file(root_ / "5b.jpg", "not a picture");
+  write_file(root_ / "5b.jpg", "not an image");
   options_.threads = 2;
   const Collection collection = collect_with(small_net());
   EXPECT_EQ(collection.tensors, clean.tensors);

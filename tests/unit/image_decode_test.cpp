@@ -87,11 +87,11 @@ TEST(DecodeImage, RefusesPnmThatLies) {
 
 TEST(DecodeImage, NamesFilesThatAreNoImages) {
   EXPECT_THAT(refusal(""), HasSubstr("is empty"));
-  EXPECT_THAT(refusal("GIF89a"), HasSubstr("is a GIF picture, expected a JPEG, PNG, BMP or PNM"));
-  EXPECT_THAT(refusal("RIFF\1\2\3\4WEBPVP8 "), HasSubstr("is a WebP picture, expected"));
+  EXPECT_THAT(refusal("GIF89a"), HasSubstr("is a GIF image, expected a JPEG, PNG, BMP or PNM"));
+  EXPECT_THAT(refusal("RIFF\1\2\3\4WEBPVP8 "), HasSubstr("is a WebP image, expected"));
   EXPECT_THAT(refusal("version https://git-lfs.github.com/spec/v1\noid sha256:1"),
               HasSubstr("is a Git LFS pointer, not the file itself; run 'git lfs pull'"));
-  EXPECT_THAT(refusal("hello"), HasSubstr("is not a picture that can be read, expected a JPEG"));
+  EXPECT_THAT(refusal("hello"), HasSubstr("is not an image that can be read, expected a JPEG"));
   EXPECT_THAT(refusal("\xFF\xD8"), HasSubstr("JPEG without a frame"));
   EXPECT_THROW(static_cast<void>(load_image("/nowhere/x.jpg")), Error);
 }

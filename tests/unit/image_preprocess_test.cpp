@@ -134,7 +134,7 @@ TEST(Preprocess, RefusesNonsenseInOneSentence) {
   EXPECT_THAT(refusal(sized(ResizeMode::kLetterbox, 5, 20000)), HasSubstr("1 to 16384"));
   Preprocess p = sized(ResizeMode::kSquash, 10, 10);
   p.crop_width = p.crop_height = 11;
-  EXPECT_THAT(refusal(p), HasSubstr("larger than the resized picture, 10x10"));
+  EXPECT_THAT(refusal(p), HasSubstr("larger than the resized image, 10x10"));
   p.crop_height = 0;
   EXPECT_THAT(refusal(p), HasSubstr("height is 0 pixels"));
   p = sized(ResizeMode::kLetterbox, 10, 10);

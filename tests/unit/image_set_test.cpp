@@ -140,14 +140,14 @@ TEST_F(ImageSetTest, OneImageIsASetOfOne) {
 
 TEST_F(ImageSetTest, NothingFoundIsAnErrorThatSaysWhatWasLookedFor) {
   add("readme.txt");
-  EXPECT_THAT(refusal(root_, {}), HasSubstr("holds no picture, looked for jpg, jpeg, png"));
+  EXPECT_THAT(refusal(root_, {}), HasSubstr("holds no image, looked for jpg, jpeg, png"));
   add("empty.txt", "# no line\n");
-  EXPECT_THAT(refusal(root_ / "empty.txt", {}), HasSubstr("holds no picture"));
+  EXPECT_THAT(refusal(root_ / "empty.txt", {}), HasSubstr("holds no image"));
   add("model.onnx", std::string("\0\1", 2));
   EXPECT_THAT(refusal(root_ / "model.onnx", {}),
               HasSubstr("is not text, expected a folder, a list file, or a jpg"));
   add("photo.webp", "RIFF1234WEBPVP8 ");
-  EXPECT_THAT(refusal(root_ / "photo.webp", {}), HasSubstr("is a WebP picture, expected a folder"));
+  EXPECT_THAT(refusal(root_ / "photo.webp", {}), HasSubstr("is a WebP image, expected a folder"));
   EXPECT_THAT(refusal(root_ / "nowhere", {}), HasSubstr("does not exist"));
 }
 

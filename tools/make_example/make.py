@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Regenerates everything in data/: the pictures, the two networks and PROVENANCE.md.
+"""Regenerates everything in data/: the images, the two networks and PROVENANCE.md.
 
 Needs Debian's python3-torch, python3-onnx, python3-pil and python3-numpy. Run from anywhere:
     python3 tools/make_example/make.py            renders, trains, exports and measures
@@ -32,7 +32,7 @@ import train
 HERE = pathlib.Path(__file__).resolve().parent
 DATA = HERE.parent.parent / "data"
 
-# name: (seed, pictures per class). The seeds differ, so no picture is in two sets.
+# name: (seed, images per class). The seeds differ, so no image is in two sets.
 DRAWS = {"train": (1001, 700), "valid": (2002, 100), "calib": (3003, 10), "test": (4004, 50)}
 NETS = {"mobilenet": 11, "resnet": 12}     # name: training seed
 
@@ -57,8 +57,8 @@ def write_folders(name, files, labels):
         path.write_bytes(content)
 
 
-def write_pictures(cache):
-    """The shipped folders into data/, training and validation pictures into the cache."""
+def write_images(cache):
+    """The shipped folders into data/, training and validation images into the cache."""
     arrays = {}
     with multiprocessing.Pool() as pool:
         for name in DRAWS:
@@ -140,8 +140,8 @@ def main():
     DATA.mkdir(exist_ok=True)
     if not args.measure:
         with tempfile.TemporaryDirectory() as scratch:
-            cache = pathlib.Path(scratch) / "pictures.npz"
-            write_pictures(cache)
+            cache = pathlib.Path(scratch) / "images.npz"
+            write_images(cache)
             train_networks(cache)
     result = measure()
     if not args.measure:

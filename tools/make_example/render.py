@@ -2,7 +2,7 @@
 """Renders road-sign-like pictograms; every image is a pure function of (seed, class, index).
 
 Needs Debian's python3-pil and python3-numpy. Signs are drawn as geometry only, so no
-font and no outside picture is involved.
+font and no outside image is involved.
 """
 import io
 import math
@@ -14,7 +14,7 @@ SIZE = 64        # side of a finished image
 SS = 2           # supersampling of the scene, so that edges and blur are smooth
 FACE = 160       # side of the flat sign before it is put into perspective
 
-# How hard the pictures are. Judged by the validation draw, never by the test images.
+# How hard the images are. Judged by the validation draw, never by the test images.
 RADIUS = (9.5, 25.0)     # half the sign's side, in pixels of the finished image
 TILT = 0.24              # largest shift of a corner, as a share of the radius
 BLUR = 7.5               # longest motion blur, in pixels
@@ -224,7 +224,7 @@ def occlude(rng, scene, centre, radius):
 
 
 def light(rng, pixels):
-    """Exposure, a gradient across the picture, a colour cast, haze and sometimes a shadow edge."""
+    """Exposure, a gradient across the image, a colour cast, haze and sometimes a shadow edge."""
     side = pixels.shape[0]
     v, u = np.mgrid[0:side, 0:side] / (side - 1) - 0.5
     angle = rng.uniform(0, 2 * math.pi)
@@ -254,7 +254,7 @@ def smear(rng, pixels):
 
 
 def render(seed, label, index):
-    """One picture as the bytes of a JPEG file."""
+    """One image as the bytes of a JPEG file."""
     rng = np.random.default_rng([seed, label, index])
     side = SIZE * SS
     scene = background(rng, side)

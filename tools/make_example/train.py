@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 MEAN, STD = 127.5, 63.75     # pixel units; data/preprocess.json says the same
 EPOCHS = {"mobilenet": 16, "resnet": 14}
-SHIFT = 4                    # largest random shift of a training picture, in pixels
+SHIFT = 4                    # largest random shift of a training image, in pixels
 
 
 def conv_bn(cin, cout, kernel, stride=1, groups=1):
@@ -99,7 +99,7 @@ def predict(model, images, batch=200):
 
 
 def shifted(rng, images):
-    """Each picture moved by a few pixels, its border repeated."""
+    """Each image moved by a few pixels, its border repeated."""
     size = images.shape[1]
     padded = np.pad(images, ((0, 0), (SHIFT, SHIFT), (SHIFT, SHIFT), (0, 0)), "edge")
     moves = rng.integers(0, 2 * SHIFT + 1, (len(images), 2))

@@ -97,7 +97,7 @@ BiasShifts measured_shifts(const QuantizeCommand& options, const Model& fp32,
     const auto stored = fp32.stored_preprocess();
     if (!stored) {
       throw Error(ErrorCode::kUsage,
-                  "--bias-correction sequential needs to know how pictures are prepared, which "
+                  "--bias-correction sequential needs to know how images are prepared, which "
                   "neither the table nor the model says");
     }
     preprocess = {stored->preprocess, concat("stored in ", stored->where), {}};
@@ -124,7 +124,7 @@ std::optional<CalibrationTable> read_table(const QuantizeCommand& options, const
     require_known_tensors(file.table, fp32.loaded, prepared);
   } else if (!options.preprocess.empty()) {
     throw Error(ErrorCode::kUsage, concat("--preprocess: table '", options.table,
-                                          "' says already how pictures are prepared"));
+                                          "' says already how images are prepared"));
   }
   return std::move(file.table);
 }
@@ -300,7 +300,7 @@ void add_quantize(CLI::App& app, Session& session) {
                   *command
                        ->add_option("--preprocess", options->preprocess,
                                     "Preset or JSON file that the model is to carry\n"
-                                    "For where no table of qtool says how pictures are prepared.")
+                                    "For where no table of qtool says how images are prepared.")
                        ->type_name("NAME|FILE"));
   command->add_flag("--force", options->force,
                     "Write the model even if nothing of it becomes integers");

@@ -37,7 +37,7 @@ std::string targets_text() {
 std::string presets_text() {
   Page page;
   page.paragraph(
-      "A preset says how a picture becomes the network's input: size, order of the channels, mean "
+      "A preset says how an image becomes the network's input: size, order of the channels, mean "
       "and deviation. --preprocess NAME takes one, or a JSON file; flags such as --resize and "
       "--mean change it.");
   page.title("Presets");
@@ -79,10 +79,10 @@ std::string formats_text() {
 std::string lists_text() {
   Page page;
   page.paragraph(
-      "--images takes a folder or a list file. In a folder, every picture counts, however deep; "
+      "--images takes a folder or a list file. In a folder, every image counts, however deep; "
       "the folder it lies in is its class. Names that begin with a dot are left out.");
   page.paragraph(
-      "\nA list file has one picture per line, in the order in which they run, with paths relative "
+      "\nA list file has one image per line, in the order in which they run, with paths relative "
       "to the list. A class may follow, after a tab or a blank: its index, or its name as in "
       "--labels. Empty lines and lines that begin with # are left out.");
   page.title("Example");
@@ -100,7 +100,7 @@ std::string lists_text() {
 const std::vector<HelpTopic>& help_topics() {
   static const std::vector<HelpTopic> kTopics = {
       {"targets", "back-ends to quantize for", targets_text},
-      {"presets", "how pictures become the network's input", presets_text},
+      {"presets", "how images become the network's input", presets_text},
       {"methods", "how ranges and scales are chosen", methods_text},
       {"formats", "calibration tables of this and other tools", formats_text},
       {"lists", "image folders, list files and labels", lists_text},

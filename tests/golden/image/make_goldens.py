@@ -5,7 +5,7 @@ input.png       61x47 RGB: gradients, stripes and noise of a fixed generator
 resize_*.png    input.png by Image.resize(size, BILINEAR)
 shorter_*.png   shorter side, longer = int(size * long / short), then the centre crop of torchvision
 gray_*.png      convert("L"), then resize
-upright.png     the small picture that every turned_N.jpg shows when its orientation N is applied
+upright.png     the small image that every turned_N.jpg shows when its orientation N is applied
 turned_N.jpg    JPEG quality 95, 4:4:4, with EXIF orientation N
 decode_*        one file per kind of encoding; decode_*.expect.png is what convert("RGB") gives
 """
@@ -90,27 +90,27 @@ def decode_case(name, image, **options):
     save(Image.open(name).convert("RGB"), name + ".expect.png")
 
 
-picture = source.resize((40, 30), Image.BILINEAR).resize((21, 17), Image.BILINEAR)
-alpha = picture.copy()
-alpha.putalpha(Image.linear_gradient("L").resize(picture.size))
-decode_case("decode_gray.jpg", picture.convert("L"), quality=90)
-decode_case("decode_420.jpg", picture, quality=90, subsampling=2)
-decode_case("decode_422.jpg", picture, quality=90, subsampling=1)
-decode_case("decode_progressive.jpg", picture, quality=90, progressive=True)
-decode_case("decode_cmyk.jpg", picture.convert("CMYK"), quality=95)
-decode_case("decode_gray.png", picture.convert("L"))
+image = source.resize((40, 30), Image.BILINEAR).resize((21, 17), Image.BILINEAR)
+alpha = image.copy()
+alpha.putalpha(Image.linear_gradient("L").resize(image.size))
+decode_case("decode_gray.jpg", image.convert("L"), quality=90)
+decode_case("decode_420.jpg", image, quality=90, subsampling=2)
+decode_case("decode_422.jpg", image, quality=90, subsampling=1)
+decode_case("decode_progressive.jpg", image, quality=90, progressive=True)
+decode_case("decode_cmyk.jpg", image.convert("CMYK"), quality=95)
+decode_case("decode_gray.png", image.convert("L"))
 decode_case("decode_gray_alpha.png", alpha.convert("LA"))
 decode_case("decode_alpha.png", alpha)
-decode_case("decode_palette.png", picture.quantize(11))
-decode_case("decode_palette_transparent.png", picture.quantize(200), transparency=3)
-decode_case("decode_bits.png", picture.convert("1"))
-decode_case("decode_rgb.bmp", picture)
-decode_case("decode_gray.bmp", picture.convert("L"))
-decode_case("decode_palette.bmp", picture.quantize(11))
-decode_case("decode_bits.bmp", picture.convert("1"))
+decode_case("decode_palette.png", image.quantize(11))
+decode_case("decode_palette_transparent.png", image.quantize(200), transparency=3)
+decode_case("decode_bits.png", image.convert("1"))
+decode_case("decode_rgb.bmp", image)
+decode_case("decode_gray.bmp", image.convert("L"))
+decode_case("decode_palette.bmp", image.quantize(11))
+decode_case("decode_bits.bmp", image.convert("1"))
 decode_case("decode_alpha.bmp", alpha)
-decode_case("decode_rgb.ppm", picture)
-decode_case("decode_gray.pgm", picture.convert("L"))
+decode_case("decode_rgb.ppm", image)
+decode_case("decode_gray.pgm", image.convert("L"))
 
 values = [noise() * 256 + noise() for _ in range(9 * 7 * 3)]
 write_png16("decode_16bit.png", 9, 7, values)
