@@ -84,8 +84,8 @@ std::vector<TensorStatistics> observed_tensors(const Graph& graph,
                 "calibration: found no tensor to observe, expected at least one");
   }
   std::vector<std::string> known;
-  std::unordered_map<NodeId, std::size_t> places;
-  for (const NodeId id : graph.nodes()) places.emplace(id, places.size() + 1);
+  std::unordered_map<NodeId, std::size_t> positions;
+  for (const NodeId id : graph.nodes()) positions.emplace(id, positions.size() + 1);
   std::unordered_set<std::string_view> seen;
   std::vector<std::pair<std::size_t, TensorStatistics>> placed;
   for (const std::string& name : names) {
@@ -101,13 +101,13 @@ std::vector<TensorStatistics> observed_tensors(const Graph& graph,
     }
     if (!seen.insert(name).second) continue;  // named twice
     const NodeId producer = graph.value(*id).producer;
-    std::size_t place = 0;
+    std::size_t position = 0;
     std::string node_name;
     if (producer != kNoNode) {
-      place = places.at(producer);
+      position = positions.at(producer);
       node_name = name_of(graph, producer);
     }
-    placed.emplace_back(place, TensorStatistics{name, node_name, {}});
+    placed.emplace_back(position, TensorStatistics{name, node_name, {}});
   }
   std::stable_sort(placed.begin(), placed.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -121,9 +121,9 @@ std::vector<TensorStatistics> observed_tensors(const Graph& graph,
 std::vector<std::vector<std::size_t>> concatenations(const Graph& graph,
                                                      const std::vector<TensorStatistics>& tensors) {
   std::vector<std::vector<std::size_t>> parts(tensors.size());
-  std::unordered_map<ValueId, std::size_t> places;
+  std::unordered_map<ValueId, std::size_t> indices;
   for (const TensorStatistics& tensor : tensors) {
-    places.emplace(*graph.find_value(tensor.tensor), places.size());
+    indices.emplace(*graph.find_value(tensor.tensor), indices.size());
   }
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const NodeId producer = graph.value(*graph.find_value(tensors[i].tensor)).producer;
@@ -131,12 +131,12 @@ std::vector<std::vector<std::size_t>> concatenations(const Graph& graph,
     const Node& node = graph.node(producer);
     if (!node.is("Concat") || node.get_int("axis", 0) != 1) continue;
     for (const ValueId input : node.inputs) {
-      const auto place = places.find(input);
-      if (place == places.end()) {
+      const auto index = indices.find(input);
+      if (index == indices.end()) {
         parts[i].clear();
         break;
       }
-      parts[i].push_back(place->second);
+      parts[i].push_back(index->second);
     }
   }
   return parts;
@@ -262,7 +262,8 @@ class Collector {
     const FlushDenormals flush;
     const TensorView view(*image);
     Counting counting = counting_;
-    counting.place = static_cast<std::uint32_t>(hash_bytes(std::as_bytes(image->values<float>())));
+    counting.random_start =
+        static_cast<std::uint32_t>(hash_bytes(std::as_bytes(image->values<float>())));
     worker.plan->run({&view, 1}, worker.workspace,
                      [&](std::size_t index, const TensorView& tensor) {
                        if (pass == Pass::kExactBins) {
@@ -282,11 +283,11 @@ class Collector {
     try {
       statistics.observe(with_image_axes(tensor), item, counting);
     } catch (const Error& error) {
-      const TensorStatistics& place = tensors_[index];
+      const TensorStatistics& observed = tensors_[index];
       const std::string node =
-          place.producer.empty() ? std::string() : concat(" of node '", place.producer, "'");
-      throw Error(error.code(), concat("image '", entry.path.string(), "', tensor '", place.tensor,
-                                       "'", node, ": ", error.what()));
+          observed.producer.empty() ? std::string() : concat(" of node '", observed.producer, "'");
+      throw Error(error.code(), concat("image '", entry.path.string(), "', tensor '",
+                                       observed.tensor, "'", node, ": ", error.what()));
     }
   }
 

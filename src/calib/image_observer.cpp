@@ -33,7 +33,7 @@ const ObserveKernel& kernel() {
 
 // Which pixels of an image are counted: all of them, or one contiguous group of every `every_`.
 // Which one of them moves on by one each time: otherwise, where the period divides a row, the same
-// columns of every row would be counted. The first one is given by Counting::place.
+// columns of every row would be counted. The first one is given by Counting::random_start.
 class CountedPixels {
  public:
   CountedPixels(const ImageValues& image, Counting counting) : group_(image.pixels) {
@@ -42,7 +42,7 @@ class CountedPixels {
     every_ = std::max(every_, std::int64_t{1});
     if (every_ == 1) return;
     group_ = std::max<std::int64_t>(1, kGroupValues / image.width);
-    start_ = (std::int64_t{counting.place} * every_) >> 32U;
+    start_ = (std::int64_t{counting.random_start} * every_) >> 32U;
   }
 
   // Calls visit(first, last) for each contiguous group of counted pixels in [begin, end).

@@ -71,12 +71,12 @@ void Statistics::require_channels(std::int64_t width) {
 // Keeps the last images of the list, so that memory does not grow with it and the state depends on
 // the set of images only.
 void Statistics::include(const ImageExtremes& image) {
-  const auto place =
+  const auto position =
       std::upper_bound(extremes_.begin(), extremes_.end(), image,
                        [](const ImageExtremes& a, const ImageExtremes& b) {
                          return std::tie(a.image, a.min, a.max) < std::tie(b.image, b.min, b.max);
                        });
-  extremes_.insert(place, image);
+  extremes_.insert(position, image);
   if (extremes_.size() > kMaxExtremes) extremes_.erase(extremes_.begin());
 }
 

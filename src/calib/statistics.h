@@ -42,12 +42,12 @@ struct StatisticsState {
 
 /// How many values of an image a histogram counts: all of an image with at most `per_image` values;
 /// of a larger one between half of that number and that number, but at least 24 pixels. Every k-th
-/// contiguous group of pixels is counted. The first one is the group number k place / 2^32. `place`
-/// is drawn for each image, so that different positions are counted in different images. It does
-/// not depend on the activations, whose last bits would otherwise decide which of them are counted.
+/// contiguous group of pixels is counted, beginning with the group k random_start / 2^32: 32 bits
+/// drawn for each image, so that different positions are counted in different images. They do not
+/// depend on the activations, whose last bits would otherwise decide which of them are counted.
 struct Counting {
   std::int64_t per_image = std::numeric_limits<std::int64_t>::max();
-  std::uint32_t place = 0;
+  std::uint32_t random_start = 0;
 
   static constexpr Counting all() noexcept { return {}; }
   /// The sample for a list of `images` images (at least 1): together about kTogether values per

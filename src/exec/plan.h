@@ -106,7 +106,7 @@ class PlanBuilder {
   std::unique_ptr<Plan::State> plan_;
   std::unordered_multimap<ValueId, std::size_t> probe_of_;  // indices in CompileOptions::observe
   // By ValueId: the plan value in plain and in channels-last layout, -1 where there is none.
-  std::vector<std::array<std::int32_t, 2>> places_;
+  std::vector<std::array<std::int32_t, 2>> by_layout_;
   std::vector<std::int32_t> primary_;
 };
 

@@ -123,7 +123,7 @@ PlanBuilder::PlanBuilder(const ShapedGraph& shaped, const CompileOptions& option
       packs_(packs),
       stop_(std::move(stop)),
       plan_(std::make_unique<Plan::State>()) {
-  places_.assign(shaped.graph.value_limit(), {-1, -1});
+  by_layout_.assign(shaped.graph.value_limit(), {-1, -1});
   primary_.assign(shaped.graph.value_limit(), -1);
   plan_->threads = options.threads;
   for (std::size_t i = 0; i < shaped.observed.size(); ++i) {
@@ -152,8 +152,9 @@ std::int32_t PlanBuilder::add_value(const ValueInfo& info, Layout layout, std::i
 std::int32_t PlanBuilder::primary(ValueId id) const { return primary_[index_of(id)]; }
 
 std::int32_t PlanBuilder::value_in(ValueId id, Layout layout) {
-  auto& place = places_[index_of(id)];
-  if (place[static_cast<std::size_t>(layout)] >= 0) return place[static_cast<std::size_t>(layout)];
+  auto& by_layout = by_layout_[index_of(id)];
+  if (by_layout[static_cast<std::size_t>(layout)] >= 0)
+    return by_layout[static_cast<std::size_t>(layout)];
   const Value& value = shaped_.graph.value(id);
   const ValueInfo& info = shaped_.info(id);
   if (value.constant != nullptr) {
@@ -161,14 +162,14 @@ std::int32_t PlanBuilder::value_in(ValueId id, Layout layout) {
     const std::int32_t storage = add_storage(0);
     plan_->storages.back().constant = value.constant;
     const std::int32_t added = add_value(info, layout, storage);
-    place[0] = primary_[index_of(id)] = added;
+    by_layout[0] = primary_[index_of(id)] = added;
     return added;
   }
   const std::int32_t source = primary(id);
   QTOOL_CHECK(source >= 0);
   if (layouts_agree(info.shape)) {
     const std::int32_t storage = plan_->values[static_cast<std::size_t>(source)].storage;
-    return place[static_cast<std::size_t>(layout)] = add_value(info, layout, storage);
+    return by_layout[static_cast<std::size_t>(layout)] = add_value(info, layout, storage);
   }
   const std::int32_t storage = add_storage(bytes_of(info));
   const std::int32_t target = add_value(info, layout, storage);
@@ -178,7 +179,7 @@ std::int32_t PlanBuilder::value_in(ValueId id, Layout layout) {
   step.outputs = {target};
   plan_->steps.push_back(std::move(step));
   plan_->step_infos.push_back({value.name, "Reorder", "reorder", value.name, 0, false});
-  return place[static_cast<std::size_t>(layout)] = target;
+  return by_layout[static_cast<std::size_t>(layout)] = target;
 }
 
 void PlanBuilder::observe(ValueId id, std::int32_t value, std::int32_t step) {
@@ -201,7 +202,7 @@ void PlanBuilder::add_input(std::size_t index) {
   const std::int32_t storage = add_storage(bytes_of(info));
   plan_->storages.back().graph_input = static_cast<std::int32_t>(index);
   const std::int32_t value = add_value(info, Layout::kPlain, storage);
-  places_[index_of(id)][0] = primary_[index_of(id)] = value;
+  by_layout_[index_of(id)][0] = primary_[index_of(id)] = value;
   plan_->inputs.push_back(value);
   plan_->input_infos.push_back({shaped_.graph.value(id).name, info.dtype, info.shape});
   observe(id, value, -1);
@@ -213,7 +214,7 @@ void PlanBuilder::add_alias(NodeId id) {
   const std::int32_t source = value_in(node.inputs[0], Layout::kPlain);
   const std::int32_t storage = plan_->values[static_cast<std::size_t>(source)].storage;
   const std::int32_t value = add_value(shaped_.info(output), Layout::kPlain, storage);
-  places_[index_of(output)][0] = primary_[index_of(output)] = value;
+  by_layout_[index_of(output)][0] = primary_[index_of(output)] = value;
   observe(output, value, static_cast<std::int32_t>(plan_->steps.size()) - 1);
 }
 
@@ -267,7 +268,7 @@ void PlanBuilder::add_node(NodeId id) {
     const ValueInfo& info = shaped_.info(output);
     const Layout chosen = info.shape.rank() == 4 ? layout : Layout::kPlain;
     const std::int32_t value = add_value(info, chosen, add_storage(bytes_of(info)));
-    places_[index_of(output)][static_cast<std::size_t>(chosen)] = value;
+    by_layout_[index_of(output)][static_cast<std::size_t>(chosen)] = value;
     primary_[index_of(output)] = value;
     step.outputs.push_back(value);
     context.output_layouts.push_back(chosen);

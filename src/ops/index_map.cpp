@@ -9,19 +9,19 @@
 namespace qtool {
 
 IndexMap::IndexMap(const Shape& input, Layout input_layout, const Shape& output,
-                   Layout output_layout, const std::vector<std::vector<std::int64_t>>& places) {
+                   Layout output_layout, const std::vector<std::vector<std::int64_t>>& positions) {
   const std::vector<std::int64_t> from = strides_of(input, input_layout);
   const std::vector<std::int64_t> to = strides_of(output, output_layout);
   std::vector<std::size_t> order;
-  for (std::size_t axis = 0; axis < places.size(); ++axis) {
-    QTOOL_CHECK(static_cast<std::int64_t>(places[axis].size()) ==
+  for (std::size_t axis = 0; axis < positions.size(); ++axis) {
+    QTOOL_CHECK(static_cast<std::int64_t>(positions[axis].size()) ==
                 output[static_cast<std::int64_t>(axis)]);
     order.push_back(axis);
   }
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return to[a] > to[b]; });
   for (const std::size_t axis : order) {
-    std::vector<std::int64_t> offsets = places[axis];
+    std::vector<std::int64_t> offsets = positions[axis];
     for (std::int64_t& offset : offsets) offset *= from[axis];
     offsets_.push_back(std::move(offsets));
   }

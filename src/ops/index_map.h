@@ -11,10 +11,10 @@ namespace qtool {
 /// (nearest-neighbour resizing, reflecting or repeating borders).
 class IndexMap {
  public:
-  /// `places[axis][o]` is the position in the input for position `o` of the output, in ONNX's axis
-  /// order.
+  /// `positions[axis][o]` is the position in the input for position `o` of the output, in ONNX's
+  /// axis order.
   IndexMap(const Shape& input, Layout input_layout, const Shape& output, Layout output_layout,
-           const std::vector<std::vector<std::int64_t>>& places);
+           const std::vector<std::vector<std::int64_t>>& positions);
 
   void copy(std::int64_t element_bytes, std::byte* target, const std::byte* source,
             int threads) const;

@@ -17,11 +17,12 @@ std::unique_ptr<Operator> make_concat(const OpContext& op) {
   const std::vector<std::int64_t> whole = strides_of(op.output(0).shape, op.output_layout(0));
   const std::int64_t step = whole[static_cast<std::size_t>(axis)];
   std::vector<Part> parts;
-  std::int64_t place = 0;
+  std::int64_t position = 0;
   for (std::size_t i = 0; i < op.input_count(); ++i) {
     const Shape& shape = op.input(i).shape;
-    parts.push_back({{shape.dims(), {whole, strides_of(shape, op.input_layout(i))}}, place * step});
-    place += shape[axis];
+    parts.push_back(
+        {{shape.dims(), {whole, strides_of(shape, op.input_layout(i))}}, position * step});
+    position += shape[axis];
   }
   return make_operator(
       [parts = std::move(parts), bytes = size_of(op.input(0).dtype)](const Operands& o) {
@@ -69,14 +70,14 @@ std::unique_ptr<Operator> make_split(const OpContext& op) {
   const std::int64_t step = whole[static_cast<std::size_t>(axis)];
   const std::vector<std::int64_t> extents = split_extents(op, axis);
   std::vector<std::pair<std::size_t, Part>> parts;
-  std::int64_t place = 0;
+  std::int64_t position = 0;
   for (std::size_t i = 0; i < extents.size(); ++i) {
     if (op.node.has_output(i)) {
       const Shape& shape = op.output(i).shape;
       parts.push_back(
-          {i, {{shape.dims(), {strides_of(shape, op.output_layout(i)), whole}}, place * step}});
+          {i, {{shape.dims(), {strides_of(shape, op.output_layout(i)), whole}}, position * step}});
     }
-    place += extents[i];
+    position += extents[i];
   }
   return make_operator(
       [parts = std::move(parts), bytes = size_of(op.input(0).dtype)](const Operands& o) {

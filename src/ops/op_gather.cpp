@@ -37,8 +37,8 @@ void gather(const Blocks& blocks, std::int64_t count, const Operands& o) {
   std::byte* out = o.out<std::byte>(0);
   for (std::int64_t i = 0; i < blocks.outer; ++i) {
     for (std::int64_t j = 0; j < count; ++j, out += blocks.bytes) {
-      const std::int64_t place = checked_index(indices[j], blocks.extent);
-      std::memcpy(out, in + (i * blocks.extent + place) * blocks.bytes,
+      const std::int64_t position = checked_index(indices[j], blocks.extent);
+      std::memcpy(out, in + (i * blocks.extent + position) * blocks.bytes,
                   static_cast<std::size_t>(blocks.bytes));
     }
   }
@@ -85,8 +85,8 @@ void gather_elements(const LoopNest<2>& nest, std::int64_t extent, std::int64_t 
   const std::int64_t from = nest.inner_step(1);
   nest.run(o.threads(), [&](std::int64_t count, const LoopNest<2>::Offsets& at) {
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t place = at[0] + i * to;
-      out[place] = in[at[1] + i * from + checked_index(indices[place], extent) * axis_step];
+      const std::int64_t position = at[0] + i * to;
+      out[position] = in[at[1] + i * from + checked_index(indices[position], extent) * axis_step];
     }
   });
 }

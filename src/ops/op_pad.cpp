@@ -98,24 +98,24 @@ std::unique_ptr<Operator> make_mirrored_pad(const OpContext& op, PadMode mode) {
   const Shape& in = op.input(0).shape;
   const Shape& out = op.output(0).shape;
   const std::vector<std::int64_t> pads = pads_of(op);
-  std::vector<std::vector<std::int64_t>> places;
+  std::vector<std::vector<std::int64_t>> positions;
   for (std::int64_t axis = 0; axis < out.rank(); ++axis) {
     const std::int64_t last = in[axis] - 1;
     std::vector<std::int64_t> table;
     for (std::int64_t o = 0; o < out[axis]; ++o) {
-      std::int64_t place = o - pads[static_cast<std::size_t>(axis)];
+      std::int64_t position = o - pads[static_cast<std::size_t>(axis)];
       if (mode == PadMode::kWrap && last >= 0) {
-        place %= last + 1;
-        place = place < 0 ? place + last + 1 : place;
+        position %= last + 1;
+        position = position < 0 ? position + last + 1 : position;
       } else if (mode == PadMode::kReflect) {
-        place = place < 0 ? -place : place;
-        place = place > last ? 2 * last - place : place;
+        position = position < 0 ? -position : position;
+        position = position > last ? 2 * last - position : position;
       }
-      table.push_back(std::clamp<std::int64_t>(place, 0, std::max<std::int64_t>(last, 0)));
+      table.push_back(std::clamp<std::int64_t>(position, 0, std::max<std::int64_t>(last, 0)));
     }
-    places.push_back(std::move(table));
+    positions.push_back(std::move(table));
   }
-  return make_operator([map = IndexMap(in, op.input_layout(0), out, op.output_layout(0), places),
+  return make_operator([map = IndexMap(in, op.input_layout(0), out, op.output_layout(0), positions),
                         bytes = size_of(op.input(0).dtype)](const Operands& o) {
     map.copy(bytes, o.out<std::byte>(0), o.in<std::byte>(0), o.threads());
   });

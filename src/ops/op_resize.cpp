@@ -58,7 +58,7 @@ class Extrapolation {
   std::vector<Slice> slices_;
 };
 
-std::int64_t nearest_place(Nearest kind, float x) {
+std::int64_t nearest_position(Nearest kind, float x) {
   switch (kind) {
     case Nearest::kFloor:
       return static_cast<std::int64_t>(std::floor(x));
@@ -75,17 +75,17 @@ std::int64_t nearest_place(Nearest kind, float x) {
 std::unique_ptr<Operator> make_nearest(const OpContext& op, const ResizeOptions& options) {
   const Shape& in = op.input(0).shape;
   const Shape& out = op.output(0).shape;
-  std::vector<std::vector<std::int64_t>> places;
+  std::vector<std::vector<std::int64_t>> positions;
   for (const AxisScaling& axis : resize_scaling(op, options)) {
     std::vector<std::int64_t> table;
     for (std::int64_t x = 0; x < axis.to; ++x) {
-      const std::int64_t place =
-          axis.is_identity(options) ? x : nearest_place(options.nearest, axis.source(options, x));
-      table.push_back(std::clamp<std::int64_t>(place, 0, axis.from - 1));
+      const std::int64_t position =
+          axis.is_identity(options) ? x : nearest_position(options.nearest, axis.source(options, x));
+      table.push_back(std::clamp<std::int64_t>(position, 0, axis.from - 1));
     }
-    places.push_back(std::move(table));
+    positions.push_back(std::move(table));
   }
-  return make_operator([map = IndexMap(in, op.input_layout(0), out, op.output_layout(0), places),
+  return make_operator([map = IndexMap(in, op.input_layout(0), out, op.output_layout(0), positions),
                         bytes = size_of(op.input(0).dtype),
                         outside = Extrapolation(op, options)](const Operands& o) {
     map.copy(bytes, o.out<std::byte>(0), o.in<std::byte>(0), o.threads());
@@ -100,7 +100,7 @@ struct Pass {
   std::int64_t from = 0;
   std::int64_t to = 0;
   std::int64_t taps = 0;
-  std::vector<std::int64_t> places;  // [to][taps]
+  std::vector<std::int64_t> positions;  // [to][taps]
   std::vector<float> weights;
 
   void run(const float* in, float* out, int threads) const;
@@ -116,20 +116,20 @@ void Pass::run(const float* in, float* out, int threads) const {
         float sum = 0;
         for (std::int64_t t = o * taps; t < (o + 1) * taps; ++t) {
           const auto tap = static_cast<std::size_t>(t);
-          sum += weights[tap] * x[places[tap]];
+          sum += weights[tap] * x[positions[tap]];
         }
         y[o] = sum;
       }
     }
   };
-  const auto one_row_per_place = [&](std::int64_t begin, std::int64_t end, int) {
+  const auto one_row_per_position = [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t row = begin; row < end; ++row) {
       const float* image = in + row / to * from * inner;
       float* y = out + row * inner;
       const auto first = static_cast<std::size_t>(row % to * taps);
       for (std::int64_t t = 0; t < taps; ++t) {
         const float weight = weights[first + static_cast<std::size_t>(t)];
-        const float* x = image + places[first + static_cast<std::size_t>(t)] * inner;
+        const float* x = image + positions[first + static_cast<std::size_t>(t)] * inner;
         if (t == 0) {
           for (std::int64_t i = 0; i < inner; ++i) y[i] = weight * x[i];
         } else {
@@ -140,7 +140,7 @@ void Pass::run(const float* in, float* out, int threads) const {
   };
   if (outer * to * inner < kParallelElements) threads = 1;
   if (inner == 1) return parallel_ranges(rows, threads, one_row_per_axis);
-  parallel_ranges(rows, threads, one_row_per_place);
+  parallel_ranges(rows, threads, one_row_per_position);
 }
 
 // The filter of an interpolation: linear, or Keys' cubic convolution with parameter a.
@@ -168,11 +168,11 @@ void append_taps(Pass& pass, const ResizeOptions& options, const AxisScaling& ax
   const float stretch = stretch_of(options, axis);
   const auto first = static_cast<std::int64_t>(std::floor(x)) + 1 - pass.taps / 2;
   float sum = 0;
-  for (std::int64_t place = first; place < first + pass.taps; ++place) {
-    const bool outside = place < 0 || place >= pass.from;
-    const float distance = (static_cast<float>(place) - x) / stretch;
+  for (std::int64_t position = first; position < first + pass.taps; ++position) {
+    const bool outside = position < 0 || position >= pass.from;
+    const float distance = (static_cast<float>(position) - x) / stretch;
     const float weight = outside && options.exclude_outside ? 0.0F : filter_at(options, distance);
-    pass.places.push_back(std::clamp<std::int64_t>(place, 0, pass.from - 1));
+    pass.positions.push_back(std::clamp<std::int64_t>(position, 0, pass.from - 1));
     pass.weights.push_back(weight);
     sum += weight;
   }

@@ -107,13 +107,13 @@ std::unique_ptr<Operator> make_softmax(const OpContext& op, SoftmaxKind kind) {
     const auto body = [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t item = begin; item < end; ++item) {
         const std::int64_t column = item % blocks * kColumns;
-        const std::int64_t place = item / blocks * extent * inner + column;
+        const std::int64_t position = item / blocks * extent * inner + column;
         if (inner == 1) {
-          normalize_row(kind, o.in<float>(0) + place, o.out<float>(0) + place, extent);
+          normalize_row(kind, o.in<float>(0) + position, o.out<float>(0) + position, extent);
           continue;
         }
-        normalize_columns(kind, o.in<float>(0) + place, o.out<float>(0) + place, extent, inner,
-                          std::min(kColumns, inner - column));
+        normalize_columns(kind, o.in<float>(0) + position, o.out<float>(0) + position, extent,
+                          inner, std::min(kColumns, inner - column));
       }
     };
     if (elements < kParallelElements) return body(0, items, 0);

@@ -89,13 +89,13 @@ std::vector<ValueInfo> infer_topk(const OpContext& op) {
 template <typename T>
 void select(const Columns& columns, std::int64_t count, Wanted wanted, const Operands& o) {
   T* values = o.has_output(0) ? o.out<T>(0) : nullptr;
-  std::int64_t* places = o.has_output(1) ? o.out<std::int64_t>(1) : nullptr;
+  std::int64_t* positions = o.has_output(1) ? o.out<std::int64_t>(1) : nullptr;
   std::vector<std::int64_t> order(static_cast<std::size_t>(columns.extent));
   for (std::int64_t column = 0; column < columns.count(); ++column) {
     const std::int64_t outer = column / columns.inner;
     const std::int64_t inner = column % columns.inner;
     const T* in = o.in<T>(0) + columns.offset(column);
-    const auto at = [&](std::int64_t place) { return in[place * columns.inner]; };
+    const auto at = [&](std::int64_t position) { return in[position * columns.inner]; };
     std::iota(order.begin(), order.end(), std::int64_t{0});
     std::partial_sort(order.begin(), order.begin() + count, order.end(),
                       [&](std::int64_t a, std::int64_t b) {
@@ -104,9 +104,9 @@ void select(const Columns& columns, std::int64_t count, Wanted wanted, const Ope
                       });
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t target = (outer * count + i) * columns.inner + inner;
-      const std::int64_t place = order[static_cast<std::size_t>(i)];
-      if (values != nullptr) values[target] = at(place);
-      if (places != nullptr) places[target] = place;
+      const std::int64_t position = order[static_cast<std::size_t>(i)];
+      if (values != nullptr) values[target] = at(position);
+      if (positions != nullptr) positions[target] = position;
     }
   }
 }

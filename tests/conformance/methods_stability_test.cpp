@@ -184,7 +184,7 @@ TEST_P(StableNetworks, MoveNoThresholdByMoreThanOnePerCent) {
     if (!image) continue;
     const auto plan = executor.compile({{input, image->shape()}}, options);
     const TensorView view(*image);
-    counting.place += 0x61C88647U;
+    counting.random_start += 0x61C88647U;
     plan->run({&view, 1}, workspace, [&](std::size_t tensor, const TensorView& seen) {
       noisy[tensor][0].observe(seen, noisy[tensor][0].images(), counting);
       for (std::size_t seed = 1; seed <= kSeeds; ++seed) {

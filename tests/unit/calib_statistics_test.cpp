@@ -268,7 +268,7 @@ TEST(Statistics, CountImagesInDifferentPlaces) {
     for (float& value : tensor.values<float>()) value = static_cast<float>(random() % 256);
     tensor.values<float>()[100 * 320 + 77] = 1000.0F;
     Counting counting = kSampled;
-    counting.place = static_cast<std::uint32_t>(random());
+    counting.random_start = static_cast<std::uint32_t>(random());
     Statistics statistics;
     statistics.observe(tensor, 0, counting);
     counted += statistics.magnitudes(10).counts[9] > 0 ? 1 : 0;
