@@ -45,7 +45,7 @@ bool holds(const CalibrationTable& table, TableContent content) {
       return !table.weights.empty();
     case TableContent::kWeightTypes:
       return std::any_of(table.weights.begin(), table.weights.end(), [](const WeightEntry& e) {
-        return e.bits != 8 || !e.zero_points.empty();
+        return e.bits != 8 || !e.affines.zero_points.empty();
       });
     case TableContent::kProvenance:
       return has_provenance(table);

@@ -19,34 +19,42 @@ std::int32_t quantized_bound(float bound, const Affine& affine) {
 
 }  // namespace
 
-std::optional<LinearParams> Clusters::linear_params(NodeId id) const {
+std::optional<Affines> Clusters::affines(NodeId id) const {
   const Node& node = graph.node(id);
   if (!node.has_input(1)) return std::nullopt;
   const Tensor* scale = graph.value(node.inputs[1]).constant.get();
   if (scale == nullptr || scale->dtype() != DType::kFloat32 || scale->elements() == 0) {
     return std::nullopt;
   }
-  LinearParams params;
+  Affines affines;
   const auto scales = scale->values<float>();
-  params.scales.assign(scales.begin(), scales.end());
-  for (const float s : params.scales) {
+  affines.scales.assign(scales.begin(), scales.end());
+  for (const float s : affines.scales) {
     if (!(s > 0.0F) || !std::isfinite(s)) return std::nullopt;
   }
-  params.zero_points.assign(params.scales.size(), 0);
-  const bool is_quantize = node.is("QuantizeLinear");
-  const ValueId quantized = is_quantize ? node.outputs[0] : node.inputs[0];
-  params.dtype = shaped.info(quantized).dtype;
+  affines.zero_points.assign(affines.scales.size(), 0);
   if (node.has_input(2)) {
     const Tensor* zero = graph.value(node.inputs[2]).constant.get();
     if (zero == nullptr || zero->elements() != scale->elements()) return std::nullopt;
     const std::vector<std::int64_t> points = to_int64s(*zero);
-    std::transform(points.begin(), points.end(), params.zero_points.begin(),
+    std::transform(points.begin(), points.end(), affines.zero_points.begin(),
                    [](std::int64_t point) { return static_cast<std::int32_t>(point); });
   }
   const std::int64_t rank = shaped.info(node.inputs[0]).shape.rank();
   const std::int64_t axis = node.get_int("axis", 1);
-  params.axis = axis < 0 ? axis + rank : axis;
-  return params;
+  affines.axis = axis < 0 ? axis + rank : axis;
+  return affines;
+}
+
+DType Clusters::integer_type(NodeId id) const {
+  const Node& node = graph.node(id);
+  return shaped.info(node.is("QuantizeLinear") ? node.outputs[0] : node.inputs[0]).dtype;
+}
+
+std::optional<Affine> Clusters::u8_affine(NodeId id) const {
+  const std::optional<Affines> found = affines(id);
+  if (!found || !found->per_tensor() || integer_type(id) != DType::kUInt8) return std::nullopt;
+  return found->at(0);
 }
 
 std::optional<Clusters::Source> Clusters::source(ValueId real) const {
@@ -54,9 +62,9 @@ std::optional<Clusters::Source> Clusters::source(ValueId real) const {
   const NodeId producer = graph.value(real).producer;
   if (producer == kNoNode || !graph.node(producer).is("DequantizeLinear")) return std::nullopt;
   const ValueId quantized = graph.node(producer).inputs[0];
-  const std::optional<LinearParams> params = linear_params(producer);
-  if (!params || !params->per_tensor() || params->dtype != DType::kUInt8) return std::nullopt;
-  return Source{quantized, params->affine()};
+  const std::optional<Affine> affine = u8_affine(producer);
+  if (!affine) return std::nullopt;
+  return Source{quantized, *affine};
 }
 
 std::optional<Clusters::Sink> Clusters::sink(NodeId producer) const {
@@ -69,9 +77,9 @@ std::optional<Clusters::Sink> Clusters::sink(NodeId producer) const {
     const Node& node = graph.node(reader);
     if (node.inputs[0] != real) return std::nullopt;
     if (node.is("QuantizeLinear")) {
-      const std::optional<LinearParams> params = linear_params(reader);
-      if (!params || !params->per_tensor() || params->dtype != DType::kUInt8) return std::nullopt;
-      sink.result.affine = params->affine();
+      const std::optional<Affine> affine = u8_affine(reader);
+      if (!affine) return std::nullopt;
+      sink.result.affine = *affine;
       sink.quantized = node.outputs[0];
       sink.absorbed.push_back(reader);
       break;
@@ -107,16 +115,17 @@ std::optional<Clusters::Weights> Clusters::weights(ValueId real) const {
   const NodeId producer = graph.value(real).producer;
   if (producer == kNoNode || !graph.node(producer).is("DequantizeLinear")) return std::nullopt;
   const std::shared_ptr<const Tensor> values = graph.value(graph.node(producer).inputs[0]).constant;
-  std::optional<LinearParams> params = linear_params(producer);
-  if (values == nullptr || !params) return std::nullopt;
-  if (params->dtype == DType::kInt8) return Weights{values, std::move(*params)};
-  if (params->dtype != DType::kUInt8) return std::nullopt;
+  std::optional<Affines> found = affines(producer);
+  if (values == nullptr || !found) return std::nullopt;
+  const DType type = integer_type(producer);
+  if (type == DType::kInt8) return Weights{values, std::move(*found)};
+  if (type != DType::kUInt8) return std::nullopt;
   Tensor relabelled(DType::kInt8, values->shape());
   const auto from = values->values<std::uint8_t>();
   const auto to = relabelled.values<std::int8_t>();
   for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<std::int8_t>(from[i] - 128);
-  for (std::int32_t& point : params->zero_points) point -= 128;
-  return Weights{std::make_shared<const Tensor>(std::move(relabelled)), std::move(*params)};
+  for (std::int32_t& point : found->zero_points) point -= 128;
+  return Weights{std::make_shared<const Tensor>(std::move(relabelled)), std::move(*found)};
 }
 
 std::vector<double> Clusters::constant_reals(ValueId real) const {
@@ -131,14 +140,14 @@ std::vector<double> Clusters::constant_reals(ValueId real) const {
   const NodeId producer = graph.value(real).producer;
   if (producer == kNoNode || !graph.node(producer).is("DequantizeLinear")) return reals;
   const std::shared_ptr<const Tensor> values = graph.value(graph.node(producer).inputs[0]).constant;
-  const std::optional<LinearParams> params = linear_params(producer);
-  if (values == nullptr || !params) return reals;
-  if (!params->per_tensor() && values->shape().rank() != 1) return reals;
+  const std::optional<Affines> found = affines(producer);
+  if (values == nullptr || !found) return reals;
+  if (!found->per_tensor() && values->shape().rank() != 1) return reals;
   const std::vector<std::int64_t> integers = to_int64s(*values);
   for (std::size_t i = 0; i < integers.size(); ++i) {
-    const std::size_t slice = params->per_tensor() ? 0 : i;
-    reals.push_back(static_cast<double>(params->scales[slice]) *
-                    static_cast<double>(integers[i] - params->zero_points[slice]));
+    const Affine affine = found->at(i);
+    reals.push_back(static_cast<double>(affine.scale) *
+                    static_cast<double>(integers[i] - affine.zero_point));
   }
   return reals;
 }

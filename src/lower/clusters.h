@@ -13,16 +13,6 @@
 
 namespace qtool {
 
-/// The constant parameters of a QuantizeLinear or DequantizeLinear node.
-struct LinearParams {
-  std::vector<float> scales;              ///< one, or one per index of `axis`
-  std::vector<std::int32_t> zero_points;  ///< as many
-  std::int64_t axis = 0;
-  DType dtype = DType::kUInt8;  ///< of the quantized side
-  [[nodiscard]] bool per_tensor() const { return scales.size() == 1; }
-  [[nodiscard]] Affine affine() const { return {scales[0], zero_points[0]}; }
-};
-
 /// Recognises the parts of Q/DQ clusters in a shaped graph: the quantized form of a node's inputs,
 /// and the QuantizeLinear of its result. Graph outputs are never absorbed.
 class Clusters {
@@ -45,10 +35,17 @@ class Clusters {
   /// Constant weights behind a DequantizeLinear, as s8 (u8 ones relabelled by -128).
   struct Weights {
     std::shared_ptr<const Tensor> values;
-    LinearParams params;
+    Affines affines;  ///< with zero points
   };
 
-  [[nodiscard]] std::optional<LinearParams> linear_params(NodeId id) const;
+  /// Scales and zero points (always as many) of a QuantizeLinear or DequantizeLinear; nothing when
+  /// they are not constants, or a scale is not a positive, finite number.
+  [[nodiscard]] std::optional<Affines> affines(NodeId id) const;
+  /// The type of the integers that a QuantizeLinear writes or a DequantizeLinear reads.
+  [[nodiscard]] DType integer_type(NodeId id) const;
+  /// The affine map of a QuantizeLinear or DequantizeLinear between a real tensor and u8, one scale
+  /// for the tensor; nothing for any other.
+  [[nodiscard]] std::optional<Affine> u8_affine(NodeId id) const;
   [[nodiscard]] std::optional<Source> source(ValueId real) const;
   [[nodiscard]] std::optional<Sink> sink(NodeId producer) const;
   [[nodiscard]] std::optional<Weights> weights(ValueId real) const;

@@ -72,16 +72,16 @@ void lower_unary(Clusters& c, NodeId id) {
 void lower_requantize(Clusters& c, NodeId id) {
   const Node node = c.graph.node(id);
   const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
-  const std::optional<LinearParams> params = source ? c.linear_params(id) : std::nullopt;
-  if (!params || !params->per_tensor() || params->dtype != DType::kUInt8) return;
+  const std::optional<Affine> affine = source ? c.u8_affine(id) : std::nullopt;
+  if (!affine) return;
   const ValueId target = node.outputs[0];
-  if (params->affine() == source->affine && !c.graph.is_output(target)) {
+  if (*affine == source->affine && !c.graph.is_output(target)) {
     c.graph.replace_uses(target, source->quantized);
     disconnect(c.graph, id);
     return;
   }
   c.replace(id, "QLookup", {source->quantized}, std::nullopt,
-            QLookupParams{rescale_table(c.requantization, source->affine, params->affine(), kU8)});
+            QLookupParams{rescale_table(c.requantization, source->affine, *affine, kU8)});
 }
 
 void lower_binary(Clusters& c, NodeId id, std::string_view op_type) {
@@ -155,11 +155,11 @@ void lower_edges(Clusters& c) {
     if ((!quantize && !node.is("DequantizeLinear")) || c.graph.is_constant(node.inputs[0])) {
       continue;
     }
-    const std::optional<LinearParams> params = c.linear_params(id);
-    if (!params || !params->per_tensor() || params->dtype != DType::kUInt8) continue;
+    const std::optional<Affine> affine = c.u8_affine(id);
+    if (!affine) continue;
     if (quantize && c.shaped.info(node.inputs[0]).dtype != DType::kFloat32) continue;
     c.graph.truncate_inputs(id, 1);
-    c.shaped.lower_node(id, quantize ? "Quantize" : "Dequantize", EdgeParams{params->affine()});
+    c.shaped.lower_node(id, quantize ? "Quantize" : "Dequantize", EdgeParams{*affine});
   }
 }
 

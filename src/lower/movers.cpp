@@ -34,10 +34,10 @@ bool adapt_padding(Clusters& c, NodeId id, const Affine& affine) {
 }
 
 // The u8 constant for a signed zero point: 128 higher.
-ValueId raised_zero_point(Clusters& c, const LinearParams& params) {
+ValueId raised_zero_point(Clusters& c, const Affine& affine) {
   return c.shaped.add_constant(
       "qtool_zero_point",
-      Tensor::scalar<std::uint8_t>(static_cast<std::uint8_t>(params.zero_points[0] + 128)));
+      Tensor::scalar<std::uint8_t>(static_cast<std::uint8_t>(affine.zero_point + 128)));
 }
 
 }  // namespace
@@ -46,22 +46,22 @@ void relabel_signed_activations(Clusters& c) {
   const std::vector<NodeId> order = c.graph.nodes();
   for (const NodeId id : order) {
     if (!c.graph.node(id).is("QuantizeLinear")) continue;
-    const std::optional<LinearParams> params = c.linear_params(id);
-    if (!params || !params->per_tensor() || params->dtype != DType::kInt8) continue;
+    const std::optional<Affines> affines = c.affines(id);
+    if (!affines || !affines->per_tensor() || c.integer_type(id) != DType::kInt8) continue;
     const ValueId quantized = c.graph.node(id).outputs[0];
     const std::vector<NodeId> readers = c.graph.consumers(quantized);
     const bool only_dequantized =
         !c.graph.is_output(quantized) &&
         std::all_of(readers.begin(), readers.end(), [&](NodeId reader) {
-          const std::optional<LinearParams> theirs =
-              c.graph.node(reader).is("DequantizeLinear") ? c.linear_params(reader) : std::nullopt;
+          const std::optional<Affines> theirs =
+              c.graph.node(reader).is("DequantizeLinear") ? c.affines(reader) : std::nullopt;
           return theirs && theirs->per_tensor();
         });
     if (!only_dequantized) continue;
     for (const NodeId reader : readers) {
-      c.graph.set_input(reader, 2, raised_zero_point(c, *c.linear_params(reader)));
+      c.graph.set_input(reader, 2, raised_zero_point(c, c.affines(reader)->at(0)));
     }
-    c.graph.set_input(id, 2, raised_zero_point(c, *params));
+    c.graph.set_input(id, 2, raised_zero_point(c, affines->at(0)));
     c.shaped.infos[static_cast<std::size_t>(quantized)]->dtype = DType::kUInt8;
   }
 }

@@ -38,14 +38,14 @@ std::optional<std::vector<std::int32_t>> read_bias(const Clusters& c, const Node
   if (static_cast<std::int64_t>(reals.size()) != channels) return std::nullopt;
   const NodeId producer = c.graph.value(node.inputs[index]).producer;
   if (producer != kNoNode) {
-    const std::optional<LinearParams> params = c.linear_params(producer);
+    const std::optional<Affines> affines = c.affines(producer);
     const Tensor& stored = *c.graph.value(c.graph.node(producer).inputs[0]).constant;
-    bool same_scale = params && params->dtype == DType::kInt32 && stored.elements() == channels;
+    bool same_scale =
+        affines && c.integer_type(producer) == DType::kInt32 && stored.elements() == channels;
     for (std::size_t i = 0; same_scale && i < reals.size(); ++i) {
       const float wanted = input_scale * weight_scales[weight_scales.size() == 1 ? 0 : i];
-      const float found = params->scales[params->per_tensor() ? 0 : i];
-      same_scale = params->zero_points[params->per_tensor() ? 0 : i] == 0 &&
-                   std::abs(found - wanted) <= 1e-6F * wanted;
+      const Affine found = affines->at(i);
+      same_scale = found.zero_point == 0 && std::abs(found.scale - wanted) <= 1e-6F * wanted;
     }
     if (same_scale) {
       const auto integers = stored.values<std::int32_t>();
@@ -69,9 +69,8 @@ bool sums_fit(const ProductParts& parts, const Tensor& weights) {
   const auto values = weights.values<std::int8_t>();
   const auto channels = static_cast<std::size_t>(parts.channels);
   const std::size_t depth = channels == 0 ? 0 : values.size() / channels;
-  const std::vector<std::int32_t>& zero_points = parts.weights.params.zero_points;
   for (std::size_t c = 0; c < channels; ++c) {
-    const std::int32_t zero_point = zero_points[zero_points.size() == 1 ? 0 : c];
+    const std::int32_t zero_point = parts.weights.affines.at(c).zero_point;
     std::int64_t largest = 0;
     for (const std::int8_t value : values.subspan(c * depth, depth)) {
       largest = std::max(largest, std::abs(std::int64_t{value} - zero_point));
@@ -96,20 +95,20 @@ void finish(Clusters& c, NodeId id, std::string_view op_type, const ProductParts
   const std::optional<Clusters::Sink> sink = c.sink(id);
   QProductParams params;
   params.input = parts.source.affine;
-  const LinearParams& map = parts.weights.params;
-  const auto count = static_cast<std::int64_t>(map.scales.size());
+  const Affines& affines = parts.weights.affines;
+  const auto count = static_cast<std::int64_t>(affines.scales.size());
   params.weight_scales = std::make_shared<const Tensor>(
-      Tensor::of<float>({count}, std::span<const float>(map.scales)));
+      Tensor::of<float>({count}, std::span<const float>(affines.scales)));
   params.weight_zero_points = std::make_shared<const Tensor>(
-      Tensor::of<std::int32_t>({count}, std::span<const std::int32_t>(map.zero_points)));
+      Tensor::of<std::int32_t>({count}, std::span<const std::int32_t>(affines.zero_points)));
   if (sink) params.result = sink->result;
   c.replace(id, op_type, inputs, sink, std::move(params));
 }
 
 // Per tensor, or one scale per output channel along `axis`.
-bool fits_channels(const LinearParams& params, std::int64_t axis, std::int64_t channels) {
-  return params.per_tensor() ||
-         (params.axis == axis && static_cast<std::int64_t>(params.scales.size()) == channels);
+bool fits_channels(const Affines& affines, std::int64_t axis, std::int64_t channels) {
+  return affines.per_tensor() ||
+         (affines.axis == axis && static_cast<std::int64_t>(affines.scales.size()) == channels);
 }
 
 void lower_conv(Clusters& c, NodeId id) {
@@ -118,8 +117,8 @@ void lower_conv(Clusters& c, NodeId id) {
   const std::optional<Clusters::Weights> weights = c.weights(node.inputs[1]);
   if (!source || !weights || weights->values->shape().rank() != 4) return;
   const std::int64_t channels = weights->values->shape()[0];
-  if (!fits_channels(weights->params, 0, channels)) return;
-  auto bias = read_bias(c, node, 2, source->affine.scale, weights->params.scales, channels);
+  if (!fits_channels(weights->affines, 0, channels)) return;
+  auto bias = read_bias(c, node, 2, source->affine.scale, weights->affines.scales, channels);
   if (!bias) return;
   finish(c, id, "QConv", {*source, *weights, std::move(*bias), channels}, weights->values->clone());
 }
@@ -139,12 +138,12 @@ void lower_gemm(Clusters& c, NodeId id) {
   }
   const std::int64_t axis = transposed_b ? 0 : 1;
   const std::int64_t channels = weights->values->shape()[axis];
-  if (!fits_channels(weights->params, axis, channels)) return;
+  if (!fits_channels(weights->affines, axis, channels)) return;
   std::optional<std::vector<std::int32_t>> bias = std::vector<std::int32_t>{};
   if (is_gemm && node.has_input(2)) {
     const Shape& shape = c.shaped.info(node.inputs[2]).shape;
     if (shape.rank() == 2 && shape[0] != 1) return;  // differs from row to row
-    bias = read_bias(c, node, 2, source->affine.scale, weights->params.scales, channels);
+    bias = read_bias(c, node, 2, source->affine.scale, weights->affines.scales, channels);
   }
   if (!bias) return;
   finish(c, id, "QGemm", {*source, *weights, std::move(*bias), channels},

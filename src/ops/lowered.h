@@ -22,8 +22,8 @@ struct Clamp {
   float max = 0.0F;
 };
 
-/// The bytes an integer operator writes. `low` and `high` are the clamp of an absorbed Relu or Clip
-/// on the quantized grid.
+/// The bytes an integer operator writes. `low` and `high` are the bounds of an absorbed Relu or
+/// Clip, quantized.
 struct QuantizedResult {
   Affine affine;
   std::int32_t low = 0;
@@ -33,6 +33,7 @@ struct QuantizedResult {
 /// QConv, QGemm. Without a result they write float32.
 struct QProductParams {
   Affine input;
+  // Tensors, because packed weights are found by the tensors that they are made of.
   std::shared_ptr<const Tensor> weight_scales;       ///< float32, one or one per output channel
   std::shared_ptr<const Tensor> weight_zero_points;  ///< int32, as many
   std::optional<QuantizedResult> result;

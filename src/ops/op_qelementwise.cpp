@@ -171,18 +171,15 @@ std::vector<ValueInfo> infer_u8(const OpContext& op) {
   return {{DType::kUInt8, op.input(0).shape}};
 }
 
-QuantizeParams edge_params(const OpContext& op) {
+ClampedAffine edge_affine(const OpContext& op) {
   const Affine affine = op.params<EdgeParams>().affine;
-  QuantizeParams params;
-  params.scale = affine.scale;
-  params.zero_point = affine.zero_point;
-  return params;
+  return {affine.scale, affine.zero_point};
 }
 
 // Converts image by image when the layout changes too, otherwise all elements at once.
 std::unique_ptr<Operator> make_quantize(const OpContext& op) {
   const Shape shape = op.input(0).shape;
-  const QuantizeParams params = edge_params(op);
+  const ClampedAffine affine = edge_affine(op);
   if (op.input_layout(0) != op.output_layout(0)) {
     PlaneGeometry geometry;
     geometry.channels = shape[1];
@@ -193,7 +190,7 @@ std::unique_ptr<Operator> make_quantize(const OpContext& op) {
         [=, kernel = QuantizeKernel()](const Operands& o) {
           const std::int64_t image = geometry.channels * geometry.pixels;
           for (std::int64_t n = 0; n < shape[0]; ++n) {
-            kernel.quantize_planes(params, geometry, o.in<float>(0) + n * image,
+            kernel.quantize_planes(affine, geometry, o.in<float>(0) + n * image,
                                    o.out<std::uint8_t>(0) + n * image);
           }
         },
@@ -204,7 +201,7 @@ std::unique_ptr<Operator> make_quantize(const OpContext& op) {
       [=, kernel = QuantizeKernel()](const Operands& o) {
         parallel_ranges(count, count < kParallelElements ? 1 : o.threads(),
                         [&](std::int64_t begin, std::int64_t end, int) {
-                          kernel.quantize(params, o.in<float>(0) + begin,
+                          kernel.quantize(affine, o.in<float>(0) + begin,
                                           o.out<std::uint8_t>(0) + begin, end - begin);
                         });
       },
@@ -214,10 +211,10 @@ std::unique_ptr<Operator> make_quantize(const OpContext& op) {
 std::unique_ptr<Operator> make_dequantize(const OpContext& op) {
   const std::int64_t count = op.input(0).shape.elements();
   return make_operator(
-      [count, params = edge_params(op), kernel = QuantizeKernel()](const Operands& o) {
+      [count, affine = edge_affine(op), kernel = QuantizeKernel()](const Operands& o) {
         parallel_ranges(count, count < kParallelElements ? 1 : o.threads(),
                         [&](std::int64_t begin, std::int64_t end, int) {
-                          kernel.dequantize(params, o.in<std::uint8_t>(0) + begin,
+                          kernel.dequantize(affine, o.in<std::uint8_t>(0) + begin,
                                             o.out<float>(0) + begin, end - begin);
                         });
       },

@@ -179,17 +179,17 @@ Range range_with_zero(std::span<const float> data) {
 void quantize_dynamically(const QuantizeKernel& kernel, const Operands& o) {
   const std::span<const float> in = o.input(0).values<float>();
   const Range range = range_with_zero(in);
-  QuantizeParams params;
-  params.scale = range.max > range.min ? (range.max - range.min) / 255.0F : 1.0F;
-  params.zero_point = quantize<std::uint8_t>(-range.min, params.scale, 0);
+  ClampedAffine affine;
+  affine.scale = range.max > range.min ? (range.max - range.min) / 255.0F : 1.0F;
+  affine.zero_point = quantize<std::uint8_t>(-range.min, affine.scale, 0);
   const auto count = static_cast<std::int64_t>(in.size());
   auto* out = o.out<std::uint8_t>(0);
   parallel_ranges(count, count < kParallelElements ? 1 : o.threads(),
                   [&](std::int64_t begin, std::int64_t end, int) {
-                    kernel.quantize(params, in.data() + begin, out + begin, end - begin);
+                    kernel.quantize(affine, in.data() + begin, out + begin, end - begin);
                   });
-  if (o.has_output(1)) *o.out<float>(1) = params.scale;
-  if (o.has_output(2)) *o.out<std::uint8_t>(2) = static_cast<std::uint8_t>(params.zero_point);
+  if (o.has_output(1)) *o.out<float>(1) = affine.scale;
+  if (o.has_output(2)) *o.out<std::uint8_t>(2) = static_cast<std::uint8_t>(affine.zero_point);
 }
 
 std::unique_ptr<Operator> make_dynamic(const OpContext& op) {

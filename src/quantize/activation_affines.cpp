@@ -1,4 +1,4 @@
-#include "quantize/maps.h"
+#include "quantize/activation_affines.h"
 
 #include <algorithm>
 #include <numeric>
@@ -19,8 +19,8 @@ Range common_range(const Range& a, const Range& b) {
 /// Groups of tensors that share one affine map, merged step by step.
 class Groups {
  public:
-  Groups(const Graph& graph, const Target& target, const CalibratedMaps& calibrated)
-      : graph_(graph), target_(target), calibrated_(calibrated), parent_(graph.value_limit()) {
+  Groups(const Graph& graph, const Target& target, const TableView& table)
+      : graph_(graph), target_(target), table_(table), parent_(graph.value_limit()) {
     std::iota(parent_.begin(), parent_.end(), std::size_t{0});
     group_.resize(parent_.size());
   }
@@ -78,9 +78,9 @@ class Groups {
         fresh.range = range_of(*value.constant);
         fresh.affine = choose_affine(fresh.range, target_.activations);
       } else {
-        const CalibratedMap map = calibrated_(value.name);
-        fresh.range = map.range;
-        fresh.affine = map.affine;
+        const CalibratedTensor calibrated = table_.activation(value.name);
+        fresh.range = calibrated.range;
+        fresh.affine = calibrated.affine;
       }
       const double w = width(fresh.range);
       fresh.narrowest = w > 0 ? w : std::numeric_limits<double>::infinity();
@@ -91,7 +91,7 @@ class Groups {
 
   const Graph& graph_;
   const Target& target_;
-  const CalibratedMaps& calibrated_;
+  const TableView& table_;
   std::vector<std::size_t> parent_;
   std::vector<std::optional<Group>> group_;
 };
@@ -107,9 +107,9 @@ Range range_of(const Tensor& tensor) {
   return range;
 }
 
-ChosenMaps choose_maps(const Graph& graph, const Placement& placement, const Target& target,
-                       const CalibratedMaps& calibrated) {
-  Groups groups(graph, target, calibrated);
+ActivationAffines choose_activation_affines(const Graph& graph, const Placement& placement,
+                                            const Target& target, const TableView& table) {
+  Groups groups(graph, target, table);
   const auto source = [&](ValueId id) { return placement.source[index_of(id)]; };
   struct Kept {
     NodeId id;
@@ -139,7 +139,7 @@ ChosenMaps choose_maps(const Graph& graph, const Placement& placement, const Tar
     groups.adopt(first, source(node.outputs[0]));
   }
 
-  ChosenMaps chosen;
+  ActivationAffines chosen;
   chosen.by_value.resize(graph.value_limit());
   for (const ValueId id : placement.quantized) {
     chosen.by_value[index_of(id)] = groups.affine(source(id));

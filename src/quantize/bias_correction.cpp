@@ -46,7 +46,6 @@ WeightLayout layout_of(const Graph& graph, NodeId id, const WeightPorts& ports,
 
 std::vector<double> weight_bias_shift(const Graph& graph, const Layer& layer) {
   const WeightPorts& ports = layer.ports;
-  const WeightMaps& maps = layer.maps;
   const std::span<const float> means = layer.input.channel_means;
   const WeightLayout layout = layout_of(graph, layer.node, ports, layer.weights.shape());
   const auto count = static_cast<std::int64_t>(means.size());
@@ -57,9 +56,8 @@ std::vector<double> weight_bias_shift(const Graph& graph, const Layer& layer) {
   const auto q = layer.integers.values<std::int8_t>();
   std::vector<double> shift(static_cast<std::size_t>(ports.channels), 0.0);
   for (std::int64_t c = 0; c < ports.channels; ++c) {
-    const std::size_t slice = maps.scales.size() == 1 ? 0 : static_cast<std::size_t>(c);
-    const double scale = maps.scales[slice];
-    const std::int32_t zero_point = maps.zero_points.empty() ? 0 : maps.zero_points[slice];
+    const Affine affine = layer.affines.at(static_cast<std::size_t>(c));
+    const double scale = affine.scale;
     const std::int64_t first = c / layout.channels_per_group * layout.inputs;
     double sum = 0.0;
     for (std::int64_t i = 0; i < layout.inputs; ++i) {
@@ -67,7 +65,7 @@ std::vector<double> weight_bias_shift(const Graph& graph, const Layer& layer) {
       double change = 0.0;
       for (std::int64_t tap = 0; tap < layout.taps; ++tap) {
         const auto at = static_cast<std::size_t>(begin + tap);
-        change += scale * (q[at] - zero_point) - static_cast<double>(w[at]);
+        change += scale * (q[at] - affine.zero_point) - static_cast<double>(w[at]);
       }
       sum += change * means[static_cast<std::size_t>((first + i) / repeat)];
     }

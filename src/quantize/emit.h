@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "qtool/quantize/quantize.h"
+#include "quantize/activation_affines.h"
 #include "quantize/layer.h"
-#include "quantize/maps.h"
 #include "quantize/placement.h"
 
 // The last stage: writes what was decided as a standard ONNX graph. One file per mode.
@@ -28,7 +28,8 @@ using LayerStages = std::function<StagedLayer(NodeId node, const WeightPorts& po
 /// to their limits by a Clip before the QuantizeLinear, which saturates at 8 only; a Relu or Clip
 /// that is there already becomes it. Counts go into `report`.
 Graph emit_static(const Graph& graph, const Placement& placement, const Target& target,
-                  const ChosenMaps& maps, const LayerStages& stages, QuantizeReport& report);
+                  const ActivationAffines& activations, const LayerStages& stages,
+                  QuantizeReport& report);
 
 /// Writes every product that the placement runs on integers as one that measures its input while
 /// running. Counts go into `report`.

@@ -24,7 +24,7 @@ class DynamicEmitter {
   void replace(const Layer& layer) {
     const NodeId id = layer.node;
     const WeightPorts& ports = layer.ports;
-    const std::vector<float>& scales = layer.maps.scales;
+    const std::vector<float>& scales = layer.affines.scales;
     const Node node = graph_.node(id);
     const bool conv = node.is("Conv");
     const std::string name = name_stem(name_of(graph_, id));

@@ -22,8 +22,9 @@ enum class Saturation : std::uint8_t { kByType, kByClip };
 /// file. The added nodes have none and go by their output.
 class Emitter {
  public:
-  Emitter(const Graph& graph, const Target& target, const ChosenMaps& maps, QuantizeReport& report)
-      : graph_(graph), target_(target), maps_(maps), report_(report) {}
+  Emitter(const Graph& graph, const Target& target, const ActivationAffines& activations,
+          QuantizeReport& report)
+      : graph_(graph), target_(target), activations_(activations), report_(report) {}
 
   /// A layer whose stages are done. `corrected`: its bias is not the model's any more.
   void add_layer(const Layer& layer, bool corrected) {
@@ -36,9 +37,10 @@ class Emitter {
       }
     } else if (layer.ports.bias != kNoValue || corrected) {
       const float input_scale = layer.input.affine.value().scale;
-      graph_.set_input(id, 2,
-                       bias_behind(id, layer.ports, layer.bias,
-                                   bias_scales(layer.maps.scales, layer.bias.size(), input_scale)));
+      graph_.set_input(
+          id, 2,
+          bias_behind(id, layer.ports, layer.bias,
+                      bias_scales(layer.affines.scales, layer.bias.size(), input_scale)));
     }
     auto& attributes = graph_.attributes(id);
     attributes.erase("alpha");  // both are part of the integers now
@@ -48,7 +50,7 @@ class Emitter {
   /// Replaces the constant at `input` of a node by u8 integers behind a DequantizeLinear.
   void quantize_constant(NodeId id, std::size_t input) {
     const ValueId value = graph_.node(id).inputs[input];
-    const auto& chosen = maps_.by_value[static_cast<std::size_t>(value)];
+    const auto& chosen = activations_.by_value[static_cast<std::size_t>(value)];
     const Tensor& real = *graph_.value(value).constant;
     const Affine affine = chosen ? *chosen : choose_affine(range_of(real), target_.activations);
     const auto key =
@@ -71,7 +73,7 @@ class Emitter {
   }
 
   void add_pair(ValueId value, Saturation saturation) {
-    const Affine affine = map_of(value);
+    const Affine affine = affine_of(value);
     const std::string name = graph_.value(value).name;
     const std::string stem = name_stem(name);
     const ValueId real = graph_.add_value(graph_.unique_name(concat(stem, "_dq")));
@@ -103,10 +105,10 @@ class Emitter {
     return std::find(ops.begin(), ops.end(), graph_.node(id).op_type) != ops.end();
   }
 
-  [[nodiscard]] Affine map_of(ValueId id) const {
-    const auto& map = maps_.by_value[static_cast<std::size_t>(id)];
-    QTOOL_CHECK(map.has_value());
-    return *map;
+  [[nodiscard]] Affine affine_of(ValueId id) const {
+    const auto& affine = activations_.by_value[static_cast<std::size_t>(id)];
+    QTOOL_CHECK(affine.has_value());
+    return *affine;
   }
 
   /// The tensor kept within what the integers stand for: its own Relu or Clip is narrowed, or a
@@ -235,27 +237,27 @@ class Emitter {
     return Tensor::of<float>(Shape{static_cast<std::int64_t>(values.size())}, values);
   }
 
-  /// The weights behind a DequantizeLinear; layers with equal integers and maps share them.
+  /// The weights behind a DequantizeLinear; layers with equal integers, scales and zero points
+  /// share them.
   ValueId weight_behind(const Layer& layer) {
     const WeightPorts& ports = layer.ports;
-    const WeightMaps& maps = layer.maps;
+    const Affines& affines = layer.affines;
     const bool zeros = needs_zeros(layer.node);
     const auto key = std::tuple(ports.weight, ports.axis, ports.weight_factor, layer.scheme.bits,
-                                maps.scales, maps.zero_points, zeros, digest(layer.integers));
+                                affines.scales, affines.zero_points, zeros, digest(layer.integers));
     auto [it, fresh] = weights_.try_emplace(key, kNoValue);
     if (!fresh) return it->second;
     const std::string name = name_stem(graph_.value(ports.weight).name);
     const bool reals = target_.constants == ConstantForm::kReals;
     report_.weight_bytes += reals ? layer.weights.bytes() : layer.integers.bytes();
-    const bool per_channel = target_.weight_granularity == Granularity::kPerChannel;
-    const std::int64_t axis = per_channel ? ports.axis : -1;
     const ValueId w = reals ? kNoValue : add_constant(concat(name, "_q"), layer.integers.clone());
     const ValueId s = add_constant(
-        concat(name, "_s"), per_channel ? row(maps.scales) : Tensor::scalar<float>(maps.scales[0]));
+        concat(name, "_s"),
+        affines.axis >= 0 ? row(affines.scales) : Tensor::scalar<float>(affines.scales[0]));
     std::vector<ValueId> inputs = {w, s};
-    if (!maps.zero_points.empty()) {
+    if (!affines.zero_points.empty()) {
       inputs.push_back(add_constant(
-          concat(name, "_z"), int8_tensor(maps.zero_points, graph_.value(s).constant->shape())));
+          concat(name, "_z"), int8_tensor(affines.zero_points, graph_.value(s).constant->shape())));
     } else if (zeros || reals) {
       inputs.push_back(zero_points_like(graph_.value(s).constant->shape()));
     }
@@ -263,9 +265,9 @@ class Emitter {
       const ValueId real = ports.weight_factor == 1.0F
                                ? ports.weight
                                : add_constant(concat(name, "_scaled"), layer.weights.clone());
-      inputs[0] = quantized(name, {real, s, inputs[2]}, axis);
+      inputs[0] = quantized(name, {real, s, inputs[2]}, affines.axis);
     }
-    it->second = dequantize(concat(name, "_dq"), std::move(inputs), axis);
+    it->second = dequantize(concat(name, "_dq"), std::move(inputs), affines.axis);
     return it->second;
   }
 
@@ -297,7 +299,7 @@ class Emitter {
 
   Graph graph_;
   const Target& target_;
-  const ChosenMaps& maps_;
+  const ActivationAffines& activations_;
   QuantizeReport& report_;
   std::map<std::uint32_t, ValueId> scales_;
   std::map<std::uint32_t, ValueId> bounds_;
@@ -314,8 +316,9 @@ class Emitter {
 }  // namespace
 
 Graph emit_static(const Graph& graph, const Placement& placement, const Target& target,
-                  const ChosenMaps& maps, const LayerStages& stages, QuantizeReport& report) {
-  Emitter emitter(graph, target, maps, report);
+                  const ActivationAffines& activations, const LayerStages& stages,
+                  QuantizeReport& report) {
+  Emitter emitter(graph, target, activations, report);
   for (const NodePlacement& placed : placement.nodes) {
     if (placed.role != NodeRole::kInteger) continue;
     if (const auto ports = weight_ports(graph, placed.id)) {

@@ -23,7 +23,7 @@ Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const La
     report.output_channels += ports->channels;
     Layer layer = stages(id, *ports).layer;
     const auto key =
-        std::tuple(ports->weight, ports->axis, layer.maps.scales, digest(layer.integers));
+        std::tuple(ports->weight, ports->axis, layer.affines.scales, digest(layer.integers));
     auto [it, fresh] = stored.try_emplace(key, kNoValue);
     if (fresh) {
       const std::string name = name_stem(graph.value(ports->weight).name);
@@ -35,7 +35,7 @@ Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const La
           result.add_constant(result.unique_name(concat(name, "_q")), std::move(layer.integers)),
           result.add_constant(result.unique_name(concat(name, "_s")),
                               Tensor::of<float>(Shape{ports->channels},
-                                                std::span<const float>(layer.maps.scales)))};
+                                                std::span<const float>(layer.affines.scales)))};
       it->second = result.add_value(result.unique_name(concat(name, "_dq")));
       node.outputs = {it->second};
       result.add_node(std::move(node));

@@ -17,19 +17,19 @@ Layer begin_layer(const Graph& graph, NodeId node, const WeightPorts& ports, con
 }
 
 void choose_scales(Layer& layer, std::string_view method, Granularity granularity,
-                   std::optional<WeightMaps> given, int threads) {
+                   std::optional<Affines> given, int threads) {
   const bool integer_bias = layer.input.affine.has_value();
   const float input_scale = integer_bias ? layer.input.affine->scale : 1.0F;
   const std::span<const float> bias =
       integer_bias ? std::span<const float>(layer.bias) : std::span<const float>();
   if (given) {
-    layer.maps = std::move(*given);
-    layer.maps.scales = fit_scales(std::move(layer.maps.scales), bias, input_scale,
-                                   layer.ports.depth, largest_magnitude(layer.scheme));
+    layer.affines = std::move(*given);
+    layer.affines.scales = fit_scales(std::move(layer.affines.scales), bias, input_scale,
+                                      layer.ports.depth, largest_magnitude(layer.scheme));
     return;
   }
-  layer.maps = weight_maps(layer.weights, layer.ports.axis, method, layer.scheme, granularity, bias,
-                           input_scale, threads);
+  layer.affines = choose_weight_affines(layer.weights, layer.ports.axis, method, layer.scheme,
+                                        granularity, bias, input_scale, threads);
 }
 
 }  // namespace qtool

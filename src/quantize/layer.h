@@ -32,7 +32,7 @@ struct Layer {
   Scheme scheme;            ///< of the weights
 
   // choose_scales()
-  WeightMaps maps;
+  Affines affines;
 
   // round_weights()
   Tensor integers;  ///< int8, in the shape of `weights`
@@ -44,8 +44,8 @@ Layer begin_layer(const Graph& graph, NodeId node, const WeightPorts& ports, con
 
 /// Chooses the affine maps of the weights: `given` if there are some, otherwise those of the weight
 /// method `method`. Where the input has a scale, scales are raised until the bias fits int32.
-/// Throws as weight_maps(). Cost: the method's.
+/// Throws as choose_weight_affines(). Cost: the method's.
 void choose_scales(Layer& layer, std::string_view method, Granularity granularity,
-                   std::optional<WeightMaps> given = std::nullopt, int threads = 0);
+                   std::optional<Affines> given = std::nullopt, int threads = 0);
 
 }  // namespace qtool

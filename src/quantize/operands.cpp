@@ -228,7 +228,7 @@ std::string refuse_operands(const Graph& graph, NodeId id, const Target& target,
   if (!any_computed) return "it reads constants only";
   const OpKind kind = traits_of(node).kind;
   if (is_product(kind)) return refuse_product(graph, id, target);
-  if (kind == OpKind::kMoving && target.movers == Movers::kShareMap) {
+  if (kind == OpKind::kMoving && target.movers == Movers::kShareAffine) {
     return refuse_moving(graph, node);
   }
   if (node.op_type == "Clip") {

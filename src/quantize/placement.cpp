@@ -216,7 +216,7 @@ class Placer {
       case OpKind::kElementwise:
         return wanted_[index_of(result_of(id))] != 0;
       case OpKind::kMoving:
-        return target_.movers == Movers::kShareMap && any_wanted(id);
+        return target_.movers == Movers::kShareAffine && any_wanted(id);
       case OpKind::kOther:
         return false;
     }

@@ -1,4 +1,4 @@
-// Quantization with maps from a calibration table.
+// Quantization with ranges, scales and zero points from a calibration table.
 #include <set>
 #include <utility>
 
@@ -33,10 +33,10 @@ void require_same_model(const Graph& graph, const CalibrationTable& table,
                      to_hex(table.model_fingerprint), ", the model ", to_hex(expected)));
 }
 
-// Where the graph is quantized and with which maps.
+// Where the graph is quantized, and the scales and zero points of its activations.
 struct Decision {
   Placement placement;
-  ChosenMaps maps;
+  ActivationAffines activations;
 };
 
 Decision decide_all(const Graph& graph, const Target& target, const TableView& view,
@@ -46,8 +46,7 @@ Decision decide_all(const Graph& graph, const Target& target, const TableView& v
   options.has_range = [&](std::string_view tensor) { return view.has_range(tensor); };
   Decision decision;
   decision.placement = place(graph, target, options);
-  decision.maps = choose_maps(graph, decision.placement, target,
-                              [&](std::string_view tensor) { return view.map(tensor); });
+  decision.activations = choose_activation_affines(graph, decision.placement, target, view);
   return decision;
 }
 
@@ -88,13 +87,14 @@ BiasShift bias_shift(const Graph& graph, const StaticOptions& options) {
 
 // The first stages of a layer, which the table's weight entries come from too.
 Layer scaled_layer(const Graph& graph, const Target& target, const TableView& view,
-                   const ChosenMaps& maps, NodeId node, const WeightPorts& ports, int threads) {
+                   const ActivationAffines& activations, NodeId node, const WeightPorts& ports,
+                   int threads) {
   const ValueId input = graph.node(node).inputs[0];
   Layer layer = begin_layer(
       graph, node, ports, weight_scheme(graph, node, target),
-      {maps.by_value[static_cast<std::size_t>(input)].value(), view.channel_means(input)});
+      {activations.by_value[static_cast<std::size_t>(input)].value(), view.channel_means(input)});
   choose_scales(layer, target.weight_method, target.weight_granularity,
-                view.weight_maps(ports, node), threads);
+                view.weight_affines(ports, node), threads);
   return layer;
 }
 
@@ -124,19 +124,20 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
     report.nodes.push_back({std::string(name_of(prepared, placed.id)),
                             prepared.node(placed.id).op_type, placed.role, placed.reason});
   }
-  report.unequal_concats = decision.maps.unequal;
+  report.unequal_concats = decision.activations.unequal;
   report.non_finite = non_finite_weights(prepared);
   report.missing_ranges = missing_ranges(prepared, target, view, options.exclude);
   const BiasShift shift = bias_shift(prepared, options);
   const auto stages = [&](NodeId node, const WeightPorts& ports) {
     StagedLayer staged{
-        scaled_layer(prepared, target, view, decision.maps, node, ports, options.threads), false};
+        scaled_layer(prepared, target, view, decision.activations, node, ports, options.threads),
+        false};
     round_weights(staged.layer, rounding);
     staged.corrected = correct_bias(prepared, target, shift, staged.layer, report);
     return staged;
   };
   quantized.graph =
-      emit_static(prepared, decision.placement, target, decision.maps, stages, report);
+      emit_static(prepared, decision.placement, target, decision.activations, stages, report);
   add_metadata(table, quantized.graph);
   add_provenance(prepared, options, quantized.graph);
   return quantized;
@@ -152,15 +153,13 @@ void fill_weight_entries(const Graph& prepared, const StaticOptions& options,
     if (placed.role != NodeRole::kInteger) continue;
     const auto ports = weight_ports(prepared, placed.id);
     if (!ports) continue;
-    Layer layer =
-        scaled_layer(prepared, target, view, decision.maps, placed.id, *ports, options.threads);
+    Layer layer = scaled_layer(prepared, target, view, decision.activations, placed.id, *ports,
+                               options.threads);
     WeightEntry entry;
     entry.tensor = prepared.value(ports->weight).name;
     entry.consumer = name_of(prepared, placed.id);
-    entry.axis = target.weight_granularity == Granularity::kPerChannel ? ports->axis : -1;
     entry.bits = layer.scheme.bits;
-    entry.scales = std::move(layer.maps.scales);
-    entry.zero_points = std::move(layer.maps.zero_points);
+    entry.affines = std::move(layer.affines);
     entries.push_back(std::move(entry));
   }
   const auto key_of = [](const WeightEntry& entry) {

@@ -4,8 +4,7 @@ namespace qtool {
 
 /// q = clamp(round_half_even(w / s_c) + z_c), weight by weight. Cost: one pass.
 Tensor rounding_nearest(const Layer& layer) {
-  return quantize_weights(layer.weights, layer.ports.axis, layer.scheme, layer.maps.scales,
-                          layer.maps.zero_points);
+  return quantize_weights(layer.weights, layer.scheme, layer.affines);
 }
 
 }  // namespace qtool

@@ -29,10 +29,10 @@ TableView::TableView(const Graph& graph, const CalibrationTable& table,
 
 bool TableView::has_range(std::string_view tensor) const { return find(tensor) != nullptr; }
 
-CalibratedMap TableView::map(std::string_view tensor) const {
+CalibratedTensor TableView::activation(std::string_view tensor) const {
   const ActivationEntry* entry = find(tensor);
   QTOOL_CHECK(entry != nullptr);
-  if (is_map_of_target(*entry)) return {entry->range, entry->affine};
+  if (is_of_target(*entry)) return {entry->range, entry->affine};
   return {entry->range, choose_affine(entry->range, target_.activations)};
 }
 
@@ -41,25 +41,24 @@ std::span<const float> TableView::channel_means(ValueId activation) const {
   return entry == nullptr ? std::span<const float>() : entry->observed.channel_means;
 }
 
-std::optional<WeightMaps> TableView::weight_maps(const WeightPorts& ports, NodeId node) const {
+std::optional<Affines> TableView::weight_affines(const WeightPorts& ports, NodeId node) const {
   if (!weights_apply_) return std::nullopt;
   const auto known = weights_.find(graph_.value(ports.weight).name);
   if (known == weights_.end()) return std::nullopt;
   const std::string_view consumer = name_of(graph_, node);
+  const bool per_channel = target_.weight_granularity == Granularity::kPerChannel;
   for (const WeightEntry* candidate : known->second) {
-    const WeightEntry& entry = *candidate;
     // Some tools name the weight only, and mean every node that reads it.
-    if (!entry.consumer.empty() && entry.consumer != consumer) continue;
-    if (entry.axis < 0 && entry.scales.size() == 1 && entry.zero_points.empty() &&
-        target_.weight_granularity == Granularity::kPerChannel) {
-      WeightEntry spread = entry;
-      spread.axis = ports.axis;
-      spread.scales.assign(static_cast<std::size_t>(ports.channels), entry.scales[0]);
-      require_fitting(spread, ports, node);
-      return WeightMaps{spread.scales, {}};
+    if (!candidate->consumer.empty() && candidate->consumer != consumer) continue;
+    WeightEntry entry = *candidate;
+    Affines& affines = entry.affines;
+    if (per_channel && affines.axis < 0 && affines.per_tensor() && affines.zero_points.empty()) {
+      affines.axis = ports.axis;
+      affines.scales.assign(static_cast<std::size_t>(ports.channels), affines.scales[0]);
     }
     require_fitting(entry, ports, node);
-    return WeightMaps{entry.scales, entry.zero_points};
+    affines.axis = per_channel ? ports.axis : -1;
+    return std::move(affines);
   }
   return std::nullopt;
 }
@@ -69,7 +68,7 @@ const ActivationEntry* TableView::find(std::string_view tensor) const {
   return found == activations_.end() ? nullptr : found->second;
 }
 
-bool TableView::is_map_of_target(const ActivationEntry& entry) const {
+bool TableView::is_of_target(const ActivationEntry& entry) const {
   const Scheme& scheme = target_.activations;
   if (entry.dtype != scheme.dtype || table_.method_options.scheme.bits != scheme.bits) {
     return false;
@@ -82,11 +81,11 @@ void TableView::require_fitting(const WeightEntry& entry, const WeightPorts& por
                                 NodeId node) const {
   const bool per_channel = target_.weight_granularity == Granularity::kPerChannel;
   const std::int64_t expected = per_channel ? ports.channels : 1;
-  if (static_cast<std::int64_t>(entry.scales.size()) != expected ||
-      (per_channel && entry.axis != ports.axis)) {
+  if (static_cast<std::int64_t>(entry.affines.scales.size()) != expected ||
+      (per_channel && entry.affines.axis != ports.axis)) {
     throw Error(ErrorCode::kInvalidTable,
-                concat("weight '", entry.tensor, "': found ", entry.scales.size(),
-                       " scales along axis ", entry.axis, ", expected ", expected,
+                concat("weight '", entry.tensor, "': found ", entry.affines.scales.size(),
+                       " scales along axis ", entry.affines.axis, ", expected ", expected,
                        per_channel ? concat(" along axis ", ports.axis) : std::string()));
   }
   const Scheme scheme = weight_scheme(graph_, node, target_);
@@ -94,12 +93,12 @@ void TableView::require_fitting(const WeightEntry& entry, const WeightPorts& por
     throw Error(ErrorCode::kInvalidTable, concat("weight '", entry.tensor, "': its scales are for ",
                                                  entry.bits, " bits, expected ", scheme.bits));
   }
-  if (!entry.zero_points.empty() && scheme.symmetry == Symmetry::kSymmetric) {
+  if (!entry.affines.zero_points.empty() && scheme.symmetry == Symmetry::kSymmetric) {
     throw Error(ErrorCode::kInvalidTable,
                 concat("weight '", entry.tensor,
                        "': found zero points, expected none for symmetric weights"));
   }
-  for (const float scale : entry.scales) {
+  for (const float scale : entry.affines.scales) {
     if (!std::isfinite(scale) || scale < 0.0F) {
       throw Error(ErrorCode::kInvalidTable, concat("weight '", entry.tensor, "': scale ", scale,
                                                    " is not a finite number above 0"));

@@ -8,10 +8,15 @@
 
 #include "qtool/calib/table.h"
 #include "qtool/quantize/quantize.h"
-#include "quantize/maps.h"
 #include "quantize/weights.h"
 
 namespace qtool {
+
+/// Range, scale and zero point of an activation, from calibration.
+struct CalibratedTensor {
+  Range range;
+  Affine affine;
+};
 
 /// What the table says, as the stages of quantization ask for it.
 class TableView {
@@ -21,16 +26,18 @@ class TableView {
             const Target& target);
 
   [[nodiscard]] bool has_range(std::string_view tensor) const;
-  [[nodiscard]] CalibratedMap map(std::string_view tensor) const;
+  /// Of a tensor that has a range. Made anew when the table's integers are not the target's.
+  [[nodiscard]] CalibratedTensor activation(std::string_view tensor) const;
   /// Means per channel of an activation; empty when they are not known.
   [[nodiscard]] std::span<const float> channel_means(ValueId activation) const;
-  /// The maps that the table holds for the weight of a node, if they are of the method and types
-  /// wanted. Throws Error(kInvalidTable) when they do not fit the weight.
-  [[nodiscard]] std::optional<WeightMaps> weight_maps(const WeightPorts& ports, NodeId node) const;
+  /// Scales and zero points that the table holds for the weight of a node, if they are by the
+  /// method and for the types of the target. Throws Error(kInvalidTable) when they do not fit the
+  /// weight.
+  [[nodiscard]] std::optional<Affines> weight_affines(const WeightPorts& ports, NodeId node) const;
 
  private:
   [[nodiscard]] const ActivationEntry* find(std::string_view tensor) const;
-  [[nodiscard]] bool is_map_of_target(const ActivationEntry& entry) const;
+  [[nodiscard]] bool is_of_target(const ActivationEntry& entry) const;
   void require_fitting(const WeightEntry& entry, const WeightPorts& ports, NodeId node) const;
 
   const Graph& graph_;

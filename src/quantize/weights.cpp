@@ -156,9 +156,9 @@ std::vector<float> fit_scales(std::vector<float> scales, std::span<const float> 
   return scales;
 }
 
-WeightMaps weight_maps(const Tensor& weights, std::int64_t axis, std::string_view method,
-                       const Scheme& scheme, Granularity granularity, std::span<const float> bias,
-                       float input_scale, int threads) {
+Affines choose_weight_affines(const Tensor& weights, std::int64_t axis, std::string_view method,
+                              const Scheme& scheme, Granularity granularity,
+                              std::span<const float> bias, float input_scale, int threads) {
   const WeightMethodInfo& info = find_weight_method(method);
   const auto values = weights.values<float>();
   require_finite(values, "weights");
@@ -177,25 +177,27 @@ WeightMaps weight_maps(const Tensor& weights, std::int64_t axis, std::string_vie
     walk.each([&](std::size_t channel, std::size_t i) { gathered[next[channel]++] = values[i]; });
     ordered = gathered;
   }
-  WeightMaps maps;
-  maps.scales.resize(static_cast<std::size_t>(slices));
-  maps.zero_points.resize(maps.scales.size());
+  Affines affines;
+  if (granularity == Granularity::kPerChannel) affines.axis = axis;
+  affines.scales.resize(static_cast<std::size_t>(slices));
+  affines.zero_points.resize(affines.scales.size());
   parallel_items(slices, resolve_threads(threads), [&](std::int64_t slice, int) {
     const auto i = static_cast<std::size_t>(slice);
     const Affine affine = info.choose(ordered.subspan(i * per_slice, per_slice), scheme);
-    maps.scales[i] = affine.scale;
-    maps.zero_points[i] = affine.zero_point;
+    affines.scales[i] = affine.scale;
+    affines.zero_points[i] = affine.zero_point;
   });
-  if (scheme.symmetry == Symmetry::kSymmetric) maps.zero_points.clear();
-  maps.scales = fit_scales(std::move(maps.scales), bias, input_scale,
-                           weights.elements() / std::max<std::int64_t>(walk.channels, 1),
-                           largest_magnitude(scheme));
-  return maps;
+  if (scheme.symmetry == Symmetry::kSymmetric) affines.zero_points.clear();
+  affines.scales = fit_scales(std::move(affines.scales), bias, input_scale,
+                              weights.elements() / std::max<std::int64_t>(walk.channels, 1),
+                              largest_magnitude(scheme));
+  return affines;
 }
 
-Tensor quantize_weights(const Tensor& weights, std::int64_t axis, const Scheme& scheme,
-                        std::span<const float> scales, std::span<const std::int32_t> zero_points) {
-  const ChannelWalk walk(weights.shape(), axis);
+Tensor quantize_weights(const Tensor& weights, const Scheme& scheme, const Affines& affines) {
+  const ChannelWalk walk(weights.shape(), affines.per_tensor() ? 0 : affines.axis);
+  const std::vector<float>& scales = affines.scales;
+  const std::vector<std::int32_t>& zero_points = affines.zero_points;
   if (scales.size() != 1 && static_cast<std::int64_t>(scales.size()) != walk.channels) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("weight scales: found ", scales.size(), ", expected 1 or ", walk.channels));
@@ -210,9 +212,7 @@ Tensor quantize_weights(const Tensor& weights, std::int64_t axis, const Scheme& 
   const auto from = weights.values<float>();
   const auto to = quantized.values<std::int8_t>();
   walk.each([&](std::size_t channel, std::size_t i) {
-    const std::size_t slice = scales.size() == 1 ? 0 : channel;
-    const Affine affine{scales[slice], zero_points.empty() ? 0 : zero_points[slice]};
-    to[i] = static_cast<std::int8_t>(quantize_value(from[i], affine, limits));
+    to[i] = static_cast<std::int8_t>(quantize_value(from[i], affines.at(channel), limits));
   });
   return quantized;
 }

@@ -33,14 +33,6 @@ Tensor real_weights(const Graph& graph, const WeightPorts& ports);
 /// One bias per output channel (beta included, broadcast), zeros when the node has none.
 std::vector<float> real_bias(const Graph& graph, const WeightPorts& ports);
 
-/// Scales and zero points of a weight tensor: one per index of the channel axis, or one for the
-/// whole tensor.
-struct WeightMaps {
-  std::vector<float> scales;
-  std::vector<std::int32_t> zero_points;  ///< as many, or none: all 0
-  friend bool operator==(const WeightMaps&, const WeightMaps&) = default;
-};
-
 /// Whether `node` is a convolution of 3x3, stride and dilation 1, without groups.
 bool suits_winograd(const Graph& graph, NodeId node);
 
@@ -58,9 +50,9 @@ Scheme weight_scheme(const Graph& graph, NodeId node, const Target& target);
 /// Error(kUsage) for an unknown method. Cost: the method's. Source: Krishnamoorthi, arXiv
 /// 1806.08342, section 3. Differs from source: the bias term, because channels with weights near
 /// zero and an ordinary bias occur in published networks.
-WeightMaps weight_maps(const Tensor& weights, std::int64_t axis, std::string_view method,
-                       const Scheme& scheme, Granularity granularity, std::span<const float> bias,
-                       float input_scale, int threads = 0);
+Affines choose_weight_affines(const Tensor& weights, std::int64_t axis, std::string_view method,
+                              const Scheme& scheme, Granularity granularity,
+                              std::span<const float> bias, float input_scale, int threads = 0);
 
 /// Returns the given scales, one per bias or one for all, each raised until its bias fits as above.
 /// `magnitude`: the largest |q_w - z_w|.
@@ -70,10 +62,9 @@ std::vector<float> fit_scales(std::vector<float> scales, std::span<const float> 
 std::int32_t largest_magnitude(const Scheme& scheme);
 
 /// q = clamp(round_half_even(w / s_c) + z_c) for the channel c of each weight, int8 in the weights'
-/// shape. A single scale is used for all channels.
-Tensor quantize_weights(const Tensor& weights, std::int64_t axis, const Scheme& scheme,
-                        std::span<const float> scales,
-                        std::span<const std::int32_t> zero_points = {});
+/// shape. A single scale is used for all channels. Throws Error(kInvalidArgument) when there are
+/// neither one nor as many scales as channels, or not as many zero points as scales.
+Tensor quantize_weights(const Tensor& weights, const Scheme& scheme, const Affines& affines);
 
 /// The scale of each int32 bias: the float32 product s_x s_c.
 std::vector<float> bias_scales(std::span<const float> weight_scales, std::size_t channels,

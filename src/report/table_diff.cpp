@@ -39,16 +39,16 @@ TensorDiff compare(const ActivationEntry& a, const ActivationEntry& b) {
 TensorDiff compare(const WeightEntry& a, const WeightEntry& b) {
   TensorDiff diff;
   diff.tensor = a.tensor;
-  if (a.scales.size() != b.scales.size()) {
+  if (a.affines.scales.size() != b.affines.scales.size()) {
     diff.scale = 1.0;
     return diff;
   }
-  for (std::size_t c = 0; c < a.scales.size(); ++c) {
-    const double change = relative(a.scales[c], b.scales[c]);
+  for (std::size_t c = 0; c < a.affines.scales.size(); ++c) {
+    const double change = relative(a.affines.scales[c], b.affines.scales[c]);
     if (c > 0 && change <= diff.scale) continue;
     diff.scale = change;
-    diff.scale_a = a.scales[c];
-    diff.scale_b = b.scales[c];
+    diff.scale_a = a.affines.scales[c];
+    diff.scale_b = b.affines.scales[c];
   }
   return diff;
 }
@@ -200,8 +200,9 @@ std::string table_text(const CalibrationTable& table, std::size_t width) {
                        {"smallest", Kind::kNumber, 3},
                        {"largest", Kind::kNumber, 4}});
     for (const WeightEntry& entry : table.weights) {
-      const auto [low, high] = std::minmax_element(entry.scales.begin(), entry.scales.end());
-      weights.add({entry.tensor, entry.consumer, to_text(std::int64_t(entry.scales.size())),
+      const auto [low, high] =
+          std::minmax_element(entry.affines.scales.begin(), entry.affines.scales.end());
+      weights.add({entry.tensor, entry.consumer, to_text(std::int64_t(entry.affines.scales.size())),
                    to_text(*low), to_text(*high)});
     }
     out += "\n" + weights.to_string(width);
@@ -232,8 +233,8 @@ std::string table_json(const CalibrationTable& table) {
   for (const WeightEntry& entry : table.weights) {
     json["weights"].push_back({{"tensor", entry.tensor},
                                {"consumer", entry.consumer},
-                               {"axis", entry.axis},
-                               {"scales", entry.scales}});
+                               {"axis", entry.affines.axis},
+                               {"scales", entry.affines.scales}});
   }
   return json_text(json);
 }

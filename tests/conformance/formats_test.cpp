@@ -36,8 +36,9 @@ Sample sample(unsigned seed) {
     WeightEntry weight;
     weight.tensor = "weight" + number;
     weight.consumer = "layer" + number;
-    weight.axis = 0;
-    for (int c = 0; c < 8; ++c) weight.scales.push_back(std::exp2(exponent(random)) / 127.0F);
+    weight.affines.axis = 0;
+    for (int c = 0; c < 8; ++c)
+      weight.affines.scales.push_back(std::exp2(exponent(random)) / 127.0F);
     made.table.weights.push_back(weight);
     made.names.push_back({weight.consumer, "Conv", entry.tensor, "", weight.tensor, 0});
   }
@@ -80,9 +81,11 @@ TEST_P(Format, ReadsBackWhatItCarries) {
       const auto after = std::find_if(table.weights.begin(), table.weights.end(),
                                       [&](const auto& w) { return w.tensor == before.tensor; });
       ASSERT_NE(after, table.weights.end());
-      ASSERT_EQ(after->scales.size(), before.scales.size());
-      for (std::size_t c = 0; c < before.scales.size(); ++c) {
-        EXPECT_NEAR(after->scales[c], before.scales[c], 1e-3 * before.scales[c]) << before.tensor;
+      ASSERT_EQ(after->affines.scales.size(), before.affines.scales.size());
+      for (std::size_t c = 0; c < before.affines.scales.size(); ++c) {
+        EXPECT_NEAR(after->affines.scales[c], before.affines.scales[c],
+                    1e-3 * before.affines.scales[c])
+            << before.tensor;
       }
     }
   } else {
@@ -126,7 +129,7 @@ TEST_P(Format, KeepsTheBitsOfScales) {
     const auto before = std::find_if(s.table.weights.begin(), s.table.weights.end(),
                                      [&](const auto& w) { return w.tensor == after.tensor; });
     ASSERT_NE(before, s.table.weights.end());
-    EXPECT_EQ(after.scales, before->scales) << after.tensor;
+    EXPECT_EQ(after.affines.scales, before->affines.scales) << after.tensor;
   }
 }
 

@@ -206,29 +206,29 @@ TEST(QuantizeKernel, EqualsTheReference) {
       geometry.plane_stride = geometry.pixels;
       geometry.pixel_stride = geometry.channels;
       const std::int64_t count = geometry.channels * geometry.pixels;
-      QuantizeParams params;
-      params.scale = scale(random);
-      params.zero_point = byte(random);
+      ClampedAffine affine;
+      affine.scale = scale(random);
+      affine.zero_point = byte(random);
       const auto bytes = static_cast<std::size_t>(count);
       const GuardedBuffer floats(bytes * sizeof(float));
-      randomize_floats(random, params.scale, floats.data<float>(), count);
+      randomize_floats(random, affine.scale, floats.data<float>(), count);
       const GuardedBuffer got(bytes);
       const GuardedBuffer want(bytes);
-      kernel.quantize(params, floats.data<float>(), got.data(), count);
-      reference_quantize(params, floats.data<float>(), want.data(), count);
+      kernel.quantize(affine, floats.data<float>(), got.data(), count);
+      reference_quantize(affine, floats.data<float>(), want.data(), count);
       expect_equal(got, want, std::string(row.name) + " quantize");
-      kernel.quantize_planes(params, geometry, floats.data<float>(), got.data());
-      reference_quantize_planes(params, geometry, floats.data<float>(), want.data());
+      kernel.quantize_planes(affine, geometry, floats.data<float>(), got.data());
+      reference_quantize_planes(affine, geometry, floats.data<float>(), want.data());
       expect_equal(got, want, std::string(row.name) + " quantize_planes");
 
       const RandomBytes in(random, count);
       const GuardedBuffer reals(bytes * sizeof(float));
       const GuardedBuffer expected(bytes * sizeof(float));
-      kernel.dequantize(params, in.data(), reals.data<float>(), count);
-      reference_dequantize(params, in.data(), expected.data<float>(), count);
+      kernel.dequantize(affine, in.data(), reals.data<float>(), count);
+      reference_dequantize(affine, in.data(), expected.data<float>(), count);
       expect_equal(reals, expected, std::string(row.name) + " dequantize");
-      kernel.dequantize_planes(params, geometry, in.data(), reals.data<float>());
-      reference_dequantize_planes(params, geometry, in.data(), expected.data<float>());
+      kernel.dequantize_planes(affine, geometry, in.data(), reals.data<float>());
+      reference_dequantize_planes(affine, geometry, in.data(), expected.data<float>());
       expect_equal(reals, expected, std::string(row.name) + " dequantize_planes");
     }
   }

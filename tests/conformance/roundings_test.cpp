@@ -46,9 +46,7 @@ TEST_P(Roundings, StaysNextToTheWeightsAndWithinTheScheme) {
     const auto weights = layer.weights.values<float>();
     for (std::size_t i = 0; i < integers.size(); ++i) {
       const std::size_t channel = i / 27;
-      const float scale = layer.maps.scales[channel];
-      const std::int32_t zero =
-          layer.maps.zero_points.empty() ? 0 : layer.maps.zero_points[channel];
+      const auto [scale, zero] = layer.affines.at(channel);
       const float back = scale * static_cast<float>(integers[i] - zero);
       // A method may choose either neighbour; what is beyond the limits saturates within a step.
       EXPECT_LE(std::abs(back - weights[i]), 1.01F * scale) << i;

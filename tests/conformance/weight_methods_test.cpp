@@ -171,12 +171,12 @@ TEST_P(WeightMethods, GiveAChannelOfZerosScaleOne) {
   Tensor weights(DType::kFloat32, Shape{2, 3});
   weights.values<float>()[0] = 0.5F;
   for (const Scheme& scheme : schemes()) {
-    const WeightMaps maps =
-        weight_maps(weights, 0, GetParam().name, scheme, Granularity::kPerChannel, {}, 0.1F);
-    ASSERT_EQ(maps.scales.size(), 2U);
-    EXPECT_NE(maps.scales[0], 1.0F);
-    EXPECT_EQ(maps.scales[1], 1.0F);
-    EXPECT_EQ(maps.zero_points.size(), scheme.symmetry == Symmetry::kSymmetric ? 0U : 2U);
+    const Affines affines = choose_weight_affines(weights, 0, GetParam().name, scheme,
+                                                  Granularity::kPerChannel, {}, 0.1F);
+    ASSERT_EQ(affines.scales.size(), 2U);
+    EXPECT_NE(affines.scales[0], 1.0F);
+    EXPECT_EQ(affines.scales[1], 1.0F);
+    EXPECT_EQ(affines.zero_points.size(), scheme.symmetry == Symmetry::kSymmetric ? 0U : 2U);
   }
 }
 
@@ -184,9 +184,9 @@ TEST_P(WeightMethods, LeaveRoomForTheBias) {
   const Tensor weights = Tensor::of<float>({2, 1}, {1e-12F, 0.5F});
   const Values bias = {2.5F, 0.25F};
   for (const Scheme& scheme : schemes()) {
-    const WeightMaps maps =
-        weight_maps(weights, 0, GetParam().name, scheme, Granularity::kPerChannel, bias, 0.02F);
-    const Tensor q = quantize_bias(bias, bias_scales(maps.scales, 2, 0.02F));
+    const Affines affines = choose_weight_affines(weights, 0, GetParam().name, scheme,
+                                                  Granularity::kPerChannel, bias, 0.02F);
+    const Tensor q = quantize_bias(bias, bias_scales(affines.scales, 2, 0.02F));
     EXPECT_NEAR(q.values<std::int32_t>()[0], 1 << 30, 256);
     EXPECT_LT(q.values<std::int32_t>()[1], 1 << 20);
   }
@@ -208,29 +208,32 @@ TEST_P(WeightMethods, PermuteScalesWithChannelsOfEitherAxisAndAnyNumberOfThreads
     }
   }
   for (const Scheme& scheme : schemes()) {
-    const auto maps = [&](const Tensor& w, std::int64_t axis, int threads) {
-      return weight_maps(w, axis, GetParam().name, scheme, Granularity::kPerChannel, {}, 1.0F,
-                         threads);
+    const auto affines = [&](const Tensor& w, std::int64_t axis, int threads) {
+      return choose_weight_affines(w, axis, GetParam().name, scheme, Granularity::kPerChannel, {},
+                                   1.0F, threads);
     };
-    const WeightMaps expected = maps(forward, 0, 1);
-    WeightMaps turned = maps(backward, 0, 1);
+    const Affines expected = affines(forward, 0, 1);
+    Affines turned = affines(backward, 0, 1);
     std::reverse(turned.scales.begin(), turned.scales.end());
     std::reverse(turned.zero_points.begin(), turned.zero_points.end());
     EXPECT_EQ(turned, expected);
-    EXPECT_EQ(maps(transposed, 1, 1), expected);
-    EXPECT_EQ(maps(forward, 0, 3), expected);
+    Affines at_last_axis = affines(transposed, 1, 1);
+    EXPECT_EQ(at_last_axis.axis, 1);
+    at_last_axis.axis = 0;
+    EXPECT_EQ(at_last_axis, expected);
+    EXPECT_EQ(affines(forward, 0, 3), expected);
   }
 }
 
-TEST_P(WeightMethods, GiveOneMapPerTensorWhereAsked) {
+TEST_P(WeightMethods, GiveOneScalePerTensorWhereAsked) {
   const Values values = drawn(24, 10, [](float x) { return x; });
   const Tensor weights = Tensor::of<float>({4, 6}, std::span<const float>(values));
   for (const Scheme& scheme : schemes()) {
-    const WeightMaps maps =
-        weight_maps(weights, 0, GetParam().name, scheme, Granularity::kPerTensor, {}, 1.0F);
+    const Affines affines = choose_weight_affines(weights, 0, GetParam().name, scheme,
+                                                  Granularity::kPerTensor, {}, 1.0F);
     const Affine all = GetParam().choose(values, scheme);
-    ASSERT_EQ(maps.scales.size(), 1U);
-    EXPECT_EQ(maps.scales[0], all.scale);
+    ASSERT_EQ(affines.scales.size(), 1U);
+    EXPECT_EQ(affines.scales[0], all.scale);
   }
 }
 

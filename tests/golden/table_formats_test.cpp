@@ -70,7 +70,8 @@ TEST_P(NcnnGolden, NamesTensorsAndWeightsOfTheModel) {
     const auto weight = graph.find_value(entry.tensor);
     ASSERT_TRUE(weight) << entry.tensor;
     const Shape& shape = graph.value(*weight).constant->shape();
-    EXPECT_EQ(static_cast<std::int64_t>(entry.scales.size()), shape[entry.axis]) << entry.tensor;
+    EXPECT_EQ(static_cast<std::int64_t>(entry.affines.scales.size()), shape[entry.affines.axis])
+        << entry.tensor;
   }
 }
 

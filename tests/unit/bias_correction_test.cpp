@@ -69,13 +69,13 @@ std::vector<double> output_means(const LayerCase& layer, const Tensor& weights,
 }
 
 /// Holds the predicted shift against the mean outputs of the layer with both weights.
-void expect_predicted(const LayerCase& layer, bool flat_pictures,
+void expect_predicted(const LayerCase& layer, bool flat_images,
                       const Scheme& scheme = kCoarseWeights) {
   std::mt19937 random(7);
   const Tensor weights =
       Tensor::of<float>(layer.weight, random_values(layer.weight.elements(), random));
   Tensor input = Tensor::of<float>(layer.input, random_values(layer.input.elements(), random));
-  if (flat_pictures) {  // every window of a channel has the mean of the channel
+  if (flat_images) {  // every window of a channel has the mean of the channel
     const auto values = input.values<float>();
     const std::int64_t inner = layer.input[2] * layer.input[3];
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -91,7 +91,6 @@ void expect_predicted(const LayerCase& layer, bool flat_pictures,
   Layer staged = begin_layer(graph, node, ports, scheme, {std::nullopt, means});
   choose_scales(staged, "absmax", Granularity::kPerChannel);
   round_weights(staged, find_rounding("nearest"));
-  const WeightMaps& maps = staged.maps;
   const Tensor& integers = staged.integers;
   Tensor coarse(DType::kFloat32, layer.weight);
   const std::int64_t inner = layer.weight.elements() / layer.weight[0];
@@ -99,9 +98,8 @@ void expect_predicted(const LayerCase& layer, bool flat_pictures,
     const auto at = static_cast<std::int64_t>(i);
     const auto channel =
         static_cast<std::size_t>(ports.axis == 0 ? at / inner : at % ports.channels);
-    const std::int32_t zero_point = maps.zero_points.empty() ? 0 : maps.zero_points[channel];
     coarse.values<float>()[i] =
-        maps.scales[channel] * static_cast<float>(integers.values<std::int8_t>()[i] - zero_point);
+        dequantize_value(integers.values<std::int8_t>()[i], staged.affines.at(channel));
   }
   const auto before = output_means(layer, weights, input);
   const auto after = output_means(layer, coarse, input);
@@ -149,7 +147,7 @@ TEST(WeightBiasShift, IsEmptyWithoutFittingMeans) {
   for (const std::span<const float> means :
        {std::span<const float>(five), std::span<const float>()}) {
     Layer staged = begin_layer(graph, node, ports, Scheme{}, {std::nullopt, means});
-    staged.maps = {std::vector<float>(6, 1.0F), {}};
+    staged.affines = {std::vector<float>(6, 1.0F), {}};
     staged.integers = Tensor(DType::kInt8, layer.weight);
     EXPECT_TRUE(weight_bias_shift(graph, staged).empty());
   }

@@ -20,7 +20,7 @@ CalibrationTable sample() {
     entry.range = {-1.0F, 1.0F};
     entry.affine = choose_affine(entry.range, {});
   }
-  table.weights.push_back({"w", "c", 0, {0.5F, 0.25F}, {}});
+  table.weights.push_back({"w", "c", {{0.5F, 0.25F}, {}, 0}});
   return table;
 }
 

@@ -131,7 +131,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Model{"quantized", quantized}),
     [](const auto& test) { return test.param.name; });
 
-// Placing, choosing maps and emitting look tensors up in a table, and readers of one zero point.
+// Placing, choosing scales and zero points, and emitting look tensors up in a table, and readers of
+// one zero point.
 TEST(Quantize, TakesAboutFourTimesTheTimeForFourTimesTheNodes) {
   constexpr int kNodes = 5000;
   const auto seconds = [](int nodes) {

@@ -35,7 +35,7 @@ CalibrationTable three_activations() {
   ActivationEntry worst = activation("worst");
   worst.sqnr_db = 12.5;
   table.activations = {good, worst, activation("dead", Degenerate::kAllZero)};
-  table.weights.push_back({.tensor = "w", .consumer = "conv", .scales = {1.0F}});
+  table.weights.push_back({.tensor = "w", .consumer = "conv", .affines = {{1.0F}}});
   return table;
 }
 

@@ -109,20 +109,21 @@ TEST(FillWeightEntries, ListsTheScalesThatQuantizeUses) {
   ASSERT_EQ(table.weights.size(), 2U);
   EXPECT_EQ(table.weights[0].tensor, "c1_w");
   EXPECT_EQ(table.weights[0].consumer, "c1");
-  EXPECT_EQ(table.weights[0].axis, 0);
+  EXPECT_EQ(table.weights[0].affines.axis, 0);
   const Quantized emitted = quantize(net.graph, table);
   const Graph& graph = emitted.graph;
   const auto scales = graph.value(graph.find_value("c1_w_s").value()).constant;
-  EXPECT_THAT(table.weights[0].scales, testing::ElementsAreArray(scales->values<float>().begin(),
-                                                                 scales->values<float>().end()));
+  EXPECT_THAT(
+      table.weights[0].affines.scales,
+      testing::ElementsAreArray(scales->values<float>().begin(), scales->values<float>().end()));
 }
 
 TEST(FillWeightEntries, KeepsScalesThatWereSetByHand) {
   const Net net = two_convolutions();
   CalibrationTable table = table_for(net);
-  table.weights.push_back({"c1_w", "c1", 0, {0.5F, 0.25F}});
+  table.weights.push_back({"c1_w", "c1", {{0.5F, 0.25F}, {}, 0}});
   fill_weight_entries(net.graph, {}, table);
-  EXPECT_THAT(table.weights[0].scales, testing::ElementsAre(0.5F, 0.25F));
+  EXPECT_THAT(table.weights[0].affines.scales, testing::ElementsAre(0.5F, 0.25F));
   const Quantized emitted = quantize(net.graph, table);
   const Graph& graph = emitted.graph;
   EXPECT_EQ(graph.value(graph.find_value("c1_w_s").value()).constant->values<float>()[1], 0.25F);
@@ -131,9 +132,9 @@ TEST(FillWeightEntries, KeepsScalesThatWereSetByHand) {
 TEST(Quantize, RefusesWeightScalesThatDoNotFit) {
   const Net net = two_convolutions();
   CalibrationTable table = table_for(net);
-  table.weights.push_back({"c1_w", "c1", 0, {0.5F, 0.5F, 0.5F}});
+  table.weights.push_back({"c1_w", "c1", {{0.5F, 0.5F, 0.5F}, {}, 0}});
   EXPECT_EQ(code_of([&] { quantize(net.graph, table); }), ErrorCode::kInvalidTable);
-  table.weights[0].scales = {0.5F, -1.0F};
+  table.weights[0].affines.scales = {0.5F, -1.0F};
   EXPECT_EQ(code_of([&] { quantize(net.graph, table); }), ErrorCode::kInvalidTable);
 }
 
@@ -150,11 +151,11 @@ TEST(Quantize, HandlesTheChannelsOfMobileNetV2WhoseBiasWouldOverflow) {
     const Target& target = find_target("cpu");
     const auto bias = real_bias(graph, *ports);
     const Tensor weights = real_weights(graph, *ports);
-    const auto plain = weight_maps(weights, ports->axis, "absmax", target.weights,
-                                   target.weight_granularity, {}, input_scale)
+    const auto plain = choose_weight_affines(weights, ports->axis, "absmax", target.weights,
+                                             target.weight_granularity, {}, input_scale)
                            .scales;
-    const auto fitted = weight_maps(weights, ports->axis, "absmax", target.weights,
-                                    target.weight_granularity, bias, input_scale)
+    const auto fitted = choose_weight_affines(weights, ports->axis, "absmax", target.weights,
+                                              target.weight_granularity, bias, input_scale)
                             .scales;
     const auto scales = bias_scales(fitted, bias.size(), input_scale);
     const Tensor q = quantize_bias(bias, scales);

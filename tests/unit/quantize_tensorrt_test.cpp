@@ -308,7 +308,7 @@ TEST(ForeignTable, OneScaleOfAWeightServesAllItsChannels) {
   Net net;
   net.output(net.conv("c1", net.input("x", {1, 2, 4, 4})));
   CalibrationTable table = read_cache("TRT-8600-MinMaxCalibration\nx: 3c010204\n");
-  table.weights.push_back({"c1_w", "", -1, {0.5F}, {}});
+  table.weights.push_back({"c1_w", "", {{0.5F}, {}, -1}});
   const Quantized emitted = quantize(net.graph, table);
   const Graph& graph = emitted.graph;
   EXPECT_THAT(graph.value(graph.find_value("c1_w_s").value()).constant->values<float>(),

@@ -181,7 +181,7 @@ TEST(QuantizeTypes, WeightsWithZeroPointsRunOnIntegersWhereTheTargetAllowsThem) 
       choices.weight_bits = bits;
       CalibrationTable table = table_for(graph, choices, options.target);
       fill_weight_entries(graph, options, table);
-      const std::vector<std::int32_t>& points = table.weights.at(0).zero_points;
+      const std::vector<std::int32_t>& points = table.weights.at(0).affines.zero_points;
       EXPECT_FALSE(std::all_of(points.begin(), points.end(), [](int z) { return z == 0; }));
       const Graph int8 = quantized(graph, read_table(write_table(table)), options);
       EXPECT_THAT(float_layers(int8), testing::IsEmpty());
@@ -271,7 +271,7 @@ TEST(QuantizeTypes, WinogradBitsAreForThreeByThreeConvolutionsOfStrideOneOnly) {
   for (std::size_t c = 0; c < kChannels; ++c) {
     float largest = 0.0F;
     for (std::size_t i = 0; i < 36; ++i) largest = std::max(largest, std::abs(w[c * 36 + i]));
-    EXPECT_FLOAT_EQ(entry->scales[c], largest / 31.0F);
+    EXPECT_FLOAT_EQ(entry->affines.scales[c], largest / 31.0F);
   }
 }
 

@@ -17,7 +17,8 @@ constexpr Scheme kWeights{DType::kInt8, 8, Symmetry::kSymmetric};
 
 std::vector<float> scales_of(const Tensor& w, std::int64_t axis, std::vector<float> bias = {},
                              float input_scale = 1.0F) {
-  return weight_maps(w, axis, "absmax", kWeights, Granularity::kPerChannel, bias, input_scale)
+  return choose_weight_affines(w, axis, "absmax", kWeights, Granularity::kPerChannel, bias,
+                               input_scale)
       .scales;
 }
 
@@ -41,8 +42,9 @@ TEST(WeightScales, AreTheLargestMagnitudeOfEachChannelOver127) {
   const Tensor w = Tensor::of<float>({2, 3}, {1.0F, -2.54F, 0.5F, 0.0F, 1.27F, -1.0F});
   EXPECT_THAT(scales_of(w, 0), testing::ElementsAre(2.54F / 127, 1.27F / 127));
   EXPECT_THAT(scales_of(w, 1), testing::ElementsAre(1.0F / 127, 2.54F / 127, 1.0F / 127));
-  EXPECT_THAT(weight_maps(w, 0, "absmax", kWeights, Granularity::kPerTensor, {}, 1.0F).scales,
-              testing::ElementsAre(2.54F / 127));
+  EXPECT_THAT(
+      choose_weight_affines(w, 0, "absmax", kWeights, Granularity::kPerTensor, {}, 1.0F).scales,
+      testing::ElementsAre(2.54F / 127));
 }
 
 TEST(WeightScales, GrowUntilTheBiasFits) {
@@ -87,7 +89,7 @@ TEST(QuantizeWeights, StaysWithinHalfAStepAndNeverUsesMinus128) {
   for (float& v : w.values<float>()) v = values(random);
   for (const std::int64_t axis : {0, 1}) {
     const auto scales = scales_of(w, axis);
-    const Tensor q = quantize_weights(w, axis, kWeights, scales);
+    const Tensor q = quantize_weights(w, kWeights, {scales, {}, axis});
     ASSERT_EQ(q.shape(), w.shape());
     for (std::size_t i = 0; i < 288; ++i) {
       const std::size_t channel = axis == 0 ? i / 36 : i / 9 % 4;
@@ -101,7 +103,7 @@ TEST(QuantizeWeights, StaysWithinHalfAStepAndNeverUsesMinus128) {
 
 TEST(QuantizeWeights, RoundsTiesToEven) {
   const Tensor w = Tensor::of<float>({1, 4}, {0.5F, 1.5F, 2.5F, -0.5F});
-  const Tensor q = quantize_weights(w, 0, kWeights, std::vector<float>{1.0F});
+  const Tensor q = quantize_weights(w, kWeights, Affines{{1.0F}});
   EXPECT_THAT(q.values<std::int8_t>(), testing::ElementsAre(0, 2, 2, 0));
 }
 

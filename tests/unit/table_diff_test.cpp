@@ -32,8 +32,8 @@ WeightEntry weight(std::string tensor, std::string consumer, std::vector<float> 
   WeightEntry entry;
   entry.tensor = std::move(tensor);
   entry.consumer = std::move(consumer);
-  entry.axis = scales.size() > 1 ? 0 : -1;
-  entry.scales = std::move(scales);
+  entry.affines.axis = scales.size() > 1 ? 0 : -1;
+  entry.affines.scales = std::move(scales);
   return entry;
 }
 

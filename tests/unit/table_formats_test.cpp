@@ -151,13 +151,13 @@ TEST(NcnnTable, ReadsReciprocalsAndKeepsTheirText) {
   EXPECT_EQ(table.activations[0].tensor, "conv1");
   EXPECT_FLOAT_EQ(table.activations[0].affine.scale, 1.0F / 7.705117F);
   EXPECT_FLOAT_EQ(table.activations[0].range.max, 127.0F / 7.705117F);
-  EXPECT_FLOAT_EQ(table.weights[0].scales[0], 1.0F / 218.294891F);
+  EXPECT_FLOAT_EQ(table.weights[0].affines.scales[0], 1.0F / 218.294891F);
   EXPECT_EQ(write("ncnn", table), kNcnn);
 }
 
 TEST(NcnnTable, AnInfiniteReciprocalIsAnAllZeroChannel) {
   const CalibrationTable table = read("ncnn", "c_param_0 inf \nc inf \n").table;
-  EXPECT_THAT(table.weights[0].scales, ElementsAre(1.0F));
+  EXPECT_THAT(table.weights[0].affines.scales, ElementsAre(1.0F));
   EXPECT_EQ(table.activations[0].degenerate, Degenerate::kAllZero);
   EXPECT_EQ(write("ncnn", table), "c_param_0 inf \nc inf \n");
 }
@@ -169,7 +169,7 @@ TEST(NcnnTable, MapsLayersToTheTensorsTheyRead) {
   EXPECT_EQ(table.activations[1].tensor, "a");
   EXPECT_EQ(table.weights[0].tensor, "w1");
   EXPECT_EQ(table.weights[0].consumer, "conv1");
-  EXPECT_EQ(table.weights[0].axis, 0);
+  EXPECT_EQ(table.weights[0].affines.axis, 0);
   EXPECT_THAT(result.notes, IsEmpty());
   TableWriteOptions options;
   options.names = kLayers;
@@ -203,7 +203,7 @@ TEST(NcnnTable, AHashSwitchesARowOff) {
 TEST(NcnnTable, TheLastOfTwoEqualKeysWins) {
   const TableReadResult result =
       read("ncnn", "a_param_0 2 \na_param_0 4 \na 3 \nb_param_0 1 \nb 1 \na 5 \n");
-  EXPECT_THAT(result.table.weights[0].scales, ElementsAre(0.25F));
+  EXPECT_THAT(result.table.weights[0].affines.scales, ElementsAre(0.25F));
   EXPECT_EQ(result.table.activations[0].tensor, "a");
   EXPECT_EQ(result.table.activations[0].affine.scale, 0.2F);
   EXPECT_EQ(result.table.activations.size(), 2U);
@@ -336,8 +336,8 @@ TEST(AimetEncodings, ReadsOffsetsAsZeroPoints) {
   EXPECT_EQ(table.activations[1].dtype, DType::kInt8);
   EXPECT_EQ(table.activations[2].affine, (Affine{0.01F, 0}));
   ASSERT_EQ(table.weights.size(), 1U);
-  EXPECT_THAT(table.weights[0].scales, ElementsAre(0.001F, 0.002F));
-  EXPECT_EQ(table.weights[0].axis, 0);
+  EXPECT_THAT(table.weights[0].affines.scales, ElementsAre(0.001F, 0.002F));
+  EXPECT_EQ(table.weights[0].affines.axis, 0);
 }
 
 TEST(AimetEncodings, ReadsBackWhatItWrites) {
@@ -352,7 +352,7 @@ TEST(AimetEncodings, ReadsBackWhatItWrites) {
 TEST(AimetEncodings, KnowsTheAxisOfAWeightFromTheModel) {
   const LayerNames names = {{"fc", "Gemm", "x", "y", "w", 1}};
   const CalibrationTable table = read("aimet", kAimet, names).table;
-  EXPECT_EQ(table.weights[0].axis, 1);
+  EXPECT_EQ(table.weights[0].affines.axis, 1);
   EXPECT_EQ(table.weights[0].consumer, "fc");
 }
 
@@ -454,7 +454,7 @@ TEST(Formats, AreFoundByNameOrNamedWhenNear) {
 TEST(Formats, SayWhatTheyLoseOfATable) {
   CalibrationTable table;
   table.activations = {asymmetric_entry("x")};
-  table.weights.push_back({"w", "conv", 0, {1.0F}, {}});
+  table.weights.push_back({"w", "conv", {{1.0F}, {}, 0}});
   EXPECT_THAT(
       lost_contents(table, find_format("tensorrt")),
       ElementsAre(TableContent::kRanges, TableContent::kTypes, TableContent::kWeightScales));
@@ -476,7 +476,7 @@ TEST(Formats, RefuseActivationsOfOtherThanEightBits) {
 
 TEST(Formats, LeaveOutWeightsWithZeroPointsAndSaySo) {
   CalibrationTable table;
-  table.weights.push_back({"w", "conv", 0, {1.0F}, {3}});
+  table.weights.push_back({"w", "conv", {{1.0F}, {3}, 0}});
   EXPECT_THAT(lost_contents(table, find_format("aimet")), ElementsAre(TableContent::kWeightTypes));
   EXPECT_THAT(read("aimet", write("aimet", table)).table.weights, IsEmpty());
   EXPECT_EQ(write("ncnn", table), "");

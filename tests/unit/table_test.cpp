@@ -45,9 +45,9 @@ CalibrationTable sample_table() {
   entry.sqnr_db.reset();
   entry.observed = {};
   table.activations.push_back(entry);
-  table.weights.push_back({"conv1.weight", "Conv_0", 0, {0.001F, 1.0F, 3e-38F}});
-  table.weights.push_back({"fc.weight", "Gemm_9", -1, {0.5F}});
-  table.weights.push_back({"head.weight", "Conv_11", 1, {0.5F, 0.25F}, {-7, 3}, 4});
+  table.weights.push_back({"conv1.weight", "Conv_0", {{0.001F, 1.0F, 3e-38F}, {}, 0}});
+  table.weights.push_back({"fc.weight", "Gemm_9", {{0.5F}, {}, -1}});
+  table.weights.push_back({"head.weight", "Conv_11", {{0.5F, 0.25F}, {-7, 3}, 1}, 4});
   table.aliases.push_back({"bn1", "input"});
   return table;
 }
@@ -231,7 +231,7 @@ TEST(Table, RefusesToWriteWhatItCouldNotRead) {
   table.activations[0].range.max = std::numeric_limits<float>::infinity();
   EXPECT_THROW(static_cast<void>(write_table(table)), Error);
   table = sample_table();
-  table.weights[0].scales[0] = std::nanf("");
+  table.weights[0].affines.scales[0] = std::nanf("");
   EXPECT_THROW(static_cast<void>(write_table(table)), Error);
 }
 

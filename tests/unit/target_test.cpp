@@ -101,7 +101,7 @@ TEST(Targets, DifferWhereTheirBackEndsDo) {
   const Target& cpu = find_target("cpu");
   EXPECT_EQ(cpu.activations, (Scheme{DType::kUInt8, 8, Symmetry::kAsymmetric}));
   EXPECT_EQ(cpu.constants, ConstantForm::kIntegers);
-  EXPECT_EQ(cpu.movers, Movers::kShareMap);
+  EXPECT_EQ(cpu.movers, Movers::kShareAffine);
 
   const Target& tensorrt = find_target("tensorrt");
   EXPECT_EQ(tensorrt.activations, (Scheme{DType::kInt8, 8, Symmetry::kSymmetric}));

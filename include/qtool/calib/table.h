@@ -58,14 +58,12 @@ struct ActivationEntry {
   friend bool operator==(const ActivationEntry&, const ActivationEntry&) = default;
 };
 
-/// Scales of a weight tensor, one per index of `axis`, or a single one for the whole tensor.
+/// How a weight tensor becomes integers: one affine map for each of its slices.
 struct WeightEntry {
   std::string tensor;
-  std::string consumer;    ///< node that reads it
-  std::int64_t axis = -1;  ///< -1: one scale
-  std::vector<float> scales;
-  std::vector<std::int32_t> zero_points{};  ///< as many, or none: all 0
-  int bits = 8;                             ///< of the integers that the scales are made for
+  std::string consumer;  ///< node that reads it
+  Affines affines;
+  int bits = 8;  ///< of the integers that the scales are made for
   /// 1 / scale as ncnn wrote them, one per scale or none. They are more precise than the scales,
   /// which are rounded. 0 stands for infinity: the channel is all zero.
   std::vector<float> reciprocals{};

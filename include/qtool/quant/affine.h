@@ -68,13 +68,19 @@ float dequantize_value(std::int32_t q, const Affine& affine) noexcept;
 /// The reals that the integer limits of a scheme stand for under `affine`.
 Range represented_range(const Affine& affine, const Limits& limits) noexcept;
 
-/// The affine maps of one tensor: a single slice, or one per index of `axis`.
-struct QuantParams {
-  std::vector<Affine> slices;
-  int axis = -1;  ///< -1 with one slice: per tensor
-  DType dtype = DType::kUInt8;
-  [[nodiscard]] bool per_tensor() const noexcept { return axis < 0; }
-  friend bool operator==(const QuantParams&, const QuantParams&) = default;
+/// The affine maps of one tensor: a single one for all of it, or one for each index of `axis`.
+struct Affines {
+  std::vector<float> scales;
+  std::vector<std::int32_t> zero_points{};  ///< as many as scales, or none: all 0
+  std::int64_t axis = -1;                   ///< -1: one scale for the whole tensor
+
+  [[nodiscard]] bool per_tensor() const noexcept { return scales.size() == 1; }
+  /// The affine map of the slice `index` along the axis; of the tensor when it has a single one.
+  [[nodiscard]] Affine at(std::size_t index) const noexcept {
+    const std::size_t slice = per_tensor() ? 0 : index;
+    return {scales[slice], zero_points.empty() ? 0 : zero_points[slice]};
+  }
+  friend bool operator==(const Affines&, const Affines&) = default;
 };
 
 }  // namespace qtool

@@ -143,9 +143,9 @@ struct Quantized {
 /// Types are the target's, unless the table or `options` choose others. Integers of fewer than 8
 /// bits keep within their limits by a Clip in front of the QuantizeLinear. Weight scales that the
 /// table holds are used, raised where the bias would not fit, unless `options` choose other types
-/// or another method for weights; the others follow weight_maps(). Metadata of the graph stay;
-/// `qtool.preprocess`, `qtool.method`, `qtool.table_hash`, `qtool.target` and `qtool.version` are
-/// added. Throws Error(kMismatch) when the table belongs to another model, Error(kUsage) for an
+/// or another method for weights; the others follow choose_weight_affines(). Metadata of the graph
+/// stay; `qtool.preprocess`, `qtool.method`, `qtool.table_hash`, `qtool.target` and `qtool.version`
+/// are added. Throws Error(kMismatch) when the table belongs to another model, Error(kUsage) for an
 /// unknown target, method or rounding, or an exclusion that matches nothing, Error(kUnsupported)
 /// when the graph is below opset 13 or quantized already, Error(kInvalidTable) for weight scales
 /// that do not fit their weight. Cost: linear in the weights. Source: ONNX operators QuantizeLinear

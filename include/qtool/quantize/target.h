@@ -15,8 +15,8 @@ namespace qtool {
 /// How a back-end treats operators that only move or select values, when they stand between Q/DQ
 /// pairs.
 enum class Movers : std::uint8_t {
-  kShareMap,  ///< they run on integers: input 0 and all outputs share one scale and zero point
-  kCommute,   ///< the back-end moves pairs across them by itself and asks for none
+  kShareAffine,  ///< they run on integers: input 0 and all outputs share one scale and zero point
+  kCommute,      ///< the back-end moves pairs across them by itself and asks for none
 };
 
 /// How a quantized model stores its constants.
@@ -41,7 +41,7 @@ struct Target {
   std::vector<Symmetry> weight_symmetries = {Symmetry::kSymmetric};
   ConstantForm constants = ConstantForm::kIntegers;
   std::vector<std::string_view> ops;  ///< every operator it runs on integers
-  Movers movers = Movers::kShareMap;
+  Movers movers = Movers::kShareAffine;
 
   /// Activations that run inside their producer, with no pair in between.
   std::vector<std::string_view> fused_activations;

@@ -106,13 +106,13 @@ void read_parameter(const std::string& name, const JsonField& field, const Layer
     if (!encoding.symmetric && encoding.offset != -kHalf && encoding.offset != -kHalf + 1) {
       return drop("it is asymmetric");
     }
-    entry.scales.push_back(encoding.scale);
+    entry.affines.scales.push_back(encoding.scale);
   }
   if (encodings[0].bits != 8) return drop(concat("it has ", encodings[0].bits, " bits"));
   const auto row = std::find_if(names.begin(), names.end(),
                                 [&](const LayerName& layer) { return layer.weight == name; });
   if (row != names.end()) entry.consumer = row->layer;
-  if (encodings.size() > 1) entry.axis = row != names.end() ? row->axis : 0;
+  if (encodings.size() > 1) entry.affines.axis = row != names.end() ? row->axis : 0;
   result.table.weights.push_back(std::move(entry));
 }
 
@@ -183,9 +183,10 @@ std::string write(const CalibrationTable& table, const TableWriteOptions& /*opti
     encodings.push_back(encoding_of(entry));
   }
   for (const WeightEntry& entry : table.weights) {
-    if (entry.bits != 8 || !entry.zero_points.empty()) continue;  // what it would not read back
+    if (entry.bits != 8 || !entry.affines.zero_points.empty())
+      continue;  // what it would not read back
     nlohmann::ordered_json channels = nlohmann::ordered_json::array();
-    for (const float scale : entry.scales) {
+    for (const float scale : entry.affines.scales) {
       channels.push_back(encoding(scale, -kHalf, Symmetry::kSymmetric, {}));
     }
     document["param_encodings"][entry.tensor] = std::move(channels);

@@ -57,14 +57,14 @@ WeightEntry weight_of(const TextRow& row, const std::string& key,
   WeightEntry entry;
   entry.tensor = key;
   entry.consumer = key.substr(0, key.find(kParam));
-  entry.axis = 0;
+  entry.affines.axis = 0;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const float reciprocal = reciprocal_of(row, words[i]);
     const bool usable = is_usable(reciprocal);
-    entry.scales.push_back(usable ? 1.0F / reciprocal : 1.0F);
+    entry.affines.scales.push_back(usable ? 1.0F / reciprocal : 1.0F);
     entry.reciprocals.push_back(usable ? reciprocal : 0.0F);
   }
-  if (entry.scales.size() == 1) entry.axis = -1;
+  if (entry.affines.scales.size() == 1) entry.affines.axis = -1;
   return entry;
 }
 
@@ -177,7 +177,7 @@ class Reader {
     if (known != nullptr && !known->weight.empty() &&
         entry.tensor == concat(known->layer, kParam, 0)) {
       entry.tensor = known->weight;
-      if (entry.axis >= 0) entry.axis = known->axis;
+      if (entry.affines.axis >= 0) entry.affines.axis = known->axis;
     }
     result_.table.weights.push_back(std::move(entry));
   }
@@ -217,9 +217,10 @@ std::string weight_row(const WeightEntry& entry) {
   // A row of its own kind (attention, RNN) keeps its key; a weight is row 0 of its layer.
   const bool is_key = entry.tensor.starts_with(entry.consumer + std::string(kParam));
   std::string row = key_text(is_key ? entry.tensor : concat(entry.consumer, kParam, 0));
-  for (std::size_t i = 0; i < entry.scales.size(); ++i) {
-    row += number_text(entry.reciprocals.size() == entry.scales.size() ? entry.reciprocals[i]
-                                                                       : 1.0F / entry.scales[i]);
+  for (std::size_t i = 0; i < entry.affines.scales.size(); ++i) {
+    row += number_text(entry.reciprocals.size() == entry.affines.scales.size()
+                           ? entry.reciprocals[i]
+                           : 1.0F / entry.affines.scales[i]);
   }
   return row + "\n";
 }
@@ -245,7 +246,7 @@ std::string write(const CalibrationTable& table, const TableWriteOptions& option
   std::string weights;
   std::string others;
   for (const WeightEntry& entry : table.weights) {
-    if (entry.consumer.empty() || !entry.zero_points.empty()) continue;
+    if (entry.consumer.empty() || !entry.affines.zero_points.empty()) continue;
     const bool is_key = entry.tensor.starts_with(entry.consumer + std::string(kParam));
     const bool has_input =
         !by_layer || std::any_of(table.activations.begin(), table.activations.end(),

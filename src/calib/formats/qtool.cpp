@@ -99,15 +99,16 @@ Json to_json(const ActivationEntry& entry) {
 }
 
 Json to_json(const WeightEntry& entry) {
-  for (const float scale : entry.scales) finite(scale, concat("a scale of '", entry.tensor, "'"));
+  for (const float scale : entry.affines.scales)
+    finite(scale, concat("a scale of '", entry.tensor, "'"));
   Json object;
   object["tensor"] = entry.tensor;
   object["consumer"] = entry.consumer;
-  object["granularity"] = entry.axis < 0 ? kPerTensor : kPerChannel;
-  if (entry.axis >= 0) object["axis"] = entry.axis;
+  object["granularity"] = entry.affines.axis < 0 ? kPerTensor : kPerChannel;
+  if (entry.affines.axis >= 0) object["axis"] = entry.affines.axis;
   if (entry.bits != 8) object["bits"] = entry.bits;
-  object["scales"] = json_numbers(entry.scales);
-  if (!entry.zero_points.empty()) object["zero_points"] = entry.zero_points;
+  object["scales"] = json_numbers(entry.affines.scales);
+  if (!entry.affines.zero_points.empty()) object["zero_points"] = entry.affines.zero_points;
   if (!entry.reciprocals.empty()) object["reciprocals"] = json_numbers(entry.reciprocals);
   return object;
 }
@@ -243,12 +244,12 @@ WeightEntry weight_of(const JsonField& field) {
   const JsonField granularity = field.at("granularity");
   const std::string name = granularity.as_string();
   if (name == kPerChannel) {
-    entry.axis = field.at("axis").as_int(0, kMaxAxis);
+    entry.affines.axis = field.at("axis").as_int(0, kMaxAxis);
   } else if (name != kPerTensor) {
     granularity.fail("'per-tensor' or 'per-channel'");
   }
-  entry.scales = field.at("scales").as_floats();
-  for (const float scale : entry.scales) {
+  entry.affines.scales = field.at("scales").as_floats();
+  for (const float scale : entry.affines.scales) {
     if (scale < std::numeric_limits<float>::min()) {
       field.at("scales").fail(concat("positive, normal float32 numbers, not ", scale));
     }
@@ -256,19 +257,20 @@ WeightEntry weight_of(const JsonField& field) {
   if (const auto bits = field.find("bits")) entry.bits = static_cast<int>(bits->as_int(2, 8));
   if (const auto zero_points = field.find("zero_points")) {
     for (const JsonField& point : zero_points->elements()) {
-      entry.zero_points.push_back(static_cast<std::int32_t>(point.as_int(-128, 127)));
+      entry.affines.zero_points.push_back(static_cast<std::int32_t>(point.as_int(-128, 127)));
     }
-    if (entry.zero_points.size() != entry.scales.size()) {
+    if (entry.affines.zero_points.size() != entry.affines.scales.size()) {
       zero_points->fail("as many numbers as scales");
     }
   }
-  if (entry.scales.empty() || (entry.axis < 0 && entry.scales.size() != 1)) {
-    field.at("scales").fail(entry.axis < 0 ? "one number" : "at least one number");
+  if (entry.affines.scales.empty() ||
+      (entry.affines.axis < 0 && entry.affines.scales.size() != 1)) {
+    field.at("scales").fail(entry.affines.axis < 0 ? "one number" : "at least one number");
   }
   if (const auto reciprocals = field.find("reciprocals")) {
     entry.reciprocals = reciprocals->as_floats();
-    if (entry.reciprocals.size() != entry.scales.size()) {
-      reciprocals->fail(concat(entry.scales.size(), " numbers"));
+    if (entry.reciprocals.size() != entry.affines.scales.size()) {
+      reciprocals->fail(concat(entry.affines.scales.size(), " numbers"));
     }
     for (const float reciprocal : entry.reciprocals) {
       if (reciprocal < 0.0F) reciprocals->fail("numbers not below 0");

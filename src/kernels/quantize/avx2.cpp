@@ -15,11 +15,11 @@ struct Rounding {
   __m256i zero_point;
 };
 
-Rounding rounding_of(const QuantizeParams& params) {
-  return {_mm256_set1_ps(params.scale),
-          _mm256_set1_ps(static_cast<float>(params.low - params.zero_point)),
-          _mm256_set1_ps(static_cast<float>(params.high - params.zero_point)),
-          _mm256_set1_epi32(params.zero_point)};
+Rounding rounding_of(const ClampedAffine& affine) {
+  return {_mm256_set1_ps(affine.scale),
+          _mm256_set1_ps(static_cast<float>(affine.low - affine.zero_point)),
+          _mm256_set1_ps(static_cast<float>(affine.high - affine.zero_point)),
+          _mm256_set1_epi32(affine.zero_point)};
 }
 
 // Eight bytes in the lower half.
@@ -61,9 +61,8 @@ void dequantize_few(const Rounding& r, const std::uint8_t* in, float* out, std::
 
 std::int64_t piece(std::int64_t left) { return left < kLanes ? left : kLanes; }
 
-void quantize(const QuantizeParams& params, const float* in, std::uint8_t* out,
-              std::int64_t count) {
-  const Rounding r = rounding_of(params);
+void quantize(const ClampedAffine& affine, const float* in, std::uint8_t* out, std::int64_t count) {
+  const Rounding r = rounding_of(affine);
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     _mm_storel_epi64(reinterpret_cast<__m128i*>(out + i),
@@ -72,9 +71,9 @@ void quantize(const QuantizeParams& params, const float* in, std::uint8_t* out,
   quantize_few(r, in + i, out + i, count - i, 1);
 }
 
-void dequantize(const QuantizeParams& params, const std::uint8_t* in, float* out,
+void dequantize(const ClampedAffine& affine, const std::uint8_t* in, float* out,
                 std::int64_t count) {
-  const Rounding r = rounding_of(params);
+  const Rounding r = rounding_of(affine);
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     const __m128i q = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(in + i));
@@ -83,9 +82,9 @@ void dequantize(const QuantizeParams& params, const std::uint8_t* in, float* out
   dequantize_few(r, in + i, out + i, count - i, 1);
 }
 
-void quantize_planes(const QuantizeParams& params, const PlaneGeometry& geometry, const float* in,
+void quantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry, const float* in,
                      std::uint8_t* out) {
-  const Rounding r = rounding_of(params);
+  const Rounding r = rounding_of(affine);
   for (std::int64_t p = 0; p < geometry.pixels; p += kLanes) {
     for (std::int64_t c = 0; c < geometry.channels; ++c) {
       quantize_few(r, in + c * geometry.plane_stride + p, out + p * geometry.pixel_stride + c,
@@ -94,9 +93,9 @@ void quantize_planes(const QuantizeParams& params, const PlaneGeometry& geometry
   }
 }
 
-void dequantize_planes(const QuantizeParams& params, const PlaneGeometry& geometry,
+void dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
                        const std::uint8_t* in, float* out) {
-  const Rounding r = rounding_of(params);
+  const Rounding r = rounding_of(affine);
   for (std::int64_t p = 0; p < geometry.pixels; p += kLanes) {
     for (std::int64_t c = 0; c < geometry.channels; ++c) {
       dequantize_few(r, in + p * geometry.pixel_stride + c, out + c * geometry.plane_stride + p,

@@ -19,11 +19,11 @@ struct Rounding {
   __m512i zero_point;
 };
 
-Rounding rounding_of(const QuantizeParams& params) {
-  return {_mm512_set1_ps(params.scale),
-          _mm512_set1_ps(static_cast<float>(params.low - params.zero_point)),
-          _mm512_set1_ps(static_cast<float>(params.high - params.zero_point)),
-          _mm512_set1_epi32(params.zero_point)};
+Rounding rounding_of(const ClampedAffine& affine) {
+  return {_mm512_set1_ps(affine.scale),
+          _mm512_set1_ps(static_cast<float>(affine.low - affine.zero_point)),
+          _mm512_set1_ps(static_cast<float>(affine.high - affine.zero_point)),
+          _mm512_set1_epi32(affine.zero_point)};
 }
 
 __m128i quantize_lanes(const Rounding& r, __m512 x) {
@@ -40,18 +40,17 @@ __m512 dequantize_lanes(const Rounding& r, __m128i q) {
                        _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_cvtepu8_epi32(q), r.zero_point)));
 }
 
-void quantize(const QuantizeParams& params, const float* in, std::uint8_t* out,
-              std::int64_t count) {
-  const Rounding r = rounding_of(params);
+void quantize(const ClampedAffine& affine, const float* in, std::uint8_t* out, std::int64_t count) {
+  const Rounding r = rounding_of(affine);
   for (std::int64_t i = 0; i < count; i += kLanes) {
     const __mmask16 mask = first_lanes(count - i);
     _mm_mask_storeu_epi8(out + i, mask, quantize_lanes(r, _mm512_maskz_loadu_ps(mask, in + i)));
   }
 }
 
-void dequantize(const QuantizeParams& params, const std::uint8_t* in, float* out,
+void dequantize(const ClampedAffine& affine, const std::uint8_t* in, float* out,
                 std::int64_t count) {
-  const Rounding r = rounding_of(params);
+  const Rounding r = rounding_of(affine);
   for (std::int64_t i = 0; i < count; i += kLanes) {
     const __mmask16 mask = first_lanes(count - i);
     _mm512_mask_storeu_ps(out + i, mask, dequantize_lanes(r, _mm_maskz_loadu_epi8(mask, in + i)));
@@ -75,7 +74,8 @@ __m128i interleave(const __m128i (&planes)[3]) {
                       spread<kPiece, 2>(planes[2]));
 }
 
-// Three dense planes, a colour image; returns how many pixels it did, a multiple of the lanes.
+// Quantizes three adjacent planes, a colour image. Returns the number of pixels done, a multiple of
+// kLanes.
 std::int64_t quantize_colours(const Rounding& r, const PlaneGeometry& geometry, const float* in,
                               std::uint8_t* out) {
   std::int64_t p = 0;
@@ -92,9 +92,9 @@ std::int64_t quantize_colours(const Rounding& r, const PlaneGeometry& geometry, 
   return p;
 }
 
-void quantize_planes(const QuantizeParams& params, const PlaneGeometry& geometry, const float* in,
+void quantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry, const float* in,
                      std::uint8_t* out) {
-  const Rounding r = rounding_of(params);
+  const Rounding r = rounding_of(affine);
   std::int64_t done = 0;
   if (geometry.channels == 3 && geometry.pixel_stride == 3) {
     done = quantize_colours(r, geometry, in, out);
@@ -111,9 +111,9 @@ void quantize_planes(const QuantizeParams& params, const PlaneGeometry& geometry
   }
 }
 
-void dequantize_planes(const QuantizeParams& params, const PlaneGeometry& geometry,
+void dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
                        const std::uint8_t* in, float* out) {
-  const Rounding r = rounding_of(params);
+  const Rounding r = rounding_of(affine);
   alignas(16) std::uint8_t bytes[kLanes] = {};
   for (std::int64_t p = 0; p < geometry.pixels; p += kLanes) {
     const std::int64_t count = geometry.pixels - p < kLanes ? geometry.pixels - p : kLanes;

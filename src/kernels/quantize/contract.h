@@ -4,9 +4,11 @@
 
 namespace qtool {
 
-/// q = clamp(rint(x / scale) + zero_point, low, high), ties to even, a true division; NaN gives the
-/// zero point. Back: x = scale * float(q - zero_point). Source: ONNX QuantizeLinear.
-struct QuantizeParams {
+/// An affine map and the limits of its integers:
+/// q = clamp(rint(x / scale) + zero_point, low, high), ties to even, by a division (not by
+/// multiplying with 1 / scale); NaN gives the zero point. Back: x = scale * float(q - zero_point).
+/// Source: ONNX QuantizeLinear.
+struct ClampedAffine {
   float scale = 1.0F;
   std::int32_t zero_point = 0;
   std::int32_t low = 0;
@@ -23,15 +25,15 @@ struct PlaneGeometry {
 };
 
 struct QuantizeFunctions {
-  void (*quantize)(const QuantizeParams& params, const float* in, std::uint8_t* out,
+  void (*quantize)(const ClampedAffine& affine, const float* in, std::uint8_t* out,
                    std::int64_t count);
-  void (*dequantize)(const QuantizeParams& params, const std::uint8_t* in, float* out,
+  void (*dequantize)(const ClampedAffine& affine, const std::uint8_t* in, float* out,
                      std::int64_t count);
   /// From planes of floats to channels-last bytes.
-  void (*quantize_planes)(const QuantizeParams& params, const PlaneGeometry& geometry,
+  void (*quantize_planes)(const ClampedAffine& affine, const PlaneGeometry& geometry,
                           const float* in, std::uint8_t* out);
   /// From channels-last bytes to planes of floats.
-  void (*dequantize_planes)(const QuantizeParams& params, const PlaneGeometry& geometry,
+  void (*dequantize_planes)(const ClampedAffine& affine, const PlaneGeometry& geometry,
                             const std::uint8_t* in, float* out);
 };
 

@@ -12,7 +12,7 @@ namespace qtool {
 /// Every kernel of the family that this build contains.
 std::span<const KernelRow<QuantizeFunctions>> quantize_kernels() noexcept;
 
-/// Between floats and bytes, elementwise or changing the order of the axes on the way.
+/// Converts floats to bytes and back, in the same order or between planes and channels-last.
 class QuantizeKernel {
  public:
   explicit QuantizeKernel(const KernelSelection& selection = {})
@@ -20,24 +20,24 @@ class QuantizeKernel {
 
   [[nodiscard]] std::string_view kernel() const { return row_->name; }
   /// Equals quantize_value() of every element.
-  void quantize(const QuantizeParams& params, const float* in, std::uint8_t* out,
+  void quantize(const ClampedAffine& affine, const float* in, std::uint8_t* out,
                 std::int64_t count) const {
-    row_->functions->quantize(params, in, out, count);
+    row_->functions->quantize(affine, in, out, count);
   }
   /// Equals dequantize_value() of every element.
-  void dequantize(const QuantizeParams& params, const std::uint8_t* in, float* out,
+  void dequantize(const ClampedAffine& affine, const std::uint8_t* in, float* out,
                   std::int64_t count) const {
-    row_->functions->dequantize(params, in, out, count);
+    row_->functions->dequantize(affine, in, out, count);
   }
   /// From planes of floats (one image of ONNX's N, C, H, W) to channels-last bytes.
-  void quantize_planes(const QuantizeParams& params, const PlaneGeometry& geometry, const float* in,
+  void quantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry, const float* in,
                        std::uint8_t* out) const {
-    row_->functions->quantize_planes(params, geometry, in, out);
+    row_->functions->quantize_planes(affine, geometry, in, out);
   }
   /// From channels-last bytes to planes of floats.
-  void dequantize_planes(const QuantizeParams& params, const PlaneGeometry& geometry,
+  void dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
                          const std::uint8_t* in, float* out) const {
-    row_->functions->dequantize_planes(params, geometry, in, out);
+    row_->functions->dequantize_planes(affine, geometry, in, out);
   }
 
  private:
@@ -45,13 +45,13 @@ class QuantizeKernel {
 };
 
 /// The specification, from quantize_value() and dequantize_value(): naive, never dispatched.
-void reference_quantize(const QuantizeParams& params, const float* in, std::uint8_t* out,
+void reference_quantize(const ClampedAffine& affine, const float* in, std::uint8_t* out,
                         std::int64_t count);
-void reference_dequantize(const QuantizeParams& params, const std::uint8_t* in, float* out,
+void reference_dequantize(const ClampedAffine& affine, const std::uint8_t* in, float* out,
                           std::int64_t count);
-void reference_quantize_planes(const QuantizeParams& params, const PlaneGeometry& geometry,
+void reference_quantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
                                const float* in, std::uint8_t* out);
-void reference_dequantize_planes(const QuantizeParams& params, const PlaneGeometry& geometry,
+void reference_dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
                                  const std::uint8_t* in, float* out);
 
 }  // namespace qtool

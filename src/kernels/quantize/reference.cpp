@@ -4,42 +4,42 @@
 namespace qtool {
 namespace {
 
-std::uint8_t quantize_one(const QuantizeParams& params, float x) {
+std::uint8_t quantize_one(const ClampedAffine& affine, float x) {
   return static_cast<std::uint8_t>(
-      quantize_value(x, {params.scale, params.zero_point}, {params.low, params.high}));
+      quantize_value(x, {affine.scale, affine.zero_point}, {affine.low, affine.high}));
 }
 
-float dequantize_one(const QuantizeParams& params, std::uint8_t q) {
-  return dequantize_value(q, {params.scale, params.zero_point});
+float dequantize_one(const ClampedAffine& affine, std::uint8_t q) {
+  return dequantize_value(q, {affine.scale, affine.zero_point});
 }
 
 }  // namespace
 
-void reference_quantize(const QuantizeParams& params, const float* in, std::uint8_t* out,
+void reference_quantize(const ClampedAffine& affine, const float* in, std::uint8_t* out,
                         std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) out[i] = quantize_one(params, in[i]);
+  for (std::int64_t i = 0; i < count; ++i) out[i] = quantize_one(affine, in[i]);
 }
 
-void reference_dequantize(const QuantizeParams& params, const std::uint8_t* in, float* out,
+void reference_dequantize(const ClampedAffine& affine, const std::uint8_t* in, float* out,
                           std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) out[i] = dequantize_one(params, in[i]);
+  for (std::int64_t i = 0; i < count; ++i) out[i] = dequantize_one(affine, in[i]);
 }
 
-void reference_quantize_planes(const QuantizeParams& params, const PlaneGeometry& geometry,
+void reference_quantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
                                const float* in, std::uint8_t* out) {
   for (std::int64_t c = 0; c < geometry.channels; ++c) {
     for (std::int64_t p = 0; p < geometry.pixels; ++p) {
-      out[p * geometry.pixel_stride + c] = quantize_one(params, in[c * geometry.plane_stride + p]);
+      out[p * geometry.pixel_stride + c] = quantize_one(affine, in[c * geometry.plane_stride + p]);
     }
   }
 }
 
-void reference_dequantize_planes(const QuantizeParams& params, const PlaneGeometry& geometry,
+void reference_dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
                                  const std::uint8_t* in, float* out) {
   for (std::int64_t c = 0; c < geometry.channels; ++c) {
     for (std::int64_t p = 0; p < geometry.pixels; ++p) {
       out[c * geometry.plane_stride + p] =
-          dequantize_one(params, in[p * geometry.pixel_stride + c]);
+          dequantize_one(affine, in[p * geometry.pixel_stride + c]);
     }
   }
 }

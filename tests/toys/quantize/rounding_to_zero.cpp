@@ -12,7 +12,7 @@ Tensor rounding_to_zero(const Layer& layer) {
   const std::size_t slice =
       from.size() / static_cast<std::size_t>(layer.ports.channels);  // a Conv: channels first
   for (std::size_t i = 0; i < from.size(); ++i) {
-    to[i] = static_cast<std::int8_t>(std::trunc(from[i] / layer.maps.scales[i / slice]));
+    to[i] = static_cast<std::int8_t>(std::trunc(from[i] / layer.affines.scales[i / slice]));
   }
   return integers;
 }
