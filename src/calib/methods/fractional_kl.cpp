@@ -10,7 +10,7 @@ namespace qtool {
 FractionalKl::FractionalKl(std::span<const double> weights, std::int64_t levels, double smoothing)
     : levels_(levels) {
   const auto bins = static_cast<std::int64_t>(weights.size());
-  QTOOL_CHECK(levels >= 1 && bins > levels && bins * levels <= kCrossEntropyMost);
+  QTOOL_CHECK(levels >= 1 && bins > levels && bins * levels <= kCrossEntropyMax);
   const CrossEntropyKernel kernel;
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
   std::vector<double> below(weights.size() + 1);

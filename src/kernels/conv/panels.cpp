@@ -20,8 +20,7 @@ TapKind choose_kind(const ConvWeights& weights) {
 
 // Four panels per unit, but not a single panel after a full unit: 3 + 2 is faster than 4 + 1.
 std::int64_t next_panels(std::int64_t remaining) {
-  return remaining == kGemmMostPanels + 1 ? kGemmMostPanels - 1
-                                          : std::min(remaining, kGemmMostPanels);
+  return remaining == kGemmMaxPanels + 1 ? kGemmMaxPanels - 1 : std::min(remaining, kGemmMaxPanels);
 }
 
 std::vector<PanelUnit> make_units(const ConvWeights& weights, std::int64_t panel_bytes) {

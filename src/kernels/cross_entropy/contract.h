@@ -13,15 +13,15 @@ struct LevelledHistogram {
 };
 
 struct CrossEntropyFunctions {
-  /// Sum of P ln Q over the first `kept` bins, of which there is one more at least; 1 <= levels <=
-  /// kept and levels * kept <= kCrossEntropyMost. Level l is the interval [l kept / levels, (l + 1)
+  /// Sum of P ln Q over the first `kept` bins; the histogram has at least one more. 1 <= levels <=
+  /// kept and levels * kept <= kCrossEntropyMax. Level l is the interval [l kept / levels, (l + 1)
   /// kept / levels), which may cut bins at both ends. P is the weights, with `tail` added to the
   /// last bin. Q is the mean weight of the level; a bin that is cut between two levels has the mean
-  /// of both, weighted by its parts. A term with Q = 0 contributes about -709 P: P is tiny there,
-  /// because of smoothing, or because prefix sums do not lose larger weights. Within 1e-12 of the
-  /// reference for weights that sum to 1 and Q of 1e-4 or more (prefix sums cancel). All kernels
-  /// are compiled from the same code, stages.h, and give the same bits, vectorized or not.
-  /// `scratch` has room for kCrossEntropyScratch * (levels + 1) numbers.
+  /// of both, weighted by its parts. A term with Q = 0 contributes about -709 P. P is tiny
+  /// in such a term: only the smoothing, or a weight so small that the prefix sums lose it. Within
+  /// 1e-12 of the reference for weights that sum to 1 and Q of 1e-4 or more (prefix sums cancel).
+  /// All kernels are compiled from the same code, stages.h, and give the same bits, vectorized or
+  /// not. `scratch` has room for kCrossEntropyScratch * (levels + 1) numbers.
   double (*run)(const LevelledHistogram& histogram, std::int64_t kept, double tail,
                 double* scratch);
   /// Replaces every value, positive and normal or 0, by its logarithm as logarithm.h computes it,
@@ -29,9 +29,9 @@ struct CrossEntropyFunctions {
   void (*logarithms)(double* values, std::int64_t count);
 };
 
-/// Upper limit of levels * kept: up to there the bins of the edges are computed exactly in double
-/// precision.
-inline constexpr std::int64_t kCrossEntropyMost = std::int64_t{1} << 40;
+/// Upper limit of levels * kept, up to which kernels find the bins at the edges of levels exactly
+/// in double precision.
+inline constexpr std::int64_t kCrossEntropyMax = std::int64_t{1} << 40;
 inline constexpr std::int64_t kCrossEntropyScratch = 10;
 
 #define QTOOL_KERNEL(name, isa) extern const CrossEntropyFunctions cross_entropy_##name;

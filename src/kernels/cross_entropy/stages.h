@@ -20,16 +20,18 @@ namespace {  // NOLINT(google-build-namespaces)
   const auto count = static_cast<double>(levels);
   const double per_level = 1.0 / count;
   const double per_bin = count / static_cast<double>(kept);
-  // Of the edge before level l: the bin that it cuts, that bin's weight, how much of the bin lies
-  // below the edge, the weight below the bin and below the edge.
+  // For the edge before each level: `bins`, the bin that it cuts; `cuts`, the weight of that bin;
+  // `parts`, the part of the bin that lies below the edge; `before`, the weight of all bins below
+  // that bin; `uptos`, the weight below the edge.
   const std::int64_t edges = levels + 1;
   double* const __restrict bins = scratch;
   double* const __restrict cuts = scratch + edges;
   double* const __restrict parts = scratch + 2 * edges;
   double* const __restrict before = scratch + 3 * edges;
   double* const __restrict uptos = scratch + 4 * edges;
-  double* const __restrict means = scratch + 5 * edges;  // of level l - 1, 0 for l = 0
-  // P and Q, summed: of the bins cut by the starts of levels, then of those inside levels.
+  double* const __restrict means = scratch + 5 * edges;  // means[l]: of level l - 1; 0 for l = 0
+  // P and Q: first of the bins that the starts of levels cut, then sums over the bins inside
+  // levels.
   double* const __restrict ps = scratch + 6 * edges;
   double* const __restrict qs = scratch + 8 * edges;
   for (std::int32_t l = 0; l <= levels; ++l) {

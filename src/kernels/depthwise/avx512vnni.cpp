@@ -105,8 +105,8 @@ struct Plan {
   std::int64_t pitch;  // bytes of the scratch per register q
   std::int64_t steps;  // kernel columns times quads
   const std::byte* packed;
-  __mmask64 mask;                  // the channels of one column
-  Products products;               // only a multiplier of 1 or more lets a product leave int32
+  __mmask64 mask;     // the channels of one column
+  Products products;  // whether a product can exceed int32: it cannot if multipliers are below 1
   std::int64_t offset[kMaxSteps];  // of each step's input in the scratch
 };
 
@@ -163,14 +163,14 @@ bool make_plan(Plan& plan) {
 
 enum class Fill : std::uint8_t { kWhole, kPartial };
 
-// The input rows of a quad, at column 0. A row outside of the image repeats one zero pixel (step
-// 0).
+// The input rows of a quad, at column 0. A row outside of the image points to one zero pixel, with
+// step 0.
 struct Quad {
   const std::uint8_t* row[4];
   std::int64_t step[4];  // bytes between columns
 };
 
-// One pixel in each lane group of a register: `at(n)` is the address of the n-th.
+// Loads one pixel into each part of a register; `at(n)` is the address of the n-th pixel.
 template <unsigned kLanes, Fill kFill, typename Address>
 QTOOL_INLINE inline __m512i gather(__mmask64 mask, const Address& at) {
   if constexpr (kLanes == 4) {
@@ -410,7 +410,7 @@ QTOOL_INLINE inline void accumulate(const Plan& plan, const std::byte* scratch, 
       });
     }
   }
-  // Ends the accumulators' lives in the loop: without this GCC 12 keeps and stores a copy of each.
+  // Forces the accumulators into registers after the loop: otherwise GCC 12 stores copies of them.
   unroll<kRows * kGroups * 4>([&](auto i) QTOOL_INLINE { keep(acc[i]); });
 }
 

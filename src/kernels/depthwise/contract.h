@@ -7,7 +7,7 @@
 
 namespace qtool {
 
-/// Channels that a kernel handles together; work is split between blocks of them.
+/// Channels of a block. A kernel call handles one block, so blocks divide the work.
 inline constexpr std::int64_t kDepthwiseBlock = 64;
 
 /// What a kernel packs. One filter per channel; weights wider than s8 are sums of `layers` filters.
@@ -48,7 +48,7 @@ struct DepthwiseCall {
 
   std::int64_t row_begin = 0;  ///< output rows
   std::int64_t row_end = 0;
-  std::int64_t block = 0;  ///< channels from 64 block on, at most 64
+  std::int64_t block = 0;  ///< channels from 64 * block on, at most 64
 
   const std::byte* packed = nullptr;         ///< as `pack` left it
   const std::uint8_t* zero_pixel = nullptr;  ///< 64 readable bytes of input_zero_point

@@ -12,10 +12,10 @@ constexpr unsigned kRows[] = {0, 12, 12, 8, 6};
 
 // The epilogue's parameters for the output channels.
 struct Columns {
-  __m512 multiplier[kGemmMostPanels];
+  __m512 multiplier[kGemmMaxPanels];
   ByteRange range;
   __mmask64 mask;
-  Products products;  // only a multiplier of 1 or more lets a product leave int32
+  Products products;  // whether a product can exceed int32: it cannot if multipliers are below 1
 };
 
 // One group of four bytes of every row against one vector of weights per panel.
@@ -115,7 +115,7 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& col
       k = k + 4 < last ? k + 4 : last;
     }
   }
-  // Ends the accumulators' lives in the loop: without this GCC 12 keeps and stores a copy of each.
+  // Forces the accumulators into registers after the loop: otherwise GCC 12 stores copies of them.
   unroll<kSums>([&](auto i) QTOOL_INLINE { keep(acc[i]); });
   if (columns.products == Products::kFit && call.output_type == OutputType::kUInt8) {
     auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;

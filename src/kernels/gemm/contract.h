@@ -6,12 +6,12 @@
 
 namespace qtool {
 
-/// Weights are packed in panels of this many output channels, ...
+/// Output channels of a panel. Weights are packed panel by panel.
 inline constexpr std::int64_t kGemmPanel = 16;
-/// ... this many input bytes at a time, ...
+/// Consecutive bytes of a row whose products with the weights are summed in one step.
 inline constexpr std::int64_t kGemmGroup = 4;
-/// ... and at most this many panels side by side.
-inline constexpr std::int64_t kGemmMostPanels = 4;
+/// The most panels that one call multiplies with.
+inline constexpr std::int64_t kGemmMaxPanels = 4;
 
 /// Where a kernel finds its input rows, and how they continue along K.
 enum class RowSource : std::uint8_t {
@@ -39,11 +39,11 @@ struct GemmCall {
 
   std::int64_t row_count = 0;
   std::int64_t taps = 1;
-  std::int64_t row_bytes = kGemmGroup;  ///< bytes of a row and tap, at least 4
+  std::int64_t row_bytes = kGemmGroup;  ///< bytes that one tap reads of a row, at least 4
 
   const std::int8_t* weights = nullptr;
   std::int64_t panels = 1;             ///< 1 to 4
-  std::int64_t channels = 1;           ///< above 16 (panels - 1), at most 16 panels
+  std::int64_t channels = 1;           ///< more than 16 (panels - 1), at most 16 panels
   const std::int32_t* bias = nullptr;  ///< [16 panels]
   const float* multiplier = nullptr;   ///< [16 panels]
   const float* addend = nullptr;       ///< [16 panels], float output only

@@ -27,7 +27,7 @@ std::int64_t accumulate_block(const float* values, std::int64_t pixels, const Ch
     squares[h] = _mm256_loadu_pd(totals.squares + channel + 4 * std::int64_t{h});
   });
   const __m256i exponent = _mm256_set1_epi32(0x7F800000);
-  __m256i zeros = _mm256_setzero_si256();  // negative
+  __m256i zeros = _mm256_setzero_si256();  // counts down: a comparison that is true gives -1
   Fetch mine = fetch;
   const float* pixel = values + channel;
   for (std::int64_t p = 0; p < pixels; ++p, pixel += totals.width) {

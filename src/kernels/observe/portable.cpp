@@ -56,7 +56,7 @@ struct Lanes {
   Doubles squares;
   Floats lows;
   Floats highs;
-  Ints zeros{};  // negative
+  Ints zeros{};  // counts down: a comparison that is true gives -1
 };
 
 Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals,

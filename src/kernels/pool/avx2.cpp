@@ -25,8 +25,8 @@ void max(const PoolCall& call) {
     std::int64_t c = 0;
     for (; c + kBytes <= call.channels; c += kBytes) max_bytes(call, pixel, out, c);
     if (c == call.channels) continue;
-    if (call.channels >= kBytes) {  // the last block, moved back: it overlaps the one before and
-                                    // writes the same bytes again
+    if (call.channels >= kBytes) {
+      // The last block begins early enough to be whole. It writes some bytes a second time.
       max_bytes(call, pixel, out, call.channels - kBytes);
       continue;
     }

@@ -4,8 +4,8 @@
 
 namespace qtool {
 
-/// Pixels of one output row whose windows are cut in the same way: tap t of pixel p is at
-/// base + p * in_step + offsets[t].
+/// Pixels of one output row whose windows lose the same taps at the border of the image: tap t of
+/// pixel p is at base + p * in_step + offsets[t].
 struct PoolCall {
   const std::uint8_t* base = nullptr;
   const std::int64_t* offsets = nullptr;  ///< [taps]

@@ -16,7 +16,7 @@ constexpr KernelRow<PoolFunctions> kRows[] = {
 #undef QTOOL_KERNEL
 };
 
-constexpr std::int64_t kMaxTaps = std::int64_t{1} << 23;  // 255 times this is in int32
+constexpr std::int64_t kMaxTaps = std::int64_t{1} << 23;  // 255 times this fits int32
 constexpr std::int64_t kSmall = 16 << 10;  // window bytes below which a second thread does not pay
 constexpr std::int64_t kChannelBlock = 64;
 
@@ -55,7 +55,7 @@ bool operator==(const Taps& a, const Taps& b) {
 }
 
 // Calls `finish(call, inside, padded)` for each contiguous group of pixels of one output row whose
-// windows are cut by the border in the same way.
+// windows lose the same taps at the border.
 template <typename Finish>
 void for_each_run(const PoolShape& shape, std::int64_t image, std::int64_t y,
                   std::vector<std::int64_t>& offsets, const std::uint8_t* in, std::uint8_t* out,
