@@ -39,7 +39,7 @@ class Groups {
     const Group& other = group(b);
     const bool equal = merged.affine == other.affine;
     const Range common = common_range(merged.range, other.range);
-    // An affine map that covers both already is kept bit for bit.
+    // A map that covers both ranges already stays exactly as it is.
     if (common == other.range && !equal) merged.affine = other.affine;
     if (common != merged.range && common != other.range && !equal) {
       merged.affine = choose_affine(common, target_.activations);
@@ -50,7 +50,7 @@ class Groups {
     group_[to] = merged;
   }
 
-  /// Gives a tensor the affine map of a group without widening that.
+  /// Adds a tensor to the group of `into`, whose range and affine map stay as they are.
   void adopt(ValueId into, ValueId id) {
     const Group keep = group(into);
     parent_[root(index_of(id))] = root(index_of(into));

@@ -9,15 +9,16 @@
 namespace qtool {
 namespace {
 
-/// Where the weight between output channel c and input i stands: c * channel_step + i * input_step
-/// + tap for each tap, and which mean input i of channel c reads.
+/// The order of a layer's weights in memory: the weight between output channel c, input i and tap t
+/// is at c * channel_step + i * input_step + t. `channels_per_group` tells which inputs, and so
+/// which of their means, belong to an output channel.
 struct WeightLayout {
   std::int64_t channel_step = 0;
   std::int64_t input_step = 0;
-  std::int64_t inputs = 0;  ///< of one output channel
-  std::int64_t taps = 1;    ///< of one input
+  std::int64_t inputs = 0;  ///< that one output channel reads
+  std::int64_t taps = 1;    ///< weights per input and output channel
   std::int64_t channels_per_group = 0;
-  std::int64_t total_inputs = 0;  ///< of the layer
+  std::int64_t total_inputs = 0;  ///< of all groups together
 };
 
 WeightLayout layout_of(const Graph& graph, NodeId id, const WeightPorts& ports,

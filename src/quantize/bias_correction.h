@@ -11,16 +11,18 @@ namespace qtool {
 
 /// How much quantizing the weights of a layer moves the mean of each output channel:
 /// sum over the inputs i of (s_c (q[c, i] - z_c) - w[c, i]) E[x_i], padding ignored, with E[x] the
-/// channel means of the layer's input. A matrix product whose inputs are flattened channels reads
-/// each mean as often as a channel has elements. Empty when the number of means fits neither way.
+/// channel means of the layer's input. A matrix product may read flattened channels: then each mean
+/// belongs to all elements of its channel. Empty when the number of inputs is no multiple of that
+/// of the means.
 /// Cost: one pass over the weights. Source: Nagel et al., arXiv 1906.04721, section 4.2.
 std::vector<double> weight_bias_shift(const Graph& graph, const Layer& layer);
 
-/// What to take from the bias of each output channel of a layer; empty: nothing.
+/// What to subtract from the bias of each output channel of a layer; empty: nothing.
 using BiasShift = std::function<std::vector<double>(const Layer& layer)>;
 
-/// The stage: takes `shift` from the layer's bias, made if it has none and there is room for one.
-/// False where there is nothing to correct; counts and names go into `report`.
+/// The stage of bias correction: subtracts `shift` from the layer's bias. A layer without a bias
+/// gets one if has_room_for_bias(). Returns whether the bias changed. Adds counts and names to
+/// `report`.
 bool correct_bias(const Graph& graph, const Target& target, const BiasShift& shift, Layer& layer,
                   QuantizeReport& report);
 

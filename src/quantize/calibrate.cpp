@@ -16,7 +16,8 @@
 namespace qtool {
 namespace {
 
-// What apply_overrides() refuses of a table, it refuses of one that has only names.
+// Applies the overrides to a table that has only names: apply_overrides() throws as it would for a
+// complete one.
 void require_fitting(const Overrides& overrides, const Scheme& scheme, const Graph& graph,
                      const std::vector<std::string>& tensors) {
   static_cast<void>(match_nodes(graph, overrides.exclude));
@@ -32,7 +33,7 @@ Target calibration_target(const CalibrateOptions& options) {
   Target target = chosen_target(CalibrationTable(), options.target, options.types);
   MethodOptions method_options = options.method_options;
   method_options.scheme = target.activations;
-  // A method refuses options out of their domain for any statistics.
+  // Methods check their options first, so empty statistics are enough to have them checked.
   static_cast<void>(find_method(options.method).decide(Statistics(), method_options));
   return target;
 }

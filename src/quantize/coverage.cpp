@@ -63,7 +63,7 @@ Coverage coverage_of(const std::vector<StepInfo>& steps) {
 Coverage coverage_of(const Plan& plan) { return coverage_of(plan.steps()); }
 
 void follow_plan(const std::vector<StepInfo>& steps, QuantizeReport& report) {
-  std::map<std::string_view, NodeReport*> nodes;  // null where two share a name
+  std::map<std::string_view, NodeReport*> nodes;  // null where two nodes have the same name
   for (NodeReport& node : report.nodes) {
     const auto [it, fresh] = nodes.try_emplace(node.node, &node);
     if (!fresh) it->second = nullptr;
@@ -84,7 +84,7 @@ Coverage measure_coverage(const Graph& emitted, const InputShapes& shapes, Quant
                           const StopCheck& stop) {
   const Executor executor(prepare(emitted, stop), stop);
   const std::shared_ptr<const Plan> plan = executor.compile(shapes);
-  // The reports of the other modes are about weights, whatever runs.
+  // In the other modes the report says whose weights are integers, which a plan cannot change.
   if (!emitted.info.metadata.contains(std::string(kModeKey))) follow_plan(plan->steps(), report);
   return coverage_of(*plan);
 }

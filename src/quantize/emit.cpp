@@ -16,7 +16,8 @@ std::string name_stem(std::string_view name) {
   if (name.size() <= kMax) return std::string(name);
   name.remove_prefix(name.size() - kMax);
   const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; };
-  while (!name.empty() && continues(name.front())) name.remove_prefix(1);  // half a character
+  // Bytes of a UTF-8 character whose first byte was cut off.
+  while (!name.empty() && continues(name.front())) name.remove_prefix(1);
   return std::string(name);
 }
 

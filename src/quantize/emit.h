@@ -16,36 +16,38 @@ namespace qtool {
 /// A layer that went through the stages before emission.
 struct StagedLayer {
   Layer layer;
-  bool corrected = false;  ///< its bias is not the model's any more
+  bool corrected = false;  ///< bias correction changed its bias
 };
 
 /// Takes one layer through the stages. Asked layer by layer, so that only one is in memory.
 using LayerStages = std::function<StagedLayer(NodeId node, const WeightPorts& ports)>;
 
-/// A QuantizeLinear/DequantizeLinear pair behind each quantized tensor; int8 weights, int32 biases
-/// and u8 constants behind a DequantizeLinear each, or FP32 ones behind a pair, as the target
-/// stores constants. Integers of fewer than 8 bits keep
-/// to their limits by a Clip before the QuantizeLinear, which saturates at 8 only; a Relu or Clip
-/// that is there already becomes it. Counts go into `report`.
+/// Puts a QuantizeLinear/DequantizeLinear pair behind each quantized tensor. Weights become int8,
+/// biases int32, and other constants integers of the activations' type, each behind a
+/// DequantizeLinear; where the target stores FP32 constants, weights and other constants stay FP32
+/// behind a pair. A QuantizeLinear saturates only at the limits of 8 bits, so a Clip before it
+/// keeps integers of fewer bits within theirs; a Relu or Clip that the graph has there becomes that
+/// Clip. Adds its counts to `report`.
 Graph emit_static(const Graph& graph, const Placement& placement, const Target& target,
                   const ActivationAffines& activations, const LayerStages& stages,
                   QuantizeReport& report);
 
-/// Writes every product that the placement runs on integers as one that measures its input while
-/// running. Counts go into `report`.
+/// Replaces every product that the placement runs on integers by one that finds the range of its
+/// input while the model runs. Adds its counts to `report`.
 Graph emit_dynamic(const Graph& graph, const Placement& placement, const LayerStages& stages,
                    QuantizeReport& report);
 
-/// Stores the weights of the products in `ids` as int8 behind a DequantizeLinear. Counts go into
-/// `report`.
+/// Stores the weights of the products in `ids` as int8 behind a DequantizeLinear. Adds its
+/// counts to `report`.
 Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const LayerStages& stages,
                        QuantizeReport& report);
 
-/// A hash of the integers: layers share stored weights only where they are equal.
+/// A hash of the integers, to find layers that can share one stored tensor.
 std::uint64_t digest(const Tensor& integers);
 
-/// What the names of added tensors begin with: the end of the name of the tensor they belong to,
-/// which some converters make longer than all that is added for it.
+/// What the names of the tensors that are added for the tensor `name` begin with: its last 40
+/// bytes. Some converters make names so long that whole ones would take more of the file than the
+/// tensors.
 std::string name_stem(std::string_view name);
 
 }  // namespace qtool

@@ -15,8 +15,8 @@
 namespace qtool {
 namespace {
 
-/// Writes one graph. The added nodes have no names and go by their outputs; the last of each
-/// product writes the tensor that the product wrote.
+/// Writes one graph. The added nodes have no names and are identified by their outputs. The last
+/// node of each product writes the tensor that the product wrote before.
 class DynamicEmitter {
  public:
   DynamicEmitter(const Graph& graph, QuantizeReport& report) : graph_(graph), report_(report) {}
@@ -77,6 +77,8 @@ class DynamicEmitter {
     return node;
   }
 
+  /// The integers, scale and zero point of an activation, made while the model runs; once for all
+  /// products that read it.
   Input measured(ValueId real) {
     const auto known = inputs_.find(real);
     if (known != inputs_.end()) return known->second;
@@ -104,13 +106,13 @@ class DynamicEmitter {
     return graph_.add_constant(graph_.unique_name(name), std::move(tensor));
   }
 
-  /// The zero point of convolution weights: ONNX Runtime multiplies only u8 there.
+  /// The zero point of convolution weights, which are u8: ONNX Runtime's ConvInteger takes no s8.
   ValueId middle() {
     if (middle_ == kNoValue) middle_ = add_constant("middle", Tensor::scalar<std::uint8_t>(128));
     return middle_;
   }
 
-  /// u8 around 128 for a convolution, s8 [K, N] for a matrix product.
+  /// The stored weights: u8 with zero point 128 for a convolution, s8 [K, N] for a matrix product.
   ValueId weight(const Layer& layer, bool conv) {
     const WeightPorts& ports = layer.ports;
     const auto key =
@@ -133,7 +135,7 @@ class DynamicEmitter {
     return weights_.emplace(key, add_constant(name, std::move(raised))).first->second;
   }
 
-  /// One value per output channel, where the result has its channels.
+  /// One value per output channel, shaped to broadcast over the result.
   ValueId row(const std::string& name, const std::vector<float>& values, bool conv) {
     const auto count = static_cast<std::int64_t>(values.size());
     const Shape shape = conv ? Shape{1, count, 1, 1} : Shape{count};

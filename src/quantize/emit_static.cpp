@@ -15,18 +15,19 @@
 namespace qtool {
 namespace {
 
-/// How a QuantizeLinear comes to give no integer beyond the limits of its scheme.
+/// What keeps the result of a QuantizeLinear within the limits of its scheme: the limits of its
+/// type, or a Clip before it.
 enum class Saturation : std::uint8_t { kByType, kByClip };
 
-/// Writes one graph. Names are short on purpose: in a small network they are a good part of the
-/// file. The added nodes have none and go by their output.
+/// Writes one graph. Names of added tensors are short, because in a small network names are a good
+/// part of the file. The added nodes have no names and are identified by their outputs.
 class Emitter {
  public:
   Emitter(const Graph& graph, const Target& target, const ActivationAffines& activations,
           QuantizeReport& report)
       : graph_(graph), target_(target), activations_(activations), report_(report) {}
 
-  /// A layer whose stages are done. `corrected`: its bias is not the model's any more.
+  /// Adds a layer whose stages are done. `corrected`: bias correction changed its bias.
   void add_layer(const Layer& layer, bool corrected) {
     const NodeId id = layer.node;
     report_.output_channels += layer.ports.channels;
@@ -43,7 +44,7 @@ class Emitter {
                       bias_scales(layer.affines.scales, layer.bias.size(), input_scale)));
     }
     auto& attributes = graph_.attributes(id);
-    attributes.erase("alpha");  // both are part of the integers now
+    attributes.erase("alpha");  // both are multiplied into the weights and bias
     attributes.erase("beta");
   }
 
@@ -79,7 +80,8 @@ class Emitter {
     const ValueId real = graph_.add_value(graph_.unique_name(concat(stem, "_dq")));
     graph_.replace_uses(value, real);
     if (graph_.is_output(value) && !graph_.is_input(value)) {
-      // The outside reads what the integer nodes read, under the name it knows.
+      // The graph output keeps its name, but is now the dequantized tensor: what integer nodes
+      // read.
       graph_.replace_output(value, real);
       graph_.rename_value(value, graph_.unique_name(concat(name, "_fp32")));
       graph_.rename_value(real, name);
@@ -111,8 +113,8 @@ class Emitter {
     return *affine;
   }
 
-  /// The tensor kept within what the integers stand for: its own Relu or Clip is narrowed, or a
-  /// Clip is added.
+  /// Keeps a tensor within the range that its integers represent: narrows the Relu or Clip that
+  /// produces it, or adds a Clip. Returns the clipped tensor.
   ValueId clip(ValueId value, const Affine& affine) {
     Range range = represented_range(affine, limits_of(target_.activations));
     const NodeId producer = graph_.value(value).producer;
@@ -122,7 +124,7 @@ class Emitter {
     if (is_clip) {
       const std::optional<Range> bounds = constant_bounds(producer);
       if (!bounds) return add_clip(value, range);
-      // A bound beyond the other end would turn the interval around; both then stand at that end.
+      // A bound may lie beyond the other end of the range: then both become that end.
       range.min = std::clamp(bounds->min, range.min, range.max);
       range.max = std::clamp(bounds->max, range.min, range.max);
     }
@@ -184,14 +186,15 @@ class Emitter {
     return output;
   }
 
-  /// The integers that a QuantizeLinear in the graph makes of a constant.
+  /// Adds a QuantizeLinear that makes integers of a constant while the model runs.
   ValueId quantized(const std::string& name, std::vector<ValueId> inputs, std::int64_t axis) {
     const ValueId output = graph_.add_value(graph_.unique_name(concat(name, "_q")));
     add_node("QuantizeLinear", std::move(inputs), output, axis);
     return output;
   }
 
-  /// Scalars are shared: many tensors have equal ones (every zero point after a Relu).
+  /// The constants for a scale and a zero point. Tensors with equal ones share them: the zero
+  /// points of all tensors after a Relu are equal, for example.
   ValueId scale(const Affine& affine) {
     auto [it, fresh] = scales_.try_emplace(std::bit_cast<std::uint32_t>(affine.scale), kNoValue);
     if (fresh) it->second = add_constant("scale", Tensor::scalar<float>(affine.scale));
@@ -261,7 +264,7 @@ class Emitter {
     } else if (zeros || reals) {
       inputs.push_back(zero_points_like(graph_.value(s).constant->shape()));
     }
-    if (reals) {  // a QuantizeLinear makes the integers anew
+    if (reals) {  // a QuantizeLinear makes the integers while the model runs
       const ValueId real = ports.weight_factor == 1.0F
                                ? ports.weight
                                : add_constant(concat(name, "_scaled"), layer.weights.clone());
@@ -271,7 +274,7 @@ class Emitter {
     return it->second;
   }
 
-  /// A bias that stays real.
+  /// The FP32 constant for a bias that is not quantized.
   ValueId real_row(NodeId id, const WeightPorts& ports, const std::vector<float>& bias) {
     auto [it, fresh] =
         biases_.try_emplace(std::tuple(ports.bias, bias, std::vector<float>()), kNoValue);
@@ -332,7 +335,7 @@ Graph emit_static(const Graph& graph, const Placement& placement, const Target& 
     }
   }
   for (const ValueId id : placement.quantized) {
-    // What only moves integers reads them within their limits.
+    // A node that only moves integers cannot exceed the limits that its input keeps.
     const bool moved = placement.source[static_cast<std::size_t>(id)] != id;
     emitter.add_pair(id, moved ? Saturation::kByType : emitter.saturation());
   }

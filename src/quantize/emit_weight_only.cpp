@@ -19,7 +19,7 @@ Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const La
     std::optional<WeightPorts> ports = weight_ports(graph, id);
     if (!ports) continue;
     ports->weight_factor = 1.0F;  // alpha stays an attribute
-    ports->bias = kNoValue;       // stays as it is, computed or not
+    ports->bias = kNoValue;       // stays an input of the node, as in the FP32 model
     report.output_channels += ports->channels;
     Layer layer = stages(id, *ports).layer;
     const auto key =

@@ -17,8 +17,8 @@ namespace qtool {
 
 /// What is known about the input of a layer. Rounding and bias correction may use it.
 struct LayerInput {
-  std::optional<Affine> affine;          ///< of its integers; nothing where it stays real
-  std::span<const float> channel_means;  ///< FP32, by input channel; empty: not known
+  std::optional<Affine> affine;          ///< nothing where the input stays FP32
+  std::span<const float> channel_means;  ///< of the FP32 network, by input channel; empty: unknown
 };
 
 /// A Conv, Gemm or MatMul on its way to integers. Each stage fills in the members of its own.
@@ -28,7 +28,7 @@ struct Layer {
   WeightPorts ports;
   LayerInput input;
   Tensor weights;           ///< real, as the layer multiplies them, in the node's layout
-  std::vector<float> bias;  ///< real, one per output channel; zeros without one
+  std::vector<float> bias;  ///< real, one per output channel; zeros if the node has none
   Scheme scheme;            ///< of the weights
 
   // choose_scales()

@@ -50,10 +50,10 @@ std::string refuse_bias(const Graph& graph, const WeightPorts& ports) {
 struct StoredBytes {
   std::int64_t real = 0;
   std::int64_t integer = 0;
-  std::int64_t free = 0;  ///< that the integers may take more
+  std::int64_t free = 0;  ///< bytes by which `integer` may exceed `real`
 };
 
-/// What the weights of a layer take, and a bias of `real_bias` bytes if it is to have one.
+/// The bytes of the weights of a layer, and of its bias if it has one: `real_bias` bytes in FP32.
 StoredBytes stored_bytes(const Node& node, const WeightPorts& ports, const Target& target,
                          std::optional<std::int64_t> real_bias) {
   constexpr std::int64_t kFree = 400;  // bytes that quantizing may add to a tensor
@@ -64,7 +64,7 @@ StoredBytes stored_bytes(const Node& node, const WeightPorts& ports, const Targe
   const std::int64_t weights = ports.depth * ports.channels;
   const std::int64_t scales = per_channel ? ports.channels : 1;
   StoredBytes bytes{4 * weights, weights + (has_zeros ? 5 : 4) * scales, kFree};
-  if (real_bias) {  // int32, and a scale for each
+  if (real_bias) {  // int32, with an FP32 scale for each channel
     bytes.real += *real_bias;
     bytes.integer += 8 * ports.channels;
     bytes.free += kFree;
@@ -72,10 +72,11 @@ StoredBytes stored_bytes(const Node& node, const WeightPorts& ports, const Targe
   return bytes;
 }
 
-/// Layers of one or two products per output channel: scales may take more than int8 saves.
+/// Refuses layers that quantizing would make larger: with one or two products per output channel,
+/// the scales may take more bytes than int8 saves.
 std::string refuse_expansion(const Graph& graph, const Node& node, const WeightPorts& ports,
                              const Target& target) {
-  if (target.constants == ConstantForm::kReals) return {};  // weights stay as large as they were
+  if (target.constants == ConstantForm::kReals) return {};  // FP32 weights are stored
   std::optional<std::int64_t> bias;
   if (ports.bias != kNoValue) bias = graph.value(ports.bias).constant->bytes();
   const StoredBytes bytes = stored_bytes(node, ports, target, bias);
@@ -170,7 +171,7 @@ bool all_finite(std::span<const float> values) noexcept {
 }
 
 bool has_room_for_bias(const Node& node, const WeightPorts& ports, const Target& target) {
-  if (target.constants == ConstantForm::kReals) return true;  // it takes one FP32 row
+  if (target.constants == ConstantForm::kReals) return true;  // the bias is one small FP32 tensor
   const StoredBytes bytes = stored_bytes(node, ports, target, 0);
   return bytes.integer <= bytes.real + bytes.free;
 }

@@ -20,24 +20,25 @@ bool all_finite(std::span<const float> values) noexcept;
 /// Names of the weights and biases with a NaN or an infinity, each once.
 std::vector<std::string> non_finite_weights(const Graph& graph);
 
-/// Whether a node adds products up, or may: of operators of other domains nothing is known.
+/// Whether a node is a product (a convolution, a matrix product, a recurrent layer). Also true for
+/// operators of other domains than ONNX's, which may be one.
 bool multiplies(const Node& node);
 
-/// The inputs of a node that carry quantizable reals, constants of combining nodes included;
-/// weights, biases, shapes, indices and bounds are not among them.
+/// The indices of the inputs of a node that are activations, or constants in the place of one (of
+/// an Add, for example). Weights, biases, shapes, indices and bounds are not among them.
 std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id);
 
-/// Why the operands of a node that the target lists keep it from running on integers, as a phrase;
-/// empty when they do not. `types` as element_types() makes them.
+/// Why the operands of a node keep it from running on integers although the target lists its
+/// operator, as a phrase; empty when nothing does. `types`: the result of element_types().
 std::string refuse_operands(const Graph& graph, NodeId id, const Target& target,
                             std::span<const std::optional<DType>> types);
 
-/// Whether a layer that has no bias can be given one, int32 with a scale per channel, and take no
-/// more bytes than in FP32 beyond the 400 that each of its tensors may.
+/// Whether a layer without a bias can get one (int32, with a scale per channel) without making the
+/// model larger: its integers and scales may take 400 bytes per tensor more than FP32 weights.
 bool has_room_for_bias(const Node& node, const WeightPorts& ports, const Target& target);
 
-/// Whether an activation can run inside the producer of its input: a Relu, or a Clip from 0 on with
-/// constant bounds, whose effect on the integers is saturation alone.
+/// Whether an activation can run inside the producer of its input: a Relu, or a Clip with constant
+/// bounds, the lower one 0. On the integers both do nothing but saturate.
 bool saturates_at_zero(const Graph& graph, NodeId activation);
 
 }  // namespace qtool

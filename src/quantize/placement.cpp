@@ -88,7 +88,8 @@ class Placer {
     }
   }
 
-  /// Finds the operand of each Add into whose producer the Add is fused; the first of two.
+  /// Finds for each Add the product that it can be fused into: the producer of one of its operands
+  /// (of the first, if both qualify). That operand is remembered.
   void fuse_residuals() {
     const auto& producers = target_.residual_producers;
     for (const NodeId id : graph_.nodes()) {
@@ -108,7 +109,8 @@ class Placer {
     }
   }
 
-  /// From the outputs back: which tensors lie before a product, and which are needed as integers.
+  /// Walks from the outputs back to the inputs. Finds the tensors that a product follows, directly
+  /// or not, and those that a node reads as integers.
   void demand() {
     const std::vector<NodeId>& order = graph_.nodes();
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
@@ -135,9 +137,9 @@ class Placer {
   }
 
  private:
-  /// Values computed from constants alone, which the model stores in a smaller form, are neither
-  /// constants nor activations: a plan computes them once, so calibration does not observe their
-  /// range.
+  /// Refuses nodes that read a value computed from constants alone. (Constant folding leaves such
+  /// values in the graph where the result would be larger than its inputs.) A plan computes it once
+  /// when it is compiled, so calibration does not observe its range.
   void refuse_fixed_operands() {
     std::vector<char> fixed(graph_.value_limit(), 0);
     for (const NodeId id : graph_.nodes()) {
@@ -173,12 +175,14 @@ class Placer {
     return options_.has_range(graph_.value(source_[index_of(id)]).name);
   }
 
-  /// Whether an operand of an Add stays inside the product into which the Add is fused.
+  /// Whether an operand of an Add is the result of the product into which the Add is fused. It then
+  /// exists only inside that product and needs no pair.
   [[nodiscard]] bool takes_in(NodeId id, ValueId operand) const {
     return residual_[index_of(id)] == operand && accepted(graph_.value(operand).producer);
   }
 
-  /// Whether a node that the back-end moves pairs across has a pair after it.
+  /// Whether the back-end will move a pair across a node: the node only moves values, and one of
+  /// its outputs has a pair or is read by such a node.
   [[nodiscard]] bool commutes(NodeId id) const {
     if (!accepted(id) || !moves(id) || target_.movers != Movers::kCommute) return false;
     for (const ValueId output : graph_.node(id).outputs) {
@@ -211,7 +215,7 @@ class Placer {
       case OpKind::kMatrixProduct:
       case OpKind::kRecurrent:
       case OpKind::kAveraging:
-        return true;  // they read integers; their result may be integer or real
+        return true;  // they read integers and can write either kind
       case OpKind::kCombining:
       case OpKind::kElementwise:
         return wanted_[index_of(result_of(id))] != 0;
@@ -282,7 +286,7 @@ class Placer {
       return {id, moves(id) ? NodeRole::kPassing : NodeRole::kInteger, {}};
     }
     if (commutes_[index_of(id)] != 0) return {id, NodeRole::kPassing, {}};
-    const ValueId result = result_of(id);  // of what computes reals: it has one
+    const ValueId result = result_of(id);  // a node that computes reals has an output
     if (options_.has_range && !quantizable(result)) {
       return {id, NodeRole::kFloat,
               concat("the table has no range for its result '", graph_.value(result).name, "'")};
@@ -294,13 +298,13 @@ class Placer {
   const Target& target_;
   const PlacementOptions& options_;
   std::vector<std::optional<DType>> types_;
-  std::vector<std::string> refusal_;  // by node: why not, empty when accepted
-  std::vector<NodeId> fused_into_;    // by activation: the producer it runs inside
-  std::vector<NodeId> activation_;    // by producer: the activation that runs inside it
-  std::vector<ValueId> residual_;     // by Add: the operand whose producer takes it in
-  std::vector<char> commutes_;        // by node: pairs move across it
+  std::vector<std::string> refusal_;  // by node: why it stays FP32; empty: accepted
+  std::vector<NodeId> fused_into_;    // by activation: the node it runs inside of
+  std::vector<NodeId> activation_;    // by node: the activation that runs inside it
+  std::vector<ValueId> residual_;     // by Add: the operand whose producer it is fused into
+  std::vector<char> commutes_;        // by node: see commutes()
   std::vector<ValueId> source_;
-  std::vector<char> inside_;  // by value: a product follows
+  std::vector<char> inside_;  // by value: a product follows, directly or not
   std::vector<char> wanted_;  // by value: gets a pair
 };
 

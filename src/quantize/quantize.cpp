@@ -1,4 +1,4 @@
-// What all modes share; each has a file of its own.
+// Parts that all modes share. Each mode has a file of its own, quantize_<mode>.cpp.
 #include "qtool/quantize/quantize.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr std::array<std::pair<QuantizeMode, std::string_view>, 3> kModes = {
 
 }  // namespace
 
-// Domains of other tools have operators of these names too.
+// The domain is not asked, because other tools use these names in domains of their own.
 std::optional<NodeId> quantized_node(const Graph& graph) {
   constexpr std::array<std::string_view, 4> kNames = {"QuantizeLinear", "DequantizeLinear",
                                                       "ConvInteger", "MatMulInteger"};

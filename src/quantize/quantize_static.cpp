@@ -26,7 +26,8 @@ void require_same_model(const Graph& graph, const CalibrationTable& table,
                         const StaticOptions& options) {
   const std::uint64_t expected =
       options.model_fingerprint ? *options.model_fingerprint : fingerprint(graph);
-  // Tables of other tools do not know their model; their names are all there is to check.
+  // Tables of other tools have no fingerprint of their model. Of them only tensor names are
+  // checked.
   if (table.model_fingerprint == expected || table.model_fingerprint == 0) return;
   throw Error(ErrorCode::kMismatch,
               concat("the calibration table belongs to another model: it has fingerprint ",
@@ -58,7 +59,7 @@ std::vector<std::string> missing_ranges(const Graph& graph, const Target& target
   const Placement ideal = place(graph, target, any_table);
   std::vector<std::string> missing;
   for (const ValueId id : ideal.quantized) {
-    // What passing nodes write shares the range of what they read.
+    // A tensor that a passing node writes has the range of the tensor that the node reads.
     if (ideal.source[static_cast<std::size_t>(id)] != id) continue;
     const std::string& name = graph.value(id).name;
     if (!view.has_range(name)) missing.push_back(name);
@@ -85,7 +86,7 @@ BiasShift bias_shift(const Graph& graph, const StaticOptions& options) {
   return {};
 }
 
-// The first stages of a layer, which the table's weight entries come from too.
+// A layer after its first stages. Its scales are also what fill_weight_entries() stores.
 Layer scaled_layer(const Graph& graph, const Target& target, const TableView& view,
                    const ActivationAffines& activations, NodeId node, const WeightPorts& ports,
                    int threads) {

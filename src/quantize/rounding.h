@@ -25,7 +25,7 @@ std::span<const RoundingInfo> roundings() noexcept;
 /// The rounding method called `name`. Throws Error(kUsage) with the nearest names.
 const RoundingInfo& find_rounding(std::string_view name);
 
-/// The stage: fills in Layer::integers.
+/// The stage of rounding: fills in Layer::integers.
 void round_weights(Layer& layer, const RoundingInfo& rounding);
 
 }  // namespace qtool

@@ -14,7 +14,7 @@ namespace {
 struct MeasuredLayer {
   NodeId id = kNoNode;
   std::string name;
-  std::int64_t depth = 0;     ///< layers to correct on the longest way to it, itself included
+  std::int64_t depth = 0;     ///< such layers on the longest path from an input to it, it included
   std::vector<double> means;  ///< FP32, per output channel
 };
 
@@ -41,7 +41,7 @@ std::vector<MeasuredLayer> layers_of(const Graph& graph, const QuantizeReport& r
   return layers;
 }
 
-/// Makes these values the graph's outputs and drops what only others needed.
+/// Makes `results` the only outputs of the graph and removes the nodes that they do not need.
 void cut_at(Graph& graph, std::span<const ValueId> results) {
   const auto wanted = [&](ValueId id) {
     return std::find(results.begin(), results.end(), id) != results.end();
@@ -63,7 +63,7 @@ std::vector<double> means_of(const Statistics& statistics) {
   return means;
 }
 
-/// The passes over the images, counted as one piece of work.
+/// Several passes over the images, whose progress is reported as one count.
 class Passes {
  public:
   Passes(const ImageSet& images, const CollectOptions& collect, std::int64_t passes)
@@ -78,7 +78,8 @@ class Passes {
   Passes(const Passes&) = delete;
   Passes& operator=(const Passes&) = delete;
 
-  /// The means of the results of `layers`, which all exist in the executor's graph.
+  /// Runs all images. The means of the results of `layers`, by output channel; all layers must
+  /// exist in the executor's graph.
   std::vector<std::vector<double>> means(const Executor& executor,
                                          std::span<const MeasuredLayer* const> layers) {
     const Graph& graph = executor.graph();
@@ -134,7 +135,7 @@ BiasShifts sequential_bias_shifts(const Executor& fp32, const CalibrationTable& 
     for (const MeasuredLayer& layer : layers) {
       if (layer.depth == depth) now.push_back(&layer);
     }
-    // Quantizing keeps the numbers of the nodes, so a layer is found by its own.
+    // quantize() keeps the ids of nodes: a layer has the same id in both graphs.
     Graph int8 = quantize(fp32.graph(), table, corrected).graph;
     std::vector<ValueId> results;
     for (const MeasuredLayer* layer : now) results.push_back(int8.node(layer->id).outputs[0]);

@@ -20,7 +20,7 @@ TableView::TableView(const Graph& graph, const CalibrationTable& table,
   for (const ActivationEntry& entry : table.activations) {
     activations_.emplace(entry.tensor, &entry);
   }
-  // An alias may stand for the name in a later one.
+  // From the last on, because an alias may name one that comes later.
   for (auto alias = table.aliases.rbegin(); alias != table.aliases.rend(); ++alias) {
     activations_.insert_or_assign(alias->name, find(alias->tensor));
   }

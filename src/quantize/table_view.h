@@ -21,7 +21,7 @@ struct CalibratedTensor {
 /// What the table says, as the stages of quantization ask for it.
 class TableView {
  public:
-  /// `target` is what `options` make of the table's.
+  /// `target`: the result of chosen_target(table, options). All arguments must live as long.
   TableView(const Graph& graph, const CalibrationTable& table, const StaticOptions& options,
             const Target& target);
 
@@ -43,9 +43,9 @@ class TableView {
   const Graph& graph_;
   const CalibrationTable& table_;
   const Target& target_;
-  std::unordered_map<std::string_view, const ActivationEntry*> activations_;  // as table.find()
+  std::unordered_map<std::string_view, const ActivationEntry*> activations_;  // by name and alias
   std::unordered_map<std::string_view, std::vector<const WeightEntry*>> weights_;
-  bool weights_apply_ = true;  ///< the table's scales are by the method and for the types wanted
+  bool weights_apply_ = true;  ///< the table's scales of weights are for the target's types
 };
 
 }  // namespace qtool

@@ -6,8 +6,8 @@ Target target_cpu();
 Target target_qtool();
 
 /// qtool's executor alone. It runs everything that `cpu` lists, and also weights with zero points,
-/// which ONNX Runtime refuses per channel. They give weights of one sign one more bit, and cost a
-/// sum over the inputs of each window.
+/// which ONNX Runtime refuses per channel. Weights of one sign gain one bit of resolution by a zero
+/// point; the price is a sum over the inputs of each window.
 Target target_qtool() {
   Target target = target_cpu();
   target.name = "qtool";

@@ -13,8 +13,8 @@ class Search {
  public:
   explicit Search(const WeightSlice& slice) : slice_(slice) {}
 
-  /// L(s) at a scale. The best scale of the same rounding pattern is known at no cost, so it
-  /// competes too.
+  /// L(s) at a scale. The same integers have a scale of least error, sum w n / sum n^2, which costs
+  /// nothing more to know, so it is tried too.
   double visit(double scale) {
     const WeightSlice::Pattern pattern = slice_.pattern(scale);
     const double error = slice_.error(scale, pattern);
@@ -26,8 +26,7 @@ class Search {
     return error;
   }
 
-  /// Visits the scales `width` times first, first + step ... last, from the top; the multiple with
-  /// the least error.
+  /// Visits the scales m * width for m = last, last - step ... first. Returns the m of least error.
   double grid(double first, double last, double step, double width) {
     double best = last;
     double least = visit(last * width);
@@ -56,18 +55,18 @@ class Search {
 
 }  // namespace
 
-/// The scale of least squared error, among all that cover at most the observed range: a grid, a
-/// finer one around its best cell, then golden section, each scale also with the best one of its
-/// rounding pattern. Few weights make a rugged error and get a finer grid. Within 0.3 % of an
-/// exhaustive search, and never worse than `absmax`. Cost: 210 passes over 4,096 weights or
-/// more, up to 4,200 over fewer: about a millisecond.
-/// Source: the least squares of MNN tools/quantization; Wu et al., arXiv 2004.09602, section 3.
+/// The scale of least squared error among those that cover no more than the observed range: a grid
+/// of scales, a finer one around the best of them, then golden section. For each scale, the best
+/// one for the same integers is tried too. With few weights the error has many local minima; they
+/// get a finer grid. Within 0.3 % of an exhaustive search, and never worse than `absmax`. Cost: 210
+/// passes over 4,096 weights or more, up to 4,200 over fewer: about a millisecond. Source: the
+/// least squares of MNN tools/quantization; Wu et al., arXiv 2004.09602, section 3.
 Affine weight_mse(std::span<const float> weights, const Scheme& scheme) {
-  constexpr double kVisits = 524288.0;  // of single weights on the grid
+  constexpr double kVisits = 524288.0;  // weights times scales that the grid may visit
   constexpr double kCoarsest = 128.0;
   constexpr double kFinest = 4096.0;
-  constexpr double kAround = 2.0;        // cells that are looked at more closely
-  constexpr double kFinePerCell = 16.0;  // as often
+  constexpr double kAround = 2.0;        // steps of the grid to each side of its best scale
+  constexpr double kFinePerCell = 16.0;  // finer steps in one step of the grid
   constexpr int kGoldenSteps = 12;
   const WeightSlice slice(weights, scheme);
   if (slice.all_zero()) return slice.affine(0.0);

@@ -16,7 +16,8 @@ WeightSlice::WeightSlice(std::span<const float> weights, const Scheme& scheme) :
   zero_point_ = choose_affine(range, scheme).zero_point;
   low_ = limits.min - zero_point_;
   high_ = limits.max - zero_point_;
-  // Both ends are covered, also where rounding the zero point took half a step from one of them.
+  // The scale covers both ends, although rounding the zero point may have moved the integers half
+  // a step to one side.
   if (range.max > 0.0F && high_ > 0.0) absmax_scale_ = range.max / high_;
   if (range.min < 0.0F && low_ < 0.0) absmax_scale_ = std::max(absmax_scale_, range.min / low_);
 }
@@ -26,7 +27,7 @@ Affine WeightSlice::affine(double scale) const noexcept {
 }
 
 WeightSlice::Pattern WeightSlice::pattern(double scale) const noexcept {
-  // Adding and taking away 1.5 * 2^52 rounds half to even without a call.
+  // Adding and subtracting 1.5 * 2^52 rounds half to even, without calling a function.
   constexpr double kRound = 6755399441055744.0;
   const double inverse = 1.0 / scale;
   Pattern sums;

@@ -8,11 +8,11 @@ namespace qtool {
 
 /// The weights that share a scale, as the objective of the methods that choose it: the squared
 /// error L(s) = sum (w - s n)^2 with n = clamp(round_half_even(w / s), low, high), where low and
-/// high are the type's limits seen from the zero point.
+/// high are the limits of the type minus the zero point.
 class WeightSlice {
  public:
-  /// The zero point is that of the observed range; it does not depend on how much of the range a
-  /// scale covers, so it stays while the scale is searched.
+  /// The zero point is that of the observed range. It does not depend on how much of the range a
+  /// scale covers, so it is the same for all scales that a search tries.
   WeightSlice(std::span<const float> weights, const Scheme& scheme);
 
   [[nodiscard]] bool all_zero() const noexcept { return absmax_scale_ == 0.0; }
@@ -21,13 +21,13 @@ class WeightSlice {
   [[nodiscard]] double absmax_scale() const noexcept { return absmax_scale_; }
   [[nodiscard]] Affine affine(double scale) const noexcept;
 
-  /// What the rounding pattern at a scale gives: sum w n and sum n^2. Cost: one pass.
+  /// Sums over the integers n that a scale gives: sum w n and sum n^2. Cost: one pass.
   struct Pattern {
     double products = 0.0;
     double squares = 0.0;
   };
   [[nodiscard]] Pattern pattern(double scale) const noexcept;
-  /// L(s) for the pattern at s.
+  /// L(s), from the sums for s.
   [[nodiscard]] double error(double scale, const Pattern& pattern) const noexcept {
     return energy_ - 2.0 * scale * pattern.products + scale * scale * pattern.squares;
   }

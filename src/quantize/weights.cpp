@@ -17,7 +17,8 @@ namespace {
 
 constexpr double kBiasLimit = 1073741824.0;  // 2^30: half of int32
 
-/// A tensor seen as [outer, channels, inner] around its channel axis.
+/// The elements of a tensor as [outer, channels, inner], with the axes before and after the channel
+/// axis joined.
 struct ChannelWalk {
   std::int64_t outer = 1;
   std::int64_t channels = 1;
@@ -42,7 +43,8 @@ struct ChannelWalk {
   }
 };
 
-/// The largest int32 bias that cannot overflow beside `depth` products of u8 and weights.
+/// The largest bias for which the sum of the bias and `depth` products of u8 and weights fits
+/// int32.
 double bias_limit(std::int64_t depth, std::int32_t magnitude) {
   const double room = 2147483647.0 - 255.0 * magnitude * static_cast<double>(depth);
   return std::clamp(0.999 * room, 1.0, kBiasLimit);
@@ -63,7 +65,7 @@ void require_finite(std::span<const float> values, std::string_view what) {
 std::optional<WeightPorts> weight_ports(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   const std::optional<std::int64_t> axis = weight_axis(node);
-  // The channels of a ConvTranspose are those of one group: no kernel reads them so yet.
+  // Axis 1 of a ConvTranspose's weights has the channels of one group only. No kernel handles that.
   if (!axis || node.is("ConvTranspose")) return std::nullopt;
   if (!node.has_input(1) || !graph.is_constant(node.inputs[1])) return std::nullopt;
   const bool conv = traits_of(node).kind == OpKind::kConvolution;
@@ -167,7 +169,8 @@ Affines choose_weight_affines(const Tensor& weights, std::int64_t axis, std::str
   const std::int64_t slices = granularity == Granularity::kPerChannel ? walk.channels : 1;
   const auto per_slice =
       static_cast<std::size_t>(walk.outer * walk.inner * (slices == 1 ? walk.channels : 1));
-  // Each slice's weights side by side; as they lie when the channels are the outermost axis.
+  // The weights of each slice must be adjacent. They are already when the channels are the
+  // outermost axis.
   std::vector<float> gathered;
   std::span<const float> ordered = values;
   if (slices > 1 && walk.outer > 1) {

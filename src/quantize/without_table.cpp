@@ -10,7 +10,7 @@
 namespace qtool {
 namespace {
 
-/// Where products run on integers; everything else is FP32 in these modes.
+/// The placement with all nodes but the products that can run on integers set to FP32.
 Placement place_products(const Graph& graph, const Target& target,
                          std::span<const std::string> exclude) {
   PlacementOptions placement_options;

@@ -7,13 +7,14 @@
 
 namespace qtool {
 
-/// Writes the graph of one mode. `placement` says where products can run on integers, everything
-/// else is FP32; a mode may change it to what it really does. Counts go into `report`.
+/// Writes the graph of one mode. `placement` names the products that can run on integers; all other
+/// nodes stay FP32. The mode updates it where it does otherwise. Adds its counts to `report`.
 using EmitWithoutTable =
     std::function<Graph(Placement& placement, const LayerStages& stages, QuantizeReport& report)>;
 
-/// What the modes share that need no calibration table: target, placement, the stages of a layer
-/// whose input and bias stay real (symmetric scales per output channel), report and metadata.
+/// Quantizes without a calibration table; the dynamic and the weight-only mode differ in `emit`
+/// only. Chooses target and placement, takes each layer through the stages (symmetric scales per
+/// output channel; input and bias stay real), and writes report and metadata.
 Quantized quantize_without_table(const Graph& prepared, QuantizeMode mode,
                                  const QuantizeOptions& options, const WeightChoices& weights,
                                  const EmitWithoutTable& emit);

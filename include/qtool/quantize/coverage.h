@@ -30,7 +30,7 @@ struct Coverage {
   [[nodiscard]] double integer_share() const noexcept;
 };
 
-/// Counts what a plan really runs, which may differ from what its target was expected to run.
+/// Counts what the steps of a plan run. A QuantizeReport says what the target was expected to run.
 Coverage coverage_of(const Plan& plan);
 Coverage coverage_of(const std::vector<StepInfo>& steps);
 

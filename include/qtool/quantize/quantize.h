@@ -23,8 +23,8 @@ enum class NodeRole : std::uint8_t {
   kNotReal,  ///< computes shapes, indices or conditions: there is nothing to quantize
 };
 
-/// A node of the FP32 graph and what became of it: what the target was asked for. What runs where
-/// is known when the emitted model is compiled, see measure_coverage().
+/// A node of the FP32 graph and its role in the quantized model, as the target is expected to run
+/// it. What really runs is known when the emitted model is compiled, see measure_coverage().
 struct NodeReport {
   std::string node;  ///< its name, or that of its first output
   std::string op_type;
@@ -50,11 +50,11 @@ struct QuantizeReport {
   std::int64_t weight_bytes = 0;     ///< of int8 weights
   std::int64_t output_channels = 0;  ///< of layers with int8 weights
   std::int64_t corrected_biases = 0;
-  /// Layers with int8 weights whose mean output bias correction leaves as it is: no bias to change
-  /// (MatMul), none that would not make the model larger (convolutions of one or two products), or
-  /// nothing known about their input.
+  /// Layers with int8 weights that bias correction could not correct: they have no bias (MatMul), a
+  /// bias would make the model larger (convolutions of one or two products), or nothing is known
+  /// about their input.
   std::vector<std::string> uncorrected_layers;
-  /// Tensors that the target would have as integers and that the table has no range for.
+  /// Tensors that the target would run on as integers if the table had a range for them.
   std::vector<std::string> missing_ranges;
   /// Weights and biases that hold NaN or infinity, in every mode; their layers stay in FP32.
   std::vector<std::string> non_finite;
@@ -65,9 +65,9 @@ struct QuantizeReport {
 
 /// What kind of integer model quantize() makes.
 enum class QuantizeMode : std::uint8_t {
-  kStatic,      ///< maps from a calibration table: integers from layer to layer
-  kDynamic,     ///< each product measures its input while running: no table, FP32 in between
-  kWeightOnly,  ///< int8 weights, FP32 arithmetic: no table, about a quarter of the size
+  kStatic,      ///< scales from a calibration table: integers from layer to layer
+  kDynamic,     ///< no table: each product finds the range of its input while running; FP32 between
+  kWeightOnly,  ///< no table: int8 weights, FP32 arithmetic; about a quarter of the size
 };
 
 /// `static`, `dynamic`, `weight-only`.
@@ -75,14 +75,15 @@ std::string_view name_of(QuantizeMode mode) noexcept;
 /// The mode called `name`; nothing for another name.
 std::optional<QuantizeMode> find_quantize_mode(std::string_view name) noexcept;
 
-/// Whether biases take back what quantizing the weights adds to the mean of a layer's output.
+/// Whether biases are corrected for the shift that quantizing causes in the mean of a layer's
+/// output.
 enum class BiasCorrection : std::uint8_t {
   kOff,
   kTable,       ///< from the channel means of the table
   kSequential,  ///< by StaticOptions::bias_shifts, from images
 };
 
-/// What to take from the bias of each output channel, by the name of the layer.
+/// What to subtract from the bias of each output channel, by the name of the layer.
 using BiasShifts = std::map<std::string, std::vector<double>, std::less<>>;
 
 /// Keys of the emitted model's metadata: the preprocessing as JSON, and the fingerprint of the FP32
@@ -91,7 +92,7 @@ inline constexpr std::string_view kPreprocessKey = "qtool.preprocess";
 inline constexpr std::string_view kSourceKey = "qtool.source";
 inline constexpr std::string_view kModeKey = "qtool.mode";
 
-/// What every mode wants to know.
+/// Options of every mode.
 struct QuantizeOptions {
   std::string target{kDefaultTarget};
   std::vector<std::string> exclude;  ///< see PlacementOptions::exclude
@@ -103,31 +104,31 @@ struct QuantizeOptions {
   std::string version;  ///< of the program, for the metadata; left out when empty
 };
 
-/// Integers from layer to layer, by maps from a calibration table.
+/// Options of QuantizeMode::kStatic.
 struct StaticOptions : QuantizeOptions {
-  TypeChoices types;  ///< over those of the table, over the target's
+  TypeChoices types;  ///< these come first, then the table's, then the target's
   BiasCorrection bias_correction = BiasCorrection::kTable;
   BiasShifts bias_shifts;  ///< for kSequential, see sequential_bias_shifts()
 };
 
-/// What may be chosen about weights where activations have no types: they are symmetric, with one
-/// scale per output channel.
+/// What may be chosen about weights in the modes without a table. They are always symmetric, with
+/// one scale per output channel.
 struct WeightChoices {
   std::optional<int> bits;            ///< 2 to 8; without it the target's
   std::optional<std::string> method;  ///< see find_weight_method(); without it the target's
 };
 
-/// Each product measures its input while running; FP32 in between.
+/// Options of QuantizeMode::kDynamic.
 struct DynamicOptions : QuantizeOptions {
   WeightChoices weights;
 };
 
-/// int8 weights, FP32 arithmetic: about a quarter of the size.
+/// Options of QuantizeMode::kWeightOnly.
 struct WeightOnlyOptions : QuantizeOptions {
   WeightChoices weights;
 };
 
-/// A quantized model and what became of each node.
+/// A quantized model, and a report about its nodes.
 struct Quantized {
   Graph graph;
   QuantizeReport report;
@@ -137,13 +138,13 @@ struct Quantized {
 /// place() decides where; each tensor that integer nodes read gets one pair however many read it,
 /// and every reader, FP32 ones too, sees the dequantized value. Weights become int8 initializers
 /// and biases int32 ones of scale s_x s_w[c], each behind a DequantizeLinear; the operands of a
-/// Concat share one map where that costs none of them more than one bit. All names of nodes,
-/// inputs, outputs and FP32 tensors stay, except that a graph output which integer nodes read too
-/// becomes the dequantized tensor and its real form gets `_fp32` behind its name.
-/// Types are the target's, unless the table or `options` choose others. Integers of fewer than 8
-/// bits keep within their limits by a Clip in front of the QuantizeLinear. Weight scales that the
-/// table holds are used, raised where the bias would not fit, unless `options` choose other types
-/// or another method for weights; the others follow choose_weight_affines(). Metadata of the graph
+/// Concat share one scale and zero point where that costs none of them more than one bit. All names
+/// of nodes, inputs, outputs and FP32 tensors stay, except that a graph output which integer nodes
+/// read too becomes the dequantized tensor and its real form gets `_fp32` behind its name. Types
+/// are the target's, unless the table or `options` choose others. Integers of fewer than 8 bits
+/// keep within their limits by a Clip in front of the QuantizeLinear. Weight scales that the table
+/// holds are used, raised where the bias would not fit, unless `options` choose other types or
+/// another method for weights; the others follow choose_weight_affines(). Metadata of the graph
 /// stay; `qtool.preprocess`, `qtool.method`, `qtool.table_hash`, `qtool.target` and `qtool.version`
 /// are added. Throws Error(kMismatch) when the table belongs to another model, Error(kUsage) for an
 /// unknown target, method or rounding, or an exclusion that matches nothing, Error(kUnsupported)
@@ -179,10 +180,10 @@ void require_known_tensors(const CalibrationTable& table, const Graph& loaded,
 bool has_weights(const Graph& prepared);
 bool has_winograd_weights(const Graph& prepared);
 
-/// The first node that only quantized models have, or nothing: this one computes in FP32.
+/// The first node that only quantized models have; nothing for an FP32 model.
 std::optional<NodeId> quantized_node(const Graph& graph);
-/// Whether the model rounds to scales that it stores, so that sums of integers become bytes again;
-/// a dynamic or weight-only model does not.
+/// Whether the model has activations with stored scales, as static quantization makes them. Dynamic
+/// and weight-only models have none.
 bool has_fixed_scales(const Graph& graph);
 
 /// The target called `name` with the types that the table and then `types` choose. Throws as

@@ -15,7 +15,7 @@ namespace qtool {
 /// How a back-end treats operators that only move or select values, when they stand between Q/DQ
 /// pairs.
 enum class Movers : std::uint8_t {
-  kShareAffine,  ///< they run on integers: input 0 and all outputs share one scale and zero point
+  kShareAffine,  ///< they move integers: input 0 and all outputs share one scale and zero point
   kCommute,      ///< the back-end moves pairs across them by itself and asks for none
 };
 
