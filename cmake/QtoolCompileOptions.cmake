@@ -6,7 +6,7 @@ target_compile_options(qtool_compile_options INTERFACE -ffp-contract=off)
 target_compile_options(qtool_compile_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
   -Woverloaded-virtual -Wold-style-cast -Wcast-qual -Wextra-semi)
-# g++ 12 sees overlapping copies in std::string's operator+ that cannot happen (GCC bug 105651).
+# g++ 12 wrongly warns of overlapping copies in std::string's operator+ (GCC bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(qtool_compile_options INTERFACE -Wno-restrict)
 endif()
@@ -16,21 +16,22 @@ endif()
 
 if(QTOOL_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    # Instrumented vector copies look endless to g++ 12, and only instrumented ones.
+    # With sanitizers, g++ 12 wrongly warns that copying a vector writes beyond its end.
     target_compile_options(qtool_compile_options INTERFACE -Wno-stringop-overflow)
   endif()
   target_compile_options(qtool_compile_options INTERFACE
     -fsanitize=${QTOOL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(qtool_compile_options INTERFACE -fsanitize=${QTOOL_SANITIZE})
-  # Instrumented programs are large; lld links them in a tenth of the time.
+  # Programs built with sanitizers are large; lld links them in a tenth of the time.
   find_program(QTOOL_LLD ld.lld)
   if(QTOOL_LLD)
     target_link_options(qtool_compile_options INTERFACE -fuse-ld=lld)
   endif()
 endif()
 
-# The program reads files of strangers: checked copies, canaries, an address layout nobody knows, and
-# tables that the loader fills before main() and then closes. No path of the builder's in __FILE__.
+# The program reads untrusted files. So copies are checked (_FORTIFY_SOURCE), stack frames have
+# canaries, and the loader fills the table of addresses before main() and then makes it read-only
+# (relro, now). __FILE__ is relative, so that no path of the builder's gets into the program.
 if(NOT QTOOL_SANITIZE)
   set(flags -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
       -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)

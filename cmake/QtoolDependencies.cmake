@@ -1,13 +1,13 @@
-# Every third-party library the project uses, all of them Debian 12 packages. Also read by the
-# installed package's configuration, so that find_package(qtool) finds what it needs; there, what is
-# missing is as bad as the caller's REQUIRED says.
+# Every third-party library the project uses, all of them Debian 12 packages. The configuration of the
+# installed package reads this file too, so that find_package(qtool) finds them. There, a missing
+# library is an error only if the caller said REQUIRED.
 include(CMakeFindDependencyMacro)
 set(QTOOL_REQUIRED REQUIRED)
 if(CMAKE_FIND_PACKAGE_NAME)
   set(QTOOL_REQUIRED "")
 endif()
 find_dependency(Threads ${QTOOL_REQUIRED})
-# For its settings alone: oneDNN is told to keep to one thread.
+# Only for omp_set_num_threads(): it keeps oneDNN to one thread.
 find_dependency(OpenMP ${QTOOL_REQUIRED} COMPONENTS CXX)
 # ONNX's exported targets name protobuf::libprotobuf, which only FindProtobuf defines.
 find_dependency(Protobuf ${QTOOL_REQUIRED})

@@ -17,7 +17,7 @@ build fuzz qtool_fuzz_targets
 cd "$ROOT"
 OUT=$BUILDS/fuzz
 
-# Shares of the time: the targets that run whole models are slow and wide.
+# Shares of the time. Targets that run whole models get more: they are slow and reach much code.
 declare -A SHARES=(
   [run_model]=6 [quantize_model]=6 [load_onnx]=2 [read_table]=1 [read_formats]=1
   [read_statistics]=1 [read_settings]=1 [read_lists]=1 [decode_image]=1 [compare_networks]=2
@@ -30,15 +30,15 @@ for target in "${TARGETS[@]}"; do
   total=$((total + SHARES[$target]))
 done
 
-# Libraries that are not instrumented hold memory to the end of the process.
+# Libraries that were built without sanitizers keep memory to the end of the process.
 export LSAN_OPTIONS=suppressions=$ROOT/tests/fuzz/lsan.supp:print_suppressions=0
-# What asks for much gets std::bad_alloc, soon: a target's executions shall be short.
+# Large allocations fail with std::bad_alloc, because filling them would make executions slow.
 export ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=256
 export UBSAN_OPTIONS=print_stacktrace=1
 readonly CORES=$(nproc)  # before the next line: nproc follows OMP_NUM_THREADS
 export OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=${ONEDNN_MAX_CPU_ISA:-AVX2}
 
-# What a target starts from: its kept corpus, what earlier runs found, and ready collections.
+# The folders of inputs that a target starts from, beside those that earlier runs kept.
 seeds_of() {
   case $1 in
     decode_image) echo tests/golden/image ;;
@@ -109,7 +109,7 @@ run_target() {
 
 printf '%-18s %8s %12s %9s %9s  %s\n' target seconds executions edges features findings
 : >"$OUT/totals"
-# The longest first, so that no core is left with one alone at the end.
+# The longest first, so that all cores end at about the same time.
 mapfile -t TARGETS < <(for target in "${TARGETS[@]}"; do echo "${SHARES[$target]} $target"; done |
   sort -k1,1nr -k2 | cut -d ' ' -f 2)
 running=0
@@ -120,6 +120,6 @@ for target in "${TARGETS[@]}"; do
 done
 wait
 read -r ended executions findings < <(awk '{ e += $1; f += $2 } END { print NR, e + 0, f + 0 }' "$OUT/totals")
-((ended == ${#TARGETS[@]})) || findings=$((findings + 1))  # one ended without a word
+((ended == ${#TARGETS[@]})) || findings=$((findings + 1))  # a target ended without printing its row
 say "" "$executions executions, $findings findings (logs: $OUT/*.log)"
 ((findings == 0))

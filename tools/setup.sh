@@ -1,5 +1,5 @@
-# Sourced by demo.sh, test.sh and .ci/run: installs what is missing, builds, and says plainly what is
-# wrong. Provides: require_packages, require_node, choose_builds, build, run_tests, show, script_help,
+# Sourced by demo.sh, test.sh and .ci/run. Installs missing packages, builds, and explains failures.
+# Provides: require_packages, require_node, choose_builds, build, run_tests, show, script_help,
 # and the variables ROOT, BUILDS (the folder of all builds, one per preset) and QTOOL (the program).
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -15,7 +15,7 @@ BUILD_PACKAGES=(
 TEST_PACKAGES=(
   binutils libbenchmark-dev libgmock-dev libgtest-dev libonnx-testdata
 )
-# What the checks of .ci/run need on top.
+# Needed by .ci/run in addition.
 # shellcheck disable=SC2034
 CHECK_PACKAGES=(clang clang-format fish libclang-rt-14-dev lld llvm zsh)
 NODE_PACKAGES=(nodejs npm)
@@ -24,7 +24,7 @@ OLDEST_NODE=18
 say() { printf '%s\n' "$@" >&2; }
 fail() { say "error: $*"; exit 1; }
 
-# Says a command in a form that can be pasted into a shell.
+# Prints a command in a form that can be pasted into a shell.
 show() {
   local word line=
   for word in "$@"; do

@@ -21,7 +21,7 @@ def main() -> None:
     for name in ("resnet18", "resnet50"):
         torch.manual_seed(1)
         model = getattr(torchvision.models, name)(weights=None).eval()
-        # Statistics as after training, so that activations neither vanish nor explode with depth.
+        # Statistics like those after training, so that activations stay in range in deep layers.
         model.train()
         with torch.no_grad():
             for _ in range(3):

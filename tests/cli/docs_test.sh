@@ -31,13 +31,13 @@ qtool table convert model.table.json --to tensorrt -o calibration.cache --quiet 
 qtool quantize model.onnx --quiet >/dev/null
 set +e
 
-# What stands in the documents for the user's own network: the example takes images of 64x64, and
-# its tensors have other names than those of the networks in the examples.
+# The documents show commands for networks that are not in the repository. Puts the preprocessing
+# and the tensor names of the embedded example in their place.
 as_example() {
   sed -e 's/--preprocess imagenet/--preprocess preprocess.json/' \
     -e "s/'relu6_\*=/'\/features\/features.2\/*=/" -e 's/data=0/input=0/'
 }
-# Not run, with the reason.
+# Why a command is not run; nothing for all others.
 exception() {
   case $1 in
     *" MODEL "*) echo "a measurement with the networks of the benchmark, which are not part of this" ;;
@@ -76,7 +76,7 @@ done
 echo "$ran commands run"
 [ $ran -ge 20 ] || { echo "too few: the documents are not read"; exit 1; }
 
-# Pages about lists of names have a row for each of them.
+# The pages about targets and presets have a row for each.
 for page in targets presets; do
   for name in $(qtool help $page | sed -n 's/^  \([a-z_]*\)  .*/\1/p'); do
     grep -q "^| \`$name\` |" "$source/docs/$page.md" || { failed=1; echo "docs/$page.md lacks $name"; }

@@ -45,7 +45,7 @@ stand_in id 'echo 1000'
 run 'require_packages four'
 expect "sudo is used by other users" called '^sudo'
 
-# Without Debian's tools only a message is possible.
+# On systems without apt-get, setup.sh can only print which packages are needed.
 mkdir "$work/other"
 for tool in bash dirname id grep; do ln -s "$(command -v $tool)" "$work/other/$tool"; done
 PATH=$work/other bash -c ". '$source_folder/tools/setup.sh'; require_packages five" \
@@ -160,7 +160,8 @@ expect "its length is said" says 'minutes the first time'
 expect "every command is shown" says "^\$ .*qtool' quantize data/signs_resnet.onnx "
 expect "the table comes last" says '^signs_resnet .*2.00x'
 
-# A checkout that cannot be written to; for root, too, a file is no folder.
+# A checkout that cannot be written to. The folder for builds is a file here, because permissions
+# do not stop root.
 rm -rf "$clone/build"
 touch "$clone/build"
 script demo.sh

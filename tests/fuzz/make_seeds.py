@@ -60,8 +60,8 @@ external.data_location = TensorProto.EXTERNAL
 external.external_data.add(key="location", value="../outside.bin")
 save("external", [node("Conv", ["x", "w"], ["y"])], [external], 17)
 
-# What a model may not do: private operators and attributes, more inputs or outputs than the
-# operator has, a scale that is no scale.
+# Invalid models: private operators and attributes, more inputs or outputs than the operator has, a
+# scale of 0.
 save("private_domain", [node("QLookup", ["x"], ["y"], domain="qtool.lowered", table=b"0" * 4096)],
      [], 17)
 save("private_attribute", [node("Relu", ["x"], ["y"], **{"qtool.integer": 1})], [], 17)

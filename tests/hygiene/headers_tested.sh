@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every public header is included by a unit or conformance test itself, not only through another
-# header: what nobody thought of testing shows.
+# Every public header is included directly by a unit or conformance test, not only through another
+# header. So a header that nobody tests is found.
 # Usage: headers_tested.sh ROOT; prints `header: what`; exit 1 on breaches.
 set -eu
 cd "$1"

@@ -47,7 +47,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
   /^[ \t]*#[ \t]*include[ \t]*"/ {
     split($0, quoted, "\""); target = quoted[2]
     is_public = target ~ /^qtool\//
-    if (room == "tools" && target !~ /\//) next  # a neighbour
+    if (room == "tools" && target !~ /\//) next  # a header in the same folder
     split(target, part, "/"); other = is_public ? part[2] : part[1]
     if (in_public && !is_public) breach("a public header includes the internal \"" target "\"")
     else if (room == "tools" && !is_public && other !~ /^(base|report)$/)
@@ -89,12 +89,12 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
   code ~ /std::(cout|cerr|clog)|(^|[^A-Za-z0-9_])(f?printf|f?puts|exit|_exit|abort|quick_exit)[(]/ {
     breach("the core prints or exits")
   }
-  # So that no command overwrites what it reads: files.cpp compares all it is told of.
+  # No command may overwrite a file that it reads. files.cpp ensures that, for files opened through it.
   room == "tools" && FILENAME !~ /\/files[.](h|cpp)$/ &&
   (code ~ /(^|[^A-Za-z0-9_])(read_file|write_files?|load_onnx|save_onnx|list_images|read_labels|fopen)[(]/ ||
    code ~ /[io]?fstream/) {
     breach("tools read and write files through files.h only")
   }
-  # The umask belongs to the whole process: another thread may be making a file.
+  # The umask belongs to the whole process: another thread may be creating a file meanwhile.
   code ~ /(^|[^A-Za-z0-9_])umask[(]/ { breach("sets the umask of the process") }
   END { exit breaches }' || exit 1  # xargs has exit codes of its own

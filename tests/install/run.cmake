@@ -31,18 +31,18 @@ set(flags "")
 if(SANITIZE)
   set(flags "-DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE}")
 endif()
-# README shows the program's way; it is what is built here.
+# README must show the same program as the one that is built here.
 file(READ ${CONSUMER}/main.cpp program)
 string(REGEX MATCH "  const qtool::Executor fp32.*\n} catch" program "${program}")
 string(REGEX REPLACE "\n} catch$" "" program "${program}")
 string(REPLACE "\n  " "\n" program "\n${program}")
 file(READ ${SOURCE}/README.md readme)
-string(FIND "${readme}" "${program}" place)
-if(program STREQUAL "" OR place EQUAL -1)
+string(FIND "${readme}" "${program}" position)
+if(program STREQUAL "" OR position EQUAL -1)
   message(FATAL_ERROR "README.md does not show the program of ${CONSUMER}/main.cpp:\n${program}")
 endif()
 
-# The version is asked for, so that the version file of the package is read too.
+# find_package() asks for a version, so that the version file of the package is tested too.
 run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
   -DCMAKE_PREFIX_PATH=${WORK}/prefix -DQTOOL_WANTED=${VERSION} -DCMAKE_BUILD_TYPE=Release ${flags})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
@@ -52,7 +52,7 @@ if(NOT output MATCHES "int8 [0-9.]+ % of MACs.*agreement (9[0-9]|100)" OR NOT EX
   message(FATAL_ERROR "the consumer printed: ${output}")
 endif()
 
-# Whoever can do without qtool gets an answer where a library is missing, not an end.
+# Where a library is missing, a project for which qtool is optional must still configure.
 file(WRITE ${WORK}/optional/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)
 project(optional CXX)
 find_package(qtool QUIET)
