@@ -10,7 +10,7 @@ namespace qtool {
 
 #if defined(__SSE2__)
 unsigned FloatingPointMode::current() noexcept {
-  constexpr unsigned kExceptionFlags = 0x3FU;  // what happened so far is no mode
+  constexpr unsigned kExceptionFlags = 0x3FU;  // record past exceptions; not part of the mode
   return _mm_getcsr() & ~kExceptionFlags;
 }
 void FloatingPointMode::set(unsigned mode) noexcept { _mm_setcsr(mode); }

@@ -104,7 +104,7 @@ std::string to_lower(std::string_view text) {
 std::vector<std::string> nearest_names(std::string_view name,
                                        std::span<const std::string> candidates, std::size_t count) {
   constexpr std::size_t kLongestCompared = 256;  // bounds the cost for hostile names
-  constexpr std::size_t kShortestPart = 3;       // `c` is part of too many names
+  constexpr std::size_t kShortestPart = 3;       // shorter names are part of too many others
   const std::string wanted = to_lower(name.substr(0, kLongestCompared));
   const std::size_t bound = std::max<std::size_t>(wanted.size() / 3, 1);
   std::vector<std::pair<std::size_t, std::string>> ranked;

@@ -28,7 +28,7 @@ struct Storage {
   std::int32_t first_step = 0;
   std::int32_t last_step = 0;
   std::int64_t offset = -1;       ///< in the arena; -1 for graph inputs and constants
-  std::int32_t graph_input = -1;  ///< the caller's memory
+  std::int32_t graph_input = -1;  ///< index of the graph input that lies here; -1: none
   std::shared_ptr<const Tensor> constant;
 };
 

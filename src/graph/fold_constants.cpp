@@ -67,8 +67,8 @@ class Folder {
  private:
   struct ValueState {
     std::int64_t stored = 0;   // bytes of the model's own constants that it was computed from
-    std::int64_t readers = 0;  // not folded
-    std::int64_t waiting = 0;  // those of them whose results alone would be larger
+    std::int64_t readers = 0;  // number of reading nodes that are not folded
+    std::int64_t waiting = 0;  // number of those not folded yet because their result is larger
   };
 
   ValueState& state(ValueId id) { return values_[static_cast<std::size_t>(id)]; }

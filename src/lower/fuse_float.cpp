@@ -27,8 +27,8 @@ class FloatFusion {
     const std::vector<NodeId> order = graph_.nodes();
     for (std::size_t i = 0; i < order.size(); ++i) {
       const auto node = static_cast<std::size_t>(order[i]);
-      if (node >= place_.size()) place_.resize(node + 1);
-      place_[node] = i;
+      if (node >= position_.size()) position_.resize(node + 1);
+      position_[node] = i;
     }
     for (const NodeId id : order) {
       if (is_gone(graph_, id)) continue;  // absorbed
@@ -104,12 +104,12 @@ class FloatFusion {
   bool depends_on(ValueId value, NodeId id) const {
     const NodeId producer = graph_.value(value).producer;
     return producer != kNoNode &&
-           place_[static_cast<std::size_t>(producer)] >= place_[static_cast<std::size_t>(id)];
+           position_[static_cast<std::size_t>(producer)] >= position_[static_cast<std::size_t>(id)];
   }
 
   ShapedGraph& shaped_;
   Graph& graph_;
-  std::vector<std::size_t> place_;  // by node: position in the order
+  std::vector<std::size_t> position_;  // by node: position in the order
 };
 
 }  // namespace

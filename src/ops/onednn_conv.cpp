@@ -27,7 +27,7 @@ void place_columns(const float* part, std::int64_t pixels, const Range64& channe
   for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
     const float* const from = part + pixel * columns;
     float* const to = destination + pixel * width + channels.begin;
-    if (residual == nullptr) {  // the primitive has clamped
+    if (residual == nullptr) {  // the primitive has applied the clamp already
       std::copy_n(from, columns, to);
       continue;
     }

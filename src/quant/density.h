@@ -28,8 +28,8 @@ struct Moments {
 struct QuantizationEffect {
   double signal = 0.0;           ///< sum of x^2
   double noise = 0.0;            ///< sum of (x - dequantize(quantize(x)))^2
-  double clipping = 0.0;         ///< the part of it that values outside the represented range make
-  double saturated_share = 0.0;  ///< share of all values half a step and more outside of it
+  double clipping = 0.0;         ///< the part of it from values outside the represented range
+  double saturated_share = 0.0;  ///< share of all values at least half a step outside of it
   /// 10 log10(signal / noise), infinite without noise.
   [[nodiscard]] double sqnr_db() const noexcept;
 };

@@ -46,7 +46,7 @@ LinearHistogram empty_histogram(double upper, std::int64_t bins) {
 // Where the edges of bins are close to edges of cells they are moved there: so pixels from -1 to 1
 // give the same bins whether their largest value is 1 or 1.000001.
 double bin_width(const FloatHistogram& histogram, const LinearHistogram& bins) {
-  constexpr double kMiss = 0.1;  // cells, at the last edge
+  constexpr double kMiss = 0.1;  // largest distance of the last edge from one of a cell, in cells
   const double cells = bins.width() / histogram.cell_width();
   const double whole = std::nearbyint(cells);
   const double miss = std::abs(cells - whole) * static_cast<double>(bins.counts.size());

@@ -14,7 +14,7 @@ namespace qtool {
 /// The grid of a FloatHistogram, for a caller that does the counting itself.
 struct CountingGrid {
   float cells_per_unit = 0.0F;        ///< a power of two
-  std::uint16_t* counters = nullptr;  ///< that of cell 0; null when all values so far are zeros
+  std::uint16_t* counters = nullptr;  ///< the counter of cell 0; null while all values are zeros
 };
 
 /// Counts of floats on a grid that needs no range in advance, so that one pass suffices.

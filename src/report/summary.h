@@ -20,7 +20,7 @@ struct PortSummary {
 struct OperatorCount {
   std::string op_type;  ///< with its domain in front unless it is ONNX's own
   std::int64_t nodes = 0;
-  bool supported = true;  ///< the executor knows it
+  bool supported = true;  ///< the executor can run it
 };
 
 /// What a model consists of.

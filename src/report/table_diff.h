@@ -21,7 +21,7 @@ struct TensorDiff {
 
 struct TableDiff {
   std::vector<TensorDiff> activations;  ///< of both tables, in the order of the first
-  std::vector<TensorDiff> weights;      ///< the channel that differs most, of tensors of both
+  std::vector<TensorDiff> weights;      ///< of both tables, by the channel that differs most
   std::vector<std::string> only_a;
   std::vector<std::string> only_b;
 

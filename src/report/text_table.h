@@ -19,14 +19,16 @@ std::size_t columns_of(std::string_view line);
 class TextTable {
  public:
   enum class Kind : std::uint8_t {
-    kName,    ///< to the left; where there is no room, the middle of a long one is left out
-    kText,    ///< to the left, whole or not at all
-    kNumber,  ///< to the right, whole or not at all
+    kName,    ///< aligned left; the middle of a long one is left out to make the table fit
+    kText,    ///< aligned left, never shortened
+    kNumber,  ///< aligned right, never shortened
   };
   struct Column {
     std::string heading;
     Kind kind = Kind::kName;
-    int worth = 9;  ///< where there is no room, the least goes first, of equals the last
+    /// Columns are left out to make the table fit: those of the least worth first, and of equal ones
+    /// the last.
+    int worth = 9;
   };
 
   explicit TextTable(std::vector<Column> columns);

@@ -25,15 +25,16 @@ struct Collection {
   std::string model_path;
   std::uint64_t table_hash = 0;  ///< hash_bytes() of the table that it was saved with; 0: none
   std::uint64_t image_list_hash = 0;
-  std::int64_t image_count = 0;         ///< images that were observed
-  std::int64_t exact_bins = 0;          ///< of a second pass; 0: there was none
-  Outputs outputs = Outputs::kVectors;  ///< of the network; maps where any image gets some
+  std::int64_t image_count = 0;  ///< images that were observed
+  std::int64_t exact_bins = 0;   ///< bins of |x|, counted in a second pass; 0: there was none
+  Outputs outputs = Outputs::kVectors;  ///< kMaps if they are feature maps for any image
   Preprocess preprocess;
   std::vector<TensorStatistics> tensors;  ///< in the graph's order; opaque outside of the library
   std::vector<BadImage> bad;              ///< images left out, in the order of the list
   /// Time spent observing, summed over all threads; not saved.
   double observe_seconds = 0.0;
-  std::int64_t observed_values = 0;  ///< without tensors whose statistics follow from their parts
+  std::int64_t observed_values =
+      0;  ///< without concatenations, whose statistics follow from their parts
 
   Collection();
   Collection(const Collection&);

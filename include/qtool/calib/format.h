@@ -19,7 +19,7 @@ struct LayerName {
   std::string input;      ///< tensor it reads
   std::string output;     ///< tensor it writes
   std::string weight;     ///< constant it multiplies with
-  std::int64_t axis = 0;  ///< of the output channels in the weight
+  std::int64_t axis = 0;  ///< axis of the output channels in the weight
   friend bool operator==(const LayerName&, const LayerName&) = default;
 };
 using LayerNames = std::vector<LayerName>;
@@ -69,7 +69,7 @@ struct FormatInfo {
   std::vector<std::string_view> extensions;
   std::vector<TableContent> carries;
   bool reads_layers = false;   ///< whether TableReadOptions::names have an effect
-  bool writes_layers = false;  ///< whether TableWriteOptions::names have one
+  bool writes_layers = false;  ///< whether TableWriteOptions::names have an effect
   /// Whether a file looks like this format; no two formats claim the same file. Cost: one pass.
   bool (*recognises)(std::string_view bytes);
   /// Throws Error(kInvalidTable) naming line or field, what was found and expected. Any bytes are

@@ -35,7 +35,7 @@ enum class MethodProperty : std::uint8_t {
   kScaling = 1U << 1U,   ///< data times 2^k gives the range times 2^k
   kOrder = 1U << 2U,     ///< order and grouping of the images do not matter
   kZeros = 1U << 3U,     ///< kl family: added exact zeros do not move the range
-  kSpike = 1U << 4U,     ///< kl family: nor does a spike in the first bin
+  kSpike = 1U << 4U,     ///< kl family: a spike in the first bin does not move the range either
   kNoWorse = 1U << 5U,   ///< kl family: never noisier than the observed range
   kOneValue = 1U << 6U,  ///< a single value is covered exactly
 };

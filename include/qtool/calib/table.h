@@ -33,8 +33,8 @@ struct Observed {
   double standard_deviation = 0.0;
   std::int64_t count = 0;
   std::int64_t zeros = 0;
-  std::vector<float> channel_means;   ///< along axis 1
-  std::vector<float> channel_mins{};  ///< as many, or none
+  std::vector<float> channel_means;   ///< one per index of axis 1
+  std::vector<float> channel_mins{};  ///< as many as means, or none
   std::vector<float> channel_maxs{};
   friend bool operator==(const Observed&, const Observed&) = default;
 };

@@ -19,7 +19,7 @@ constexpr std::string_view kWhat = "AIMET encodings";
 constexpr std::string_view kVersion = "0.4.0";
 // Later versions of the same form add "quantizer_args" and "dtype".
 constexpr std::array<std::string_view, 3> kReadVersions = {"0.4.0", "0.5.0", "0.6.1"};
-constexpr std::int64_t kHalf = 128;  ///< zero of s8 as an index from 0
+constexpr std::int64_t kHalf = 128;  ///< index of the integer 0 in s8
 constexpr std::int64_t kMaxBits = 32;
 
 bool recognises(std::string_view bytes) {
@@ -184,7 +184,7 @@ std::string write(const CalibrationTable& table, const TableWriteOptions& /*opti
   }
   for (const WeightEntry& entry : table.weights) {
     if (entry.bits != 8 || !entry.affines.zero_points.empty())
-      continue;  // what it would not read back
+      continue;  // the reader refuses such entries
     nlohmann::ordered_json channels = nlohmann::ordered_json::array();
     for (const float scale : entry.affines.scales) {
       channels.push_back(encoding(scale, -kHalf, Symmetry::kSymmetric, {}));

@@ -16,7 +16,7 @@ inline constexpr std::size_t kMaxNameBytes = 4096;
 
 /// One line of a text table, without its end.
 struct TextRow {
-  std::int64_t number = 0;  ///< from 1
+  std::int64_t number = 0;  ///< of the line, from 1
   std::string_view text;
 };
 

@@ -35,7 +35,7 @@ double mean_log_noise(const Statistics& statistics, const QuantizationEffect& ef
     costs.push_back(above * above + below * below);
   }
   if (costs.empty() || effect.signal == 0.0) return effect.noise;
-  std::sort(costs.begin(), costs.end());  // no sum depends on the images' order
+  std::sort(costs.begin(), costs.end());  // so that no sum depends on the order of the images
   const double all = std::accumulate(costs.begin(), costs.end(), 0.0);
   const auto images = static_cast<double>(costs.size());
   const double rounding = (effect.noise - effect.clipping) / images;

@@ -8,7 +8,7 @@ namespace qtool {
 /// What `auto` decided.
 struct MethodChoice {
   const MethodInfo* method;
-  Range range;  ///< what it decides
+  Range range;  ///< the range that it chooses
 };
 
 /// The method that `auto` uses for these statistics of a network with such outputs: of `minmax`,

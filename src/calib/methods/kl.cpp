@@ -19,7 +19,7 @@ constexpr std::int64_t kMaxBins = 65536;
 // down.
 constexpr int kNodesPerOctave = 64;
 constexpr int kNodes = 10 * kNodesPerOctave;
-constexpr double kHopeless = 16.0;  // times the least noise: the search ends there
+constexpr double kHopeless = 16.0;  // the search ends at this multiple of the least noise
 // Weights of a threshold: see method_kl().
 constexpr double kMaxExcess = 0.2589254117941673;  // 1 dB
 constexpr double kFade = 0.02;
