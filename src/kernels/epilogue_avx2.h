@@ -36,11 +36,6 @@ QTOOL_INLINE inline __m128i pack_bytes(__m256 first, __m256 second, const ByteRa
   return _mm_min_epu8(_mm_max_epu8(bytes, range.low), range.high);
 }
 
-// Eight bytes as floats.
-QTOOL_INLINE inline __m256 widen_bytes(__m128i bytes) {
-  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes));
-}
-
 // The first `count` of 16 bytes, zeros behind them.
 QTOOL_INLINE inline __m128i load_bytes(const std::uint8_t* from, std::int64_t count) {
   if (count >= 16) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));

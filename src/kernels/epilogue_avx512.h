@@ -56,24 +56,6 @@ QTOOL_INLINE inline __m512i sort_bytes(__m512i packed) {
   return _mm512_permutexvar_epi32(order, packed);
 }
 
-// 64 bytes as four registers of floats, in the order that pack_bytes() undoes: 2^23 + byte, from
-// its bit pattern. Subtracting 2^23 + z leaves float(byte - z), exactly.
-QTOOL_INLINE inline void widen_bytes(__m512i bytes, __m512* wide) {
-  const __m512i zero = _mm512_setzero_si512();
-  const __m512i exponent = _mm512_set1_epi16(0x4B00);
-  const __m512i low = _mm512_unpacklo_epi8(bytes, zero);
-  const __m512i high = _mm512_unpackhi_epi8(bytes, zero);
-  wide[0] = _mm512_castsi512_ps(_mm512_unpacklo_epi16(low, exponent));
-  wide[1] = _mm512_castsi512_ps(_mm512_unpackhi_epi16(low, exponent));
-  wide[2] = _mm512_castsi512_ps(_mm512_unpacklo_epi16(high, exponent));
-  wide[3] = _mm512_castsi512_ps(_mm512_unpackhi_epi16(high, exponent));
-}
-
-// What to subtract from widen_bytes() for zero point z.
-QTOOL_INLINE inline __m512 wide_zero(std::int32_t z) {
-  return _mm512_set1_ps(static_cast<float>((1 << 23) + z));
-}
-
 // The mask of the first `count` of 64 bytes; all when there are more.
 QTOOL_INLINE inline __mmask64 first_bytes(std::int64_t count) {
   return count >= 64 ? ~std::uint64_t{0} : ~(~std::uint64_t{0} << count);

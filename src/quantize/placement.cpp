@@ -310,10 +310,6 @@ class Placer {
 
 }  // namespace
 
-bool Placement::is_quantized(ValueId id) const {
-  return std::find(quantized.begin(), quantized.end(), id) != quantized.end();
-}
-
 std::vector<NodeId> match_nodes(const Graph& graph, std::span<const std::string> patterns) {
   std::vector<char> hit(patterns.size(), 0);
   std::vector<NodeId> matched;

@@ -28,8 +28,6 @@ struct Placement {
   /// By ValueId: the tensor whose scale and zero point a tensor shares through passing nodes;
   /// itself if there is none.
   std::vector<ValueId> source;
-
-  [[nodiscard]] bool is_quantized(ValueId id) const;
 };
 
 struct PlacementOptions {

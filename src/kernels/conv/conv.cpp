@@ -99,8 +99,6 @@ PackedConv::~PackedConv() = default;
 
 std::string_view PackedConv::kernel() const { return driver_->kernel(); }
 
-std::int64_t PackedConv::packed_bytes() const { return driver_->packed_bytes(); }
-
 ConvShape PackedConv::checked(ConvShape shape) const {
   if (shape.in_pixel_stride == 0) shape.in_pixel_stride = in_channels_;
   if (shape.out_pixel_stride == 0) shape.out_pixel_stride = out_channels_;

@@ -89,8 +89,6 @@ class PackedConv {
   /// alignment. Throws Error(kInvalidArgument) when the shape is impossible.
   void run(const ConvShape& shape, const std::uint8_t* input, void* output, std::byte* workspace,
            int threads) const;
-  /// Memory that the packed weights take.
-  [[nodiscard]] std::int64_t packed_bytes() const;
 
  private:
   PackedConv(std::unique_ptr<const ConvDriver> driver, const ConvWeights& weights);

@@ -44,7 +44,6 @@ class ConvDriver {
   virtual ~ConvDriver() = default;
 
   [[nodiscard]] virtual std::string_view kernel() const = 0;
-  [[nodiscard]] virtual std::int64_t packed_bytes() const = 0;
   /// `shape` has been checked, and its pixel strides are not 0.
   [[nodiscard]] virtual std::int64_t workspace_bytes(const ConvShape& shape, int threads) const = 0;
   virtual void run(const ConvShape& shape, const std::uint8_t* input, void* output,

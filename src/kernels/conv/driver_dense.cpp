@@ -48,10 +48,6 @@ class DenseConv final : public ConvDriver {
 
   [[nodiscard]] std::string_view kernel() const override { return kernel_.name; }
 
-  [[nodiscard]] std::int64_t packed_bytes() const override {
-    return panels_.weights.bytes() + static_cast<std::int64_t>(panels_.bias.size() * 8);
-  }
-
   [[nodiscard]] std::int64_t workspace_bytes(const ConvShape& shape, int threads) const override {
     const RowGeometry geometry = geometry_of(shape, nullptr);
     const Schedule schedule = schedule_of(shape, threads);

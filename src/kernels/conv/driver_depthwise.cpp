@@ -50,7 +50,6 @@ class DepthwiseConv final : public ConvDriver {
   }
 
   [[nodiscard]] std::string_view kernel() const override { return kernel_.name; }
-  [[nodiscard]] std::int64_t packed_bytes() const override { return packed_.bytes(); }
   [[nodiscard]] std::int64_t workspace_bytes(const ConvShape& /*shape*/,
                                              int /*threads*/) const override {
     return 0;

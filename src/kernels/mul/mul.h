@@ -24,9 +24,6 @@ class MulKernel {
            std::int64_t count) const {
     row_->functions->run(params, a, b, out, count);
   }
-  /// The same with one value for every element of `b`.
-  void run_scalar(const MulParams& params, const std::uint8_t* a, std::uint8_t b, std::uint8_t* out,
-                  std::int64_t count) const;
 
  private:
   const KernelRow<MulFunctions>* row_;
