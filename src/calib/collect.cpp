@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "calib/statistics.h"
 #include "graph/node_name.h"
@@ -294,10 +295,7 @@ class Collector {
   void report_one_of(std::int64_t total) {
     const std::lock_guard lock(mutex_);
     ++done_;
-    if (options_.progress && options_.progress(done_, total) == ProgressAnswer::kStop) {
-      throw Error(ErrorCode::kCancelled,
-                  concat("calibration stopped after ", done_, " of ", total, " images"));
-    }
+    report_progress(options_.progress, done_, total, "calibration", "images");
   }
 
   Collection merged(std::vector<Worker>& workers) {

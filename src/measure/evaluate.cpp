@@ -13,6 +13,7 @@
 
 #include "base/parallel.h"
 #include "base/round_up.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "measure/metrics.h"
 #include "measure/model_pair.h"
@@ -213,11 +214,7 @@ class Evaluation {
   void advance(std::int64_t images) {
     const std::lock_guard lock(progress_mutex_);
     done_ += images;
-    if (options_.progress &&
-        options_.progress(done_, std::ssize(images_.entries)) == ProgressAnswer::kStop) {
-      throw Error(ErrorCode::kCancelled, concat("evaluation stopped after ", done_, " of ",
-                                                images_.entries.size(), " images"));
-    }
+    report_progress(options_.progress, done_, std::ssize(images_.entries), "evaluation", "images");
   }
 
   const ImageSet& images_;

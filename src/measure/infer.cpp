@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "base/text.h"
+#include "base/stop.h"
 #include "measure/metrics.h"
 #include "measure/model_pair.h"
-#include "qtool/base/error.h"
 
 namespace qtool {
 namespace {
@@ -62,10 +61,7 @@ InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& inpu
         seconds[m].push_back(std::chrono::duration<double>(Clock::now() - start).count());
       }
     }
-    if (options.progress && options.progress(run, options.repeat) == ProgressAnswer::kStop) {
-      throw Error(ErrorCode::kCancelled,
-                  concat("measurement stopped after ", run, " of ", options.repeat, " runs"));
-    }
+    report_progress(options.progress, run, options.repeat, "measurement", "runs");
   }
 
   const std::int64_t batch = std::max<std::int64_t>(input.shape()[0], 1);

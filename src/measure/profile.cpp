@@ -6,10 +6,9 @@
 #include <utility>
 
 #include "base/parallel.h"
-#include "base/text.h"
+#include "base/stop.h"
 #include "measure/metrics.h"
 #include "measure/model_pair.h"
-#include "qtool/base/error.h"
 
 namespace qtool {
 namespace {
@@ -64,10 +63,7 @@ ProfileResult profile(const Executor& fp32, const Executor* int8, const Tensor& 
       }
     }
     const std::int64_t done = std::max<std::int64_t>(run + 1, 0);
-    if (options.progress && options.progress(done, options.repeat) == ProgressAnswer::kStop) {
-      throw Error(ErrorCode::kCancelled,
-                  concat("measurement stopped after ", done, " of ", options.repeat, " runs"));
-    }
+    report_progress(options.progress, done, options.repeat, "measurement", "runs");
   }
   result.fp32 = summarize(*pair.fp32, std::move(samples[0]));
   if (pair.int8 != nullptr) result.int8 = summarize(*pair.int8, std::move(samples[1]));
