@@ -39,17 +39,16 @@ Tensor noise(const Shape& shape) {
 
 void run_bench(BenchCommand& options) {
   options.run.apply();
-  const Model fp32 = open_model(options.model);
-  const std::optional<Model> int8 = open_optional_model(options.int8);
-  require_kinds(fp32, int8);
+  const Models models = open_models(options.model, options.int8);
   const Tensor input =
-      noise(concrete_input_shape(fp32.executor->graph(), options.shape, options.batch));
+      noise(concrete_input_shape(models.fp32.executor->graph(), options.shape, options.batch));
   ProgressDisplay progress("bench", "runs", options.run.progress_style());
   ProfileOptions profile_options;
   profile_options.threads = options.run.threads;
   profile_options.repeat = options.repeat;
   profile_options.progress = progress.callback();
-  const ProfileResult result = profile(*fp32.executor, executor_of(int8), input, profile_options);
+  const ProfileResult result =
+      profile(*models.fp32.executor, models.int8_executor(), input, profile_options);
   options.run.json ? print_result(json_of(result)) : print_text(text_of(result, result_columns()));
 }
 

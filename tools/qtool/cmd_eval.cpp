@@ -39,15 +39,13 @@ void run_eval(EvalCommand& options, const Command& command) {
     return std::any_of(images.entries.begin(), images.entries.end(),
                        [](const ImageEntry& image) { return image.label >= 0; });
   });
-  const Model fp32 = open_model(options.model);
-  const std::optional<Model> int8 = open_optional_model(options.int8);
-  require_kinds(fp32, int8);
-  RequantizeOption::require_effect(command, fp32, int8);
-  const std::optional<StoredPreprocess> stored = stored_preprocess_of(fp32, int8);
+  const Models models = open_models(options.model, options.int8);
+  RequantizeOption::require_effect(command, models);
+  const std::optional<StoredPreprocess> stored = stored_preprocess_of(models);
   ProgressDisplay progress("eval", "images", options.run.progress_style());
 
   EvalOptions eval;
-  const SourcedPreprocess preprocess = options.preprocess.choose(stored, fp32.loaded);
+  const SourcedPreprocess preprocess = options.preprocess.choose(stored, models.fp32.loaded);
   eval.preprocess = preprocess.preprocess;
   eval.bad_images = options.images.policy();
   eval.labels = options.images.labels.empty() ? LabelSource::kFolders : LabelSource::kNamed;
@@ -56,9 +54,9 @@ void run_eval(EvalCommand& options, const Command& command) {
   eval.requantization = requantization;
   eval.progress = progress.callback();
   command.found(Trait::kClassScores, concat("model '", options.model, "'"), [&] {
-    return classes_of(*fp32.executor, first_shape(images, eval), 1, requantization) > 0;
+    return classes_of(*models.fp32.executor, first_shape(images, eval), 1, requantization) > 0;
   });
-  const EvalResult result = evaluate(*fp32.executor, executor_of(int8), images, eval);
+  const EvalResult result = evaluate(*models.fp32.executor, models.int8_executor(), images, eval);
   if (result.labels_ignored) {
     warning(concat("the images lie in ", images.class_names.size(), " folders, the network has ",
                    result.classes, " classes: give --labels to measure top-1 and top-5"));

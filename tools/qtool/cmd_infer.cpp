@@ -40,12 +40,10 @@ void run_infer(InferCommand& options, const Command& command) {
   options.preprocess.read();
   std::vector<std::string> names;
   if (!options.labels.empty()) names = read_class_names(options.labels);
-  const Model fp32 = open_model(options.model);
-  const std::optional<Model> int8 = open_optional_model(options.int8);
-  require_kinds(fp32, int8);
-  RequantizeOption::require_effect(command, fp32, int8);
-  const std::optional<StoredPreprocess> stored = stored_preprocess_of(fp32, int8);
-  const SourcedPreprocess preprocess = options.preprocess.choose(stored, fp32.loaded);
+  const Models models = open_models(options.model, options.int8);
+  RequantizeOption::require_effect(command, models);
+  const std::optional<StoredPreprocess> stored = stored_preprocess_of(models);
+  const SourcedPreprocess preprocess = options.preprocess.choose(stored, models.fp32.loaded);
 
   declare_input(options.image);
   const ImageEntry entry{options.image, -1};
@@ -53,10 +51,11 @@ void run_infer(InferCommand& options, const Command& command) {
   const std::optional<Tensor> input =
       load_preprocessed(entry, preprocess.preprocess, BadImages::kFail, bad);
   command.found(Trait::kClassScores, concat("model '", options.model, "'"), [&] {
-    return classes_of(*fp32.executor, input->shape(), options.run.threads, requantization) > 0;
+    return classes_of(*models.fp32.executor, input->shape(), options.run.threads, requantization) >
+           0;
   });
   ProgressDisplay progress("infer", "runs", options.run.progress_style(), FinalLine::kNone);
-  const InferResult result = infer(*fp32.executor, executor_of(int8), *input,
+  const InferResult result = infer(*models.fp32.executor, models.int8_executor(), *input,
                                    {.threads = options.run.threads,
                                     .top = options.top,
                                     .repeat = options.repeat,
@@ -72,7 +71,7 @@ void run_infer(InferCommand& options, const Command& command) {
   for (const auto* run : {&result.fp32, result.int8 ? &*result.int8 : nullptr}) {
     if (run == nullptr || run->answered) continue;
     throw Error(ErrorCode::kInvalidModel,
-                concat("model '", run == &result.fp32 ? fp32.path : int8->path,
+                concat("model '", run == &result.fp32 ? models.fp32.path : models.int8->path,
                        "': its outputs for image '", options.image, "' are NaN or infinite"));
   }
 }

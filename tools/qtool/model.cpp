@@ -38,12 +38,16 @@ Model open_model(const std::string& path) {
   return model;
 }
 
-void require_kinds(const Model& fp32, const std::optional<Model>& int8) {
+Models open_models(const std::string& fp32_path, const std::string& int8_path) {
+  Models models;
+  models.fp32 = open_model(fp32_path);
+  if (!int8_path.empty()) models.int8 = open_model(int8_path);
+  const auto& [fp32, int8] = models;
   if (int8 && !quantized_node(int8->loaded)) {
     throw Error(ErrorCode::kMismatch, concat("--int8: model '", int8->path,
                                              "' computes in FP32, expected a quantized model"));
   }
-  if (!quantized_node(fp32.loaded)) return;
+  if (!quantized_node(fp32.loaded)) return models;
   if (int8) {
     throw Error(ErrorCode::kMismatch, concat("model '", fp32.path,
                                              "' is quantized, expected the FP32 model that --int8 "
@@ -51,10 +55,11 @@ void require_kinds(const Model& fp32, const std::optional<Model>& int8) {
   }
   warning(concat("model '", fp32.path,
                  "' is quantized: what is called FP32 below is what its integers make"));
+  return models;
 }
 
-std::optional<StoredPreprocess> stored_preprocess_of(const Model& fp32,
-                                                     const std::optional<Model>& int8) {
+std::optional<StoredPreprocess> stored_preprocess_of(const Models& models) {
+  const auto& [fp32, int8] = models;
   std::optional<StoredPreprocess> own = fp32.stored_preprocess();
   if (!int8) return own;
   const auto& metadata = int8->loaded.info.metadata;
@@ -69,15 +74,6 @@ std::optional<StoredPreprocess> stored_preprocess_of(const Model& fp32,
                    "', which is the one in use"));
   }
   return stored ? stored : own;
-}
-
-std::optional<Model> open_optional_model(const std::string& path) {
-  if (path.empty()) return std::nullopt;
-  return open_model(path);
-}
-
-const Executor* executor_of(const std::optional<Model>& model) {
-  return model ? model->executor.get() : nullptr;
 }
 
 std::vector<std::int64_t> parse_extents(const std::string& text, const char* option) {

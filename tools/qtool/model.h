@@ -32,20 +32,25 @@ struct Model {
 
 Model open_model(const std::string& path);
 
-/// open_model() of an option that may be left out.
-std::optional<Model> open_optional_model(const std::string& path);
+/// The models of a command that may compare two.
+struct Models {
+  Model fp32;
+  std::optional<Model> int8;
 
-/// Throws Error(kMismatch) when the model to compare with is not quantized, or the one it is
-/// compared with is; warns when a quantized model is used alone and its figures are called FP32.
-void require_kinds(const Model& fp32, const std::optional<Model>& int8);
+  /// The second model's executor, or null.
+  [[nodiscard]] const Executor* int8_executor() const {
+    return int8 ? int8->executor.get() : nullptr;
+  }
+};
+
+/// Opens the model `fp32` and, unless its path is empty, `int8`. Throws Error(kMismatch) when
+/// `int8` is not quantized, or `fp32` is although there are two; warns when a quantized model is
+/// used alone and its figures are called FP32.
+Models open_models(const std::string& fp32, const std::string& int8);
 
 /// The preprocessing that goes with a comparison: the INT8 model's, or else the FP32 model's. Warns
 /// when the two were not made for each other: another FP32 model, or another preprocessing.
-std::optional<StoredPreprocess> stored_preprocess_of(const Model& fp32,
-                                                     const std::optional<Model>& int8);
-
-/// The models of a command that compares: the second one's executor, or null.
-const Executor* executor_of(const std::optional<Model>& model);
+std::optional<StoredPreprocess> stored_preprocess_of(const Models& models);
 
 /// Extents such as `1x3x224x224`. Throws Error(kUsage) naming `option`.
 std::vector<std::int64_t> parse_extents(const std::string& text, const char* option);

@@ -21,8 +21,9 @@ void RequantizeOption::add_to(Command& command) {
   command.goes_with_files("--requantize", Trait::kRequantization);
 }
 
-void RequantizeOption::require_effect(const Command& command, const Model& fp32,
-                                      const std::optional<Model>& int8) {
+void RequantizeOption::require_effect(const Command& command, const Models& models) {
+  const Model& fp32 = models.fp32;
+  const std::optional<Model>& int8 = models.int8;
   const std::string second = int8 ? concat(" and '", int8->path, "'") : "";
   command.found(
       Trait::kRequantization, concat(int8 ? "models '" : "model '", fp32.path, "'", second),

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "command.h"
@@ -15,8 +14,7 @@ struct RequantizeOption {
 
   void add_to(Command& command);
   /// Refuses the option when no model requantizes sums.
-  static void require_effect(const Command& command, const Model& fp32,
-                             const std::optional<Model>& int8);
+  static void require_effect(const Command& command, const Models& models);
   /// Throws Error(kUsage) for an unknown name.
   [[nodiscard]] Requantization path() const;
 };
