@@ -20,12 +20,7 @@ while (($#)); do
     *) out=$(realpath -m -- "$1"); shift ;;
   esac
 done
-if [[ -z $program ]]; then
-  require_packages "${BUILD_PACKAGES[@]}"
-  choose_builds
-  build release qtool
-  program=$QTOOL
-fi
+choose_program
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

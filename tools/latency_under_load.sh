@@ -49,12 +49,7 @@ begin_loops() {
   done
 }
 
-if [[ -z $program ]]; then
-  require_packages "${BUILD_PACKAGES[@]}"
-  choose_builds
-  build release qtool
-  program=$QTOOL
-fi
+choose_program
 if ((${#models[@]} == 0)); then
   models=("$ROOT/data/signs_mobilenet.onnx" "$work/int8.onnx")
   "$program" calibrate "${models[0]}" --images "$ROOT/data/calib" \

@@ -1,6 +1,7 @@
 # Sourced by demo.sh, test.sh and .ci/run. Installs missing packages, builds, and explains failures.
-# Provides: require_packages, require_node, choose_builds, build, run_tests, show, script_help,
-# and the variables ROOT, BUILDS (the folder of all builds, one per preset) and QTOOL (the program).
+# Provides: require_packages, require_node, choose_builds, choose_program, build, run_tests, show,
+# script_help, and the variables ROOT, BUILDS (the folder of all builds, one per preset) and QTOOL (the
+# program).
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -112,6 +113,16 @@ build() {
   say "" "Building: minutes the first time, seconds from then on; output goes to $log"
   logged "$log" cmake -S "$ROOT" --preset "$preset" -B "$BUILDS/$preset"
   logged "$log" cmake --build "$BUILDS/$preset" "$@"
+}
+
+# Sets `program` to qtool of the release preset and builds it, unless the caller has set it already.
+choose_program() {
+  if [[ -z $program ]]; then
+    require_packages "${BUILD_PACKAGES[@]}"
+    choose_builds
+    build release qtool
+    program=$QTOOL
+  fi
 }
 
 # Shows and runs a command; its output matters only when it fails.
