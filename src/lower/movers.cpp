@@ -86,8 +86,8 @@ void sink_dequantize(Clusters& c) {
     c.shaped.mark_integer(id);
     const std::vector<ValueId> outputs = c.graph.node(id).outputs;
     const std::vector<NodeId>& now = c.graph.nodes();
-    const auto place = std::find(now.begin(), now.end(), id) + 1;
-    const NodeId before = place == now.end() ? kNoNode : *place;
+    const auto position = std::find(now.begin(), now.end(), id) + 1;
+    const NodeId before = position == now.end() ? kNoNode : *position;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (outputs[i] == kNoValue) continue;
       const ValueId moved =

@@ -103,11 +103,11 @@ bool replace_by_constants(ShapedGraph& shaped, NodeId id, std::vector<Tensor> re
 // The result of a Shape node: it needs the shape of the input only, not its data.
 Tensor shape_of(const Node& node, const Shape& shape) {
   const std::int64_t rank = shape.rank();
-  const auto place = [rank](std::int64_t i) {
+  const auto position = [rank](std::int64_t i) {
     return std::clamp<std::int64_t>(i < 0 ? i + rank : i, 0, rank);
   };
-  const std::int64_t begin = place(node.get_int("start", 0));
-  const std::int64_t end = std::max(begin, place(node.get_int("end", rank)));
+  const std::int64_t begin = position(node.get_int("start", 0));
+  const std::int64_t end = std::max(begin, position(node.get_int("end", rank)));
   const std::vector<std::int64_t> dims(shape.dims().begin() + begin, shape.dims().begin() + end);
   return Tensor::of<std::int64_t>({end - begin}, std::span<const std::int64_t>(dims));
 }

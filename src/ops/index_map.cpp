@@ -29,9 +29,9 @@ IndexMap::IndexMap(const Shape& input, Layout input_layout, const Shape& output,
   const std::vector<std::int64_t>& innermost = offsets_.back();
   inner_ = static_cast<std::int64_t>(innermost.size());
   rows_ = inner_ == 0 ? 0 : output.elements() / inner_;
-  inner_is_run_ = true;
+  inner_is_contiguous_ = true;
   for (std::size_t i = 0; i < innermost.size(); ++i) {
-    inner_is_run_ = inner_is_run_ && innermost[i] == static_cast<std::int64_t>(i);
+    inner_is_contiguous_ = inner_is_contiguous_ && innermost[i] == static_cast<std::int64_t>(i);
   }
 }
 
@@ -48,7 +48,7 @@ void IndexMap::copy_elements(T* target, const T* source, int threads) const {
       }
       T* out = target + row * inner_;
       const std::int64_t* offsets = offsets_.back().data();
-      if (inner_is_run_) {
+      if (inner_is_contiguous_) {
         std::memcpy(out, from, static_cast<std::size_t>(inner_) * sizeof(T));
       } else {
         for (std::int64_t i = 0; i < inner_; ++i) out[i] = from[offsets[i]];

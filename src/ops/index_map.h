@@ -27,7 +27,7 @@ class IndexMap {
   std::vector<std::vector<std::int64_t>> offsets_;
   std::int64_t inner_ = 1;     // extent of the innermost axis
   std::int64_t rows_ = 1;      // product of the others
-  bool inner_is_run_ = false;  // the innermost table is 0, 1, 2, ...
+  bool inner_is_contiguous_ = false;  // the innermost table is 0, 1, 2, ...
 };
 
 }  // namespace qtool

@@ -61,20 +61,20 @@ std::array<double, kAbreast> add_levels(const std::vector<double>& terms, std::i
                                         std::int64_t kept) {
   // Positions in units of 2^-44 bins. With 1 - 1 / (2 levels) added, the position of an edge is at
   // least 2^-18 bins from every whole number; rounded steps lose less than 2^-27 in all.
-  constexpr int kPlaces = 44;
-  constexpr std::int64_t kBin = std::int64_t{1} << kPlaces;
+  constexpr int kFractionBits = 44;
+  constexpr std::int64_t kBin = std::int64_t{1} << kFractionBits;
   std::array<double, kAbreast> sums{};
   std::array<std::int64_t, kAbreast> steps{};
-  std::array<std::int64_t, kAbreast> places{};
+  std::array<std::int64_t, kAbreast> positions{};
   std::array<std::int64_t, kAbreast> begins{};
   for (std::size_t c = 0; c < sums.size(); ++c) {
     steps[c] = (kept + static_cast<std::int64_t>(c)) * kBin / levels;
-    places[c] = kBin - kBin / (2 * levels);
+    positions[c] = kBin - kBin / (2 * levels);
   }
   for (std::int64_t level = 0; level < levels; ++level) {
     for (std::size_t c = 0; c < sums.size(); ++c) {
-      places[c] += steps[c];
-      const std::int64_t end = places[c] >> kPlaces;
+      positions[c] += steps[c];
+      const std::int64_t end = positions[c] >> kFractionBits;
       sums[c] += terms[static_cast<std::size_t>(begins[c] + end)];
       begins[c] = end;
     }
@@ -139,12 +139,12 @@ KlSearch::KlSearch(std::span<const std::int64_t> counts, std::int64_t levels) {
   for (std::int64_t width = 1; width * levels <= bins; ++width) {
     const std::vector<double> shorter = std::move(longer);
     longer = prefixes.terms(static_cast<std::size_t>(width) + 1, kernel);
-    double* const place = terms.data() + width;
+    double* const interleaved = terms.data() + width;
     for (std::size_t begin = 0; begin < longer.size(); ++begin) {
-      place[2 * begin] = shorter[begin];
-      place[2 * begin + 1] = longer[begin];
+      interleaved[2 * begin] = shorter[begin];
+      interleaved[2 * begin + 1] = longer[begin];
     }
-    place[2 * longer.size()] = shorter.back();
+    interleaved[2 * longer.size()] = shorter.back();
     const std::int64_t end = std::min((width + 1) * levels, bins + 1);
     for (std::int64_t kept = width * levels; kept < end; kept += kAbreast) {
       const std::array<double, kAbreast> sums = add_levels(terms, levels, kept);
