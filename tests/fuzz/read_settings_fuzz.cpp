@@ -1,5 +1,5 @@
-// Any bytes are, to every small text that a user may hand over, what it stands for or one Error:
-// overrides, preprocessing, a configuration of MNN's tool, a map of layers' names.
+// Reads any bytes as each of the small files that a user may give. The only other answer is an Error:
+// overrides, preprocessing, a configuration of MNN's tool, a name map.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

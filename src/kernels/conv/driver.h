@@ -25,10 +25,10 @@ struct ConvOutput {
 
 /// Weights as sums of s8 filters, and the bias with the input zero point folded in.
 struct FoldedWeights {
-  /// [layer][out][in / groups][kernel_h][kernel_w]: the caller's weights, or `storage`
+  /// [term][out][in / groups][kernel_h][kernel_w]: the caller's weights, or `storage`
   std::span<const std::int8_t> values;
   std::vector<std::int8_t> storage;
-  std::int64_t layers = 1;
+  std::int64_t terms = 1;
   std::vector<std::int32_t> bias;  ///< qb - zx sum (qw - zw)
 };
 

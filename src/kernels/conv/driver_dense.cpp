@@ -63,7 +63,7 @@ class DenseConv final : public ConvDriver {
   [[nodiscard]] RowMode mode_of(const ConvShape& shape) const {
     return choose_row_mode(shape, panels_.kind, groups_);
   }
-  [[nodiscard]] std::int64_t all_taps() const { return panels_.layers * panels_.taps; }
+  [[nodiscard]] std::int64_t all_taps() const { return panels_.terms * panels_.taps; }
   [[nodiscard]] std::int64_t table_bytes(const Schedule& schedule) const {
     return align_up(all_taps() * schedule.block * static_cast<std::int64_t>(sizeof(void*)));
   }
@@ -105,7 +105,7 @@ RowGeometry DenseConv::geometry_of(const ConvShape& shape, const std::uint8_t* i
   geometry.in_channels = in_channels_;
   geometry.group_channels = in_channels_ / groups_;
   geometry.row_bytes = panels_.row_bytes;
-  geometry.layers = panels_.layers;
+  geometry.terms = panels_.terms;
   geometry.input = input;
   geometry.zero_pixel = zero_pixel_.data();
   geometry.zero_point = zero_point_;

@@ -24,22 +24,22 @@ class DepthwiseConv final : public ConvDriver {
         zero_pixel_(static_cast<std::size_t>(kDepthwiseBlock),
                     static_cast<std::uint8_t>(weights.input_zero_point)) {
     const FoldedWeights folded = fold_weights(weights);
-    layers_ = folded.layers;
+    terms_ = folded.terms;
     const std::int64_t positions = kernel_h_ * kernel_w_;
     // From one filter after the other to one position after the other.
     std::vector<std::int8_t> values(folded.values.size());
-    for (std::int64_t layer = 0; layer < layers_; ++layer) {
+    for (std::int64_t term = 0; term < terms_; ++term) {
       for (std::int64_t channel = 0; channel < channels_; ++channel) {
         for (std::int64_t position = 0; position < positions; ++position) {
-          values[static_cast<std::size_t>((layer * positions + position) * channels_ + channel)] =
-              folded.values[static_cast<std::size_t>((layer * channels_ + channel) * positions +
+          values[static_cast<std::size_t>((term * positions + position) * channels_ + channel)] =
+              folded.values[static_cast<std::size_t>((term * channels_ + channel) * positions +
                                                      position)];
         }
       }
     }
     DepthwiseWeights filters;
     filters.values = values.data();
-    filters.layers = layers_;
+    filters.terms = terms_;
     filters.kernel_h = kernel_h_;
     filters.kernel_w = kernel_w_;
     filters.channels = channels_;
@@ -96,7 +96,7 @@ class DepthwiseConv final : public ConvDriver {
     call.out_w = shape.out_w;
     call.out_pixel_stride = shape.out_pixel_stride;
     call.channels = channels_;
-    call.layers = layers_;
+    call.terms = terms_;
     call.kernel_h = kernel_h_;
     call.kernel_w = kernel_w_;
     call.stride_h = shape.stride_h;
@@ -117,7 +117,7 @@ class DepthwiseConv final : public ConvDriver {
 
   const KernelRow<DepthwiseFunctions>& kernel_;
   ConvOutput output_;
-  std::int64_t layers_ = 1;
+  std::int64_t terms_ = 1;
   std::int64_t channels_;
   std::int64_t kernel_h_;
   std::int64_t kernel_w_;

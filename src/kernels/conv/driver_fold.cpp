@@ -9,7 +9,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMaxLayers = 3;  // 255 = 127 + 127 + 1
+constexpr std::int64_t kMaxTerms = 3;  // 255 = 127 + 127 + 1
 
 [[noreturn]] void refuse(ErrorCode code, const std::string& message) {
   throw Error(code, concat("convolution: ", message));
@@ -92,9 +92,9 @@ std::int32_t fold_bias(const ConvWeights& weights, std::size_t channel, std::siz
   return static_cast<std::int32_t>(bias - weights.input_zero_point * sum);
 }
 
-// The remainder of `weight` after `layers` layers have each taken as much as s8 can hold.
-std::int32_t rest_after(std::int32_t weight, std::int64_t layers) {
-  for (std::int64_t layer = 0; layer < layers; ++layer) weight -= std::clamp(weight, -128, 127);
+// The remainder of `weight` after `terms` terms have each taken as much as s8 can hold.
+std::int32_t rest_after(std::int32_t weight, std::int64_t terms) {
+  for (std::int64_t term = 0; term < terms; ++term) weight -= std::clamp(weight, -128, 127);
   return weight;
 }
 
@@ -115,13 +115,13 @@ FoldedWeights fold_weights(const ConvWeights& weights) {
     folded.values = weights.values;
     return folded;
   }
-  folded.layers = 0;
-  for (bool finished = false; !finished; ++folded.layers) {
-    QTOOL_CHECK(folded.layers < kMaxLayers);
+  folded.terms = 0;
+  for (bool finished = false; !finished; ++folded.terms) {
+    QTOOL_CHECK(folded.terms < kMaxTerms);
     finished = true;
     for (std::size_t i = 0; i < weights.values.size(); ++i) {
       const std::int32_t weight = weights.values[i] - zero_point_of(weights, i / per_channel);
-      const std::int32_t rest = rest_after(weight, folded.layers);
+      const std::int32_t rest = rest_after(weight, folded.terms);
       folded.storage.push_back(static_cast<std::int8_t>(std::clamp(rest, -128, 127)));
       finished = finished && rest >= -128 && rest <= 127;
     }

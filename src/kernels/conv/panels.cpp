@@ -50,13 +50,13 @@ class Source {
   Source(const ConvWeights& weights, const FoldedWeights& folded, TapKind kind)
       : weights_(weights), folded_(folded), kind_(kind) {}
 
-  [[nodiscard]] std::int8_t at(std::int64_t layer, std::int64_t tap, std::int64_t k,
+  [[nodiscard]] std::int8_t at(std::int64_t term, std::int64_t tap, std::int64_t k,
                                std::int64_t channel) const {
     const std::int64_t depth = weights_.in_channels / weights_.groups;
     const std::int64_t position =
         kind_ == TapKind::kPixel ? tap : tap * weights_.kernel_w + k / depth;
     const std::int64_t input = kind_ == TapKind::kPixel ? k : k % depth;
-    const std::int64_t filter = (layer * weights_.out_channels + channel) * depth + input;
+    const std::int64_t filter = (term * weights_.out_channels + channel) * depth + input;
     return folded_.values[static_cast<std::size_t>(filter * weights_.kernel_h * weights_.kernel_w +
                                                    position)];
   }
@@ -71,7 +71,7 @@ void pack_unit(const PackedPanels& panels, const PanelUnit& unit, std::int64_t r
                const Source& source, std::int8_t* packed) {
   const std::int64_t groups = ceil_div(panels.row_bytes, kGemmGroup);
   const std::int64_t columns = unit.panels * kGemmPanel;
-  for (std::int64_t tap = 0; tap < panels.layers * panels.taps; ++tap) {
+  for (std::int64_t tap = 0; tap < panels.terms * panels.taps; ++tap) {
     for (std::int64_t group = 0; group < groups; ++group) {
       const std::int64_t first = std::min(group * kGemmGroup, panels.row_bytes - kGemmGroup);
       for (std::int64_t column = 0; column < columns; ++column) {
@@ -97,10 +97,10 @@ PackedPanels pack_panels(const ConvWeights& weights, const ConvOutput& output) {
   const bool by_row = panels.kind == TapKind::kRow;
   const std::int64_t real_bytes = by_row ? weights.kernel_w * depth : depth;
   panels.taps = by_row ? weights.kernel_h : weights.kernel_h * weights.kernel_w;
-  panels.layers = folded.layers;
+  panels.terms = folded.terms;
   panels.row_bytes = std::max(real_bytes, kGemmGroup);
-  const std::int64_t panel_bytes = panels.layers * panels.taps *
-                                   ceil_div(panels.row_bytes, kGemmGroup) * kGemmGroup * kGemmPanel;
+  const std::int64_t panel_bytes =
+      panels.terms * panels.taps * ceil_div(panels.row_bytes, kGemmGroup) * kGemmGroup * kGemmPanel;
   panels.units = make_units(weights, panel_bytes);
   const std::int64_t all_panels =
       panels.units.back().columns_at / kGemmPanel + panels.units.back().panels;

@@ -27,8 +27,8 @@ struct PanelUnit {
 /// The weights of a dense or grouped convolution as GemmCall wants them.
 struct PackedPanels {
   TapKind kind = TapKind::kPixel;
-  std::int64_t taps = 1;  ///< kernel positions or rows of one layer
-  std::int64_t layers = 1;
+  std::int64_t taps = 1;  ///< kernel positions or rows of one term
+  std::int64_t terms = 1;
   std::int64_t row_bytes = 4;    ///< bytes per tap, at least 4
   std::vector<PanelUnit> units;  ///< ordered by group
   Tensor weights;

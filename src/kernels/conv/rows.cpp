@@ -186,9 +186,9 @@ void fill_rows(const RowGeometry& geometry, RowMode mode, std::int64_t first, st
       point_at_patches(geometry, count, pitch, table, scratch);
       break;
   }
-  for (std::int64_t layer = 1; layer < geometry.layers; ++layer) {
+  for (std::int64_t term = 1; term < geometry.terms; ++term) {
     for (std::int64_t tap = 0; tap < taps; ++tap) {
-      std::copy_n(table + tap * pitch, count, table + (layer * taps + tap) * pitch);
+      std::copy_n(table + tap * pitch, count, table + (term * taps + tap) * pitch);
     }
   }
 }

@@ -16,7 +16,7 @@ struct RowGeometry {
   std::int64_t in_channels = 1;
   std::int64_t group_channels = 1;
   std::int64_t row_bytes = 4;
-  std::int64_t layers = 1;
+  std::int64_t terms = 1;
   const std::uint8_t* input = nullptr;
   const std::uint8_t* zero_pixel = nullptr;  ///< in_channels bytes of the input zero point
   std::uint8_t zero_point = 0;
@@ -34,7 +34,7 @@ RowMode choose_row_mode(const ConvShape& shape, TapKind kind, std::int64_t group
 /// Bytes of scratch that `pixels` consecutive output pixels need at most.
 std::int64_t scratch_bytes(const RowGeometry& geometry, RowMode mode, std::int64_t pixels);
 
-/// Fills `table`, [layer][tap][pitch], with pointers to the input rows of the output pixels
+/// Fills `table`, [term][tap][pitch], with pointers to the input rows of the output pixels
 /// [first, first + count), which must be of one image except in mode kIndirect. Mode kStrip copies
 /// into `scratch`; mode kPatches only points into it.
 void fill_rows(const RowGeometry& geometry, RowMode mode, std::int64_t first, std::int64_t count,

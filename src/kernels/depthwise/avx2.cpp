@@ -23,11 +23,11 @@ std::int64_t block_bytes(std::int64_t taps) {
 
 std::int64_t packed_bytes(const DepthwiseWeights& weights) {
   return ceil_div(weights.channels, kDepthwiseBlock) *
-         block_bytes(weights.layers * weights.kernel_h * weights.kernel_w);
+         block_bytes(weights.terms * weights.kernel_h * weights.kernel_w);
 }
 
 void pack(const DepthwiseWeights& weights, std::byte* packed) {
-  const std::int64_t taps = weights.layers * weights.kernel_h * weights.kernel_w;
+  const std::int64_t taps = weights.terms * weights.kernel_h * weights.kernel_w;
   for (std::int64_t begin = 0; begin < weights.channels; begin += kDepthwiseBlock) {
     const std::int64_t count = smaller(kDepthwiseBlock, weights.channels - begin);
     auto* bias = reinterpret_cast<std::int32_t*>(packed);
@@ -49,7 +49,7 @@ void pack(const DepthwiseWeights& weights, std::byte* packed) {
   }
 }
 
-// Kernel positions of all layers, one after the other.
+// Kernel positions of all terms, one after the other.
 struct Tap {
   std::int64_t i = 0;
   std::int64_t j = 0;
@@ -134,7 +134,7 @@ void store(const DepthwiseCall& call, const std::byte* header, const std::int32_
 }
 
 void run(const DepthwiseCall& call) {
-  const std::int64_t taps = call.layers * call.kernel_h * call.kernel_w;
+  const std::int64_t taps = call.terms * call.kernel_h * call.kernel_w;
   const std::byte* header = call.packed + call.block * block_bytes(taps);
   const auto* bias = reinterpret_cast<const std::int32_t*>(header);
   const std::int64_t begin = call.block * kDepthwiseBlock;

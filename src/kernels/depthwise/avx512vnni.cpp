@@ -31,8 +31,8 @@ std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 // Quads that hold the input rows of two output rows.
 std::int64_t quads_of(std::int64_t kernel_h) { return ceil_div(kernel_h + 1, 4); }
 
-std::int64_t block_bytes(std::int64_t layers, std::int64_t kernel_h, std::int64_t kernel_w) {
-  return kHeaderBytes + layers * kernel_w * quads_of(kernel_h) * kStepBytes;
+std::int64_t block_bytes(std::int64_t terms, std::int64_t kernel_h, std::int64_t kernel_w) {
+  return kHeaderBytes + terms * kernel_w * quads_of(kernel_h) * kStepBytes;
 }
 
 std::int64_t lanes_of(std::int64_t channels) {
@@ -42,7 +42,7 @@ std::int64_t lanes_of(std::int64_t channels) {
 
 std::int64_t packed_bytes(const DepthwiseWeights& weights) {
   return ceil_div(weights.channels, kDepthwiseBlock) *
-         block_bytes(weights.layers, weights.kernel_h, weights.kernel_w);
+         block_bytes(weights.terms, weights.kernel_h, weights.kernel_w);
 }
 
 // The channel of a block that 32-bit lane `lane` of register q stands for.
@@ -61,16 +61,16 @@ void pack_header(const DepthwiseWeights& weights, std::int64_t begin, std::int64
   }
 }
 
-// One step: kernel column j of a layer, quad `quad`: for both output rows four registers.
+// One step: kernel column j of a term, quad `quad`: for both output rows four registers.
 void pack_step(const DepthwiseWeights& weights, std::int64_t begin, std::int64_t count,
-               std::int64_t layer, std::int64_t j, std::int64_t quad, std::int8_t* packed) {
+               std::int64_t term, std::int64_t j, std::int64_t quad, std::int8_t* packed) {
   for (std::int64_t row = 0; row < 2; ++row) {
     for (std::int64_t at = 0; at < kDepthwiseBlock; ++at) {
       const std::int64_t channel = channel_of(at / 16, at % 16, lanes_of(count));
       for (std::int64_t byte = 0; byte < 4; ++byte, ++packed) {
         const std::int64_t i = quad * 4 + byte - row;
         const bool real = channel < count && i >= 0 && i < weights.kernel_h;
-        const std::int64_t tap = (layer * weights.kernel_h + i) * weights.kernel_w + j;
+        const std::int64_t tap = (term * weights.kernel_h + i) * weights.kernel_w + j;
         *packed = real ? weights.values[tap * weights.channels + begin + channel] : std::int8_t{0};
       }
     }
@@ -82,10 +82,10 @@ void pack(const DepthwiseWeights& weights, std::byte* packed) {
     const std::int64_t count = smaller(kDepthwiseBlock, weights.channels - begin);
     pack_header(weights, begin, count, packed);
     packed += kHeaderBytes;
-    for (std::int64_t layer = 0; layer < weights.layers; ++layer) {
+    for (std::int64_t term = 0; term < weights.terms; ++term) {
       for (std::int64_t j = 0; j < weights.kernel_w; ++j) {
         for (std::int64_t quad = 0; quad < quads_of(weights.kernel_h); ++quad) {
-          pack_step(weights, begin, count, layer, j, quad, reinterpret_cast<std::int8_t*>(packed));
+          pack_step(weights, begin, count, term, j, quad, reinterpret_cast<std::int8_t*>(packed));
           packed += kStepBytes;
         }
       }
@@ -127,7 +127,7 @@ bool make_plan(Plan& plan) {
   plan.quads = quads_of(call.kernel_h);
   plan.steps = call.kernel_w * plan.quads;
   plan.mask = first_bytes(plan.channels);
-  plan.packed = call.packed + call.block * block_bytes(call.layers, call.kernel_h, call.kernel_w);
+  plan.packed = call.packed + call.block * block_bytes(call.terms, call.kernel_h, call.kernel_w);
   plan.products = Products::kFit;
   for (std::int64_t q = 4; q < 8; ++q) {
     const __m512 multiplier = _mm512_loadu_ps(plan.packed + q * kVector);
@@ -391,7 +391,7 @@ QTOOL_INLINE inline void accumulate(const Plan& plan, const std::byte* scratch, 
       [&](auto i) QTOOL_INLINE { acc[i] = _mm512_loadu_si512(plan.packed + i % 4 * kVector); });
   const std::int64_t pitch = plan.pitch;
   const std::byte* weights = plan.packed + kHeaderBytes;
-  for (std::int64_t layer = 0; layer < plan.call.layers; ++layer) {
+  for (std::int64_t term = 0; term < plan.call.terms; ++term) {
     for (std::int64_t step = 0; step < plan.steps; ++step, weights += kStepBytes) {
       const std::byte* from = scratch + plan.offset[step];
       unroll<4>([&](auto q) QTOOL_INLINE {
@@ -536,7 +536,7 @@ void run_slowly(const Plan& plan) {
       for (std::int64_t at = 0; at < kDepthwiseBlock; ++at) {
         const std::int64_t channel = channel_of(at / 16, at % 16, plan.lanes);
         std::int32_t sum = 0;
-        for (std::int64_t step = 0; step < call.layers * plan.steps && channel < plan.channels;
+        for (std::int64_t step = 0; step < call.terms * plan.steps && channel < plan.channels;
              ++step) {
           const std::int64_t j = step / plan.quads % call.kernel_w;
           const std::int64_t in_x = x * call.stride_w - call.pad_left + j * call.dilation_w;

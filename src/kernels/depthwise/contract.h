@@ -10,10 +10,10 @@ namespace qtool {
 /// Channels of a block. A kernel call handles one block, so blocks divide the work.
 inline constexpr std::int64_t kDepthwiseBlock = 64;
 
-/// What a kernel packs. One filter per channel; weights wider than s8 are sums of `layers` filters.
+/// What a kernel packs. One filter per channel; weights wider than s8 are sums of `terms` filters.
 struct DepthwiseWeights {
-  const std::int8_t* values = nullptr;  ///< [layer][kernel_h][kernel_w][channel]
-  std::int64_t layers = 1;
+  const std::int8_t* values = nullptr;  ///< [term][kernel_h][kernel_w][channel]
+  std::int64_t terms = 1;
   std::int64_t kernel_h = 1;
   std::int64_t kernel_w = 1;
   std::int64_t channels = 1;
@@ -23,7 +23,7 @@ struct DepthwiseWeights {
 
 /// Rows of one image convolved with one filter per channel, and what follows.
 ///
-/// acc[y][x][c] = bias[c] + sum over layer, i, j of
+/// acc[y][x][c] = bias[c] + sum over term, i, j of
 ///   input[y stride_h - pad_top + i dilation_h][x stride_w - pad_left + j dilation_w][c] * w,
 /// where an input pixel outside of the image has the value input_zero_point in every channel.
 /// The output follows from acc as in GemmCall. Only bytes of the image's channels are touched.
@@ -36,7 +36,7 @@ struct DepthwiseCall {
   std::int64_t out_pixel_stride = 0;  ///< elements
   std::int64_t channels = 0;
 
-  std::int64_t layers = 1;
+  std::int64_t terms = 1;
   std::int64_t kernel_h = 1;
   std::int64_t kernel_w = 1;
   std::int64_t stride_h = 1;

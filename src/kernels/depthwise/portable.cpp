@@ -17,7 +17,7 @@ std::int64_t block_bytes(std::int64_t taps) { return kHeaderBytes + taps * kDept
 
 std::int64_t packed_bytes(const DepthwiseWeights& weights) {
   const std::int64_t blocks = ceil_div(weights.channels, kDepthwiseBlock);
-  return blocks * block_bytes(weights.layers * weights.kernel_h * weights.kernel_w);
+  return blocks * block_bytes(weights.terms * weights.kernel_h * weights.kernel_w);
 }
 
 void copy(std::byte* to, const void* from, std::int64_t bytes) {
@@ -25,7 +25,7 @@ void copy(std::byte* to, const void* from, std::int64_t bytes) {
 }
 
 void pack(const DepthwiseWeights& weights, std::byte* packed) {
-  const std::int64_t taps = weights.layers * weights.kernel_h * weights.kernel_w;
+  const std::int64_t taps = weights.terms * weights.kernel_h * weights.kernel_w;
   std::fill_n(packed, packed_bytes(weights), std::byte{0});
   for (std::int64_t begin = 0; begin < weights.channels; begin += kDepthwiseBlock) {
     const std::int64_t count = std::min(kDepthwiseBlock, weights.channels - begin);
@@ -47,7 +47,7 @@ struct Block {
 void accumulate(const DepthwiseCall& call, const std::byte* values, std::int64_t y, std::int64_t x,
                 std::int64_t count, std::int32_t* acc) {
   const auto* weight = reinterpret_cast<const std::int8_t*>(values);
-  for (std::int64_t layer = 0; layer < call.layers; ++layer) {
+  for (std::int64_t term = 0; term < call.terms; ++term) {
     for (std::int64_t i = 0; i < call.kernel_h; ++i) {
       const std::int64_t in_y = y * call.stride_h - call.pad_top + i * call.dilation_h;
       for (std::int64_t j = 0; j < call.kernel_w; ++j, weight += kDepthwiseBlock) {
@@ -83,7 +83,7 @@ void store(const DepthwiseCall& call, const Block& block, std::int64_t at, std::
 }
 
 void run(const DepthwiseCall& call) {
-  const std::int64_t taps = call.layers * call.kernel_h * call.kernel_w;
+  const std::int64_t taps = call.terms * call.kernel_h * call.kernel_w;
   const std::byte* packed = call.packed + call.block * block_bytes(taps);
   Block block;
   std::memcpy(&block, packed, sizeof block);

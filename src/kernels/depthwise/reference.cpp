@@ -11,7 +11,7 @@ std::int32_t accumulate(const DepthwiseWeights& weights, const DepthwiseCall& ca
                         std::int64_t x, std::int64_t channel) {
   std::int64_t sum = weights.bias[channel];
   const std::int8_t* weight = weights.values + channel;
-  for (std::int64_t layer = 0; layer < weights.layers; ++layer) {
+  for (std::int64_t term = 0; term < weights.terms; ++term) {
     for (std::int64_t i = 0; i < weights.kernel_h; ++i) {
       for (std::int64_t j = 0; j < weights.kernel_w; ++j, weight += weights.channels) {
         const std::int64_t in_y = y * call.stride_h - call.pad_top + i * call.dilation_h;
