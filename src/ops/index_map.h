@@ -25,8 +25,8 @@ class IndexMap {
 
   // Axes in the order of the output's memory; offsets are the positions times the input's strides.
   std::vector<std::vector<std::int64_t>> offsets_;
-  std::int64_t inner_ = 1;     // extent of the innermost axis
-  std::int64_t rows_ = 1;      // product of the others
+  std::int64_t inner_ = 1;            // extent of the innermost axis
+  std::int64_t rows_ = 1;             // product of the others
   bool inner_is_contiguous_ = false;  // the innermost table is 0, 1, 2, ...
 };
 

@@ -10,7 +10,8 @@
 namespace qtool {
 namespace detail {
 inline constexpr int kMantissaBits = 53;
-inline constexpr int kTermHeadroom = 41;  // bits above a term: room for a sum of 2^40 of the largest, and the sign
+// Bits above a term: room for a sum of 2^40 of the largest, and the sign.
+inline constexpr int kTermHeadroom = 41;
 
 /// +-magnitude * 2^shift units; 0 is not negative.
 struct FixedTerm {

@@ -26,8 +26,8 @@ class TextTable {
   struct Column {
     std::string heading;
     Kind kind = Kind::kName;
-    /// Columns are left out to make the table fit: those of the least worth first, and of equal ones
-    /// the last.
+    /// Columns are left out to make the table fit: those of the least worth first, and of equal
+    /// ones the last.
     int worth = 9;
   };
 

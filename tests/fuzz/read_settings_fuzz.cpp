@@ -1,5 +1,5 @@
-// Reads any bytes as each of the small files that a user may give. The only other answer is an Error:
-// overrides, preprocessing, a configuration of MNN's tool, a name map.
+// Reads any bytes as each of the small files that a user may give: overrides, preprocessing, a
+// configuration of MNN's tool, a name map. Anything but a result or an Error is a finding.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -19,7 +19,8 @@ class ScaleProblem {
 
   /// No non-zero value, or none that a normal scale could express: nothing to solve.
   [[nodiscard]] bool trivial() const noexcept { return largest_ <= 0.0; }
-  [[nodiscard]] double largest_scale() const noexcept { return largest_; }  ///< with it nothing saturates
+  /// The scale with which nothing saturates.
+  [[nodiscard]] double largest_scale() const noexcept { return largest_; }
   [[nodiscard]] double noise(double scale) const noexcept {
     return density_.noise(scale, low_, high_);
   }
