@@ -80,7 +80,8 @@ std::unique_ptr<Operator> make_nearest(const OpContext& op, const ResizeOptions&
     std::vector<std::int64_t> table;
     for (std::int64_t x = 0; x < axis.to; ++x) {
       const std::int64_t position =
-          axis.is_identity(options) ? x : nearest_position(options.nearest, axis.source(options, x));
+          axis.is_identity(options) ? x
+                                    : nearest_position(options.nearest, axis.source(options, x));
       table.push_back(std::clamp<std::int64_t>(position, 0, axis.from - 1));
     }
     positions.push_back(std::move(table));
