@@ -36,6 +36,8 @@ class FloatFusion {
       if (node.is("Conv")) {
         fuse_residual(id);
         fuse_clamp(id, "FusedConv");
+      } else if (node.is("ConvTranspose")) {
+        fuse_clamp(id, "FusedConvTranspose");
       } else if (node.is("Gemm")) {
         fuse_clamp(id, "FusedGemm");
       } else if (node.is("Add") && shaped_.info(node.outputs[0]).dtype == DType::kFloat32) {

@@ -30,7 +30,7 @@ struct QuantizedResult {
   std::int32_t high = 255;
 };
 
-/// QConv, QGemm. Without a result they write float32.
+/// QConv, QConvTranspose, QGemm. Without a result they write float32.
 struct QProductParams {
   Affine input;
   // Tensors, because packed weights are found by the tensors that they are made of.
@@ -101,7 +101,7 @@ struct ChainParams {
   std::vector<ChainStep> steps;
 };
 
-/// FusedConv, FusedGemm, FusedAdd.
+/// FusedConv, FusedConvTranspose, FusedGemm, FusedAdd.
 struct FusedParams {
   std::optional<Clamp> clamp;
 };

@@ -10,9 +10,9 @@
 #include "ops/spatial.h"
 #include "qtool/tensor/tensor.h"
 
-// The only interface to oneDNN: FP32 convolution, matrix product and pooling. A port to its 3.x
-// interface changes onednn_*.cpp only. oneDNN itself runs on one thread; `threads` threads of our
-// pool divide an operation among themselves.
+// The only interface to oneDNN: FP32 convolution, its transpose, matrix product and pooling. A port
+// to its 3.x interface changes onednn_*.cpp only. oneDNN itself runs on one thread; `threads`
+// threads of our pool divide an operation among themselves.
 namespace qtool::onednn {
 
 /// Weights and bias in the memory format a primitive asked for.
@@ -28,7 +28,8 @@ struct WindowedSpec {
 };
 
 struct ConvSpec : WindowedSpec {
-  Shape weights;  ///< [M, C / groups, kernel...], plain
+  Shape weights;  ///< [M, C / groups, kernel...]
+  Layout weights_layout = Layout::kPlain;
   std::int64_t groups = 1;
   bool bias = false;
   bool residual = false;  ///< adds a tensor of the destination's shape and layout before the clamp
@@ -43,13 +44,45 @@ class Convolution {
   Convolution(const Convolution&) = delete;
   Convolution& operator=(const Convolution&) = delete;
 
-  /// Identifies how pack() reads plain weights and the format it writes, for sharing packed weights
+  /// Identifies how pack() reads weights and the format it writes, for sharing packed weights
   /// between primitives. Opaque bytes, to be compared only.
   [[nodiscard]] std::string format() const;
   [[nodiscard]] PackedPtr pack(const float* weights, const float* bias) const;
   [[nodiscard]] std::int64_t workspace_bytes() const;
   [[nodiscard]] std::string implementation() const;
   void run(const float* source, const Packed& packed, const float* residual, float* destination,
+           std::byte* workspace) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+struct DeconvSpec : WindowedSpec {
+  Shape weights;  ///< [C, M / groups, kernel...]
+  Layout weights_layout = Layout::kPlain;
+  std::int64_t groups = 1;
+  bool bias = false;
+};
+
+/// The transposed convolution of ONNX's ConvTranspose, dst = conv^T(src, weights) + bias, window as
+/// resolve_conv_transpose() makes it. oneDNN fuses no clamp behind it at a useful speed.
+class Deconvolution {
+ public:
+  /// Whether oneDNN takes such a window: it knows outputs behind the last tap only as far as the
+  /// next input element would begin.
+  [[nodiscard]] static bool takes(const Window& window);
+
+  Deconvolution(const DeconvSpec& spec, int threads);
+  ~Deconvolution();
+  Deconvolution(const Deconvolution&) = delete;
+  Deconvolution& operator=(const Deconvolution&) = delete;
+
+  [[nodiscard]] std::string format() const;  ///< as Convolution::format()
+  [[nodiscard]] PackedPtr pack(const float* weights, const float* bias) const;
+  [[nodiscard]] std::int64_t workspace_bytes() const;
+  [[nodiscard]] std::string implementation() const;
+  void run(const float* source, const Packed& packed, float* destination,
            std::byte* workspace) const;
 
  private:

@@ -67,10 +67,12 @@ struct Convolution::State {
 void Convolution::State::add(const WindowPiece& window, const Range64& channels) {
   const std::int64_t outputs = channels.end - channels.begin;
   Dims weights = spec.weights.dims();
+  Dims steps = strides_of(weights, spec.weights_layout);
   weights[0] = outputs;
   const std::int64_t per_output = spec.weights.elements() / spec.weights[0];
   if (spec.groups > 1) {
     weights[0] /= spec.groups;
+    steps.insert(steps.begin(), weights[0] * per_output);
     weights.insert(weights.begin(), spec.groups);
   }
   Dims result = window.destination.dims();
@@ -85,7 +87,7 @@ void Convolution::State::add(const WindowPiece& window, const Range64& channels)
   const bool clamps = spec.residual == adds;
   const dnnl::convolution_forward::primitive_desc chosen(
       desc, attributes(clamps ? spec.clamp : std::nullopt, adds ? &destination : nullptr), cpu());
-  const std::size_t pack = packs.add({dense(weights), chosen.weights_desc(),
+  const std::size_t pack = packs.add({Desc(weights, kF32, steps), chosen.weights_desc(),
                                       channels.begin * per_output, channels.begin, outputs});
   pieces.push_back({chosen, dnnl::convolution_forward(chosen), pack, window.source_offset,
                     window.destination_offset, scratch, channels});

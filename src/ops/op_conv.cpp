@@ -60,6 +60,11 @@ class FloatConv final : public Operator {
   static onednn::ConvSpec with_layout(const OpContext& op) {
     onednn::ConvSpec spec = conv_spec(op);
     spec.layout = op.input_layout(0);
+    spec.weights_layout = op.input_layout(1);
+    const Shape& y = spec.destination;
+    if (spec.layout != op.output_layout(0) && y[1] != 1 && y.elements() != y[0] * y[1]) {
+      op.fail(ErrorCode::kUnsupported, "its image is a constant and its weights are computed");
+    }
     return spec;
   }
 

@@ -10,16 +10,41 @@
 namespace qtool {
 namespace {
 
-// The rows [rows.begin, rows.end) of one image's result. Nothing when their windows contain padding
-// only.
-std::optional<WindowPiece> rows_of(const Shape& source, const Shape& destination,
-                                   const Window& window, const Range64& rows) {
-  const std::int64_t height = source[2];
+// What the rows [rows.begin, rows.end) of one image's result need of the source.
+struct SourceRows {
+  Range64 range;
+  std::int64_t pad_begin;
+  std::int64_t pad_end;
+};
+
+SourceRows gathered_rows(const Window& window, const Range64& rows, std::int64_t height) {
   const std::int64_t extent = (window.kernel[0] - 1) * window.dilations[0] + 1;
   const std::int64_t first = rows.begin * window.strides[0] - window.pads_begin[0];
   const std::int64_t last = (rows.end - 1) * window.strides[0] - window.pads_begin[0] + extent;
-  const std::int64_t begin = std::max<std::int64_t>(first, 0);
-  const std::int64_t end = std::min(last, height);
+  const Range64 range{std::max<std::int64_t>(first, 0), std::min(last, height)};
+  return {range, range.begin - first, last - range.end};
+}
+
+SourceRows scattered_rows(const Window& window, const Range64& rows, std::int64_t height) {
+  const std::int64_t stride = window.strides[0];
+  const std::int64_t extent = (window.kernel[0] - 1) * window.dilations[0] + 1;
+  const std::int64_t first = rows.begin + window.pads_begin[0];  // where source row 0 begins at 0
+  const std::int64_t last = rows.end - 1 + window.pads_begin[0];
+  // The first row that reaches into the range, or one that begins before it: oneDNN knows no
+  // negative padding in front.
+  const std::int64_t reaching = std::max<std::int64_t>(0, ceil_div(first - extent + 1, stride));
+  const Range64 range{std::min(reaching, first / stride), std::min(last / stride + 1, height)};
+  return {range, first - range.begin * stride, (range.end - 1) * stride + extent - last - 1};
+}
+
+// The rows [rows.begin, rows.end) of one image's result. Nothing when no row of the source has part
+// in them.
+std::optional<WindowPiece> rows_of(const Shape& source, const Shape& destination,
+                                   const Window& window, const Range64& rows, WindowUse use) {
+  const std::int64_t height = source[2];
+  const SourceRows needed = use == WindowUse::kGather ? gathered_rows(window, rows, height)
+                                                      : scattered_rows(window, rows, height);
+  const auto [begin, end] = needed.range;
   if (begin >= end) return std::nullopt;
   const auto with_rows = [](const Shape& shape, std::int64_t count) {
     std::vector<std::int64_t> dims = shape.dims();
@@ -29,8 +54,8 @@ std::optional<WindowPiece> rows_of(const Shape& source, const Shape& destination
   };
   WindowPiece piece{with_rows(source, end - begin), with_rows(destination, rows.end - rows.begin),
                     window, 0, 0};
-  piece.window.pads_begin[0] = begin - first;
-  piece.window.pads_end[0] = last - end;
+  piece.window.pads_begin[0] = needed.pad_begin;
+  piece.window.pads_end[0] = needed.pad_end;
   piece.window.output[0] = rows.end - rows.begin;
   piece.source_offset = begin * (source.elements() / (source[0] * height));
   piece.destination_offset =
@@ -78,7 +103,7 @@ std::vector<Range64> divide_evenly(std::int64_t count, std::int64_t parts, std::
 
 std::vector<WindowPiece> divide_window(const Shape& source, const Shape& destination,
                                        const Window& window, Layout layout, std::int64_t operations,
-                                       int threads) {
+                                       int threads, WindowUse use) {
   constexpr std::int64_t kWorthDividing = 1 << 15;  // a microsecond or two
   const std::vector<WindowPiece> whole{{source, destination, window, 0, 0}};
   if (threads <= 1 || operations < kWorthDividing) return whole;
@@ -110,7 +135,7 @@ std::vector<WindowPiece> divide_window(const Shape& source, const Shape& destina
   }
   for (std::int64_t image = 0; image < images; ++image) {
     for (const Range64& rows : divide_evenly(destination[2], per_image)) {
-      std::optional<WindowPiece> piece = rows_of(source, destination, window, rows);
+      std::optional<WindowPiece> piece = rows_of(source, destination, window, rows, use);
       if (!piece) return whole;
       piece->source_offset += image * (source.elements() / images);
       piece->destination_offset += image * (destination.elements() / images);

@@ -17,6 +17,12 @@ struct WindowPiece {
   std::int64_t destination_offset = 0;  ///< the same in the result
 };
 
+/// Which way the windows of an operation look.
+enum class WindowUse : std::uint8_t {
+  kGather,   ///< an element of the result reads a window of the source: convolution, pooling
+  kScatter,  ///< an element of the source adds to a window of the result: transposed convolution
+};
+
 /// Divides an operation from `source` [N, C, spatial...] to `destination` [N, M, spatial...] into
 /// at most `threads` pieces (more where images do not divide evenly) of about equal work. A piece
 /// is dense in memory, so rows are divided where the layout keeps them together: channels-last.
@@ -25,7 +31,7 @@ struct WindowPiece {
 /// divided.
 std::vector<WindowPiece> divide_window(const Shape& source, const Shape& destination,
                                        const Window& window, Layout layout, std::int64_t operations,
-                                       int threads);
+                                       int threads, WindowUse use = WindowUse::kGather);
 
 /// [begin, end).
 struct Range64 {

@@ -5,6 +5,7 @@
 
 #include "base/round_up.h"
 #include "base/text.h"
+#include "ops/infer_rules.h"
 
 namespace qtool {
 namespace {
@@ -26,10 +27,9 @@ std::vector<std::int64_t> read_extents(const OpContext& op, std::string_view key
   return values;
 }
 
-}  // namespace
-
-Window resolve_window(const OpContext& op, const Shape& input,
-                      const std::vector<std::int64_t>& kernel) {
+// The attributes as they stand; `kernel` overrides kernel_shape when not empty.
+Window read_window(const OpContext& op, const Shape& input,
+                   const std::vector<std::int64_t>& kernel) {
   op.require(input.rank() >= 3, concat("input has rank ", input.rank(), ", expected at least 3"));
   const auto axes = static_cast<std::size_t>(input.rank() - 2);
   Window window;
@@ -47,16 +47,50 @@ Window resolve_window(const OpContext& op, const Shape& input,
   const std::vector<std::int64_t> pads = read_extents(op, "pads", 2 * axes, 0, 0);
   window.pads_begin.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(axes));
   window.pads_end.assign(pads.begin() + static_cast<std::ptrdiff_t>(axes), pads.end());
-  const std::string auto_pad = op.node.get_string("auto_pad", "NOTSET");
-  const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
-  op.require(same || auto_pad == "NOTSET" || auto_pad == "VALID",
+  return window;
+}
+
+std::string read_auto_pad(const OpContext& op) {
+  std::string auto_pad = op.node.get_string("auto_pad", "NOTSET");
+  op.require(auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER" || auto_pad == "NOTSET" ||
+                 auto_pad == "VALID",
              concat("auto_pad '", auto_pad, "' is unknown"));
+  return auto_pad;
+}
+
+// Input elements that the last tap of a window is away from the first, and one.
+std::int64_t reach_of(const OpContext& op, const Window& window, std::size_t axis) {
+  const std::int64_t reach = (window.kernel[axis] - 1) * window.dilations[axis] + 1;
+  op.require(window.kernel[axis] <= kMaxExtent && reach <= kMaxExtent, "an extent is too large");
+  return reach;
+}
+
+// The attribute `group` of a convolution of either direction, and what both demand of the operands.
+std::int64_t read_groups(const OpContext& op, const Shape& input, const Shape& weights) {
+  op.require(weights.rank() == input.rank() && input.rank() >= 3 && input.rank() <= 5,
+             concat("input ", input.to_string(), " and weight ", weights.to_string(),
+                    " must have the same rank, 3 to 5"));
+  op.require(input.elements() > 0 && weights.elements() > 0, "a tensor is empty");
+  const std::int64_t groups = op.node.get_int("group", 1);
+  op.require(groups >= 1 && input[1] % groups == 0,
+             concat(groups, " groups do not divide ", input[1], " input channels"));
+  return groups;
+}
+
+}  // namespace
+
+Window resolve_window(const OpContext& op, const Shape& input,
+                      const std::vector<std::int64_t>& kernel) {
+  Window window = read_window(op, input, kernel);
+  const auto axes = static_cast<std::size_t>(input.rank() - 2);
+  const std::string auto_pad = read_auto_pad(op);
+  const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   const bool ceil_mode = op.node.get_int("ceil_mode", 0) != 0;
   for (std::size_t i = 0; i < axes; ++i) {
     const std::int64_t extent = input[static_cast<std::int64_t>(i) + 2];
     const std::int64_t stride = window.strides[i];
-    const std::int64_t reach = (window.kernel[i] - 1) * window.dilations[i] + 1;
-    op.require(extent <= kMaxExtent && reach <= kMaxExtent, "an extent is too large");
+    const std::int64_t reach = reach_of(op, window, i);
+    op.require(extent <= kMaxExtent, "an extent is too large");
     std::int64_t output = 0;
     if (same) {
       output = ceil_div(extent, stride);
@@ -101,15 +135,10 @@ Shape pooled_shape(const Shape& input, const Window& window) {
 }
 
 ConvGeometry resolve_conv(const OpContext& op, const Shape& input, const Shape& weights) {
-  op.require(weights.rank() == input.rank() && input.rank() >= 3 && input.rank() <= 5,
-             concat("input ", input.to_string(), " and weight ", weights.to_string(),
-                    " must have the same rank, 3 to 5"));
-  op.require(input.elements() > 0 && weights.elements() > 0, "a tensor is empty");
   ConvGeometry conv;
-  conv.groups = op.node.get_int("group", 1);
-  op.require(conv.groups >= 1 && input[1] % conv.groups == 0 && weights[0] % conv.groups == 0,
-             concat(conv.groups, " groups do not divide ", input[1], " input and ", weights[0],
-                    " output channels"));
+  conv.groups = read_groups(op, input, weights);
+  op.require(weights[0] % conv.groups == 0,
+             concat(conv.groups, " groups do not divide ", weights[0], " output channels"));
   op.require(weights[1] == input[1] / conv.groups,
              concat("weight has ", weights[1], " input channels, input has ", input[1], " in ",
                     conv.groups, " groups"));
@@ -117,6 +146,49 @@ ConvGeometry resolve_conv(const OpContext& op, const Shape& input, const Shape& 
   std::vector<std::int64_t> output{input[0], weights[0]};
   output.insert(output.end(), conv.window.output.begin(), conv.window.output.end());
   conv.output = Shape(std::move(output));
+  return conv;
+}
+
+ConvGeometry resolve_conv_transpose(const OpContext& op, const Shape& input, const Shape& weights) {
+  ConvGeometry conv;
+  conv.groups = read_groups(op, input, weights);
+  op.require(weights[0] == input[1],
+             concat("weight has ", weights[0], " input channels, input has ", input[1]));
+  op.require(weights[1] <= kMaxExtent && conv.groups <= kMaxExtent, "an extent is too large");
+  conv.window = read_window(op, input, {weights.dims().begin() + 2, weights.dims().end()});
+  Window& window = conv.window;
+  const std::size_t axes = window.kernel.size();
+  const std::string auto_pad = read_auto_pad(op);
+  const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
+  const auto extra = read_extents(op, "output_padding", axes, 0, 0);
+  std::vector<std::int64_t> wanted = op.node.get_ints("output_shape", {});
+  // Some exporters list batch and channels too; ONNX Runtime accepts that.
+  if (wanted.size() == axes + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
+  op.require(wanted.empty() || wanted.size() == axes,
+             concat("output_shape has ", wanted.size(), " entries, expected ", axes));
+  std::vector<std::int64_t> output{input[0], weights[1] * conv.groups};
+  for (std::size_t i = 0; i < axes; ++i) {
+    const std::int64_t extent = input[static_cast<std::int64_t>(i) + 2];
+    op.require(extent <= kMaxExtent, "an extent is too large");
+    // Where the last tap of the last input element ends.
+    const std::int64_t span = (extent - 1) * window.strides[i] + reach_of(op, window, i);
+    const std::int64_t full = span + extra[i];
+    if (auto_pad == "VALID") window.pads_begin[i] = window.pads_end[i] = 0;
+    if (same || !wanted.empty()) {
+      const std::int64_t target = wanted.empty() ? extent * window.strides[i] : wanted[i];
+      const std::int64_t total = std::max<std::int64_t>(0, full - target);
+      window.pads_begin[i] = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
+      window.pads_end[i] = total - window.pads_begin[i];
+    }
+    const std::int64_t length =
+        wanted.empty() ? full - window.pads_begin[i] - window.pads_end[i] : wanted[i];
+    op.require(length >= 1 && length <= kMaxExtent,
+               concat("the result has extent ", length, ", expected 1 to ", kMaxExtent));
+    window.pads_end[i] = span - window.pads_begin[i] - length;
+    window.output.push_back(length);
+    output.push_back(length);
+  }
+  conv.output = shape_of(op, std::move(output));
   return conv;
 }
 

@@ -47,6 +47,15 @@ struct ConvGeometry {
 /// Throws Error(kInvalidModel) for contradictions.
 ConvGeometry resolve_conv(const OpContext& op, const Shape& input, const Shape& weights);
 
+/// What a ConvTranspose node computes on concrete shapes. It is the gradient of a convolution:
+/// input element i adds its products with the taps k to output element i stride - pads_begin + k
+/// dilation. Outputs that no tap reaches hold the bias. pads_end says where the last tap ends and
+/// is negative when outputs follow behind that. `input` [N, C, spatial...], `weights` [C, M /
+/// groups, kernel...]. Throws Error(kInvalidModel) for contradictions. Source: ONNX ConvTranspose.
+/// Where its text leaves open what an output_shape beyond the last tap means, ONNX Runtime's
+/// answer: nothing is cut off.
+ConvGeometry resolve_conv_transpose(const OpContext& op, const Shape& input, const Shape& weights);
+
 /// Writes the extents and steps of a window over two spatial axes into a kernel's shape.
 template <typename KernelShape>
 void set_window(const Shape& input, const Window& window, KernelShape& shape) {

@@ -78,6 +78,8 @@ std::vector<Recipe> recipes() {
   };
   add("Conv", two(reals({3, 4, 3, 3}), reals({3})), window);
   add("Conv", two(reals({4, 1, 3, 3}), reals({4})), {{"group", std::int64_t{4}}});
+  add("ConvTranspose", two(reals({4, 3, 3, 3}), reals({3})),
+      {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}, {"output_padding", Ints{1, 0}}});
   add("MaxPool", {}, window);
   add("AveragePool", {}, window);
   add("BatchNormalization", params());
@@ -109,6 +111,18 @@ std::vector<Recipe> recipes() {
   resize.constants.push_back(Tensor(DType::kFloat32, {0}));
   resize.constants.push_back(Tensor::of<float>({4}, {1.0F, 1.0F, 2.0F, 1.5F}));
   list.push_back(std::move(resize));
+  // x is an image, no sequence: these read a constant one.
+  const auto sequence = [&](std::int64_t gates) {
+    std::vector<Tensor> tensors;
+    tensors.push_back(reals({3, 2, 4}));
+    tensors.push_back(reals({1, gates * 3, 4}));
+    tensors.push_back(reals({1, gates * 3, 3}));
+    tensors.push_back(reals({1, gates * 6}));
+    return tensors;
+  };
+  for (const auto& [op_type, gates] : {std::pair{"LSTM", 4}, {"GRU", 3}, {"RNN", 1}}) {
+    list.push_back({op_type, sequence(gates), {{"hidden_size", std::int64_t{3}}}, false});
+  }
   list.push_back({"Gemm", two(reals({3, 4}), reals({4, 5})), {}, false});
   list.push_back({"ConstantOfShape", one(ints({2, 3})), {}, false});
   list.push_back({"DequantizeLinear", two(bytes({2, 3}), Tensor::scalar(0.1F)), {}, false});

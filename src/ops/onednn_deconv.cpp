@@ -1,0 +1,106 @@
+// Transposed convolution through oneDNN.
+#include <memory>
+#include <utility>
+
+#include "ops/onednn_engine.h"
+
+namespace qtool::onednn {
+namespace {
+
+// ONNX's weights [C, M / groups, kernel...] with the axes of oneDNN's, [groups,] M, C, kernel...
+Desc stored_weights(const DeconvSpec& spec) {
+  const Dims& stored = spec.weights.dims();
+  const Dims steps = strides_of(stored, spec.weights_layout);
+  Dims dims{stored[1], stored[0] / spec.groups};
+  Dims strides{steps[1], steps[0]};
+  dims.insert(dims.end(), stored.begin() + 2, stored.end());
+  strides.insert(strides.end(), steps.begin() + 2, steps.end());
+  if (spec.groups > 1) {
+    dims.insert(dims.begin(), spec.groups);
+    strides.insert(strides.begin(), stored[0] / spec.groups * steps[0]);
+  }
+  return {dims, kF32, strides};
+}
+
+}  // namespace
+
+struct Deconvolution::State {
+  struct Piece {
+    dnnl::deconvolution_forward::primitive_desc desc;
+    dnnl::deconvolution_forward primitive;
+    std::size_t pack;
+    std::int64_t source_offset;
+    std::int64_t destination_offset;
+    std::int64_t scratch_offset;
+  };
+
+  std::vector<Piece> pieces;
+  PackPlans packs;
+  std::int64_t scratch = 0;
+};
+
+bool Deconvolution::takes(const Window& window) {
+  for (std::size_t axis = 0; axis < window.strides.size(); ++axis) {
+    if (window.pads_end[axis] <= -window.strides[axis]) return false;
+  }
+  return true;
+}
+
+Deconvolution::Deconvolution(const DeconvSpec& spec, int threads)
+    : state_(std::make_unique<State>()) {
+  const OnThisThread alone;
+  const Desc stored = stored_weights(spec);
+  const std::int64_t outputs = spec.destination[1];
+  const std::int64_t products = spec.source.elements() / spec.source[1] * spec.weights.elements();
+  guarded("transposed convolution", [&] {
+    for (const WindowPiece& piece :
+         divide_window(spec.source, spec.destination, spec.window, spec.layout, products, threads,
+                       WindowUse::kScatter)) {
+      const dnnl::deconvolution_forward::desc desc(
+          dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
+          dense(piece.source.dims(), spec.layout), any(stored.dims()),
+          spec.bias ? dense({outputs}) : Desc(), dense(piece.destination.dims(), spec.layout),
+          piece.window.strides, skipped(piece.window.dilations), piece.window.pads_begin,
+          piece.window.pads_end);
+      const dnnl::deconvolution_forward::primitive_desc chosen(
+          desc, attributes(std::nullopt, nullptr), cpu());
+      const std::size_t pack = state_->packs.add({stored, chosen.weights_desc(), 0, 0, outputs});
+      state_->pieces.push_back({chosen, dnnl::deconvolution_forward(chosen), pack,
+                                piece.source_offset, piece.destination_offset, state_->scratch});
+      state_->scratch += scratch_bytes(chosen.scratchpad_desc());
+    }
+  });
+}
+
+Deconvolution::~Deconvolution() = default;
+
+std::string Deconvolution::format() const { return state_->packs.format(); }
+
+PackedPtr Deconvolution::pack(const float* weights, const float* bias) const {
+  return state_->packs.pack(weights, bias);
+}
+
+std::int64_t Deconvolution::workspace_bytes() const { return state_->scratch; }
+
+std::string Deconvolution::implementation() const {
+  return state_->pieces.front().desc.impl_info_str();
+}
+
+void Deconvolution::run(const float* source, const Packed& packed, float* destination,
+                        std::byte* workspace) const {
+  run_pieces(state_->pieces, [&](const State::Piece& piece) {
+    const auto& desc = piece.desc;
+    const Packed::Part& weights = packed.parts[piece.pack];
+    Args args{{DNNL_ARG_SRC, memory_at(desc.src_desc(), source + piece.source_offset)},
+              {DNNL_ARG_WEIGHTS, memory_at(desc.weights_desc(), weights.weights.data())},
+              {DNNL_ARG_DST, memory_at(desc.dst_desc(), destination + piece.destination_offset)},
+              {DNNL_ARG_SCRATCHPAD,
+               memory_at(desc.scratchpad_desc(), at_bytes(workspace, piece.scratch_offset))}};
+    if (weights.bias.elements() > 0) {
+      args.emplace(DNNL_ARG_BIAS, memory_at(desc.bias_desc(), weights.bias.data()));
+    }
+    execute(piece.primitive, args);
+  });
+}
+
+}  // namespace qtool::onednn
