@@ -11,7 +11,7 @@ void fold_quantized_constants(Clusters& clusters);
 void relabel_signed_activations(Clusters& clusters);
 /// Moves DequantizeLinear after operators that only move elements; these then run on bytes.
 void sink_dequantize(Clusters& clusters);
-/// Conv, Gemm and MatMul with constant integer weights.
+/// Conv, ConvTranspose, Gemm and MatMul with constant integer weights.
 void lower_products(Clusters& clusters);
 /// Sums, products, concatenations, averages, element-wise functions.
 void lower_elementwise(Clusters& clusters);

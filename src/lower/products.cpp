@@ -1,4 +1,4 @@
-// Lowering of the operators with weights: Conv, Gemm, MatMul.
+// Lowering of the operators with weights: Conv, ConvTranspose, Gemm, MatMul.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -123,6 +123,57 @@ void lower_conv(Clusters& c, NodeId id) {
   finish(c, id, "QConv", {*source, *weights, std::move(*bias), channels}, weights->values->clone());
 }
 
+// The filters [C, M / groups, kernel...] of a ConvTranspose as [M, C / groups, kernel...].
+Tensor by_output_channel(const Tensor& filters, std::int64_t groups) {
+  const Shape& shape = filters.shape();
+  const std::int64_t inputs = shape[0] / groups;
+  const std::int64_t outputs = shape[1];
+  const std::int64_t taps = shape[2] * shape[3];
+  Tensor result(DType::kInt8, {outputs * groups, inputs, shape[2], shape[3]});
+  const auto* from = filters.values<std::int8_t>().data();
+  auto* to = result.values<std::int8_t>().data();
+  for (std::int64_t m = 0; m < outputs * groups; ++m) {
+    for (std::int64_t c = 0; c < inputs; ++c, to += taps) {
+      const std::int64_t input = m / outputs * inputs + c;
+      std::copy_n(from + (input * outputs + m % outputs) * taps, taps, to);
+    }
+  }
+  return result;
+}
+
+// Groups share the scales of their output channels: axis 1 counts those of one group.
+void repeat_for_groups(Affines& affines, std::int64_t groups) {
+  if (affines.scales.size() == 1) return;
+  const std::size_t each = affines.scales.size();
+  for (std::size_t i = each; i < each * static_cast<std::size_t>(groups); ++i) {
+    affines.scales.push_back(affines.scales[i - each]);
+    affines.zero_points.push_back(affines.zero_points[i - each]);
+  }
+}
+
+void lower_conv_transpose(Clusters& c, NodeId id) {
+  const Node& node = c.graph.node(id);
+  const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
+  std::optional<Clusters::Weights> weights = c.weights(node.inputs[1]);
+  if (!source || !weights || weights->values->shape().rank() != 4) return;
+  const Shape& shape = weights->values->shape();
+  const std::int64_t groups = node.get_int("group", 1);  // divides, or shapes were not inferred
+  constexpr std::int64_t kMostPhases = 64;               // each has packed weights of its own
+  std::int64_t phases = 1;
+  for (const std::int64_t stride : node.get_ints("strides", {})) {
+    if (stride > kMostPhases / phases) return;
+    phases *= stride;
+  }
+  if (!fits_channels(weights->affines, 1, shape[1])) return;
+  const std::int64_t channels = shape[1] * groups;
+  repeat_for_groups(weights->affines, groups);
+  auto bias = read_bias(c, node, 2, source->affine.scale, weights->affines.scales, channels);
+  if (!bias) return;
+  Tensor filters = by_output_channel(*weights->values, groups);
+  finish(c, id, "QConvTranspose", {*source, std::move(*weights), std::move(*bias), channels},
+         std::move(filters));
+}
+
 // Gemm and MatMul with constant weights become QGemm: weights [N, K], rows of the input flattened.
 void lower_gemm(Clusters& c, NodeId id) {
   const Node& node = c.graph.node(id);
@@ -159,6 +210,8 @@ void lower_products(Clusters& c) {
     const Node& node = c.graph.node(id);
     if (node.is("Conv")) {
       lower_conv(c, id);
+    } else if (node.is("ConvTranspose")) {
+      lower_conv_transpose(c, id);
     } else if (node.is("Gemm") || node.is("MatMul")) {
       lower_gemm(c, id);
     }

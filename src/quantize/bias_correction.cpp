@@ -4,6 +4,7 @@
 #include <span>
 
 #include "graph/node_name.h"
+#include "graph/op_traits.h"
 #include "quantize/operands.h"
 
 namespace qtool {
@@ -17,6 +18,8 @@ struct WeightLayout {
   std::int64_t input_step = 0;
   std::int64_t inputs = 0;  ///< that one output channel reads
   std::int64_t taps = 1;    ///< weights per input and output channel
+  /// Outputs that share the taps among themselves: a ConvTranspose spreads them over its strides.
+  double shared_by = 1.0;
   std::int64_t channels_per_group = 0;
   std::int64_t total_inputs = 0;  ///< of all groups together
 };
@@ -36,6 +39,16 @@ WeightLayout layout_of(const Graph& graph, NodeId id, const WeightPorts& ports,
     layout.total_inputs = layout.inputs * groups;
     return layout;
   }
+  if (node.is("ConvTranspose")) {  // one group
+    layout.inputs = layout.total_inputs = shape[0];
+    layout.taps = shape[0] > 0 ? ports.depth / shape[0] : 0;
+    layout.channel_step = layout.taps;
+    layout.input_step = layout.taps * ports.channels;
+    for (const std::int64_t stride : node.get_ints("strides", {})) {
+      layout.shared_by *= static_cast<double>(std::max<std::int64_t>(1, stride));
+    }
+    return layout;
+  }
   layout.inputs = ports.depth;
   layout.total_inputs = ports.depth;
   layout.channel_step = ports.axis == 0 ? ports.depth : 1;
@@ -52,7 +65,7 @@ std::vector<double> weight_bias_shift(const Graph& graph, const Layer& layer) {
   const auto count = static_cast<std::int64_t>(means.size());
   if (count == 0 || layout.total_inputs == 0 || layout.total_inputs % count != 0) return {};
   const std::int64_t repeat = layout.total_inputs / count;
-  if (repeat != 1 && graph.node(layer.node).is("Conv")) return {};
+  if (repeat != 1 && traits_of(graph.node(layer.node)).kind == OpKind::kConvolution) return {};
   const auto w = layer.weights.values<float>();
   const auto q = layer.integers.values<std::int8_t>();
   std::vector<double> shift(static_cast<std::size_t>(ports.channels), 0.0);
@@ -70,7 +83,7 @@ std::vector<double> weight_bias_shift(const Graph& graph, const Layer& layer) {
       }
       sum += change * means[static_cast<std::size_t>((first + i) / repeat)];
     }
-    shift[static_cast<std::size_t>(c)] = sum;
+    shift[static_cast<std::size_t>(c)] = sum / layout.shared_by;
   }
   return shift;
 }

@@ -21,7 +21,8 @@ struct LayerInput {
   std::span<const float> channel_means;  ///< of the FP32 network, by input channel; empty: unknown
 };
 
-/// A Conv, Gemm or MatMul on its way to integers. Each stage fills in the members of its own.
+/// A Conv, ConvTranspose, Gemm or MatMul on its way to integers. Each stage fills in the members of
+/// its own.
 struct Layer {
   // begin_layer()
   NodeId node = kNoNode;

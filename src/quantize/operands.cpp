@@ -94,10 +94,13 @@ std::string refuse_product(const Graph& graph, NodeId id, const Target& target) 
   std::string reason = refuse_constant(graph, node.inputs[1], "weight");
   if (!reason.empty()) return reason;
   const Shape& shape = graph.value(node.inputs[1]).constant->shape();
-  if (node.op_type == "Conv") {
+  if (traits_of(node).kind == OpKind::kConvolution) {
     const auto& axes = target.conv_spatial_axes;
     if (std::find(axes.begin(), axes.end(), shape.rank() - 2) == axes.end()) {
       return concat("its weight has ", shape.rank() - 2, " spatial axes");
+    }
+    if (node.is("ConvTranspose") && node.get_int("group", 1) != 1) {
+      return "its groups share the scales of their output channels";
     }
   } else if (shape.rank() != 2) {
     return concat("its constant operand has rank ", shape.rank(), ", not 2");

@@ -13,18 +13,20 @@ namespace {
 
 /// Why the weights of a node stay as they are, as a phrase; empty when they can be int8.
 std::string refuse_weights(const Graph& graph, NodeId id) {
-  const auto ports = weight_ports(graph, id);
-  if (!ports) return "it has no constant weights of float32";
-  const Value& value = graph.value(ports->weight);
-  const Tensor& weights = *value.constant;
-  if (weights.dtype() != DType::kFloat32 || weights.elements() == 0) {
-    return "it has no constant weights of float32";
-  }
-  if (!all_finite(weights.values<float>())) {
-    return concat("its weight '", value.name, "' has NaN or infinite values");
-  }
-  if (weights.bytes() < weights.elements() + 4 * ports->channels) {
-    return "int8 and scales would take more bytes than in FP32";
+  const std::vector<WeightPorts> all = stored_weight_ports(graph, id);
+  if (all.empty()) return "it has no constant weights of float32";
+  for (const WeightPorts& ports : all) {
+    const Value& value = graph.value(ports.weight);
+    const Tensor& weights = *value.constant;
+    if (weights.dtype() != DType::kFloat32 || weights.elements() == 0) {
+      return "it has no constant weights of float32";
+    }
+    if (!all_finite(weights.values<float>())) {
+      return concat("its weight '", value.name, "' has NaN or infinite values");
+    }
+    if (weights.bytes() < weights.elements() + 4 * ports.channels) {
+      return "int8 and scales would take more bytes than in FP32";
+    }
   }
   return {};
 }

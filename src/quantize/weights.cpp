@@ -65,8 +65,7 @@ void require_finite(std::span<const float> values, std::string_view what) {
 std::optional<WeightPorts> weight_ports(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   const std::optional<std::int64_t> axis = weight_axis(node);
-  // Axis 1 of a ConvTranspose's weights has the channels of one group only. No kernel handles that.
-  if (!axis || node.is("ConvTranspose")) return std::nullopt;
+  if (!axis) return std::nullopt;
   if (!node.has_input(1) || !graph.is_constant(node.inputs[1])) return std::nullopt;
   const bool conv = traits_of(node).kind == OpKind::kConvolution;
   const Shape& shape = graph.value(node.inputs[1]).constant->shape();
@@ -86,6 +85,28 @@ std::optional<WeightPorts> weight_ports(const Graph& graph, NodeId id) {
     ports.bias_factor = node.get_float("beta", 1.0F);
   }
   return ports;
+}
+
+std::vector<WeightPorts> stored_weight_ports(const Graph& graph, NodeId id) {
+  std::vector<WeightPorts> all;
+  const Node& node = graph.node(id);
+  if (traits_of(node).kind != OpKind::kRecurrent) {
+    if (const auto ports = weight_ports(graph, id)) all.push_back(*ports);
+    return all;
+  }
+  for (const std::size_t input : {std::size_t{1}, std::size_t{2}}) {
+    if (!node.has_input(input) || !graph.is_constant(node.inputs[input])) return {};
+    const Shape& shape = graph.value(node.inputs[input]).constant->shape();
+    if (shape.rank() != 3) return {};
+    WeightPorts ports;
+    ports.input = input;
+    ports.weight = node.inputs[input];
+    ports.axis = 1;
+    ports.channels = shape[1];
+    ports.depth = shape[0] * shape[2];
+    all.push_back(ports);
+  }
+  return all;
 }
 
 Tensor real_weights(const Graph& graph, const WeightPorts& ports) {
@@ -122,7 +143,7 @@ bool suits_winograd(const Graph& graph, NodeId id) {
 
 bool has_weights(const Graph& prepared) {
   return std::any_of(prepared.nodes().begin(), prepared.nodes().end(),
-                     [&](NodeId id) { return weight_ports(prepared, id).has_value(); });
+                     [&](NodeId id) { return !stored_weight_ports(prepared, id).empty(); });
 }
 
 bool has_winograd_weights(const Graph& prepared) {

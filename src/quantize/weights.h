@@ -13,20 +13,26 @@
 
 namespace qtool {
 
-/// How a Conv, Gemm or MatMul reads its constant weights.
+/// How a Conv, ConvTranspose, Gemm or MatMul reads its constant weights.
 struct WeightPorts {
+  std::size_t input = 1;  ///< of the node: its weight
   ValueId weight = kNoValue;
   ValueId bias = kNoValue;
-  std::int64_t axis = 0;  ///< of the output channels in the weight
-  std::int64_t channels = 0;
+  std::int64_t axis = 0;       ///< of the output channels in the weight
+  std::int64_t channels = 0;   ///< output channels; of a ConvTranspose those of one group
   std::int64_t depth = 0;      ///< products added up for one output
   float weight_factor = 1.0F;  ///< Gemm's alpha
   float bias_factor = 1.0F;    ///< Gemm's beta
 };
 
 /// The ports of a node whose second input is a constant matrix or filter; nothing otherwise, and
-/// where the groups of a convolution do not divide its output channels.
+/// where the groups of a convolution do not divide the first axis of its weights.
 std::optional<WeightPorts> weight_ports(const Graph& graph, NodeId id);
+
+/// The constant weights of a node that can be stored as integers: those of weight_ports(), or W and
+/// R of an LSTM, GRU or RNN. The channels of these are the rows of the gates, on axis 1, which the
+/// directions share: ONNX has scales along one axis only. Empty where one is not a constant.
+std::vector<WeightPorts> stored_weight_ports(const Graph& graph, NodeId id);
 
 /// The weights as the layer multiplies them (alpha included), float32.
 Tensor real_weights(const Graph& graph, const WeightPorts& ports);

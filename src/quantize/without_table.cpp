@@ -20,10 +20,14 @@ Placement place_products(const Graph& graph, const Target& target,
     if (placed.role == NodeRole::kNotReal || placed.role == NodeRole::kFloat) continue;
     const auto ports =
         placed.role == NodeRole::kInteger ? weight_ports(graph, placed.id) : std::nullopt;
+    const Node& node = graph.node(placed.id);
     const bool image = ports && graph.value(ports->weight).constant->shape().rank() == 4;
-    if (ports && (image || !graph.node(placed.id).is("Conv"))) continue;
+    const bool transposed = node.is("ConvTranspose");
+    if (ports && !transposed && (image || !node.is("Conv"))) continue;
     placed.role = NodeRole::kFloat;
-    placed.reason = ports ? "ConvInteger takes images only" : "it multiplies two activations";
+    placed.reason = transposed ? "ONNX has no integer form of it"
+                    : ports    ? "ConvInteger takes images only"
+                               : "it multiplies two activations";
   }
   return placement;
 }

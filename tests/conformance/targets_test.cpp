@@ -80,6 +80,11 @@ const std::map<std::string, Recipe, std::less<>>& recipes() {
          return net.op("Concat", "op", {x, net.conv("other", x, 4)}, {{"axis", std::int64_t{1}}});
        }},
       {"Conv", [](Net& net, const std::string& x) { return net.conv("op", x, 4); }},
+      {"ConvTranspose",
+       [](Net& net, const std::string& x) {
+         net.constant("up_w", counting({4, 3, 2, 2}));
+         return net.op("ConvTranspose", "op", {x, "up_w"}, {{"strides", Ints{2, 2}}});
+       }},
       {"DepthToSpace",
        [](Net& net, const std::string& x) {
          return net.op("DepthToSpace", "op", {x}, {{"blocksize", std::int64_t{2}}});

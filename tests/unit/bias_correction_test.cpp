@@ -93,11 +93,13 @@ void expect_predicted(const LayerCase& layer, bool flat_images,
   round_weights(staged, find_rounding("nearest"));
   const Tensor& integers = staged.integers;
   Tensor coarse(DType::kFloat32, layer.weight);
-  const std::int64_t inner = layer.weight.elements() / layer.weight[0];
+  std::int64_t inner = 1;  // weights between neighbouring channels
+  for (std::int64_t axis = ports.axis + 1; axis < layer.weight.rank(); ++axis) {
+    inner *= layer.weight[axis];
+  }
   for (std::size_t i = 0; i < coarse.values<float>().size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);
-    const auto channel =
-        static_cast<std::size_t>(ports.axis == 0 ? at / inner : at % ports.channels);
+    const auto channel = static_cast<std::size_t>(at / inner % ports.channels);
     coarse.values<float>()[i] =
         dequantize_value(integers.values<std::int8_t>()[i], staged.affines.at(channel));
   }
@@ -135,6 +137,14 @@ TEST(WeightBiasShift, AddsUpTheTapsOfADepthwiseConvolution) {
 TEST(WeightBiasShift, ReadsBothOrientationsOfAMatrix) {
   expect_predicted({"Gemm", Shape{7, 12}, Shape{5, 12}, {{"transB", std::int64_t{1}}}}, false);
   expect_predicted({"MatMul", Shape{12, 7}, Shape{5, 12}, {}}, false);
+}
+
+TEST(WeightBiasShift, SpreadsTheTapsOfATransposedConvolutionOverItsStrides) {
+  expect_predicted({"ConvTranspose",
+                    Shape{6, 5, 2, 3},
+                    Shape{2, 6, 4, 4},
+                    {{"strides", std::vector<std::int64_t>{2, 3}}}},
+                   false);
 }
 
 TEST(WeightBiasShift, IsEmptyWithoutFittingMeans) {

@@ -174,6 +174,61 @@ TEST(WeightOnlyMode, SharesAWeightThatTwoNodesRead) {
   EXPECT_EQ(count_ops(dynamic, "ConvInteger"), 2U);
 }
 
+// A ConvTranspose with groups, and an LSTM whose directions share the scales of their gates.
+TEST(WeightOnlyMode, StoresTransposedFiltersAndBothWeightsOfRecurrentNetworks) {
+  Net net;
+  net.input("x", {1, 4, 6, 5});
+  net.constant("up_w", random_floats({4, 3, 2, 2}, 1));
+  const auto up =
+      net.op("ConvTranspose", "up", {"x", "up_w"},
+             {{"group", std::int64_t{2}}, {"strides", std::vector<std::int64_t>{2, 2}}});
+  net.constant("shape", Tensor::of<std::int64_t>({3}, {12, 6, 10}));
+  const auto rows = net.op("Reshape", "rows", {up, "shape"});
+  net.constant("lstm_w", random_floats({2, 32, 10}, 2));
+  net.constant("lstm_r", random_floats({2, 32, 8}, 3));
+  net.output(
+      net.op("LSTM", "lstm", {rows, "lstm_w", "lstm_r"},
+             {{"hidden_size", std::int64_t{8}}, {"direction", std::string("bidirectional")}}));
+  QuantizeReport report;
+  const Graph stored = make(net.graph, QuantizeMode::kWeightOnly, report);
+  EXPECT_EQ(report.weight_bytes, 4 * 3 * 4 + 2 * 32 * (10 + 8));
+  for (const char* name : {"up", "lstm"}) {
+    EXPECT_EQ(report.find(name)->reason, "weights stored as int8, computed in FP32") << name;
+  }
+  const Node& lstm = stored.node(node_named(stored, "lstm"));
+  for (const std::size_t input : {std::size_t{1}, std::size_t{2}}) {
+    const Node& linear = stored.node(stored.value(lstm.inputs[input]).producer);
+    ASSERT_TRUE(linear.is("DequantizeLinear")) << input;
+    EXPECT_EQ(linear.get_int("axis", -1), 1);
+    EXPECT_EQ(stored.value(linear.inputs[1]).constant->shape(), Shape{32});
+  }
+  EXPECT_EQ(complaint_of_checker(save_onnx_bytes(stored)), "");
+  const Tensor x = random_floats({1, 4, 6, 5}, 9);
+  EXPECT_GT(sqnr_db(run(net.graph, x), run(stored, x)), 35.0);
+}
+
+// Else --weight-bits would be refused for a network of nothing but recurrent layers.
+TEST(HasWeights, CountsThoseOfRecurrentNetworks) {
+  Net net;
+  net.input("x", {5, 1, 4});
+  net.constant("w", random_floats({1, 3, 4}, 1));
+  net.constant("r", random_floats({1, 3, 3}, 2));
+  net.output(net.op("RNN", "rnn", {"x", "w", "r"}, {{"hidden_size", std::int64_t{3}}}));
+  EXPECT_TRUE(has_weights(net.graph));
+}
+
+TEST(DynamicMode, LeavesTransposedConvolutionsInFp32) {
+  Net net;
+  net.input("x", {1, 4, 6, 5});
+  net.constant("w", random_floats({4, 3, 2, 2}, 1));
+  net.output(net.op("ConvTranspose", "up", {"x", "w"}));
+  DynamicOptions options;
+  options.target = "qtool";
+  const Quantized quantized = quantize(net.graph, options);
+  EXPECT_EQ(quantized.report.find("up")->reason, "ONNX has no integer form of it");
+  EXPECT_EQ(count_ops(quantized.graph, "ConvTranspose"), 1U);
+}
+
 TEST(QuantizeMode, NamesNonFiniteWeights) {
   for (const float broken : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
     Net net = mixed_net();
