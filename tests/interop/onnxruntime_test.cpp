@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/file.h"
@@ -87,16 +86,6 @@ double sqnr_db_of(std::span<const float> reference, std::span<const float> other
     noise += (double{reference[i]} - other[i]) * (double{reference[i]} - other[i]);
   }
   return 10.0 * std::log10(signal / noise);
-}
-
-/// ONNX Runtime's u8 x s8 products are exact only with VNNI; without it they may saturate.
-bool other_is_exact() {
-  std::ifstream cpu("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(cpu, line)) {
-    if (line.find("vnni") != std::string::npos) return true;
-  }
-  return false;
 }
 
 /// Convolutions that the report leaves in FP32, or whose result stays real: ONNX Runtime has no
@@ -180,9 +169,7 @@ std::int64_t real_constant_bytes(const Graph& quantized) {
 class OnnxRuntime : public testing::TestWithParam<Network> {
  protected:
   void SetUp() override {
-    const fs::path package =
-        fs::path(QTOOL_INTEROP_PACKAGES) / "node_modules/onnxruntime-node/package.json";
-    if (!fs::exists(package)) GTEST_SKIP() << "onnxruntime-node is not installed";
+    if (!other_is_installed()) GTEST_SKIP() << "onnxruntime-node is not installed";
     if (!fs::exists(GetParam().model)) GTEST_SKIP() << GetParam().model << " is absent";
   }
 };

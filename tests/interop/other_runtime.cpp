@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -25,6 +26,20 @@ TemporaryFolder::TemporaryFolder() {
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   fs::remove_all(path, ignored);
+}
+
+bool other_is_installed() {
+  return fs::exists(fs::path(QTOOL_INTEROP_PACKAGES) /
+                    "node_modules/onnxruntime-node/package.json");
+}
+
+bool other_is_exact() {
+  std::ifstream cpu("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(cpu, line)) {
+    if (line.find("vnni") != std::string::npos) return true;
+  }
+  return false;
 }
 
 OtherRun run_other(const fs::path& model, const std::vector<NamedTensor>& inputs,

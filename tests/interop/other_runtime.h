@@ -35,4 +35,10 @@ struct OtherRun {
 OtherRun run_other(const std::filesystem::path& model, const std::vector<NamedTensor>& inputs,
                    const std::filesystem::path& folder);
 
+/// Whether the package that run.mjs needs is installed.
+bool other_is_installed();
+
+/// ONNX Runtime's u8 x s8 products are exact only with VNNI; without it they may saturate.
+bool other_is_exact();
+
 }  // namespace qtool
