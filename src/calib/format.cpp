@@ -51,6 +51,8 @@ bool holds(const CalibrationTable& table, TableContent content) {
       return has_provenance(table);
     case TableContent::kAliases:
       return !table.aliases.empty();
+    case TableContent::kRewrites:
+      return !table.rewrites.names.empty();
   }
   return false;
 }
@@ -120,6 +122,8 @@ std::string_view describe(TableContent content) noexcept {
       return "model, images, preprocessing and method";
     case TableContent::kAliases:
       return "aliases";
+    case TableContent::kRewrites:
+      return "changes of the network before it is quantized";
   }
   return "";
 }
@@ -162,7 +166,7 @@ std::vector<TableContent> lost_contents(const CalibrationTable& table, const For
   for (const TableContent content :
        {TableContent::kRanges, TableContent::kTypes, TableContent::kStatistics,
         TableContent::kWeightScales, TableContent::kWeightTypes, TableContent::kProvenance,
-        TableContent::kAliases}) {
+        TableContent::kAliases, TableContent::kRewrites}) {
     const bool carried =
         std::find(format.carries.begin(), format.carries.end(), content) != format.carries.end();
     if (!carried && holds(table, content)) lost.push_back(content);

@@ -11,7 +11,9 @@
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
+#include "quantize/groundwork.h"
 #include "quantize/placement.h"
+#include "quantize/rewrite.h"
 
 namespace qtool {
 namespace {
@@ -35,6 +37,7 @@ Target calibration_target(const CalibrateOptions& options) {
   method_options.scheme = target.activations;
   // Methods check their options first, so empty statistics are enough to have them checked.
   static_cast<void>(find_method(options.method).decide(Statistics(), method_options));
+  for (const std::string& rewrite : options.rewrites) static_cast<void>(find_rewrite(rewrite));
   return target;
 }
 
@@ -70,11 +73,10 @@ CalibrationTable Calibration::decide(const Collection& collection) const {
   add_aliases(fp32_.graph(), table);
   apply_overrides(options_.overrides, target_.activations, &collection, table);
   table.types = options_.types;
-  StaticOptions weights;
-  weights.target = options_.target;
-  weights.exclude = options_.overrides.exclude;
-  weights.threads = threads;
-  fill_weight_entries(fp32_.graph(), weights, table);
+  const Groundwork ground(fp32_.graph(), table, target_, options_.overrides.exclude,
+                          options_.rewrites);
+  table.weights = weight_entries(ground, threads);
+  table.rewrites = ground.rewrites();
   return table;
 }
 

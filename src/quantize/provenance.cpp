@@ -7,11 +7,15 @@
 
 namespace qtool {
 
-void add_provenance(const Graph& prepared, const QuantizeOptions& options, Graph& quantized) {
+void add_provenance(const Graph& prepared, const QuantizeOptions& options,
+                    std::span<const std::string> rewrites, Graph& quantized) {
   auto& metadata = quantized.info.metadata;
   metadata[std::string(kSourceKey)] =
       to_hex(options.model_fingerprint.value_or(fingerprint(prepared)));
   metadata["qtool.target"] = options.target;
+  std::string names;
+  for (const std::string& rewrite : rewrites) names += concat(names.empty() ? "" : ",", rewrite);
+  if (!names.empty()) metadata[std::string(kRewritesKey)] = std::move(names);
   if (!options.version.empty()) metadata["qtool.version"] = options.version;
 }
 

@@ -12,6 +12,7 @@
 #include "qtool/quantize/quantize.h"
 #include "quantize/bias_correction.h"
 #include "quantize/emit.h"
+#include "quantize/groundwork.h"
 #include "quantize/operands.h"
 #include "quantize/placement.h"
 #include "quantize/provenance.h"
@@ -34,39 +35,6 @@ void require_same_model(const Graph& graph, const CalibrationTable& table,
                      to_hex(table.model_fingerprint), ", the model ", to_hex(expected)));
 }
 
-// Where the graph is quantized, and the scales and zero points of its activations.
-struct Decision {
-  Placement placement;
-  ActivationAffines activations;
-};
-
-Decision decide_all(const Graph& graph, const Target& target, const TableView& view,
-                    const std::vector<std::string>& exclude) {
-  PlacementOptions options;
-  options.exclude = exclude;
-  options.has_range = [&](std::string_view tensor) { return view.has_range(tensor); };
-  Decision decision;
-  decision.placement = place(graph, target, options);
-  decision.activations = choose_activation_affines(graph, decision.placement, target, view);
-  return decision;
-}
-
-std::vector<std::string> missing_ranges(const Graph& graph, const Target& target,
-                                        const TableView& view,
-                                        const std::vector<std::string>& exclude) {
-  PlacementOptions any_table;
-  any_table.exclude = exclude;
-  const Placement ideal = place(graph, target, any_table);
-  std::vector<std::string> missing;
-  for (const ValueId id : ideal.quantized) {
-    // A tensor that a passing node writes has the range of the tensor that the node reads.
-    if (ideal.source[static_cast<std::size_t>(id)] != id) continue;
-    const std::string& name = graph.value(id).name;
-    if (!view.has_range(name)) missing.push_back(name);
-  }
-  return missing;
-}
-
 BiasShift bias_shift(const Graph& graph, const StaticOptions& options) {
   if (options.bias_correction == BiasCorrection::kTable) {
     return [&](const Layer& layer) { return weight_bias_shift(graph, layer); };
@@ -86,19 +54,6 @@ BiasShift bias_shift(const Graph& graph, const StaticOptions& options) {
   return {};
 }
 
-// A layer after its first stages. Its scales are also what fill_weight_entries() stores.
-Layer scaled_layer(const Graph& graph, const Target& target, const TableView& view,
-                   const ActivationAffines& activations, NodeId node, const WeightPorts& ports,
-                   int threads) {
-  const ValueId input = graph.node(node).inputs[0];
-  Layer layer = begin_layer(
-      graph, node, ports, weight_scheme(graph, node, target),
-      {activations.by_value[static_cast<std::size_t>(input)].value(), view.channel_means(input)});
-  choose_scales(layer, target.weight_method, target.weight_granularity,
-                view.weight_affines(ports, node), threads);
-  return layer;
-}
-
 void add_metadata(const CalibrationTable& table, Graph& graph) {
   auto& metadata = graph.info.metadata;
   // Tables of other tools do not say how images are prepared; the model may.
@@ -111,58 +66,41 @@ void add_metadata(const CalibrationTable& table, Graph& graph) {
 
 Quantized quantize(const Graph& prepared, const CalibrationTable& table,
                    const StaticOptions& options) {
-  const Target target = chosen_target(table, options);
   const RoundingInfo& rounding = find_rounding(options.rounding);
   require_float_graph(prepared);
   require_same_model(prepared, table, options);
-  const TableView view(prepared, table, options, target);
-  const Decision decision = decide_all(prepared, target, view, options.exclude);
+  const Groundwork ground = lay_groundwork(prepared, table, options);
+  const Graph& graph = ground.graph();
 
   Quantized quantized;
   QuantizeReport& report = quantized.report;
   report.target = options.target;
-  for (const NodePlacement& placed : decision.placement.nodes) {
-    report.nodes.push_back({std::string(name_of(prepared, placed.id)),
-                            prepared.node(placed.id).op_type, placed.role, placed.reason});
+  report.rewrites = ground.reports();
+  for (const NodePlacement& placed : ground.placement().nodes) {
+    report.nodes.push_back({std::string(name_of(graph, placed.id)), graph.node(placed.id).op_type,
+                            placed.role, placed.reason});
   }
-  report.unequal_concats = decision.activations.unequal;
-  report.non_finite = non_finite_weights(prepared);
-  report.missing_ranges = missing_ranges(prepared, target, view, options.exclude);
-  const BiasShift shift = bias_shift(prepared, options);
+  report.unequal_concats = ground.activations().unequal;
+  report.non_finite = non_finite_weights(graph);
+  report.missing_ranges = ground.missing_ranges();
+  const BiasShift shift = bias_shift(graph, options);
   const auto stages = [&](NodeId node, const WeightPorts& ports) {
-    StagedLayer staged{
-        scaled_layer(prepared, target, view, decision.activations, node, ports, options.threads),
-        false};
+    StagedLayer staged{ground.scaled_layer(node, ports, options.threads), false};
     round_weights(staged.layer, rounding);
-    staged.corrected = correct_bias(prepared, target, shift, staged.layer, report);
+    staged.corrected = correct_bias(graph, ground.target(), shift, staged.layer, report);
     return staged;
   };
   quantized.graph =
-      emit_static(prepared, decision.placement, target, decision.activations, stages, report);
+      emit_static(graph, ground.placement(), ground.target(), ground.activations(), stages, report);
   add_metadata(table, quantized.graph);
-  add_provenance(prepared, options, quantized.graph);
+  add_provenance(prepared, options, ground.rewrites().names, quantized.graph);
   return quantized;
 }
 
 void fill_weight_entries(const Graph& prepared, const StaticOptions& options,
                          CalibrationTable& table) {
-  const Target target = chosen_target(table, options);
-  const TableView view(prepared, table, options, target);
-  const Decision decision = decide_all(prepared, target, view, options.exclude);
-  std::vector<WeightEntry> entries;
-  for (const NodePlacement& placed : decision.placement.nodes) {
-    if (placed.role != NodeRole::kInteger) continue;
-    const auto ports = weight_ports(prepared, placed.id);
-    if (!ports) continue;
-    Layer layer = scaled_layer(prepared, target, view, decision.activations, placed.id, *ports,
-                               options.threads);
-    WeightEntry entry;
-    entry.tensor = prepared.value(ports->weight).name;
-    entry.consumer = name_of(prepared, placed.id);
-    entry.bits = layer.scheme.bits;
-    entry.affines = std::move(layer.affines);
-    entries.push_back(std::move(entry));
-  }
+  const Groundwork ground = lay_groundwork(prepared, table, options);
+  std::vector<WeightEntry> entries = weight_entries(ground, options.threads);
   const auto key_of = [](const WeightEntry& entry) {
     return std::pair(entry.tensor, entry.consumer);
   };
@@ -171,6 +109,7 @@ void fill_weight_entries(const Graph& prepared, const StaticOptions& options,
   for (WeightEntry& earlier : table.weights) {
     if (known.insert(key_of(earlier)).second) entries.push_back(std::move(earlier));
   }
+  table.rewrites = ground.rewrites();
   table.weights = std::move(entries);
 }
 

@@ -12,12 +12,12 @@
 
 namespace qtool {
 
-#define QTOOL_ROUNDING(name, summary) Tensor rounding_##name(const Layer&);
+#define QTOOL_ROUNDING(name) Tensor rounding_##name(const Layer&);
 #include "quantize/roundings.inc"
 
 std::span<const RoundingInfo> roundings() noexcept {
   static constexpr auto kRoundings = std::to_array<RoundingInfo>({
-#define QTOOL_ROUNDING(name, summary) {#name, summary, rounding_##name},
+#define QTOOL_ROUNDING(name) {#name, rounding_##name},
 #include "quantize/roundings.inc"
   });
   return kRoundings;

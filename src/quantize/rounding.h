@@ -15,7 +15,6 @@ using Rounding = Tensor (*)(const Layer& layer);
 /// A row of the list of rounding methods.
 struct RoundingInfo {
   std::string_view name;
-  std::string_view summary;  ///< one phrase for help texts
   Rounding round;
 };
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -6,6 +7,7 @@
 #include "calib/statistics.h"
 #include "graph/node_name.h"
 #include "qtool/quantize/calibrate.h"
+#include "quantize/groundwork.h"
 #include "quantize/weights.h"
 
 namespace qtool {
@@ -127,8 +129,12 @@ BiasShifts sequential_bias_shifts(const Executor& fp32, const CalibrationTable& 
     all.push_back(&layer);
   }
 
+  // Rewrites change what layers compute, and so what their means are to be.
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, options);
+  std::optional<Executor> rewritten;
+  if (!ground.rewrites().names.empty()) rewritten.emplace(ground.graph());
   Passes passes(images, collect, deepest + 1);
-  std::vector<std::vector<double>> fp32_means = passes.means(fp32, all);
+  std::vector<std::vector<double>> fp32_means = passes.means(rewritten ? *rewritten : fp32, all);
   for (std::size_t i = 0; i < layers.size(); ++i) layers[i].means = std::move(fp32_means[i]);
   for (std::int64_t depth = 1; depth <= deepest; ++depth) {
     std::vector<const MeasuredLayer*> now;

@@ -9,10 +9,9 @@
 
 namespace qtool {
 
-TableView::TableView(const Graph& graph, const CalibrationTable& table,
-                     const StaticOptions& options, const Target& target)
+TableView::TableView(const Graph& graph, const CalibrationTable& table, const Target& target)
     : graph_(graph), table_(table), target_(target) {
-  const Target stored = with_choices(find_target(options.target), table.types);
+  const Target stored = with_choices(find_target(target.name), table.types);
   weights_apply_ = stored.weight_method == target.weight_method &&
                    stored.weights == target.weights &&
                    stored.weight_granularity == target.weight_granularity &&

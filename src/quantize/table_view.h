@@ -21,9 +21,9 @@ struct CalibratedTensor {
 /// What the table says, as the stages of quantization ask for it.
 class TableView {
  public:
-  /// `target`: the result of chosen_target(table, options). All arguments must live as long.
-  TableView(const Graph& graph, const CalibrationTable& table, const StaticOptions& options,
-            const Target& target);
+  /// `target`: with the types that are wanted, which may be others than the table's. All arguments
+  /// must live as long.
+  TableView(const Graph& graph, const CalibrationTable& table, const Target& target);
 
   [[nodiscard]] bool has_range(std::string_view tensor) const;
   /// Of a tensor that has a range. Made anew when the table's integers are not the target's.

@@ -66,7 +66,7 @@ Quantized quantize_without_table(const Graph& prepared, QuantizeMode mode,
                             prepared.node(placed.id).op_type, placed.role, placed.reason});
   }
   quantized.graph.info.metadata[std::string(kModeKey)] = name_of(mode);
-  add_provenance(prepared, options, quantized.graph);
+  add_provenance(prepared, options, {}, quantized.graph);
   return quantized;
 }
 

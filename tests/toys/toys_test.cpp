@@ -15,6 +15,8 @@
 #include "qtool/calib/method.h"
 #include "qtool/exec/executor.h"
 #include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/weight_method.h"
 #include "quantize/placement.h"
@@ -200,6 +202,66 @@ TEST(ARounding, SeesTheLayerOfEveryMode) {
   };
   EXPECT_EQ(second_weight("nearest"), 2);
   EXPECT_EQ(second_weight("to_zero"), 1);
+}
+
+TEST(ARewrite, IsMadeByCalibrateAndQuantizeAlikeAndSaidInTableAndModel) {
+  Net net;
+  const auto relu = net.op("Relu", "relu", {net.conv("c1", net.input("x", {1, 2, 4, 4}))});
+  net.output(net.conv("c2", relu));
+  const Executor fp32(net.graph);
+  CalibrateOptions options;
+  options.rewrites = {"halve"};
+  const Calibration calibration(fp32, options);
+  Collection collection;
+  collection.model_fingerprint = fingerprint(fp32.graph());
+  const Tensor images = random_floats({4, 2, 8, 8}, 5, 0.0F, 1.0F);
+  for (const std::string& tensor : calibration.tensors()) {
+    collection.tensors.push_back({tensor, "", {}});
+    collection.tensors.back().statistics.observe(images);
+  }
+  const CalibrationTable table = calibration.decide(collection);
+  EXPECT_THAT(table.rewrites.names, ElementsAre("halve"));
+  EXPECT_EQ(read_table(write_table(table)), table);
+
+  CalibrationTable plain = table;
+  plain.rewrites = {};
+  plain.weights.clear();
+  fill_weight_entries(fp32.graph(), {}, plain);
+  ASSERT_EQ(table.weights.size(), 2U);
+  EXPECT_EQ(table.activations, plain.activations);  // they are the model's own
+  for (std::size_t c = 0; c < 2; ++c) {
+    EXPECT_EQ(table.weights[0].affines.scales[c], plain.weights[0].affines.scales[c] / 2.0F);
+    EXPECT_EQ(table.weights[1].affines.scales[c], plain.weights[1].affines.scales[c] * 2.0F);
+  }
+
+  const auto emitted = [&](const CalibrationTable& from, const StaticOptions& with = {}) {
+    return quantize(fp32.graph(), from, with);
+  };
+  const auto scalar = [](const Graph& graph, std::string_view node) {
+    const NodeId pair = graph.value(graph.find_value(node).value()).producer;
+    return graph.value(graph.node(pair).inputs[1]).constant->values<float>()[0];
+  };
+  const Quantized halved = emitted(table);
+  EXPECT_EQ(halved.graph.info.metadata.at(std::string(kRewritesKey)), "halve");
+  ASSERT_EQ(halved.report.rewrites.size(), 1U);
+  EXPECT_EQ(halved.report.rewrites[0].tensors, 1);
+  EXPECT_EQ(emitted(plain).graph.info.metadata.count(std::string(kRewritesKey)), 0U);
+  EXPECT_EQ(scalar(halved.graph, "relu_out_q"), scalar(emitted(plain).graph, "relu_out_q") / 2.0F);
+  const auto w_scales = [](const Quantized& model) {
+    const auto s = model.graph.value(model.graph.find_value("c2_w_s").value()).constant;
+    return std::vector<float>(s->values<float>().begin(), s->values<float>().end());
+  };
+  EXPECT_EQ(w_scales(halved), table.weights[1].affines.scales);
+  // The table's scales are used only where they are for the weights that are quantized.
+  StaticOptions options_off;
+  options_off.rewrites.emplace();
+  EXPECT_EQ(w_scales(emitted(table, options_off)), plain.weights[1].affines.scales);
+  StaticOptions options_on;
+  options_on.rewrites = {"halve"};
+  EXPECT_EQ(w_scales(emitted(plain, options_on)), table.weights[1].affines.scales);
+  CalibrationTable by_hand = table;
+  by_hand.weights[1].affines.scales[0] *= 3.0F;
+  EXPECT_EQ(w_scales(emitted(by_hand)), by_hand.weights[1].affines.scales);
 }
 
 }  // namespace

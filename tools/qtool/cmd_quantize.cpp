@@ -214,7 +214,7 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   Quantized int8 = [&] {
     if (!table)
       return quantize_without_table(mode, common, options.types.choices(), overrides, prepared);
-    StaticOptions quantize_options{common, options.types.choices(), bias_correction, {}};
+    StaticOptions quantize_options{common, options.types.choices(), {}, bias_correction, {}};
     apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
                     *table);
     if (bias_correction == BiasCorrection::kSequential) {
@@ -313,6 +313,8 @@ void add_quantize(CLI::App& app, Session& session) {
         "--symmetric", "--activation-bits"}) {
     command->goes_with(option, with_table);
   }
+  // Weights are stored alike for all of them.
+  command->goes_with("--target", {{"--mode", {"static", "dynamic"}}});
   command->goes_with("--images", {{"--bias-correction", {"sequential"}}});
   command->goes_with_files("--name-map", Trait::kLayerNames);
   command->show_first({"model", "--table", "--mode", "--target", "--exclude", "--weight-bits",

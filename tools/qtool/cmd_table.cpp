@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -87,6 +88,17 @@ void convert(const TableCommand& options, const Command& command) {
                 concat(text_of(options.files[0], *file.format), " and --to ", format.name),
                 [&] { return file.format->reads_layers || format.writes_layers; });
   const CalibrationTable& table = file.table;
+  const std::vector<TableContent> lost_parts = lost_contents(table, format);
+  const auto loses = [&](TableContent content) {
+    return std::find(lost_parts.begin(), lost_parts.end(), content) != lost_parts.end();
+  };
+  if (loses(TableContent::kRewrites) && !table.weights.empty() &&
+      !loses(TableContent::kWeightScales)) {
+    throw Error(ErrorCode::kUnsupported,
+                concat("table '", options.files[0], "': its scales of weights are for a network ",
+                       "changed before it is quantized, which format ", format.name,
+                       " cannot say; calibrate without such changes"));
+  }
   TableWriteOptions write_options;
   write_options.names = names.layers;
   write_options.tensorrt_version = options.tensorrt_version;
@@ -96,7 +108,7 @@ void convert(const TableCommand& options, const Command& command) {
   write_outputs({&output, 1});
   std::string lost;
   std::string lost_json;
-  for (const TableContent content : lost_contents(table, format)) {
+  for (const TableContent content : lost_parts) {
     lost += concat("not carried by ", format.name, ": ", describe(content), "\n");
     lost_json += concat(lost_json.empty() ? "" : ", ", "\"", describe(content), "\"");
   }

@@ -41,6 +41,7 @@ enum class TableContent : std::uint8_t {
   kWeightTypes,   ///< their zero points, and bits other than 8
   kProvenance,    ///< model, images, preprocessing, method and its options
   kAliases,       ///< other names of the tensors
+  kRewrites,      ///< changes of the network that its weight scales are for
 };
 
 /// A phrase for messages: `zero points and types`.

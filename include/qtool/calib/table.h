@@ -77,6 +77,14 @@ struct Alias {
   friend bool operator==(const Alias&, const Alias&) = default;
 };
 
+/// Changes of graph and ranges, made before quantizing, that leave what the network computes as it
+/// is. The ranges of a table are always those of the network as it was.
+struct Rewrites {
+  std::vector<std::string> names;  ///< in the order in which they are made
+  std::uint64_t fingerprint = 0;   ///< of the graph after them, which the weight scales are for
+  friend bool operator==(const Rewrites&, const Rewrites&) = default;
+};
+
 /// Everything needed to quantize a model, to check that it is the right one, and to repeat the
 /// calibration.
 struct CalibrationTable {
@@ -88,6 +96,7 @@ struct CalibrationTable {
   std::string method;
   MethodOptions method_options;
   TypeChoices types;                         ///< that the user chose; the rest is the target's
+  Rewrites rewrites;                         ///< that quantize() makes too, unless told otherwise
   std::vector<ActivationEntry> activations;  ///< in the graph's order
   std::vector<WeightEntry> weights;          ///< in the graph's order
   std::vector<Alias> aliases;

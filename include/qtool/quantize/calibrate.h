@@ -17,8 +17,9 @@ namespace qtool {
 
 struct CalibrateOptions {
   std::string target{kDefaultTarget};
-  TypeChoices types;    ///< over the target's; the table keeps them
-  Overrides overrides;  ///< nodes that stay in FP32, given ranges and scales
+  TypeChoices types;                  ///< over the target's; the table keeps them
+  std::vector<std::string> rewrites;  ///< as StaticOptions::rewrites; the table keeps them
+  Overrides overrides;                ///< nodes that stay in FP32, given ranges and scales
   std::string method{kDefaultMethod};
   MethodOptions method_options;  ///< the scheme is always that of the target's activations
   CollectOptions collect;        ///< without tensors: those that the target wants as integers

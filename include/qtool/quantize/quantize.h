@@ -41,9 +41,17 @@ struct UnequalConcat {
   double smallest_share = 0.0;  ///< of the common range that the narrowest operand uses
 };
 
+/// What a rewrite (see CalibrationTable::rewrites) did.
+struct RewriteReport {
+  std::string rewrite;
+  std::int64_t tensors = 0;  ///< activations whose values it changed
+  std::string reason;        ///< why it changed nothing, as a phrase; empty otherwise
+};
+
 struct QuantizeReport {
   std::string target;
-  std::vector<NodeReport> nodes;  ///< in the order of the FP32 graph
+  std::vector<RewriteReport> rewrites;  ///< those asked for, in their order
+  std::vector<NodeReport> nodes;        ///< in the order of the FP32 graph
   std::vector<UnequalConcat> unequal_concats;
   std::int64_t quantized_tensors = 0;  ///< activations with a pair
   std::int64_t added_nodes = 0;
@@ -87,10 +95,12 @@ enum class BiasCorrection : std::uint8_t {
 using BiasShifts = std::map<std::string, std::vector<double>, std::less<>>;
 
 /// Keys of the emitted model's metadata: the preprocessing as JSON, and the fingerprint of the FP32
-/// model that it was made from, 16 hexadecimal digits; the mode, where it is not static.
+/// model that it was made from, 16 hexadecimal digits; the mode, where it is not static; the
+/// rewrites that were made, separated by commas, where there were any.
 inline constexpr std::string_view kPreprocessKey = "qtool.preprocess";
 inline constexpr std::string_view kSourceKey = "qtool.source";
 inline constexpr std::string_view kModeKey = "qtool.mode";
+inline constexpr std::string_view kRewritesKey = "qtool.rewrites";
 
 /// Options of every mode.
 struct QuantizeOptions {
@@ -107,6 +117,8 @@ struct QuantizeOptions {
 /// Options of QuantizeMode::kStatic.
 struct StaticOptions : QuantizeOptions {
   TypeChoices types;  ///< these come first, then the table's, then the target's
+  /// Rewrites to make before quantizing, in this order; without it those of the table.
+  std::optional<std::vector<std::string>> rewrites;
   BiasCorrection bias_correction = BiasCorrection::kTable;
   BiasShifts bias_shifts;  ///< for kSequential, see sequential_bias_shifts()
 };

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
+#include "calib/formats/rewrites.h"
 #include "calib/formats/types.h"
 #include "image/preprocess_json.h"
 #include "json/json.h"
@@ -323,6 +324,7 @@ std::string write_table(const CalibrationTable& table) try {
                          {"momentum", finite(table.method_options.momentum, "momentum")},
                          {"scheme", scheme_to_json(table.method_options.scheme)}});
   if (!table.types.empty()) out += line("types", types_to_json(table.types));
+  if (!table.rewrites.names.empty()) out += line("rewrites", rewrites_to_json(table.rewrites));
   append_entries(out, "activations", table.activations);
   append_entries(out, "weights", table.weights);
   append_entries(out, "aliases", table.aliases);
@@ -341,7 +343,7 @@ CalibrationTable read_table(std::string_view text) {
   // The version is checked first: fields of another version could be misread.
   static_cast<void>(root.at("schema").as_int(kTableSchema, kTableSchema));
   root.require_object({"format", "schema", "model", "images", "exact_bins", "preprocess", "method",
-                       "types", "activations", "weights", "aliases"});
+                       "types", "rewrites", "activations", "weights", "aliases"});
   CalibrationTable table;
   const JsonField model = root.at("model");
   model.require_object({"fingerprint"});
@@ -361,6 +363,7 @@ CalibrationTable read_table(std::string_view text) {
   table.method_options.momentum = method.at("momentum").as_double(0.0, 1.0);
   table.method_options.scheme = scheme_of(method.at("scheme"));
   if (const auto types = root.find("types")) table.types = types_of(*types);
+  if (const auto rewrites = root.find("rewrites")) table.rewrites = rewrites_of(*rewrites);
   table.activations = entries_of(root.at("activations"), activation_of);
   table.weights = entries_of(root.at("weights"), weight_of);
   table.aliases = entries_of(root.at("aliases"), alias_of);
@@ -376,7 +379,7 @@ FormatInfo format_qtool() {
   format.carries = {TableContent::kRanges,      TableContent::kTypes,
                     TableContent::kStatistics,  TableContent::kWeightScales,
                     TableContent::kWeightTypes, TableContent::kProvenance,
-                    TableContent::kAliases};
+                    TableContent::kAliases,     TableContent::kRewrites};
   format.recognises = [](std::string_view bytes) {
     constexpr std::size_t kHead = 4096;
     return trim(bytes.substr(0, kHead)).starts_with('{') &&

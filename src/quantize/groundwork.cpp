@@ -1,0 +1,94 @@
+#include "quantize/groundwork.h"
+
+#include <utility>
+
+#include "graph/node_name.h"
+
+namespace qtool {
+
+Groundwork::Groundwork(const Graph& prepared, const CalibrationTable& table, Target target,
+                       std::span<const std::string> exclude, std::span<const std::string> rewrites)
+    : prepared_(prepared),
+      given_(table),
+      target_(std::move(target)),
+      exclude_(exclude.begin(), exclude.end()),
+      placement_(place_with_ranges()),
+      rewritten_(rewrite(rewrites)),
+      graph_(rewritten_ ? rewritten_->graph : prepared_),
+      table_(rewritten_ ? rewritten_->table : given_),
+      view_(graph_, table_, target_),
+      activations_(choose_activation_affines(graph_, placement_, target_, view_)) {}
+
+Placement Groundwork::place_with_ranges() const {
+  const TableView view(prepared_, given_, target_);
+  PlacementOptions options;
+  options.exclude = exclude_;
+  options.has_range = [&](std::string_view tensor) { return view.has_range(tensor); };
+  return place(prepared_, target_, options);
+}
+
+std::optional<Rewritten> Groundwork::rewrite(std::span<const std::string> rewrites) {
+  if (rewrites.empty() && given_.rewrites.names.empty()) return std::nullopt;
+  Rewritten network{prepared_, given_};
+  reports_ = apply_rewrites(rewrites, {target_, placement_}, network);
+  return network;
+}
+
+std::vector<std::string> Groundwork::missing_ranges() const {
+  PlacementOptions any_table;
+  any_table.exclude = exclude_;
+  const Placement ideal = place(graph_, target_, any_table);
+  std::vector<std::string> missing;
+  for (const ValueId id : ideal.quantized) {
+    // What passing nodes write shares the range of what they read.
+    if (ideal.source[static_cast<std::size_t>(id)] != id) continue;
+    const std::string& name = graph_.value(id).name;
+    if (!view_.has_range(name)) missing.push_back(name);
+  }
+  return missing;
+}
+
+bool Groundwork::scales_fit(ValueId weight) const {
+  if (given_.rewrites == table_.rewrites) return true;
+  // Scales for the network as it was fit the weights that no rewrite touched.
+  return given_.rewrites.names.empty() &&
+         static_cast<std::size_t>(weight) < prepared_.value_limit() &&
+         prepared_.value(weight).constant == graph_.value(weight).constant;
+}
+
+Layer Groundwork::scaled_layer(NodeId node, const WeightPorts& ports, int threads) const {
+  const ValueId input = graph_.node(node).inputs[0];
+  Layer layer = begin_layer(
+      graph_, node, ports, weight_scheme(graph_, node, target_),
+      {activations_.by_value[static_cast<std::size_t>(input)].value(), view_.channel_means(input)});
+  std::optional<Affines> given;
+  if (scales_fit(ports.weight)) given = view_.weight_affines(ports, node);
+  choose_scales(layer, target_.weight_method, target_.weight_granularity, std::move(given),
+                threads);
+  return layer;
+}
+
+Groundwork lay_groundwork(const Graph& prepared, const CalibrationTable& table,
+                          const StaticOptions& options) {
+  return {prepared, table, chosen_target(table, options), options.exclude,
+          options.rewrites ? *options.rewrites : table.rewrites.names};
+}
+
+std::vector<WeightEntry> weight_entries(const Groundwork& ground, int threads) {
+  std::vector<WeightEntry> entries;
+  for (const NodePlacement& placed : ground.placement().nodes) {
+    if (placed.role != NodeRole::kInteger) continue;
+    const auto ports = weight_ports(ground.graph(), placed.id);
+    if (!ports) continue;
+    Layer layer = ground.scaled_layer(placed.id, *ports, threads);
+    WeightEntry entry;
+    entry.tensor = ground.graph().value(ports->weight).name;
+    entry.consumer = name_of(ground.graph(), placed.id);
+    entry.bits = layer.scheme.bits;
+    entry.affines = std::move(layer.affines);
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+}  // namespace qtool
