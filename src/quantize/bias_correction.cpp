@@ -6,58 +6,9 @@
 #include "graph/node_name.h"
 #include "graph/op_traits.h"
 #include "quantize/operands.h"
+#include "quantize/weight_layout.h"
 
 namespace qtool {
-namespace {
-
-/// The order of a layer's weights in memory: the weight between output channel c, input i and tap t
-/// is at c * channel_step + i * input_step + t. `channels_per_group` tells which inputs, and so
-/// which of their means, belong to an output channel.
-struct WeightLayout {
-  std::int64_t channel_step = 0;
-  std::int64_t input_step = 0;
-  std::int64_t inputs = 0;  ///< that one output channel reads
-  std::int64_t taps = 1;    ///< weights per input and output channel
-  /// Outputs that share the taps among themselves: a ConvTranspose spreads them over its strides.
-  double shared_by = 1.0;
-  std::int64_t channels_per_group = 0;
-  std::int64_t total_inputs = 0;  ///< of all groups together
-};
-
-WeightLayout layout_of(const Graph& graph, NodeId id, const WeightPorts& ports,
-                       const Shape& shape) {
-  const Node& node = graph.node(id);
-  WeightLayout layout;
-  layout.channels_per_group = ports.channels;
-  if (node.is("Conv")) {
-    const std::int64_t groups = std::max<std::int64_t>(1, node.get_int("group", 1));
-    layout.inputs = shape[1];
-    layout.taps = shape[1] > 0 ? ports.depth / shape[1] : 0;
-    layout.channel_step = ports.depth;
-    layout.input_step = layout.taps;
-    layout.channels_per_group = std::max<std::int64_t>(1, ports.channels / groups);
-    layout.total_inputs = layout.inputs * groups;
-    return layout;
-  }
-  if (node.is("ConvTranspose")) {  // one group
-    layout.inputs = layout.total_inputs = shape[0];
-    layout.taps = shape[0] > 0 ? ports.depth / shape[0] : 0;
-    layout.channel_step = layout.taps;
-    layout.input_step = layout.taps * ports.channels;
-    for (const std::int64_t stride : node.get_ints("strides", {})) {
-      layout.shared_by *= static_cast<double>(std::max<std::int64_t>(1, stride));
-    }
-    return layout;
-  }
-  layout.inputs = ports.depth;
-  layout.total_inputs = ports.depth;
-  layout.channel_step = ports.axis == 0 ? ports.depth : 1;
-  layout.input_step = ports.axis == 0 ? 1 : ports.channels;
-  return layout;
-}
-
-}  // namespace
-
 std::vector<double> weight_bias_shift(const Graph& graph, const Layer& layer) {
   const WeightPorts& ports = layer.ports;
   const std::span<const float> means = layer.input.channel_means;

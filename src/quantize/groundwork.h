@@ -35,7 +35,9 @@ class Groundwork {
   [[nodiscard]] const Graph& graph() const noexcept { return graph_; }
   /// What each rewrite did, in their order.
   [[nodiscard]] const std::vector<RewriteReport>& reports() const noexcept { return reports_; }
-  /// The rewrites that changed anything.
+  /// The table, with what the rewrites made of its activations; its rewrites are those that changed
+  /// anything.
+  [[nodiscard]] const CalibrationTable& table() const noexcept { return table_; }
   [[nodiscard]] const Rewrites& rewrites() const noexcept { return table_.rewrites; }
   [[nodiscard]] const Placement& placement() const noexcept { return placement_; }
   [[nodiscard]] const ActivationAffines& activations() const noexcept { return activations_; }

@@ -86,6 +86,10 @@ std::string text_of(const QuantizationSummary& s) {
                           : static_cast<double>(s.int8_bytes) / static_cast<double>(s.fp32_bytes);
   std::string text =
       concat(s.output, ": ", s.int8_bytes, " bytes, ", percent(size, 1), " of FP32\n");
+  for (const RewriteReport& rewrite : s.report.rewrites) {
+    if (rewrite.tensors == 0) continue;
+    text += concat("rewritten by ", rewrite.rewrite, ": ", rewrite.tensors, " tensors\n");
+  }
   for (const UnequalConcat& concat_node : s.report.unequal_concats) {
     text += concat("note: the operands of '", concat_node.node,
                    "' keep scales of their own: the narrowest uses ",
@@ -122,6 +126,12 @@ std::string json_of(const QuantizationSummary& s) {
   json["quantized_tensors"] = s.report.quantized_tensors;
   json["corrected_biases"] = s.report.corrected_biases;
   json["uncorrected_layers"] = s.report.uncorrected_layers;
+  if (!s.report.rewrites.empty()) json["rewrites"] = Json::array();
+  for (const RewriteReport& rewrite : s.report.rewrites) {
+    Json row{{"name", rewrite.rewrite}, {"tensors", rewrite.tensors}};
+    if (!rewrite.reason.empty()) row["reason"] = rewrite.reason;
+    json["rewrites"].push_back(std::move(row));
+  }
   json["coverage"] = {{"line", s.coverage_line},
                       {"macs", s.coverage.macs},
                       {"integer_macs", s.coverage.integer_macs},

@@ -56,6 +56,7 @@ Choices choices_of(std::uint64_t number) {
   if (take(number, 4) == 3) options.types.weight_method = "mse";
   if (take(number, 4) == 3) options.types.winograd_bits = 6;
   if (take(number, 4) == 3) options.bias_correction = qtool::BiasCorrection::kOff;
+  if (take(number, 3) == 2) options.rewrites = {"equalize"};
   return choices;
 }
 
@@ -82,6 +83,10 @@ qtool::CalibrationTable table_of(const qtool::Graph& graph, const StaticOptions&
     entry.affine = qtool::choose_affine(entry.range, target.activations);
     entry.observed = {entry.range.min, entry.range.max, 0.25, 1.0, 1000, 10, {}};
     entry.observed.channel_means.assign(take(dice, 5), 0.25F);
+    for (std::size_t c = 0; c < entry.observed.channel_means.size(); ++c) {
+      entry.observed.channel_mins.push_back(entry.range.min / static_cast<float>(c + 1));
+      entry.observed.channel_maxs.push_back(entry.range.max / static_cast<float>(c + 1));
+    }
     table.activations.push_back(std::move(entry));
   }
   return table;

@@ -37,6 +37,7 @@ struct CalibrateCommand {
   std::string target{kDefaultTarget};
   std::string output;
   TypeOptions types;
+  RewriteOptions rewrites;
   OverrideOptions overrides;
   DecisionOptions decision;
   StatisticsOptions statistics;
@@ -59,6 +60,7 @@ CalibrateOptions library_options(const CalibrateCommand& options, const Override
   CalibrateOptions result;
   result.target = options.target;
   result.types = options.types.choices();
+  if (auto rewrites = options.rewrites.names()) result.rewrites = std::move(*rewrites);
   result.overrides = overrides;
   result.method = options.decision.method;
   result.method_options = options.decision.values;
@@ -151,6 +153,7 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   TypeOptions::require_effect(command, graph, options.model);
   const std::uint64_t model_fingerprint = fingerprint(model.loaded);
   calibrate_options.collect.model_fingerprint = model_fingerprint;
+  const std::vector<std::string> asked_rewrites = calibrate_options.rewrites;
   const Calibration calibration(*model.executor, calibrate_options);
   SourcedPreprocess preprocess;
   if (again) {
@@ -176,6 +179,11 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   detail(concat("decided ", table.activations.size(), " ranges and ", table.weights.size(),
                 " weights in ", to_fixed(took.count(), 1), " ms"));
 
+  for (const std::string& rewrite : asked_rewrites) {
+    const auto& made = table.rewrites.names;
+    if (std::find(made.begin(), made.end(), rewrite) != made.end()) continue;
+    warning(concat("--", rewrite, " changes nothing of model '", options.model, "'"));
+  }
   const std::string table_bytes = write_table(table);
   std::string statistics_bytes;
   std::vector<OutputFile> files{{output, table_bytes}};
@@ -208,6 +216,7 @@ void add_calibrate(CLI::App& app, Session& session) {
       ->type_name("FILE");
   options->decision.add_to(*command);
   options->types.add_to(*command);
+  options->rewrites.add_to(*command, "off");
   options->statistics.add_to(*command);
   options->mnn.add_to(*command);
   options->images.add_to(*command, ImagesUse::kRun);

@@ -47,6 +47,7 @@ struct QuantizeCommand {
   std::string preprocess;
   bool force = false;
   TypeOptions types;
+  RewriteOptions rewrites;
   OverrideOptions overrides;
   ImageOptions images;
   std::string output;
@@ -144,6 +145,10 @@ void warn_of(const QuantizeReport& report, const std::string& table) {
     warning(concat("NaN or infinite values in ", some_of(report.non_finite),
                    ": their layers stay in FP32, and what they compute is unlikely to be of use"));
   }
+  for (const RewriteReport& rewrite : report.rewrites) {
+    if (rewrite.tensors > 0) continue;
+    warning(concat("--", rewrite.rewrite, " changes nothing: ", rewrite.reason));
+  }
   if (!report.missing_ranges.empty()) {
     warning(concat("table '", table, "' has no range for ", report.missing_ranges.size(),
                    " of the tensors that would be integers: ", some_of(report.missing_ranges),
@@ -214,7 +219,8 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   Quantized int8 = [&] {
     if (!table)
       return quantize_without_table(mode, common, options.types.choices(), overrides, prepared);
-    StaticOptions quantize_options{common, options.types.choices(), {}, bias_correction, {}};
+    StaticOptions quantize_options{
+        common, options.types.choices(), options.rewrites.names(), bias_correction, {}};
     apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
                     *table);
     if (bias_correction == BiasCorrection::kSequential) {
@@ -305,11 +311,12 @@ void add_quantize(CLI::App& app, Session& session) {
   command->add_flag("--force", options->force,
                     "Write the model even if nothing of it becomes integers");
   options->types.add_to(*command);
+  options->rewrites.add_to(*command, "as the table says");
   options->images.add_to(*command, ImagesUse::kRun);
   options->run.add_to(*command);
   for (const char* option :
-       {"--table", "--table-format", "--name-map", "--bias-correction", "--range", "--scale",
-        "--weight-granularity", "--weight-symmetry", "--winograd-bits", "--activations",
+       {"--table", "--table-format", "--name-map", "--bias-correction", "--equalize", "--range",
+        "--scale", "--weight-granularity", "--weight-symmetry", "--winograd-bits", "--activations",
         "--symmetric", "--activation-bits"}) {
     command->goes_with(option, with_table);
   }

@@ -119,6 +119,25 @@ TypeChoices TypeOptions::choices() const {
   return types;
 }
 
+void RewriteOptions::add_to(Command& command, const std::string& fallback) {
+  CLI::Option* option =
+      command
+          .add_option("--equalize", equalize_,
+                      concat("Bring channels to a common range first (default: ", fallback,
+                             ")\n"
+                             "off, or table: by what the table knows of each channel. What one "
+                             "layer divides its channels by, the next ones multiply them by."))
+          ->type_name("HOW");
+  take_words(command, *option, {"off", "table"});
+}
+
+std::optional<std::vector<std::string>> RewriteOptions::names() const {
+  if (equalize_.empty()) return std::nullopt;
+  std::vector<std::string> names;
+  if (equalize_ == "table") names.emplace_back("equalize");
+  return names;
+}
+
 void OverrideOptions::add_to(Command& command) {
   // One value per flag: a second word would be the model.
   const auto list = [&](const char* name, std::vector<std::string>& values, const char* help,

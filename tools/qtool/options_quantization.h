@@ -36,6 +36,18 @@ class TypeOptions {
   std::optional<int> activation_bits_;
 };
 
+/// Rewrites before quantizing: --equalize.
+class RewriteOptions {
+ public:
+  /// `fallback`: what holds where the flag is not given, for its description.
+  void add_to(Command& command, const std::string& fallback);
+  /// What the flag asks for; nothing without it.
+  [[nodiscard]] std::optional<std::vector<std::string>> names() const;
+
+ private:
+  std::string equalize_;
+};
+
 /// Ranges, scales and exclusions from the user: --exclude, --range, --scale, --overrides.
 class OverrideOptions {
  public:

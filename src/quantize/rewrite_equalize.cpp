@@ -1,0 +1,333 @@
+// Cross-layer equalization from the table alone.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+#include "base/text.h"
+#include "qtool/base/error.h"
+#include "qtool/quantize/coverage.h"
+#include "quantize/activation_affines.h"
+#include "quantize/channel_groups.h"
+#include "quantize/channel_noise.h"
+#include "quantize/rewrite.h"
+#include "quantize/table_view.h"
+#include "quantize/weight_layout.h"
+
+namespace qtool {
+namespace {
+
+/// The share of its observed values that tell something new about a channel: neighbouring positions
+/// of an image are alike. Measured: with 1, a network that is used on other images than it was
+/// calibrated on loses more; with 0.01 half of the gain is gone.
+constexpr double kIndependent = 0.1;
+constexpr std::size_t kSteps = 25;  // factors that are tried, a quarter of an octave apart: to 1/64
+
+std::size_t index_of(ChannelGroup group) { return static_cast<std::size_t>(group); }
+
+/// What integers keep of a tensor.
+struct Kept {
+  Range range;
+  double scale = 1.0;
+};
+
+/// Chooses a factor for each group of channels, and makes graph and table follow.
+class Equalizer {
+ public:
+  Equalizer(Rewritten& network, const RewriteContext& context)
+      : graph_(network.graph), table_(network.table), context_(context) {
+    for (ActivationEntry& entry : table_.activations) {
+      if (const auto id = graph_.find_value(entry.tensor)) entries_.emplace(*id, &entry);
+    }
+  }
+
+  RewriteOutcome run() {
+    if (std::none_of(table_.activations.begin(), table_.activations.end(),
+                     [](const ActivationEntry& e) { return !e.observed.channel_maxs.empty(); })) {
+      return {0, "the table has no statistics per channel"};
+    }
+    if (context_.target.weight_granularity == Granularity::kPerTensor) {
+      return {0, "all channels of its weights share one scale"};
+    }
+    try {
+      groups_.emplace(graph_, typical_shapes(graph_, table_.preprocess));
+    } catch (const Error& error) {
+      return {0, concat("the shapes of its tensors are not known: ", error.what())};
+    }
+    collect_ranges();
+    find_readers();
+    add_up_noise();
+    choose_factors();
+    const std::int64_t tensors = scale_table();
+    if (tensors == 0) return {0, "no channels between layers can be scaled"};
+    for (const ScalableLayer& layer : groups_->layers()) scale_layer(layer);
+    return {tensors, {}};
+  }
+
+ private:
+  /// What integers keep of each tensor whose channels may be scaled, and locks the others.
+  void collect_ranges() {
+    const TableView view(graph_, table_, context_.target);
+    const ActivationAffines affines =
+        choose_activation_affines(graph_, context_.placement, context_.target, view);
+    for (const ValueId id : context_.placement.quantized) {
+      if (context_.placement.source[static_cast<std::size_t>(id)] != id) continue;
+      const ActivationEntry* entry = entry_of(id);
+      const Affine affine = affines.by_value[static_cast<std::size_t>(id)].value();
+      const Range range = represented_range(affine, limits_of(context_.target.activations));
+      if (entry == nullptr || entry->origin == Origin::kUser ||
+          entry->degenerate != Degenerate::kNo || beyond_clip(id, range) ||
+          entry->observed.channel_maxs.empty() ||
+          entry->observed.channel_maxs.size() != groups_->channels(id).size()) {
+        groups_->lock(id);
+      } else {
+        ranges_.emplace(id, Kept{range, affine.scale});
+      }
+    }
+    // Only saturation can take the place of a bound.
+    for (const NodeId id : graph_.nodes()) {
+      const Node& node = graph_.node(id);
+      if (node.is("Clip") && node.has_input(2) && !ranges_.contains(node.outputs[0])) {
+        groups_->lock(node.outputs[0]);
+      }
+    }
+  }
+
+  /// Whether integers would keep values that a Clip before them cuts off. Otherwise saturation does
+  /// the same as the Clip, for each channel at its own bound.
+  [[nodiscard]] bool beyond_clip(ValueId id, const Range& range) const {
+    const NodeId producer = graph_.value(id).producer;
+    if (producer == kNoNode) return false;
+    const Node& node = graph_.node(producer);
+    if (!node.is("Clip") || !node.has_input(2) || !graph_.is_constant(node.inputs[2])) return false;
+    constexpr float kNudge = 1.0001F;
+    return range.max > graph_.value(node.inputs[2]).constant->values<float>()[0] * kNudge;
+  }
+
+  [[nodiscard]] bool is_mean(ValueId id) const {
+    const NodeId producer = graph_.value(id).producer;
+    return producer != kNoNode && graph_.node(producer).is("GlobalAveragePool");
+  }
+
+  /// Which layers read a tensor, or what passes on its channels as they are.
+  void find_readers() {
+    readers_.resize(graph_.value_limit());
+    for (std::size_t i = 0; i < groups_->layers().size(); ++i) {
+      const ValueId input = graph_.node(groups_->layers()[i].node).inputs[0];
+      const ValueId source = context_.placement.source[static_cast<std::size_t>(input)];
+      if (groups_->channels(input) != groups_->channels(source)) continue;
+      readers_[static_cast<std::size_t>(source)].push_back(i);
+    }
+  }
+
+  /// The relative noise that each factor would give each group, over all tensors.
+  void add_up_noise() {
+    noise_.assign(groups_->size() * kSteps, 0.0);
+    least_.assign(groups_->size(), 0.0);
+    for (const auto& [id, kept] : ranges_) {
+      // Means over an image need less of the range than the tensor that they are of.
+      if (is_mean(id)) continue;
+      const Observed& observed = entry_of(id)->observed;
+      const std::vector<ChannelGroup> channels = groups_->channels(id);
+      const double samples =
+          kIndependent * static_cast<double>(observed.count) / static_cast<double>(channels.size());
+      std::vector<ChannelModel> models;
+      double power = 0.0;
+      for (std::size_t c = 0; c < channels.size(); ++c) {
+        models.emplace_back(observed, c, samples);
+        power += models.back().power();
+        double& least = least_[index_of(channels[c])];
+        least = std::max(least, used_share(observed, c, kept.range));
+      }
+      if (power <= 0.0) continue;
+      std::vector<LayerNoise> layers;
+      for (const std::size_t reader : readers_[static_cast<std::size_t>(id)]) {
+        layers.push_back(noise_of(groups_->layers()[reader], models));
+        if (layers.back().power <= 0.0) layers.pop_back();
+      }
+      for (std::size_t c = 0; c < channels.size(); ++c) {
+        if (!is_free(channels[c])) continue;
+        for (std::size_t k = 0; k < kSteps; ++k) {
+          const double r = factor_at(k);
+          const double activation =
+              models[c].noise(kept.scale * r, kept.range.min * r, kept.range.max * r);
+          double& noise = noise_[index_of(channels[c]) * kSteps + k];
+          if (layers.empty()) noise += activation / power;
+          for (const LayerNoise& layer : layers) {
+            noise += (activation * layer.gain[c] + layer.weight[c] / (r * r)) / layer.power;
+          }
+        }
+      }
+    }
+  }
+
+  /// What a layer makes of the noise of its input, and what rounding its weights adds.
+  struct LayerNoise {
+    std::vector<double> gain;  ///< by input channel: sum of the squares of the weights that read it
+    std::vector<double> weight;  ///< by input channel: mean square that rounding these weights adds
+    double power = 0.0;          ///< mean square of the results, summed over their channels
+  };
+
+  /// The noise of a layer whose input channels are like `models`; without power where they are not
+  /// its own. That a scale of weights may shrink with the factors is left aside.
+  [[nodiscard]] LayerNoise noise_of(const ScalableLayer& layer,
+                                    const std::vector<ChannelModel>& models) const {
+    LayerNoise noise;
+    const Tensor& weights = *graph_.value(layer.ports.weight).constant;
+    const WeightLayout layout = layout_of(graph_, layer.node, layer.ports, weights.shape());
+    if (layout.total_inputs != static_cast<std::int64_t>(models.size())) return noise;
+    noise.gain.resize(models.size());
+    noise.weight.resize(models.size());
+    const auto w = weights.values<float>();
+    const double steps = limits_of(weight_scheme(graph_, layer.node, context_.target)).max;
+    for (std::int64_t o = 0; o < layer.ports.channels; ++o) {
+      const std::int64_t first = o / layout.channels_per_group * layout.inputs;
+      double largest = 0.0;
+      for (std::int64_t i = 0; i < layout.inputs; ++i) {
+        const std::int64_t begin = o * layout.channel_step + i * layout.input_step;
+        double squares = 0.0;
+        for (std::int64_t tap = 0; tap < layout.taps; ++tap) {
+          const double value = std::abs(w[static_cast<std::size_t>(begin + tap)]);
+          squares += value * value;
+          largest = std::max(largest, value);
+        }
+        const auto c = static_cast<std::size_t>(first + i);
+        noise.gain[c] += squares;
+        noise.power += squares * models[c].power();
+      }
+      // A scale that only one input channel decides follows the factor of that channel.
+      if (is_depthwise(layer)) continue;
+      const double step = largest / steps;
+      for (std::int64_t i = 0; i < layout.inputs; ++i) {
+        const auto c = static_cast<std::size_t>(first + i);
+        noise.weight[c] +=
+            static_cast<double>(layout.taps) * step * step / 12.0 * models[c].power();
+      }
+    }
+    return noise;
+  }
+
+  /// How much of a range one channel uses: the larger one of its two sides.
+  static double used_share(const Observed& observed, std::size_t channel, const Range& range) {
+    const double up = range.max > 0.0F ? observed.channel_maxs[channel] / range.max : 0.0;
+    const double down = range.min < 0.0F ? observed.channel_mins[channel] / range.min : 0.0;
+    return std::clamp(std::max(up, down), 0.0, 1.0);
+  }
+
+  static double factor_at(std::size_t k) { return std::exp2(-static_cast<double>(k) / 4.0); }
+
+  void choose_factors() {
+    factor_.assign(groups_->size(), 1.0);
+    for (std::size_t g = 0; g < factor_.size(); ++g) {
+      const auto group = static_cast<ChannelGroup>(g);
+      if (!is_free(group) || groups_->root(group) != group || least_[g] <= 0.0) continue;
+      const auto first = noise_.begin() + static_cast<std::ptrdiff_t>(g * kSteps);
+      std::size_t best = 0;
+      for (std::size_t k = 1; k < kSteps && factor_at(k) >= least_[g]; ++k) {
+        if (first[static_cast<std::ptrdiff_t>(k)] < first[static_cast<std::ptrdiff_t>(best)])
+          best = k;
+      }
+      factor_[g] = factor_at(best);
+    }
+  }
+
+  [[nodiscard]] double factor(ChannelGroup group) const { return factor_[index_of(group)]; }
+
+  std::int64_t scale_table() {
+    std::int64_t changed = 0;
+    for (const auto& [id, entry] : entries_) {
+      const std::vector<ChannelGroup> channels = groups_->channels(id);
+      Observed& observed = entry->observed;
+      const bool scaled = std::any_of(channels.begin(), channels.end(),
+                                      [&](ChannelGroup g) { return factor(g) != 1.0; });
+      if (!scaled || observed.channel_means.size() != channels.size()) continue;
+      ++changed;
+      const auto range = ranges_.find(id);
+      if (range != ranges_.end() && is_mean(id)) set_range(*entry, range->second.range, channels);
+      for (std::size_t c = 0; c < channels.size(); ++c) {
+        const double by = 1.0 / factor(channels[c]);
+        observed.channel_means[c] = static_cast<float>(observed.channel_means[c] * by);
+        if (observed.channel_maxs.empty()) continue;
+        observed.channel_mins[c] = static_cast<float>(observed.channel_mins[c] * by);
+        observed.channel_maxs[c] = static_cast<float>(observed.channel_maxs[c] * by);
+      }
+    }
+    return changed;
+  }
+
+  /// The range that keeps of each channel what `kept` did.
+  void set_range(ActivationEntry& entry, const Range& kept,
+                 const std::vector<ChannelGroup>& channels) const {
+    double low = 0.0;
+    double high = 0.0;
+    for (std::size_t c = 0; c < channels.size(); ++c) {
+      const Observed& observed = entry.observed;
+      high = std::max(high, std::min(observed.channel_maxs[c], kept.max) / factor(channels[c]));
+      low = std::min(low, std::max(observed.channel_mins[c], kept.min) / factor(channels[c]));
+    }
+    entry.range = {static_cast<float>(low), static_cast<float>(high)};
+    entry.affine = choose_affine(entry.range, context_.target.activations);
+  }
+
+  void scale_layer(const ScalableLayer& layer) {
+    const Node& node = graph_.node(layer.node);
+    const WeightPorts& ports = layer.ports;
+    const std::vector<ChannelGroup> inputs = groups_->channels(node.inputs[0]);
+    const std::vector<ChannelGroup> outputs = groups_->channels(node.outputs[0]);
+    const auto scaled = [&](const std::vector<ChannelGroup>& channels) {
+      return std::any_of(channels.begin(), channels.end(),
+                         [&](ChannelGroup g) { return factor(g) != 1.0; });
+    };
+    const bool any_output = scaled(outputs);
+    if (!any_output && !scaled(inputs)) return;
+    Tensor weights = graph_.value(ports.weight).constant->clone();
+    const WeightLayout layout = layout_of(graph_, layer.node, ports, weights.shape());
+    const auto w = weights.values<float>();
+    for (std::int64_t o = 0; o < ports.channels; ++o) {
+      const double out = factor(outputs[static_cast<std::size_t>(o)]);
+      const std::int64_t first = o / layout.channels_per_group * layout.inputs;
+      for (std::int64_t i = 0; i < layout.inputs; ++i) {
+        const auto from = static_cast<std::size_t>(first + i);
+        const double by = (from < inputs.size() ? factor(inputs[from]) : 1.0) / out;
+        const std::int64_t begin = o * layout.channel_step + i * layout.input_step;
+        for (std::int64_t tap = 0; tap < layout.taps; ++tap) {
+          float& value = w[static_cast<std::size_t>(begin + tap)];
+          value = static_cast<float>(value * by);
+        }
+      }
+    }
+    graph_.set_constant(ports.weight, std::make_shared<const Tensor>(std::move(weights)));
+    if (!any_output || ports.bias == kNoValue) return;
+    Tensor bias = graph_.value(ports.bias).constant->clone();
+    const auto b = bias.values<float>();
+    for (std::size_t o = 0; o < b.size(); ++o) {
+      b[o] = static_cast<float>(b[o] / factor(outputs[o]));
+    }
+    graph_.set_constant(ports.bias, std::make_shared<const Tensor>(std::move(bias)));
+  }
+
+  ActivationEntry* entry_of(ValueId id) {
+    const auto found = entries_.find(id);
+    return found == entries_.end() ? nullptr : found->second;
+  }
+
+  Graph& graph_;
+  CalibrationTable& table_;
+  const RewriteContext& context_;
+  std::unordered_map<ValueId, ActivationEntry*> entries_;
+  std::optional<ChannelGroups> groups_;
+  std::map<ValueId, Kept> ranges_;                 ///< of tensors whose channels may be scaled
+  std::vector<std::vector<std::size_t>> readers_;  ///< by ValueId: indices of layers
+  std::vector<double> noise_;                      ///< by group and factor
+  std::vector<double> least_;                      ///< by group: what would use all of the range
+  std::vector<double> factor_;                     ///< by group
+};
+
+}  // namespace
+
+RewriteOutcome rewrite_equalize(Rewritten& network, const RewriteContext& context) {
+  return Equalizer(network, context).run();
+}
+
+}  // namespace qtool

@@ -1,0 +1,319 @@
+// Equalization: the same network, in channels that fill the range of their tensor.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "calib/statistics.h"
+#include "qtool/calib/format.h"
+#include "qtool/exec/executor.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/quantize/calibrate.h"
+#include "qtool/quantize/coverage.h"
+#include "qtool/quantize/quantize.h"
+#include "quantize/groundwork.h"
+#include "quantize_net.h"
+#include "support/places.h"
+#include "support/random_floats.h"
+
+namespace qtool {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// A convolution of 3x3 whose output channel c is as large as `base`^(c % 4).
+std::string uneven_conv(Net& net, const std::string& name, const std::string& in,
+                        std::int64_t channels, std::int64_t inputs, std::int64_t groups,
+                        unsigned seed, float base = 0.25F) {
+  Tensor w = random_floats({channels, inputs / groups, 3, 3}, seed);
+  Tensor b = random_floats({channels}, seed + 1, 0.0F, 0.2F);
+  const auto values = w.values<float>();
+  const std::size_t slice = values.size() / static_cast<std::size_t>(channels);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] *= std::pow(base, static_cast<float>(i / slice % 4));
+  }
+  net.constant(name + "_w", std::move(w));
+  net.constant(name + "_b", std::move(b));
+  return net.op("Conv", name, {in, name + "_w", name + "_b"},
+                {{"group", groups}, {"pads", std::vector<std::int64_t>{1, 1, 1, 1}}});
+}
+
+Tensor image(const Shape& shape, unsigned seed) { return random_floats(shape, seed, -1.0F, 1.0F); }
+
+/// Statistics of a few random images.
+Collection observed(const Executor& fp32, const Calibration& calibration) {
+  Collection collection;
+  collection.model_fingerprint = fingerprint(fp32.graph());
+  collection.image_count = 6;
+  CompileOptions options;
+  options.observe = calibration.tensors();
+  const auto plan = fp32.compile(typical_shapes(fp32.graph(), {}), options);
+  for (const std::string& tensor : calibration.tensors())
+    collection.tensors.push_back({tensor, "", {}});
+  Workspace workspace;
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    const Tensor input = image(plan->inputs()[0].shape, seed);
+    const std::vector<TensorView> inputs{input};
+    plan->run(inputs, workspace, [&](std::size_t i, const TensorView& tensor) {
+      collection.tensors[i].statistics.observe(tensor);
+    });
+  }
+  return collection;
+}
+
+CalibrationTable table_of(const Executor& fp32, CalibrateOptions options = {}) {
+  const Calibration calibration(fp32, std::move(options));
+  return calibration.decide(observed(fp32, calibration));
+}
+
+StaticOptions equalized() {
+  StaticOptions options;
+  options.rewrites = {"equalize"};
+  return options;
+}
+
+/// By channel, what the values of a tensor are divided by.
+std::vector<float> factors(const CalibrationTable& before, const CalibrationTable& after,
+                           const std::string& tensor) {
+  std::vector<float> result;
+  const Observed& a = before.find(tensor)->observed;
+  const Observed& b = after.find(tensor)->observed;
+  for (std::size_t c = 0; c < a.channel_maxs.size(); ++c) {
+    const float from = std::max(a.channel_maxs[c], -a.channel_mins[c]);
+    const float to = std::max(b.channel_maxs[c], -b.channel_mins[c]);
+    result.push_back(from == 0.0F ? 1.0F : from / to);
+  }
+  return result;
+}
+
+/// The rewritten network, with the bound of each Clip where it belongs in FP32: divided by each
+/// channel's factor. (On integers saturation does that.)
+Graph with_bounds_by_channel(const Graph& graph, const CalibrationTable& before,
+                             const CalibrationTable& after) {
+  Graph exact = graph;
+  for (const NodeId id : std::vector<NodeId>(exact.nodes())) {
+    const Node node = exact.node(id);
+    if (!node.is("Clip") || !node.has_input(2)) continue;
+    const std::string name = exact.value(node.outputs[0]).name;
+    if (before.find(name) == nullptr) continue;
+    const std::vector<float> by = factors(before, after, name);
+    const float bound = exact.value(node.inputs[2]).constant->values<float>()[0];
+    Tensor bounds(DType::kFloat32, Shape{1, std::ssize(by), 1, 1});
+    for (std::size_t c = 0; c < by.size(); ++c) bounds.values<float>()[c] = bound / by[c];
+    const ValueId relu = exact.add_value(exact.unique_name(name + "_relu"));
+    Node first;
+    first.op_type = "Relu";
+    first.inputs = {node.inputs[0]};
+    first.outputs = {relu};
+    exact.add_node(std::move(first), id);
+    exact.truncate_inputs(id, 1);
+    exact.set_op(id, "Min");
+    exact.set_input(id, 0, relu);
+    exact.set_input(id, 1, exact.add_constant(exact.unique_name("bounds"), std::move(bounds)));
+  }
+  exact.check();
+  return exact;
+}
+
+std::vector<std::vector<float>> run(const Graph& graph, unsigned seed) {
+  const Executor executor(graph);
+  const auto plan = executor.compile(typical_shapes(graph, {}));
+  const Tensor input = image(plan->inputs()[0].shape, seed);
+  const std::vector<TensorView> inputs{input};
+  Workspace workspace;
+  std::vector<std::vector<float>> outputs;
+  for (const TensorView& view : plan->run(inputs, workspace)) {
+    const auto values = view.values<float>();
+    outputs.emplace_back(values.begin(), values.end());
+  }
+  return outputs;
+}
+
+/// The largest difference of two runs, as a share of the largest output.
+double largest_difference(const Graph& a, const Graph& b, unsigned seed) {
+  const auto of_a = run(a, seed);
+  const auto of_b = run(b, seed);
+  EXPECT_EQ(of_a.size(), of_b.size());
+  double worst = 0.0;
+  for (std::size_t o = 0; o < of_a.size(); ++o) {
+    double largest = 0.0;
+    double difference = 0.0;
+    for (std::size_t i = 0; i < of_a[o].size(); ++i) {
+      largest = std::max(largest, std::abs(double{of_a[o][i]}));
+      difference = std::max(difference, std::abs(double{of_a[o][i]} - of_b[o][i]));
+    }
+    worst = std::max(worst, difference / largest);
+  }
+  return worst;
+}
+
+/// conv -> Relu6 -> depthwise -> Relu -> channel shuffle -> 1x1, and a shortcut around a layer.
+Net uneven_net() {
+  Net net;
+  const auto x = net.input("x", {1, 3, 12, 12});
+  const auto zero = net.constant("zero", Tensor::scalar<float>(0.0F));
+  const auto six = net.constant("six", Tensor::scalar<float>(6.0F));
+  const auto c1 = net.op("Clip", "clip1", {uneven_conv(net, "c1", x, 8, 3, 1, 11), zero, six});
+  const auto c2 = net.op("Relu", "relu2", {uneven_conv(net, "c2", c1, 8, 8, 8, 12)});
+  const auto split = net.constant(
+      "split", Tensor::of<std::int64_t>(Shape{5}, std::vector<std::int64_t>{1, 2, 4, 12, 12}));
+  const auto joined = net.constant(
+      "joined", Tensor::of<std::int64_t>(Shape{4}, std::vector<std::int64_t>{1, 8, 12, 12}));
+  const auto r1 = net.op("Reshape", "r1", {c2, split});
+  const auto t =
+      net.op("Transpose", "t", {r1}, {{"perm", std::vector<std::int64_t>{0, 2, 1, 3, 4}}});
+  const auto r2 = net.op("Reshape", "r2", {t, joined});
+  const auto c3 = uneven_conv(net, "c3", r2, 8, 8, 1, 13);
+  const auto c4 = uneven_conv(net, "c4", c3, 8, 8, 1, 14);
+  const auto sum = net.op("Relu", "relu_sum", {net.op("Add", "sum", {c3, c4})});
+  net.output(uneven_conv(net, "c5", sum, 4, 8, 1, 15));
+  return net;
+}
+
+TEST(Equalize, LeavesWhatTheNetworkComputesAsItIs) {
+  const Executor fp32(prepare(uneven_net().graph));
+  const CalibrationTable table = table_of(fp32);
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, equalized());
+  ASSERT_THAT(ground.rewrites().names, ElementsAre("equalize"));
+  const Graph exact = with_bounds_by_channel(ground.graph(), table, ground.table());
+  for (unsigned seed = 40; seed < 44; ++seed) {
+    EXPECT_LT(largest_difference(fp32.graph(), exact, seed), 1e-5);
+  }
+  // It did something, and to all channels that are joined alike.
+  const std::vector<float> by = factors(table, ground.table(), "clip1_out");
+  EXPECT_EQ(*std::max_element(by.begin(), by.end()), 1.0F);
+  EXPECT_LT(*std::min_element(by.begin(), by.end()), 0.3F);
+  EXPECT_THAT(factors(table, ground.table(), "c3_out"),
+              testing::Pointwise(testing::FloatEq(), factors(table, ground.table(), "c4_out")));
+}
+
+TEST(Equalize, MakesTheIntegersOfUnevenChannelsMorePrecise) {
+  Net net;  // the second layer needs the small channels of the first as much as the others
+  const auto small = uneven_conv(net, "c1", net.input("x", {1, 3, 12, 12}), 8, 3, 1, 31);
+  const auto even = uneven_conv(net, "c2", net.op("Relu", "r1", {small}), 8, 8, 8, 32, 4.0F);
+  net.output(uneven_conv(net, "c3", net.op("Relu", "r2", {even}), 4, 8, 1, 33, 1.0F));
+  const Executor fp32(prepare(net.graph));
+  const CalibrationTable table = table_of(fp32);
+  const auto noise = [&](const StaticOptions& options) {
+    double sum = 0.0;
+    const Graph int8 = quantize(fp32.graph(), table, options).graph;
+    for (unsigned seed = 60; seed < 64; ++seed) {
+      const auto a = run(fp32.graph(), seed)[0];
+      const auto b = run(int8, seed)[0];
+      for (std::size_t i = 0; i < a.size(); ++i) sum += std::pow(double{a[i]} - b[i], 2);
+    }
+    return sum;
+  };
+  EXPECT_LT(noise(equalized()), 0.5 * noise({}));
+}
+
+TEST(Equalize, KeepsRangesWhereTheSaturationOfRelu6IsTheClip) {
+  const Executor fp32(prepare(uneven_net().graph));
+  const CalibrationTable table = table_of(fp32);
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, equalized());
+  for (const ActivationEntry& entry : ground.table().activations) {
+    EXPECT_EQ(entry.affine, table.find(entry.tensor)->affine) << entry.tensor;
+  }
+}
+
+TEST(Equalize, IsTheSameInCalibrateAndQuantize) {
+  const Executor fp32(prepare(uneven_net().graph));
+  CalibrateOptions options;
+  options.rewrites = {"equalize"};
+  const CalibrationTable table = table_of(fp32, options);
+  const CalibrationTable plain = table_of(fp32);
+  EXPECT_EQ(table.activations, plain.activations);
+  EXPECT_EQ(save_onnx_bytes(quantize(fp32.graph(), table).graph).size(),
+            save_onnx_bytes(quantize(fp32.graph(), plain, equalized()).graph).size());
+  const auto scales_of = [](const Quantized& model, const std::string& name) {
+    const auto scales = model.graph.value(model.graph.find_value(name).value()).constant;
+    return std::vector<float>(scales->values<float>().begin(), scales->values<float>().end());
+  };
+  const Quantized a = quantize(fp32.graph(), table);
+  const Quantized b = quantize(fp32.graph(), plain, equalized());
+  for (const WeightEntry& entry : table.weights) {
+    EXPECT_EQ(scales_of(a, entry.tensor + "_s"), entry.affines.scales);
+    EXPECT_EQ(scales_of(b, entry.tensor + "_s"), entry.affines.scales);
+  }
+  EXPECT_EQ(run(a.graph, 70), run(b.graph, 70));
+}
+
+TEST(Equalize, LeavesTensorsAloneWhoseRangeTheUserGave) {
+  const Executor fp32(prepare(uneven_net().graph));
+  CalibrateOptions options;
+  options.overrides.ranges = {{"clip1_out", {0.0F, 3.0F}}, {"relu_sum_out", {0.0F, 3.0F}}};
+  const CalibrationTable table = table_of(fp32, options);
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, equalized());
+  for (const char* tensor : {"clip1_out", "relu_sum_out", "c3_out", "c4_out"}) {
+    EXPECT_THAT(factors(table, ground.table(), tensor), testing::Each(1.0F)) << tensor;
+  }
+  EXPECT_THAT(factors(table, ground.table(), "relu2_out"), testing::Contains(testing::Lt(0.5F)));
+}
+
+TEST(Equalize, SaysWhyItChangesNothing) {
+  const Executor fp32(prepare(uneven_net().graph));
+  const auto reason = [&](const CalibrationTable& table, const StaticOptions& options) {
+    const Quantized quantized = quantize(fp32.graph(), table, options);
+    EXPECT_EQ(quantized.graph.info.metadata.count(std::string(kRewritesKey)), 0U);
+    return quantized.report.rewrites.at(0).reason;
+  };
+  CalibrationTable foreign = table_of(fp32);
+  for (ActivationEntry& entry : foreign.activations) entry.observed = {};
+  EXPECT_EQ(reason(foreign, equalized()), "the table has no statistics per channel");
+  StaticOptions per_tensor = equalized();
+  per_tensor.types.weight_granularity = Granularity::kPerTensor;
+  EXPECT_EQ(reason(table_of(fp32), per_tensor), "all channels of its weights share one scale");
+  CalibrationTable given = table_of(fp32);
+  for (ActivationEntry& entry : given.activations) entry.origin = Origin::kUser;
+  EXPECT_EQ(reason(given, equalized()), "no channels between layers can be scaled");
+}
+
+TEST(Equalize, StopsAtOperatorsThatDoNotPassFactorsOn) {
+  Net net;
+  const auto a = uneven_conv(net, "a", net.input("x", {1, 3, 8, 8}), 4, 3, 1, 21);
+  const auto b = uneven_conv(net, "b", net.op("Sigmoid", "sigmoid", {a}), 4, 4, 1, 22);
+  const auto c =
+      uneven_conv(net, "c", net.op("Mul", "mul", {b, net.op("Sigmoid", "s2", {b})}), 4, 4, 1, 23);
+  net.output(c);
+  const Executor fp32(prepare(net.graph));
+  CalibrateOptions options;
+  const CalibrationTable table = table_of(fp32, options);
+  EXPECT_EQ(quantize(fp32.graph(), table, equalized()).report.rewrites.at(0).tensors, 0);
+}
+
+/// Real networks, where there are any.
+class EqualizedNetwork : public testing::TestWithParam<const char*> {};
+
+TEST_P(EqualizedNetwork, ComputesTheSame) {
+  const auto path = std::filesystem::path(kSharedData) / "models" / GetParam();
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path;
+  const Executor fp32(prepare(load_onnx(path.string())));
+  const CalibrationTable table = table_of(fp32);
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, equalized());
+  ASSERT_THAT(ground.rewrites().names, ElementsAre("equalize"));
+  const Graph exact = with_bounds_by_channel(ground.graph(), table, ground.table());
+  for (const unsigned seed : {3U, 80U}) {  // one it was calibrated on, one it was not
+    EXPECT_LT(largest_difference(fp32.graph(), exact, seed), 2e-4);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shared, EqualizedNetwork,
+    testing::Values("mobilenet_v2_1.0_224.onnx", "squeezenet1.1.onnx", "cifar10_resnet20.onnx",
+                    "ultraface_rfb_320.onnx", "fastestdet_coco_352.onnx",
+                    "wild/blazeface_back_256.onnx"),
+    [](const auto& row) {
+      std::string name = row.param;
+      std::replace_if(
+          name.begin(), name.end(),
+          [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+      return name;
+    });
+
+}  // namespace
+}  // namespace qtool
