@@ -29,6 +29,7 @@ struct PlanKey {
   int threads;
   Lowering lowering;
   Requantization requantization;
+  bool keep;
 
   friend bool operator==(const PlanKey&, const PlanKey&) = default;
 };
@@ -119,8 +120,9 @@ std::shared_ptr<const Plan> Executor::compile(const InputShapes& shapes,
                                               const CompileOptions& options) const {
   CompileOptions resolved = options;
   resolved.threads = resolve_threads(options.threads);
-  const PlanKey key{shapes, resolved.observe, resolved.threads, resolved.lowering,
-                    resolved.requantization};
+  const PlanKey key{
+      shapes,       resolved.observe, resolved.threads, resolved.lowering, resolved.requantization,
+      resolved.keep};
   return state_->plans.get(key, [&] {
     ShapedGraph shaped = specialize(state_->graph, shapes, resolved.observe, state_->stop);
     if (resolved.lowering == Lowering::kInteger) {

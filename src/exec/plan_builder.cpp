@@ -316,6 +316,9 @@ void PlanBuilder::finish() {
   }
   for (const std::int32_t value : plan_->outputs) reach(value, last);
   for (const ProbePoint& probe : plan_->probes) reach(probe.value, std::max(probe.step, 0));
+  if (options_.keep) {
+    for (Storage& storage : plan_->storages) storage.first_step = 0, storage.last_step = last;
+  }
   plan_->workspace_offset = assign_offsets(plan_->storages);
   plan_->arena_bytes = plan_->workspace_offset + align_up(scratch);
   require_memory(plan_->arena_bytes);

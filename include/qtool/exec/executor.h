@@ -34,6 +34,9 @@ struct CompileOptions {
   /// same kernels: they show what an integer-only device computes, not how fast. Sums that become
   /// floats, and the first QuantizeLinear, are the same on every path.
   Requantization requantization = Requantization::kFloat;
+  /// Every tensor keeps memory of its own, so that parts of the network can be run again. Costs the
+  /// sum of all tensors instead of the most that live at once.
+  bool keep = false;
 };
 
 /// Name, element type and concrete shape of a plan's input or output.
@@ -77,6 +80,7 @@ class Workspace {
 
  private:
   friend class Plan;
+  friend class Replay;
   std::unique_ptr<State> state_;
 };
 
@@ -109,6 +113,7 @@ class Plan {
 
  private:
   friend class PlanBuilder;
+  friend class Replay;
   explicit Plan(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

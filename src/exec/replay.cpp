@@ -1,0 +1,132 @@
+#include "exec/replay.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/parallel.h"
+#include "exec/plan.h"
+#include "qtool/base/error.h"
+
+namespace qtool {
+namespace {
+
+std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+
+void require_equal_steps(const Plan::State& plan, const Plan::State& variant) {
+  bool equal =
+      plan.steps.size() == variant.steps.size() && plan.values.size() == variant.values.size();
+  for (std::size_t i = 0; equal && i < plan.steps.size(); ++i) {
+    equal = plan.steps[i].inputs == variant.steps[i].inputs &&
+            plan.steps[i].outputs == variant.steps[i].outputs;
+  }
+  if (!equal) throw Error(ErrorCode::kMismatch, "the two plans of a replay have other steps");
+}
+
+}  // namespace
+
+Replay::Replay(std::shared_ptr<const Plan> plan, std::shared_ptr<const Plan> variant)
+    : plan_(std::move(plan)), variant_(std::move(variant)) {
+  const Plan::State& state = *plan_->state_;
+  if (variant_ != nullptr) require_equal_steps(state, *variant_->state_);
+  arena_ = Tensor(DType::kUInt8, Shape{state.arena_bytes});
+  sharing_.resize(state.storages.size());
+  changed_.resize(state.storages.size());
+  for (std::size_t v = 0; v < state.values.size(); ++v) {
+    sharing_[at(state.values[v].storage)].push_back(static_cast<std::int32_t>(v));
+  }
+}
+
+std::span<const TensorView> Replay::run(std::span<const TensorView> inputs, const Probe& probe) {
+  const std::span<const TensorView> outputs = plan_->run(inputs, clean_, probe);
+  mixed_ = clean_.state_->values;
+  return outputs;
+}
+
+void Replay::redirect(std::int32_t value, const std::byte* data) {
+  const std::int32_t storage = plan_->state_->values[at(value)].storage;
+  for (const std::int32_t sharing : sharing_[at(storage)]) mixed_[at(sharing)].data = data;
+  if (changed_[at(storage)]) return;
+  changed_[at(storage)] = true;
+  moved_.push_back(storage);
+}
+
+bool Replay::reads_changed(std::size_t step) const {
+  const Plan::State& state = *plan_->state_;
+  const std::vector<std::int32_t>& inputs = state.steps[step].inputs;
+  return std::any_of(inputs.begin(), inputs.end(), [&](std::int32_t value) {
+    return value >= 0 && changed_[at(state.values[at(value)].storage)];
+  });
+}
+
+std::span<const TensorView> Replay::finish_from(std::size_t first_step) {
+  const Plan::State& state = *plan_->state_;
+  const FlushDenormals flush;
+  std::byte* scratch = arena_.data() + state.workspace_offset;
+  for (std::size_t i = first_step; i < state.steps.size(); ++i) {
+    if (!reads_changed(i)) continue;
+    const PlanStep& step = state.steps[i];
+    for (const std::int32_t output : step.outputs) {
+      if (output < 0) continue;
+      redirect(output, arena_.data() + state.storages[at(state.values[at(output)].storage)].offset);
+    }
+    step.op->run({mixed_, step.inputs, step.outputs, scratch, state.threads});
+  }
+  outputs_.clear();
+  for (const std::int32_t output : state.outputs) outputs_.push_back(mixed_[at(output)]);
+  for (const std::int32_t storage : moved_) {
+    changed_[at(storage)] = false;
+    for (const std::int32_t value : sharing_[at(storage)]) {
+      mixed_[at(value)].data = clean_.state_->values[at(value)].data;
+    }
+  }
+  moved_.clear();
+  return outputs_;
+}
+
+std::span<const TensorView> Replay::run_changed(std::size_t observed, const Change& change) {
+  const Plan::State& state = *plan_->state_;
+  const auto point = std::find_if(state.probes.begin(), state.probes.end(),
+                                  [&](const ProbePoint& p) { return p.index == observed; });
+  QTOOL_CHECK(!mixed_.empty() && point != state.probes.end());
+  const TensorView original = mixed_[at(point->value)];
+  const std::int64_t bytes = original.shape.elements() * size_of(original.dtype);
+  if (tensor_.bytes() < bytes) tensor_ = Tensor(DType::kUInt8, Shape{bytes});
+  change(original, tensor_.data());
+  redirect(point->value, tensor_.data());
+  return finish_from(static_cast<std::size_t>(point->step + 1));
+}
+
+std::span<const TensorView> Replay::run_variant(std::size_t step) {
+  const Plan::State& state = *plan_->state_;
+  const Plan::State& variant = *variant_->state_;
+  QTOOL_CHECK(!mixed_.empty() && step < state.steps.size());
+  const PlanStep& changed = variant.steps[step];
+  for (const std::int32_t input : changed.inputs) {
+    if (input < 0) continue;
+    const auto& constant = variant.storages[at(variant.values[at(input)].storage)].constant;
+    if (constant != nullptr) redirect(input, constant->data());
+  }
+  for (const std::int32_t output : changed.outputs) {
+    if (output < 0) continue;
+    redirect(output, arena_.data() + state.storages[at(state.values[at(output)].storage)].offset);
+  }
+  {
+    const FlushDenormals flush;
+    changed.op->run({mixed_, changed.inputs, changed.outputs,
+                     arena_.data() + state.workspace_offset, state.threads});
+  }
+  // What other steps read of the same constants stays as it was.
+  for (const std::int32_t input : changed.inputs) {
+    if (input < 0) continue;
+    const std::int32_t storage = state.values[at(input)].storage;
+    if (state.storages[at(storage)].constant == nullptr) continue;
+    changed_[at(storage)] = false;
+    for (const std::int32_t value : sharing_[at(storage)]) {
+      mixed_[at(value)].data = clean_.state_->values[at(value)].data;
+    }
+  }
+  return finish_from(step + 1);
+}
+
+}  // namespace qtool
