@@ -66,7 +66,7 @@ class Evaluation {
       std::optional<Tensor> tensor = load_preprocessed(images_.entries[entry], options_.preprocess,
                                                        options_.bad_images, bad_[entry]);
       if (!tensor) continue;
-      require_shape(*tensor, images_.entries[entry]);
+      require_image_shape(*tensor, images_.entries[entry], pair_.fp32->inputs().front().shape);
       if (options_.batch == 1) {
         single = std::move(*tensor);
       } else {
@@ -119,17 +119,6 @@ class Evaluation {
   }
 
  private:
-  /// Every preprocessed image must have the size of the first one.
-  void require_shape(const Tensor& image, const ImageEntry& entry) const {
-    std::vector<std::int64_t> expected = pair_.fp32->inputs().front().shape.dims();
-    expected.front() = 1;
-    if (image.shape().dims() == expected) return;
-    throw Error(ErrorCode::kMismatch,
-                concat("image '", entry.path.string(), "' becomes ", image.shape().to_string(),
-                       ", the network runs on ", Shape(expected).to_string(),
-                       "; a resize brings all images to one size"));
-  }
-
   void put(const Tensor& image, std::int64_t slot, Worker& worker) const {
     if (!worker.batch_input) {
       worker.batch_input.emplace(DType::kFloat32, pair_.fp32->inputs().front().shape);

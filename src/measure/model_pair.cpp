@@ -59,6 +59,16 @@ ModelPair compile_pair(const Executor& fp32, const Executor* int8, const Shape& 
   return pair;
 }
 
+void require_image_shape(const Tensor& image, const ImageEntry& entry, const Shape& input) {
+  std::vector<std::int64_t> expected = input.dims();
+  if (!expected.empty()) expected.front() = 1;
+  if (image.shape().dims() == expected) return;
+  throw Error(ErrorCode::kMismatch,
+              concat("image '", entry.path.string(), "' becomes ", image.shape().to_string(),
+                     ", the network runs on ", Shape(expected).to_string(),
+                     "; a resize brings all images to one size"));
+}
+
 void check_repeat(std::int64_t repeat) {
   if (repeat >= 1) return;
   throw Error(ErrorCode::kUsage, concat("repeat: found ", repeat, ", expected 1 or more"));

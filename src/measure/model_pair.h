@@ -8,6 +8,7 @@
 
 #include "measure/metrics.h"
 #include "qtool/exec/executor.h"
+#include "qtool/image/image_set.h"
 #include "qtool/measure/output_error.h"
 #include "qtool/tensor/tensor.h"
 
@@ -29,6 +30,10 @@ ModelPair compile_pair(const Executor& fp32, const Executor* int8, const Shape& 
 
 /// Throws Error(kUsage) unless a measurement is repeated 1 or more times.
 void check_repeat(std::int64_t repeat);
+
+/// Every preprocessed image must have the size of the first one, for which the plan with this input
+/// was made; batches have more in front. Throws Error(kMismatch) naming the file.
+void require_image_shape(const Tensor& image, const ImageEntry& entry, const Shape& input);
 
 /// Scores per class in an output of `batch` images: its elements per image when all extents but
 /// the first and one other are 1; 0 otherwise.

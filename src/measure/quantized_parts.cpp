@@ -1,0 +1,169 @@
+#include "measure/quantized_parts.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "graph/node_name.h"
+#include "graph/op_traits.h"
+#include "ops/evaluate.h"
+
+namespace qtool {
+namespace {
+
+const Tensor* constant_of(const Graph& graph, const Node& node, std::size_t input) {
+  return node.has_input(input) ? graph.value(node.inputs[input]).constant.get() : nullptr;
+}
+
+const Node* producer_of(const Graph& graph, ValueId id) {
+  const NodeId producer = graph.value(id).producer;
+  return producer == kNoNode ? nullptr : &graph.node(producer);
+}
+
+/// Scale, zero point and limits of a QuantizeLinear with one of each; nothing otherwise.
+std::optional<QuantizedActivation> rounding_of(const Graph& graph, const Node& quantize) {
+  const Tensor* scale = constant_of(graph, quantize, 1);
+  const Tensor* zero_point = constant_of(graph, quantize, 2);
+  if (scale == nullptr || scale->dtype() != DType::kFloat32 || scale->elements() != 1) return {};
+  if (quantize.has_input(2) && zero_point == nullptr) return {};
+  QuantizedActivation found;
+  found.affine.scale = scale->values<float>()[0];
+  DType dtype = DType::kUInt8;
+  if (zero_point != nullptr) {
+    dtype = zero_point->dtype();
+    if (zero_point->elements() != 1) return {};
+  }
+  switch (dtype) {
+    case DType::kUInt8:
+      found.limits = {0, 255};
+      break;
+    case DType::kInt8:
+      found.limits = {-128, 127};
+      break;
+    case DType::kUInt16:
+      found.limits = {0, 65535};
+      break;
+    case DType::kInt16:
+      found.limits = {-32768, 32767};
+      break;
+    default:
+      return {};
+  }
+  if (zero_point != nullptr) {
+    found.affine.zero_point = static_cast<std::int32_t>(to_int64s(*zero_point)[0]);
+  }
+  return found;
+}
+
+/// A Clip in front of a QuantizeLinear, which keeps integers of few bits within their limits,
+/// counts as a part of the rounding.
+ValueId before_clip(const Graph& int8, ValueId real, const Graph& fp32,
+                    QuantizedActivation& found) {
+  const Node* clip = producer_of(int8, real);
+  if (fp32.find_value(int8.value(real).name) || clip == nullptr || !clip->is("Clip")) return real;
+  const auto bound = [&](std::size_t input, float& into) {
+    const Tensor* constant = constant_of(int8, *clip, input);
+    if (constant != nullptr && constant->dtype() == DType::kFloat32 && constant->elements() == 1) {
+      into = constant->values<float>()[0];
+    }
+  };
+  bound(1, found.low);
+  bound(2, found.high);
+  return clip->inputs[0];
+}
+
+std::vector<QuantizedActivation> activations_of(const Graph& fp32, const Graph& int8) {
+  std::vector<QuantizedActivation> activations;
+  std::unordered_map<ValueId, Affine> affine_of;  // of the dequantized tensors
+  std::unordered_set<std::string> seen;
+  for (const NodeId id : int8.nodes()) {
+    const Node& node = int8.node(id);
+    if (!node.is("DequantizeLinear")) continue;
+    const Node* quantize = producer_of(int8, node.inputs[0]);
+    if (quantize == nullptr || !quantize->is("QuantizeLinear")) continue;
+    std::optional<QuantizedActivation> found = rounding_of(int8, *quantize);
+    if (!found) continue;
+    affine_of[node.outputs[0]] = found->affine;
+    const ValueId real = before_clip(int8, quantize->inputs[0], fp32, *found);
+    found->tensor = int8.value(real).name;
+    const std::optional<ValueId> counterpart = fp32.find_value(found->tensor);
+    if (!counterpart || fp32.is_constant(*counterpart)) continue;
+    // Elements that were rounded to this scale already, and only moved since.
+    const Node* mover = producer_of(int8, real);
+    if (mover != nullptr && traits_of(*mover).kind == OpKind::kMoving) {
+      const auto source = affine_of.find(mover->inputs[0]);
+      if (source != affine_of.end() && source->second == found->affine) continue;
+    }
+    if (seen.insert(found->tensor).second) activations.push_back(*std::move(found));
+  }
+  return activations;
+}
+
+/// The reals behind an input of a node: a constant, or constant integers behind a DequantizeLinear.
+std::shared_ptr<const Tensor> reals_of(const Graph& graph, ValueId id) {
+  if (graph.is_constant(id)) return graph.value(id).constant;
+  const NodeId producer = graph.value(id).producer;
+  if (producer == kNoNode) return nullptr;
+  const Node& node = graph.node(producer);
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.has_input(i) && constant_of(graph, node, i) == nullptr) return nullptr;
+  }
+  if (!node.is("DequantizeLinear")) return nullptr;
+  std::optional<std::vector<Tensor>> outputs = evaluate_node(graph, producer, LoweredParams{});
+  if (!outputs) return nullptr;
+  return std::make_shared<const Tensor>(std::move(outputs->front()));
+}
+
+/// The graph with each QuantizeLinear of a constant replaced by its integers.
+Graph with_integer_weights(Graph graph) {
+  for (const NodeId id : std::vector<NodeId>(graph.nodes())) {
+    const Node& node = graph.node(id);
+    if (!node.is("QuantizeLinear") || constant_of(graph, node, 0) == nullptr) continue;
+    std::optional<std::vector<Tensor>> outputs = evaluate_node(graph, id, LoweredParams{});
+    if (!outputs) continue;
+    graph.set_constant(node.outputs[0],
+                       std::make_shared<const Tensor>(std::move(outputs->front())));
+  }
+  graph.remove_dead_nodes();
+  return graph;
+}
+
+}  // namespace
+
+QuantizedParts quantized_parts(const Graph& fp32, const Graph& emitted) {
+  const Graph int8 = with_integer_weights(emitted);
+  QuantizedParts parts;
+  parts.activations = activations_of(fp32, int8);
+  parts.with_weights = fp32;
+  std::unordered_map<std::string_view, NodeId> counterparts;
+  for (const NodeId id : int8.nodes()) counterparts.emplace(name_of(int8, id), id);
+  for (const NodeId id : fp32.nodes()) {
+    const Node& node = fp32.node(id);
+    const auto found = counterparts.find(name_of(fp32, id));
+    if (found == counterparts.end() || int8.node(found->second).op_type != node.op_type) continue;
+    const Node& counterpart = int8.node(found->second);
+    bool other = false;
+    for (std::size_t i = 0; i < node.inputs.size() && i < counterpart.inputs.size(); ++i) {
+      const Tensor* real = constant_of(fp32, node, i);
+      if (real == nullptr || real->dtype() != DType::kFloat32 || !counterpart.has_input(i))
+        continue;
+      std::shared_ptr<const Tensor> changed = reals_of(int8, counterpart.inputs[i]);
+      if (changed == nullptr || changed->dtype() != DType::kFloat32 ||
+          changed->shape() != real->shape()) {
+        parts.not_compared.push_back(fp32.value(node.inputs[i]).name);
+        continue;
+      }
+      if (identical(*real, *changed)) continue;
+      parts.with_weights.set_constant(node.inputs[i], std::move(changed));
+      other = true;
+    }
+    if (other) parts.weighted.push_back(id);
+  }
+  return parts;
+}
+
+}  // namespace qtool

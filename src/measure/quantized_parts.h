@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "qtool/graph/graph.h"
+#include "qtool/quant/affine.h"
+
+namespace qtool {
+
+/// An activation that the INT8 model rounds.
+struct QuantizedActivation {
+  std::string tensor;
+  Affine affine;
+  Limits limits{};
+  // Reals beyond these are clipped first: types of fewer than 8 bits.
+  float low = std::numeric_limits<float>::lowest();
+  float high = std::numeric_limits<float>::max();
+};
+
+/// What an INT8 model changes of an FP32 network.
+struct QuantizedParts {
+  std::vector<QuantizedActivation> activations;  ///< in the order of the INT8 graph
+  std::vector<NodeId> weighted;  ///< nodes of the FP32 graph whose constants are other ones
+  /// The FP32 graph with the constants of the INT8 model.
+  Graph with_weights;
+  std::vector<std::string> not_compared;  ///< see AnalyzeResult
+};
+
+/// Finds the parts by the names of tensors and nodes. Both graphs are prepared. Cost: linear.
+QuantizedParts quantized_parts(const Graph& fp32, const Graph& int8);
+
+}  // namespace qtool

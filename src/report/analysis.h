@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "qtool/measure/analyze.h"
+#include "report/preprocessing.h"
+#include "report/text_table.h"
+
+namespace qtool {
+
+/// The `most` largest sources for people; 0: all.
+std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t width = kAnyWidth);
+/// All of them for programs, as render.h says.
+std::string json_of(const AnalyzeResult& result, const SourcedPreprocess& preprocess);
+
+}  // namespace qtool

@@ -1,0 +1,195 @@
+#include "qtool/measure/analyze.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "measure/quantized_parts.h"
+#include "qtool/base/error.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/measure/evaluate.h"
+#include "qtool/quantize/calibrate.h"
+#include "unit/quantize_net.h"
+
+namespace qtool {
+namespace {
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kSide = 8;
+constexpr std::int64_t kChannels = 3;
+
+/// Three convolutions with random weights, each followed by Relu.
+Graph three_layers() {
+  Net net;
+  std::string last = net.input("x", {1, kChannels, kSide, kSide});
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal(0.0F, 0.6F);
+  for (const std::string name : {"a", "b", "c"}) {
+    Tensor w(DType::kFloat32, {kChannels, kChannels, 3, 3});
+    for (float& value : w.values<float>()) value = normal(random);
+    net.constant(name + "_w", std::move(w));
+    net.op("Conv", name, {last, name + "_w"}, {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}});
+    last = net.op("Relu", name + "_relu", {name + "_out"});
+  }
+  net.output(last);
+  return std::move(net.graph);
+}
+
+class AnalyzeTest : public testing::Test {
+ protected:
+  AnalyzeTest() : fp32_(prepare(three_layers())) {
+    fs::create_directories(root_);
+    for (int image = 0; image < 5; ++image) {
+      std::mt19937 random(static_cast<unsigned>(image));
+      std::string bytes = concat("P6\n", kSide, " ", kSide, "\n255\n");
+      for (std::int64_t i = 0; i < kSide * kSide * 3; ++i) {
+        bytes.push_back(static_cast<char>(random() % 256));
+      }
+      write_file(root_ / concat(image, ".ppm"), bytes);
+    }
+    options_.preprocess.mean = {127.5F};
+    options_.preprocess.std = {64.0F};
+    CalibrateOptions calibrate_options;
+    calibrate_options.collect.preprocess = options_.preprocess;
+    calibrate_options.method = "minmax";
+    table_ = calibrate(fp32_, images(), calibrate_options).table;
+  }
+  ~AnalyzeTest() override { fs::remove_all(root_); }
+
+  [[nodiscard]] ImageSet images() const { return list_images(root_); }
+  [[nodiscard]] Graph quantized(const CalibrationTable& table,
+                                const std::vector<std::string>& exclude = {}) const {
+    StaticOptions options;
+    options.exclude = exclude;
+    options.bias_correction = BiasCorrection::kOff;
+    return quantize(fp32_.graph(), table, options).graph;
+  }
+  [[nodiscard]] AnalyzeResult analysis_of(const Graph& emitted) const {
+    return analyze(fp32_, Executor(prepare(emitted)), images(), options_);
+  }
+
+  const fs::path root_ = fs::path(testing::TempDir()) / concat("qtool_analyze_", ::getpid());
+  Executor fp32_;
+  AnalyzeOptions options_;
+  CalibrationTable table_;
+};
+
+TEST_F(AnalyzeTest, FindsARangeThatIsFarTooWide) {
+  CalibrationTable coarse = table_;
+  for (ActivationEntry& entry : coarse.activations) {
+    if (entry.tensor == "b_relu_out") entry.affine.scale *= 30.0F;
+  }
+  const AnalyzeResult result = analysis_of(quantized(coarse));
+  ASSERT_FALSE(result.sources.empty());
+  EXPECT_EQ(result.sources[0].name, "b_relu_out");
+  EXPECT_EQ(result.sources[0].node, "b_relu");
+  EXPECT_EQ(result.sources[0].kind, SourceKind::kActivation);
+  EXPECT_GT(result.sources[0].share, 0.9);
+  EXPECT_LT(result.sources[0].used_share, 0.05);
+  EXPECT_EQ(result.sources[0].saturated_share, 0.0);
+}
+
+TEST_F(AnalyzeTest, FindsARangeThatClips) {
+  CalibrationTable clipped = table_;
+  for (ActivationEntry& entry : clipped.activations) {
+    if (entry.tensor == "a_relu_out") entry.affine.scale /= 8.0F;
+  }
+  const AnalyzeResult result = analysis_of(quantized(clipped));
+  EXPECT_EQ(result.sources.at(0).name, "a_relu_out");
+  EXPECT_GT(result.sources[0].saturated_share, 0.1);
+}
+
+TEST_F(AnalyzeTest, FindsWeightsOfWhichOneChannelIsAHundredTimesTheOthers) {
+  StaticOptions options;
+  options.types.weight_granularity = Granularity::kPerTensor;
+  options.bias_correction = BiasCorrection::kOff;
+  Graph skewed = fp32_.graph();
+  const ValueId weight = skewed.find_value("b_w").value();
+  Tensor w = skewed.value(weight).constant->clone();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(w.elements() / kChannels); ++i) {
+    w.values<float>()[i] *= 100.0F;
+  }
+  skewed.set_constant(weight, std::make_shared<const Tensor>(std::move(w)));
+  const Executor fp32(std::move(skewed));
+  CalibrateOptions calibrate_options;
+  calibrate_options.collect.preprocess = options_.preprocess;
+  calibrate_options.types = options.types;
+  const CalibrationTable table = calibrate(fp32, images(), calibrate_options).table;
+  const Executor int8(prepare(quantize(fp32.graph(), table, options).graph));
+  const AnalyzeResult result = analyze(fp32, int8, images(), options_);
+  double others = 0.0;
+  for (const ErrorSource& source : result.sources) {
+    if (source.kind == SourceKind::kWeights && source.name != "b") others += source.noise;
+  }
+  const auto b = std::find_if(result.sources.begin(), result.sources.end(),
+                              [](const ErrorSource& s) { return s.name == "b"; });
+  ASSERT_NE(b, result.sources.end());
+  EXPECT_EQ(b->kind, SourceKind::kWeights);
+  EXPECT_GT(b->noise, others);
+}
+
+// Brute force: a model in which this source alone is quantized.
+TEST_F(AnalyzeTest, MeasuresWeightsAsAModelWithNothingElse) {
+  const Graph emitted = quantized(table_);
+  const AnalyzeResult result = analysis_of(emitted);
+  const QuantizedParts parts = quantized_parts(fp32_.graph(), prepare(emitted));
+  ASSERT_EQ(parts.weighted.size(), 3U);
+  for (const NodeId node : parts.weighted) {
+    Graph alone = fp32_.graph();
+    const ValueId weight = alone.node(node).inputs[1];
+    alone.set_constant(weight, parts.with_weights.value(weight).constant);
+    const Executor other(std::move(alone));
+    EvalOptions eval;
+    eval.preprocess = options_.preprocess;
+    const EvalResult expected = evaluate(fp32_, &other, images(), eval);
+    const auto source =
+        std::find_if(result.sources.begin(), result.sources.end(), [&](const ErrorSource& s) {
+          return s.kind == SourceKind::kWeights && s.name == fp32_.graph().node(node).name;
+        });
+    ASSERT_NE(source, result.sources.end());
+    // FP32 sums differ in their last bits where other steps are fused.
+    EXPECT_NEAR(source->sqnr_db, expected.outputs[0].pooled_sqnr_db, 0.01);
+  }
+}
+
+TEST_F(AnalyzeTest, ExplainsMostOfSmallErrorsAndDoesNotDependOnThreads) {
+  const Graph emitted = quantized(table_);
+  options_.threads = 1;
+  const AnalyzeResult one = analysis_of(emitted);
+  EXPECT_EQ(one.images, 5);
+  EXPECT_GT(one.explained, 0.7);
+  EXPECT_LT(one.explained, 1.4);
+  options_.threads = 3;
+  const AnalyzeResult three = analysis_of(emitted);
+  ASSERT_EQ(one.sources.size(), three.sources.size());
+  for (std::size_t i = 0; i < one.sources.size(); ++i) {
+    EXPECT_EQ(one.sources[i].name, three.sources[i].name);
+    EXPECT_EQ(one.sources[i].noise, three.sources[i].noise);
+  }
+}
+
+TEST_F(AnalyzeTest, RefusesAModelWhoseWeightsAreThoseOfARewrittenNetwork) {
+  Graph rewritten = quantized(table_);
+  rewritten.info.metadata[std::string(kRewritesKey)] = "equalize";
+  try {
+    static_cast<void>(analysis_of(rewritten));
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+    EXPECT_THAT(error.what(), testing::HasSubstr("equalize"));
+  }
+}
+
+TEST_F(AnalyzeTest, RefusesAModelThatIsNotQuantized) {
+  EXPECT_THROW(static_cast<void>(analysis_of(fp32_.graph())), Error);
+}
+
+}  // namespace
+}  // namespace qtool
