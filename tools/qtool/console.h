@@ -11,12 +11,10 @@ enum class Verbosity {
   kVerbose,  ///< also details that help to find out what happened
 };
 
-/// What the program returns to the shell; documented in `qtool --help`.
-enum ExitCode : int {
-  kExitOk = 0,
-  kExitFailure = 1,
-  kExitUsage = 2,  // and 128 + the number of a signal that ended the work
-};
+// What the program returns to the shell; documented in `qtool --help`.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailure = 1;
+inline constexpr int kExitUsage = 2;  // and 128 + the number of a signal that ended the work
 
 /// Sends log messages to stderr as `qtool: warning: ...`, in colour if that is a terminal and
 /// NO_COLOR is not set.
