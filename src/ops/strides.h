@@ -83,7 +83,7 @@ class LoopNest {
   template <typename Body>
   void run_range(std::int64_t begin, std::int64_t end, const Body& body) const {
     const std::size_t inner = loops_ - 1;
-    std::array<std::int64_t, kMaxLoops> index;
+    std::array<std::int64_t, kMaxLoops> index{};
     Offsets at{};
     std::int64_t rest = begin;
     for (std::size_t axis = loops_; axis-- > 0;) {
