@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/hash.h"
+#include "graph/passes.h"
 #include "qtool/graph/onnx.h"
 
 namespace qtool {
@@ -81,7 +82,9 @@ void add_port(Chain& chain, const Value& value) {
 
 }  // namespace
 
-std::uint64_t fingerprint(const Graph& graph) {
+std::uint64_t fingerprint(const Graph& given) {
+  Graph graph = given;  // constants are shared
+  raise_opset(graph);   // as it is saved, so that a file has the fingerprint of its graph
   Chain chain;
   for (const auto& [domain, version] : graph.info.opsets) {
     chain.add(domain);

@@ -22,6 +22,17 @@ TEST(Fingerprint, SurvivesSavingAndLoading) {
   EXPECT_EQ(fingerprint(load_onnx_bytes(save_onnx_bytes(graph), "", "again")), fingerprint(graph));
 }
 
+TEST(Fingerprint, SurvivesSavingInANewerOpset) {
+  onnx::ModelProto model = small_model();
+  model.mutable_opset_import(0)->set_version(17);
+  *model.mutable_graph()->add_node() = node_proto("Gelu", {"x"}, {"g"});  // came with opset 20
+  *model.mutable_graph()->add_output() = tensor_info("g", {2, 2});
+  const Graph graph = load_onnx_bytes(model.SerializeAsString(), "", "model");
+  const Graph again = load_onnx_bytes(save_onnx_bytes(graph), "", "again");
+  EXPECT_EQ(again.info.opsets.at(""), 20);
+  EXPECT_EQ(fingerprint(again), fingerprint(graph));
+}
+
 TEST(Fingerprint, IgnoresMetadataAndTheOrderOfNodesAndConstants) {
   const auto two = [](onnx::ModelProto& m) {
     *m.mutable_graph()->add_node() = node_proto("Abs", {"x"}, {"a"});

@@ -32,7 +32,8 @@ Graph load_onnx_bytes(std::string_view bytes, const std::filesystem::path& folde
                       std::string_view name, const StopCheck& stop = {});
 
 /// The graph as an ONNX file, weights inside. Equal graphs give equal bytes. Opsets and metadata
-/// are those of `graph.info`; the IR version is 8. Throws Error(kUnsupported) above 2 GiB, where
+/// are those of `graph.info`, but ONNX's own opset is raised to the oldest that has all of the
+/// graph's operators; the IR version is 8. Throws Error(kUnsupported) above 2 GiB, where
 /// protobuf ends.
 std::string save_onnx_bytes(const Graph& graph);
 
@@ -41,7 +42,8 @@ void save_onnx(const Graph& graph, const std::filesystem::path& path);
 
 /// A hash of what the graph computes and how its parts are named: nodes, attributes, constants,
 /// inputs, outputs and opsets. Neither metadata nor the order in which nodes and constants are
-/// listed matter. Cost: one pass over the constants.
+/// listed matter. A saved graph has the fingerprint of the graph. Cost: one pass over the
+/// constants.
 std::uint64_t fingerprint(const Graph& graph);
 
 }  // namespace qtool
