@@ -59,21 +59,22 @@ bool Replay::reads_changed(std::size_t step) const {
   });
 }
 
-std::span<const TensorView> Replay::finish_from(std::size_t first_step) {
+void Replay::redirect_outputs(const PlanStep& step) {
   const Plan::State& state = *plan_->state_;
-  const FlushDenormals flush;
-  std::byte* scratch = arena_.data() + state.workspace_offset;
-  for (std::size_t i = first_step; i < state.steps.size(); ++i) {
-    if (!reads_changed(i)) continue;
-    const PlanStep& step = state.steps[i];
-    for (const std::int32_t output : step.outputs) {
-      if (output < 0) continue;
-      redirect(output, arena_.data() + state.storages[at(state.values[at(output)].storage)].offset);
-    }
-    step.op->run({mixed_, step.inputs, step.outputs, scratch, state.threads});
+  for (const std::int32_t output : step.outputs) {
+    if (output < 0) continue;
+    redirect(output, arena_.data() + state.storages[at(state.values[at(output)].storage)].offset);
   }
-  outputs_.clear();
-  for (const std::int32_t output : state.outputs) outputs_.push_back(mixed_[at(output)]);
+}
+
+void Replay::run_step(const PlanStep& step) {
+  const Plan::State& state = *plan_->state_;
+  redirect_outputs(step);
+  step.op->run(
+      {mixed_, step.inputs, step.outputs, arena_.data() + state.workspace_offset, state.threads});
+}
+
+void Replay::put_back() {
   for (const std::int32_t storage : moved_) {
     changed_[at(storage)] = false;
     for (const std::int32_t value : sharing_[at(storage)]) {
@@ -81,6 +82,16 @@ std::span<const TensorView> Replay::finish_from(std::size_t first_step) {
     }
   }
   moved_.clear();
+}
+
+std::span<const TensorView> Replay::finish_from(std::size_t first_step) {
+  const Plan::State& state = *plan_->state_;
+  for (std::size_t i = first_step; i < state.steps.size(); ++i) {
+    if (reads_changed(i)) run_step(state.steps[i]);
+  }
+  outputs_.clear();
+  for (const std::int32_t output : state.outputs) outputs_.push_back(mixed_[at(output)]);
+  put_back();
   return outputs_;
 }
 
@@ -93,6 +104,7 @@ std::span<const TensorView> Replay::run_changed(std::size_t observed, const Chan
   const std::int64_t bytes = original.shape.elements() * size_of(original.dtype);
   if (tensor_.bytes() < bytes) tensor_ = Tensor(DType::kUInt8, Shape{bytes});
   change(original, tensor_.data());
+  const FlushDenormals flush;
   redirect(point->value, tensor_.data());
   return finish_from(static_cast<std::size_t>(point->step + 1));
 }
@@ -107,25 +119,10 @@ std::span<const TensorView> Replay::run_variant(std::size_t step) {
     const auto& constant = variant.storages[at(variant.values[at(input)].storage)].constant;
     if (constant != nullptr) redirect(input, constant->data());
   }
-  for (const std::int32_t output : changed.outputs) {
-    if (output < 0) continue;
-    redirect(output, arena_.data() + state.storages[at(state.values[at(output)].storage)].offset);
-  }
-  {
-    const FlushDenormals flush;
-    changed.op->run({mixed_, changed.inputs, changed.outputs,
-                     arena_.data() + state.workspace_offset, state.threads});
-  }
-  // What other steps read of the same constants stays as it was.
-  for (const std::int32_t input : changed.inputs) {
-    if (input < 0) continue;
-    const std::int32_t storage = state.values[at(input)].storage;
-    if (state.storages[at(storage)].constant == nullptr) continue;
-    changed_[at(storage)] = false;
-    for (const std::int32_t value : sharing_[at(storage)]) {
-      mixed_[at(value)].data = clean_.state_->values[at(value)].data;
-    }
-  }
+  const FlushDenormals flush;
+  run_step(changed);
+  put_back();  // what other steps read of the same constants stays as it was
+  redirect_outputs(changed);
   return finish_from(step + 1);
 }
 

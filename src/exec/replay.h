@@ -10,6 +10,8 @@
 
 namespace qtool {
 
+struct PlanStep;
+
 /// Runs a network once, and then parts of it again with one thing changed: what the change alone
 /// does to the outputs costs only the steps that follow from it. One thread at a time.
 class Replay {
@@ -31,7 +33,11 @@ class Replay {
   std::span<const TensorView> run_variant(std::size_t step);
 
  private:
+  /// `value`, and all that share its memory, are at `data` until put_back().
   void redirect(std::int32_t value, const std::byte* data);
+  void redirect_outputs(const PlanStep& step);
+  void put_back();
+  void run_step(const PlanStep& step);
   [[nodiscard]] bool reads_changed(std::size_t step) const;
   std::span<const TensorView> finish_from(std::size_t first_step);
 

@@ -11,7 +11,7 @@
 
 namespace qtool {
 namespace {
-constexpr std::size_t kMostNamed = 30;
+constexpr std::size_t kMaxNamed = 30;
 }
 
 bool is_runnable(std::string_view op_type, std::string_view domain) {
@@ -34,14 +34,14 @@ void Obstacles::fail(const ModelInfo& model) const {
   std::ranges::stable_sort(order, std::ranges::greater(),
                            [](const auto* kind) { return kind->second.nodes; });
   std::string list;
-  for (std::size_t i = 0; i < std::min(order.size(), kMostNamed); ++i) {
+  for (std::size_t i = 0; i < std::min(order.size(), kMaxNamed); ++i) {
     const auto& [op, kind] = *order[i];
     const bool one = kind.nodes == 1;
     list += concat(list.empty() ? "" : ", ", op, " (", kind.nodes, one ? " node" : " nodes",
                    one ? " '" : ", the first is '", kind.first, "'",
                    kind.reason.empty() ? "" : ": ", kind.reason, ")");
   }
-  if (order.size() > kMostNamed) list += concat(" and ", order.size() - kMostNamed, " more");
+  if (order.size() > kMaxNamed) list += concat(" and ", order.size() - kMaxNamed, " more");
   const auto opset = model.opsets.find("");
   const std::string of =
       opset == model.opsets.end() ? "" : concat(", in a model of opset ", opset->second);

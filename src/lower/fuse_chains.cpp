@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "graph/constant_float.h"
 #include "graph/edit.h"
 #include "lower/passes.h"
 
@@ -30,15 +31,11 @@ constexpr auto kRows = std::to_array<Row>({{"Add", ChainFunction::kAdd, 2},
 
 class ChainFusion {
  public:
-  explicit ChainFusion(ShapedGraph& shaped) : shaped_(shaped), graph_(shaped.graph) {}
+  explicit ChainFusion(ShapedGraph& shaped)
+      : shaped_(shaped), graph_(shaped.graph), position_(shaped.positions()) {}
 
   void run() {
     const std::vector<NodeId> order = graph_.nodes();
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const auto node = static_cast<std::size_t>(order[i]);
-      if (node >= position_.size()) position_.resize(node + 1);
-      position_[node] = i;
-    }
     for (std::size_t i = order.size(); i-- > 0;) {
       if (is_gone(graph_, order[i]) || row_of(order[i]) == nullptr) continue;
       const std::vector<NodeId> nodes = chain_before(order[i]);
@@ -47,14 +44,6 @@ class ChainFusion {
   }
 
  private:
-  [[nodiscard]] std::optional<float> number(ValueId id) const {
-    const Tensor* tensor = id == kNoValue ? nullptr : graph_.value(id).constant.get();
-    if (tensor == nullptr || tensor->elements() != 1 || tensor->dtype() != DType::kFloat32) {
-      return std::nullopt;
-    }
-    return tensor->values<float>()[0];
-  }
-
   // Whether a computed value is float32 of a shape; values that lowering added may lack both yet.
   [[nodiscard]] bool is_tensor_of(ValueId id, const Shape& shape) const {
     if (id == kNoValue || graph_.is_constant(id)) return false;
@@ -76,7 +65,7 @@ class ChainFusion {
     bool has_tensor = false;
     for (const ValueId input : node.inputs) {
       const bool tensor = is_tensor_of(input, shape);
-      if (!tensor && (row->operands == 1 || !number(input))) return nullptr;
+      if (!tensor && (row->operands == 1 || !constant_float(graph_, input))) return nullptr;
       has_tensor = has_tensor || tensor;
     }
     return has_tensor ? &*row : nullptr;
@@ -89,7 +78,7 @@ class ChainFusion {
     const auto contains = [&](NodeId id) { return std::ranges::find(nodes, id) != nodes.end(); };
     for (bool grows = true; grows;) {
       grows = false;
-      for (std::size_t i = 0; i < nodes.size() && nodes.size() < kMostChainSteps; ++i) {
+      for (std::size_t i = 0; i < nodes.size() && nodes.size() < kMaxChainSteps; ++i) {
         for (const ValueId input : graph_.node(nodes[i]).inputs) {
           const NodeId producer = input == kNoValue ? kNoNode : graph_.value(input).producer;
           if (producer == kNoNode || contains(producer) || row_of(producer) == nullptr) continue;
@@ -97,7 +86,7 @@ class ChainFusion {
           if (!ours || graph_.is_output(input) || !is_tensor_of(input, shape)) continue;
           nodes.push_back(producer);
           grows = true;
-          if (nodes.size() == kMostChainSteps) break;
+          if (nodes.size() == kMaxChainSteps) break;
         }
       }
     }
@@ -111,7 +100,8 @@ class ChainFusion {
     std::vector<ValueId> inputs;
     std::vector<ValueId> results;
     const auto operand = [&](ValueId id) -> ChainOperand {
-      if (const auto value = number(id)) return {ChainOperand::Source::kNumber, 0, *value};
+      if (const auto value = constant_float(graph_, id))
+        return {ChainOperand::Source::kNumber, 0, *value};
       const auto step = std::ranges::find(results, id);
       if (step != results.end()) {
         return {ChainOperand::Source::kStep, static_cast<std::size_t>(step - results.begin()), 0};
@@ -140,7 +130,7 @@ class ChainFusion {
 
   ShapedGraph& shaped_;
   Graph& graph_;
-  std::vector<std::size_t> position_;  // by node, in the order
+  std::vector<std::size_t> position_;  // ShapedGraph::positions()
 };
 
 }  // namespace

@@ -3,33 +3,20 @@
 #include <limits>
 #include <optional>
 
+#include "graph/constant_float.h"
 #include "graph/edit.h"
 #include "lower/passes.h"
 
 namespace qtool {
 namespace {
 
-std::optional<float> scalar(const Graph& graph, const Node& node, std::size_t index,
-                            float fallback) {
-  if (!node.has_input(index)) return fallback;
-  const Tensor* tensor = graph.value(node.inputs[index]).constant.get();
-  if (tensor == nullptr || tensor->elements() != 1 || tensor->dtype() != DType::kFloat32) {
-    return std::nullopt;
-  }
-  return tensor->values<float>()[0];
-}
-
 class FloatFusion {
  public:
-  explicit FloatFusion(ShapedGraph& shaped) : shaped_(shaped), graph_(shaped.graph) {}
+  explicit FloatFusion(ShapedGraph& shaped)
+      : shaped_(shaped), graph_(shaped.graph), position_(shaped.positions()) {}
 
   void run() {
     const std::vector<NodeId> order = graph_.nodes();
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const auto node = static_cast<std::size_t>(order[i]);
-      if (node >= position_.size()) position_.resize(node + 1);
-      position_[node] = i;
-    }
     for (const NodeId id : order) {
       if (is_gone(graph_, id)) continue;  // absorbed
       const Node& node = graph_.node(id);
@@ -59,8 +46,12 @@ class FloatFusion {
     if (node.is("Relu")) return Clamp{0.0F, kInf};
     if (!node.is("Clip")) return std::nullopt;
     constexpr float kMax = std::numeric_limits<float>::max();  // ONNX's limit for a missing bound
-    const std::optional<float> low = scalar(graph_, node, 1, -kMax);
-    const std::optional<float> high = scalar(graph_, node, 2, kMax);
+    const auto bound = [&](std::size_t index, float missing) -> std::optional<float> {
+      if (!node.has_input(index)) return missing;
+      return constant_float(graph_, node.inputs[index]);
+    };
+    const std::optional<float> low = bound(1, -kMax);
+    const std::optional<float> high = bound(2, kMax);
     // oneDNN's clip needs min <= max; a Clip with min > max stays a node of its own.
     if (!low || !high || !(*low <= *high)) return std::nullopt;
     return Clamp{*low, *high};
@@ -111,7 +102,7 @@ class FloatFusion {
 
   ShapedGraph& shaped_;
   Graph& graph_;
-  std::vector<std::size_t> position_;  // by node: position in the order
+  std::vector<std::size_t> position_;  // ShapedGraph::positions()
 };
 
 }  // namespace

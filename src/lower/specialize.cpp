@@ -186,6 +186,17 @@ void ShapedGraph::lower_node(NodeId id, std::string_view op_type, LoweredParams 
   graph.set_op(id, std::string(op_type), std::string(kLoweredDomain));
 }
 
+std::vector<std::size_t> ShapedGraph::positions() const {
+  const std::vector<NodeId>& order = graph.nodes();
+  std::vector<std::size_t> positions;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto node = static_cast<std::size_t>(order[i]);
+    if (node >= positions.size()) positions.resize(node + 1);
+    positions[node] = i;
+  }
+  return positions;
+}
+
 void ShapedGraph::mark_integer(NodeId id) { slot(id).integer = true; }
 
 ValueId ShapedGraph::add_value(std::string_view base, ValueInfo info) {

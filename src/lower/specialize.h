@@ -33,6 +33,9 @@ struct ShapedGraph {
   /// Notes that a node computes on integers.
   void mark_integer(NodeId id);
 
+  /// By NodeId: where the node stands in the order of execution.
+  [[nodiscard]] std::vector<std::size_t> positions() const;
+
   /// A new value or constant named `base`, with a number behind it where that is taken.
   ValueId add_value(std::string_view base, ValueInfo info);
   ValueId add_constant(std::string_view base, Tensor tensor);

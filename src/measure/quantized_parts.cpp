@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "graph/constant_float.h"
 #include "graph/node_name.h"
 #include "graph/op_traits.h"
 #include "ops/evaluate.h"
@@ -26,33 +27,21 @@ const Node* producer_of(const Graph& graph, ValueId id) {
 
 /// Scale, zero point and limits of a QuantizeLinear with one of each; nothing otherwise.
 std::optional<QuantizedActivation> rounding_of(const Graph& graph, const Node& quantize) {
-  const Tensor* scale = constant_of(graph, quantize, 1);
+  const std::optional<float> scale = constant_float(graph, quantize.inputs[1]);
   const Tensor* zero_point = constant_of(graph, quantize, 2);
-  if (scale == nullptr || scale->dtype() != DType::kFloat32 || scale->elements() != 1) return {};
+  if (!scale) return {};
   if (quantize.has_input(2) && zero_point == nullptr) return {};
   QuantizedActivation found;
-  found.affine.scale = scale->values<float>()[0];
+  found.affine.scale = *scale;
   DType dtype = DType::kUInt8;
   if (zero_point != nullptr) {
     dtype = zero_point->dtype();
     if (zero_point->elements() != 1) return {};
   }
-  switch (dtype) {
-    case DType::kUInt8:
-      found.limits = {0, 255};
-      break;
-    case DType::kInt8:
-      found.limits = {-128, 127};
-      break;
-    case DType::kUInt16:
-      found.limits = {0, 65535};
-      break;
-    case DType::kInt16:
-      found.limits = {-32768, 32767};
-      break;
-    default:
-      return {};
-  }
+  const bool is_signed = dtype == DType::kInt8 || dtype == DType::kInt16;
+  if (!is_signed && dtype != DType::kUInt8 && dtype != DType::kUInt16) return {};
+  const std::int32_t levels = 1 << (8 * size_of(dtype));
+  found.limits = is_signed ? Limits{-levels / 2, levels / 2 - 1} : Limits{0, levels - 1};
   if (zero_point != nullptr) {
     found.affine.zero_point = static_cast<std::int32_t>(to_int64s(*zero_point)[0]);
   }
@@ -65,14 +54,8 @@ ValueId before_clip(const Graph& int8, ValueId real, const Graph& fp32,
                     QuantizedActivation& found) {
   const Node* clip = producer_of(int8, real);
   if (fp32.find_value(int8.value(real).name) || clip == nullptr || !clip->is("Clip")) return real;
-  const auto bound = [&](std::size_t input, float& into) {
-    const Tensor* constant = constant_of(int8, *clip, input);
-    if (constant != nullptr && constant->dtype() == DType::kFloat32 && constant->elements() == 1) {
-      into = constant->values<float>()[0];
-    }
-  };
-  bound(1, found.low);
-  bound(2, found.high);
+  if (clip->has_input(1)) found.low = constant_float(int8, clip->inputs[1]).value_or(found.low);
+  if (clip->has_input(2)) found.high = constant_float(int8, clip->inputs[2]).value_or(found.high);
   return clip->inputs[0];
 }
 

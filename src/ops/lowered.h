@@ -94,7 +94,7 @@ struct ChainStep {
 };
 
 /// The results of all steps of a tile must fit the first-level cache.
-inline constexpr std::size_t kMostChainSteps = 16;
+inline constexpr std::size_t kMaxChainSteps = 16;
 
 /// ElementwiseChain: the last step is the result.
 struct ChainParams {

@@ -69,13 +69,13 @@ class ElementwiseChain final : public Operator {
       QTOOL_CHECK(op.input(i).shape == op.output(0).shape);
       QTOOL_CHECK(op.input_layout(i) == op.output_layout(0));
     }
-    QTOOL_CHECK(!steps_.empty() && steps_.size() <= kMostChainSteps);
+    QTOOL_CHECK(!steps_.empty() && steps_.size() <= kMaxChainSteps);
   }
 
   void run(const Operands& o) const override {
     const int threads = elements_ < kParallelElements ? 1 : o.threads();
     parallel_ranges(elements_, threads, [&](std::int64_t begin, std::int64_t end, int) {
-      float results[kMostChainSteps][kTile];
+      float results[kMaxChainSteps][kTile];
       for (std::int64_t at = begin; at < end; at += kTile) {
         const auto side = [&](const ChainOperand& operand) -> Side {
           switch (operand.source) {

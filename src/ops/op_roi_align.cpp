@@ -12,7 +12,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMostSamples = 1024;  // along one axis of a bin
+constexpr std::int64_t kMaxSamples = 1024;  // along one axis of a bin
 
 struct RoiOptions {
   bool largest = false;
@@ -40,8 +40,8 @@ RoiOptions roi_options(const OpContext& op) {
   options.samples = op.node.get_int("sampling_ratio", 0);
   options.scale = op.node.get_float("spatial_scale", 1.0F);
   op.require(
-      options.samples >= 0 && options.samples <= kMostSamples,
-      concat("attribute 'sampling_ratio' is ", options.samples, ", expected 0 to ", kMostSamples));
+      options.samples >= 0 && options.samples <= kMaxSamples,
+      concat("attribute 'sampling_ratio' is ", options.samples, ", expected 0 to ", kMaxSamples));
   return options;
 }
 
@@ -91,7 +91,7 @@ struct Bins {
     float extent = end * options.scale - offset - start;
     if (!options.half_pixel) extent = std::max(extent, 1.0F);
     size = extent / static_cast<float>(count);
-    const float wanted = std::clamp(std::ceil(size), 0.0F, static_cast<float>(kMostSamples));
+    const float wanted = std::clamp(std::ceil(size), 0.0F, static_cast<float>(kMaxSamples));
     samples = options.samples;
     if (samples == 0) samples = std::isnan(wanted) ? 0 : static_cast<std::int64_t>(wanted);
   }

@@ -9,6 +9,7 @@
 #include "quantize/weight_layout.h"
 
 namespace qtool {
+
 std::vector<double> weight_bias_shift(const Graph& graph, const Layer& layer) {
   const WeightPorts& ports = layer.ports;
   const std::span<const float> means = layer.input.channel_means;
@@ -23,16 +24,15 @@ std::vector<double> weight_bias_shift(const Graph& graph, const Layer& layer) {
   for (std::int64_t c = 0; c < ports.channels; ++c) {
     const Affine affine = layer.affines.at(static_cast<std::size_t>(c));
     const double scale = affine.scale;
-    const std::int64_t first = c / layout.channels_per_group * layout.inputs;
     double sum = 0.0;
     for (std::int64_t i = 0; i < layout.inputs; ++i) {
-      const std::int64_t begin = c * layout.channel_step + i * layout.input_step;
+      const std::int64_t begin = layout.first(c, i);
       double change = 0.0;
       for (std::int64_t tap = 0; tap < layout.taps; ++tap) {
         const auto at = static_cast<std::size_t>(begin + tap);
         change += scale * (q[at] - affine.zero_point) - static_cast<double>(w[at]);
       }
-      sum += change * means[static_cast<std::size_t>((first + i) / repeat)];
+      sum += change * means[static_cast<std::size_t>(layout.input_channel(c, i) / repeat)];
     }
     shift[static_cast<std::size_t>(c)] = sum / layout.shared_by;
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "graph/constant_float.h"
 #include "graph/op_traits.h"
 #include "ops/evaluate.h"
 #include "quantize/operands.h"
@@ -19,15 +20,6 @@ constexpr std::size_t kMaxGroups = std::size_t{1} << 20U;
 constexpr std::int64_t kMaxMoved = std::int64_t{1} << 26;
 
 std::size_t index_of(ChannelGroup group) { return static_cast<std::size_t>(group); }
-
-/// A constant of one float32 value.
-std::optional<float> scalar(const Graph& graph, ValueId id) {
-  const Tensor* constant = graph.value(id).constant.get();
-  if (constant == nullptr || constant->dtype() != DType::kFloat32 || constant->elements() != 1) {
-    return std::nullopt;
-  }
-  return constant->values<float>()[0];
-}
 
 }  // namespace
 
@@ -176,8 +168,8 @@ bool ChannelGroups::keeps_channels(const Node& node) const {
   if (node.inputs.empty() || node.outputs.size() != 1) return false;
   if (node.is("Relu") || node.is("LeakyRelu") || node.is("Identity")) return true;
   if (node.is("Clip")) {
-    return node.has_input(1) && scalar(graph_, node.inputs[1]) == 0.0F &&
-           (!node.has_input(2) || scalar(graph_, node.inputs[2]).has_value());
+    return node.has_input(1) && constant_float(graph_, node.inputs[1]) == 0.0F &&
+           (!node.has_input(2) || constant_float(graph_, node.inputs[2]).has_value());
   }
   constexpr std::array kPools = {"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
                                  "Resize"};
@@ -256,7 +248,7 @@ bool ChannelGroups::move(NodeId id) {
         }
       }
       constant = std::make_shared<const Tensor>(std::move(elements));
-    } else if (node.is("Pad") && i == 2 && scalar(shaped_.graph, node.inputs[i]) != 0.0F) {
+    } else if (node.is("Pad") && i == 2 && constant_float(shaped_.graph, node.inputs[i]) != 0.0F) {
       return false;
     }
     node.inputs[i] = alone.add_constant(alone.unique_name("operand"), std::move(constant));

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "graph/constant_float.h"
 #include "quantize/emit.h"
 #include "quantize/operands.h"
 #include "quantize/weights.h"
@@ -148,12 +149,9 @@ class Emitter {
     const Node& node = graph_.node(id);
     for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
       if (!node.has_input(i)) continue;
-      const Tensor* constant = graph_.value(node.inputs[i]).constant.get();
-      if (constant == nullptr || constant->dtype() != DType::kFloat32 ||
-          constant->elements() != 1 || std::isnan(constant->values<float>()[0])) {
-        return std::nullopt;
-      }
-      (i == 1 ? bounds.min : bounds.max) = constant->values<float>()[0];
+      const std::optional<float> bound = constant_float(graph_, node.inputs[i]);
+      if (!bound || std::isnan(*bound)) return std::nullopt;
+      (i == 1 ? bounds.min : bounds.max) = *bound;
     }
     if (bounds.min > bounds.max) return std::nullopt;
     return bounds;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "graph/constant_float.h"
 #include "graph/op_traits.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/quantize.h"
@@ -123,11 +124,7 @@ std::string refuse_product(const Graph& graph, NodeId id, const Target& target) 
 std::string refuse_moving(const Graph& graph, const Node& node) {
   if (node.op_type == "Pad" && node.get_string("mode", "constant") == "constant" &&
       node.has_input(2)) {
-    const Value& fill = graph.value(node.inputs[2]);
-    if (fill.constant == nullptr || fill.constant->dtype() != DType::kFloat32 ||
-        fill.constant->elements() != 1 || fill.constant->values<float>()[0] != 0.0F) {
-      return "it pads with a value other than 0";
-    }
+    if (constant_float(graph, node.inputs[2]) != 0.0F) return "it pads with a value other than 0";
   }
   if (node.op_type == "Resize") {
     const std::string mode = node.get_string("mode", "nearest");
@@ -139,12 +136,6 @@ std::string refuse_moving(const Graph& graph, const Node& node) {
   }
   if (node.op_type == "MaxPool" && node.has_output(1)) return "it returns indices";
   return {};
-}
-
-bool is_zero(const Graph& graph, ValueId id) {
-  const auto& constant = graph.value(id).constant;
-  return constant != nullptr && constant->dtype() == DType::kFloat32 && constant->elements() == 1 &&
-         constant->values<float>()[0] == 0.0F;
 }
 
 }  // namespace
@@ -248,7 +239,8 @@ std::string refuse_operands(const Graph& graph, NodeId id, const Target& target,
 bool saturates_at_zero(const Graph& graph, NodeId activation) {
   const Node& node = graph.node(activation);
   if (node.is("Relu")) return true;
-  if (!node.is("Clip") || !node.has_input(1) || !is_zero(graph, node.inputs[1])) return false;
+  if (!node.is("Clip") || !node.has_input(1) || constant_float(graph, node.inputs[1]) != 0.0F)
+    return false;
   return !node.has_input(2) || graph.is_constant(node.inputs[2]);
 }
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
+#include "graph/constant_float.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/coverage.h"
 #include "quantize/activation_affines.h"
@@ -100,9 +101,10 @@ class Equalizer {
     const NodeId producer = graph_.value(id).producer;
     if (producer == kNoNode) return false;
     const Node& node = graph_.node(producer);
-    if (!node.is("Clip") || !node.has_input(2) || !graph_.is_constant(node.inputs[2])) return false;
+    if (!node.is("Clip") || !node.has_input(2)) return false;
+    const std::optional<float> bound = constant_float(graph_, node.inputs[2]);
     constexpr float kNudge = 1.0001F;
-    return range.max > graph_.value(node.inputs[2]).constant->values<float>()[0] * kNudge;
+    return bound && range.max > *bound * kNudge;
   }
 
   [[nodiscard]] bool is_mean(ValueId id) const {
@@ -182,17 +184,16 @@ class Equalizer {
     const auto w = weights.values<float>();
     const double steps = limits_of(weight_scheme(graph_, layer.node, context_.target)).max;
     for (std::int64_t o = 0; o < layer.ports.channels; ++o) {
-      const std::int64_t first = o / layout.channels_per_group * layout.inputs;
       double largest = 0.0;
       for (std::int64_t i = 0; i < layout.inputs; ++i) {
-        const std::int64_t begin = o * layout.channel_step + i * layout.input_step;
+        const std::int64_t begin = layout.first(o, i);
         double squares = 0.0;
         for (std::int64_t tap = 0; tap < layout.taps; ++tap) {
           const double value = std::abs(w[static_cast<std::size_t>(begin + tap)]);
           squares += value * value;
           largest = std::max(largest, value);
         }
-        const auto c = static_cast<std::size_t>(first + i);
+        const auto c = static_cast<std::size_t>(layout.input_channel(o, i));
         noise.gain[c] += squares;
         noise.power += squares * models[c].power();
       }
@@ -200,7 +201,7 @@ class Equalizer {
       if (is_depthwise(layer)) continue;
       const double step = largest / steps;
       for (std::int64_t i = 0; i < layout.inputs; ++i) {
-        const auto c = static_cast<std::size_t>(first + i);
+        const auto c = static_cast<std::size_t>(layout.input_channel(o, i));
         noise.weight[c] +=
             static_cast<double>(layout.taps) * step * step / 12.0 * models[c].power();
       }
@@ -286,11 +287,10 @@ class Equalizer {
     const auto w = weights.values<float>();
     for (std::int64_t o = 0; o < ports.channels; ++o) {
       const double out = factor(outputs[static_cast<std::size_t>(o)]);
-      const std::int64_t first = o / layout.channels_per_group * layout.inputs;
       for (std::int64_t i = 0; i < layout.inputs; ++i) {
-        const auto from = static_cast<std::size_t>(first + i);
+        const auto from = static_cast<std::size_t>(layout.input_channel(o, i));
         const double by = (from < inputs.size() ? factor(inputs[from]) : 1.0) / out;
-        const std::int64_t begin = o * layout.channel_step + i * layout.input_step;
+        const std::int64_t begin = layout.first(o, i);
         for (std::int64_t tap = 0; tap < layout.taps; ++tap) {
           float& value = w[static_cast<std::size_t>(begin + tap)];
           value = static_cast<float>(value * by);

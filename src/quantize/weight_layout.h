@@ -9,8 +9,7 @@
 namespace qtool {
 
 /// The order of a layer's weights in memory: the weight between output channel c, input i and tap t
-/// is at c * channel_step + i * input_step + t. Input i of channel c is the layer's input channel
-/// c / channels_per_group * inputs + i.
+/// is t behind first(c, i).
 struct WeightLayout {
   std::int64_t channel_step = 0;
   std::int64_t input_step = 0;
@@ -20,6 +19,14 @@ struct WeightLayout {
   double shared_by = 1.0;
   std::int64_t channels_per_group = 0;
   std::int64_t total_inputs = 0;  ///< of all groups together
+
+  [[nodiscard]] std::int64_t first(std::int64_t c, std::int64_t i) const {
+    return c * channel_step + i * input_step;
+  }
+  /// The layer's input channel that is input i of output channel c.
+  [[nodiscard]] std::int64_t input_channel(std::int64_t c, std::int64_t i) const {
+    return c / channels_per_group * inputs + i;
+  }
 };
 
 /// The order of the weights of a node with `ports`, which have the shape `shape`.
