@@ -1,6 +1,9 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -12,10 +15,55 @@
 // Functions of single elements, applied to whole tensors of any layout.
 namespace qtool {
 
-/// Element types with extra loops for contiguous elements, which the compiler vectorizes. The other
-/// types occur in shape arithmetic only; one general loop each keeps the library small.
+/// Element types with loops of their own, which the compiler vectorizes. The other types occur in
+/// shape arithmetic only; they share the loops and differ in rows, which keeps the library small.
 template <typename T>
 inline constexpr bool kIsHot = std::is_same_v<T, float>;
+
+/// Elements of the innermost loop: `count` of them, `step` bytes apart.
+template <std::size_t Inputs>
+struct Row {
+  std::int64_t count = 0;
+  std::byte* out = nullptr;
+  std::int64_t out_step = 0;
+  std::array<const std::byte*, Inputs> in{};
+  std::array<std::int64_t, Inputs> in_step{};
+};
+
+/// What is done to the elements of a row, whatever their types.
+template <std::size_t Inputs>
+using RowFunction = std::function<void(const Row<Inputs>&)>;
+
+template <typename In, typename Out, typename F>
+RowFunction<1> unary_rows(F f) {
+  return [f](const Row<1>& row) {
+    for (std::int64_t i = 0; i < row.count; ++i) {
+      const In x = *reinterpret_cast<const In*>(row.in[0] + i * row.in_step[0]);
+      *reinterpret_cast<Out*>(row.out + i * row.out_step) = f(x);
+    }
+  };
+}
+
+template <typename A, typename B, typename Out, typename F>
+RowFunction<2> binary_rows(F f) {
+  return [f](const Row<2>& row) {
+    for (std::int64_t i = 0; i < row.count; ++i) {
+      const A a = *reinterpret_cast<const A*>(row.in[0] + i * row.in_step[0]);
+      const B b = *reinterpret_cast<const B*>(row.in[1] + i * row.in_step[1]);
+      *reinterpret_cast<Out*>(row.out + i * row.out_step) = f(a, b);
+    }
+  };
+}
+
+/// Calls `f` for all rows of a nest of (output, inputs). `bytes` are those of an element of each.
+template <std::size_t Inputs>
+void run_rows(const LoopNest<Inputs + 1>& nest, const std::array<std::int64_t, Inputs + 1>& bytes,
+              const RowFunction<Inputs>& f, void* out, const std::array<const void*, Inputs>& in,
+              int threads);
+
+/// The operator that calls `f` for all rows of its first output.
+template <std::size_t Inputs>
+std::unique_ptr<Operator> make_rows(const OpContext& op, RowFunction<Inputs> f);
 
 /// Arithmetic that wraps around for integers (models are untrusted; overflow must stay defined).
 template <typename T>
@@ -46,86 +94,87 @@ T wrap_mul(T a, T b) {
   }
 }
 
-/// The loops from the node's input `input`, broadcast, to its first output.
-inline LoopNest<2> nest_from_input(const OpContext& op, std::size_t input) {
-  const Shape& shape = op.output(0).shape;
-  return {shape.dims(),
-          {strides_of(shape, op.output_layout(0)),
-           broadcast_strides(op.input(input).shape, op.input_layout(input), shape)}};
+/// The larger of two; NaN when either is.
+template <typename T>
+T larger(T a, T b) {
+  return a < b || b != b ? b : a;
+}
+/// The smaller of two; NaN when either is.
+template <typename T>
+T smaller(T a, T b) {
+  return b < a || b != b ? b : a;
 }
 
+/// The loops from the node's input `input`, broadcast, to its first output.
+LoopNest<2> nest_from_input(const OpContext& op, std::size_t input);
+
 /// The loops of a binary operator: (output, input `a`, input `b`), both inputs broadcast.
-inline LoopNest<3> nest_of_pair(const OpContext& op, std::size_t a, std::size_t b) {
-  const Shape& shape = op.output(0).shape;
-  return {shape.dims(),
-          {strides_of(shape, op.output_layout(0)),
-           broadcast_strides(op.input(a).shape, op.input_layout(a), shape),
-           broadcast_strides(op.input(b).shape, op.input_layout(b), shape)}};
-}
+LoopNest<3> nest_of_pair(const OpContext& op, std::size_t a, std::size_t b);
 
 /// out = f(in) for each element.
 template <typename In, typename Out, typename F>
 void run_unary(const LoopNest<2>& nest, const In* in, Out* out, int threads, const F& f) {
-  const std::int64_t to = nest.inner_step(0);
-  const std::int64_t from = nest.inner_step(1);
-  nest.run(threads, [&](std::int64_t count, const LoopNest<2>::Offsets& at) {
-    Out* y = out + at[0];
-    const In* x = in + at[1];
-    if constexpr (kIsHot<In>) {
-      if (to == 1 && from == 1) {
-        for (std::int64_t i = 0; i < count; ++i) y[i] = f(x[i]);
-        return;
-      }
-    }
-    for (std::int64_t i = 0; i < count; ++i) y[i * to] = f(x[i * from]);
-  });
+  if (!kIsHot<In> || nest.inner_step(0) != 1 || nest.inner_step(1) != 1) {
+    run_rows<1>(nest, {sizeof(Out), sizeof(In)}, unary_rows<In, Out>(f), out, {in}, threads);
+  } else if constexpr (kIsHot<In>) {
+    nest.run(threads, [&](std::int64_t count, const LoopNest<2>::Offsets& at) {
+      Out* y = out + at[0];
+      const In* x = in + at[1];
+      for (std::int64_t i = 0; i < count; ++i) y[i] = f(x[i]);
+    });
+  }
 }
 
 /// out = f(a, b) for each element.
 template <typename A, typename B, typename Out, typename F>
 void run_binary(const LoopNest<3>& nest, const A* a, const B* b, Out* out, int threads,
                 const F& f) {
-  const std::int64_t to = nest.inner_step(0);
   const std::int64_t from_a = nest.inner_step(1);
   const std::int64_t from_b = nest.inner_step(2);
-  nest.run(threads, [&](std::int64_t count, const LoopNest<3>::Offsets& at) {
-    Out* y = out + at[0];
-    const A* p = a + at[1];
-    const B* q = b + at[2];
-    if constexpr (kIsHot<A>) {
-      if (to == 1 && from_a == 1 && from_b == 1) {
-        for (std::int64_t i = 0; i < count; ++i) y[i] = f(p[i], q[i]);
-        return;
-      }
-      if (to == 1 && from_a == 1 && from_b == 0) {
+  const bool dense = nest.inner_step(0) == 1 && from_a <= 1 && from_b <= 1 && from_a + from_b > 0;
+  if (!kIsHot<A> || !dense) {
+    run_rows<2>(nest, {sizeof(Out), sizeof(A), sizeof(B)}, binary_rows<A, B, Out>(f), out, {a, b},
+                threads);
+  } else if constexpr (kIsHot<A>) {
+    nest.run(threads, [&](std::int64_t count, const LoopNest<3>::Offsets& at) {
+      Out* y = out + at[0];
+      const A* p = a + at[1];
+      const B* q = b + at[2];
+      if (from_b == 0) {
         const B right = *q;
         for (std::int64_t i = 0; i < count; ++i) y[i] = f(p[i], right);
-        return;
-      }
-      if (to == 1 && from_a == 0 && from_b == 1) {
+      } else if (from_a == 0) {
         const A left = *p;
         for (std::int64_t i = 0; i < count; ++i) y[i] = f(left, q[i]);
-        return;
+      } else {
+        for (std::int64_t i = 0; i < count; ++i) y[i] = f(p[i], q[i]);
       }
-    }
-    for (std::int64_t i = 0; i < count; ++i) y[i * to] = f(p[i * from_a], q[i * from_b]);
-  });
+    });
+  }
 }
 
 /// The operator out = f(input 0).
 template <typename In, typename Out, typename F>
 std::unique_ptr<Operator> make_unary(const OpContext& op, F f) {
-  return make_operator([nest = nest_from_input(op, 0), f](const Operands& o) {
-    run_unary(nest, o.in<In>(0), o.out<Out>(0), o.threads(), f);
-  });
+  if constexpr (!kIsHot<In>) {
+    return make_rows<1>(op, unary_rows<In, Out>(f));
+  } else {
+    return make_operator([nest = nest_from_input(op, 0), f](const Operands& o) {
+      run_unary(nest, o.in<In>(0), o.out<Out>(0), o.threads(), f);
+    });
+  }
 }
 
 /// The operator out = f(input 0, input 1).
 template <typename A, typename B, typename Out, typename F>
 std::unique_ptr<Operator> make_binary(const OpContext& op, F f) {
-  return make_operator([nest = nest_of_pair(op, 0, 1), f](const Operands& o) {
-    run_binary(nest, o.in<A>(0), o.in<B>(1), o.out<Out>(0), o.threads(), f);
-  });
+  if constexpr (!kIsHot<A>) {
+    return make_rows<2>(op, binary_rows<A, B, Out>(f));
+  } else {
+    return make_operator([nest = nest_of_pair(op, 0, 1), f](const Operands& o) {
+      run_binary(nest, o.in<A>(0), o.in<B>(1), o.out<Out>(0), o.threads(), f);
+    });
+  }
 }
 
 /// The row of an operator that maps each element to one of the same type. `Make` is a stateless

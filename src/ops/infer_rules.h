@@ -34,15 +34,18 @@ void require_type(const OpContext& op, std::size_t input, TypeList<Ts...> /*type
   require_dtype_in(op, input, {dtype_of<Ts>()...});
 }
 
+/// use(T{}) for the type T of the list that equals `dtype`; a QTOOL_CHECK fails when none does.
+template <typename... Ts, typename Use>
+void with_type(TypeList<Ts...> /*types*/, DType dtype, const Use& use) {
+  const bool found = ((dtype == dtype_of<Ts>() && (use(Ts{}), true)) || ...);
+  QTOOL_CHECK(found);
+}
+
 /// The operator that `make(T{})` builds for the type T of the list that equals `dtype`.
-template <typename... Ts, typename Make>
-std::unique_ptr<Operator> make_for_type(TypeList<Ts...> /*types*/, DType dtype, const Make& make) {
+template <typename Types, typename Make>
+std::unique_ptr<Operator> make_for_type(Types types, DType dtype, const Make& make) {
   std::unique_ptr<Operator> made;
-  const auto attempt = [&](auto element) {
-    if (made == nullptr && dtype == dtype_of<decltype(element)>()) made = make(element);
-  };
-  (attempt(Ts{}), ...);
-  QTOOL_CHECK(made != nullptr);
+  with_type(types, dtype, [&](auto element) { made = make(element); });
   return made;
 }
 

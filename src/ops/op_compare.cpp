@@ -74,16 +74,9 @@ std::unique_ptr<Operator> make_where(const OpContext& op) {
                                   broadcast_strides(op.input(0).shape, op.input_layout(0), shape),
                                   broadcast_strides(op.input(1).shape, op.input_layout(1), shape),
                                   broadcast_strides(op.input(2).shape, op.input_layout(2), shape)});
-  switch (size_of(op.output(0).dtype)) {
-    case 1:
-      return make_operator([nest](const Operands& o) { choose<std::uint8_t>(nest, o); });
-    case 2:
-      return make_operator([nest](const Operands& o) { choose<std::uint16_t>(nest, o); });
-    case 4:
-      return make_operator([nest](const Operands& o) { choose<std::uint32_t>(nest, o); });
-    default:
-      return make_operator([nest](const Operands& o) { choose<std::uint64_t>(nest, o); });
-  }
+  return with_element_of(size_of(op.output(0).dtype), [&](auto element) {
+    return make_operator([nest](const Operands& o) { choose<decltype(element)>(nest, o); });
+  });
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -71,11 +72,15 @@ ReduceLoops reduce_loops(const OpContext& op) {
 }
 
 // A reducer R of elements T has a type `State`, `start()`, `step(state, x)`, `merge(a, b)` and
-// `finish(state, count)`.
+// `finish(state, count)`. `Loops` is the reducer that is the same but for `finish`, so that sum and
+// mean share their loops.
 template <typename T, typename R>
 class ReduceOperator final : public Operator {
  public:
-  explicit ReduceOperator(const OpContext& op) : loops_(reduce_loops(op)) {}
+  using State = typename R::State;
+  using Finish = T (*)(State state, std::int64_t count);
+
+  ReduceOperator(const OpContext& op, Finish finish) : loops_(reduce_loops(op)), finish_(finish) {}
 
   void run(const Operands& o) const override {
     const std::int64_t outputs = loops_.kept.total();
@@ -87,8 +92,6 @@ class ReduceOperator final : public Operator {
   }
 
  private:
-  using State = typename R::State;
-
   void run_outputs(std::int64_t begin, std::int64_t end, const T* in, T* out) const {
     const std::int64_t to = loops_.kept.inner_step(0);
     const std::int64_t from = loops_.kept.inner_step(1);
@@ -96,35 +99,37 @@ class ReduceOperator final : public Operator {
     loops_.kept.run_range(begin, end, [&](std::int64_t run, const LoopNest<2>::Offsets& at) {
       const T* x = in + at[1];
       T* y = out + at[0];
-      if (from == 1 && loops_.kept.inner_extent() > 1) {
-        reduce_side_by_side(x, y, run, to);
-      } else {
-        for (std::int64_t i = 0; i < run; ++i) y[i * to] = R::finish(reduce(x + i * from), count);
+      if constexpr (kIsHot<T>) {
+        if (from == 1 && loops_.kept.inner_extent() > 1) {
+          return reduce_side_by_side(x, y, run, to);
+        }
       }
+      for (std::int64_t i = 0; i < run; ++i) y[i * to] = finish_(reduce(x + i * from), count);
     });
   }
 
   // One output; the lanes let the compiler use vector instructions.
   State reduce(const T* in) const {
-    constexpr std::int64_t kLanes = 8;
-    State lanes[kLanes];
-    std::fill_n(lanes, kLanes, R::start());
+    constexpr std::size_t kLanes = kIsHot<T> ? 8 : 1;
+    std::array<State, kLanes> lanes;
+    lanes.fill(R::start());
     const std::int64_t step = loops_.reduced.inner_step(0);
     loops_.reduced.run_range(0, loops_.reduced.total(),
                              [&](std::int64_t run, const LoopNest<1>::Offsets& at) {
                                const T* x = in + at[0];
                                std::int64_t i = 0;
-                               for (; i + kLanes <= run; i += kLanes) {
-                                 for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-                                   lanes[lane] = R::step(lanes[lane], x[(i + lane) * step]);
+                               for (; i + std::ssize(lanes) <= run; i += std::ssize(lanes)) {
+                                 for (std::size_t lane = 0; lane < kLanes; ++lane) {
+                                   const auto next = static_cast<std::int64_t>(lane);
+                                   lanes[lane] = R::step(lanes[lane], x[(i + next) * step]);
                                  }
                                }
-                               for (std::int64_t lane = 0; i < run; ++i, ++lane) {
+                               for (std::size_t lane = 0; i < run; ++i, ++lane) {
                                  lanes[lane] = R::step(lanes[lane], x[i * step]);
                                }
                              });
     State state = lanes[0];
-    for (std::int64_t lane = 1; lane < kLanes; ++lane) state = R::merge(state, lanes[lane]);
+    for (std::size_t lane = 1; lane < kLanes; ++lane) state = R::merge(state, lanes[lane]);
     return state;
   }
 
@@ -146,12 +151,13 @@ class ReduceOperator final : public Operator {
                                  }
                                });
       for (std::int64_t j = 0; j < width; ++j) {
-        out[(begin + j) * to] = R::finish(states[j], loops_.reduced.total());
+        out[(begin + j) * to] = finish_(states[j], loops_.reduced.total());
       }
     }
   }
 
   ReduceLoops loops_;
+  Finish finish_;
 };
 
 template <typename T>
@@ -159,6 +165,7 @@ using Wide = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_
 
 template <typename T>
 struct SumReducer {
+  using Loops = SumReducer;
   using State = Wide<T>;
   static State start() { return 0; }
   static State step(State s, T x) { return wrap_add(s, static_cast<State>(x)); }
@@ -179,6 +186,7 @@ struct MeanReducer : SumReducer<T> {
 
 template <typename T>
 struct ProdReducer {
+  using Loops = ProdReducer;
   using State = Wide<T>;
   static State start() { return 1; }
   static State step(State s, T x) { return wrap_mul(s, static_cast<State>(x)); }
@@ -188,35 +196,39 @@ struct ProdReducer {
 
 template <typename T>
 struct MaxReducer {
+  using Loops = MaxReducer;
   using State = T;
   static State start() {
     return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
                                        : std::numeric_limits<T>::lowest();
   }
-  static State step(State s, T x) { return s < x || x != x ? x : s; }
+  static State step(State s, T x) { return larger(s, x); }
   static State merge(State a, State b) { return step(a, b); }
   static T finish(State s, std::int64_t /*count*/) { return s; }
 };
 
 template <typename T>
 struct MinReducer {
+  using Loops = MinReducer;
   using State = T;
   static State start() {
     return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity()
                                        : std::numeric_limits<T>::max();
   }
-  static State step(State s, T x) { return x < s || x != x ? x : s; }
+  static State step(State s, T x) { return smaller(s, x); }
   static State merge(State a, State b) { return step(a, b); }
   static T finish(State s, std::int64_t /*count*/) { return s; }
 };
 
 template <typename T>
 struct L1Reducer : SumReducer<T> {
+  using Loops = L1Reducer;
   static double step(double s, T x) { return s + std::abs(static_cast<double>(x)); }
 };
 
 template <typename T>
 struct SumSquareReducer : SumReducer<T> {
+  using Loops = SumSquareReducer;
   static double step(double s, T x) { return s + static_cast<double>(x) * static_cast<double>(x); }
 };
 
@@ -233,6 +245,7 @@ struct LogSumReducer : SumReducer<T> {
 // log(sum of e^x) as highest + log(sum of e^(x - highest)), with the highest so far.
 template <typename T>
 struct LogSumExpReducer {
+  using Loops = LogSumExpReducer;
   struct State {
     double highest = -std::numeric_limits<double>::infinity();
     double sum = 0;
@@ -255,11 +268,12 @@ template <typename Types, template <typename> typename Reducer>
 OpDef reduce_row() {
   return {infer_reduce<Types>,
           [](const OpContext& op) {
-            return make_for_type(Types{}, op.input(0).dtype,
-                                 [&](auto element) -> std::unique_ptr<Operator> {
-                                   using T = decltype(element);
-                                   return std::make_unique<ReduceOperator<T, Reducer<T>>>(op);
-                                 });
+            return make_for_type(
+                Types{}, op.input(0).dtype, [&](auto element) -> std::unique_ptr<Operator> {
+                  using T = decltype(element);
+                  using Loops = typename Reducer<T>::Loops;
+                  return std::make_unique<ReduceOperator<T, Loops>>(op, Reducer<T>::finish);
+                });
           },
           LayoutRule::kAny};
 }

@@ -24,39 +24,53 @@ Reduction reduction_of(const OpContext& op) {
           concat("attribute 'reduction' is '", name, "', expected none, add, mul, max or min"));
 }
 
-template <typename T>
-using Combine = T (*)(T old, T update);
+// Combines `count` neighbours with their updates.
+using Combine = void (*)(std::byte* targets, const std::byte* updates, std::int64_t count);
+
+template <typename T, typename F>
+void combine_each(std::byte* targets, const std::byte* updates, std::int64_t count, const F& f) {
+  auto* target = reinterpret_cast<T*>(targets);
+  const auto* update = reinterpret_cast<const T*>(updates);
+  for (std::int64_t i = 0; i < count; ++i) target[i] = f(target[i], update[i]);
+}
 
 template <typename T>
-Combine<T> combine_by(Reduction reduction) {
+Combine combine_by(Reduction reduction) {
   switch (reduction) {
     case Reduction::kAdd:
-      return [](T a, T b) { return wrap_add(a, b); };
+      return [](std::byte* to, const std::byte* from, std::int64_t count) {
+        combine_each<T>(to, from, count, wrap_add<T>);
+      };
     case Reduction::kMul:
-      return [](T a, T b) { return wrap_mul(a, b); };
+      return [](std::byte* to, const std::byte* from, std::int64_t count) {
+        combine_each<T>(to, from, count, wrap_mul<T>);
+      };
     case Reduction::kMax:
-      return [](T a, T b) { return a < b || b != b ? b : a; };
+      return [](std::byte* to, const std::byte* from, std::int64_t count) {
+        combine_each<T>(to, from, count, larger<T>);
+      };
     case Reduction::kMin:
-      return [](T a, T b) { return b < a || b != b ? b : a; };
+      return [](std::byte* to, const std::byte* from, std::int64_t count) {
+        combine_each<T>(to, from, count, smaller<T>);
+      };
     case Reduction::kNone:
       break;
   }
-  return [](T, T b) { return b; };
+  return [](std::byte* to, const std::byte* from, std::int64_t count) {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
+  };
 }
 
-// make(element, how to combine two, index): replacing moves bytes, all else computes.
-template <typename Make>
-std::unique_ptr<Operator> make_scatter(const OpContext& op, const Make& make) {
+Combine combine_of(const OpContext& op) {
   const Reduction reduction = reduction_of(op);
-  return make_for_type(IndexTypes{}, op.input(1).dtype, [&](auto index) {
-    const auto with_element = [&](auto element) -> std::unique_ptr<Operator> {
-      return make(element, combine_by<decltype(element)>(reduction), index);
-    };
-    if (reduction == Reduction::kNone) {
-      return with_element_of(size_of(op.input(0).dtype), with_element);
-    }
-    return make_for_type(NumberTypes{}, op.input(0).dtype, with_element);
-  });
+  Combine combine = nullptr;
+  const auto choose = [&](auto element) { combine = combine_by<decltype(element)>(reduction); };
+  if (reduction == Reduction::kNone) {
+    with_element_of(size_of(op.input(0).dtype), choose);
+  } else {
+    with_type(NumberTypes{}, op.input(0).dtype, choose);
+  }
+  return combine;
 }
 
 void check_operands(const OpContext& op) {
@@ -97,8 +111,9 @@ std::unique_ptr<Operator> make_elements(const OpContext& op) {
   to[static_cast<std::size_t>(axis)] = 0;  // the index selects the position along this axis
   const LoopNest<2> nest(chosen.dims(), {strides_of(chosen, Layout::kPlain), to});
   const std::int64_t bytes = in.elements() * size_of(op.input(0).dtype);
-  return make_scatter(op, [&](auto element, auto combine, auto index) {
-    using T = decltype(element);
+  const std::int64_t size = size_of(op.input(0).dtype);
+  const Combine combine = combine_of(op);
+  return make_for_type(IndexTypes{}, op.input(1).dtype, [&](auto index) {
     using Index = decltype(index);
     return make_operator([=](const Operands& o) {
       copy_input(o, bytes);
@@ -106,8 +121,8 @@ std::unique_ptr<Operator> make_elements(const OpContext& op) {
         for (std::int64_t i = 0; i < count; ++i) {
           const std::int64_t from = at[0] + i * nest.inner_step(0);
           const std::int64_t place = checked_index(o.in<Index>(1)[from], extent);
-          T& target = o.out<T>(0)[at[1] + i * nest.inner_step(1) + place * step];
-          target = combine(target, o.in<T>(2)[from]);
+          const std::int64_t target = at[1] + i * nest.inner_step(1) + place * step;
+          combine(o.out<std::byte>(0) + target * size, o.in<std::byte>(2) + from * size, 1);
         }
       });
     });
@@ -155,25 +170,20 @@ std::unique_ptr<Operator> make_blocks(const OpContext& op) {
   const Blocks blocks = resolve_blocks(op);
   const std::int64_t bytes = op.input(0).shape.elements() * size_of(op.input(0).dtype);
   const std::int64_t tuples = op.input(2).shape.elements() == 0 ? 0 : blocks.tuples;
-  const bool replaces = reduction_of(op) == Reduction::kNone;
-  return make_scatter(op, [&](auto element, auto combine, auto index) {
-    using T = decltype(element);
+  const std::int64_t block_bytes = blocks.block * size_of(op.input(0).dtype);
+  const Combine combine = combine_of(op);
+  return make_for_type(IndexTypes{}, op.input(1).dtype, [&](auto index) {
     using Index = decltype(index);
     return make_operator([=](const Operands& o) {
       copy_input(o, bytes);
       const Index* tuple = o.in<Index>(1);
-      const T* update = o.in<T>(2);
-      for (std::int64_t i = 0; i < tuples; ++i, update += blocks.block) {
+      const std::byte* update = o.in<std::byte>(2);
+      for (std::int64_t i = 0; i < tuples; ++i, update += block_bytes) {
         std::int64_t place = 0;
         for (const std::int64_t extent : blocks.extents) {
           place = place * extent + checked_index(*tuple++, extent);
         }
-        T* target = o.out<T>(0) + place * blocks.block;
-        if (replaces) {
-          std::copy_n(update, blocks.block, target);
-          continue;
-        }
-        for (std::int64_t j = 0; j < blocks.block; ++j) target[j] = combine(target[j], update[j]);
+        combine(o.out<std::byte>(0) + place * block_bytes, update, blocks.block);
       }
     });
   });

@@ -1,6 +1,7 @@
 // Operators that select elements by what they are: NonZero, Compress, Unique.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <numeric>
 
 #include "ops/columns.h"
@@ -92,21 +93,17 @@ std::unique_ptr<Operator> make_compress(const OpContext& op) {
       });
 }
 
-using UniqueTypes = NumberTypes;
+// The slices of a tensor along an axis: which of two comes first, as -1, 0 or 1.
+using CompareSlices = std::function<int(std::int64_t a, std::int64_t b)>;
 
-// Unique: slices along an axis, or elements, each once.
 template <typename T>
-std::vector<Tensor> unique_slices(const OpContext& op, const Tensor& in, std::int64_t axis,
-                                  const Shape& source) {
-  const Columns columns = columns_of(source, axis);
-  const std::int64_t count = source[axis];
-  const T* data = reinterpret_cast<const T*>(in.data());
-  const auto element = [&](std::int64_t slice, std::int64_t i) {
+CompareSlices compare_slices(const Tensor& in, const Columns& columns) {
+  const auto element = [data = reinterpret_cast<const T*>(in.data()), columns](std::int64_t slice,
+                                                                               std::int64_t i) {
     return data[i / std::max<std::int64_t>(1, columns.inner) * columns.extent * columns.inner +
                 slice * columns.inner + i % std::max<std::int64_t>(1, columns.inner)];
   };
-  const std::int64_t width = columns.count();
-  const auto compare = [&](std::int64_t a, std::int64_t b) {  // -1, 0, 1
+  return [element, width = columns.count()](std::int64_t a, std::int64_t b) {
     for (std::int64_t i = 0; i < width; ++i) {
       const T x = element(a, i);
       const T y = element(b, i);
@@ -115,6 +112,13 @@ std::vector<Tensor> unique_slices(const OpContext& op, const Tensor& in, std::in
     }
     return 0;
   };
+}
+
+// Unique: slices along an axis, or elements, each once.
+std::vector<Tensor> unique_slices(const OpContext& op, const Tensor& in, std::int64_t axis,
+                                  const Shape& source, const CompareSlices& compare) {
+  const Columns columns = columns_of(source, axis);
+  const std::int64_t count = source[axis];
   std::vector<std::int64_t> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -149,11 +153,11 @@ std::vector<Tensor> unique_slices(const OpContext& op, const Tensor& in, std::in
   std::vector<std::int64_t> dims = source.dims();
   dims[static_cast<std::size_t>(axis)] = std::ssize(first);
   Tensor values(in.dtype(), Shape(std::move(dims)));
-  auto* out = reinterpret_cast<T*>(values.data());
+  const std::int64_t bytes = columns.inner * size_of(in.dtype());
+  std::byte* out = values.data();
   for (std::int64_t outer = 0; outer < columns.outer; ++outer) {
     for (const std::int64_t slice : first) {
-      out =
-          std::copy_n(data + (outer * columns.extent + slice) * columns.inner, columns.inner, out);
+      out = std::copy_n(in.data() + (outer * columns.extent + slice) * bytes, bytes, out);
     }
   }
   std::vector<Tensor> results;
@@ -163,19 +167,16 @@ std::vector<Tensor> unique_slices(const OpContext& op, const Tensor& in, std::in
 }
 
 std::vector<Tensor> unique(const OpContext& op) {
-  require_type(op, 0, UniqueTypes{});
+  require_type(op, 0, NumberTypes{});
   const Tensor& in = deciding_constant(op, 0);
   const bool flat = !op.node.has("axis");
   const Shape source = flat ? Shape{in.elements()} : in.shape();
   const std::int64_t axis = axis_of(op, flat ? 0 : op.node.get_int("axis", 0), source.rank());
-  std::vector<Tensor> results;
-  const auto attempt = [&]<typename... Ts>(TypeList<Ts...>) {
-    ((in.dtype() == dtype_of<Ts>() ? void(results = unique_slices<Ts>(op, in, axis, source))
-                                   : void()),
-     ...);
-  };
-  attempt(UniqueTypes{});
-  return results;
+  CompareSlices compare;
+  with_type(NumberTypes{}, in.dtype(), [&](auto element) {
+    compare = compare_slices<decltype(element)>(in, columns_of(source, axis));
+  });
+  return unique_slices(op, in, axis, source, compare);
 }
 
 }  // namespace

@@ -17,6 +17,17 @@ OpDef float_row(F /*f*/) {
   return unary_row<FloatType>([](const OpContext&) { return F{}; });
 }
 
+// A function of the C library: calls cost more than loops, so all of them share one.
+template <float (*F)(float)>
+OpDef library_row() {
+  return {[](const OpContext& op) {
+            require_type(op, 0, FloatType{});
+            return std::vector<ValueInfo>{op.input(0)};
+          },
+          [](const OpContext& op) { return make_rows<1>(op, unary_rows<float, float>(F)); },
+          LayoutRule::kAny};
+}
+
 }  // namespace
 
 OpDef op_Relu() {
@@ -144,9 +155,7 @@ OpDef op_Sign() {
 OpDef op_Exp() {
   return float_row([](float x) { return vector_exp(x); });
 }
-OpDef op_Log() {
-  return float_row([](float x) { return std::log(x); });
-}
+OpDef op_Log() { return library_row<std::log>(); }
 OpDef op_Sqrt() {
   return float_row([](float x) { return std::sqrt(x); });
 }
@@ -165,41 +174,19 @@ OpDef op_Round() {
 OpDef op_Erf() {
   return float_row([](float x) { return vector_erf(x); });
 }
-OpDef op_Sin() {
-  return float_row([](float x) { return std::sin(x); });
-}
-OpDef op_Cos() {
-  return float_row([](float x) { return std::cos(x); });
-}
-OpDef op_Tan() {
-  return float_row([](float x) { return std::tan(x); });
-}
-OpDef op_Asin() {
-  return float_row([](float x) { return std::asin(x); });
-}
-OpDef op_Acos() {
-  return float_row([](float x) { return std::acos(x); });
-}
-OpDef op_Atan() {
-  return float_row([](float x) { return std::atan(x); });
-}
-OpDef op_Sinh() {
-  return float_row([](float x) { return std::sinh(x); });
-}
-OpDef op_Cosh() {
-  return float_row([](float x) { return std::cosh(x); });
-}
+OpDef op_Sin() { return library_row<std::sin>(); }
+OpDef op_Cos() { return library_row<std::cos>(); }
+OpDef op_Tan() { return library_row<std::tan>(); }
+OpDef op_Asin() { return library_row<std::asin>(); }
+OpDef op_Acos() { return library_row<std::acos>(); }
+OpDef op_Atan() { return library_row<std::atan>(); }
+OpDef op_Sinh() { return library_row<std::sinh>(); }
+OpDef op_Cosh() { return library_row<std::cosh>(); }
 OpDef op_Tanh() {
   return float_row([](float x) { return vector_tanh(x); });
 }
-OpDef op_Asinh() {
-  return float_row([](float x) { return std::asinh(x); });
-}
-OpDef op_Acosh() {
-  return float_row([](float x) { return std::acosh(x); });
-}
-OpDef op_Atanh() {
-  return float_row([](float x) { return std::atanh(x); });
-}
+OpDef op_Asinh() { return library_row<std::asinh>(); }
+OpDef op_Acosh() { return library_row<std::acosh>(); }
+OpDef op_Atanh() { return library_row<std::atanh>(); }
 
 }  // namespace qtool

@@ -1,3 +1,6 @@
+#include <functional>
+#include <utility>
+
 #include "ops/elementwise.h"
 #include "ops/operator.h"
 
@@ -17,9 +20,27 @@ std::vector<ValueInfo> infer_all(const OpContext& op) {
   return {{op.input(0).dtype, shape}};
 }
 
+// out = combine(a, b) for all elements of a nest, whatever their type.
+using Combine =
+    std::function<void(const LoopNest<3>&, const void* a, const void* b, void* out, int threads)>;
+
 template <typename T, typename F>
-std::unique_ptr<Operator> make_fold(const OpContext& op, F f) {
-  if (op.input_count() == 1) return make_unary<T, T>(op, [](T x) { return x; });
+Combine combine_of(F f) {
+  return [f](const LoopNest<3>& nest, const void* a, const void* b, void* out, int threads) {
+    run_binary(nest, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(out),
+               threads, f);
+  };
+}
+
+std::unique_ptr<Operator> make_copy(const OpContext& op) {
+  return make_operator(
+      [nest = nest_from_input(op, 0), bytes = size_of(op.output(0).dtype)](const Operands& o) {
+        copy_strided(nest, bytes, o.out<std::byte>(0), o.in<std::byte>(0), o.threads());
+      });
+}
+
+std::unique_ptr<Operator> make_fold(const OpContext& op, Combine combine) {
+  if (op.input_count() == 1) return make_copy(op);
   const Shape& shape = op.output(0).shape;
   const std::vector<std::int64_t> own = strides_of(shape, op.output_layout(0));
   std::vector<LoopNest<3>> nests = {nest_of_pair(op, 0, 1)};
@@ -27,11 +48,11 @@ std::unique_ptr<Operator> make_fold(const OpContext& op, F f) {
     nests.push_back({shape.dims(),
                      {own, own, broadcast_strides(op.input(i).shape, op.input_layout(i), shape)}});
   }
-  return make_operator([nests, f](const Operands& o) {
-    T* out = o.out<T>(0);
-    run_binary(nests[0], o.in<T>(0), o.in<T>(1), out, o.threads(), f);
+  return make_operator([nests = std::move(nests), combine = std::move(combine)](const Operands& o) {
+    void* out = o.out<void>(0);
+    combine(nests[0], o.in<void>(0), o.in<void>(1), out, o.threads());
     for (std::size_t i = 1; i < nests.size(); ++i) {
-      run_binary(nests[i], static_cast<const T*>(out), o.in<T>(i + 1), out, o.threads(), f);
+      combine(nests[i], out, o.in<void>(i + 1), out, o.threads());
     }
   });
 }
@@ -41,7 +62,7 @@ OpDef fold_row(F /*f*/) {
   return {infer_all,
           [](const OpContext& op) {
             return make_for_type(NumberTypes{}, op.input(0).dtype, [&](auto element) {
-              return make_fold<decltype(element)>(op, F{});
+              return make_fold(op, combine_of<decltype(element)>(F{}));
             });
           },
           LayoutRule::kAny};
@@ -71,12 +92,11 @@ OpDef op_Sum() {
   return fold_row([](auto a, auto b) { return wrap_add(a, b); });
 }
 
-// NaN in either operand gives NaN.
 OpDef op_Max() {
-  return fold_row([](auto a, auto b) { return a < b || b != b ? b : a; });
+  return fold_row([](auto a, auto b) { return larger(a, b); });
 }
 OpDef op_Min() {
-  return fold_row([](auto a, auto b) { return b < a || b != b ? b : a; });
+  return fold_row([](auto a, auto b) { return smaller(a, b); });
 }
 
 OpDef op_Mean() {
@@ -86,7 +106,7 @@ OpDef op_Mean() {
           },
           [](const OpContext& op) -> std::unique_ptr<Operator> {
             return std::make_unique<MeanOperator>(
-                make_fold<float>(op, [](float a, float b) { return a + b; }),
+                make_fold(op, combine_of<float>([](float a, float b) { return a + b; })),
                 op.output(0).shape.elements(), op.input_count());
           },
           LayoutRule::kAny};
