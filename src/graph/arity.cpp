@@ -17,10 +17,16 @@ constexpr auto kRows = std::to_array<Arity>({
 #include "graph/arity.inc"
 });
 
+constexpr auto kMicrosoftRows = std::to_array<Arity>({
+#define QTOOL_MICROSOFT(op, inputs, outputs, attributes, rule) {#op, 1, inputs, outputs},
+#include "graph/microsoft.inc"
+});
+
 constexpr bool comes_before(const Arity& a, const Arity& b) {
   return a.op_type != b.op_type ? a.op_type < b.op_type : a.since < b.since;
 }
 static_assert(std::is_sorted(kRows.begin(), kRows.end(), comes_before));
+static_assert(std::is_sorted(kMicrosoftRows.begin(), kMicrosoftRows.end(), comes_before));
 
 // How many operands a pattern takes, for messages.
 std::string expected_count(std::size_t least, std::string_view pattern, bool open) {
@@ -46,9 +52,19 @@ std::string refuse(const std::vector<ValueId>& operands, std::string_view patter
   return {};
 }
 
+// The row that a node has to follow; null for an unknown operator or another domain.
+const Arity* arity_of(const Node& node, std::int64_t opset) {
+  if (node.domain.empty()) return find_arity(node.op_type, opset);
+  if (node.domain != kMicrosoftDomain) return nullptr;
+  const auto row = std::ranges::lower_bound(kMicrosoftRows, node.op_type, {}, &Arity::op_type);
+  return row != kMicrosoftRows.end() && row->op_type == node.op_type ? &*row : nullptr;
+}
+
 }  // namespace
 
 std::span<const Arity> arities() noexcept { return kRows; }
+
+std::span<const Arity> microsoft_arities() noexcept { return kMicrosoftRows; }
 
 const Arity* find_arity(std::string_view op_type, std::int64_t opset) noexcept {
   const auto after =
@@ -62,14 +78,14 @@ void require_operands(const Graph& graph) {
   if (opset == graph.info.opsets.end()) return;
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
-    if (!node.domain.empty()) continue;
-    const Arity* arity = find_arity(node.op_type, opset->second);
+    const Arity* arity = arity_of(node, opset->second);
     if (arity == nullptr) continue;
     std::string wrong = refuse(node.inputs, arity->inputs, "input");
     if (wrong.empty()) wrong = refuse(node.outputs, arity->outputs, "output");
     if (wrong.empty()) continue;
     throw Error(ErrorCode::kInvalidModel,
-                concat(graph.describe(id), ": ", wrong, " (opset ", opset->second, ")"));
+                concat(graph.describe(id), ": ", wrong, " (",
+                       node.domain.empty() ? concat("opset ", opset->second) : node.domain, ")"));
   }
 }
 

@@ -15,9 +15,8 @@ constexpr std::size_t kMaxNamed = 30;
 }
 
 bool is_runnable(std::string_view op_type, std::string_view domain) {
-  if (!domain.empty()) return false;
-  const OpTraits& traits = traits_of(op_type);
-  return traits.op_type.empty() ? has_upgrade(op_type) : traits.runs;
+  const OpTraits& traits = traits_of(op_type, domain);
+  return traits.op_type.empty() ? has_upgrade(op_type, domain) : traits.runs;
 }
 
 void Obstacles::add(std::string_view op_type, std::string_view domain, std::string_view name,

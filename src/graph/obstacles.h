@@ -9,8 +9,7 @@
 
 namespace qtool {
 
-/// Whether something runs nodes of ONNX's own operator: itself, or what upgrade_opset() makes of
-/// it.
+/// Whether something runs nodes of an operator: itself, or what upgrade_opset() makes of it.
 bool is_runnable(std::string_view op_type, std::string_view domain);
 
 /// The nodes that keep a model from being used, counted by operator, so that one message names all

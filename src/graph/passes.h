@@ -46,9 +46,10 @@ void remove_identities(Graph& graph);
 void fold_batch_norm(Graph& graph);
 
 /// Rewrites every node of ONNX's own domain in terms of kCanonicalOpset, from older and newer
-/// opsets. Newer operators and attributes that qtool runs and that have no equivalent stay as they
-/// are (arity.inc, newer.inc). Throws Error(kUnsupported) naming node, operator and opset for the
-/// others.
+/// opsets, and the nodes of com.microsoft that microsoft.inc lists. Newer operators and attributes
+/// that qtool runs and that have no equivalent stay as they are (arity.inc, newer.inc). Throws
+/// Error(kUnsupported) naming node, operator and opset for the others. Unknown operators of other
+/// domains stay.
 void upgrade_opset(Graph& graph);
 
 /// Whether newer.inc lists the attribute, with any value.

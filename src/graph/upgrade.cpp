@@ -15,6 +15,8 @@ namespace qtool {
 
 #define QTOOL_UPGRADE(op, rule) void rule(Upgrade&);
 #include "graph/upgrades.inc"
+#define QTOOL_MICROSOFT(op, inputs, outputs, attributes, rule) void rule(Upgrade&);
+#include "graph/microsoft.inc"
 
 namespace {
 
@@ -28,13 +30,24 @@ constexpr auto kRows = std::to_array<Row>({
 #include "graph/upgrades.inc"
 });
 
-constexpr bool comes_before(const Row& a, const Row& b) { return a.op_type < b.op_type; }
-static_assert(std::is_sorted(kRows.begin(), kRows.end(), comes_before));
+struct MicrosoftRow {
+  std::string_view op_type;
+  std::string_view attributes;  // separated by spaces
+  UpgradeRule rule;
+};
 
-UpgradeRule find_rule(std::string_view op_type) {
-  const auto row =
-      std::lower_bound(kRows.begin(), kRows.end(), Row{op_type, nullptr}, comes_before);
-  return row != kRows.end() && row->op_type == op_type ? row->rule : nullptr;
+constexpr auto kMicrosoftRows = std::to_array<MicrosoftRow>({
+#define QTOOL_MICROSOFT(op, inputs, outputs, attributes, rule) {#op, attributes, rule},
+#include "graph/microsoft.inc"
+});
+
+static_assert(std::ranges::is_sorted(kRows, {}, &Row::op_type));
+static_assert(std::ranges::is_sorted(kMicrosoftRows, {}, &MicrosoftRow::op_type));
+
+template <typename Rows>
+auto find_row(const Rows& rows, std::string_view op_type) -> decltype(rows.data()) {
+  const auto row = std::ranges::lower_bound(rows, op_type, {}, &Rows::value_type::op_type);
+  return row != rows.end() && row->op_type == op_type ? &*row : nullptr;
 }
 
 // Throws when the model has operators that only opsets after the canonical one know and that no
@@ -73,26 +86,68 @@ void require_known(const Graph& graph, NodeId id, std::int64_t from) {
   }
 }
 
+bool lists(std::string_view words, std::string_view word) {
+  while (!words.empty()) {
+    const std::size_t space = std::min(words.find(' '), words.size());
+    if (words.substr(0, space) == word) return true;
+    words.remove_prefix(std::min(space + 1, words.size()));
+  }
+  return false;
+}
+
+// Rewrites a node of com.microsoft, unless its operator is unknown: what is missing to run a model
+// is named at once, by whoever needs it.
+void upgrade_microsoft(Graph& graph, NodeId id, std::int64_t from) {
+  const Node& node = graph.node(id);
+  const MicrosoftRow* row = find_row(kMicrosoftRows, node.op_type);
+  if (row == nullptr) return;
+  for (const auto& [name, attribute] : node.attributes) {
+    if (lists(row->attributes, name)) continue;
+    throw Error(ErrorCode::kUnsupported,
+                concat(graph.describe(id), ": has the attribute '", name, "', which the operator ",
+                       kMicrosoftDomain, ".", node.op_type, " is not known to have"));
+  }
+  Upgrade upgrade(graph, id, from);
+  row->rule(upgrade);
+}
+
+// The import of a domain that no node is of any longer.
+void drop_import(Graph& graph, std::string_view domain) {
+  const bool used = std::ranges::any_of(graph.nodes(),
+                                        [&](NodeId id) { return graph.node(id).domain == domain; });
+  if (!used) graph.info.opsets.erase(std::string(domain));
+}
+
 }  // namespace
 
-bool has_upgrade(std::string_view op_type) { return find_rule(op_type) != nullptr; }
+bool has_upgrade(std::string_view op_type, std::string_view domain) {
+  if (domain == kMicrosoftDomain) return find_row(kMicrosoftRows, op_type) != nullptr;
+  return domain.empty() && find_row(kRows, op_type) != nullptr;
+}
 
 void upgrade_opset(Graph& graph) {
   const std::int64_t from = graph.info.opsets.try_emplace("", kCanonicalOpset).first->second;
   if (from > kCanonicalOpset) require_known_operators(graph);
   const std::vector<NodeId> order = graph.nodes();
+  bool translated = false;
   for (const NodeId id : order) {
     const Node& node = graph.node(id);
+    if (node.domain == kMicrosoftDomain) {
+      upgrade_microsoft(graph, id, from);
+      translated = translated || graph.node(id).domain.empty();
+      continue;
+    }
     if (!node.domain.empty()) continue;
     // An attribute of the first opsets: a hint about memory.
     if (from < 6 && node.has("consumed_inputs")) graph.attributes(id).erase("consumed_inputs");
-    if (const UpgradeRule rule = find_rule(node.op_type)) {
+    if (const Row* row = find_row(kRows, node.op_type)) {
       Upgrade upgrade(graph, id, from);
-      rule(upgrade);
+      row->rule(upgrade);
     }
     if (from > kCanonicalOpset) require_known(graph, id, from);
   }
   graph.info.opsets[""] = kCanonicalOpset;
+  if (translated) drop_import(graph, kMicrosoftDomain);
   require_operands(graph);  // nodes without a rule may have operands that only their opset had
 }
 
@@ -155,6 +210,22 @@ std::string Upgrade::value_name(std::string_view suffix) const {
   return graph_.unique_name(concat(base, "_", suffix));
 }
 
+std::string Upgrade::node_name(std::string_view suffix) const {
+  return node().name.empty() ? "" : concat(node().name, "_", suffix);
+}
+
+NodeId Upgrade::next() const {
+  const std::vector<NodeId>& order = graph_.nodes();
+  const auto next = std::find(order.begin(), order.end(), id_) + 1;
+  return next == order.end() ? kNoNode : *next;
+}
+
+void Upgrade::become(std::string op_type, std::int64_t opset) {
+  set_op(std::move(op_type));
+  Upgrade upgrade(graph_, id_, opset);
+  if (const Row* row = find_row(kRows, node().op_type)) row->rule(upgrade);
+}
+
 ValueId Upgrade::add_constant(std::string_view suffix, Tensor tensor) {
   return graph_.add_constant(value_name(suffix), std::move(tensor));
 }
@@ -171,10 +242,14 @@ void Upgrade::ints_to_input(std::string_view key, std::size_t index) {
 
 ValueId Upgrade::before(std::string_view op_type, std::vector<ValueId> inputs,
                         std::string_view suffix, Node::AttributeMap attributes) {
-  const ValueId output = graph_.add_value(value_name(suffix));
-  const std::string name = node().name.empty() ? "" : concat(node().name, "_", suffix);
-  graph_.add_node(
-      {name, std::string(op_type), "", std::move(inputs), {output}, std::move(attributes)}, id_);
+  const ValueId output = add_value(suffix);
+  graph_.add_node({node_name(suffix),
+                   std::string(op_type),
+                   "",
+                   std::move(inputs),
+                   {output},
+                   std::move(attributes)},
+                  id_);
   return output;
 }
 
@@ -184,18 +259,33 @@ void Upgrade::before(std::string_view op_type, std::vector<ValueId> inputs, Valu
       {"", std::string(op_type), "", std::move(inputs), {output}, std::move(attributes)}, id_);
 }
 
-void Upgrade::after(std::string_view op_type, std::vector<ValueId> more_inputs,
-                    std::string_view suffix, Node::AttributeMap attributes) {
+std::vector<ValueId> Upgrade::before_all(std::string_view op_type, std::vector<ValueId> inputs,
+                                         const std::vector<std::string_view>& suffixes) {
+  std::vector<ValueId> outputs;
+  for (const std::string_view suffix : suffixes) outputs.push_back(add_value(suffix));
+  graph_.add_node(
+      {node_name(suffixes.front()), std::string(op_type), "", std::move(inputs), outputs, {}}, id_);
+  return outputs;
+}
+
+ValueId Upgrade::after(std::string_view op_type, std::vector<ValueId> more_inputs,
+                       std::string_view suffix, Node::AttributeMap attributes) {
   const ValueId output = node().outputs[0];
-  const ValueId inner = graph_.add_value(value_name(suffix));
+  const ValueId inner = add_value(suffix);
   graph_.set_output(id_, 0, inner);
   more_inputs.insert(more_inputs.begin(), inner);
-  const std::string name = node().name.empty() ? "" : concat(node().name, "_", suffix);
-  const std::vector<NodeId>& order = graph_.nodes();
-  const auto next = std::find(order.begin(), order.end(), id_) + 1;
-  graph_.add_node(
-      {name, std::string(op_type), "", std::move(more_inputs), {output}, std::move(attributes)},
-      next == order.end() ? kNoNode : *next);
+  graph_.add_node({node_name(suffix),
+                   std::string(op_type),
+                   "",
+                   std::move(more_inputs),
+                   {output},
+                   std::move(attributes)},
+                  next());
+  return inner;
+}
+
+void Upgrade::after(std::string_view op_type, std::vector<ValueId> inputs, ValueId output) {
+  graph_.add_node({"", std::string(op_type), "", std::move(inputs), {output}, {}}, next());
 }
 
 void Upgrade::fail(std::string_view message) const {

@@ -48,12 +48,15 @@ class Upgrade {
   std::optional<std::vector<std::int64_t>> take_ints(std::string_view key);
   std::optional<std::vector<float>> take_floats(std::string_view key);
 
+  ValueId add_value(std::string_view suffix) { return graph_.add_value(value_name(suffix)); }
   ValueId add_constant(std::string_view suffix, Tensor tensor);
   ValueId add_ints(std::string_view suffix, const std::vector<std::int64_t>& values);
   void set_input(std::size_t index, ValueId value) { graph_.set_input(id_, index, value); }
   void truncate_inputs(std::size_t count) { graph_.truncate_inputs(id_, count); }
   void truncate_outputs(std::size_t count) { graph_.truncate_outputs(id_, count); }
   void set_op(std::string op_type) { graph_.set_op(id_, std::move(op_type)); }
+  /// The node becomes one of ONNX's own domain as `opset` has it, and is rewritten from there.
+  void become(std::string op_type, std::int64_t opset);
   /// Moves an attribute of integers to an input; an absent one leaves the input absent.
   void ints_to_input(std::string_view key, std::size_t index);
 
@@ -63,10 +66,16 @@ class Upgrade {
   /// The same with an existing value as the output, which nothing may compute yet.
   void before(std::string_view op_type, std::vector<ValueId> inputs, ValueId output,
               Node::AttributeMap attributes = {});
-  /// This node gets a new output value; a new node after it reads that as its first input and
-  /// writes the old value.
-  void after(std::string_view op_type, std::vector<ValueId> more_inputs, std::string_view suffix,
-             Node::AttributeMap attributes = {});
+  /// The same with an output for each suffix.
+  std::vector<ValueId> before_all(std::string_view op_type, std::vector<ValueId> inputs,
+                                  const std::vector<std::string_view>& suffixes);
+  /// This node gets a new output value, which is returned; a new node after it reads that as its
+  /// first input and writes the old value.
+  ValueId after(std::string_view op_type, std::vector<ValueId> more_inputs, std::string_view suffix,
+                Node::AttributeMap attributes = {});
+  /// Inserts a node behind this one, with an existing value as the output, which nothing may
+  /// compute yet.
+  void after(std::string_view op_type, std::vector<ValueId> inputs, ValueId output);
 
   /// Throws Error(kUnsupported) naming node and opset.
   [[noreturn]] void fail(std::string_view message) const;
@@ -75,6 +84,8 @@ class Upgrade {
   template <typename T>
   std::optional<T> take(std::string_view key, std::string_view type);
   [[nodiscard]] std::string value_name(std::string_view suffix) const;
+  [[nodiscard]] std::string node_name(std::string_view suffix) const;
+  [[nodiscard]] NodeId next() const;  ///< the node behind this one
 
   Graph& graph_;
   NodeId id_;
@@ -85,7 +96,7 @@ class Upgrade {
 /// canonical one.
 using UpgradeRule = void (*)(Upgrade&);
 
-/// Whether upgrades.inc has a rule for an operator.
-bool has_upgrade(std::string_view op_type);
+/// Whether upgrades.inc, or microsoft.inc for that domain, has a rule for an operator.
+bool has_upgrade(std::string_view op_type, std::string_view domain = "");
 
 }  // namespace qtool

@@ -91,6 +91,25 @@ std::string row_of(const std::string& op, std::int64_t since, const Tally& tally
                 runs_on_integers(op) ? "yes" : "", " | ", cases, " |\n");
 }
 
+// The operators of com.microsoft that prepare() rewrites, in lines of the page.
+std::string microsoft_operators() {
+  constexpr std::size_t kColumns = 100;
+  std::string text;
+  std::size_t column = 0;
+  for (const Arity& row : microsoft_arities()) {
+    const std::string item = concat(text.empty() ? "" : ",", text.empty() ? "" : " ", row.op_type);
+    if (column + item.size() + 1 > kColumns) {
+      text += ",\n";
+      text += row.op_type;
+      column = row.op_type.size();
+    } else {
+      text += item;
+      column += item.size();
+    }
+  }
+  return text;
+}
+
 std::string page() {
   const std::map<std::string, std::string> excluded = reasons_out_of_scope();
   const std::map<std::string, Tally> counts = tallies();
@@ -135,8 +154,30 @@ std::string page() {
       "they\n"
       "run where that data is constant.\n\n"
       "| operator | opset | types | FP32 | INT8 | cases |\n|---|---:|---|---|---|---|\n",
-      runs, "\n## Not yet\n\n", open, ".\n\n## Out of scope\n\n| operator | reason |\n|---|---|\n",
-      excluded_rows);
+      runs,
+      "\n## ONNX Runtime's own\n\n"
+      "What ONNX Runtime's quantizer and optimizer write in the domain `com.microsoft` is "
+      "rewritten\n"
+      "into the operators above when the model is prepared. Integers become QuantizeLinear and\n"
+      "DequantizeLinear around the real operator, which then runs on our integer kernels where "
+      "there\n"
+      "are such; what is written back is ONNX without that domain. `tests/interop` compares them\n"
+      "with ONNX Runtime.\n\n",
+      microsoft_operators(),
+      ".\n\n"
+      "- Scales may be computed, but only constant ones run on integers.\n"
+      "- FusedConv and FusedGemm take the activations Clip, Elu, HardSigmoid, HardSwish, "
+      "LeakyRelu,\n"
+      "  Relu, Selu, Sigmoid, Silu, Softplus, Softsign, Tanh and ThresholdedRelu.\n"
+      "- FusedMatMul and channels_last of QLinearGlobalAveragePool need inputs of known rank.\n"
+      "- MatMulNBits: weights of 2, 4 or 8 bits, constant, without groups (`g_idx`); they become\n"
+      "  float32.\n"
+      "- QuantizeLinear and DequantizeLinear: bytes, and int32 for the latter.\n"
+      "- Not read: Attention and the other operators of language models, DynamicQuantizeLSTM,\n"
+      "  QLinearReduceMean, and the domain `com.microsoft.nchwc`, which is for one processor "
+      "only.\n"
+      "\n## Not yet\n\n",
+      open, ".\n\n## Out of scope\n\n| operator | reason |\n|---|---|\n", excluded_rows);
 }
 
 TEST(OperatorsPage, IsWhatTheTestsSay) {

@@ -26,10 +26,15 @@ using Names = std::vector<std::string>;
 
 // c = Conv(x, w), node, then a Conv of its first named output, so that integers are wanted around.
 std::string model_of(const std::string& op, std::int64_t opset, const Names& inputs,
-                     const Names& outputs) {
+                     const Names& outputs, const std::string& domain = "") {
   onnx::ModelProto model;
   model.set_ir_version(7);
   model.add_opset_import()->set_version(opset);
+  if (!domain.empty()) {
+    onnx::OperatorSetIdProto& import = *model.add_opset_import();
+    import.set_domain(domain);
+    import.set_version(1);
+  }
   onnx::GraphProto& graph = *model.mutable_graph();
   graph.set_name("hostile");
   *graph.add_input() = tensor_info("x", {1, 1, 2, 2});
@@ -38,6 +43,7 @@ std::string model_of(const std::string& op, std::int64_t opset, const Names& inp
   *graph.add_node() = node_proto("Conv", {"x", "w"}, {"c"});
   onnx::NodeProto& node = *graph.add_node();
   node.set_op_type(op);
+  node.set_domain(domain);
   for (const std::string& input : inputs) node.add_input(input);
   for (const std::string& output : outputs) node.add_output(output);
   const auto named = std::find_if(outputs.begin(), outputs.end(),
@@ -160,7 +166,9 @@ struct Tally {
   int ran = 0;
 };
 
-void try_operator(const Arity& row, std::string_view rest, Tally& tally) {
+// A row of ONNX's own domain in its opset, of another one in opset 17.
+void try_operator(const Arity& row, std::string_view rest, Tally& tally,
+                  const std::string& domain = "") {
   const std::string op(row.op_type);
   const Names all_inputs = names_of(row.inputs.size(), "c", std::string(rest));
   const Names all_outputs = outputs_of(row.outputs.size());
@@ -170,7 +178,8 @@ void try_operator(const Arity& row, std::string_view rest, Tally& tally) {
     what += " ->";
     for (const std::string& output : outputs) what += concat(" '", output, "'");
     SCOPED_TRACE(what);
-    const Outcome outcome = put_through(model_of(op, row.since, inputs, outputs));
+    const std::int64_t opset = domain.empty() ? row.since : 17;
+    const Outcome outcome = put_through(model_of(op, opset, inputs, outputs, domain));
     EXPECT_EQ(outcome.loaded, fits(inputs, row.inputs) && fits(outputs, row.outputs));
     ++(outcome.loaded ? tally.loaded : tally.refused);
     tally.ran += outcome.ran ? 1 : 0;
@@ -190,6 +199,17 @@ TEST(HostileOperands, OfKnownOperatorsAreRefusedOrHarmless) {
   EXPECT_GT(tally.refused, 2000);
   EXPECT_GT(tally.loaded, 1000);
   EXPECT_GT(tally.ran, 100);
+}
+
+TEST(HostileOperands, OfOperatorsOfOnnxRuntimeAreRefusedOrHarmless) {
+  Tally tally;
+  for (const Arity& row : microsoft_arities()) {
+    try_operator(row, "c", tally, std::string(kMicrosoftDomain));
+    try_operator(row, "constant", tally, std::string(kMicrosoftDomain));
+  }
+  EXPECT_GT(tally.refused, 500);
+  EXPECT_GT(tally.loaded, 100);
+  EXPECT_GT(tally.ran, 10);
 }
 
 TEST(HostileOperands, OfUnknownOperatorsAreHarmless) {
