@@ -42,16 +42,32 @@ bool other_is_exact() {
   return false;
 }
 
+namespace {
+
+std::string command_for(const fs::path& model) {
+  return concat("cd '", QTOOL_INTEROP_PACKAGES, "' && '", QTOOL_NODE, "' '", kSourceFolder,
+                "/tests/interop/run.mjs' '", model.string(), "'");
+}
+
+}  // namespace
+
+bool optimize_other(const fs::path& model, const std::string& level, const fs::path& optimized) {
+  const std::string command =
+      concat(command_for(model), " --optimize '", optimized.string(), "' --level ", level);
+  const bool done = std::system(command.c_str()) == 0 && fs::exists(optimized);
+  if (!done) ADD_FAILURE() << "ONNX Runtime does not optimize " << model;
+  return done;
+}
+
 OtherRun run_other(const fs::path& model, const std::vector<NamedTensor>& inputs,
                    const fs::path& folder) {
-  std::string command = concat("cd '", QTOOL_INTEROP_PACKAGES, "' && '", QTOOL_NODE, "' '",
-                               kSourceFolder, "/tests/interop/run.mjs' '", model.string(), "'");
-  for (const auto& [name, values] : inputs) {
+  std::string command = command_for(model);
+  for (const auto& [name, values, shape] : inputs) {
     const fs::path data = folder / concat(name, ".f32");
     write_file(data, {reinterpret_cast<const char*>(values.data()),
                       static_cast<std::size_t>(values.bytes())});
     std::string dims;
-    for (const std::int64_t dim : values.shape().dims()) {
+    for (const std::int64_t dim : shape.dims()) {
       dims += concat(dims.empty() ? "" : "x", dim);
     }
     command += concat(" --input '", name, "=", dims, "=", data.string(), "'");

@@ -23,6 +23,7 @@ class TemporaryFolder {
 struct NamedTensor {
   std::string name;
   const Tensor& values;
+  Shape shape = values.shape();  ///< of one run
 };
 
 /// What run.mjs says about one run.
@@ -32,8 +33,15 @@ struct OtherRun {
 };
 
 /// Runs a model with ONNX Runtime on float32 inputs; a failure of the test when it does not run.
+/// The values of an input may be those of several runs, one behind the other, whose shapes `shape`
+/// gives; so are the outputs then.
 OtherRun run_other(const std::filesystem::path& model, const std::vector<NamedTensor>& inputs,
                    const std::filesystem::path& folder);
+
+/// Writes the model that ONNX Runtime's optimizer makes of `model`, at one of its levels: basic,
+/// extended, all. False, and a failure of the test, when it does not.
+bool optimize_other(const std::filesystem::path& model, const std::string& level,
+                    const std::filesystem::path& optimized);
 
 /// Whether the package that run.mjs needs is installed.
 bool other_is_installed();

@@ -1,9 +1,12 @@
 // Runs one ONNX model with ONNX Runtime on the CPU and reports which kernels ran.
 //
 //   node run.mjs MODEL.onnx --input NAME=DIMS=FILE ... [--output DIR] [--threads N]
+//   node run.mjs MODEL.onnx --optimize FILE --level basic|extended|all
 //
-// DIMS is like 1x3x224x224; FILE holds that many little-endian float32. Each float32 output is
-// written to DIR/<number>.f32. Standard output is one JSON object:
+// DIMS is like 1x3x224x224; FILE holds that many little-endian float32, or a multiple: then the
+// model runs once for each. Each float32 output of all runs is written to DIR/<number>.f32. The
+// second form only writes the model as ONNX Runtime optimizes it. Standard output of the first is
+// one JSON object:
 //   { "version", "outputs": [{ "name", "type", "dims", "file" }], "nodes": [{ "name", "op" }] }
 // where "nodes" are those that ran after ONNX Runtime's own optimizations, in order of execution:
 // an integer convolution is a QLinearConv there, one left in FP32 a Conv or FusedConv.
@@ -23,7 +26,7 @@ function fail(message) {
 }
 
 function parseArguments(args) {
-  const options = { model: undefined, inputs: [], output: undefined, threads: 1 };
+  const options = { model: undefined, inputs: [], output: undefined, threads: 1, level: 'all' };
   for (let i = 0; i < args.length; ++i) {
     const value = () => args[++i] ?? fail(`${args[i - 1]}: expected a value`);
     if (args[i] === '--input') {
@@ -32,6 +35,10 @@ function parseArguments(args) {
       options.inputs.push({ name: parts[0], dims: parts[1].split('x').map(Number), file: parts[2] });
     } else if (args[i] === '--output') {
       options.output = value();
+    } else if (args[i] === '--optimize') {
+      options.optimized = value();
+    } else if (args[i] === '--level') {
+      options.level = value();
     } else if (args[i] === '--threads') {
       options.threads = Number(value());
     } else if (args[i].startsWith('--') || options.model !== undefined) {
@@ -43,13 +50,18 @@ function parseArguments(args) {
   return options.model === undefined ? fail('expected the path of a model') : options;
 }
 
+// The values for each run.
 function readFloats({ name, dims, file }) {
   const bytes = fs.readFileSync(file);
-  const count = dims.reduce((product, dim) => product * dim, 1);
-  if (bytes.length !== 4 * count) {
-    fail(`input '${name}': ${file} has ${bytes.length} bytes, expected ${4 * count}`);
+  const size = 4 * dims.reduce((product, dim) => product * dim, 1);
+  if (bytes.length === 0 || bytes.length % size !== 0) {
+    fail(`input '${name}': ${file} has ${bytes.length} bytes, expected a multiple of ${size}`);
   }
-  return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+  const runs = [];
+  for (let at = bytes.byteOffset; at < bytes.byteOffset + bytes.length; at += size) {
+    runs.push(new Float32Array(bytes.buffer.slice(at, at + size)));
+  }
+  return runs;
 }
 
 // The profile lists every kernel that ran, with the operator it implements.
@@ -64,36 +76,47 @@ function ranNodes(profileFolder) {
     }));
 }
 
+async function run(session) {
+  const values = options.inputs.map(readFloats);
+  const runs = Math.max(1, ...values.map((list) => list.length));
+  const outputs = [];
+  for (let i = 0; i < runs; ++i) {
+    const feeds = {};
+    options.inputs.forEach(({ name, dims }, number) => {
+      const list = values[number];
+      feeds[name] = new ort.Tensor('float32', list[list.length === 1 ? 0 : i], dims);
+    });
+    const results = await session.run(feeds);
+    session.outputNames.forEach((name, number) => {
+      const { type, dims, data } = results[name];
+      outputs[number] = { name, type, dims };
+      if (options.output === undefined || type !== 'float32') return;
+      const file = path.join(options.output, `${number}.f32`);
+      const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+      (i === 0 ? fs.writeFileSync : fs.appendFileSync)(file, bytes);
+      outputs[number].file = file;
+    });
+  }
+  session.endProfiling();
+  const { version } = require('onnxruntime-node/package.json');
+  console.log(JSON.stringify({ version, outputs, nodes: ranNodes(profiles) }));
+}
+
 const options = parseArguments(process.argv.slice(2));
 const ort = require('onnxruntime-node');
 const profiles = fs.mkdtempSync(path.join(os.tmpdir(), 'qtool-interop-'));
 try {
   const session = await ort.InferenceSession.create(options.model, {
     executionProviders: ['cpu'],
-    graphOptimizationLevel: 'all',
+    graphOptimizationLevel: options.level,
     intraOpNumThreads: options.threads,
     interOpNumThreads: 1,
+    ...(options.optimized === undefined ? {} : { optimizedModelFilePath: options.optimized }),
     enableProfiling: true,
     profileFilePrefix: path.join(profiles, 'profile'),
     logSeverityLevel: 3,
   });
-  const feeds = {};
-  for (const input of options.inputs) {
-    feeds[input.name] = new ort.Tensor('float32', readFloats(input), input.dims);
-  }
-  const results = await session.run(feeds);
-  session.endProfiling();
-  const outputs = session.outputNames.map((name, number) => {
-    const { type, dims, data } = results[name];
-    const entry = { name, type, dims };
-    if (options.output !== undefined && type === 'float32') {
-      entry.file = path.join(options.output, `${number}.f32`);
-      fs.writeFileSync(entry.file, new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
-    }
-    return entry;
-  });
-  const { version } = require('onnxruntime-node/package.json');
-  console.log(JSON.stringify({ version, outputs, nodes: ranNodes(profiles) }));
+  if (options.optimized === undefined) await run(session);
 } catch (error) {
   console.error(`${options.model}: ${error.message}`);
   process.exitCode = 1;
