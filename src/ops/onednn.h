@@ -27,11 +27,15 @@ struct WindowedSpec {
   Layout layout = Layout::kPlain;
 };
 
-struct ConvSpec : WindowedSpec {
-  Shape weights;  ///< [M, C / groups, kernel...]
+/// What a convolution and its transpose have in common.
+struct WeightedSpec : WindowedSpec {
+  Shape weights;  ///< [M, C / groups, kernel...], of a transpose [C, M / groups, kernel...]
   Layout weights_layout = Layout::kPlain;
   std::int64_t groups = 1;
-  bool bias = false;
+  bool bias = false;  ///< one value per output channel
+};
+
+struct ConvSpec : WeightedSpec {
   bool residual = false;  ///< adds a tensor of the destination's shape and layout before the clamp
   std::optional<Clamp> clamp;
 };
@@ -58,13 +62,6 @@ class Convolution {
   std::unique_ptr<State> state_;
 };
 
-struct DeconvSpec : WindowedSpec {
-  Shape weights;  ///< [C, M / groups, kernel...]
-  Layout weights_layout = Layout::kPlain;
-  std::int64_t groups = 1;
-  bool bias = false;
-};
-
 /// The transposed convolution of ONNX's ConvTranspose, dst = conv^T(src, weights) + bias, window as
 /// resolve_conv_transpose() makes it. oneDNN fuses no clamp behind it at a useful speed.
 class Deconvolution {
@@ -73,7 +70,7 @@ class Deconvolution {
   /// next input element would begin.
   [[nodiscard]] static bool takes(const Window& window);
 
-  Deconvolution(const DeconvSpec& spec, int threads);
+  Deconvolution(const WeightedSpec& spec, int threads);
   ~Deconvolution();
   Deconvolution(const Deconvolution&) = delete;
   Deconvolution& operator=(const Deconvolution&) = delete;

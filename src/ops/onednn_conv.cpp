@@ -104,13 +104,7 @@ void Convolution::State::run(const Piece& piece, const float* source, const Pack
   if (by_channels) {
     result = reinterpret_cast<float*>(scratchpad + scratch_bytes(desc.scratchpad_desc()));
   }
-  Args args{{DNNL_ARG_SRC, memory_at(desc.src_desc(), source + piece.source_offset)},
-            {DNNL_ARG_WEIGHTS, memory_at(desc.weights_desc(), weights.weights.data())},
-            {DNNL_ARG_DST, memory_at(desc.dst_desc(), result)},
-            {DNNL_ARG_SCRATCHPAD, memory_at(desc.scratchpad_desc(), scratchpad)}};
-  if (weights.bias.elements() > 0) {
-    args.emplace(DNNL_ARG_BIAS, memory_at(desc.bias_desc(), weights.bias.data()));
-  }
+  Args args = weighted_args(desc, source + piece.source_offset, weights, result, scratchpad);
   if (residual != nullptr && !by_channels) {
     args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
                  memory_at(desc.dst_desc(), residual + piece.destination_offset));

@@ -8,7 +8,7 @@ namespace qtool::onednn {
 namespace {
 
 // ONNX's weights [C, M / groups, kernel...] with the axes of oneDNN's, [groups,] M, C, kernel...
-Desc stored_weights(const DeconvSpec& spec) {
+Desc stored_weights(const WeightedSpec& spec) {
   const Dims& stored = spec.weights.dims();
   const Dims steps = strides_of(stored, spec.weights_layout);
   Dims dims{stored[1], stored[0] / spec.groups};
@@ -46,7 +46,7 @@ bool Deconvolution::takes(const Window& window) {
   return true;
 }
 
-Deconvolution::Deconvolution(const DeconvSpec& spec, int threads)
+Deconvolution::Deconvolution(const WeightedSpec& spec, int threads)
     : state_(std::make_unique<State>()) {
   const OnThisThread alone;
   const Desc stored = stored_weights(spec);
@@ -89,17 +89,10 @@ std::string Deconvolution::implementation() const {
 void Deconvolution::run(const float* source, const Packed& packed, float* destination,
                         std::byte* workspace) const {
   run_pieces(state_->pieces, [&](const State::Piece& piece) {
-    const auto& desc = piece.desc;
-    const Packed::Part& weights = packed.parts[piece.pack];
-    Args args{{DNNL_ARG_SRC, memory_at(desc.src_desc(), source + piece.source_offset)},
-              {DNNL_ARG_WEIGHTS, memory_at(desc.weights_desc(), weights.weights.data())},
-              {DNNL_ARG_DST, memory_at(desc.dst_desc(), destination + piece.destination_offset)},
-              {DNNL_ARG_SCRATCHPAD,
-               memory_at(desc.scratchpad_desc(), at_bytes(workspace, piece.scratch_offset))}};
-    if (weights.bias.elements() > 0) {
-      args.emplace(DNNL_ARG_BIAS, memory_at(desc.bias_desc(), weights.bias.data()));
-    }
-    execute(piece.primitive, args);
+    execute(piece.primitive,
+            weighted_args(piece.desc, source + piece.source_offset, packed.parts[piece.pack],
+                          destination + piece.destination_offset,
+                          at_bytes(workspace, piece.scratch_offset)));
   });
 }
 

@@ -114,4 +114,18 @@ class Packed {
   std::vector<Part> parts;
 };
 
+/// The memory that a primitive with weights, and a bias where the pack has one, reads and writes.
+template <typename PrimitiveDesc>
+Args weighted_args(const PrimitiveDesc& desc, const float* source, const Packed::Part& weights,
+                   float* destination, std::byte* scratchpad) {
+  Args args{{DNNL_ARG_SRC, memory_at(desc.src_desc(), source)},
+            {DNNL_ARG_WEIGHTS, memory_at(desc.weights_desc(), weights.weights.data())},
+            {DNNL_ARG_DST, memory_at(desc.dst_desc(), destination)},
+            {DNNL_ARG_SCRATCHPAD, memory_at(desc.scratchpad_desc(), scratchpad)}};
+  if (weights.bias.elements() > 0) {
+    args.emplace(DNNL_ARG_BIAS, memory_at(desc.bias_desc(), weights.bias.data()));
+  }
+  return args;
+}
+
 }  // namespace qtool::onednn

@@ -115,17 +115,9 @@ std::int64_t Matmul::workspace_bytes() const { return state_->scratch; }
 
 void Matmul::run(const float* a, const Packed& b, float* destination, std::byte* workspace) const {
   run_pieces(state_->pieces, [&](const State::Piece& piece) {
-    const auto& desc = piece.desc;
-    const Packed::Part& weights = b.parts[piece.pack];
-    Args args{{DNNL_ARG_SRC, memory_at(desc.src_desc(), a + piece.a_offset)},
-              {DNNL_ARG_WEIGHTS, memory_at(desc.weights_desc(), weights.weights.data())},
-              {DNNL_ARG_DST, memory_at(desc.dst_desc(), destination + piece.destination_offset)},
-              {DNNL_ARG_SCRATCHPAD,
-               memory_at(desc.scratchpad_desc(), at_bytes(workspace, piece.scratch_offset))}};
-    if (weights.bias.elements() > 0) {
-      args.emplace(DNNL_ARG_BIAS, memory_at(desc.bias_desc(), weights.bias.data()));
-    }
-    execute(piece.primitive, args);
+    execute(piece.primitive, weighted_args(piece.desc, a + piece.a_offset, b.parts[piece.pack],
+                                           destination + piece.destination_offset,
+                                           at_bytes(workspace, piece.scratch_offset)));
   });
 }
 

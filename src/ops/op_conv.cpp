@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "ops/float_weights.h"
 #include "ops/onednn.h"
 #include "ops/operator.h"
 #include "ops/spatial.h"
@@ -11,24 +12,9 @@ namespace qtool {
 namespace {
 
 onednn::ConvSpec conv_spec(const OpContext& op) {
-  const ValueInfo& x = op.input(0);
-  const ValueInfo& w = op.input(1);
-  op.require(x.dtype == DType::kFloat32 && w.dtype == DType::kFloat32,
-             concat("found ", name_of(x.dtype), " and ", name_of(w.dtype), ", expected float32"));
-  ConvGeometry conv = resolve_conv(op, x.shape, w.shape);
-  const std::int64_t outputs = w.shape[0];
+  require_float_operands(op);
   onednn::ConvSpec spec;
-  spec.source = x.shape;
-  spec.weights = w.shape;
-  spec.destination = conv.output;
-  spec.window = std::move(conv.window);
-  spec.groups = conv.groups;
-  spec.bias = op.has_input(2);
-  if (spec.bias) {
-    op.require(
-        op.input(2).shape == Shape{outputs} && op.input(2).dtype == DType::kFloat32,
-        concat("bias has shape ", op.input(2).shape.to_string(), ", expected [", outputs, "]"));
-  }
+  set_weighted_spec(op, resolve_conv(op, op.input(0).shape, op.input(1).shape), spec);
   spec.residual = op.has_input(3);
   if (spec.residual) {  // only fusion adds one; a Conv in a model has three inputs
     op.require(op.node.domain == kLoweredDomain && op.input(3).shape == spec.destination &&
@@ -70,18 +56,11 @@ class FloatConv final : public Operator {
 
   FloatConv(const OpContext& op, const onednn::ConvSpec& spec) : conv_(spec, op.threads) {
     macs_ = spec.destination.elements() / spec.weights[0] * spec.weights.elements();
-    const Tensor* weights = op.constant(1);
-    const Tensor* bias = op.constant(2);
-    if (weights == nullptr || (spec.bias && bias == nullptr)) return;  // packed at each run
-    weights_ = op.packed<onednn::Packed>(
-        {concat("conv ", conv_.format()), {op.shared_constant(1), op.shared_constant(2)}}, [&] {
-          return conv_.pack(weights->values<float>().data(),
-                            bias != nullptr ? bias->values<float>().data() : nullptr);
-        });
+    weights_ = packed_constants(op, "conv", conv_, spec.bias);
   }
 
   onednn::Convolution conv_;
-  onednn::PackedPtr weights_;
+  onednn::PackedPtr weights_;  // null when packed at each run
   std::int64_t macs_ = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
+#include "ops/float_weights.h"
 #include "ops/onednn.h"
 #include "ops/operator.h"
 #include "ops/spatial.h"
@@ -13,32 +14,17 @@
 namespace qtool {
 namespace {
 
-onednn::DeconvSpec deconv_spec(const OpContext& op) {
-  const ValueInfo& x = op.input(0);
-  const ValueInfo& w = op.input(1);
-  op.require(x.dtype == DType::kFloat32 && w.dtype == DType::kFloat32,
-             concat("found ", name_of(x.dtype), " and ", name_of(w.dtype), ", expected float32"));
-  ConvGeometry conv = resolve_conv_transpose(op, x.shape, w.shape);
-  onednn::DeconvSpec spec;
-  spec.source = x.shape;
-  spec.weights = w.shape;
-  spec.destination = conv.output;
-  spec.window = std::move(conv.window);
-  spec.groups = conv.groups;
-  spec.bias = op.has_input(2);
-  if (spec.bias) {
-    const std::int64_t outputs = spec.destination[1];
-    op.require(
-        op.input(2).shape == Shape{outputs} && op.input(2).dtype == DType::kFloat32,
-        concat("bias has shape ", op.input(2).shape.to_string(), ", expected [", outputs, "]"));
-  }
+onednn::WeightedSpec deconv_spec(const OpContext& op) {
+  require_float_operands(op);
+  onednn::WeightedSpec spec;
+  set_weighted_spec(op, resolve_conv_transpose(op, op.input(0).shape, op.input(1).shape), spec);
   return spec;
 }
 
 // The definition, output element by output element, without the clamp.
 class Loop {
  public:
-  Loop(const onednn::DeconvSpec& spec, Layout destination)
+  Loop(const onednn::WeightedSpec& spec, Layout destination)
       : spec_(spec),
         source_strides_(strides_of(spec.source, spec.layout)),
         destination_strides_(strides_of(spec.destination, destination)),
@@ -100,7 +86,7 @@ class Loop {
     return total;
   }
 
-  onednn::DeconvSpec spec_;
+  onednn::WeightedSpec spec_;
   std::vector<std::int64_t> source_strides_;
   std::vector<std::int64_t> destination_strides_;
   std::vector<std::int64_t> weight_strides_;
@@ -109,7 +95,7 @@ class Loop {
 class FloatConvTranspose final : public Operator {
  public:
   explicit FloatConvTranspose(const OpContext& op) : clamp_(op.fused_clamp()) {
-    onednn::DeconvSpec spec = deconv_spec(op);
+    onednn::WeightedSpec spec = deconv_spec(op);
     spec.layout = op.input_layout(0);
     spec.weights_layout = op.input_layout(1);
     macs_ = spec.source.elements() / spec.source[1] * spec.weights.elements();
@@ -119,15 +105,7 @@ class FloatConvTranspose final : public Operator {
       return;
     }
     deconv_ = std::make_unique<onednn::Deconvolution>(spec, op.threads);
-    const Tensor* weights = op.constant(1);
-    const Tensor* bias = op.constant(2);
-    if (weights == nullptr || (spec.bias && bias == nullptr)) return;  // packed at each run
-    weights_ = op.packed<onednn::Packed>(
-        {concat("deconv ", deconv_->format()), {op.shared_constant(1), op.shared_constant(2)}},
-        [&] {
-          return deconv_->pack(weights->values<float>().data(),
-                               bias != nullptr ? bias->values<float>().data() : nullptr);
-        });
+    weights_ = packed_constants(op, "deconv", *deconv_, spec.bias);
   }
 
   void run(const Operands& o) const override {
@@ -160,7 +138,7 @@ class FloatConvTranspose final : public Operator {
   std::optional<Clamp> clamp_;
   std::unique_ptr<Loop> loop_;  // one of these two
   std::unique_ptr<onednn::Deconvolution> deconv_;
-  onednn::PackedPtr weights_;
+  onednn::PackedPtr weights_;  // null when packed at each run
   std::int64_t macs_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "ops/float_weights.h"
 #include "ops/onednn.h"
 #include "ops/operator.h"
 
@@ -131,15 +132,7 @@ class FloatProduct final : public Operator {
       spec.clamp.reset();
     }
     matmul_ = std::make_unique<onednn::Matmul>(spec, op.threads);
-    const Tensor* b = op.constant(1);
-    if (b == nullptr) return;
-    const std::shared_ptr<const Tensor> bias =
-        addend == Addend::kPerColumn ? op.shared_constant(2) : nullptr;
-    weights_ = op.packed<onednn::Packed>(
-        {concat("matmul ", matmul_->format()), {op.shared_constant(1), bias}}, [&] {
-          return matmul_->pack(b->values<float>().data(),
-                               bias != nullptr ? bias->values<float>().data() : nullptr);
-        });
+    weights_ = packed_constants(op, "matmul", *matmul_, spec.bias);
   }
 
   void run(const Operands& o) const override {
@@ -181,7 +174,7 @@ class FloatProduct final : public Operator {
   Shape output_;
   std::optional<Clamp> clamp_;
   std::unique_ptr<onednn::Matmul> matmul_;
-  onednn::PackedPtr weights_;
+  onednn::PackedPtr weights_;  // null when packed at each run
   std::int64_t macs_ = 0;
 };
 
