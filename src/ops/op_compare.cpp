@@ -105,6 +105,18 @@ OpDef op_Or() {
 OpDef op_Xor() {
   return logic_row([](bool a, bool b) { return a != b; });
 }
+OpDef op_Not() {
+  return {[](const OpContext& op) {
+            require_dtype_in(op, 0, {DType::kBool});
+            return std::vector<ValueInfo>{op.input(0)};
+          },
+          [](const OpContext& op) {
+            return make_unary<std::uint8_t, std::uint8_t>(
+                op, [](std::uint8_t x) { return static_cast<std::uint8_t>(x == 0 ? 1 : 0); });
+          },
+          LayoutRule::kAny};
+}
+
 OpDef op_Where() { return {infer_where, make_where, LayoutRule::kAny}; }
 
 }  // namespace qtool

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/convert.h"
 #include "ops/elementwise.h"
@@ -28,6 +29,48 @@ OpDef library_row() {
           LayoutRule::kAny};
 }
 
+std::vector<ValueInfo> infer_clip(const OpContext& op) {
+  require_type(op, 0, NumberTypes{});
+  for (const std::size_t bound : {std::size_t{1}, std::size_t{2}}) {
+    if (!op.has_input(bound)) continue;
+    require_same_type(op, 0, bound);
+    require_single(op, bound, bound == 1 ? "the lower bound" : "the upper bound");
+  }
+  return {op.input(0)};
+}
+
+std::unique_ptr<Operator> make_clip(const OpContext& op) {
+  return make_for_type(NumberTypes{}, op.input(0).dtype, [&](auto element) {
+    using T = decltype(element);
+    return make_operator([nest = nest_from_input(op, 0)](const Operands& o) {
+      const T low = o.has_input(1) ? *o.in<T>(1) : std::numeric_limits<T>::lowest();
+      const T high = o.has_input(2) ? *o.in<T>(2) : std::numeric_limits<T>::max();
+      run_unary(nest, o.in<T>(0), o.out<T>(0), o.threads(), [low, high](T x) {
+        const T raised = x < low ? low : x;
+        return raised > high ? high : raised;
+      });
+    });
+  });
+}
+
+// The row of an operator that asks something about each float.
+template <typename Make>
+OpDef question_row(Make /*make*/) {
+  return {[](const OpContext& op) {
+            require_type(op, 0, FloatingTypes{});
+            static_cast<void>(Make{}(op));  // reads, and so checks, the attributes
+            return std::vector<ValueInfo>{{DType::kBool, op.input(0).shape}};
+          },
+          [](const OpContext& op) {
+            return make_for_type(FloatingTypes{}, op.input(0).dtype, [&](auto element) {
+              return make_unary<decltype(element), std::uint8_t>(op, [ask = Make{}(op)](auto x) {
+                return static_cast<std::uint8_t>(ask(x) ? 1 : 0);
+              });
+            });
+          },
+          LayoutRule::kAny};
+}
+
 }  // namespace
 
 OpDef op_Relu() {
@@ -38,6 +81,8 @@ OpDef op_Relu() {
     };
   });
 }
+
+OpDef op_Clip() { return {infer_clip, make_clip, LayoutRule::kAny}; }
 
 OpDef op_LeakyRelu() {
   return unary_row<FloatType>([](const OpContext& op) {
@@ -188,5 +233,18 @@ OpDef op_Tanh() {
 OpDef op_Asinh() { return library_row<std::asinh>(); }
 OpDef op_Acosh() { return library_row<std::acosh>(); }
 OpDef op_Atanh() { return library_row<std::atanh>(); }
+
+OpDef op_IsNaN() {
+  return question_row([](const OpContext&) { return [](auto x) { return std::isnan(x); }; });
+}
+
+OpDef op_IsInf() {
+  return question_row([](const OpContext& op) {
+    return [above = op.node.get_int("detect_positive", 1) != 0,
+            below = op.node.get_int("detect_negative", 1) != 0](auto x) {
+      return std::isinf(x) && (x > 0 ? above : below);
+    };
+  });
+}
 
 }  // namespace qtool
