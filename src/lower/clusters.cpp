@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "graph/edit.h"
+#include "kernels/conv/conv.h"
 
 namespace qtool {
 namespace {
@@ -108,6 +109,22 @@ std::optional<Clusters::Sink> Clusters::sink(NodeId producer) const {
     sink.result.high = quantized_bound(clamp->second, sink.result.affine);
   }
   return sink;
+}
+
+std::optional<Clusters::Residual> Clusters::residual(NodeId producer) const {
+  const ValueId own = graph.node(producer).outputs[0];
+  if (graph.is_output(own) || graph.consumers(own).size() != 1) return std::nullopt;
+  const NodeId reader = graph.consumers(own).front();
+  const Node& add = graph.node(reader);
+  if (!add.is("Add") || add.inputs[0] == add.inputs[1]) return std::nullopt;
+  if (!(shaped.info(add.outputs[0]).shape == shaped.info(own).shape)) return std::nullopt;
+  const std::optional<Source> other = source(add.inputs[add.inputs[0] == own ? 1 : 0]);
+  std::optional<Sink> result = other ? sink(reader) : std::nullopt;
+  if (!result || !(other->affine.scale / result->result.affine.scale <= kMaxResidualMultiplier)) {
+    return std::nullopt;
+  }
+  result->absorbed.insert(result->absorbed.begin(), reader);
+  return Residual{*other, std::move(*result)};
 }
 
 std::optional<Clusters::Weights> Clusters::weights(ValueId real) const {

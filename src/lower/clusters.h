@@ -32,6 +32,11 @@ class Clusters {
     QuantizedResult result;
     std::vector<NodeId> absorbed;  ///< activation and QuantizeLinear, in order
   };
+  /// A tensor that an Add adds to the result of a convolution, and what follows that Add.
+  struct Residual {
+    Source source;
+    Sink sink;  ///< absorbs the Add too
+  };
   /// Constant weights behind a DequantizeLinear, as s8 (u8 ones relabelled by -128).
   struct Weights {
     std::shared_ptr<const Tensor> values;
@@ -48,6 +53,10 @@ class Clusters {
   [[nodiscard]] std::optional<Affine> u8_affine(NodeId id) const;
   [[nodiscard]] std::optional<Source> source(ValueId real) const;
   [[nodiscard]] std::optional<Sink> sink(NodeId producer) const;
+  /// The residual that one kernel with `producer`, a convolution of images, can add: only an Add
+  /// reads its result, its other operand is quantized and broadcasts to that result, and so is what
+  /// the Add computes.
+  [[nodiscard]] std::optional<Residual> residual(NodeId producer) const;
   [[nodiscard]] std::optional<Weights> weights(ValueId real) const;
   /// The values of a constant: a float32 initializer, or a dequantized one; empty otherwise.
   [[nodiscard]] std::vector<double> constant_reals(ValueId real) const;

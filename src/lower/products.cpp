@@ -92,8 +92,16 @@ void finish(Clusters& c, NodeId id, std::string_view op_type, const ProductParts
         name + "_bias_i32",
         Tensor::of<std::int32_t>({parts.channels}, std::span<const std::int32_t>(parts.bias))));
   }
-  const std::optional<Clusters::Sink> sink = c.sink(id);
+  std::optional<Clusters::Sink> sink = c.sink(id);
   QProductParams params;
+  if (!sink && op_type == "QConv") {
+    if (std::optional<Clusters::Residual> residual = c.residual(id)) {
+      inputs.resize(3, kNoValue);
+      inputs.push_back(residual->source.quantized);
+      params.residual = residual->source.affine;
+      sink = std::move(residual->sink);
+    }
+  }
   params.input = parts.source.affine;
   const Affines& affines = parts.weights.affines;
   const auto count = static_cast<std::int64_t>(affines.scales.size());
@@ -217,6 +225,7 @@ void lower_products(Clusters& c) {
     }
   }
   c.graph.remove_dead_nodes();
+  c.graph.sort();  // a residual may be computed after the convolution that now adds it
 }
 
 }  // namespace qtool

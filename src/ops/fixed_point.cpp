@@ -15,11 +15,16 @@ constexpr int kAddShift = 20;                               // 255 2^20 leaves r
 
 double ratio(float a, float b) { return static_cast<double>(a) / static_cast<double>(b); }
 
+std::int32_t saturated(std::int64_t sum) {
+  using Int32 = std::numeric_limits<std::int32_t>;
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(sum, Int32::min(), Int32::max()));
+}
+
 // Twice the larger scale: exact in float.
 float add_scale(const Affine& a, const Affine& b) { return 2.0F * std::max(a.scale, b.scale); }
 
-std::array<std::int32_t, 256> add_table(Requantization path, const Affine& operand, float scale) {
-  const Requantizer input(path, ratio(operand.scale, scale));
+// What the 256 values of an operand contribute to a sum: multiplied by M and 2^20.
+std::array<std::int32_t, 256> contributions(const Requantizer& input, const Affine& operand) {
   std::array<std::int32_t, 256> table{};
   for (std::int32_t q = 0; q < 256; ++q) {
     table[static_cast<std::size_t>(q)] =
@@ -28,24 +33,43 @@ std::array<std::int32_t, 256> add_table(Requantization path, const Affine& opera
   return table;
 }
 
-}  // namespace
-
-FixedOutput::FixedOutput(Requantization path, std::span<const double> multipliers,
-                         std::int32_t zero_point, Limits limits)
-    : zero_point_(zero_point), limits_(limits) {
-  channels_.reserve(multipliers.size());
-  for (const double multiplier : multipliers) channels_.emplace_back(path, multiplier);
+std::array<std::int32_t, 256> add_table(Requantization path, const Affine& operand, float scale) {
+  return contributions(Requantizer(path, ratio(operand.scale, scale)), operand);
 }
 
-void FixedOutput::run(std::int64_t pixels, const std::int32_t* sums, std::uint8_t* out,
-                      int threads) const {
+}  // namespace
+
+FixedOutput::FixedOutput(Requantization path, std::span<const double> multipliers, const Affine& y,
+                         Limits limits, const std::optional<Affine>& residual)
+    : zero_point_(y.zero_point), limits_(limits) {
+  constexpr double kRaise = 1 << kAddShift;
+  if (residual) {
+    const Requantizer input(path, ratio(residual->scale, y.scale));
+    sum_.emplace(Sum{contributions(input, *residual), Requantizer(path, 1.0 / kRaise)});
+  }
+  channels_.reserve(multipliers.size());
+  for (const double multiplier : multipliers) {
+    channels_.emplace_back(path, residual ? multiplier * kRaise : multiplier);
+  }
+}
+
+void FixedOutput::run(std::int64_t pixels, const std::int32_t* sums, const std::uint8_t* residual,
+                      std::uint8_t* out, int threads) const {
   const auto channels = static_cast<std::int64_t>(channels_.size());
   parallel_ranges(pixels, threads, [&](std::int64_t begin, std::int64_t end, int /*worker*/) {
     for (std::int64_t pixel = begin; pixel < end; ++pixel) {
       for (std::int64_t c = 0; c < channels; ++c) {
         const std::int64_t at = pixel * channels + c;
-        out[at] = static_cast<std::uint8_t>(
-            channels_[static_cast<std::size_t>(c)](sums[at], zero_point_, limits_));
+        const Requantizer& channel = channels_[static_cast<std::size_t>(c)];
+        std::int32_t q = 0;
+        if (sum_) {
+          const std::int64_t sum = std::int64_t{channel.scale(sums[at])} +
+                                   sum_->residual[static_cast<std::size_t>(residual[at])];
+          q = sum_->output(saturated(sum), zero_point_, limits_);
+        } else {
+          q = channel(sums[at], zero_point_, limits_);
+        }
+        out[at] = static_cast<std::uint8_t>(q);
       }
     }
   });

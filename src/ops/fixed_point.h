@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,17 +18,28 @@ namespace qtool {
 /// The operators of a plan whose sums become bytes with an integer multiplier and shift, as
 /// TensorFlow Lite computes them. Plain loops: the fast kernels requantize in float.
 
-/// Sums of [pixels][channels] to u8, each channel by its multiplier.
+/// Sums of [pixels][channels] to u8, each channel by its multiplier. With a residual, sum and
+/// residual are brought to s_y / 2^20, added in int32, and the sum is brought to s_y; a term beyond
+/// 2,048 s_y saturates.
 class FixedOutput {
  public:
   /// One multiplier s_x s_w[c] / s_y per channel, in double.
   /// Source: TensorFlow Lite, kernels/kernel_util.cc, PopulateConvolutionQuantizationParams.
-  FixedOutput(Requantization path, std::span<const double> multipliers, std::int32_t zero_point,
-              Limits limits);
-  void run(std::int64_t pixels, const std::int32_t* sums, std::uint8_t* out, int threads) const;
+  /// Differs from source: TensorFlow Lite adds no residual there; its Add has the same form.
+  FixedOutput(Requantization path, std::span<const double> multipliers, const Affine& y,
+              Limits limits, const std::optional<Affine>& residual = std::nullopt);
+  /// `residual`: [pixels][channels], null where there is none.
+  void run(std::int64_t pixels, const std::int32_t* sums, const std::uint8_t* residual,
+           std::uint8_t* out, int threads) const;
 
  private:
+  struct Sum {
+    std::array<std::int32_t, 256> residual;  // what each of its values contributes
+    Requantizer output;
+  };
+
   std::vector<Requantizer> channels_;
+  std::optional<Sum> sum_;
   std::int32_t zero_point_;
   Limits limits_;
 };

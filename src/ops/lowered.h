@@ -31,12 +31,15 @@ struct QuantizedResult {
 };
 
 /// QConv, QConvTranspose, QGemm. Without a result they write float32.
+/// A QConv with a residual adds input 3, bytes of that map which broadcast to the result, before it
+/// rounds; it has a result then.
 struct QProductParams {
   Affine input;
   // Tensors, because packed weights are found by the tensors that they are made of.
   std::shared_ptr<const Tensor> weight_scales;       ///< float32, one or one per output channel
   std::shared_ptr<const Tensor> weight_zero_points;  ///< int32, as many
   std::optional<QuantizedResult> result;
+  std::optional<Affine> residual;
 };
 
 /// QAdd, QMul.

@@ -1,13 +1,17 @@
 // Integer convolution and matrix product with constant weights. Made by lowering:
-//   QConv(x u8, w s8 [M, C/g, kh, kw], bias i32), QGemm(x u8 [..., K], w s8 [N, K], bias i32)
+//   QConv(x u8, w s8 [M, C/g, kh, kw], bias i32, residual u8),
+//   QGemm(x u8 [..., K], w s8 [N, K], bias i32)
 // with QProductParams.
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <utility>
 
 #include "base/round_up.h"
 #include "base/text.h"
 #include "ops/packed_product.h"
 #include "ops/spatial.h"
+#include "ops/strides.h"
 
 namespace qtool {
 namespace {
@@ -17,15 +21,45 @@ std::shared_ptr<const PackedConv> pack(const OpContext& op, const ProductExtents
   return pack_product(op, extents, "", op.constant(1)->values<std::int8_t>());
 }
 
+// The bytes that a QConv adds, in the order of its result: input 3 itself, or a copy in the
+// workspace where that is smaller or laid out differently.
+class ResidualInput {
+ public:
+  explicit ResidualInput(const OpContext& op) : exists_(op.has_input(3)) {
+    if (!exists_) return;
+    const Shape& out = op.output(0).shape;
+    if (op.input(3).shape == out && op.input_layout(3) == op.output_layout(0)) return;
+    copy_.emplace(out.dims(),
+                  std::array{strides_of(out, op.output_layout(0)),
+                             broadcast_strides(op.input(3).shape, op.input_layout(3), out)});
+    bytes_ = align_up(out.elements());
+  }
+  [[nodiscard]] std::int64_t workspace_bytes() const { return bytes_; }
+  /// Null where nothing is added. `workspace`: workspace_bytes().
+  [[nodiscard]] const std::uint8_t* read(const Operands& o, std::byte* workspace) const {
+    if (!exists_) return nullptr;
+    if (!copy_) return o.in<std::uint8_t>(3);
+    copy_strided(*copy_, 1, workspace, o.in<std::byte>(3), o.threads());
+    return reinterpret_cast<const std::uint8_t*>(workspace);
+  }
+
+ private:
+  bool exists_;
+  std::optional<LoopNest<2>> copy_;
+  std::int64_t bytes_ = 0;
+};
+
 class QuantizedConv final : public Operator {
  public:
   QuantizedConv(const OpContext& op, const ProductExtents& extents, const ConvShape& shape)
-      : conv_(pack(op, extents)), shape_(shape) {
-    workspace_ = conv_->workspace_bytes(shape, op.threads);
+      : conv_(pack(op, extents)), residual_(op), shape_(shape) {
+    workspace_ = residual_.workspace_bytes() + conv_->workspace_bytes(shape, op.threads);
     macs_ = shape.batch * shape.out_h * shape.out_w * op.input(1).shape.elements();
   }
   void run(const Operands& o) const override {
-    conv_->run(shape_, o.in<std::uint8_t>(0), o.out<void>(0), o.workspace(), o.threads());
+    const std::uint8_t* residual = residual_.read(o, o.workspace());
+    conv_->run(shape_, o.in<std::uint8_t>(0), o.out<void>(0),
+               o.workspace() + residual_.workspace_bytes(), o.threads(), residual);
   }
   [[nodiscard]] std::int64_t workspace_bytes() const override { return workspace_; }
   [[nodiscard]] std::int64_t macs() const override { return macs_; }
@@ -33,6 +67,7 @@ class QuantizedConv final : public Operator {
 
  private:
   std::shared_ptr<const PackedConv> conv_;
+  ResidualInput residual_;
   ConvShape shape_;
   std::int64_t workspace_ = 0;
   std::int64_t macs_ = 0;
@@ -43,18 +78,22 @@ class FixedPointConv final : public Operator {
  public:
   FixedPointConv(const OpContext& op, const ProductExtents& extents, const ConvShape& shape)
       : conv_(pack(op, extents)),
+        residual_(op),
         output_(fixed_output(op, extents.out_channels)),
         label_(kernel_label(conv_->kernel(), op.requantization)),
         shape_(shape),
         pixels_(shape.batch * shape.out_h * shape.out_w) {
     sum_bytes_ = align_up(pixels_ * extents.out_channels * 4);
-    workspace_ = sum_bytes_ + conv_->workspace_bytes(shape, op.threads);
+    workspace_ =
+        residual_.workspace_bytes() + sum_bytes_ + conv_->workspace_bytes(shape, op.threads);
     macs_ = pixels_ * op.input(1).shape.elements();
   }
   void run(const Operands& o) const override {
-    auto* sums = reinterpret_cast<std::int32_t*>(o.workspace());
-    conv_->run(shape_, o.in<std::uint8_t>(0), sums, o.workspace() + sum_bytes_, o.threads());
-    output_.run(pixels_, sums, o.out<std::uint8_t>(0), o.threads());
+    const std::uint8_t* residual = residual_.read(o, o.workspace());
+    std::byte* scratch = o.workspace() + residual_.workspace_bytes();
+    auto* sums = reinterpret_cast<std::int32_t*>(scratch);
+    conv_->run(shape_, o.in<std::uint8_t>(0), sums, scratch + sum_bytes_, o.threads());
+    output_.run(pixels_, sums, residual, o.out<std::uint8_t>(0), o.threads());
   }
   [[nodiscard]] std::int64_t workspace_bytes() const override { return workspace_; }
   [[nodiscard]] std::int64_t macs() const override { return macs_; }
@@ -62,6 +101,7 @@ class FixedPointConv final : public Operator {
 
  private:
   std::shared_ptr<const PackedConv> conv_;
+  ResidualInput residual_;
   FixedOutput output_;
   std::string label_;
   ConvShape shape_;

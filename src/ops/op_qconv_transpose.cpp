@@ -90,7 +90,7 @@ class QuantizedConvTranspose final : public Operator {
                       }
                     });
     if (!fixed_) return;
-    fixed_->run(batch_ * out_h_ * out_w_, reinterpret_cast<const std::int32_t*>(output),
+    fixed_->run(batch_ * out_h_ * out_w_, reinterpret_cast<const std::int32_t*>(output), nullptr,
                 o.out<std::uint8_t>(0), o.threads());
   }
   [[nodiscard]] std::int64_t workspace_bytes() const override { return workspace_; }

@@ -30,7 +30,9 @@ std::string form_of(const OpContext& op, const ProductExtents& extents, std::str
   form += concat(" ", params.input.scale);
   if (!params.result) return form + " f32";
   const QuantizedResult& y = *params.result;
-  return form + concat(" u8 ", y.affine.scale, " ", y.affine.zero_point, " ", y.low, " ", y.high);
+  form += concat(" u8 ", y.affine.scale, " ", y.affine.zero_point, " ", y.low, " ", y.high);
+  if (!params.residual) return form;
+  return form + concat(" + ", params.residual->scale, " ", params.residual->zero_point);
 }
 
 // s_x s_w[c] / s_y in double, one per output channel.
@@ -89,6 +91,9 @@ std::shared_ptr<const PackedConv> pack_product(const OpContext& op, const Produc
     epilogue.zero_point = y.affine.zero_point;
     epilogue.low = y.low;
     epilogue.high = y.high;
+    if (params.residual) {
+      epilogue.residual = {params.residual->scale / y.affine.scale, params.residual->zero_point};
+    }
     return std::make_shared<PackedConv>(weights, std::move(epilogue));
   };
   return op.packed<PackedConv>(
@@ -102,8 +107,9 @@ FixedOutput fixed_output(const OpContext& op, std::int64_t channels) {
   const auto& params = op.params<QProductParams>();
   return {op.requantization,
           fixed_multipliers(params, channels),
-          params.result->affine.zero_point,
-          {params.result->low, params.result->high}};
+          params.result->affine,
+          {params.result->low, params.result->high},
+          params.residual};
 }
 
 }  // namespace qtool

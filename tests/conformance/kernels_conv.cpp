@@ -75,13 +75,14 @@ void complete(std::mt19937& random, Spread spread, Case& c) {
 
 template <typename T>
 void check_output(const Case& c, const PackedConv& conv, const std::vector<T>& expected,
-                  const std::uint8_t* input, const std::string& name) {
+                  const std::uint8_t* input, const std::string& name,
+                  const std::uint8_t* residual = nullptr) {
   const std::size_t bytes = expected.size() * sizeof(T);
   for (const int threads : {1, 2, 3}) {
     const GuardedBuffer output(bytes);
     output.fill(0xAB);
     const GuardedBuffer workspace(static_cast<std::size_t>(conv.workspace_bytes(c.shape, threads)));
-    conv.run(c.shape, input, output.data<void>(), workspace.data<std::byte>(), threads);
+    conv.run(c.shape, input, output.data<void>(), workspace.data<std::byte>(), threads, residual);
     ASSERT_EQ(std::memcmp(output.data(), expected.data(), bytes), 0)
         << name << ", " << threads << " threads: " << describe(c);
   }
@@ -104,6 +105,16 @@ void check(std::mt19937& random, Spread spread, Case c) {
   randomize(random, spread, input.data(), in_bytes);
   std::vector<std::uint8_t> bytes(outputs, 0xAB);
   reference_conv(w, c.epilogue, s, input.data(), bytes.data());
+  // The same with a residual, whose own scale is now and then far from the result's.
+  Epilogue adding = c.epilogue;
+  adding.residual = {
+      pick(random, 0, 9) == 0 ? 1e9F : static_cast<float>(pick(random, 1, 3000)) / 1000.0F,
+      static_cast<std::int32_t>(pick(random, 0, 255))};
+  const auto added_bytes = static_cast<std::size_t>(s.batch * s.out_h * s.out_w * w.out_channels);
+  const GuardedBuffer residual(added_bytes, side);
+  randomize(random, spread, residual.data(), added_bytes);
+  std::vector<std::uint8_t> sums_of_two(outputs, 0xAB);
+  reference_conv(w, adding, s, input.data(), sums_of_two.data(), residual.data());
   std::vector<float> floats(outputs);
   std::memset(floats.data(), 0xAB, outputs * sizeof(float));
   const bool biased = pick(random, 0, 1) == 0;
@@ -131,6 +142,8 @@ void check(std::mt19937& random, Spread spread, Case c) {
     const PackedConv to_bytes(w, c.epilogue, selection);
     ASSERT_EQ(to_bytes.kernel(), name);
     ASSERT_NO_FATAL_FAILURE(check_output(c, to_bytes, bytes, input.data(), name));
+    ASSERT_NO_FATAL_FAILURE(check_output(c, PackedConv(w, adding, selection), sums_of_two,
+                                         input.data(), name, residual.data()));
     const PackedConv to_floats(w, c.epilogue.multiplier, float_bias, selection);
     ASSERT_NO_FATAL_FAILURE(check_output(c, to_floats, floats, input.data(), name));
   }
@@ -238,6 +251,46 @@ TEST(PackedConv, EqualsReferenceAtTheDeepestSum) {
   c.weights.in_channels = 2048;
   c.weights.out_channels = 100;
   ASSERT_NO_FATAL_FAILURE(check(random, Spread::kExtremes, c));
+}
+
+// Known answers: 2 inputs of 10 and 20 with weights 1 and 2 make 50; half of it is 25. A residual
+// of 140 - 120 = 20 times 0.25 makes 5: 30, and with the zero point 7 it is 37.
+TEST(PackedConv, AddsAResidualBeforeItRounds) {
+  const std::vector<std::int8_t> values = {1, 2};
+  ConvWeights weights;
+  weights.values = values;
+  weights.in_channels = 2;
+  const std::uint8_t input[] = {10, 20};
+  const auto result = [&](const Epilogue& epilogue, std::uint8_t residual) {
+    const PackedConv conv(weights, epilogue);
+    std::vector<std::byte> workspace(static_cast<std::size_t>(conv.workspace_bytes({}, 1)));
+    std::uint8_t out = 0;
+    conv.run({}, input, &out, workspace.data(), 1, &residual);
+    return int{out};
+  };
+  EXPECT_EQ(result({{0.5F}, 7, 0, 255, Residual{0.25F, 120}}, 140), 37);
+  // 50 * 0.01 = 0.5 and 1 * 0.25: 0.75 is rounded to 1, where 0.5 alone would have become 0, and
+  // 0.25 too.
+  EXPECT_EQ(result({{0.01F}, 0, 0, 255, Residual{0.25F, 0}}, 1), 1);
+  EXPECT_EQ(result({{0.5F}, 7, 0, 33, Residual{0.25F, 120}}, 140), 33);
+}
+
+TEST(PackedConv, RefusesAResidualThatItsEpilogueDoesNotFit) {
+  const std::vector<std::int8_t> values(4, 1);
+  ConvWeights weights;
+  weights.values = values;
+  weights.in_channels = 4;
+  const std::uint8_t input[4] = {};
+  std::uint8_t out = 0;
+  const PackedConv plain(weights, Epilogue{{1.0F}, 0, 0, 255});
+  const PackedConv adding(weights, Epilogue{{1.0F}, 0, 0, 255, Residual{1.0F, 0}});
+  std::vector<std::byte> workspace(static_cast<std::size_t>(adding.workspace_bytes({}, 1)));
+  EXPECT_THROW(plain.run({}, input, &out, workspace.data(), 1, input), Error);
+  EXPECT_THROW(adding.run({}, input, &out, workspace.data(), 1), Error);
+  for (const Residual& wrong : {Residual{NAN, 0}, Residual{-1.0F, 0}, Residual{2e30F, 0},
+                                Residual{1.0F, 256}, Residual{1.0F, -1}}) {
+    EXPECT_THROW(PackedConv(weights, Epilogue{{1.0F}, 0, 0, 255, wrong}), Error);
+  }
 }
 
 TEST(PackedConv, ComputesAnEmptyBatch) {

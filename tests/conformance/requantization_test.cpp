@@ -163,6 +163,18 @@ TEST(RequantizationOfClusters, EqualsTheNaiveReference) {
                                 0.0131F, 77);
          net.output(net.qdq(net.op("Relu", "relu", {net.op("Add", "add", {x, y})}), 0.029F, 4));
        }},
+      {"convolution added to its input, Relu",
+       [](Clusters& net, const std::string& x) {
+         const auto y =
+             net.op("Conv", "conv", {x, net.weights({6, 6, 3, 3})}, {{"pads", List{1, 1, 1, 1}}});
+         net.output(net.qdq(net.op("Relu", "relu", {net.op("Add", "add", {y, x})}), 0.07F, 9));
+       }},
+      {"filter per channel added to its input, multipliers far from 1",
+       [](Clusters& net, const std::string& x) {
+         const auto y =
+             net.op("Conv", "conv", {x, net.weights({6, 1, 1, 1})}, {{"group", std::int64_t{6}}});
+         net.output(net.qdq(net.op("Add", "add", {x, y}), 1e-5F, 120));
+       }},
       {"padding that counts",
        [](Clusters& net, const std::string& x) {
          net.output(net.qdq(net.op("AveragePool", "mean", {x},

@@ -45,6 +45,7 @@ struct Pending {
   Shape shape;
   std::function<std::int64_t(std::size_t element, float y_scale)> rescale;
   std::function<float(std::size_t element)> real;
+  std::function<std::int64_t(std::size_t element, float y_scale)> raised;  // rescale() times 2^20
   std::optional<std::pair<float, float>> clamp;
 };
 
@@ -169,6 +170,11 @@ class Interpreter {
                        static_cast<double>(y_scale);
       return scaled(path_, sums[i], m);
     };
+    pending.raised = [=, this](std::size_t i, float y_scale) {
+      const double m = static_cast<double>(x_scale) * static_cast<double>(weight_scale(i)) /
+                       static_cast<double>(y_scale);
+      return scaled(path_, sums[i], m * 1048576.0);
+    };
     pending.real = [=](std::size_t i) {
       return static_cast<float>(sums[i]) * (x_scale * weight_scale(i));
     };
@@ -259,7 +265,26 @@ class Interpreter {
     pending_[out] = std::move(pending);
   }
 
+  // An Add of pending sums and a residual: both at s_y / 2^20, then added.
+  bool add_residual(const Node& node, ValueId out) {
+    const bool first = pending_.contains(node.inputs[0]);
+    if (!node.is("Add") || first == pending_.contains(node.inputs[1])) return false;
+    const Pending sums = pending_.at(node.inputs[first ? 0 : 1]);
+    const Centred residual = centred_.at(node.inputs[first ? 1 : 0]);
+    Pending pending;
+    pending.shape = sums.shape;
+    pending.rescale = [=, this](std::size_t i, float y_scale) {
+      const double m = static_cast<double>(residual.scales[0]) / static_cast<double>(y_scale);
+      const std::int64_t sum =
+          sums.raised(i, y_scale) + scaled(path_, std::int64_t{residual.values[i]} << 20, m);
+      return scaled(path_, std::clamp<std::int64_t>(sum, kIntMin, kIntMax), 1.0 / 1048576.0);
+    };
+    pending_[out] = std::move(pending);
+    return true;
+  }
+
   void binary(const Node& node, ValueId out) {
+    if (add_residual(node, out)) return;
     const Centred a = centred_.at(node.inputs[0]);
     const Centred b = centred_.at(node.inputs[1]);
     // One image: an operand may be one value per channel.

@@ -140,6 +140,54 @@ std::vector<Case> cases() {
          net.output(net.qdq(net.op("Relu", "relu", {net.op("Add", "add", {x, y})}), 0.03F, 5));
        },
        0.03F},
+      {"ConvAddedToItsInputWithRelu",
+       [=](QdqNet& net) {
+         const auto x = in(net);
+         const auto y = conv(net, x, {6, 6, 3, 3}, 1, {1, 1, 1, 1}, {1, 1});
+         net.output(net.qdq(net.op("Relu", "relu", {net.op("Add", "add", {y, x})}), 0.05F, 3));
+       },
+       0.05F},
+      {"ConvAddedToALaterConv",
+       [=](QdqNet& net) {
+         const auto x = in(net);
+         const auto y = conv(net, x, {6, 6, 1, 1}, 1, {0, 0, 0, 0}, {1, 1});
+         const auto z =
+             net.qdq(net.op("Conv", "later", {x, net.weights("v", {6, 6, 1, 1}, 0)}), 0.04F, 130);
+         net.output(net.qdq(net.op("Add", "add", {z, y}), 0.06F, 120));
+       },
+       0.06F},
+      {"DepthwiseConvAddedToItsInput",
+       [=](QdqNet& net) {
+         const auto x = in(net);
+         const auto y = conv(net, x, {6, 1, 3, 3}, 6, {1, 1, 1, 1}, {1, 1});
+         net.output(net.qdq(net.op("Add", "add", {x, y}), 0.04F, 120));
+       },
+       0.04F},
+      {"ConvAddedToSignedActivations",
+       [=](QdqNet& net) {
+         const auto x = net.qdq<std::int8_t>("x", 0.02F, -11);
+         const auto y = conv(net, x, {6, 6, 3, 3}, 1, {1, 1, 1, 1}, {1, 1});
+         net.output(net.qdq<std::int8_t>(net.op("Add", "add", {x, y}), 0.05F, 4));
+       },
+       0.05F},
+      {"ConvAddedToOneValuePerChannel",
+       [=](QdqNet& net) {
+         const auto x = in(net);
+         const auto mean = net.qdq(net.op("GlobalAveragePool", "gap", {x}), 0.01F, 110);
+         const auto y = conv(net, x, {6, 6, 1, 1}, 1, {0, 0, 0, 0}, {1, 1});
+         net.output(net.qdq(net.op("Add", "add", {y, mean}), 0.05F, 120));
+       },
+       0.05F},
+      {"ConvAddedToAConstant",
+       [=](QdqNet& net) {
+         net.constant("c_q", random_integers<std::uint8_t>({6, 1, 7}, 0, 255, 21));
+         net.constant("c_s", Tensor::scalar<float>(0.01F));
+         net.constant("c_z", Tensor::scalar<std::uint8_t>(100));
+         const auto c = net.op("DequantizeLinear", "c", {"c_q", "c_s", "c_z"});
+         const auto y = conv(net, in(net), {6, 6, 1, 1}, 1, {0, 0, 0, 0}, {1, 1});
+         net.output(net.qdq(net.op("Add", "add", {c, y}), 0.05F, 120));
+       },
+       0.05F},
       {"AddOfAConstantPerChannel",
        [=](QdqNet& net) {
          net.constant("c_q", random_integers<std::uint8_t>({1, 6, 1, 1}, 0, 255, 21));
@@ -244,6 +292,55 @@ TEST_P(IntegerLowering, AgreesWithTheSpecification) {
 
 INSTANTIATE_TEST_SUITE_P(Clusters, IntegerLowering, ::testing::ValuesIn(cases()),
                          [](const auto& test) { return std::string(test.param.name); });
+
+/// What runs of x + conv(x), given by `pieces` of a graph.
+std::vector<StepInfo> steps_of(QdqNet& net) {
+  net.graph.check();
+  return Executor(net.graph).compile({})->steps();
+}
+
+bool has_step(const std::vector<StepInfo>& steps, std::string_view op_type) {
+  return std::any_of(steps.begin(), steps.end(),
+                     [&](const StepInfo& step) { return step.op_type == op_type; });
+}
+
+TEST(IntegerLowering, AddsAResidualInsideTheConvolution) {
+  QdqNet net;
+  net.input("x", {1, 6, 9, 7});
+  const auto x = net.qdq("x", 0.02F, 117);
+  const auto y = conv(net, x, {6, 6, 3, 3}, 1, {1, 1, 1, 1}, {1, 1});
+  net.output(net.qdq(net.op("Add", "add", {y, x}), 0.05F, 3));
+  EXPECT_FALSE(has_step(steps_of(net), "Add"));
+}
+
+TEST(IntegerLowering, LeavesAnAddThatIsNoResidualToItself) {
+  {  // The convolution's result is read twice.
+    QdqNet net;
+    net.input("x", {1, 6, 9, 7});
+    const auto x = net.qdq("x", 0.02F, 117);
+    const auto y = conv(net, x, {6, 6, 1, 1}, 1, {0, 0, 0, 0}, {1, 1});
+    net.output(net.qdq(net.op("Add", "add", {y, x}), 0.05F, 3));
+    net.output(net.op("Relu", "relu", {y}));
+    EXPECT_TRUE(has_step(steps_of(net), "Add"));
+  }
+  {  // The convolution's result is repeated, not the other operand.
+    QdqNet net;
+    net.input("x", {1, 6, 9, 7});
+    const auto x = net.qdq("x", 0.02F, 117);
+    const auto mean = net.qdq(net.op("GlobalAveragePool", "gap", {x}), 0.01F, 110);
+    const auto y = conv(net, mean, {6, 6, 1, 1}, 1, {0, 0, 0, 0}, {1, 1});
+    net.output(net.qdq(net.op("Add", "add", {y, x}), 0.05F, 3));
+    EXPECT_TRUE(has_step(steps_of(net), "Add"));
+  }
+  {  // The scales are too far apart for a float.
+    QdqNet net;
+    net.input("x", {1, 6, 9, 7});
+    const auto x = net.qdq("x", 1e20F, 117);
+    const auto y = conv(net, x, {6, 6, 1, 1}, 1, {0, 0, 0, 0}, {1, 1});
+    net.output(net.qdq(net.op("Add", "add", {y, x}), 1e-15F, 3));
+    EXPECT_TRUE(has_step(steps_of(net), "Add"));
+  }
+}
 
 TEST(IntegerLowering, LeavesAnObservedTensorWhole) {
   QdqNet net;

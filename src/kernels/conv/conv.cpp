@@ -43,7 +43,19 @@ ConvOutput output_of(Epilogue epilogue) {
                 concat("convolution: output limits [", epilogue.low, ", ", epilogue.high,
                        "] and zero point ", epilogue.zero_point, " are not within 0 to 255"));
   }
+  if (epilogue.residual) {
+    const Residual& residual = *epilogue.residual;
+    const bool in_range =
+        residual.multiplier >= 0.0F && residual.multiplier <= kMaxResidualMultiplier;
+    if (!in_range || residual.zero_point < 0 || residual.zero_point > 255) {
+      throw Error(ErrorCode::kInvalidModel,
+                  concat("convolution: a residual has the multiplier ", residual.multiplier,
+                         " and the zero point ", residual.zero_point, ", expected 0 to ",
+                         kMaxResidualMultiplier, " and 0 to 255"));
+    }
+  }
   ConvOutput output;
+  output.residual = epilogue.residual;
   output.multiplier = std::move(epilogue.multiplier);
   output.zero_point = epilogue.zero_point;
   output.low = epilogue.low;
@@ -68,9 +80,11 @@ ConvOutput output_of(std::vector<float> scale, std::vector<float> bias) {
 
 PackedConv::PackedConv(const ConvWeights& weights, Epilogue epilogue,
                        const KernelSelection& selection)
-    : driver_(make_driver(weights, output_of(std::move(epilogue)), selection)),
-      in_channels_(weights.in_channels),
-      out_channels_(weights.out_channels) {}
+    : in_channels_(weights.in_channels),
+      out_channels_(weights.out_channels),
+      adds_(epilogue.residual.has_value()) {
+  driver_ = make_driver(weights, output_of(std::move(epilogue)), selection);
+}
 
 PackedConv::PackedConv(const ConvWeights& weights, std::vector<float> dequantize_scale,
                        std::vector<float> float_bias, const KernelSelection& selection)
@@ -119,8 +133,15 @@ std::int64_t PackedConv::workspace_bytes(const ConvShape& shape, int threads) co
 }
 
 void PackedConv::run(const ConvShape& shape, const std::uint8_t* input, void* output,
-                     std::byte* workspace, int threads) const {
-  driver_->run(checked(shape), input, output, workspace, threads);
+                     std::byte* workspace, int threads, const std::uint8_t* residual) const {
+  const ConvShape own = checked(shape);
+  const bool empty = own.batch == 0 || own.out_h == 0 || own.out_w == 0;
+  if (!empty && adds_ != (residual != nullptr)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                adds_ ? "convolution: the residual to add is missing"
+                      : "convolution: found a residual, but its epilogue adds none");
+  }
+  driver_->run(own, input, output, workspace, threads, residual);
 }
 
 }  // namespace qtool

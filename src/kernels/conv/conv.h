@@ -50,13 +50,26 @@ struct ConvWeights {
   std::span<const std::int32_t> weight_zero_points;
 };
 
+/// Another u8 tensor of the result's shape, whose reals are added before the result is rounded: the
+/// shortcut of a residual block.
+struct Residual {
+  float multiplier = 1.0F;  ///< its scale / s_y, 0 to kMaxResidualMultiplier
+  std::int32_t zero_point = 0;
+};
+
+/// With a larger one a product could be infinite, and the sum of two products not a number.
+inline constexpr float kMaxResidualMultiplier = 1e30F;
+
 /// From an int32 sum to u8: q = clamp(rint(float(acc) * multiplier[c]) + zero_point, low, high),
-/// ties to even. 0 <= low <= high <= 255.
+/// ties to even. 0 <= low <= high <= 255. With a residual r, what is rounded is
+/// float(acc) * multiplier[c] + float(r - residual.zero_point) * residual.multiplier: two products,
+/// each rounded to float, and one sum, rounded to float.
 struct Epilogue {
   std::vector<float> multiplier;  ///< [out_channels], s_x s_w[c] / s_y
   std::int32_t zero_point = 0;
   std::int32_t low = 0;
   std::int32_t high = 255;
+  std::optional<Residual> residual{};
 };
 
 class ConvDriver;
@@ -86,9 +99,11 @@ class PackedConv {
   [[nodiscard]] std::int64_t workspace_bytes(const ConvShape& shape, int threads) const;
   /// Computes all output pixels. `input`: [batch][in_h][in_w][in_pixel_stride] u8; `output`: the
   /// same with out_, u8, float or int32; `workspace`: workspace_bytes(shape, threads) bytes of any
-  /// alignment. Throws Error(kInvalidArgument) when the shape is impossible.
+  /// alignment; `residual`: [batch][out_h][out_w][out_channels] u8, null where the epilogue adds
+  /// none. Throws Error(kInvalidArgument) when the shape is impossible, or a residual is missing or
+  /// not asked for.
   void run(const ConvShape& shape, const std::uint8_t* input, void* output, std::byte* workspace,
-           int threads) const;
+           int threads, const std::uint8_t* residual = nullptr) const;
 
  private:
   PackedConv(std::unique_ptr<const ConvDriver> driver, const ConvWeights& weights);
@@ -97,6 +112,7 @@ class PackedConv {
   std::unique_ptr<const ConvDriver> driver_;
   std::int64_t in_channels_;
   std::int64_t out_channels_;
+  bool adds_ = false;  // a residual
 };
 
 }  // namespace qtool

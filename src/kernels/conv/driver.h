@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,7 @@ struct ConvOutput {
   std::int32_t zero_point = 0;
   std::int32_t low = 0;
   std::int32_t high = 255;
+  std::optional<Residual> residual{};
 };
 
 /// Weights as sums of s8 filters, and the bias with the input zero point folded in.
@@ -46,8 +48,9 @@ class ConvDriver {
   [[nodiscard]] virtual std::string_view kernel() const = 0;
   /// `shape` has been checked, and its pixel strides are not 0.
   [[nodiscard]] virtual std::int64_t workspace_bytes(const ConvShape& shape, int threads) const = 0;
+  /// `residual` is null exactly where the output has none.
   virtual void run(const ConvShape& shape, const std::uint8_t* input, void* output,
-                   std::byte* workspace, int threads) const = 0;
+                   std::byte* workspace, int threads, const std::uint8_t* residual) const = 0;
 };
 
 std::unique_ptr<const ConvDriver> make_dense_driver(const ConvWeights& weights, ConvOutput output,

@@ -27,6 +27,12 @@ struct Schedule {
   std::int64_t block = kTileRows;  ///< most pixels of one kernel call
 };
 
+// Where the results of a run go, and what is added to them.
+struct Results {
+  std::byte* output;
+  const std::uint8_t* residual;
+};
+
 // Scratch memory of one worker during a run.
 struct Scratch {
   const std::uint8_t** table;
@@ -43,6 +49,7 @@ class DenseConv final : public ConvDriver {
         kernel_h_(weights.kernel_h),
         kernel_w_(weights.kernel_w),
         groups_(weights.groups),
+        out_channels_(weights.out_channels),
         zero_point_(static_cast<std::uint8_t>(weights.input_zero_point)),
         zero_pixel_(static_cast<std::size_t>(in_channels_), zero_point_) {}
 
@@ -57,7 +64,7 @@ class DenseConv final : public ConvDriver {
   }
 
   void run(const ConvShape& shape, const std::uint8_t* input, void* output, std::byte* workspace,
-           int threads) const override;
+           int threads, const std::uint8_t* residual) const override;
 
  private:
   [[nodiscard]] RowMode mode_of(const ConvShape& shape) const {
@@ -76,7 +83,7 @@ class DenseConv final : public ConvDriver {
   [[nodiscard]] Schedule schedule_of(const ConvShape& shape, int threads) const;
   [[nodiscard]] GemmCall call_of(const ConvShape& shape, const PanelUnit& unit) const;
   void run_pixels(const RowGeometry& geometry, std::int64_t first, std::int64_t last,
-                  std::int64_t block, std::span<const PanelUnit> units, std::byte* output,
+                  std::int64_t block, std::span<const PanelUnit> units, const Results& results,
                   const Scratch& scratch) const;
 
   const KernelRow<GemmFunctions>& kernel_;
@@ -86,6 +93,7 @@ class DenseConv final : public ConvDriver {
   std::int64_t kernel_h_;
   std::int64_t kernel_w_;
   std::int64_t groups_;
+  std::int64_t out_channels_;
   std::uint8_t zero_point_;
   std::vector<std::uint8_t> zero_pixel_;
 };
@@ -151,12 +159,17 @@ GemmCall DenseConv::call_of(const ConvShape& shape, const PanelUnit& unit) const
   call.zero_point = output_.zero_point;
   call.low = output_.low;
   call.high = output_.high;
+  if (output_.residual) {
+    call.residual_stride = out_channels_;
+    call.residual_multiplier = output_.residual->multiplier;
+    call.residual_zero = output_.residual->zero_point;
+  }
   return call;
 }
 
 void DenseConv::run_pixels(const RowGeometry& geometry, std::int64_t first, std::int64_t last,
-                           std::int64_t block, std::span<const PanelUnit> units, std::byte* output,
-                           const Scratch& scratch) const {
+                           std::int64_t block, std::span<const PanelUnit> units,
+                           const Results& results, const Scratch& scratch) const {
   const ConvShape& shape = geometry.shape;
   const RowMode mode = mode_of(shape);
   const bool strided = is_strided(shape);
@@ -170,7 +183,10 @@ void DenseConv::run_pixels(const RowGeometry& geometry, std::int64_t first, std:
     for (const PanelUnit& unit : units) {
       GemmCall call = call_of(shape, unit);
       call.row_count = count;
-      call.output = output + (first * shape.out_pixel_stride + unit.channel) * element;
+      call.output = results.output + (first * shape.out_pixel_stride + unit.channel) * element;
+      if (results.residual != nullptr) {
+        call.residual = results.residual + first * out_channels_ + unit.channel;
+      }
       const std::int64_t group_offset = unit.group * geometry.group_channels;
       if (strided) {
         call.source = RowSource::kStrided;
@@ -192,7 +208,7 @@ void DenseConv::run_pixels(const RowGeometry& geometry, std::int64_t first, std:
 }
 
 void DenseConv::run(const ConvShape& shape, const std::uint8_t* input, void* output,
-                    std::byte* workspace, int threads) const {
+                    std::byte* workspace, int threads, const std::uint8_t* residual) const {
   RowGeometry geometry = geometry_of(shape, input);
   const Schedule schedule = schedule_of(shape, threads);
   const std::int64_t table = table_bytes(schedule);
@@ -208,7 +224,7 @@ void DenseConv::run(const ConvShape& shape, const std::uint8_t* input, void* out
     geometry.zero_point = *shape.padding;
     aligned += padding_bytes(shape);
   }
-  auto* bytes = static_cast<std::byte*>(output);
+  const Results results{static_cast<std::byte*>(output), residual};
   const std::span<const PanelUnit> units(panels_.units);
   const auto scratch_of = [&](int worker) {
     std::byte* mine = aligned + each * worker;
@@ -220,7 +236,7 @@ void DenseConv::run(const ConvShape& shape, const std::uint8_t* input, void* out
   };
   if (schedule.order == Schedule::Order::kPixelsOuter) {
     parallel_ranges(schedule.tiles, threads, [&](std::int64_t from, std::int64_t to, int worker) {
-      run_pixels(geometry, end_of(from), end_of(to), schedule.block, units, bytes,
+      run_pixels(geometry, end_of(from), end_of(to), schedule.block, units, results,
                  scratch_of(worker));
     });
     return;
@@ -232,7 +248,7 @@ void DenseConv::run(const ConvShape& shape, const std::uint8_t* input, void* out
       const std::int64_t tile = from % schedule.tiles;
       const std::int64_t last = std::min(schedule.tiles, tile + (to - from));
       run_pixels(geometry, end_of(tile), end_of(last), schedule.block,
-                 units.subspan(static_cast<std::size_t>(unit), 1), bytes, scratch_of(worker));
+                 units.subspan(static_cast<std::size_t>(unit), 1), results, scratch_of(worker));
       from += last - tile;
     }
   });

@@ -8,6 +8,7 @@
 #include "base/round_up.h"
 #include "kernels/conv/driver.h"
 #include "kernels/depthwise/depthwise.h"
+#include "kernels/requantize.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
@@ -50,14 +51,51 @@ class DepthwiseConv final : public ConvDriver {
   }
 
   [[nodiscard]] std::string_view kernel() const override { return kernel_.name; }
-  [[nodiscard]] std::int64_t workspace_bytes(const ConvShape& /*shape*/,
+  [[nodiscard]] std::int64_t workspace_bytes(const ConvShape& shape,
                                              int /*threads*/) const override {
-    return 0;
+    if (!output_.residual) return 0;
+    return shape.batch * shape.out_h * shape.out_w * channels_ * 4 + kAlignment;
   }
 
-  void run(const ConvShape& shape, const std::uint8_t* input, void* output,
-           std::byte* /*workspace*/, int threads) const override {
+  void run(const ConvShape& shape, const std::uint8_t* input, void* output, std::byte* workspace,
+           int threads, const std::uint8_t* residual) const override {
+    if (residual == nullptr) return run_kernel(shape, input, output, output_.type, threads);
+    // Rare: a filter per channel right before a sum. The kernels leave it to a loop over their
+    // sums.
+    const auto misaligned =
+        static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(workspace)) % kAlignment;
+    auto* sums =
+        reinterpret_cast<std::int32_t*>(workspace + (kAlignment - misaligned) % kAlignment);
+    ConvShape dense = shape;
+    dense.out_pixel_stride = channels_;
+    run_kernel(dense, input, sums, OutputType::kInt32, threads);
+    const std::int64_t pixels = shape.batch * shape.out_h * shape.out_w;
+    parallel_ranges(pixels, threads, [&](std::int64_t from, std::int64_t to, int /*worker*/) {
+      for (std::int64_t pixel = from; pixel < to; ++pixel) {
+        add_residual(sums + pixel * channels_, residual + pixel * channels_,
+                     static_cast<std::uint8_t*>(output) + pixel * shape.out_pixel_stride);
+      }
+    });
+  }
+
+ private:
+  // One pixel: sums and residual to bytes.
+  void add_residual(const std::int32_t* sums, const std::uint8_t* residual,
+                    std::uint8_t* out) const {
+    const Residual& added = *output_.residual;
+    for (std::int64_t c = 0; c < channels_; ++c) {
+      const float product =
+          static_cast<float>(sums[c]) * output_.multiplier[static_cast<std::size_t>(c)];
+      const std::int32_t q = residual[c];
+      const float real = product + static_cast<float>(q - added.zero_point) * added.multiplier;
+      out[c] = requantize(real, output_.zero_point, output_.low, output_.high);
+    }
+  }
+
+  void run_kernel(const ConvShape& shape, const std::uint8_t* input, void* output, OutputType type,
+                  int threads) const {
     DepthwiseCall call = call_of(shape);
+    call.output_type = type;
     std::array<std::uint8_t, kDepthwiseBlock> padding;
     if (shape.padding) {
       padding.fill(*shape.padding);
@@ -67,8 +105,8 @@ class DepthwiseConv final : public ConvDriver {
     const std::int64_t steps = ceil_div(shape.out_h, rows);
     const std::int64_t blocks = ceil_div(channels_, kDepthwiseBlock);
     const std::int64_t in_bytes = shape.in_h * shape.in_w * shape.in_pixel_stride;
-    const std::int64_t out_bytes = shape.out_h * shape.out_w * shape.out_pixel_stride *
-                                   (output_.type == OutputType::kUInt8 ? 1 : 4);
+    const std::int64_t out_bytes =
+        shape.out_h * shape.out_w * shape.out_pixel_stride * (type == OutputType::kUInt8 ? 1 : 4);
     const std::int64_t items = shape.batch * blocks * steps;
     parallel_ranges(items, threads, [&](std::int64_t from, std::int64_t to, int /*worker*/) {
       DepthwiseCall part = call;
@@ -87,7 +125,6 @@ class DepthwiseConv final : public ConvDriver {
     });
   }
 
- private:
   [[nodiscard]] DepthwiseCall call_of(const ConvShape& shape) const {
     DepthwiseCall call;
     call.in_h = shape.in_h;
@@ -108,7 +145,6 @@ class DepthwiseConv final : public ConvDriver {
     call.packed = packed_.data();
     call.zero_pixel = zero_pixel_.data();
     call.addend = output_.addend.data();
-    call.output_type = output_.type;
     call.zero_point = output_.zero_point;
     call.low = output_.low;
     call.high = output_.high;

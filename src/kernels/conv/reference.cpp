@@ -60,12 +60,19 @@ void for_each_output(const ConvWeights& weights, const ConvShape& shape, const s
 }  // namespace
 
 void reference_conv(const ConvWeights& weights, const Epilogue& epilogue, const ConvShape& shape,
-                    const std::uint8_t* input, std::uint8_t* output) {
-  for_each_output(weights, shape, input,
-                  [&](std::int32_t acc, std::size_t channel, std::int64_t at) {
-                    output[at] = requantize(static_cast<float>(acc) * epilogue.multiplier[channel],
-                                            epilogue.zero_point, epilogue.low, epilogue.high);
-                  });
+                    const std::uint8_t* input, std::uint8_t* output, const std::uint8_t* residual) {
+  for_each_output(
+      weights, shape, input, [&](std::int32_t acc, std::size_t channel, std::int64_t at) {
+        float real = static_cast<float>(acc) * epilogue.multiplier[channel];
+        if (epilogue.residual) {
+          const Residual& added = *epilogue.residual;
+          const std::int64_t stride =
+              shape.out_pixel_stride == 0 ? weights.out_channels : shape.out_pixel_stride;
+          const std::int32_t q = residual[at / stride * weights.out_channels + at % stride];
+          real += static_cast<float>(q - added.zero_point) * added.multiplier;
+        }
+        output[at] = requantize(real, epilogue.zero_point, epilogue.low, epilogue.high);
+      });
 }
 
 void reference_conv(const ConvWeights& weights, std::span<const float> dequantize_scale,

@@ -9,7 +9,8 @@ namespace qtool {
 
 /// The specification of PackedConv: naive, never dispatched.
 void reference_conv(const ConvWeights& weights, const Epilogue& epilogue, const ConvShape& shape,
-                    const std::uint8_t* input, std::uint8_t* output);
+                    const std::uint8_t* input, std::uint8_t* output,
+                    const std::uint8_t* residual = nullptr);
 void reference_conv(const ConvWeights& weights, std::span<const float> dequantize_scale,
                     std::span<const float> float_bias, const ConvShape& shape,
                     const std::uint8_t* input, float* output);

@@ -89,6 +89,24 @@ __m256 scaled(const std::int32_t* sums, const Columns& columns, unsigned half) {
   return _mm256_mul_ps(_mm256_cvtepi32_ps(sum), columns.multiplier[half]);
 }
 
+// What a residual adds to 16 channels of a row.
+struct Addends {
+  __m256 half[2];
+};
+
+Addends addends_of(const GemmCall& call, const Columns& columns, std::int64_t row,
+                   std::int64_t panel) {
+  const __m128i bytes =
+      load_bytes(call.residual + row * call.residual_stride + panel * kGemmPanel, columns.channels);
+  const __m256i zero = _mm256_set1_epi32(call.residual_zero);
+  const __m256 multiplier = _mm256_set1_ps(call.residual_multiplier);
+  const auto real = [&](__m128i eight) {
+    const __m256i centred = _mm256_sub_epi32(_mm256_cvtepu8_epi32(eight), zero);
+    return _mm256_mul_ps(_mm256_cvtepi32_ps(centred), multiplier);
+  };
+  return {{real(bytes), real(_mm_srli_si128(bytes, 8))}};
+}
+
 void store_floats(const float* addend, const Columns& columns, const std::int32_t* sums,
                   float* out) {
   alignas(32) float part[kGemmPanel];
@@ -122,9 +140,15 @@ void run_rows(const GemmCall& call, const Columns& columns, std::int64_t row, st
     } else if (call.output_type == OutputType::kInt32) {
       store_sums(columns, sums.value[m], static_cast<std::int32_t*>(call.output) + at);
     } else {
-      store_bytes(pack_bytes(scaled(sums.value[m], columns, 0), scaled(sums.value[m], columns, 1),
-                             columns.range),
-                  columns.channels, static_cast<std::uint8_t*>(call.output) + at);
+      __m256 first = scaled(sums.value[m], columns, 0);
+      __m256 second = scaled(sums.value[m], columns, 1);
+      if (call.residual != nullptr) {
+        const Addends addends = addends_of(call, columns, row + m, panel);
+        first = _mm256_add_ps(first, addends.half[0]);
+        second = _mm256_add_ps(second, addends.half[1]);
+      }
+      store_bytes(pack_bytes(first, second, columns.range), columns.channels,
+                  static_cast<std::uint8_t*>(call.output) + at);
     }
   }
 }

@@ -47,6 +47,26 @@ QTOOL_INLINE inline void store_bytes(const __m512i* acc, const Columns& columns,
   _mm512_mask_storeu_epi8(out, columns.mask, sort_bytes(pack_bytes(rounded, columns.range)));
 }
 
+// Adds `residual`, the same channels of another tensor, before rounding.
+template <unsigned kPanels>
+QTOOL_INLINE inline void store_added(const GemmCall& call, const __m512i* acc,
+                                     const Columns& columns, const std::uint8_t* residual,
+                                     std::uint8_t* out) {
+  const __m512i zero = _mm512_set1_epi32(call.residual_zero);
+  const __m512 multiplier = _mm512_set1_ps(call.residual_multiplier);
+  __m512i rounded[4];
+  unroll<kPanels>([&](auto n) QTOOL_INLINE {
+    const auto mask = static_cast<__mmask16>(columns.mask >> (16U * n));
+    const __m128i bytes = _mm_maskz_loadu_epi8(mask, residual + 16U * n);
+    const __m512i centred = _mm512_sub_epi32(_mm512_cvtepu8_epi32(bytes), zero);
+    const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(acc[n]), columns.multiplier[n]);
+    const __m512 added = _mm512_mul_ps(_mm512_cvtepi32_ps(centred), multiplier);
+    rounded[n] = round_product<Products::kMayOverflow>(_mm512_add_ps(product, added));
+  });
+  unroll<4 - kPanels>([&](auto n) QTOOL_INLINE { rounded[kPanels + n] = rounded[0]; });
+  _mm512_mask_storeu_epi8(out, columns.mask, sort_bytes(pack_bytes(rounded, columns.range)));
+}
+
 template <unsigned kPanels>
 QTOOL_INLINE inline void store_floats(const __m512i* acc, const Columns& columns,
                                       const float* addend, float* out) {
@@ -66,7 +86,7 @@ QTOOL_INLINE inline void store_sums(const __m512i* acc, const Columns& columns, 
   });
 }
 
-// The rare epilogues: floats, sums, and multipliers of 1 and more.
+// The rarer epilogues: floats, sums, a residual, and multipliers of 1 and more.
 template <unsigned kPanels>
 __attribute__((noinline)) void store_rarely(const GemmCall& call, const Columns& columns,
                                             const __m512i* sums, std::int64_t row, unsigned rows) {
@@ -79,6 +99,13 @@ __attribute__((noinline)) void store_rarely(const GemmCall& call, const Columns&
     auto* out = static_cast<std::int32_t*>(call.output) + row * call.output_stride;
     for (unsigned m = 0; m < rows; ++m, out += call.output_stride) {
       store_sums<kPanels>(sums + m * kPanels, columns, out);
+    }
+  } else if (call.residual != nullptr) {
+    auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
+    const std::uint8_t* residual = call.residual + row * call.residual_stride;
+    for (unsigned m = 0; m < rows; ++m, out += call.output_stride) {
+      store_added<kPanels>(call, sums + m * kPanels, columns, residual, out);
+      residual += call.residual_stride;
     }
   } else {
     auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
@@ -117,7 +144,8 @@ __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& col
   }
   // Forces the accumulators into registers after the loop: otherwise GCC 12 stores copies of them.
   unroll<kSums>([&](auto i) QTOOL_INLINE { keep(acc[i]); });
-  if (columns.products == Products::kFit && call.output_type == OutputType::kUInt8) {
+  if (columns.products == Products::kFit && call.output_type == OutputType::kUInt8 &&
+      call.residual == nullptr) {
     auto* out = static_cast<std::uint8_t*>(call.output) + row * call.output_stride;
     unroll<kTile>([&](auto m) QTOOL_INLINE {
       store_bytes<kPanels, Products::kFit>(acc + m * kPanels, columns,

@@ -23,6 +23,8 @@ enum class RowSource : std::uint8_t {
 ///
 /// acc[m][c] = bias[c] + sum over tap, k of row(tap, m)[k] * weight(tap, k, c), in int32;
 /// u8:  out[m][c] = clamp(rint(float(acc) * multiplier[c]) + zero_point, low, high), ties to even;
+/// u8 with a residual r: the same of float(acc) * multiplier[c] + float(r[m][c] - residual_zero) *
+/// residual_multiplier, where both products are rounded before they are added;
 /// f32: out[m][c] = float(acc) * multiplier[c] + addend[c], the product rounded first;
 /// i32: out[m][c] = acc[m][c].
 ///
@@ -54,6 +56,11 @@ struct GemmCall {
   std::int32_t zero_point = 0;
   std::int32_t low = 0;
   std::int32_t high = 255;
+
+  const std::uint8_t* residual = nullptr;  ///< null: nothing is added; u8 output only
+  std::int64_t residual_stride = 0;        ///< elements between rows
+  float residual_multiplier = 0.0F;
+  std::int32_t residual_zero = 0;
 };
 
 struct GemmFunctions {

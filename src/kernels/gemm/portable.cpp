@@ -46,10 +46,15 @@ void store(const GemmCall& call, std::int64_t row, std::int64_t panel, const Acc
     const float product = static_cast<float>(sum) * call.multiplier[first + c];
     if (call.output_type == OutputType::kFloat32) {
       static_cast<float*>(call.output)[at + c] = product + call.addend[first + c];
-    } else {
-      static_cast<std::uint8_t*>(call.output)[at + c] =
-          requantize(product, call.zero_point, call.low, call.high);
+      continue;
     }
+    float real = product;
+    if (call.residual != nullptr) {
+      const std::int32_t q = call.residual[row * call.residual_stride + first + c];
+      real += static_cast<float>(q - call.residual_zero) * call.residual_multiplier;
+    }
+    static_cast<std::uint8_t*>(call.output)[at + c] =
+        requantize(real, call.zero_point, call.low, call.high);
   }
 }
 

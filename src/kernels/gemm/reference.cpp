@@ -46,8 +46,13 @@ void reference_gemm(const GemmCall& call) {
         static_cast<float*>(call.output)[at] = product + call.addend[channel];
         continue;
       }
+      float real = product;
+      if (call.residual != nullptr) {
+        const std::int32_t q = call.residual[row * call.residual_stride + channel];
+        real += static_cast<float>(q - call.residual_zero) * call.residual_multiplier;
+      }
       static_cast<std::uint8_t*>(call.output)[at] =
-          requantize(product, call.zero_point, call.low, call.high);
+          requantize(real, call.zero_point, call.low, call.high);
     }
   }
 }
