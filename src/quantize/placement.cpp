@@ -27,6 +27,7 @@ class Placer {
     fused_into_.resize(nodes, kNoNode);
     activation_.resize(nodes, kNoNode);
     residual_.resize(nodes, kNoValue);
+    adder_.resize(nodes, kNoNode);
     commutes_.resize(nodes, 0);
     source_.resize(graph.value_limit());
     inside_.resize(graph.value_limit(), 0);
@@ -104,6 +105,7 @@ class Placer {
           continue;
         }
         residual_[index_of(id)] = operand;
+        adder_[index_of(producer)] = id;
         break;
       }
     }
@@ -131,6 +133,7 @@ class Placer {
     for (const NodeId id : graph_.nodes()) {
       for (const ValueId output : graph_.node(id).outputs) add(output);
       placement.nodes.push_back(describe(id));
+      if (adds_inside(id)) ++placement.residuals;
     }
     placement.source = std::move(source_);
     return placement;
@@ -179,6 +182,12 @@ class Placer {
   /// exists only inside that product and needs no pair.
   [[nodiscard]] bool takes_in(NodeId id, ValueId operand) const {
     return residual_[index_of(id)] == operand && accepted(graph_.value(operand).producer);
+  }
+
+  /// Whether a product adds its result to a shortcut before it rounds: it needs no pair then.
+  [[nodiscard]] bool adds_inside(NodeId id) const {
+    return adder_[index_of(id)] != kNoNode && accepted(id) &&
+           runs_on_integers(adder_[index_of(id)]);
   }
 
   /// Whether the back-end will move a pair across a node: the node only moves values, and one of
@@ -258,7 +267,9 @@ class Placer {
     inside_[index_of(id)] = inside ? 1 : 0;
     if (!quantizable(id)) return;
     const NodeId producer = graph_.value(id).producer;
-    const bool is_intermediate = producer != kNoNode && activation_[index_of(producer)] != kNoNode;
+    const bool is_intermediate =
+        producer != kNoNode &&
+        (activation_[index_of(producer)] != kNoNode || adds_inside(producer));
     if (is_intermediate) return;
     const bool for_producer = inside && !graph_.is_output(id) && writes_integers_only(producer);
     wanted_[index_of(id)] = read_as_integers || for_producer ? 1 : 0;
@@ -302,6 +313,7 @@ class Placer {
   std::vector<NodeId> fused_into_;    // by activation: the node it runs inside of
   std::vector<NodeId> activation_;    // by node: the activation that runs inside it
   std::vector<ValueId> residual_;     // by Add: the operand whose producer it is fused into
+  std::vector<NodeId> adder_;         // by product: the Add that is fused into it
   std::vector<char> commutes_;        // by node: see commutes()
   std::vector<ValueId> source_;
   std::vector<char> inside_;  // by value: a product follows, directly or not

@@ -28,6 +28,8 @@ struct Placement {
   /// By ValueId: the tensor whose scale and zero point a tensor shares through passing nodes;
   /// itself if there is none.
   std::vector<ValueId> source;
+  /// Convolutions that add a shortcut before they round, see Target::residual_producers.
+  std::int64_t residuals = 0;
 };
 
 struct PlacementOptions {

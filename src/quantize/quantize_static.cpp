@@ -80,6 +80,7 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
     report.nodes.push_back({std::string(name_of(graph, placed.id)), graph.node(placed.id).op_type,
                             placed.role, placed.reason});
   }
+  report.residuals = ground.placement().residuals;
   report.unequal_concats = ground.activations().unequal;
   report.non_finite = non_finite_weights(graph);
   report.missing_ranges = ground.missing_ranges();

@@ -90,6 +90,10 @@ std::string text_of(const QuantizationSummary& s) {
     if (rewrite.tensors == 0) continue;
     text += concat("rewritten by ", rewrite.rewrite, ": ", rewrite.tensors, " tensors\n");
   }
+  if (s.report.residuals > 0) {
+    text += concat("note: convolutions that add a shortcut before they round: ", s.report.residuals,
+                   "; ONNX Runtime runs these in FP32\n");
+  }
   for (const UnequalConcat& concat_node : s.report.unequal_concats) {
     text += concat("note: the operands of '", concat_node.node,
                    "' keep scales of their own: the narrowest uses ",
@@ -125,6 +129,7 @@ std::string json_of(const QuantizationSummary& s) {
   json["added_nodes"] = s.report.added_nodes;
   json["quantized_tensors"] = s.report.quantized_tensors;
   json["corrected_biases"] = s.report.corrected_biases;
+  json["residual_convolutions"] = s.report.residuals;
   json["uncorrected_layers"] = s.report.uncorrected_layers;
   if (!s.report.rewrites.empty()) json["rewrites"] = Json::array();
   for (const RewriteReport& rewrite : s.report.rewrites) {

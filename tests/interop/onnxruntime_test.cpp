@@ -131,11 +131,14 @@ CalibrationTable calibrated(const Network& network, const Graph& graph, const Ty
   return calibrate(real, emitted.images, calibration).table;
 }
 
-Emitted emit(const Network& network, const TypeChoices& types = {}) {
+Emitted emit(const Network& network, const TypeChoices& types = {},
+             std::string_view target = kDefaultTarget) {
   const Graph graph = prepare(load_onnx(network.model));
   Emitted emitted;
-  const CalibrationTable table = calibrated(network, graph, types, kDefaultTarget, emitted);
-  emitted.quantized = quantize(graph, table);
+  const CalibrationTable table = calibrated(network, graph, types, target, emitted);
+  StaticOptions options;
+  options.target = target;
+  emitted.quantized = quantize(graph, table, options);
   return emitted;
 }
 
@@ -230,6 +233,37 @@ TEST_P(OnnxRuntime, RunsOurModelOnIntegersAndAgreesWithUs) {
     GTEST_SKIP() << "outputs not compared: without VNNI ONNX Runtime's products may saturate";
   }
   EXPECT_GE(equal, kComparedImages - 1);
+}
+
+// What target 'qtool' adds before it rounds, ONNX Runtime computes in FP32.
+TEST_P(OnnxRuntime, AgreesWithUsOnSumsBeforeRounding) {
+  const Network& network = GetParam();
+  const Emitted emitted = emit(network, {}, "qtool");
+  const QuantizeReport& report = emitted.quantized.report;
+  if (report.residuals == 0) GTEST_SKIP() << "no convolution of it ends in an Add";
+  const TemporaryFolder folder;
+  const fs::path saved = folder.path / "model.onnx";
+  save_onnx(emitted.quantized.graph, saved);
+  const Executor ours(load_onnx(saved));
+  const auto plan = ours.compile({});
+  std::vector<BadImage> bad;
+  Workspace workspace;
+  const auto image =
+      load_preprocessed(emitted.images.entries[0], emitted.preprocess, BadImages::kFail, bad);
+  const OtherRun other = run_other(saved, {{plan->inputs()[0].name, *image}}, folder.path);
+  if (other.ops.empty()) return;
+  EXPECT_EQ(std::count(other.ops.begin(), other.ops.end(), "Conv") +
+                std::count(other.ops.begin(), other.ops.end(), "FusedConv"),
+            expected_float_convolutions(emitted.quantized.graph, report));
+  const TensorView input = *image;
+  const auto outputs = plan->run({&input, 1}, workspace);
+  ASSERT_EQ(outputs.size(), other.outputs.size());
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const double sqnr = sqnr_db_of(outputs[o].values<float>(), other.outputs[o]);
+    std::printf("%s, output %d: %.1f dB\n", network.name.c_str(), static_cast<int>(o), sqnr);
+    if (!other_is_exact()) continue;
+    EXPECT_GE(sqnr, kMinSqnrDb);
+  }
 }
 
 /// Types other than the default's, as a user can choose them for this target.

@@ -121,6 +121,15 @@ TEST(TextOfQuantization, NotesConcatenationsWhoseOperandsKeepTheirScales) {
                         "25.0 % of the common range\n"));
 }
 
+TEST(TextOfQuantization, SaysWhichConvolutionsOnnxRuntimeRunsInFp32) {
+  QuantizationSummary summary = one_layer_left();
+  EXPECT_THAT(text_of(summary), testing::Not(HasSubstr("ONNX Runtime")));
+  summary.report.residuals = 9;
+  EXPECT_THAT(text_of(summary),
+              HasSubstr("note: convolutions that add a shortcut before they round: 9; ONNX Runtime "
+                        "runs these in FP32\n"));
+}
+
 TEST(TextOfQuantization, NamesFiveLayersWithoutCorrectionAndCountsTheRest) {
   QuantizationSummary summary = one_layer_left();
   summary.report.uncorrected_layers = {"a"};
@@ -148,6 +157,7 @@ TEST(JsonOfQuantization, HasTheWholeReport) {
   summary.report.added_nodes = 9;
   summary.report.quantized_tensors = 5;
   summary.report.corrected_biases = 2;
+  summary.report.residuals = 3;
   summary.report.uncorrected_layers = {"fc"};
   summary.report.unequal_concats = {{"cat", {"a", "b"}, {0.5F, 0.125F}, 0.25}};
   EXPECT_EQ(json::parse(json_of(summary)),
@@ -160,6 +170,7 @@ TEST(JsonOfQuantization, HasTheWholeReport) {
                   {"added_nodes", 9},
                   {"quantized_tensors", 5},
                   {"corrected_biases", 2},
+                  {"residual_convolutions", 3},
                   {"uncorrected_layers", json::array({"fc"})},
                   {"coverage",
                    {{"line", "line"},

@@ -12,9 +12,10 @@ using testing::HasSubstr;
 
 const Target& cpu() { return find_target("cpu"); }
 
-std::vector<std::string> pairs(const Net& net, const PlacementOptions& options = {}) {
+std::vector<std::string> pairs(const Net& net, const PlacementOptions& options = {},
+                               const Target& target = cpu()) {
   std::vector<std::string> names;
-  for (const ValueId id : place(net.graph, cpu(), options).quantized) {
+  for (const ValueId id : place(net.graph, target, options).quantized) {
     names.push_back(net.graph.value(id).name);
   }
   return names;
@@ -74,6 +75,33 @@ TEST(Placement, FusesTheReluBehindAResidualAdd) {
   EXPECT_THAT(pairs(net), ElementsAre("x", "r1_out", "c2_out", "r2_out"));
   EXPECT_EQ(placed(net, "add").role, NodeRole::kInteger);
   EXPECT_EQ(placed(net, "r2").role, NodeRole::kFused);
+}
+
+/// Two convolutions behind a Relu, added to what that Relu makes.
+Net residual_block() {
+  Net net;
+  const auto r = net.op("Relu", "r", {net.conv("c0", net.input("x", {1, 2, 4, 4}))});
+  const auto main = net.conv("c2", net.op("Relu", "r1", {net.conv("c1", r)}));
+  net.output(net.conv("c3", net.op("Relu", "r2", {net.op("Add", "add", {main, r})})));
+  return net;
+}
+
+TEST(Placement, PutsNoPairBeforeAnAddWhereTheTargetAddsBeforeItRounds) {
+  const Net net = residual_block();
+  const Target& own = find_target("qtool");
+  EXPECT_THAT(pairs(net, {}, own), ElementsAre("x", "r_out", "r1_out", "r2_out"));
+  EXPECT_EQ(place(net.graph, own).residuals, 1);
+  EXPECT_THAT(pairs(net), ElementsAre("x", "r_out", "r1_out", "c2_out", "r2_out"));
+  EXPECT_EQ(place(net.graph, cpu()).residuals, 0);
+}
+
+TEST(Placement, KeepsThePairBeforeAnAddThatStaysReal) {
+  const Net net = residual_block();
+  const PlacementOptions options{.exclude = {"add"}, .has_range = {}};
+  const Target& own = find_target("qtool");
+  EXPECT_THAT(pairs(net, options, own),
+              ElementsAre("x", "r_out", "r1_out", "c2_out", "add_out", "r2_out"));
+  EXPECT_EQ(place(net.graph, own, options).residuals, 0);
 }
 
 TEST(Placement, LeavesGraphOutputsReal) {

@@ -114,6 +114,9 @@ TEST(Targets, DifferWhereTheirBackEndsDo) {
   own.name = cpu.name;
   own.description = cpu.description;
   own.weight_symmetries = cpu.weight_symmetries;
+  EXPECT_THAT(own.residual_producers, ElementsAre("Conv"));
+  EXPECT_THAT(cpu.residual_producers, testing::IsEmpty());
+  own.residual_producers.clear();
   for (auto* list : {&own.ops, &own.fusing_producers}) {  // ONNX Runtime computes it in FP32
     EXPECT_EQ(std::erase(*list, "ConvTranspose"), 1U);
   }

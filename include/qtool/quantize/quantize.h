@@ -58,6 +58,9 @@ struct QuantizeReport {
   std::int64_t weight_bytes = 0;     ///< of int8 weights
   std::int64_t output_channels = 0;  ///< of layers with int8 weights
   std::int64_t corrected_biases = 0;
+  /// Convolutions whose result is added to another tensor before it is rounded, without a pair in
+  /// between; see Target::residual_producers.
+  std::int64_t residuals = 0;
   /// Layers with int8 weights that bias correction could not correct: they have no bias (MatMul), a
   /// bias would make the model larger (convolutions of one or two products), or nothing is known
   /// about their input.

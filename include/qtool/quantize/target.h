@@ -47,7 +47,7 @@ struct Target {
   std::vector<std::string_view> fused_activations;
   std::vector<std::string_view> fusing_producers;
   /// Operators into which a following Add is fused: their result, one operand of the Add, gets no
-  /// pair; only the other operand, the shortcut, does.
+  /// pair, because it is added before it is rounded; only the other operand, the shortcut, does.
   std::vector<std::string_view> residual_producers;
   /// Operators whose integer kernel writes integers only. Inside the network their results get a
   /// pair, even if only FP32 nodes read them. Graph outputs do not: an FP32 result is more precise.
