@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/text.h"
 #include "graph/edit.h"
 #include "lower/passes.h"
 #include "tensor/transposed.h"
@@ -26,13 +27,17 @@ std::optional<std::vector<std::int32_t>> integer_bias(const std::vector<double>&
   return bias;
 }
 
+struct Bias {
+  std::vector<std::int32_t> integers;  // at the scale s_x s_w[c]; empty without a bias
+  bool stored = false;                 // they are those of the model
+};
+
 // The bias of a node as integers at the scale s_x s_w[c]: the stored integers when they have that
 // scale, otherwise rounded to it.
-std::optional<std::vector<std::int32_t>> read_bias(const Clusters& c, const Node& node,
-                                                   std::size_t index, float input_scale,
-                                                   const std::vector<float>& weight_scales,
-                                                   std::int64_t channels) {
-  if (!node.has_input(index)) return std::vector<std::int32_t>{};
+std::optional<Bias> read_bias(const Clusters& c, const Node& node, std::size_t index,
+                              float input_scale, const std::vector<float>& weight_scales,
+                              std::int64_t channels) {
+  if (!node.has_input(index)) return Bias{};
   std::vector<double> reals = c.constant_reals(node.inputs[index]);
   if (reals.size() == 1) reals.resize(static_cast<std::size_t>(channels), reals[0]);
   if (static_cast<std::int64_t>(reals.size()) != channels) return std::nullopt;
@@ -49,21 +54,22 @@ std::optional<std::vector<std::int32_t>> read_bias(const Clusters& c, const Node
     }
     if (same_scale) {
       const auto integers = stored.values<std::int32_t>();
-      return std::vector<std::int32_t>(integers.begin(), integers.end());
+      return Bias{{integers.begin(), integers.end()}, true};
     }
   }
-  return integer_bias(reals, input_scale, weight_scales);
+  auto integers = integer_bias(reals, input_scale, weight_scales);
+  if (!integers) return std::nullopt;
+  return Bias{std::move(*integers), false};
 }
 
 struct ProductParts {
   Clusters::Source source;
   Clusters::Weights weights;
-  std::vector<std::int32_t> bias;
+  Bias bias;
   std::int64_t channels = 0;
 };
 
-// Whether no sum of an output channel can leave int32, as PackedConv demands. A model of another
-// tool may break it (a bias at a vanishing scale); such a node stays in FP32.
+// Whether no sum of an output channel can leave int32, as PackedConv demands.
 bool sums_fit(const ProductParts& parts, const Tensor& weights) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 31;
   const auto values = weights.values<std::int8_t>();
@@ -75,22 +81,99 @@ bool sums_fit(const ProductParts& parts, const Tensor& weights) {
     for (const std::int8_t value : values.subspan(c * depth, depth)) {
       largest = std::max(largest, std::abs(std::int64_t{value} - zero_point));
     }
-    const std::int64_t bias = parts.bias.empty() ? 0 : std::abs(std::int64_t{parts.bias[c]});
+    const auto& integers = parts.bias.integers;
+    const std::int64_t bias = integers.empty() ? 0 : std::abs(std::int64_t{integers[c]});
     if (static_cast<std::int64_t>(depth) * 255 * largest + bias >= kLimit) return false;
   }
   return true;
 }
 
+// One value for each channel of an image, as an operand of another operator.
+template <typename T>
+ValueId per_channel(Clusters& c, std::string_view name, const std::vector<T>& values) {
+  return c.shaped.add_constant(
+      name, Tensor::of<T>({std::ssize(values), 1, 1}, std::span<const T>(values)));
+}
+
+// A convolution whose stored bias may carry its sums out of int32, because another tool gave a
+// channel a vanishing scale. There they wrap around, as the definition of QLinearConv allows and
+// other runtimes do. The kernels refuse such sums, so the bias is added to what they make:
+// rint(float(wrapped sum) * multiplier) as in the epilogue that this replaces.
+void lower_wrapping_conv(Clusters& c, NodeId id, const ProductParts& parts, Tensor weights) {
+  const std::optional<Clusters::Sink> sink = c.sink(id);
+  const ValueId result = sink ? sink->quantized : c.graph.node(id).outputs[0];
+  const Shape shape = c.shaped.info(c.graph.node(id).outputs[0]).shape;
+  const std::string name = c.graph.value(c.graph.node(id).inputs[1]).name;
+  const Affines& affines = parts.weights.affines;
+  std::vector<float> multipliers;
+  std::vector<std::int8_t> zero_points;
+  for (std::size_t m = 0; m < static_cast<std::size_t>(parts.channels); ++m) {
+    multipliers.push_back(parts.source.affine.scale * affines.at(m).scale);
+    if (sink) multipliers.back() /= sink->result.affine.scale;
+    zero_points.push_back(static_cast<std::int8_t>(affines.at(m).zero_point));
+  }
+  const auto byte = [](std::int32_t value) {
+    return Tensor::scalar(static_cast<std::uint8_t>(value));
+  };
+  const ValueId w = c.shaped.add_constant(name + "_s8", std::move(weights));
+  const ValueId x_zero =
+      c.shaped.add_constant("qtool_zero_point", byte(parts.source.affine.zero_point));
+  const ValueId w_zero = c.shaped.add_constant(
+      name + "_zero",
+      Tensor::of<std::int8_t>({parts.channels}, std::span<const std::int8_t>(zero_points)));
+  const std::vector<ValueId> inputs{parts.source.quantized, w, x_zero, w_zero};
+  if (sink) {
+    for (const NodeId absorbed : sink->absorbed) disconnect(c.graph, absorbed);
+  }
+  c.graph.set_op(id, "ConvInteger");
+  for (std::size_t i = 0; i < inputs.size(); ++i) c.graph.set_input(id, i, inputs[i]);
+  ValueId value = c.shaped.add_value(name + "_sums", {DType::kInt32, shape});
+  c.graph.set_output(id, 0, value);
+
+  const std::vector<NodeId>& order = c.graph.nodes();
+  const auto position = std::find(order.begin(), order.end(), id) + 1;
+  const NodeId next = position == order.end() ? kNoNode : *position;
+  const auto then = [&](std::string op_type, std::vector<ValueId> more, DType dtype, bool last,
+                        Node::AttributeMap attributes = {}) {
+    more.insert(more.begin(), value);
+    value = last ? result : c.shaped.add_value(concat(name, "_", op_type), {dtype, shape});
+    c.graph.add_node({"", std::move(op_type), "", std::move(more), {value}, std::move(attributes)},
+                     next);
+  };
+  then("Add", {per_channel(c, name + "_bias", parts.bias.integers)}, DType::kInt32, false);
+  then("Cast", {}, DType::kFloat32, false, {{"to", std::int64_t{1}}});
+  then("Mul", {per_channel(c, name + "_scale", multipliers)}, DType::kFloat32, !sink);
+  if (!sink) return;
+  const std::int32_t zero_point = sink->result.affine.zero_point;
+  const auto limit = [&](std::int32_t integer) {
+    return c.shaped.add_constant("qtool_limit",
+                                 Tensor::scalar(static_cast<float>(integer - zero_point)));
+  };
+  then("Clip", {limit(sink->result.low), limit(sink->result.high)}, DType::kFloat32, false);
+  const ValueId one = c.shaped.add_constant("qtool_one", Tensor::scalar(1.0F));
+  const ValueId zero = c.shaped.add_constant("qtool_zero_point", byte(zero_point));
+  then("QuantizeLinear", {one, zero}, DType::kUInt8, true);
+}
+
 void finish(Clusters& c, NodeId id, std::string_view op_type, const ProductParts& parts,
             Tensor weights) {
-  if (!sums_fit(parts, weights)) return;
+  if (!sums_fit(parts, weights)) {
+    if (op_type != "QConv" || !parts.bias.stored || c.requantization != Requantization::kFloat) {
+      return;  // stays in FP32
+    }
+    ProductParts without = parts;
+    without.bias = {};
+    if (sums_fit(without, weights)) lower_wrapping_conv(c, id, parts, std::move(weights));
+    return;
+  }
   const std::string name = c.graph.value(c.graph.node(id).inputs[1]).name;
   const ValueId w = c.shaped.add_constant(name + "_s8", std::move(weights));
   std::vector<ValueId> inputs{parts.source.quantized, w};
-  if (!parts.bias.empty()) {
+  if (!parts.bias.integers.empty()) {
     inputs.push_back(c.shaped.add_constant(
         name + "_bias_i32",
-        Tensor::of<std::int32_t>({parts.channels}, std::span<const std::int32_t>(parts.bias))));
+        Tensor::of<std::int32_t>({parts.channels},
+                                 std::span<const std::int32_t>(parts.bias.integers))));
   }
   std::optional<Clusters::Sink> sink = c.sink(id);
   QProductParams params;
@@ -198,7 +281,7 @@ void lower_gemm(Clusters& c, NodeId id) {
   const std::int64_t axis = transposed_b ? 0 : 1;
   const std::int64_t channels = weights->values->shape()[axis];
   if (!fits_channels(weights->affines, axis, channels)) return;
-  std::optional<std::vector<std::int32_t>> bias = std::vector<std::int32_t>{};
+  std::optional<Bias> bias = Bias{};
   if (is_gemm && node.has_input(2)) {
     const Shape& shape = c.shaped.info(node.inputs[2]).shape;
     if (shape.rank() == 2 && shape[0] != 1) return;  // differs from row to row

@@ -93,16 +93,17 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"models/mobilenet_v2_1.0_224.onnx", "mobilenet_v2_1.0_224", "mobilenet_v2", 90.0, 0.0},
         Case{"golden/onnxruntime/models/squeezenet1.1.qdq_u8s8.onnx", "squeezenet1.1.qdq_u8s8",
              "squeezenet1.1", 100.0, 1.0},
+        // ONNX Runtime computes 16 of its 26 convolutions in floats, whose sums fall on the other
+        // side of a tie now and then; 12 images of the 20 have the same bits.
         Case{"golden/onnxruntime/models/squeezenet1.1.qdq_s8s8.onnx", "squeezenet1.1.qdq_s8s8",
-             "squeezenet1.1", 30.0, 1.0},
+             "squeezenet1.1", 33.0, 1.0},
+        // Nine channels of mobilenet carry biases that make sums of int32 wrap.
         Case{"golden/onnxruntime/models/mobilenet_v2_1.0_224.qdq_u8s8.onnx",
-             // Nine of its channels carry biases that overflow int32: ONNX Runtime lets the sums
-             // wrap, we run those layers in FP32, so the outputs differ.
-             "mobilenet_v2_1.0_224.qdq_u8s8", "mobilenet_v2", 20.0, 0.85},
+             "mobilenet_v2_1.0_224.qdq_u8s8", "mobilenet_v2", 100.0, 1.0},
         Case{"golden/onnxruntime/models/squeezenet1.1.qoperator_u8s8.onnx",
              "squeezenet1.1.qoperator_u8s8", "squeezenet1.1", 100.0, 1.0},
         Case{"golden/onnxruntime/models/mobilenet_v2_1.0_224.qoperator_u8s8.onnx",
-             "mobilenet_v2_1.0_224.qoperator_u8s8", "mobilenet_v2", 20.0, 0.85}),
+             "mobilenet_v2_1.0_224.qoperator_u8s8", "mobilenet_v2", 100.0, 1.0}),
     [](const auto& test) {
       std::string name = test.param.outputs;
       std::replace_if(

@@ -1,5 +1,6 @@
 // Integer operators of com.microsoft, run after the rewriting, against their definitions (ONNX
 // Runtime's docs/ContribOperators.md) in double precision.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -156,6 +157,32 @@ TEST(Microsoft, ConvolvesWithTheChannelsLast) {
   const Inputs inputs = inputs_of(x.values(), x.scales(), x.zero(), constant(w.integers.clone()),
                                   w.scales(), w.zero(), kResult.scales(), kResult.zero(), bias);
   expect_quantized(run("QLinearConv", inputs, {{"channels_last", std::int64_t{1}}})[0], sums);
+}
+
+// ONNX: "the accumulation may overflow if and only if in 32 bits".
+TEST(Microsoft, WrapsSumsThatABiasCarriesOutOfInt32) {
+  const Operand x{Tensor::of<std::uint8_t>({1, 1, 1, 4}, {0, 100, 150, 255}), 0.001F, 120};
+  const OpInput w = constant(Tensor::of<std::int8_t>({2, 1, 1, 1}, {127, -3}));
+  const OpInput w_scales = constant<float>({4.7e-5F, 2e-5F});
+  const std::vector<std::int64_t> biases{2147483600, -2147483648};
+  const OpInput bias = constant<std::int32_t>({2147483600, -2147483647 - 1});
+  const Operand result{Tensor(DType::kUInt8, {}), 1.0F, 128};
+  std::vector<double> reals;
+  for (const std::size_t m : {0U, 1U}) {
+    for (const std::int64_t q : to_int64s(x.integers)) {
+      const std::int64_t sum = biases[m] + (m == 0 ? 127 : -3) * (q - 120);
+      const auto wrapped = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum));
+      reals.push_back(wrapped * 0.001 * (m == 0 ? 4.7e-5 : 2e-5));
+    }
+  }
+  EXPECT_LT(*std::ranges::min_element(reals), -40);
+  EXPECT_GT(*std::ranges::max_element(reals), 40);
+  const Inputs inputs =
+      inputs_of(x.values(), x.scales(), x.zero(), w, w_scales, constant<std::int8_t>({0, 0}),
+                result.scales(), result.zero(), bias);
+  bool integer = false;
+  expect_quantized(run("QLinearConv", inputs, {}, 1, &integer)[0], reals, result);
+  EXPECT_TRUE(integer);
 }
 
 TEST(Microsoft, TakesTheLargestWithTheChannelsLast) {
