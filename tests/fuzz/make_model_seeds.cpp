@@ -157,6 +157,130 @@ Graph model_of(const Recipe& recipe, std::size_t outputs) {
   return graph;
 }
 
+// An operator of ONNX Runtime's own. A letter stands for each input: `x` is the computed tensor,
+// `q` its bytes, the others are the constants of microsoft_constant(), `-` is left out.
+struct MicrosoftRecipe {
+  std::string op_type;
+  std::string_view inputs;
+  Node::AttributeMap attributes;
+};
+
+std::vector<MicrosoftRecipe> microsoft_recipes() {
+  const Attribute one = std::int64_t{1};
+  const Node::AttributeMap window = {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}};
+  Node::AttributeMap last_window = window;
+  last_window["channels_last"] = one;
+  return {
+      {"BiasGelu", "xv", {}},
+      {"DequantizeLinear", "qsz", {}},
+      {"DynamicQuantizeMatMul", "xks-f", {}},
+      {"FastGelu", "xv", {}},
+      {"FusedConv", "xwc", {{"activation", std::string("Relu")}, {"pads", Ints{1, 1, 1, 1}}}},
+      {"FusedGemm", "gg", {{"activation", std::string("LeakyRelu")}, {"activation_alpha", 0.1F}}},
+      {"FusedMatMul",
+       "xx",
+       {{"transB", one}, {"transBatchA", one}, {"transBatchB", one}, {"alpha", 0.5F}}},
+      {"Gelu", "x", {}},
+      {"MatMulIntegerToFloat", "qksszn", {}},
+      {"MatMulNBits",
+       "xpt",
+       {{"K", std::int64_t{6}}, {"N", std::int64_t{2}}, {"block_size", std::int64_t{16}}}},
+      {"NhwcMaxPool", "q", window},
+      {"QGemm", "mszkuoasz", {}},
+      {"QLinearAdd", "qszqszsz", {}},
+      {"QLinearAveragePool", "qszsz", last_window},
+      {"QLinearConcat", "szqszqsz", {{"axis", one}}},
+      {"QLinearConv", "qszisnszb", {{"pads", Ints{1, 1, 1, 1}}}},
+      {"QLinearGlobalAveragePool", "qszsz", {{"channels_last", one}}},
+      {"QLinearLeakyRelu", "qszsz", {{"alpha", 0.1F}}},
+      {"QLinearMul", "qszqszsz", {}},
+      {"QLinearSigmoid", "qs-s", {}},
+      {"QLinearSoftmax", "qszsz", {{"opset", std::int64_t{11}}}},
+      {"QuantizeLinear", "xsz", {}},
+      {"QuickGelu", "x", {}},
+      {"SkipLayerNormalization", "xxvv", {}},
+  };
+}
+
+Tensor microsoft_constant(char letter) {
+  switch (letter) {
+    case 's':
+      return Tensor::scalar(0.05F);
+    case 'z':
+      return Tensor::scalar(std::uint8_t{7});
+    case 'n':
+      return Tensor::scalar(std::int8_t{0});
+    case 'k':
+      return Tensor::of<std::int8_t>({6, 2}, {1, -2, 3, -4, 5, 6, -7, 8, 9, 10, -11, 12});
+    case 'u':
+      return Tensor::of<float>({2}, {0.1F, 0.2F});
+    case 'o':
+      return Tensor(DType::kInt8, {2});
+    case 'a':
+      return Tensor::of<std::int32_t>({2}, {300, -5});
+    case 'b':  // its sums wrap
+      return Tensor::of<std::int32_t>({3}, {2147483647, -5, 0});
+    case 'm':
+      return bytes({3, 6});
+    case 'p':
+      return bytes({2, 1, 8});
+    case 'i': {
+      const Tensor stored = bytes({3, 4, 3, 3});
+      Tensor weights(DType::kInt8, stored.shape());
+      std::copy_n(stored.data(), stored.bytes(), weights.data());
+      return weights;
+    }
+    case 'w':
+      return reals({3, 4, 3, 3});
+    case 'c':
+      return reals({3});
+    case 'g':
+      return reals({4, 4});
+    case 'f':
+    case 't':
+      return reals({2});
+    default:
+      return reals({6});
+  }
+}
+
+Graph model_of(const MicrosoftRecipe& recipe) {
+  Graph graph;
+  graph.info.opsets = {{"", 17}, {"com.microsoft", 1}};
+  const ValueId x = graph.add_value("x");
+  graph.declare(x, DType::kFloat32, std::vector<Dim>{{1, ""}, {4, ""}, {6, ""}, {6, ""}});
+  graph.add_input(x);
+  const ValueId q = graph.add_value("q");
+  graph.add_node({"quantize",
+                  "QuantizeLinear",
+                  "",
+                  {x, graph.add_constant("s", microsoft_constant('s')),
+                   graph.add_constant("z", microsoft_constant('z'))},
+                  {q},
+                  {}});
+  Node node;
+  node.name = "node";
+  node.op_type = recipe.op_type;
+  node.domain = "com.microsoft";
+  node.attributes = recipe.attributes;
+  for (const char letter : recipe.inputs) {
+    ValueId input = kNoValue;
+    if (letter == 'x') {
+      input = x;
+    } else if (letter == 'q') {
+      input = q;
+    } else if (letter != '-') {
+      input = graph.add_constant(concat("c", node.inputs.size()), microsoft_constant(letter));
+    }
+    node.inputs.push_back(input);
+  }
+  const ValueId y = graph.add_value("y");
+  node.outputs = {y};
+  graph.add_node(std::move(node));
+  graph.add_output(y);
+  return graph;
+}
+
 void write_models(const std::filesystem::path& folder) {
   std::set<std::string> written;
   const auto write = [&](const std::string& name, const Graph& graph) {
@@ -177,6 +301,9 @@ void write_models(const std::filesystem::path& folder) {
     for (int i = 1; i < use.least_inputs; ++i) recipe.constants.push_back(reals({6}));
     recipe.of_x = use.most_inputs > 0;
     write(use.op_type, model_of(recipe, static_cast<std::size_t>(std::max(1, use.least_outputs))));
+  }
+  for (const MicrosoftRecipe& recipe : microsoft_recipes()) {
+    write(concat("microsoft_", recipe.op_type), model_of(recipe));
   }
   for (std::uint64_t seed = 1; seed <= kNetworks; ++seed) {
     Graph graph = random_network(seed);

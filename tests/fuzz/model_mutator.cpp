@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/arity.h"
 #include "model_parts.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
@@ -107,6 +108,9 @@ void change_operator(Random& random, GraphProto& graph) {
   if (node == nullptr) return;
   node->set_op_type(random.pick(known_operators()).op_type);
   if (random.one_in(64)) node->set_domain(random.one_in(2) ? "ai.onnx" : "com.microsoft");
+  if (!random.one_in(8)) return;
+  node->set_op_type(std::string(random.pick(microsoft_arities()).op_type));
+  node->set_domain("com.microsoft");
 }
 
 void change_operands(Random& random, GraphProto& graph) {
