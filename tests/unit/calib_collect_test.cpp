@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/calibrate.h"
+#include "support/image_folder.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
@@ -39,25 +39,13 @@ Graph small_net(Dim batch = {std::nullopt, "N"}) {
 class CollectTest : public testing::Test {
  protected:
   CollectTest() {
-    fs::create_directories(root_);
-    for (int image = 0; image < 9; ++image) add_image(concat(image, ".ppm"), image);
     options_.tensors = {"relu_out", "image"};
     options_.preprocess.mean = {127.5F};
     options_.preprocess.std = {64.0F};
     options_.threads = 1;
   }
-  ~CollectTest() override { fs::remove_all(root_); }
 
-  void add_image(const std::string& name, int seed, std::int64_t side = kSide) const {
-    std::mt19937 random(static_cast<unsigned>(seed));
-    std::string bytes = concat("P6\n", side, " ", side, "\n255\n");
-    for (std::int64_t i = 0; i < side * side * 3; ++i) {
-      bytes.push_back(static_cast<char>(random() % 256));
-    }
-    write_file(root_ / name, bytes);
-  }
-
-  [[nodiscard]] ImageSet images() const { return list_images(root_, {}, 0); }
+  [[nodiscard]] ImageSet images() const { return folder_.list(); }
   [[nodiscard]] Collection collect_with(const Graph& graph) const {
     return collect(Executor(graph), images(), options_);
   }
@@ -71,7 +59,7 @@ class CollectTest : public testing::Test {
     return "accepted";
   }
 
-  const fs::path root_ = fs::path(testing::TempDir()) / concat("qtool_collect_", ::getpid());
+  const ImageFolder folder_{kSide, 9};
   CollectOptions options_;
 };
 
@@ -169,7 +157,7 @@ TEST_F(CollectTest, DoesNotDependOnThreadsOrTheOrderOfImages) {
 
 TEST_F(CollectTest, LeavesOutBadImagesOrStopsAtThem) {
   const Collection clean = collect_with(small_net());
-  write_file(root_ / "5b.jpg", "not an image");
+  write_file(folder_.path() / "5b.jpg", "not an image");
   options_.threads = 2;
   const Collection collection = collect_with(small_net());
   EXPECT_EQ(collection.tensors, clean.tensors);
@@ -198,11 +186,11 @@ TEST_F(CollectTest, TakesImagesOfDifferentSizesWhereTheModelDoes) {
                     std::vector<Dim>{{1, {}}, {3, {}}, {std::nullopt, "H"}, {std::nullopt, "W"}});
   net.op("Relu", "relu", {net.conv("conv", "image", 3)});
   net.graph.add_output(*net.graph.find_value("relu_out"));
-  add_image("large.ppm", 1, 13);
+  folder_.add("large.ppm", 1, 13);
   const Collection collection = collect_with(net.graph);
   EXPECT_EQ(collection.tensors[1].statistics.count(), 3 * (9 * kSide * kSide + 13 * 13));
   // The smallest image, which comes last, gives a vector. The others give maps, which decides.
-  add_image("z.ppm", 2, 1);
+  folder_.add("z.ppm", 2, 1);
   EXPECT_EQ(collect_with(net.graph).outputs, Outputs::kMaps);
 }
 
@@ -214,7 +202,7 @@ TEST_F(CollectTest, CountsMoreOfEachImageWhereImagesAreFew) {
   net.graph.add_output(net.id("relu_out"));
   options_.tensors = {"image"};
   const auto counted = [&](int count) {
-    for (int image = 0; image < count; ++image) add_image(concat(image, ".ppm"), image, kLarge);
+    for (int image = 0; image < count; ++image) folder_.add(concat(image, ".ppm"), image, kLarge);
     const Statistics statistics = collect_with(net.graph).tensors[0].statistics;
     EXPECT_EQ(statistics.count(), count * 3 * kLarge * kLarge);
     EXPECT_EQ(statistics.images(), count);
@@ -231,7 +219,7 @@ TEST_F(CollectTest, CountsMoreOfEachImageWhereImagesAreFew) {
 // Which values are counted must not follow their last bits, which differ between machines.
 TEST_F(CollectTest, CountsTheSamePlacesWhateverTheLastBits) {
   constexpr std::int64_t kLarge = 200;
-  for (int image = 0; image < 70; ++image) add_image(concat(image, ".ppm"), image, kLarge);
+  for (int image = 0; image < 70; ++image) folder_.add(concat(image, ".ppm"), image, kLarge);
   options_.tensors = {"relu_out"};
   const auto zeros_counted = [&](float factor) {
     Net net;
@@ -256,7 +244,7 @@ TEST_F(CollectTest, CountsDifferentPlacesOfDifferentImages) {
     bytes.resize(bytes.size() + kLarge * kLarge * 3, '\x80');
     bytes[bytes.size() - static_cast<std::size_t>(kLarge * 300)] = '\xff';
     bytes.back() = static_cast<char>(image);
-    write_file(root_ / concat(image, ".ppm"), bytes);
+    write_file(folder_.path() / concat(image, ".ppm"), bytes);
   }
   Net net;
   net.input("image", {1, 3, kLarge, kLarge});
@@ -272,11 +260,11 @@ TEST_F(CollectTest, CountsDifferentPlacesOfDifferentImages) {
 
 TEST_F(CollectTest, DoubtsAnImageAloneAndCopiesOfOne) {
   EXPECT_EQ(doubtful(collect_with(small_net())), std::nullopt);
-  for (int image = 0; image < 9; ++image) add_image(concat(image, ".ppm"), 5);
+  for (int image = 0; image < 9; ++image) folder_.add(concat(image, ".ppm"), 5);
   const std::optional<std::string> copies = doubtful(collect_with(small_net()));
   ASSERT_TRUE(copies.has_value());
   EXPECT_NE(copies->find("9 images"), std::string::npos) << *copies;
-  for (int image = 1; image < 9; ++image) fs::remove(root_ / concat(image, ".ppm"));
+  for (int image = 1; image < 9; ++image) fs::remove(folder_.path() / concat(image, ".ppm"));
   const std::optional<std::string> one = doubtful(collect_with(small_net()));
   ASSERT_TRUE(one.has_value());
   EXPECT_NE(one->find("one image"), std::string::npos) << *one;

@@ -1,27 +1,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <random>
 #include <string>
 
-#include "base/file.h"
-#include "base/text.h"
 #include "calib/statistics.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement.h"
-#include "quantize_net.h"
+#include "support/image_folder.h"
+#include "unit/quantize_net.h"
 
 namespace qtool {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Two convolutions on images of 8 x 8 pixels.
 Graph network() {
@@ -41,23 +36,13 @@ Graph network() {
 class CalibrationTest : public ::testing::Test {
  protected:
   CalibrationTest() {
-    fs::create_directory(root_);
-    std::mt19937 random(1);
-    for (const char* name : {"a.ppm", "b.ppm", "c.ppm"}) {
-      std::string bytes = "P6 8 8 255\n";
-      for (int i = 0; i < 8 * 8 * 3; ++i) bytes.push_back(static_cast<char>(random() % 256));
-      write_file(root_ / name, bytes);
-    }
     options_.collect.preprocess.mean = {127.5F};
     options_.collect.preprocess.std = {64.0F};
   }
-  ~CalibrationTest() override { fs::remove_all(root_); }
-  CalibrationTest(const CalibrationTest&) = delete;
-  CalibrationTest& operator=(const CalibrationTest&) = delete;
 
-  [[nodiscard]] ImageSet images() const { return list_images(root_); }
+  [[nodiscard]] ImageSet images() const { return folder_.list(); }
 
-  fs::path root_ = fs::temp_directory_path() / concat("qtool-calibration-", getpid());
+  const ImageFolder folder_{8, 3};
   Executor fp32_{network()};
   CalibrateOptions options_;
 };

@@ -1,23 +1,19 @@
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <random>
 #include <string>
 
-#include "base/file.h"
-#include "base/text.h"
 #include "calib/statistics.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/calibrate.h"
 #include "quantize/placement.h"
-#include "quantize_net.h"
+#include "support/image_folder.h"
+#include "unit/quantize_net.h"
 
 namespace qtool {
 namespace {
-namespace fs = std::filesystem;
 
 constexpr std::int64_t kSide = 8;
 constexpr std::int64_t kImages = 6;
@@ -55,15 +51,6 @@ Graph network() {
 class SequentialCorrectionTest : public testing::Test {
  protected:
   SequentialCorrectionTest() {
-    fs::create_directories(root_);
-    for (int image = 0; image < kImages; ++image) {
-      std::mt19937 random(static_cast<unsigned>(image));
-      std::string bytes = concat("P6\n", kSide, " ", kSide, "\n255\n");
-      for (std::int64_t i = 0; i < kSide * kSide * 3; ++i) {
-        bytes.push_back(static_cast<char>(random() % 256));
-      }
-      write_file(root_ / concat(image, ".ppm"), bytes);
-    }
     collect_.preprocess.mean = {127.5F};
     collect_.preprocess.std = {64.0F};
     collect_.threads = 1;
@@ -75,11 +62,8 @@ class SequentialCorrectionTest : public testing::Test {
     options_.types.weight_bits = 4;  // coarse weights: there is something to correct
     options_.bias_correction = BiasCorrection::kSequential;
   }
-  ~SequentialCorrectionTest() override { fs::remove_all(root_); }
-  SequentialCorrectionTest(const SequentialCorrectionTest&) = delete;
-  SequentialCorrectionTest& operator=(const SequentialCorrectionTest&) = delete;
 
-  [[nodiscard]] ImageSet images() const { return list_images(root_, {}, 0); }
+  [[nodiscard]] ImageSet images() const { return folder_.list(); }
   [[nodiscard]] BiasShifts shifts() const {
     return sequential_bias_shifts(executor_, table_, options_, images(), collect_);
   }
@@ -102,7 +86,7 @@ class SequentialCorrectionTest : public testing::Test {
     return std::move(quantized.graph);
   }
 
-  fs::path root_ = fs::temp_directory_path() / concat("qtool-sequential-", getpid());
+  const ImageFolder folder_{kSide, kImages};
   Executor executor_{network()};
   CollectOptions collect_;
   CalibrationTable table_;
