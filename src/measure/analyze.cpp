@@ -2,22 +2,21 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "base/parallel.h"
-#include "base/stop.h"
 #include "base/text.h"
 #include "exec/replay.h"
 #include "graph/node_name.h"
+#include "measure/image_runs.h"
 #include "measure/metrics.h"
 #include "measure/model_pair.h"
+#include "measure/output_noise.h"
 #include "measure/quantized_parts.h"
+#include "measure/tensor_rounding.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/measure/evaluate.h"
@@ -25,58 +24,6 @@
 
 namespace qtool {
 namespace {
-
-/// What rounding did to one tensor of one image.
-struct Rounding {
-  SqnrSums sums;
-  std::int64_t count = 0;
-  std::int64_t saturated = 0;
-  std::int32_t lowest = std::numeric_limits<std::int32_t>::max();
-  std::int32_t highest = std::numeric_limits<std::int32_t>::min();
-
-  Rounding& operator+=(const Rounding& other) {
-    sums += other.sums;
-    count += other.count;
-    saturated += other.saturated;
-    lowest = std::min(lowest, other.lowest);
-    highest = std::max(highest, other.highest);
-    return *this;
-  }
-};
-
-/// Rounds as a pair of QuantizeLinear and DequantizeLinear does: see quantize_value().
-Rounding round_values(const QuantizedActivation& activation, std::span<const float> values,
-                      float* out) {
-  Rounding result;
-  result.count = std::ssize(values);
-  const auto lowest = static_cast<float>(activation.limits.min - activation.affine.zero_point);
-  const auto highest = static_cast<float>(activation.limits.max - activation.affine.zero_point);
-  float least = highest;
-  float most = lowest;
-  std::int64_t saturated = 0;
-  double signal = 0.0;
-  double noise = 0.0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const float x = values[i];
-    const float clipped = std::min(std::max(x, activation.low), activation.high);
-    const float level = std::nearbyint(clipped / activation.affine.scale);
-    const float kept = std::min(std::max(level, lowest), highest);
-    saturated += static_cast<std::int64_t>(kept != level || clipped != x);
-    least = std::min(least, kept);
-    most = std::max(most, kept);
-    const float y = kept * activation.affine.scale;
-    out[i] = y;
-    signal += double{x} * double{x};
-    noise += (double{x} - double{y}) * (double{x} - double{y});
-  }
-  result.saturated = saturated;
-  result.sums = {signal, noise};
-  if (!values.empty()) {
-    result.lowest = static_cast<std::int32_t>(least);
-    result.highest = static_cast<std::int32_t>(most);
-  }
-  return result;
-}
 
 /// The step of a plan that computes `node`: that of its name, or the one that writes its output or,
 /// after fusion, the output of what follows it.
@@ -105,9 +52,9 @@ std::optional<std::size_t> step_of(const std::vector<StepInfo>& steps, const Gra
 /// The sums of one image: per source and output, and of the INT8 model.
 struct ImageSums {
   bool usable = false;
-  std::vector<SqnrSums> int8;       // per output
-  std::vector<SqnrSums> sources;    // source * outputs + output
-  std::vector<Rounding> roundings;  // per activation
+  std::vector<SqnrSums> int8;             // per output
+  std::vector<SqnrSums> sources;          // source * outputs + output
+  std::vector<TensorRounding> roundings;  // per activation
 };
 
 class Analysis {
@@ -119,8 +66,7 @@ class Analysis {
         parts_(quantized_parts(fp32.graph(), int8.graph())),
         variant_(parts_.with_weights),
         pair_(compile_pair(fp32, &int8, shape, 1)),
-        sums_(images.entries.size()),
-        bad_(images.entries.size()) {
+        sums_(images.entries.size()) {
     if (parts_.activations.empty() && parts_.weighted.empty()) {
       throw Error(ErrorCode::kMismatch,
                   "the INT8 model changes no tensor and no weight of the FP32 model: found no "
@@ -145,26 +91,28 @@ class Analysis {
     }
   }
 
-  void run(int threads) {
-    const auto workers = static_cast<int>(std::min<std::int64_t>(
-        resolve_threads(threads), std::max<std::int64_t>(std::ssize(images_.entries), 1)));
-    std::vector<std::unique_ptr<Worker>> state(static_cast<std::size_t>(workers));
-    parallel_items(std::ssize(images_.entries), workers, [&](std::int64_t item, int worker) {
-      std::unique_ptr<Worker>& own = state[static_cast<std::size_t>(worker)];
-      if (own == nullptr) own = std::make_unique<Worker>(plan_, variant_plan_);
-      run_image(static_cast<std::size_t>(item), *own);
-    });
+  void run() {
+    std::vector<std::unique_ptr<Worker>> state(
+        static_cast<std::size_t>(image_workers(images_, options_)));
+    bad_ = for_each_image(images_, options_, plan_->inputs().front().shape, "analysis",
+                          [&](std::size_t entry, const Tensor& image, int worker) {
+                            std::unique_ptr<Worker>& own = state[static_cast<std::size_t>(worker)];
+                            if (own == nullptr) {
+                              own = std::make_unique<Worker>(plan_, variant_plan_);
+                            }
+                            run_image(image, sums_[entry], *own);
+                          });
   }
 
   AnalyzeResult result(const Graph& graph) const {
     AnalyzeResult result;
     result.not_compared = parts_.not_compared;
+    result.bad = bad_;
     const std::size_t outputs = pair_.fp32->outputs().size();
     std::vector<SqnrSums> int8(outputs);
     std::vector<SqnrSums> sources((parts_.activations.size() + weighted_.size()) * outputs);
-    std::vector<Rounding> roundings(parts_.activations.size());
+    std::vector<TensorRounding> roundings(parts_.activations.size());
     for (std::size_t i = 0; i < sums_.size(); ++i) {
-      result.bad.insert(result.bad.end(), bad_[i].begin(), bad_[i].end());
       if (!sums_[i].usable) continue;
       ++result.images;
       for (std::size_t k = 0; k < int8.size(); ++k) int8[k] += sums_[i].int8[k];
@@ -172,7 +120,7 @@ class Analysis {
       for (std::size_t k = 0; k < roundings.size(); ++k) roundings[k] += sums_[i].roundings[k];
     }
     result.noise = noise_of(int8);
-    result.sqnr_db = decibels(result.noise);
+    result.sqnr_db = noise_decibels(result.noise);
     for (std::size_t s = 0; s * outputs < sources.size(); ++s) {
       ErrorSource source;
       const bool activation = s < parts_.activations.size();
@@ -186,7 +134,7 @@ class Analysis {
       }
       source.name = activation ? parts_.activations[s].tensor : source.node;
       source.noise = noise_of(std::span(sources).subspan(s * outputs, outputs));
-      source.sqnr_db = decibels(source.noise);
+      source.sqnr_db = noise_decibels(source.noise);
       source.share = result.noise > 0.0 ? source.noise / result.noise : 0.0;
       result.explained += source.share;
       if (activation) describe(roundings[s], parts_.activations[s], source);
@@ -203,26 +151,18 @@ class Analysis {
         : replay(plan, variant) {}
     Replay replay;
     Workspace int8;
-    std::vector<std::vector<float>> reference;  // per output
+    KeptOutputs reference;
   };
   struct Weighted {
     NodeId node;
     std::size_t step;
   };
 
-  static double decibels(double noise) { return SqnrSums{1.0, noise}.decibels(); }
-
-  static double noise_of(std::span<const SqnrSums> outputs) {
-    double total = 0.0;
-    for (const SqnrSums& output : outputs) {
-      if (output.signal > 0.0) total += output.noise / output.signal;
-    }
-    return outputs.empty() ? 0.0 : total / static_cast<double>(outputs.size());
-  }
-
-  static void describe(const Rounding& rounding, const QuantizedActivation& activation,
+  static void describe(const TensorRounding& rounding, const QuantizedActivation& activation,
                        ErrorSource& source) {
     source.local_sqnr_db = rounding.sums.decibels();
+    source.range = represented_range(activation.affine, activation.limits);
+    source.seen = rounding.seen;
     if (rounding.count == 0) return;
     source.saturated_share =
         static_cast<double>(rounding.saturated) / static_cast<double>(rounding.count);
@@ -230,36 +170,13 @@ class Analysis {
                         static_cast<double>(activation.limits.max - activation.limits.min);
   }
 
-  static std::vector<SqnrSums> compare(const std::vector<std::vector<float>>& reference,
-                                       std::span<const TensorView> outputs) {
-    std::vector<SqnrSums> sums;
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      sums.push_back(sqnr_sums(reference[i], outputs[i].values<float>()));
-    }
-    return sums;
-  }
-
-  void run_image(std::size_t entry, Worker& worker) {
-    const std::optional<Tensor> image = load_preprocessed(
-        images_.entries[entry], options_.preprocess, options_.bad_images, bad_[entry]);
-    if (image) {
-      require_image_shape(*image, images_.entries[entry], plan_->inputs().front().shape);
-      run_tensor(*image, sums_[entry], worker);
-    }
-    advance();
-  }
-
-  void run_tensor(const Tensor& image, ImageSums& sums, Worker& worker) {
+  void run_image(const Tensor& image, ImageSums& sums, Worker& worker) {
     const std::array<TensorView, 1> inputs{TensorView(image)};
-    worker.reference.clear();
-    for (const TensorView& output : worker.replay.run(inputs)) {
-      const std::span<const float> values = output.values<float>();
-      worker.reference.emplace_back(values.begin(), values.end());
-    }
+    worker.reference.keep(worker.replay.run(inputs));
     sums.usable = true;
-    sums.int8 = compare(worker.reference, pair_.int8->run(inputs, worker.int8));
+    sums.int8 = worker.reference.compare(pair_.int8->run(inputs, worker.int8));
     const auto keep = [&](std::span<const TensorView> outputs) {
-      const std::vector<SqnrSums> compared = compare(worker.reference, outputs);
+      const std::vector<SqnrSums> compared = worker.reference.compare(outputs);
       sums.sources.insert(sums.sources.end(), compared.begin(), compared.end());
     };
     for (std::size_t i = 0; i < parts_.activations.size(); ++i) {
@@ -271,11 +188,6 @@ class Analysis {
     for (const Weighted& weighted : weighted_) keep(worker.replay.run_variant(weighted.step));
   }
 
-  void advance() {
-    const std::lock_guard lock(progress_mutex_);
-    report_progress(options_.progress, ++done_, std::ssize(images_.entries), "analysis", "images");
-  }
-
   const ImageSet& images_;
   const AnalyzeOptions& options_;
   QuantizedParts parts_;
@@ -284,10 +196,8 @@ class Analysis {
   std::shared_ptr<const Plan> plan_;
   std::shared_ptr<const Plan> variant_plan_;
   std::vector<Weighted> weighted_;
-  std::vector<ImageSums> sums_;             // per entry
-  std::vector<std::vector<BadImage>> bad_;  // per entry, so that workers share no list
-  std::mutex progress_mutex_;
-  std::int64_t done_ = 0;
+  std::vector<ImageSums> sums_;  // per entry
+  std::vector<BadImage> bad_;
 };
 
 // A rewritten network has other weights and ranges than the FP32 model, layer by layer; only all of
@@ -307,11 +217,9 @@ AnalyzeResult analyze(const Executor& fp32, const Executor& int8, const ImageSet
                       const AnalyzeOptions& options) {
   check(options.preprocess);
   require_same_network(int8.graph());
-  EvalOptions eval;
-  eval.preprocess = options.preprocess;
-  eval.bad_images = options.bad_images;
-  Analysis analysis(fp32, int8, images, options, first_shape(images, eval));
-  analysis.run(options.threads);
+  Analysis analysis(fp32, int8, images, options,
+                    first_shape(images, options.preprocess, options.bad_images));
+  analysis.run();
   return analysis.result(fp32.graph());
 }
 

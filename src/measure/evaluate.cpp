@@ -255,11 +255,10 @@ bool EvalResult::useless() const {
   return most(fp32) || (int8 && most(*int8));
 }
 
-Shape first_shape(const ImageSet& images, const EvalOptions& options) {
+Shape first_shape(const ImageSet& images, const Preprocess& preprocess, BadImages policy) {
   std::vector<BadImage> bad;
   for (const ImageEntry& entry : images.entries) {
-    const std::optional<Tensor> tensor =
-        load_preprocessed(entry, options.preprocess, options.bad_images, bad);
+    const std::optional<Tensor> tensor = load_preprocessed(entry, preprocess, policy, bad);
     if (tensor) return tensor->shape();
   }
   throw Error(ErrorCode::kMismatch,
@@ -280,7 +279,8 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& 
     throw Error(ErrorCode::kUsage, concat("batch: found ", options.batch, ", expected 1 or more"));
   }
   check(options.preprocess);
-  std::vector<std::int64_t> dims = first_shape(images, options).dims();
+  std::vector<std::int64_t> dims =
+      first_shape(images, options.preprocess, options.bad_images).dims();
   dims.front() = options.batch;
   ModelPair pair = compile_pair(fp32, int8, Shape(dims), 1, options.requantization);
   const Plan& plan = *pair.fp32;

@@ -162,4 +162,17 @@ double median(std::vector<double> values) {
   return 0.5 * (*middle + *std::max_element(values.begin(), middle));
 }
 
+MedianInterval median_interval(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  const auto count = static_cast<double>(values.size());
+  const double rank = std::floor(0.5 * (count - 1.96 * std::sqrt(count)));
+  const std::size_t at = rank < 1.0 ? 0 : static_cast<std::size_t>(rank) - 1;
+  MedianInterval result;
+  result.low = values[at];
+  result.high = values[values.size() - 1 - at];
+  result.median = median(std::move(values));
+  return result;
+}
+
 }  // namespace qtool

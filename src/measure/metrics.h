@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "qtool/measure/median_interval.h"
+
 namespace qtool {
 
 /// Bound of sqnr_db() on both sides: float32 itself resolves about 150 dB, so equal signals count
@@ -70,5 +72,11 @@ bool are_probabilities(std::span<const float> scores);
 
 /// Middle value (mean of the middle two for an even count); 0 for no values. Cost: O(n).
 double median(std::vector<double> values);
+
+/// The median, and its confidence interval of 95 % or a little more: the smallest and the largest
+/// of all values where they are fewer than six. Zeros for no values. The ends are order statistics,
+/// so nothing is assumed of the distribution: the values of rank (n - 1.96 sqrt(n)) / 2 from either
+/// end. Cost: O(n log n). Source: Conover, Practical Nonparametric Statistics, section 3.2.
+MedianInterval median_interval(std::vector<double> values);
 
 }  // namespace qtool

@@ -49,14 +49,14 @@ std::optional<QuantizedActivation> rounding_of(const Graph& graph, const Node& q
 }
 
 /// A Clip in front of a QuantizeLinear, which keeps integers of few bits within their limits,
-/// counts as a part of the rounding.
+/// counts as a part of the rounding. It may also stand where FP32 has a Relu or a wider Clip.
 ValueId before_clip(const Graph& int8, ValueId real, const Graph& fp32,
                     QuantizedActivation& found) {
   const Node* clip = producer_of(int8, real);
-  if (fp32.find_value(int8.value(real).name) || clip == nullptr || !clip->is("Clip")) return real;
+  if (clip == nullptr || !clip->is("Clip")) return real;
   if (clip->has_input(1)) found.low = constant_float(int8, clip->inputs[1]).value_or(found.low);
   if (clip->has_input(2)) found.high = constant_float(int8, clip->inputs[2]).value_or(found.high);
-  return clip->inputs[0];
+  return fp32.find_value(int8.value(real).name) ? real : clip->inputs[0];
 }
 
 std::vector<QuantizedActivation> activations_of(const Graph& fp32, const Graph& int8) {
@@ -86,7 +86,8 @@ std::vector<QuantizedActivation> activations_of(const Graph& fp32, const Graph& 
   return activations;
 }
 
-/// The reals behind an input of a node: a constant, or constant integers behind a DequantizeLinear.
+}  // namespace
+
 std::shared_ptr<const Tensor> reals_of(const Graph& graph, ValueId id) {
   if (graph.is_constant(id)) return graph.value(id).constant;
   const NodeId producer = graph.value(id).producer;
@@ -101,7 +102,6 @@ std::shared_ptr<const Tensor> reals_of(const Graph& graph, ValueId id) {
   return std::make_shared<const Tensor>(std::move(outputs->front()));
 }
 
-/// The graph with each QuantizeLinear of a constant replaced by its integers.
 Graph with_integer_weights(Graph graph) {
   for (const NodeId id : std::vector<NodeId>(graph.nodes())) {
     const Node& node = graph.node(id);
@@ -114,8 +114,6 @@ Graph with_integer_weights(Graph graph) {
   graph.remove_dead_nodes();
   return graph;
 }
-
-}  // namespace
 
 QuantizedParts quantized_parts(const Graph& fp32, const Graph& emitted) {
   const Graph int8 = with_integer_weights(emitted);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,5 +32,12 @@ struct QuantizedParts {
 
 /// Finds the parts by the names of tensors and nodes. Both graphs are prepared. Cost: linear.
 QuantizedParts quantized_parts(const Graph& fp32, const Graph& int8);
+
+/// The reals behind an input of a node: a constant, or constant integers behind a DequantizeLinear;
+/// null for anything else.
+std::shared_ptr<const Tensor> reals_of(const Graph& graph, ValueId id);
+
+/// The graph with each QuantizeLinear of a constant replaced by its integers.
+Graph with_integer_weights(Graph graph);
 
 }  // namespace qtool

@@ -12,7 +12,7 @@ void add_provenance(const Graph& prepared, const QuantizeOptions& options,
   auto& metadata = quantized.info.metadata;
   metadata[std::string(kSourceKey)] =
       to_hex(options.model_fingerprint.value_or(fingerprint(prepared)));
-  metadata["qtool.target"] = options.target;
+  metadata[std::string(kTargetKey)] = options.target;
   std::string names;
   for (const std::string& rewrite : rewrites) names += concat(names.empty() ? "" : ",", rewrite);
   if (!names.empty()) metadata[std::string(kRewritesKey)] = std::move(names);

@@ -8,6 +8,7 @@
 #include "json/json_text.h"
 #include "report/percent.h"
 #include "report/preprocessing_json.h"
+#include "report/suggestions_json.h"
 
 namespace qtool {
 namespace {
@@ -58,7 +59,8 @@ std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t w
   return text;
 }
 
-std::string json_of(const AnalyzeResult& result, const SourcedPreprocess& preprocess) {
+std::string json_of(const AnalyzeResult& result, const SourcedPreprocess& preprocess,
+                    const std::optional<SuggestResult>& suggestions) {
   Json json;
   json["images"] = result.images;
   json["preprocess"] = json_of(preprocess);
@@ -75,9 +77,12 @@ std::string json_of(const AnalyzeResult& result, const SourcedPreprocess& prepro
       row["local_sqnr_db"] = source.local_sqnr_db;
       row["saturated_share"] = source.saturated_share;
       row["used_share"] = source.used_share;
+      row["range"] = {source.range.min, source.range.max};
+      row["seen"] = {source.seen.min, source.seen.max};
     }
     json["sources"].push_back(std::move(row));
   }
+  if (suggestions) json["suggestions"] = json_of(*suggestions);
   json["not_compared"] = result.not_compared;
   json["bad_images"] = Json::array();
   for (const BadImage& bad : result.bad) {

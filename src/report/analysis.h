@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "qtool/measure/analyze.h"
+#include "qtool/measure/suggest.h"
 #include "report/preprocessing.h"
 #include "report/text_table.h"
 
@@ -11,7 +13,8 @@ namespace qtool {
 
 /// The `most` largest sources for people; 0: all.
 std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t width = kAnyWidth);
-/// All of them for programs, as render.h says.
-std::string json_of(const AnalyzeResult& result, const SourcedPreprocess& preprocess);
+/// All of them for programs, as render.h says; `suggestions` where changes were tried.
+std::string json_of(const AnalyzeResult& result, const SourcedPreprocess& preprocess,
+                    const std::optional<SuggestResult>& suggestions = std::nullopt);
 
 }  // namespace qtool

@@ -2,26 +2,21 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <random>
 #include <string>
 #include <utility>
 
-#include "base/file.h"
-#include "base/text.h"
 #include "measure/quantized_parts.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/quantize/calibrate.h"
+#include "support/image_folder.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
 namespace {
-namespace fs = std::filesystem;
-
 constexpr std::int64_t kSide = 8;
 constexpr std::int64_t kChannels = 3;
 
@@ -45,15 +40,6 @@ Graph three_layers() {
 class AnalyzeTest : public testing::Test {
  protected:
   AnalyzeTest() : fp32_(prepare(three_layers())) {
-    fs::create_directories(root_);
-    for (int image = 0; image < 5; ++image) {
-      std::mt19937 random(static_cast<unsigned>(image));
-      std::string bytes = concat("P6\n", kSide, " ", kSide, "\n255\n");
-      for (std::int64_t i = 0; i < kSide * kSide * 3; ++i) {
-        bytes.push_back(static_cast<char>(random() % 256));
-      }
-      write_file(root_ / concat(image, ".ppm"), bytes);
-    }
     options_.preprocess.mean = {127.5F};
     options_.preprocess.std = {64.0F};
     CalibrateOptions calibrate_options;
@@ -61,9 +47,8 @@ class AnalyzeTest : public testing::Test {
     calibrate_options.method = "minmax";
     table_ = calibrate(fp32_, images(), calibrate_options).table;
   }
-  ~AnalyzeTest() override { fs::remove_all(root_); }
 
-  [[nodiscard]] ImageSet images() const { return list_images(root_); }
+  [[nodiscard]] ImageSet images() const { return folder_.list(); }
   [[nodiscard]] Graph quantized(const CalibrationTable& table,
                                 const std::vector<std::string>& exclude = {}) const {
     StaticOptions options;
@@ -75,7 +60,7 @@ class AnalyzeTest : public testing::Test {
     return analyze(fp32_, Executor(prepare(emitted)), images(), options_);
   }
 
-  const fs::path root_ = fs::path(testing::TempDir()) / concat("qtool_analyze_", ::getpid());
+  const ImageFolder folder_{kSide, 5};
   Executor fp32_;
   AnalyzeOptions options_;
   CalibrationTable table_;
@@ -102,6 +87,21 @@ TEST_F(AnalyzeTest, FindsARangeThatClips) {
     if (entry.tensor == "a_relu_out") entry.affine.scale /= 8.0F;
   }
   const AnalyzeResult result = analysis_of(quantized(clipped));
+  EXPECT_EQ(result.sources.at(0).name, "a_relu_out");
+  EXPECT_GT(result.sources[0].saturated_share, 0.1);
+}
+
+// Of fewer than 8 bits, what keeps integers within their limits is a Clip where FP32 has the Relu.
+TEST_F(AnalyzeTest, FindsARangeOfFewBitsThatClips) {
+  StaticOptions options;
+  options.types.activation_bits = 6;
+  CalibrationTable clipped = table_;
+  clipped.method_options.scheme.bits = 6;
+  for (ActivationEntry& entry : clipped.activations) {
+    entry.affine = choose_affine(entry.range, clipped.method_options.scheme);
+    if (entry.tensor == "a_relu_out") entry.affine.scale /= 4.0F;  // 63 of 252 levels
+  }
+  const AnalyzeResult result = analysis_of(quantize(fp32_.graph(), clipped, options).graph);
   EXPECT_EQ(result.sources.at(0).name, "a_relu_out");
   EXPECT_GT(result.sources[0].saturated_share, 0.1);
 }

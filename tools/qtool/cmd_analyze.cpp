@@ -1,17 +1,31 @@
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "base/text.h"
 #include "checks.h"
 #include "command.h"
 #include "console.h"
 #include "model.h"
 #include "options_images.h"
+#include "options_quantization.h"
 #include "options_run.h"
 #include "progress.h"
+#include "qtool/base/error.h"
+#include "qtool/calib/format.h"
+#include "qtool/calib/overrides.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
 #include "qtool/measure/analyze.h"
+#include "qtool/measure/suggest.h"
+#include "qtool/quantize/quantize.h"
 #include "report/analysis.h"
+#include "report/suggestions.h"
+#include "signals.h"
+#include "table_file.h"
 #include "terminal.h"
 
 namespace qtool::tool {
@@ -20,31 +34,135 @@ namespace {
 struct AnalyzeCommand {
   std::string model;
   std::string int8;
+  std::string table;
+  std::string target{kDefaultTarget};
   std::int64_t top = 20;
+  std::int64_t suggest = 8;
+  OverrideOptions overrides;
   ImageOptions images;
   PreprocessOptions preprocess;
   RunOptions run;
 };
 
+/// What is analyzed: an INT8 model, how it is made again, and what goes with it.
+struct Subject {
+  Models models;
+  std::optional<Recipe> recipe;  // nothing where the INT8 model does not tell it
+  std::optional<Collection> statistics;
+  std::optional<StoredPreprocess> preprocess;
+};
+
+// Statistics saved with the table, if there are any.
+std::optional<Collection> statistics_of(const std::string& table) {
+  if (!std::filesystem::exists(statistics_beside(table))) return std::nullopt;
+  try {
+    return read_statistics(table, "--table");
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kMismatch) throw;
+    warning(concat(error.what(), "; no other methods are tried"));
+    return std::nullopt;
+  }
+}
+
+// The INT8 model that qtool quantize makes of the table.
+Subject subject_of_table(const AnalyzeCommand& options) {
+  Subject subject;
+  Model& fp32 = subject.models.fp32;
+  fp32 = open_model(options.model);
+  const Graph& prepared = fp32.executor->graph();
+  Recipe recipe;
+  recipe.table = read_table_file(options.table, "", read_layer_names("", &prepared)).table;
+  if (has_provenance(recipe.table)) {
+    subject.preprocess = {recipe.table.preprocess, concat("table '", options.table, "'")};
+  } else {
+    require_known_tensors(recipe.table, fp32.loaded, prepared);
+    subject.preprocess = fp32.stored_preprocess();
+  }
+  const Overrides overrides = options.overrides.read();
+  recipe.options.target = options.target;
+  recipe.options.exclude = overrides.exclude;
+  recipe.options.threads = options.run.threads;
+  recipe.options.model_fingerprint = fingerprint(fp32.loaded);
+  apply_overrides(overrides, chosen_target(recipe.table, recipe.options).activations, nullptr,
+                  recipe.table);
+  Model int8;
+  int8.path = options.table;
+  int8.loaded = quantize(prepared, recipe.table, recipe.options).graph;
+  int8.executor = std::make_unique<Executor>(prepare(int8.loaded, interrupted), interrupted);
+  subject.models.int8 = std::move(int8);
+  subject.statistics = statistics_of(options.table);
+  subject.recipe = std::move(recipe);
+  return subject;
+}
+
+Subject subject_of_model(const AnalyzeCommand& options) {
+  Subject subject;
+  subject.models = open_models(options.model, options.int8);
+  subject.preprocess = stored_preprocess_of(subject.models);
+  if (options.suggest == 0) return subject;
+  try {
+    subject.recipe =
+        recipe_of(subject.models.fp32.executor->graph(), subject.models.int8->executor->graph());
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnsupported) throw;
+    warning(concat("no changes are tried: ", error.what()));
+  }
+  return subject;
+}
+
+std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const Subject& subject,
+                                            const AnalyzeResult& analysis, const ImageSet& images,
+                                            const AnalyzeOptions& analyze_options) {
+  if (!subject.recipe || options.suggest == 0) return std::nullopt;
+  ProgressDisplay progress("try changes", "runs", options.run.progress_style(), FinalLine::kNone);
+  SuggestOptions suggest_options;
+  static_cast<AnalyzeOptions&>(suggest_options) = analyze_options;
+  suggest_options.progress = progress.callback();
+  suggest_options.sources = options.suggest;
+  suggest_options.statistics = subject.statistics ? &*subject.statistics : nullptr;
+  try {
+    return suggest(*subject.models.fp32.executor, *subject.recipe, analysis, images,
+                   suggest_options);
+  } catch (const Error& error) {
+    // Another tool's model may be what quantize() makes for none of its targets.
+    if (error.code() == ErrorCode::kCancelled || !options.table.empty()) throw;
+    warning(concat("no changes are tried: ", error.what()));
+    return std::nullopt;
+  }
+}
+
 void run_analyze(AnalyzeCommand& options) {
   options.run.apply();
+  if (options.int8.empty() == options.table.empty()) {
+    throw Error(ErrorCode::kUsage,
+                "analyze needs either --int8, or --table to make the INT8 model from");
+  }
   options.preprocess.read();
   const ImageSet images = options.images.list();
-  const Models models = open_models(options.model, options.int8);
-  const std::optional<StoredPreprocess> stored = stored_preprocess_of(models);
-  ProgressDisplay progress("analyze", "images", options.run.progress_style());
+  const Subject subject =
+      options.table.empty() ? subject_of_model(options) : subject_of_table(options);
+  const Models& models = subject.models;
 
   AnalyzeOptions analyze_options;
-  const SourcedPreprocess preprocess = options.preprocess.choose(stored, models.fp32.loaded);
+  const SourcedPreprocess preprocess =
+      options.preprocess.choose(subject.preprocess, models.fp32.loaded);
   analyze_options.preprocess = preprocess.preprocess;
   analyze_options.bad_images = options.images.policy();
   analyze_options.threads = options.run.threads;
-  analyze_options.progress = progress.callback();
-  const AnalyzeResult result =
-      analyze(*models.fp32.executor, *models.int8->executor, images, analyze_options);
-  options.run.json
-      ? print_result(json_of(result, preprocess))
-      : print_text(text_of(result, static_cast<std::size_t>(options.top), result_columns()));
+  const AnalyzeResult result = [&] {
+    ProgressDisplay progress("analyze", "images", options.run.progress_style());
+    AnalyzeOptions shown = analyze_options;
+    shown.progress = progress.callback();
+    return analyze(*models.fp32.executor, *models.int8->executor, images, shown);
+  }();
+  const std::optional<SuggestResult> suggestions =
+      suggestions_of(options, subject, result, images, analyze_options);
+  if (options.run.json) {
+    print_result(json_of(result, preprocess, suggestions));
+    return;
+  }
+  print_text(text_of(result, static_cast<std::size_t>(options.top), result_columns()));
+  if (suggestions) print_text(concat("\n", text_of(*suggestions)));
 }
 
 }  // namespace
@@ -53,23 +171,41 @@ void add_analyze(CLI::App& app, Session& session) {
   const auto options = std::make_shared<AnalyzeCommand>();
   Command* command = add_command(
       app, "analyze", "Find the tensors and weights that an INT8 model loses its accuracy by",
-      {"qtool analyze model.onnx --int8 model.int8.onnx --images photos/eval --limit 50"});
+      {"qtool analyze model.onnx --int8 model.int8.onnx --images photos/eval --limit 50",
+       "qtool analyze model.onnx --table model.table.json --images photos/eval --limit 50"});
   command->add_option("model", options->model, "ONNX model in FP32")
       ->required()
       ->type_name("MODEL");
   command->add_option("--int8", options->int8, "Quantized model of the same network")
-      ->required()
       ->type_name("MODEL");
+  command
+      ->add_option("--table", options->table,
+                   "Calibration table to quantize with, instead of --int8\n"
+                   "Where its statistics were saved, other methods are tried too.")
+      ->type_name("FILE");
+  add_target(*command, options->target);
+  options->overrides.add_to(*command);
+  for (const char* option : {"--target", "--exclude", "--range", "--scale", "--overrides"}) {
+    command->goes_with(option, {{"--table", {}}});
+  }
   command->add_option("--top", options->top, "Sources to list, the worst first; 0 lists all")
       ->type_name("N")
       ->check(whole_number(0, 1000000))
       ->capture_default_str();
   command->not_with("--top", {{"--json", {}}});
+  command
+      ->add_option("--suggest", options->suggest,
+                   "Sources to try changes for, the worst first; 0 tries none\n"
+                   "Each change is made and run on the images; the ones that bring 0.5 dB or more "
+                   "are printed, as options of qtool quantize or calibrate.")
+      ->type_name("N")
+      ->check(whole_number(0, 1000))
+      ->capture_default_str();
   options->images.add_to(*command, ImagesUse::kRun);
   options->preprocess.add_to(*command);
   options->run.add_to(*command);
-  command->show_first({"model", "--int8", "--images", "--limit", "--preprocess", "--top",
-                       "--threads", "--json", "--quiet", "--help"});
+  command->show_first({"model", "--int8", "--table", "--images", "--limit", "--preprocess", "--top",
+                       "--suggest", "--threads", "--json", "--quiet", "--help"});
   command->callback([options, &session] { session.run = [options] { run_analyze(*options); }; });
 }
 

@@ -84,24 +84,6 @@ Collection collected(const CalibrateCommand& options, const Model& model,
   return collection;
 }
 
-// Statistics that an earlier run saved beside this table; refused when the table has been written
-// anew since, or is another one.
-Collection saved(const std::string& table) {
-  declare_input(table);
-  const std::string path = StatisticsOptions::beside(table);
-  if (!std::filesystem::exists(path)) {
-    throw Error(ErrorCode::kUsage, concat("--from ", table, ": there is no '", path,
-                                          "'; calibrate with --save-statistics to have one"));
-  }
-  Collection collection = read_collection(read_input(path, kMaxStatisticsBytes));
-  if (collection.table_hash != hash_bytes(read_input(table, kMaxTableBytes))) {
-    throw Error(ErrorCode::kMismatch,
-                concat("--from ", table, ": '", path, "' was not saved with this table, which was ",
-                       "replaced or changed; calibrate again with --save-statistics"));
-  }
-  return collection;
-}
-
 // Statistics name their model from where they lie, so that they are of use from any folder.
 std::filesystem::path folder_of(const std::string& file) {
   return std::filesystem::absolute(file).parent_path();
@@ -134,7 +116,7 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   }
   Collection collection;
   if (again) {
-    collection = saved(options.statistics.from);
+    collection = read_statistics(options.statistics.from, "--from");
     if (options.model.empty()) options.model = model_of(options.statistics.from, collection);
   }
   if (options.model.empty()) throw Error(ErrorCode::kUsage, "MODEL is required");
@@ -146,7 +128,7 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
                                           "' unasked; name the table to write with -o"));
   }
   declare_output(output);
-  const std::string beside = StatisticsOptions::beside(output);
+  const std::string beside = statistics_beside(output);
   if (options.statistics.save) declare_output(beside);
   const Model model = open_model(options.model);
   const Graph& graph = model.executor->graph();

@@ -54,7 +54,8 @@ void run_eval(EvalCommand& options, const Command& command) {
   eval.requantization = requantization;
   eval.progress = progress.callback();
   command.found(Trait::kClassScores, concat("model '", options.model, "'"), [&] {
-    return classes_of(*models.fp32.executor, first_shape(images, eval), 1, requantization) > 0;
+    const Shape shape = first_shape(images, eval.preprocess, eval.bad_images);
+    return classes_of(*models.fp32.executor, shape, 1, requantization) > 0;
   });
   const EvalResult result = evaluate(*models.fp32.executor, models.int8_executor(), images, eval);
   if (result.labels_ignored) {

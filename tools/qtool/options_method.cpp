@@ -51,6 +51,4 @@ void StatisticsOptions::add_to(Command& command) {
   command.not_with("--save-statistics", {{"--from", {}}});
 }
 
-std::string StatisticsOptions::beside(const std::string& table) { return table + ".stats"; }
-
 }  // namespace qtool::tool

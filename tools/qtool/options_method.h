@@ -22,8 +22,6 @@ struct StatisticsOptions {
   std::string from;  ///< a table whose statistics were saved
 
   void add_to(Command& command);
-  /// The file beside a table that holds its statistics.
-  static std::string beside(const std::string& table);
 };
 
 }  // namespace qtool::tool

@@ -1,10 +1,12 @@
 #include "table_file.h"
 
+#include <filesystem>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/file_kind.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "checks.h"
 #include "console.h"
@@ -43,6 +45,24 @@ TableFile read_table_file(const std::string& path, const std::string& format_nam
   } catch (const Error& error) {
     throw Error(error.code(), concat("table '", path, "': ", error.what()));
   }
+}
+
+std::string statistics_beside(const std::string& table) { return table + ".stats"; }
+
+Collection read_statistics(const std::string& table, const std::string& option) {
+  declare_input(table);
+  const std::string path = statistics_beside(table);
+  if (!std::filesystem::exists(path)) {
+    throw Error(ErrorCode::kUsage, concat(option, " ", table, ": there is no '", path,
+                                          "'; calibrate with --save-statistics to have one"));
+  }
+  Collection collection = read_collection(read_input(path, kMaxStatisticsBytes));
+  if (collection.table_hash != hash_bytes(read_input(table, kMaxTableBytes))) {
+    throw Error(ErrorCode::kMismatch,
+                concat(option, " ", table, ": '", path, "' was not saved with this table, which ",
+                       "was replaced or changed; calibrate again with --save-statistics"));
+  }
+  return collection;
 }
 
 LayerNames read_layer_names(const std::string& map_path, const Graph* graph) {

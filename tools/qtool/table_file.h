@@ -3,6 +3,7 @@
 #include <string>
 
 #include "command.h"
+#include "qtool/calib/collect.h"
 #include "qtool/calib/format.h"
 
 namespace qtool::tool {
@@ -20,6 +21,14 @@ std::string text_of(const std::string& path, const FormatInfo& format);
 /// shows. What the reader has to say goes out as warnings. Messages name the file.
 TableFile read_table_file(const std::string& path, const std::string& format_name,
                           const LayerNames& names);
+
+/// Where calibrate saves the statistics of a table.
+std::string statistics_beside(const std::string& table);
+
+/// Statistics that an earlier run saved beside the table that `option` names. Throws Error(kUsage)
+/// when there are none, Error(kMismatch) when the table has been written anew since, or is another
+/// one.
+Collection read_statistics(const std::string& table, const std::string& option);
 
 /// The name map in a JSON file; without one, the layers of `graph`; empty without either.
 LayerNames read_layer_names(const std::string& map_path, const Graph* graph);

@@ -9,6 +9,7 @@
 #include "qtool/image/image_set.h"
 #include "qtool/image/load.h"
 #include "qtool/image/preprocess.h"
+#include "qtool/quant/affine.h"
 
 namespace qtool {
 
@@ -38,6 +39,8 @@ struct ErrorSource {
   double local_sqnr_db = 0.0;
   double saturated_share = 0.0;
   double used_share = 0.0;  ///< of the integers' range, from the lowest to the highest one in use
+  Range range;              ///< what the integers stand for
+  Range seen;               ///< the least and the largest value, and 0
 };
 
 struct AnalyzeResult {

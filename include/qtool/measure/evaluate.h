@@ -73,7 +73,7 @@ struct EvalResult {
 
 /// Shape of one preprocessed image: that of the first usable one. Throws Error(kMismatch) when
 /// there is none, and what the image loader throws.
-Shape first_shape(const ImageSet& images, const EvalOptions& options);
+Shape first_shape(const ImageSet& images, const Preprocess& preprocess, BadImages policy);
 
 /// The number of classes that the first output scores for an input of this shape, 0 when it is not
 /// one score per class. Cost: compiling a plan, which a later run with the same options reuses.

@@ -98,10 +98,11 @@ enum class BiasCorrection : std::uint8_t {
 using BiasShifts = std::map<std::string, std::vector<double>, std::less<>>;
 
 /// Keys of the emitted model's metadata: the preprocessing as JSON, and the fingerprint of the FP32
-/// model that it was made from, 16 hexadecimal digits; the mode, where it is not static; the
-/// rewrites that were made, separated by commas, where there were any.
+/// model that it was made from, 16 hexadecimal digits; the target; the mode, where it is not
+/// static; the rewrites that were made, separated by commas, where there were any.
 inline constexpr std::string_view kPreprocessKey = "qtool.preprocess";
 inline constexpr std::string_view kSourceKey = "qtool.source";
+inline constexpr std::string_view kTargetKey = "qtool.target";
 inline constexpr std::string_view kModeKey = "qtool.mode";
 inline constexpr std::string_view kRewritesKey = "qtool.rewrites";
 

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "measure/metrics.h"
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+/// The outputs of one run, kept while other networks run.
+class KeptOutputs {
+ public:
+  /// Copies float32 outputs.
+  void keep(std::span<const TensorView> outputs);
+  /// The sums of each output against the kept one. Throws Error(kMismatch) for other sizes.
+  [[nodiscard]] std::vector<SqnrSums> compare(std::span<const TensorView> outputs) const;
+
+ private:
+  std::vector<std::vector<float>> outputs_;
+};
+
+/// sum (x - y)^2 / sum x^2 of each output, then the mean over the outputs; an output that is zero
+/// throughout counts as one without noise.
+double noise_of(std::span<const SqnrSums> outputs);
+
+/// A noise of noise_of() as an SQNR.
+double noise_decibels(double noise);
+
+}  // namespace qtool

@@ -1,0 +1,333 @@
+#include "qtool/measure/suggest.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/parallel.h"
+#include "graph/node_name.h"
+#include "measure/output_noise.h"
+#include "measure/suggest_trials.h"
+#include "qtool/quantize/weight_method.h"
+#include "quantize/groundwork.h"
+
+namespace qtool {
+namespace {
+
+/// A range that the images have differs from the one in use where an end moves by more than this
+/// share of the width.
+constexpr double kOtherRange = 0.1;
+/// The best exclusions that are tried together with what costs no time.
+constexpr std::size_t kBestNodes = 3;
+
+/// What each source of error needs in FP32 so that it is gone.
+class Exclusions {
+ public:
+  Exclusions(const Graph& graph, const Recipe& recipe) : graph_(graph), recipe_(recipe) {
+    const Groundwork ground = lay_groundwork(graph, recipe.table, recipe.options);
+    for (const NodePlacement& placed : ground.placement().nodes) {
+      roles_[placed.id] = placed.role;
+      nodes_.emplace(name_of(graph, placed.id), placed.id);
+    }
+  }
+
+  /// Names of nodes in the graph's order; none where nothing can be done.
+  [[nodiscard]] std::vector<std::string> of(const ErrorSource& source) const {
+    if (source.kind == SourceKind::kWeights) {
+      const auto node = nodes_.find(source.node);
+      if (node == nodes_.end() || role(node->second) != NodeRole::kInteger) return {};
+      return {source.node};
+    }
+    const std::optional<ValueId> tensor = graph_.find_value(source.name);
+    if (!tensor) return {};
+    std::set<NodeId> nodes;
+    std::unordered_set<ValueId> seen;
+    add_readers(*tensor, nodes, seen);
+    if (nodes.empty()) return {};
+    // Some kernels write integers only; then the pair goes with the producer.
+    if (is_quantized(*tensor, names_of(nodes))) add_producer(*tensor, nodes);
+    return names_of(nodes);
+  }
+
+  /// The union of two, in the graph's order.
+  [[nodiscard]] std::vector<std::string> joined(const std::vector<std::string>& a,
+                                                const std::vector<std::string>& b) const {
+    std::set<NodeId> nodes;
+    for (const auto* names : {&a, &b}) {
+      for (const std::string& name : *names) nodes.insert(nodes_.at(name));
+    }
+    return names_of(nodes);
+  }
+
+ private:
+  [[nodiscard]] NodeRole role(NodeId id) const {
+    const auto found = roles_.find(id);
+    return found == roles_.end() ? NodeRole::kFloat : found->second;
+  }
+
+  /// The nodes that compute with a tensor on integers, also behind those that only move it.
+  void add_readers(ValueId tensor, std::set<NodeId>& nodes,
+                   std::unordered_set<ValueId>& seen) const {
+    if (!seen.insert(tensor).second) return;
+    for (const NodeId reader : graph_.consumers(tensor)) {
+      if (role(reader) == NodeRole::kInteger) nodes.insert(reader);
+      if (role(reader) != NodeRole::kPassing) continue;
+      for (const ValueId output : graph_.node(reader).outputs) {
+        if (output != kNoValue) add_readers(output, nodes, seen);
+      }
+    }
+  }
+
+  void add_producer(ValueId tensor, std::set<NodeId>& nodes) const {
+    NodeId producer = graph_.value(tensor).producer;
+    // The node that a fused activation runs inside of.
+    while (producer != kNoNode && role(producer) == NodeRole::kFused) {
+      const std::vector<ValueId>& inputs = graph_.node(producer).inputs;
+      producer =
+          inputs.empty() || inputs[0] == kNoValue ? kNoNode : graph_.value(inputs[0]).producer;
+    }
+    if (producer != kNoNode && role(producer) == NodeRole::kInteger) nodes.insert(producer);
+  }
+
+  [[nodiscard]] bool is_quantized(ValueId tensor, const std::vector<std::string>& exclude) const {
+    StaticOptions options = recipe_.options;
+    options.exclude.insert(options.exclude.end(), exclude.begin(), exclude.end());
+    const Groundwork ground = lay_groundwork(graph_, recipe_.table, options);
+    const std::vector<ValueId>& quantized = ground.placement().quantized;
+    return std::find(quantized.begin(), quantized.end(), tensor) != quantized.end();
+  }
+
+  [[nodiscard]] std::vector<std::string> names_of(const std::set<NodeId>& nodes) const {
+    std::vector<std::string> names;
+    for (const NodeId id : graph_.nodes()) {
+      if (nodes.contains(id)) names.emplace_back(name_of(graph_, id));
+    }
+    return names;
+  }
+
+  const Graph& graph_;
+  const Recipe& recipe_;
+  std::unordered_map<NodeId, NodeRole> roles_;
+  std::unordered_map<std::string_view, NodeId> nodes_;
+};
+
+class Search {
+ public:
+  Search(const Executor& fp32, const Recipe& recipe, const AnalyzeResult& analysis,
+         const ImageSet& images, const SuggestOptions& options)
+      : recipe_(recipe),
+        analysis_(analysis),
+        options_(options),
+        exclusions_(fp32.graph(), recipe),
+        trials_(fp32, recipe, images, options) {}
+
+  SuggestResult run() {
+    add({});  // the model as it is
+    add_exclusions();
+    add_ranges();
+    add_methods();
+    add_weight_methods();
+    add_rewrites();
+    run_new();
+    const double unchanged = noise_decibels(tried_.front().noise.value());
+    add_together(unchanged);
+    run_new();
+
+    SuggestResult result;
+    result.sqnr_db = unchanged;
+    result.least_gain_db = options_.least_gain_db;
+    result.threads = resolve_threads(options_.threads);
+    result.tried = std::count_if(tried_.begin() + 1, tried_.end(),
+                                 [](const Trial& trial) { return trial.noise.has_value(); });
+    result.suggestions = worth_it(unchanged);
+    if (result.suggestions.empty()) return result;
+    std::vector<Change> changes;
+    for (const Suggestion& suggestion : result.suggestions) changes.push_back(suggestion.change);
+    const std::vector<MedianInterval> slower = trials_.slower(changes, result.int8_seconds);
+    for (std::size_t i = 0; i < slower.size(); ++i) {
+      result.suggestions[i].slower_seconds = slower[i];
+    }
+    return result;
+  }
+
+ private:
+  void add(Change change) {
+    const bool known = std::any_of(tried_.begin(), tried_.end(),
+                                   [&](const Trial& trial) { return trial.change == change; });
+    if (!known) tried_.push_back({std::move(change)});
+  }
+
+  void run_new() {
+    trials_.run(std::span(tried_).subspan(run_));
+    run_ = tried_.size();
+  }
+
+  /// Each of the first of `sets` alone, and the first few of them together.
+  void add_unions(const std::vector<std::vector<std::string>>& sets) {
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      add({.exclude = sets[i]});
+      all = exclusions_.joined(all, sets[i]);
+      if (i + 1 <= 4 || i % 2 == 1 || i + 1 == sets.size()) add({.exclude = all});
+    }
+  }
+
+  void add_exclusions() {
+    std::vector<std::vector<std::string>> sets;
+    for (const ErrorSource& source : analysis_.sources) {
+      if (std::ssize(sets) >= options_.sources || !(source.noise > 0.0)) break;
+      std::vector<std::string> nodes = exclusions_.of(source);
+      if (nodes.empty() || std::find(sets.begin(), sets.end(), nodes) != sets.end()) continue;
+      sets.push_back(std::move(nodes));
+    }
+    add_unions(sets);
+  }
+
+  void add_ranges() {
+    std::int64_t looked_at = 0;
+    for (const ErrorSource& source : analysis_.sources) {
+      if (source.kind != SourceKind::kActivation) continue;
+      if (looked_at++ >= options_.sources || !(source.noise > 0.0)) break;
+      const Range& used = source.range;
+      const Range& seen = source.seen;
+      const double width = static_cast<double>(used.max) - used.min;
+      const double other = std::max(std::abs(static_cast<double>(seen.min) - used.min),
+                                    std::abs(static_cast<double>(seen.max) - used.max));
+      if (!std::isfinite(other) || other <= kOtherRange * width || seen == Range()) continue;
+      if (recipe_.table.find(source.name) == nullptr) continue;
+      add({.ranges = {{source.name, seen}}});
+    }
+  }
+
+  void add_methods() {
+    if (options_.statistics == nullptr) return;
+    for (const MethodInfo& method : methods()) {
+      if (method.name != recipe_.table.method) add({.method = std::string(method.name)});
+    }
+  }
+
+  // Biases that are taken from a model make up for the errors of the weights that it has.
+  void add_weight_methods() {
+    if (recipe_.options.bias_correction == BiasCorrection::kSequential) return;
+    const Target target = chosen_target(recipe_.table, recipe_.options);
+    for (const WeightMethodInfo& method : weight_methods()) {
+      if (method.name != target.weight_method) add({.weight_method = std::string(method.name)});
+    }
+  }
+
+  void add_rewrites() {
+    const std::vector<std::string>& own =
+        recipe_.options.rewrites ? *recipe_.options.rewrites : recipe_.table.rewrites.names;
+    if (own.empty()) add({.rewrites = std::vector<std::string>{"equalize"}});
+  }
+
+  /// What brought anything alone, together: nodes by their measured gain, and all that costs no
+  /// time, with and without the best of them.
+  void add_together(double unchanged) {
+    std::vector<Change> gains;
+    std::stable_sort(tried_.begin() + 1, tried_.end(), [](const Trial& a, const Trial& b) {
+      return a.noise && (!b.noise || *a.noise < *b.noise);
+    });
+    for (const Trial& trial : tried_) {
+      if (trial.noise && noise_decibels(*trial.noise) > unchanged) gains.push_back(trial.change);
+    }
+    Change free;
+    std::vector<std::vector<std::string>> sets;
+    for (const Change& change : gains) {
+      free.ranges.insert(free.ranges.end(), change.ranges.begin(), change.ranges.end());
+      if (!free.rewrites) free.rewrites = change.rewrites;
+      if (free.weight_method.empty()) free.weight_method = change.weight_method;
+      if (change.exclude.empty()) continue;
+      const bool has_part = std::any_of(gains.begin(), gains.end(), [&](const Change& other) {
+        return !other.exclude.empty() && other.exclude.size() < change.exclude.size() &&
+               holds(change, other);
+      });
+      if (!has_part && std::ssize(sets) < options_.sources) sets.push_back(change.exclude);
+    }
+    add_unions(sets);
+    if (free == Change()) return;
+    add(free);
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < sets.size() && i < kBestNodes; ++i) {
+      all = exclusions_.joined(all, sets[i]);
+      for (const auto& nodes : {sets[i], all}) {
+        free.exclude = nodes;
+        add(free);
+      }
+    }
+  }
+
+  /// Whether everything of `part` is in `whole`.
+  static bool holds(const Change& whole, const Change& part) {
+    const auto within = [](const auto& some, const auto& all) {
+      return std::all_of(some.begin(), some.end(), [&](const auto& one) {
+        return std::find(all.begin(), all.end(), one) != all.end();
+      });
+    };
+    return (part.method.empty() || whole.method == part.method) &&
+           (part.weight_method.empty() || whole.weight_method == part.weight_method) &&
+           (!part.rewrites || whole.rewrites == part.rewrites) &&
+           within(part.exclude, whole.exclude) && within(part.ranges, whole.ranges);
+  }
+
+  /// What a change asks for: nodes in FP32, which cost time, then other options.
+  static std::pair<std::size_t, std::size_t> size_of(const Change& change) {
+    return {change.exclude.size(), change.ranges.size() + (change.method.empty() ? 0U : 1U) +
+                                       (change.weight_method.empty() ? 0U : 1U) +
+                                       (change.rewrites ? 1U : 0U)};
+  }
+
+  [[nodiscard]] std::vector<Suggestion> worth_it(double unchanged) const {
+    std::vector<Suggestion> all;
+    for (const Trial& trial : tried_) {
+      if (!trial.noise || trial.change == Change()) continue;
+      Suggestion suggestion;
+      suggestion.change = trial.change;
+      suggestion.noise = *trial.noise;
+      suggestion.sqnr_db = noise_decibels(*trial.noise);
+      suggestion.gain_db = suggestion.sqnr_db - unchanged;
+      if (suggestion.gain_db >= options_.least_gain_db) all.push_back(std::move(suggestion));
+    }
+    std::stable_sort(all.begin(), all.end(), [](const Suggestion& a, const Suggestion& b) {
+      const auto size_a = size_of(a.change);
+      const auto size_b = size_of(b.change);
+      return size_a != size_b ? size_a < size_b : a.gain_db > b.gain_db;
+    });
+    std::vector<Suggestion> kept;
+    for (Suggestion& suggestion : all) {
+      if (!kept.empty() && suggestion.gain_db < kept.back().gain_db + options_.least_gain_db) {
+        continue;
+      }
+      kept.push_back(std::move(suggestion));
+    }
+    std::stable_sort(kept.begin(), kept.end(), [](const Suggestion& a, const Suggestion& b) {
+      return a.gain_db > b.gain_db;
+    });
+    if (std::ssize(kept) > options_.most) {
+      kept.resize(static_cast<std::size_t>(std::max<std::int64_t>(options_.most, 0)));
+    }
+    return kept;
+  }
+
+  const Recipe& recipe_;
+  const AnalyzeResult& analysis_;
+  const SuggestOptions& options_;
+  Exclusions exclusions_;
+  Trials trials_;
+  std::vector<Trial> tried_;
+  std::size_t run_ = 0;
+};
+
+}  // namespace
+
+SuggestResult suggest(const Executor& fp32, const Recipe& recipe, const AnalyzeResult& analysis,
+                      const ImageSet& images, const SuggestOptions& options) {
+  return Search(fp32, recipe, analysis, images, options).run();
+}
+
+}  // namespace qtool

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "measure/metrics.h"
+#include "qtool/measure/suggest.h"
+
+namespace qtool {
+
+/// A change, and the noise of the model that it makes; nothing where quantize() refuses it, where
+/// it changes nothing, or where nothing is left on integers.
+struct Trial {
+  Change change;
+  std::optional<double> noise{};
+};
+
+/// Makes models of a recipe with changes, and runs them.
+class Trials {
+ public:
+  /// All arguments must live as long.
+  Trials(const Executor& fp32, const Recipe& recipe, const ImageSet& images,
+         const SuggestOptions& options);
+
+  /// The model of a change; null where there is none.
+  [[nodiscard]] std::unique_ptr<Executor> model(const Change& change) const;
+  /// Fills in the noise of each. Runs FP32 anew for every six.
+  void run(std::span<Trial> trials) const;
+  /// Median times of the models of `changes`, which take turns with the recipe's own on the first
+  /// image: theirs minus its own, run by run. Sets `base_seconds` to the recipe's own.
+  [[nodiscard]] std::vector<MedianInterval> slower(std::span<const Change> changes,
+                                                   double& base_seconds) const;
+
+ private:
+  [[nodiscard]] CalibrationTable table_of(const Change& change) const;
+  [[nodiscard]] std::optional<Quantized> quantized(const Change& change) const;
+  void run_some(std::span<Trial> trials, std::size_t before, std::size_t all) const;
+
+  const Executor& fp32_;
+  const Recipe& recipe_;
+  const ImageSet& images_;
+  const SuggestOptions& options_;
+  Shape shape_;
+  /// The recipe's table with the scales of other weight methods, which may take seconds to choose.
+  mutable std::map<std::string, CalibrationTable> by_weight_method_;
+};
+
+}  // namespace qtool

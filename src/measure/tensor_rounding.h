@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "measure/metrics.h"
+#include "measure/quantized_parts.h"
+#include "qtool/quant/affine.h"
+
+namespace qtool {
+
+/// What rounding did to one tensor; those of several images add up.
+struct TensorRounding {
+  SqnrSums sums;
+  std::int64_t count = 0;
+  std::int64_t saturated = 0;  ///< values beyond what the integers stand for
+  std::int32_t lowest = std::numeric_limits<std::int32_t>::max();  ///< integers in use
+  std::int32_t highest = std::numeric_limits<std::int32_t>::min();
+  Range seen;  ///< of the values, and 0
+
+  TensorRounding& operator+=(const TensorRounding& other);
+};
+
+/// Rounds `values` to `out` as a pair of QuantizeLinear and DequantizeLinear does, see
+/// quantize_value(). Integers are counted from the zero point. Cost: linear.
+TensorRounding round_values(const QuantizedActivation& activation, std::span<const float> values,
+                            float* out);
+
+}  // namespace qtool

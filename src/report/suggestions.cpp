@@ -1,0 +1,86 @@
+#include "report/suggestions.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/printable.h"
+#include "base/text.h"
+#include "report/percent.h"
+
+namespace qtool {
+namespace {
+
+constexpr double kMilliseconds = 1e3;
+
+/// A word as a shell takes it.
+std::string shell_word(std::string_view word) {
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-./:=,+@%").find(c) != std::string_view::npos;
+  });
+  if (plain) return std::string(word);
+  std::string text = "'";
+  for (const char c : word) c == '\'' ? text += "'\\''" : text += c;
+  return text + "'";
+}
+
+std::string signed_fixed(double value, int decimals) {
+  const std::string text = to_fixed(value, decimals);
+  return text.starts_with('-') ? text : concat("+", text);
+}
+
+std::string cost_text(const MedianInterval& slower, double int8_seconds) {
+  std::string text = concat(signed_fixed(kMilliseconds * slower.median, 2), " ms (",
+                            signed_fixed(kMilliseconds * slower.low, 2), " to ",
+                            signed_fixed(kMilliseconds * slower.high, 2), ")");
+  if (int8_seconds > 0.0) {
+    const double share = slower.median / int8_seconds;
+    text += concat(share < 0.0 ? ", " : ", +", percent(share, 1));
+  }
+  return text;
+}
+
+}  // namespace
+
+ChangeOptions options_of(const Change& change) {
+  ChangeOptions options{change.method.empty() ? "quantize" : "calibrate", {}};
+  const auto add = [&](std::string_view option, const std::string& value) {
+    // A value that looks like an option would be taken for one.
+    if (value.starts_with('-')) {
+      options.words.push_back(concat(option, "=", value));
+    } else {
+      options.words.emplace_back(option);
+      options.words.push_back(value);
+    }
+  };
+  for (const std::string& node : change.exclude) add("--exclude", node);
+  for (const Overrides::GivenRange& given : change.ranges) {
+    add("--range", concat(given.tensor, "=", given.range.min, ",", given.range.max));
+  }
+  if (!change.method.empty()) add("--method", change.method);
+  if (!change.weight_method.empty()) add("--weight-method", change.weight_method);
+  if (change.rewrites) add("--equalize", change.rewrites->empty() ? "off" : "table");
+  return options;
+}
+
+std::string text_of(const SuggestResult& result) {
+  std::string text = concat(result.tried, " changes were tried on these images; ");
+  const std::string threshold = concat(to_fixed(result.least_gain_db, 1), " dB or more over the ",
+                                       to_fixed(result.sqnr_db, 2), " dB of the INT8 model");
+  if (result.suggestions.empty()) return concat(text, "none brings ", threshold, "\n");
+  text += concat("these bring ", threshold, ", and as much more than every smaller one. Times are ",
+                 "of an image on ", result.threads, result.threads == 1 ? " thread" : " threads",
+                 ", against its ", to_fixed(kMilliseconds * result.int8_seconds, 2), " ms\n");
+  for (const Suggestion& suggestion : result.suggestions) {
+    const ChangeOptions options = options_of(suggestion.change);
+    text += concat("\n", signed_fixed(suggestion.gain_db, 2), " dB, to ",
+                   to_fixed(suggestion.sqnr_db, 2), " dB; ",
+                   cost_text(suggestion.slower_seconds, result.int8_seconds), "\n    qtool ",
+                   options.command, " ...");
+    for (const std::string& word : options.words) text += concat(" ", shell_word(printable(word)));
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace qtool

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "qtool/measure/suggest.h"
+
+namespace qtool {
+
+/// The options of a change as words of a command line, and the command that takes them.
+struct ChangeOptions {
+  std::string command;  ///< `quantize` or `calibrate`
+  std::vector<std::string> words;
+};
+ChangeOptions options_of(const Change& change);
+
+/// For people; options can be pasted behind the command that made the model.
+std::string text_of(const SuggestResult& result);
+
+}  // namespace qtool

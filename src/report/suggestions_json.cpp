@@ -1,0 +1,30 @@
+#include "report/suggestions_json.h"
+
+#include "report/suggestions.h"
+
+namespace qtool {
+
+nlohmann::ordered_json json_of(const SuggestResult& result) {
+  nlohmann::ordered_json json;
+  json["sqnr_db"] = result.sqnr_db;
+  json["tried"] = result.tried;
+  json["least_gain_db"] = result.least_gain_db;
+  json["threads"] = result.threads;
+  json["int8_seconds"] = result.int8_seconds;
+  json["list"] = nlohmann::ordered_json::array();
+  for (const Suggestion& suggestion : result.suggestions) {
+    const ChangeOptions options = options_of(suggestion.change);
+    const MedianInterval& slower = suggestion.slower_seconds;
+    json["list"].push_back(
+        {{"command", options.command},
+         {"options", options.words},
+         {"sqnr_db", suggestion.sqnr_db},
+         {"gain_db", suggestion.gain_db},
+         {"noise", suggestion.noise},
+         {"slower_seconds",
+          {{"median", slower.median}, {"low", slower.low}, {"high", slower.high}}}});
+  }
+  return json;
+}
+
+}  // namespace qtool

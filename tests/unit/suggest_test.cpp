@@ -1,0 +1,259 @@
+#include "qtool/measure/suggest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "measure/metrics.h"
+#include "qtool/base/error.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/measure/evaluate.h"
+#include "qtool/measure/median_interval.h"
+#include "qtool/quantize/calibrate.h"
+#include "report/suggestions.h"
+#include "support/image_folder.h"
+#include "unit/quantize_net.h"
+
+namespace qtool {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr std::int64_t kSide = 8;
+constexpr std::int64_t kChannels = 4;
+
+/// Four convolutions with random weights and biases, each followed by Relu.
+Graph four_layers() {
+  Net net;
+  std::string last = net.input("x", {1, 3, kSide, kSide});
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal(0.0F, 0.5F);
+  std::int64_t inputs = 3;
+  for (const std::string name : {"a", "b", "c", "d"}) {
+    Tensor w(DType::kFloat32, {kChannels, inputs, 3, 3});
+    for (float& value : w.values<float>()) value = normal(random);
+    Tensor b(DType::kFloat32, {kChannels});
+    for (float& value : b.values<float>()) value = normal(random);
+    net.constant(name + "_w", std::move(w));
+    net.constant(name + "_b", std::move(b));
+    net.op("Conv", name, {last, name + "_w", name + "_b"},
+           {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}});
+    last = net.op("Relu", name + "_relu", {name + "_out"});
+    inputs = kChannels;
+  }
+  net.output(last);
+  return std::move(net.graph);
+}
+
+class SuggestTest : public testing::Test {
+ protected:
+  SuggestTest() : fp32_(prepare(four_layers())) {
+    options_.preprocess.mean = {127.5F};
+    options_.preprocess.std = {64.0F};
+    options_.repeat = 7;
+    CalibrateOptions calibrate_options;
+    calibrate_options.collect.preprocess = options_.preprocess;
+    calibrate_options.method = "minmax";
+    CalibrationResult calibrated = calibrate(fp32_, folder_.list(), calibrate_options);
+    recipe_.table = std::move(calibrated.table);
+    collection_ = std::move(calibrated.collection);
+  }
+
+  [[nodiscard]] Graph int8(const Recipe& recipe) const {
+    return prepare(quantize(fp32_.graph(), recipe.table, recipe.options).graph);
+  }
+  [[nodiscard]] SuggestResult suggestions(const Recipe& recipe) const {
+    const Executor quantized(int8(recipe));
+    const AnalyzeResult analysis = analyze(fp32_, quantized, folder_.list(), options_);
+    return suggest(fp32_, recipe, analysis, folder_.list(), options_);
+  }
+  [[nodiscard]] double decibels(const Recipe& recipe) const {
+    const Executor quantized(int8(recipe));
+    EvalOptions eval;
+    eval.preprocess = options_.preprocess;
+    return evaluate(fp32_, &quantized, folder_.list(), eval).outputs.at(0).pooled_sqnr_db;
+  }
+  ActivationEntry& entry(Recipe& recipe, const std::string& tensor) const {
+    for (ActivationEntry& one : recipe.table.activations) {
+      if (one.tensor == tensor) return one;
+    }
+    throw std::runtime_error(tensor);
+  }
+
+  const ImageFolder folder_{kSide, 5};
+  Executor fp32_;
+  SuggestOptions options_;
+  Recipe recipe_;
+  Collection collection_;
+};
+
+// What a user pastes must bring what was said.
+TEST_F(SuggestTest, SaysWhatQuantizingWithTheOptionsGives) {
+  entry(recipe_, "b_relu_out").affine.scale *= 20.0F;
+  const SuggestResult result = suggestions(recipe_);
+  EXPECT_NEAR(result.sqnr_db, decibels(recipe_), 1e-6);
+  ASSERT_FALSE(result.suggestions.empty());
+  for (const Suggestion& suggestion : result.suggestions) {
+    EXPECT_GE(suggestion.gain_db, 0.5);
+    Recipe changed = recipe_;
+    changed.options.exclude = suggestion.change.exclude;
+    changed.options.rewrites = suggestion.change.rewrites;
+    if (!suggestion.change.weight_method.empty()) {
+      changed.options.types.weight_method = suggestion.change.weight_method;
+    }
+    Overrides overrides;
+    overrides.ranges = suggestion.change.ranges;
+    apply_overrides(overrides, Scheme(), nullptr, changed.table);
+    EXPECT_NEAR(suggestion.sqnr_db, decibels(changed), 1e-6);
+    EXPECT_NEAR(suggestion.gain_db, suggestion.sqnr_db - result.sqnr_db, 1e-9);
+    EXPECT_LE(suggestion.slower_seconds.low, suggestion.slower_seconds.median);
+    EXPECT_LE(suggestion.slower_seconds.median, suggestion.slower_seconds.high);
+  }
+  EXPECT_TRUE(std::is_sorted(
+      result.suggestions.begin(), result.suggestions.end(),
+      [](const Suggestion& a, const Suggestion& b) { return a.gain_db > b.gain_db; }));
+}
+
+TEST_F(SuggestTest, NamesTheRangeThatTheImagesHave) {
+  entry(recipe_, "b_relu_out").affine.scale *= 20.0F;
+  const SuggestResult result = suggestions(recipe_);
+  const auto given = std::find_if(
+      result.suggestions.begin(), result.suggestions.end(),
+      [](const Suggestion& s) { return s.change.ranges.size() == 1 && s.change.exclude.empty(); });
+  ASSERT_NE(given, result.suggestions.end());
+  const Overrides::GivenRange& range = given->change.ranges[0];
+  EXPECT_EQ(range.tensor, "b_relu_out");
+  EXPECT_EQ(range.range, entry(recipe_, "b_relu_out").range);  // that of minmax on these images
+  EXPECT_GT(given->gain_db, 10.0);
+}
+
+TEST_F(SuggestTest, SaysThatNothingBringsAnything) {
+  options_.least_gain_db = 100.0;
+  const SuggestResult result = suggestions(recipe_);
+  EXPECT_GT(result.tried, 5);
+  EXPECT_TRUE(result.suggestions.empty());
+  EXPECT_THAT(text_of(result), testing::HasSubstr("none brings 100.0 dB"));
+}
+
+TEST_F(SuggestTest, TriesOtherMethodsWhereThereAreStatistics) {
+  for (ActivationEntry& one : recipe_.table.activations) one.affine.scale *= 8.0F;
+  options_.statistics = &collection_;
+  const SuggestResult result = suggestions(recipe_);
+  const bool any = std::any_of(result.suggestions.begin(), result.suggestions.end(),
+                               [](const Suggestion& s) { return !s.change.method.empty(); });
+  EXPECT_TRUE(any);
+}
+
+// A larger change that brings little more than a smaller one is left out.
+TEST_F(SuggestTest, LeavesOutWhatASmallerChangeBringsToo) {
+  for (ActivationEntry& one : recipe_.table.activations) one.affine.scale *= 20.0F;
+  const SuggestResult result = suggestions(recipe_);
+  ASSERT_GE(result.suggestions.size(), 2U);
+  for (std::size_t i = 1; i < result.suggestions.size(); ++i) {
+    const Suggestion& smaller = result.suggestions[i];
+    const Suggestion& larger = result.suggestions[i - 1];
+    EXPECT_GE(larger.gain_db, smaller.gain_db + 0.5);
+    EXPECT_GE(larger.change.exclude.size(), smaller.change.exclude.size());
+  }
+}
+
+TEST_F(SuggestTest, DoesNotDependOnThreads) {
+  entry(recipe_, "b_relu_out").affine.scale *= 20.0F;
+  options_.threads = 1;
+  const SuggestResult one = suggestions(recipe_);
+  options_.threads = 3;
+  const SuggestResult three = suggestions(recipe_);
+  ASSERT_EQ(one.suggestions.size(), three.suggestions.size());
+  for (std::size_t i = 0; i < one.suggestions.size(); ++i) {
+    EXPECT_EQ(one.suggestions[i].change, three.suggestions[i].change);
+    EXPECT_EQ(one.suggestions[i].noise, three.suggestions[i].noise);
+  }
+}
+
+// The integers, scales and biases that a model has are those that its recipe makes again.
+TEST_F(SuggestTest, MakesTheSameModelAgainFromWhatItSays) {
+  struct Case {
+    std::string what;
+    Recipe recipe;
+  };
+  std::vector<Case> cases(6, {"as it is", recipe_});
+  cases[1].what = "a layer in FP32";
+  cases[1].recipe.options.exclude = {"b"};
+  cases[2].what = "one scale for all weights of a layer";
+  cases[2].recipe.options.types.weight_granularity = Granularity::kPerTensor;
+  cases[3].what = "signed activations";
+  cases[3].recipe.options.types.activation_dtype = DType::kInt8;
+  cases[4].what = "six bits";
+  cases[4].recipe.options.types.activation_bits = 6;
+  cases[5].what = "another target";
+  cases[5].recipe.options.target = "qtool";
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.what);
+    const Graph made = int8(one.recipe);
+    const Recipe told = recipe_of(fp32_.graph(), made);
+    EXPECT_EQ(told.options.target, one.recipe.options.target);
+    EXPECT_NEAR(decibels(told), decibels(one.recipe), 1e-6);
+    const Graph again = int8(told);
+    for (const NodeId id : made.nodes()) {
+      for (const ValueId input : made.node(id).inputs) {
+        if (input == kNoValue || !made.is_constant(input)) continue;
+        const std::string& name = made.value(input).name;
+        const std::optional<ValueId> other = again.find_value(name);
+        ASSERT_TRUE(other) << name;
+        EXPECT_TRUE(identical(*made.value(input).constant, *again.value(*other).constant)) << name;
+      }
+    }
+  }
+}
+
+TEST_F(SuggestTest, RefusesModelsThatDoNotSayTheirScales) {
+  const auto refusal = [&](const Graph& graph) {
+    try {
+      static_cast<void>(recipe_of(fp32_.graph(), graph));
+      return std::string("accepted");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+      return std::string(error.what());
+    }
+  };
+  EXPECT_THAT(refusal(prepare(quantize(fp32_.graph(), WeightOnlyOptions()).graph)),
+              testing::HasSubstr("no activations with stored scales"));
+  Graph rewritten = int8(recipe_);
+  rewritten.info.metadata[std::string(kRewritesKey)] = "equalize";
+  EXPECT_THAT(refusal(rewritten), testing::HasSubstr("equalize"));
+}
+
+TEST(ChangeOptions, AreWordsOfACommandLine) {
+  Change change;
+  change.exclude = {"conv1", "-odd"};
+  change.ranges = {{"relu out", {-0.5F, 6.0F}}};
+  EXPECT_THAT(options_of(change).words,
+              ElementsAre("--exclude", "conv1", "--exclude=-odd", "--range", "relu out=-0.5,6"));
+  EXPECT_EQ(options_of(change).command, "quantize");
+  SuggestResult result;
+  result.suggestions.push_back({.change = change});
+  EXPECT_THAT(text_of(result), testing::HasSubstr("--range 'relu out=-0.5,6'"));
+  Change method;
+  method.method = "mse";
+  EXPECT_EQ(options_of(method).command, "calibrate");
+}
+
+// Ranks of the binomial distribution with p = 1/2, as tables list them.
+TEST(MedianInterval, HasTheRanksOfTheTables) {
+  std::vector<double> values;
+  for (int i = 1; i <= 31; ++i) values.push_back(32 - i);
+  EXPECT_EQ(median_interval(values).median, 16.0);
+  EXPECT_EQ(median_interval(values).low, 10.0);
+  EXPECT_EQ(median_interval(values).high, 22.0);
+  EXPECT_EQ(median_interval({3.0, 1.0, 2.0}).low, 1.0);
+  EXPECT_EQ(median_interval({3.0, 1.0, 2.0}).high, 3.0);
+  EXPECT_EQ(median_interval({}).median, 0.0);
+}
+
+}  // namespace
+}  // namespace qtool
