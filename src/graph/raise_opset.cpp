@@ -29,6 +29,18 @@ bool holds(const Node& node, const Newer& row) {
   return row.value.empty() || node.get_string(row.attribute, "") == row.value;
 }
 
+// Quantization to 16 bits came with opset 21; the zero point tells the type.
+bool has_16_bits(const Graph& graph, const Node& node) {
+  if (!node.is("QuantizeLinear") && !node.is("DequantizeLinear")) return false;
+  for (const ValueId id : node.inputs) {
+    if (id == kNoValue) continue;
+    const Value& value = graph.value(id);
+    const auto dtype = value.constant != nullptr ? value.constant->dtype() : value.dtype;
+    if (dtype == DType::kUInt16 || dtype == DType::kInt16) return true;
+  }
+  return false;
+}
+
 std::int64_t least_opset(const Graph& graph, const Node& node) {
   std::int64_t least = kCanonicalOpset;
   const Arity* arity = find_arity(node.op_type, kCanonicalOpset);
@@ -39,6 +51,7 @@ std::int64_t least_opset(const Graph& graph, const Node& node) {
   if (node.op_type == "GridSample" && rank_of(graph, node.inputs.at(0)) == 5) {
     least = std::max<std::int64_t>(least, 20);
   }
+  if (has_16_bits(graph, node)) least = std::max<std::int64_t>(least, 21);
   return least;
 }
 

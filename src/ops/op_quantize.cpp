@@ -55,13 +55,13 @@ void check_scale(const OpContext& op) {
   }
 }
 
-using ByteTypes = TypeList<std::uint8_t, std::int8_t>;
-using StoredTypes = TypeList<std::uint8_t, std::int8_t, std::int32_t>;
+using QuantizedTypes = TypeList<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t>;
+using StoredTypes = TypeList<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t, std::int32_t>;
 
 std::vector<ValueInfo> infer_quantize(const OpContext& op) {
   require_type(op, 0, FloatType{});
   check_scale(op);
-  if (op.has_input(2)) require_type(op, 2, ByteTypes{});
+  if (op.has_input(2)) require_type(op, 2, QuantizedTypes{});
   const DType dtype = op.has_input(2) ? op.input(2).dtype : DType::kUInt8;
   return {{dtype, op.input(0).shape}};
 }
@@ -133,7 +133,7 @@ std::unique_ptr<Operator> make_sliced(const OpContext& op, F f) {
 }
 
 std::unique_ptr<Operator> make_quantize(const OpContext& op) {
-  return make_for_type(ByteTypes{}, op.output(0).dtype, [&](auto element) {
+  return make_for_type(QuantizedTypes{}, op.output(0).dtype, [&](auto element) {
     using Q = decltype(element);
     return make_sliced<float, Q, Q>(
         op, [](float x, float scale, std::int32_t zero) { return quantize<Q>(x, scale, zero); });

@@ -83,7 +83,7 @@ class Model {
     return constant(Tensor::scalar(zero_point));
   }
   /// The result as reals: as it is, or dequantized by the scale and zero point at input `result`.
-  Graph finish(std::optional<std::size_t> result) {
+  Graph finish(std::optional<std::size_t> result, const std::string& domain = "") {
     const ValueId y = graph_.add_value("y");
     const std::vector<ValueId> inputs = node_.inputs;
     node_.outputs = {result ? graph_.add_value("yq") : y};
@@ -91,7 +91,7 @@ class Model {
     graph_.add_node(std::move(node_));
     if (result) {
       const std::vector<ValueId> from{computed, inputs[*result], inputs[*result + 1]};
-      graph_.add_node({"", "DequantizeLinear", "", from, {y}, {}});
+      graph_.add_node({"", "DequantizeLinear", domain, from, {y}, {}});
     }
     graph_.declare(y, DType::kFloat32, std::nullopt);
     graph_.add_output(y);
@@ -235,6 +235,21 @@ TEST_F(MicrosoftOperators, OnIntegersGiveTheNumbersOfOnnxRuntime) {
                 .scale<std::uint8_t>(1.0F / 256, 0)
                 .finish(3),
             1.0 / 256 + kSame);
+  }
+}
+
+TEST_F(MicrosoftOperators, OfQuantizationTo16BitsGiveTheNumbersOfOnnxRuntime) {
+  for (const bool is_signed : {false, true}) {
+    Model model("QuantizeLinear", {});
+    model.reals({3, 50});
+    if (is_signed) {
+      model.scale<std::int16_t>(0.00013F, -300);
+    } else {
+      model.scale<std::uint16_t>(0.000031F, 40000);  // saturates at both ends
+    }
+    const Graph graph = model.finish(1, "com.microsoft");
+    compare("QuantizeLinear", graph, 1e-7);
+    compare("QuantizeLinear, prepared", prepare(graph), 1e-7);
   }
 }
 

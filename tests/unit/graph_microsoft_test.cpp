@@ -318,5 +318,25 @@ TEST(Microsoft, QuantizesAlongAnAxisOnlyWhereOneIsNamed) {
   EXPECT_THAT(refusal("QuantizeLinear", inputs), HasSubstr("has 3 elements, expected 1"));
 }
 
+TEST(Microsoft, QuantizesTo16Bits) {
+  const Tensor x = random_tensor({40}, -2.0F, 2.0F);
+  const OpInput scale = constant<float>({5e-5F});
+  const auto expect = [&](const OpInput& zero, double low, double high, double zero_point) {
+    const Tensor q =
+        std::move(run("QuantizeLinear", inputs_of(OpInput(x.clone()), scale, zero))[0]);
+    EXPECT_EQ(q.dtype(), zero.tensor->dtype());
+    std::vector<double> back;
+    for (std::size_t i = 0; i < 40; ++i) {
+      const auto integer = static_cast<double>(to_int64s(q)[i]);
+      EXPECT_NEAR(integer, std::clamp(doubles(x)[i] / 5e-5 + zero_point, low, high), 0.51);
+      back.push_back((integer - zero_point) * 5e-5);
+    }
+    const Inputs inputs = inputs_of(OpInput(q.clone()), scale, zero);
+    expect_reals(run("DequantizeLinear", inputs)[0], back);
+  };
+  expect(constant<std::uint16_t>({30000}), 0, 65535, 30000);
+  expect(constant<std::int16_t>({-700}), -32768, 32767, -700);
+}
+
 }  // namespace
 }  // namespace qtool::microsoft

@@ -56,6 +56,21 @@ TEST(RaiseOpset, SavesNewerOperatorsInTheOpsetThatHasThem) {
   }
 }
 
+TEST(RaiseOpset, SavesQuantizationTo16BitsInOpset21) {
+  OneNode one("QuantizeLinear", 21, {"x", "scale"},
+              [](NodeProto& n) { set(n, "output_dtype", std::int64_t{onnx::TensorProto::INT16}); });
+  Graph graph = load_onnx_bytes(one.floats("scale", {}, {0.5F}).model.SerializeAsString(), "", "m");
+  upgrade_opset(graph);
+  EXPECT_EQ(least_opset(graph), 21);
+  EXPECT_EQ(saved(graph).opset_import(0).version(), 21);
+  Graph bytes = load_onnx_bytes(OneNode("QuantizeLinear", 21, {"x", "scale"})
+                                    .floats("scale", {}, {0.5F})
+                                    .model.SerializeAsString(),
+                                "", "m");
+  upgrade_opset(bytes);
+  EXPECT_EQ(least_opset(bytes), kCanonicalOpset);
+}
+
 TEST(RaiseOpset, IsAsHighAsTheNewestNode) {
   EXPECT_EQ(least_opset(prepared("AffineGrid", {"x", "size"})), 20);
   EXPECT_EQ(least_opset(prepared("Pad", {"x", "size"},
