@@ -5,10 +5,12 @@
 #include <map>
 #include <memory>
 #include <string_view>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "graph/op_traits.h"
 #include "qtool/exec/prepare.h"
+#include "quantize/placement.h"
 
 namespace qtool {
 namespace {
@@ -87,6 +89,23 @@ Coverage measure_coverage(const Graph& emitted, const InputShapes& shapes, Quant
   // In the other modes the report says whose weights are integers, which a plan cannot change.
   if (!emitted.info.metadata.contains(std::string(kModeKey))) follow_plan(plan->steps(), report);
   return coverage_of(*plan);
+}
+
+std::optional<Outlook> outlook_of(const Graph& prepared, const Plan& plan, const Target& target) {
+  if (quantized_node(prepared)) return std::nullopt;
+  Outlook outlook;
+  outlook.report.target = target.name;
+  outlook.report.nodes = report_nodes(prepared, place(prepared, target));
+  std::unordered_set<std::string_view> integer;
+  for (const NodeReport& node : outlook.report.nodes) {
+    if (node.role == NodeRole::kInteger) integer.insert(node.node);
+  }
+  std::vector<StepInfo> steps = plan.steps();
+  for (StepInfo& step : steps) {
+    step.integer = integer.contains(step.node.empty() ? step.output : step.node);
+  }
+  outlook.coverage = coverage_of(steps);
+  return outlook;
 }
 
 InputShapes typical_shapes(const Graph& graph, const Preprocess& preprocess) {

@@ -367,6 +367,15 @@ Placement place(const Graph& graph, const Target& target, const PlacementOptions
   return placement;
 }
 
+std::vector<NodeReport> report_nodes(const Graph& graph, const Placement& placement) {
+  std::vector<NodeReport> reports;
+  for (const NodePlacement& placed : placement.nodes) {
+    reports.push_back({std::string(name_of(graph, placed.id)), graph.node(placed.id).op_type,
+                       placed.role, placed.reason});
+  }
+  return reports;
+}
+
 std::vector<std::string> tensors_to_calibrate(const Graph& graph, const Target& target,
                                               std::span<const std::string> exclude) {
   PlacementOptions options;

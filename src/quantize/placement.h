@@ -48,6 +48,9 @@ struct PlacementOptions {
 /// Throws Error(kUsage) when an exclusion matches no node. Cost: linear in the graph.
 Placement place(const Graph& graph, const Target& target, const PlacementOptions& options = {});
 
+/// The placement of each node by name.
+std::vector<NodeReport> report_nodes(const Graph& graph, const Placement& placement);
+
 /// The names of the activations whose ranges quantize() will need, in topological order.
 std::vector<std::string> tensors_to_calibrate(const Graph& graph, const Target& target,
                                               std::span<const std::string> exclude = {});

@@ -76,10 +76,7 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
   QuantizeReport& report = quantized.report;
   report.target = options.target;
   report.rewrites = ground.reports();
-  for (const NodePlacement& placed : ground.placement().nodes) {
-    report.nodes.push_back({std::string(name_of(graph, placed.id)), graph.node(placed.id).op_type,
-                            placed.role, placed.reason});
-  }
+  report.nodes = report_nodes(graph, ground.placement());
   report.residuals = ground.placement().residuals;
   report.unequal_concats = ground.activations().unequal;
   report.non_finite = non_finite_weights(graph);

@@ -60,11 +60,9 @@ Quantized quantize_without_table(const Graph& prepared, QuantizeMode mode,
     return stage_weights(prepared, target, node, ports, rounding, options.threads);
   };
   quantized.graph = emit(placement, stages, report);
-  for (const NodePlacement& placed : placement.nodes) {
-    if (!multiplies(prepared.node(placed.id))) continue;
-    report.nodes.push_back({std::string(name_of(prepared, placed.id)),
-                            prepared.node(placed.id).op_type, placed.role, placed.reason});
-  }
+  std::erase_if(placement.nodes,
+                [&](const NodePlacement& placed) { return !multiplies(prepared.node(placed.id)); });
+  report.nodes = report_nodes(prepared, placement);
   quantized.graph.info.metadata[std::string(kModeKey)] = name_of(mode);
   add_provenance(prepared, options, {}, quantized.graph);
   return quantized;

@@ -31,9 +31,9 @@ std::string json_of(const InferResult& result, std::span<const std::string> clas
 std::string text_of(const ProfileResult& result, std::size_t width = kAnyWidth);
 std::string json_of(const ProfileResult& result);
 
-/// `plan`: what compiling the model for its declared shapes gave, if it could be compiled.
-std::string text_of(const ModelSummary& model, const std::optional<PlanSummary>& plan,
+/// `run`: what compiling the model for its declared shapes gave, if it could be compiled.
+std::string text_of(const ModelSummary& model, const std::optional<RunSummary>& run,
                     std::size_t width = kAnyWidth);
-std::string json_of(const ModelSummary& model, const std::optional<PlanSummary>& plan);
+std::string json_of(const ModelSummary& model, const std::optional<RunSummary>& run);
 
 }  // namespace qtool

@@ -118,7 +118,35 @@ std::string json_of(const ProfileResult& result) {
   return json_text(json);
 }
 
-std::string json_of(const ModelSummary& model, const std::optional<PlanSummary>& plan) {
+namespace {
+
+Json json_of(const Outlook& outlook) {
+  Json left = Json::array();
+  for (const NodeReport& node : outlook.report.nodes) {
+    if (node.role != NodeRole::kFloat) continue;
+    left.push_back({{"node", node.node}, {"operator", node.op_type}, {"reason", node.reason}});
+  }
+  return {{"target", outlook.report.target},
+          {"macs", outlook.coverage.macs},
+          {"integer_macs", outlook.coverage.integer_macs},
+          {"convolutions", outlook.coverage.convolutions},
+          {"integer_convolutions", outlook.coverage.integer_convolutions},
+          {"products", outlook.coverage.products},
+          {"integer_products", outlook.coverage.integer_products},
+          {"fp32", std::move(left)}};
+}
+
+Json json_of(const std::vector<NodeNames>& names) {
+  Json rows = Json::array();
+  for (const NodeNames& row : names) {
+    rows.push_back({{"node", row.node}, {"operator", row.op_type}, {"outputs", row.outputs}});
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string json_of(const ModelSummary& model, const std::optional<RunSummary>& run) {
   Json operators = Json::array();
   for (const OperatorCount& row : model.operators) {
     operators.push_back(
@@ -133,9 +161,10 @@ std::string json_of(const ModelSummary& model, const std::optional<PlanSummary>&
             {"parameters", model.parameters},
             {"parameter_bytes", model.parameter_bytes},
             {"metadata", model.metadata}};
-  if (plan) {
+  if (run) {
+    const PlanSummary& plan = run->plan;
     Json layers = Json::array();
-    for (const StepInfo& step : plan->layers) {
+    for (const StepInfo& step : plan.layers) {
       layers.push_back({{"node", step.node},
                         {"operator", step.op_type},
                         {"kernel", step.kernel},
@@ -143,13 +172,15 @@ std::string json_of(const ModelSummary& model, const std::optional<PlanSummary>&
                         {"integer", step.integer},
                         {"macs", step.macs}});
     }
-    json["plan"] = {{"macs", plan->macs},
-                    {"integer_macs", plan->integer_macs},
-                    {"steps", plan->steps},
-                    {"integer_steps", plan->integer_steps},
-                    {"arena_bytes", plan->arena_bytes},
+    json["plan"] = {{"macs", plan.macs},
+                    {"integer_macs", plan.integer_macs},
+                    {"steps", plan.steps},
+                    {"integer_steps", plan.integer_steps},
+                    {"arena_bytes", plan.arena_bytes},
                     {"layers", std::move(layers)}};
+    if (run->outlook) json["outlook"] = json_of(*run->outlook);
   }
+  if (!model.names.empty()) json["names"] = json_of(model.names);
   return json_text(json);
 }
 

@@ -246,7 +246,42 @@ std::string text_of(const ProfileResult& result, std::size_t width) {
   return text;
 }
 
-std::string text_of(const ModelSummary& model, const std::optional<PlanSummary>& plan,
+namespace {
+
+// What stays in FP32, one line per operator and reason, the most frequent first.
+std::string text_of_float_nodes(const QuantizeReport& report) {
+  std::map<std::pair<std::string, std::string>, std::int64_t> counts;
+  for (const NodeReport& node : report.nodes) {
+    if (node.role == NodeRole::kFloat) ++counts[{node.op_type, node.reason}];
+  }
+  std::vector<std::pair<std::int64_t, std::string>> lines;
+  for (const auto& [what, count] : counts) {
+    lines.emplace_back(
+        count, concat("  FP32: ", count, " ", printable(what.first), " (", what.second, ")\n"));
+  }
+  std::ranges::stable_sort(lines, std::ranges::greater(),
+                           &std::pair<std::int64_t, std::string>::first);
+  std::string text;
+  for (const auto& [count, line] : lines) text += line;
+  return text;
+}
+
+std::string text_of_names(const std::vector<NodeNames>& names, std::size_t width) {
+  if (names.empty()) return {};
+  TextTable table({{"  node"}, {"operator"}, {"outputs"}});
+  for (const NodeNames& row : names) {
+    std::string outputs;
+    for (const std::string& output : row.outputs) {
+      outputs += concat(outputs.empty() ? "" : ", ", printable(output));
+    }
+    table.add({concat("  ", printable(row.node)), printable(row.op_type), outputs});
+  }
+  return concat("names:\n", table.to_string(width));
+}
+
+}  // namespace
+
+std::string text_of(const ModelSummary& model, const std::optional<RunSummary>& run,
                     std::size_t width) {
   std::string text;
   if (!model.producer.empty()) text += concat("producer: ", model.producer, "\n");
@@ -267,15 +302,22 @@ std::string text_of(const ModelSummary& model, const std::optional<PlanSummary>&
     table.add(
         {concat("  ", row.op_type), to_text(row.nodes), row.supported ? "" : "not supported"});
   }
-  text += table.to_string(width);
-  if (!plan) return text;
-  text += concat("MACs: ", plan->macs);
-  if (plan->integer_macs > 0) {
-    text += concat(", ", percent_of(plan->integer_macs, plan->macs, 1), " of them on integers");
+  text += table.to_string(width) + text_of_names(model.names, width);
+  if (!run) return text;
+  const PlanSummary& plan = run->plan;
+  text += concat("MACs: ", plan.macs);
+  if (plan.integer_macs > 0) {
+    text += concat(", ", percent_of(plan.integer_macs, plan.macs, 1), " of them on integers");
   }
-  text += concat("\nsteps: ", plan->steps, " after fusion, ", plan->integer_steps,
+  text += concat("\nsteps: ", plan.steps, " after fusion, ", plan.integer_steps,
                  " on integers; activations in ",
-                 to_fixed(static_cast<double>(plan->arena_bytes) / (1 << 20), 2), " MiB\n");
+                 to_fixed(static_cast<double>(plan.arena_bytes) / (1 << 20), 2), " MiB\n");
+  if (run->outlook) {
+    const QuantizeReport& report = run->outlook->report;
+    text +=
+        concat("quantized for ", report.target, ": ", coverage_line(run->outlook->coverage, report),
+               "\n", text_of_float_nodes(report));
+  }
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "graph/node_name.h"
 #include "graph/obstacles.h"
 
 namespace qtool {
@@ -81,6 +82,19 @@ PlanSummary summarize(const Plan& plan) {
     if (step.macs > 0) summary.layers.push_back(step);
   }
   return summary;
+}
+
+std::vector<NodeNames> names_of(const Graph& graph) {
+  std::vector<NodeNames> names;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    NodeNames row{std::string(name_of(graph, id)), node.op_type, {}};
+    for (const ValueId output : node.outputs) {
+      if (output != kNoValue) row.outputs.push_back(graph.value(output).name);
+    }
+    names.push_back(std::move(row));
+  }
+  return names;
 }
 
 }  // namespace qtool

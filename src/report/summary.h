@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "qtool/exec/executor.h"
 #include "qtool/graph/graph.h"
+#include "qtool/quantize/coverage.h"
 
 namespace qtool {
 
@@ -23,6 +25,13 @@ struct OperatorCount {
   bool supported = true;  ///< the executor can run it
 };
 
+/// What a node is called, as `--exclude` and `--range` want it.
+struct NodeNames {
+  std::string node;  ///< its name, or that of its first output
+  std::string op_type;
+  std::vector<std::string> outputs;
+};
+
 /// What a model consists of.
 struct ModelSummary {
   std::string producer;
@@ -34,6 +43,7 @@ struct ModelSummary {
   std::int64_t parameters = 0;           ///< elements of all constants
   std::int64_t parameter_bytes = 0;
   std::map<std::string, std::string> metadata;
+  std::vector<NodeNames> names;  ///< names_of() where they were asked for
 
   [[nodiscard]] bool supported() const;
 };
@@ -52,5 +62,14 @@ struct PlanSummary {
 };
 
 PlanSummary summarize(const Plan& plan);
+
+/// The names of all nodes, in the graph's order.
+std::vector<NodeNames> names_of(const Graph& graph);
+
+/// What is known of a model beyond what its file says, because qtool can run it.
+struct RunSummary {
+  PlanSummary plan;
+  std::optional<Outlook> outlook;  ///< none for a model that is quantized already
+};
 
 }  // namespace qtool

@@ -7,6 +7,7 @@
 
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
+#include "quantize/placement.h"
 #include "quantize_net.h"
 #include "report/summary.h"
 
@@ -161,6 +162,43 @@ TEST(PlanSummary, CountsMultiplicationsOfTheStepsThatMultiply) {
   EXPECT_EQ(summary.steps, std::ssize(plan->steps()));
   EXPECT_GE(summary.steps, 3);  // the pool too
   EXPECT_EQ(summary.arena_bytes, plan->arena_bytes());
+}
+
+TEST(ModelSummary, NamesNodesAndTensors) {
+  const std::vector<NodeNames> names = names_of(convolution_and_product().graph);
+  ASSERT_FALSE(names.empty());
+  EXPECT_EQ(names.front().node, "c");
+  EXPECT_EQ(names.front().op_type, "Conv");
+  EXPECT_EQ(names.front().outputs, std::vector<std::string>{"c_out"});
+}
+
+TEST(Outlook, IsWhatQuantizingThenRuns) {
+  const Net net = convolution_and_product();
+  const Executor executor(net.graph);
+  const auto outlook = outlook_of(executor.graph(), *executor.compile({}), find_target("cpu"));
+  ASSERT_TRUE(outlook);
+  EXPECT_EQ(outlook->coverage.macs, 86);
+  EXPECT_EQ(outlook->coverage.integer_macs, 86);
+  EXPECT_EQ(outlook->report.target, "cpu");
+
+  CalibrationTable table;
+  table.model_fingerprint = fingerprint(net.graph);
+  for (const std::string& name : tensors_to_calibrate(net.graph, find_target("cpu"))) {
+    ActivationEntry entry;
+    entry.tensor = name;
+    entry.range = {-1.0F, 2.0F};
+    entry.affine = choose_affine(entry.range, find_target("cpu").activations);
+    table.activations.push_back(std::move(entry));
+  }
+  const Quantized quantized = quantize(net.graph, table);
+  const Executor integers(quantized.graph);
+  const auto plan = integers.compile({});
+  EXPECT_EQ(coverage_of(*plan).integer_macs, outlook->coverage.integer_macs);
+  EXPECT_FALSE(outlook_of(integers.graph(), *plan, find_target("cpu")));  // quantized already
+  ASSERT_EQ(quantized.report.nodes.size(), outlook->report.nodes.size());
+  for (std::size_t i = 0; i < outlook->report.nodes.size(); ++i) {
+    EXPECT_EQ(outlook->report.nodes[i].role, quantized.report.nodes[i].role);
+  }
 }
 
 TEST(PlanSummary, CountsWhatRunsOnIntegers) {

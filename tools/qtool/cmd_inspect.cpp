@@ -7,9 +7,12 @@
 #include "console.h"
 #include "files.h"
 #include "model.h"
+#include "options_quantization.h"
 #include "options_run.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/prepare.h"
+#include "qtool/quantize/coverage.h"
+#include "qtool/quantize/target.h"
 #include "report/render.h"
 #include "signals.h"
 #include "terminal.h"
@@ -20,11 +23,13 @@ namespace {
 struct InspectOptions {
   std::string model;
   std::string shape;
+  std::string target = "cpu";
+  bool names = false;
   RunOptions run;
 };
 
 // A model that qtool cannot run is shown too, with the operators that are missing.
-std::optional<PlanSummary> try_to_compile(const Graph& loaded, const InspectOptions& options) {
+std::optional<RunSummary> try_to_compile(const Graph& loaded, const InspectOptions& options) {
   try {
     const Executor executor(prepare(loaded, interrupted), interrupted);
     InputShapes shapes;
@@ -32,10 +37,12 @@ std::optional<PlanSummary> try_to_compile(const Graph& loaded, const InspectOpti
       const Shape shape = concrete_input_shape(executor.graph(), options.shape);
       shapes.emplace(executor.graph().value(executor.graph().inputs().front()).name, shape);
     }
-    return summarize(*executor.compile(shapes, {.observe = {}, .threads = options.run.threads}));
+    const auto plan = executor.compile(shapes, {.observe = {}, .threads = options.run.threads});
+    return RunSummary{summarize(*plan),
+                      outlook_of(executor.graph(), *plan, find_target(options.target))};
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kCancelled) throw;
-    note(concat("MACs are not known: ", error.what()));
+    note(concat("not compiled: ", error.what()));
     return std::nullopt;
   }
 }
@@ -43,10 +50,11 @@ std::optional<PlanSummary> try_to_compile(const Graph& loaded, const InspectOpti
 void inspect(InspectOptions& options) {
   options.run.apply();
   const Graph loaded = load_model(options.model);
-  const ModelSummary model = summarize(loaded);
-  const std::optional<PlanSummary> plan = try_to_compile(loaded, options);
-  options.run.json ? print_result(json_of(model, plan))
-                   : print_text(text_of(model, plan, result_columns()));
+  ModelSummary model = summarize(loaded);
+  if (options.names) model.names = names_of(loaded);
+  const std::optional<RunSummary> run = try_to_compile(loaded, options);
+  options.run.json ? print_result(json_of(model, run))
+                   : print_text(text_of(model, run, result_columns()));
 }
 
 }  // namespace
@@ -54,12 +62,16 @@ void inspect(InspectOptions& options) {
 void add_inspect(CLI::App& app, Session& session) {
   const auto options = std::make_shared<InspectOptions>();
   Command* command =
-      add_command(app, "inspect", "Show what a model consists of", {"qtool inspect model.onnx"});
+      add_command(app, "inspect", "Show what a model consists of and what INT8 would make of it",
+                  {"qtool inspect model.onnx"});
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--shape", options->shape, "Input shape, when the model leaves it open")
       ->type_name("NxCxHxW");
+  add_target(*command, options->target);
+  command->add_flag("--names", options->names,
+                    "List the names of all nodes and their tensors, for --exclude and --range");
   options->run.add_to(*command);
-  command->show_first({"model", "--shape", "--json", "--quiet", "--help"});
+  command->show_first({"model", "--shape", "--target", "--names", "--json", "--quiet", "--help"});
   command->callback([options, &session] { session.run = [options] { inspect(*options); }; });
 }
 

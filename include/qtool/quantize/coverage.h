@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "qtool/exec/executor.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quantize/quantize.h"
+#include "qtool/quantize/target.h"
 
 namespace qtool {
 
@@ -43,6 +45,17 @@ void follow_plan(const std::vector<StepInfo>& steps, QuantizeReport& report);
 /// Throws as Executor and Executor::compile(). Cost: preparing and compiling the model once.
 Coverage measure_coverage(const Graph& emitted, const InputShapes& shapes, QuantizeReport& report,
                           const StopCheck& stop = {});
+
+/// What quantizing a network for a target would run on integers, known before it is calibrated.
+struct Outlook {
+  Coverage coverage;
+  QuantizeReport report;  ///< target and nodes only
+};
+
+/// The outlook of a prepared FP32 network; `plan` is that network compiled. Takes for granted that
+/// calibration will find a range for every tensor. Nothing for a network that is quantized already.
+/// Cost: linear in the graph.
+std::optional<Outlook> outlook_of(const Graph& prepared, const Plan& plan, const Target& target);
 
 /// The shapes to count multiplications for: as declared, and where the model leaves an axis open,
 /// that of one image (of 224 x 224 pixels, if the preprocessing does not fix a size either).
