@@ -12,6 +12,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/groundwork.h"
+#include "quantize/operands.h"
 #include "quantize/placement.h"
 #include "quantize/rewrite.h"
 
@@ -44,6 +45,7 @@ Target calibration_target(const CalibrateOptions& options) {
 Calibration::Calibration(const Executor& fp32, CalibrateOptions options)
     : fp32_(fp32), options_(std::move(options)), target_(calibration_target(options_)) {
   options_.method_options.scheme = target_.activations;
+  require_float_graph(fp32_.graph());  // what quantize() would refuse is not worth calibrating
   std::vector<std::string>& tensors = options_.collect.tensors;
   if (tensors.empty()) {
     tensors = tensors_to_calibrate(fp32_.graph(), target_, options_.overrides.exclude);

@@ -15,6 +15,7 @@
 #include "calib/statistics.h"
 #include "graph/node_name.h"
 #include "measure/metrics.h"
+#include "qtool/base/error.h"
 #include "qtool/calib/format.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
@@ -183,6 +184,19 @@ TEST_F(OddModels, AreObservedAsTheyRun) {
     }
   }));
   EXPECT_EQ(seen, (std::vector<int>{1, 1, 1, 1}));
+}
+
+TEST(Calibrate, SaysThatAModelIsQuantizedAlready) {
+  Net net;
+  net.constant("s", Tensor::scalar(0.1F));
+  net.output(net.op("QuantizeLinear", "quantize", {net.input("x", {1, 4}), "s"}));
+  const Executor executor(prepare(net.graph));
+  try {
+    const Calibration calibration(executor, {});
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "node 'quantize' (QuantizeLinear): the model is quantized already");
+  }
 }
 
 }  // namespace

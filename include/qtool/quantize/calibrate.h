@@ -39,8 +39,9 @@ Target calibration_target(const CalibrateOptions& options);
 class Calibration {
  public:
   /// `fp32` holds the prepared model and must live as long. Throws as calibration_target(),
-  /// Error(kUsage) for an exclusion or override that matches nothing, and Error(kInvalidArgument)
-  /// for a given range or scale out of its domain.
+  /// Error(kUsage) for an exclusion or override that matches nothing, Error(kInvalidArgument) for a
+  /// given range or scale out of its domain, and Error(kUnsupported) naming a node for a model that
+  /// is quantized already.
   Calibration(const Executor& fp32, CalibrateOptions options);
   Calibration(Executor&& fp32, CalibrateOptions options) = delete;
 
