@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "exec/replay.h"
 #include "graph/node_name.h"
+#include "graph/op_traits.h"
 #include "measure/image_runs.h"
 #include "measure/metrics.h"
 #include "measure/model_pair.h"
@@ -66,7 +67,8 @@ class Analysis {
         parts_(quantized_parts(fp32.graph(), int8.graph())),
         variant_(parts_.with_weights),
         pair_(compile_pair(fp32, &int8, shape, 1)),
-        sums_(images.entries.size()) {
+        sums_(images.entries.size()),
+        peaks_(parts_.activations.size()) {
     if (parts_.activations.empty() && parts_.weighted.empty()) {
       throw Error(ErrorCode::kMismatch,
                   "the INT8 model changes no tensor and no weight of the FP32 model: found no "
@@ -98,10 +100,20 @@ class Analysis {
                           [&](std::size_t entry, const Tensor& image, int worker) {
                             std::unique_ptr<Worker>& own = state[static_cast<std::size_t>(worker)];
                             if (own == nullptr) {
-                              own = std::make_unique<Worker>(plan_, variant_plan_);
+                              own = std::make_unique<Worker>(plan_, variant_plan_, peaks_.size());
                             }
                             run_image(image, sums_[entry], *own);
                           });
+    // The largest of all, in whatever order.
+    for (const std::unique_ptr<Worker>& worker : state) {
+      for (std::size_t i = 0; worker != nullptr && i < peaks_.size(); ++i) {
+        const std::vector<float>& peaks = worker->peaks[i];
+        peaks_[i].resize(std::max(peaks_[i].size(), peaks.size()), 0.0F);
+        for (std::size_t c = 0; c < peaks.size(); ++c) {
+          peaks_[i][c] = std::max(peaks_[i][c], peaks[c]);
+        }
+      }
+    }
   }
 
   AnalyzeResult result(const Graph& graph) const {
@@ -137,26 +149,87 @@ class Analysis {
       source.sqnr_db = noise_decibels(source.noise);
       source.share = result.noise > 0.0 ? source.noise / result.noise : 0.0;
       result.explained += source.share;
-      if (activation) describe(roundings[s], parts_.activations[s], source);
+      if (activation) {
+        describe(roundings[s], parts_.activations[s], source);
+        describe_channels(peaks_[s], source);
+      }
       result.sources.push_back(std::move(source));
     }
-    std::stable_sort(result.sources.begin(), result.sources.end(),
-                     [](const ErrorSource& a, const ErrorSource& b) { return a.noise > b.noise; });
+    add_layers(graph, result);
+    const auto louder = [](const auto& a, const auto& b) { return a.noise > b.noise; };
+    std::stable_sort(result.sources.begin(), result.sources.end(), louder);
+    std::stable_sort(result.layers.begin(), result.layers.end(), louder);
     return result;
   }
 
  private:
   struct Worker {
-    Worker(const std::shared_ptr<const Plan>& plan, const std::shared_ptr<const Plan>& variant)
-        : replay(plan, variant) {}
+    Worker(const std::shared_ptr<const Plan>& plan, const std::shared_ptr<const Plan>& variant,
+           std::size_t activations)
+        : replay(plan, variant), peaks(activations) {}
     Replay replay;
     Workspace int8;
     KeptOutputs reference;
+    std::vector<std::vector<float>> peaks;  // per activation and channel
   };
   struct Weighted {
     NodeId node;
     std::size_t step;
   };
+
+  /// Of sources that stand in the order of the parts.
+  void add_layers(const Graph& graph, AnalyzeResult& result) const {
+    std::unordered_map<std::string_view, double> noise_of_tensor;
+    for (const ErrorSource& source : result.sources) {
+      if (source.kind == SourceKind::kActivation) noise_of_tensor[source.name] = source.noise;
+    }
+    for (std::size_t i = 0; i < weighted_.size(); ++i) {
+      const ErrorSource& weights = result.sources[parts_.activations.size() + i];
+      LayerNoise layer{weights.name, weights.noise};
+      const Node& node = graph.node(weighted_[i].node);
+      const auto noise_of_value = [&](ValueId value) -> std::optional<double> {
+        const auto found = noise_of_tensor.find(graph.value(value).name);
+        if (found == noise_of_tensor.end()) return std::nullopt;
+        return found->second;
+      };
+      ValueId read = node.inputs.front();
+      while (read != kNoValue && !noise_of_value(read)) {
+        // Integers that were only moved since.
+        const NodeId producer = graph.value(read).producer;
+        const bool moved =
+            producer != kNoNode && traits_of(graph.node(producer)).kind == OpKind::kMoving;
+        read = moved ? graph.node(producer).inputs.front() : kNoValue;
+      }
+      ValueId written = first_output(node);
+      if (written != kNoValue && !noise_of_value(written)) {
+        // An activation function that runs inside the layer.
+        const std::vector<NodeId>& readers = graph.consumers(written);
+        const bool fused =
+            readers.size() == 1 && traits_of(graph.node(readers[0])).kind == OpKind::kElementwise;
+        written = fused ? first_output(graph.node(readers[0])) : kNoValue;
+      }
+      for (const ValueId value : {read, written}) {
+        if (value != kNoValue) layer.noise += noise_of_value(value).value_or(0.0);
+      }
+      result.layers.push_back(std::move(layer));
+    }
+  }
+
+  static void describe_channels(const std::vector<float>& peaks, ErrorSource& source) {
+    source.channels = std::ssize(peaks);
+    std::vector<double> alive;
+    for (std::size_t c = 0; c < peaks.size(); ++c) {
+      if (peaks[c] == 0.0F) {
+        ++source.dead_channels;
+        continue;
+      }
+      alive.push_back(static_cast<double>(peaks[c]));
+      if (alive.back() <= source.loudest_peak) continue;
+      source.loudest_peak = alive.back();
+      source.loudest_channel = static_cast<std::int64_t>(c);
+    }
+    source.median_peak = median(std::move(alive));
+  }
 
   static void describe(const TensorRounding& rounding, const QuantizedActivation& activation,
                        ErrorSource& source) {
@@ -181,6 +254,7 @@ class Analysis {
     };
     for (std::size_t i = 0; i < parts_.activations.size(); ++i) {
       keep(worker.replay.run_changed(i, [&](const TensorView& original, std::byte* out) {
+        raise_peaks(original, worker.peaks[i]);
         sums.roundings.push_back(round_values(parts_.activations[i], original.values<float>(),
                                               reinterpret_cast<float*>(out)));
       }));
@@ -196,7 +270,8 @@ class Analysis {
   std::shared_ptr<const Plan> plan_;
   std::shared_ptr<const Plan> variant_plan_;
   std::vector<Weighted> weighted_;
-  std::vector<ImageSums> sums_;  // per entry
+  std::vector<ImageSums> sums_;            // per entry
+  std::vector<std::vector<float>> peaks_;  // per activation and channel
   std::vector<BadImage> bad_;
 };
 

@@ -52,4 +52,24 @@ TensorRounding round_values(const QuantizedActivation& activation, std::span<con
   return result;
 }
 
+void raise_peaks(const TensorView& tensor, std::vector<float>& peaks) {
+  const Shape& shape = tensor.shape;
+  if (shape.rank() < 3 || shape.elements() == 0) return;
+  const auto channels = static_cast<std::size_t>(shape[1]);
+  peaks.resize(channels, 0.0F);
+  const std::span<const float> values = tensor.values<float>();
+  const std::size_t inner = tensor.layout == Layout::kChannelsLast
+                                ? 1
+                                : values.size() / static_cast<std::size_t>(shape[0]) / channels;
+  for (std::size_t begin = 0; begin < values.size(); begin += channels * inner) {
+    for (std::size_t c = 0; c < channels; ++c) {
+      float peak = peaks[c];
+      for (std::size_t i = 0; i < inner; ++i) {
+        peak = std::max(peak, std::abs(values[begin + c * inner + i]));
+      }
+      peaks[c] = peak;
+    }
+  }
+}
+
 }  // namespace qtool

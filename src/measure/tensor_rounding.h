@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "measure/metrics.h"
 #include "measure/quantized_parts.h"
 #include "qtool/quant/affine.h"
+#include "qtool/tensor/tensor.h"
 
 namespace qtool {
 
@@ -26,5 +28,9 @@ struct TensorRounding {
 /// quantize_value(). Integers are counted from the zero point. Cost: linear.
 TensorRounding round_values(const QuantizedActivation& activation, std::span<const float> values,
                             float* out);
+
+/// Raises `peaks` to the largest |x| of each index of axis 1; leaves them empty for a tensor of
+/// fewer than three axes. Cost: linear.
+void raise_peaks(const TensorView& tensor, std::vector<float>& peaks);
 
 }  // namespace qtool

@@ -43,10 +43,11 @@ std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t w
                activation ? percent(source.saturated_share, 3) : "",
                activation ? percent(source.used_share, 0) : ""});
   }
-  std::string text =
-      concat("INT8 against FP32: ", to_fixed(result.sqnr_db, 2), " dB on ", result.images,
-             " images; the sources measured one by one add up to ", percent(result.explained, 0),
-             " of its noise\n\n", table.to_string(width));
+  std::string text;
+  for (const std::string& fault : result.faults()) text += concat(printable(fault), "\n\n");
+  text += concat("INT8 against FP32: ", to_fixed(result.sqnr_db, 2), " dB on ", result.images,
+                 " images; the sources measured one by one add up to ",
+                 percent(result.explained, 0), " of its noise\n\n", table.to_string(width));
   if (shown < result.sources.size()) {
     text += concat(result.sources.size() - shown, " more with less noise\n");
   }
@@ -77,11 +78,21 @@ std::string json_of(const AnalyzeResult& result, const SourcedPreprocess& prepro
       row["local_sqnr_db"] = source.local_sqnr_db;
       row["saturated_share"] = source.saturated_share;
       row["used_share"] = source.used_share;
+      row["channels"] = source.channels;
+      row["dead_channels"] = source.dead_channels;
+      row["loudest_channel"] = source.loudest_channel;
+      row["loudest_peak"] = source.loudest_peak;
+      row["median_peak"] = source.median_peak;
       row["range"] = {source.range.min, source.range.max};
       row["seen"] = {source.seen.min, source.seen.max};
     }
     json["sources"].push_back(std::move(row));
   }
+  json["layers"] = Json::array();
+  for (const LayerNoise& layer : result.layers) {
+    json["layers"].push_back({{"layer", layer.node}, {"layer_noise", layer.noise}});
+  }
+  json["faults"] = result.faults();
   if (suggestions) json["suggestions"] = json_of(*suggestions);
   json["not_compared"] = result.not_compared;
   json["bad_images"] = Json::array();

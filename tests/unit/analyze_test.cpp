@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "qtool/exec/prepare.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/quantize/calibrate.h"
+#include "report/analysis.h"
 #include "support/image_folder.h"
 #include "unit/quantize_net.h"
 
@@ -76,6 +79,9 @@ TEST_F(AnalyzeTest, FindsARangeThatIsFarTooWide) {
   EXPECT_EQ(result.sources[0].name, "b_relu_out");
   EXPECT_EQ(result.sources[0].node, "b_relu");
   EXPECT_EQ(result.sources[0].kind, SourceKind::kActivation);
+  ASSERT_EQ(result.faults().size(), 1U);
+  EXPECT_THAT(result.faults()[0], testing::StartsWith("tensor 'b_relu_out' makes"));
+  EXPECT_THAT(result.faults()[0], testing::HasSubstr("of its integers"));
   EXPECT_GT(result.sources[0].share, 0.9);
   EXPECT_LT(result.sources[0].used_share, 0.05);
   EXPECT_EQ(result.sources[0].saturated_share, 0.0);
@@ -89,6 +95,75 @@ TEST_F(AnalyzeTest, FindsARangeThatClips) {
   const AnalyzeResult result = analysis_of(quantized(clipped));
   EXPECT_EQ(result.sources.at(0).name, "a_relu_out");
   EXPECT_GT(result.sources[0].saturated_share, 0.1);
+  EXPECT_THAT(result.faults().at(0), testing::StartsWith("tensor 'a_relu_out' makes"));
+  EXPECT_THAT(result.faults()[0], testing::HasSubstr("of its values are clipped"));
+  EXPECT_THAT(text_of(result, 3), testing::StartsWith("tensor 'a_relu_out' makes"));
+}
+
+TEST_F(AnalyzeTest, FindsInputsFarBeyondWhatTheTableSaw) {
+  const Graph emitted = quantized(table_);
+  options_.preprocess.std = {8.0F};
+  const AnalyzeResult result = analysis_of(emitted);
+  EXPECT_THAT(result.faults().at(0), testing::StartsWith("input 'x' makes"));
+  EXPECT_THAT(result.faults()[0], testing::HasSubstr("preprocessing that of the calibration"));
+}
+
+TEST_F(AnalyzeTest, NamesNoFaultWhereThereIsNone) {
+  EXPECT_THAT(analysis_of(quantized(table_)).faults(), testing::IsEmpty());
+}
+
+// One channel of 24, a hundred times the others; the next layer takes it back.
+TEST_F(AnalyzeTest, FindsAChannelAHundredTimesTheOthers) {
+  constexpr std::int64_t kMany = 24;
+  constexpr std::int64_t kLoud = 5;
+  Net net;
+  net.input("x", {1, kChannels, kSide, kSide});
+  std::mt19937 random(9);
+  std::normal_distribution<float> normal(0.0F, 0.4F);
+  Tensor a(DType::kFloat32, {kMany, kChannels, 1, 1});
+  Tensor b(DType::kFloat32, {kChannels, kMany, 1, 1});
+  for (float& value : a.values<float>()) value = normal(random);
+  for (float& value : b.values<float>()) value = normal(random);
+  for (std::int64_t i = 0; i < kChannels; ++i) {
+    a.values<float>()[static_cast<std::size_t>(kLoud * kChannels + i)] *= 100.0F;
+    b.values<float>()[static_cast<std::size_t>(i * kMany + kLoud)] /= 100.0F;
+  }
+  net.constant("a_w", std::move(a));
+  net.constant("b_w", std::move(b));
+  net.op("Conv", "a", {"x", "a_w"});
+  net.op("Conv", "b", {"a_out", "b_w"});
+  net.output("b_out");
+  const Executor fp32(prepare(std::move(net.graph)));
+  CalibrateOptions calibrate_options;
+  calibrate_options.collect.preprocess = options_.preprocess;
+  calibrate_options.method = "minmax";
+  const CalibrationTable table = calibrate(fp32, images(), calibrate_options).table;
+  const Executor int8(prepare(quantize(fp32.graph(), table).graph));
+  const AnalyzeResult result = analyze(fp32, int8, images(), options_);
+  EXPECT_THAT(result.faults().at(0), testing::StartsWith("tensor 'a_out' makes"));
+  EXPECT_THAT(result.faults()[0], testing::HasSubstr("its channel 5 reaches"));
+  EXPECT_EQ(result.sources.at(0).channels, kMany);
+}
+
+// Brute force: each layer alone on integers, all others excluded.
+TEST_F(AnalyzeTest, RanksLayersAsQuantizingEachAloneDoes) {
+  const AnalyzeResult result = analysis_of(quantized(table_));
+  ASSERT_EQ(result.layers.size(), 3U);
+  double last = std::numeric_limits<double>::infinity();
+  for (const LayerNoise& layer : result.layers) {
+    std::vector<std::string> others;
+    for (const std::string name : {"a", "b", "c"}) {
+      if (name != layer.node) others.push_back(name);
+    }
+    const Executor alone(prepare(quantized(table_, others)));
+    EvalOptions eval;
+    eval.preprocess = options_.preprocess;
+    const double sqnr = evaluate(fp32_, &alone, images(), eval).outputs.at(0).pooled_sqnr_db;
+    const double noise = std::pow(10.0, -sqnr / 10.0);
+    EXPECT_NEAR(layer.noise / noise, 1.0, 0.15) << layer.node;
+    EXPECT_LT(noise, last);
+    last = noise;
+  }
 }
 
 // Of fewer than 8 bits, what keeps integers within their limits is a Clip where FP32 has the Relu.

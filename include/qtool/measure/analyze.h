@@ -41,6 +41,20 @@ struct ErrorSource {
   double used_share = 0.0;  ///< of the integers' range, from the lowest to the highest one in use
   Range range;              ///< what the integers stand for
   Range seen;               ///< the least and the largest value, and 0
+  /// Channels are indices of axis 1, of tensors with three axes or more; the peak of one is its
+  /// largest |x| on all images.
+  std::int64_t channels = 0;
+  std::int64_t dead_channels = 0;  ///< with peak 0
+  std::int64_t loudest_channel = 0;
+  double loudest_peak = 0.0;
+  double median_peak = 0.0;  ///< of the channels that are not dead
+};
+
+/// A layer with weights, and what quantizing it alone brings, to first order: the noise of its
+/// weights, of the tensor it reads and of the one it writes, where they are rounded.
+struct LayerNoise {
+  std::string node;
+  double noise = 0.0;
 };
 
 struct AnalyzeResult {
@@ -53,8 +67,14 @@ struct AnalyzeResult {
   /// another or they add up in step, more where they cancel.
   double explained = 0.0;
   std::vector<ErrorSource> sources;       ///< the largest noise first
+  std::vector<LayerNoise> layers;         ///< the largest noise first
   std::vector<std::string> not_compared;  ///< constants of the INT8 model that have no counterpart
   std::vector<BadImage> bad;              ///< left out
+
+  /// One sentence per tensor that makes a tenth of the noise or more for a reason that can be
+  /// named, the worst first: its values are clipped, it uses little of its range, or one channel is
+  /// far larger than the others.
+  [[nodiscard]] std::vector<std::string> faults() const;
 };
 
 /// Which tensor, and which layer's weights, an INT8 model loses its accuracy by.

@@ -1,0 +1,57 @@
+// What is wrong with the worst tensors, as far as it can be named.
+#include "base/text.h"
+#include "qtool/measure/analyze.h"
+
+namespace qtool {
+namespace {
+
+/// A source with less of the noise is no fault worth a sentence.
+constexpr double kWorthASentence = 0.1;
+/// Clipping a few values of a long tail is what methods do.
+constexpr double kManyClipped = 0.005;
+/// Values half a step beyond the last integer count as clipped too.
+constexpr double kFarBeyond = 1.1;
+constexpr double kLittleUsed = 0.25;
+constexpr double kFarLarger = 16.0;
+
+double width(const Range& range) { return static_cast<double>(range.max) - range.min; }
+
+std::string text_of(const Range& range) {
+  return concat(to_fixed(static_cast<double>(range.min), 2), " to ",
+                to_fixed(static_cast<double>(range.max), 2));
+}
+
+std::string percent_text(double share) { return concat(to_fixed(100.0 * share, 1), " %"); }
+
+}  // namespace
+
+std::vector<std::string> AnalyzeResult::faults() const {
+  std::vector<std::string> sentences;
+  for (const ErrorSource& source : sources) {
+    if (source.kind != SourceKind::kActivation || source.share < kWorthASentence) continue;
+    const bool input = source.node.empty();
+    std::string text = concat(input ? "input '" : "tensor '", source.name, "' makes ",
+                              percent_text(source.share), " of the noise: ");
+    if (source.saturated_share >= kManyClipped &&
+        width(source.seen) >= kFarBeyond * width(source.range)) {
+      text += concat(percent_text(source.saturated_share),
+                     " of its values are clipped, it reaches ", text_of(source.seen),
+                     " on these images and the INT8 model holds ", text_of(source.range));
+      if (input) text += "; is the preprocessing that of the calibration?";
+    } else if (source.used_share < kLittleUsed) {
+      text += concat("it uses ", percent_text(source.used_share), " of its integers, it reaches ",
+                     text_of(source.seen), " on these images and the INT8 model holds ",
+                     text_of(source.range));
+    } else if (source.loudest_peak >= kFarLarger * source.median_peak) {
+      text += concat("its channel ", source.loudest_channel, " reaches ",
+                     to_fixed(source.loudest_peak, 2), ", the median of its ", source.channels,
+                     " channels ", to_fixed(source.median_peak, 2), ", and all share one scale");
+    } else {
+      continue;
+    }
+    sentences.push_back(std::move(text));
+  }
+  return sentences;
+}
+
+}  // namespace qtool
