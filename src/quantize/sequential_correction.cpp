@@ -1,13 +1,15 @@
 #include <algorithm>
-#include <optional>
+#include <limits>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "calib/statistics.h"
+#include "base/stop.h"
+#include "graph/constant_float.h"
 #include "graph/node_name.h"
 #include "qtool/quantize/calibrate.h"
 #include "quantize/groundwork.h"
+#include "quantize/masked_shift.h"
 #include "quantize/weights.h"
 
 namespace qtool {
@@ -16,8 +18,7 @@ namespace {
 struct MeasuredLayer {
   NodeId id = kNoNode;
   std::string name;
-  std::int64_t depth = 0;     ///< such layers on the longest path from an input to it, it included
-  std::vector<double> means;  ///< FP32, per output channel
+  std::int64_t depth = 0;  ///< such layers on the longest path from an input to it, it included
 };
 
 /// The layers whose bias can be corrected, in the graph's order.
@@ -35,7 +36,7 @@ std::vector<MeasuredLayer> layers_of(const Graph& graph, const QuantizeReport& r
     const auto placed = reports.find(name_of(graph, id));
     const bool corrected = placed != reports.end() && placed->second->role == NodeRole::kInteger &&
                            !node.is("MatMul") && weight_ports(graph, id).has_value();
-    if (corrected) layers.push_back({id, placed->second->node, ++deepest, {}});
+    if (corrected) layers.push_back({id, placed->second->node, ++deepest});
     for (const ValueId output : node.outputs) {
       if (output != kNoValue) depth[static_cast<std::size_t>(output)] = deepest;
     }
@@ -57,59 +58,31 @@ void cut_at(Graph& graph, std::span<const ValueId> results) {
   graph.remove_dead_nodes();
 }
 
-std::vector<double> means_of(const Statistics& statistics) {
-  std::vector<double> means;
-  for (std::int64_t channel = 0; channel < statistics.channels(); ++channel) {
-    means.push_back(statistics.channel_mean(channel));
+/// The open interval of reals that what follows a layer passes on unchanged: everything, unless a
+/// Relu or Clip is all that reads its result.
+ComparedLayer compared(const Graph& fp32, const Graph& int8, NodeId id) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const ValueId result = fp32.node(id).outputs[0];
+  // quantize() keeps the ids of nodes: a layer has the same id in both graphs.
+  ComparedLayer layer{fp32.value(result).name, int8.value(int8.node(id).outputs[0]).name,
+                      -kInfinity, kInfinity};
+  if (fp32.is_output(result) || fp32.consumers(result).size() != 1) return layer;
+  const Node& next = fp32.node(fp32.consumers(result).front());
+  if (next.is("Relu")) layer.above = 0.0F;
+  if (next.is("Clip") && next.inputs[0] == result) {
+    if (next.has_input(1)) layer.above = constant_float(fp32, next.inputs[1]).value_or(layer.above);
+    if (next.has_input(2)) layer.below = constant_float(fp32, next.inputs[2]).value_or(layer.below);
   }
-  return means;
+  return layer;
 }
 
-/// Several passes over the images, whose progress is reported as one count.
-class Passes {
- public:
-  Passes(const ImageSet& images, const CollectOptions& collect, std::int64_t passes)
-      : images_(images), collect_(collect) {
-    const auto each = static_cast<std::int64_t>(images.entries.size());
-    total_ = each * passes;
-    if (!collect.progress) return;
-    collect_.progress = [this, report = collect.progress, each](std::int64_t done, std::int64_t) {
-      return report(pass_ * each + done, total_);
-    };
-  }
-  Passes(const Passes&) = delete;
-  Passes& operator=(const Passes&) = delete;
-
-  /// Runs all images. The means of the results of `layers`, by output channel; all layers must
-  /// exist in the executor's graph.
-  std::vector<std::vector<double>> means(const Executor& executor,
-                                         std::span<const MeasuredLayer* const> layers) {
-    const Graph& graph = executor.graph();
-    collect_.tensors.clear();
-    for (const MeasuredLayer* layer : layers)
-      collect_.tensors.push_back(result_name(graph, *layer));
-    const Collection collection = qtool::collect(executor, images_, collect_);
-    ++pass_;
-    std::unordered_map<std::string_view, const Statistics*> statistics;
-    for (const TensorStatistics& tensor : collection.tensors) {
-      statistics.emplace(tensor.tensor, &tensor.statistics);
-    }
-    std::vector<std::vector<double>> means;
-    for (const std::string& name : collect_.tensors)
-      means.push_back(means_of(*statistics.at(name)));
-    return means;
-  }
-
-  static const std::string& result_name(const Graph& graph, const MeasuredLayer& layer) {
-    return graph.value(graph.node(layer.id).outputs[0]).name;
-  }
-
- private:
-  const ImageSet& images_;
-  CollectOptions collect_;
-  std::int64_t total_ = 0;
-  std::int64_t pass_ = 0;
-};
+/// The graph up to `layers`, and no further.
+Graph until(Graph graph, std::span<const NodeId> layers) {
+  std::vector<ValueId> results;
+  for (const NodeId layer : layers) results.push_back(graph.node(layer).outputs[0]);
+  cut_at(graph, results);
+  return graph;
+}
 
 }  // namespace
 
@@ -119,39 +92,34 @@ BiasShifts sequential_bias_shifts(const Executor& fp32, const CalibrationTable& 
   StaticOptions corrected = options;
   corrected.bias_correction = BiasCorrection::kSequential;
   corrected.bias_shifts.clear();
-  std::vector<MeasuredLayer> layers =
+  const std::vector<MeasuredLayer> layers =
       layers_of(fp32.graph(), quantize(fp32.graph(), table, corrected).report);
-  if (layers.empty()) return {};
   std::int64_t deepest = 0;
-  std::vector<const MeasuredLayer*> all;
-  for (const MeasuredLayer& layer : layers) {
-    deepest = std::max(deepest, layer.depth);
-    all.push_back(&layer);
-  }
+  for (const MeasuredLayer& layer : layers) deepest = std::max(deepest, layer.depth);
 
-  // Rewrites change what layers compute, and so what their means are to be.
+  // Rewrites change what layers compute, and so what their results are to be.
   const Groundwork ground = lay_groundwork(fp32.graph(), table, options);
-  std::optional<Executor> rewritten;
-  if (!ground.rewrites().names.empty()) rewritten.emplace(ground.graph());
-  Passes passes(images, collect, deepest + 1);
-  std::vector<std::vector<double>> fp32_means = passes.means(rewritten ? *rewritten : fp32, all);
-  for (std::size_t i = 0; i < layers.size(); ++i) layers[i].means = std::move(fp32_means[i]);
+  const bool is_rewritten = !ground.rewrites().names.empty();
+  const Graph& real = is_rewritten ? ground.graph() : fp32.graph();
+  const std::int64_t total = std::ssize(images.entries) * deepest;
+  std::int64_t done = 0;
   for (std::int64_t depth = 1; depth <= deepest; ++depth) {
-    std::vector<const MeasuredLayer*> now;
+    std::vector<NodeId> now;
+    std::vector<std::string> names;
     for (const MeasuredLayer& layer : layers) {
-      if (layer.depth == depth) now.push_back(&layer);
+      if (layer.depth != depth) continue;
+      now.push_back(layer.id);
+      names.push_back(layer.name);
     }
-    // quantize() keeps the ids of nodes: a layer has the same id in both graphs.
-    Graph int8 = quantize(fp32.graph(), table, corrected).graph;
-    std::vector<ValueId> results;
-    for (const MeasuredLayer* layer : now) results.push_back(int8.node(layer->id).outputs[0]);
-    cut_at(int8, results);
-    const Executor executor(std::move(int8));
-    const std::vector<std::vector<double>> int8_means = passes.means(executor, now);
-    for (std::size_t i = 0; i < now.size(); ++i) {
-      std::vector<double> shift = int8_means[i];
-      for (std::size_t c = 0; c < shift.size(); ++c) shift[c] -= now[i]->means[c];
-      corrected.bias_shifts.emplace(now[i]->name, std::move(shift));
+    const Executor int8(until(quantize(fp32.graph(), table, corrected).graph, now));
+    const Executor exact(until(real, now));
+    std::vector<ComparedLayer> pairs;
+    for (const NodeId id : now) pairs.push_back(compared(real, int8.graph(), id));
+    std::vector<std::vector<double>> shifts = masked_shifts(
+        exact, int8, pairs, images, collect,
+        [&] { report_progress(collect.progress, ++done, total, "bias correction", "images"); });
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      corrected.bias_shifts.emplace(names[i], std::move(shifts[i]));
     }
   }
   return std::move(corrected.bias_shifts);

@@ -66,18 +66,19 @@ class Calibration {
 CalibrationResult calibrate(const Executor& fp32, const ImageSet& images,
                             const CalibrateOptions& options);
 
-/// How much quantizing shifts the mean of each output channel of each layer, measured on images
-/// layer by layer. The result is for StaticOptions::bias_shifts. The FP32 network runs once and
-/// gives E[y_c] of the result of every convolution and Gemm, before its activation. Then, in the
-/// order of the graph, the INT8 network runs up to the layer, with every layer before it corrected,
-/// and the shift is E_int8[y_c] - E_fp32[y_c]. In contrast to the correction from the table, this
-/// includes the effects of quantized activations, of earlier layers and of padding. Layers that do
-/// not depend on each other share a run. `fp32` holds the prepared graph that `table` belongs to;
-/// `collect` says how to read the images, its tensors are ignored; the progress counts images over
-/// all runs. The result does not depend on the number of threads. Throws as quantize() and
-/// collect() do. Cost: about half an INT8 inference and one decoded image per image and layer.
-/// Memory: as collect(). Source: Nagel et al., arXiv 1906.04721, appendix D (empirical bias
-/// correction).
+/// How much quantizing shifts each output channel of each layer, measured on images layer by layer.
+/// The result is for StaticOptions::bias_shifts. In the order of the graph, both networks run up to
+/// the layer, the INT8 one with every layer before it corrected, and their results before the
+/// activation are compared where the activation passes the FP32 value (see masked_shifts()). In
+/// contrast to the correction from the table, this includes the effects of quantized activations,
+/// of earlier layers and of padding. Layers that do not depend on each other share a run. `fp32`
+/// holds the prepared graph that `table` belongs to; `collect` says how to read the images, its
+/// tensors are ignored; the progress counts images over all runs. The result does not depend on the
+/// number of threads. Throws as quantize() and collect() do. Cost: about half an FP32 and half an
+/// INT8 inference and one decoded image per image and layer. Memory: as collect(), and the results
+/// of the layers of one run. Source: Nagel et al., arXiv 1906.04721, appendix D (empirical bias
+/// correction). Differs from source: positions that the activation cuts off do not count, because
+/// rare large ones of them move the plain mean while nothing behind the layer sees them.
 BiasShifts sequential_bias_shifts(const Executor& fp32, const CalibrationTable& table,
                                   const StaticOptions& options, const ImageSet& images,
                                   const CollectOptions& collect);

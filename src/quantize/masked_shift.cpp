@@ -1,0 +1,186 @@
+#include "quantize/masked_shift.h"
+
+#include <cmath>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/floating_point_mode.h"
+#include "base/parallel.h"
+#include "base/text.h"
+#include "calib/image_input.h"
+#include "ops/strides.h"
+#include "qtool/base/error.h"
+
+namespace qtool {
+namespace {
+
+/// Sums over positions, one per channel.
+struct ChannelShift {
+  double difference = 0.0;
+  std::int64_t positions = 0;
+};
+
+using LayerShifts = std::vector<ChannelShift>;  // by channel
+
+/// Calls use(channel, offset in a, offset in b) for every element of two tensors of one shape,
+/// [N, C, ...] or less.
+template <typename Use>
+void for_each_pair(const TensorView& a, const TensorView& b, const Use& use) {
+  const Shape& shape = a.shape;
+  if (shape.rank() < 2) {
+    for (std::int64_t i = 0; i < shape.elements(); ++i) use(0, i, i);
+    return;
+  }
+  const std::vector<std::int64_t> from_a = strides_of(shape, a.layout);
+  const std::vector<std::int64_t> from_b = strides_of(shape, b.layout);
+  const std::int64_t images = shape[0];
+  const std::int64_t channels = shape[1];
+  const std::int64_t pixels = images * channels == 0 ? 0 : shape.elements() / (images * channels);
+  for (std::int64_t n = 0; n < images; ++n) {
+    for (std::int64_t p = 0; p < pixels; ++p) {
+      const bool inside = shape.rank() > 2;
+      const std::int64_t at_a = n * from_a[0] + (inside ? p * from_a.back() : 0);
+      const std::int64_t at_b = n * from_b[0] + (inside ? p * from_b.back() : 0);
+      for (std::int64_t c = 0; c < channels; ++c) {
+        use(c, at_a + c * from_a[1], at_b + c * from_b[1]);
+      }
+    }
+  }
+}
+
+class Comparison {
+ public:
+  Comparison(const Executor& fp32, const Executor& int8, std::span<const ComparedLayer> layers,
+             const CollectOptions& collect)
+      : fp32_(fp32), int8_(int8), layers_(layers), collect_(collect) {
+    for (const ComparedLayer& layer : layers) {
+      fp32_options_.observe.push_back(layer.fp32);
+      int8_options_.observe.push_back(layer.int8);
+    }
+    fp32_options_.threads = int8_options_.threads = 1;
+  }
+
+  struct Worker {
+    Workspace fp32;
+    Workspace int8;
+    std::vector<Tensor> reals;  // FP32 results of the layers
+    std::vector<Layout> layouts;
+  };
+
+  /// The sums of one image; nothing where it cannot be used.
+  std::optional<std::vector<LayerShifts>> of_image(const ImageEntry& entry, Worker& worker) const {
+    std::vector<BadImage> bad;
+    const std::optional<Tensor> image =
+        load_preprocessed(entry, collect_.preprocess, collect_.bad_images, bad);
+    if (!image) return std::nullopt;
+    require_match(input_, image->shape());
+    const InputShapes shapes{{input_.name, image->shape()}};
+    const FlushDenormals flush;
+    const TensorView view(*image);
+    worker.reals.resize(layers_.size());
+    worker.layouts.resize(layers_.size());
+    fp32_.compile(shapes, fp32_options_)
+        ->run({&view, 1}, worker.fp32, [&](std::size_t i, const TensorView& tensor) {
+          worker.reals[i] = Tensor::of<float>(tensor.shape, tensor.values<float>());
+          worker.layouts[i] = tensor.layout;
+        });
+    std::vector<LayerShifts> sums(layers_.size());
+    int8_.compile(shapes, int8_options_)
+        ->run({&view, 1}, worker.int8, [&](std::size_t i, const TensorView& tensor) {
+          const Tensor& reals = worker.reals[i];
+          const TensorView real(reals.data(), DType::kFloat32, reals.shape(), worker.layouts[i]);
+          sums[i] = compare(layers_[i], real, tensor);
+          check(sums[i], layers_[i], entry);
+        });
+    return sums;
+  }
+
+ private:
+  static LayerShifts compare(const ComparedLayer& layer, const TensorView& real,
+                             const TensorView& other) {
+    const Shape& shape = real.shape;
+    LayerShifts sums(shape.rank() < 2 ? 1 : static_cast<std::size_t>(shape[1]));
+    const float* y = real.values<float>().data();
+    const float* q = other.values<float>().data();
+    for_each_pair(real, other, [&](std::int64_t c, std::int64_t in_real, std::int64_t in_other) {
+      const float value = y[in_real];
+      // A value that is not finite does not vanish: it makes the sum so.
+      if (value <= layer.above || value >= layer.below) {
+        if (std::isfinite(value)) return;
+      }
+      ChannelShift& sum = sums[static_cast<std::size_t>(c)];
+      sum.difference += static_cast<double>(q[in_other]) - static_cast<double>(value);
+      ++sum.positions;
+    });
+    return sums;
+  }
+
+  static void check(const LayerShifts& sums, const ComparedLayer& layer, const ImageEntry& entry) {
+    for (std::size_t c = 0; c < sums.size(); ++c) {
+      if (std::isfinite(sums[c].difference)) continue;
+      throw Error(ErrorCode::kInvalidArgument,
+                  concat("image '", entry.path.string(), "', tensor '", layer.fp32, "', channel ",
+                         c, ": found NaN or an infinity, expected finite values"));
+    }
+  }
+
+  const Executor& fp32_;
+  const Executor& int8_;
+  std::span<const ComparedLayer> layers_;
+  const CollectOptions& collect_;
+  ImageInput input_ = image_input_of(fp32_.graph());
+  CompileOptions fp32_options_;
+  CompileOptions int8_options_;
+};
+
+void add(const std::vector<LayerShifts>& image, std::vector<LayerShifts>& total) {
+  for (std::size_t i = 0; i < total.size(); ++i) {
+    total[i].resize(image[i].size());
+    for (std::size_t c = 0; c < image[i].size(); ++c) {
+      total[i][c].difference += image[i][c].difference;
+      total[i][c].positions += image[i][c].positions;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> masked_shifts(const Executor& fp32, const Executor& int8,
+                                               std::span<const ComparedLayer> layers,
+                                               const ImageSet& images,
+                                               const CollectOptions& collect,
+                                               const std::function<void()>& each_image) {
+  const Comparison comparison(fp32, int8, layers, collect);
+  const int threads = resolve_threads(collect.threads);
+  std::vector<Comparison::Worker> workers(static_cast<std::size_t>(threads));
+  std::vector<std::optional<std::vector<LayerShifts>>> sums(images.entries.size());
+  std::mutex mutex;
+  parallel_items(std::ssize(images.entries), threads, [&](std::int64_t item, int worker) {
+    const auto i = static_cast<std::size_t>(item);
+    sums[i] = comparison.of_image(images.entries[i], workers[static_cast<std::size_t>(worker)]);
+    const std::lock_guard lock(mutex);
+    each_image();
+  });
+  std::vector<LayerShifts> total(layers.size());
+  bool any = false;
+  for (const auto& image : sums) {
+    if (!image) continue;
+    any = true;
+    add(*image, total);
+  }
+  if (!any) {
+    throw Error(ErrorCode::kInvalidImage,
+                concat("bias correction: none of ", images.entries.size(), " images is usable"));
+  }
+  std::vector<std::vector<double>> shifts;
+  for (const LayerShifts& layer : total) {
+    std::vector<double>& shift = shifts.emplace_back();
+    for (const ChannelShift& sum : layer) {
+      shift.push_back(sum.difference / (static_cast<double>(sum.positions) + kShiftlessPositions));
+    }
+  }
+  return shifts;
+}
+
+}  // namespace qtool
