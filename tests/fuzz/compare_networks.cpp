@@ -38,7 +38,8 @@ namespace {
 
 constexpr std::int64_t kImages = 3;
 constexpr double kMinSqnr = 15.0;
-constexpr float kMaxDifference = 1e-5F;
+// Products of the widest networks add up to 300,000 terms: about sqrt(300,000) rounding errors.
+constexpr float kMaxDifference = 1e-4F;
 
 using Outputs = std::vector<std::vector<float>>;
 

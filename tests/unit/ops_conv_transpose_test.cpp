@@ -1,4 +1,4 @@
-// ConvTranspose against its definition, and convolutions whose weights are computed.
+// ConvTranspose against its definition.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -190,21 +190,6 @@ TEST(ConvTranspose, RefusesWhatDoesNotFit) {
   const std::int64_t huge = std::int64_t{1} << 24;
   EXPECT_NE(error({1, 3, 4, 4}, {3, 2, 3, 3}, {{"strides", Ints{huge, huge}}}), "");
   EXPECT_NE(error({1, 3, 4, 4}, {3, 2, 3, 3}, {{"output_shape", Ints{huge, huge}}}), "");
-}
-
-// Rank-4 weights that another node computes come channels-last, as images do.
-TEST(Conv, ReadsComputedWeightsInEitherLayout) {
-  for (const std::int64_t groups : {1, 2}) {
-    OpCase test{"Conv", {}, {{"group", groups}}, 1};
-    test.inputs.emplace_back(random_tensor({1, 4, 6, 5}, -1, 1, 1));
-    test.inputs.emplace_back(random_tensor({6, 4 / groups, 3, 2}, -1, 1, 2));
-    const Tensor plain = std::move(run_op(test)[0]);
-    const Tensor last = std::move(run_op(test, Layout::kChannelsLast)[0]);
-    for (std::int64_t i = 0; i < plain.elements(); ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      ASSERT_NEAR(plain.values<float>()[at], last.values<float>()[at], 1e-5) << groups;
-    }
-  }
 }
 
 }  // namespace
