@@ -99,9 +99,8 @@ ValueId per_channel(Clusters& c, std::string_view name, const std::vector<T>& va
 // channel a vanishing scale. There they wrap around, as the definition of QLinearConv allows and
 // other runtimes do. The kernels refuse such sums, so the bias is added to what they make:
 // rint(float(wrapped sum) * multiplier) as in the epilogue that this replaces.
-void lower_wrapping_conv(Clusters& c, NodeId id, const ProductParts& parts, Tensor weights) {
-  const std::optional<Clusters::Sink> sink = c.sink(id);
-  const ValueId result = sink ? sink->quantized : c.graph.node(id).outputs[0];
+void lower_wrapping_conv(Clusters& c, NodeId id, const ProductParts& parts,
+                         const Clusters::Sink& sink, Tensor weights) {
   const Shape shape = c.shaped.info(c.graph.node(id).outputs[0]).shape;
   const std::string name = c.graph.value(c.graph.node(id).inputs[1]).name;
   const Affines& affines = parts.weights.affines;
@@ -109,7 +108,7 @@ void lower_wrapping_conv(Clusters& c, NodeId id, const ProductParts& parts, Tens
   std::vector<std::int8_t> zero_points;
   for (std::size_t m = 0; m < static_cast<std::size_t>(parts.channels); ++m) {
     multipliers.push_back(parts.source.affine.scale * affines.at(m).scale);
-    if (sink) multipliers.back() /= sink->result.affine.scale;
+    multipliers.back() /= sink.result.affine.scale;
     zero_points.push_back(static_cast<std::int8_t>(affines.at(m).zero_point));
   }
   const auto byte = [](std::int32_t value) {
@@ -122,9 +121,7 @@ void lower_wrapping_conv(Clusters& c, NodeId id, const ProductParts& parts, Tens
       name + "_zero",
       Tensor::of<std::int8_t>({parts.channels}, std::span<const std::int8_t>(zero_points)));
   const std::vector<ValueId> inputs{parts.source.quantized, w, x_zero, w_zero};
-  if (sink) {
-    for (const NodeId absorbed : sink->absorbed) disconnect(c.graph, absorbed);
-  }
+  for (const NodeId absorbed : sink.absorbed) disconnect(c.graph, absorbed);
   c.graph.set_op(id, "ConvInteger");
   for (std::size_t i = 0; i < inputs.size(); ++i) c.graph.set_input(id, i, inputs[i]);
   ValueId value = c.shaped.add_value(name + "_sums", {DType::kInt32, shape});
@@ -136,20 +133,19 @@ void lower_wrapping_conv(Clusters& c, NodeId id, const ProductParts& parts, Tens
   const auto then = [&](std::string op_type, std::vector<ValueId> more, DType dtype, bool last,
                         Node::AttributeMap attributes = {}) {
     more.insert(more.begin(), value);
-    value = last ? result : c.shaped.add_value(concat(name, "_", op_type), {dtype, shape});
+    value = last ? sink.quantized : c.shaped.add_value(concat(name, "_", op_type), {dtype, shape});
     c.graph.add_node({"", std::move(op_type), "", std::move(more), {value}, std::move(attributes)},
                      next);
   };
   then("Add", {per_channel(c, name + "_bias", parts.bias.integers)}, DType::kInt32, false);
   then("Cast", {}, DType::kFloat32, false, {{"to", std::int64_t{1}}});
-  then("Mul", {per_channel(c, name + "_scale", multipliers)}, DType::kFloat32, !sink);
-  if (!sink) return;
-  const std::int32_t zero_point = sink->result.affine.zero_point;
+  then("Mul", {per_channel(c, name + "_scale", multipliers)}, DType::kFloat32, false);
+  const std::int32_t zero_point = sink.result.affine.zero_point;
   const auto limit = [&](std::int32_t integer) {
     return c.shaped.add_constant("qtool_limit",
                                  Tensor::scalar(static_cast<float>(integer - zero_point)));
   };
-  then("Clip", {limit(sink->result.low), limit(sink->result.high)}, DType::kFloat32, false);
+  then("Clip", {limit(sink.result.low), limit(sink.result.high)}, DType::kFloat32, false);
   const ValueId one = c.shaped.add_constant("qtool_one", Tensor::scalar(1.0F));
   const ValueId zero = c.shaped.add_constant("qtool_zero_point", byte(zero_point));
   then("QuantizeLinear", {one, zero}, DType::kUInt8, true);
@@ -163,7 +159,10 @@ void finish(Clusters& c, NodeId id, std::string_view op_type, const ProductParts
     }
     ProductParts without = parts;
     without.bias = {};
-    if (sums_fit(without, weights)) lower_wrapping_conv(c, id, parts, std::move(weights));
+    // Only a pair right behind makes a QLinearConv of it. The sums of other forms are reals.
+    const std::optional<Clusters::Sink> sink = c.sink(id);
+    if (!sink || sink->absorbed.size() != 1 || !sums_fit(without, weights)) return;
+    lower_wrapping_conv(c, id, parts, *sink, std::move(weights));
     return;
   }
   const std::string name = c.graph.value(c.graph.node(id).inputs[1]).name;

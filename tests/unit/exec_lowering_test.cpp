@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "qtool/exec/executor.h"
@@ -368,6 +370,33 @@ TEST(IntegerLowering, KeepsANodeWhoseSumsCouldOverflowInFloat) {
   net.output(net.qdq(net.op("Conv", "conv", {net.qdq("x", 1e-6F, 117), w, b}), 0.05F, 3));
   const auto plan = Executor(net.graph).compile({});
   for (const StepInfo& step : plan->steps()) EXPECT_FALSE(step.op_type == "Conv" && step.integer);
+}
+
+// Only QLinearConv may wrap: a convolution of reals gives reals, and an activation comes before
+// anything is rounded.
+TEST(IntegerLowering, WrapsNoSumsOfReals) {
+  for (const std::string_view behind : {"", "Relu"}) {
+    QdqNet net;
+    net.input("x", {1, 1, 1, 4});
+    net.constant("w", Tensor::of<std::int8_t>({1, 1, 1, 1}, {127}));
+    net.constant("w_s", Tensor::of<float>({1}, {4.7e-5F}));
+    net.constant("w_z", Tensor::of<std::int8_t>({1}, {0}));
+    net.constant("b", Tensor::of<std::int32_t>({1}, {2147483600}));
+    net.constant("b_s", Tensor::of<float>({1}, {0.001F * 4.7e-5F}));
+    const std::map<std::string, Attribute, std::less<>> axis{{"axis", std::int64_t{0}}};
+    const auto w = net.op("DequantizeLinear", "w_real", {"w", "w_s", "w_z"}, axis);
+    const auto b = net.op("DequantizeLinear", "b_real", {"b", "b_s"}, axis);
+    auto y = net.op("Conv", "conv", {net.qdq("x", 0.001F, 120), w, b});
+    if (!behind.empty()) y = net.qdq(net.op("Relu", "relu", {y}), 1.0F, 0);
+    net.output(y);
+    const Tensor x = Tensor::of<float>({1, 1, 1, 4}, {-0.1F, 0.0F, 0.05F, 0.13F});
+    const std::vector<TensorView> inputs{x};
+    Workspace workspace;
+    const auto plan = Executor(net.graph).compile({});
+    for (const float value : plan->run(inputs, workspace)[0].values<float>()) {
+      EXPECT_NEAR(value, 100.9F, 0.5F) << behind;  // 2^31 * 0.001 * 4.7e-5
+    }
+  }
 }
 
 }  // namespace
