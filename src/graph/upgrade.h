@@ -27,6 +27,10 @@ class Upgrade {
   [[nodiscard]] ValueId input(std::size_t index) const {
     return node().has_input(index) ? node().inputs[index] : kNoValue;
   }
+  /// How many nodes read an input.
+  [[nodiscard]] std::size_t readers(std::size_t index) const {
+    return input(index) == kNoValue ? 0 : graph_.consumers(input(index)).size();
+  }
   [[nodiscard]] const Tensor* constant(std::size_t index) const {
     return node().has_input(index) ? graph_.value(node().inputs[index]).constant.get() : nullptr;
   }

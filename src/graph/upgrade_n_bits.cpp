@@ -120,6 +120,10 @@ void upgrade_matmul_n_bits(Upgrade& up) {
     up.fail("its weights are packed for another processor");
   }
   if (up.input(4) != kNoValue) up.fail("groups of input features are not supported");
+  // Unpacking for each of many nodes would make a small file large.
+  if (const std::size_t readers = up.readers(1); readers > 1) {
+    up.fail(concat("its packed weights are read ", readers, " times, expected one node"));
+  }
   const ValueId weights = up.add_constant("weights", unpacked(up, blocks));
   if (up.input(5) != kNoValue) up.after("Add", {up.input(5)}, "product");
   up.set_op("MatMul");

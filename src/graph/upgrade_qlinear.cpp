@@ -12,6 +12,9 @@
 namespace qtool {
 namespace {
 
+/// Of a QLinearConcat: replacing inputs one by one takes the square of their number.
+constexpr std::size_t kMaxOperands = 4096;
+
 // A scale or zero point of one element as a scalar; others and computed ones stay.
 ValueId scalar(Upgrade& up, std::size_t index, std::string_view suffix) {
   const Tensor* tensor = up.constant(index);
@@ -258,6 +261,9 @@ void upgrade_qlinear_concat(Upgrade& up) {
   if (operands.empty() || operands.back() + 3 != up.node().inputs.size()) {
     up.fail(concat("found ", up.node().inputs.size(),
                    " inputs, expected a scale, a zero point and three inputs for each operand"));
+  }
+  if (operands.size() > kMaxOperands) {
+    up.fail(concat("found ", operands.size(), " operands, expected at most ", kMaxOperands));
   }
   compute_on_reals(up, "Concat", operands, 0);
 }

@@ -249,6 +249,29 @@ TEST(Microsoft, RefusesBlocksThatDoNotFit) {
   EXPECT_THAT(refuse(32, 2, 4, 32, computed), HasSubstr("depend on the data"));
 }
 
+// Each reader would unpack weights of its own.
+TEST(Microsoft, UnpacksWeightsForOneNodeOnly) {
+  const OpInput x = random_tensor({1, 32});
+  const OpInput packed = constant(random_integers<std::uint8_t>({2, 1, 16}, 1));
+  const OpInput scales = constant<float>({0.1F, 0.2F});
+  Graph graph = model_of("MatMulNBits", inputs_of(x, packed, scales),
+                         {{"K", std::int64_t{32}},
+                          {"N", std::int64_t{2}},
+                          {"bits", std::int64_t{4}},
+                          {"block_size", std::int64_t{32}}});
+  Node second = graph.node(graph.nodes().front());
+  second.name = "second";
+  second.outputs = {graph.add_value("again")};
+  graph.add_output(second.outputs[0]);
+  graph.add_node(std::move(second));
+  try {
+    prepare(graph);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("its packed weights are read 2 times"));
+  }
+}
+
 TEST(Microsoft, NamesOperatorsThatNobodyTranslates) {
   Graph graph = model_of("Attention", inputs_of(OpInput(random_tensor({1, 2}))), {});
   const Graph prepared = prepare(graph);  // reports still count them
