@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "exec/replay.h"
+#include "exec/step_of.h"
 #include "graph/node_name.h"
 #include "graph/op_traits.h"
 #include "measure/image_runs.h"
@@ -25,30 +26,6 @@
 
 namespace qtool {
 namespace {
-
-/// The step of a plan that computes `node`: that of its name, or the one that writes its output or,
-/// after fusion, the output of what follows it.
-std::optional<std::size_t> step_of(const std::vector<StepInfo>& steps, const Graph& graph,
-                                   NodeId node) {
-  const auto find = [&](auto matches) -> std::optional<std::size_t> {
-    const auto step = std::find_if(steps.begin(), steps.end(), matches);
-    if (step == steps.end()) return std::nullopt;
-    return static_cast<std::size_t>(step - steps.begin());
-  };
-  const std::string& name = graph.node(node).name;
-  if (!name.empty()) return find([&](const StepInfo& step) { return step.node == name; });
-  constexpr int kMaxFused = 4;
-  for (int hop = 0; hop < kMaxFused; ++hop) {
-    const ValueId output = first_output(graph.node(node));
-    if (output == kNoValue) break;
-    const std::string& tensor = graph.value(output).name;
-    const auto step = find([&](const StepInfo& s) { return s.output == tensor; });
-    if (step && steps[*step].op_type != "Reorder") return step;
-    if (graph.consumers(output).size() != 1) break;
-    node = graph.consumers(output).front();
-  }
-  return std::nullopt;
-}
 
 /// The sums of one image: per source and output, and of the INT8 model.
 struct ImageSums {
@@ -235,12 +212,16 @@ class Analysis {
                        ErrorSource& source) {
     source.local_sqnr_db = rounding.sums.decibels();
     source.range = represented_range(activation.affine, activation.limits);
+    source.range.min = std::max(source.range.min, activation.low);  // of a type below 8 bits
+    source.range.max = std::min(source.range.max, activation.high);
+    const double integers = (static_cast<double>(source.range.max) - source.range.min) /
+                            static_cast<double>(activation.affine.scale);
     source.seen = rounding.seen;
     if (rounding.count == 0) return;
     source.saturated_share =
         static_cast<double>(rounding.saturated) / static_cast<double>(rounding.count);
-    source.used_share = static_cast<double>(rounding.highest - rounding.lowest) /
-                        static_cast<double>(activation.limits.max - activation.limits.min);
+    source.used_share =
+        std::min(1.0, static_cast<double>(rounding.highest - rounding.lowest) / integers);
   }
 
   void run_image(const Tensor& image, ImageSums& sums, Worker& worker) {

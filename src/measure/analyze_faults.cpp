@@ -10,11 +10,15 @@ constexpr double kWorthASentence = 0.1;
 /// Clipping a few values of a long tail is what methods do.
 constexpr double kManyClipped = 0.005;
 /// Values half a step beyond the last integer count as clipped too.
-constexpr double kFarBeyond = 1.1;
+constexpr double kFarBeyond = 0.1;
 constexpr double kLittleUsed = 0.25;
 constexpr double kFarLarger = 16.0;
 
-double width(const Range& range) { return static_cast<double>(range.max) - range.min; }
+/// By how much of the range's width the values go beyond one of its ends.
+bool reaches_beyond(const Range& seen, const Range& range) {
+  const double far = kFarBeyond * (static_cast<double>(range.max) - range.min);
+  return seen.max > range.max + far || seen.min < range.min - far;
+}
 
 std::string text_of(const Range& range) {
   return concat(to_fixed(static_cast<double>(range.min), 2), " to ",
@@ -32,8 +36,7 @@ std::vector<std::string> AnalyzeResult::faults() const {
     const bool input = source.node.empty();
     std::string text = concat(input ? "input '" : "tensor '", source.name, "' makes ",
                               percent_text(source.share), " of the noise: ");
-    if (source.saturated_share >= kManyClipped &&
-        width(source.seen) >= kFarBeyond * width(source.range)) {
+    if (source.saturated_share >= kManyClipped && reaches_beyond(source.seen, source.range)) {
       text += concat(percent_text(source.saturated_share),
                      " of its values are clipped, it reaches ", text_of(source.seen),
                      " on these images and the INT8 model holds ", text_of(source.range));
@@ -42,7 +45,7 @@ std::vector<std::string> AnalyzeResult::faults() const {
       text += concat("it uses ", percent_text(source.used_share), " of its integers, it reaches ",
                      text_of(source.seen), " on these images and the INT8 model holds ",
                      text_of(source.range));
-    } else if (source.loudest_peak >= kFarLarger * source.median_peak) {
+    } else if (source.median_peak > 0.0 && source.loudest_peak >= kFarLarger * source.median_peak) {
       text += concat("its channel ", source.loudest_channel, " reaches ",
                      to_fixed(source.loudest_peak, 2), ", the median of its ", source.channels,
                      " channels ", to_fixed(source.median_peak, 2), ", and all share one scale");

@@ -13,6 +13,7 @@
 #include "graph/node_name.h"
 #include "measure/output_noise.h"
 #include "measure/suggest_trials.h"
+#include "qtool/base/error.h"
 #include "qtool/quantize/weight_method.h"
 #include "quantize/groundwork.h"
 
@@ -134,7 +135,11 @@ class Search {
     add_weight_methods();
     add_rewrites();
     run_new();
-    const double unchanged = noise_decibels(tried_.front().noise.value());
+    if (!tried_.front().noise) {
+      throw Error(ErrorCode::kUnsupported,
+                  "no change can be tried: nothing of the model that is made again is on integers");
+    }
+    const double unchanged = noise_decibels(*tried_.front().noise);
     add_together(unchanged);
     run_new();
 

@@ -142,9 +142,10 @@ void add_layers(const Graph& fp32, const Graph& int8, Recipe& recipe) {
     if (!ports) continue;
     const std::string name(name_of(fp32, id));
     const auto found = counterparts.find(name);
-    const Node* counterpart = found == counterparts.end() ? nullptr : &int8.node(found->second);
+    if (found == counterparts.end()) refuse(concat("it has no node '", name, "'"));
+    const Node* counterpart = &int8.node(found->second);
     std::optional<Affines> affines;
-    if (counterpart != nullptr && counterpart->has_input(1)) {
+    if (counterpart->has_input(1)) {
       affines = stored_affines(int8, counterpart->inputs[1],
                                fp32.value(ports->weight).constant->shape(), ports->axis);
     }

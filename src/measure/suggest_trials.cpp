@@ -35,6 +35,7 @@ CalibrationTable decided(const Executor& fp32, const Recipe& recipe, const Colle
   options.overrides.exclude = recipe.options.exclude;
   options.method = method;
   options.method_options = recipe.table.method_options;
+  options.collect.threads = recipe.options.threads;
   options.collect.model_fingerprint = statistics.model_fingerprint;
   for (const TensorStatistics& tensor : statistics.tensors) {
     options.collect.tensors.push_back(tensor.tensor);

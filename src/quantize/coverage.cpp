@@ -5,11 +5,13 @@
 #include <map>
 #include <memory>
 #include <string_view>
-#include <unordered_set>
 
 #include "base/text.h"
+#include "exec/step_of.h"
+#include "graph/node_name.h"
 #include "graph/op_traits.h"
 #include "qtool/exec/prepare.h"
+#include "quantize/operands.h"
 #include "quantize/placement.h"
 
 namespace qtool {
@@ -95,14 +97,16 @@ std::optional<Outlook> outlook_of(const Graph& prepared, const Plan& plan, const
   if (quantized_node(prepared)) return std::nullopt;
   Outlook outlook;
   outlook.report.target = target.name;
-  outlook.report.nodes = report_nodes(prepared, place(prepared, target));
-  std::unordered_set<std::string_view> integer;
-  for (const NodeReport& node : outlook.report.nodes) {
-    if (node.role == NodeRole::kInteger) integer.insert(node.node);
-  }
+  const Placement placement = place(prepared, target);
+  outlook.report.nodes = report_nodes(prepared, placement);
   std::vector<StepInfo> steps = plan.steps();
-  for (StepInfo& step : steps) {
-    step.integer = integer.contains(step.node.empty() ? step.output : step.node);
+  const std::vector<StepInfo>& made = plan.steps();
+  for (const NodePlacement& placed : placement.nodes) {
+    if (!multiplies(prepared.node(placed.id))) continue;
+    const std::optional<std::size_t> step = step_of(made, prepared, placed.id);
+    if (!step) continue;
+    steps[*step].node = name_of(prepared, placed.id);
+    steps[*step].integer = placed.role == NodeRole::kInteger;
   }
   outlook.coverage = coverage_of(steps);
   return outlook;

@@ -108,6 +108,49 @@ TEST_F(AnalyzeTest, FindsInputsFarBeyondWhatTheTableSaw) {
   EXPECT_THAT(result.faults()[0], testing::HasSubstr("preprocessing that of the calibration"));
 }
 
+// Rows of a matrix have no channels to compare.
+TEST(Faults, NameNoChannelsWhereThereAreNone) {
+  AnalyzeResult result;
+  ErrorSource source;
+  source.name = "fc_out";
+  source.node = "fc";
+  source.kind = SourceKind::kActivation;
+  source.share = 0.5;
+  source.used_share = 0.9;
+  result.sources.push_back(source);
+  EXPECT_THAT(result.faults(), testing::IsEmpty());
+}
+
+TEST(Faults, NameARangeThatClipsOnOneSide) {
+  AnalyzeResult result;
+  ErrorSource source;
+  source.name = "y";
+  source.node = "relu";
+  source.kind = SourceKind::kActivation;
+  source.share = 0.5;
+  source.used_share = 0.5;
+  source.saturated_share = 0.2;
+  source.range = {-10.0F, 1.0F};
+  source.seen = {0.0F, 5.0F};
+  result.sources.push_back(source);
+  ASSERT_EQ(result.faults().size(), 1U);
+  EXPECT_THAT(result.faults()[0], testing::HasSubstr("20.0 % of its values are clipped"));
+}
+
+// The Clip in front of a type of four bits is the range of the tensor.
+TEST_F(AnalyzeTest, CountsTheIntegersOfSmallTypes) {
+  CalibrateOptions calibrate_options;
+  calibrate_options.collect.preprocess = options_.preprocess;
+  calibrate_options.method = "minmax";
+  calibrate_options.types.activation_bits = 4;
+  const AnalyzeResult result =
+      analysis_of(quantized(calibrate(fp32_, images(), calibrate_options).table));
+  for (const ErrorSource& source : result.sources) {
+    if (source.kind != SourceKind::kActivation) continue;
+    EXPECT_GT(source.used_share, 0.4) << source.name;
+  }
+}
+
 TEST_F(AnalyzeTest, NamesNoFaultWhereThereIsNone) {
   EXPECT_THAT(analysis_of(quantized(table_)).faults(), testing::IsEmpty());
 }

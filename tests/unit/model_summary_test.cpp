@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "onnx_models.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement.h"
@@ -199,6 +200,19 @@ TEST(Outlook, IsWhatQuantizingThenRuns) {
   for (std::size_t i = 0; i < outlook->report.nodes.size(); ++i) {
     EXPECT_EQ(outlook->report.nodes[i].role, quantized.report.nodes[i].role);
   }
+}
+
+TEST(Outlook, FindsUnnamedNodesBehindWhatIsFusedIntoThem) {
+  Net net;
+  net.output(net.op("Relu", "r", {net.conv("c", net.input("x", {1, 2, 4, 5}))}));
+  onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(save_onnx_bytes(net.graph)));
+  for (onnx::NodeProto& node : *model.mutable_graph()->mutable_node()) node.clear_name();
+  const Executor executor(load_onnx_bytes(model.SerializeAsString(), "", "unnamed"));
+  const auto outlook = outlook_of(executor.graph(), *executor.compile({}), find_target("cpu"));
+  ASSERT_TRUE(outlook);
+  EXPECT_EQ(outlook->coverage.macs, 80);
+  EXPECT_EQ(outlook->coverage.integer_macs, 80);
 }
 
 TEST(PlanSummary, CountsWhatRunsOnIntegers) {

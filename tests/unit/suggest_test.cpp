@@ -17,6 +17,7 @@
 #include "qtool/quantize/calibrate.h"
 #include "report/suggestions.h"
 #include "support/image_folder.h"
+#include "unit/onnx_models.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
@@ -130,6 +131,17 @@ TEST_F(SuggestTest, NamesTheRangeThatTheImagesHave) {
   EXPECT_EQ(range.tensor, "b_relu_out");
   EXPECT_EQ(range.range, entry(recipe_, "b_relu_out").range);  // that of minmax on these images
   EXPECT_GT(given->gain_db, 10.0);
+}
+
+// Another tool's node names would make every layer look excluded.
+TEST_F(SuggestTest, RefusesAModelWithOtherNodeNames) {
+  onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(save_onnx_bytes(int8(recipe_))));
+  for (onnx::NodeProto& node : *model.mutable_graph()->mutable_node()) {
+    node.set_name("other_" + node.name());
+  }
+  const Graph renamed = load_onnx_bytes(model.SerializeAsString(), "", "renamed");
+  EXPECT_THROW(recipe_of(fp32_.graph(), prepare(renamed)), Error);
 }
 
 TEST_F(SuggestTest, SaysThatNothingBringsAnything) {

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "qtool/exec/executor.h"
+#include "qtool/graph/graph.h"
+
+namespace qtool {
+
+/// The step of a plan that computes `node` of the graph that was compiled: that of its name, or the
+/// one that writes its output or, after fusion, the output of what follows it.
+std::optional<std::size_t> step_of(const std::vector<StepInfo>& steps, const Graph& graph,
+                                   NodeId node);
+
+}  // namespace qtool
