@@ -54,6 +54,7 @@ TEST(Conv, EqualsItsDefinitionWherePaddingIsWide) {
       {5, 64, 7, 7, 3, 3, 4, {4, 4, 4, 4}},   {2, 64, 4, 11, 3, 7, 2, {2, 6, 2, 6}},
       {7, 144, 5, 7, 5, 5, 1, {2, 0, 4, 4}},  {5, 48, 6, 6, 3, 3, 1, {1, 1, 1, 1}},
       {4, 64, 6, 15, 1, 9, 2, {0, 15, 0, 1}}, {4, 64, 6, 7, 5, 5, 2, {4, 0, 4, 8}},
+      {4, 64, 4, 8, 5, 5, 2, {4, 4, 4, 4}},
   };
   for (const Layer& layer : layers) {
     const Tensor x = random_tensor({1, layer.inputs, layer.height, layer.width}, -1, 1, 1);

@@ -295,10 +295,11 @@ void add_quantize(CLI::App& app, Session& session) {
       ->type_name("FILE");
   CLI::Option* correction =
       command
-          ->add_option("--bias-correction", options->bias_correction,
-                       "Take back what quantizing adds to mean outputs\n"
-                       "table takes back what the weights add, from the table's channel means; "
-                       "sequential all of it, measured layer by layer on --images.")
+          ->add_option(
+              "--bias-correction", options->bias_correction,
+              "Take back what quantizing adds to mean outputs\n"
+              "table takes back what the weights add, from the table's channel means; "
+              "sequential what reaches the layer too, measured layer by layer on --images.")
           ->type_name("HOW")
           ->capture_default_str();
   take_words(*command, *correction, {"off", "table", "sequential"});

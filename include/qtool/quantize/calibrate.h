@@ -75,10 +75,11 @@ CalibrationResult calibrate(const Executor& fp32, const ImageSet& images,
 /// holds the prepared graph that `table` belongs to; `collect` says how to read the images, its
 /// tensors are ignored; the progress counts images over all runs. The result does not depend on the
 /// number of threads. Throws as quantize() and collect() do. Cost: about half an FP32 and half an
-/// INT8 inference and one decoded image per image and layer. Memory: as collect(), and the results
-/// of the layers of one run. Source: Nagel et al., arXiv 1906.04721, appendix D (empirical bias
-/// correction). Differs from source: positions that the activation cuts off do not count, because
-/// rare large ones of them move the plain mean while nothing behind the layer sees them.
+/// INT8 inference and one decoded image per image and layer. Memory: as collect(), the results of
+/// the layers of one run, and 16 bytes per image and output channel of these layers. Source: Nagel
+/// et al., arXiv 1906.04721, appendix D (empirical bias correction). Differs from source: positions
+/// that the activation cuts off do not count, because rare large ones of them move the plain mean
+/// while nothing behind the layer sees them.
 BiasShifts sequential_bias_shifts(const Executor& fp32, const CalibrationTable& table,
                                   const StaticOptions& options, const ImageSet& images,
                                   const CollectOptions& collect);
