@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 // Counts and sizes in whole units. Files for one instruction set may include this: all of it is
@@ -16,6 +17,13 @@ constexpr std::int64_t kAlignment = 64;
 /// `bytes`, such that what follows is aligned again.
 constexpr std::int64_t align_up(std::int64_t bytes) {
   return ceil_div(bytes, kAlignment) * kAlignment;
+}
+
+/// The first aligned byte from `at` on.
+inline std::byte* align_up(std::byte* at) {
+  const auto misaligned =
+      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at)) % kAlignment;
+  return at + (kAlignment - misaligned) % kAlignment;
 }
 
 }  // namespace

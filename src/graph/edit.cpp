@@ -1,5 +1,6 @@
 #include "graph/edit.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,12 @@ void disconnect(Graph& graph, NodeId id) {
 
 bool is_gone(const Graph& graph, NodeId id) {
   return !graph.contains(id) || graph.node(id).outputs.empty();
+}
+
+NodeId node_behind(const Graph& graph, NodeId id) {
+  const std::vector<NodeId>& order = graph.nodes();
+  const auto next = std::find(order.begin(), order.end(), id) + 1;
+  return next == order.end() ? kNoNode : *next;
 }
 
 void add_alias(Graph& graph, const std::string& gone, const std::string& surviving) {

@@ -14,6 +14,9 @@ void disconnect(Graph& graph, NodeId id);
 /// Whether disconnect() was called for a node that is still listed, or remove_node().
 [[nodiscard]] bool is_gone(const Graph& graph, NodeId id);
 
+/// The node that is listed behind `id`, kNoNode where it is the last. Cost: linear in the graph.
+[[nodiscard]] NodeId node_behind(const Graph& graph, NodeId id);
+
 /// Records in info.aliases that `surviving` took the place of the tensor `gone`; a pass that may
 /// remove a surviving tensor later must end with close_aliases().
 void add_alias(Graph& graph, const std::string& gone, const std::string& surviving);

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "graph/arity.h"
+#include "graph/edit.h"
 #include "graph/node_name.h"
 #include "graph/obstacles.h"
 #include "graph/onnx_schema.h"
@@ -214,12 +215,6 @@ std::string Upgrade::node_name(std::string_view suffix) const {
   return node().name.empty() ? "" : concat(node().name, "_", suffix);
 }
 
-NodeId Upgrade::next() const {
-  const std::vector<NodeId>& order = graph_.nodes();
-  const auto next = std::find(order.begin(), order.end(), id_) + 1;
-  return next == order.end() ? kNoNode : *next;
-}
-
 void Upgrade::become(std::string op_type, std::int64_t opset) {
   set_op(std::move(op_type));
   Upgrade upgrade(graph_, id_, opset);
@@ -280,12 +275,13 @@ ValueId Upgrade::after(std::string_view op_type, std::vector<ValueId> more_input
                    std::move(more_inputs),
                    {output},
                    std::move(attributes)},
-                  next());
+                  node_behind(graph_, id_));
   return inner;
 }
 
 void Upgrade::after(std::string_view op_type, std::vector<ValueId> inputs, ValueId output) {
-  graph_.add_node({"", std::string(op_type), "", std::move(inputs), {output}, {}}, next());
+  graph_.add_node({"", std::string(op_type), "", std::move(inputs), {output}, {}},
+                  node_behind(graph_, id_));
 }
 
 void Upgrade::fail(std::string_view message) const {

@@ -89,7 +89,6 @@ class Upgrade {
   std::optional<T> take(std::string_view key, std::string_view type);
   [[nodiscard]] std::string value_name(std::string_view suffix) const;
   [[nodiscard]] std::string node_name(std::string_view suffix) const;
-  [[nodiscard]] NodeId next() const;  ///< the node behind this one
 
   Graph& graph_;
   NodeId id_;

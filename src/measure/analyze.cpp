@@ -211,9 +211,7 @@ class Analysis {
   static void describe(const TensorRounding& rounding, const QuantizedActivation& activation,
                        ErrorSource& source) {
     source.local_sqnr_db = rounding.sums.decibels();
-    source.range = represented_range(activation.affine, activation.limits);
-    source.range.min = std::max(source.range.min, activation.low);  // of a type below 8 bits
-    source.range.max = std::min(source.range.max, activation.high);
+    source.range = range_of(activation);
     const double integers = (static_cast<double>(source.range.max) - source.range.min) /
                             static_cast<double>(activation.affine.scale);
     source.seen = rounding.seen;

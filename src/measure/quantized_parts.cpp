@@ -115,6 +115,11 @@ Graph with_integer_weights(Graph graph) {
   return graph;
 }
 
+Range range_of(const QuantizedActivation& activation) {
+  const Range range = represented_range(activation.affine, activation.limits);
+  return {std::max(range.min, activation.low), std::min(range.max, activation.high)};
+}
+
 QuantizedParts quantized_parts(const Graph& fp32, const Graph& emitted) {
   const Graph int8 = with_integer_weights(emitted);
   QuantizedParts parts;

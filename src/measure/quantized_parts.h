@@ -21,6 +21,9 @@ struct QuantizedActivation {
   float high = std::numeric_limits<float>::max();
 };
 
+/// The reals that it keeps.
+Range range_of(const QuantizedActivation& activation);
+
 /// What an INT8 model changes of an FP32 network.
 struct QuantizedParts {
   std::vector<QuantizedActivation> activations;  ///< in the order of the INT8 graph

@@ -56,9 +56,8 @@ void add_activations(const std::vector<QuantizedActivation>& activations, Calibr
     entry.tensor = activation.tensor;
     entry.affine = activation.affine;
     entry.dtype = scheme.dtype;
-    entry.range = represented_range(activation.affine, activation.limits);
-    entry.range = {std::clamp(activation.low, entry.range.min, 0.0F),
-                   std::clamp(activation.high, 0.0F, entry.range.max)};
+    const Range range = range_of(activation);
+    entry.range = {std::min(range.min, 0.0F), std::max(range.max, 0.0F)};
     scheme.bits = std::max(scheme.bits, bits_of(activation));
     symmetric = symmetric && activation.affine.zero_point == middle;
     table.activations.push_back(std::move(entry));

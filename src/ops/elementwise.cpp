@@ -19,6 +19,12 @@ LoopNest<3> nest_of_pair(const OpContext& op, std::size_t a, std::size_t b) {
            broadcast_strides(op.input(b).shape, op.input_layout(b), shape)}};
 }
 
+std::unique_ptr<Operator> make_strided_copy(const OpContext& op, const LoopNest<2>& nest) {
+  return make_operator([nest, bytes = size_of(op.input(0).dtype)](const Operands& o) {
+    copy_strided(nest, bytes, o.out<std::byte>(0), o.in<std::byte>(0), o.threads());
+  });
+}
+
 template <std::size_t Inputs>
 void run_rows(const LoopNest<Inputs + 1>& nest, const std::array<std::int64_t, Inputs + 1>& bytes,
               const RowFunction<Inputs>& f, void* out, const std::array<const void*, Inputs>& in,

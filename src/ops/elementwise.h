@@ -94,6 +94,9 @@ T wrap_mul(T a, T b) {
   }
 }
 
+/// The operator that copies its first input to its output through a nest of (output, input).
+std::unique_ptr<Operator> make_strided_copy(const OpContext& op, const LoopNest<2>& nest);
+
 /// The larger of two; NaN when either is.
 template <typename T>
 T larger(T a, T b) {

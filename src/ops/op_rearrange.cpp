@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/elementwise.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/strides.h"
@@ -7,12 +8,6 @@
 // Operators that put the same elements in another order or repeat them: one strided copy each.
 namespace qtool {
 namespace {
-
-std::unique_ptr<Operator> make_strided_copy(const OpContext& op, const LoopNest<2>& nest) {
-  return make_operator([nest, bytes = size_of(op.input(0).dtype)](const Operands& o) {
-    copy_strided(nest, bytes, o.out<std::byte>(0), o.in<std::byte>(0), o.threads());
-  });
-}
 
 std::vector<std::int64_t> permutation(const OpContext& op) {
   const std::int64_t rank = op.input(0).shape.rank();

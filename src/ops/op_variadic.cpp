@@ -32,15 +32,8 @@ Combine combine_of(F f) {
   };
 }
 
-std::unique_ptr<Operator> make_copy(const OpContext& op) {
-  return make_operator(
-      [nest = nest_from_input(op, 0), bytes = size_of(op.output(0).dtype)](const Operands& o) {
-        copy_strided(nest, bytes, o.out<std::byte>(0), o.in<std::byte>(0), o.threads());
-      });
-}
-
 std::unique_ptr<Operator> make_fold(const OpContext& op, Combine combine) {
-  if (op.input_count() == 1) return make_copy(op);
+  if (op.input_count() == 1) return make_strided_copy(op, nest_from_input(op, 0));
   const Shape& shape = op.output(0).shape;
   const std::vector<std::int64_t> own = strides_of(shape, op.output_layout(0));
   std::vector<LoopNest<3>> nests = {nest_of_pair(op, 0, 1)};

@@ -65,6 +65,30 @@ Json json_of(const std::vector<PortSummary>& ports) {
   return list;
 }
 
+Json json_of(const Outlook& outlook) {
+  Json left = Json::array();
+  for (const NodeReport& node : outlook.report.nodes) {
+    if (node.role != NodeRole::kFloat) continue;
+    left.push_back({{"node", node.node}, {"operator", node.op_type}, {"reason", node.reason}});
+  }
+  return {{"target", outlook.report.target},
+          {"macs", outlook.coverage.macs},
+          {"integer_macs", outlook.coverage.integer_macs},
+          {"convolutions", outlook.coverage.convolutions},
+          {"integer_convolutions", outlook.coverage.integer_convolutions},
+          {"products", outlook.coverage.products},
+          {"integer_products", outlook.coverage.integer_products},
+          {"fp32", std::move(left)}};
+}
+
+Json json_of(const std::vector<NodeNames>& names) {
+  Json rows = Json::array();
+  for (const NodeNames& row : names) {
+    rows.push_back({{"node", row.node}, {"operator", row.op_type}, {"outputs", row.outputs}});
+  }
+  return rows;
+}
+
 }  // namespace
 
 std::string json_of(const EvalResult& result, const SourcedPreprocess& preprocess) {
@@ -117,34 +141,6 @@ std::string json_of(const ProfileResult& result) {
   if (result.int8) json["int8"] = json_of(*result.int8);
   return json_text(json);
 }
-
-namespace {
-
-Json json_of(const Outlook& outlook) {
-  Json left = Json::array();
-  for (const NodeReport& node : outlook.report.nodes) {
-    if (node.role != NodeRole::kFloat) continue;
-    left.push_back({{"node", node.node}, {"operator", node.op_type}, {"reason", node.reason}});
-  }
-  return {{"target", outlook.report.target},
-          {"macs", outlook.coverage.macs},
-          {"integer_macs", outlook.coverage.integer_macs},
-          {"convolutions", outlook.coverage.convolutions},
-          {"integer_convolutions", outlook.coverage.integer_convolutions},
-          {"products", outlook.coverage.products},
-          {"integer_products", outlook.coverage.integer_products},
-          {"fp32", std::move(left)}};
-}
-
-Json json_of(const std::vector<NodeNames>& names) {
-  Json rows = Json::array();
-  for (const NodeNames& row : names) {
-    rows.push_back({{"node", row.node}, {"operator", row.op_type}, {"outputs", row.outputs}});
-  }
-  return rows;
-}
-
-}  // namespace
 
 std::string json_of(const ModelSummary& model, const std::optional<RunSummary>& run) {
   Json operators = Json::array();

@@ -116,6 +116,37 @@ std::string unsteady_line(const char* name, double median_seconds, double fastes
                 " ms); other work on this machine disturbs the measurement\n");
 }
 
+// What stays in FP32, one line per operator and reason, the most frequent first.
+std::string text_of_float_nodes(const QuantizeReport& report) {
+  std::map<std::pair<std::string, std::string>, std::int64_t> counts;
+  for (const NodeReport& node : report.nodes) {
+    if (node.role == NodeRole::kFloat) ++counts[{node.op_type, node.reason}];
+  }
+  std::vector<std::pair<std::int64_t, std::string>> lines;
+  for (const auto& [what, count] : counts) {
+    lines.emplace_back(
+        count, concat("  FP32: ", count, " ", printable(what.first), " (", what.second, ")\n"));
+  }
+  std::ranges::stable_sort(lines, std::ranges::greater(),
+                           &std::pair<std::int64_t, std::string>::first);
+  std::string text;
+  for (const auto& [count, line] : lines) text += line;
+  return text;
+}
+
+std::string text_of_names(const std::vector<NodeNames>& names, std::size_t width) {
+  if (names.empty()) return {};
+  TextTable table({{"  node"}, {"operator"}, {"outputs"}});
+  for (const NodeNames& row : names) {
+    std::string outputs;
+    for (const std::string& output : row.outputs) {
+      outputs += concat(outputs.empty() ? "" : ", ", printable(output));
+    }
+    table.add({concat("  ", printable(row.node)), printable(row.op_type), outputs});
+  }
+  return concat("names:\n", table.to_string(width));
+}
+
 }  // namespace
 
 std::string text_of(const EvalResult& result, std::size_t width) {
@@ -245,41 +276,6 @@ std::string text_of(const ProfileResult& result, std::size_t width) {
   }
   return text;
 }
-
-namespace {
-
-// What stays in FP32, one line per operator and reason, the most frequent first.
-std::string text_of_float_nodes(const QuantizeReport& report) {
-  std::map<std::pair<std::string, std::string>, std::int64_t> counts;
-  for (const NodeReport& node : report.nodes) {
-    if (node.role == NodeRole::kFloat) ++counts[{node.op_type, node.reason}];
-  }
-  std::vector<std::pair<std::int64_t, std::string>> lines;
-  for (const auto& [what, count] : counts) {
-    lines.emplace_back(
-        count, concat("  FP32: ", count, " ", printable(what.first), " (", what.second, ")\n"));
-  }
-  std::ranges::stable_sort(lines, std::ranges::greater(),
-                           &std::pair<std::int64_t, std::string>::first);
-  std::string text;
-  for (const auto& [count, line] : lines) text += line;
-  return text;
-}
-
-std::string text_of_names(const std::vector<NodeNames>& names, std::size_t width) {
-  if (names.empty()) return {};
-  TextTable table({{"  node"}, {"operator"}, {"outputs"}});
-  for (const NodeNames& row : names) {
-    std::string outputs;
-    for (const std::string& output : row.outputs) {
-      outputs += concat(outputs.empty() ? "" : ", ", printable(output));
-    }
-    table.add({concat("  ", printable(row.node)), printable(row.op_type), outputs});
-  }
-  return concat("names:\n", table.to_string(width));
-}
-
-}  // namespace
 
 std::string text_of(const ModelSummary& model, const std::optional<RunSummary>& run,
                     std::size_t width) {

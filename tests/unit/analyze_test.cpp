@@ -108,31 +108,29 @@ TEST_F(AnalyzeTest, FindsInputsFarBeyondWhatTheTableSaw) {
   EXPECT_THAT(result.faults()[0], testing::HasSubstr("preprocessing that of the calibration"));
 }
 
+// An activation that makes half of the noise.
+ErrorSource half_of_the_noise(double used_share) {
+  ErrorSource source;
+  source.name = "y";
+  source.node = "node";
+  source.share = 0.5;
+  source.used_share = used_share;
+  return source;
+}
+
 // Rows of a matrix have no channels to compare.
 TEST(Faults, NameNoChannelsWhereThereAreNone) {
   AnalyzeResult result;
-  ErrorSource source;
-  source.name = "fc_out";
-  source.node = "fc";
-  source.kind = SourceKind::kActivation;
-  source.share = 0.5;
-  source.used_share = 0.9;
-  result.sources.push_back(source);
+  result.sources = {half_of_the_noise(0.9)};
   EXPECT_THAT(result.faults(), testing::IsEmpty());
 }
 
 TEST(Faults, NameARangeThatClipsOnOneSide) {
   AnalyzeResult result;
-  ErrorSource source;
-  source.name = "y";
-  source.node = "relu";
-  source.kind = SourceKind::kActivation;
-  source.share = 0.5;
-  source.used_share = 0.5;
-  source.saturated_share = 0.2;
-  source.range = {-10.0F, 1.0F};
-  source.seen = {0.0F, 5.0F};
-  result.sources.push_back(source);
+  result.sources = {half_of_the_noise(0.5)};
+  result.sources[0].saturated_share = 0.2;
+  result.sources[0].range = {-10.0F, 1.0F};
+  result.sources[0].seen = {0.0F, 5.0F};
   ASSERT_EQ(result.faults().size(), 1U);
   EXPECT_THAT(result.faults()[0], testing::HasSubstr("20.0 % of its values are clipped"));
 }

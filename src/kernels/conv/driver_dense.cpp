@@ -214,9 +214,7 @@ void DenseConv::run(const ConvShape& shape, const std::uint8_t* input, void* out
   const std::int64_t table = table_bytes(schedule);
   const std::int64_t each =
       table + align_up(scratch_bytes(geometry, mode_of(shape), schedule.block));
-  const auto misaligned =
-      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(workspace)) % kAlignment;
-  std::byte* aligned = workspace + (kAlignment - misaligned) % kAlignment;
+  std::byte* aligned = align_up(workspace);
   if (shape.padding) {
     auto* pixel = reinterpret_cast<std::uint8_t*>(aligned);
     std::fill_n(pixel, in_channels_, *shape.padding);

@@ -62,10 +62,7 @@ class DepthwiseConv final : public ConvDriver {
     if (residual == nullptr) return run_kernel(shape, input, output, output_.type, threads);
     // Rare: a filter per channel right before a sum. The kernels leave it to a loop over their
     // sums.
-    const auto misaligned =
-        static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(workspace)) % kAlignment;
-    auto* sums =
-        reinterpret_cast<std::int32_t*>(workspace + (kAlignment - misaligned) % kAlignment);
+    auto* sums = reinterpret_cast<std::int32_t*>(align_up(workspace));
     ConvShape dense = shape;
     dense.out_pixel_stride = channels_;
     run_kernel(dense, input, sums, OutputType::kInt32, threads);
