@@ -48,8 +48,9 @@ void fold_batch_norm(Graph& graph);
 /// Rewrites every node of ONNX's own domain in terms of kCanonicalOpset, from older and newer
 /// opsets, and the nodes of com.microsoft that microsoft.inc lists. Newer operators and attributes
 /// that qtool runs and that have no equivalent stay as they are (arity.inc, newer.inc). Throws
-/// Error(kUnsupported) naming node, operator and opset for the others. Unknown operators of other
-/// domains stay.
+/// Error(kUnsupported) naming node, operator and opset for the others, and Error(kInvalidModel) for
+/// an attribute that the operator does not have in the model's opset, up to the canonical one.
+/// Unknown operators of other domains stay.
 void upgrade_opset(Graph& graph);
 
 /// Whether newer.inc lists the attribute, with any value.

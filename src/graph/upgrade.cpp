@@ -66,6 +66,25 @@ void require_known_operators(const Graph& graph) {
   if (unknown) obstacles.fail(graph.info);
 }
 
+// ONNX leaves names like __this to tools.
+bool is_internal(std::string_view attribute) { return attribute.starts_with("__"); }
+
+// An attribute that nobody reads could have been meant to change the result: a mistyped name, or
+// one of another opset. What upgrade_opset() keeps of newer opsets stays in the canonical one.
+void require_attributes(const Graph& graph, NodeId id, std::int64_t from) {
+  const Node& node = graph.node(id);
+  if (node.attributes.empty()) return;
+  const OperatorSchema schema(node.op_type, from);
+  if (!schema.exists()) return;
+  for (const auto& [name, attribute] : node.attributes) {
+    if (is_internal(name) || schema.has_attribute(name)) continue;
+    if (from == kCanonicalOpset && is_newer_attribute(node.op_type, name)) continue;
+    throw Error(ErrorCode::kInvalidModel,
+                concat(graph.describe(id), ": has the attribute '", name, "', which ", node.op_type,
+                       " of opset ", from, " does not have"));
+  }
+}
+
 // A node of a newer opset that no rule translates could silently change its meaning.
 void require_known(const Graph& graph, NodeId id, std::int64_t from) {
   const Node& node = graph.node(id);
@@ -79,7 +98,7 @@ void require_known(const Graph& graph, NodeId id, std::int64_t from) {
   };
   if (!schema.exists()) fail(concat("is operator ", node.op_type, " of"));
   for (const auto& [name, attribute] : node.attributes) {
-    if (is_newer_attribute(node.op_type, name)) continue;
+    if (is_internal(name) || is_newer_attribute(node.op_type, name)) continue;
     if (!schema.has_attribute(name)) fail(concat("has the attribute '", name, "' of"));
   }
   if (arity != nullptr && node.inputs.size() > arity->inputs.size() && !arity->is_open()) {
@@ -139,6 +158,7 @@ void upgrade_opset(Graph& graph) {
       continue;
     }
     if (!node.domain.empty()) continue;
+    if (from <= kCanonicalOpset) require_attributes(graph, id, from);
     // An attribute of the first opsets: a hint about memory.
     if (from < 6 && node.has("consumed_inputs")) graph.attributes(id).erase("consumed_inputs");
     if (const Row* row = find_row(kRows, node.op_type)) {

@@ -1,10 +1,13 @@
 // Mutations of ONNX models that keep them parseable, because bytes that the parser refuses do not
 // test the code after it. Linked into every target whose input is a model.
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
 
 #include "graph/arity.h"
+#include "graph/onnx_defs.h"
+#include "graph/passes.h"
 #include "model_parts.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
@@ -256,6 +259,22 @@ void change_model(Random& random, ModelProto& model) {
   if (random.one_in(8)) model.set_ir_version(random.between(0, 12));
 }
 
+// Removes attributes that their operator does not have in the model's opset: such models are
+// refused at once, and nothing behind that would be tried.
+void fit_attributes(ModelProto& model) {
+  if (model.opset_import_size() == 0 || model.opset_import(0).version() > kCanonicalOpset) return;
+  const auto opset = static_cast<int>(std::max<std::int64_t>(model.opset_import(0).version(), 1));
+  for (NodeProto& node : *model.mutable_graph()->mutable_node()) {
+    const onnx::OpSchema* schema =
+        node.domain().empty() ? onnx::OpSchemaRegistry::Schema(node.op_type(), opset, "") : nullptr;
+    if (schema == nullptr) continue;
+    auto& attributes = *node.mutable_attribute();
+    for (int i = attributes.size() - 1; i >= 0; --i) {
+      if (!schema->attributes().contains(attributes[i].name())) attributes.DeleteSubrange(i, 1);
+    }
+  }
+}
+
 void mutate(Random& random, ModelProto& model) {
   GraphProto& graph = *model.mutable_graph();
   using Change = void (*)(Random&, GraphProto&);
@@ -270,6 +289,7 @@ void mutate(Random& random, ModelProto& model) {
       random.pick(kChanges)(random, graph);
     }
   }
+  if (!random.one_in(8)) fit_attributes(model);
 }
 
 std::size_t store(const ModelProto& model, std::uint8_t* out, std::size_t most) {

@@ -287,6 +287,24 @@ TEST(UpgradeOpset, DropsFlagsThatSayNothing) {
   EXPECT_FALSE(node_named(lstm, "node").has("output_sequence"));
 }
 
+// Ignored without a word, `dilation` would change the result; and a model that another node lifts
+// to a newer opset could not be read again.
+TEST(UpgradeOpset, RefusesAttributesThatTheOperatorDoesNotHave) {
+  const auto refusal_of = [](const std::string& op, std::int64_t opset, const std::string& name) {
+    return OneNode(op, opset, {"x", "x"}, [&](NodeProto& n) { set(n, name, std::int64_t{1}); })
+        .refusal(ErrorCode::kInvalidModel);
+  };
+  EXPECT_THAT(refusal_of("Conv", 13, "dilation"),
+              HasSubstr("has the attribute 'dilation', which Conv of opset 13 does not have"));
+  EXPECT_THAT(refusal_of("Add", 7, "broadcast"),
+              HasSubstr("'broadcast', which Add of opset 7 does not have"));
+  EXPECT_THAT(refusal_of("Div", 17, "alpha"), HasSubstr("'alpha'"));
+  // ONNX's checker lets tools keep notes in such names.
+  const OneNode noted("Div", 13, {"x", "x"},
+                      [](NodeProto& n) { set(n, "__note", std::int64_t{1}); });
+  EXPECT_TRUE(node_named(noted.upgrade(), "node").has("__note"));
+}
+
 TEST(UpgradeOpset, KeepsTheRowsOfEarlySoftmax) {
   for (const char* op : {"Softmax", "LogSoftmax", "Hardmax"}) {
     const Graph rows = OneNode(op, 11, {"x"}).upgrade();

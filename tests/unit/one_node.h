@@ -98,12 +98,12 @@ struct OneNode {
     EXPECT_EQ(save_onnx_bytes(again), bytes);
     return graph;
   }
-  [[nodiscard]] std::string refusal() const {
+  [[nodiscard]] std::string refusal(ErrorCode code = ErrorCode::kUnsupported) const {
     Graph graph = load_onnx_bytes(model.SerializeAsString(), "", "model");
     try {
       upgrade_opset(graph);
     } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+      EXPECT_EQ(error.code(), code);
       EXPECT_THAT(error.what(), ::testing::HasSubstr("node 'node'"));
       return error.what();
     }
