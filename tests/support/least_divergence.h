@@ -4,15 +4,15 @@
 #include <cmath>
 #include <cstdint>
 
-#include "calib/methods/kl_search.h"
+#include "calib/methods/kl_divergences.h"
 
 namespace qtool {
 
 /// The number of bins that the published search keeps: the least divergence, of those within 1e-12
 /// nats of it the largest; all bins when every other candidate is rejected. The method `kl` weighs
 /// thresholds itself, see docs/calibration.md.
-inline std::int64_t least_divergence(const KlSearch& search, std::int64_t levels) {
-  const auto& divergences = search.divergences();
+inline std::int64_t least_divergence(const KlDivergences& candidates, std::int64_t levels) {
+  const auto& divergences = candidates.divergences();
   const double least = *std::min_element(divergences.begin(), divergences.end());
   auto best = std::ssize(divergences) - 1;
   if (std::isfinite(least)) {

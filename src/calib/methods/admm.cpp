@@ -1,4 +1,4 @@
-#include "calib/methods/scale_search.h"
+#include "calib/methods/scale_problem.h"
 #include "calib/statistics.h"
 
 namespace qtool {

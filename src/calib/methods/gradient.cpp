@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "calib/methods/scale_search.h"
+#include "calib/methods/scale_problem.h"
 #include "calib/statistics.h"
 
 namespace qtool {

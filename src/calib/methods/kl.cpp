@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "calib/methods/kl_search.h"
+#include "calib/methods/kl_divergences.h"
 #include "calib/statistics.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/method.h"
@@ -103,8 +103,8 @@ std::vector<double> noise_at_nodes(const ClippingNoise& noise, double absmax) {
 
 // The least divergence of the candidates nearest to each node; where all of them are rejected,
 // because they end in empty bins, it is interpolated between the neighbouring nodes.
-std::vector<double> divergence_at_nodes(const KlSearch& search, const MethodOptions& options,
-                                        std::size_t nodes) {
+std::vector<double> divergence_at_nodes(const KlDivergences& candidates,
+                                        const MethodOptions& options, std::size_t nodes) {
   std::vector<double> found;
   std::size_t known = 0;  // the last node with a candidate; node 0 has one
   for (std::size_t j = 0; j < nodes; ++j) {
@@ -114,8 +114,8 @@ std::vector<double> divergence_at_nodes(const KlSearch& search, const MethodOpti
                          static_cast<std::int64_t>(bins * node(static_cast<double>(j) - 0.5)));
     double least = std::numeric_limits<double>::infinity();
     for (; static_cast<double>(kept) > lowest && kept >= options.levels; --kept) {
-      least =
-          std::min(least, search.divergences()[static_cast<std::size_t>(kept - options.levels)]);
+      least = std::min(least,
+                       candidates.divergences()[static_cast<std::size_t>(kept - options.levels)]);
     }
     found.push_back(least);
     if (std::isinf(least)) continue;
@@ -147,12 +147,12 @@ double weight_of_noise(double noise, double least, double whole) {
 
 /// The threshold T at which quantizing |x| to 128 levels changes its distribution least. Histogram
 /// of non-zero |x|; for each number of kept bins the divergence D of the clipped distribution from
-/// its quantized form (see KlSearch). T is a mean of thresholds between max|x| and max|x| / 1024,
-/// 64 to each factor of two. The weight of one is D^-8 times (1 - e)^2. e is its noise above the
-/// least noise, in units of 1 dB; from e = 1 on the weight is 0. The weight also falls to 0 as the
-/// noise reaches that of max|x| (over the last 2 %); max|x| itself has full weight. A mean, because
-/// D is flat and noisy around its minimum: the position of the minimum would depend on the last
-/// bits of the values. Uses bins and levels, and the scheme for the noise. Cost: 0.5 to 1 ms.
+/// its quantized form (see KlDivergences). T is a mean of thresholds between max|x| and max|x| /
+/// 1024, 64 to each factor of two. The weight of one is D^-8 times (1 - e)^2. e is its noise above
+/// the least noise, in units of 1 dB; from e = 1 on the weight is 0. The weight also falls to 0 as
+/// the noise reaches that of max|x| (over the last 2 %); max|x| itself has full weight. A mean,
+/// because D is flat and noisy around its minimum: the position of the minimum would depend on the
+/// last bits of the values. Uses bins and levels, and the scheme for the noise. Cost: 0.5 to 1 ms.
 /// Source: Migacz, "8-bit inference with TensorRT", GTC 2017 (S7310). Differs from source: exact
 /// zeros are left out and the first bin is no higher than the second, because a spike at zero,
 /// which has no quantization error, would otherwise shrink the threshold until a level is one bin
@@ -172,7 +172,7 @@ Range method_kl(const Statistics& statistics, const MethodOptions& options) {
   const double least = *std::min_element(noises.begin(), noises.end());
   if (std::isinf(least)) return statistics.range();
   const std::vector<double> divergences =
-      divergence_at_nodes(KlSearch(magnitudes.counts, options.levels), options, noises.size());
+      divergence_at_nodes(KlDivergences(magnitudes.counts, options.levels), options, noises.size());
   double sum = 0.0;
   double weights = 0.0;
   for (std::size_t j = 0; j < noises.size(); ++j) {

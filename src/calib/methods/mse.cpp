@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "calib/methods/scale_search.h"
+#include "calib/methods/scale_problem.h"
 #include "calib/statistics.h"
 
 namespace qtool {

@@ -12,11 +12,11 @@ namespace qtool {
 /// and each level's sum spread evenly over its non-empty bins. Both are normalised.
 /// D = sum P ln(P / Q) over P > 0; infinite where Q = 0 and P > 0.
 /// Cost: O(bins^2 / levels) logarithms and O(bins * levels) additions, 0.4 ms for 2048 and 128.
-class KlSearch {
+class KlDivergences {
  public:
   /// Needs levels >= 1, at least `levels` counts and at most 2^17, none of them negative; all
   /// together at most 2^53, which double precision adds up exactly.
-  KlSearch(std::span<const std::int64_t> counts, std::int64_t levels);
+  KlDivergences(std::span<const std::int64_t> counts, std::int64_t levels);
 
   /// D[i] for i = levels .. bins; element 0 belongs to i = levels.
   [[nodiscard]] const std::vector<double>& divergences() const noexcept { return divergences_; }

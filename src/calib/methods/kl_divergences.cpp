@@ -1,4 +1,4 @@
-#include "calib/methods/kl_search.h"
+#include "calib/methods/kl_divergences.h"
 
 #include <algorithm>
 #include <array>
@@ -118,7 +118,7 @@ std::vector<double> without_levels(const Prefixes& prefixes, std::span<const dou
 
 }  // namespace
 
-KlSearch::KlSearch(std::span<const std::int64_t> counts, std::int64_t levels) {
+KlDivergences::KlDivergences(std::span<const std::int64_t> counts, std::int64_t levels) {
   const auto bins = static_cast<std::int64_t>(counts.size());
   QTOOL_CHECK(levels >= 1 && bins >= levels && bins <= kMaxCounts);
   const CrossEntropyKernel kernel;

@@ -1,4 +1,4 @@
-#include "calib/methods/kl_search.h"
+#include "calib/methods/kl_divergences.h"
 
 #include <gtest/gtest.h>
 
@@ -49,13 +49,13 @@ double divergence_by_definition(const Counts& counts, std::int64_t kept, std::in
 }
 
 void expect_definition(const Counts& counts, std::int64_t levels) {
-  const KlSearch search(counts, levels);
+  const KlDivergences candidates(counts, levels);
   const auto bins = static_cast<std::int64_t>(counts.size());
   std::int64_t best = bins;
   double least = std::numeric_limits<double>::infinity();
   for (std::int64_t kept = levels; kept <= bins; ++kept) {
     const double expected = divergence_by_definition(counts, kept, levels);
-    const double found = search.divergences()[static_cast<std::size_t>(kept - levels)];
+    const double found = candidates.divergences()[static_cast<std::size_t>(kept - levels)];
     if (std::isinf(expected)) {
       ASSERT_EQ(found, expected) << "kept " << kept;
     } else {
@@ -64,7 +64,7 @@ void expect_definition(const Counts& counts, std::int64_t levels) {
     if (expected < least - 1e-12 || (expected <= least + 1e-12 && expected < 1e300)) best = kept;
     least = std::min(least, expected);
   }
-  EXPECT_EQ(least_divergence(search, levels), best);
+  EXPECT_EQ(least_divergence(candidates, levels), best);
 }
 
 Counts normal_counts(std::int64_t samples, std::int64_t bins, double exponent, unsigned seed) {
@@ -84,20 +84,20 @@ Counts normal_counts(std::int64_t samples, std::int64_t bins, double exponent, u
   return counts;
 }
 
-TEST(KlSearch, GivesThePublishedDivergence) {
-  const KlSearch search(Counts{1, 0, 2, 3, 5, 3, 1, 7}, 2);
-  EXPECT_NEAR(search.divergences().back(), 0.15031526533674, 1e-12);
+TEST(KlDivergences, GivesThePublishedDivergence) {
+  const KlDivergences candidates(Counts{1, 0, 2, 3, 5, 3, 1, 7}, 2);
+  EXPECT_NEAR(candidates.divergences().back(), 0.15031526533674, 1e-12);
 }
 
-TEST(KlSearch, PutsTheClippedTailIntoPOnly) {
+TEST(KlDivergences, PutsTheClippedTailIntoPOnly) {
   // Three bins kept of four, a level each: P = (4, 2, 2), Q = (4, 2, 1) / 7 * 8.
-  const KlSearch search(Counts{4, 2, 1, 1}, 3);
+  const KlDivergences candidates(Counts{4, 2, 1, 1}, 3);
   const double expected = 0.5 * std::log(0.5 / (4.0 / 7.0)) + 0.25 * std::log(0.25 / (2.0 / 7.0)) +
                           0.25 * std::log(0.25 / (1.0 / 7.0));
-  EXPECT_NEAR(search.divergences().front(), expected, 1e-14);
+  EXPECT_NEAR(candidates.divergences().front(), expected, 1e-14);
 }
 
-TEST(KlSearch, MatchesTheDefinitionOnRandomHistograms) {
+TEST(KlDivergences, MatchesTheDefinitionOnRandomHistograms) {
   std::mt19937 random(11);
   for (int round = 0; round < 60; ++round) {
     const auto levels = static_cast<std::int64_t>(random() % 12 + 1);
@@ -109,60 +109,60 @@ TEST(KlSearch, MatchesTheDefinitionOnRandomHistograms) {
   }
 }
 
-TEST(KlSearch, MatchesTheDefinitionOnBellShapedHistograms) {
+TEST(KlDivergences, MatchesTheDefinitionOnBellShapedHistograms) {
   expect_definition(normal_counts(200000, 512, 1.0, 12), 128);
   expect_definition(normal_counts(3000, 512, 1.5, 13), 128);  // many empty bins
   expect_definition(normal_counts(200000, 300, 0.5, 14), 32);
 }
 
-TEST(KlSearch, KeepsRoundingErrorsFarBelowATieForLargeCounts) {
+TEST(KlDivergences, KeepsRoundingErrorsFarBelowATieForLargeCounts) {
   Counts counts = normal_counts(500000, 2048, 1.0, 15);
   for (auto& count : counts) count *= 1000003;
-  const KlSearch search(counts, 128);
+  const KlDivergences candidates(counts, 128);
   std::int64_t compared = 0;
   for (std::int64_t kept = 128; kept <= 2048; kept += 60) {
     const double expected = divergence_by_definition(counts, kept, 128);
     if (std::isinf(expected)) continue;  // an empty bin in the tail
     ++compared;
-    EXPECT_NEAR(search.divergences()[static_cast<std::size_t>(kept - 128)], expected, 1e-12);
+    EXPECT_NEAR(candidates.divergences()[static_cast<std::size_t>(kept - 128)], expected, 1e-12);
   }
   EXPECT_GT(compared, 20);
 }
 
-TEST(KlSearch, FindsTheLevelsOfTheLargestHistogramsItTakes) {
+TEST(KlDivergences, FindsTheLevelsOfTheLargestHistogramsItTakes) {
   constexpr std::int64_t kBins = 1 << 17;
   std::mt19937 random(16);
   Counts counts(kBins);
   for (auto& count : counts) count = 1 + static_cast<int>(random() % 50);
   for (const std::int64_t levels : {kBins - 3, kBins - 50}) {
-    const KlSearch search(counts, levels);
+    const KlDivergences candidates(counts, levels);
     for (const std::int64_t kept : {levels, levels + 1, (levels + kBins) / 2, kBins}) {
-      EXPECT_NEAR(search.divergences()[static_cast<std::size_t>(kept - levels)],
+      EXPECT_NEAR(candidates.divergences()[static_cast<std::size_t>(kept - levels)],
                   divergence_by_definition(counts, kept, levels), 1e-10)
           << levels << " levels, kept " << kept;
     }
   }
 }
 
-TEST(KlSearch, RejectsCandidatesThatEndInAnEmptyBin) {
-  const KlSearch search(Counts{5, 5, 0, 0, 5}, 2);
-  EXPECT_TRUE(std::isfinite(search.divergences()[0]));
-  EXPECT_TRUE(std::isinf(search.divergences()[1]));
-  EXPECT_TRUE(std::isinf(search.divergences()[2]));
+TEST(KlDivergences, RejectsCandidatesThatEndInAnEmptyBin) {
+  const KlDivergences candidates(Counts{5, 5, 0, 0, 5}, 2);
+  EXPECT_TRUE(std::isfinite(candidates.divergences()[0]));
+  EXPECT_TRUE(std::isinf(candidates.divergences()[1]));
+  EXPECT_TRUE(std::isinf(candidates.divergences()[2]));
 }
 
-TEST(KlSearch, KeepsAllBinsWhenNothingElseIsPossible) {
+TEST(KlDivergences, KeepsAllBinsWhenNothingElseIsPossible) {
   Counts spike(2048);
   spike.back() = 7;
-  EXPECT_EQ(least_divergence(KlSearch(spike, 128), 128), 2048);
-  EXPECT_EQ(least_divergence(KlSearch(Counts(2048), 128), 128), 2048);
+  EXPECT_EQ(least_divergence(KlDivergences(spike, 128), 128), 2048);
+  EXPECT_EQ(least_divergence(KlDivergences(Counts(2048), 128), 128), 2048);
 }
 
-TEST(KlSearch, TakesTheLargestOfEqualCandidates) {
+TEST(KlDivergences, TakesTheLargestOfEqualCandidates) {
   // Two equal spikes: with one level, both candidates that end on one reproduce P exactly.
-  EXPECT_EQ(least_divergence(KlSearch(Counts{8, 0, 8}, 2), 2), 3);
+  EXPECT_EQ(least_divergence(KlDivergences(Counts{8, 0, 8}, 2), 2), 3);
   // All bins equal: every candidate without a tail is exact; only the last has none.
-  EXPECT_EQ(least_divergence(KlSearch(Counts(256, 3), 128), 128), 256);
+  EXPECT_EQ(least_divergence(KlDivergences(Counts(256, 3), 128), 128), 256);
 }
 
 }  // namespace
