@@ -15,6 +15,7 @@
 #include "base/round_up.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "measure/answer.h"
 #include "measure/metrics.h"
 #include "measure/model_pair.h"
 #include "qtool/base/error.h"
@@ -40,6 +41,7 @@ struct Worker {
   std::array<Workspace, 2> workspaces;
   std::array<double, 2> run_seconds{};
   std::optional<Tensor> batch_input;
+  std::optional<AnswerScorer> answers;  // with two models
 };
 
 class Evaluation {
@@ -50,9 +52,14 @@ class Evaluation {
         options_(options),
         pair_(std::move(pair)),
         classes_(classes),
+        answers_(options.answers, *pair_.fp32, options.preprocess.layout),
         records_(images.entries.size()),
         bad_(images.entries.size()),
-        workers_(workers) {}
+        workers_(workers) {
+    for (Worker& worker : workers_) {
+      if (pair_.int8 != nullptr) worker.answers.emplace(options.answers);
+    }
+  }
 
   /// Images [group * batch, ...) on worker `index`.
   void run_group(std::int64_t group, int index) {
@@ -85,10 +92,14 @@ class Evaluation {
     result.batch = options_.batch;
     result.workers = static_cast<int>(workers_.size());
     if (pair_.int8 != nullptr) result.int8.emplace();
+    AnswerScorer answers(options_.answers);
     for (const Worker& worker : workers_) {
       result.fp32.run_seconds += worker.run_seconds[0];
-      if (result.int8) result.int8->run_seconds += worker.run_seconds[1];
+      if (!result.int8) continue;
+      result.int8->run_seconds += worker.run_seconds[1];
+      answers += *worker.answers;
     }
+    if (result.int8) result.answers = answers.result();
     std::vector<SqnrSums> sums;
     std::int64_t compared = 0;
     if (result.int8) {
@@ -97,6 +108,7 @@ class Evaluation {
         error.name = port.name;
         error.cosine = 0.0;
         error.lowest_sqnr_db = kSqnrLimitDb;
+        if (options_.answers.psnr_peak) error.psnr_db = 0.0;
         result.outputs.push_back(error);
       }
       sums.resize(result.outputs.size());
@@ -141,6 +153,9 @@ class Evaluation {
     }
     for (std::size_t slot = 0; slot < filled.size(); ++slot) {
       record(filled[slot], static_cast<std::int64_t>(slot), outputs);
+      if (!worker.answers) continue;
+      worker.answers->add(answers_.read(outputs[0], static_cast<std::int64_t>(slot)),
+                          answers_.read(outputs[1], static_cast<std::int64_t>(slot)));
     }
   }
 
@@ -164,7 +179,8 @@ class Evaluation {
     }
     for (std::size_t i = 0; pair_.int8 != nullptr && all_answered && i < outputs[0].size(); ++i) {
       record.outputs.push_back(compare_output(image_part(outputs[0][i], slot, options_.batch),
-                                              image_part(outputs[1][i], slot, options_.batch)));
+                                              image_part(outputs[1][i], slot, options_.batch),
+                                              options_.answers.psnr_peak));
     }
   }
 
@@ -184,6 +200,7 @@ class Evaluation {
   static void merge(const OutputError& one, const ImageEntry& image, OutputError& total) {
     total.cosine += one.cosine;
     total.sqnr_db += one.sqnr_db;
+    if (total.psnr_db) *total.psnr_db += one.psnr_db.value_or(0.0);
     if (total.lowest_sqnr_image.empty() || one.sqnr_db < total.lowest_sqnr_db) {
       total.lowest_sqnr_db = one.sqnr_db;
       total.lowest_sqnr_image = image.path;
@@ -196,6 +213,7 @@ class Evaluation {
         images > 0 ? static_cast<double>(images) : std::nan("");  // no mean of none
     total.cosine /= count;
     total.sqnr_db /= count;
+    if (total.psnr_db) *total.psnr_db /= count;
     total.pooled_sqnr_db = images > 0 ? sums.decibels() : count;
     if (images == 0) total.lowest_sqnr_db = total.max_abs_error = count;
   }
@@ -210,6 +228,7 @@ class Evaluation {
   const EvalOptions& options_;
   ModelPair pair_;
   std::int64_t classes_;
+  AnswerReader answers_;
   std::vector<ImageRecord> records_;
   std::vector<std::vector<BadImage>> bad_;  // per entry, so that workers share no list
   std::vector<Worker> workers_;
@@ -290,7 +309,9 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& 
                 concat("output '", port.name, "' has shape ", port.shape.to_string(),
                        ", expected the batch of ", options.batch, " in front; use batch 1"));
   }
-  const std::int64_t classes = class_count(plan.outputs().front().shape, options.batch);
+  const bool scores = !options.answers.boxes && !options.answers.mask;
+  const std::int64_t classes =
+      scores ? class_count(plan.outputs().front().shape, options.batch) : 0;
   const bool ignore_labels = classes > 0 && options.labels == LabelSource::kFolders &&
                              !images.class_names.empty() &&
                              std::ssize(images.class_names) != classes;

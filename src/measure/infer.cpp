@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "base/stop.h"
+#include "measure/answer.h"
 #include "measure/metrics.h"
 #include "measure/model_pair.h"
 
@@ -15,6 +16,7 @@ namespace qtool {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr double kPairedIou = 0.5;
 
 std::vector<ScoredClass> best_classes(std::span<const float> scores, std::int64_t count) {
   const std::vector<double> probabilities = are_probabilities(scores)
@@ -26,6 +28,20 @@ std::vector<ScoredClass> best_classes(std::span<const float> scores, std::int64_
     best.push_back({index, scores[i], probabilities[i]});
   }
   return best;
+}
+
+std::vector<BoxPair> pair_boxes(std::span<const Box> fp32, std::span<const Box> int8) {
+  std::vector<BoxPair> pairs(fp32.size());
+  for (std::size_t i = 0; i < fp32.size(); ++i) pairs[i].fp32 = static_cast<std::int64_t>(i);
+  const std::vector<std::int64_t> partners = match_boxes(fp32, int8, kPairedIou);
+  for (std::size_t i = 0; i < int8.size(); ++i) {
+    if (partners[i] < 0) pairs.emplace_back();
+    const auto partner = static_cast<std::size_t>(partners[i]);
+    BoxPair& pair = partners[i] < 0 ? pairs.back() : pairs[partner];
+    pair.int8 = static_cast<std::int64_t>(i);
+    if (pair.fp32) pair.iou = intersection_over_union(fp32[partner], int8[i]);
+  }
+  return pairs;
 }
 
 InferRun describe_plan(const Plan& plan) {
@@ -47,6 +63,7 @@ InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& inpu
   const ModelPair pair =
       compile_pair(fp32, int8, input.shape(), result.threads, options.requantization);
   const auto models = static_cast<std::size_t>(pair.models());
+  const AnswerReader answers(options.answers, *pair.fp32, options.layout);
 
   // The models take turns, so that a change of the clock frequency affects both.
   const std::array<TensorView, 1> inputs{TensorView(input)};
@@ -65,7 +82,9 @@ InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& inpu
   }
 
   const std::int64_t batch = std::max<std::int64_t>(input.shape()[0], 1);
-  result.classes = class_count(pair.fp32->outputs().front().shape, batch);
+  if (!options.answers.boxes && !options.answers.mask) {
+    result.classes = class_count(pair.fp32->outputs().front().shape, batch);
+  }
   result.fp32 = describe_plan(*pair.fp32);
   if (int8 != nullptr) result.int8 = describe_plan(*pair.int8);
   for (std::size_t m = 0; m < models; ++m) {
@@ -77,10 +96,29 @@ InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& inpu
     if (result.classes > 0) {
       run.top = best_classes(image_part(outputs[m].front(), 0, batch), options.top);
     }
+    run.answer = answers.read(outputs[m]);
+  }
+  result.detects = options.answers.boxes.has_value();
+  if (result.detects) result.classes = answers.box_classes();
+  if (int8 != nullptr) {
+    AnswerScorer scorer(options.answers);
+    scorer.add(result.fp32.answer, result.int8->answer);
+    result.answers = scorer.result();
+  }
+  if (result.detects) {
+    const double least = options.answers.boxes->thresholds.front();
+    for (std::size_t m = 0; m < models; ++m) {
+      std::erase_if((m == 0 ? result.fp32 : *result.int8).answer.boxes,
+                    [&](const Box& box) { return static_cast<double>(box.score) < least; });
+    }
+    if (int8 != nullptr) {
+      result.box_pairs = pair_boxes(result.fp32.answer.boxes, result.int8->answer.boxes);
+    }
   }
   for (std::size_t i = 0; int8 != nullptr && i < outputs[0].size(); ++i) {
-    OutputError error =
-        compare_output(outputs[0][i].values<float>(), outputs[1][i].values<float>()).error;
+    OutputError error = compare_output(outputs[0][i].values<float>(), outputs[1][i].values<float>(),
+                                       options.answers.psnr_peak)
+                            .error;
     error.name = pair.fp32->outputs()[i].name;
     result.outputs.push_back(error);
   }

@@ -75,6 +75,10 @@ SqnrSums sqnr_sums(std::span<const float> reference, std::span<const float> appr
   return sums;
 }
 
+double psnr_db(const SqnrSums& sums, std::int64_t elements, double peak) {
+  return SqnrSums{peak * peak * static_cast<double>(elements), sums.noise}.decibels();
+}
+
 double sqnr_db(std::span<const float> reference, std::span<const float> approximation) {
   return sqnr_sums(reference, approximation).decibels();
 }

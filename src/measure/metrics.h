@@ -37,6 +37,10 @@ struct SqnrSums {
 /// Throws Error(kMismatch) when the sizes differ. Cost: O(n).
 SqnrSums sqnr_sums(std::span<const float> reference, std::span<const float> approximation);
 
+/// Peak signal-to-noise ratio in decibels, 10 log10(peak^2 * elements / noise), clamped as
+/// sqnr_db(); the upper limit for no elements.
+double psnr_db(const SqnrSums& sums, std::int64_t elements, double peak);
+
 /// Signal-to-quantization-noise ratio of `approximation` in decibels.
 /// 10 log10(sum x^2 / sum (x - y)^2), summed in double from front to back, clamped to
 /// +-kSqnrLimitDb. Equal signals (also two empty or all-zero ones) give the upper limit; an

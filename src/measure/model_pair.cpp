@@ -88,12 +88,14 @@ std::span<const float> image_part(const TensorView& view, std::int64_t slot, std
 }
 
 ComparedOutput compare_output(std::span<const float> reference,
-                              std::span<const float> approximation) {
+                              std::span<const float> approximation,
+                              std::optional<double> psnr_peak) {
   ComparedOutput compared;
   compared.sums = sqnr_sums(reference, approximation);
   OutputError& error = compared.error;
   error.cosine = cosine(reference, approximation);
   error.sqnr_db = error.pooled_sqnr_db = error.lowest_sqnr_db = compared.sums.decibels();
+  if (psnr_peak) error.psnr_db = psnr_db(compared.sums, std::ssize(reference), *psnr_peak);
   error.max_abs_error = max_abs_error(reference, approximation);
   return compared;
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -47,7 +48,9 @@ struct ComparedOutput {
   OutputError error;
   SqnrSums sums;
 };
+/// `psnr_peak`: see AnswerOptions.
 ComparedOutput compare_output(std::span<const float> reference,
-                              std::span<const float> approximation);
+                              std::span<const float> approximation,
+                              std::optional<double> psnr_peak = {});
 
 }  // namespace qtool

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "json/json_text.h"
+#include "report/answers_json.h"
 #include "report/preprocessing_json.h"
 #include "report/render.h"
 
@@ -19,6 +20,7 @@ Json json_of(const std::vector<OutputError>& outputs) {
                     {"lowest_sqnr_db", output.lowest_sqnr_db},
                     {"cosine", output.cosine},
                     {"max_abs_error", output.max_abs_error}});
+    if (output.psnr_db) list.back()["psnr_db"] = *output.psnr_db;
     const std::string worst = output.lowest_sqnr_image.string();
     if (!worst.empty()) list.back()["lowest_sqnr_image"] = worst;
   }
@@ -112,6 +114,7 @@ std::string json_of(const EvalResult& result, const SourcedPreprocess& preproces
     json["int8"] = score(*result.int8);
     json["agreement"] = result.classes > 0 ? share(result.agreement, result.images) : Json();
     json["outputs"] = json_of(result.outputs);
+    add_agreement(result.answers, json);
   }
   Json bad = Json::array();
   for (const BadImage& image : result.bad) {
@@ -126,9 +129,15 @@ std::string json_of(const InferResult& result, std::span<const std::string> clas
   Json json{{"threads", result.threads},         {"repeat", result.repeat},
             {"classes", result.classes},         {"requantize", name_of(result.requantization)},
             {"preprocess", json_of(preprocess)}, {"fp32", json_of(result.fp32, class_names)}};
+  const auto add_boxes = [&](const char* model, const InferRun& run) {
+    if (result.detects) json[model]["boxes"] = json_of(run.answer.boxes, class_names);
+  };
+  add_boxes("fp32", result.fp32);
   if (result.int8) {
     json["int8"] = json_of(*result.int8, class_names);
+    add_boxes("int8", *result.int8);
     json["outputs"] = json_of(result.outputs);
+    add_agreement(result.answers, json);
   }
   return json_text(json);
 }

@@ -10,6 +10,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "measure/metrics.h"
+#include "report/answers.h"
 #include "report/percent.h"
 #include "report/render.h"
 #include "report/text_table.h"
@@ -24,11 +25,6 @@ std::string milliseconds(double seconds) { return to_fixed(seconds * 1e3, 3); }
 
 std::string ratio(double slow, double fast) {
   return fast > 0.0 ? concat(to_fixed(slow / fast, 2), "x") : std::string("-");
-}
-
-std::string class_name(std::int64_t index, std::span<const std::string> names) {
-  const auto i = static_cast<std::size_t>(index);
-  return i < names.size() ? names[i] : concat("class ", index);
 }
 
 std::string difference(std::int64_t int8, std::int64_t fp32, std::int64_t total) {
@@ -51,6 +47,7 @@ std::string output_lines(const std::vector<OutputError>& outputs, std::int64_t i
                      ", lowest ", to_fixed(output.lowest_sqnr_db, 2), " in '",
                      printable(output.lowest_sqnr_image.string()), "')");
     }
+    if (output.psnr_db) text += concat(", PSNR ", to_fixed(*output.psnr_db, 2), " dB");
     text += concat(", cosine ", to_fixed(output.cosine, 6), ", largest error ",
                    to_fixed(output.max_abs_error, 5), "\n");
   }
@@ -187,6 +184,7 @@ std::string text_of(const EvalResult& result, std::size_t width) {
                " (same top-1 class for ", result.agreement, " of ", result.images, " images)\n");
   }
   text += requantization_line(result.requantization);
+  text += text_of(result.answers, width);
   return concat(text, output_lines(result.outputs, result.images), bad_image_lines(result.bad));
 }
 
@@ -194,7 +192,7 @@ std::string text_of(const InferResult& result, std::span<const std::string> clas
                     std::size_t width) {
   const bool has_int8 = result.int8.has_value();
   std::string text;
-  if (result.classes > 0) {
+  if (!result.fp32.top.empty()) {
     const TextTable::Column probability{"", Kind::kNumber, 1};
     std::vector<TextTable::Column> columns{{"", Kind::kNumber}, {"FP32"}, probability};
     add_int8_columns(columns, {{"INT8"}, probability}, has_int8);
@@ -214,6 +212,7 @@ std::string text_of(const InferResult& result, std::span<const std::string> clas
   }
   if (!result.fp32.answered) text += "the FP32 model's outputs are NaN or infinite\n";
   if (has_int8 && !result.int8->answered) text += "the INT8 model's outputs are NaN or infinite\n";
+  text += text_of_answers(result, class_names, width);
   text += requantization_line(result.requantization);
   text += output_lines(result.outputs, 1);
   text += concat("latency (median of ", result.repeat, ", ", result.threads,

@@ -41,6 +41,7 @@ as_example() {
 exception() {
   case $1 in
     *" MODEL "*) echo "a measurement with the networks of the benchmark, which are not part of this" ;;
+    *" --boxes "*) echo "a detector, and the embedded example is none" ;;
     *" COMMAND "* | *" TOPIC"*) echo "a placeholder" ;;
     *" ... "*) echo "what analyze prints, for the reader to complete" ;;
   esac

@@ -1,5 +1,6 @@
 // Reads any bytes as each of the small files that a user may give: overrides, preprocessing, a
-// configuration of MNN's tool, a name map. Anything but a result or an Error is a finding.
+// configuration of MNN's tool, a name map, a detector. Anything but a result or an Error is a
+// finding.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include "qtool/calib/mnn_config.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/image/preprocess.h"
+#include "qtool/measure/detector.h"
 
 namespace {
 
@@ -50,5 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   });
   expect(qtool::ErrorCode::kUsage, [&] { static_cast<void>(qtool::layer_names_from_json(text)); });
   expect(qtool::ErrorCode::kUsage, [&] { static_cast<void>(qtool::read_mnn_config(text)); });
+  expect(qtool::ErrorCode::kUsage,
+         [&] { static_cast<void>(qtool::detector_from_json(text, "fuzz")); });
   return 0;
 }

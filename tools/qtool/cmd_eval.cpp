@@ -9,6 +9,7 @@
 #include "console.h"
 #include "model.h"
 #include "options_images.h"
+#include "options_outputs.h"
 #include "options_requantize.h"
 #include "options_run.h"
 #include "progress.h"
@@ -26,6 +27,7 @@ struct EvalCommand {
   std::int64_t batch = 1;
   ImageOptions images;
   PreprocessOptions preprocess;
+  OutputOptions outputs;
   RequantizeOption requantize;
   RunOptions run;
 };
@@ -34,6 +36,7 @@ void run_eval(EvalCommand& options, const Command& command) {
   options.run.apply();
   const Requantization requantization = options.requantize.path();
   options.preprocess.read();
+  const AnswerOptions answers = options.outputs.read();
   const ImageSet images = options.images.list();
   command.found(Trait::kImageClasses, concat("images '", options.images.images, "'"), [&] {
     return std::any_of(images.entries.begin(), images.entries.end(),
@@ -52,8 +55,10 @@ void run_eval(EvalCommand& options, const Command& command) {
   eval.threads = options.run.threads;
   eval.batch = options.batch;
   eval.requantization = requantization;
+  eval.answers = answers;
   eval.progress = progress.callback();
   command.found(Trait::kClassScores, concat("model '", options.model, "'"), [&] {
+    if (answers.boxes || answers.mask) return false;
     const Shape shape = first_shape(images, eval.preprocess, eval.bad_images);
     return classes_of(*models.fp32.executor, shape, 1, requantization) > 0;
   });
@@ -83,7 +88,8 @@ void add_eval(CLI::App& app, Session& session) {
   const auto options = std::make_shared<EvalCommand>();
   Command* command = add_command(
       app, "eval", "Measure accuracy and speed of the FP32 and the INT8 model on many images",
-      {"qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --labels labels.txt"});
+      {"qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --labels labels.txt",
+       "qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --boxes yolox"});
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--int8", options->int8, "Quantized model to compare with")
       ->type_name("MODEL");
@@ -93,10 +99,14 @@ void add_eval(CLI::App& app, Session& session) {
       ->capture_default_str();
   options->images.add_to(*command, ImagesUse::kMeasure);
   options->preprocess.add_to(*command);
+  options->outputs.add_to(*command);
+  for (const char* option : {"--boxes", "--mask", "--psnr"}) {
+    command->goes_with(option, {{"--int8", {}}});
+  }
   options->requantize.add_to(*command);
   options->run.add_to(*command);
   command->show_first({"model", "--int8", "--images", "--labels", "--limit", "--preprocess",
-                       "--batch", "--threads", "--json", "--quiet", "--help"});
+                       "--boxes", "--mask", "--batch", "--threads", "--json", "--quiet", "--help"});
   command->callback([options, command, &session] {
     session.run = [options, command] { run_eval(*options, *command); };
   });

@@ -54,10 +54,11 @@ void add_help(CLI::App& app, Session& session) {
   const auto options = std::make_shared<HelpCommand>();
   Command* command = add_command(app, "help", "Explain a command or a topic",
                                  {"qtool help calibrate", "qtool help presets"});
-  CLI::Option* topic = command
-                           ->add_option("topic", options->topic,
-                                        "A command, or targets, presets, methods, formats, lists")
-                           ->type_name("TOPIC");
+  CLI::Option* topic =
+      command
+          ->add_option("topic", options->topic,
+                       "A command, or targets, presets, detectors, methods, formats, lists")
+          ->type_name("TOPIC");
   command->add_flag("--man", options->man, "Print the manual page, in troff's man macros");
   command->show_first({"topic", "--man", "--help"});
   command->offer(topic, topic_names(app));

@@ -10,6 +10,7 @@
 #include "files.h"
 #include "model.h"
 #include "options_images.h"
+#include "options_outputs.h"
 #include "options_requantize.h"
 #include "options_run.h"
 #include "progress.h"
@@ -30,6 +31,7 @@ struct InferCommand {
   std::int64_t top = 5;
   std::int64_t repeat = 20;
   PreprocessOptions preprocess;
+  OutputOptions outputs;
   RequantizeOption requantize;
   RunOptions run;
 };
@@ -38,6 +40,7 @@ void run_infer(InferCommand& options, const Command& command) {
   options.run.apply();
   const Requantization requantization = options.requantize.path();
   options.preprocess.read();
+  const AnswerOptions answers = options.outputs.read();
   std::vector<std::string> names;
   if (!options.labels.empty()) names = read_class_names(options.labels);
   const Models models = open_models(options.model, options.int8);
@@ -50,18 +53,25 @@ void run_infer(InferCommand& options, const Command& command) {
   std::vector<BadImage> bad;
   const std::optional<Tensor> input =
       load_preprocessed(entry, preprocess.preprocess, BadImages::kFail, bad);
-  command.found(Trait::kClassScores, concat("model '", options.model, "'"), [&] {
-    return classes_of(*models.fp32.executor, input->shape(), options.run.threads, requantization) >
-           0;
-  });
+  const auto has_scores = [&] {
+    return !answers.boxes && !answers.mask &&
+           classes_of(*models.fp32.executor, input->shape(), options.run.threads, requantization) >
+               0;
+  };
+  const std::string model = concat("model '", options.model, "'");
+  command.found(Trait::kClassScores, model, has_scores);
+  command.found(Trait::kClasses, model,
+                [&] { return answers.boxes || answers.mask || has_scores(); });
   ProgressDisplay progress("infer", "runs", options.run.progress_style(), FinalLine::kNone);
   const InferResult result = infer(*models.fp32.executor, models.int8_executor(), *input,
                                    {.threads = options.run.threads,
                                     .top = options.top,
                                     .repeat = options.repeat,
                                     .requantization = requantization,
+                                    .answers = answers,
+                                    .layout = preprocess.preprocess.layout,
                                     .progress = progress.callback()});
-  if (!names.empty() && std::ssize(names) != result.classes) {
+  if (!names.empty() && result.classes > 0 && std::ssize(names) != result.classes) {
     throw Error(ErrorCode::kMismatch,
                 concat("labels file '", options.labels, "' has ", names.size(),
                        " lines, the network has ", result.classes, " classes"));
@@ -98,13 +108,15 @@ void add_infer(CLI::App& app, Session& session) {
       ->check(whole_number(1, 1000000))
       ->capture_default_str();
   options->preprocess.add_to(*command);
+  options->outputs.add_to(*command);
+  command->goes_with("--psnr", {{"--int8", {}}});
   options->requantize.add_to(*command);
   options->run.add_to(*command);
   command->show_first({"model", "--int8", "--image", "--labels", "--top", "--repeat",
-                       "--preprocess", "--threads", "--json", "--quiet", "--help"});
-  for (const char* option : {"--labels", "--top"}) {
-    command->goes_with_files(option, Trait::kClassScores);
-  }
+                       "--preprocess", "--boxes", "--mask", "--threads", "--json", "--quiet",
+                       "--help"});
+  command->goes_with_files("--labels", Trait::kClasses);
+  command->goes_with_files("--top", Trait::kClassScores);
   command->callback([options, command, &session] {
     session.run = [options, command] { run_infer(*options, *command); };
   });

@@ -24,6 +24,8 @@ std::string_view text_of(Trait trait) {
   switch (trait) {
     case Trait::kClassScores:
       return "a network with one score per class";
+    case Trait::kClasses:
+      return "a network with one score per class, --boxes or --mask";
     case Trait::kImageClasses:
       return "images with classes";
     case Trait::kRequantization:

@@ -27,6 +27,7 @@ struct Company {
 /// read.
 enum class Trait : std::uint8_t {
   kClassScores,     ///< a network that answers with one score per class
+  kClasses,         ///< the same, or one of which --boxes or --mask say where its classes are
   kImageClasses,    ///< images of which a class is known
   kRequantization,  ///< a model that computes on integers of scales that it stores
   kWeights,         ///< a network that multiplies by constants

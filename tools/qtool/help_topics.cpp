@@ -7,6 +7,7 @@
 #include "qtool/calib/format.h"
 #include "qtool/calib/method.h"
 #include "qtool/image/preprocess.h"
+#include "qtool/measure/detector.h"
 #include "qtool/quantize/target.h"
 #include "qtool/quantize/weight_method.h"
 
@@ -42,6 +43,27 @@ std::string presets_text() {
       "--mean change it.");
   page.title("Presets");
   add_rows(page, preprocess_presets(), &PreprocessPreset::summary);
+  return page.take();
+}
+
+std::string detectors_text() {
+  Page page;
+  page.paragraph(
+      "A detector says how the outputs of a network become boxes: --boxes NAME of eval and infer. "
+      "FP32's boxes are the truth for those of INT8.");
+  page.title("Detectors");
+  add_rows(page, detectors(), &DetectorInfo::summary);
+  page.paragraph(
+      "\nAny other is a JSON file: --boxes FILE.json. This one says what yolox does; "
+      "docs/detectors.md has every field.");
+  page.line("  {\"boxes\": {\"outputs\": [0], \"channels\": \"last\", \"first\": 0,");
+  page.line("             \"form\": \"centre\",");
+  page.line("             \"position\": {\"unit\": \"cells\"},");
+  page.line("             \"size\": {\"function\": \"exp\", \"unit\": \"cells\"}},");
+  page.line("   \"scores\": {\"outputs\": [0], \"channels\": \"last\", \"first\": 5,");
+  page.line("              \"objectness\": {\"channel\": 4}},");
+  page.line("   \"grid\": {\"levels\": [{\"stride\": 8}, {\"stride\": 16}, {\"stride\": 32}]},");
+  page.line("   \"thresholds\": [0.3, 0.5, 0.7], \"nms_iou\": 0.45}");
   return page.take();
 }
 
@@ -101,6 +123,7 @@ const std::vector<HelpTopic>& help_topics() {
   static const std::vector<HelpTopic> kTopics = {
       {"targets", "back-ends to quantize for", targets_text},
       {"presets", "how images become the network's input", presets_text},
+      {"detectors", "how outputs become boxes", detectors_text},
       {"methods", "how ranges and scales are chosen", methods_text},
       {"formats", "calibration tables of this and other tools", formats_text},
       {"lists", "image folders, list files and labels", lists_text},

@@ -40,7 +40,7 @@ constexpr const char* kFooter =
     "  qtool quantize model.onnx\n"
     "  qtool eval model.onnx --int8 model.int8.onnx --images photos\n\n"
     "Each command explains itself: qtool COMMAND --help\n"
-    "Topics: qtool help targets, presets, methods, formats, lists\n"
+    "Topics: qtool help targets, presets, detectors, methods, formats, lists\n"
     "Exit codes: 0 success, 1 failure, 2 wrong usage, 130 stopped by Ctrl-C,\n"
     "143 by SIGTERM.";
 

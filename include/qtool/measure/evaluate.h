@@ -11,6 +11,7 @@
 #include "qtool/image/image_set.h"
 #include "qtool/image/load.h"
 #include "qtool/image/preprocess.h"
+#include "qtool/measure/answer.h"
 #include "qtool/measure/output_error.h"
 #include "qtool/quant/requantize.h"
 
@@ -35,7 +36,8 @@ struct EvalOptions {
   int threads = 0;         ///< images run side by side; 0 = all available
   std::int64_t batch = 1;  ///< images per run; the result does not depend on it
   Requantization requantization = Requantization::kFloat;  ///< of integer sums
-  Progress progress{};                                     ///< counts images; may be empty
+  AnswerOptions answers{};  ///< of which both models' answers are compared; needs an INT8 model
+  Progress progress{};      ///< counts images; may be empty
 };
 
 /// How one model did. Counts are of images whose class is known; an image without an answer is
@@ -60,6 +62,7 @@ struct EvalResult {
   bool near_chance = false;          ///< FP32 top-1 looks like guessing, see is_near_chance()
   std::int64_t agreement = 0;        ///< images that both models answer with the same top-1 class
   std::vector<OutputError> outputs;  ///< INT8 against FP32
+  AnswerAgreement answers;           ///< INT8 against FP32, over all images
   std::vector<BadImage> bad;         ///< left out
 
   /// Images per second through one model, preprocessing not counted.
@@ -88,9 +91,9 @@ std::int64_t classes_of(const Executor& executor, const Shape& input, int thread
 /// a folder for each class: numbered without the missing ones they would name other classes. Throws
 /// Error(kUsage) when a label is beyond the network's classes or `batch` is below 1,
 /// Error(kUnsupported) when the network has several inputs, Error(kMismatch) when the models' ports
-/// differ or no image is usable, Error(kCancelled) when `progress` says so, and what the executor
-/// and the image loader throw.
-/// Cost: both networks once per image; memory is one image and two arenas per worker.
+/// differ, the outputs are not what `answers` says or no image is usable, Error(kCancelled) when
+/// `progress` says so, and what the executor and the image loader throw. Cost: both networks once
+/// per image; memory is one image and two arenas per worker.
 EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& images,
                     const EvalOptions& options);
 

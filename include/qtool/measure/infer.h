@@ -6,6 +6,8 @@
 
 #include "qtool/base/progress.h"
 #include "qtool/exec/executor.h"
+#include "qtool/image/preprocess.h"
+#include "qtool/measure/answer.h"
 #include "qtool/measure/output_error.h"
 #include "qtool/quant/requantize.h"
 #include "qtool/tensor/tensor.h"
@@ -17,6 +19,8 @@ struct InferOptions {
   std::int64_t top = 5;      ///< classes to list
   std::int64_t repeat = 20;  ///< timed runs of each model, after one that is not timed
   Requantization requantization = Requantization::kFloat;  ///< of integer sums
+  AnswerOptions answers{};                                 ///< what to read from the outputs
+  TensorLayout layout = TensorLayout::kNchw;               ///< of the input, for `answers`
   Progress progress{};                                     ///< counts timed runs; may be empty
 };
 
@@ -34,16 +38,20 @@ struct InferRun {
   double fastest_seconds = 0.0;
   std::int64_t integer_steps = 0;
   std::int64_t steps = 0;
+  Answer answer{};  ///< boxes from the detector's first threshold on
 };
 
 struct InferResult {
   int threads = 1;
   std::int64_t repeat = 1;
-  std::int64_t classes = 0;
+  std::int64_t classes = 0;  ///< of the scores, or of the boxes
   Requantization requantization = Requantization::kFloat;
+  bool detects = false;  ///< boxes were asked for
   InferRun fp32;
   std::optional<InferRun> int8;
   std::vector<OutputError> outputs;  ///< INT8 against FP32
+  AnswerAgreement answers;           ///< INT8 against FP32
+  std::vector<BoxPair> box_pairs;    ///< of both models, FP32's boxes first, best first
 };
 
 /// Runs one input through one or two models, alternately, and compares outputs and latency.

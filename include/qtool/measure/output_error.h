@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace qtool {
@@ -17,6 +18,8 @@ struct OutputError {
   std::filesystem::path
       lowest_sqnr_image;       ///< that image, the first of equal ones; evaluate() only
   double max_abs_error = 0.0;  ///< of the worst image
+  /// Mean over images of 10 log10(peak^2 / mean (x - y)^2), where AnswerOptions name the peak.
+  std::optional<double> psnr_db{};
 };
 
 }  // namespace qtool

@@ -1,0 +1,126 @@
+#include "report/answers.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "base/printable.h"
+#include "base/text.h"
+#include "report/percent.h"
+
+namespace qtool {
+namespace {
+
+using Kind = TextTable::Kind;
+constexpr std::size_t kMostRows = 20;
+
+std::string corners(const Box& box) {
+  const auto whole = [](float x) { return to_fixed(static_cast<double>(x), 0); };
+  return concat(whole(box.left), ",", whole(box.top), " ", whole(box.right), ",",
+                whole(box.bottom));
+}
+
+std::string text_of(const BoxAgreement& agreement, std::size_t width) {
+  TextTable table({{"  boxes from score"},
+                   {"IoU", Kind::kNumber, 8},
+                   {"FP32", Kind::kNumber, 5},
+                   {"INT8", Kind::kNumber, 4},
+                   {"kept", Kind::kNumber, 3},
+                   {"", Kind::kNumber, 7},
+                   {"added", Kind::kNumber, 2},
+                   {"mAP", Kind::kNumber, 6}});
+  for (const BoxMatch& match : agreement.matches) {
+    table.add({concat("  ", match.score), to_fixed(match.iou, 1), to_text(match.fp32),
+               to_text(match.int8), to_text(match.kept), percent_of(match.kept, match.fp32, 1),
+               to_text(match.added()),
+               match.mean_average_precision ? to_fixed(*match.mean_average_precision, 3) : "-"});
+  }
+  return concat("boxes by detector '", printable(agreement.detector), "', NMS at IoU ",
+                agreement.nms_iou, ":\n", table.to_string(width));
+}
+
+std::string text_of(const MaskAgreement& agreement) {
+  const std::optional<double> iou = agreement.mean_iou();
+  return concat("pixels: ", percent_of(agreement.equal, agreement.pixels),
+                " of the same class, mean IoU ", iou ? to_fixed(*iou, 4) : std::string("-"),
+                " over ", agreement.classes.size(),
+                agreement.classes.size() == 1 ? " class\n" : " classes\n");
+}
+
+std::string text_of_boxes(const InferResult& result, std::span<const std::string> class_names,
+                          std::size_t width) {
+  const std::vector<Box>& fp32 = result.fp32.answer.boxes;
+  std::vector<BoxPair> alone(fp32.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) alone[i].fp32 = static_cast<std::int64_t>(i);
+  const std::vector<BoxPair>& pairs = result.int8 ? result.box_pairs : alone;
+  std::vector<TextTable::Column> columns{{"box"}, {"FP32", Kind::kNumber, 8}};
+  if (result.int8) {
+    columns.insert(columns.end(), {{"INT8", Kind::kNumber, 8}, {"IoU", Kind::kNumber, 3}});
+  }
+  columns.push_back({"left,top right,bottom", Kind::kText, 2});
+  TextTable table(columns);
+  for (std::size_t i = 0; i < pairs.size() && i < kMostRows; ++i) {
+    const BoxPair& pair = pairs[i];
+    const Box* first = pair.fp32 ? &fp32[static_cast<std::size_t>(*pair.fp32)] : nullptr;
+    const Box* second =
+        pair.int8 ? &result.int8->answer.boxes[static_cast<std::size_t>(*pair.int8)] : nullptr;
+    const auto score = [](const Box* box) {
+      return box == nullptr ? std::string("-") : to_fixed(static_cast<double>(box->score), 3);
+    };
+    const Box& shown = first != nullptr ? *first : *second;
+    std::vector<std::string> row{printable(class_name(shown.label, class_names)), score(first)};
+    if (result.int8) {
+      row.push_back(score(second));
+      row.push_back(first != nullptr && second != nullptr ? to_fixed(pair.iou, 2) : "-");
+    }
+    row.push_back(corners(shown));
+    table.add(row);
+  }
+  std::string text = pairs.empty() ? std::string("no box\n") : table.to_string(width);
+  if (pairs.size() > kMostRows) text += concat("and ", pairs.size() - kMostRows, " more\n");
+  return text;
+}
+
+std::string line_of(const char* model, const Mask& mask, std::span<const std::string> class_names) {
+  std::map<std::int32_t, std::int64_t> counts;
+  for (const std::int32_t label : mask.labels) ++counts[label];
+  std::vector<std::pair<std::int64_t, std::int32_t>> order;
+  for (const auto& [label, count] : counts) order.emplace_back(count, label);
+  std::ranges::stable_sort(order, std::ranges::greater(),
+                           &std::pair<std::int64_t, std::int32_t>::first);
+  std::string text = concat(model, " pixels:");
+  for (std::size_t i = 0; i < order.size() && i < kMostRows; ++i) {
+    const auto& [count, label] = order[i];
+    text += concat(i == 0 ? " " : ", ",
+                   label < 0 ? "no number" : printable(class_name(label, class_names)), " ",
+                   percent_of(count, std::ssize(mask.labels)));
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string class_name(std::int64_t index, std::span<const std::string> class_names) {
+  const auto i = static_cast<std::size_t>(index);
+  return i < class_names.size() ? class_names[i] : concat("class ", index);
+}
+
+std::string text_of(const AnswerAgreement& agreement, std::size_t width) {
+  std::string text;
+  if (agreement.boxes) text += text_of(*agreement.boxes, width);
+  if (agreement.mask) text += text_of(*agreement.mask);
+  return text;
+}
+
+std::string text_of_answers(const InferResult& result, std::span<const std::string> class_names,
+                            std::size_t width) {
+  std::string text;
+  if (result.detects) text += text_of_boxes(result, class_names, width);
+  if (result.fp32.answer.mask) text += line_of("FP32", *result.fp32.answer.mask, class_names);
+  if (result.int8 && result.int8->answer.mask) {
+    text += line_of("INT8", *result.int8->answer.mask, class_names);
+  }
+  return text + text_of(result.answers, width);
+}
+
+}  // namespace qtool

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "qtool/measure/answer.h"
+#include "qtool/measure/infer.h"
+#include "report/text_table.h"
+
+namespace qtool {
+
+/// `class_names[index]`, or `class 7`.
+std::string class_name(std::int64_t index, std::span<const std::string> class_names);
+
+/// How far boxes and pixels agree, as text for people; nothing of what was not asked for.
+std::string text_of(const AnswerAgreement& agreement, std::size_t width);
+
+/// The boxes and the share of each class of pixels that the models found in one image.
+std::string text_of_answers(const InferResult& result, std::span<const std::string> class_names,
+                            std::size_t width);
+
+}  // namespace qtool

@@ -1,0 +1,71 @@
+#include "report/answers_json.h"
+
+#include "json/json.h"
+
+namespace qtool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json share(std::int64_t part, std::int64_t total) {
+  if (total == 0) return {};
+  return static_cast<double>(part) / static_cast<double>(total);
+}
+
+Json json_of(const BoxAgreement& agreement) {
+  Json matches = Json::array();
+  for (const BoxMatch& match : agreement.matches) {
+    matches.push_back({{"score", match.score},
+                       {"iou", match.iou},
+                       {"fp32", match.fp32},
+                       {"int8", match.int8},
+                       {"kept", match.kept},
+                       {"kept_share", share(match.kept, match.fp32)},
+                       {"added", match.added()}});
+    const auto& precision = match.mean_average_precision;
+    matches.back()["mean_average_precision"] = precision ? Json(*precision) : Json();
+  }
+  return {{"detector", agreement.detector},
+          {"nms_iou", agreement.nms_iou},
+          {"images", agreement.images},
+          {"matches", std::move(matches)}};
+}
+
+Json json_of(const MaskAgreement& agreement) {
+  Json classes = Json::array();
+  for (const ClassPixels& one : agreement.classes) {
+    classes.push_back({{"class", one.label},
+                       {"fp32", one.fp32},
+                       {"int8", one.int8},
+                       {"both", one.both},
+                       {"iou", one.iou()}});
+  }
+  const std::optional<double> iou = agreement.mean_iou();
+  return {{"images", agreement.images},
+          {"pixels", agreement.pixels},
+          {"agreement", share(agreement.equal, agreement.pixels)},
+          {"mean_iou", iou ? Json(*iou) : Json()},
+          {"classes", std::move(classes)}};
+}
+
+}  // namespace
+
+void add_agreement(const AnswerAgreement& agreement, Json& json) {
+  if (agreement.boxes) json["boxes"] = json_of(*agreement.boxes);
+  if (agreement.mask) json["mask"] = json_of(*agreement.mask);
+}
+
+Json json_of(std::span<const Box> boxes, std::span<const std::string> class_names) {
+  Json list = Json::array();
+  for (const Box& box : boxes) {
+    Json entry{{"class", box.label}};
+    const auto index = static_cast<std::size_t>(box.label);
+    if (index < class_names.size()) entry["name"] = class_names[index];
+    entry["score"] = json_number(box.score);
+    entry["corners"] = json_numbers({box.left, box.top, box.right, box.bottom});
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+}  // namespace qtool

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+
+#include "qtool/measure/answer.h"
+
+namespace qtool {
+
+/// Adds `boxes` and `mask` to `json`, as far as they were asked for.
+void add_agreement(const AnswerAgreement& agreement, nlohmann::ordered_json& json);
+
+/// Every box with its class, score and corners in pixels of the network's input.
+nlohmann::ordered_json json_of(std::span<const Box> boxes,
+                               std::span<const std::string> class_names);
+
+}  // namespace qtool

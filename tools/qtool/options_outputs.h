@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "command.h"
+#include "qtool/measure/answer.h"
+
+namespace qtool::tool {
+
+/// What the outputs of a network mean: --boxes, --box-score, --nms-iou, --mask, --psnr.
+class OutputOptions {
+ public:
+  void add_to(Command& command);
+
+  /// Reads what --boxes names; call before reading a model. Throws Error(kUsage), and what reading
+  /// a file throws.
+  [[nodiscard]] AnswerOptions read() const;
+
+ private:
+  std::string boxes_;
+  std::string scores_;
+  std::optional<double> nms_iou_;
+  std::string mask_;
+  std::optional<double> psnr_peak_;
+};
+
+}  // namespace qtool::tool
