@@ -16,7 +16,7 @@ constexpr std::string_view kExcluded = "excluded by --exclude";
 std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
 std::size_t index_of(NodeId id) { return static_cast<std::size_t>(id); }
 
-/// Makes the placement of one graph; the steps run in the order in which place() calls them.
+/// Makes the placement of one graph; place() ends it.
 class Placer {
  public:
   Placer(const Graph& graph, const Target& target, const PlacementOptions& options)
@@ -46,11 +46,23 @@ class Placer {
       }
     }
     refuse_fixed_operands();
-    for (const NodeId id : match_nodes(graph_, options_.exclude)) {
-      refusal_[index_of(id)] = kExcluded;
-    }
+    exclude(match_nodes(graph_, options_.exclude));
   }
 
+  void exclude(std::span<const NodeId> nodes) {
+    for (const NodeId id : nodes) refusal_[index_of(id)] = kExcluded;
+  }
+
+  /// All that follows once it is known what may not run on integers.
+  Placement place() {
+    fuse_activations();
+    fuse_residuals();
+    follow_sources();
+    demand();
+    return finish();
+  }
+
+ private:
   /// Follows shared affine maps through passing nodes, then refuses nodes that read a tensor
   /// without a range.
   void follow_sources() {
@@ -139,7 +151,6 @@ class Placer {
     return placement;
   }
 
- private:
   /// Refuses nodes that read a value computed from constants alone. (Constant folding leaves such
   /// values in the graph where the result would be larger than its inputs.) A plan computes it once
   /// when it is compiled, so calibration does not observe its range.
@@ -322,37 +333,10 @@ class Placer {
 
 }  // namespace
 
-std::vector<NodeId> match_nodes(const Graph& graph, std::span<const std::string> patterns) {
-  std::vector<char> hit(patterns.size(), 0);
-  std::vector<NodeId> matched;
-  for (const NodeId id : graph.nodes()) {
-    const std::string_view name = name_of(graph, id);
-    bool any = false;
-    for (std::size_t p = 0; p < patterns.size(); ++p) {
-      if (name != patterns[p] && !matches_pattern(name, patterns[p])) continue;
-      hit[p] = 1;
-      any = true;
-    }
-    if (any) matched.push_back(id);
-  }
-  for (std::size_t p = 0; p < patterns.size(); ++p) {
-    if (hit[p] != 0) continue;
-    std::vector<std::string> names;
-    for (const NodeId id : graph.nodes()) names.emplace_back(name_of(graph, id));
-    throw Error(ErrorCode::kUsage,
-                concat("'", patterns[p], "' matches no node", nearest_text(patterns[p], names)));
-  }
-  return matched;
-}
-
 Placement place(const Graph& graph, const Target& target, const PlacementOptions& options) {
   Placer placer(graph, target, options);
   placer.refuse_by_operator();
-  placer.fuse_activations();
-  placer.fuse_residuals();
-  placer.follow_sources();
-  placer.demand();
-  Placement placement = placer.finish();
+  Placement placement = placer.place();
   if (!options.has_range) return placement;
   // Calibration skips tensors that no integer node would read. So if a node would stay in FP32 with
   // any table, the reason given is that one, not the missing range.
@@ -367,24 +351,24 @@ Placement place(const Graph& graph, const Target& target, const PlacementOptions
   return placement;
 }
 
-std::vector<NodeReport> report_nodes(const Graph& graph, const Placement& placement) {
-  std::vector<NodeReport> reports;
-  for (const NodePlacement& placed : placement.nodes) {
-    reports.push_back({std::string(name_of(graph, placed.id)), graph.node(placed.id).op_type,
-                       placed.role, placed.reason});
+struct Placements::State {
+  State(const Graph& graph, const Target& target, PlacementOptions given)
+      : options(std::move(given)), placer(graph, target, options) {
+    placer.refuse_by_operator();
   }
-  return reports;
-}
-
-std::vector<std::string> tensors_to_calibrate(const Graph& graph, const Target& target,
-                                              std::span<const std::string> exclude) {
   PlacementOptions options;
-  options.exclude.assign(exclude.begin(), exclude.end());
-  std::vector<std::string> names;
-  for (const ValueId id : place(graph, target, options).quantized) {
-    names.push_back(graph.value(id).name);
-  }
-  return names;
+  Placer placer;  ///< as it is before nodes are left out
+};
+
+Placements::Placements(const Graph& graph, const Target& target, PlacementOptions options)
+    : state_(std::make_unique<State>(graph, target, std::move(options))) {}
+
+Placements::~Placements() = default;
+
+Placement Placements::without(std::span<const NodeId> nodes) const {
+  Placer placer = state_->placer;
+  placer.exclude(nodes);
+  return placer.place();
 }
 
 }  // namespace qtool

@@ -256,5 +256,33 @@ TEST(Targets, AreFoundByNameOrNamedInTheError) {
   EXPECT_THROW(find_target("gpu"), Error);
 }
 
+TEST(Placements, PlaceAsExcludingTheNodesDoes) {
+  Net net;
+  std::string last = net.input("x", {1, 2, 4, 4});
+  for (const std::string name : {"a", "b", "c", "d"}) {
+    last = net.op("Relu", name + "_relu", {net.conv(name, last)});
+  }
+  net.output(net.op("Add", "add", {last, "a_relu_out"}));
+  PlacementOptions options;
+  options.exclude = {"d"};
+  const Placements placements(net.graph, cpu(), options);
+  for (const std::vector<std::string>& names : std::vector<std::vector<std::string>>{
+           {}, {"b"}, {"b", "b_relu", "c"}, {"a", "b", "c"}, {"add"}}) {
+    PlacementOptions all = options;
+    all.exclude.insert(all.exclude.end(), names.begin(), names.end());
+    std::vector<NodeId> nodes;
+    for (const std::string& name : names) nodes.push_back(node_named(net.graph, name));
+    const Placement expected = place(net.graph, cpu(), all);
+    const Placement found = placements.without(nodes);
+    EXPECT_EQ(found.quantized, expected.quantized);
+    EXPECT_EQ(found.source, expected.source);
+    ASSERT_EQ(found.nodes.size(), expected.nodes.size());
+    for (std::size_t i = 0; i < found.nodes.size(); ++i) {
+      EXPECT_EQ(found.nodes[i].role, expected.nodes[i].role);
+      EXPECT_EQ(found.nodes[i].reason, expected.nodes[i].reason);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace qtool
