@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/stop.h"
 #include "base/text.h"
 #include "exec/replay.h"
 #include "exec/step_of.h"
@@ -232,13 +233,17 @@ class Analysis {
       sums.sources.insert(sums.sources.end(), compared.begin(), compared.end());
     };
     for (std::size_t i = 0; i < parts_.activations.size(); ++i) {
+      check_stop(options_.stop);
       keep(worker.replay.run_changed(i, [&](const TensorView& original, std::byte* out) {
         raise_peaks(original, worker.peaks[i]);
         sums.roundings.push_back(round_values(parts_.activations[i], original.values<float>(),
                                               reinterpret_cast<float*>(out)));
       }));
     }
-    for (const Weighted& weighted : weighted_) keep(worker.replay.run_variant(weighted.step));
+    for (const Weighted& weighted : weighted_) {
+      check_stop(options_.stop);
+      keep(worker.replay.run_variant(weighted.step));
+    }
   }
 
   const ImageSet& images_;

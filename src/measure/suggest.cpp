@@ -2,20 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <set>
-#include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "base/parallel.h"
-#include "graph/node_name.h"
+#include "measure/exclusions.h"
 #include "measure/output_noise.h"
 #include "measure/suggest_trials.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/weight_method.h"
-#include "quantize/groundwork.h"
 
 namespace qtool {
 namespace {
@@ -25,97 +19,6 @@ namespace {
 constexpr double kOtherRange = 0.1;
 /// The best exclusions that are tried together with what costs no time.
 constexpr std::size_t kBestNodes = 3;
-
-/// What each source of error needs in FP32 so that it is gone.
-class Exclusions {
- public:
-  Exclusions(const Graph& graph, const Recipe& recipe) : graph_(graph), recipe_(recipe) {
-    const Groundwork ground = lay_groundwork(graph, recipe.table, recipe.options);
-    for (const NodePlacement& placed : ground.placement().nodes) {
-      roles_[placed.id] = placed.role;
-      nodes_.emplace(name_of(graph, placed.id), placed.id);
-    }
-  }
-
-  /// Names of nodes in the graph's order; none where nothing can be done.
-  [[nodiscard]] std::vector<std::string> of(const ErrorSource& source) const {
-    if (source.kind == SourceKind::kWeights) {
-      const auto node = nodes_.find(source.node);
-      if (node == nodes_.end() || role(node->second) != NodeRole::kInteger) return {};
-      return {source.node};
-    }
-    const std::optional<ValueId> tensor = graph_.find_value(source.name);
-    if (!tensor) return {};
-    std::set<NodeId> nodes;
-    std::unordered_set<ValueId> seen;
-    add_readers(*tensor, nodes, seen);
-    if (nodes.empty()) return {};
-    // Some kernels write integers only; then the pair goes with the producer.
-    if (is_quantized(*tensor, names_of(nodes))) add_producer(*tensor, nodes);
-    return names_of(nodes);
-  }
-
-  /// The union of two, in the graph's order.
-  [[nodiscard]] std::vector<std::string> joined(const std::vector<std::string>& a,
-                                                const std::vector<std::string>& b) const {
-    std::set<NodeId> nodes;
-    for (const auto* names : {&a, &b}) {
-      for (const std::string& name : *names) nodes.insert(nodes_.at(name));
-    }
-    return names_of(nodes);
-  }
-
- private:
-  [[nodiscard]] NodeRole role(NodeId id) const {
-    const auto found = roles_.find(id);
-    return found == roles_.end() ? NodeRole::kFloat : found->second;
-  }
-
-  /// The nodes that compute with a tensor on integers, also behind those that only move it.
-  void add_readers(ValueId tensor, std::set<NodeId>& nodes,
-                   std::unordered_set<ValueId>& seen) const {
-    if (!seen.insert(tensor).second) return;
-    for (const NodeId reader : graph_.consumers(tensor)) {
-      if (role(reader) == NodeRole::kInteger) nodes.insert(reader);
-      if (role(reader) != NodeRole::kPassing) continue;
-      for (const ValueId output : graph_.node(reader).outputs) {
-        if (output != kNoValue) add_readers(output, nodes, seen);
-      }
-    }
-  }
-
-  void add_producer(ValueId tensor, std::set<NodeId>& nodes) const {
-    NodeId producer = graph_.value(tensor).producer;
-    // The node that a fused activation runs inside of.
-    while (producer != kNoNode && role(producer) == NodeRole::kFused) {
-      const std::vector<ValueId>& inputs = graph_.node(producer).inputs;
-      producer =
-          inputs.empty() || inputs[0] == kNoValue ? kNoNode : graph_.value(inputs[0]).producer;
-    }
-    if (producer != kNoNode && role(producer) == NodeRole::kInteger) nodes.insert(producer);
-  }
-
-  [[nodiscard]] bool is_quantized(ValueId tensor, const std::vector<std::string>& exclude) const {
-    StaticOptions options = recipe_.options;
-    options.exclude.insert(options.exclude.end(), exclude.begin(), exclude.end());
-    const Groundwork ground = lay_groundwork(graph_, recipe_.table, options);
-    const std::vector<ValueId>& quantized = ground.placement().quantized;
-    return std::find(quantized.begin(), quantized.end(), tensor) != quantized.end();
-  }
-
-  [[nodiscard]] std::vector<std::string> names_of(const std::set<NodeId>& nodes) const {
-    std::vector<std::string> names;
-    for (const NodeId id : graph_.nodes()) {
-      if (nodes.contains(id)) names.emplace_back(name_of(graph_, id));
-    }
-    return names;
-  }
-
-  const Graph& graph_;
-  const Recipe& recipe_;
-  std::unordered_map<NodeId, NodeRole> roles_;
-  std::unordered_map<std::string_view, NodeId> nodes_;
-};
 
 class Search {
  public:
@@ -172,21 +75,25 @@ class Search {
     run_ = tried_.size();
   }
 
+  [[nodiscard]] Change excluding(const NodeSet& nodes) const {
+    return {.exclude = exclusions_.names_of(nodes)};
+  }
+
   /// Each of the first of `sets` alone, and the first few of them together.
-  void add_unions(const std::vector<std::vector<std::string>>& sets) {
-    std::vector<std::string> all;
+  void add_unions(const std::vector<NodeSet>& sets) {
+    NodeSet all;
     for (std::size_t i = 0; i < sets.size(); ++i) {
-      add({.exclude = sets[i]});
-      all = exclusions_.joined(all, sets[i]);
-      if (i + 1 <= 4 || i % 2 == 1 || i + 1 == sets.size()) add({.exclude = all});
+      add(excluding(sets[i]));
+      all = joined(all, sets[i]);
+      if (i + 1 <= 4 || i % 2 == 1 || i + 1 == sets.size()) add(excluding(all));
     }
   }
 
   void add_exclusions() {
-    std::vector<std::vector<std::string>> sets;
+    std::vector<NodeSet> sets;
     for (const ErrorSource& source : analysis_.sources) {
       if (std::ssize(sets) >= options_.sources || !(source.noise > 0.0)) break;
-      std::vector<std::string> nodes = exclusions_.of(source);
+      NodeSet nodes = exclusions_.of(source);
       if (nodes.empty() || std::find(sets.begin(), sets.end(), nodes) != sets.end()) continue;
       sets.push_back(std::move(nodes));
     }
@@ -242,7 +149,7 @@ class Search {
       if (trial.noise && noise_decibels(*trial.noise) > unchanged) gains.push_back(trial.change);
     }
     Change free;
-    std::vector<std::vector<std::string>> sets;
+    std::vector<NodeSet> sets;
     for (const Change& change : gains) {
       free.ranges.insert(free.ranges.end(), change.ranges.begin(), change.ranges.end());
       if (!free.rewrites) free.rewrites = change.rewrites;
@@ -252,16 +159,17 @@ class Search {
         return !other.exclude.empty() && other.exclude.size() < change.exclude.size() &&
                holds(change, other);
       });
-      if (!has_part && std::ssize(sets) < options_.sources) sets.push_back(change.exclude);
+      if (!has_part && std::ssize(sets) < options_.sources)
+        sets.push_back(exclusions_.nodes_of(change.exclude));
     }
     add_unions(sets);
     if (free == Change()) return;
     add(free);
-    std::vector<std::string> all;
+    NodeSet all;
     for (std::size_t i = 0; i < sets.size() && i < kBestNodes; ++i) {
-      all = exclusions_.joined(all, sets[i]);
+      all = joined(all, sets[i]);
       for (const auto& nodes : {sets[i], all}) {
-        free.exclude = nodes;
+        free.exclude = exclusions_.names_of(nodes);
         add(free);
       }
     }

@@ -15,15 +15,65 @@
 #include "qtool/exec/prepare.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/quantize/calibrate.h"
+#include "qtool/quantize/coverage.h"
 
 namespace qtool {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Models in memory at a time, beside FP32.
-constexpr std::size_t kTogether = 6;
 constexpr std::int64_t kWarmUps = 3;
+
+/// The answers of FP32 and of the models of a batch to one image.
+struct Answers {
+  bool usable = false;
+  bool fp32 = false;
+  std::int64_t fp32_class = -1;
+  std::vector<SqnrSums> sums;          // plan * outputs + output
+  std::vector<bool> answered;          // per plan
+  std::vector<std::int64_t> class_of;  // per plan
+};
+
+bool all_answered(std::span<const TensorView> outputs) {
+  return std::ranges::all_of(
+      outputs, [](const TensorView& output) { return has_answer(output.values<float>()); });
+}
+
+std::int64_t top_class(std::span<const TensorView> outputs, std::int64_t classes) {
+  if (classes == 0 || !has_answer(outputs.front().values<float>())) return -1;
+  return top_k(outputs.front().values<float>(), 1).front();
+}
+
+/// The score of plan `p` of a batch; `outputs`: how many each has.
+TrialScore score_of(const ImageSet& images, std::span<const Answers> answers, std::size_t p,
+                    std::size_t outputs) {
+  TrialScore score;
+  score.sqnr_db.resize(outputs);
+  std::int64_t compared = 0;
+  for (std::size_t entry = 0; entry < answers.size(); ++entry) {
+    const Answers& one = answers[entry];
+    if (!one.usable) continue;
+    ++score.images;
+    const std::int64_t label = images.entries[entry].label;
+    if (label >= 0) ++score.labelled;
+    if (label >= 0 && one.fp32_class == label) ++score.fp32_top1;
+    if (label >= 0 && one.class_of[p] == label) ++score.top1;
+    if (one.fp32_class >= 0 && one.class_of[p] == one.fp32_class) ++score.agreement;
+    if (!one.fp32) continue;
+    if (!one.answered[p]) {
+      ++score.unanswered;
+      continue;
+    }
+    ++compared;
+    for (std::size_t o = 0; o < outputs; ++o) {
+      score.sqnr_db[o] += one.sums[p * outputs + o].decibels();
+    }
+  }
+  for (double& db : score.sqnr_db) {
+    db = compared == 0 ? -kSqnrLimitDb : db / static_cast<double>(compared);
+  }
+  return score;
+}
 
 /// The table that another method gives, with what the user set in the recipe's own.
 CalibrationTable decided(const Executor& fp32, const Recipe& recipe, const Collection& statistics,
@@ -102,7 +152,7 @@ std::optional<Quantized> Trials::quantized(const Change& change) const {
 std::unique_ptr<Executor> Trials::model(const Change& change) const {
   std::optional<Quantized> made = quantized(change);
   if (!made) return nullptr;
-  return std::make_unique<Executor>(prepare(std::move(made->graph)));
+  return std::make_unique<Executor>(prepare(std::move(made->graph), options_.stop), options_.stop);
 }
 
 void Trials::run(std::span<Trial> trials) const {
@@ -139,7 +189,8 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
     KeptOutputs reference;
   };
   std::vector<Worker> workers(static_cast<std::size_t>(image_workers(images_, options_)));
-  std::vector<std::vector<SqnrSums>> sums(images_.entries.size());  // plan * outputs + output
+  std::vector<Answers> answers(images_.entries.size());
+  const std::int64_t classes = class_count(fp32->outputs().front().shape, 1);
   AnalyzeOptions part = options_;
   if (options_.progress) {
     part.progress = [&](std::int64_t done, std::int64_t total) {
@@ -153,20 +204,64 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
                    Worker& worker = workers[static_cast<std::size_t>(index)];
                    worker.int8.resize(plans.size());
                    const std::array<TensorView, 1> inputs{TensorView(image)};
-                   worker.reference.keep(fp32->run(inputs, worker.fp32));
+                   Answers& answer = answers[entry];
+                   answer.usable = true;
+                   const std::span<const TensorView> reals = fp32->run(inputs, worker.fp32);
+                   worker.reference.keep(reals);
+                   answer.fp32 = all_answered(reals);
+                   answer.fp32_class = top_class(reals, classes);
                    for (std::size_t p = 0; p < plans.size(); ++p) {
-                     const std::vector<SqnrSums> compared =
-                         worker.reference.compare(plans[p]->run(inputs, worker.int8[p]));
-                     sums[entry].insert(sums[entry].end(), compared.begin(), compared.end());
+                     const std::span<const TensorView> made = plans[p]->run(inputs, worker.int8[p]);
+                     const std::vector<SqnrSums> compared = worker.reference.compare(made);
+                     answer.sums.insert(answer.sums.end(), compared.begin(), compared.end());
+                     answer.answered.push_back(all_answered(made));
+                     answer.class_of.push_back(top_class(made, classes));
                    }
                  });
   std::vector<SqnrSums> total(plans.size() * outputs);
-  for (const std::vector<SqnrSums>& one : sums) {
-    for (std::size_t i = 0; i < one.size(); ++i) total[i] += one[i];
+  for (const Answers& one : answers) {
+    for (std::size_t i = 0; i < one.sums.size(); ++i) total[i] += one.sums[i];
   }
   for (std::size_t p = 0; p < plans.size(); ++p) {
-    trials[trial_of[p]].noise = noise_of(std::span(total).subspan(p * outputs, outputs));
+    Trial& trial = trials[trial_of[p]];
+    trial.noise = noise_of(std::span(total).subspan(p * outputs, outputs));
+    trial.score = score_of(images_, answers, p, outputs);
+    trial.score.integer_share = coverage_of(*plans[p]).integer_share();
   }
+}
+
+Tensor Trials::first_image() const {
+  std::optional<Tensor> image;
+  std::vector<BadImage> bad;
+  for (std::size_t i = 0; !image; ++i) {  // first_shape() found one
+    image = load_preprocessed(images_.entries.at(i), options_.preprocess, options_.bad_images, bad);
+  }
+  return *std::move(image);
+}
+
+bool Trials::has_classes() const {
+  const ModelPair pair = compile_pair(fp32_, nullptr, shape_, 1);
+  return class_count(pair.fp32->outputs().front().shape, 1) > 0;
+}
+
+Trials::Seconds Trials::seconds_of_image() const {
+  const Tensor image = first_image();
+  const std::array<TensorView, 1> inputs{TensorView(image)};
+  const std::unique_ptr<Executor> int8 = model({});
+  const ModelPair pair = compile_pair(fp32_, int8.get(), shape_, 1);
+  const auto seconds_of = [&](const Plan& plan) {
+    Workspace workspace;
+    double last = 0.0;
+    for (int run = 0; run < 2; ++run) {  // the first one warms up
+      const Clock::time_point start = Clock::now();
+      plan.run(inputs, workspace);
+      last = std::chrono::duration<double>(Clock::now() - start).count();
+    }
+    return last;
+  };
+  Seconds seconds{seconds_of(*pair.fp32), 0.0};
+  if (pair.int8 != nullptr) seconds.int8 = seconds_of(*pair.int8);
+  return seconds;
 }
 
 std::vector<MedianInterval> Trials::slower(std::span<const Change> changes,
@@ -180,12 +275,8 @@ std::vector<MedianInterval> Trials::slower(std::span<const Change> changes,
   };
   add({});
   for (const Change& change : changes) add(change);
-  std::optional<Tensor> image;
-  std::vector<BadImage> bad;
-  for (std::size_t i = 0; !image; ++i) {  // first_shape() found one
-    image = load_preprocessed(images_.entries.at(i), options_.preprocess, options_.bad_images, bad);
-  }
-  const std::array<TensorView, 1> inputs{TensorView(*image)};
+  const Tensor image = first_image();
+  const std::array<TensorView, 1> inputs{TensorView(image)};
   std::vector<Workspace> workspaces(plans.size());
   std::vector<double> base;
   std::vector<std::vector<double>> differences(changes.size());

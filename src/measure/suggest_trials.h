@@ -12,16 +12,32 @@
 
 namespace qtool {
 
+/// How a model answered the images, against FP32. Means and counts are evaluate()'s.
+struct TrialScore {
+  std::vector<double> sqnr_db;  ///< per output: the mean of the images that both models answered
+  std::int64_t images = 0;
+  std::int64_t unanswered = 0;  ///< that FP32 answered and this model did not
+  std::int64_t agreement = 0;   ///< with the top-1 class of FP32; 0 without scores per class
+  std::int64_t labelled = 0;
+  std::int64_t fp32_top1 = 0;
+  std::int64_t top1 = 0;
+  double integer_share = 0.0;  ///< of the multiplications
+};
+
 /// A change, and the noise of the model that it makes; nothing where quantize() refuses it, where
 /// it changes nothing, or where nothing is left on integers.
 struct Trial {
   Change change;
   std::optional<double> noise{};
+  TrialScore score{};
 };
 
 /// Makes models of a recipe with changes, and runs them.
 class Trials {
  public:
+  /// Models in memory at a time, beside FP32.
+  static constexpr std::size_t kTogether = 6;
+
   /// All arguments must live as long.
   Trials(const Executor& fp32, const Recipe& recipe, const ImageSet& images,
          const SuggestOptions& options);
@@ -35,7 +51,19 @@ class Trials {
   [[nodiscard]] std::vector<MedianInterval> slower(std::span<const Change> changes,
                                                    double& base_seconds) const;
 
+  /// Shape of the input.
+  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  /// Whether the first output is one score per class.
+  [[nodiscard]] bool has_classes() const;
+  /// What the first image takes on one thread.
+  struct Seconds {
+    double fp32 = 0.0;
+    double int8 = 0.0;  ///< of the recipe's own model; 0 where there is none
+  };
+  [[nodiscard]] Seconds seconds_of_image() const;
+
  private:
+  [[nodiscard]] Tensor first_image() const;
   [[nodiscard]] CalibrationTable table_of(const Change& change) const;
   [[nodiscard]] std::optional<Quantized> quantized(const Change& change) const;
   void run_some(std::span<Trial> trials, std::size_t before, std::size_t all) const;

@@ -166,6 +166,17 @@ TEST(OverridesJson, HoldsRangesScalesAndExclusions) {
   EXPECT_EQ(read_overrides("{}"), Overrides());
 }
 
+TEST(OverridesJson, IsWrittenAsItIsRead) {
+  Overrides overrides;
+  overrides.ranges = {{"a", {-0.1F, 6.0F}}, {"b*", {0.0F, 1e-30F}}};
+  overrides.scales = {{"c", 0.3F, std::nullopt}, {"d \"quoted\"", 1.5F, 128}};
+  overrides.exclude = {"head/*", "stem"};
+  EXPECT_EQ(read_overrides(to_json_text(overrides)), overrides);
+  EXPECT_EQ(read_overrides(to_json_text(Overrides())), Overrides());
+  overrides.exclude.assign(2, std::string(kMaxOverridesBytes, 'x'));
+  EXPECT_THROW(to_json_text(overrides), Error);
+}
+
 TEST(OverridesJson, IsStrict) {
   EXPECT_THAT(text_refusal(R"({"range": {}})"), testing::HasSubstr("range"));
   EXPECT_THAT(text_refusal(R"({"ranges": {"a": [1, 2]}})"), testing::HasSubstr("at most 0"));

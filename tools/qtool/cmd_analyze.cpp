@@ -26,6 +26,7 @@
 #include "report/suggestions.h"
 #include "signals.h"
 #include "table_file.h"
+#include "table_recipe.h"
 #include "terminal.h"
 
 namespace qtool::tool {
@@ -70,21 +71,13 @@ Subject subject_of_table(const AnalyzeCommand& options) {
   Model& fp32 = subject.models.fp32;
   fp32 = open_model(options.model);
   const Graph& prepared = fp32.executor->graph();
-  Recipe recipe;
-  recipe.table = read_table_file(options.table, "", read_layer_names("", &prepared)).table;
-  if (has_provenance(recipe.table)) {
-    subject.preprocess = {recipe.table.preprocess, concat("table '", options.table, "'")};
-  } else {
-    require_known_tensors(recipe.table, fp32.loaded, prepared);
-    subject.preprocess = fp32.stored_preprocess();
-  }
-  const Overrides overrides = options.overrides.read();
-  recipe.options.target = options.target;
-  recipe.options.exclude = overrides.exclude;
-  recipe.options.threads = options.run.threads;
-  recipe.options.model_fingerprint = fingerprint(fp32.loaded);
-  apply_overrides(overrides, chosen_target(recipe.table, recipe.options).activations, nullptr,
-                  recipe.table);
+  StaticOptions quantize_options;
+  quantize_options.target = options.target;
+  quantize_options.threads = options.run.threads;
+  TableRecipe made =
+      recipe_of_table(fp32, options.table, options.overrides.read(), std::move(quantize_options));
+  Recipe& recipe = made.recipe;
+  subject.preprocess = std::move(made.preprocess);
   Model int8;
   int8.path = options.table;
   int8.loaded = quantize(prepared, recipe.table, recipe.options).graph;

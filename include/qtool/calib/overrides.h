@@ -41,6 +41,10 @@ inline constexpr std::int64_t kMaxOverridesBytes = std::int64_t{1} << 20;
 /// that names the field, what was found and what was expected.
 Overrides read_overrides(std::string_view text);
 
+/// The form that read_overrides() takes. Of several entries with one name the last one stays.
+/// Throws Error(kUnsupported) for more than it takes.
+std::string to_json_text(const Overrides& overrides);
+
 /// Gives the matching activations of `table` the user's ranges and scales under `scheme`, with
 /// Origin::kUser. A name overrides a pattern, a scale a range, a later entry an earlier one. An
 /// entry loses its SQNR and saturated share unless `collection` has the statistics to compute them

@@ -18,6 +18,7 @@ struct AnalyzeOptions {
   BadImages bad_images = BadImages::kSkip;
   int threads = 0;      ///< images at a time; 0 = all available
   Progress progress{};  ///< counts images; may be empty
+  StopCheck stop{};     ///< asked within an image too, and while models are made
 };
 
 enum class SourceKind : std::uint8_t {

@@ -1,10 +1,13 @@
 // Ranges, scales and exclusions of a user, as JSON.
 #include "qtool/calib/overrides.h"
 
+#include <iterator>
 #include <limits>
 
 #include "base/text.h"
 #include "json/json.h"
+#include "json/json_text.h"
+#include "qtool/base/error.h"
 
 namespace qtool {
 namespace {
@@ -67,6 +70,25 @@ Overrides read_overrides(std::string_view text) {
     }
   }
   return overrides;
+}
+
+std::string to_json_text(const Overrides& overrides) {
+  nlohmann::ordered_json json;
+  for (const Overrides::GivenRange& given : overrides.ranges) {
+    json["ranges"][given.tensor] = {given.range.min, given.range.max};
+  }
+  for (const Overrides::GivenScale& given : overrides.scales) {
+    nlohmann::ordered_json& entry = json["scales"][given.tensor];
+    entry["scale"] = given.scale;
+    if (given.zero_point) entry["zero_point"] = *given.zero_point;
+  }
+  json["exclude"] = overrides.exclude;
+  std::string text = json_text(json);
+  if (std::ssize(text) > kMaxOverridesBytes) {
+    throw Error(ErrorCode::kUnsupported, concat("overrides: found ", text.size(),
+                                                " bytes, expected at most ", kMaxOverridesBytes));
+  }
+  return text;
 }
 
 }  // namespace qtool

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qtool/base/progress.h"
+#include "qtool/exec/executor.h"
+#include "qtool/image/image_set.h"
+#include "qtool/measure/analyze.h"
+#include "qtool/measure/median_interval.h"
+#include "qtool/measure/suggest.h"
+
+namespace qtool {
+
+/// What a model must reach on the images, beside FP32.
+struct SearchGoal {
+  enum class Kind : std::uint8_t {
+    kSqnr,       ///< `value` dB or more: the mean over the images, of the worst output
+    kAgreement,  ///< `value` percent or more of the images have the top-1 class of FP32
+    kTop1Drop,   ///< top-1 accuracy falls by `value` points or less; needs labels
+  };
+  Kind kind = Kind::kSqnr;
+  double value = 0.0;
+};
+
+/// What the parts of a search cost, known before it begins.
+struct SearchCost {
+  std::int64_t images = 0;     ///< that each model is run on
+  std::int64_t sources = 0;    ///< that are measured one by one
+  std::int64_t probed = 0;     ///< images that this is done on
+  double probe_seconds = 0.0;  ///< of one of these images on one thread
+  double trial_seconds = 0.0;  ///< of one image and model on one thread
+};
+
+struct SearchOptions : AnalyzeOptions {
+  SearchGoal goal;
+  double budget_seconds = 300.0;     ///< of wall time, all of the search
+  double least_integer_share = 0.0;  ///< of the multiplications
+  /// How much slower than the INT8 model an image may become: 0.1 is 10 %. Without it, no time
+  /// decides anything.
+  std::optional<double> most_slower{};
+  std::int64_t probed_images = 8;  ///< fewer where the budget demands it
+  std::int64_t repeat = 31;        ///< timed runs of each model, on `threads` threads
+  std::function<void(const SearchCost&)> announce{};
+};
+
+/// A model that was made and run on the images.
+struct SearchPoint {
+  std::vector<std::string> exclude;  ///< nodes in FP32, beside those of the recipe
+  double sqnr_db = 0.0;              ///< of the worst output, the mean over the images
+  std::vector<double> output_sqnr_db;
+  std::int64_t images = 0;
+  std::int64_t agreement = 0;  ///< images with the top-1 class of FP32
+  std::int64_t labelled = 0;
+  std::int64_t fp32_top1 = 0;
+  std::int64_t top1 = 0;
+  std::int64_t unanswered = 0;  ///< images that only FP32 answers with numbers
+  double integer_share = 0.0;   ///< of the multiplications
+  double cost = 0.0;            ///< as forecast, see MixForecast
+  bool reaches_goal = false;
+  std::optional<MedianInterval> slower_seconds{};  ///< an image's time minus the INT8 model's
+};
+
+/// Why a search ended.
+enum class SearchEnd : std::uint8_t {
+  kComplete,     ///< nothing was left to try
+  kBudget,       ///< the time was over
+  kInterrupted,  ///< the caller's progress or stop said so
+};
+
+struct SearchResult {
+  SearchGoal goal;
+  SearchCost cost;
+  SearchEnd end = SearchEnd::kComplete;
+  SearchPoint int8;  ///< nothing in FP32 but what the recipe says
+  /// The cheapest model that reaches the goal within the limits; where none does, the one that is
+  /// nearest.
+  SearchPoint best;
+  bool reached = false;
+  /// Models that no other one beats in both accuracy and cost, the cheapest first.
+  std::vector<SearchPoint> frontier;
+  std::int64_t islands = 0;   ///< sets of nodes that were considered
+  std::int64_t tried = 0;     ///< models that were run on the images
+  int threads = 1;            ///< that times were measured with
+  double int8_seconds = 0.0;  ///< median time of an image; 0 where no time was measured
+  double seconds = 0.0;       ///< that the search took
+};
+
+/// Which nodes of a recipe's model must stay in FP32 so that it reaches a goal at little cost.
+/// Every tensor that is rounded and every layer's weights are measured alone on some images (see
+/// analyze()). Taking for granted that their squared errors add up, islands of neighbouring nodes
+/// are added in the order of their gain per cost. Models along this path are made and run on all
+/// images; then islands are added, or nodes given back to the integers, one round of measured
+/// models after the other, until nothing brings anything or the budget is used up. Results are of
+/// models that were run, never forecasts. Without a limit of time they depend neither on threads
+/// nor on times, as long as the budget cuts nothing off. `fp32`: the prepared model, with one
+/// input. Of a recipe with rewrites the rewritten network is measured. The progress counts seconds
+/// of the budget; a stop ends the search with what was found so far. Throws Error(kUnsupported)
+/// when nothing of the model is on integers or a goal does not fit the network, Error(kUsage) for
+/// values out of their domain and a budget that is too short to measure anything, Error(kCancelled)
+/// when it was stopped before that, and what analyze() and quantize() throw. Cost: the budget at
+/// most, or what SearchCost says. Memory: as analyze() and suggest().
+SearchResult search(const Executor& fp32, const Recipe& recipe, const ImageSet& images,
+                    const SearchOptions& options);
+
+}  // namespace qtool

@@ -1,0 +1,107 @@
+#include "measure/mix_forecast.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include "exec/step_of.h"
+#include "graph/node_name.h"
+#include "lower/specialize.h"
+#include "measure/model_pair.h"
+#include "qtool/exec/prepare.h"
+#include "quantize/operands.h"
+
+namespace qtool {
+namespace {
+
+/// What an element costs that FP32 computes, or that is quantized or dequantized, in
+/// multiplications: about a nanosecond against some 30 of them on one core. It only has to have the
+/// right order of magnitude; a limit on time is measured.
+constexpr double kMacsPerElement = 32.0;
+
+std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
+std::size_t index_of(NodeId id) { return static_cast<std::size_t>(id); }
+
+bool is_integer(NodeRole role) {
+  return role == NodeRole::kInteger || role == NodeRole::kPassing || role == NodeRole::kFused;
+}
+
+}  // namespace
+
+MixForecast::MixForecast(const Executor& fp32, const Shape& image, const Exclusions& exclusions,
+                         const AnalyzeResult& analysis)
+    : graph_(fp32.graph()), exclusions_(exclusions) {
+  std::size_t nodes = 0;
+  for (const NodeId id : graph_.nodes()) nodes = std::max(nodes, index_of(id) + 1);
+  noise_of_value_.resize(graph_.value_limit());
+  elements_.resize(graph_.value_limit());
+  noise_of_node_.resize(nodes);
+  macs_.resize(nodes);
+
+  std::unordered_map<std::string_view, NodeId> by_name;
+  for (const NodeId id : graph_.nodes()) by_name.emplace(name_of(graph_, id), id);
+  for (const ErrorSource& source : analysis.sources) {
+    if (source.kind == SourceKind::kWeights) {
+      const auto node = by_name.find(source.node);
+      if (node != by_name.end()) noise_of_node_[index_of(node->second)] += source.noise;
+    } else if (const std::optional<ValueId> id = graph_.find_value(source.name)) {
+      noise_of_value_[index_of(*id)] += source.noise;
+    }
+  }
+
+  const ShapedGraph shaped = specialize(graph_, {{image_input(graph_).name, image}});
+  for (std::size_t i = 0; i < std::min(elements_.size(), shaped.infos.size()); ++i) {
+    if (shaped.infos[i]) elements_[i] = static_cast<double>(shaped.infos[i]->shape.elements());
+  }
+  const std::shared_ptr<const Plan> plan = compile_pair(fp32, nullptr, image, 1).fp32;
+  for (const NodeId id : graph_.nodes()) {
+    if (!multiplies(graph_.node(id))) continue;
+    const std::optional<std::size_t> step = step_of(plan->steps(), graph_, id);
+    if (!step) continue;
+    macs_[index_of(id)] = static_cast<double>(plan->steps()[*step].macs);
+    total_macs_ += macs_[index_of(id)];
+  }
+}
+
+double MixForecast::elements(ValueId id) const {
+  return id == kNoValue ? 0.0 : elements_[index_of(id)];
+}
+
+Forecast MixForecast::of(const NodeSet& excluded) const {
+  const Placement placement = exclusions_.placement(excluded);
+  std::vector<char> integer(macs_.size(), 0);
+  Forecast forecast;
+  double float_macs = 0.0;
+  double moved = 0.0;  // elements
+  for (const NodePlacement& placed : placement.nodes) {
+    integer[index_of(placed.id)] = is_integer(placed.role) ? 1 : 0;
+    if (placed.role == NodeRole::kInteger) {
+      forecast.noise += noise_of_node_[index_of(placed.id)];
+      continue;
+    }
+    float_macs += macs_[index_of(placed.id)];
+    const bool was_integer = is_integer(exclusions_.role(placed.id));
+    if (placed.role == NodeRole::kFloat && was_integer && !multiplies(graph_.node(placed.id))) {
+      moved += elements(first_output(graph_.node(placed.id)));
+    }
+  }
+  for (const ValueId id : placement.quantized) {
+    forecast.noise += noise_of_value_[index_of(id)];
+    const NodeId producer = graph_.value(id).producer;
+    if (producer == kNoNode || integer[index_of(producer)] == 0) moved += elements(id);
+    const std::vector<NodeId>& readers = graph_.consumers(id);
+    const bool read_in_float =
+        graph_.is_output(id) || std::any_of(readers.begin(), readers.end(), [&](NodeId reader) {
+          return integer[index_of(reader)] == 0;
+        });
+    if (read_in_float) moved += elements(id);
+  }
+  const double total = std::max(total_macs_, 1.0);
+  forecast.cost = (float_macs + kMacsPerElement * moved) / total;
+  forecast.integer_share = (total_macs_ - float_macs) / total;
+  return forecast;
+}
+
+}  // namespace qtool

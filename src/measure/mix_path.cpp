@@ -1,0 +1,78 @@
+#include "measure/mix_path.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/parallel.h"
+#include "base/stop.h"
+
+namespace qtool {
+namespace {
+
+/// A cost below this one counts as it: islands that make no more work are the best, the largest
+/// gain first.
+constexpr double kLeastCost = 1e-4;
+constexpr double kLeastGainDb = 1e-3;
+/// Islands that every step looks at anew, those with the best gain per cost the last time; all of
+/// them every few steps. An island may become better when its neighbour is in.
+constexpr std::size_t kLookedAt = 256;
+constexpr std::size_t kAllEvery = 8;
+
+struct Candidate {
+  std::size_t island = 0;
+  double value = 0.0;  ///< when it was last looked at
+  std::optional<Mix> mix{};
+};
+
+}  // namespace
+
+double gain_per_cost(const Forecast& from, const Forecast& to) {
+  constexpr double kLeastNoise = 1e-20;  // of float32 itself
+  const double gain =
+      10.0 * std::log10(std::max(from.noise, kLeastNoise) / std::max(to.noise, kLeastNoise));
+  if (gain < kLeastGainDb) return 0.0;
+  return gain / std::max(to.cost - from.cost, kLeastCost);
+}
+
+std::vector<Mix> greedy_path(const MixForecast& model, const std::vector<NodeSet>& islands,
+                             NodeSet start, const PathLimits& limits) {
+  std::vector<Mix> path{{start, model.of(start)}};
+  std::vector<Candidate> candidates(islands.size());
+  for (std::size_t i = 0; i < islands.size(); ++i) candidates[i].island = i;
+  bool found = true;
+  while (path.size() <= limits.most_steps && path.back().forecast.noise > limits.enough_noise) {
+    check_stop(limits.stop);
+    const Mix& last = path.back();
+    const bool all = !found || (path.size() - 1) % kAllEvery == 0;
+    const std::size_t looked_at = all ? candidates.size() : std::min(kLookedAt, candidates.size());
+    parallel_items(static_cast<std::int64_t>(looked_at), limits.threads,
+                   [&](std::int64_t item, int /*worker*/) {
+                     Candidate& candidate = candidates[static_cast<std::size_t>(item)];
+                     check_stop(limits.stop);
+                     candidate.value = 0.0;
+                     NodeSet next = joined(last.excluded, islands[candidate.island]);
+                     if (next.size() == last.excluded.size()) return;
+                     const Forecast forecast = model.of(next);
+                     if (forecast.integer_share < limits.least_integer_share) return;
+                     candidate.value = gain_per_cost(last.forecast, forecast);
+                     candidate.mix = Mix{std::move(next), forecast};
+                   });
+    std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+      return a.value != b.value ? a.value > b.value : a.island < b.island;
+    });
+    // What was not looked at may be in front now, with the value of an earlier step.
+    const auto best = std::find_if(candidates.begin(), candidates.end(), [](const Candidate& c) {
+      return c.value > 0.0 && c.mix.has_value();
+    });
+    found = best != candidates.end();
+    if (!found && all) break;
+    if (!found) continue;
+    path.push_back(*std::move(best->mix));
+    for (Candidate& candidate : candidates) candidate.mix.reset();
+  }
+  return path;
+}
+
+}  // namespace qtool

@@ -1,0 +1,385 @@
+#include "qtool/measure/search.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "base/parallel.h"
+#include "base/text.h"
+#include "measure/exclusions.h"
+#include "measure/islands.h"
+#include "measure/mix_forecast.h"
+#include "measure/mix_path.h"
+#include "measure/search_tried.h"
+#include "measure/suggest_trials.h"
+#include "qtool/base/error.h"
+#include "qtool/exec/prepare.h"
+#include "quantize/groundwork.h"
+#include "quantize/weights.h"
+
+namespace qtool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Shares of the budget: measuring the sources may take this much, and models are tried until this
+/// much is used up; the rest is for times.
+constexpr double kProbeShare = 0.35;
+constexpr double kTrialShare = 0.9;
+/// What a source costs beside an FP32 run: the steps that follow from it.
+constexpr double kReplayShare = 0.5;
+/// Models of one round, and those along the path that are run at once.
+constexpr std::size_t kRound = 12;
+constexpr std::size_t kAlong = 6;
+/// Steps of the path that a round continues by at once.
+constexpr std::size_t kLeaps[] = {2, 4, 8};
+constexpr std::size_t kMostTimed = 12;
+constexpr std::int64_t kFewestRuns = 5;
+/// The forecast goes this far beyond the goal: sources measured alone may promise too much.
+constexpr double kBeyondDb = 6.0;
+constexpr double kWorthDb = 0.02;
+
+class Search {
+ public:
+  Search(const Executor& fp32, const Recipe& recipe, const ImageSet& images,
+         const SearchOptions& options)
+      : fp32_(fp32), recipe_(recipe), images_(images), options_(options), tried_(options) {
+    trial_options_.preprocess = options.preprocess;
+    trial_options_.bad_images = options.bad_images;
+    trial_options_.threads = options.threads;
+    trial_options_.repeat = options.repeat;
+    trial_options_.progress = [this](std::int64_t, std::int64_t) {
+      return must_end() ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+    };
+    trial_options_.stop = [this] {
+      if (options_.stop && options_.stop()) asked_to_stop_ = true;
+      return asked_to_stop_ || past_deadline();
+    };
+    deadline_seconds_ = kTrialShare * options.budget_seconds;
+    result_.goal = options.goal;
+    result_.threads = resolve_threads(options.threads);
+  }
+
+  /// Ends with what is known when it is stopped.
+  SearchResult run() {
+    try {
+      trials_.emplace(fp32_, recipe_, images_, trial_options_);
+      exclusions_.emplace(fp32_.graph(), recipe_);
+      estimate();
+      try_sets({NodeSet()});
+      require_start();
+      if (!tried_.reaches_goal(tried_.first().trial)) {
+        probe();
+        follow_path();
+        refine();
+      }
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kCancelled) throw;
+      result_.end = asked_to_stop_ ? SearchEnd::kInterrupted : SearchEnd::kBudget;
+    }
+    if (tried_.empty()) {
+      throw result_.end == SearchEnd::kInterrupted
+          ? Error(ErrorCode::kCancelled, "search stopped before any model was measured")
+          : Error(ErrorCode::kUsage,
+                  concat("budget: found ", options_.budget_seconds,
+                         " seconds, which are over before the INT8 model was run on all images"));
+    }
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] double elapsed() const {
+    return std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
+  [[nodiscard]] bool past_deadline() const { return elapsed() >= deadline_seconds_; }
+
+  /// Reports the progress of the whole search.
+  bool must_end() {
+    const auto total = static_cast<std::int64_t>(std::ceil(options_.budget_seconds));
+    const std::int64_t done = std::min(static_cast<std::int64_t>(elapsed()), total - 1);
+    if (options_.progress &&
+        options_.progress(std::max<std::int64_t>(done, 0), total) == ProgressAnswer::kStop) {
+      asked_to_stop_ = true;
+    }
+    return trial_options_.stop();
+  }
+
+  /// Times one image, and says what the parts of the search will cost.
+  void estimate() {
+    const Trials::Seconds once = trials_->seconds_of_image();
+    const Placement& placement = exclusions_->placement();
+    std::int64_t sources = std::ssize(placement.quantized);
+    for (const NodePlacement& placed : placement.nodes) {
+      if (placed.role == NodeRole::kInteger && weight_ports(fp32_.graph(), placed.id)) ++sources;
+    }
+    SearchCost& cost = result_.cost;
+    cost.images = std::ssize(images_.entries);
+    cost.sources = sources;
+    cost.probe_seconds = once.fp32 * (1.0 + kReplayShare * static_cast<double>(sources));
+    cost.trial_seconds = once.int8 + once.fp32 / static_cast<double>(Trials::kTogether);
+    const double at_once = result_.threads;
+    const double affordable =
+        kProbeShare * options_.budget_seconds * at_once / std::max(cost.probe_seconds, 1e-9);
+    const double most = static_cast<double>(
+        std::min(std::max<std::int64_t>(options_.probed_images, 1), cost.images));
+    cost.probed = static_cast<std::int64_t>(std::clamp(std::floor(affordable), 1.0, most));
+    if (options_.announce) options_.announce(cost);
+  }
+
+  void require_start() const {
+    const Trial& int8 = tried_.first().trial;
+    if (!int8.noise) {
+      throw Error(ErrorCode::kUnsupported, "nothing of the model is on integers");
+    }
+    if (options_.goal.kind == SearchGoal::Kind::kSqnr) return;
+    if (!trials_->has_classes()) {
+      throw Error(ErrorCode::kUnsupported,
+                  "the first output is not one score per class: a goal of classes has no meaning");
+    }
+    if (options_.goal.kind == SearchGoal::Kind::kTop1Drop && int8.score.labelled == 0) {
+      throw Error(ErrorCode::kUsage, "a goal of top-1 accuracy needs images with labels");
+    }
+  }
+
+  /// Measures each source alone, on a part of the images.
+  void probe() {
+    ImageSet some = images_;
+    some.entries.clear();
+    const std::int64_t all = std::ssize(images_.entries);
+    for (std::int64_t i = 0; i < result_.cost.probed; ++i) {
+      some.entries.push_back(
+          images_.entries[static_cast<std::size_t>(i * all / result_.cost.probed)]);
+    }
+    // Of a rewritten network, layer by layer, only itself tells what rounding changes.
+    const Groundwork ground = lay_groundwork(fp32_.graph(), recipe_.table, recipe_.options);
+    const StopCheck& stop = trial_options_.stop;
+    std::optional<Executor> rewritten;
+    if (!ground.rewrites().names.empty()) rewritten.emplace(prepare(ground.graph(), stop), stop);
+    Graph emitted = quantize(fp32_.graph(), recipe_.table, recipe_.options).graph;
+    emitted.info.metadata.erase(std::string(kRewritesKey));
+    const Executor int8(prepare(std::move(emitted), stop), stop);
+    const AnalyzeResult analysis =
+        analyze(rewritten ? *rewritten : fp32_, int8, some, trial_options_);
+    forecast_.emplace(fp32_, trials_->shape(), *exclusions_, analysis);
+    islands_ = islands_of(fp32_.graph(), *exclusions_, analysis);
+    blocks_ = blocks_of(fp32_.graph(), *exclusions_);
+    result_.islands = std::ssize(islands_);
+    tried_.set_first_cost(forecast_->of({}).cost);
+  }
+
+  [[nodiscard]] std::vector<Mix> path_from(const NodeSet& start, std::size_t steps) const {
+    PathLimits limits;
+    limits.least_integer_share = options_.least_integer_share;
+    limits.most_steps = steps;
+    limits.threads = result_.threads;
+    limits.stop = trial_options_.stop;
+    if (options_.goal.kind == SearchGoal::Kind::kSqnr) {
+      limits.enough_noise = std::pow(10.0, -(options_.goal.value + kBeyondDb) / 10.0);
+    }
+    return greedy_path(*forecast_, islands_, start, limits);
+  }
+
+  /// The cheapest model of the path that reaches the goal; first those spread over all of it, then
+  /// those between the last one that does not and the first one that does.
+  void follow_path() {
+    const std::vector<Mix> path = path_from({}, PathLimits().most_steps);
+    std::size_t fails = 0;
+    std::size_t reaches = path.size();
+    while (reaches - fails > 1) {
+      const std::size_t last = reaches == path.size() ? reaches - 1 : reaches;
+      std::vector<std::size_t> steps;
+      for (std::size_t i = 1; i <= kAlong; ++i) {
+        const std::size_t step = fails + (last - fails) * i / kAlong;
+        if (step > fails && step < reaches && (steps.empty() || steps.back() != step)) {
+          steps.push_back(step);
+        }
+      }
+      if (steps.empty()) break;
+      std::vector<NodeSet> sets;
+      for (const std::size_t step : steps) sets.push_back(path[step].excluded);
+      try_sets(sets);
+      const std::size_t known_end = reaches;
+      for (const std::size_t step : steps) {
+        const Tried* tried = tried_.find(path[step].excluded);
+        if (tried != nullptr && tried_.allowed(*tried) && tried_.reaches_goal(tried->trial)) {
+          reaches = step;
+          break;
+        }
+        fails = step;
+      }
+      if (reaches == known_end && reaches == path.size()) break;  // the last one was run too
+    }
+  }
+
+  /// Rounds of models around the best one, until a round brings nothing.
+  void refine() {
+    for (;;) {
+      const Tried& best = tried_.best();
+      const NodeSet nodes = best.nodes;
+      const bool reached = tried_.reaches_goal(best.trial);
+      const std::vector<NodeSet> sets = reached ? smaller_than(nodes) : larger_than(nodes);
+      if (sets.empty()) return;
+      try_sets(sets);
+      if (tried_.best().nodes == nodes) return;
+    }
+  }
+
+  /// Mixes worth a run around one that misses the goal: with the islands of the best forecast, with
+  /// several of them, and with nodes given back where there is a limit on FP32.
+  [[nodiscard]] std::vector<NodeSet> larger_than(const NodeSet& nodes) const {
+    std::vector<NodeSet> sets;
+    const Forecast now = forecast_->of(nodes);
+    std::vector<std::pair<double, NodeSet>> rated = rate(islands_, [&](const NodeSet& island) {
+      NodeSet next = joined(nodes, island);
+      return std::pair(gain_per_cost(now, forecast_->of(next)), std::move(next));
+    });
+    const std::vector<Mix> path = path_from(nodes, kLeaps[2]);
+    for (const std::size_t leap : kLeaps) {
+      if (leap < path.size()) add_new(path[leap].excluded, sets);
+    }
+    for (auto& [value, next] : rated) {
+      if (sets.size() >= kRound || value <= 0.0) break;
+      add_new(std::move(next), sets);
+    }
+    return sets;
+  }
+
+  /// Mixes worth a run around one that reaches the goal: without nodes that bring little for what
+  /// they cost.
+  [[nodiscard]] std::vector<NodeSet> smaller_than(const NodeSet& nodes) const {
+    std::vector<NodeSet> parts = blocks_;
+    parts.insert(parts.end(), islands_.begin(), islands_.end());
+    const Forecast now = forecast_->of(nodes);
+    std::vector<std::pair<double, NodeSet>> rated = rate(parts, [&](const NodeSet& part) {
+      NodeSet next = without(nodes, part);
+      if (next.size() == nodes.size()) return std::pair(0.0, NodeSet());
+      const Forecast then = forecast_->of(next);
+      if (then.cost >= now.cost) return std::pair(0.0, NodeSet());
+      const double lost = 10.0 * std::log10(std::max(then.noise, 1e-20) / now.noise);
+      return std::pair((now.cost - then.cost) / std::max(lost, kWorthDb), std::move(next));
+    });
+    std::vector<NodeSet> sets;
+    for (auto& [value, next] : rated) {
+      if (sets.size() >= kRound || value <= 0.0) break;
+      add_new(std::move(next), sets);
+    }
+    return sets;
+  }
+
+  /// What `body` makes of each set, the best value first.
+  template <typename Body>
+  [[nodiscard]] std::vector<std::pair<double, NodeSet>> rate(const std::vector<NodeSet>& sets,
+                                                             const Body& body) const {
+    std::vector<std::pair<double, NodeSet>> rated(sets.size());
+    parallel_items(std::ssize(sets), result_.threads, [&](std::int64_t i, int /*worker*/) {
+      rated[static_cast<std::size_t>(i)] = body(sets[static_cast<std::size_t>(i)]);
+    });
+    std::stable_sort(rated.begin(), rated.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    return rated;
+  }
+
+  void add_new(NodeSet nodes, std::vector<NodeSet>& sets) const {
+    if (tried_.find(nodes) != nullptr || std::find(sets.begin(), sets.end(), nodes) != sets.end())
+      return;
+    if (forecast_->of(nodes).integer_share < options_.least_integer_share) return;
+    sets.push_back(std::move(nodes));
+  }
+
+  /// Makes and runs models, six at a time; what was run before a stop is kept.
+  void try_sets(const std::vector<NodeSet>& sets) {
+    for (std::size_t begin = 0; begin < sets.size(); begin += Trials::kTogether) {
+      std::vector<Trial> trials;
+      std::vector<NodeSet> nodes;
+      for (std::size_t i = begin; i < std::min(sets.size(), begin + Trials::kTogether); ++i) {
+        if (tried_.find(sets[i]) != nullptr) continue;
+        nodes.push_back(sets[i]);
+        trials.push_back({Change{.exclude = exclusions_->names_of(sets[i])}});
+      }
+      trials_->run(trials);
+      for (std::size_t i = 0; i < trials.size(); ++i) {
+        if (trials[i].noise) ++result_.tried;
+        const double cost = forecast_ ? forecast_->of(nodes[i]).cost : 0.0;
+        tried_.add({std::move(nodes[i]), cost, std::move(trials[i])});
+      }
+    }
+  }
+
+  /// Whether the times of `models` models were measured in what is left of the budget.
+  bool measure_times(const std::vector<std::size_t>& models) {
+    const double left = options_.budget_seconds - elapsed();
+    const double round = result_.cost.trial_seconds * static_cast<double>(models.size() + 1);
+    const auto runs = static_cast<std::int64_t>(kTrialShare * left / std::max(round, 1e-9)) - 3;
+    if (runs < std::min(kFewestRuns, options_.repeat)) return false;
+    trial_options_.repeat = std::min(runs, options_.repeat);
+    deadline_seconds_ = options_.budget_seconds;
+    std::vector<Change> changes;
+    for (const std::size_t i : models) changes.push_back(tried_.at(i).trial.change);
+    try {
+      const std::vector<MedianInterval> slower = trials_->slower(changes, result_.int8_seconds);
+      for (std::size_t i = 0; i < models.size(); ++i) {
+        tried_.set_slower(models[i], slower[i], result_.int8_seconds);
+      }
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kCancelled) throw;
+      return false;
+    }
+    return true;
+  }
+
+  void finish() {
+    const std::vector<std::size_t> models = tried_.frontier();
+    // The best one, and the others spread evenly.
+    std::vector<std::size_t> timed;
+    const std::size_t count = std::min(models.size(), kMostTimed);
+    for (std::size_t i = 0; i < count; ++i) {
+      timed.push_back(models[count == 1 ? 0 : i * (models.size() - 1) / (count - 1)]);
+    }
+    if (std::find(timed.begin(), timed.end(), tried_.best_index()) == timed.end()) {
+      timed.push_back(tried_.best_index());
+    }
+    std::erase(timed, 0U);
+    const bool wanted = result_.end != SearchEnd::kInterrupted && !timed.empty();
+    if (wanted && !measure_times(timed) && result_.end == SearchEnd::kComplete) {
+      result_.end = asked_to_stop_ ? SearchEnd::kInterrupted : SearchEnd::kBudget;
+    }
+    if (options_.most_slower) tried_.keep_timed();
+    result_.int8 = tried_.point(0);
+    result_.best = tried_.point(tried_.best_index());
+    result_.reached = result_.best.reaches_goal && tried_.allowed(tried_.best());
+    for (const std::size_t i : models) result_.frontier.push_back(tried_.point(i));
+    result_.seconds = elapsed();
+  }
+
+  const Executor& fp32_;
+  const Recipe& recipe_;
+  const ImageSet& images_;
+  const SearchOptions& options_;
+  SuggestOptions trial_options_;
+  Clock::time_point begin_ = Clock::now();
+  double deadline_seconds_ = 0.0;
+  std::atomic<bool> asked_to_stop_ = false;  ///< by the caller
+  std::optional<Trials> trials_;
+  std::optional<Exclusions> exclusions_;
+  std::optional<MixForecast> forecast_;
+  std::vector<NodeSet> islands_;
+  std::vector<NodeSet> blocks_;
+  TriedModels tried_;
+  SearchResult result_;
+};
+
+}  // namespace
+
+SearchResult search(const Executor& fp32, const Recipe& recipe, const ImageSet& images,
+                    const SearchOptions& options) {
+  check(options.preprocess);
+  check_options(options);
+  return Search(fp32, recipe, images, options).run();
+}
+
+}  // namespace qtool

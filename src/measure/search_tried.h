@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "measure/exclusions.h"
+#include "measure/suggest_trials.h"
+#include "qtool/measure/median_interval.h"
+#include "qtool/measure/search.h"
+
+namespace qtool {
+
+/// Throws Error(kUsage) for values out of their domain.
+void check_options(const SearchOptions& options);
+
+/// A model that was made; without noise where that was not possible.
+struct Tried {
+  NodeSet nodes;      ///< in FP32, beside those of the recipe
+  double cost = 0.0;  ///< forecast, see Forecast::cost
+  Trial trial;
+  std::optional<MedianInterval> slower{};
+};
+
+/// The models that a search has run, and which of them is the best answer.
+class TriedModels {
+ public:
+  /// `options` must live as long.
+  explicit TriedModels(const SearchOptions& options) : options_(options) {}
+
+  [[nodiscard]] bool empty() const noexcept { return models_.empty(); }
+  /// The recipe's own model is added first.
+  void add(Tried tried);
+  void set_first_cost(double cost) { models_.front().cost = cost; }
+  /// What an image takes longer than with the first model, which takes `base_seconds`.
+  void set_slower(std::size_t index, const MedianInterval& slower, double base_seconds);
+  /// From now on only models that are known to be fast enough are allowed.
+  void keep_timed() { only_timed_ = true; }
+
+  [[nodiscard]] const Tried& first() const { return models_.front(); }
+  [[nodiscard]] const Tried& at(std::size_t index) const { return models_.at(index); }
+  /// Null for nodes that were not tried together.
+  [[nodiscard]] const Tried* find(const NodeSet& nodes) const;
+
+  [[nodiscard]] bool reaches_goal(const Trial& trial) const;
+  /// Whether a model keeps within the limits.
+  [[nodiscard]] bool allowed(const Tried& tried) const;
+  /// The cheapest one that reaches the goal; where none does, the nearest one. The first one where
+  /// no other is allowed.
+  [[nodiscard]] std::size_t best_index() const;
+  [[nodiscard]] const Tried& best() const { return models_[best_index()]; }
+  /// Indices of the models that no other one beats in both cost and decibels, the cheapest first.
+  [[nodiscard]] std::vector<std::size_t> frontier() const;
+  [[nodiscard]] SearchPoint point(std::size_t index) const;
+
+ private:
+  /// What the goal counts, larger is better, minus what it asks for.
+  [[nodiscard]] double margin(const TrialScore& score) const;
+  [[nodiscard]] bool better(const Tried& a, const Tried& b) const;
+
+  const SearchOptions& options_;
+  std::vector<Tried> models_;
+  std::map<NodeSet, std::size_t> index_;
+  std::set<std::size_t> fast_{0};
+  bool only_timed_ = false;
+};
+
+}  // namespace qtool

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "qtool/measure/search.h"
+#include "report/preprocessing.h"
+#include "report/text_table.h"
+
+namespace qtool {
+
+/// `20 dB or more`, `99 % agreement or more`, `0.5 points of top-1 lost or fewer`.
+std::string text_of(const SearchGoal& goal);
+/// What the search will cost, before it begins: one sentence.
+std::string text_of(const SearchCost& cost, int threads);
+
+/// The answer, the frontier and what was spent, for people.
+std::string text_of(const SearchResult& result, std::size_t width = kAnyWidth);
+/// The same for programs, as render.h says, with the nodes of every model of the frontier.
+std::string json_of(const SearchResult& result, const SourcedPreprocess& preprocess);
+
+}  // namespace qtool

@@ -1,0 +1,219 @@
+#include "qtool/measure/search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "qtool/base/error.h"
+#include "qtool/calib/overrides.h"
+#include "qtool/exec/prepare.h"
+#include "qtool/measure/evaluate.h"
+#include "qtool/quantize/calibrate.h"
+#include "qtool/quantize/coverage.h"
+#include "report/search.h"
+#include "support/image_folder.h"
+#include "unit/four_layers.h"
+
+namespace qtool {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class SearchTest : public testing::Test {
+ protected:
+  SearchTest() : fp32_(prepare(four_layers())) {
+    options_.preprocess.mean = {127.5F};
+    options_.preprocess.std = {64.0F};
+    options_.repeat = 5;
+    CalibrateOptions calibrate_options;
+    calibrate_options.collect.preprocess = options_.preprocess;
+    calibrate_options.method = "minmax";
+    recipe_.table = calibrate(fp32_, folder_.list(), calibrate_options).table;
+  }
+
+  void plant(const std::string& tensor, float factor) {
+    for (ActivationEntry& one : recipe_.table.activations) {
+      if (one.tensor == tensor) one.affine.scale *= factor;
+    }
+  }
+  [[nodiscard]] SearchResult find(SearchGoal goal) {
+    options_.goal = goal;
+    return search(fp32_, recipe_, folder_.list(), options_);
+  }
+  [[nodiscard]] SearchResult find_sqnr(double db) { return find({SearchGoal::Kind::kSqnr, db}); }
+
+  /// What eval says of the model that quantize makes with these overrides.
+  struct Judged {
+    double sqnr_db = 0.0;
+    double integer_share = 0.0;
+  };
+  [[nodiscard]] Judged judged(const std::vector<std::string>& exclude) const {
+    Recipe changed = recipe_;
+    changed.options.exclude = exclude;
+    Quantized made = quantize(fp32_.graph(), changed.table, changed.options);
+    Judged judged;
+    judged.integer_share = measure_coverage(made.graph, {}, made.report).integer_share();
+    const Executor int8(prepare(std::move(made.graph)));
+    EvalOptions eval;
+    eval.preprocess = options_.preprocess;
+    judged.sqnr_db = evaluate(fp32_, &int8, folder_.list(), eval).outputs.at(0).sqnr_db;
+    return judged;
+  }
+
+  const ImageFolder folder_{kSide, 5};
+  Executor fp32_;
+  SearchOptions options_;
+  Recipe recipe_;
+};
+
+// One tensor with a scale far too large is the whole problem; what reads or makes it is the answer.
+TEST_F(SearchTest, FindsAPlantedBadTensor) {
+  const double healthy = judged({}).sqnr_db;
+  plant("b_relu_out", 40.0F);
+  const SearchResult result = find_sqnr(healthy - 1.0);
+  EXPECT_TRUE(result.reached);
+  EXPECT_EQ(result.end, SearchEnd::kComplete);
+  EXPECT_LT(result.int8.sqnr_db, healthy - 10.0);
+  EXPECT_GE(result.best.sqnr_db, healthy - 1.0);
+  EXPECT_THAT(result.best.exclude, Contains(testing::AnyOf("b", "c")));
+  EXPECT_THAT(result.best.exclude, Not(Contains("a")));
+  EXPECT_THAT(result.best.exclude, Not(Contains("d")));
+}
+
+// Every point was run: forecasts are never reported.
+TEST_F(SearchTest, ReportsWhatEvalSaysOfTheModels) {
+  plant("b_relu_out", 20.0F);
+  plant("c_relu_out", 10.0F);
+  const SearchResult result = find_sqnr(30.0);
+  ASSERT_GE(result.frontier.size(), 2U);
+  for (const SearchPoint& point : result.frontier) {
+    const Judged judged_point = judged(point.exclude);
+    EXPECT_DOUBLE_EQ(point.sqnr_db, judged_point.sqnr_db);
+    EXPECT_DOUBLE_EQ(point.integer_share, judged_point.integer_share);
+    EXPECT_EQ(point.images, 5);
+  }
+  for (std::size_t i = 1; i < result.frontier.size(); ++i) {
+    EXPECT_GE(result.frontier[i].cost, result.frontier[i - 1].cost);
+  }
+  const std::string text = text_of(result);
+  EXPECT_THAT(text, HasSubstr("Goal: 30 dB or more; "));
+  EXPECT_THAT(text, HasSubstr("on 5 images"));
+}
+
+TEST_F(SearchTest, LeavesAModelAloneThatReachesTheGoal) {
+  const SearchResult result = find_sqnr(judged({}).sqnr_db - 0.5);
+  EXPECT_TRUE(result.reached);
+  EXPECT_THAT(result.best.exclude, IsEmpty());
+  EXPECT_EQ(result.best.integer_share, 1.0);
+}
+
+TEST_F(SearchTest, SaysThatAGoalIsNotReachedAndReturnsTheNearest) {
+  plant("b_relu_out", 20.0F);
+  options_.least_integer_share = 0.4;  // what is left when both `b` and `c` are in FP32 is 0.47
+  const SearchResult result = find_sqnr(150.0);
+  EXPECT_FALSE(result.reached);
+  EXPECT_EQ(result.end, SearchEnd::kComplete);
+  EXPECT_GT(result.best.sqnr_db, result.int8.sqnr_db + 3.0);
+  EXPECT_GE(result.best.integer_share, 0.4);
+  EXPECT_THAT(text_of(result), HasSubstr("nearest: "));
+}
+
+TEST_F(SearchTest, DoesNotDependOnThreads) {
+  plant("b_relu_out", 20.0F);
+  plant("d_relu_out", 6.0F);
+  options_.threads = 1;
+  const SearchResult one = find_sqnr(35.0);
+  options_.threads = 3;
+  const SearchResult three = find_sqnr(35.0);
+  EXPECT_EQ(one.tried, three.tried);
+  ASSERT_EQ(one.frontier.size(), three.frontier.size());
+  for (std::size_t i = 0; i < one.frontier.size(); ++i) {
+    EXPECT_EQ(one.frontier[i].exclude, three.frontier[i].exclude);
+    EXPECT_EQ(one.frontier[i].sqnr_db, three.frontier[i].sqnr_db);
+  }
+  EXPECT_EQ(one.best.exclude, three.best.exclude);
+}
+
+// A rewritten network has other ranges than the FP32 model; what is reported must hold all the
+// same.
+TEST_F(SearchTest, SearchesARewrittenModel) {
+  recipe_.options.rewrites = {"equalize"};
+  plant("b_relu_out", 20.0F);
+  const double start = judged({}).sqnr_db;
+  const SearchResult result = find_sqnr(start + 3.0);
+  EXPECT_DOUBLE_EQ(result.int8.sqnr_db, start);
+  EXPECT_TRUE(result.reached);
+  EXPECT_DOUBLE_EQ(result.best.sqnr_db, judged(result.best.exclude).sqnr_db);
+}
+
+TEST_F(SearchTest, KeepsTheBestWhenItIsStopped) {
+  plant("b_relu_out", 20.0F);
+  int asked = 0;
+  // After the INT8 model has been run on its five images.
+  options_.progress = [&](std::int64_t, std::int64_t) {
+    return ++asked > 8 ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+  };
+  const SearchResult result = find_sqnr(60.0);
+  EXPECT_EQ(result.end, SearchEnd::kInterrupted);
+  EXPECT_FALSE(result.reached);
+  EXPECT_GE(result.tried, 1);
+  EXPECT_GE(result.best.sqnr_db, result.int8.sqnr_db);
+  options_.progress = [](std::int64_t, std::int64_t) { return ProgressAnswer::kStop; };
+  EXPECT_THROW(static_cast<void>(find_sqnr(60.0)), Error);
+}
+
+TEST_F(SearchTest, SaysWhatItWillCost) {
+  SearchCost cost;
+  options_.announce = [&](const SearchCost& said) { cost = said; };
+  const SearchResult result = find_sqnr(20.0);
+  EXPECT_EQ(cost.images, 5);
+  EXPECT_GT(cost.trial_seconds, 0.0);
+  EXPECT_GT(cost.probe_seconds, cost.trial_seconds);
+  // x, three tensors between the layers, four layers: nothing rounds the output.
+  EXPECT_EQ(cost.sources, 8);
+  EXPECT_GT(result.seconds, 0.0);
+  EXPECT_THAT(text_of(cost, 2), HasSubstr("8 sources alone"));
+}
+
+TEST_F(SearchTest, RefusesWhatMakesNoSense) {
+  const auto code_of = [&](SearchGoal goal) {
+    try {
+      static_cast<void>(find(goal));
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::kIo;
+  };
+  // Four channels of 8 x 8 are not scores per class.
+  EXPECT_EQ(code_of({SearchGoal::Kind::kAgreement, 99.0}), ErrorCode::kUnsupported);
+  EXPECT_EQ(code_of({SearchGoal::Kind::kAgreement, 101.0}), ErrorCode::kUsage);
+  options_.least_integer_share = 1.5;
+  EXPECT_EQ(code_of({SearchGoal::Kind::kSqnr, 20.0}), ErrorCode::kUsage);
+  options_.least_integer_share = 0.0;
+  options_.budget_seconds = 1e-6;
+  EXPECT_EQ(code_of({SearchGoal::Kind::kSqnr, 20.0}), ErrorCode::kUsage);
+}
+
+// The time of a limit is measured, so only what must hold on any machine is asked.
+TEST_F(SearchTest, KeepsWithinALimitOfTime) {
+  plant("b_relu_out", 20.0F);
+  options_.most_slower = 1e6;
+  EXPECT_TRUE(find_sqnr(25.0).reached);
+  options_.most_slower = 0.0;
+  const SearchResult result = find_sqnr(200.0);
+  EXPECT_FALSE(result.reached);
+  if (!result.best.exclude.empty()) {
+    ASSERT_TRUE(result.best.slower_seconds.has_value());
+    EXPECT_LE(result.best.slower_seconds->median, 0.0);
+  }
+}
+
+}  // namespace
+}  // namespace qtool
