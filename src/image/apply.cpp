@@ -18,7 +18,7 @@ constexpr std::int64_t kMaxPixels = std::int64_t{1} << 26;
 struct Geometry {
   std::int64_t width = 0;
   std::int64_t height = 0;
-  Box part;
+  Rectangle part;
   std::int64_t target_width = 0;
   std::int64_t target_height = 0;
   std::int64_t left = 0;
@@ -95,15 +95,6 @@ Shape shape_of(const Preprocess& p, const Geometry& geometry) {
   return {1, channels, geometry.target_height, geometry.target_width};
 }
 
-void check_image(const Image& image) {
-  check_image_size(image.width, image.height);
-  if (std::ssize(image.pixels) != image.width * image.height * 3) {
-    throw Error(ErrorCode::kInvalidArgument,
-                concat("an image of ", image.width, "x", image.height, " pixels holds ",
-                       image.pixels.size(), " bytes, expected 3 per pixel"));
-  }
-}
-
 // The normalized value of each of the 256 bytes in channel `c`.
 std::array<float, 256> make_table(const Preprocess& p, std::size_t c) {
   const float mean = p.mean.size() == 1 ? p.mean[0] : p.mean[c];
@@ -119,7 +110,7 @@ void apply_placed(const Image& image, const Preprocess& p, const Geometry& geome
                   std::span<float> out) {
   const std::int64_t channels = p.channels == ChannelOrder::kGray ? 1 : 3;
   const Raster raster{image.width, image.height, channels, image.pixels};
-  const Box& part = geometry.part;
+  const Rectangle& part = geometry.part;
   const bool resizes = geometry.width != image.width || geometry.height != image.height;
   std::vector<std::uint8_t> resized;
   if (resizes) resized = resize(raster, geometry.width, geometry.height, part);
@@ -155,6 +146,20 @@ Shape output_shape(const Preprocess& preprocess, std::int64_t width, std::int64_
   check(preprocess);
   check_image_size(width, height);
   return shape_of(preprocess, geometry_of(preprocess, width, height));
+}
+
+InputPlacement placement_of(const Preprocess& preprocess, std::int64_t width, std::int64_t height) {
+  check(preprocess);
+  check_image_size(width, height);
+  const Geometry geometry = geometry_of(preprocess, width, height);
+  InputPlacement placement;
+  placement.input_width = geometry.target_width;
+  placement.input_height = geometry.target_height;
+  placement.x_offset = geometry.part.left - geometry.left;
+  placement.y_offset = geometry.part.top - geometry.top;
+  placement.x_scale = static_cast<double>(width) / static_cast<double>(geometry.width);
+  placement.y_scale = static_cast<double>(height) / static_cast<double>(geometry.height);
+  return placement;
 }
 
 void apply(const Image& image, const Preprocess& preprocess, std::span<float> out) {

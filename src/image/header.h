@@ -24,6 +24,8 @@ inline constexpr std::int64_t kMaxDecodeBytes = std::int64_t{1} << 31;
 [[noreturn]] void fail_truncated();
 /// Throws for an image without pixels or beyond the limits.
 void check_image_size(std::int64_t width, std::int64_t height);
+/// The same, and Error(kInvalidArgument) when `image` does not hold 3 bytes per pixel.
+void check_image(const Image& image);
 
 /// `count` bytes at `at` as a number; fail_truncated() when they are not all there.
 enum class ByteOrder { kLittle, kBig };

@@ -67,6 +67,14 @@ void check_image_size(std::int64_t width, std::int64_t height) {
   }
 }
 
+void check_image(const Image& image) {
+  check_image_size(image.width, image.height);
+  if (std::ssize(image.pixels) == image.width * image.height * 3) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              concat("an image of ", image.width, "x", image.height, " pixels holds ",
+                     image.pixels.size(), " bytes, expected 3 per pixel"));
+}
+
 std::uint32_t read_number(std::string_view bytes, std::size_t at, std::size_t count,
                           ByteOrder order) {
   if (at > bytes.size() || count > bytes.size() - at) fail_truncated();

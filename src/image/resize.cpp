@@ -94,13 +94,13 @@ const std::uint8_t* Raster::row(std::int64_t y, std::vector<std::uint8_t>& room)
 }
 
 std::vector<std::uint8_t> resize(const Raster& source, std::int64_t width, std::int64_t height,
-                                 const Box& box) {
-  const Taps columns = make_taps(source.width, width, box.left, box.width);
-  const Taps rows = make_taps(source.height, height, box.top, box.height);
+                                 const Rectangle& part) {
+  const Taps columns = make_taps(source.width, width, part.left, part.width);
+  const Taps rows = make_taps(source.height, height, part.top, part.height);
   // Only the rows that the second pass reads.
   const std::int64_t first_row = rows.windows.front().first;
   const std::int64_t end_row = rows.windows.back().first + rows.windows.back().count;
-  const std::int64_t samples = box.width * source.channels;
+  const std::int64_t samples = part.width * source.channels;
   std::vector<std::uint8_t> narrowed(static_cast<std::size_t>((end_row - first_row) * samples));
   std::vector<std::uint8_t> room;
   for (std::int64_t y = first_row; y < end_row; ++y) {
@@ -112,9 +112,9 @@ std::vector<std::uint8_t> resize(const Raster& source, std::int64_t width, std::
       resize_row<3>(from, columns, to);
     }
   }
-  std::vector<std::uint8_t> resized(static_cast<std::size_t>(box.height * samples));
+  std::vector<std::uint8_t> resized(static_cast<std::size_t>(part.height * samples));
   std::vector<std::int32_t> sums(static_cast<std::size_t>(samples));
-  for (std::int64_t y = 0; y < box.height; ++y) {
+  for (std::int64_t y = 0; y < part.height; ++y) {
     const Taps::Window& window = rows.windows[static_cast<std::size_t>(y)];
     const std::int32_t* weights = rows.weights_of(y);
     std::fill(sums.begin(), sums.end(), kHalf);

@@ -20,19 +20,19 @@ struct Raster {
 };
 
 /// A rectangle of pixels.
-struct Box {
+struct Rectangle {
   std::int64_t left = 0;
   std::int64_t top = 0;
   std::int64_t width = 0;
   std::int64_t height = 0;
 };
 
-/// The part `box` of `source` resized to width x height, as dense interleaved samples.
+/// The `part` of `source` resized to width x height, as dense interleaved samples.
 /// Triangle filter of support max(1, reduction) source pixels around the centre of each target
 /// pixel, clipped at the borders, normalised; weights as integers of 22 bits, rounded half away
 /// from zero; columns first, rounded to 8 bits, then rows.
 /// Source: Pillow, src/libImaging/Resample.c (bit-identical to BILINEAR).
 std::vector<std::uint8_t> resize(const Raster& source, std::int64_t width, std::int64_t height,
-                                 const Box& box);
+                                 const Rectangle& part);
 
 }  // namespace qtool

@@ -1,3 +1,4 @@
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,8 +16,10 @@
 #include "options_run.h"
 #include "progress.h"
 #include "qtool/base/error.h"
+#include "qtool/image/image.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/measure/infer.h"
+#include "report/draw.h"
 #include "report/render.h"
 #include "terminal.h"
 
@@ -28,6 +31,7 @@ struct InferCommand {
   std::string int8;
   std::string image;
   std::string labels;
+  std::string draw;
   std::int64_t top = 5;
   std::int64_t repeat = 20;
   PreprocessOptions preprocess;
@@ -41,6 +45,7 @@ void run_infer(InferCommand& options, const Command& command) {
   const Requantization requantization = options.requantize.path();
   options.preprocess.read();
   const AnswerOptions answers = options.outputs.read();
+  if (!options.draw.empty()) declare_output(options.draw);
   std::vector<std::string> names;
   if (!options.labels.empty()) names = read_class_names(options.labels);
   const Models models = open_models(options.model, options.int8);
@@ -78,6 +83,11 @@ void run_infer(InferCommand& options, const Command& command) {
   }
   options.run.json ? print_result(json_of(result, names, preprocess))
                    : print_text(text_of(result, names, result_columns()));
+  if (!options.draw.empty()) {
+    const std::string png =
+        encode_png(draw_answers(load_image(options.image), preprocess.preprocess, result, names));
+    write_outputs(std::array<OutputFile, 1>{{{options.draw, png}}});
+  }
   for (const auto* run : {&result.fp32, result.int8 ? &*result.int8 : nullptr}) {
     if (run == nullptr || run->answered) continue;
     throw Error(ErrorCode::kInvalidModel,
@@ -99,6 +109,18 @@ void add_infer(CLI::App& app, Session& session) {
   command->add_option("--image", options->image, "Image file")->required()->type_name("FILE");
   command->add_option("--labels", options->labels, "File with one class name per line")
       ->type_name("FILE");
+  command
+      ->add_option("--draw", options->draw,
+                   "Also draw the answers of both models on the image\n"
+                   "Boxes of both models are green, those of one alone orange.")
+      ->type_name("FILE.png")
+      ->check(CLI::Validator(
+          [](const std::string& path) {
+            return path.ends_with(".png")
+                       ? std::string()
+                       : concat("found '", path, "', expected a name that ends with .png");
+          },
+          ""));
   command->add_option("--top", options->top, "Classes to list")
       ->type_name("K")
       ->check(whole_number(1, 1000000))
@@ -113,9 +135,11 @@ void add_infer(CLI::App& app, Session& session) {
   options->requantize.add_to(*command);
   options->run.add_to(*command);
   command->show_first({"model", "--int8", "--image", "--labels", "--top", "--repeat",
-                       "--preprocess", "--boxes", "--mask", "--threads", "--json", "--quiet",
-                       "--help"});
-  command->goes_with_files("--labels", Trait::kClasses);
+                       "--preprocess", "--boxes", "--mask", "--draw", "--threads", "--json",
+                       "--quiet", "--help"});
+  for (const char* option : {"--labels", "--draw"}) {
+    command->goes_with_files(option, Trait::kClasses);
+  }
   command->goes_with_files("--top", Trait::kClassScores);
   command->callback([options, command, &session] {
     session.run = [options, command] { run_infer(*options, *command); };

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,5 +28,10 @@ Image decode_image(std::string_view bytes, std::string_view name);
 
 /// decode_image of a file of at most 2^28 bytes. Throws Error(kIo) when it cannot be read.
 Image load_image(const std::filesystem::path& path);
+
+/// The image as a PNG file. Throws Error(kInvalidArgument) when `image` holds another number of
+/// bytes than 3 per pixel, Error(kUnsupported) when it takes more memory than there is.
+/// Source: stb_image_write.
+std::string encode_png(const Image& image);
 
 }  // namespace qtool

@@ -98,6 +98,20 @@ std::optional<std::string> doubtful(const Preprocess& preprocess);
 /// Error(kInvalidImage) when the image is smaller than the crop or would grow beyond 2^26 pixels.
 Shape output_shape(const Preprocess& preprocess, std::int64_t width, std::int64_t height);
 
+/// Where the network's input lies in an image: x of the image = (x of the input + x_offset) *
+/// x_scale.
+struct InputPlacement {
+  std::int64_t input_width = 0;
+  std::int64_t input_height = 0;
+  std::int64_t x_offset = 0;
+  std::int64_t y_offset = 0;
+  double x_scale = 1.0;
+  double y_scale = 1.0;
+};
+
+/// The placement for a width x height image. Throws as output_shape().
+InputPlacement placement_of(const Preprocess& preprocess, std::int64_t width, std::int64_t height);
+
 /// Writes the preprocessed image to `out`, which has the elements of output_shape().
 /// The resize is an antialiased triangle filter: its support grows with the reduction, weights are
 /// rounded to 22 bits, columns before rows, 8 bits in between; bit-identical to Pillow's BILINEAR.

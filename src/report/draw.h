@@ -1,0 +1,20 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "qtool/image/image.h"
+#include "qtool/image/preprocess.h"
+#include "qtool/measure/infer.h"
+
+namespace qtool {
+
+/// The answers of infer() drawn on the image they are about: one panel for FP32 and, to its right,
+/// one for INT8. Boxes that both models have are green, those of one model alone orange; pixels of
+/// class 0 keep their colours, those of other classes are tinted; the best classes stand below.
+/// `preprocess` made the network's input of `image`. A panel's longer side is brought to 480 to 960
+/// pixels. Throws as output_shape(), and Error(kInvalidImage) when an image becomes too narrow.
+Image draw_answers(const Image& image, const Preprocess& preprocess, const InferResult& result,
+                   std::span<const std::string> class_names);
+
+}  // namespace qtool
