@@ -67,7 +67,7 @@ class Search {
   /// Ends with what is known when it is stopped.
   SearchResult run() {
     try {
-      trials_.emplace(fp32_, recipe_, images_, trial_options_);
+      trials_.emplace(fp32_, recipe_, images_, trial_options_, options_.answers);
       exclusions_.emplace(fp32_.graph(), recipe_);
       estimate();
       try_sets({NodeSet()});
@@ -137,11 +137,17 @@ class Search {
       throw Error(ErrorCode::kUnsupported, "nothing of the model is on integers");
     }
     if (options_.goal.kind == SearchGoal::Kind::kSqnr) return;
-    if (!trials_->has_classes()) {
+    if (!int8.score.agreement) {
       throw Error(ErrorCode::kUnsupported,
-                  "the first output is not one score per class: a goal of classes has no meaning");
+                  "the first output is not one score per class, and nothing says what it is: only "
+                  "a goal of SQNR has a meaning");
     }
-    if (options_.goal.kind == SearchGoal::Kind::kTop1Drop && int8.score.labelled == 0) {
+    if (options_.goal.kind != SearchGoal::Kind::kTop1Drop) return;
+    if (options_.answers.boxes || options_.answers.mask) {
+      throw Error(ErrorCode::kUsage,
+                  "a goal of top-1 accuracy needs scores per class, not boxes or masks");
+    }
+    if (int8.score.labelled == 0) {
       throw Error(ErrorCode::kUsage, "a goal of top-1 accuracy needs images with labels");
     }
   }

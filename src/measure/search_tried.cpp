@@ -65,7 +65,7 @@ double TriedModels::margin(const TrialScore& score) const {
     case SearchGoal::Kind::kSqnr:
       return worst_db(score) - options_.goal.value;
     case SearchGoal::Kind::kAgreement:
-      return percent(score.agreement, score.images) - options_.goal.value;
+      return 100.0 * score.agreement.value_or(0.0) - options_.goal.value;
     case SearchGoal::Kind::kTop1Drop:
       return percent(score.top1 - score.fp32_top1, score.labelled) + options_.goal.value;
   }

@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "base/stop.h"
 #include "calib/statistics.h"
+#include "measure/answer.h"
 #include "measure/image_runs.h"
 #include "measure/model_pair.h"
 #include "measure/output_noise.h"
@@ -50,6 +51,8 @@ TrialScore score_of(const ImageSet& images, std::span<const Answers> answers, st
   TrialScore score;
   score.sqnr_db.resize(outputs);
   std::int64_t compared = 0;
+  std::int64_t answered = 0;  // with a class, by FP32
+  std::int64_t equal = 0;
   for (std::size_t entry = 0; entry < answers.size(); ++entry) {
     const Answers& one = answers[entry];
     if (!one.usable) continue;
@@ -58,7 +61,8 @@ TrialScore score_of(const ImageSet& images, std::span<const Answers> answers, st
     if (label >= 0) ++score.labelled;
     if (label >= 0 && one.fp32_class == label) ++score.fp32_top1;
     if (label >= 0 && one.class_of[p] == label) ++score.top1;
-    if (one.fp32_class >= 0 && one.class_of[p] == one.fp32_class) ++score.agreement;
+    if (one.fp32_class >= 0) ++answered;
+    if (one.fp32_class >= 0 && one.class_of[p] == one.fp32_class) ++equal;
     if (!one.fp32) continue;
     if (!one.answered[p]) {
       ++score.unanswered;
@@ -68,6 +72,9 @@ TrialScore score_of(const ImageSet& images, std::span<const Answers> answers, st
     for (std::size_t o = 0; o < outputs; ++o) {
       score.sqnr_db[o] += one.sums[p * outputs + o].decibels();
     }
+  }
+  if (answered > 0) {
+    score.agreement = static_cast<double>(equal) / static_cast<double>(score.images);
   }
   for (double& db : score.sqnr_db) {
     db = compared == 0 ? -kSqnrLimitDb : db / static_cast<double>(compared);
@@ -105,12 +112,30 @@ bool any_effect(const std::vector<RewriteReport>& reports) {
 
 }  // namespace
 
+std::optional<double> agreement_of(const AnswerAgreement& answers) {
+  if (answers.mask && answers.mask->pixels > 0) {
+    return static_cast<double>(answers.mask->equal) / static_cast<double>(answers.mask->pixels);
+  }
+  if (!answers.boxes || answers.boxes->matches.empty()) return std::nullopt;
+  // Ascending by score, then by IoU: the last one of the first score.
+  const std::vector<BoxMatch>& matches = answers.boxes->matches;
+  const auto end = std::find_if(matches.begin(), matches.end(), [&](const BoxMatch& match) {
+    return match.score != matches.front().score;
+  });
+  const BoxMatch& match = *(end - 1);
+  if (match.fp32 == 0) return match.int8 == 0 ? 1.0 : 0.0;
+  const auto all = static_cast<double>(match.fp32);
+  return std::min(static_cast<double>(match.kept) / all,
+                  1.0 - static_cast<double>(match.added()) / all);
+}
+
 Trials::Trials(const Executor& fp32, const Recipe& recipe, const ImageSet& images,
-               const SuggestOptions& options)
+               const SuggestOptions& options, AnswerOptions answers)
     : fp32_(fp32),
       recipe_(recipe),
       images_(images),
       options_(options),
+      answers_(std::move(answers)),
       shape_(first_shape(images, options.preprocess, options.bad_images)) {}
 
 CalibrationTable Trials::table_of(const Change& change) const {
@@ -187,10 +212,13 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
     Workspace fp32;
     std::vector<Workspace> int8;
     KeptOutputs reference;
+    std::vector<AnswerScorer> scorers;  // per plan
   };
   std::vector<Worker> workers(static_cast<std::size_t>(image_workers(images_, options_)));
   std::vector<Answers> answers(images_.entries.size());
-  const std::int64_t classes = class_count(fp32->outputs().front().shape, 1);
+  const AnswerReader reader(answers_, *fp32, options_.preprocess.layout);
+  const bool reads = answers_.boxes || answers_.mask;
+  const std::int64_t classes = reads ? 0 : class_count(fp32->outputs().front().shape, 1);
   AnalyzeOptions part = options_;
   if (options_.progress) {
     part.progress = [&](std::int64_t done, std::int64_t total) {
@@ -203,6 +231,7 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
                  [&](std::size_t entry, const Tensor& image, int index) {
                    Worker& worker = workers[static_cast<std::size_t>(index)];
                    worker.int8.resize(plans.size());
+                   worker.scorers.resize(plans.size(), AnswerScorer(answers_));
                    const std::array<TensorView, 1> inputs{TensorView(image)};
                    Answers& answer = answers[entry];
                    answer.usable = true;
@@ -210,12 +239,14 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
                    worker.reference.keep(reals);
                    answer.fp32 = all_answered(reals);
                    answer.fp32_class = top_class(reals, classes);
+                   const Answer real = reader.read(reals);
                    for (std::size_t p = 0; p < plans.size(); ++p) {
                      const std::span<const TensorView> made = plans[p]->run(inputs, worker.int8[p]);
                      const std::vector<SqnrSums> compared = worker.reference.compare(made);
                      answer.sums.insert(answer.sums.end(), compared.begin(), compared.end());
                      answer.answered.push_back(all_answered(made));
                      answer.class_of.push_back(top_class(made, classes));
+                     if (reads) worker.scorers[p].add(real, reader.read(made));
                    }
                  });
   std::vector<SqnrSums> total(plans.size() * outputs);
@@ -226,6 +257,13 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
     Trial& trial = trials[trial_of[p]];
     trial.noise = noise_of(std::span(total).subspan(p * outputs, outputs));
     trial.score = score_of(images_, answers, p, outputs);
+    if (reads) {
+      AnswerScorer scorer(answers_);
+      for (const Worker& worker : workers) {
+        if (!worker.scorers.empty()) scorer += worker.scorers[p];
+      }
+      trial.score.agreement = agreement_of(scorer.result());
+    }
     trial.score.integer_share = coverage_of(*plans[p]).integer_share();
   }
 }
@@ -237,11 +275,6 @@ Tensor Trials::first_image() const {
     image = load_preprocessed(images_.entries.at(i), options_.preprocess, options_.bad_images, bad);
   }
   return *std::move(image);
-}
-
-bool Trials::has_classes() const {
-  const ModelPair pair = compile_pair(fp32_, nullptr, shape_, 1);
-  return class_count(pair.fp32->outputs().front().shape, 1) > 0;
 }
 
 Trials::Seconds Trials::seconds_of_image() const {

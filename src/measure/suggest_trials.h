@@ -8,16 +8,24 @@
 #include <vector>
 
 #include "measure/metrics.h"
+#include "qtool/measure/answer.h"
 #include "qtool/measure/suggest.h"
 
 namespace qtool {
+
+/// How much of the answers is FP32's, at most 1. With a mask: of the pixels those with its class.
+/// With boxes: of FP32's boxes those kept or, if that is less, 1 minus those added for each of
+/// them, from the lowest score that was asked for on and at the highest IoU. Nothing without both.
+std::optional<double> agreement_of(const AnswerAgreement& answers);
 
 /// How a model answered the images, against FP32. Means and counts are evaluate()'s.
 struct TrialScore {
   std::vector<double> sqnr_db;  ///< per output: the mean of the images that both models answered
   std::int64_t images = 0;
   std::int64_t unanswered = 0;  ///< that FP32 answered and this model did not
-  std::int64_t agreement = 0;   ///< with the top-1 class of FP32; 0 without scores per class
+  /// Of the images, the share with the top-1 class of FP32; agreement_of() where boxes or a mask
+  /// are read. Nothing where the outputs are none of these.
+  std::optional<double> agreement{};
   std::int64_t labelled = 0;
   std::int64_t fp32_top1 = 0;
   std::int64_t top1 = 0;
@@ -40,7 +48,7 @@ class Trials {
 
   /// All arguments must live as long.
   Trials(const Executor& fp32, const Recipe& recipe, const ImageSet& images,
-         const SuggestOptions& options);
+         const SuggestOptions& options, AnswerOptions answers = {});
 
   /// The model of a change; null where there is none.
   [[nodiscard]] std::unique_ptr<Executor> model(const Change& change) const;
@@ -53,8 +61,6 @@ class Trials {
 
   /// Shape of the input.
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
-  /// Whether the first output is one score per class.
-  [[nodiscard]] bool has_classes() const;
   /// What the first image takes on one thread.
   struct Seconds {
     double fp32 = 0.0;
@@ -72,6 +78,7 @@ class Trials {
   const Recipe& recipe_;
   const ImageSet& images_;
   const SuggestOptions& options_;
+  AnswerOptions answers_;  ///< what the outputs mean, where they are more than scores per class
   Shape shape_;
   /// The recipe's table with the scales of other weight methods, which may take seconds to choose.
   mutable std::map<std::string, CalibrationTable> by_weight_method_;

@@ -41,11 +41,15 @@ std::string slower_text(const SearchPoint& point, double int8_seconds) {
   return text;
 }
 
+std::string agreement_text(const SearchPoint& point) {
+  return point.agreement ? percent(*point.agreement, 2) : "-";
+}
+
 /// What the goal counts of a model.
 std::string accuracy_text(const SearchPoint& point, SearchGoal::Kind kind) {
   std::string text = concat(to_fixed(point.sqnr_db, 2), " dB");
   if (kind == SearchGoal::Kind::kAgreement) {
-    text += concat(", agreement ", percent_of(point.agreement, point.images));
+    text += concat(", agreement ", agreement_text(point));
   } else if (kind == SearchGoal::Kind::kTop1Drop) {
     text += concat(", top-1 ", percent_of(point.top1, point.labelled), " against ",
                    percent_of(point.fp32_top1, point.labelled));
@@ -111,7 +115,7 @@ Json json_of(const SearchPoint& point) {
   Json json{{"sqnr_db", point.sqnr_db},
             {"output_sqnr_db", point.output_sqnr_db},
             {"images", point.images},
-            {"agreement", point.agreement},
+            {"agreement", point.agreement ? Json(*point.agreement) : Json()},
             {"labelled", point.labelled},
             {"fp32_top1", point.fp32_top1},
             {"top1", point.top1},
@@ -169,8 +173,9 @@ std::string text_of(const SearchResult& result, std::size_t width) {
   if (!slower.empty()) text += concat(", ", slower);
   text += "\n\n";
 
-  const bool classes = std::any_of(result.frontier.begin(), result.frontier.end(),
-                                   [](const SearchPoint& point) { return point.agreement > 0; });
+  const bool classes =
+      std::any_of(result.frontier.begin(), result.frontier.end(),
+                  [](const SearchPoint& point) { return point.agreement.has_value(); });
   std::vector<TextTable::Column> columns{{"dB", Kind::kNumber},
                                          {"MACs on integers", Kind::kNumber},
                                          {"nodes in FP32", Kind::kNumber, 5},
@@ -184,7 +189,7 @@ std::string text_of(const SearchResult& result, std::size_t width) {
                                  to_text(static_cast<std::int64_t>(point->exclude.size())),
                                  slower_text(*point, result.int8_seconds),
                                  point->exclude == best.exclude ? "<" : ""};
-    if (classes) row.insert(row.begin() + 1, percent_of(point->agreement, point->images));
+    if (classes) row.insert(row.begin() + 1, agreement_text(*point));
     table.add(std::move(row));
   }
   text += table.to_string(width);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "measure/suggest_trials.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/exec/prepare.h"
@@ -141,6 +142,49 @@ TEST_F(SearchTest, DoesNotDependOnThreads) {
   EXPECT_EQ(one.best.exclude, three.best.exclude);
 }
 
+// The share of pixels with FP32's class is evaluate()'s.
+TEST_F(SearchTest, ReachesAnAgreementOfMasks) {
+  plant("b_relu_out", 40.0F);
+  options_.answers.mask = MaskRule{};
+  const SearchResult result = find({SearchGoal::Kind::kAgreement, 97.0});
+  EXPECT_TRUE(result.reached);
+  ASSERT_TRUE(result.int8.agreement.has_value());
+  EXPECT_LT(*result.int8.agreement, 0.97);
+  EXPECT_GE(result.best.agreement.value_or(0.0), 0.97);
+  for (const SearchPoint* point : {&result.int8, &result.best}) {
+    StaticOptions quantize_options = recipe_.options;
+    quantize_options.exclude = point->exclude;
+    const Executor int8(prepare(quantize(fp32_.graph(), recipe_.table, quantize_options).graph));
+    EvalOptions eval;
+    eval.preprocess = options_.preprocess;
+    eval.answers = options_.answers;
+    const EvalResult judged_result = evaluate(fp32_, &int8, folder_.list(), eval);
+    ASSERT_TRUE(judged_result.answers.mask.has_value());
+    EXPECT_DOUBLE_EQ(*point->agreement,
+                     static_cast<double>(judged_result.answers.mask->equal) /
+                         static_cast<double>(judged_result.answers.mask->pixels));
+  }
+}
+
+TEST(AgreementOf, CountsBoxesLostAndBoxesAdded) {
+  const auto boxes = [](std::int64_t fp32, std::int64_t int8, std::int64_t kept) {
+    AnswerAgreement answers;
+    // Ascending by score, then IoU; only the second row counts.
+    answers.boxes.emplace().matches = {
+        {.score = 0.3, .iou = 0.5, .fp32 = 7, .int8 = 7, .kept = 7},
+        {.score = 0.3, .iou = 0.7, .fp32 = fp32, .int8 = int8, .kept = kept},
+        {.score = 0.5, .iou = 0.5, .fp32 = 9, .int8 = 9, .kept = 9},
+        {.score = 0.5, .iou = 0.7, .fp32 = 9, .int8 = 9, .kept = 9}};
+    return agreement_of(answers);
+  };
+  EXPECT_DOUBLE_EQ(boxes(100, 97, 97).value(), 0.97);
+  EXPECT_DOUBLE_EQ(boxes(100, 105, 97).value(), 0.92);  // 8 were added
+  EXPECT_DOUBLE_EQ(boxes(10, 40, 10).value(), -2.0);
+  EXPECT_EQ(boxes(0, 0, 0).value(), 1.0);
+  EXPECT_EQ(boxes(0, 1, 0).value(), 0.0);
+  EXPECT_FALSE(agreement_of({}).has_value());
+}
+
 // A rewritten network has other ranges than the FP32 model; what is reported must hold all the
 // same.
 TEST_F(SearchTest, SearchesARewrittenModel) {
@@ -194,6 +238,8 @@ TEST_F(SearchTest, RefusesWhatMakesNoSense) {
   // Four channels of 8 x 8 are not scores per class.
   EXPECT_EQ(code_of({SearchGoal::Kind::kAgreement, 99.0}), ErrorCode::kUnsupported);
   EXPECT_EQ(code_of({SearchGoal::Kind::kAgreement, 101.0}), ErrorCode::kUsage);
+  options_.answers.mask = MaskRule{};
+  EXPECT_EQ(code_of({SearchGoal::Kind::kTop1Drop, 0.5}), ErrorCode::kUsage);
   options_.least_integer_share = 1.5;
   EXPECT_EQ(code_of({SearchGoal::Kind::kSqnr, 20.0}), ErrorCode::kUsage);
   options_.least_integer_share = 0.0;

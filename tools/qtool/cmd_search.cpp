@@ -11,6 +11,7 @@
 #include "files.h"
 #include "model.h"
 #include "options_images.h"
+#include "options_outputs.h"
 #include "options_quantization.h"
 #include "options_run.h"
 #include "progress.h"
@@ -42,6 +43,7 @@ struct SearchCommand {
   TypeOptions types;
   RewriteOptions rewrites;
   OverrideOptions overrides;
+  OutputOptions outputs;
   ImageOptions images;
   PreprocessOptions preprocess;
   RunOptions run;
@@ -111,6 +113,7 @@ void run_search(SearchCommand& options, const Command& command) {
   if (!options.min_integer_macs.empty()) {
     search_options.least_integer_share = share_of(options.min_integer_macs);
   }
+  search_options.answers = options.outputs.read();
   options.preprocess.read();
   declare_output(options.output);
   const ImageSet images = options.images.list();
@@ -188,7 +191,9 @@ void add_search(CLI::App& app, Session& session) {
       number([](double value) { return value >= 0.0 && value <= 100.0; }, "a number from 0 to 100");
   command
       ->add_option("--min-agreement", options->min_agreement,
-                   "Goal: percent of the images with the class of FP32")
+                   "Goal: percent of the answers that are FP32's\n"
+                   "Images with its class; with --mask, pixels with its class; with --boxes, its "
+                   "boxes that are kept, and 100 minus those added.")
       ->type_name("PERCENT")
       ->check(percent);
   command
@@ -222,6 +227,7 @@ void add_search(CLI::App& app, Session& session) {
   options->overrides.add_to(*command);
   options->images.add_to(*command, ImagesUse::kMeasure);
   command->goes_with("--labels", {{"--max-top1-drop", {}}});
+  options->outputs.add_to(*command, PsnrUse::kNo);
   options->preprocess.add_to(*command);
   options->run.add_to(*command);
   command->show_first({"model", "--table", "--images", "--limit", "--output", "--min-sqnr",

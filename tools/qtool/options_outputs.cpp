@@ -38,7 +38,7 @@ double number_of(const std::string& text, const char* option) {
 
 }  // namespace
 
-void OutputOptions::add_to(Command& command) {
+void OutputOptions::add_to(Command& command, PsnrUse psnr) {
   std::vector<std::string> names;
   for (const DetectorInfo& detector : detectors()) names.emplace_back(detector.name);
   CLI::Option* boxes =
@@ -74,6 +74,7 @@ void OutputOptions::add_to(Command& command) {
                   "one.")
       ->type_name("argmax|T")
       ->group(kGroup);
+  if (psnr == PsnrUse::kNo) return;
   command
       .add_option("--psnr", psnr_peak_,
                   "The outputs are images of values up to this: print their PSNR")

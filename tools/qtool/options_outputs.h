@@ -8,10 +8,13 @@
 
 namespace qtool::tool {
 
+/// Whether a command prints the PSNR of outputs that are images.
+enum class PsnrUse { kYes, kNo };
+
 /// What the outputs of a network mean: --boxes, --box-score, --nms-iou, --mask, --psnr.
 class OutputOptions {
  public:
-  void add_to(Command& command);
+  void add_to(Command& command, PsnrUse psnr = PsnrUse::kYes);
 
   /// Reads what --boxes names; call before reading a model. Throws Error(kUsage), and what reading
   /// a file throws.

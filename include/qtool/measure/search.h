@@ -10,6 +10,7 @@
 #include "qtool/exec/executor.h"
 #include "qtool/image/image_set.h"
 #include "qtool/measure/analyze.h"
+#include "qtool/measure/answer.h"
 #include "qtool/measure/median_interval.h"
 #include "qtool/measure/suggest.h"
 
@@ -18,9 +19,12 @@ namespace qtool {
 /// What a model must reach on the images, beside FP32.
 struct SearchGoal {
   enum class Kind : std::uint8_t {
-    kSqnr,       ///< `value` dB or more: the mean over the images, of the worst output
-    kAgreement,  ///< `value` percent or more of the images have the top-1 class of FP32
-    kTop1Drop,   ///< top-1 accuracy falls by `value` points or less; needs labels
+    kSqnr,  ///< `value` dB or more: the mean over the images, of the worst output
+    /// `value` percent or more of the answers are FP32's: of the images, those with its top-1
+    /// class; with a mask, of the pixels those with its class; with boxes, of FP32's boxes those
+    /// kept, and 100 minus those added (from the lowest score of the detector on, at IoU 0.7).
+    kAgreement,
+    kTop1Drop,  ///< top-1 accuracy falls by `value` points or less; needs labels
   };
   Kind kind = Kind::kSqnr;
   double value = 0.0;
@@ -37,6 +41,7 @@ struct SearchCost {
 
 struct SearchOptions : AnalyzeOptions {
   SearchGoal goal;
+  AnswerOptions answers{};  ///< what the outputs mean, where they are more than scores per class
   double budget_seconds = 300.0;     ///< of wall time, all of the search
   double least_integer_share = 0.0;  ///< of the multiplications
   /// How much slower than the INT8 model an image may become: 0.1 is 10 %. Without it, no time
@@ -53,7 +58,7 @@ struct SearchPoint {
   double sqnr_db = 0.0;              ///< of the worst output, the mean over the images
   std::vector<double> output_sqnr_db;
   std::int64_t images = 0;
-  std::int64_t agreement = 0;  ///< images with the top-1 class of FP32
+  std::optional<double> agreement{};  ///< share, see SearchGoal; nothing where it has no meaning
   std::int64_t labelled = 0;
   std::int64_t fp32_top1 = 0;
   std::int64_t top1 = 0;
