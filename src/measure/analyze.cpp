@@ -76,6 +76,7 @@ class Analysis {
         static_cast<std::size_t>(image_workers(images_, options_)));
     bad_ = for_each_image(images_, options_, plan_->inputs().front().shape, "analysis",
                           [&](std::size_t entry, const Tensor& image, int worker) {
+                            if (entry > 0 && options_.enough && options_.enough()) return;
                             std::unique_ptr<Worker>& own = state[static_cast<std::size_t>(worker)];
                             if (own == nullptr) {
                               own = std::make_unique<Worker>(plan_, variant_plan_, peaks_.size());

@@ -169,8 +169,11 @@ class Search {
     Graph emitted = quantize(fp32_.graph(), recipe_.table, recipe_.options).graph;
     emitted.info.metadata.erase(std::string(kRewritesKey));
     const Executor int8(prepare(std::move(emitted), stop), stop);
+    AnalyzeOptions probe_options = trial_options_;
+    probe_options.enough = [this] { return elapsed() >= kProbeShare * options_.budget_seconds; };
     const AnalyzeResult analysis =
-        analyze(rewritten ? *rewritten : fp32_, int8, some, trial_options_);
+        analyze(rewritten ? *rewritten : fp32_, int8, some, probe_options);
+    result_.cost.probed = analysis.images;
     forecast_.emplace(fp32_, trials_->shape(), *exclusions_, analysis);
     islands_ = islands_of(fp32_.graph(), *exclusions_, analysis);
     blocks_ = blocks_of(fp32_.graph(), *exclusions_);

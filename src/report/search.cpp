@@ -196,8 +196,10 @@ std::string text_of(const SearchResult& result, std::size_t width) {
   if (shown.size() < result.frontier.size()) {
     text += concat(result.frontier.size() - shown.size(), " more between them\n");
   }
+  const bool unmeasured = result.end != SearchEnd::kComplete && result.islands == 0;
   return concat(text, "\n", result.tried, " models and ", result.islands, " sets of nodes in ",
-                to_fixed(result.seconds, 1), " s; ", end_text(result.end), "\n");
+                to_fixed(result.seconds, 1), " s; ", end_text(result.end),
+                unmeasured ? " before the sources of noise were measured" : "", "\n");
 }
 
 std::string json_of(const SearchResult& result, const SourcedPreprocess& preprocess) {

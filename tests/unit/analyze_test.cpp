@@ -303,6 +303,23 @@ TEST_F(AnalyzeTest, RefusesAModelWhoseWeightsAreThoseOfARewrittenNetwork) {
   }
 }
 
+// Time that is over leaves out whole images, never the first one.
+TEST_F(AnalyzeTest, BeginsNoImageOnceItIsEnough) {
+  const Graph emitted = quantized(table_);
+  options_.enough = [] { return true; };
+  const AnalyzeResult cut = analysis_of(emitted);
+  EXPECT_EQ(cut.images, 1);
+  options_.enough = nullptr;
+  ImageSet first = images();
+  first.entries.resize(1);
+  const AnalyzeResult one = analyze(fp32_, Executor(prepare(emitted)), first, options_);
+  ASSERT_EQ(cut.sources.size(), one.sources.size());
+  for (std::size_t i = 0; i < one.sources.size(); ++i) {
+    EXPECT_EQ(cut.sources[i].name, one.sources[i].name);
+    EXPECT_EQ(cut.sources[i].noise, one.sources[i].noise);
+  }
+}
+
 TEST_F(AnalyzeTest, RefusesAModelThatIsNotQuantized) {
   EXPECT_THROW(static_cast<void>(analysis_of(fp32_.graph())), Error);
 }

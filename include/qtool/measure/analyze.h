@@ -19,6 +19,8 @@ struct AnalyzeOptions {
   int threads = 0;      ///< images at a time; 0 = all available
   Progress progress{};  ///< counts images; may be empty
   StopCheck stop{};     ///< asked within an image too, and while models are made
+  /// Once it is true, analyze() begins no more images; the first one is measured in any case.
+  StopCheck enough{};
 };
 
 enum class SourceKind : std::uint8_t {
