@@ -9,7 +9,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck disable=SC2034
 BUILD_PACKAGES=(
   cmake g++ ninja-build
-  libcli11-dev libdnnl-dev libonnx-dev libprotobuf-dev libspdlog-dev libstb-dev
+  libcli11-dev libdnnl-dev libeigen3-dev libonnx-dev libprotobuf-dev libspdlog-dev libstb-dev
   libxxhash-dev nlohmann-json3-dev ocl-icd-opencl-dev protobuf-compiler
 )
 # shellcheck disable=SC2034

@@ -131,7 +131,14 @@ std::vector<double> bias_shift(const Graph& fp32, const WeightPorts& ports, cons
   return shift;
 }
 
+/// The integers behind a weight for which stored_affines() has an answer.
+std::shared_ptr<const Tensor> stored_integers(const Graph& int8, const Node& layer) {
+  const Node& stored = int8.node(int8.value(layer.inputs[1]).producer);
+  return int8.value(stored.inputs[0]).constant;
+}
+
 void add_layers(const Graph& fp32, const Graph& int8, Recipe& recipe) {
+  const bool is_rounded_on_images = int8.info.metadata.contains(std::string(kRoundingKey));
   std::unordered_map<std::string_view, NodeId> counterparts;
   for (const NodeId id : int8.nodes()) counterparts.emplace(name_of(int8, id), id);
   bool any_per_channel = false;
@@ -152,6 +159,8 @@ void add_layers(const Graph& fp32, const Graph& int8, Recipe& recipe) {
       recipe.options.exclude.push_back(name);
       continue;
     }
+    if (is_rounded_on_images)
+      recipe.options.rounded.emplace(name, stored_integers(int8, *counterpart));
     any_per_channel = any_per_channel || affines->axis >= 0;
     any_zero_points = any_zero_points || !affines->zero_points.empty();
     WeightEntry entry;

@@ -116,6 +116,10 @@ class Matmul {
   std::unique_ptr<State> state_;
 };
 
+/// gram[i, j] += the sum over rows r of x[r, i] x[r, j], with x [rows, columns] and a symmetric
+/// gram [columns, columns]. On one thread: the same input gives the same bits.
+void add_gram(const float* x, std::int64_t rows, std::int64_t columns, float* gram);
+
 enum class PoolKind : std::uint8_t { kMax, kAverageIncludingPadding, kAverageExcludingPadding };
 
 struct PoolSpec : WindowedSpec {

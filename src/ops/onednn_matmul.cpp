@@ -121,4 +121,11 @@ void Matmul::run(const float* a, const Packed& b, float* destination, std::byte*
   });
 }
 
+void add_gram(const float* x, std::int64_t rows, std::int64_t columns, float* gram) {
+  const OnThisThread alone;
+  const dnnl_status_t status = dnnl_sgemm('T', 'N', columns, columns, rows, 1.0F, x, columns, x,
+                                          columns, 1.0F, gram, columns);
+  QTOOL_CHECK(status == dnnl_success);
+}
+
 }  // namespace qtool::onednn

@@ -13,7 +13,7 @@ namespace qtool {
 std::vector<double> weight_bias_shift(const Graph& graph, const Layer& layer) {
   const WeightPorts& ports = layer.ports;
   const std::span<const float> means = layer.input.channel_means;
-  const WeightLayout layout = layout_of(graph, layer.node, ports, layer.weights.shape());
+  const WeightLayout& layout = layer.layout;
   const auto count = static_cast<std::int64_t>(means.size());
   if (count == 0 || layout.total_inputs == 0 || layout.total_inputs % count != 0) return {};
   const std::int64_t repeat = layout.total_inputs / count;
@@ -39,12 +39,15 @@ std::vector<double> weight_bias_shift(const Graph& graph, const Layer& layer) {
   return shift;
 }
 
+bool takes_bias(const Node& node, const WeightPorts& ports, const Target& target) {
+  return node.op_type != "MatMul" &&
+         (ports.bias != kNoValue || has_room_for_bias(node, ports, target));
+}
+
 bool correct_bias(const Graph& graph, const Target& target, const BiasShift& shift, Layer& layer,
                   QuantizeReport& report) {
   if (!shift) return false;
-  const Node& node = graph.node(layer.node);
-  const bool has_port = node.op_type != "MatMul" && (layer.ports.bias != kNoValue ||
-                                                     has_room_for_bias(node, layer.ports, target));
+  const bool has_port = takes_bias(graph.node(layer.node), layer.ports, target);
   const std::vector<double> shifts = has_port ? shift(layer) : std::vector<double>();
   if (shifts.empty()) {
     report.uncorrected_layers.emplace_back(name_of(graph, layer.node));

@@ -17,11 +17,14 @@ namespace qtool {
 /// Cost: one pass over the weights. Source: Nagel et al., arXiv 1906.04721, section 4.2.
 std::vector<double> weight_bias_shift(const Graph& graph, const Layer& layer);
 
+/// Whether a node with `ports` has a bias that can be corrected, or can get one.
+bool takes_bias(const Node& node, const WeightPorts& ports, const Target& target);
+
 /// What to subtract from the bias of each output channel of a layer; empty: nothing.
 using BiasShift = std::function<std::vector<double>(const Layer& layer)>;
 
 /// The stage of bias correction: subtracts `shift` from the layer's bias. A layer without a bias
-/// gets one if has_room_for_bias(). Returns whether the bias changed. Adds counts and names to
+/// gets one if takes_bias(). Returns whether the bias changed. Adds counts and names to
 /// `report`.
 bool correct_bias(const Graph& graph, const Target& target, const BiasShift& shift, Layer& layer,
                   QuantizeReport& report);

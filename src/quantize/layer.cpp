@@ -13,6 +13,7 @@ Layer begin_layer(const Graph& graph, NodeId node, const WeightPorts& ports, con
   layer.weights = real_weights(graph, ports);
   layer.bias = real_bias(graph, ports);
   layer.scheme = scheme;
+  layer.layout = layout_of(graph, node, ports, layer.weights.shape());
   return layer;
 }
 

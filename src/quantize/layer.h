@@ -8,6 +8,8 @@
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/target.h"
 #include "qtool/tensor/tensor.h"
+#include "quantize/input_moments.h"
+#include "quantize/weight_layout.h"
 #include "quantize/weights.h"
 
 // Layers with constant weights become integers in stages, the same ones in every mode:
@@ -17,8 +19,11 @@ namespace qtool {
 
 /// What is known about the input of a layer. Rounding and bias correction may use it.
 struct LayerInput {
-  std::optional<Affine> affine;          ///< nothing where the input stays FP32
-  std::span<const float> channel_means;  ///< of the FP32 network, by input channel; empty: unknown
+  std::optional<Affine> affine;           ///< nothing where the input stays FP32
+  std::span<const float> channel_means;   ///< of the FP32 network, by input channel; empty: unknown
+  const InputMoments* moments = nullptr;  ///< of what the weights multiply; null: unknown
+  /// Whether something takes back what rounding adds to the mean of the outputs.
+  bool mean_is_corrected = false;
 };
 
 /// A Conv, ConvTranspose, Gemm or MatMul on its way to integers. Each stage fills in the members of
@@ -31,6 +36,7 @@ struct Layer {
   Tensor weights;           ///< real, as the layer multiplies them, in the node's layout
   std::vector<float> bias;  ///< real, one per output channel; zeros if the node has none
   Scheme scheme;            ///< of the weights
+  WeightLayout layout;      ///< of `weights`
 
   // choose_scales()
   Affines affines;

@@ -16,6 +16,7 @@ void add_provenance(const Graph& prepared, const QuantizeOptions& options,
   std::string names;
   for (const std::string& rewrite : rewrites) names += concat(names.empty() ? "" : ",", rewrite);
   if (!names.empty()) metadata[std::string(kRewritesKey)] = std::move(names);
+  if (options.rounding != "nearest") metadata[std::string(kRoundingKey)] = options.rounding;
   if (!options.version.empty()) metadata["qtool.version"] = options.version;
 }
 

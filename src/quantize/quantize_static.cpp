@@ -66,7 +66,7 @@ void add_metadata(const CalibrationTable& table, Graph& graph) {
 
 Quantized quantize(const Graph& prepared, const CalibrationTable& table,
                    const StaticOptions& options) {
-  const RoundingInfo& rounding = find_rounding(options.rounding);
+  const RoundingInfo& rounding = rounding_of(options);
   require_float_graph(prepared);
   require_same_model(prepared, table, options);
   const Groundwork ground = lay_groundwork(prepared, table, options);
@@ -84,7 +84,7 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
   const BiasShift shift = bias_shift(graph, options);
   const auto stages = [&](NodeId node, const WeightPorts& ports) {
     StagedLayer staged{ground.scaled_layer(node, ports, options.threads), false};
-    round_weights(staged.layer, rounding);
+    round_weights(graph, rounding, options.rounded, staged.layer, report);
     staged.corrected = correct_bias(graph, ground.target(), shift, staged.layer, report);
     return staged;
   };

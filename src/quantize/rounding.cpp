@@ -8,16 +8,17 @@
 #include "base/check.h"
 #include "base/choices.h"
 #include "base/text.h"
+#include "graph/node_name.h"
 #include "qtool/base/error.h"
 
 namespace qtool {
 
-#define QTOOL_ROUNDING(name) Tensor rounding_##name(const Layer&);
+#define QTOOL_ROUNDING(name, needs_moments) Tensor rounding_##name(const Layer&);
 #include "quantize/roundings.inc"
 
 std::span<const RoundingInfo> roundings() noexcept {
   static constexpr auto kRoundings = std::to_array<RoundingInfo>({
-#define QTOOL_ROUNDING(name) {#name, rounding_##name},
+#define QTOOL_ROUNDING(name, needs_moments) {#name, needs_moments, rounding_##name},
 #include "quantize/roundings.inc"
   });
   return kRoundings;
@@ -33,14 +34,49 @@ const RoundingInfo& find_rounding(std::string_view name) {
               concat("weight rounding '", name, "' is unknown", expected_text(name, names)));
 }
 
+const RoundingInfo& rounding_of(const QuantizeOptions& options) {
+  const RoundingInfo& rounding = find_rounding(options.rounding);
+  if (rounding.needs_moments && options.rounded.empty()) {
+    throw Error(ErrorCode::kUsage, concat("weight rounding '", rounding.name,
+                                          "' needs images, found no weights rounded on any"));
+  }
+  return rounding;
+}
+
+namespace {
+
+bool fits(const Tensor& integers, const Layer& layer) {
+  if (integers.dtype() != DType::kInt8 || integers.shape() != layer.weights.shape()) return false;
+  const Limits limits = limits_of(layer.scheme);
+  const auto values = integers.values<std::int8_t>();
+  return std::all_of(values.begin(), values.end(),
+                     [&](std::int8_t q) { return q >= limits.min && q <= limits.max; });
+}
+
+}  // namespace
+
 void round_weights(Layer& layer, const RoundingInfo& rounding) {
   layer.integers = rounding.round(layer);
-  QTOOL_CHECK(layer.integers.dtype() == DType::kInt8 &&
-              layer.integers.shape() == layer.weights.shape());
-  const Limits limits = limits_of(layer.scheme);
-  const auto integers = layer.integers.values<std::int8_t>();
-  QTOOL_CHECK(std::all_of(integers.begin(), integers.end(),
-                          [&](std::int8_t q) { return q >= limits.min && q <= limits.max; }));
+  QTOOL_CHECK(fits(layer.integers, layer));
+}
+
+void round_weights(const Graph& graph, const RoundingInfo& rounding, const RoundedWeights& rounded,
+                   Layer& layer, QuantizeReport& report) {
+  const std::string_view name = name_of(graph, layer.node);
+  const auto found = rounded.find(name);
+  if (found == rounded.end()) {
+    round_weights(layer, rounding);
+    if (rounding.needs_moments) report.nearest_layers.emplace_back(name);
+    return;
+  }
+  const Tensor& integers = *found->second;
+  if (!fits(integers, layer)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("rounded weights of '", name, "': found ", name_of(integers.dtype()),
+                       " of shape ", integers.shape().to_string(), ", expected int8 of shape ",
+                       layer.weights.shape().to_string(), " within the limits of its bits"));
+  }
+  layer.integers = Tensor::of<std::int8_t>(integers.shape(), integers.values<std::int8_t>());
 }
 
 }  // namespace qtool

@@ -3,6 +3,7 @@
 #include <span>
 #include <string_view>
 
+#include "qtool/quantize/quantize.h"
 #include "quantize/layer.h"
 
 namespace qtool {
@@ -15,7 +16,8 @@ using Rounding = Tensor (*)(const Layer& layer);
 /// A row of the list of rounding methods.
 struct RoundingInfo {
   std::string_view name;
-  Rounding round;
+  bool needs_moments = false;  ///< rounds to nearest where LayerInput::moments is missing
+  Rounding round = nullptr;
 };
 
 /// Every rounding method, sorted by name.
@@ -24,7 +26,15 @@ std::span<const RoundingInfo> roundings() noexcept;
 /// The rounding method called `name`. Throws Error(kUsage) with the nearest names.
 const RoundingInfo& find_rounding(std::string_view name);
 
+/// The rounding method of `options`. Throws Error(kUsage) as find_rounding(), and when it needs
+/// images but nothing was rounded on any.
+const RoundingInfo& rounding_of(const QuantizeOptions& options);
+
 /// The stage of rounding: fills in Layer::integers.
 void round_weights(Layer& layer, const RoundingInfo& rounding);
+/// The same, unless `rounded` has the integers of the layer. Throws Error(kInvalidArgument) when
+/// these do not fit the layer. Adds to QuantizeReport::nearest_layers.
+void round_weights(const Graph& graph, const RoundingInfo& rounding, const RoundedWeights& rounded,
+                   Layer& layer, QuantizeReport& report);
 
 }  // namespace qtool

@@ -33,13 +33,14 @@ Placement place_products(const Graph& graph, const Target& target,
 }
 
 StagedLayer stage_weights(const Graph& graph, const Target& target, NodeId node,
-                          const WeightPorts& ports, const RoundingInfo& rounding, int threads) {
+                          const WeightPorts& ports, const RoundingInfo& rounding,
+                          const QuantizeOptions& options, QuantizeReport& report) {
   Scheme scheme = weight_scheme(graph, node, target);
   scheme.symmetry = Symmetry::kSymmetric;
   StagedLayer staged{begin_layer(graph, node, ports, scheme), false};
   choose_scales(staged.layer, target.weight_method, Granularity::kPerChannel, std::nullopt,
-                threads);
-  round_weights(staged.layer, rounding);
+                options.threads);
+  round_weights(graph, rounding, options.rounded, staged.layer, report);
   return staged;
 }
 
@@ -49,7 +50,7 @@ Quantized quantize_without_table(const Graph& prepared, QuantizeMode mode,
                                  const QuantizeOptions& options, const WeightChoices& weights,
                                  const EmitWithoutTable& emit) {
   const Target target = chosen_target(options.target, weights);
-  const RoundingInfo& rounding = find_rounding(options.rounding);
+  const RoundingInfo& rounding = rounding_of(options);
   require_float_graph(prepared);
   Quantized quantized;
   QuantizeReport& report = quantized.report;
@@ -57,7 +58,7 @@ Quantized quantize_without_table(const Graph& prepared, QuantizeMode mode,
   report.non_finite = non_finite_weights(prepared);
   Placement placement = place_products(prepared, target, options.exclude);
   const auto stages = [&](NodeId node, const WeightPorts& ports) {
-    return stage_weights(prepared, target, node, ports, rounding, options.threads);
+    return stage_weights(prepared, target, node, ports, rounding, options, report);
   };
   quantized.graph = emit(placement, stages, report);
   std::erase_if(placement.nodes,

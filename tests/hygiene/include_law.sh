@@ -21,6 +21,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     # Header pattern and where it may be included.
     rule("^(onnx|google/protobuf)/", "^src/graph/onnx_")
     rule("^(stb/)?stb_[a-z_]+[.]h$", "^src/image/")
+    rule("^Eigen/", "^src/quantize/rounding_gptq[.]cpp$")
     rule("^xxhash[.]h$", "^src/base/hash[.]cpp$")
     rule("^(oneapi/)?dnnl", "^src/ops/onednn_[a-z]+[.](cpp|h)$")
     rule("^nlohmann/", "^src/json/|^src/image/preprocess_json[.]h$|^src/calib/formats/|^src/report/|^tools/qtool/")

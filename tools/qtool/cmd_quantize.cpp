@@ -13,17 +13,16 @@
 #include "console.h"
 #include "files.h"
 #include "model.h"
+#include "options_accuracy.h"
 #include "options_images.h"
 #include "options_quantization.h"
 #include "options_run.h"
-#include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess.h"
-#include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/target.h"
@@ -43,7 +42,7 @@ struct QuantizeCommand {
   std::string name_map;
   std::string mode = "static";
   std::string target{kDefaultTarget};
-  std::string bias_correction = "table";
+  AccuracyOptions accuracy;
   std::string preprocess;
   bool force = false;
   TypeOptions types;
@@ -81,38 +80,6 @@ void find_table(QuantizeCommand& options) {
                      "; qtool calibrate writes it"));
 }
 
-BiasCorrection bias_correction_of(const QuantizeCommand& options) {
-  const bool sequential = options.bias_correction == "sequential";
-  if (sequential && options.images.images.empty()) {
-    throw Error(ErrorCode::kUsage, "--bias-correction sequential needs --images");
-  }
-  if (sequential) return BiasCorrection::kSequential;
-  return options.bias_correction == "off" ? BiasCorrection::kOff : BiasCorrection::kTable;
-}
-
-BiasShifts measured_shifts(const QuantizeCommand& options, const Model& fp32,
-                           const CalibrationTable& table, const StaticOptions& quantize_options) {
-  CollectOptions collect;
-  SourcedPreprocess preprocess{table.preprocess, "stored in the table", {}};
-  if (!has_provenance(table)) {
-    const auto stored = fp32.stored_preprocess();
-    if (!stored) {
-      throw Error(ErrorCode::kUsage,
-                  "--bias-correction sequential needs to know how images are prepared, which "
-                  "neither the table nor the model says");
-    }
-    preprocess = {stored->preprocess, concat("stored in ", stored->where), {}};
-  }
-  note(text_of(preprocess));
-  collect.preprocess = preprocess.preprocess;
-  collect.bad_images = options.images.policy();
-  collect.threads = options.run.threads;
-  const ImageSet images = options.images.list();
-  ProgressDisplay progress("correct biases", "images", options.run.progress_style());
-  collect.progress = progress.callback();
-  return sequential_bias_shifts(*fp32.executor, table, quantize_options, images, collect);
-}
-
 // The table, in whatever format, with its names checked.
 std::optional<CalibrationTable> read_table(const QuantizeCommand& options, const Command& command,
                                            const Model& fp32, const Graph& prepared) {
@@ -148,6 +115,12 @@ void warn_of(const QuantizeReport& report, const std::string& table) {
   for (const RewriteReport& rewrite : report.rewrites) {
     if (rewrite.tensors > 0) continue;
     warning(concat("--", rewrite.rewrite, " changes nothing: ", rewrite.reason));
+  }
+  if (!report.nearest_layers.empty()) {
+    warning(concat("--weight-rounding: the weights of ", report.nearest_layers.size(),
+                   " layers are rounded to nearest, because what they multiply does not fit into "
+                   "--max-memory or cannot be read: ",
+                   some_of(report.nearest_layers)));
   }
   if (!report.missing_ranges.empty()) {
     warning(concat("table '", table, "' has no range for ", report.missing_ranges.size(),
@@ -192,7 +165,7 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   options.run.apply();
   const QuantizeMode mode = find_quantize_mode(options.mode).value();
   if (mode == QuantizeMode::kStatic) find_table(options);
-  const BiasCorrection bias_correction = bias_correction_of(options);
+  options.accuracy.apply(command, !options.images.images.empty(), options.rewrites);
   // A model whose preprocessing a table does not say takes it from --preprocess.
   std::string preprocess;
   if (!options.preprocess.empty()) preprocess = to_json_text(read_preprocess(options.preprocess));
@@ -219,13 +192,16 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   Quantized int8 = [&] {
     if (!table)
       return quantize_without_table(mode, common, options.types.choices(), overrides, prepared);
-    StaticOptions quantize_options{
-        common, options.types.choices(), options.rewrites.names(), bias_correction, {}};
+    StaticOptions quantize_options{common,
+                                   options.types.choices(),
+                                   options.rewrites.names(),
+                                   options.accuracy.bias_correction(),
+                                   {}};
     apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
                     *table);
-    if (bias_correction == BiasCorrection::kSequential) {
+    if (!options.images.images.empty()) {
       fp32.executor = std::make_unique<Executor>(prepared);
-      quantize_options.bias_shifts = measured_shifts(options, fp32, *table, quantize_options);
+      options.accuracy.measure(fp32, *table, options.images, options.run, quantize_options);
     }
     return quantize(prepared, *table, quantize_options);
   }();
@@ -261,8 +237,7 @@ void add_quantize(CLI::App& app, Session& session) {
   Command* command = add_command(
       app, "quantize", "Emit the INT8 model (ONNX with QuantizeLinear / DequantizeLinear)",
       {"qtool quantize model.onnx", "qtool quantize model.onnx --mode weight-only",
-       "qtool quantize model.onnx --table model.table.json --bias-correction sequential "
-       "--images photos/calib --limit 100"});
+       "qtool quantize model.onnx --effort balanced --images photos/calib --limit 100"});
   const std::vector<Company> with_table = {{"--mode", {"static"}}};
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--table", options->table, "Calibration table (default: MODEL.table.json)")
@@ -293,16 +268,7 @@ void add_quantize(CLI::App& app, Session& session) {
                    "MODEL.dynamic.onnx or MODEL.weight-only.onnx by the mode; for a target other "
                    "than cpu MODEL.TARGET.int8.onnx and so on.")
       ->type_name("FILE");
-  CLI::Option* correction =
-      command
-          ->add_option(
-              "--bias-correction", options->bias_correction,
-              "Take back what quantizing adds to mean outputs\n"
-              "table takes back what the weights add, from the table's channel means; "
-              "sequential what reaches the layer too, measured layer by layer on --images.")
-          ->type_name("HOW")
-          ->capture_default_str();
-  take_words(*command, *correction, {"off", "table", "sequential"});
+  options->accuracy.add_to(*command);
   take_preprocess(*command,
                   *command
                        ->add_option("--preprocess", options->preprocess,
@@ -316,17 +282,17 @@ void add_quantize(CLI::App& app, Session& session) {
   options->images.add_to(*command, ImagesUse::kRun);
   options->run.add_to(*command);
   for (const char* option :
-       {"--table", "--table-format", "--name-map", "--bias-correction", "--equalize", "--range",
-        "--scale", "--weight-granularity", "--weight-symmetry", "--winograd-bits", "--activations",
-        "--symmetric", "--activation-bits"}) {
+       {"--table", "--table-format", "--name-map", "--effort", "--bias-correction",
+        "--weight-rounding", "--equalize", "--range", "--scale", "--weight-granularity",
+        "--weight-symmetry", "--winograd-bits", "--activations", "--symmetric",
+        "--activation-bits"}) {
     command->goes_with(option, with_table);
   }
   // Weights are stored alike for all of them.
   command->goes_with("--target", {{"--mode", {"static", "dynamic"}}});
-  command->goes_with("--images", {{"--bias-correction", {"sequential"}}});
   command->goes_with_files("--name-map", Trait::kLayerNames);
   command->show_first({"model", "--table", "--mode", "--target", "--exclude", "--weight-bits",
-                       "--bias-correction", "--output", "--threads", "--json", "--quiet",
+                       "--effort", "--images", "--output", "--threads", "--json", "--quiet",
                        "--help"});
   command->callback([options, command, &session] {
     session.run = [options, command] { run_quantize(*options, *command); };

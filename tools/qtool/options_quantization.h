@@ -41,6 +41,8 @@ class RewriteOptions {
  public:
   /// `fallback`: what holds where the flag is not given, for its description.
   void add_to(Command& command, const std::string& fallback);
+  /// Equalizes unless the flag is given.
+  void equalize_by_default() { equalize_ = equalize_.empty() ? "table" : equalize_; }
   /// What the flag asks for; nothing without it.
   [[nodiscard]] std::optional<std::vector<std::string>> names() const;
 

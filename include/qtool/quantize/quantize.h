@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "qtool/calib/table.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/target.h"
+#include "qtool/tensor/tensor.h"
 
 namespace qtool {
 
@@ -65,6 +67,9 @@ struct QuantizeReport {
   /// bias would make the model larger (convolutions of one or two products), or nothing is known
   /// about their input.
   std::vector<std::string> uncorrected_layers;
+  /// Layers whose weights were rounded to nearest although the rounding asked for needs images:
+  /// QuantizeOptions::rounded lacks them.
+  std::vector<std::string> nearest_layers;
   /// Tensors that the target would run on as integers if the table had a range for them.
   std::vector<std::string> missing_ranges;
   /// Weights and biases that hold NaN or infinity, in every mode; their layers stay in FP32.
@@ -97,20 +102,26 @@ enum class BiasCorrection : std::uint8_t {
 /// What to subtract from the bias of each output channel, by the name of the layer.
 using BiasShifts = std::map<std::string, std::vector<double>, std::less<>>;
 
+/// Integers of weights, int8 in their shape, by the name of the layer; see round_on_images().
+using RoundedWeights = std::map<std::string, std::shared_ptr<const Tensor>, std::less<>>;
+
 /// Keys of the emitted model's metadata: the preprocessing as JSON, and the fingerprint of the FP32
 /// model that it was made from, 16 hexadecimal digits; the target; the mode, where it is not
-/// static; the rewrites that were made, separated by commas, where there were any.
+/// static; the rewrites that were made, separated by commas, where there were any; how weights were
+/// rounded, where that is not to nearest.
 inline constexpr std::string_view kPreprocessKey = "qtool.preprocess";
 inline constexpr std::string_view kSourceKey = "qtool.source";
 inline constexpr std::string_view kTargetKey = "qtool.target";
 inline constexpr std::string_view kModeKey = "qtool.mode";
 inline constexpr std::string_view kRewritesKey = "qtool.rewrites";
+inline constexpr std::string_view kRoundingKey = "qtool.weight_rounding";
 
 /// Options of every mode.
 struct QuantizeOptions {
   std::string target{kDefaultTarget};
   std::vector<std::string> exclude;  ///< see PlacementOptions::exclude
-  std::string rounding{"nearest"};   ///< of weights; there is one method so far
+  std::string rounding{"nearest"};   ///< of weights: `nearest`, or `gptq`, which needs `rounded`
+  RoundedWeights rounded;            ///< instead of rounding these layers
   /// Fingerprint of the model, which a table must belong to and the emitted model names as its
   /// source; without it, that of the graph handed over.
   std::optional<std::uint64_t> model_fingerprint;

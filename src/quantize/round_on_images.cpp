@@ -1,0 +1,210 @@
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/floating_point_mode.h"
+#include "base/parallel.h"
+#include "base/stop.h"
+#include "base/text.h"
+#include "calib/image_input.h"
+#include "graph/node_name.h"
+#include "qtool/base/error.h"
+#include "qtool/quantize/calibrate.h"
+#include "quantize/bias_correction.h"
+#include "quantize/groundwork.h"
+#include "quantize/input_moments.h"
+#include "quantize/operands.h"
+#include "quantize/rounding.h"
+
+namespace qtool {
+namespace {
+
+// Vectors of all images together that a layer's moments are made of. More do not help: see
+// docs/accuracy.md.
+constexpr std::int64_t kMaxRows = 24'576;
+
+/// A layer on its way to integers.
+struct WaitingLayer {
+  NodeId node = kNoNode;
+  WeightPorts ports;
+  InputRows rows;
+  InputMoments moments;
+};
+
+/// The layers that become integers and whose input vectors can be read.
+std::vector<WaitingLayer> waiting_layers(const Groundwork& ground) {
+  std::vector<WaitingLayer> layers;
+  const Graph& graph = ground.graph();
+  for (const NodePlacement& placed : ground.placement().nodes) {
+    if (placed.role != NodeRole::kInteger) continue;
+    const auto ports = weight_ports(graph, placed.id);
+    if (!ports || graph.is_constant(graph.node(placed.id).inputs[0])) continue;
+    std::optional<InputRows> rows = InputRows::of(graph, placed.id, *ports);
+    if (!rows || rows->depth() == 0) continue;
+    InputMoments moments;
+    moments.groups = rows->groups();
+    moments.depth = rows->depth();
+    layers.push_back({placed.id, *ports, *std::move(rows), std::move(moments)});
+  }
+  return layers;
+}
+
+/// Adds up the moments of some layers over all images.
+class MomentPass {
+ public:
+  MomentPass(const Executor& fp32, std::span<WaitingLayer> layers, const ImageSet& images,
+             const CollectOptions& collect)
+      : fp32_(fp32),
+        layers_(layers),
+        images_(images),
+        collect_(collect),
+        input_(image_input_of(fp32.graph())) {
+    const Graph& graph = fp32.graph();
+    for (const WaitingLayer& layer : layers) {
+      const std::string& name = graph.value(graph.node(layer.node).inputs[0]).name;
+      const auto found = std::find(options_.observe.begin(), options_.observe.end(), name);
+      positions_.push_back(static_cast<std::size_t>(found - options_.observe.begin()));
+      if (found == options_.observe.end()) options_.observe.push_back(name);
+    }
+    options_.threads = 1;
+  }
+
+  /// `each_image` is called after each, by one thread at a time. Returns the images in use.
+  std::int64_t run(const std::function<void()>& each_image) {
+    const int threads = resolve_threads(collect_.threads);
+    const std::int64_t count = std::ssize(images_.entries);
+    std::vector<Workspace> workspaces(static_cast<std::size_t>(threads));
+    std::int64_t used = 0;
+    // As many images at a time as there are threads: then each layer adds theirs in the order of
+    // the list, whatever the number of threads.
+    for (std::int64_t begin = 0; begin < count; begin += threads) {
+      const std::int64_t part = std::min<std::int64_t>(threads, count - begin);
+      std::vector<std::optional<ImageRows>> rows(static_cast<std::size_t>(part));
+      parallel_items(part, threads, [&](std::int64_t i, int worker) {
+        const ImageEntry& entry = images_.entries[static_cast<std::size_t>(begin + i)];
+        rows[static_cast<std::size_t>(i)] =
+            rows_of(entry, workspaces[static_cast<std::size_t>(worker)]);
+        const std::lock_guard lock(mutex_);
+        each_image();
+      });
+      for (const auto& image : rows) used += image ? 1 : 0;
+      parallel_items(std::ssize(layers_), threads, [&](std::int64_t layer, int) {
+        const auto l = static_cast<std::size_t>(layer);
+        for (const auto& image : rows) {
+          if (image) add_rows((*image)[l], layers_[l].moments);
+        }
+      });
+    }
+    return used;
+  }
+
+ private:
+  using ImageRows = std::vector<std::vector<float>>;  // by layer
+
+  std::optional<ImageRows> rows_of(const ImageEntry& entry, Workspace& workspace) const {
+    std::vector<BadImage> bad;
+    const std::optional<Tensor> image =
+        load_preprocessed(entry, collect_.preprocess, collect_.bad_images, bad);
+    if (!image) return std::nullopt;
+    require_match(input_, image->shape());
+    const FlushDenormals flush;
+    const TensorView view(*image);
+    ImageRows rows(layers_.size());
+    const std::int64_t most = std::max<std::int64_t>(
+        1, kMaxRows / std::max<std::int64_t>(std::ssize(images_.entries), 1));
+    fp32_.compile({{input_.name, image->shape()}}, options_)
+        ->run({&view, 1}, workspace, [&](std::size_t position, const TensorView& tensor) {
+          for (std::size_t l = 0; l < layers_.size(); ++l) {
+            if (positions_[l] != position) continue;
+            rows[l] = layers_[l].rows.gather(tensor, most);
+            if (all_finite(rows[l])) continue;
+            throw Error(
+                ErrorCode::kInvalidArgument,
+                concat("image '", entry.path.string(), "', tensor '", options_.observe[position],
+                       "': found NaN or an infinity, expected finite values"));
+          }
+        });
+    return rows;
+  }
+
+  const Executor& fp32_;
+  std::span<WaitingLayer> layers_;
+  const ImageSet& images_;
+  const CollectOptions& collect_;
+  ImageInput input_;
+  CompileOptions options_;
+  std::vector<std::size_t> positions_;  // by layer: of its input in options_.observe
+  std::mutex mutex_;
+};
+
+/// Consecutive layers whose moments fit into `max_memory` together.
+std::vector<std::span<WaitingLayer>> passes_of(std::vector<WaitingLayer>& layers,
+                                               std::int64_t max_memory) {
+  std::vector<std::span<WaitingLayer>> passes;
+  std::size_t begin = 0;
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const std::int64_t more = layers[i].rows.moment_bytes();
+    if (i > begin && bytes + more > max_memory) {
+      passes.push_back(std::span(layers).subspan(begin, i - begin));
+      begin = i;
+      bytes = 0;
+    }
+    bytes += more;
+  }
+  if (begin < layers.size()) passes.push_back(std::span(layers).subspan(begin));
+  return passes;
+}
+
+}  // namespace
+
+RoundedWeights round_on_images(const Executor& fp32, const CalibrationTable& table,
+                               const StaticOptions& options, const ImageSet& images,
+                               const CollectOptions& collect, const RoundOnImagesOptions& limits) {
+  const RoundingInfo& rounding = find_rounding(options.rounding);
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, options);
+  const Graph& graph = ground.graph();
+  // Rewrites change what layers multiply.
+  std::optional<Executor> rewritten;
+  if (!ground.rewrites().names.empty()) rewritten.emplace(graph);
+  std::vector<WaitingLayer> layers = waiting_layers(ground);
+  std::erase_if(layers, [&](const WaitingLayer& layer) {
+    return layer.rows.moment_bytes() > limits.max_memory;
+  });
+  const std::vector<std::span<WaitingLayer>> passes = passes_of(layers, limits.max_memory);
+  const std::int64_t total = std::ssize(images.entries) * std::ssize(passes);
+  std::int64_t done = 0;
+  RoundedWeights rounded;
+  for (const std::span<WaitingLayer> pass : passes) {
+    const std::int64_t used =
+        MomentPass(rewritten ? *rewritten : fp32, pass, images, collect).run([&] {
+          report_progress(collect.progress, ++done, total, "weight rounding", "images");
+        });
+    if (used == 0) {
+      throw Error(ErrorCode::kInvalidImage,
+                  concat("weight rounding: none of ", images.entries.size(), " images is usable"));
+    }
+    std::vector<std::shared_ptr<const Tensor>> integers(pass.size());
+    parallel_items(std::ssize(pass), resolve_threads(collect.threads), [&](std::int64_t item, int) {
+      const auto i = static_cast<std::size_t>(item);
+      WaitingLayer& waiting = pass[i];
+      Layer layer = ground.scaled_layer(waiting.node, waiting.ports, 1);
+      layer.input.moments = &waiting.moments;
+      layer.input.mean_is_corrected =
+          options.bias_correction != BiasCorrection::kOff &&
+          takes_bias(graph.node(waiting.node), waiting.ports, ground.target());
+      round_weights(layer, rounding);
+      integers[i] = std::make_shared<const Tensor>(std::move(layer.integers));
+      waiting.moments = {};
+    });
+    for (std::size_t i = 0; i < pass.size(); ++i) {
+      rounded.emplace(name_of(graph, pass[i].node), std::move(integers[i]));
+    }
+  }
+  return rounded;
+}
+
+}  // namespace qtool

@@ -1,0 +1,140 @@
+#include <gmock/gmock.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "qtool/base/error.h"
+#include "qtool/quantize/calibrate.h"
+#include "quantize/placement.h"
+#include "support/image_folder.h"
+#include "unit/quantize_net.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::int64_t kSide = 12;
+
+Tensor drawn(const Shape& shape, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.05F, 0.3F);
+  Tensor tensor(DType::kFloat32, shape);
+  for (float& v : tensor.values<float>()) v = normal(random);
+  return tensor;
+}
+
+/// A convolution, a depthwise one, a transposed one, which the target leaves in FP32, and a
+/// matrix product.
+Graph network() {
+  Net net;
+  net.input("image", {1, 3, kSide, kSide});
+  net.constant("stem_w", drawn(Shape{8, 3, 3, 3}, 1));
+  net.constant("stem_b", drawn(Shape{8}, 2));
+  net.constant("deep_w", drawn(Shape{8, 1, 3, 3}, 3));
+  net.constant("up_w", drawn(Shape{8, 4, 2, 2}, 4));
+  net.constant("last_w", drawn(Shape{4, 5}, 5));
+  net.op("Conv", "stem", {"image", "stem_w", "stem_b"},
+         {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}});
+  net.op("Relu", "relu", {"stem_out"});
+  net.op("Conv", "deep", {"relu_out", "deep_w"}, {{"group", std::int64_t{8}}});
+  net.op("ConvTranspose", "up", {"deep_out", "up_w"},
+         {{"strides", std::vector<std::int64_t>{2, 2}}});
+  net.op("GlobalAveragePool", "pool", {"up_out"});
+  net.op("Flatten", "flat", {"pool_out"});
+  net.op("MatMul", "last", {"flat_out", "last_w"});
+  net.output("last_out");
+  return net.graph;
+}
+
+class RoundOnImages : public testing::Test {
+ protected:
+  RoundOnImages() {
+    collect_.preprocess.mean = {127.5F};
+    collect_.preprocess.std = {64.0F};
+    CalibrateOptions calibrate_options;
+    calibrate_options.collect = collect_;
+    calibrate_options.collect.tensors = tensors_to_calibrate(fp32_.graph(), find_target("cpu"));
+    calibrate_options.method = "minmax";
+    table_ = calibrate(fp32_, folder_.list(), calibrate_options).table;
+    options_.types.weight_bits = 4;
+    options_.rounding = "gptq";
+  }
+
+  [[nodiscard]] RoundedWeights rounded(int threads, std::int64_t max_memory) const {
+    CollectOptions collect = collect_;
+    collect.threads = threads;
+    return round_on_images(fp32_, table_, options_, folder_.list(), collect, {max_memory});
+  }
+  [[nodiscard]] static std::vector<std::int8_t> integers_of(const RoundedWeights& weights,
+                                                            const std::string& layer) {
+    const auto values = weights.at(layer)->values<std::int8_t>();
+    return {values.begin(), values.end()};
+  }
+  [[nodiscard]] std::string refusal(const StaticOptions& options, ErrorCode code) const {
+    try {
+      static_cast<void>(quantize(fp32_.graph(), table_, options));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code);
+      return error.what();
+    }
+    return "accepted";
+  }
+
+  ImageFolder folder_{kSide, 5};
+  Executor fp32_{network()};
+  CollectOptions collect_;
+  CalibrationTable table_;
+  StaticOptions options_;
+};
+
+TEST_F(RoundOnImages, DependsNeitherOnThreadsNorOnMemory) {
+  const RoundedWeights one = rounded(1, 1 << 20);
+  ASSERT_THAT(one, testing::SizeIs(3));
+  // The largest moments are those of the stem: 27 x 27 floats. One pass for each layer.
+  for (const RoundedWeights& other : {rounded(3, 1 << 20), rounded(2, 27 * 27 * 4)}) {
+    ASSERT_THAT(other, testing::SizeIs(3));
+    for (const auto& [layer, weights] : one) {
+      EXPECT_EQ(integers_of(other, layer), integers_of(one, layer)) << layer;
+    }
+  }
+}
+
+TEST_F(RoundOnImages, LeavesOutWhatDoesNotFit) {
+  options_.rounded = rounded(1, 27 * 27 * 4 - 1);
+  EXPECT_THAT(options_.rounded, testing::Not(testing::Contains(testing::Key("stem"))));
+  const Quantized quantized = quantize(fp32_.graph(), table_, options_);
+  EXPECT_THAT(quantized.report.nearest_layers, testing::ElementsAre("stem"));
+  EXPECT_EQ(quantized.graph.info.metadata.at(std::string(kRoundingKey)), "gptq");
+}
+
+TEST_F(RoundOnImages, GivesTheIntegersOfTheModel) {
+  options_.rounded = rounded(2, 1 << 20);
+  const Graph graph = quantize(fp32_.graph(), table_, options_).graph;
+  std::size_t found = 0;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (!options_.rounded.contains(node.name)) continue;
+    const Node& stored = graph.node(graph.value(node.inputs[1]).producer);
+    const auto integers = graph.value(stored.inputs[0]).constant->values<std::int8_t>();
+    EXPECT_EQ(std::vector<std::int8_t>(integers.begin(), integers.end()),
+              integers_of(options_.rounded, node.name));
+    ++found;
+  }
+  EXPECT_EQ(found, 3U);
+}
+
+TEST_F(RoundOnImages, IsRefusedWhereNothingFits) {
+  EXPECT_THAT(refusal(options_, ErrorCode::kUsage),
+              testing::HasSubstr("'gptq' needs images, found no weights rounded on any"));
+  options_.rounded["stem"] =
+      std::make_shared<const Tensor>(Tensor::of<std::int8_t>(Shape{2}, {1, 2}));
+  EXPECT_THAT(refusal(options_, ErrorCode::kInvalidArgument),
+              testing::HasSubstr("rounded weights of 'stem': found int8 of shape [2], expected "));
+  options_.rounded["stem"] = std::make_shared<const Tensor>(
+      Tensor::of<std::int8_t>(Shape{8, 3, 3, 3}, std::vector<std::int8_t>(216, 100)));
+  EXPECT_THAT(refusal(options_, ErrorCode::kInvalidArgument),
+              testing::HasSubstr("within the limits of its bits"));
+}
+
+}  // namespace
+}  // namespace qtool

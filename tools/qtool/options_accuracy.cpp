@@ -1,0 +1,104 @@
+#include "options_accuracy.h"
+
+#include <string_view>
+
+#include "base/text.h"
+#include "checks.h"
+#include "console.h"
+#include "progress.h"
+#include "qtool/base/error.h"
+#include "qtool/calib/format.h"
+#include "qtool/quantize/calibrate.h"
+
+namespace qtool::tool {
+
+void AccuracyOptions::add_to(Command& command) {
+  const auto word = [&](const char* name, std::string& value, const char* help,
+                        std::vector<std::string> words) {
+    CLI::Option* option =
+        command.add_option(name, value, help)->type_name("HOW")->capture_default_str();
+    take_words(command, *option, std::move(words));
+  };
+  word("--effort", effort_,
+       "How much to do for accuracy\n"
+       "fast needs the table alone; balanced also runs --images: it stands for --equalize table "
+       "--weight-rounding gptq --bias-correction sequential, of which those that are given win.",
+       {"fast", "balanced"});
+  word("--bias-correction", bias_correction_,
+       "Take back what quantizing adds to mean outputs\n"
+       "table takes back what the weights add, from the table's channel means; sequential what "
+       "reaches the layer too, measured layer by layer on --images.",
+       {"off", "table", "sequential"});
+  word("--weight-rounding", weight_rounding_,
+       "How weights become integers\n"
+       "nearest rounds each alone; gptq lets the later weights of a channel make up for the errors "
+       "of the earlier ones, as far as --images show that they can.",
+       {"nearest", "gptq"});
+  command
+      .add_option("--max-memory", max_memory_,
+                  "Mebibytes for what --weight-rounding learns about the layers' inputs\n"
+                  "With fewer, the images are run several times.")
+      ->type_name("MIB")
+      ->check(whole_number(1, 1 << 20))
+      ->capture_default_str();
+  command.goes_with("--images", {{"--effort", {"balanced"}},
+                                 {"--bias-correction", {"sequential"}},
+                                 {"--weight-rounding", {"gptq"}}});
+  command.goes_with("--max-memory", {{"--effort", {"balanced"}}, {"--weight-rounding", {"gptq"}}});
+}
+
+void AccuracyOptions::apply(const Command& command, bool has_images, RewriteOptions& rewrites) {
+  const auto require_images = [&](std::string_view option) {
+    if (!has_images) throw Error(ErrorCode::kUsage, concat(option, " needs --images"));
+  };
+  if (effort_ == "balanced") {
+    require_images("--effort balanced");
+    rewrites.equalize_by_default();
+    if (command.get_option("--weight-rounding")->count() == 0) weight_rounding_ = "gptq";
+    if (command.get_option("--bias-correction")->count() == 0) bias_correction_ = "sequential";
+  }
+  if (weight_rounding_ != "nearest") {
+    require_images(concat("--weight-rounding ", weight_rounding_));
+  }
+  if (bias_correction_ == "sequential") require_images("--bias-correction sequential");
+}
+
+BiasCorrection AccuracyOptions::bias_correction() const {
+  if (bias_correction_ == "sequential") return BiasCorrection::kSequential;
+  return bias_correction_ == "off" ? BiasCorrection::kOff : BiasCorrection::kTable;
+}
+
+void AccuracyOptions::measure(const Model& fp32, const CalibrationTable& table,
+                              const ImageOptions& images, const RunOptions& run,
+                              StaticOptions& chosen) const {
+  CollectOptions collect;
+  SourcedPreprocess preprocess{table.preprocess, "stored in the table", {}};
+  if (!has_provenance(table)) {
+    const auto stored = fp32.stored_preprocess();
+    if (!stored) {
+      throw Error(ErrorCode::kUsage,
+                  "--images: how images are prepared must be known, which neither the table nor "
+                  "the model says");
+    }
+    preprocess = {stored->preprocess, concat("stored in ", stored->where), {}};
+  }
+  note(text_of(preprocess));
+  collect.preprocess = preprocess.preprocess;
+  collect.bad_images = images.policy();
+  collect.threads = run.threads;
+  const ImageSet list = images.list();
+  if (weight_rounding_ != "nearest") {
+    ProgressDisplay progress("round weights", "images", run.progress_style());
+    collect.progress = progress.callback();
+    chosen.rounding = weight_rounding_;
+    chosen.rounded =
+        round_on_images(*fp32.executor, table, chosen, list, collect, {max_memory_ << 20});
+  }
+  if (chosen.bias_correction == BiasCorrection::kSequential) {
+    ProgressDisplay progress("correct biases", "images", run.progress_style());
+    collect.progress = progress.callback();
+    chosen.bias_shifts = sequential_bias_shifts(*fp32.executor, table, chosen, list, collect);
+  }
+}
+
+}  // namespace qtool::tool
