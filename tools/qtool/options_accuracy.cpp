@@ -22,7 +22,7 @@ void AccuracyOptions::add_to(Command& command) {
   word("--effort", effort_,
        "How much to do for accuracy\n"
        "fast needs the table alone; balanced also runs --images: it stands for --equalize table "
-       "--weight-rounding gptq --bias-correction sequential, of which those that are given win.",
+       "--weight-rounding gptq, of which one that is given wins.",
        {"fast", "balanced"});
   word("--bias-correction", bias_correction_,
        "Take back what quantizing adds to mean outputs\n"
@@ -55,7 +55,6 @@ void AccuracyOptions::apply(const Command& command, bool has_images, RewriteOpti
     require_images("--effort balanced");
     rewrites.equalize_by_default();
     if (command.get_option("--weight-rounding")->count() == 0) weight_rounding_ = "gptq";
-    if (command.get_option("--bias-correction")->count() == 0) bias_correction_ = "sequential";
   }
   if (weight_rounding_ != "nearest") {
     require_images(concat("--weight-rounding ", weight_rounding_));
