@@ -19,11 +19,11 @@ struct Blocks {
 };
 
 std::int64_t take_extent(Upgrade& up, std::string_view name) {
-  constexpr std::int64_t kMost = 1 << 24;  // so that no product of three overflows
+  constexpr std::int64_t kMax = 1 << 24;  // so that no product of three overflows
   const std::optional<std::int64_t> value = up.take_int(name);
   if (!value) up.fail(concat("attribute '", name, "' is missing"));
-  if (*value < 1 || *value > kMost) {
-    up.fail(concat("attribute '", name, "' is ", *value, ", expected 1 to ", kMost));
+  if (*value < 1 || *value > kMax) {
+    up.fail(concat("attribute '", name, "' is ", *value, ", expected 1 to ", kMax));
   }
   return *value;
 }
