@@ -84,9 +84,9 @@ void MaskScorer::add(const Mask& fp32, const Mask& int8) {
     const auto count = static_cast<std::int64_t>(end - begin);
     if (a >= 0) classes_[a].fp32 += count;
     if (b >= 0) classes_[b].int8 += count;
-    if (a != b) continue;
+    if (a != b || a < 0) continue;  // two pixels without a number are not of one class
     sums_.equal += count;
-    if (a >= 0) classes_[a].both += count;
+    classes_[a].both += count;
   }
 }
 

@@ -1,6 +1,7 @@
 #include "measure/mix_forecast.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -43,11 +44,14 @@ MixForecast::MixForecast(const Executor& fp32, const Shape& image, const Exclusi
   std::unordered_map<std::string_view, NodeId> by_name;
   for (const NodeId id : graph_.nodes()) by_name.emplace(name_of(graph_, id), id);
   for (const ErrorSource& source : analysis.sources) {
+    // A source that leaves no number in the output is the worst.
+    constexpr double kWorst = 1e30;
+    const double noise = std::isfinite(source.noise) ? source.noise : kWorst;
     if (source.kind == SourceKind::kWeights) {
       const auto node = by_name.find(source.node);
-      if (node != by_name.end()) noise_of_node_[index_of(node->second)] += source.noise;
+      if (node != by_name.end()) noise_of_node_[index_of(node->second)] += noise;
     } else if (const std::optional<ValueId> id = graph_.find_value(source.name)) {
-      noise_of_value_[index_of(*id)] += source.noise;
+      noise_of_value_[index_of(*id)] += noise;
     }
   }
 

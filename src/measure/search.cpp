@@ -137,6 +137,10 @@ class Search {
       throw Error(ErrorCode::kUnsupported, "nothing of the model is on integers");
     }
     if (options_.goal.kind == SearchGoal::Kind::kSqnr) return;
+    if (!int8.score.agreement && options_.answers.boxes) {
+      throw Error(ErrorCode::kUnsupported,
+                  "neither model finds a box on the images: an agreement has no meaning");
+    }
     if (!int8.score.agreement) {
       throw Error(ErrorCode::kUnsupported,
                   "the first output is not one score per class, and nothing says what it is: only "
@@ -354,13 +358,20 @@ class Search {
     }
     std::erase(timed, 0U);
     const bool wanted = result_.end != SearchEnd::kInterrupted && !timed.empty();
-    if (wanted && !measure_times(timed) && result_.end == SearchEnd::kComplete) {
-      result_.end = asked_to_stop_ ? SearchEnd::kInterrupted : SearchEnd::kBudget;
+    bool measured = wanted && measure_times(timed);
+    if (wanted && !measured && !asked_to_stop_ && tried_.best_index() != 0) {
+      measured = measure_times({tried_.best_index()});
     }
-    if (options_.most_slower) tried_.keep_timed();
+    if (wanted && !measured && result_.end == SearchEnd::kComplete) {
+      result_.end = SearchEnd::kBudget;
+    }
+    if (asked_to_stop_) result_.end = SearchEnd::kInterrupted;
+    // Without times no model is thrown away, and none is said to keep the limit.
+    if (options_.most_slower && (measured || timed.empty())) tried_.keep_timed();
     result_.int8 = tried_.point(0);
     result_.best = tried_.point(tried_.best_index());
-    result_.reached = result_.best.reaches_goal && tried_.allowed(tried_.best());
+    const bool keeps_limit = !options_.most_slower || measured || tried_.best_index() == 0;
+    result_.reached = result_.best.reaches_goal && tried_.allowed(tried_.best()) && keeps_limit;
     for (const std::size_t i : models) result_.frontier.push_back(tried_.point(i));
     result_.seconds = elapsed();
   }

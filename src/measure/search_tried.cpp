@@ -73,7 +73,8 @@ double TriedModels::margin(const TrialScore& score) const {
 }
 
 bool TriedModels::reaches_goal(const Trial& trial) const {
-  return trial.noise && trial.score.unanswered == 0 && margin(trial.score) >= 0.0;
+  constexpr double kRounding = -1e-9;  // 100 * 0.58 is less than 58
+  return trial.noise && trial.score.unanswered == 0 && margin(trial.score) >= kRounding;
 }
 
 bool TriedModels::allowed(const Tried& tried) const {

@@ -112,21 +112,34 @@ bool any_effect(const std::vector<RewriteReport>& reports) {
 
 }  // namespace
 
-std::optional<double> agreement_of(const AnswerAgreement& answers) {
-  if (answers.mask && answers.mask->pixels > 0) {
-    return static_cast<double>(answers.mask->equal) / static_cast<double>(answers.mask->pixels);
-  }
-  if (!answers.boxes || answers.boxes->matches.empty()) return std::nullopt;
+namespace {
+
+/// The share of FP32's boxes that are kept, or 1 minus that of those added: the lower one.
+std::optional<double> agreement_of(const BoxAgreement& boxes) {
+  if (boxes.matches.empty()) return std::nullopt;
   // Ascending by score, then by IoU: the last one of the first score.
-  const std::vector<BoxMatch>& matches = answers.boxes->matches;
+  const std::vector<BoxMatch>& matches = boxes.matches;
   const auto end = std::find_if(matches.begin(), matches.end(), [&](const BoxMatch& match) {
     return match.score != matches.front().score;
   });
   const BoxMatch& match = *(end - 1);
-  if (match.fp32 == 0) return match.int8 == 0 ? 1.0 : 0.0;
+  if (match.fp32 == 0) return match.int8 == 0 ? std::nullopt : std::optional(0.0);
   const auto all = static_cast<double>(match.fp32);
   return std::min(static_cast<double>(match.kept) / all,
                   1.0 - static_cast<double>(match.added()) / all);
+}
+
+}  // namespace
+
+std::optional<double> agreement_of(const AnswerAgreement& answers) {
+  std::optional<double> lowest;
+  if (answers.boxes) lowest = agreement_of(*answers.boxes);
+  if (answers.mask && answers.mask->pixels > 0) {
+    const double mask =
+        static_cast<double>(answers.mask->equal) / static_cast<double>(answers.mask->pixels);
+    lowest = std::min(lowest.value_or(1.0), mask);
+  }
+  return lowest;
 }
 
 Trials::Trials(const Executor& fp32, const Recipe& recipe, const ImageSet& images,

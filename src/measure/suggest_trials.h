@@ -15,7 +15,8 @@ namespace qtool {
 
 /// How much of the answers is FP32's, at most 1. With a mask: of the pixels those with its class.
 /// With boxes: of FP32's boxes those kept or, if that is less, 1 minus those added for each of
-/// them, from the lowest score that was asked for on and at the highest IoU. Nothing without both.
+/// them, from the lowest score that was asked for on and at the highest IoU. The lower one of both;
+/// nothing without both, and where neither model finds a box.
 std::optional<double> agreement_of(const AnswerAgreement& answers);
 
 /// How a model answered the images, against FP32. Means and counts are evaluate()'s.
