@@ -10,14 +10,19 @@
 
 namespace qtool {
 
+bool has_means(const Graph& graph, const Layer& layer) {
+  const std::int64_t inputs = layer.layout.total_inputs;
+  const std::int64_t count = std::ssize(layer.input.channel_means);
+  if (count == 0 || inputs == 0 || inputs % count != 0) return false;
+  return inputs == count || traits_of(graph.node(layer.node)).kind != OpKind::kConvolution;
+}
+
 std::vector<double> weight_bias_shift(const Graph& graph, const Layer& layer) {
+  if (!has_means(graph, layer)) return {};
   const WeightPorts& ports = layer.ports;
   const std::span<const float> means = layer.input.channel_means;
   const WeightLayout& layout = layer.layout;
-  const auto count = static_cast<std::int64_t>(means.size());
-  if (count == 0 || layout.total_inputs == 0 || layout.total_inputs % count != 0) return {};
-  const std::int64_t repeat = layout.total_inputs / count;
-  if (repeat != 1 && traits_of(graph.node(layer.node)).kind == OpKind::kConvolution) return {};
+  const std::int64_t repeat = layout.total_inputs / std::ssize(means);
   const auto w = layer.weights.values<float>();
   const auto q = layer.integers.values<std::int8_t>();
   std::vector<double> shift(static_cast<std::size_t>(ports.channels), 0.0);

@@ -9,11 +9,13 @@
 
 namespace qtool {
 
+/// Whether the channel means of a layer's input are known and fit its weights.
+bool has_means(const Graph& graph, const Layer& layer);
+
 /// How much quantizing the weights of a layer moves the mean of each output channel:
 /// sum over the inputs i of (s_c (q[c, i] - z_c) - w[c, i]) E[x_i], padding ignored, with E[x] the
 /// channel means of the layer's input. A matrix product may read flattened channels: then each mean
-/// belongs to all elements of its channel. Empty when the number of inputs is no multiple of that
-/// of the means.
+/// belongs to all elements of its channel. Empty without has_means().
 /// Cost: one pass over the weights. Source: Nagel et al., arXiv 1906.04721, section 4.2.
 std::vector<double> weight_bias_shift(const Graph& graph, const Layer& layer);
 

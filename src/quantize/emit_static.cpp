@@ -238,6 +238,17 @@ class Emitter {
     return Tensor::of<float>(Shape{static_cast<std::int64_t>(values.size())}, values);
   }
 
+  /// Reals that a QuantizeLinear rounds to the integers of the layer.
+  ValueId real_weights_of(const Layer& layer, const std::string& name) {
+    const Tensor nearest = quantize_weights(layer.weights, layer.scheme, layer.affines);
+    if (digest(nearest) != digest(layer.integers)) {
+      return add_constant(concat(name, "_rounded"),
+                          dequantize_weights(layer.integers, layer.affines));
+    }
+    if (layer.ports.weight_factor == 1.0F) return layer.ports.weight;
+    return add_constant(concat(name, "_scaled"), layer.weights.clone());
+  }
+
   /// The weights behind a DequantizeLinear; layers with equal integers, scales and zero points
   /// share them.
   ValueId weight_behind(const Layer& layer) {
@@ -263,10 +274,7 @@ class Emitter {
       inputs.push_back(zero_points_like(graph_.value(s).constant->shape()));
     }
     if (reals) {  // a QuantizeLinear makes the integers while the model runs
-      const ValueId real = ports.weight_factor == 1.0F
-                               ? ports.weight
-                               : add_constant(concat(name, "_scaled"), layer.weights.clone());
-      inputs[0] = quantized(name, {real, s, inputs[2]}, affines.axis);
+      inputs[0] = quantized(name, {real_weights_of(layer, name), s, inputs[2]}, affines.axis);
     }
     it->second = dequantize(concat(name, "_dq"), std::move(inputs), affines.axis);
     return it->second;

@@ -70,8 +70,8 @@ std::vector<float> InputRows::gather(const TensorView& input, std::int64_t max_r
 }
 
 std::vector<float> InputRows::gather_windows(const TensorView& input, std::int64_t max_rows) const {
-  const std::vector<std::optional<ValueInfo>> infos(graph_->value_limit());
-  const OpContext op(*graph_, node_, infos);
+  static const std::vector<std::optional<ValueInfo>> kNone;  // attributes are all that is read
+  const OpContext op(*graph_, node_, kNone);
   const Window window = resolve_conv(op, input.shape, weights_).window;
   const std::size_t axes = window.kernel.size();
   const std::vector<std::int64_t> steps = strides_of(input.shape, input.layout);
@@ -119,6 +119,7 @@ void add_rows(const std::vector<float>& rows, InputMoments& moments) {
     moments.first.resize(width);
   }
   const std::int64_t count = std::ssize(rows) / std::max<std::int64_t>(moments.groups * depth, 1);
+  if (count == 0) return;
   for (std::int64_t g = 0; g < moments.groups; ++g) {
     const float* x = rows.data() + g * count * depth;
     onednn::add_gram(x, count, depth, moments.second.data() + g * depth * depth);

@@ -33,6 +33,9 @@ class InputRows {
   /// Bytes of the moments.
   [[nodiscard]] std::int64_t moment_bytes() const noexcept { return 4 * groups_ * depth_ * depth_; }
 
+  /// Bytes of one vector of each group.
+  [[nodiscard]] std::int64_t row_bytes() const noexcept { return 4 * groups_ * depth_; }
+
   /// At most `max_rows` vectors of an input, spread over its positions: [groups, rows, depth].
   /// Throws Error(kInvalidModel) when the input does not fit the weights.
   [[nodiscard]] std::vector<float> gather(const TensorView& input, std::int64_t max_rows) const;

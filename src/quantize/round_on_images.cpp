@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,6 +29,12 @@ namespace {
 // docs/accuracy.md.
 constexpr std::int64_t kMaxRows = 24'576;
 
+/// Vectors of one image for each layer, at most.
+std::int64_t rows_of_each(const ImageSet& images) {
+  return std::max<std::int64_t>(1,
+                                kMaxRows / std::max<std::int64_t>(std::ssize(images.entries), 1));
+}
+
 /// A layer on its way to integers.
 struct WaitingLayer {
   NodeId node = kNoNode;
@@ -38,8 +47,10 @@ struct WaitingLayer {
 std::vector<WaitingLayer> waiting_layers(const Groundwork& ground) {
   std::vector<WaitingLayer> layers;
   const Graph& graph = ground.graph();
+  std::unordered_map<std::string_view, int> uses;  // integers are handed on by name
+  for (const NodePlacement& placed : ground.placement().nodes) ++uses[name_of(graph, placed.id)];
   for (const NodePlacement& placed : ground.placement().nodes) {
-    if (placed.role != NodeRole::kInteger) continue;
+    if (placed.role != NodeRole::kInteger || uses[name_of(graph, placed.id)] > 1) continue;
     const auto ports = weight_ports(graph, placed.id);
     if (!ports || graph.is_constant(graph.node(placed.id).inputs[0])) continue;
     std::optional<InputRows> rows = InputRows::of(graph, placed.id, *ports);
@@ -72,8 +83,9 @@ class MomentPass {
     options_.threads = 1;
   }
 
-  /// `each_image` is called after each, by one thread at a time. Returns the images in use.
-  std::int64_t run(const std::function<void()>& each_image) {
+  /// `each_image` is called after each, by one thread at a time. Returns the images in use; those
+  /// left out are added to `bad`, in the order of the list.
+  std::int64_t run(const std::function<void()>& each_image, std::vector<BadImage>& bad) {
     const int threads = resolve_threads(collect_.threads);
     const std::int64_t count = std::ssize(images_.entries);
     std::vector<Workspace> workspaces(static_cast<std::size_t>(threads));
@@ -83,14 +95,17 @@ class MomentPass {
     for (std::int64_t begin = 0; begin < count; begin += threads) {
       const std::int64_t part = std::min<std::int64_t>(threads, count - begin);
       std::vector<std::optional<ImageRows>> rows(static_cast<std::size_t>(part));
+      std::vector<std::vector<BadImage>> left_out(rows.size());
       parallel_items(part, threads, [&](std::int64_t i, int worker) {
         const ImageEntry& entry = images_.entries[static_cast<std::size_t>(begin + i)];
         rows[static_cast<std::size_t>(i)] =
-            rows_of(entry, workspaces[static_cast<std::size_t>(worker)]);
+            rows_of(entry, workspaces[static_cast<std::size_t>(worker)],
+                    left_out[static_cast<std::size_t>(i)]);
         const std::lock_guard lock(mutex_);
         each_image();
       });
       for (const auto& image : rows) used += image ? 1 : 0;
+      for (auto& some : left_out) std::move(some.begin(), some.end(), std::back_inserter(bad));
       parallel_items(std::ssize(layers_), threads, [&](std::int64_t layer, int) {
         const auto l = static_cast<std::size_t>(layer);
         for (const auto& image : rows) {
@@ -104,8 +119,8 @@ class MomentPass {
  private:
   using ImageRows = std::vector<std::vector<float>>;  // by layer
 
-  std::optional<ImageRows> rows_of(const ImageEntry& entry, Workspace& workspace) const {
-    std::vector<BadImage> bad;
+  std::optional<ImageRows> rows_of(const ImageEntry& entry, Workspace& workspace,
+                                   std::vector<BadImage>& bad) const {
     const std::optional<Tensor> image =
         load_preprocessed(entry, collect_.preprocess, collect_.bad_images, bad);
     if (!image) return std::nullopt;
@@ -113,13 +128,11 @@ class MomentPass {
     const FlushDenormals flush;
     const TensorView view(*image);
     ImageRows rows(layers_.size());
-    const std::int64_t most = std::max<std::int64_t>(
-        1, kMaxRows / std::max<std::int64_t>(std::ssize(images_.entries), 1));
     fp32_.compile({{input_.name, image->shape()}}, options_)
         ->run({&view, 1}, workspace, [&](std::size_t position, const TensorView& tensor) {
           for (std::size_t l = 0; l < layers_.size(); ++l) {
             if (positions_[l] != position) continue;
-            rows[l] = layers_[l].rows.gather(tensor, most);
+            rows[l] = layers_[l].rows.gather(tensor, rows_of_each(images_));
             if (all_finite(rows[l])) continue;
             throw Error(
                 ErrorCode::kInvalidArgument,
@@ -140,14 +153,16 @@ class MomentPass {
   std::mutex mutex_;
 };
 
-/// Consecutive layers whose moments fit into `max_memory` together.
+/// Consecutive layers whose moments, and as many vectors as wait to be added, fit into `max_memory`
+/// together.
 std::vector<std::span<WaitingLayer>> passes_of(std::vector<WaitingLayer>& layers,
-                                               std::int64_t max_memory) {
+                                               std::int64_t waiting_rows, std::int64_t max_memory) {
   std::vector<std::span<WaitingLayer>> passes;
   std::size_t begin = 0;
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const std::int64_t more = layers[i].rows.moment_bytes();
+    const InputRows& rows = layers[i].rows;
+    const std::int64_t more = rows.moment_bytes() + waiting_rows * rows.row_bytes();
     if (i > begin && bytes + more > max_memory) {
       passes.push_back(std::span(layers).subspan(begin, i - begin));
       begin = i;
@@ -161,10 +176,11 @@ std::vector<std::span<WaitingLayer>> passes_of(std::vector<WaitingLayer>& layers
 
 }  // namespace
 
-RoundedWeights round_on_images(const Executor& fp32, const CalibrationTable& table,
-                               const StaticOptions& options, const ImageSet& images,
-                               const CollectOptions& collect, const RoundOnImagesOptions& limits) {
+RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& table,
+                                const StaticOptions& options, const ImageSet& images,
+                                const CollectOptions& collect, const RoundOnImagesOptions& limits) {
   const RoundingInfo& rounding = find_rounding(options.rounding);
+  const int threads = resolve_threads(collect.threads);
   const Groundwork ground = lay_groundwork(fp32.graph(), table, options);
   const Graph& graph = ground.graph();
   // Rewrites change what layers multiply.
@@ -174,37 +190,53 @@ RoundedWeights round_on_images(const Executor& fp32, const CalibrationTable& tab
   std::erase_if(layers, [&](const WaitingLayer& layer) {
     return layer.rows.moment_bytes() > limits.max_memory;
   });
-  const std::vector<std::span<WaitingLayer>> passes = passes_of(layers, limits.max_memory);
+  const std::vector<std::span<WaitingLayer>> passes = passes_of(
+      layers, std::min<std::int64_t>(threads, std::ssize(images.entries)) * rows_of_each(images),
+      limits.max_memory);
   const std::int64_t total = std::ssize(images.entries) * std::ssize(passes);
   std::int64_t done = 0;
-  RoundedWeights rounded;
+  const auto report = [&] {
+    report_progress(collect.progress, done, total, "weight rounding", "images");
+  };
+  std::mutex mutex;
+  RoundedOnImages result;
   for (const std::span<WaitingLayer> pass : passes) {
-    const std::int64_t used =
-        MomentPass(rewritten ? *rewritten : fp32, pass, images, collect).run([&] {
-          report_progress(collect.progress, ++done, total, "weight rounding", "images");
-        });
+    result.bad.clear();  // each pass meets the same
+    const std::int64_t used = MomentPass(rewritten ? *rewritten : fp32, pass, images, collect)
+                                  .run(
+                                      [&] {
+                                        ++done;
+                                        report();
+                                      },
+                                      result.bad);
     if (used == 0) {
       throw Error(ErrorCode::kInvalidImage,
                   concat("weight rounding: none of ", images.entries.size(), " images is usable"));
     }
     std::vector<std::shared_ptr<const Tensor>> integers(pass.size());
-    parallel_items(std::ssize(pass), resolve_threads(collect.threads), [&](std::int64_t item, int) {
+    parallel_items(std::ssize(pass), threads, [&](std::int64_t item, int) {
+      {
+        const std::lock_guard lock(mutex);
+        report();  // where the user may stop
+      }
       const auto i = static_cast<std::size_t>(item);
       WaitingLayer& waiting = pass[i];
       Layer layer = ground.scaled_layer(waiting.node, waiting.ports, 1);
       layer.input.moments = &waiting.moments;
+      const BiasCorrection correction = options.bias_correction;
       layer.input.mean_is_corrected =
-          options.bias_correction != BiasCorrection::kOff &&
-          takes_bias(graph.node(waiting.node), waiting.ports, ground.target());
+          takes_bias(graph.node(waiting.node), waiting.ports, ground.target()) &&
+          (correction == BiasCorrection::kSequential ||
+           (correction == BiasCorrection::kTable && has_means(graph, layer)));
       round_weights(layer, rounding);
       integers[i] = std::make_shared<const Tensor>(std::move(layer.integers));
       waiting.moments = {};
     });
     for (std::size_t i = 0; i < pass.size(); ++i) {
-      rounded.emplace(name_of(graph, pass[i].node), std::move(integers[i]));
+      result.weights.emplace(name_of(graph, pass[i].node), std::move(integers[i]));
     }
   }
-  return rounded;
+  return result;
 }
 
 }  // namespace qtool

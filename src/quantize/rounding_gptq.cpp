@@ -58,13 +58,15 @@ Matrix error_matrix(const Layer& layer, std::int64_t group) {
 void round_group(const Layer& layer, const GroupView& view, const Matrix& h,
                  std::span<std::int8_t> integers) {
   const Eigen::Index depth = h.rows();
+  // Nothing to gain where the input is always the same, nothing to learn from overflown sums.
+  if (!h.allFinite() || h.diagonal().maxCoeff() <= 0.0) return;
   std::vector<Eigen::Index> order(static_cast<std::size_t>(depth));
   std::iota(order.begin(), order.end(), Eigen::Index{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](Eigen::Index a, Eigen::Index b) { return h(a, a) < h(b, b); });
   Matrix factor = h(order, order);
   Eigen::LLT<Eigen::Ref<Matrix>> cholesky(factor);
-  if (cholesky.info() != Eigen::Success) return;  // not positive definite: nearest stays
+  if (cholesky.info() != Eigen::Success || !factor.diagonal().allFinite()) return;
 
   const Limits limits = limits_of(layer.scheme);
   const auto weights = layer.weights.values<float>();

@@ -241,6 +241,17 @@ Tensor quantize_weights(const Tensor& weights, const Scheme& scheme, const Affin
   return quantized;
 }
 
+Tensor dequantize_weights(const Tensor& integers, const Affines& affines) {
+  const ChannelWalk walk(integers.shape(), affines.per_tensor() ? 0 : affines.axis);
+  Tensor reals(DType::kFloat32, integers.shape());
+  const auto from = integers.values<std::int8_t>();
+  const auto to = reals.values<float>();
+  walk.each([&](std::size_t channel, std::size_t i) {
+    to[i] = dequantize_value(from[i], affines.at(channel));
+  });
+  return reals;
+}
+
 std::vector<float> bias_scales(std::span<const float> weight_scales, std::size_t channels,
                                float input_scale) {
   std::vector<float> scales(channels);

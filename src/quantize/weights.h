@@ -72,6 +72,9 @@ std::int32_t largest_magnitude(const Scheme& scheme);
 /// neither one nor as many scales as channels, or not as many zero points as scales.
 Tensor quantize_weights(const Tensor& weights, const Scheme& scheme, const Affines& affines);
 
+/// The reals s_c (q - z_c) of such integers. They round to the same integers again.
+Tensor dequantize_weights(const Tensor& integers, const Affines& affines);
+
 /// The scale of each int32 bias: the float32 product s_x s_c.
 std::vector<float> bias_scales(std::span<const float> weight_scales, std::size_t channels,
                                float input_scale);

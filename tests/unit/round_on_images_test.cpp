@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -63,7 +64,7 @@ class RoundOnImages : public testing::Test {
   [[nodiscard]] RoundedWeights rounded(int threads, std::int64_t max_memory) const {
     CollectOptions collect = collect_;
     collect.threads = threads;
-    return round_on_images(fp32_, table_, options_, folder_.list(), collect, {max_memory});
+    return round_on_images(fp32_, table_, options_, folder_.list(), collect, {max_memory}).weights;
   }
   [[nodiscard]] static std::vector<std::int8_t> integers_of(const RoundedWeights& weights,
                                                             const std::string& layer) {
@@ -121,6 +122,46 @@ TEST_F(RoundOnImages, GivesTheIntegersOfTheModel) {
     ++found;
   }
   EXPECT_EQ(found, 3U);
+}
+
+// TensorRT reads real weights: these must round to the integers that were chosen.
+TEST_F(RoundOnImages, ReachesTargetsThatStoreReals) {
+  options_.target = "tensorrt";
+  options_.types = {};
+  table_.types = {};
+  options_.rounded = rounded(2, 1 << 20);
+  ASSERT_THAT(options_.rounded, testing::Contains(testing::Key("deep")));
+  const Graph graph = quantize(fp32_.graph(), table_, options_).graph;
+  std::size_t found = 0;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (!options_.rounded.contains(node.name)) continue;
+    const Node& back = graph.node(graph.value(node.inputs[1]).producer);
+    const Node& there = graph.node(graph.value(back.inputs[0]).producer);
+    ASSERT_EQ(there.op_type, "QuantizeLinear");
+    const auto reals = graph.value(there.inputs[0]).constant->values<float>();
+    const auto scales = graph.value(there.inputs[1]).constant->values<float>();
+    const std::vector<std::int8_t> integers = integers_of(options_.rounded, node.name);
+    const bool is_product = node.op_type == "MatMul";  // channels last
+    for (std::size_t i = 0; i < integers.size(); ++i) {
+      const std::size_t channel =
+          is_product ? i % scales.size() : i / (integers.size() / scales.size());
+      EXPECT_EQ(std::nearbyint(reals[i] / scales[scales.size() == 1 ? 0 : channel]), integers[i]);
+    }
+    ++found;
+  }
+  EXPECT_EQ(found, options_.rounded.size());
+}
+
+// Without channel means nothing takes the mean error back: it must count in the rounding.
+TEST_F(RoundOnImages, CountsTheMeanWhereTheTableHasNone) {
+  const RoundedWeights with_means = rounded(1, 1 << 20);
+  for (ActivationEntry& entry : table_.activations) entry.observed.channel_means.clear();
+  const RoundedWeights without = rounded(1, 1 << 20);
+  options_.bias_correction = BiasCorrection::kOff;
+  const RoundedWeights off = rounded(1, 1 << 20);
+  EXPECT_NE(integers_of(without, "deep"), integers_of(with_means, "deep"));
+  EXPECT_EQ(integers_of(without, "deep"), integers_of(off, "deep"));
 }
 
 TEST_F(RoundOnImages, IsRefusedWhereNothingFits) {

@@ -47,12 +47,6 @@ struct CalibrateCommand {
   RunOptions run;
 };
 
-void report_bad_images(const std::vector<BadImage>& bad) {
-  constexpr std::size_t kNamed = 10;
-  for (std::size_t i = 0; i < bad.size() && i < kNamed; ++i) warning(bad[i].reason);
-  if (!bad.empty()) warning(concat(bad.size(), " images left out (--strict makes this an error)"));
-}
-
 constexpr std::int64_t kExactBins = 2048;  // as the tools count that need the range in advance
 
 // What the library is told before there is a model; preprocessing and progress come with images.
@@ -152,7 +146,7 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
     calibrate_options.collect.preprocess = preprocess.preprocess;
     collection = collected(options, model, std::move(calibrate_options));
   }
-  report_bad_images(collection.bad);
+  warn_of(collection.bad);
   if (const std::optional<std::string> doubt = doubtful(collection)) warning(*doubt);
 
   const auto begin = std::chrono::steady_clock::now();

@@ -51,13 +51,13 @@ void AccuracyOptions::apply(const Command& command, bool has_images, RewriteOpti
   const auto require_images = [&](std::string_view option) {
     if (!has_images) throw Error(ErrorCode::kUsage, concat(option, " needs --images"));
   };
+  const bool given = command.get_option("--weight-rounding")->count() > 0;
   if (effort_ == "balanced") {
-    require_images("--effort balanced");
     rewrites.equalize_by_default();
-    if (command.get_option("--weight-rounding")->count() == 0) weight_rounding_ = "gptq";
+    if (!given) weight_rounding_ = "gptq";
   }
   if (weight_rounding_ != "nearest") {
-    require_images(concat("--weight-rounding ", weight_rounding_));
+    require_images(given ? concat("--weight-rounding ", weight_rounding_) : "--effort balanced");
   }
   if (bias_correction_ == "sequential") require_images("--bias-correction sequential");
 }
@@ -90,8 +90,16 @@ void AccuracyOptions::measure(const Model& fp32, const CalibrationTable& table,
     ProgressDisplay progress("round weights", "images", run.progress_style());
     collect.progress = progress.callback();
     chosen.rounding = weight_rounding_;
-    chosen.rounded =
+    RoundedOnImages rounded =
         round_on_images(*fp32.executor, table, chosen, list, collect, {max_memory_ << 20});
+    warn_of(rounded.bad);
+    chosen.rounded = std::move(rounded.weights);
+    if (chosen.rounded.empty()) {
+      warning(
+          "--weight-rounding: no layer is such that it can be rounded on images within "
+          "--max-memory; all are rounded to nearest");
+      chosen.rounding = "nearest";
+    }
   }
   if (chosen.bias_correction == BiasCorrection::kSequential) {
     ProgressDisplay progress("correct biases", "images", run.progress_style());

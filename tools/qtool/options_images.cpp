@@ -104,6 +104,12 @@ Preprocess assumed(const InputGeometry& geometry) {
 
 }  // namespace
 
+void warn_of(const std::vector<BadImage>& bad) {
+  constexpr std::size_t kNamed = 10;
+  for (std::size_t i = 0; i < bad.size() && i < kNamed; ++i) warning(bad[i].reason);
+  if (!bad.empty()) warning(concat(bad.size(), " images left out (--strict makes this an error)"));
+}
+
 void take_preprocess(Command& command, CLI::Option& option) {
   take_name(command, option, preset_names(), [](std::string_view name) {
     if (!is_file(name)) static_cast<void>(preprocess_preset(name));

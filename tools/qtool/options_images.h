@@ -31,6 +31,9 @@ struct ImageOptions {
   [[nodiscard]] BadImages policy() const { return strict ? BadImages::kFail : BadImages::kSkip; }
 };
 
+/// Warns of images that were left out: the reasons of the first ones, and how many.
+void warn_of(const std::vector<BadImage>& bad);
+
 /// A value that read_preprocess() takes, as far as that is known without reading a file.
 void take_preprocess(Command& command, CLI::Option& option);
 

@@ -89,20 +89,27 @@ struct RoundOnImagesOptions {
   std::int64_t max_memory = std::int64_t{1} << 30;  ///< bytes for the moments of inputs
 };
 
+/// The result of round_on_images().
+struct RoundedOnImages {
+  RoundedWeights weights;     ///< for QuantizeOptions::rounded
+  std::vector<BadImage> bad;  ///< images left out, in the order of the list
+};
+
 /// The weights of each layer as integers that lose least on images, by a rounding method that needs
 /// them (StaticOptions::rounding). For each layer the second moments of the vectors that it
 /// multiplies are added up, over some 24,000 positions of all images; layers whose moments fit into
-/// `max_memory` together share a pass over the images. Layers of which one alone does not fit, and
-/// operators other than Conv, Gemm and MatMul, are left out. The result is for
-/// QuantizeOptions::rounded and depends neither on the number of threads nor on `max_memory`.
+/// `max_memory` together share a pass over the images. Layers of which one alone does not fit,
+/// operators other than Conv, Gemm and MatMul, and layers of one name are left out; the integers of
+/// the others depend neither on the number of threads nor on `max_memory`.
 /// `fp32` holds the prepared graph that `table` belongs to; `collect` says how to read the images,
 /// its tensors are ignored; the progress counts images over all passes. Throws as quantize() and
 /// collect() do. Cost: per pass one FP32 inference and one decoded image per image; per layer of
 /// depth d 24,000 d^2 products, and d^3 / 3 for solving. Memory: `max_memory`, as collect(), and
-/// per thread 16 d^2 bytes.
-RoundedWeights round_on_images(const Executor& fp32, const CalibrationTable& table,
-                               const StaticOptions& options, const ImageSet& images,
-                               const CollectOptions& collect,
-                               const RoundOnImagesOptions& limits = {});
+/// per thread 16 d^2 bytes and 8 d for each output channel; one layer may exceed `max_memory` by
+/// the vectors that wait to be added.
+RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& table,
+                                const StaticOptions& options, const ImageSet& images,
+                                const CollectOptions& collect,
+                                const RoundOnImagesOptions& limits = {});
 
 }  // namespace qtool
