@@ -71,7 +71,7 @@ class Search {
       exclusions_.emplace(fp32_.graph(), recipe_);
       estimate();
       try_sets({NodeSet()});
-      require_start();
+      require_meaning(options_, tried_.first().trial);
       if (!tried_.reaches_goal(tried_.first().trial)) {
         probe();
         follow_path();
@@ -129,31 +129,6 @@ class Search {
         std::min(std::max<std::int64_t>(options_.probed_images, 1), cost.images));
     cost.probed = static_cast<std::int64_t>(std::clamp(std::floor(affordable), 1.0, most));
     if (options_.announce) options_.announce(cost);
-  }
-
-  void require_start() const {
-    const Trial& int8 = tried_.first().trial;
-    if (!int8.noise) {
-      throw Error(ErrorCode::kUnsupported, "nothing of the model is on integers");
-    }
-    if (options_.goal.kind == SearchGoal::Kind::kSqnr) return;
-    if (!int8.score.agreement && options_.answers.boxes) {
-      throw Error(ErrorCode::kUnsupported,
-                  "neither model finds a box on the images: an agreement has no meaning");
-    }
-    if (!int8.score.agreement) {
-      throw Error(ErrorCode::kUnsupported,
-                  "the first output is not one score per class, and nothing says what it is: only "
-                  "a goal of SQNR has a meaning");
-    }
-    if (options_.goal.kind != SearchGoal::Kind::kTop1Drop) return;
-    if (options_.answers.boxes || options_.answers.mask) {
-      throw Error(ErrorCode::kUsage,
-                  "a goal of top-1 accuracy needs scores per class, not boxes or masks");
-    }
-    if (int8.score.labelled == 0) {
-      throw Error(ErrorCode::kUsage, "a goal of top-1 accuracy needs images with labels");
-    }
   }
 
   /// Measures each source alone, on a part of the images.

@@ -43,6 +43,30 @@ void check_options(const SearchOptions& options) {
   check_repeat(options.repeat);
 }
 
+void require_meaning(const SearchOptions& options, const Trial& int8) {
+  if (!int8.noise) {
+    throw Error(ErrorCode::kUnsupported, "nothing of the model is on integers");
+  }
+  if (options.goal.kind == SearchGoal::Kind::kSqnr) return;
+  if (!int8.score.agreement && options.answers.boxes) {
+    throw Error(ErrorCode::kUnsupported,
+                "neither model finds a box on the images: an agreement has no meaning");
+  }
+  if (!int8.score.agreement) {
+    throw Error(ErrorCode::kUnsupported,
+                "the first output is not one score per class, and nothing says what it is: only "
+                "a goal of SQNR has a meaning");
+  }
+  if (options.goal.kind != SearchGoal::Kind::kTop1Drop) return;
+  if (options.answers.boxes || options.answers.mask) {
+    throw Error(ErrorCode::kUsage,
+                "a goal of top-1 accuracy needs scores per class, not boxes or masks");
+  }
+  if (int8.score.labelled == 0) {
+    throw Error(ErrorCode::kUsage, "a goal of top-1 accuracy needs images with labels");
+  }
+}
+
 void TriedModels::add(Tried tried) {
   index_.emplace(tried.nodes, models_.size());
   models_.push_back(std::move(tried));

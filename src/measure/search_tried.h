@@ -24,6 +24,10 @@ struct Tried {
   std::optional<MedianInterval> slower{};
 };
 
+/// Throws Error(kUnsupported) or Error(kUsage) where the goal has no meaning for a network, as its
+/// INT8 model answered.
+void require_meaning(const SearchOptions& options, const Trial& int8);
+
 /// The models that a search has run, and which of them is the best answer.
 class TriedModels {
  public:
