@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
-#include <utility>
 
 #include "base/parallel.h"
 #include "base/stop.h"
@@ -22,8 +20,9 @@ constexpr std::size_t kAllEvery = 8;
 
 struct Candidate {
   std::size_t island = 0;
-  double value = 0.0;  ///< when it was last looked at
-  std::optional<Mix> mix{};
+  double value = 0.0;    ///< when it was last looked at
+  bool is_open = false;  ///< looked at in this step and within the limits: `forecast` holds
+  Forecast forecast;
 };
 
 }  // namespace
@@ -32,7 +31,7 @@ double gain_per_cost(const Forecast& from, const Forecast& to) {
   constexpr double kLeastNoise = 1e-20;  // of float32 itself
   const double gain =
       10.0 * std::log10(std::max(from.noise, kLeastNoise) / std::max(to.noise, kLeastNoise));
-  if (gain < kLeastGainDb) return 0.0;
+  if (!(gain >= kLeastGainDb)) return 0.0;
   return gain / std::max(to.cost - from.cost, kLeastCost);
 }
 
@@ -52,25 +51,25 @@ std::vector<Mix> greedy_path(const MixForecast& model, const std::vector<NodeSet
                      Candidate& candidate = candidates[static_cast<std::size_t>(item)];
                      check_stop(limits.stop);
                      candidate.value = 0.0;
-                     NodeSet next = joined(last.excluded, islands[candidate.island]);
+                     const NodeSet next = joined(last.excluded, islands[candidate.island]);
                      if (next.size() == last.excluded.size()) return;
                      const Forecast forecast = model.of(next);
                      if (forecast.integer_share < limits.least_integer_share) return;
                      candidate.value = gain_per_cost(last.forecast, forecast);
-                     candidate.mix = Mix{std::move(next), forecast};
+                     candidate.forecast = forecast;
+                     candidate.is_open = true;
                    });
     std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
       return a.value != b.value ? a.value > b.value : a.island < b.island;
     });
     // What was not looked at may be in front now, with the value of an earlier step.
-    const auto best = std::find_if(candidates.begin(), candidates.end(), [](const Candidate& c) {
-      return c.value > 0.0 && c.mix.has_value();
-    });
+    const auto best = std::find_if(candidates.begin(), candidates.end(),
+                                   [](const Candidate& c) { return c.value > 0.0 && c.is_open; });
     found = best != candidates.end();
     if (!found && all) break;
     if (!found) continue;
-    path.push_back(*std::move(best->mix));
-    for (Candidate& candidate : candidates) candidate.mix.reset();
+    path.push_back({joined(last.excluded, islands[best->island]), best->forecast});
+    for (Candidate& candidate : candidates) candidate.is_open = false;
   }
   return path;
 }
