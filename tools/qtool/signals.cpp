@@ -1,5 +1,6 @@
 #include "signals.h"
 
+#include <atomic>
 #include <csignal>
 
 #include "qtool/base/error.h"
@@ -7,7 +8,10 @@
 namespace qtool::tool {
 namespace {
 
-volatile std::sig_atomic_t stop_requested = 0;
+// The signal that arrived, 0 for none. Worker threads read it, so it has to be atomic; a handler may
+// write it because it is lock-free.
+std::atomic<int> stop_requested = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
 
 extern "C" void request_stop(int signal) { stop_requested = signal; }
 
@@ -26,7 +30,7 @@ void catch_interrupts() {
 
 bool interrupted() noexcept { return stop_requested != 0; }
 
-int interrupted_exit_code() noexcept { return 128 + static_cast<int>(stop_requested); }
+int interrupted_exit_code() noexcept { return 128 + stop_requested.load(); }
 
 void stop_if_interrupted() {
   if (interrupted()) throw Error(ErrorCode::kCancelled, "stopped on request");
