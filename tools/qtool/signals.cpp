@@ -8,8 +8,8 @@
 namespace qtool::tool {
 namespace {
 
-// The signal that arrived, 0 for none. Worker threads read it, so it has to be atomic; a handler may
-// write it because it is lock-free.
+// The signal that arrived, 0 for none. Worker threads read it, so it has to be atomic; a handler
+// may write it because it is lock-free.
 std::atomic<int> stop_requested = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
 
