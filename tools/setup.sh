@@ -10,7 +10,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD_PACKAGES=(
   cmake g++ ninja-build
   libcli11-dev libdnnl-dev libeigen3-dev libonnx-dev libprotobuf-dev libspdlog-dev libstb-dev
-  libxxhash-dev nlohmann-json3-dev ocl-icd-opencl-dev protobuf-compiler
+  libxxhash-dev nlohmann-json3-dev ocl-icd-opencl-dev protobuf-compiler zlib1g-dev
 )
 # shellcheck disable=SC2034
 TEST_PACKAGES=(

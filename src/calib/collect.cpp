@@ -14,11 +14,11 @@
 #include "base/parallel.h"
 #include "base/stop.h"
 #include "base/text.h"
-#include "calib/image_input.h"
 #include "calib/statistics.h"
 #include "graph/node_name.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
+#include "samples/network_inputs.h"
 
 namespace qtool {
 namespace {
@@ -92,10 +92,10 @@ std::vector<std::vector<std::size_t>> concatenations(const Graph& graph,
 }
 
 // Tensors without axes for images and channels (such as a factor computed from the image's size)
-// are treated as one channel of one image.
-TensorView with_image_axes(const TensorView& tensor) {
+// are treated as one channel of one image, and so are those whose second axis is not channels.
+TensorView with_image_axes(const TensorView& tensor, bool one_channel) {
   const std::int64_t rank = tensor.shape.rank();
-  if (rank >= 2 && rank <= 5) return tensor;
+  if (rank >= 2 && rank <= 5 && !one_channel) return tensor;
   return {tensor.data, tensor.dtype, Shape{1, 1, tensor.shape.elements()}, Layout::kPlain};
 }
 
@@ -119,7 +119,7 @@ struct Worker {
   std::vector<LinearHistogram> magnitudes;  // of the second pass
   Workspace workspace;
   std::shared_ptr<const Plan> plan;
-  Shape plan_shape;
+  InputShapes plan_shapes;
   Outputs outputs = Outputs::kVectors;  // maps where they are for images of any size
   std::int64_t images = 0;
   Clock::duration observing{};
@@ -128,23 +128,24 @@ struct Worker {
 
 class Collector {
  public:
-  Collector(const Executor& executor, const ImageSet& images, const CollectOptions& options)
+  Collector(const Executor& executor, const Samples& samples, const CollectOptions& options)
       : executor_(executor),
-        images_(images),
+        samples_(samples),
         options_(options),
-        input_(image_input_of(executor.graph())),
         tensors_(observed_tensors(executor.graph(), options.tensors)),
         parts_(concatenations(executor.graph(), tensors_)) {
+    require_inputs_for(samples, executor.graph());
     check(options.preprocess);
     for (const TensorStatistics& tensor : tensors_) compile_.observe.push_back(tensor.tensor);
     compile_.threads = 1;
+    find_channels();
     counting_ = options_.exact_bins > 0
                     ? Counting::all()
-                    : Counting::sample_of(std::max<std::int64_t>(1, std::ssize(images_.entries)));
+                    : Counting::sample_of(std::max<std::int64_t>(1, samples_.size()));
   }
 
   Collection run() {
-    const auto total = static_cast<std::int64_t>(images_.entries.size());
+    const std::int64_t total = samples_.size();
     const int threads = resolve_threads(options_.threads);
     std::vector<Worker> workers(static_cast<std::size_t>(
         std::max<std::int64_t>(1, std::min<std::int64_t>(threads, total))));
@@ -165,12 +166,30 @@ class Collector {
   }
 
  private:
+  // Where samples differ in length, an axis may be that length and not one of channels. Extents
+  // that grow with it are other ones in the largest sample than in the smallest.
+  void find_channels() {
+    one_channel_.resize(tensors_.size());
+    const std::vector<InputShapes> extremes = extreme_shapes(samples_, executor_.graph());
+    if (extremes.empty()) return;
+    const auto small = executor_.compile(extremes.front(), compile_);
+    const auto large = executor_.compile(extremes.back(), compile_);
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const Shape& a = small->observed()[i].shape;
+      const Shape& b = large->observed()[i].shape;
+      one_channel_[i] = a.rank() < 2 || b.rank() < 2 || a[1] != b[1];
+    }
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const auto lost = [&](std::size_t part) { return one_channel_[part]; };
+      if (lost(i) || std::any_of(parts_[i].begin(), parts_[i].end(), lost)) parts_[i].clear();
+    }
+  }
+
   void run_pass(Pass pass, std::vector<Worker>& workers) {
-    const auto images = static_cast<std::int64_t>(images_.entries.size());
+    const std::int64_t images = samples_.size();
     const std::int64_t total = options_.exact_bins > 0 ? 2 * images : images;
     parallel_items(images, resolve_threads(options_.threads), [&](std::int64_t item, int worker) {
-      observe(images_.entries[static_cast<std::size_t>(item)], item, pass,
-              workers[static_cast<std::size_t>(worker)]);
+      observe(item, pass, workers[static_cast<std::size_t>(worker)]);
       report_one_of(total);
     });
   }
@@ -193,33 +212,31 @@ class Collector {
     }
   }
 
-  void observe(const ImageEntry& entry, std::int64_t item, Pass pass, Worker& worker) {
+  void observe(std::int64_t item, Pass pass, Worker& worker) {
     std::vector<BadImage> bad;
-    const std::optional<Tensor> image =
-        load_preprocessed(entry, options_.preprocess, options_.bad_images, bad);
+    const std::optional<std::vector<Tensor>> sample =
+        samples_.load(item, options_.preprocess, options_.bad_images, bad);
     if (!bad.empty() && pass == Pass::kStatistics) {
       const std::lock_guard lock(mutex_);
       for (BadImage& one : bad) bad_.emplace_back(item, std::move(one));
     }
-    if (!image) return;
-    if (worker.plan == nullptr || worker.plan_shape != image->shape()) {
-      require_match(input_, image->shape());
-      worker.plan = executor_.compile({{input_.name, image->shape()}}, compile_);
-      worker.plan_shape = image->shape();
+    if (!sample) return;
+    InputShapes shapes = shapes_for(samples_, executor_.graph(), *sample);
+    if (worker.plan == nullptr || worker.plan_shapes != shapes) {
+      worker.plan = executor_.compile(shapes, compile_);
+      worker.plan_shapes = std::move(shapes);
       if (kind_of(worker.plan->outputs()) == Outputs::kMaps) worker.outputs = Outputs::kMaps;
     }
     const FlushDenormals flush;
-    const TensorView view(*image);
     Counting counting = counting_;
-    counting.random_start =
-        static_cast<std::uint32_t>(hash_bytes(std::as_bytes(image->values<float>())));
-    worker.plan->run({&view, 1}, worker.workspace,
+    counting.random_start = random_start_of(*sample);
+    worker.plan->run(views_of(*sample), worker.workspace,
                      [&](std::size_t index, const TensorView& tensor) {
                        if (pass == Pass::kExactBins) {
                          count_magnitudes(tensor.values<float>(), worker.magnitudes[index]);
                        } else if (parts_[index].empty()) {
                          const Clock::time_point begin = Clock::now();
-                         observe(tensor, index, entry, item, counting, worker.statistics[index]);
+                         observe(tensor, index, item, counting, worker.statistics[index]);
                          worker.observing += Clock::now() - begin;
                          worker.values += tensor.shape.elements();
                        }
@@ -227,31 +244,41 @@ class Collector {
     if (pass == Pass::kStatistics) ++worker.images;
   }
 
-  void observe(const TensorView& tensor, std::size_t index, const ImageEntry& entry,
-               std::int64_t item, Counting counting, Statistics& statistics) const {
+  // Of the values, so that it does not depend on the order of the samples.
+  static std::uint32_t random_start_of(std::span<const Tensor> sample) {
+    std::uint64_t all = 0;
+    for (const Tensor& tensor : sample) {
+      all = hash_bytes({tensor.data(), static_cast<std::size_t>(tensor.bytes())}, all);
+    }
+    return static_cast<std::uint32_t>(all);
+  }
+
+  void observe(const TensorView& tensor, std::size_t index, std::int64_t item, Counting counting,
+               Statistics& statistics) const {
     try {
-      statistics.observe(with_image_axes(tensor), item, counting);
+      statistics.observe(with_image_axes(tensor, one_channel_[index]), item, counting);
     } catch (const Error& error) {
       const TensorStatistics& observed = tensors_[index];
       const std::string node =
           observed.producer.empty() ? std::string() : concat(" of node '", observed.producer, "'");
-      throw Error(error.code(), concat("image '", entry.path.string(), "', tensor '",
-                                       observed.tensor, "'", node, ": ", error.what()));
+      throw Error(error.code(),
+                  concat(samples_.noun(), " '", samples_.path(item).string(), "', tensor '",
+                         observed.tensor, "'", node, ": ", error.what()));
     }
   }
 
   void report_one_of(std::int64_t total) {
     const std::lock_guard lock(mutex_);
     ++done_;
-    report_progress(options_.progress, done_, total, "calibration", "images");
+    report_progress(options_.progress, done_, total, "calibration", concat(samples_.noun(), "s"));
   }
 
   Collection merged(std::vector<Worker>& workers) {
     Collection collection;
     collection.model_fingerprint =
         options_.model_fingerprint.value_or(fingerprint(executor_.graph()));
-    collection.image_list_hash = hash_of(images_);
-    collection.preprocess = options_.preprocess;
+    collection.image_list_hash = hash_of(samples_);
+    if (samples_.are_images()) collection.preprocess = options_.preprocess;
     collection.tensors = tensors_;
     for (const Worker& worker : workers) {
       collection.image_count += worker.images;
@@ -280,18 +307,18 @@ class Collector {
       throw Error(ErrorCode::kInvalidImage,
                   collection.bad.empty()
                       ? std::string("calibration: found no images, expected at least one")
-                      : concat("calibration: none of ", images_.entries.size(),
+                      : concat("calibration: none of ", samples_.size(),
                                " images is usable; the first: ", collection.bad[0].reason));
     }
     return collection;
   }
 
   const Executor& executor_;
-  const ImageSet& images_;
+  const Samples& samples_;
   const CollectOptions& options_;
-  ImageInput input_;
   std::vector<TensorStatistics> tensors_;
   std::vector<std::vector<std::size_t>> parts_;  // see concatenations()
+  std::vector<bool> one_channel_;                // see find_channels()
   CompileOptions compile_;
   Counting counting_;
   std::mutex mutex_;  // guards what follows
@@ -308,14 +335,16 @@ Collection& Collection::operator=(const Collection&) = default;
 Collection& Collection::operator=(Collection&&) noexcept = default;
 Collection::~Collection() = default;
 
-Collection collect(const Executor& executor, const ImageSet& images,
+Collection collect(const Executor& executor, const Samples& samples,
                    const CollectOptions& options) {
-  return Collector(executor, images, options).run();
+  return Collector(executor, samples, options).run();
 }
 
 std::optional<std::string> doubtful(const Collection& collection) {
+  const std::string_view noun = collection.preprocess ? "image" : "sample";
   if (collection.image_count == 1) {
-    return "calibrated on one image: ranges are those of this image, other images may exceed them";
+    return concat("calibrated on one ", noun, ": ranges are those of this ", noun, ", other ", noun,
+                  "s may exceed them");
   }
   const auto same_in_all = [](const TensorStatistics& tensor) {
     const std::vector<ImageExtremes>& images = tensor.statistics.image_extremes();
@@ -326,8 +355,8 @@ std::optional<std::string> doubtful(const Collection& collection) {
   if (!std::all_of(collection.tensors.begin(), collection.tensors.end(), same_in_all)) {
     return std::nullopt;
   }
-  return concat("calibrated on ", collection.image_count,
-                " images that give the same range of every tensor: are they copies of one image?");
+  return concat("calibrated on ", collection.image_count, " ", noun,
+                "s that give the same range of every tensor: are they copies of one ", noun, "?");
 }
 
 }  // namespace qtool

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "graph/onnx_dtype.h"
 #include "qtool/base/error.h"
+#include "qtool/graph/onnx.h"
 
 namespace qtool {
 namespace {
@@ -230,6 +231,21 @@ Tensor TensorReader::read_external(const TensorProto& proto, std::string_view wh
   }
   data_files_.insert(std::move(path));
   return out;
+}
+
+Tensor read_tensor_proto(std::string_view bytes, std::string_view what) try {
+  TensorProto proto;
+  if (std::ssize(bytes) > std::numeric_limits<std::int32_t>::max() ||
+      !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    fail(what, "is not a TensorProto of ONNX");
+  }
+  if (proto.data_location() == TensorProto::EXTERNAL) {
+    fail(what, "keeps its data in another file", ErrorCode::kUnsupported);
+  }
+  return TensorReader({}).read(proto, what);
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::kInvalidModel) throw;
+  throw Error(ErrorCode::kInvalidArgument, error.what());
 }
 
 void write_tensor(const Tensor& tensor, TensorProto& proto) {

@@ -1,7 +1,6 @@
 #include "qtool/measure/analyze.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -14,22 +13,21 @@
 #include "exec/step_of.h"
 #include "graph/node_name.h"
 #include "graph/op_traits.h"
-#include "measure/image_runs.h"
 #include "measure/metrics.h"
 #include "measure/model_pair.h"
 #include "measure/output_noise.h"
 #include "measure/quantized_parts.h"
+#include "measure/sample_runs.h"
 #include "measure/tensor_rounding.h"
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/quantize/quantize.h"
 
 namespace qtool {
 namespace {
 
-/// The sums of one image: per source and output, and of the INT8 model.
-struct ImageSums {
+/// The sums of one sample: per source and output, and of the INT8 model.
+struct SampleSums {
   bool usable = false;
   std::vector<SqnrSums> int8;             // per output
   std::vector<SqnrSums> sources;          // source * outputs + output
@@ -38,14 +36,14 @@ struct ImageSums {
 
 class Analysis {
  public:
-  Analysis(const Executor& fp32, const Executor& int8, const ImageSet& images,
-           const AnalyzeOptions& options, const Shape& shape)
-      : images_(images),
+  Analysis(const Executor& fp32, const Executor& int8, const Samples& samples,
+           const AnalyzeOptions& options, std::span<const Shape> shapes)
+      : samples_(samples),
         options_(options),
         parts_(quantized_parts(fp32.graph(), int8.graph())),
         variant_(parts_.with_weights),
-        pair_(compile_pair(fp32, &int8, shape, 1)),
-        sums_(images.entries.size()),
+        pair_(compile_pair(fp32, &int8, shapes, 1)),
+        sums_(static_cast<std::size_t>(samples.size())),
         peaks_(parts_.activations.size()) {
     if (parts_.activations.empty() && parts_.weighted.empty()) {
       throw Error(ErrorCode::kMismatch,
@@ -58,9 +56,9 @@ class Analysis {
     for (const QuantizedActivation& activation : parts_.activations) {
       compile.observe.push_back(activation.tensor);
     }
-    const InputShapes shapes{{image_input(fp32.graph()).name, shape}};
-    plan_ = fp32.compile(shapes, compile);
-    variant_plan_ = variant_.compile(shapes, compile);
+    const InputShapes shapes_by_name = input_shapes(*pair_.fp32);
+    plan_ = fp32.compile(shapes_by_name, compile);
+    variant_plan_ = variant_.compile(shapes_by_name, compile);
     for (const NodeId node : parts_.weighted) {
       const std::optional<std::size_t> step = step_of(plan_->steps(), fp32.graph(), node);
       if (!step) {
@@ -73,16 +71,16 @@ class Analysis {
 
   void run() {
     std::vector<std::unique_ptr<Worker>> state(
-        static_cast<std::size_t>(image_workers(images_, options_)));
-    bad_ = for_each_image(images_, options_, plan_->inputs().front().shape, "analysis",
-                          [&](std::size_t entry, const Tensor& image, int worker) {
-                            if (entry > 0 && options_.enough && options_.enough()) return;
-                            std::unique_ptr<Worker>& own = state[static_cast<std::size_t>(worker)];
-                            if (own == nullptr) {
-                              own = std::make_unique<Worker>(plan_, variant_plan_, peaks_.size());
-                            }
-                            run_image(image, sums_[entry], *own);
-                          });
+        static_cast<std::size_t>(sample_workers(samples_, options_)));
+    bad_ = for_each_sample(samples_, options_, *plan_, "analysis",
+                           [&](std::size_t entry, std::span<const TensorView> inputs, int worker) {
+                             if (entry > 0 && options_.enough && options_.enough()) return;
+                             std::unique_ptr<Worker>& own = state[static_cast<std::size_t>(worker)];
+                             if (own == nullptr) {
+                               own = std::make_unique<Worker>(plan_, variant_plan_, peaks_.size());
+                             }
+                             run_sample(inputs, sums_[entry], *own);
+                           });
     // The largest of all, in whatever order.
     for (const std::unique_ptr<Worker>& worker : state) {
       for (std::size_t i = 0; worker != nullptr && i < peaks_.size(); ++i) {
@@ -97,6 +95,7 @@ class Analysis {
 
   AnalyzeResult result(const Graph& graph) const {
     AnalyzeResult result;
+    result.noun = samples_.noun();
     result.not_compared = parts_.not_compared;
     result.bad = bad_;
     const std::size_t outputs = pair_.fp32->outputs().size();
@@ -224,8 +223,7 @@ class Analysis {
         std::min(1.0, static_cast<double>(rounding.highest - rounding.lowest) / integers);
   }
 
-  void run_image(const Tensor& image, ImageSums& sums, Worker& worker) {
-    const std::array<TensorView, 1> inputs{TensorView(image)};
+  void run_sample(std::span<const TensorView> inputs, SampleSums& sums, Worker& worker) {
     worker.reference.keep(worker.replay.run(inputs));
     sums.usable = true;
     sums.int8 = worker.reference.compare(pair_.int8->run(inputs, worker.int8));
@@ -247,7 +245,7 @@ class Analysis {
     }
   }
 
-  const ImageSet& images_;
+  const Samples& samples_;
   const AnalyzeOptions& options_;
   QuantizedParts parts_;
   Executor variant_;  // FP32 with the weights of the INT8 model
@@ -255,7 +253,7 @@ class Analysis {
   std::shared_ptr<const Plan> plan_;
   std::shared_ptr<const Plan> variant_plan_;
   std::vector<Weighted> weighted_;
-  std::vector<ImageSums> sums_;            // per entry
+  std::vector<SampleSums> sums_;           // per entry
   std::vector<std::vector<float>> peaks_;  // per activation and channel
   std::vector<BadImage> bad_;
 };
@@ -273,12 +271,12 @@ void require_same_network(const Graph& int8) {
 
 }  // namespace
 
-AnalyzeResult analyze(const Executor& fp32, const Executor& int8, const ImageSet& images,
+AnalyzeResult analyze(const Executor& fp32, const Executor& int8, const Samples& samples,
                       const AnalyzeOptions& options) {
   check(options.preprocess);
   require_same_network(int8.graph());
-  Analysis analysis(fp32, int8, images, options,
-                    first_shape(images, options.preprocess, options.bad_images));
+  Analysis analysis(fp32, int8, samples, options,
+                    shapes_of(first_sample(samples, options.preprocess, options.bad_images)));
   analysis.run();
   return analysis.result(fp32.graph());
 }

@@ -19,6 +19,7 @@
 #include "measure/metrics.h"
 #include "measure/model_pair.h"
 #include "qtool/base/error.h"
+#include "samples/network_inputs.h"
 
 namespace qtool {
 namespace {
@@ -26,8 +27,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kTopFive = 5;
 
-/// The results of one image, kept until the end.
-struct ImageRecord {
+/// The results of one sample, kept until the end.
+struct SampleRecord {
   bool usable = false;
   std::array<std::int64_t, 2> top1{-1, -1};  // per model
   std::array<bool, 2> in_top1{};
@@ -40,54 +41,59 @@ struct ImageRecord {
 struct Worker {
   std::array<Workspace, 2> workspaces;
   std::array<double, 2> run_seconds{};
-  std::optional<Tensor> batch_input;
+  std::vector<Tensor> batch_inputs;
   std::optional<AnswerScorer> answers;  // with two models
 };
 
 class Evaluation {
  public:
-  Evaluation(const ImageSet& images, const EvalOptions& options, ModelPair pair,
-             std::int64_t classes, std::size_t workers)
-      : images_(images),
+  Evaluation(const Executor& fp32, const Executor* int8, const Samples& samples,
+             const EvalOptions& options, ModelPair pair, std::int64_t classes, std::size_t workers)
+      : fp32_(fp32),
+        int8_(int8),
+        samples_(samples),
         options_(options),
         pair_(std::move(pair)),
         classes_(classes),
         answers_(options.answers, *pair_.fp32, options.preprocess.layout),
-        records_(images.entries.size()),
-        bad_(images.entries.size()),
+        records_(static_cast<std::size_t>(samples.size())),
+        bad_(records_.size()),
         workers_(workers) {
     for (Worker& worker : workers_) {
       if (pair_.int8 != nullptr) worker.answers.emplace(options.answers);
     }
   }
 
-  /// Images [group * batch, ...) on worker `index`.
+  /// Samples [group * batch, ...) on worker `index`.
   void run_group(std::int64_t group, int index) {
     Worker& worker = workers_[static_cast<std::size_t>(index)];
     const std::int64_t begin = group * options_.batch;
-    const std::int64_t end = std::min(begin + options_.batch, std::ssize(images_.entries));
+    const std::int64_t end = std::min(begin + options_.batch, samples_.size());
     std::vector<std::size_t> filled;  // entry of each slot in use
-    Tensor single;
+    std::vector<Tensor> single;
     for (std::int64_t i = begin; i < end; ++i) {
       const auto entry = static_cast<std::size_t>(i);
-      std::optional<Tensor> tensor = load_preprocessed(images_.entries[entry], options_.preprocess,
-                                                       options_.bad_images, bad_[entry]);
-      if (!tensor) continue;
-      require_image_shape(*tensor, images_.entries[entry], pair_.fp32->inputs().front().shape);
+      std::optional<std::vector<Tensor>> sample =
+          samples_.load(i, options_.preprocess, options_.bad_images, bad_[entry]);
+      if (!sample) continue;
       if (options_.batch == 1) {
-        single = std::move(*tensor);
+        single = *std::move(sample);
+        if (samples_.are_images() || reads_answers())
+          require_shapes(samples_, i, single, *pair_.fp32);
       } else {
-        put(*tensor, std::ssize(filled), worker);
+        put(*sample, i, std::ssize(filled), worker);
       }
       filled.push_back(entry);
     }
-    if (!filled.empty())
-      run_models(options_.batch == 1 ? single : *worker.batch_input, filled, worker);
+    if (!filled.empty()) {
+      run_models(options_.batch == 1 ? single : worker.batch_inputs, filled, worker);
+    }
     advance(end - begin);
   }
 
   EvalResult result(const Plan& names) const {
     EvalResult result;
+    result.noun = samples_.noun();
     result.classes = classes_;
     result.batch = options_.batch;
     result.workers = static_cast<int>(workers_.size());
@@ -115,11 +121,11 @@ class Evaluation {
     }
     for (std::size_t i = 0; i < records_.size(); ++i) {
       result.bad.insert(result.bad.end(), bad_[i].begin(), bad_[i].end());
-      const ImageRecord& record = records_[i];
+      const SampleRecord& record = records_[i];
       if (!record.usable) continue;
-      merge(record, images_.entries[i], result);
+      merge(record, static_cast<std::int64_t>(i), result);
       for (std::size_t k = 0; k < record.outputs.size(); ++k) {
-        merge(record.outputs[k].error, images_.entries[i], result.outputs[k]);
+        merge(record.outputs[k].error, static_cast<std::int64_t>(i), result.outputs[k]);
         sums[k] += record.outputs[k].sums;
       }
       if (!record.outputs.empty()) ++compared;
@@ -131,79 +137,108 @@ class Evaluation {
   }
 
  private:
-  void put(const Tensor& image, std::int64_t slot, Worker& worker) const {
-    if (!worker.batch_input) {
-      worker.batch_input.emplace(DType::kFloat32, pair_.fp32->inputs().front().shape);
+  void put(const std::vector<Tensor>& sample, std::int64_t item, std::int64_t slot,
+           Worker& worker) const {
+    const std::vector<PortInfo>& ports = pair_.fp32->inputs();
+    for (std::size_t i = 0; i < sample.size(); ++i) {
+      if (worker.batch_inputs.size() == i) {
+        worker.batch_inputs.emplace_back(sample[i].dtype(), ports[i].shape);
+      }
+      Tensor& batch = worker.batch_inputs[i];
+      std::vector<std::int64_t> one = ports[i].shape.dims();
+      one.front() = 1;
+      require_shape(samples_, item, sample[i], Shape(std::move(one)));
+      std::memcpy(batch.data() + slot * sample[i].bytes(), sample[i].data(),
+                  static_cast<std::size_t>(sample[i].bytes()));
     }
-    std::memcpy(worker.batch_input->data() + slot * image.bytes(), image.data(),
-                static_cast<std::size_t>(image.bytes()));
   }
 
-  void run_models(const Tensor& input, const std::vector<std::size_t>& filled, Worker& worker) {
-    const std::array<TensorView, 1> inputs{TensorView(input)};
+  /// Answers are read from outputs of the shapes that are known in advance.
+  [[nodiscard]] bool reads_answers() const {
+    return options_.answers.boxes.has_value() || options_.answers.mask.has_value();
+  }
+
+  /// The plans for a sample: made in advance, or, where samples differ in shape, now. The executor
+  /// keeps some.
+  [[nodiscard]] ModelPair pair_for(const std::vector<Tensor>& sample) const {
+    const std::vector<PortInfo>& ports = pair_.fp32->inputs();
+    for (std::size_t i = 0; i < sample.size(); ++i) {
+      if (sample[i].shape() != ports[i].shape) {
+        return compile_pair(fp32_, int8_, shapes_of(sample), 1, options_.requantization);
+      }
+    }
+    return pair_;
+  }
+
+  void run_models(const std::vector<Tensor>& sample, const std::vector<std::size_t>& filled,
+                  Worker& worker) {
+    const ModelPair pair = pair_for(sample);
+    const std::vector<TensorView> inputs = views_of(sample);
     std::array<std::span<const TensorView>, 2> outputs;
-    for (std::int64_t model = 0; model < pair_.models(); ++model) {
+    for (std::int64_t model = 0; model < pair.models(); ++model) {
       const auto m = static_cast<std::size_t>(model);
       const Clock::time_point start = Clock::now();
-      outputs[m] = pair_.plan(model).run(inputs, worker.workspaces[m]);
+      outputs[m] = pair.plan(model).run(inputs, worker.workspaces[m]);
       const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
       // The last batch may be partly empty; its time counts in proportion to the images in it.
       worker.run_seconds[m] +=
           seconds * static_cast<double>(filled.size()) / static_cast<double>(options_.batch);
     }
+    const bool scores =
+        classes_ > 0 && class_count(pair.fp32->outputs().front().shape, options_.batch) == classes_;
+    const std::array<FloatOutputs, 2> floats{FloatOutputs(outputs[0]), FloatOutputs(outputs[1])};
     for (std::size_t slot = 0; slot < filled.size(); ++slot) {
-      record(filled[slot], static_cast<std::int64_t>(slot), outputs);
+      record(filled[slot], static_cast<std::int64_t>(slot), floats, scores);
       if (!worker.answers) continue;
       worker.answers->add(answers_.read(outputs[0], static_cast<std::int64_t>(slot)),
                           answers_.read(outputs[1], static_cast<std::int64_t>(slot)));
     }
   }
 
-  void record(std::size_t entry, std::int64_t slot,
-              const std::array<std::span<const TensorView>, 2>& outputs) {
-    ImageRecord& record = records_[entry];
+  void record(std::size_t entry, std::int64_t slot, const std::array<FloatOutputs, 2>& outputs,
+              bool scored) {
+    SampleRecord& record = records_[entry];
     record.usable = true;
     bool all_answered = true;
     for (std::size_t m = 0; m < static_cast<std::size_t>(pair_.models()); ++m) {
-      record.answered[m] = std::ranges::all_of(outputs[m], [&](const TensorView& output) {
-        return has_answer(image_part(output, slot, options_.batch));
-      });
+      record.answered[m] = qtool::all_answered(outputs[m], slot, options_.batch);
       all_answered = all_answered && record.answered[m];
-      const std::span<const float> scores = image_part(outputs[m].front(), slot, options_.batch);
-      if (classes_ == 0 || !has_answer(scores)) continue;
+      if (!scored) continue;
+      const std::span<const float> scores = outputs[m].part(0, slot, options_.batch);
+      if (!has_answer(scores)) continue;
       const std::vector<std::int64_t> top = top_k(scores, kTopFive);
-      const std::int64_t label = images_.entries[entry].label;
+      const std::int64_t label = samples_.label(static_cast<std::int64_t>(entry));
       record.top1[m] = top.front();
       record.in_top1[m] = top.front() == label;
       record.in_top5[m] = std::find(top.begin(), top.end(), label) != top.end();
     }
     for (std::size_t i = 0; pair_.int8 != nullptr && all_answered && i < outputs[0].size(); ++i) {
-      record.outputs.push_back(compare_output(image_part(outputs[0][i], slot, options_.batch),
-                                              image_part(outputs[1][i], slot, options_.batch),
+      record.outputs.push_back(compare_output(outputs[0].part(i, slot, options_.batch),
+                                              outputs[1].part(i, slot, options_.batch),
                                               options_.answers.psnr_peak));
     }
   }
 
-  static void merge(const ImageRecord& record, const ImageEntry& image, EvalResult& result) {
+  void merge(const SampleRecord& record, std::int64_t item, EvalResult& result) const {
     ++result.images;
-    if (image.label >= 0 && result.classes > 0) ++result.labelled;
+    if (samples_.label(item) >= 0 && result.classes > 0) ++result.labelled;
     for (std::size_t m = 0; m < (result.int8 ? 2U : 1U); ++m) {
       ModelScore& score = m == 0 ? result.fp32 : *result.int8;
       score.top1 += record.in_top1[m];
       score.top5 += record.in_top5[m];
       if (record.answered[m]) continue;
-      if (score.unanswered.images++ == 0) score.unanswered.first = image.path;
+      if (score.unanswered.images++ == 0) score.unanswered.first = samples_.path(item);
     }
     if (result.int8 && record.top1[0] >= 0) result.agreement += record.top1[0] == record.top1[1];
   }
 
-  static void merge(const OutputError& one, const ImageEntry& image, OutputError& total) {
+  void merge(const OutputError& one, std::int64_t item, OutputError& total) const {
     total.cosine += one.cosine;
     total.sqnr_db += one.sqnr_db;
     if (total.psnr_db) *total.psnr_db += one.psnr_db.value_or(0.0);
     if (total.lowest_sqnr_image.empty() || one.sqnr_db < total.lowest_sqnr_db) {
       total.lowest_sqnr_db = one.sqnr_db;
-      total.lowest_sqnr_image = image.path;
+      total.lowest_sqnr_image = samples_.path(item);
     }
     total.max_abs_error = std::max(total.max_abs_error, one.max_abs_error);
   }
@@ -221,28 +256,43 @@ class Evaluation {
   void advance(std::int64_t images) {
     const std::lock_guard lock(progress_mutex_);
     done_ += images;
-    report_progress(options_.progress, done_, std::ssize(images_.entries), "evaluation", "images");
+    report_progress(options_.progress, done_, samples_.size(), "evaluation",
+                    concat(samples_.noun(), "s"));
   }
 
-  const ImageSet& images_;
+  const Executor& fp32_;
+  const Executor* int8_;
+  const Samples& samples_;
   const EvalOptions& options_;
   ModelPair pair_;
   std::int64_t classes_;
   AnswerReader answers_;
-  std::vector<ImageRecord> records_;
+  std::vector<SampleRecord> records_;
   std::vector<std::vector<BadImage>> bad_;  // per entry, so that workers share no list
   std::vector<Worker> workers_;
   std::mutex progress_mutex_;
   std::int64_t done_ = 0;
 };
 
-void require_known_labels(const ImageSet& images, std::int64_t classes) {
-  for (const ImageEntry& entry : images.entries) {
-    if (entry.label < classes) continue;
+void require_known_labels(const Samples& samples, std::int64_t classes) {
+  for (std::int64_t i = 0; i < samples.size(); ++i) {
+    if (samples.label(i) < classes) continue;
     throw Error(ErrorCode::kUsage,
-                concat("image '", entry.path.string(), "' has class ", entry.label,
+                concat("image '", samples.path(i).string(), "' has class ", samples.label(i),
                        ", the network knows classes 0 to ", classes - 1));
   }
+}
+
+// The shape of `batch` samples.
+Shape batch_shape(const Shape& sample, std::int64_t batch) {
+  if (sample.rank() == 0 || sample[0] != 1) {
+    throw Error(ErrorCode::kUnsupported,
+                concat("a sample has an input of shape ", sample.to_string(),
+                       ", expected 1 in front to run ", batch, " at once; use batch 1"));
+  }
+  std::vector<std::int64_t> dims = sample.dims();
+  dims.front() = batch;
+  return Shape(std::move(dims));
 }
 
 }  // namespace
@@ -256,7 +306,7 @@ std::vector<std::string> EvalResult::doubts() const {
   const auto add = [&](std::string_view model, const Unanswered& unanswered) {
     if (unanswered.images == 0) return;
     sentences.push_back(concat("the ", model, " model's outputs are NaN or infinite for ",
-                               unanswered.images, " of ", images, " images, the first: '",
+                               unanswered.images, " of ", images, " ", noun, "s, the first: '",
                                unanswered.first.string(), "'"));
   };
   add("FP32", fp32.unanswered);
@@ -274,34 +324,37 @@ bool EvalResult::useless() const {
   return most(fp32) || (int8 && most(*int8));
 }
 
-Shape first_shape(const ImageSet& images, const Preprocess& preprocess, BadImages policy) {
+std::vector<Tensor> first_sample(const Samples& samples, const Preprocess& preprocess,
+                                 BadImages policy) {
   std::vector<BadImage> bad;
-  for (const ImageEntry& entry : images.entries) {
-    const std::optional<Tensor> tensor = load_preprocessed(entry, preprocess, policy, bad);
-    if (tensor) return tensor->shape();
+  for (std::int64_t i = 0; i < samples.size(); ++i) {
+    std::optional<std::vector<Tensor>> sample = samples.load(i, preprocess, policy, bad);
+    if (sample) return *std::move(sample);
   }
   throw Error(ErrorCode::kMismatch,
-              concat("none of ", images.entries.size(), " images is usable",
+              concat("none of ", samples.size(), " ", samples.noun(), "s is usable",
                      bad.empty() ? std::string() : concat("; the first: ", bad.front().reason)));
 }
 
-std::int64_t classes_of(const Executor& executor, const Shape& input, int threads,
+std::int64_t classes_of(const Executor& executor, std::span<const Tensor> sample, int threads,
                         Requantization requantization) {
-  const ModelPair pair = compile_pair(executor, nullptr, input, threads, requantization);
-  return class_count(pair.fp32->outputs().front().shape,
-                     input.rank() > 0 ? std::max<std::int64_t>(input[0], 1) : 1);
+  const std::vector<Shape> inputs = shapes_of(sample);
+  const ModelPair pair = compile_pair(executor, nullptr, inputs, threads, requantization);
+  return class_count(pair.fp32->outputs().front().shape, batch_of(inputs));
 }
 
-EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& images,
+EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& samples,
                     const EvalOptions& options) {
   if (options.batch < 1) {
     throw Error(ErrorCode::kUsage, concat("batch: found ", options.batch, ", expected 1 or more"));
   }
   check(options.preprocess);
-  std::vector<std::int64_t> dims =
-      first_shape(images, options.preprocess, options.bad_images).dims();
-  dims.front() = options.batch;
-  ModelPair pair = compile_pair(fp32, int8, Shape(dims), 1, options.requantization);
+  std::vector<Shape> shapes =
+      shapes_of(first_sample(samples, options.preprocess, options.bad_images));
+  for (Shape& shape : shapes) {
+    if (options.batch > 1) shape = batch_shape(shape, options.batch);
+  }
+  const ModelPair pair = compile_pair(fp32, int8, shapes, 1, options.requantization);
   const Plan& plan = *pair.fp32;
   for (const PortInfo& port : plan.outputs()) {
     if (options.batch == 1 || (port.shape.rank() > 0 && port.shape[0] == options.batch)) continue;
@@ -313,14 +366,15 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& 
   const std::int64_t classes =
       scores ? class_count(plan.outputs().front().shape, options.batch) : 0;
   const bool ignore_labels = classes > 0 && options.labels == LabelSource::kFolders &&
-                             !images.class_names.empty() &&
-                             std::ssize(images.class_names) != classes;
-  if (classes > 0 && !ignore_labels) require_known_labels(images, classes);
+                             !samples.class_names().empty() &&
+                             std::ssize(samples.class_names()) != classes;
+  if (classes > 0 && !ignore_labels) require_known_labels(samples, classes);
 
-  const std::int64_t groups = ceil_div(std::ssize(images.entries), options.batch);
+  const std::int64_t groups = ceil_div(samples.size(), options.batch);
   const auto threads = static_cast<int>(
       std::min<std::int64_t>(resolve_threads(options.threads), std::max<std::int64_t>(groups, 1)));
-  Evaluation evaluation(images, options, pair, classes, static_cast<std::size_t>(threads));
+  Evaluation evaluation(fp32, int8, samples, options, pair, classes,
+                        static_cast<std::size_t>(threads));
   parallel_items(groups, threads,
                  [&](std::int64_t group, int worker) { evaluation.run_group(group, worker); });
   EvalResult result = evaluation.result(plan);

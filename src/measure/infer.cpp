@@ -11,6 +11,7 @@
 #include "measure/answer.h"
 #include "measure/metrics.h"
 #include "measure/model_pair.h"
+#include "samples/network_inputs.h"
 
 namespace qtool {
 namespace {
@@ -53,7 +54,7 @@ InferRun describe_plan(const Plan& plan) {
 
 }  // namespace
 
-InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& input,
+InferResult infer(const Executor& fp32, const Executor* int8, std::span<const Tensor> sample,
                   const InferOptions& options) {
   check_repeat(options.repeat);
   InferResult result;
@@ -61,12 +62,12 @@ InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& inpu
   result.repeat = options.repeat;
   result.requantization = options.requantization;
   const ModelPair pair =
-      compile_pair(fp32, int8, input.shape(), result.threads, options.requantization);
+      compile_pair(fp32, int8, shapes_of(sample), result.threads, options.requantization);
   const auto models = static_cast<std::size_t>(pair.models());
   const AnswerReader answers(options.answers, *pair.fp32, options.layout);
 
   // The models take turns, so that a change of the clock frequency affects both.
-  const std::array<TensorView, 1> inputs{TensorView(input)};
+  const std::vector<TensorView> inputs = views_of(sample);
   std::array<Workspace, 2> workspaces;
   std::array<std::vector<double>, 2> seconds;
   std::array<std::span<const TensorView>, 2> outputs;
@@ -81,20 +82,20 @@ InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& inpu
     report_progress(options.progress, run, options.repeat, "measurement", "runs");
   }
 
-  const std::int64_t batch = std::max<std::int64_t>(input.shape()[0], 1);
+  const std::int64_t batch = batch_of(shapes_of(sample));
   if (!options.answers.boxes && !options.answers.mask) {
     result.classes = class_count(pair.fp32->outputs().front().shape, batch);
   }
   result.fp32 = describe_plan(*pair.fp32);
   if (int8 != nullptr) result.int8 = describe_plan(*pair.int8);
+  const std::array<FloatOutputs, 2> floats{FloatOutputs(outputs[0]), FloatOutputs(outputs[1])};
   for (std::size_t m = 0; m < models; ++m) {
     InferRun& run = m == 0 ? result.fp32 : *result.int8;
     run.fastest_seconds = *std::ranges::min_element(seconds[m]);
     run.seconds = median(seconds[m]);
-    run.answered = std::ranges::all_of(
-        outputs[m], [](const TensorView& output) { return has_answer(output.values<float>()); });
+    run.answered = all_answered(floats[m]);
     if (result.classes > 0) {
-      run.top = best_classes(image_part(outputs[m].front(), 0, batch), options.top);
+      run.top = best_classes(floats[m].part(0, 0, batch), options.top);
     }
     run.answer = answers.read(outputs[m]);
   }
@@ -116,9 +117,7 @@ InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& inpu
     }
   }
   for (std::size_t i = 0; int8 != nullptr && i < outputs[0].size(); ++i) {
-    OutputError error = compare_output(outputs[0][i].values<float>(), outputs[1][i].values<float>(),
-                                       options.answers.psnr_peak)
-                            .error;
+    OutputError error = compare_output(floats[0][i], floats[1][i], options.answers.psnr_peak).error;
     error.name = pair.fp32->outputs()[i].name;
     result.outputs.push_back(error);
   }

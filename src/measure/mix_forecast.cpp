@@ -31,8 +31,8 @@ bool is_integer(NodeRole role) {
 
 }  // namespace
 
-MixForecast::MixForecast(const Executor& fp32, const Shape& image, const Exclusions& exclusions,
-                         const AnalyzeResult& analysis)
+MixForecast::MixForecast(const Executor& fp32, std::span<const Shape> inputs,
+                         const Exclusions& exclusions, const AnalyzeResult& analysis)
     : graph_(fp32.graph()), exclusions_(exclusions) {
   std::size_t nodes = 0;
   for (const NodeId id : graph_.nodes()) nodes = std::max(nodes, index_of(id) + 1);
@@ -55,11 +55,11 @@ MixForecast::MixForecast(const Executor& fp32, const Shape& image, const Exclusi
     }
   }
 
-  const ShapedGraph shaped = specialize(graph_, {{image_input(graph_).name, image}});
+  const std::shared_ptr<const Plan> plan = compile_pair(fp32, nullptr, inputs, 1).fp32;
+  const ShapedGraph shaped = specialize(graph_, input_shapes(*plan));
   for (std::size_t i = 0; i < std::min(elements_.size(), shaped.infos.size()); ++i) {
     if (shaped.infos[i]) elements_[i] = static_cast<double>(shaped.infos[i]->shape.elements());
   }
-  const std::shared_ptr<const Plan> plan = compile_pair(fp32, nullptr, image, 1).fp32;
   for (const NodeId id : graph_.nodes()) {
     if (!multiplies(graph_.node(id))) continue;
     const std::optional<std::size_t> step = step_of(plan->steps(), graph_, id);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "measure/exclusions.h"
@@ -24,7 +25,7 @@ struct Forecast {
 class MixForecast {
  public:
   /// `exclusions` must live as long. `analysis`: of the recipe's model. Throws as compile().
-  MixForecast(const Executor& fp32, const Shape& image, const Exclusions& exclusions,
+  MixForecast(const Executor& fp32, std::span<const Shape> inputs, const Exclusions& exclusions,
               const AnalyzeResult& analysis);
 
   /// With these nodes in FP32. Cost: linear in the graph. Safe to use from several threads.

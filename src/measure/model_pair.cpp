@@ -11,12 +11,6 @@
 namespace qtool {
 namespace {
 
-void require_float(const PortInfo& port, std::string_view kind) {
-  if (port.dtype == DType::kFloat32) return;
-  throw Error(ErrorCode::kUnsupported,
-              concat(kind, " '", port.name, "' is ", name_of(port.dtype), ", expected float32"));
-}
-
 void require_equal_outputs(const Plan& fp32, const Plan& int8) {
   const auto& a = fp32.outputs();
   const auto& b = int8.outputs();
@@ -34,39 +28,87 @@ void require_equal_outputs(const Plan& fp32, const Plan& int8) {
   }
 }
 
-std::shared_ptr<const Plan> compile(const Executor& executor, const Shape& shape, int threads,
-                                    Requantization requantization) {
+// With one input, models may call it differently.
+void require_equal_inputs(const Plan& fp32, const Plan& int8) {
+  for (std::size_t i = 0; fp32.inputs().size() > 1 && i < fp32.inputs().size(); ++i) {
+    if (fp32.inputs()[i].name == int8.inputs()[i].name) continue;
+    throw Error(ErrorCode::kMismatch, concat("input ", i, " of the FP32 model is '",
+                                             fp32.inputs()[i].name, "', of the INT8 model '",
+                                             int8.inputs()[i].name, "'; do they belong together?"));
+  }
+}
+
+std::shared_ptr<const Plan> compile(const Executor& executor, std::span<const Shape> shapes,
+                                    int threads, Requantization requantization) {
   CompileOptions options;
   options.threads = threads;
   options.requantization = requantization;
-  const Value& input = image_input(executor.graph());
-  auto plan = executor.compile({{input.name, shape}}, options);
-  require_float(plan->inputs().front(), "input");
-  for (const PortInfo& port : plan->outputs()) require_float(port, "output");
-  return plan;
+  const Graph& graph = executor.graph();
+  if (shapes.size() == 1) static_cast<void>(image_input(graph));
+  if (shapes.empty() || shapes.size() != graph.inputs().size()) {
+    throw Error(ErrorCode::kMismatch, concat("the model has ", graph.inputs().size(),
+                                             " inputs, found tensors for ", shapes.size()));
+  }
+  InputShapes named;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    named.emplace(graph.value(graph.inputs()[i]).name, shapes[i]);
+  }
+  return executor.compile(named, options);
+}
+
+std::span<const float> part_of(std::span<const float> all, std::int64_t slot, std::int64_t batch) {
+  const std::size_t size = all.size() / static_cast<std::size_t>(batch);
+  return all.subspan(static_cast<std::size_t>(slot) * size, size);
 }
 
 }  // namespace
 
-ModelPair compile_pair(const Executor& fp32, const Executor* int8, const Shape& shape, int threads,
-                       Requantization requantization) {
+ModelPair compile_pair(const Executor& fp32, const Executor* int8, std::span<const Shape> shapes,
+                       int threads, Requantization requantization) {
   ModelPair pair;
-  pair.fp32 = compile(fp32, shape, threads, requantization);
+  pair.fp32 = compile(fp32, shapes, threads, requantization);
   if (int8 != nullptr) {
-    pair.int8 = compile(*int8, shape, threads, requantization);
+    pair.int8 = compile(*int8, shapes, threads, requantization);
+    require_equal_inputs(*pair.fp32, *pair.int8);
     require_equal_outputs(*pair.fp32, *pair.int8);
   }
   return pair;
 }
 
-void require_image_shape(const Tensor& image, const ImageEntry& entry, const Shape& input) {
-  std::vector<std::int64_t> expected = input.dims();
-  if (!expected.empty()) expected.front() = 1;
-  if (image.shape().dims() == expected) return;
-  throw Error(ErrorCode::kMismatch,
-              concat("image '", entry.path.string(), "' becomes ", image.shape().to_string(),
-                     ", the network runs on ", Shape(expected).to_string(),
-                     "; a resize brings all images to one size"));
+InputShapes input_shapes(const Plan& plan) {
+  InputShapes shapes;
+  for (const PortInfo& input : plan.inputs()) shapes.emplace(input.name, input.shape);
+  return shapes;
+}
+
+std::int64_t batch_of(std::span<const Shape> inputs) {
+  if (inputs.empty() || inputs.front().rank() == 0) return 1;
+  return std::max<std::int64_t>(inputs.front()[0], 1);
+}
+
+std::vector<Shape> shapes_of(std::span<const Tensor> sample) {
+  std::vector<Shape> shapes;
+  for (const Tensor& tensor : sample) shapes.push_back(tensor.shape());
+  return shapes;
+}
+
+void require_shapes(const Samples& samples, std::int64_t item, std::span<const Tensor> sample,
+                    const Plan& plan) {
+  for (std::size_t i = 0; i < sample.size(); ++i) {
+    require_shape(samples, item, sample[i], plan.inputs()[i].shape);
+  }
+}
+
+void require_shape(const Samples& samples, std::int64_t item, const Tensor& tensor,
+                   const Shape& expected) {
+  if (tensor.shape() == expected) return;
+  const bool image = samples.are_images();
+  throw Error(
+      ErrorCode::kMismatch,
+      concat(samples.noun(), " '", samples.path(item).string(), image ? "' becomes " : "' has ",
+             tensor.shape().to_string(), ", the network runs on ", expected.to_string(),
+             image ? "; a resize brings all images to one size"
+                   : "; samples of one shape are needed here"));
 }
 
 void check_repeat(std::int64_t repeat) {
@@ -77,14 +119,37 @@ void check_repeat(std::int64_t repeat) {
 std::int64_t class_count(const Shape& output, std::int64_t batch) {
   if (output.rank() < 2 || output[0] != batch) return 0;
   const std::int64_t per_image = output.elements() / batch;
+  if (per_image < 2) return 0;  // one score chooses between nothing
   const auto& dims = output.dims();
   return std::find(dims.begin() + 1, dims.end(), per_image) == dims.end() ? 0 : per_image;
 }
 
+FloatOutputs::FloatOutputs(std::span<const TensorView> outputs) {
+  converted_.reserve(outputs.size());
+  for (const TensorView& output : outputs) {
+    if (output.dtype == DType::kFloat32) {
+      values_.push_back(output.values<float>());
+      continue;
+    }
+    converted_.push_back(to_float32(to_tensor(output)));
+    values_.push_back(converted_.back().values<float>());
+  }
+}
+
+bool all_answered(const FloatOutputs& outputs, std::int64_t slot, std::int64_t batch) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!has_answer(outputs.part(i, slot, batch))) return false;
+  }
+  return true;
+}
+
+std::span<const float> FloatOutputs::part(std::size_t i, std::int64_t slot,
+                                          std::int64_t batch) const {
+  return part_of(values_.at(i), slot, batch);
+}
+
 std::span<const float> image_part(const TensorView& view, std::int64_t slot, std::int64_t batch) {
-  const std::span<const float> all = view.values<float>();
-  const std::size_t size = all.size() / static_cast<std::size_t>(batch);
-  return all.subspan(static_cast<std::size_t>(slot) * size, size);
+  return part_of(view.values<float>(), slot, batch);
 }
 
 ComparedOutput compare_output(std::span<const float> reference,

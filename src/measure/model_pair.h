@@ -9,8 +9,8 @@
 
 #include "measure/metrics.h"
 #include "qtool/exec/executor.h"
-#include "qtool/image/image_set.h"
 #include "qtool/measure/output_error.h"
+#include "qtool/samples/samples.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
@@ -24,24 +24,56 @@ struct ModelPair {
   [[nodiscard]] const Plan& plan(std::int64_t model) const { return model == 0 ? *fp32 : *int8; }
 };
 
-/// Compiles both models for an input of `shape`. Throws Error(kMismatch) when the second model's
-/// ports differ from the first one's in name order, shape, or are not float32.
-ModelPair compile_pair(const Executor& fp32, const Executor* int8, const Shape& shape, int threads,
-                       Requantization requantization = Requantization::kFloat);
+/// Compiles both models for inputs of `shapes`, in their order. Throws Error(kMismatch) when the
+/// number of shapes is another or the second model's ports differ from the first one's: names of
+/// several inputs, shapes of outputs.
+ModelPair compile_pair(const Executor& fp32, const Executor* int8, std::span<const Shape> shapes,
+                       int threads, Requantization requantization = Requantization::kFloat);
+
+/// The shapes of a plan's inputs by their names.
+InputShapes input_shapes(const Plan& plan);
+
+/// Samples in a run with these inputs: the first extent of the first input, or 1.
+std::int64_t batch_of(std::span<const Shape> inputs);
+
+/// The shapes of a sample's tensors.
+std::vector<Shape> shapes_of(std::span<const Tensor> sample);
 
 /// Throws Error(kUsage) unless a measurement is repeated 1 or more times.
 void check_repeat(std::int64_t repeat);
 
-/// Every preprocessed image must have the size of the first one, for which the plan with this input
-/// was made; batches have more in front. Throws Error(kMismatch) naming the file.
-void require_image_shape(const Tensor& image, const ImageEntry& entry, const Shape& input);
+/// Throws Error(kMismatch) naming the file where a tensor of sample `item` has another shape.
+void require_shape(const Samples& samples, std::int64_t item, const Tensor& tensor,
+                   const Shape& expected);
+
+/// The same of all its tensors: those of the first sample, for which `plan` was made.
+void require_shapes(const Samples& samples, std::int64_t item, std::span<const Tensor> sample,
+                    const Plan& plan);
 
 /// Scores per class in an output of `batch` images: its elements per image when all extents but
-/// the first and one other are 1; 0 otherwise.
+/// the first and one other are 1, if there are two or more; 0 otherwise.
 std::int64_t class_count(const Shape& output, std::int64_t batch);
 
-/// The elements of `view` that belong to image `slot` of `batch`.
+/// The outputs of a run as floats; other numbers are converted. The views must live as long.
+class FloatOutputs {
+ public:
+  explicit FloatOutputs(std::span<const TensorView> outputs);
+  [[nodiscard]] std::size_t size() const noexcept { return values_.size(); }
+  [[nodiscard]] std::span<const float> operator[](std::size_t i) const { return values_.at(i); }
+  /// The elements of output `i` that belong to sample `slot` of `batch`.
+  [[nodiscard]] std::span<const float> part(std::size_t i, std::int64_t slot,
+                                            std::int64_t batch) const;
+
+ private:
+  std::vector<Tensor> converted_;
+  std::vector<std::span<const float>> values_;
+};
+
+/// The elements of a float32 output that belong to sample `slot` of `batch`.
 std::span<const float> image_part(const TensorView& view, std::int64_t slot, std::int64_t batch);
+
+/// Whether all outputs have an answer, see has_answer().
+bool all_answered(const FloatOutputs& outputs, std::int64_t slot = 0, std::int64_t batch = 1);
 
 /// Distance of one output from the reference, and the sums behind its SQNR.
 struct ComparedOutput {

@@ -1,19 +1,22 @@
 #include "measure/output_noise.h"
 
+#include "measure/model_pair.h"
+
 namespace qtool {
 
 void KeptOutputs::keep(std::span<const TensorView> outputs) {
   outputs_.clear();
-  for (const TensorView& output : outputs) {
-    const std::span<const float> values = output.values<float>();
-    outputs_.emplace_back(values.begin(), values.end());
+  const FloatOutputs floats(outputs);
+  for (std::size_t i = 0; i < floats.size(); ++i) {
+    outputs_.emplace_back(floats[i].begin(), floats[i].end());
   }
 }
 
 std::vector<SqnrSums> KeptOutputs::compare(std::span<const TensorView> outputs) const {
   std::vector<SqnrSums> sums;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    sums.push_back(sqnr_sums(outputs_.at(i), outputs[i].values<float>()));
+  const FloatOutputs floats(outputs);
+  for (std::size_t i = 0; i < floats.size(); ++i) {
+    sums.push_back(sqnr_sums(outputs_.at(i), floats[i]));
   }
   return sums;
 }

@@ -11,7 +11,7 @@ namespace qtool {
 /// The outputs of one run, kept while other networks run.
 class KeptOutputs {
  public:
-  /// Copies float32 outputs.
+  /// Copies the outputs as float32.
   void keep(std::span<const TensorView> outputs);
   /// The sums of each output against the kept one. Throws Error(kMismatch) for other sizes.
   [[nodiscard]] std::vector<SqnrSums> compare(std::span<const TensorView> outputs) const;

@@ -9,6 +9,7 @@
 #include "base/stop.h"
 #include "measure/metrics.h"
 #include "measure/model_pair.h"
+#include "samples/network_inputs.h"
 
 namespace qtool {
 namespace {
@@ -17,12 +18,12 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kWarmUps = 3;
 
 /// Times of one model, one entry per timed run.
-struct Samples {
+struct Times {
   std::vector<double> runs;
   std::vector<std::vector<double>> steps;
 };
 
-PlanProfile summarize(const Plan& plan, Samples samples) {
+PlanProfile summarize(const Plan& plan, Times samples) {
   PlanProfile profile;
   profile.fastest_seconds = *std::ranges::min_element(samples.runs);
   profile.median_seconds = median(std::move(samples.runs));
@@ -35,18 +36,18 @@ PlanProfile summarize(const Plan& plan, Samples samples) {
 
 }  // namespace
 
-ProfileResult profile(const Executor& fp32, const Executor* int8, const Tensor& input,
+ProfileResult profile(const Executor& fp32, const Executor* int8, std::span<const Tensor> sample,
                       const ProfileOptions& options) {
   check_repeat(options.repeat);
   ProfileResult result;
   result.threads = resolve_threads(options.threads);
   result.repeat = options.repeat;
-  result.batch = input.shape().rank() > 0 ? input.shape()[0] : 1;
-  const ModelPair pair = compile_pair(fp32, int8, input.shape(), result.threads);
+  result.batch = batch_of(shapes_of(sample));
+  const ModelPair pair = compile_pair(fp32, int8, shapes_of(sample), result.threads);
 
-  const std::array<TensorView, 1> inputs{TensorView(input)};
+  const std::vector<TensorView> inputs = views_of(sample);
   std::array<Workspace, 2> workspaces;
-  std::array<Samples, 2> samples;
+  std::array<Times, 2> samples;
   for (std::int64_t run = -kWarmUps; run < options.repeat; ++run) {
     for (std::size_t m = 0; m < static_cast<std::size_t>(pair.models()); ++m) {
       const Plan& plan = pair.plan(static_cast<std::int64_t>(m));

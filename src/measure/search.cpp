@@ -45,9 +45,9 @@ constexpr double kWorthDb = 0.02;
 
 class Search {
  public:
-  Search(const Executor& fp32, const Recipe& recipe, const ImageSet& images,
+  Search(const Executor& fp32, const Recipe& recipe, const Samples& samples,
          const SearchOptions& options)
-      : fp32_(fp32), recipe_(recipe), images_(images), options_(options), tried_(options) {
+      : fp32_(fp32), recipe_(recipe), samples_(samples), options_(options), tried_(options) {
     trial_options_.preprocess = options.preprocess;
     trial_options_.bad_images = options.bad_images;
     trial_options_.threads = options.threads;
@@ -67,7 +67,7 @@ class Search {
   /// Ends with what is known when it is stopped.
   SearchResult run() {
     try {
-      trials_.emplace(fp32_, recipe_, images_, trial_options_, options_.answers);
+      trials_.emplace(fp32_, recipe_, samples_, trial_options_, options_.answers);
       exclusions_.emplace(fp32_.graph(), recipe_);
       estimate();
       try_sets({NodeSet()});
@@ -118,7 +118,7 @@ class Search {
       if (placed.role == NodeRole::kInteger && weight_ports(fp32_.graph(), placed.id)) ++sources;
     }
     SearchCost& cost = result_.cost;
-    cost.images = std::ssize(images_.entries);
+    cost.images = samples_.size();
     cost.sources = sources;
     cost.probe_seconds = once.fp32 * (1.0 + kReplayShare * static_cast<double>(sources));
     cost.trial_seconds = once.int8 + once.fp32 / static_cast<double>(Trials::kTogether);
@@ -133,13 +133,7 @@ class Search {
 
   /// Measures each source alone, on a part of the images.
   void probe() {
-    ImageSet some = images_;
-    some.entries.clear();
-    const std::int64_t all = std::ssize(images_.entries);
-    for (std::int64_t i = 0; i < result_.cost.probed; ++i) {
-      some.entries.push_back(
-          images_.entries[static_cast<std::size_t>(i * all / result_.cost.probed)]);
-    }
+    const Samples some = samples_.spread(result_.cost.probed);
     // Of a rewritten network, layer by layer, only itself tells what rounding changes.
     const Groundwork ground = lay_groundwork(fp32_.graph(), recipe_.table, recipe_.options);
     const StopCheck& stop = trial_options_.stop;
@@ -153,7 +147,7 @@ class Search {
     const AnalyzeResult analysis =
         analyze(rewritten ? *rewritten : fp32_, int8, some, probe_options);
     result_.cost.probed = analysis.images;
-    forecast_.emplace(fp32_, trials_->shape(), *exclusions_, analysis);
+    forecast_.emplace(fp32_, trials_->shapes(), *exclusions_, analysis);
     islands_ = islands_of(fp32_.graph(), *exclusions_, analysis);
     blocks_ = blocks_of(fp32_.graph(), *exclusions_);
     result_.islands = std::ssize(islands_);
@@ -353,7 +347,7 @@ class Search {
 
   const Executor& fp32_;
   const Recipe& recipe_;
-  const ImageSet& images_;
+  const Samples& samples_;
   const SearchOptions& options_;
   SuggestOptions trial_options_;
   Clock::time_point begin_ = Clock::now();
@@ -370,11 +364,11 @@ class Search {
 
 }  // namespace
 
-SearchResult search(const Executor& fp32, const Recipe& recipe, const ImageSet& images,
+SearchResult search(const Executor& fp32, const Recipe& recipe, const Samples& samples,
                     const SearchOptions& options) {
   check(options.preprocess);
   check_options(options);
-  return Search(fp32, recipe, images, options).run();
+  return Search(fp32, recipe, samples, options).run();
 }
 
 }  // namespace qtool

@@ -23,12 +23,12 @@ constexpr std::size_t kBestNodes = 3;
 class Search {
  public:
   Search(const Executor& fp32, const Recipe& recipe, const AnalyzeResult& analysis,
-         const ImageSet& images, const SuggestOptions& options)
+         const Samples& samples, const SuggestOptions& options)
       : recipe_(recipe),
         analysis_(analysis),
         options_(options),
         exclusions_(fp32.graph(), recipe),
-        trials_(fp32, recipe, images, options) {}
+        trials_(fp32, recipe, samples, options) {}
 
   SuggestResult run() {
     add({});  // the model as it is
@@ -239,8 +239,8 @@ class Search {
 }  // namespace
 
 SuggestResult suggest(const Executor& fp32, const Recipe& recipe, const AnalyzeResult& analysis,
-                      const ImageSet& images, const SuggestOptions& options) {
-  return Search(fp32, recipe, analysis, images, options).run();
+                      const Samples& samples, const SuggestOptions& options) {
+  return Search(fp32, recipe, analysis, samples, options).run();
 }
 
 }  // namespace qtool

@@ -1,7 +1,6 @@
 #include "measure/suggest_trials.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <utility>
 
@@ -9,14 +8,15 @@
 #include "base/stop.h"
 #include "calib/statistics.h"
 #include "measure/answer.h"
-#include "measure/image_runs.h"
 #include "measure/model_pair.h"
 #include "measure/output_noise.h"
+#include "measure/sample_runs.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/coverage.h"
+#include "samples/network_inputs.h"
 
 namespace qtool {
 namespace {
@@ -35,18 +35,13 @@ struct Answers {
   std::vector<std::int64_t> class_of;  // per plan
 };
 
-bool all_answered(std::span<const TensorView> outputs) {
-  return std::ranges::all_of(
-      outputs, [](const TensorView& output) { return has_answer(output.values<float>()); });
-}
-
-std::int64_t top_class(std::span<const TensorView> outputs, std::int64_t classes) {
-  if (classes == 0 || !has_answer(outputs.front().values<float>())) return -1;
-  return top_k(outputs.front().values<float>(), 1).front();
+std::int64_t top_class(const FloatOutputs& outputs, std::int64_t classes) {
+  if (classes == 0 || !has_answer(outputs[0])) return -1;
+  return top_k(outputs[0], 1).front();
 }
 
 /// The score of plan `p` of a batch; `outputs`: how many each has.
-TrialScore score_of(const ImageSet& images, std::span<const Answers> answers, std::size_t p,
+TrialScore score_of(const Samples& samples, std::span<const Answers> answers, std::size_t p,
                     std::size_t outputs) {
   TrialScore score;
   score.sqnr_db.resize(outputs);
@@ -57,7 +52,7 @@ TrialScore score_of(const ImageSet& images, std::span<const Answers> answers, st
     const Answers& one = answers[entry];
     if (!one.usable) continue;
     ++score.images;
-    const std::int64_t label = images.entries[entry].label;
+    const std::int64_t label = samples.label(static_cast<std::int64_t>(entry));
     if (label >= 0) ++score.labelled;
     if (label >= 0 && one.fp32_class == label) ++score.fp32_top1;
     if (label >= 0 && one.class_of[p] == label) ++score.top1;
@@ -142,14 +137,14 @@ std::optional<double> agreement_of(const AnswerAgreement& answers) {
   return lowest;
 }
 
-Trials::Trials(const Executor& fp32, const Recipe& recipe, const ImageSet& images,
+Trials::Trials(const Executor& fp32, const Recipe& recipe, const Samples& samples,
                const SuggestOptions& options, AnswerOptions answers)
     : fp32_(fp32),
       recipe_(recipe),
-      images_(images),
+      samples_(samples),
       options_(options),
       answers_(std::move(answers)),
-      shape_(first_shape(images, options.preprocess, options.bad_images)) {}
+      shapes_(shapes_of(first_sample(samples, options.preprocess, options.bad_images))) {}
 
 CalibrationTable Trials::table_of(const Change& change) const {
   if (!change.method.empty()) {
@@ -209,7 +204,7 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
     try {
       std::unique_ptr<Executor> executor = model(trials[i].change);
       if (executor == nullptr) continue;
-      ModelPair pair = compile_pair(fp32_, executor.get(), shape_, 1);
+      ModelPair pair = compile_pair(fp32_, executor.get(), shapes_, 1);
       fp32 = std::move(pair.fp32);
       plans.push_back(std::move(pair.int8));
       executors.push_back(std::move(executor));
@@ -227,8 +222,8 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
     KeptOutputs reference;
     std::vector<AnswerScorer> scorers;  // per plan
   };
-  std::vector<Worker> workers(static_cast<std::size_t>(image_workers(images_, options_)));
-  std::vector<Answers> answers(images_.entries.size());
+  std::vector<Worker> workers(static_cast<std::size_t>(sample_workers(samples_, options_)));
+  std::vector<Answers> answers(static_cast<std::size_t>(samples_.size()));
   const AnswerReader reader(answers_, *fp32, options_.preprocess.layout);
   const bool reads = answers_.boxes || answers_.mask;
   const std::int64_t classes = reads ? 0 : class_count(fp32->outputs().front().shape, 1);
@@ -240,28 +235,30 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
                                static_cast<std::int64_t>(all) * total);
     };
   }
-  for_each_image(images_, part, fp32->inputs().front().shape, "trying changes",
-                 [&](std::size_t entry, const Tensor& image, int index) {
-                   Worker& worker = workers[static_cast<std::size_t>(index)];
-                   worker.int8.resize(plans.size());
-                   worker.scorers.resize(plans.size(), AnswerScorer(answers_));
-                   const std::array<TensorView, 1> inputs{TensorView(image)};
-                   Answers& answer = answers[entry];
-                   answer.usable = true;
-                   const std::span<const TensorView> reals = fp32->run(inputs, worker.fp32);
-                   worker.reference.keep(reals);
-                   answer.fp32 = all_answered(reals);
-                   answer.fp32_class = top_class(reals, classes);
-                   const Answer real = reader.read(reals);
-                   for (std::size_t p = 0; p < plans.size(); ++p) {
-                     const std::span<const TensorView> made = plans[p]->run(inputs, worker.int8[p]);
-                     const std::vector<SqnrSums> compared = worker.reference.compare(made);
-                     answer.sums.insert(answer.sums.end(), compared.begin(), compared.end());
-                     answer.answered.push_back(all_answered(made));
-                     answer.class_of.push_back(top_class(made, classes));
-                     if (reads) worker.scorers[p].add(real, reader.read(made));
-                   }
-                 });
+  for_each_sample(samples_, part, *fp32, "trying changes",
+                  [&](std::size_t entry, std::span<const TensorView> inputs, int index) {
+                    Worker& worker = workers[static_cast<std::size_t>(index)];
+                    worker.int8.resize(plans.size());
+                    worker.scorers.resize(plans.size(), AnswerScorer(answers_));
+                    Answers& answer = answers[entry];
+                    answer.usable = true;
+                    const std::span<const TensorView> reals = fp32->run(inputs, worker.fp32);
+                    worker.reference.keep(reals);
+                    const FloatOutputs real_floats(reals);
+                    answer.fp32 = all_answered(real_floats);
+                    answer.fp32_class = top_class(real_floats, classes);
+                    const Answer real = reader.read(reals);
+                    for (std::size_t p = 0; p < plans.size(); ++p) {
+                      const std::span<const TensorView> made =
+                          plans[p]->run(inputs, worker.int8[p]);
+                      const std::vector<SqnrSums> compared = worker.reference.compare(made);
+                      answer.sums.insert(answer.sums.end(), compared.begin(), compared.end());
+                      const FloatOutputs floats(made);
+                      answer.answered.push_back(all_answered(floats));
+                      answer.class_of.push_back(top_class(floats, classes));
+                      if (reads) worker.scorers[p].add(real, reader.read(made));
+                    }
+                  });
   std::vector<SqnrSums> total(plans.size() * outputs);
   for (const Answers& one : answers) {
     for (std::size_t i = 0; i < one.sums.size(); ++i) total[i] += one.sums[i];
@@ -269,7 +266,7 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
   for (std::size_t p = 0; p < plans.size(); ++p) {
     Trial& trial = trials[trial_of[p]];
     trial.noise = noise_of(std::span(total).subspan(p * outputs, outputs));
-    trial.score = score_of(images_, answers, p, outputs);
+    trial.score = score_of(samples_, answers, p, outputs);
     if (reads) {
       AnswerScorer scorer(answers_);
       for (const Worker& worker : workers) {
@@ -281,20 +278,15 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
   }
 }
 
-Tensor Trials::first_image() const {
-  std::optional<Tensor> image;
-  std::vector<BadImage> bad;
-  for (std::size_t i = 0; !image; ++i) {  // first_shape() found one
-    image = load_preprocessed(images_.entries.at(i), options_.preprocess, options_.bad_images, bad);
-  }
-  return *std::move(image);
+std::vector<Tensor> Trials::first() const {
+  return first_sample(samples_, options_.preprocess, options_.bad_images);
 }
 
 Trials::Seconds Trials::seconds_of_image() const {
-  const Tensor image = first_image();
-  const std::array<TensorView, 1> inputs{TensorView(image)};
+  const std::vector<Tensor> sample = first();
+  const std::vector<TensorView> inputs = views_of(sample);
   const std::unique_ptr<Executor> int8 = model({});
-  const ModelPair pair = compile_pair(fp32_, int8.get(), shape_, 1);
+  const ModelPair pair = compile_pair(fp32_, int8.get(), shapes_, 1);
   const auto seconds_of = [&](const Plan& plan) {
     Workspace workspace;
     double last = 0.0;
@@ -317,12 +309,12 @@ std::vector<MedianInterval> Trials::slower(std::span<const Change> changes,
   const int threads = resolve_threads(options_.threads);
   const auto add = [&](const Change& change) {
     executors.push_back(model(change));
-    plans.push_back(compile_pair(fp32_, executors.back().get(), shape_, threads).int8);
+    plans.push_back(compile_pair(fp32_, executors.back().get(), shapes_, threads).int8);
   };
   add({});
   for (const Change& change : changes) add(change);
-  const Tensor image = first_image();
-  const std::array<TensorView, 1> inputs{TensorView(image)};
+  const std::vector<Tensor> sample = first();
+  const std::vector<TensorView> inputs = views_of(sample);
   std::vector<Workspace> workspaces(plans.size());
   std::vector<double> base;
   std::vector<std::vector<double>> differences(changes.size());

@@ -48,7 +48,7 @@ class Trials {
   static constexpr std::size_t kTogether = 6;
 
   /// All arguments must live as long.
-  Trials(const Executor& fp32, const Recipe& recipe, const ImageSet& images,
+  Trials(const Executor& fp32, const Recipe& recipe, const Samples& samples,
          const SuggestOptions& options, AnswerOptions answers = {});
 
   /// The model of a change; null where there is none.
@@ -60,8 +60,8 @@ class Trials {
   [[nodiscard]] std::vector<MedianInterval> slower(std::span<const Change> changes,
                                                    double& base_seconds) const;
 
-  /// Shape of the input.
-  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  /// Shapes of the inputs, in their order.
+  [[nodiscard]] const std::vector<Shape>& shapes() const noexcept { return shapes_; }
   /// What the first image takes on one thread.
   struct Seconds {
     double fp32 = 0.0;
@@ -70,17 +70,17 @@ class Trials {
   [[nodiscard]] Seconds seconds_of_image() const;
 
  private:
-  [[nodiscard]] Tensor first_image() const;
+  [[nodiscard]] std::vector<Tensor> first() const;
   [[nodiscard]] CalibrationTable table_of(const Change& change) const;
   [[nodiscard]] std::optional<Quantized> quantized(const Change& change) const;
   void run_some(std::span<Trial> trials, std::size_t before, std::size_t all) const;
 
   const Executor& fp32_;
   const Recipe& recipe_;
-  const ImageSet& images_;
+  const Samples& samples_;
   const SuggestOptions& options_;
   AnswerOptions answers_;  ///< what the outputs mean, where they are more than scores per class
-  Shape shape_;
+  std::vector<Shape> shapes_;
   /// The recipe's table with the scales of other weight methods, which may take seconds to choose.
   mutable std::map<std::string, CalibrationTable> by_weight_method_;
 };

@@ -53,8 +53,8 @@ Calibration::Calibration(const Executor& fp32, CalibrateOptions options)
   require_fitting(options_.overrides, target_.activations, fp32_.graph(), tensors);
 }
 
-Collection Calibration::collect(const ImageSet& images) const {
-  return qtool::collect(fp32_, images, options_.collect);
+Collection Calibration::collect(const Samples& samples) const {
+  return qtool::collect(fp32_, samples, options_.collect);
 }
 
 CalibrationTable Calibration::decide(const Collection& collection) const {
@@ -82,11 +82,11 @@ CalibrationTable Calibration::decide(const Collection& collection) const {
   return table;
 }
 
-CalibrationResult calibrate(const Executor& fp32, const ImageSet& images,
+CalibrationResult calibrate(const Executor& fp32, const Samples& samples,
                             const CalibrateOptions& options) {
   const Calibration calibration(fp32, options);
   CalibrationResult result;
-  result.collection = calibration.collect(images);
+  result.collection = calibration.collect(samples);
   result.table = calibration.decide(result.collection);
   return result;
 }

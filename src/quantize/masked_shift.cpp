@@ -8,9 +8,9 @@
 #include "base/floating_point_mode.h"
 #include "base/parallel.h"
 #include "base/text.h"
-#include "calib/image_input.h"
 #include "ops/strides.h"
 #include "qtool/base/error.h"
+#include "samples/network_inputs.h"
 
 namespace qtool {
 namespace {
@@ -52,8 +52,9 @@ void for_each_pair(const TensorView& a, const TensorView& b, const Use& use) {
 class Comparison {
  public:
   Comparison(const Executor& fp32, const Executor& int8, std::span<const ComparedLayer> layers,
-             const CollectOptions& collect)
-      : fp32_(fp32), int8_(int8), layers_(layers), collect_(collect) {
+             const Samples& samples, const CollectOptions& collect)
+      : fp32_(fp32), int8_(int8), layers_(layers), samples_(samples), collect_(collect) {
+    require_inputs_for(samples, fp32.graph());
     for (const ComparedLayer& layer : layers) {
       fp32_options_.observe.push_back(layer.fp32);
       int8_options_.observe.push_back(layer.int8);
@@ -68,30 +69,29 @@ class Comparison {
     std::vector<Layout> layouts;
   };
 
-  /// The sums of one image; nothing where it cannot be used.
-  std::optional<std::vector<LayerShifts>> of_image(const ImageEntry& entry, Worker& worker) const {
+  /// The sums of one sample; nothing where it cannot be used.
+  std::optional<std::vector<LayerShifts>> of_sample(std::int64_t item, Worker& worker) const {
     std::vector<BadImage> bad;
-    const std::optional<Tensor> image =
-        load_preprocessed(entry, collect_.preprocess, collect_.bad_images, bad);
-    if (!image) return std::nullopt;
-    require_match(input_, image->shape());
-    const InputShapes shapes{{input_.name, image->shape()}};
+    const std::optional<std::vector<Tensor>> sample =
+        samples_.load(item, collect_.preprocess, collect_.bad_images, bad);
+    if (!sample) return std::nullopt;
+    const InputShapes shapes = shapes_for(samples_, fp32_.graph(), *sample);
     const FlushDenormals flush;
-    const TensorView view(*image);
+    const std::vector<TensorView> views = views_of(*sample);
     worker.reals.resize(layers_.size());
     worker.layouts.resize(layers_.size());
     fp32_.compile(shapes, fp32_options_)
-        ->run({&view, 1}, worker.fp32, [&](std::size_t i, const TensorView& tensor) {
+        ->run(views, worker.fp32, [&](std::size_t i, const TensorView& tensor) {
           worker.reals[i] = Tensor::of<float>(tensor.shape, tensor.values<float>());
           worker.layouts[i] = tensor.layout;
         });
     std::vector<LayerShifts> sums(layers_.size());
     int8_.compile(shapes, int8_options_)
-        ->run({&view, 1}, worker.int8, [&](std::size_t i, const TensorView& tensor) {
+        ->run(views, worker.int8, [&](std::size_t i, const TensorView& tensor) {
           const Tensor& reals = worker.reals[i];
           const TensorView real(reals.data(), DType::kFloat32, reals.shape(), worker.layouts[i]);
           sums[i] = compare(layers_[i], real, tensor);
-          check(sums[i], layers_[i], entry);
+          check(sums[i], layers_[i], item);
         });
     return sums;
   }
@@ -116,20 +116,21 @@ class Comparison {
     return sums;
   }
 
-  static void check(const LayerShifts& sums, const ComparedLayer& layer, const ImageEntry& entry) {
+  void check(const LayerShifts& sums, const ComparedLayer& layer, std::int64_t item) const {
     for (std::size_t c = 0; c < sums.size(); ++c) {
       if (std::isfinite(sums[c].difference)) continue;
-      throw Error(ErrorCode::kInvalidArgument,
-                  concat("image '", entry.path.string(), "', tensor '", layer.fp32, "', channel ",
-                         c, ": found NaN or an infinity, expected finite values"));
+      throw Error(
+          ErrorCode::kInvalidArgument,
+          concat(samples_.noun(), " '", samples_.path(item).string(), "', tensor '", layer.fp32,
+                 "', channel ", c, ": found NaN or an infinity, expected finite values"));
     }
   }
 
   const Executor& fp32_;
   const Executor& int8_;
   std::span<const ComparedLayer> layers_;
+  const Samples& samples_;
   const CollectOptions& collect_;
-  ImageInput input_ = image_input_of(fp32_.graph());
   CompileOptions fp32_options_;
   CompileOptions int8_options_;
 };
@@ -148,17 +149,18 @@ void add(const std::vector<LayerShifts>& image, std::vector<LayerShifts>& total)
 
 std::vector<std::vector<double>> masked_shifts(const Executor& fp32, const Executor& int8,
                                                std::span<const ComparedLayer> layers,
-                                               const ImageSet& images,
+                                               const Samples& samples,
                                                const CollectOptions& collect,
                                                const std::function<void()>& each_image) {
-  const Comparison comparison(fp32, int8, layers, collect);
+  const Comparison comparison(fp32, int8, layers, samples, collect);
   const int threads = resolve_threads(collect.threads);
   std::vector<Comparison::Worker> workers(static_cast<std::size_t>(threads));
-  std::vector<std::optional<std::vector<LayerShifts>>> sums(images.entries.size());
+  std::vector<std::optional<std::vector<LayerShifts>>> sums(
+      static_cast<std::size_t>(samples.size()));
   std::mutex mutex;
-  parallel_items(std::ssize(images.entries), threads, [&](std::int64_t item, int worker) {
+  parallel_items(samples.size(), threads, [&](std::int64_t item, int worker) {
     const auto i = static_cast<std::size_t>(item);
-    sums[i] = comparison.of_image(images.entries[i], workers[static_cast<std::size_t>(worker)]);
+    sums[i] = comparison.of_sample(item, workers[static_cast<std::size_t>(worker)]);
     const std::lock_guard lock(mutex);
     each_image();
   });
@@ -170,8 +172,8 @@ std::vector<std::vector<double>> masked_shifts(const Executor& fp32, const Execu
     add(*image, total);
   }
   if (!any) {
-    throw Error(ErrorCode::kInvalidImage,
-                concat("bias correction: none of ", images.entries.size(), " images is usable"));
+    throw Error(ErrorCode::kInvalidImage, concat("bias correction: none of ", samples.size(), " ",
+                                                 samples.noun(), "s is usable"));
   }
   std::vector<std::vector<double>> shifts;
   for (const LayerShifts& layer : total) {

@@ -8,7 +8,7 @@
 
 #include "qtool/calib/collect.h"
 #include "qtool/exec/executor.h"
-#include "qtool/image/image_set.h"
+#include "qtool/samples/samples.h"
 
 namespace qtool {
 
@@ -35,7 +35,7 @@ inline constexpr double kShiftlessPositions = 50.0;
 /// Source: the project's own; Nagel et al., arXiv 1906.04721, appendix D, has it without m.
 std::vector<std::vector<double>> masked_shifts(const Executor& fp32, const Executor& int8,
                                                std::span<const ComparedLayer> layers,
-                                               const ImageSet& images,
+                                               const Samples& samples,
                                                const CollectOptions& collect,
                                                const std::function<void()>& each_image);
 

@@ -57,7 +57,9 @@ BiasShift bias_shift(const Graph& graph, const StaticOptions& options) {
 void add_metadata(const CalibrationTable& table, Graph& graph) {
   auto& metadata = graph.info.metadata;
   // Tables of other tools do not say how images are prepared; the model may.
-  if (has_provenance(table)) metadata[std::string(kPreprocessKey)] = to_json_text(table.preprocess);
+  if (has_provenance(table) && table.preprocess) {
+    metadata[std::string(kPreprocessKey)] = to_json_text(*table.preprocess);
+  }
   metadata["qtool.method"] = table.method;
   metadata["qtool.table_hash"] = to_hex(hash_bytes(write_table(table)));
 }

@@ -52,7 +52,7 @@ class Equalizer {
       return {0, "all channels of its weights share one scale"};
     }
     try {
-      groups_.emplace(graph_, typical_shapes(graph_, table_.preprocess));
+      groups_.emplace(graph_, typical_shapes(graph_, table_.preprocess.value_or(Preprocess())));
     } catch (const Error& error) {
       return {0, concat("the shapes of its tensors are not known: ", error.what())};
     }

@@ -12,7 +12,6 @@
 #include "base/parallel.h"
 #include "base/stop.h"
 #include "base/text.h"
-#include "calib/image_input.h"
 #include "graph/node_name.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/calibrate.h"
@@ -21,6 +20,7 @@
 #include "quantize/input_moments.h"
 #include "quantize/operands.h"
 #include "quantize/rounding.h"
+#include "samples/network_inputs.h"
 
 namespace qtool {
 namespace {
@@ -30,9 +30,8 @@ namespace {
 constexpr std::int64_t kMaxRows = 24'576;
 
 /// Vectors of one image for each layer, at most.
-std::int64_t rows_of_each(const ImageSet& images) {
-  return std::max<std::int64_t>(1,
-                                kMaxRows / std::max<std::int64_t>(std::ssize(images.entries), 1));
+std::int64_t rows_of_each(const Samples& samples) {
+  return std::max<std::int64_t>(1, kMaxRows / std::max<std::int64_t>(samples.size(), 1));
 }
 
 /// A layer on its way to integers.
@@ -66,13 +65,10 @@ std::vector<WaitingLayer> waiting_layers(const Groundwork& ground) {
 /// Adds up the moments of some layers over all images.
 class MomentPass {
  public:
-  MomentPass(const Executor& fp32, std::span<WaitingLayer> layers, const ImageSet& images,
+  MomentPass(const Executor& fp32, std::span<WaitingLayer> layers, const Samples& samples,
              const CollectOptions& collect)
-      : fp32_(fp32),
-        layers_(layers),
-        images_(images),
-        collect_(collect),
-        input_(image_input_of(fp32.graph())) {
+      : fp32_(fp32), layers_(layers), samples_(samples), collect_(collect) {
+    require_inputs_for(samples, fp32.graph());
     const Graph& graph = fp32.graph();
     for (const WaitingLayer& layer : layers) {
       const std::string& name = graph.value(graph.node(layer.node).inputs[0]).name;
@@ -87,7 +83,7 @@ class MomentPass {
   /// left out are added to `bad`, in the order of the list.
   std::int64_t run(const std::function<void()>& each_image, std::vector<BadImage>& bad) {
     const int threads = resolve_threads(collect_.threads);
-    const std::int64_t count = std::ssize(images_.entries);
+    const std::int64_t count = samples_.size();
     std::vector<Workspace> workspaces(static_cast<std::size_t>(threads));
     std::int64_t used = 0;
     // As many images at a time as there are threads: then each layer adds theirs in the order of
@@ -97,9 +93,8 @@ class MomentPass {
       std::vector<std::optional<ImageRows>> rows(static_cast<std::size_t>(part));
       std::vector<std::vector<BadImage>> left_out(rows.size());
       parallel_items(part, threads, [&](std::int64_t i, int worker) {
-        const ImageEntry& entry = images_.entries[static_cast<std::size_t>(begin + i)];
         rows[static_cast<std::size_t>(i)] =
-            rows_of(entry, workspaces[static_cast<std::size_t>(worker)],
+            rows_of(begin + i, workspaces[static_cast<std::size_t>(worker)],
                     left_out[static_cast<std::size_t>(i)]);
         const std::lock_guard lock(mutex_);
         each_image();
@@ -119,25 +114,24 @@ class MomentPass {
  private:
   using ImageRows = std::vector<std::vector<float>>;  // by layer
 
-  std::optional<ImageRows> rows_of(const ImageEntry& entry, Workspace& workspace,
+  std::optional<ImageRows> rows_of(std::int64_t item, Workspace& workspace,
                                    std::vector<BadImage>& bad) const {
-    const std::optional<Tensor> image =
-        load_preprocessed(entry, collect_.preprocess, collect_.bad_images, bad);
-    if (!image) return std::nullopt;
-    require_match(input_, image->shape());
+    const std::optional<std::vector<Tensor>> sample =
+        samples_.load(item, collect_.preprocess, collect_.bad_images, bad);
+    if (!sample) return std::nullopt;
     const FlushDenormals flush;
-    const TensorView view(*image);
+    const std::vector<TensorView> views = views_of(*sample);
     ImageRows rows(layers_.size());
-    fp32_.compile({{input_.name, image->shape()}}, options_)
-        ->run({&view, 1}, workspace, [&](std::size_t position, const TensorView& tensor) {
+    fp32_.compile(shapes_for(samples_, fp32_.graph(), *sample), options_)
+        ->run(views, workspace, [&](std::size_t position, const TensorView& tensor) {
           for (std::size_t l = 0; l < layers_.size(); ++l) {
             if (positions_[l] != position) continue;
-            rows[l] = layers_[l].rows.gather(tensor, rows_of_each(images_));
+            rows[l] = layers_[l].rows.gather(tensor, rows_of_each(samples_));
             if (all_finite(rows[l])) continue;
-            throw Error(
-                ErrorCode::kInvalidArgument,
-                concat("image '", entry.path.string(), "', tensor '", options_.observe[position],
-                       "': found NaN or an infinity, expected finite values"));
+            throw Error(ErrorCode::kInvalidArgument,
+                        concat(samples_.noun(), " '", samples_.path(item).string(), "', tensor '",
+                               options_.observe[position],
+                               "': found NaN or an infinity, expected finite values"));
           }
         });
     return rows;
@@ -145,9 +139,8 @@ class MomentPass {
 
   const Executor& fp32_;
   std::span<WaitingLayer> layers_;
-  const ImageSet& images_;
+  const Samples& samples_;
   const CollectOptions& collect_;
-  ImageInput input_;
   CompileOptions options_;
   std::vector<std::size_t> positions_;  // by layer: of its input in options_.observe
   std::mutex mutex_;
@@ -177,7 +170,7 @@ std::vector<std::span<WaitingLayer>> passes_of(std::vector<WaitingLayer>& layers
 }  // namespace
 
 RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& table,
-                                const StaticOptions& options, const ImageSet& images,
+                                const StaticOptions& options, const Samples& samples,
                                 const CollectOptions& collect, const RoundOnImagesOptions& limits) {
   const RoundingInfo& rounding = find_rounding(options.rounding);
   const int threads = resolve_threads(collect.threads);
@@ -190,19 +183,19 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
   std::erase_if(layers, [&](const WaitingLayer& layer) {
     return layer.rows.moment_bytes() > limits.max_memory;
   });
-  const std::vector<std::span<WaitingLayer>> passes = passes_of(
-      layers, std::min<std::int64_t>(threads, std::ssize(images.entries)) * rows_of_each(images),
-      limits.max_memory);
-  const std::int64_t total = std::ssize(images.entries) * std::ssize(passes);
+  const std::vector<std::span<WaitingLayer>> passes =
+      passes_of(layers, std::min<std::int64_t>(threads, samples.size()) * rows_of_each(samples),
+                limits.max_memory);
+  const std::int64_t total = samples.size() * std::ssize(passes);
   std::int64_t done = 0;
   const auto report = [&] {
-    report_progress(collect.progress, done, total, "weight rounding", "images");
+    report_progress(collect.progress, done, total, "weight rounding", concat(samples.noun(), "s"));
   };
   std::mutex mutex;
   RoundedOnImages result;
   for (const std::span<WaitingLayer> pass : passes) {
     result.bad.clear();  // each pass meets the same
-    const std::int64_t used = MomentPass(rewritten ? *rewritten : fp32, pass, images, collect)
+    const std::int64_t used = MomentPass(rewritten ? *rewritten : fp32, pass, samples, collect)
                                   .run(
                                       [&] {
                                         ++done;
@@ -210,8 +203,8 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
                                       },
                                       result.bad);
     if (used == 0) {
-      throw Error(ErrorCode::kInvalidImage,
-                  concat("weight rounding: none of ", images.entries.size(), " images is usable"));
+      throw Error(ErrorCode::kInvalidImage, concat("weight rounding: none of ", samples.size(), " ",
+                                                   samples.noun(), "s is usable"));
     }
     std::vector<std::shared_ptr<const Tensor>> integers(pass.size());
     parallel_items(std::ssize(pass), threads, [&](std::int64_t item, int) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/stop.h"
+#include "base/text.h"
 #include "graph/constant_float.h"
 #include "graph/node_name.h"
 #include "qtool/quantize/calibrate.h"
@@ -87,7 +88,7 @@ Graph until(Graph graph, std::span<const NodeId> layers) {
 }  // namespace
 
 BiasShifts sequential_bias_shifts(const Executor& fp32, const CalibrationTable& table,
-                                  const StaticOptions& options, const ImageSet& images,
+                                  const StaticOptions& options, const Samples& samples,
                                   const CollectOptions& collect) {
   StaticOptions corrected = options;
   corrected.bias_correction = BiasCorrection::kSequential;
@@ -101,7 +102,7 @@ BiasShifts sequential_bias_shifts(const Executor& fp32, const CalibrationTable& 
   const Groundwork ground = lay_groundwork(fp32.graph(), table, options);
   const bool is_rewritten = !ground.rewrites().names.empty();
   const Graph& real = is_rewritten ? ground.graph() : fp32.graph();
-  const std::int64_t total = std::ssize(images.entries) * deepest;
+  const std::int64_t total = samples.size() * deepest;
   std::int64_t done = 0;
   for (std::int64_t depth = 1; depth <= deepest; ++depth) {
     std::vector<NodeId> now;
@@ -115,9 +116,11 @@ BiasShifts sequential_bias_shifts(const Executor& fp32, const CalibrationTable& 
     const Executor exact(until(real, now));
     std::vector<ComparedLayer> pairs;
     for (const NodeId id : now) pairs.push_back(compared(real, int8.graph(), id));
-    std::vector<std::vector<double>> shifts = masked_shifts(
-        exact, int8, pairs, images, collect,
-        [&] { report_progress(collect.progress, ++done, total, "bias correction", "images"); });
+    std::vector<std::vector<double>> shifts =
+        masked_shifts(exact, int8, pairs, samples, collect, [&] {
+          report_progress(collect.progress, ++done, total, "bias correction",
+                          concat(samples.noun(), "s"));
+        });
     for (std::size_t i = 0; i < names.size(); ++i) {
       corrected.bias_shifts.emplace(names[i], std::move(shifts[i]));
     }

@@ -45,8 +45,8 @@ std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t w
   }
   std::string text;
   for (const std::string& fault : result.faults()) text += concat(printable(fault), "\n\n");
-  text += concat("INT8 against FP32: ", to_fixed(result.sqnr_db, 2), " dB on ", result.images,
-                 " images; the sources measured one by one add up to ",
+  text += concat("INT8 against FP32: ", to_fixed(result.sqnr_db, 2), " dB on ", result.images, " ",
+                 result.noun, "s; the sources measured one by one add up to ",
                  percent(result.explained, 0), " of its noise\n\n", table.to_string(width));
   if (shown < result.sources.size()) {
     text += concat(result.sources.size() - shown, " more with less noise\n");
@@ -60,7 +60,7 @@ std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t w
   return text;
 }
 
-std::string json_of(const AnalyzeResult& result, const SourcedPreprocess& preprocess,
+std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPreprocess>& preprocess,
                     const std::optional<SuggestResult>& suggestions) {
   Json json;
   json["images"] = result.images;

@@ -14,7 +14,7 @@ namespace qtool {
 /// The `most` largest sources for people; 0: all.
 std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t width = kAnyWidth);
 /// All of them for programs, as render.h says; `suggestions` where changes were tried.
-std::string json_of(const AnalyzeResult& result, const SourcedPreprocess& preprocess,
+std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPreprocess>& preprocess,
                     const std::optional<SuggestResult>& suggestions = std::nullopt);
 
 }  // namespace qtool

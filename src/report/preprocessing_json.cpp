@@ -7,14 +7,15 @@
 
 namespace qtool {
 
-nlohmann::ordered_json json_of(const SourcedPreprocess& sourced) {
+nlohmann::ordered_json json_of(const std::optional<SourcedPreprocess>& sourced) {
+  if (!sourced) return nullptr;
   nlohmann::ordered_json changed = nlohmann::ordered_json::object();
-  for (const SourcedPreprocess::Change& change : sourced.changes) {
+  for (const SourcedPreprocess::Change& change : sourced->changes) {
     changed[std::string(name_of(change.field))] = change.by;
   }
-  return {{"source", sourced.source},
+  return {{"source", sourced->source},
           {"changed", std::move(changed)},
-          {"used", preprocess_to_json(sourced.preprocess)}};
+          {"used", preprocess_to_json(sourced->preprocess)}};
 }
 
 }  // namespace qtool

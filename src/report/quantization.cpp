@@ -55,11 +55,11 @@ std::string text_of(const CalibrationTable& table, std::string_view output, std:
   }
   return concat(text.to_string(width), "\n", table.activations.size(), " activations and ",
                 table.weights.size(), " weights by '", table.method, "' from ", table.image_count,
-                " images -> ", output, "\n");
+                table.preprocess ? " images" : " samples", " -> ", output, "\n");
 }
 
 std::string json_of(const CalibrationTable& table, std::string_view output,
-                    const SourcedPreprocess& preprocess) {
+                    const std::optional<SourcedPreprocess>& preprocess) {
   std::int64_t degenerate = 0;
   const ActivationEntry* worst = nullptr;
   for (const ActivationEntry& entry : table.activations) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,7 +30,7 @@ std::string text_of(const CalibrationTable& table, std::string_view output,
 /// Counts, what the images went through, and the worst tensor; the table itself is JSON already, in
 /// `output`.
 std::string json_of(const CalibrationTable& table, std::string_view output,
-                    const SourcedPreprocess& preprocess);
+                    const std::optional<SourcedPreprocess>& preprocess);
 
 /// Sizes, the coverage line, and every node that stayed in FP32 with its reason.
 std::string text_of(const QuantizationSummary& summary);

@@ -19,14 +19,14 @@ namespace qtool {
 // fit into `width` columns; its other lines are as long as they are.
 
 std::string text_of(const EvalResult& result, std::size_t width = kAnyWidth);
-/// `preprocess`: what the images went through.
-std::string json_of(const EvalResult& result, const SourcedPreprocess& preprocess);
+/// `preprocess`: what the images went through; none where the samples were tensors.
+std::string json_of(const EvalResult& result, const std::optional<SourcedPreprocess>& preprocess);
 
 /// `class_names[k]` names class k; classes beyond it go by their number.
 std::string text_of(const InferResult& result, std::span<const std::string> class_names,
                     std::size_t width = kAnyWidth);
 std::string json_of(const InferResult& result, std::span<const std::string> class_names,
-                    const SourcedPreprocess& preprocess);
+                    const std::optional<SourcedPreprocess>& preprocess);
 
 std::string text_of(const ProfileResult& result, std::size_t width = kAnyWidth);
 std::string json_of(const ProfileResult& result);

@@ -93,7 +93,7 @@ Json json_of(const std::vector<NodeNames>& names) {
 
 }  // namespace
 
-std::string json_of(const EvalResult& result, const SourcedPreprocess& preprocess) {
+std::string json_of(const EvalResult& result, const std::optional<SourcedPreprocess>& preprocess) {
   const auto share = [](std::int64_t part, std::int64_t total) {
     return total > 0 ? Json(static_cast<double>(part) / static_cast<double>(total)) : Json();
   };
@@ -125,7 +125,7 @@ std::string json_of(const EvalResult& result, const SourcedPreprocess& preproces
 }
 
 std::string json_of(const InferResult& result, std::span<const std::string> class_names,
-                    const SourcedPreprocess& preprocess) {
+                    const std::optional<SourcedPreprocess>& preprocess) {
   Json json{{"threads", result.threads},         {"repeat", result.repeat},
             {"classes", result.classes},         {"requantize", name_of(result.requantization)},
             {"preprocess", json_of(preprocess)}, {"fp32", json_of(result.fp32, class_names)}};

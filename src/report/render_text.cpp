@@ -33,17 +33,19 @@ std::string difference(std::int64_t int8, std::int64_t fp32, std::int64_t total)
   return concat(points > 0.0 ? "+" : "", to_fixed(points, 2));
 }
 
-std::string output_lines(const std::vector<OutputError>& outputs, std::int64_t images) {
+std::string output_lines(const std::vector<OutputError>& outputs, std::int64_t images,
+                         std::string_view noun) {
   std::string text;
   for (const OutputError& output : outputs) {
     if (std::isnan(output.sqnr_db)) {
-      text += concat("output '", printable(output.name), "': no image that both models answer\n");
+      text +=
+          concat("output '", printable(output.name), "': no ", noun, " that both models answer\n");
       continue;
     }
     text +=
         concat("output '", printable(output.name), "': SQNR ", to_fixed(output.sqnr_db, 2), " dB");
     if (images > 1) {
-      text += concat(" (mean of the images; pooled ", to_fixed(output.pooled_sqnr_db, 2),
+      text += concat(" (mean of the ", noun, "s; pooled ", to_fixed(output.pooled_sqnr_db, 2),
                      ", lowest ", to_fixed(output.lowest_sqnr_db, 2), " in '",
                      printable(output.lowest_sqnr_image.string()), "')");
     }
@@ -149,7 +151,7 @@ std::string text_of_names(const std::vector<NodeNames>& names, std::size_t width
 std::string text_of(const EvalResult& result, std::size_t width) {
   const bool has_int8 = result.int8.has_value();
   const ModelScore int8 = result.int8.value_or(ModelScore{});
-  std::vector<TextTable::Column> columns{{concat(result.images, " images")},
+  std::vector<TextTable::Column> columns{{concat(result.images, " ", result.noun, "s")},
                                          {"FP32", Kind::kNumber, 2}};
   add_int8_columns(columns, {{"INT8", Kind::kNumber, 3}, {"change", Kind::kNumber, 1}}, has_int8);
   TextTable table(columns);
@@ -170,22 +172,23 @@ std::string text_of(const EvalResult& result, std::size_t width) {
   }
   const double fp32_rate = result.images_per_second(result.fp32);
   const double int8_rate = result.images_per_second(int8);
-  std::vector<std::string> speed{"images/s", to_fixed(fp32_rate, 1)};
+  std::vector<std::string> speed{concat(result.noun, "s/s"), to_fixed(fp32_rate, 1)};
   add_int8_columns(speed, {to_fixed(int8_rate, 1), ratio(int8_rate, fp32_rate)}, has_int8);
   table.add(speed);
 
   std::string text = table.to_string(width);
-  if (result.labelled < result.images && result.classes > 0) {
+  if (result.labelled < result.images && result.classes > 0 && result.noun == "image") {
     text += concat(result.images - result.labelled, " images have no known class\n");
   }
   if (has_int8 && result.classes > 0) {
-    text +=
-        concat("agreement: ", percent_of(result.agreement, result.images),
-               " (same top-1 class for ", result.agreement, " of ", result.images, " images)\n");
+    text += concat("agreement: ", percent_of(result.agreement, result.images),
+                   " (same top-1 class for ", result.agreement, " of ", result.images, " ",
+                   result.noun, "s)\n");
   }
   text += requantization_line(result.requantization);
   text += text_of(result.answers, width);
-  return concat(text, output_lines(result.outputs, result.images), bad_image_lines(result.bad));
+  return concat(text, output_lines(result.outputs, result.images, result.noun),
+                bad_image_lines(result.bad));
 }
 
 std::string text_of(const InferResult& result, std::span<const std::string> class_names,
@@ -214,7 +217,7 @@ std::string text_of(const InferResult& result, std::span<const std::string> clas
   if (has_int8 && !result.int8->answered) text += "the INT8 model's outputs are NaN or infinite\n";
   text += text_of_answers(result, class_names, width);
   text += requantization_line(result.requantization);
-  text += output_lines(result.outputs, 1);
+  text += output_lines(result.outputs, 1, "sample");
   text += concat("latency (median of ", result.repeat, ", ", result.threads,
                  result.threads == 1 ? " thread" : " threads", "): FP32 ",
                  milliseconds(result.fp32.seconds), " ms");

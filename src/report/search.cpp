@@ -202,7 +202,8 @@ std::string text_of(const SearchResult& result, std::size_t width) {
                 unmeasured ? " before the sources of noise were measured" : "", "\n");
 }
 
-std::string json_of(const SearchResult& result, const SourcedPreprocess& preprocess) {
+std::string json_of(const SearchResult& result,
+                    const std::optional<SourcedPreprocess>& preprocess) {
   Json json;
   json["goal"] = {{"kind", name_of(result.goal.kind)}, {"value", result.goal.value}};
   json["reached"] = result.reached;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "qtool/measure/search.h"
@@ -17,6 +18,6 @@ std::string text_of(const SearchCost& cost, int threads);
 /// The answer, the frontier and what was spent, for people.
 std::string text_of(const SearchResult& result, std::size_t width = kAnyWidth);
 /// The same for programs, as render.h says, with the nodes of every model of the frontier.
-std::string json_of(const SearchResult& result, const SourcedPreprocess& preprocess);
+std::string json_of(const SearchResult& result, const std::optional<SourcedPreprocess>& preprocess);
 
 }  // namespace qtool

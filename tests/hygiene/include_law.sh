@@ -10,7 +10,7 @@ isas=$(sed -n 's/^qtool_add_isa(\([a-z0-9_]*\).*/\1/p' src/CMakeLists.txt | tr '
 find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc' | LC_ALL=C sort |
   xargs awk -v isas="${isas%|}" '
   BEGIN {
-    rooms = split("base json tensor quant image kernels graph ops lower exec calib quantize measure report tools", order)
+    rooms = split("base json tensor quant image kernels graph samples ops lower exec calib quantize measure report tools", order)
     for (i = 1; i <= rooms; ++i) rank[order[i]] = i
     rank["image"] = rank["kernels"] = rank["graph"] = rank["quant"] + 1  # siblings
     isa_file = "^src/kernels/[a-z0-9_]+/(" isas ")[.]cpp$"
@@ -25,6 +25,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     rule("^xxhash[.]h$", "^src/base/hash[.]cpp$")
     rule("^(oneapi/)?dnnl", "^src/ops/onednn_[a-z]+[.](cpp|h)$")
     rule("^nlohmann/", "^src/json/|^src/image/preprocess_json[.]h$|^src/calib/formats/|^src/report/|^tools/qtool/")
+    rule("^zlib[.]h$", "^src/samples/npz[.]cpp$")
     rule("^(CLI|spdlog)/", "^tools/qtool/")
     # oneDNN divides work by OpenMP unless it is told not to.
     rule("^omp[.]h$", "^src/ops/onednn_engine[.]cpp$")
@@ -92,7 +93,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
   }
   # No command may overwrite a file that it reads. files.cpp ensures that, for files opened through it.
   room == "tools" && FILENAME !~ /\/files[.](h|cpp)$/ &&
-  (code ~ /(^|[^A-Za-z0-9_])(read_file|write_files?|load_onnx|save_onnx|list_images|read_labels|fopen)[(]/ ||
+  (code ~ /(^|[^A-Za-z0-9_])(read_file|write_files?|load_onnx|save_onnx|list_images|list_tensors|read_labels|fopen)[(]/ ||
    code ~ /[io]?fstream/) {
     breach("tools read and write files through files.h only")
   }

@@ -26,6 +26,7 @@ CalibrationTable three_activations() {
   CalibrationTable table;
   table.method = "kl";
   table.image_count = 10;
+  table.preprocess = Preprocess();
   ActivationEntry good = activation("good");
   good.observed.min = -0.75F;
   good.observed.max = 12.5F;

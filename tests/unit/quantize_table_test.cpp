@@ -44,7 +44,8 @@ ErrorCode code_of(const std::function<void()>& action) {
 
 TEST(Quantize, FollowsTheTableAndSaysWhereItCameFrom) {
   const Net net = two_convolutions();
-  const CalibrationTable table = table_for(net);
+  CalibrationTable table = table_for(net);
+  table.preprocess = Preprocess();
   StaticOptions options;
   options.version = "1.2.3";
   const Quantized emitted = quantize(net.graph, table, options);

@@ -39,7 +39,7 @@ Collection sample() {
   collection.image_list_hash = 42;
   collection.image_count = 3;
   collection.outputs = Outputs::kMaps;
-  collection.preprocess.mean = {123.675F, 116.28F, 103.53F};
+  collection.preprocess.emplace().mean = {123.675F, 116.28F, 103.53F};
   collection.tensors.push_back({"input", "", statistics_of(1, -0.5F)});
   collection.tensors.push_back({"relu \"out\"", "relu", statistics_of(2, 0.5F)});
   collection.tensors.push_back({"nothing", "dead", Statistics()});

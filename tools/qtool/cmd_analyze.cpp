@@ -40,7 +40,7 @@ struct AnalyzeCommand {
   std::int64_t top = 20;
   std::int64_t suggest = 8;
   OverrideOptions overrides;
-  ImageOptions images;
+  SampleOptions images;
   PreprocessOptions preprocess;
   RunOptions run;
 };
@@ -104,7 +104,7 @@ Subject subject_of_model(const AnalyzeCommand& options) {
 }
 
 std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const Subject& subject,
-                                            const AnalyzeResult& analysis, const ImageSet& images,
+                                            const AnalyzeResult& analysis, const Samples& samples,
                                             const AnalyzeOptions& analyze_options) {
   if (!subject.recipe || options.suggest == 0) return std::nullopt;
   ProgressDisplay progress("try changes", "runs", options.run.progress_style(), FinalLine::kNone);
@@ -114,7 +114,7 @@ std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const
   suggest_options.sources = options.suggest;
   suggest_options.statistics = subject.statistics ? &*subject.statistics : nullptr;
   try {
-    return suggest(*subject.models.fp32.executor, *subject.recipe, analysis, images,
+    return suggest(*subject.models.fp32.executor, *subject.recipe, analysis, samples,
                    suggest_options);
   } catch (const Error& error) {
     // Another tool's model may be what quantize() makes for none of its targets.
@@ -131,25 +131,25 @@ void run_analyze(AnalyzeCommand& options) {
                 "analyze needs either --int8, or --table to make the INT8 model from");
   }
   options.preprocess.read();
-  const ImageSet images = options.images.list();
   const Subject subject =
       options.table.empty() ? subject_of_model(options) : subject_of_table(options);
   const Models& models = subject.models;
+  const Samples samples = options.images.list(models.fp32.executor->graph());
 
   AnalyzeOptions analyze_options;
-  const SourcedPreprocess preprocess =
-      options.preprocess.choose(subject.preprocess, models.fp32.loaded);
-  analyze_options.preprocess = preprocess.preprocess;
+  const std::optional<SourcedPreprocess> preprocess =
+      options.preprocess.choose_for(options.images, subject.preprocess, models.fp32.loaded);
+  if (preprocess) analyze_options.preprocess = preprocess->preprocess;
   analyze_options.bad_images = options.images.policy();
   analyze_options.threads = options.run.threads;
   const AnalyzeResult result = [&] {
-    ProgressDisplay progress("analyze", "images", options.run.progress_style());
+    ProgressDisplay progress("analyze", options.images.noun(), options.run.progress_style());
     AnalyzeOptions shown = analyze_options;
     shown.progress = progress.callback();
-    return analyze(*models.fp32.executor, *models.int8->executor, images, shown);
+    return analyze(*models.fp32.executor, *models.int8->executor, samples, shown);
   }();
   const std::optional<SuggestResult> suggestions =
-      suggestions_of(options, subject, result, images, analyze_options);
+      suggestions_of(options, subject, result, samples, analyze_options);
   if (options.run.json) {
     print_result(json_of(result, preprocess, suggestions));
     return;
@@ -194,12 +194,17 @@ void add_analyze(CLI::App& app, Session& session) {
       ->type_name("N")
       ->check(whole_number(0, 1000))
       ->capture_default_str();
-  options->images.add_to(*command, ImagesUse::kRun);
+  options->images.add_to(*command, SamplesUse::kRun);
   options->preprocess.add_to(*command);
+  refuse_preprocess_of_tensors(*command);
   options->run.add_to(*command);
-  command->show_first({"model", "--int8", "--table", "--images", "--limit", "--preprocess", "--top",
-                       "--suggest", "--threads", "--json", "--quiet", "--help"});
-  command->callback([options, &session] { session.run = [options] { run_analyze(*options); }; });
+  command->show_first({"model", "--int8", "--table", "--images", "--inputs", "--limit",
+                       "--preprocess", "--top", "--suggest", "--threads", "--json", "--quiet",
+                       "--help"});
+  command->callback([options, &session] {
+    options->images.require_given();
+    session.run = [options] { run_analyze(*options); };
+  });
 }
 
 }  // namespace qtool::tool

@@ -42,7 +42,7 @@ struct CalibrateCommand {
   DecisionOptions decision;
   StatisticsOptions statistics;
   MnnOptions mnn;
-  ImageOptions images;
+  SampleOptions images;
   PreprocessOptions preprocess;
   RunOptions run;
 };
@@ -64,14 +64,14 @@ CalibrateOptions library_options(const CalibrateCommand& options, const Override
   return result;
 }
 
-// Statistics from the images.
+// Statistics from the samples.
 Collection collected(const CalibrateCommand& options, const Model& model,
                      CalibrateOptions calibrate_options) {
-  const ImageSet images = options.images.list();
-  ProgressDisplay progress("calibrate", "images", options.run.progress_style());
+  const Samples samples = options.images.list(model.executor->graph());
+  ProgressDisplay progress("calibrate", options.images.noun(), options.run.progress_style());
   calibrate_options.collect.progress = progress.callback();
   const Calibration calibration(*model.executor, std::move(calibrate_options));
-  Collection collection = calibration.collect(images);
+  Collection collection = calibration.collect(samples);
   const auto values = static_cast<double>(std::max<std::int64_t>(collection.observed_values, 1));
   detail(concat("observed ", collection.observed_values, " values, ",
                 to_fixed(1e9 * collection.observe_seconds / values, 2), " ns per value"));
@@ -105,8 +105,9 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   static_cast<void>(calibration_target(calibrate_options));  // refused before any work
   options.preprocess.read();
   const bool again = !options.statistics.from.empty();
-  if (again ? !options.images.images.empty() : options.images.images.empty()) {
-    throw Error(ErrorCode::kUsage, "calibrate needs --images, or --from to decide again");
+  if (again == options.images.given()) {
+    throw Error(ErrorCode::kUsage,
+                "calibrate needs --images or --inputs, or --from to decide again");
   }
   Collection collection;
   if (again) {
@@ -131,19 +132,22 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
   calibrate_options.collect.model_fingerprint = model_fingerprint;
   const std::vector<std::string> asked_rewrites = calibrate_options.rewrites;
   const Calibration calibration(*model.executor, calibrate_options);
-  SourcedPreprocess preprocess;
+  std::optional<SourcedPreprocess> preprocess;
   if (again) {
-    preprocess = {collection.preprocess,
-                  concat("of the statistics beside '", options.statistics.from, "'"),
-                  {}};
-    note(text_of(preprocess));
+    if (collection.preprocess) {
+      preprocess = {*collection.preprocess,
+                    concat("of the statistics beside '", options.statistics.from, "'"),
+                    {}};
+      note(text_of(*preprocess));
+    }
     if (collection.model_fingerprint != model_fingerprint) {
       throw Error(ErrorCode::kMismatch, concat("the statistics beside '", options.statistics.from,
                                                "' are not of model '", options.model, "'"));
     }
   } else {
-    preprocess = options.preprocess.choose(model.stored_preprocess(), model.loaded);
-    calibrate_options.collect.preprocess = preprocess.preprocess;
+    preprocess =
+        options.preprocess.choose_for(options.images, model.stored_preprocess(), model.loaded);
+    if (preprocess) calibrate_options.collect.preprocess = preprocess->preprocess;
     collection = collected(options, model, std::move(calibrate_options));
   }
   warn_of(collection.bad);
@@ -181,7 +185,8 @@ void add_calibrate(CLI::App& app, Session& session) {
   Command* command = add_command(
       app, "calibrate", "Run images through the FP32 model and decide the ranges of its tensors",
       {"qtool calibrate model.onnx --images photos/calib --preprocess imagenet",
-       "qtool calibrate model.onnx --images photos/calib --weight-bits 6 --range 'relu6_*=0,6'"});
+       "qtool calibrate model.onnx --inputs tensors --weight-bits 6 --range 'relu6_*=0,6' -o "
+       "six.json"});
   command->add_option("model", options->model, "ONNX model; --from knows it without")
       ->type_name("MODEL");
   add_target(*command, options->target);
@@ -195,8 +200,9 @@ void add_calibrate(CLI::App& app, Session& session) {
   options->rewrites.add_to(*command, "off");
   options->statistics.add_to(*command);
   options->mnn.add_to(*command);
-  options->images.add_to(*command, ImagesUse::kRun);
+  options->images.add_to(*command, SamplesUse::kRun);
   options->preprocess.add_to(*command);
+  refuse_preprocess_of_tensors(*command);
   // Saved statistics were made with these.
   for (const CLI::Option* option : command->get_options()) {
     if (option->get_group() == "Images" || option->get_group() == "Preprocessing") {
@@ -205,9 +211,9 @@ void add_calibrate(CLI::App& app, Session& session) {
   }
   command->not_with("--mnn-config", {{"--from", {}}});
   options->run.add_to(*command);
-  command->show_first({"model", "--images", "--limit", "--preprocess", "--method", "--target",
-                       "--exclude", "--save-statistics", "--from", "--output", "--threads",
-                       "--json", "--quiet", "--help"});
+  command->show_first({"model", "--images", "--inputs", "--limit", "--preprocess", "--method",
+                       "--target", "--save-statistics", "--from", "--output", "--threads", "--json",
+                       "--quiet", "--help"});
   command->callback([options, command, &session] {
     options->mnn.apply(*command, options->preprocess);
     session.run = [options, command] { run_calibrate(*options, *command); };

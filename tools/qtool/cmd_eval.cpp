@@ -1,7 +1,7 @@
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/text.h"
 #include "checks.h"
@@ -25,7 +25,7 @@ struct EvalCommand {
   std::string model;
   std::string int8;
   std::int64_t batch = 1;
-  ImageOptions images;
+  SampleOptions images;
   PreprocessOptions preprocess;
   OutputOptions outputs;
   RequantizeOption requantize;
@@ -37,19 +37,22 @@ void run_eval(EvalCommand& options, const Command& command) {
   const Requantization requantization = options.requantize.path();
   options.preprocess.read();
   const AnswerOptions answers = options.outputs.read();
-  const ImageSet images = options.images.list();
-  command.found(Trait::kImageClasses, concat("images '", options.images.images, "'"), [&] {
-    return std::any_of(images.entries.begin(), images.entries.end(),
-                       [](const ImageEntry& image) { return image.label >= 0; });
-  });
   const Models models = open_models(options.model, options.int8);
+  const Samples samples = options.images.list(models.fp32.executor->graph());
+  command.found(Trait::kImageClasses, concat("images '", options.images.images, "'"), [&] {
+    for (std::int64_t i = 0; i < samples.size(); ++i) {
+      if (samples.label(i) >= 0) return true;
+    }
+    return false;
+  });
   RequantizeOption::require_effect(command, models);
   const std::optional<StoredPreprocess> stored = stored_preprocess_of(models);
-  ProgressDisplay progress("eval", "images", options.run.progress_style());
+  ProgressDisplay progress("eval", options.images.noun(), options.run.progress_style());
 
   EvalOptions eval;
-  const SourcedPreprocess preprocess = options.preprocess.choose(stored, models.fp32.loaded);
-  eval.preprocess = preprocess.preprocess;
+  const std::optional<SourcedPreprocess> preprocess =
+      options.preprocess.choose_for(options.images, stored, models.fp32.loaded);
+  if (preprocess) eval.preprocess = preprocess->preprocess;
   eval.bad_images = options.images.policy();
   eval.labels = options.images.labels.empty() ? LabelSource::kFolders : LabelSource::kNamed;
   eval.threads = options.run.threads;
@@ -59,12 +62,12 @@ void run_eval(EvalCommand& options, const Command& command) {
   eval.progress = progress.callback();
   command.found(Trait::kClassScores, concat("model '", options.model, "'"), [&] {
     if (answers.boxes || answers.mask) return false;
-    const Shape shape = first_shape(images, eval.preprocess, eval.bad_images);
-    return classes_of(*models.fp32.executor, shape, 1, requantization) > 0;
+    const std::vector<Tensor> first = first_sample(samples, eval.preprocess, eval.bad_images);
+    return classes_of(*models.fp32.executor, first, 1, requantization) > 0;
   });
-  const EvalResult result = evaluate(*models.fp32.executor, models.int8_executor(), images, eval);
+  const EvalResult result = evaluate(*models.fp32.executor, models.int8_executor(), samples, eval);
   if (result.labels_ignored) {
-    warning(concat("the images lie in ", images.class_names.size(), " folders, the network has ",
+    warning(concat("the images lie in ", samples.class_names().size(), " folders, the network has ",
                    result.classes, " classes: give --labels to measure top-1 and top-5"));
   }
   if (eval.labels == LabelSource::kFolders && !result.labels_ignored && result.labelled > 0) {
@@ -89,7 +92,9 @@ void add_eval(CLI::App& app, Session& session) {
   Command* command = add_command(
       app, "eval", "Measure accuracy and speed of the FP32 and the INT8 model on many images",
       {"qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --labels labels.txt",
-       "qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --boxes yolox"});
+       "qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --boxes yolox",
+
+       "qtool eval model.onnx --int8 model.int8.onnx --inputs tensors"});
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--int8", options->int8, "Quantized model to compare with")
       ->type_name("MODEL");
@@ -97,17 +102,20 @@ void add_eval(CLI::App& app, Session& session) {
       ->type_name("N")
       ->check(whole_number(1, 1000000))
       ->capture_default_str();
-  options->images.add_to(*command, ImagesUse::kMeasure);
+  options->images.add_to(*command, SamplesUse::kMeasure);
   options->preprocess.add_to(*command);
+  refuse_preprocess_of_tensors(*command);
   options->outputs.add_to(*command);
   for (const char* option : {"--boxes", "--mask", "--psnr"}) {
     command->goes_with(option, {{"--int8", {}}});
   }
   options->requantize.add_to(*command);
   options->run.add_to(*command);
-  command->show_first({"model", "--int8", "--images", "--labels", "--limit", "--preprocess",
-                       "--boxes", "--mask", "--batch", "--threads", "--json", "--quiet", "--help"});
+  command->show_first({"model", "--int8", "--images", "--inputs", "--labels", "--limit",
+                       "--preprocess", "--boxes", "--mask", "--batch", "--threads", "--json",
+                       "--quiet", "--help"});
   command->callback([options, command, &session] {
+    options->images.require_given();
     session.run = [options, command] { run_eval(*options, *command); };
   });
 }

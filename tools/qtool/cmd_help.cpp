@@ -57,7 +57,7 @@ void add_help(CLI::App& app, Session& session) {
   CLI::Option* topic =
       command
           ->add_option("topic", options->topic,
-                       "A command, or targets, presets, detectors, methods, formats, lists")
+                       "A command, or targets, presets, detectors, methods, formats, lists, inputs")
           ->type_name("TOPIC");
   command->add_flag("--man", options->man, "Print the manual page, in troff's man macros");
   command->show_first({"topic", "--man", "--help"});

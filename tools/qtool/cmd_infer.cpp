@@ -30,6 +30,7 @@ struct InferCommand {
   std::string model;
   std::string int8;
   std::string image;
+  std::string inputs;
   std::string labels;
   std::string draw;
   std::int64_t top = 5;
@@ -39,6 +40,22 @@ struct InferCommand {
   RequantizeOption requantize;
   RunOptions run;
 };
+
+// The tensors of the run, and what the image went through.
+std::vector<Tensor> sample_of(const InferCommand& options, const Models& models,
+                              std::optional<SourcedPreprocess>& preprocess) {
+  if (!options.inputs.empty()) {
+    const TensorSet tensors = list_input_tensors(options.inputs, models.fp32.executor->graph(), 1);
+    return load_tensors(tensors, tensors.entries.front());
+  }
+  preprocess = options.preprocess.choose(stored_preprocess_of(models), models.fp32.loaded);
+  declare_input(options.image);
+  std::vector<BadImage> bad;
+  std::vector<Tensor> sample;
+  sample.push_back(
+      *load_preprocessed({options.image, -1}, preprocess->preprocess, BadImages::kFail, bad));
+  return sample;
+}
 
 void run_infer(InferCommand& options, const Command& command) {
   options.run.apply();
@@ -50,32 +67,26 @@ void run_infer(InferCommand& options, const Command& command) {
   if (!options.labels.empty()) names = read_class_names(options.labels);
   const Models models = open_models(options.model, options.int8);
   RequantizeOption::require_effect(command, models);
-  const std::optional<StoredPreprocess> stored = stored_preprocess_of(models);
-  const SourcedPreprocess preprocess = options.preprocess.choose(stored, models.fp32.loaded);
-
-  declare_input(options.image);
-  const ImageEntry entry{options.image, -1};
-  std::vector<BadImage> bad;
-  const std::optional<Tensor> input =
-      load_preprocessed(entry, preprocess.preprocess, BadImages::kFail, bad);
+  std::optional<SourcedPreprocess> preprocess;
+  const std::vector<Tensor> sample = sample_of(options, models, preprocess);
   const auto has_scores = [&] {
     return !answers.boxes && !answers.mask &&
-           classes_of(*models.fp32.executor, input->shape(), options.run.threads, requantization) >
-               0;
+           classes_of(*models.fp32.executor, sample, options.run.threads, requantization) > 0;
   };
   const std::string model = concat("model '", options.model, "'");
   command.found(Trait::kClassScores, model, has_scores);
   command.found(Trait::kClasses, model,
                 [&] { return answers.boxes || answers.mask || has_scores(); });
   ProgressDisplay progress("infer", "runs", options.run.progress_style(), FinalLine::kNone);
-  const InferResult result = infer(*models.fp32.executor, models.int8_executor(), *input,
-                                   {.threads = options.run.threads,
-                                    .top = options.top,
-                                    .repeat = options.repeat,
-                                    .requantization = requantization,
-                                    .answers = answers,
-                                    .layout = preprocess.preprocess.layout,
-                                    .progress = progress.callback()});
+  const InferResult result =
+      infer(*models.fp32.executor, models.int8_executor(), sample,
+            {.threads = options.run.threads,
+             .top = options.top,
+             .repeat = options.repeat,
+             .requantization = requantization,
+             .answers = answers,
+             .layout = preprocess ? preprocess->preprocess.layout : TensorLayout::kNchw,
+             .progress = progress.callback()});
   if (!names.empty() && result.classes > 0 && std::ssize(names) != result.classes) {
     throw Error(ErrorCode::kMismatch,
                 concat("labels file '", options.labels, "' has ", names.size(),
@@ -85,14 +96,16 @@ void run_infer(InferCommand& options, const Command& command) {
                    : print_text(text_of(result, names, result_columns()));
   if (!options.draw.empty()) {
     const std::string png =
-        encode_png(draw_answers(load_image(options.image), preprocess.preprocess, result, names));
+        encode_png(draw_answers(load_image(options.image), preprocess->preprocess, result, names));
     write_outputs(std::array<OutputFile, 1>{{{options.draw, png}}});
   }
   for (const auto* run : {&result.fp32, result.int8 ? &*result.int8 : nullptr}) {
     if (run == nullptr || run->answered) continue;
-    throw Error(ErrorCode::kInvalidModel,
-                concat("model '", run == &result.fp32 ? models.fp32.path : models.int8->path,
-                       "': its outputs for image '", options.image, "' are NaN or infinite"));
+    throw Error(
+        ErrorCode::kInvalidModel,
+        concat("model '", run == &result.fp32 ? models.fp32.path : models.int8->path,
+               "': its outputs for ", options.inputs.empty() ? "image" : "sample", " '",
+               options.inputs.empty() ? options.image : options.inputs, "' are NaN or infinite"));
   }
 }
 
@@ -100,13 +113,17 @@ void run_infer(InferCommand& options, const Command& command) {
 
 void add_infer(CLI::App& app, Session& session) {
   const auto options = std::make_shared<InferCommand>();
-  Command* command = add_command(app, "infer", "Run one image through the FP32 and the INT8 model",
-                                 {"qtool infer model.onnx --int8 model.int8.onnx --image photo.jpg "
-                                  "--labels labels.txt"});
+  Command* command =
+      add_command(app, "infer", "Run one image or other input through the FP32 and the INT8 model",
+                  {"qtool infer model.onnx --int8 model.int8.onnx --image photo.jpg "
+                   "--labels labels.txt",
+                   "qtool infer model.onnx --inputs tensors/two.npy"});
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--int8", options->int8, "Quantized model to compare with")
       ->type_name("MODEL");
-  command->add_option("--image", options->image, "Image file")->required()->type_name("FILE");
+  command->add_option("--image", options->image, "Image file")->type_name("FILE");
+  add_inputs_option(*command, options->inputs);
+  command->not_with("--inputs", {{"--image", {}}});
   command->add_option("--labels", options->labels, "File with one class name per line")
       ->type_name("FILE");
   command
@@ -130,11 +147,13 @@ void add_infer(CLI::App& app, Session& session) {
       ->check(whole_number(1, 1000000))
       ->capture_default_str();
   options->preprocess.add_to(*command);
+  refuse_preprocess_of_tensors(*command);
   options->outputs.add_to(*command);
+  command->not_with("--draw", {{"--inputs", {}}});
   command->goes_with("--psnr", {{"--int8", {}}});
   options->requantize.add_to(*command);
   options->run.add_to(*command);
-  command->show_first({"model", "--int8", "--image", "--labels", "--top", "--repeat",
+  command->show_first({"model", "--int8", "--image", "--inputs", "--labels", "--top", "--repeat",
                        "--preprocess", "--boxes", "--mask", "--draw", "--threads", "--json",
                        "--quiet", "--help"});
   for (const char* option : {"--labels", "--draw"}) {
@@ -142,6 +161,9 @@ void add_infer(CLI::App& app, Session& session) {
   }
   command->goes_with_files("--top", Trait::kClassScores);
   command->callback([options, command, &session] {
+    if (options->image.empty() && options->inputs.empty()) {
+      throw CLI::RequiredError("--image or --inputs");
+    }
     session.run = [options, command] { run_infer(*options, *command); };
   });
 }

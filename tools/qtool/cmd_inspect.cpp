@@ -1,6 +1,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/text.h"
 #include "command.h"
@@ -9,6 +10,7 @@
 #include "model.h"
 #include "options_quantization.h"
 #include "options_run.h"
+#include "options_shape.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/quantize/coverage.h"
@@ -22,7 +24,7 @@ namespace {
 
 struct InspectOptions {
   std::string model;
-  std::string shape;
+  std::vector<std::string> shapes;
   std::string target = "cpu";
   bool names = false;
   RunOptions run;
@@ -32,11 +34,7 @@ struct InspectOptions {
 std::optional<RunSummary> try_to_compile(const Graph& loaded, const InspectOptions& options) {
   try {
     const Executor executor(prepare(loaded, interrupted), interrupted);
-    InputShapes shapes;
-    if (!options.shape.empty() || loaded.inputs().size() == 1) {
-      const Shape shape = concrete_input_shape(executor.graph(), options.shape);
-      shapes.emplace(executor.graph().value(executor.graph().inputs().front()).name, shape);
-    }
+    const InputShapes shapes = concrete_shapes(executor.graph(), options.shapes);
     const auto plan = executor.compile(shapes, {.observe = {}, .threads = options.run.threads});
     return RunSummary{summarize(*plan),
                       outlook_of(executor.graph(), *plan, find_target(options.target))};
@@ -65,8 +63,7 @@ void add_inspect(CLI::App& app, Session& session) {
       add_command(app, "inspect", "Show what a model consists of and what INT8 would make of it",
                   {"qtool inspect model.onnx"});
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
-  command->add_option("--shape", options->shape, "Input shape, when the model leaves it open")
-      ->type_name("NxCxHxW");
+  add_shape_option(*command, options->shapes);
   add_target(*command, options->target);
   command->add_flag("--names", options->names,
                     "List the names of all nodes and their tensors, for --exclude and --range");

@@ -48,7 +48,7 @@ struct QuantizeCommand {
   TypeOptions types;
   RewriteOptions rewrites;
   OverrideOptions overrides;
-  ImageOptions images;
+  SampleOptions images;
   std::string output;
   RunOptions run;
 };
@@ -165,7 +165,7 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   options.run.apply();
   const QuantizeMode mode = find_quantize_mode(options.mode).value();
   if (mode == QuantizeMode::kStatic) find_table(options);
-  options.accuracy.apply(command, !options.images.images.empty(), options.rewrites);
+  options.accuracy.apply(command, options.images.given(), options.rewrites);
   // A model whose preprocessing a table does not say takes it from --preprocess.
   std::string preprocess;
   if (!options.preprocess.empty()) preprocess = to_json_text(read_preprocess(options.preprocess));
@@ -199,7 +199,7 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
                                    {}};
     apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
                     *table);
-    if (!options.images.images.empty()) {
+    if (options.images.given()) {
       fp32.executor = std::make_unique<Executor>(prepared);
       options.accuracy.measure(fp32, *table, options.images, options.run, quantize_options);
     }
@@ -237,7 +237,8 @@ void add_quantize(CLI::App& app, Session& session) {
   Command* command = add_command(
       app, "quantize", "Emit the INT8 model (ONNX with QuantizeLinear / DequantizeLinear)",
       {"qtool quantize model.onnx", "qtool quantize model.onnx --mode weight-only",
-       "qtool quantize model.onnx --effort balanced --images photos/calib --limit 100"});
+       "qtool quantize model.onnx --effort balanced --images photos/calib --limit 100 -o "
+       "balanced.onnx"});
   const std::vector<Company> with_table = {{"--mode", {"static"}}};
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--table", options->table, "Calibration table (default: MODEL.table.json)")
@@ -279,7 +280,7 @@ void add_quantize(CLI::App& app, Session& session) {
                     "Write the model even if nothing of it becomes integers");
   options->types.add_to(*command);
   options->rewrites.add_to(*command, "as the table says");
-  options->images.add_to(*command, ImagesUse::kRun);
+  options->images.add_to(*command, SamplesUse::kRun);
   options->run.add_to(*command);
   for (const char* option :
        {"--table", "--table-format", "--name-map", "--effort", "--bias-correction",

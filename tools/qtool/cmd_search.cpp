@@ -44,7 +44,7 @@ struct SearchCommand {
   RewriteOptions rewrites;
   OverrideOptions overrides;
   OutputOptions outputs;
-  ImageOptions images;
+  SampleOptions images;
   PreprocessOptions preprocess;
   RunOptions run;
 };
@@ -94,8 +94,8 @@ SearchGoal goal_of(const SearchCommand& options) {
   return {SearchGoal::Kind::kTop1Drop, *options.max_top1_drop};
 }
 
-void require_labels(const SearchCommand& options, const ImageSet& images) {
-  if (!options.max_top1_drop || !options.images.labels.empty() || images.class_names.empty())
+void require_labels(const SearchCommand& options, const Samples& samples) {
+  if (!options.max_top1_drop || !options.images.labels.empty() || samples.class_names().empty())
     return;
   throw Error(ErrorCode::kUsage,
               "--max-top1-drop needs --labels: folders do not say which classes the network has");
@@ -116,11 +116,11 @@ void run_search(SearchCommand& options, const Command& command) {
   search_options.answers = options.outputs.read();
   options.preprocess.read();
   declare_output(options.output);
-  const ImageSet images = options.images.list();
-  require_labels(options, images);
   // What is written must give what was searched, whatever order the entries had.
   Overrides overrides = read_overrides(to_json_text(options.overrides.read()));
   Model fp32 = open_model(options.model);
+  const Samples samples = options.images.list(fp32.executor->graph());
+  require_labels(options, samples);
   TypeOptions::require_effect(command, fp32.executor->graph(), options.model);
   StaticOptions quantize_options;
   quantize_options.target = options.target;
@@ -129,8 +129,9 @@ void run_search(SearchCommand& options, const Command& command) {
   quantize_options.threads = options.run.threads;
   const TableRecipe made =
       recipe_of_table(fp32, options.table, overrides, std::move(quantize_options));
-  const SourcedPreprocess preprocess = options.preprocess.choose(made.preprocess, fp32.loaded);
-  search_options.preprocess = preprocess.preprocess;
+  const std::optional<SourcedPreprocess> preprocess =
+      options.preprocess.choose_for(options.images, made.preprocess, fp32.loaded);
+  if (preprocess) search_options.preprocess = preprocess->preprocess;
   search_options.bad_images = options.images.policy();
   search_options.stop = interrupted;
   search_options.announce = [&](const SearchCost& cost) {
@@ -140,7 +141,7 @@ void run_search(SearchCommand& options, const Command& command) {
     ProgressDisplay progress("search", "seconds of the budget", options.run.progress_style(),
                              FinalLine::kNone);
     search_options.progress = progress.callback();
-    return search(*fp32.executor, made.recipe, images, search_options);
+    return search(*fp32.executor, made.recipe, samples, search_options);
   }();
   overrides.exclude.insert(overrides.exclude.end(), result.best.exclude.begin(),
                            result.best.exclude.end());
@@ -225,15 +226,17 @@ void add_search(CLI::App& app, Session& session) {
   options->types.add_to(*command);
   options->rewrites.add_to(*command, "as the table says");
   options->overrides.add_to(*command);
-  options->images.add_to(*command, ImagesUse::kMeasure);
+  options->images.add_to(*command, SamplesUse::kMeasure);
   command->goes_with("--labels", {{"--max-top1-drop", {}}});
   options->outputs.add_to(*command, PsnrUse::kNo);
   options->preprocess.add_to(*command);
+  refuse_preprocess_of_tensors(*command);
   options->run.add_to(*command);
   command->show_first({"model", "--table", "--images", "--limit", "--output", "--min-sqnr",
                        "--min-agreement", "--max-top1-drop", "--budget", "--max-latency-cost",
                        "--min-integer-macs", "--threads", "--help"});
   command->callback([options, command, &session] {
+    options->images.require_given();
     session.run = [options, command] { run_search(*options, *command); };
   });
 }

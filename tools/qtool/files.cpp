@@ -80,6 +80,15 @@ ImageSet list_input_images(const fs::path& path, std::span<const std::string> la
   return images;
 }
 
+TensorSet list_input_tensors(const fs::path& path, const Graph& graph, std::int64_t limit) {
+  declare_input(path);
+  TensorSet tensors = list_tensors(path, input_specs(graph), limit);
+  for (const std::vector<SampleArray>& row : tensors.rows) {
+    for (const SampleArray& array : row) declare_input(array.path);
+  }
+  return tensors;
+}
+
 std::vector<std::string> read_class_names(const fs::path& path) {
   declare_input(path);
   return read_labels(path);

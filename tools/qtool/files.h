@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "qtool/graph/graph.h"
 #include "qtool/image/image_set.h"
+#include "qtool/samples/tensor_set.h"
 
 namespace qtool::tool {
 
@@ -32,6 +33,10 @@ Graph load_model(const std::filesystem::path& path);
 /// list_images() of inputs: the list and every image.
 ImageSet list_input_images(const std::filesystem::path& path, std::span<const std::string> labels,
                            std::int64_t limit);
+
+/// list_tensors() of inputs for `graph`: the list and every file.
+TensorSet list_input_tensors(const std::filesystem::path& path, const Graph& graph,
+                             std::int64_t limit);
 
 /// read_labels() of an input.
 std::vector<std::string> read_class_names(const std::filesystem::path& path);

@@ -117,6 +117,26 @@ std::string lists_text() {
   return page.take();
 }
 
+std::string inputs_text() {
+  Page page;
+  page.paragraph(
+      "--inputs takes tensors for networks whose inputs are no images. They are fed as they are. "
+      "Files end in npy, npz (arrays under the inputs' names), pb (a TensorProto of ONNX), bin or "
+      "raw (elements as in memory).");
+  page.paragraph(
+      "\nAn array has the input's shape, or an axis more in front: the samples. Where the input's "
+      "first extent is 1 or open, that axis counts samples too.");
+  page.title("One of");
+  page.row("a file", "the only input's array, or an npz archive for all inputs", kNameWidth);
+  page.row("a folder", "of such files, in the order of their names", kNameWidth);
+  page.row("folders", "one in it for each input, with files of the same names", kNameWidth);
+  page.row("data sets", "input_0.pb, input_1.pb ... in it, or in folders in it", kNameWidth);
+  page.row("a list", "a .jsonl file: in each line a file for each input", kNameWidth);
+  page.title("Example");
+  page.line("  {\"input\": \"a/chunk.npy\", \"state\": \"a/state.npy\"}");
+  return page.take();
+}
+
 }  // namespace
 
 const std::vector<HelpTopic>& help_topics() {
@@ -127,6 +147,7 @@ const std::vector<HelpTopic>& help_topics() {
       {"methods", "how ranges and scales are chosen", methods_text},
       {"formats", "calibration tables of this and other tools", formats_text},
       {"lists", "image folders, list files and labels", lists_text},
+      {"inputs", "tensors for networks whose inputs are no images", inputs_text},
   };
   return kTopics;
 }

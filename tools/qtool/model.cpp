@@ -94,27 +94,4 @@ std::vector<std::int64_t> parse_extents(const std::string& text, const char* opt
   return extents;
 }
 
-Shape concrete_input_shape(const Graph& graph, const std::string& override_shape,
-                           std::optional<std::int64_t> batch) {
-  if (!override_shape.empty()) return Shape(parse_extents(override_shape, "--shape"));
-  const Value& input = image_input(graph);
-  std::vector<std::int64_t> extents;
-  if (input.shape) {
-    for (const Dim& dim : *input.shape) {
-      const bool is_batch = extents.empty();
-      if (!dim.size && !is_batch) {
-        extents.clear();
-        break;
-      }
-      extents.push_back(is_batch ? batch.value_or(dim.size.value_or(1)) : *dim.size);
-    }
-  }
-  if (extents.empty()) {
-    throw Error(ErrorCode::kUsage, concat("input '", input.name,
-                                          "' has no fixed size in the model; give it with --shape, "
-                                          "for example --shape 1x3x224x224"));
-  }
-  return Shape(extents);
-}
-
 }  // namespace qtool::tool

@@ -55,10 +55,4 @@ std::optional<StoredPreprocess> stored_preprocess_of(const Models& models);
 /// Extents such as `1x3x224x224`. Throws Error(kUsage) naming `option`.
 std::vector<std::int64_t> parse_extents(const std::string& text, const char* option);
 
-/// Concrete shape of the only input: `override_shape` if it is given, otherwise the declared one
-/// with `batch` as the first extent; without `batch`, the model's, or 1. Throws Error(kUsage) when
-/// an extent is not known.
-Shape concrete_input_shape(const Graph& graph, const std::string& override_shape,
-                           std::optional<std::int64_t> batch = {});
-
 }  // namespace qtool::tool

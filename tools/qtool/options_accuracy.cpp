@@ -11,6 +11,21 @@
 #include "qtool/quantize/calibrate.h"
 
 namespace qtool::tool {
+namespace {
+
+// How the images of a correction are prepared.
+SourcedPreprocess stored_preprocess_of(const CalibrationTable& table, const Model& fp32) {
+  if (has_provenance(table) && table.preprocess) {
+    return {*table.preprocess, "stored in the table", {}};
+  }
+  const std::optional<StoredPreprocess> stored = fp32.stored_preprocess();
+  if (stored) return {stored->preprocess, concat("stored in ", stored->where), {}};
+  throw Error(ErrorCode::kUsage,
+              "--images: how images are prepared must be known, which neither the table nor the "
+              "model says");
+}
+
+}  // namespace
 
 void AccuracyOptions::add_to(Command& command) {
   const auto word = [&](const char* name, std::string& value, const char* help,
@@ -41,15 +56,19 @@ void AccuracyOptions::add_to(Command& command) {
       ->type_name("MIB")
       ->check(whole_number(1, 1 << 20))
       ->capture_default_str();
-  command.goes_with("--images", {{"--effort", {"balanced"}},
-                                 {"--bias-correction", {"sequential"}},
-                                 {"--weight-rounding", {"gptq"}}});
+  for (const char* option : {"--images", "--inputs"}) {
+    command.goes_with(option, {{"--effort", {"balanced"}},
+                               {"--bias-correction", {"sequential"}},
+                               {"--weight-rounding", {"gptq"}}});
+  }
   command.goes_with("--max-memory", {{"--effort", {"balanced"}}, {"--weight-rounding", {"gptq"}}});
 }
 
-void AccuracyOptions::apply(const Command& command, bool has_images, RewriteOptions& rewrites) {
+void AccuracyOptions::apply(const Command& command, bool has_samples, RewriteOptions& rewrites) {
   const auto require_images = [&](std::string_view option) {
-    if (!has_images) throw Error(ErrorCode::kUsage, concat(option, " needs --images"));
+    if (!has_samples) {
+      throw Error(ErrorCode::kUsage, concat(option, " needs --images or --inputs"));
+    }
   };
   const bool given = command.get_option("--weight-rounding")->count() > 0;
   if (effort_ == "balanced") {
@@ -68,26 +87,19 @@ BiasCorrection AccuracyOptions::bias_correction() const {
 }
 
 void AccuracyOptions::measure(const Model& fp32, const CalibrationTable& table,
-                              const ImageOptions& images, const RunOptions& run,
+                              const SampleOptions& images, const RunOptions& run,
                               StaticOptions& chosen) const {
   CollectOptions collect;
-  SourcedPreprocess preprocess{table.preprocess, "stored in the table", {}};
-  if (!has_provenance(table)) {
-    const auto stored = fp32.stored_preprocess();
-    if (!stored) {
-      throw Error(ErrorCode::kUsage,
-                  "--images: how images are prepared must be known, which neither the table nor "
-                  "the model says");
-    }
-    preprocess = {stored->preprocess, concat("stored in ", stored->where), {}};
+  if (images.inputs.empty()) {
+    const SourcedPreprocess preprocess = stored_preprocess_of(table, fp32);
+    note(text_of(preprocess));
+    collect.preprocess = preprocess.preprocess;
   }
-  note(text_of(preprocess));
-  collect.preprocess = preprocess.preprocess;
   collect.bad_images = images.policy();
   collect.threads = run.threads;
-  const ImageSet list = images.list();
+  const Samples list = images.list(fp32.executor->graph());
   if (weight_rounding_ != "nearest") {
-    ProgressDisplay progress("round weights", "images", run.progress_style());
+    ProgressDisplay progress("round weights", images.noun(), run.progress_style());
     collect.progress = progress.callback();
     chosen.rounding = weight_rounding_;
     RoundedOnImages rounded =
@@ -102,7 +114,7 @@ void AccuracyOptions::measure(const Model& fp32, const CalibrationTable& table,
     }
   }
   if (chosen.bias_correction == BiasCorrection::kSequential) {
-    ProgressDisplay progress("correct biases", "images", run.progress_style());
+    ProgressDisplay progress("correct biases", images.noun(), run.progress_style());
     collect.progress = progress.callback();
     chosen.bias_shifts = sequential_bias_shifts(*fp32.executor, table, chosen, list, collect);
   }

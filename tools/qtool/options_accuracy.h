@@ -17,15 +17,15 @@ namespace qtool::tool {
 /// --bias-correction, --max-memory.
 class AccuracyOptions {
  public:
-  /// Call after ImageOptions::add_to().
+  /// Call after SampleOptions::add_to().
   void add_to(Command& command);
   /// Chooses the steps that --effort stands for, except those that are given. Throws Error(kUsage)
   /// for one that needs images where there are none.
-  void apply(const Command& command, bool has_images, RewriteOptions& rewrites);
+  void apply(const Command& command, bool has_samples, RewriteOptions& rewrites);
   [[nodiscard]] BiasCorrection bias_correction() const;
   /// Rounds weights and corrects biases by what the images do to the network; writes the result
   /// into `chosen`. Throws Error(kUsage) when nothing says how images are prepared.
-  void measure(const Model& fp32, const CalibrationTable& table, const ImageOptions& images,
+  void measure(const Model& fp32, const CalibrationTable& table, const SampleOptions& images,
                const RunOptions& run, StaticOptions& chosen) const;
 
  private:

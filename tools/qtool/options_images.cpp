@@ -127,38 +127,11 @@ Preprocess read_preprocess(const std::string& name) {
   }
 }
 
-void ImageOptions::add_to(Command& command, ImagesUse use) {
-  command
-      .add_option("--images", images,
-                  "Folder of images, or list file\n"
-                  "Sub-folders are classes; see qtool help lists.")
-      ->type_name("DIR")
-      ->required(use == ImagesUse::kMeasure)
-      ->group("Images");
-  if (use == ImagesUse::kMeasure) {
-    command.add_option("--labels", labels, "File with one class name per line")
-        ->type_name("FILE")
-        ->group("Images");
-    command.goes_with_files("--labels", Trait::kImageClasses);
-    command.goes_with_files("--labels", Trait::kClassScores);
+void refuse_preprocess_of_tensors(Command& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group() != kGroup) continue;
+    command.not_with(option->get_name(), {{"--inputs", {}}});
   }
-  command.add_option("--limit", limit, "Use at most N images, spread evenly")
-      ->type_name("N")
-      ->check(whole_number_from(0))
-      ->default_str("0 = all")
-      ->group("Images");
-  command.add_flag("--strict", strict, "Stop at an image that cannot be read, not leave it out")
-      ->group("Images");
-  if (use == ImagesUse::kRun) {
-    command.goes_with("--limit", {{"--images", {}}});
-    command.goes_with("--strict", {{"--images", {}}});
-  }
-}
-
-ImageSet ImageOptions::list() const {
-  const std::vector<std::string> names =
-      labels.empty() ? std::vector<std::string>() : read_class_names(labels);
-  return list_input_images(images, names, limit);
 }
 
 void PreprocessOptions::add_to(Command& command) {
@@ -327,6 +300,13 @@ std::string PreprocessOptions::assumed_fields() const {
     fields += concat(fields.empty() ? "" : ", ", name_of(field));
   }
   return fields;
+}
+
+std::optional<SourcedPreprocess> PreprocessOptions::choose_for(
+    const SampleOptions& samples, const std::optional<StoredPreprocess>& stored,
+    const Graph& graph) const {
+  if (!samples.inputs.empty()) return std::nullopt;
+  return choose(stored, graph);
 }
 
 SourcedPreprocess PreprocessOptions::choose(const std::optional<StoredPreprocess>& stored,

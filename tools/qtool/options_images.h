@@ -7,29 +7,16 @@
 
 #include "command.h"
 #include "model.h"
+#include "options_samples.h"
 #include "qtool/graph/graph.h"
-#include "qtool/image/image_set.h"
-#include "qtool/image/load.h"
 #include "qtool/image/preprocess.h"
 #include "report/preprocessing.h"
 
 namespace qtool::tool {
 
-/// What a command does with images: counts how many it names right, which needs --images and may
-/// need --labels, or only runs them, if there are any.
-enum class ImagesUse { kMeasure, kRun };
-
-/// Which images a command reads: --images, --labels, --limit, --strict.
-struct ImageOptions {
-  std::string images;
-  std::string labels;
-  std::int64_t limit = 0;
-  bool strict = false;
-
-  void add_to(Command& command, ImagesUse use);
-  [[nodiscard]] ImageSet list() const;
-  [[nodiscard]] BadImages policy() const { return strict ? BadImages::kFail : BadImages::kSkip; }
-};
+/// Where a command has --inputs: the options that say how images are prepared have no effect with
+/// it. Call when all of them are there.
+void refuse_preprocess_of_tensors(Command& command);
 
 /// Warns of images that were left out: the reasons of the first ones, and how many.
 void warn_of(const std::vector<BadImage>& bad);
@@ -58,6 +45,11 @@ class PreprocessOptions {
   /// what is stored, unless --force is given; warns about what is doubtful or assumed.
   [[nodiscard]] SourcedPreprocess choose(const std::optional<StoredPreprocess>& stored,
                                          const Graph& graph) const;
+
+  /// The same, and nothing where `samples` are tensors, which are fed as they are.
+  [[nodiscard]] std::optional<SourcedPreprocess> choose_for(
+      const SampleOptions& samples, const std::optional<StoredPreprocess>& stored,
+      const Graph& graph) const;
 
  private:
   struct Named {

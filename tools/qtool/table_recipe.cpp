@@ -14,10 +14,10 @@ TableRecipe recipe_of_table(const Model& fp32, const std::string& table, const O
   TableRecipe made;
   Recipe& recipe = made.recipe;
   recipe.table = read_table_file(table, "", read_layer_names("", &prepared)).table;
-  if (has_provenance(recipe.table)) {
-    made.preprocess = {recipe.table.preprocess, concat("table '", table, "'")};
+  if (!has_provenance(recipe.table)) require_known_tensors(recipe.table, fp32.loaded, prepared);
+  if (recipe.table.preprocess && has_provenance(recipe.table)) {
+    made.preprocess = {*recipe.table.preprocess, concat("table '", table, "'")};
   } else {
-    require_known_tensors(recipe.table, fp32.loaded, prepared);
     made.preprocess = fp32.stored_preprocess();
   }
   recipe.options = std::move(options);

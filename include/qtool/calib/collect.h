@@ -10,9 +10,9 @@
 #include "qtool/calib/method.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/graph.h"
-#include "qtool/image/image_set.h"
 #include "qtool/image/load.h"
 #include "qtool/image/preprocess.h"
+#include "qtool/samples/samples.h"
 
 namespace qtool {
 
@@ -27,8 +27,8 @@ struct Collection {
   std::uint64_t image_list_hash = 0;
   std::int64_t image_count = 0;  ///< images that were observed
   std::int64_t exact_bins = 0;   ///< bins of |x|, counted in a second pass; 0: there was none
-  Outputs outputs = Outputs::kVectors;  ///< kMaps if they are feature maps for any image
-  Preprocess preprocess;
+  Outputs outputs = Outputs::kVectors;    ///< kMaps if they are feature maps for any image
+  std::optional<Preprocess> preprocess;   ///< none: the samples were tensors
   std::vector<TensorStatistics> tensors;  ///< in the graph's order; opaque outside of the library
   std::vector<BadImage> bad;              ///< images left out, in the order of the list
   /// Time spent observing, summed over all threads; not saved.
@@ -83,6 +83,6 @@ struct CollectOptions {
 /// Error(kCancelled).
 /// Memory: per thread one run of the network and 128 to 300 KiB per tensor, whatever the number of
 /// images.
-Collection collect(const Executor& executor, const ImageSet& images, const CollectOptions& options);
+Collection collect(const Executor& executor, const Samples& samples, const CollectOptions& options);
 
 }  // namespace qtool

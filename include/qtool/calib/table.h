@@ -90,9 +90,9 @@ struct Rewrites {
 struct CalibrationTable {
   std::uint64_t model_fingerprint = 0;
   std::uint64_t image_list_hash = 0;
-  std::int64_t image_count = 0;  ///< images that were observed
-  std::int64_t exact_bins = 0;   ///< of |x|, counted in a second pass; 0: there was none
-  Preprocess preprocess;
+  std::int64_t image_count = 0;          ///< images that were observed
+  std::int64_t exact_bins = 0;           ///< of |x|, counted in a second pass; 0: there was none
+  std::optional<Preprocess> preprocess;  ///< none: calibrated on tensors, not on images
   std::string method;
   MethodOptions method_options;
   TypeChoices types;                         ///< that the user chose; the rest is the target's

@@ -31,6 +31,11 @@ Graph load_onnx(const std::filesystem::path& path, std::vector<std::filesystem::
 Graph load_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
                       std::string_view name, const StopCheck& stop = {});
 
+/// The tensor of a file that holds one TensorProto, weights inside. `what` begins its messages.
+/// Throws Error(kInvalidArgument) for other bytes, before memory is taken for what they claim, and
+/// Error(kUnsupported) for strings, segments and data in other files.
+Tensor read_tensor_proto(std::string_view bytes, std::string_view what);
+
 /// The graph as an ONNX file, weights inside. Equal graphs give equal bytes. Opsets and metadata
 /// are those of `graph.info`, but ONNX's own opset is raised to the oldest that has all of the
 /// graph's operators; the IR version is 8. Throws Error(kUnsupported) above 2 GiB, where

@@ -6,10 +6,10 @@
 
 #include "qtool/base/progress.h"
 #include "qtool/exec/executor.h"
-#include "qtool/image/image_set.h"
 #include "qtool/image/load.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quant/affine.h"
+#include "qtool/samples/samples.h"
 
 namespace qtool {
 
@@ -61,7 +61,8 @@ struct LayerNoise {
 };
 
 struct AnalyzeResult {
-  std::int64_t images = 0;  ///< that were run
+  std::string noun = "image";  ///< what was run, see Samples::noun()
+  std::int64_t images = 0;     ///< that were run
   /// Of the whole INT8 model against FP32: sum (x - y)^2 / sum x^2 of each output over all images,
   /// then the mean over the outputs.
   double noise = 0.0;
@@ -92,7 +93,7 @@ struct AnalyzeResult {
 /// INT8 model was rewritten (StaticOptions::rewrites), Error(kCancelled) when
 /// the progress says so, and what evaluate() throws for images.
 /// Cost: about half an FP32 run per image and source. Memory: two of each tensor per worker.
-AnalyzeResult analyze(const Executor& fp32, const Executor& int8, const ImageSet& images,
+AnalyzeResult analyze(const Executor& fp32, const Executor& int8, const Samples& samples,
                       const AnalyzeOptions& options);
 
 }  // namespace qtool

@@ -3,17 +3,18 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "qtool/base/progress.h"
 #include "qtool/exec/executor.h"
-#include "qtool/image/image_set.h"
 #include "qtool/image/load.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/measure/answer.h"
 #include "qtool/measure/output_error.h"
 #include "qtool/quant/requantize.h"
+#include "qtool/samples/samples.h"
 
 namespace qtool {
 
@@ -50,9 +51,10 @@ struct ModelScore {
 };
 
 struct EvalResult {
-  std::int64_t images = 0;    ///< that both models ran
-  std::int64_t labelled = 0;  ///< of these, with a known class
-  std::int64_t classes = 0;   ///< scores in the first output; 0 when it is not one score per class
+  std::string noun = "image";  ///< what was run, see Samples::noun()
+  std::int64_t images = 0;     ///< that both models ran
+  std::int64_t labelled = 0;   ///< of these, with a known class
+  std::int64_t classes = 0;    ///< scores in the first output; 0 when it is not one score per class
   std::int64_t batch = 1;
   int workers = 1;
   Requantization requantization = Requantization::kFloat;
@@ -74,27 +76,28 @@ struct EvalResult {
   [[nodiscard]] bool useless() const;
 };
 
-/// Shape of one preprocessed image: that of the first usable one. Throws Error(kMismatch) when
-/// there is none, and what the image loader throws.
-Shape first_shape(const ImageSet& images, const Preprocess& preprocess, BadImages policy);
+/// The first usable sample. Throws Error(kMismatch) when there is none, and as Samples::load().
+std::vector<Tensor> first_sample(const Samples& samples, const Preprocess& preprocess,
+                                 BadImages policy);
 
-/// The number of classes that the first output scores for an input of this shape, 0 when it is not
-/// one score per class. Cost: compiling a plan, which a later run with the same options reuses.
-std::int64_t classes_of(const Executor& executor, const Shape& input, int threads,
+/// The number of classes that the first output scores for such a sample, 0 when it is not one
+/// score per class. Cost: compiling a plan, which a later run with the same options reuses.
+std::int64_t classes_of(const Executor& executor, std::span<const Tensor> sample, int threads,
                         Requantization requantization);
 
-/// Runs every image through one or two models and compares.
+/// Runs every sample through one or two models and compares.
 /// One image (or batch) per worker at a time, one thread inside the network; both models see the
 /// same tensors in the same run. Everything but the times is merged in the order of the list, so it
 /// depends on neither threads nor batch. Top-1 and top-5 are taken of the first output when it has
 /// one score per class; ties go to the lower class. Labels from folders are ignored unless there is
 /// a folder for each class: numbered without the missing ones they would name other classes. Throws
 /// Error(kUsage) when a label is beyond the network's classes or `batch` is below 1,
-/// Error(kUnsupported) when the network has several inputs, Error(kMismatch) when the models' ports
-/// differ, the outputs are not what `answers` says or no image is usable, Error(kCancelled) when
-/// `progress` says so, and what the executor and the image loader throw. Cost: both networks once
-/// per image; memory is one image and two arenas per worker.
-EvalResult evaluate(const Executor& fp32, const Executor* int8, const ImageSet& images,
+/// Error(kUnsupported) when images are for a network with several inputs, Error(kMismatch) when the
+/// models' ports differ, the outputs are not what `answers` says or no sample is usable,
+/// Error(kCancelled) when `progress` says so, and what the executor and Samples::load() throw.
+/// Tensors may differ in shape from sample to sample in batches of one, images may not.
+/// Cost: both networks once per sample; memory is one sample and two arenas per worker.
+EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& samples,
                     const EvalOptions& options);
 
 }  // namespace qtool

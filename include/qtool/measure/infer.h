@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "qtool/base/progress.h"
@@ -54,10 +55,16 @@ struct InferResult {
   std::vector<BoxPair> box_pairs;    ///< of both models, FP32's boxes first, best first
 };
 
-/// Runs one input through one or two models, alternately, and compares outputs and latency.
-/// `input`: float32 in the shape of the network's only input. Throws as evaluate(); `progress` is
-/// asked after every run of both models.
-InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& input,
+/// Runs one sample through one or two models, alternately, and compares outputs and latency.
+/// `inputs`: a tensor for each input of the network, in their order. Throws as evaluate();
+/// `progress` is asked after every run of both models.
+InferResult infer(const Executor& fp32, const Executor* int8, std::span<const Tensor> inputs,
                   const InferOptions& options);
+
+/// The same for a network with one input.
+inline InferResult infer(const Executor& fp32, const Executor* int8, const Tensor& input,
+                         const InferOptions& options) {
+  return infer(fp32, int8, {&input, 1}, options);
+}
 
 }  // namespace qtool

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,14 @@ struct ProfileResult {
 };
 
 /// Measures whole runs and single steps of one or two models, which take turns.
-/// `input`: float32 in the shape of the only input. Throws as infer().
-ProfileResult profile(const Executor& fp32, const Executor* int8, const Tensor& input,
+/// `inputs`: a tensor for each input of the network, in their order. Throws as infer().
+ProfileResult profile(const Executor& fp32, const Executor* int8, std::span<const Tensor> inputs,
                       const ProfileOptions& options);
+
+/// The same for a network with one input.
+inline ProfileResult profile(const Executor& fp32, const Executor* int8, const Tensor& input,
+                             const ProfileOptions& options) {
+  return profile(fp32, int8, {&input, 1}, options);
+}
 
 }  // namespace qtool

@@ -8,11 +8,11 @@
 
 #include "qtool/base/progress.h"
 #include "qtool/exec/executor.h"
-#include "qtool/image/image_set.h"
 #include "qtool/measure/analyze.h"
 #include "qtool/measure/answer.h"
 #include "qtool/measure/median_interval.h"
 #include "qtool/measure/suggest.h"
+#include "qtool/samples/samples.h"
 
 namespace qtool {
 
@@ -108,7 +108,7 @@ struct SearchResult {
 /// values out of their domain and a budget that is too short to measure anything, Error(kCancelled)
 /// when it was stopped before that, and what analyze() and quantize() throw. Cost: the budget at
 /// most, or what SearchCost says. Memory: as analyze() and suggest().
-SearchResult search(const Executor& fp32, const Recipe& recipe, const ImageSet& images,
+SearchResult search(const Executor& fp32, const Recipe& recipe, const Samples& samples,
                     const SearchOptions& options);
 
 }  // namespace qtool

@@ -9,10 +9,10 @@
 #include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
-#include "qtool/image/image_set.h"
 #include "qtool/measure/analyze.h"
 #include "qtool/measure/median_interval.h"
 #include "qtool/quantize/quantize.h"
+#include "qtool/samples/samples.h"
 
 namespace qtool {
 
@@ -79,6 +79,6 @@ struct SuggestResult {
 /// quantize() refuses is not tried. Throws as analyze() and quantize(). Cost: about sources * 4
 /// INT8 runs per image, an FP32 run per image and six of these.
 SuggestResult suggest(const Executor& fp32, const Recipe& recipe, const AnalyzeResult& analysis,
-                      const ImageSet& images, const SuggestOptions& options);
+                      const Samples& samples, const SuggestOptions& options);
 
 }  // namespace qtool

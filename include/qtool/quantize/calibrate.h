@@ -9,9 +9,9 @@
 #include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
-#include "qtool/image/image_set.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/target.h"
+#include "qtool/samples/samples.h"
 
 namespace qtool {
 
@@ -50,7 +50,7 @@ class Calibration {
     return options_.collect.tensors;
   }
   /// See qtool::collect().
-  [[nodiscard]] Collection collect(const ImageSet& images) const;
+  [[nodiscard]] Collection collect(const Samples& samples) const;
   /// The whole table: ranges by the method, aliases, overrides, scales of the weights, types. From
   /// statistics of this or an earlier run; throws Error(kMismatch) when they are of another model
   /// or lack a tensor. Cost: a few milliseconds per tensor, and the weight method's.
@@ -63,7 +63,7 @@ class Calibration {
 };
 
 /// All of it: images in, table out. Throws as the parts do.
-CalibrationResult calibrate(const Executor& fp32, const ImageSet& images,
+CalibrationResult calibrate(const Executor& fp32, const Samples& samples,
                             const CalibrateOptions& options);
 
 /// How much quantizing shifts each output channel of each layer, measured on images layer by layer.
@@ -81,7 +81,7 @@ CalibrationResult calibrate(const Executor& fp32, const ImageSet& images,
 /// that the activation cuts off do not count, because rare large ones of them move the plain mean
 /// while nothing behind the layer sees them.
 BiasShifts sequential_bias_shifts(const Executor& fp32, const CalibrationTable& table,
-                                  const StaticOptions& options, const ImageSet& images,
+                                  const StaticOptions& options, const Samples& samples,
                                   const CollectOptions& collect);
 
 /// What round_on_images() may use beside the options of quantize().
@@ -108,7 +108,7 @@ struct RoundedOnImages {
 /// per thread 16 d^2 bytes and 8 d for each output channel; one layer may exceed `max_memory` by
 /// the vectors that wait to be added.
 RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& table,
-                                const StaticOptions& options, const ImageSet& images,
+                                const StaticOptions& options, const Samples& samples,
                                 const CollectOptions& collect,
                                 const RoundOnImagesOptions& limits = {});
 

@@ -316,7 +316,7 @@ std::string write_table(const CalibrationTable& table) try {
   out +=
       line("images", {{"count", table.image_count}, {"list_hash", to_hex(table.image_list_hash)}});
   if (table.exact_bins > 0) out += line("exact_bins", table.exact_bins);
-  out += line("preprocess", preprocess_to_json(table.preprocess));
+  if (table.preprocess) out += line("preprocess", preprocess_to_json(*table.preprocess));
   out += line("method", {{"name", table.method},
                          {"bins", table.method_options.bins},
                          {"levels", table.method_options.levels},
@@ -353,7 +353,7 @@ CalibrationTable read_table(std::string_view text) {
   table.image_count = images.at("count").as_int(0, kMaxCount);
   table.image_list_hash = images.at("list_hash").as_hex();
   if (const auto bins = root.find("exact_bins")) table.exact_bins = bins->as_int(1, kMaxCount);
-  table.preprocess = preprocess_of(root.at("preprocess"));
+  if (const auto field = root.find("preprocess")) table.preprocess = preprocess_of(*field);
   const JsonField method = root.at("method");
   method.require_object({"name", "bins", "levels", "percentile", "momentum", "scheme"});
   table.method = name_in(method.at("name"));

@@ -194,7 +194,9 @@ std::string write_collection(const Collection& collection) try {
                         {"list_hash", to_hex(collection.image_list_hash)}};
   document["outputs"] = collection.outputs == Outputs::kMaps ? kMaps : kVectors;
   document["exact_bins"] = collection.exact_bins;
-  document["preprocess"] = preprocess_to_json(collection.preprocess);
+  if (collection.preprocess) {
+    document["preprocess"] = preprocess_to_json(*collection.preprocess);
+  }
   Json tensors = Json::array();
   std::string states;
   for (const TensorStatistics& tensor : collection.tensors) {
@@ -242,7 +244,7 @@ Collection read_collection(std::string_view bytes) try {
     outputs.fail(concat("'", kVectors, "' or '", kMaps, "'"));
   }
   collection.exact_bins = root.at("exact_bins").as_int(0, kMaxBins);
-  collection.preprocess = preprocess_of(root.at("preprocess"));
+  if (const auto field = root.find("preprocess")) collection.preprocess = preprocess_of(*field);
   for (const JsonField& field : root.at("tensors").elements()) {
     field.require_object({"tensor", "producer", "bytes"});
     const auto size = static_cast<std::size_t>(

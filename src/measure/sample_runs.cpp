@@ -1,0 +1,46 @@
+#include "measure/sample_runs.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include "base/parallel.h"
+#include "base/stop.h"
+#include "base/text.h"
+#include "measure/model_pair.h"
+#include "samples/network_inputs.h"
+
+namespace qtool {
+
+int sample_workers(const Samples& samples, const AnalyzeOptions& options) {
+  return static_cast<int>(std::min<std::int64_t>(resolve_threads(options.threads),
+                                                 std::max<std::int64_t>(samples.size(), 1)));
+}
+
+std::vector<BadImage> for_each_sample(
+    const Samples& samples, const AnalyzeOptions& options, const Plan& plan, std::string_view work,
+    const std::function<void(std::size_t, std::span<const TensorView>, int)>& body) {
+  const std::string items = concat(samples.noun(), "s");
+  // Per entry, so that workers share no list.
+  std::vector<std::vector<BadImage>> bad(static_cast<std::size_t>(samples.size()));
+  std::mutex progress_mutex;
+  std::int64_t done = 0;
+  parallel_items(samples.size(), sample_workers(samples, options),
+                 [&](std::int64_t item, int worker) {
+                   const auto entry = static_cast<std::size_t>(item);
+                   const std::optional<std::vector<Tensor>> sample =
+                       samples.load(item, options.preprocess, options.bad_images, bad[entry]);
+                   if (sample) {
+                     require_shapes(samples, item, *sample, plan);
+                     body(entry, views_of(*sample), worker);
+                   }
+                   const std::lock_guard lock(progress_mutex);
+                   report_progress(options.progress, ++done, samples.size(), work, items);
+                 });
+  std::vector<BadImage> all;
+  for (const std::vector<BadImage>& some : bad) all.insert(all.end(), some.begin(), some.end());
+  return all;
+}
+
+}  // namespace qtool

@@ -1,0 +1,210 @@
+#include "samples/array_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "qtool/base/error.h"
+#include "qtool/graph/onnx.h"
+#include "samples/npz.h"
+
+namespace qtool {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::int64_t kMaxProtoBytes = std::int64_t{1} << 30;
+
+// A byte other than 0 and 1 is not a value of C++'s bool.
+void normalize_bools(Tensor& tensor) {
+  if (tensor.dtype() != DType::kBool) return;
+  auto* bytes = reinterpret_cast<std::uint8_t*>(tensor.data());
+  for (std::int64_t i = 0; i < tensor.elements(); ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
+}
+
+// The elements of a row-major array of which `columns` has the axes in the opposite order.
+Tensor row_major(const Tensor& columns, const Shape& shape) {
+  Tensor rows(columns.dtype(), shape);
+  const std::int64_t size = size_of(columns.dtype());
+  for (std::int64_t to = 0; to < rows.elements(); ++to) {
+    std::int64_t from = 0;
+    std::int64_t stride = rows.elements();  // of the axis in `columns`, where the last is outermost
+    std::int64_t rest = to;
+    for (std::int64_t axis = shape.rank() - 1; axis >= 0; --axis) {
+      stride /= shape[axis];
+      from += rest % shape[axis] * stride;
+      rest /= shape[axis];
+    }
+    std::memcpy(rows.data() + to * size, columns.data() + from * size,
+                static_cast<std::size_t>(size));
+  }
+  return rows;
+}
+
+std::unique_ptr<ByteSource> find_member(const fs::path& path, const std::string& name) {
+  for (const NpzMember& member : npz_members(path)) {
+    if (member.name == name) return open_member(path, member);
+  }
+  throw Error(ErrorCode::kMismatch,
+              concat("file '", path.string(), "': has no array '", name, "'"));
+}
+
+bool is_float(DType dtype) {
+  return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16 ||
+         dtype == DType::kFloat64;
+}
+
+template <typename To>
+bool cast_all(const std::vector<std::int64_t>& from, Tensor& to) {
+  const std::span<To> out = to.values<To>();
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (!std::in_range<To>(from[i])) return false;
+    out[i] = static_cast<To>(from[i]);
+  }
+  return true;
+}
+
+// Whether all of them fit.
+bool cast_all(const std::vector<std::int64_t>& from, Tensor& to) {
+  switch (to.dtype()) {
+    case DType::kInt8:
+      return cast_all<std::int8_t>(from, to);
+    case DType::kUInt8:
+      return cast_all<std::uint8_t>(from, to);
+    case DType::kInt16:
+      return cast_all<std::int16_t>(from, to);
+    case DType::kUInt16:
+      return cast_all<std::uint16_t>(from, to);
+    case DType::kInt32:
+      return cast_all<std::int32_t>(from, to);
+    case DType::kUInt32:
+      return cast_all<std::uint32_t>(from, to);
+    case DType::kInt64:
+      return cast_all<std::int64_t>(from, to);
+    default:
+      return cast_all<std::uint64_t>(from, to);
+  }
+}
+
+}  // namespace
+
+std::optional<ArrayKind> array_kind(const fs::path& path) {
+  constexpr std::array<std::pair<std::string_view, ArrayKind>, 5> kEndings = {{
+      {".npy", ArrayKind::kNpy},
+      {".npz", ArrayKind::kNpz},
+      {".pb", ArrayKind::kProto},
+      {".bin", ArrayKind::kRaw},
+      {".raw", ArrayKind::kRaw},
+  }};
+  const std::string ending = to_lower(path.extension().string());
+  const auto* row = std::find_if(kEndings.begin(), kEndings.end(),
+                                 [&](const auto& candidate) { return candidate.first == ending; });
+  if (row == kEndings.end()) return std::nullopt;
+  return row->second;
+}
+
+ArrayFile::ArrayFile(const fs::path& path, ArrayKind kind, const std::string& member,
+                     const InputSpec& spec)
+    : what_(concat("file '", path.string(), "'")) {
+  switch (kind) {
+    case ArrayKind::kNpy:
+      bytes_ = std::make_unique<FileBytes>(path);
+      header_ = read_npy_header(*bytes_, what_);
+      break;
+    case ArrayKind::kNpz:
+      what_ += concat(", array '", member, "'");
+      bytes_ = find_member(path, member);
+      header_ = read_npy_header(*bytes_, what_);
+      break;
+    case ArrayKind::kProto:
+      whole_ = read_tensor_proto(read_file(path, kMaxProtoBytes), what_);
+      header_ = {whole_->dtype(), whole_->shape(), AxisOrder::kRowMajor, 0};
+      break;
+    case ArrayKind::kRaw:
+      open_raw(path, spec);
+      break;
+  }
+  if (header_.shape.elements() == 0) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat(what_, ": has the shape ", header_.shape.to_string(),
+                       ", expected at least one element"));
+  }
+}
+
+void ArrayFile::open_raw(const fs::path& path, const InputSpec& spec) {
+  bytes_ = std::make_unique<FileBytes>(path);
+  header_.dtype = spec.dtype;
+  const std::size_t rank = spec.extents ? spec.extents->size() : 0;
+  std::vector<std::int64_t> dims(rank, 1);
+  bool known = spec.extents.has_value();
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const std::optional<std::int64_t>& extent = (*spec.extents)[axis];
+    known = known && (extent || axis == 0);
+    dims[axis] = extent.value_or(1);
+  }
+  if (!known) {
+    throw Error(ErrorCode::kMismatch,
+                concat(what_, ": does not say its shape, and input '", spec.name,
+                       "' leaves it open (", shape_text(spec), "); use .npy"));
+  }
+  // An axis of its own is as long as the file.
+  if (rank == 1 && !spec.extents->front()) dims[0] = bytes_->size() / size_of(spec.dtype);
+  const std::int64_t one = Shape(dims).elements() * size_of(spec.dtype);
+  if (one == 0 || bytes_->size() == 0 || bytes_->size() % one != 0) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat(what_, ": has ", bytes_->size(), " bytes, expected ", one,
+                       " for each sample of input '", spec.name, "', ", Shape(dims).to_string(),
+                       " of ", name_of(spec.dtype)));
+  }
+  // The samples lie one behind the other.
+  std::vector<std::int64_t> all{bytes_->size() / one};
+  for (const std::int64_t dim : dims) all.push_back(dim);
+  header_.shape = Shape(std::move(all));
+}
+
+Tensor ArrayFile::read(std::int64_t first, const Shape& shape) {
+  const std::int64_t elements = shape.elements();
+  const std::int64_t all = header_.shape.elements();
+  QTOOL_CHECK(first >= 0 && first <= all && elements <= all - first);
+  const auto fill = [this](std::int64_t begin, Tensor& tensor) {
+    bytes_->read(header_.data_offset + begin * size_of(header_.dtype),
+                 {tensor.data(), static_cast<std::size_t>(tensor.bytes())});
+    normalize_bools(tensor);
+  };
+  if (!whole_ && header_.order == AxisOrder::kColumnMajor) {
+    Tensor columns(header_.dtype, header_.shape);
+    fill(0, columns);
+    whole_ = row_major(columns, header_.shape);
+  }
+  Tensor tensor(header_.dtype, shape);
+  if (whole_) {
+    std::memcpy(tensor.data(), whole_->data() + first * size_of(header_.dtype),
+                static_cast<std::size_t>(tensor.bytes()));
+  } else {
+    fill(first, tensor);
+  }
+  return tensor;
+}
+
+Tensor converted(Tensor tensor, const InputSpec& spec, std::string_view what) {
+  const DType found = tensor.dtype();
+  if (found == spec.dtype) return tensor;
+  if (is_float(found) && spec.dtype == DType::kFloat32) return to_float32(tensor);
+  const auto is_integer = [](DType dtype) { return !is_float(dtype) && dtype != DType::kBool; };
+  if (!is_integer(found) || !is_integer(spec.dtype)) {
+    throw Error(ErrorCode::kMismatch, concat(what, ": holds ", name_of(found), ", input '",
+                                             spec.name, "' takes ", name_of(spec.dtype)));
+  }
+  Tensor result(spec.dtype, tensor.shape());
+  if (!cast_all(to_int64s(tensor), result)) {
+    throw Error(ErrorCode::kMismatch,
+                concat(what, ": holds ", name_of(found), " values that do not fit ",
+                       name_of(spec.dtype), ", the type of input '", spec.name, "'"));
+  }
+  return result;
+}
+
+}  // namespace qtool

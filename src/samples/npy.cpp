@@ -1,0 +1,196 @@
+#include "samples/npy.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "qtool/base/error.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::int64_t kMaxHeaderBytes = 1 << 16;
+constexpr std::size_t kMaxRank = 32;  // NumPy's own
+
+[[noreturn]] void fail(std::string_view what, std::string_view message,
+                       ErrorCode code = ErrorCode::kInvalidArgument) {
+  throw Error(code, concat(what, ": ", message));
+}
+
+// The text of a header is a Python dictionary of three entries:
+// {'descr': '<f4', 'fortran_order': False, 'shape': (1, 576), }
+class HeaderText {
+ public:
+  HeaderText(std::string_view text, std::string_view what) : text_(text), what_(what) {}
+
+  ArrayHeader parse() {
+    std::optional<std::string_view> descr;
+    std::optional<AxisOrder> order;
+    std::optional<std::vector<std::int64_t>> dims;
+    expect('{');
+    while (!accept('}')) {
+      const std::string_view key = quoted();
+      expect(':');
+      if (key == "descr" && !descr) {
+        if (peek() == '[') fail(what_, "holds records, expected numbers", ErrorCode::kUnsupported);
+        descr = quoted();
+      } else if (key == "fortran_order" && !order) {
+        order = truth() ? AxisOrder::kColumnMajor : AxisOrder::kRowMajor;
+      } else if (key == "shape" && !dims) {
+        dims = extents();
+      } else {
+        broken();
+      }
+      if (!accept(',') && peek() != '}') broken();
+    }
+    if (!trim(text_).empty() || !descr || !order || !dims) broken();
+    ArrayHeader header;
+    header.dtype = dtype_of_text(*descr);
+    header.order = *order;
+    try {
+      header.shape = Shape(*std::move(dims));
+      static_cast<void>(header.shape.elements());
+    } catch (const Error& error) {
+      fail(what_, error.what());
+    }
+    return header;
+  }
+
+ private:
+  [[noreturn]] void broken() const {
+    fail(what_, "its header is not that of an .npy file: expected descr, fortran_order and shape");
+  }
+
+  void skip_blanks() {
+    const std::size_t first = text_.find_first_not_of(" \n");
+    text_.remove_prefix(first == std::string_view::npos ? text_.size() : first);
+  }
+  char peek() {
+    skip_blanks();
+    return text_.empty() ? '\0' : text_.front();
+  }
+  bool accept(char c) {
+    if (peek() != c) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) broken();
+  }
+  std::string_view take(std::size_t count) {
+    const std::string_view taken = text_.substr(0, count);
+    text_.remove_prefix(count);
+    return taken;
+  }
+
+  std::string_view quoted() {
+    const char quote = peek();
+    if (quote != '\'' && quote != '"') broken();
+    text_.remove_prefix(1);
+    const std::size_t end = text_.find(quote);
+    if (end == std::string_view::npos) broken();
+    const std::string_view inside = take(end);
+    text_.remove_prefix(1);
+    return inside;
+  }
+
+  bool truth() {
+    skip_blanks();
+    for (const auto& [word, value] : {std::pair("True", true), {"False", false}}) {
+      if (!text_.starts_with(word)) continue;
+      text_.remove_prefix(std::string_view(word).size());
+      return value;
+    }
+    broken();
+  }
+
+  std::vector<std::int64_t> extents() {
+    std::vector<std::int64_t> dims;
+    expect('(');
+    while (!accept(')')) {
+      skip_blanks();
+      const std::size_t end = text_.find_first_not_of("0123456789");
+      if (end == 0 || end == std::string_view::npos || dims.size() == kMaxRank) broken();
+      const std::string_view digits = take(end);
+      try {
+        dims.push_back(parse_int(digits, "extent"));
+      } catch (const Error&) {
+        fail(what_, concat("its header has the extent ", digits, ", more than any array has"));
+      }
+      if (!accept(',') && peek() != ')') broken();
+    }
+    return dims;
+  }
+
+  [[nodiscard]] DType dtype_of_text(std::string_view descr) const {
+    constexpr std::array<std::pair<std::string_view, DType>, 12> kTypes = {{
+        {"f4", DType::kFloat32},
+        {"f2", DType::kFloat16},
+        {"f8", DType::kFloat64},
+        {"i1", DType::kInt8},
+        {"u1", DType::kUInt8},
+        {"i2", DType::kInt16},
+        {"u2", DType::kUInt16},
+        {"i4", DType::kInt32},
+        {"u4", DType::kUInt32},
+        {"i8", DType::kInt64},
+        {"u8", DType::kUInt64},
+        {"b1", DType::kBool},
+    }};
+    for (const auto& [text, dtype] : kTypes) {
+      if (descr.size() != 3 || descr.substr(1) != text) continue;
+      if (descr[0] == '<' || (descr[0] == '|' && size_of(dtype) == 1)) return dtype;
+      if (descr[0] == '>') {
+        fail(what_, "is big-endian, expected little-endian numbers", ErrorCode::kUnsupported);
+      }
+    }
+    fail(what_, concat("has the element type '", descr, "', expected a number type of ONNX"),
+         ErrorCode::kUnsupported);
+  }
+
+  std::string_view text_;
+  std::string_view what_;
+};
+
+}  // namespace
+
+ArrayHeader read_npy_header(ByteSource& bytes, std::string_view what) {
+  std::array<std::byte, 12> head{};
+  const auto at = [&](std::size_t i) { return std::to_integer<std::int64_t>(head[i]); };
+  constexpr std::int64_t kShort = 10;  // magic, version, a length of 2 bytes
+  if (bytes.size() < kShort) fail(what, "is too short for an .npy file");
+  bytes.read(0, std::span(head).first(kShort));
+  if (std::string_view(reinterpret_cast<const char*>(head.data()), kMagic.size()) != kMagic) {
+    fail(what, "is not an .npy file");
+  }
+  const std::int64_t version = at(6);
+  if (version < 1 || version > 3) {
+    fail(what, concat("has version ", version, " of the format, expected 1 to 3"),
+         ErrorCode::kUnsupported);
+  }
+  std::int64_t begin = kShort;
+  std::int64_t length = at(8) + 256 * at(9);
+  if (version > 1) {  // a length of 4 bytes
+    begin += 2;
+    if (bytes.size() < begin) fail(what, "ends in its header");
+    bytes.read(0, head);
+    length += 65536 * at(10) + 16777216 * at(11);
+  }
+  if (length > kMaxHeaderBytes || length > bytes.size() - begin) fail(what, "ends in its header");
+  std::string text(static_cast<std::size_t>(length), '\0');
+  bytes.read(begin, std::as_writable_bytes(std::span(text)));
+  ArrayHeader header = HeaderText(text, what).parse();
+  header.data_offset = begin + length;
+  const std::int64_t expected = header.shape.elements() * size_of(header.dtype);
+  if (bytes.size() - header.data_offset != expected) {
+    fail(what,
+         concat("has ", bytes.size() - header.data_offset, " bytes of elements, expected ",
+                expected, " for shape ", header.shape.to_string(), " of ", name_of(header.dtype)));
+  }
+  return header;
+}
+
+}  // namespace qtool

@@ -1,0 +1,85 @@
+#include "qtool/samples/samples.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace qtool {
+
+Samples::Samples(ImageSet images) : set_(std::move(images)) {}
+Samples::Samples(TensorSet tensors) : set_(std::move(tensors)) {}
+
+std::int64_t Samples::size() const noexcept {
+  return std::visit([](const auto& set) { return std::ssize(set.entries); }, set_);
+}
+
+bool Samples::are_images() const noexcept { return std::holds_alternative<ImageSet>(set_); }
+
+std::size_t Samples::inputs() const noexcept {
+  const auto* tensors = std::get_if<TensorSet>(&set_);
+  return tensors == nullptr ? 1 : tensors->inputs.size();
+}
+
+std::string_view Samples::noun() const noexcept { return are_images() ? "image" : "sample"; }
+
+std::filesystem::path Samples::path(std::int64_t i) const {
+  const auto at = static_cast<std::size_t>(i);
+  if (const auto* images = std::get_if<ImageSet>(&set_)) return images->entries.at(at).path;
+  const auto& tensors = std::get<TensorSet>(set_);
+  return path_of(tensors, tensors.entries.at(at));
+}
+
+std::int64_t Samples::label(std::int64_t i) const {
+  const auto* images = std::get_if<ImageSet>(&set_);
+  return images == nullptr ? -1 : images->entries.at(static_cast<std::size_t>(i)).label;
+}
+
+const std::vector<std::string>& Samples::class_names() const noexcept {
+  static const std::vector<std::string> none;
+  const auto* images = std::get_if<ImageSet>(&set_);
+  return images == nullptr ? none : images->class_names;
+}
+
+Samples Samples::spread(std::int64_t count) const {
+  Samples some = *this;
+  const std::int64_t kept = std::min(count, size());
+  std::visit(
+      [&](auto& set) {
+        for (std::int64_t i = 0; i < kept; ++i) {
+          set.entries[static_cast<std::size_t>(i)] =
+              set.entries[static_cast<std::size_t>(i * size() / kept)];
+        }
+        set.entries.resize(static_cast<std::size_t>(kept));
+      },
+      some.set_);
+  return some;
+}
+
+std::vector<Shape> Samples::shapes(std::int64_t i) const {
+  std::vector<Shape> shapes;
+  if (const auto* tensors = std::get_if<TensorSet>(&set_)) {
+    const TensorSet::Entry& entry = tensors->entries.at(static_cast<std::size_t>(i));
+    for (const SampleArray& array : tensors->rows.at(entry.row)) shapes.push_back(array.sample);
+  }
+  return shapes;
+}
+
+std::optional<std::vector<Tensor>> Samples::load(std::int64_t i, const Preprocess& preprocess,
+                                                 BadImages policy,
+                                                 std::vector<BadImage>& bad) const {
+  const auto at = static_cast<std::size_t>(i);
+  if (const auto* tensors = std::get_if<TensorSet>(&set_)) {
+    return load_tensors(*tensors, tensors->entries.at(at));
+  }
+  std::optional<Tensor> image =
+      load_preprocessed(std::get<ImageSet>(set_).entries.at(at), preprocess, policy, bad);
+  if (!image) return std::nullopt;
+  std::vector<Tensor> inputs;
+  inputs.push_back(*std::move(image));
+  return inputs;
+}
+
+std::uint64_t hash_of(const Samples& samples) {
+  return std::visit([](const auto& set) { return hash_of(set); }, samples.set_);
+}
+
+}  // namespace qtool

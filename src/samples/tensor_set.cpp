@@ -1,0 +1,329 @@
+#include "qtool/samples/tensor_set.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "qtool/base/error.h"
+#include "samples/array_file.h"
+#include "samples/npz.h"
+#include "samples/sample_list.h"
+
+namespace qtool {
+namespace fs = std::filesystem;
+namespace {
+
+using Row = std::vector<SampleArray>;
+
+std::string what_of(const SampleArray& array) {
+  return concat("file '", array.path.string(), "'",
+                array.member.empty() ? std::string() : concat(", array '", array.member, "'"));
+}
+
+// How many samples an array of these extents holds, and the shape of one.
+std::optional<std::pair<std::int64_t, Shape>> divide(const std::vector<std::int64_t>& dims,
+                                                     const InputSpec& spec) {
+  const auto whole = [&] { return std::pair(std::int64_t{1}, Shape(dims)); };
+  if (!spec.extents) return whole();
+  const std::size_t rank = spec.extents->size();
+  if (dims.size() == rank + 1) {
+    std::vector<std::int64_t> sample(dims.begin() + 1, dims.end());
+    if (!accepts(spec, sample)) return std::nullopt;
+    return std::pair(dims.front(), Shape(std::move(sample)));
+  }
+  // The first axis counts samples where it is 1, or open and not the only one.
+  const bool counts = rank > 0 && spec.extents->front().value_or(rank > 1 ? 1 : 0) == 1;
+  if (dims.size() + 1 == rank && counts) {
+    std::vector<std::int64_t> sample = dims;
+    sample.insert(sample.begin(), 1);
+    if (!accepts(spec, sample)) return std::nullopt;
+    return std::pair(std::int64_t{1}, Shape(std::move(sample)));
+  }
+  if (dims.size() != rank) return std::nullopt;
+  if (!counts) return accepts(spec, dims) ? std::optional(whole()) : std::nullopt;
+  std::vector<std::int64_t> sample = dims;
+  sample.front() = 1;
+  if (!accepts(spec, sample)) return std::nullopt;
+  return std::pair(dims.front(), Shape(std::move(sample)));
+}
+
+ArrayKind kind_of(const fs::path& path) {
+  const std::optional<ArrayKind> kind = array_kind(path);
+  if (!kind) {
+    throw Error(ErrorCode::kUsage,
+                concat("inputs: '", path.string(), "' is no npy, npz, pb, bin or raw file"));
+  }
+  return *kind;
+}
+
+class Listing {
+ public:
+  explicit Listing(TensorSet& set) : set_(set) {}
+
+  void add_source(const fs::path& source) {
+    std::error_code ec;
+    if (!fs::exists(source, ec)) {
+      throw Error(ErrorCode::kIo, concat("inputs: '", source.string(), "' does not exist"));
+    }
+    if (fs::is_directory(source, ec)) return add_folder(source);
+    if (to_lower(source.extension().string()) == ".jsonl") return add_list(source);
+    add_file(source);
+  }
+
+ private:
+  // A file alone: the only input's, or an archive of all inputs.
+  void add_file(const fs::path& path) {
+    if (kind_of(path) == ArrayKind::kNpz) {
+      std::vector<std::pair<fs::path, std::string>> places;
+      for (const InputSpec& spec : set_.inputs) places.emplace_back(path, spec.name);
+      const std::vector<std::string> names = npz_array_names(path);
+      // numpy.savez() names an array without a name arr_0.
+      if (places.size() == 1 && names.size() == 1) places[0].second = names[0];
+      return add_row(places);
+    }
+    if (set_.inputs.size() != 1) {
+      throw Error(ErrorCode::kUsage,
+                  concat("inputs: file '", path.string(), "' is for one input, the network has ",
+                         set_.inputs.size(), " (", input_names(),
+                         "); give an .npz archive, a folder with a folder for each, or a .jsonl "
+                         "list"));
+    }
+    add_row({{path, {}}});
+  }
+
+  void add_row(const std::vector<std::pair<fs::path, std::string>>& places) {
+    Row row;
+    std::int64_t count = 1;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      row.push_back(array_of(places[i].first, places[i].second, set_.inputs[i]));
+      count = std::max(count, row.back().count);
+    }
+    for (const SampleArray& array : row) {
+      if (array.count == 1 || array.count == count) continue;
+      throw Error(ErrorCode::kMismatch, concat(what_of(array), ": holds ", array.count,
+                                               " samples, another input's file holds ", count));
+    }
+    if (count > kMaxSamples - std::ssize(set_.entries)) {
+      throw Error(ErrorCode::kUsage, concat("inputs: found more than ", kMaxSamples, " samples"));
+    }
+    for (std::int64_t i = 0; i < count; ++i) set_.entries.push_back({set_.rows.size(), i});
+    set_.rows.push_back(std::move(row));
+  }
+
+  static SampleArray array_of(const fs::path& path, const std::string& member,
+                              const InputSpec& spec) {
+    const Shape shape = ArrayFile(path, kind_of(path), member, spec).header().shape;
+    SampleArray array{path, member, 1, {}};
+    auto parts = divide(shape.dims(), spec);
+    if (!parts) {
+      throw Error(
+          ErrorCode::kMismatch,
+          concat(what_of(array), ": has the shape ", shape.to_string(), ", input '", spec.name,
+                 "' takes ", shape_text(spec), ", with or without an axis of samples in front"));
+    }
+    array.count = parts->first;
+    array.sample = std::move(parts->second);
+    return array;
+  }
+
+  void add_folder(const fs::path& folder) {
+    if (add_data_set(folder)) return;
+    const auto folder_of = [&](const InputSpec& spec) { return folder / spec.name; };
+    // A name is the model's to choose: no path to elsewhere.
+    const auto has_folder = [&](const InputSpec& spec) {
+      std::error_code ec;
+      return !spec.name.empty() && !spec.name.starts_with('.') &&
+             spec.name.find_first_of(std::string_view("/\0", 2)) == std::string::npos &&
+             fs::is_directory(folder_of(spec), ec);
+    };
+    if (std::all_of(set_.inputs.begin(), set_.inputs.end(), has_folder)) {
+      std::vector<fs::path> folders;
+      for (const InputSpec& spec : set_.inputs) folders.push_back(folder_of(spec));
+      return add_folders(folders);
+    }
+    bool found = false;
+    for (const fs::path& path : children(folder)) {
+      std::error_code ec;
+      if (fs::is_directory(path, ec)) {
+        found = add_data_set(path) || found;
+      } else if (array_kind(path)) {
+        add_file(path);
+        found = true;
+      }
+    }
+    if (found) return;
+    throw Error(
+        ErrorCode::kIo,
+        concat("inputs: '", folder.string(), "' holds no tensors, looked for npy, npz, ",
+               "pb, bin or raw files and for folders named like the inputs (", input_names(), ")"));
+  }
+
+  // A folder for each input, with files of the same names.
+  void add_folders(const std::vector<fs::path>& folders) {
+    std::map<std::string, std::vector<std::pair<fs::path, std::string>>> samples;
+    for (std::size_t i = 0; i < folders.size(); ++i) {
+      for (const fs::path& path : children(folders[i])) {
+        if (!array_kind(path)) continue;
+        auto& places = samples[path.stem().string()];
+        if (places.size() > i) {
+          throw Error(ErrorCode::kUsage,
+                      concat("inputs: '", path.string(), "' and '", places[i].first.string(),
+                             "' are both the tensor of one sample"));
+        }
+        if (places.size() == i) places.emplace_back(path, member_of(path));
+      }
+    }
+    for (const auto& [stem, places] : samples) {
+      if (places.size() == folders.size()) continue;
+      throw Error(ErrorCode::kMismatch,
+                  concat("inputs: sample '", stem, "' has a file for ", places.size(), " of ",
+                         folders.size(), " inputs (", input_names(), ")"));
+    }
+    if (samples.empty()) {
+      throw Error(ErrorCode::kIo, concat("inputs: folder '", folders.front().string(),
+                                         "' holds no npy, npz, pb, bin or raw file"));
+    }
+    for (const auto& [stem, places] : samples) add_row(places);
+  }
+
+  // The only array of an archive that is one input's.
+  static std::string member_of(const fs::path& path) {
+    if (kind_of(path) != ArrayKind::kNpz) return {};
+    const std::vector<std::string> names = npz_array_names(path);
+    if (names.size() == 1) return names.front();
+    throw Error(ErrorCode::kMismatch, concat("file '", path.string(), "': has ", names.size(),
+                                             " arrays, expected that of one input"));
+  }
+
+  // ONNX's own way: input_0.pb, input_1.pb ...
+  bool add_data_set(const fs::path& folder) {
+    const auto file = [&](std::size_t i) { return folder / concat("input_", i, ".pb"); };
+    std::error_code ec;
+    if (set_.inputs.empty() || !fs::exists(file(0), ec)) return false;
+    std::vector<std::pair<fs::path, std::string>> places;
+    for (std::size_t i = 0; i < set_.inputs.size(); ++i) places.emplace_back(file(i), "");
+    add_row(places);
+    return true;
+  }
+
+  void add_list(const fs::path& path) {
+    std::vector<std::string> names;
+    for (const InputSpec& spec : set_.inputs) names.push_back(spec.name);
+    for (const std::vector<std::string>& files : read_sample_list(path, names)) {
+      std::vector<std::pair<fs::path, std::string>> places;
+      for (const std::string& file : files) {
+        const fs::path full = path.parent_path() / file;
+        places.emplace_back(full, member_of(full));
+      }
+      add_row(places);
+    }
+  }
+
+  // Sorted; names that begin with a dot are left out.
+  static std::vector<fs::path> children(const fs::path& folder) {
+    std::vector<fs::path> paths;
+    std::error_code ec;
+    fs::directory_iterator it(folder, ec);
+    for (; !ec && it != fs::directory_iterator(); it.increment(ec)) {
+      if (!it->path().filename().string().starts_with('.')) paths.push_back(it->path());
+    }
+    if (ec) {
+      throw Error(ErrorCode::kIo,
+                  concat("folder '", folder.string(), "' cannot be read: ", ec.message()));
+    }
+    std::sort(paths.begin(), paths.end());
+    return paths;
+  }
+
+  [[nodiscard]] std::string input_names() const {
+    std::string names;
+    for (const InputSpec& spec : set_.inputs) {
+      names += concat(names.empty() ? "'" : ", '", spec.name, "'");
+    }
+    return names;
+  }
+
+  TensorSet& set_;
+};
+
+}  // namespace
+
+TensorSet list_tensors(const fs::path& source, std::vector<InputSpec> inputs, std::int64_t limit) {
+  if (limit < 0) {
+    throw Error(ErrorCode::kUsage,
+                concat("limit of samples: found ", limit, ", expected 0 or more"));
+  }
+  if (inputs.empty()) throw Error(ErrorCode::kUnsupported, "inputs: the network has none");
+  TensorSet set;
+  std::error_code ec;
+  set.root = fs::is_directory(source, ec) ? source : source.parent_path();
+  set.inputs = std::move(inputs);
+  Listing(set).add_source(source);
+  const std::int64_t count = std::ssize(set.entries);
+  if (count == 0) {
+    throw Error(ErrorCode::kUsage, concat("inputs: '", source.string(), "' names no sample"));
+  }
+  if (limit == 0 || limit >= count) return set;
+  for (std::int64_t i = 0; i < limit; ++i) {
+    set.entries[static_cast<std::size_t>(i)] =
+        set.entries[static_cast<std::size_t>(i * count / limit)];
+  }
+  set.entries.resize(static_cast<std::size_t>(limit));
+  return set;
+}
+
+std::vector<Tensor> load_tensors(const TensorSet& set, const TensorSet::Entry& entry) {
+  std::vector<Tensor> tensors;
+  const Row& row = set.rows.at(entry.row);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const SampleArray& array = row[i];
+    ArrayFile file(array.path, kind_of(array.path), array.member, set.inputs[i]);
+    const std::int64_t elements = array.sample.elements();
+    if (file.header().shape.elements() != array.count * elements) {
+      throw Error(ErrorCode::kMismatch, concat(what_of(array), ": changed while it was in use"));
+    }
+    const std::int64_t index = array.count == 1 ? 0 : entry.index;
+    tensors.push_back(
+        converted(file.read(index * elements, array.sample), set.inputs[i], what_of(array)));
+  }
+  return tensors;
+}
+
+fs::path path_of(const TensorSet& set, const TensorSet::Entry& entry) {
+  const Row& row = set.rows.at(entry.row);
+  const bool several =
+      std::any_of(row.begin(), row.end(), [](const auto& array) { return array.count > 1; });
+  if (row.empty() || !several) return row.empty() ? fs::path() : row.front().path;
+  return concat(row.front().path.string(), "[", entry.index, "]");
+}
+
+std::uint64_t hash_of(const TensorSet& set) {
+  std::string text;
+  std::vector<std::uint64_t> hashes;  // of rows
+  for (const Row& row : set.rows) {
+    text.clear();
+    for (const SampleArray& array : row) {
+      const fs::path relative = array.path.lexically_relative(set.root);
+      std::error_code ec;
+      const std::uintmax_t size = fs::file_size(array.path, ec);
+      text +=
+          concat((relative.empty() ? array.path : relative).generic_string(), "\n", array.member,
+                 "\n", ec ? std::int64_t{-1} : static_cast<std::int64_t>(size), "\n");
+    }
+    hashes.push_back(hash_bytes(text));
+  }
+  std::vector<std::uint64_t> samples;
+  for (const TensorSet::Entry& entry : set.entries) {
+    samples.push_back(hashes.at(entry.row));
+    samples.push_back(static_cast<std::uint64_t>(entry.index));
+  }
+  return hash_bytes(std::as_bytes(std::span(samples)));
+}
+
+}  // namespace qtool

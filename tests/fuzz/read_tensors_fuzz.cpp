@@ -1,0 +1,92 @@
+// Any bytes are an array file, a list of samples, or one Error. The first byte says how the file is
+// read, the second what the network's input takes; the file stands in memory.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "memory_file.h"
+#include "qtool/base/error.h"
+#include "qtool/samples/tensor_set.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using qtool::DType;
+using qtool::InputSpec;
+
+constexpr std::array<const char*, 5> kKinds = {"npy", "npz", "pb", "raw", "jsonl"};
+constexpr std::array<DType, 4> kTypes = {DType::kFloat32, DType::kInt64, DType::kUInt8,
+                                         DType::kBool};
+
+// Shapes of every kind: unknown, scalar, a sequence, fixed, with a batch that is open or fixed.
+InputSpec spec_of(std::uint8_t byte) {
+  InputSpec spec{"x", kTypes[byte % 4], std::nullopt};
+  const std::array<std::vector<std::optional<std::int64_t>>, 6> shapes = {
+      {{}, {std::nullopt}, {2, 3}, {1, 2, 3}, {std::nullopt, 3}, {1, std::nullopt, 2, 2, 1}}};
+  const std::size_t shape = byte / 4 % 7;
+  if (shape < shapes.size()) spec.extents = shapes[shape];
+  return spec;
+}
+
+// A link for each kind of file, because the ending of a name says the kind.
+class Links {
+ public:
+  Links() : folder_(fs::temp_directory_path() / ("qtool_fuzz_" + std::to_string(::getpid()))) {
+    fs::create_directories(folder_);
+    for (const char* kind : kKinds) {
+      std::error_code ec;
+      fs::create_symlink(file_.path(), link(kind), ec);
+    }
+  }
+  Links(const Links&) = delete;
+  Links& operator=(const Links&) = delete;
+  ~Links() {
+    std::error_code ec;
+    fs::remove_all(folder_, ec);
+  }
+  [[nodiscard]] fs::path link(const std::string& kind) const { return folder_ / ("x." + kind); }
+  [[nodiscard]] const qtool::MemoryFile& file() const { return file_; }
+
+ private:
+  qtool::MemoryFile file_;
+  fs::path folder_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Links links;
+  if (size < 2) return 0;
+  links.file().write(data + 2, size - 2);
+  const std::string kind = kKinds[data[0] % kKinds.size()];
+  std::vector<InputSpec> inputs = {spec_of(data[1])};
+  if (data[0] >= 128) inputs.push_back({"y", DType::kInt64, std::nullopt});
+  try {
+    const qtool::TensorSet set = qtool::list_tensors(links.link(kind), inputs);
+    static_cast<void>(qtool::hash_of(set));
+    // The first and the last ones, in an order that goes backwards too.
+    const std::size_t count = set.entries.size();
+    for (const std::size_t i : {count - 1, std::size_t{0}, count / 2}) {
+      const std::vector<qtool::Tensor> tensors = qtool::load_tensors(set, set.entries.at(i));
+      if (tensors.size() != inputs.size()) std::abort();
+      for (std::size_t k = 0; k < inputs.size(); ++k) {
+        if (tensors[k].dtype() != inputs[k].dtype) std::abort();
+        if (!qtool::accepts(inputs[k], tensors[k].shape().dims())) std::abort();
+      }
+    }
+  } catch (const qtool::Error& error) {
+    // A file that is corrupt is not a broken model, nor a bad table.
+    if (error.code() == qtool::ErrorCode::kInvalidModel ||
+        error.code() == qtool::ErrorCode::kInvalidTable) {
+      std::abort();
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,2 @@
+j
+locationfloat32.npyp
