@@ -1,6 +1,8 @@
 #include "qtool/measure/analyze.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -134,7 +136,13 @@ class Analysis {
       result.sources.push_back(std::move(source));
     }
     add_layers(graph, result);
-    const auto louder = [](const auto& a, const auto& b) { return a.noise > b.noise; };
+    // What is no number is the loudest: nothing compares with it, and nothing is worse.
+    const auto loudness = [](double noise) {
+      return std::isnan(noise) ? std::numeric_limits<double>::infinity() : noise;
+    };
+    const auto louder = [&](const auto& a, const auto& b) {
+      return loudness(a.noise) > loudness(b.noise);
+    };
     std::stable_sort(result.sources.begin(), result.sources.end(), louder);
     std::stable_sort(result.layers.begin(), result.layers.end(), louder);
     return result;

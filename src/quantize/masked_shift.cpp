@@ -1,6 +1,8 @@
 #include "quantize/masked_shift.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -69,9 +71,9 @@ class Comparison {
     std::vector<Layout> layouts;
   };
 
-  /// The sums of one sample; nothing where it cannot be used.
-  std::optional<std::vector<LayerShifts>> of_sample(std::int64_t item, Worker& worker) const {
-    std::vector<BadImage> bad;
+  /// The sums of one sample; nothing where it cannot be used, which is noted in `bad`.
+  std::optional<std::vector<LayerShifts>> of_sample(std::int64_t item, Worker& worker,
+                                                    std::vector<BadImage>& bad) const {
     const std::optional<std::vector<Tensor>> sample =
         samples_.load(item, collect_.preprocess, collect_.bad_images, bad);
     if (!sample) return std::nullopt;
@@ -135,54 +137,82 @@ class Comparison {
   CompileOptions int8_options_;
 };
 
-void add(const std::vector<LayerShifts>& image, std::vector<LayerShifts>& total) {
-  for (std::size_t i = 0; i < total.size(); ++i) {
-    total[i].resize(image[i].size());
-    for (std::size_t c = 0; c < image[i].size(); ++c) {
-      total[i][c].difference += image[i][c].difference;
-      total[i][c].positions += image[i][c].positions;
+/// Adds up the sums of samples in the order of the list, whatever order they are ready in.
+class OrderedTotal {
+ public:
+  OrderedTotal(std::size_t samples, std::size_t layers) : waiting_(samples), total_(layers) {}
+
+  struct Ready {
+    std::optional<std::vector<LayerShifts>> sums;
+    std::vector<BadImage> bad;
+  };
+
+  void add(std::size_t sample, Ready ready) {
+    waiting_[sample] = std::move(ready);
+    for (; next_ < waiting_.size() && waiting_[next_]; ++next_) {
+      add_next(*waiting_[next_]);
+      waiting_[next_].reset();
     }
   }
-}
+
+  [[nodiscard]] bool any() const noexcept { return any_; }
+
+  MaskedShifts mean() && {
+    MaskedShifts result{{}, std::move(bad_)};
+    for (const LayerShifts& layer : total_) {
+      std::vector<double>& shift = result.by_layer.emplace_back();
+      for (const ChannelShift& sum : layer) {
+        shift.push_back(sum.difference /
+                        (static_cast<double>(sum.positions) + kShiftlessPositions));
+      }
+    }
+    return result;
+  }
+
+ private:
+  void add_next(Ready& ready) {
+    std::move(ready.bad.begin(), ready.bad.end(), std::back_inserter(bad_));
+    if (!ready.sums) return;
+    any_ = true;
+    for (std::size_t i = 0; i < total_.size(); ++i) {
+      const LayerShifts& layer = (*ready.sums)[i];
+      total_[i].resize(std::max(total_[i].size(), layer.size()));
+      for (std::size_t c = 0; c < layer.size(); ++c) {
+        total_[i][c].difference += layer[c].difference;
+        total_[i][c].positions += layer[c].positions;
+      }
+    }
+  }
+
+  std::vector<std::optional<Ready>> waiting_;  // by sample
+  std::size_t next_ = 0;                       // the first that is not added yet
+  std::vector<LayerShifts> total_;
+  std::vector<BadImage> bad_;
+  bool any_ = false;
+};
 
 }  // namespace
 
-std::vector<std::vector<double>> masked_shifts(const Executor& fp32, const Executor& int8,
-                                               std::span<const ComparedLayer> layers,
-                                               const Samples& samples,
-                                               const CollectOptions& collect,
-                                               const std::function<void()>& each_image) {
+MaskedShifts masked_shifts(const Executor& fp32, const Executor& int8,
+                           std::span<const ComparedLayer> layers, const Samples& samples,
+                           const CollectOptions& collect, const std::function<void()>& each_image) {
   const Comparison comparison(fp32, int8, layers, samples, collect);
   const int threads = resolve_threads(collect.threads);
   std::vector<Comparison::Worker> workers(static_cast<std::size_t>(threads));
-  std::vector<std::optional<std::vector<LayerShifts>>> sums(
-      static_cast<std::size_t>(samples.size()));
+  OrderedTotal total(static_cast<std::size_t>(samples.size()), layers.size());
   std::mutex mutex;
   parallel_items(samples.size(), threads, [&](std::int64_t item, int worker) {
-    const auto i = static_cast<std::size_t>(item);
-    sums[i] = comparison.of_sample(item, workers[static_cast<std::size_t>(worker)]);
+    OrderedTotal::Ready ready;
+    ready.sums = comparison.of_sample(item, workers[static_cast<std::size_t>(worker)], ready.bad);
     const std::lock_guard lock(mutex);
+    total.add(static_cast<std::size_t>(item), std::move(ready));
     each_image();
   });
-  std::vector<LayerShifts> total(layers.size());
-  bool any = false;
-  for (const auto& image : sums) {
-    if (!image) continue;
-    any = true;
-    add(*image, total);
-  }
-  if (!any) {
+  if (!total.any()) {
     throw Error(ErrorCode::kInvalidImage, concat("bias correction: none of ", samples.size(), " ",
                                                  samples.noun(), "s is usable"));
   }
-  std::vector<std::vector<double>> shifts;
-  for (const LayerShifts& layer : total) {
-    std::vector<double>& shift = shifts.emplace_back();
-    for (const ChannelShift& sum : layer) {
-      shift.push_back(sum.difference / (static_cast<double>(sum.positions) + kShiftlessPositions));
-    }
-  }
-  return shifts;
+  return std::move(total).mean();
 }
 
 }  // namespace qtool

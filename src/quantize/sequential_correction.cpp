@@ -87,9 +87,9 @@ Graph until(Graph graph, std::span<const NodeId> layers) {
 
 }  // namespace
 
-BiasShifts sequential_bias_shifts(const Executor& fp32, const CalibrationTable& table,
-                                  const StaticOptions& options, const Samples& samples,
-                                  const CollectOptions& collect) {
+ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTable& table,
+                                      const StaticOptions& options, const Samples& samples,
+                                      const CollectOptions& collect) {
   StaticOptions corrected = options;
   corrected.bias_correction = BiasCorrection::kSequential;
   corrected.bias_shifts.clear();
@@ -104,6 +104,7 @@ BiasShifts sequential_bias_shifts(const Executor& fp32, const CalibrationTable& 
   const Graph& real = is_rewritten ? ground.graph() : fp32.graph();
   const std::int64_t total = samples.size() * deepest;
   std::int64_t done = 0;
+  std::vector<BadImage> bad;
   for (std::int64_t depth = 1; depth <= deepest; ++depth) {
     std::vector<NodeId> now;
     std::vector<std::string> names;
@@ -116,16 +117,16 @@ BiasShifts sequential_bias_shifts(const Executor& fp32, const CalibrationTable& 
     const Executor exact(until(real, now));
     std::vector<ComparedLayer> pairs;
     for (const NodeId id : now) pairs.push_back(compared(real, int8.graph(), id));
-    std::vector<std::vector<double>> shifts =
-        masked_shifts(exact, int8, pairs, samples, collect, [&] {
-          report_progress(collect.progress, ++done, total, "bias correction",
-                          concat(samples.noun(), "s"));
-        });
+    MaskedShifts shifts = masked_shifts(exact, int8, pairs, samples, collect, [&] {
+      report_progress(collect.progress, ++done, total, "bias correction",
+                      concat(samples.noun(), "s"));
+    });
     for (std::size_t i = 0; i < names.size(); ++i) {
-      corrected.bias_shifts.emplace(names[i], std::move(shifts[i]));
+      corrected.bias_shifts.emplace(names[i], std::move(shifts.by_layer[i]));
     }
+    bad = std::move(shifts.bad);  // each run meets the same
   }
-  return std::move(corrected.bias_shifts);
+  return {std::move(corrected.bias_shifts), std::move(bad)};
 }
 
 }  // namespace qtool

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <vector>
 
 #include "base/printable.h"
 #include "base/text.h"
@@ -82,15 +81,10 @@ std::string text_of_boxes(const InferResult& result, std::span<const std::string
 }
 
 std::string line_of(const char* model, const Mask& mask, std::span<const std::string> class_names) {
-  std::map<std::int32_t, std::int64_t> counts;
-  for (const std::int32_t label : mask.labels) ++counts[label];
-  std::vector<std::pair<std::int64_t, std::int32_t>> order;
-  for (const auto& [label, count] : counts) order.emplace_back(count, label);
-  std::ranges::stable_sort(order, std::ranges::greater(),
-                           &std::pair<std::int64_t, std::int32_t>::first);
+  const std::vector<std::pair<std::int32_t, std::int64_t>> order = pixels_by_class(mask);
   std::string text = concat(model, " pixels:");
   for (std::size_t i = 0; i < order.size() && i < kMostRows; ++i) {
-    const auto& [count, label] = order[i];
+    const auto& [label, count] = order[i];
     text += concat(i == 0 ? " " : ", ",
                    label < 0 ? "no number" : printable(class_name(label, class_names)), " ",
                    percent_of(count, std::ssize(mask.labels)));
@@ -103,6 +97,15 @@ std::string line_of(const char* model, const Mask& mask, std::span<const std::st
 std::string class_name(std::int64_t index, std::span<const std::string> class_names) {
   const auto i = static_cast<std::size_t>(index);
   return i < class_names.size() ? class_names[i] : concat("class ", index);
+}
+
+std::vector<std::pair<std::int32_t, std::int64_t>> pixels_by_class(const Mask& mask) {
+  std::map<std::int32_t, std::int64_t> counts;
+  for (const std::int32_t label : mask.labels) ++counts[label];
+  std::vector<std::pair<std::int32_t, std::int64_t>> order(counts.begin(), counts.end());
+  std::ranges::stable_sort(order, std::ranges::greater(),
+                           &std::pair<std::int32_t, std::int64_t>::second);
+  return order;
 }
 
 std::string text_of(const AnswerAgreement& agreement, std::size_t width) {

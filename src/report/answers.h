@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "qtool/measure/answer.h"
 #include "qtool/measure/infer.h"
@@ -13,6 +15,9 @@ namespace qtool {
 
 /// `class_names[index]`, or `class 7`.
 std::string class_name(std::int64_t index, std::span<const std::string> class_names);
+
+/// The pixels of each class in a mask, the most first; of equally many the lowest class.
+std::vector<std::pair<std::int32_t, std::int64_t>> pixels_by_class(const Mask& mask);
 
 /// How far boxes and pixels agree, as text for people; nothing of what was not asked for.
 std::string text_of(const AnswerAgreement& agreement, std::size_t width);

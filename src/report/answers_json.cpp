@@ -1,6 +1,7 @@
 #include "report/answers_json.h"
 
 #include "json/json.h"
+#include "report/answers.h"
 
 namespace qtool {
 namespace {
@@ -63,6 +64,19 @@ Json json_of(std::span<const Box> boxes, std::span<const std::string> class_name
     if (index < class_names.size()) entry["name"] = class_names[index];
     entry["score"] = json_number(box.score);
     entry["corners"] = json_numbers({box.left, box.top, box.right, box.bottom});
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Json json_of(const Mask& mask, std::span<const std::string> class_names) {
+  Json list = Json::array();
+  for (const auto& [label, pixels] : pixels_by_class(mask)) {
+    Json entry{{"class", label}};
+    const auto index = static_cast<std::size_t>(label);
+    if (label >= 0 && index < class_names.size()) entry["name"] = class_names[index];
+    entry["pixels"] = pixels;
+    entry["share"] = share(pixels, std::ssize(mask.labels));
     list.push_back(std::move(entry));
   }
   return list;

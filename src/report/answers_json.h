@@ -15,4 +15,8 @@ void add_agreement(const AnswerAgreement& agreement, nlohmann::ordered_json& jso
 nlohmann::ordered_json json_of(std::span<const Box> boxes,
                                std::span<const std::string> class_names);
 
+/// Every class of pixels with its number of pixels and share, the most first. The class of pixels
+/// for which the network says no number is -1.
+nlohmann::ordered_json json_of(const Mask& mask, std::span<const std::string> class_names);
+
 }  // namespace qtool

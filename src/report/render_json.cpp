@@ -129,13 +129,14 @@ std::string json_of(const InferResult& result, std::span<const std::string> clas
   Json json{{"threads", result.threads},         {"repeat", result.repeat},
             {"classes", result.classes},         {"requantize", name_of(result.requantization)},
             {"preprocess", json_of(preprocess)}, {"fp32", json_of(result.fp32, class_names)}};
-  const auto add_boxes = [&](const char* model, const InferRun& run) {
+  const auto add_answer = [&](const char* model, const InferRun& run) {
     if (result.detects) json[model]["boxes"] = json_of(run.answer.boxes, class_names);
+    if (run.answer.mask) json[model]["pixels"] = json_of(*run.answer.mask, class_names);
   };
-  add_boxes("fp32", result.fp32);
+  add_answer("fp32", result.fp32);
   if (result.int8) {
     json["int8"] = json_of(*result.int8, class_names);
-    add_boxes("int8", *result.int8);
+    add_answer("int8", *result.int8);
     json["outputs"] = json_of(result.outputs);
     add_agreement(result.answers, json);
   }

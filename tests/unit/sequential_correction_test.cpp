@@ -71,7 +71,7 @@ class SequentialCorrectionTest : public testing::Test {
 
   [[nodiscard]] ImageSet images() const { return folder_.list(); }
   [[nodiscard]] BiasShifts shifts() const {
-    return sequential_bias_shifts(executor_, table_, options_, images(), collect_);
+    return sequential_bias_shifts(executor_, table_, options_, images(), collect_).shifts;
   }
   /// The values of `tensor` on all images, [image][channel][pixel].
   [[nodiscard]] std::vector<float> values_of(const Graph& graph, const std::string& tensor) const {
@@ -161,10 +161,24 @@ TEST_F(SequentialCorrectionTest, CountsOnlyWhatTheActivationPasses) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const std::vector<ComparedLayer> layers = {{"y_out", "y_out", 0.0F, kInfinity},
                                              {"y_out", "y_out", 0.0F, 1.0F}};
-  const auto found = masked_shifts(fp32, other, layers, folder.list(), collect_, [] {});
+  const auto found = masked_shifts(fp32, other, layers, folder.list(), collect_, [] {}).by_layer;
   ASSERT_EQ(found.size(), 2U);
   for (const double shift : found[0]) EXPECT_NEAR(shift, 0.5 * 32 / (32 + 50), 1e-6);
   for (const double shift : found[1]) EXPECT_EQ(shift, 0.0);  // nothing passes
+}
+
+// Fewer images than were given: who corrects by them must hear of it.
+TEST_F(SequentialCorrectionTest, NotesTheImagesThatItLeavesOut) {
+  const BiasShifts of_good = shifts();
+  ImageSet with_bad = images();
+  write_file(folder_.path() / "cut.ppm", "P6 8 8 255 ");
+  with_bad.entries.insert(with_bad.entries.begin() + 2, {folder_.path() / "cut.ppm", -1});
+  collect_.threads = 3;
+  const ShiftsOnImages found =
+      sequential_bias_shifts(executor_, table_, options_, with_bad, collect_);
+  ASSERT_THAT(found.bad, testing::SizeIs(1));
+  EXPECT_EQ(found.bad.front().path.filename(), "cut.ppm");
+  EXPECT_EQ(found.shifts, of_good);
 }
 
 TEST_F(SequentialCorrectionTest, NamesImageAndTensorOfAValueThatIsNotFinite) {

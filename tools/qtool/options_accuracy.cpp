@@ -116,7 +116,9 @@ void AccuracyOptions::measure(const Model& fp32, const CalibrationTable& table,
   if (chosen.bias_correction == BiasCorrection::kSequential) {
     ProgressDisplay progress("correct biases", images.noun(), run.progress_style());
     collect.progress = progress.callback();
-    chosen.bias_shifts = sequential_bias_shifts(*fp32.executor, table, chosen, list, collect);
+    ShiftsOnImages measured = sequential_bias_shifts(*fp32.executor, table, chosen, list, collect);
+    if (weight_rounding_ == "nearest") warn_of(measured.bad);  // else they are told already
+    chosen.bias_shifts = std::move(measured.shifts);
   }
 }
 
