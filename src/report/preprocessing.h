@@ -16,6 +16,7 @@ struct SourcedPreprocess {
   Preprocess preprocess;
   std::string source;           ///< ends the phrase "preprocessing ...": `stored in model 'a.onnx'`
   std::vector<Change> changes;  ///< at most one per field
+  std::string assumed{};        ///< names of the fields that nothing says; empty when all are known
 };
 
 /// One line that a person can check, without a line feed:

@@ -80,12 +80,15 @@ std::string json_of(const CalibrationTable& table, std::string_view output,
   return json_text(json);
 }
 
-std::string text_of(const QuantizationSummary& s) {
+std::string size_line(const QuantizationSummary& s) {
   const double size = s.fp32_bytes == 0
                           ? 0.0
                           : static_cast<double>(s.int8_bytes) / static_cast<double>(s.fp32_bytes);
-  std::string text =
-      concat(s.output, ": ", s.int8_bytes, " bytes, ", percent(size, 1), " of FP32\n");
+  return concat(s.output, ": ", s.int8_bytes, " bytes, ", percent(size, 1), " of FP32\n");
+}
+
+std::string text_of(const QuantizationSummary& s) {
+  std::string text = size_line(s);
   for (const RewriteReport& rewrite : s.report.rewrites) {
     if (rewrite.tensors == 0) continue;
     text += concat("rewritten by ", rewrite.rewrite, ": ", rewrite.tensors, " tensors\n");

@@ -1,28 +1,16 @@
 #include "report/suggestions.h"
 
-#include <algorithm>
 #include <string_view>
 
 #include "base/printable.h"
 #include "base/text.h"
 #include "report/percent.h"
+#include "report/shell.h"
 
 namespace qtool {
 namespace {
 
 constexpr double kMilliseconds = 1e3;
-
-/// A word as a shell takes it.
-std::string shell_word(std::string_view word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_-./:=,+@%").find(c) != std::string_view::npos;
-  });
-  if (plain) return std::string(word);
-  std::string text = "'";
-  for (const char c : word) c == '\'' ? text += "'\\''" : text += c;
-  return text + "'";
-}
 
 std::string signed_fixed(double value, int decimals) {
   const std::string text = to_fixed(value, decimals);

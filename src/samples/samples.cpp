@@ -39,6 +39,20 @@ const std::vector<std::string>& Samples::class_names() const noexcept {
   return images == nullptr ? none : images->class_names;
 }
 
+Samples Samples::part(std::int64_t first, std::int64_t parts) const {
+  Samples some = *this;
+  std::visit(
+      [&](auto& set) {
+        std::size_t kept = 0;
+        for (std::int64_t i = first; i < size(); i += parts) {
+          set.entries[kept++] = set.entries[static_cast<std::size_t>(i)];
+        }
+        set.entries.resize(kept);
+      },
+      some.set_);
+  return some;
+}
+
 Samples Samples::spread(std::int64_t count) const {
   Samples some = *this;
   const std::int64_t kept = std::min(count, size());

@@ -26,6 +26,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/calibrate.h"
 #include "report/quantization.h"
+#include "steps.h"
 #include "table_file.h"
 #include "terminal.h"
 
@@ -99,7 +100,7 @@ std::string model_of(const std::string& table, const Collection& collection) {
   return model.string();
 }
 
-void run_calibrate(CalibrateCommand& options, const Command& command) {
+void run_calibrate(CalibrateCommand& options, const Command& command, StepResults* step) {
   options.run.apply();
   CalibrateOptions calibrate_options = library_options(options, options.overrides.read());
   static_cast<void>(calibration_target(calibrate_options));  // refused before any work
@@ -174,6 +175,10 @@ void run_calibrate(CalibrateCommand& options, const Command& command) {
     files.push_back({beside, statistics_bytes});
   }
   write_outputs(files);
+  if (step != nullptr) {
+    step->calibrated = Calibrated{table.image_count, preprocess};
+    return;
+  }
   options.run.json ? print_result(json_of(table, output, preprocess))
                    : print_text(text_of(table, output, result_columns()));
 }
@@ -216,7 +221,7 @@ void add_calibrate(CLI::App& app, Session& session) {
                        "--quiet", "--help"});
   command->callback([options, command, &session] {
     options->mnn.apply(*command, options->preprocess);
-    session.run = [options, command] { run_calibrate(*options, *command); };
+    session.run = [options, command, &session] { run_calibrate(*options, *command, session.step); };
   });
 }
 

@@ -16,6 +16,7 @@
 #include "qtool/base/error.h"
 #include "qtool/measure/evaluate.h"
 #include "report/render.h"
+#include "steps.h"
 #include "terminal.h"
 
 namespace qtool::tool {
@@ -32,7 +33,7 @@ struct EvalCommand {
   RunOptions run;
 };
 
-void run_eval(EvalCommand& options, const Command& command) {
+void run_eval(EvalCommand& options, const Command& command, StepResults* step) {
   options.run.apply();
   const Requantization requantization = options.requantize.path();
   options.preprocess.read();
@@ -76,8 +77,12 @@ void run_eval(EvalCommand& options, const Command& command) {
         "network counts them otherwise");
   }
   for (const std::string& doubt : result.doubts()) warning(doubt);
-  options.run.json ? print_result(json_of(result, preprocess))
-                   : print_text(text_of(result, result_columns()));
+  if (step != nullptr) {
+    step->compared = result;
+  } else {
+    options.run.json ? print_result(json_of(result, preprocess))
+                     : print_text(text_of(result, result_columns()));
+  }
   if (result.useless()) {
     throw Error(ErrorCode::kInvalidModel,
                 "a model answers less than half of the images with numbers; nothing can be said of "
@@ -93,7 +98,6 @@ void add_eval(CLI::App& app, Session& session) {
       app, "eval", "Measure accuracy and speed of the FP32 and the INT8 model on many images",
       {"qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --labels labels.txt",
        "qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --boxes yolox",
-
        "qtool eval model.onnx --int8 model.int8.onnx --inputs tensors"});
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--int8", options->int8, "Quantized model to compare with")
@@ -116,7 +120,7 @@ void add_eval(CLI::App& app, Session& session) {
                        "--quiet", "--help"});
   command->callback([options, command, &session] {
     options->images.require_given();
-    session.run = [options, command] { run_eval(*options, *command); };
+    session.run = [options, command, &session] { run_eval(*options, *command, session.step); };
   });
 }
 

@@ -29,6 +29,7 @@
 #include "report/quantization.h"
 #include "report/summary.h"
 #include "signals.h"
+#include "steps.h"
 #include "table_file.h"
 #include "terminal.h"
 
@@ -161,7 +162,7 @@ Quantized quantize_without_table(QuantizeMode mode, const QuantizeOptions& commo
                                         : quantize(prepared, WeightOnlyOptions{common, weights});
 }
 
-void run_quantize(QuantizeCommand& options, const Command& command) {
+void run_quantize(QuantizeCommand& options, const Command& command, StepResults* step) {
   options.run.apply();
   const QuantizeMode mode = find_quantize_mode(options.mode).value();
   if (mode == QuantizeMode::kStatic) find_table(options);
@@ -227,6 +228,10 @@ void run_quantize(QuantizeCommand& options, const Command& command) {
   }
   const OutputFile file{summary.output, bytes};
   write_outputs({&file, 1});
+  if (step != nullptr) {
+    step->quantized = std::move(summary);
+    return;
+  }
   options.run.json ? print_result(json_of(summary)) : print_text(text_of(summary));
 }
 
@@ -296,7 +301,7 @@ void add_quantize(CLI::App& app, Session& session) {
                        "--effort", "--images", "--output", "--threads", "--json", "--quiet",
                        "--help"});
   command->callback([options, command, &session] {
-    session.run = [options, command] { run_quantize(*options, *command); };
+    session.run = [options, command, &session] { run_quantize(*options, *command, session.step); };
   });
 }
 

@@ -10,10 +10,13 @@
 namespace qtool::tool {
 
 class Command;
+struct StepResults;
 
 /// What parsing the command line decided: the work to do once all of it is known to be well-formed.
 struct Session {
   std::function<void()> run;
+  /// Where the command is a step of another one: takes its result, which is then not printed.
+  StepResults* step = nullptr;
 };
 
 /// An option that another one needs to have an effect: `option` is given or, if there are `values`,

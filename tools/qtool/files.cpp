@@ -17,7 +17,7 @@ namespace qtool::tool {
 namespace fs = std::filesystem;
 namespace {
 
-// One command runs per process.
+// Of the command, or of the step of one, that is at work: there is one per process.
 std::unordered_set<std::string> inputs;  // may be a million images
 std::set<fs::path> outputs;
 
@@ -59,6 +59,11 @@ void declare_output(const fs::path& path) {
   outputs.insert(path);
 }
 
+void begin_step() {
+  inputs.clear();
+  outputs.clear();
+}
+
 std::string read_input(const fs::path& path, std::int64_t max_bytes) {
   declare_input(path);
   return read_file(path, max_bytes);
@@ -72,10 +77,9 @@ Graph load_model(const fs::path& path) {
   return graph;
 }
 
-ImageSet list_input_images(const fs::path& path, std::span<const std::string> labels,
-                           std::int64_t limit) {
+ImageSet list_input_images(const fs::path& path, std::span<const std::string> labels) {
   declare_input(path);
-  ImageSet images = list_images(path, labels, limit);
+  ImageSet images = list_images(path, labels);
   for (const ImageEntry& image : images.entries) declare_input(image.path);
   return images;
 }

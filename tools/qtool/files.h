@@ -24,6 +24,9 @@ void declare_input(const std::filesystem::path& path);
 /// and Error(kUsage) when standard output or error go there, or when another output does.
 void declare_output(const std::filesystem::path& path);
 
+/// Forgets what was declared: a step of a command may read what the step before it wrote.
+void begin_step();
+
 /// read_file() of an input.
 std::string read_input(const std::filesystem::path& path, std::int64_t max_bytes);
 
@@ -31,12 +34,11 @@ std::string read_input(const std::filesystem::path& path, std::int64_t max_bytes
 Graph load_model(const std::filesystem::path& path);
 
 /// list_images() of inputs: the list and every image.
-ImageSet list_input_images(const std::filesystem::path& path, std::span<const std::string> labels,
-                           std::int64_t limit);
+ImageSet list_input_images(const std::filesystem::path& path, std::span<const std::string> labels);
 
 /// list_tensors() of inputs for `graph`: the list and every file.
 TensorSet list_input_tensors(const std::filesystem::path& path, const Graph& graph,
-                             std::int64_t limit);
+                             std::int64_t limit = 0);
 
 /// read_labels() of an input.
 std::vector<std::string> read_class_names(const std::filesystem::path& path);

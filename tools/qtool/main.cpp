@@ -21,10 +21,10 @@ namespace qtool::tool {
 namespace {
 
 // One line per command, in the order of `qtool --help`. Also declares it.
-#define QTOOL_COMMANDS(command)                                                        \
-  command(add_calibrate) command(add_quantize) command(add_infer) command(add_eval)    \
-      command(add_analyze) command(add_search) command(add_inspect) command(add_table) \
-          command(add_bench) command(add_completion) command(add_help)
+#define QTOOL_COMMANDS(command)                                                       \
+  command(add_auto) command(add_calibrate) command(add_quantize) command(add_infer)   \
+      command(add_eval) command(add_analyze) command(add_search) command(add_inspect) \
+          command(add_table) command(add_bench) command(add_completion) command(add_help)
 
 #define QTOOL_DECLARE(name) void name(CLI::App& app, Session& session);
 }  // namespace
@@ -36,6 +36,8 @@ const std::vector<AddCommand> kCommands{QTOOL_COMMANDS(QTOOL_ROW)};
 
 constexpr const char* kFooter =
     "First steps:\n"
+    "  qtool auto model.onnx --images photos --preprocess imagenet\n"
+    "or one by one:\n"
     "  qtool calibrate model.onnx --images photos --preprocess imagenet\n"
     "  qtool quantize model.onnx\n"
     "  qtool eval model.onnx --int8 model.int8.onnx --images photos\n\n"

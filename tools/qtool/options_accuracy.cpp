@@ -25,26 +25,32 @@ SourcedPreprocess stored_preprocess_of(const CalibrationTable& table, const Mode
               "model says");
 }
 
+// An option that is one of these words.
+void word(Command& command, const char* name, std::string& value, const char* help,
+          std::vector<std::string> words) {
+  CLI::Option* option =
+      command.add_option(name, value, help)->type_name("HOW")->capture_default_str();
+  take_words(command, *option, std::move(words));
+}
+
 }  // namespace
 
-void AccuracyOptions::add_to(Command& command) {
-  const auto word = [&](const char* name, std::string& value, const char* help,
-                        std::vector<std::string> words) {
-    CLI::Option* option =
-        command.add_option(name, value, help)->type_name("HOW")->capture_default_str();
-    take_words(command, *option, std::move(words));
-  };
-  word("--effort", effort_,
+void add_effort(Command& command, std::string& effort) {
+  word(command, "--effort", effort,
        "How much to do for accuracy\n"
        "fast needs the table alone; balanced also runs --images: it stands for --equalize table "
        "--weight-rounding gptq, of which one that is given wins.",
        {"fast", "balanced"});
-  word("--bias-correction", bias_correction_,
+}
+
+void AccuracyOptions::add_to(Command& command) {
+  add_effort(command, effort_);
+  word(command, "--bias-correction", bias_correction_,
        "Take back what quantizing adds to mean outputs\n"
        "table takes back what the weights add, from the table's channel means; sequential what "
        "reaches the layer too, measured layer by layer on --images.",
        {"off", "table", "sequential"});
-  word("--weight-rounding", weight_rounding_,
+  word(command, "--weight-rounding", weight_rounding_,
        "How weights become integers\n"
        "nearest rounds each alone; gptq lets the later weights of a channel make up for the errors "
        "of the earlier ones, as far as --images show that they can.",

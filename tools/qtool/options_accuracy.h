@@ -13,6 +13,9 @@
 
 namespace qtool::tool {
 
+/// --effort HOW, of which `effort` is the default.
+void add_effort(Command& command, std::string& effort);
+
 /// What quantize does for accuracy with the table and images: --effort, --weight-rounding,
 /// --bias-correction, --max-memory.
 class AccuracyOptions {

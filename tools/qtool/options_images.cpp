@@ -353,10 +353,11 @@ SourcedPreprocess PreprocessOptions::choose(const std::optional<StoredPreprocess
     }
   }
   if (chosen.source == kAssumed) {
-    const std::string fields = assumed_fields();
-    if (!fields.empty()) {
-      warning(concat("no preprocessing is stored or named; assumed without knowing: ", fields,
-                     ". Name what the network was trained with by --preprocess or flags"));
+    chosen.assumed = assumed_fields();
+    if (!chosen.assumed.empty()) {
+      warning(
+          concat("no preprocessing is stored or named; assumed without knowing: ", chosen.assumed,
+                 ". Name what the network was trained with by --preprocess or flags"));
     }
   }
   if (const std::optional<std::string> doubt = doubtful(chosen.preprocess)) warning(*doubt);

@@ -17,11 +17,12 @@ enum class SamplesUse { kMeasure, kRun };
 /// --inputs, for a command to which samples are tensors.
 CLI::Option* add_inputs_option(Command& command, std::string& inputs);
 
-/// What a command runs networks on: --images or --inputs, --labels, --limit, --strict.
+/// What a command runs networks on: --images or --inputs, --labels, --part, --limit, --strict.
 struct SampleOptions {
   std::string images;
   std::string inputs;
   std::string labels;
+  std::string part;
   std::int64_t limit = 0;
   bool strict = false;
 
@@ -31,6 +32,8 @@ struct SampleOptions {
   void require_given() const;
   /// The samples for `graph`.
   [[nodiscard]] Samples list(const Graph& graph) const;
+  /// All samples for `graph`, whatever --part and --limit say.
+  [[nodiscard]] Samples list_all(const Graph& graph) const;
   /// `images` or `samples`, for progress.
   [[nodiscard]] std::string noun() const { return inputs.empty() ? "images" : "samples"; }
   [[nodiscard]] BadImages policy() const { return strict ? BadImages::kFail : BadImages::kSkip; }

@@ -61,10 +61,14 @@ void print_text(std::string_view text) {
   std::string shown;
   for (const std::string& line : split(printable(text, LineFeeds::kKeep), '\n')) {
     const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
-    shown += columns_of(line) <= width
+    const std::string_view words = std::string_view(line).substr(indent);
+    // A command can be pasted however it is shown; within quotes no line can be continued.
+    const bool command = words.starts_with("qtool ");
+    const bool whole = command && words.find('\'') != std::string_view::npos;
+    shown += whole || columns_of(line) <= width
                  ? line
                  : concat(std::string(indent, ' '),
-                          wrapped(std::string_view(line).substr(indent), indent + kHang, width));
+                          wrapped(words, indent + kHang, width, command ? " \\" : ""));
     shown += '\n';
   }
   shown.pop_back();  // split() found one more line behind the last line feed

@@ -36,8 +36,6 @@ std::string quoted(const std::vector<std::string>& values) {
   return text;
 }
 
-bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
-
 // An option that has more values than it takes, or none; CLI11 says neither which nor what they
 // are.
 std::string wrong_count(const CLI::App& app, const std::string& message) {
@@ -58,6 +56,8 @@ std::string wrong_count(const CLI::App& app, const std::string& message) {
 }
 
 }  // namespace
+
+bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
 
 const CLI::App& innermost(const CLI::App& app) {
   const std::vector<CLI::App*> parsed = app.get_subcommands();

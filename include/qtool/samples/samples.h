@@ -38,6 +38,11 @@ class Samples {
   /// Shapes of tensors of sample `i`, known without reading it; of images nothing is.
   [[nodiscard]] std::vector<Shape> shapes(std::int64_t i) const;
 
+  /// Every `parts`-th of them, beginning with number `first`, from 0. Parts of one list have no
+  /// sample in common, and each holds of every class what the others do if the list is sorted by
+  /// class.
+  [[nodiscard]] Samples part(std::int64_t first, std::int64_t parts) const;
+
   /// `count` of them, at most all, spread evenly.
   [[nodiscard]] Samples spread(std::int64_t count) const;
 

@@ -1,0 +1,28 @@
+#include "report/shell.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace qtool {
+
+std::string shell_word(std::string_view word) {
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-./:=,+@%").find(c) != std::string_view::npos;
+  });
+  if (plain) return std::string(word);
+  std::string text = "'";
+  for (const char c : word) c == '\'' ? text += "'\\''" : text += c;
+  return text + "'";
+}
+
+std::string shell_line(std::span<const std::string> words) {
+  std::string line;
+  for (const std::string& word : words) {
+    line += concat(line.empty() ? "" : " ", shell_word(word));
+  }
+  return line;
+}
+
+}  // namespace qtool

@@ -1,0 +1,137 @@
+#include "report/first_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/shell.h"
+
+namespace qtool {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+OutputError output(const char* name, double sqnr_db) {
+  OutputError error;
+  error.name = name;
+  error.sqnr_db = sqnr_db;
+  return error;
+}
+
+// A classifier of 10 classes on 100 held out images, nothing wrong with it.
+FirstModel good_model() {
+  FirstModel made;
+  made.calibrated_on = 100;
+  made.held_out = true;
+  made.preprocess = SourcedPreprocess{preprocess_preset("imagenet"), "of preset 'imagenet'", {}};
+  made.quantized.output = "m.int8.onnx";
+  made.quantized.coverage.macs = made.quantized.coverage.integer_macs = 10;
+  made.compared.images = 100;
+  made.compared.classes = 10;
+  made.compared.int8 = ModelScore{};
+  made.compared.agreement = 97;
+  made.compared.outputs = {output("logits", 15.0)};
+  return made;
+}
+
+FirstModel without_classes(double sqnr_db) {
+  FirstModel made = good_model();
+  made.compared.classes = 0;
+  made.compared.outputs = {output("a", 40.0), output("b", sqnr_db)};
+  return made;
+}
+
+TEST(Advise, UsesAModelThatAnswersAsItsNetwork) {
+  EXPECT_EQ(advise(good_model()).step, NextStep::kUse);
+  EXPECT_EQ(advise(without_classes(20.0)).step, NextStep::kUse);
+}
+
+TEST(Advise, AsksForThePreprocessingBeforeAnythingElse) {
+  FirstModel made = without_classes(3.0);
+  made.calibrated_on = 2;
+  made.compared.near_chance = true;
+  made.preprocess->assumed = "mean, std";
+  const Advice advice = advise(made);
+  EXPECT_EQ(advice.step, NextStep::kNamePreprocessing);
+  EXPECT_THAT(advice.why, HasSubstr("mean, std"));
+  made.preprocess->assumed.clear();
+  EXPECT_EQ(advise(made).step, NextStep::kCheckSamples);
+  made.compared.near_chance = false;
+  EXPECT_EQ(advise(made).step, NextStep::kAddSamples);
+  made.calibrated_on = 16;
+  EXPECT_EQ(advise(made).step, NextStep::kKeepNodes);
+}
+
+TEST(Advise, JudgesByTheWorstOutputWhereThereAreNoClasses) {
+  const Advice advice = advise(without_classes(19.9));
+  EXPECT_EQ(advice.step, NextStep::kKeepNodes);
+  EXPECT_EQ(advice.why, "output 'b' has 19.90 dB against FP32");
+  EXPECT_THAT(advice.goal, ElementsAre("--min-sqnr", "20"));
+}
+
+TEST(Advise, JudgesAClassifierByItsAnswers) {
+  FirstModel made = good_model();
+  made.compared.agreement = 94;
+  EXPECT_THAT(advise(made).goal, ElementsAre("--min-agreement", "95"));
+}
+
+TEST(Advise, CountsOnlyALossOfTop1ThatChanceDoesNotExplain) {
+  FirstModel made = good_model();
+  made.compared.images = made.compared.labelled = 1000;
+  made.compared.agreement = 960;  // 40 changed: a loss of up to 12 may be chance
+  made.compared.fp32.top1 = 800;
+  made.compared.int8->top1 = 788;
+  EXPECT_EQ(advise(made).step, NextStep::kUse);
+  made.compared.int8->top1 = 787;
+  const Advice advice = advise(made);
+  EXPECT_EQ(advice.why, "top-1 falls from 80.00 % to 78.70 %");
+  EXPECT_THAT(advice.goal, ElementsAre("--max-top1-drop", "1"));
+}
+
+TEST(Advise, JudgesADetectorByItsBoxesAndAMapByItsPixels) {
+  FirstModel made = without_classes(3.0);
+  made.compared.answers.boxes = BoxAgreement{};
+  made.compared.answers.boxes->matches = {
+      {.score = 0.5, .iou = 0.5, .fp32 = 100, .int8 = 97, .kept = 96}};
+  EXPECT_EQ(advise(made).step, NextStep::kUse);
+  made.compared.answers.boxes->matches.front().int8 = 120;
+  EXPECT_EQ(advise(made).why, "INT8 keeps 96.0 % of FP32's boxes and adds 24.0 %");
+  made.compared.answers = {};
+  made.compared.answers.mask =
+      MaskAgreement{.images = 1, .pixels = 100, .equal = 94, .classes = {}};
+  EXPECT_EQ(advise(made).why, "94.0 % of the pixels keep FP32's class");
+}
+
+TEST(Advise, PointsAtNodesInFloatOnlyOnceTheAnswersAreRight) {
+  FirstModel made = good_model();
+  made.quantized.coverage.integer_macs = 4;
+  EXPECT_EQ(advise(made).step, NextStep::kInspect);
+}
+
+TEST(FirstModelText, ShowsCommandsAsAShellTakesThem) {
+  FirstModel made = good_model();
+  made.commands = {{"qtool", "eval", "it's.onnx"}};
+  const Advice advice = advise(made);
+  const std::vector<CommandWords> next = {{"qtool", "infer", "a b"}};
+  const std::string text = text_of(made, advice, next);
+  EXPECT_THAT(text, HasSubstr("calibrated on 100 images, compared on 100 others\n"));
+  EXPECT_THAT(text, HasSubstr("\n    qtool eval 'it'\\''s.onnx'\nnext: "));
+  EXPECT_THAT(text, HasSubstr("\n    qtool infer 'a b'\n"));
+  const auto json = nlohmann::json::parse(json_of(made, advice, next));
+  EXPECT_EQ(json["commands"], nlohmann::json({{"qtool", "eval", "it's.onnx"}}));
+  EXPECT_EQ(json["next"]["step"], "use");
+  EXPECT_EQ(json["eval"]["agreement"], 0.97);
+}
+
+TEST(ShellLine, QuotesWhatAShellWouldChange) {
+  EXPECT_EQ(shell_word("a/b-c.onnx"), "a/b-c.onnx");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("$(x) *"), "'$(x) *'");
+  const std::vector<std::string> words = {"a", "b'c"};
+  EXPECT_EQ(shell_line(words), "a 'b'\\''c'");
+}
+
+}  // namespace
+}  // namespace qtool

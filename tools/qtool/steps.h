@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "command.h"
+#include "qtool/measure/evaluate.h"
+#include "report/preprocessing.h"
+#include "report/quantization.h"
+
+namespace qtool::tool {
+
+struct Calibrated {
+  std::int64_t samples = 0;
+  std::optional<SourcedPreprocess> preprocess;  ///< none where they were tensors
+};
+
+/// What commands found that ran as steps of another one; each fills in its own.
+struct StepResults {
+  std::optional<Calibrated> calibrated;
+  std::optional<QuantizationSummary> quantized;
+  std::optional<EvalResult> compared;
+};
+
+/// The command line of a step.
+class StepLine {
+ public:
+  StepLine(const std::string& command, const std::string& model);
+
+  void flag(const std::string& option) { words_.push_back(option); }
+  void value(const std::string& option, const std::string& value);
+  /// Options of the command that drives the step, with the values they are given there.
+  void take(const Command& driver, const std::vector<std::string>& options);
+  /// The same of all options in a group of its help.
+  void take_group(const Command& driver, const std::string& group);
+
+  /// The words, the program first.
+  [[nodiscard]] const std::vector<std::string>& words() const { return words_; }
+
+ private:
+  void take(const CLI::Option& option);
+  std::vector<std::string> words_;
+};
+
+/// Runs the command that `add` adds, with these words, and the flags `quietly` that say what it
+/// prints, as if it had been called with them; only its result goes to `results`. Throws as the
+/// command does.
+void run_step(AddCommand add, const std::vector<std::string>& words,
+              const std::vector<std::string>& quietly, StepResults& results);
+
+}  // namespace qtool::tool
