@@ -93,7 +93,8 @@ void Page::line(const std::string& text) { out_ += concat("  ", text, "\n"); }
 
 void Page::row(const std::string& term, const std::string& text, std::size_t text_column) {
   const std::size_t column = std::min(text_column, width_ / 3);
-  out_ += concat("  ", wrapped(term, 4, width_));
+  const std::size_t indent = term.find_first_not_of(' ');  // wrapped() would take it away
+  out_ += concat("  ", term.substr(0, indent), wrapped(term.substr(indent), 4, width_));
   if (term.size() + 4 > column) {
     out_ += concat("\n", std::string(column, ' '));
   } else {
