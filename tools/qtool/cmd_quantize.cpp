@@ -202,7 +202,15 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
                     *table);
     if (options.images.given()) {
       fp32.executor = std::make_unique<Executor>(prepared);
-      options.accuracy.measure(fp32, *table, options.images, options.run, quantize_options);
+      const Samples samples = options.images.list(fp32.executor->graph());
+      Preprocess of_images;
+      if (samples.are_images()) {
+        const SourcedPreprocess stored = stored_preprocess_of(*table, fp32);
+        note(text_of(stored));
+        of_images = stored.preprocess;
+      }
+      options.accuracy.measure(fp32, *table, samples, of_images, options.images.policy(),
+                               options.run, quantize_options);
     }
     return quantize(prepared, *table, quantize_options);
   }();
@@ -274,7 +282,7 @@ void add_quantize(CLI::App& app, Session& session) {
                    "MODEL.dynamic.onnx or MODEL.weight-only.onnx by the mode; for a target other "
                    "than cpu MODEL.TARGET.int8.onnx and so on.")
       ->type_name("FILE");
-  options->accuracy.add_to(*command);
+  options->accuracy.add_to(*command, AccuracyUse::kQuantize);
   take_preprocess(*command,
                   *command
                        ->add_option("--preprocess", options->preprocess,

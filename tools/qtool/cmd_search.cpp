@@ -10,6 +10,7 @@
 #include "console.h"
 #include "files.h"
 #include "model.h"
+#include "options_accuracy.h"
 #include "options_images.h"
 #include "options_outputs.h"
 #include "options_quantization.h"
@@ -43,6 +44,7 @@ struct SearchCommand {
   TypeOptions types;
   RewriteOptions rewrites;
   OverrideOptions overrides;
+  AccuracyOptions accuracy;
   OutputOptions outputs;
   SampleOptions images;
   PreprocessOptions preprocess;
@@ -115,6 +117,7 @@ void run_search(SearchCommand& options, const Command& command) {
   }
   search_options.answers = options.outputs.read();
   options.preprocess.read();
+  options.accuracy.apply(command, options.images.given(), options.rewrites);
   declare_output(options.output);
   // What is written must give what was searched, whatever order the entries had.
   Overrides overrides = read_overrides(to_json_text(options.overrides.read()));
@@ -127,12 +130,13 @@ void run_search(SearchCommand& options, const Command& command) {
   quantize_options.types = options.types.choices();
   quantize_options.rewrites = options.rewrites.names();
   quantize_options.threads = options.run.threads;
-  const TableRecipe made =
-      recipe_of_table(fp32, options.table, overrides, std::move(quantize_options));
+  TableRecipe made = recipe_of_table(fp32, options.table, overrides, std::move(quantize_options));
   const std::optional<SourcedPreprocess> preprocess =
       options.preprocess.choose_for(options.images, made.preprocess, fp32.loaded);
   if (preprocess) search_options.preprocess = preprocess->preprocess;
   search_options.bad_images = options.images.policy();
+  options.accuracy.measure(fp32, made.recipe.table, samples, search_options.preprocess,
+                           search_options.bad_images, options.run, made.recipe.options);
   search_options.stop = interrupted;
   search_options.announce = [&](const SearchCost& cost) {
     note(text_of(cost, options.run.threads));
@@ -226,6 +230,7 @@ void add_search(CLI::App& app, Session& session) {
   options->types.add_to(*command);
   options->rewrites.add_to(*command, "as the table says");
   options->overrides.add_to(*command);
+  options->accuracy.add_to(*command, AccuracyUse::kSearch);
   options->images.add_to(*command, SamplesUse::kMeasure);
   command->goes_with("--labels", {{"--max-top1-drop", {}}});
   options->outputs.add_to(*command, PsnrUse::kNo);
@@ -233,8 +238,8 @@ void add_search(CLI::App& app, Session& session) {
   refuse_preprocess_of_tensors(*command);
   options->run.add_to(*command);
   command->show_first({"model", "--table", "--images", "--limit", "--output", "--min-sqnr",
-                       "--min-agreement", "--max-top1-drop", "--budget", "--max-latency-cost",
-                       "--min-integer-macs", "--threads", "--help"});
+                       "--min-agreement", "--max-top1-drop", "--budget", "--effort",
+                       "--max-latency-cost", "--min-integer-macs", "--help"});
   command->callback([options, command, &session] {
     options->images.require_given();
     session.run = [options, command] { run_search(*options, *command); };

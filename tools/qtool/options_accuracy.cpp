@@ -11,9 +11,6 @@
 #include "qtool/quantize/calibrate.h"
 
 namespace qtool::tool {
-namespace {
-
-// How the images of a correction are prepared.
 SourcedPreprocess stored_preprocess_of(const CalibrationTable& table, const Model& fp32) {
   if (has_provenance(table) && table.preprocess) {
     return {*table.preprocess, "stored in the table", {}};
@@ -24,6 +21,8 @@ SourcedPreprocess stored_preprocess_of(const CalibrationTable& table, const Mode
               "--images: how images are prepared must be known, which neither the table nor the "
               "model says");
 }
+
+namespace {
 
 // An option that is one of these words.
 void word(Command& command, const char* name, std::string& value, const char* help,
@@ -43,13 +42,15 @@ void add_effort(Command& command, std::string& effort) {
        {"fast", "balanced"});
 }
 
-void AccuracyOptions::add_to(Command& command) {
+void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
   add_effort(command, effort_);
-  word(command, "--bias-correction", bias_correction_,
-       "Take back what quantizing adds to mean outputs\n"
-       "table takes back what the weights add, from the table's channel means; sequential what "
-       "reaches the layer too, measured layer by layer on --images.",
-       {"off", "table", "sequential"});
+  if (use == AccuracyUse::kQuantize) {
+    word(command, "--bias-correction", bias_correction_,
+         "Take back what quantizing adds to mean outputs\n"
+         "table takes back what the weights add, from the table's channel means; sequential what "
+         "reaches the layer too, measured layer by layer on --images.",
+         {"off", "table", "sequential"});
+  }
   word(command, "--weight-rounding", weight_rounding_,
        "How weights become integers\n"
        "nearest rounds each alone; gptq lets the later weights of a channel make up for the errors "
@@ -62,12 +63,13 @@ void AccuracyOptions::add_to(Command& command) {
       ->type_name("MIB")
       ->check(whole_number(1, 1 << 20))
       ->capture_default_str();
+  command.goes_with("--max-memory", {{"--effort", {"balanced"}}, {"--weight-rounding", {"gptq"}}});
+  if (use == AccuracyUse::kSearch) return;
   for (const char* option : {"--images", "--inputs"}) {
     command.goes_with(option, {{"--effort", {"balanced"}},
                                {"--bias-correction", {"sequential"}},
                                {"--weight-rounding", {"gptq"}}});
   }
-  command.goes_with("--max-memory", {{"--effort", {"balanced"}}, {"--weight-rounding", {"gptq"}}});
 }
 
 void AccuracyOptions::apply(const Command& command, bool has_samples, RewriteOptions& rewrites) {
@@ -93,23 +95,20 @@ BiasCorrection AccuracyOptions::bias_correction() const {
 }
 
 void AccuracyOptions::measure(const Model& fp32, const CalibrationTable& table,
-                              const SampleOptions& images, const RunOptions& run,
+                              const Samples& samples, const Preprocess& preprocess,
+                              BadImages policy, const RunOptions& run,
                               StaticOptions& chosen) const {
   CollectOptions collect;
-  if (images.inputs.empty()) {
-    const SourcedPreprocess preprocess = stored_preprocess_of(table, fp32);
-    note(text_of(preprocess));
-    collect.preprocess = preprocess.preprocess;
-  }
-  collect.bad_images = images.policy();
+  collect.preprocess = preprocess;
+  collect.bad_images = policy;
   collect.threads = run.threads;
-  const Samples list = images.list(fp32.executor->graph());
+  const std::string items = concat(samples.noun(), "s");
   if (weight_rounding_ != "nearest") {
-    ProgressDisplay progress("round weights", images.noun(), run.progress_style());
+    ProgressDisplay progress("round weights", items, run.progress_style());
     collect.progress = progress.callback();
     chosen.rounding = weight_rounding_;
     RoundedOnImages rounded =
-        round_on_images(*fp32.executor, table, chosen, list, collect, {max_memory_ << 20});
+        round_on_images(*fp32.executor, table, chosen, samples, collect, {max_memory_ << 20});
     warn_of(rounded.bad);
     chosen.rounded = std::move(rounded.weights);
     if (chosen.rounded.empty()) {
@@ -120,9 +119,10 @@ void AccuracyOptions::measure(const Model& fp32, const CalibrationTable& table,
     }
   }
   if (chosen.bias_correction == BiasCorrection::kSequential) {
-    ProgressDisplay progress("correct biases", images.noun(), run.progress_style());
+    ProgressDisplay progress("correct biases", items, run.progress_style());
     collect.progress = progress.callback();
-    ShiftsOnImages measured = sequential_bias_shifts(*fp32.executor, table, chosen, list, collect);
+    ShiftsOnImages measured =
+        sequential_bias_shifts(*fp32.executor, table, chosen, samples, collect);
     if (weight_rounding_ == "nearest") warn_of(measured.bad);  // else they are told already
     chosen.bias_shifts = std::move(measured.shifts);
   }

@@ -16,20 +16,29 @@ namespace qtool::tool {
 /// --effort HOW, of which `effort` is the default.
 void add_effort(Command& command, std::string& effort);
 
-/// What quantize does for accuracy with the table and images: --effort, --weight-rounding,
-/// --bias-correction, --max-memory.
+/// Who rounds and corrects: quantize takes everything, and needs images for some of it; search has
+/// images anyway, and tries models whose biases nothing but the table corrects.
+enum class AccuracyUse { kQuantize, kSearch };
+
+/// How images are prepared where no option says it: as the table or the model says. Throws
+/// Error(kUsage) when neither does.
+SourcedPreprocess stored_preprocess_of(const CalibrationTable& table, const Model& fp32);
+
+/// What is done for accuracy with the table and images: --effort, --weight-rounding, --max-memory,
+/// and with quantize --bias-correction.
 class AccuracyOptions {
  public:
   /// Call after SampleOptions::add_to().
-  void add_to(Command& command);
+  void add_to(Command& command, AccuracyUse use);
   /// Chooses the steps that --effort stands for, except those that are given. Throws Error(kUsage)
   /// for one that needs images where there are none.
   void apply(const Command& command, bool has_samples, RewriteOptions& rewrites);
   [[nodiscard]] BiasCorrection bias_correction() const;
-  /// Rounds weights and corrects biases by what the images do to the network; writes the result
-  /// into `chosen`. Throws Error(kUsage) when nothing says how images are prepared.
-  void measure(const Model& fp32, const CalibrationTable& table, const SampleOptions& images,
-               const RunOptions& run, StaticOptions& chosen) const;
+  /// Rounds weights and corrects biases by what `samples` do to the network; writes the result into
+  /// `chosen`. `preprocess` says how images are prepared.
+  void measure(const Model& fp32, const CalibrationTable& table, const Samples& samples,
+               const Preprocess& preprocess, BadImages policy, const RunOptions& run,
+               StaticOptions& chosen) const;
 
  private:
   std::string effort_ = "fast";
