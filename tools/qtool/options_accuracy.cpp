@@ -11,17 +11,6 @@
 #include "qtool/quantize/calibrate.h"
 
 namespace qtool::tool {
-SourcedPreprocess stored_preprocess_of(const CalibrationTable& table, const Model& fp32) {
-  if (has_provenance(table) && table.preprocess) {
-    return {*table.preprocess, "stored in the table", {}};
-  }
-  const std::optional<StoredPreprocess> stored = fp32.stored_preprocess();
-  if (stored) return {stored->preprocess, concat("stored in ", stored->where), {}};
-  throw Error(ErrorCode::kUsage,
-              "--images: how images are prepared must be known, which neither the table nor the "
-              "model says");
-}
-
 namespace {
 
 // An option that is one of these words.
@@ -33,6 +22,17 @@ void word(Command& command, const char* name, std::string& value, const char* he
 }
 
 }  // namespace
+
+SourcedPreprocess stored_preprocess_of(const CalibrationTable& table, const Model& fp32) {
+  if (has_provenance(table) && table.preprocess) {
+    return {*table.preprocess, "stored in the table", {}};
+  }
+  const std::optional<StoredPreprocess> stored = fp32.stored_preprocess();
+  if (stored) return {stored->preprocess, concat("stored in ", stored->where), {}};
+  throw Error(ErrorCode::kUsage,
+              "--images: how images are prepared must be known, which neither the table nor the "
+              "model says");
+}
 
 void add_effort(Command& command, std::string& effort) {
   word(command, "--effort", effort,
