@@ -20,6 +20,7 @@ constexpr std::int64_t kFewSamples = 16;      // to set ranges by
 constexpr double kLeastSqnr = 20.0;           // dB: noise a tenth of the signal
 constexpr std::int64_t kLeastAgreement = 95;  // percent
 constexpr std::int64_t kMostTop1Drop = 1;     // points
+constexpr double kLeastMeanIou = 0.9;
 constexpr double kLeastIntegerShare = 0.5;
 
 double share_of(std::int64_t part, std::int64_t total) {
@@ -28,6 +29,7 @@ double share_of(std::int64_t part, std::int64_t total) {
 
 bool agrees(double share) { return 100.0 * share >= static_cast<double>(kLeastAgreement); }
 
+CommandWords sqnr_goal() { return {"--min-sqnr", to_fixed(kLeastSqnr, 0)}; }
 CommandWords agreement_goal() { return {"--min-agreement", to_text(kLeastAgreement)}; }
 
 // Whether top-1 fell by more than a point and by more than chance explains: with d images answered
@@ -59,9 +61,17 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
     return advice;
   }
   if (compared.answers.mask) {
-    const double equal = share_of(compared.answers.mask->equal, compared.answers.mask->pixels);
-    if (agrees(equal)) return std::nullopt;
-    advice.why = concat(percent(equal, 1), " of the pixels keep FP32's class");
+    const MaskAgreement& mask = *compared.answers.mask;
+    const double equal = share_of(mask.equal, mask.pixels);
+    if (!agrees(equal)) {
+      advice.why = concat(percent(equal, 1), " of the pixels keep FP32's class");
+      return advice;
+    }
+    // Where nearly all pixels are of one class, their share says nothing of the others.
+    const double iou = mask.mean_iou().value_or(1.0);
+    if (iou >= kLeastMeanIou) return std::nullopt;
+    advice.why = concat("the mean IoU of the classes is ", percent(iou, 1));
+    advice.goal = sqnr_goal();
     return advice;
   }
   if (loses_top1(compared)) {
@@ -70,7 +80,8 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
     advice.goal = {"--max-top1-drop", to_text(kMostTop1Drop)};
     return advice;
   }
-  if (compared.classes > 0) {
+  // One of several outputs may look like class scores and be something else.
+  if (compared.classes > 0 && (compared.labelled > 0 || compared.outputs.size() == 1)) {
     if (agrees(share_of(compared.agreement, compared.images))) return std::nullopt;
     advice.why =
         concat("INT8 answers with FP32's class for ",
@@ -81,7 +92,7 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
   if (worst == nullptr || worst->sqnr_db >= kLeastSqnr) return std::nullopt;
   advice.why =
       concat("output '", worst->name, "' has ", to_fixed(worst->sqnr_db, 2), " dB against FP32");
-  advice.goal = {"--min-sqnr", to_fixed(kLeastSqnr, 0)};
+  advice.goal = sqnr_goal();
   return advice;
 }
 
@@ -106,7 +117,8 @@ std::string_view sentence_of(NextStep step) {
     case NextStep::kAddSamples:
       return "Begin again with 100 or more samples like those the network will meet:";
     case NextStep::kKeepNodes:
-      return "Search the nodes that must stay in FP32, and quantize without them:";
+      return "Search the nodes that must stay in FP32 (it says so where that is not enough), and "
+             "quantize without them:";
     case NextStep::kInspect:
       return "See which nodes stay in FP32, and why:";
     case NextStep::kUse:
@@ -138,7 +150,7 @@ Advice advise(const FirstModel& made) {
   if (share < kLeastIntegerShare) {
     return {NextStep::kInspect, concat(percent(share, 1), " of the multiplications are integers")};
   }
-  return {NextStep::kUse, "INT8 answers as FP32 does"};
+  return {NextStep::kUse, "no figure is below its limit"};
 }
 
 std::string_view name_of(NextStep step) {

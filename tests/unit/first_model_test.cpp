@@ -77,6 +77,15 @@ TEST(Advise, JudgesAClassifierByItsAnswers) {
   EXPECT_THAT(advise(made).goal, ElementsAre("--min-agreement", "95"));
 }
 
+TEST(Advise, DoesNotTakeOneOfSeveralOutputsForClassesWithoutLabels) {
+  FirstModel made = good_model();
+  made.compared.outputs.push_back(output("boxes", 30.0));
+  made.compared.agreement = 25;
+  EXPECT_THAT(advise(made).goal, ElementsAre("--min-sqnr", "20"));
+  made.compared.labelled = 100;
+  EXPECT_THAT(advise(made).goal, ElementsAre("--min-agreement", "95"));
+}
+
 TEST(Advise, CountsOnlyALossOfTop1ThatChanceDoesNotExplain) {
   FirstModel made = good_model();
   made.compared.images = made.compared.labelled = 1000;
@@ -102,6 +111,13 @@ TEST(Advise, JudgesADetectorByItsBoxesAndAMapByItsPixels) {
   made.compared.answers.mask =
       MaskAgreement{.images = 1, .pixels = 100, .equal = 94, .classes = {}};
   EXPECT_EQ(advise(made).why, "94.0 % of the pixels keep FP32's class");
+  // Few pixels are of class 1, and half of them are lost.
+  made.compared.answers.mask->equal = 99;
+  made.compared.answers.mask->classes = {{.label = 0, .fp32 = 98, .int8 = 99, .both = 98},
+                                         {.label = 1, .fp32 = 2, .int8 = 1, .both = 1}};
+  const Advice advice = advise(made);
+  EXPECT_EQ(advice.why, "the mean IoU of the classes is 74.5 %");
+  EXPECT_THAT(advice.goal, ElementsAre("--min-sqnr", "20"));
 }
 
 TEST(Advise, PointsAtNodesInFloatOnlyOnceTheAnswersAreRight) {

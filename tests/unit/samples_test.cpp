@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -68,6 +69,22 @@ class TwoInputs : public testing::Test {
   const TensorFolder folder_;
   const Executor fp32_{two_input_network()};
 };
+
+TEST(Samples, FallIntoPartsThatAreTheWholeTogether) {
+  ImageSet images;
+  for (const char* name : {"a", "b", "c", "d", "e"}) images.entries.push_back({name, -1});
+  const Samples samples(std::move(images));
+  const Samples odd = samples.part(0, 2);
+  const Samples even = samples.part(1, 2);
+  ASSERT_EQ(odd.size(), 3);
+  ASSERT_EQ(even.size(), 2);
+  EXPECT_EQ(odd.path(0), "a");
+  EXPECT_EQ(odd.path(2), "e");
+  EXPECT_EQ(even.path(0), "b");
+  EXPECT_EQ(even.path(1), "d");
+  EXPECT_EQ(samples.part(0, 1).size(), 5);
+  EXPECT_EQ(samples.part(5, 6).size(), 0);
+}
 
 TEST(Samples, OfATensorCalibrateAsTheImageItWasMadeOf) {
   const ImageFolder images(kSide, 3);

@@ -36,6 +36,7 @@ constexpr std::int64_t kDefaultLimit = 200;
 constexpr std::int64_t kFewestToHoldOut = 8;  // fewer all set ranges
 constexpr const char* kCalibrationPart = "1/2";
 constexpr const char* kComparisonPart = "2/2";
+constexpr const char* kLeastIntegers = "75%";  // a model with fewer is hardly one of integers
 
 struct AutoCommand {
   std::string model;
@@ -156,9 +157,10 @@ std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& o
       const bool parted = made.held_out && options.compare.empty();
       take_samples(options, command, parted ? kCalibrationPart : nullptr, search);
       search.value(advice.goal.at(0), advice.goal.at(1));
+      search.value("--min-integer-macs", kLeastIntegers);
       if (advice.goal.at(0) == "--max-top1-drop") search.take(command, {"--labels"});
       search.take(command, {"--boxes", "--box-score", "--nms-iou", "--mask", "--target"});
-      if (options.effort == "balanced") search.value("--equalize", "table");
+      search.value("--effort", options.effort);
       search.value("--output", files.overrides);
       CommandWords quantize = lines.quantize.words();
       quantize.insert(quantize.end(), {"--overrides", files.overrides});
