@@ -51,6 +51,12 @@ ChangeOptions options_of(const Change& change) {
   return options;
 }
 
+std::string line_of(const ChangeOptions& options) {
+  std::string line = concat("qtool ", options.command, " ...");
+  for (const std::string& word : options.words) line += concat(" ", shell_word(printable(word)));
+  return line;
+}
+
 std::string text_of(const SuggestResult& result) {
   std::string text = concat(result.tried, " changes were tried on these images; ");
   const std::string threshold = concat(to_fixed(result.least_gain_db, 1), " dB or more over the ",
@@ -63,10 +69,8 @@ std::string text_of(const SuggestResult& result) {
     const ChangeOptions options = options_of(suggestion.change);
     text += concat("\n", signed_fixed(suggestion.gain_db, 2), " dB, to ",
                    to_fixed(suggestion.sqnr_db, 2), " dB; ",
-                   cost_text(suggestion.slower_seconds, result.int8_seconds), "\n    qtool ",
-                   options.command, " ...");
-    for (const std::string& word : options.words) text += concat(" ", shell_word(printable(word)));
-    text += "\n";
+                   cost_text(suggestion.slower_seconds, result.int8_seconds), "\n    ",
+                   line_of(options), "\n");
   }
   return text;
 }

@@ -13,6 +13,8 @@ struct ChangeOptions {
   std::vector<std::string> words;
 };
 ChangeOptions options_of(const Change& change);
+/// The same as a shell takes them, for people to paste: `qtool quantize ... --exclude a`.
+std::string line_of(const ChangeOptions& options);
 
 /// For people; options can be pasted behind the command that made the model.
 std::string text_of(const SuggestResult& result);

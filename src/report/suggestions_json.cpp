@@ -18,6 +18,7 @@ nlohmann::ordered_json json_of(const SuggestResult& result) {
     json["list"].push_back(
         {{"command", options.command},
          {"options", options.words},
+         {"line", line_of(options)},
          {"sqnr_db", suggestion.sqnr_db},
          {"gain_db", suggestion.gain_db},
          {"noise", suggestion.noise},

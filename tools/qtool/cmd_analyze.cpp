@@ -4,11 +4,14 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "checks.h"
 #include "command.h"
+#include "command_line.h"
 #include "console.h"
+#include "files.h"
 #include "model.h"
 #include "options_images.h"
 #include "options_quantization.h"
@@ -20,10 +23,15 @@
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/measure/analyze.h"
+#include "qtool/measure/evaluate.h"
+#include "qtool/measure/profile.h"
 #include "qtool/measure/suggest.h"
 #include "qtool/quantize/quantize.h"
 #include "report/analysis.h"
+#include "report/page.h"
+#include "report/shell.h"
 #include "report/suggestions.h"
+#include "report/summary.h"
 #include "signals.h"
 #include "table_file.h"
 #include "table_recipe.h"
@@ -39,6 +47,7 @@ struct AnalyzeCommand {
   std::string target{kDefaultTarget};
   std::int64_t top = 20;
   std::int64_t suggest = 8;
+  std::string report;
   OverrideOptions overrides;
   SampleOptions images;
   PreprocessOptions preprocess;
@@ -124,8 +133,53 @@ std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const
   }
 }
 
+// What the page says beside the analysis: accuracy and time of both models, and where it comes
+// from.
+Page page_beside(const AnalyzeCommand& options, const Subject& subject, const Samples& samples,
+                 const std::optional<SourcedPreprocess>& preprocess) {
+  const Model& fp32 = subject.models.fp32;
+  const Model& int8 = *subject.models.int8;
+  Page page;
+  page.preprocess = preprocess;
+  EvalOptions eval;
+  if (preprocess) eval.preprocess = preprocess->preprocess;
+  eval.bad_images = options.images.policy();
+  eval.labels = LabelSource::kFolders;
+  eval.threads = options.run.threads;
+  {
+    ProgressDisplay progress("compare", options.images.noun(), options.run.progress_style());
+    eval.progress = progress.callback();
+    page.evaluation = evaluate(*fp32.executor, int8.executor.get(), samples, eval);
+  }
+  ProgressDisplay progress("time", "runs", options.run.progress_style());
+  ProfileOptions timed;
+  timed.threads = options.run.threads;
+  timed.repeat = 15;
+  timed.progress = progress.callback();
+  const std::vector<Tensor> first = first_sample(samples, eval.preprocess, eval.bad_images);
+  page.latency = profile(*fp32.executor, int8.executor.get(), first, timed);
+  page.fp32_bytes = summarize(fp32.loaded).parameter_bytes;
+  page.int8_bytes = summarize(int8.loaded).parameter_bytes;
+  for (NodeNames& names : names_of(fp32.executor->graph())) {
+    page.nodes.push_back(std::move(names.node));
+  }
+  page.provenance = {
+      {"model", options.model},
+      {"model's fingerprint", to_hex(fingerprint(fp32.loaded))},
+      {options.table.empty() ? "INT8 model" : "INT8 model of the table", int8.path},
+      {"INT8 model's fingerprint", to_hex(fingerprint(int8.loaded))},
+      {options.images.noun(),
+       options.images.inputs.empty() ? options.images.images : options.images.inputs},
+      {concat("list of ", options.images.noun(), ", hash"), to_hex(hash_of(samples))},
+      {"command", shell_line(command_line())},
+      {"program", "qtool " QTOOL_VERSION}};
+  if (subject.statistics) page.statistics = &*subject.statistics;
+  return page;
+}
+
 void run_analyze(AnalyzeCommand& options) {
   options.run.apply();
+  if (!options.report.empty()) declare_output(options.report);
   if (options.int8.empty() == options.table.empty()) {
     throw Error(ErrorCode::kUsage,
                 "analyze needs either --int8, or --table to make the INT8 model from");
@@ -142,6 +196,8 @@ void run_analyze(AnalyzeCommand& options) {
   if (preprocess) analyze_options.preprocess = preprocess->preprocess;
   analyze_options.bad_images = options.images.policy();
   analyze_options.threads = options.run.threads;
+  std::optional<Page> page;
+  if (!options.report.empty()) page = page_beside(options, subject, samples, preprocess);
   const AnalyzeResult result = [&] {
     ProgressDisplay progress("analyze", options.images.noun(), options.run.progress_style());
     AnalyzeOptions shown = analyze_options;
@@ -150,6 +206,13 @@ void run_analyze(AnalyzeCommand& options) {
   }();
   const std::optional<SuggestResult> suggestions =
       suggestions_of(options, subject, result, samples, analyze_options);
+  if (page) {
+    page->analysis = result;
+    page->suggestions = suggestions;
+    const std::string html = html_of(*page);
+    const OutputFile file{options.report, html};
+    write_outputs({&file, 1});
+  }
   if (options.run.json) {
     print_result(json_of(result, preprocess, suggestions));
     return;
@@ -165,7 +228,7 @@ void add_analyze(CLI::App& app, Session& session) {
   Command* command = add_command(
       app, "analyze", "Find the tensors and weights that an INT8 model loses its accuracy by",
       {"qtool analyze model.onnx --int8 model.int8.onnx --images photos/eval --limit 50",
-       "qtool analyze model.onnx --table model.table.json --images photos/eval --limit 50"});
+       "qtool analyze model.onnx --table model.table.json --images photos --report page.html"});
   command->add_option("model", options->model, "ONNX model in FP32")
       ->required()
       ->type_name("MODEL");
@@ -194,13 +257,19 @@ void add_analyze(CLI::App& app, Session& session) {
       ->type_name("N")
       ->check(whole_number(0, 1000))
       ->capture_default_str();
+  command
+      ->add_option("--report", options->report,
+                   "Write the result as one HTML page too\n"
+                   "The file needs nothing else and no network; it also says accuracy and time of "
+                   "both models.")
+      ->type_name("FILE");
   options->images.add_to(*command, SamplesUse::kRun);
   options->preprocess.add_to(*command);
   refuse_preprocess_of_tensors(*command);
   options->run.add_to(*command);
   command->show_first({"model", "--int8", "--table", "--images", "--inputs", "--limit",
-                       "--preprocess", "--top", "--suggest", "--threads", "--json", "--quiet",
-                       "--help"});
+                       "--preprocess", "--top", "--suggest", "--report", "--threads", "--json",
+                       "--quiet", "--help"});
   command->callback([options, &session] {
     options->images.require_given();
     session.run = [options] { run_analyze(*options); };

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "command.h"
+#include "command_line.h"
 #include "config_file.h"
 #include "console.h"
 #include "files.h"
@@ -90,6 +91,7 @@ int main(int argc, char** argv) {
   using namespace qtool::tool;
   set_up_console();
   catch_interrupts();
+  keep_command_line(argc, argv);
   int code = kExitFailure;
   try {
     code = run(argc, argv);

@@ -1,0 +1,16 @@
+# Writes INTO, a C++ source with the page as one text: page.html, with page.css and page.js in it.
+# Done when CMake configures, and again when one of the files has changed.
+function(qtool_embed_page into)
+  set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
+  file(READ ${folder}/page.css QTOOL_PAGE_CSS)
+  file(READ ${folder}/page.js QTOOL_PAGE_JS)
+  file(READ ${folder}/page.html html)
+  string(CONFIGURE "${html}" QTOOL_PAGE @ONLY)
+  string(FIND "${QTOOL_PAGE}" ")qtool_page\"" end)
+  if(NOT end EQUAL -1)
+    message(FATAL_ERROR "the files of ${folder} contain what ends their text in C++")
+  endif()
+  configure_file(${folder}/page_template.cpp.in ${into} @ONLY)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+    ${folder}/page.css ${folder}/page.js ${folder}/page.html)
+endfunction()

@@ -1,0 +1,378 @@
+'use strict';
+// Draws the figures of the block `data`. Names in it are untrusted: they are only ever the text of an
+// element, and keys of a Map.
+(() => {
+  const page = JSON.parse(document.getElementById('data').textContent);
+  const analysis = page.analysis;
+  const sources = analysis.sources;
+  const at = (id) => document.getElementById(id);
+
+  // An element with attributes and children, which are elements or text.
+  function make(tag, attributes = {}, ...children) {
+    const svg = ['svg', 'rect', 'line'].includes(tag);
+    const element = svg ? document.createElementNS('http://www.w3.org/2000/svg', tag)
+                        : document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.append(...children);
+    return element;
+  }
+  const name = (text) => make('span', {class: 'name'}, text);
+  const fixed = (value, digits) =>
+    value === null || value === undefined ? '\u2013' : value.toFixed(digits);
+  const percent = (share, digits = 1) =>
+    share === null || share === undefined ? '\u2013' : `${(100 * share).toFixed(digits)}\u00a0%`;
+  const short = (value) => value === null ? '\u2013' : String(Number(value.toPrecision(4)));
+  const decibels = (value) => value === null ? 'no error' : `${value.toFixed(2)} dB`;
+  const milliseconds = (seconds) =>
+    seconds === null || seconds === undefined ? '\u2013' : `${(1e3 * seconds).toPrecision(3)} ms`;
+  const many = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+  const signed = (value, digits) => (value < 0 ? '' : '+') + value.toFixed(digits);
+  function size(bytes) {
+    const units = ['bytes', 'kB', 'MB', 'GB'];
+    let unit = 0;
+    for (; bytes >= 1000 && unit < 3; ++unit) bytes /= 1000;
+    return `${unit === 0 ? bytes : bytes.toPrecision(3)} ${units[unit]}`;
+  }
+  // Wilson's interval: holds a share with 95 % confidence when `share` of `count` was seen.
+  function interval(share, count) {
+    const z = 1.96;
+    const centre = (share + z * z / (2 * count)) / (1 + z * z / count);
+    const half = z * Math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) /
+      (1 + z * z / count);
+    return `${percent(Math.max(0, centre - half))} to ${percent(Math.min(1, centre + half))}`;
+  }
+
+  // ---- Summary
+  function draw_summary() {
+    const {evaluation, bytes, macs, latency} = page;
+    const card = (title, value, ...more) => at('figures').append(
+      make('div', {}, make('dt', {}, title), make('dd', {}, value),
+        ...more.map((text) => make('dd', {}, text))));
+    const images = many(analysis.images, page.noun);
+    const agreement = evaluation.agreement;
+    at('verdict').textContent = agreement === null || agreement === undefined
+      ? `On ${images} the INT8 model's outputs have ${decibels(analysis.sqnr_db)} of signal over noise.`
+      : `INT8 gives the class of FP32 for ${Math.round(agreement * evaluation.images)} of ${images}.`;
+    card('Signal over noise (SQNR)', decibels(analysis.sqnr_db), `of the outputs, on ${images}`);
+    if (agreement !== null && agreement !== undefined) {
+      card('Same class as FP32', percent(agreement),
+        `95 % confidence: ${interval(agreement, evaluation.images)}`);
+    }
+    if (evaluation.int8 && evaluation.int8.top1 !== null) {
+      card('Top-1 accuracy of INT8', percent(evaluation.int8.top1),
+        `FP32: ${percent(evaluation.fp32.top1)}, ${many(evaluation.labelled, page.noun)} of known class`,
+        `95 % confidence: ${interval(evaluation.int8.top1, evaluation.labelled)}`);
+    }
+    card('Weights', size(bytes.int8), `FP32: ${size(bytes.fp32)}`,
+      bytes.int8 > 0 ? `${(bytes.fp32 / bytes.int8).toFixed(1)} times smaller` : '');
+    card(`Time of ${page.noun === 'image' ? 'an image' : 'a sample'}`, milliseconds(latency.int8_seconds),
+      `FP32: ${milliseconds(latency.fp32_seconds)}`,
+      `median of ${latency.repeat} runs, ${many(latency.threads, 'thread')}`);
+    if (macs.all > 0) {
+      card('Multiplications on integers', percent(macs.integer / macs.all),
+        `of ${(macs.all / 1e6).toPrecision(3)} million`);
+    }
+    card('Error that its sources explain', percent(analysis.explained, 0),
+      'sum of their shares; far from 100 %: errors amplify or cancel each other');
+    const found = [...analysis.faults, ...page.doubts];
+    for (const output of evaluation.outputs || []) {
+      if (!output.lowest_sqnr_image) continue;
+      found.push(`the ${page.noun} with the largest error at output '${output.name}' is ` +
+        `${output.lowest_sqnr_image} (${decibels(output.lowest_sqnr_db)})`);
+    }
+    at('findings').hidden = found.length === 0;
+    for (const text of found) at('faults').append(make('li', {class: 'name'}, text));
+  }
+
+  // ---- One source
+  const histograms = new Map(page.histograms.map((histogram) => [histogram.tensor, histogram]));
+
+  function draw_histogram(source) {
+    const histogram = histograms.get(source.name);
+    if (!histogram) {
+      return make('p', {class: 'soft'}, page.statistics
+        ? 'No histogram of this tensor was kept.'
+        : 'For histograms, save the statistics with the table (calibrate --save-statistics) and ' +
+          'analyze with --table.');
+    }
+    const [low, high] = source.range;
+    const left = Math.min(low, histogram.lower);
+    const width = Math.max(high, histogram.upper) - left;
+    const step = (histogram.upper - histogram.lower) / histogram.counts.length;
+    const most = Math.log1p(Math.max(...histogram.counts));
+    const place = (value) => 1000 * (value - left) / width;
+    const svg = make('svg', {viewBox: '0 0 1000 100', preserveAspectRatio: 'none', role: 'img',
+      'aria-label': `Histogram of ${source.name}`});
+    histogram.counts.forEach((count, i) => {
+      const start = histogram.lower + i * step;
+      const outside = start + step / 2 < low || start + step / 2 > high;
+      const height = most > 0 ? 100 * Math.log1p(count) / most : 0;
+      if (count > 0) {
+        svg.append(make('rect', {class: outside ? 'bar outside' : 'bar', x: place(start),
+          y: 100 - height, width: Math.max(0.9 * (place(start + step) - place(start)), 1), height}));
+      }
+    });
+    for (const limit of [low, high]) {
+      svg.append(make('line', {class: 'limit', x1: place(limit), x2: place(limit), y1: 0, y2: 100}));
+    }
+    return make('figure', {}, svg,
+      make('div', {class: 'axis'}, make('span', {}, short(left)), make('span', {}, short(left + width))),
+      make('figcaption', {}, 'Values on the images of the calibration, how many on a logarithmic ' +
+        `scale${histogram.zeros > 0 ? `; ${many(histogram.zeros, 'zero')} not drawn` : ''}. Dashed: what the integers stand for, ` +
+        `${short(low)} to ${short(high)}; ${percent(source.saturated_share, 3)} of the values on the ` +
+        'images analyzed lie beyond.'));
+  }
+
+  function draw_source(source) {
+    const facts = [['share of the noise', percent(source.share, 2)],
+                   ['alone', decibels(source.sqnr_db)]];
+    if (source.kind === 'activation') {
+      facts.push(['the tensor itself', decibels(source.local_sqnr_db)],
+        ['integers stand for', source.range.map(short).join(' to ')],
+        ['values seen', source.seen.map(short).join(' to ')],
+        ['saturated', percent(source.saturated_share, 3)],
+        ['range used', percent(source.used_share, 0)]);
+      if (source.channels > 0) {
+        facts.push(['channels', `${source.channels}, ${source.dead_channels} of them dead; the largest, ` +
+          `${source.loudest_channel}, reaches ${short(source.loudest_peak)}, the median ` +
+          short(source.median_peak)]);
+      }
+    }
+    const panel = make('div', {class: 'panel'},
+      make('h3', {}, name(source.name), ` \u2013 ${source.kind}`),
+      make('dl', {class: 'pairs'}, ...facts.flatMap(([what, value]) =>
+        [make('dt', {}, what), make('dd', {}, value)])));
+    if (source.kind === 'activation') panel.append(draw_histogram(source));
+    return panel;
+  }
+
+  // ---- The strip
+  const heat_from = [0, 0.001, 0.01, 0.05, 0.2];  // shares of the noise
+  const heat = (share) => heat_from.findLastIndex((least) => share >= least);
+  const of_node = new Map();
+  for (const source of sources) {
+    if (!of_node.has(source.node)) of_node.set(source.node, []);
+    of_node.get(source.node).push(source);
+  }
+  const seconds_of = new Map(page.strip.map((node, i) => [node, page.latency.nodes[i]]));
+  const cells = [];
+
+  function draw_strip() {
+    heat_from.forEach((least, i) => at('legend').append(make('span', {}, make('i', {class: `heat${i}`}),
+      i === 0 ? 'below 0.1 %' : `${percent(least, least < 0.01 ? 1 : 0)} and more`)));
+    for (const node of page.strip) {
+      const here = of_node.get(node) || [];
+      const share = here.reduce((sum, source) => sum + (source.share || 0), 0);
+      const label = `${node === '' ? 'input' : node}, ${here.length > 0 ? here[0].op_type : ''}, ` +
+        percent(share, 2);
+      const bar = make('i', {class: `heat${Math.max(0, heat(share))}`});
+      // From 0.01 % at the bottom to everything at the top.
+      bar.style.height = `${Math.max(0, Math.min(1, 1 + Math.log10(Math.max(share, 1e-9)) / 4)) * 100}%`;
+      const cell = make('div', {role: 'option', tabindex: -1, 'aria-selected': false,
+        'aria-label': label, title: label}, bar);
+      cell.addEventListener('click', () => choose(cell));
+      cells.push({cell, node, here});
+      at('strip').append(cell);
+    }
+    if (cells.length > 0) cells[0].cell.tabIndex = 0;
+    at('strip').addEventListener('keydown', (event) => {
+      const steps = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1};
+      const now = cells.findIndex(({cell}) => cell === document.activeElement);
+      if (now < 0) return;
+      if (event.key === 'Enter' || event.key === ' ') choose(cells[now].cell);
+      else if (event.key in steps) focus_on(now + steps[event.key]);
+      else if (event.key === 'Home') focus_on(0);
+      else if (event.key === 'End') focus_on(cells.length - 1);
+      else return;
+      event.preventDefault();
+    });
+    at('zoom').addEventListener('input', () => {
+      at('strip').style.setProperty('--cell', `${0.75 * 2 ** at('zoom').value}rem`);
+    });
+  }
+  function focus_on(index) {
+    if (index < 0 || index >= cells.length) return;
+    for (const {cell} of cells) cell.tabIndex = -1;
+    cells[index].cell.tabIndex = 0;
+    cells[index].cell.focus();
+  }
+  function choose(chosen) {
+    for (const {cell, node, here} of cells) {
+      cell.setAttribute('aria-selected', cell === chosen);
+      cell.tabIndex = cell === chosen ? 0 : -1;
+      if (cell !== chosen) continue;
+      const seconds = seconds_of.get(node) || [null, null];
+      at('layer').replaceChildren(
+        make('h3', {}, node === '' ? 'Input of the network' : name(node)),
+        make('p', {}, node === '' ? '' :
+          `${here.length > 0 ? here[0].op_type : ''}, FP32 ${milliseconds(seconds[0])}, INT8 ` +
+          milliseconds(seconds[1])),
+        make('div', {class: 'beside'}, ...here.map(draw_source)));
+      at('layer').hidden = false;
+    }
+  }
+
+  // ---- Suggestions
+  async function copy(text, button) {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {  // without permission, as in a page opened from a file
+      const field = make('textarea', {readonly: ''});
+      field.value = text;
+      document.body.append(field);
+      field.select();
+      document.execCommand('copy');
+      field.remove();
+      button.focus();
+    }
+    button.textContent = 'Copied';
+    setTimeout(() => { button.textContent = 'Copy'; }, 2000);
+  }
+
+  function draw_suggestions() {
+    const tried = analysis.suggestions;
+    if (!tried) {
+      at('tried').textContent = 'No changes were tried.';
+      return;
+    }
+    const list = tried.list;
+    at('tried').textContent = `${many(tried.tried, 'change')} were made and run on these ` +
+      `${page.noun}s; ` + (list.length === 0 ? 'none brings' : 'these bring') +
+      ` ${fixed(tried.least_gain_db, 1)} dB or more over the ${fixed(tried.sqnr_db, 2)} dB of the INT8 model` +
+      (list.length === 0 ? '.' : ', and as much more than every smaller one. Add the options to the ' +
+        'command that made the model.');
+    for (const change of list) {
+      const {median, low, high} = change.slower_seconds;
+      const options = change.line.slice(change.line.indexOf(' ... ') + 5);
+      const button = make('button', {type: 'button', 'aria-label': `Copy ${options}`}, 'Copy');
+      button.addEventListener('click', () => copy(options, button));
+      const share = tried.int8_seconds > 0 ? ` (${signed(100 * median / tried.int8_seconds, 1)} %)` : '';
+      at('suggestions').append(make('li', {},
+        make('div', {}, make('strong', {}, `${signed(change.gain_db, 2)} dB`),
+          ` to ${fixed(change.sqnr_db, 2)} dB; ${signed(1e3 * median, 2)} ms${share}, ` +
+          `with 95 % confidence ${signed(1e3 * low, 2)} to ${signed(1e3 * high, 2)} ms`),
+        make('div', {class: 'copy'}, make('span', {class: 'line name'}, change.line), button)));
+    }
+  }
+
+  // ---- The table
+  const columns = [
+    {title: 'what is rounded', text: true, value: (source) => source.name,
+      about: 'an activation tensor, or the layer whose weights and bias they are'},
+    {title: 'kind', text: true, value: (source) => source.kind, about: 'activation or weights'},
+    {title: 'operator', text: true, value: (source) => source.op_type || 'input',
+      about: 'what writes the tensor, or what the weights belong to'},
+    {title: 'share', value: (source) => source.share, show: (share) => percent(share),
+      about: 'noise that this source alone makes at the outputs, over the noise of the whole INT8 model'},
+    {title: 'alone dB', value: (source) => source.sqnr_db, show: (db) => fixed(db, 1),
+      about: 'the same as an SQNR: that of a model with nothing else quantized'},
+    {title: 'itself dB', value: (source) => source.local_sqnr_db, show: (db) => fixed(db, 1),
+      about: 'SQNR of the tensor itself, before any layer reads it'},
+    {title: 'saturated', value: (source) => source.saturated_share, show: (share) => percent(share, 3),
+      about: "share of the tensor's values beyond what its integers stand for"},
+    {title: 'range used', value: (source) => source.used_share, show: (share) => percent(share, 0),
+      about: 'share of the integers from the lowest to the highest in use; a small one is a range too wide'},
+    {title: 'FP32 ms', value: (source) => (seconds_of.get(source.node) || [])[0],
+      show: (seconds) => fixed(seconds === undefined || seconds === null ? null : 1e3 * seconds, 3),
+      about: "time of the layer's step in FP32; none where it runs as a part of another one's"},
+    {title: 'INT8 ms', value: (source) => (seconds_of.get(source.node) || [])[1],
+      show: (seconds) => fixed(seconds === undefined || seconds === null ? null : 1e3 * seconds, 3),
+      about: 'the same in INT8'},
+  ];
+  const rows = [];
+
+  function draw_table() {
+    const largest = Math.max(...sources.map((source) => source.share || 0), 1e-9);
+    columns.forEach((column, i) => {
+      const button = make('button', {type: 'button'}, column.title);
+      button.addEventListener('click', () => sort_by(i));
+      at('sources').tHead.rows[0].append(
+        make('th', {scope: 'col', class: column.text ? 'text' : '', 'aria-sort': 'none'}, button));
+      at('columns').append(make('dt', {}, column.title), make('dd', {}, column.about));
+    });
+    for (const source of sources) {
+      const opener = make('button', {type: 'button', class: 'name', 'aria-expanded': false}, source.name);
+      const row = make('tr', {}, ...columns.map((column, i) => {
+        const value = column.value(source);
+        const cell = make('td', {class: column.text ? 'text' : ''},
+          i === 0 ? opener : column.text ? value : column.show(value));
+        if (column.title === 'share') {
+          const bar = make('i', {class: 'share', 'aria-hidden': true});
+          bar.style.width = `${3 * (value || 0) / largest}rem`;
+          cell.prepend(bar);
+        }
+        return cell;
+      }));
+      const words = [source.name, source.node, source.kind, source.op_type || 'input'];
+      const entry = {row, more: null, source, text: words.join('\n').toLowerCase()};
+      opener.addEventListener('click', () => toggle(entry, opener));
+      rows.push(entry);
+    }
+    sort_by(columns.findIndex((column) => column.title === 'share'));
+  }
+  function toggle(entry, opener) {
+    if (entry.more) {
+      entry.more.remove();
+      entry.more = null;
+    } else {
+      entry.more = make('tr', {class: 'more'},
+        make('td', {colspan: columns.length}, draw_source(entry.source)));
+      entry.row.after(entry.more);
+    }
+    opener.setAttribute('aria-expanded', entry.more !== null);
+  }
+  function sort_by(index) {
+    const column = columns[index];
+    const headings = at('sources').tHead.rows[0].cells;
+    const now = headings[index].getAttribute('aria-sort');
+    const first = column.text ? 'ascending' : 'descending';
+    const order = now === 'none' ? first : now === 'ascending' ? 'descending' : 'ascending';
+    for (const heading of headings) heading.setAttribute('aria-sort', 'none');
+    headings[index].setAttribute('aria-sort', order);
+    const sign = order === 'ascending' ? 1 : -1;
+    const absent = (value) => value === null || value === undefined;
+    rows.sort((a, b) => {  // rows without a value come last
+      const x = column.value(a.source);
+      const y = column.value(b.source);
+      if (absent(x) || absent(y)) return Number(absent(x)) - Number(absent(y));
+      return x < y ? -sign : x > y ? sign : 0;
+    });
+    at('sources').tBodies[0].append(...rows.flatMap(({row, more}) => more ? [row, more] : [row]));
+  }
+
+  function search() {
+    const wanted = at('search').value.trim().toLowerCase();
+    let shown = 0;
+    for (const {row, more, text} of rows) {
+      row.hidden = !text.includes(wanted);
+      if (more) more.hidden = row.hidden;
+      shown += row.hidden ? 0 : 1;
+    }
+    for (const {cell, node, here} of cells) {
+      const text = [node === '' ? 'input' : node, ...here.flatMap((s) => [s.name, s.kind, s.op_type])];
+      cell.classList.toggle('missed', !text.join('\n').toLowerCase().includes(wanted));
+    }
+    at('count').textContent = `${shown} of ${many(sources.length, 'source')} shown.` +
+      (page.sources_left_out > 0 ? ` ${page.sources_left_out} more with less noise did not fit into the page.` : '');
+  }
+
+  // ---- Provenance
+  function draw_provenance() {
+    const rows_of = [...page.provenance];
+    if (analysis.preprocess) rows_of.push(['preprocessing', JSON.stringify(analysis.preprocess.used)],
+      ['preprocessing from', analysis.preprocess.source]);
+    if (analysis.bad_images.length > 0) rows_of.push(['images left out', String(analysis.bad_images.length)]);
+    for (const [what, value] of rows_of) {
+      at('provenance').append(make('dt', {}, what), make('dd', {}, name(value)));
+      if (what === 'model') at('model').textContent = value.split('/').pop();
+    }
+  }
+
+  draw_summary();
+  draw_strip();
+  draw_suggestions();
+  draw_table();
+  draw_provenance();
+  at('search').addEventListener('input', search);
+  search();
+})();

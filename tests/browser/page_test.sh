@@ -1,0 +1,20 @@
+#!/bin/sh
+# Makes the page of the embedded example, with and without hostile names in it, and hands both to
+# page_test.mjs. Usage: page_test.sh NODE CHROMIUM QTOOL SOURCE_FOLDER
+set -eu
+node=$1 chromium=$2 qtool=$3 source=$4
+for program in "$node" "$chromium"; do
+  [ -x "$program" ] || { echo "SKIPPED: needs node and chromium, '$program' is none"; exit 77; }
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+model=$source/data/signs_mobilenet.onnx
+"$qtool" calibrate "$model" --images "$source/data/calib" --preprocess "$source/data/preprocess.json" \
+  --limit 20 --save-statistics -o t.json -q >log
+"$qtool" analyze "$model" --table t.json --images "$source/data/calib" --limit 6 --suggest 2 -q \
+  --report page.html >log
+# What is a name to the program is markup to a careless page. In the block `<` is always escaped.
+sed 's|"name":"[^"]*"|"name":"\\u003c/script>\\u003cimg src=x onerror=alert(1)>"|g' page.html \
+  >hostile.html
+"$node" "$source/tests/browser/page_test.mjs" "$chromium" page.html hostile.html

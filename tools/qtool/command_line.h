@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace qtool::tool {
+
+/// Keeps the words that the program was started with, for what says how it was made.
+void keep_command_line(int argc, const char* const* argv);
+const std::vector<std::string>& command_line();
+
+}  // namespace qtool::tool
