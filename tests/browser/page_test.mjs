@@ -79,8 +79,8 @@ async function look_at(page, width, scheme, use) {
     for (const type of ['keyDown', 'keyUp']) await ask('Input.dispatchKeyEvent', {type, key: name});
   };
   check(`${where}fits into the width`,
-    await run('return document.documentElement.scrollWidth <= window.innerWidth;'));
-  await use({where, run, key});
+    await run(`return document.documentElement.scrollWidth <= ${width};`));
+  await use({where, width, run, key});
   const {data} = await ask('Page.captureScreenshot', {captureBeyondViewport: true});
   const picture = Buffer.from(data, 'base64');
   check(`${where}the picture is not empty`, picture.length > 20000, picture.length);
@@ -90,7 +90,7 @@ async function look_at(page, width, scheme, use) {
   await send('Target.closeTarget', {targetId});
 }
 
-async function use_it({where, run, key}) {
+async function use_it({where, width, run, key}) {
   const sources = await run('return JSON.parse(data.textContent).analysis.sources.length;');
   check(`${where}a row for each source`,
     sources > 5 && await run(`${kRows} return rows.length;`) === sources);
@@ -137,7 +137,7 @@ async function use_it({where, run, key}) {
     '[role=option]")].some((cell) => { cell.click(); return document.querySelectorAll(' +
     '"#layer svg rect").length > 3; });'));
   check(`${where}still fits into the width`,
-    await run('return document.documentElement.scrollWidth <= window.innerWidth;'));
+    await run(`return document.documentElement.scrollWidth <= ${width};`));
 }
 
 async function copy_it({where, run}) {
