@@ -18,7 +18,8 @@ TEST_PACKAGES=(
 )
 # Needed by .ci/run in addition.
 # shellcheck disable=SC2034
-CHECK_PACKAGES=(chromium clang clang-format fish libclang-rt-14-dev lld llvm zsh)
+CHECK_PACKAGES=(clang clang-format fish libclang-rt-14-dev lld llvm zsh)
+BROWSER_PACKAGES=(chromium)
 NODE_PACKAGES=(nodejs npm)
 OLDEST_NODE=18
 
