@@ -74,7 +74,7 @@ for document in "${documents[@]}"; do
       continue
     fi
     ran=$((ran + 1))
-    if ! timeout 120 bash -c "$(echo "$line" | as_example)" >out 2>&1 </dev/null; then
+    if ! timeout 600 bash -c "$(echo "$line" | as_example)" >out 2>&1 </dev/null; then
       failed=1
       echo "failed, ${document##*/}: $line"
       cat out
