@@ -16,12 +16,12 @@
 namespace qtool {
 namespace {
 
-constexpr std::size_t kMostLetters = 200;
+constexpr std::size_t kMaxLetters = 200;
 
 std::string printable_ascii(std::string_view text) {
   std::string ascii;
   for (const char letter : text) {
-    if (ascii.size() == kMostLetters) break;
+    if (ascii.size() == kMaxLetters) break;
     const auto byte = static_cast<unsigned char>(letter);
     if (byte >= 0x80 && byte < 0xC0) continue;  // continues a UTF-8 character
     ascii += byte >= 32 && byte < 127 ? letter : '?';

@@ -246,10 +246,10 @@ void lower_conv_transpose(Clusters& c, NodeId id) {
   if (!source || !weights || weights->values->shape().rank() != 4) return;
   const Shape& shape = weights->values->shape();
   const std::int64_t groups = node.get_int("group", 1);  // divides, or shapes were not inferred
-  constexpr std::int64_t kMostPhases = 64;               // each has packed weights of its own
+  constexpr std::int64_t kMaxPhases = 64;                // each has packed weights of its own
   std::int64_t phases = 1;
   for (const std::int64_t stride : node.get_ints("strides", {})) {
-    if (stride > kMostPhases / phases) return;
+    if (stride > kMaxPhases / phases) return;
     phases *= stride;
   }
   if (!fits_channels(weights->affines, 1, shape[1])) return;

@@ -72,7 +72,7 @@ double intersection_over_union(const Box& a, const Box& b) {
 std::vector<Box> suppress(std::span<const Box> boxes, double most_iou) {
   std::vector<Box> kept;
   for (const Box& box : boxes) {
-    if (std::ssize(kept) == kMostBoxes) break;
+    if (std::ssize(kept) == kMaxBoxes) break;
     const bool covered = std::ranges::any_of(kept, [&](const Box& better) {
       return better.label == box.label && intersection_over_union(better, box) > most_iou;
     });
@@ -168,9 +168,9 @@ std::vector<BoxReader::Candidate> BoxReader::candidates(std::span<const TensorVi
   };
   std::vector<Candidate> found;
   const auto keep_best = [&] {
-    if (std::ssize(found) <= kMostCandidates) return;
-    std::nth_element(found.begin(), found.begin() + kMostCandidates, found.end(), better);
-    found.resize(static_cast<std::size_t>(kMostCandidates));
+    if (std::ssize(found) <= kMaxCandidates) return;
+    std::nth_element(found.begin(), found.begin() + kMaxCandidates, found.end(), better);
+    found.resize(static_cast<std::size_t>(kMaxCandidates));
   };
   std::int64_t row = 0;
   for (const Rows& rows : scores_) {
@@ -199,7 +199,7 @@ std::vector<BoxReader::Candidate> BoxReader::candidates(std::span<const TensorVi
       // Also false for NaN. What float32 cannot hold is no score.
       if (!(candidate.score >= floor_ && candidate.score <= kFarthestCorner)) continue;
       found.push_back(candidate);
-      if (std::ssize(found) == 2 * kMostCandidates) keep_best();
+      if (std::ssize(found) == 2 * kMaxCandidates) keep_best();
     }
   }
   keep_best();

@@ -12,8 +12,8 @@ namespace qtool {
 
 /// The best rows of an image that suppression looks at, and the boxes that are kept of them: a
 /// network may claim millions.
-inline constexpr std::int64_t kMostCandidates = 4096;
-inline constexpr std::int64_t kMostBoxes = 300;
+inline constexpr std::int64_t kMaxCandidates = 4096;
+inline constexpr std::int64_t kMaxBoxes = 300;
 
 /// The score from which boxes take part in average precision, unless the threshold is lower.
 /// Source: Detectron2, SCORE_THRESH_TEST.
@@ -26,7 +26,7 @@ inline constexpr double kFarthestCorner = 1e6;
 double intersection_over_union(const Box& a, const Box& b);
 
 /// Greedy suppression within each class: of `boxes`, best first, keeps a box unless a kept one of
-/// its class overlaps it with an IoU above `most_iou`, and stops at kMostBoxes.
+/// its class overlaps it with an IoU above `most_iou`, and stops at kMaxBoxes.
 /// Cost: O(boxes * kept).
 std::vector<Box> suppress(std::span<const Box> boxes, double most_iou);
 

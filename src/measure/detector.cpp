@@ -43,11 +43,11 @@ void require(bool holds, const Detector& detector, std::string_view sentence) {
 
 void check(const Detector& detector, const AnchorRows& rows, std::string_view field) {
   require_within<std::int64_t>(detector.name, concat("outputs of the ", field),
-                               std::ssize(rows.outputs), 1, kMostDetectorOutputs);
+                               std::ssize(rows.outputs), 1, kMaxDetectorOutputs);
   for (const OutputChoice& output : rows.outputs) {
     if (const auto* position = std::get_if<std::int64_t>(&output)) {
       require_within<std::int64_t>(detector.name, concat("output of the ", field), *position, 0,
-                                   kMostDetectorOutputs - 1);
+                                   kMaxDetectorOutputs - 1);
     }
   }
 }
@@ -57,7 +57,7 @@ void check(const Detector& detector, const AnchorRows& rows, std::string_view fi
 void check(const Detector& detector) {
   const std::string& name = detector.name;
   const auto channel = [&](std::string_view field, std::int64_t value) {
-    require_within<std::int64_t>(name, field, value, 0, kMostDetectorChannels);
+    require_within<std::int64_t>(name, field, value, 0, kMaxDetectorChannels);
   };
   check(detector, detector.boxes, "boxes");
   check(detector, detector.scores, "scores");
@@ -65,7 +65,7 @@ void check(const Detector& detector) {
   channel("first channel of the classes", detector.first_class_channel);
   if (detector.class_count) {
     require_within<std::int64_t>(name, "count of the classes", *detector.class_count, 1,
-                                 kMostDetectorChannels);
+                                 kMaxDetectorChannels);
   }
   if (detector.objectness) {
     channel("channel of the objectness", detector.objectness->channel);

@@ -55,7 +55,7 @@ void read_rows(const JsonField& object, AnchorRows& rows) {
     if (output.is_string()) {
       rows.outputs.emplace_back(output.as_string());
     } else {
-      rows.outputs.emplace_back(output.as_int(0, kMostDetectorOutputs - 1));
+      rows.outputs.emplace_back(output.as_int(0, kMaxDetectorOutputs - 1));
     }
   }
 }
@@ -70,7 +70,7 @@ void read_boxes(const JsonField& object, Detector& detector) {
   object.require_object({"outputs", "channels", "first", "form", "position", "size"});
   read_rows(object, detector.boxes);
   if (const auto first = object.find("first")) {
-    detector.first_box_channel = first->as_int(0, kMostDetectorChannels);
+    detector.first_box_channel = first->as_int(0, kMaxDetectorChannels);
   }
   if (const auto form = object.find("form")) detector.form = form_of(*form);
   if (const auto position = object.find("position")) read_scale(*position, detector.position);
@@ -90,10 +90,10 @@ void read_scores(const JsonField& object, Detector& detector) {
       {"outputs", "channels", "first", "count", "function", "power", "objectness"});
   read_rows(object, detector.scores);
   if (const auto first = object.find("first")) {
-    detector.first_class_channel = first->as_int(0, kMostDetectorChannels);
+    detector.first_class_channel = first->as_int(0, kMaxDetectorChannels);
   }
   if (const auto count = object.find("count")) {
-    detector.class_count = count->as_int(1, kMostDetectorChannels);
+    detector.class_count = count->as_int(1, kMaxDetectorChannels);
   }
   if (const auto function = object.find("function")) {
     detector.class_function = function_of(*function);
@@ -103,7 +103,7 @@ void read_scores(const JsonField& object, Detector& detector) {
   if (!objectness) return;
   objectness->require_object({"channel", "function", "power"});
   Objectness read;
-  read.channel = objectness->at("channel").as_int(0, kMostDetectorChannels);
+  read.channel = objectness->at("channel").as_int(0, kMaxDetectorChannels);
   if (const auto function = objectness->find("function")) read.function = function_of(*function);
   read.power = power_of(*objectness, read.power);
   detector.objectness = read;

@@ -11,8 +11,8 @@ namespace {
 
 /// A cost below this one counts as it: islands that make no more work are the best, the largest
 /// gain first.
-constexpr double kLeastCost = 1e-4;
-constexpr double kLeastGainDb = 1e-3;
+constexpr double kMinCost = 1e-4;
+constexpr double kMinGainDb = 1e-3;
 /// Islands that every step looks at anew, those with the best gain per cost the last time; all of
 /// them every few steps. An island may become better when its neighbour is in.
 constexpr std::size_t kLookedAt = 256;
@@ -28,11 +28,11 @@ struct Candidate {
 }  // namespace
 
 double gain_per_cost(const Forecast& from, const Forecast& to) {
-  constexpr double kLeastNoise = 1e-20;  // of float32 itself
+  constexpr double kMinNoise = 1e-20;  // of float32 itself
   const double gain =
-      10.0 * std::log10(std::max(from.noise, kLeastNoise) / std::max(to.noise, kLeastNoise));
-  if (!(gain >= kLeastGainDb)) return 0.0;
-  return gain / std::max(to.cost - from.cost, kLeastCost);
+      10.0 * std::log10(std::max(from.noise, kMinNoise) / std::max(to.noise, kMinNoise));
+  if (!(gain >= kMinGainDb)) return 0.0;
+  return gain / std::max(to.cost - from.cost, kMinCost);
 }
 
 std::vector<Mix> greedy_path(const MixForecast& model, const std::vector<NodeSet>& islands,

@@ -37,8 +37,8 @@ constexpr std::size_t kRound = 12;
 constexpr std::size_t kAlong = 6;
 /// Steps of the path that a round continues by at once.
 constexpr std::size_t kLeaps[] = {2, 4, 8};
-constexpr std::size_t kMostTimed = 12;
-constexpr std::int64_t kFewestRuns = 5;
+constexpr std::size_t kMaxTimed = 12;
+constexpr std::int64_t kMinRuns = 5;
 /// The forecast goes this far beyond the goal: sources measured alone may promise too much.
 constexpr double kBeyondDb = 6.0;
 constexpr double kWorthDb = 0.02;
@@ -297,7 +297,7 @@ class Search {
     const double left = options_.budget_seconds - elapsed();
     const double round = result_.cost.trial_seconds * static_cast<double>(models.size() + 1);
     const auto runs = static_cast<std::int64_t>(kTrialShare * left / std::max(round, 1e-9)) - 3;
-    if (runs < std::min(kFewestRuns, options_.repeat)) return false;
+    if (runs < std::min(kMinRuns, options_.repeat)) return false;
     trial_options_.repeat = std::min(runs, options_.repeat);
     deadline_seconds_ = options_.budget_seconds;
     std::vector<Change> changes;
@@ -318,7 +318,7 @@ class Search {
     const std::vector<std::size_t> models = tried_.frontier();
     // The best one, and the others spread evenly.
     std::vector<std::size_t> timed;
-    const std::size_t count = std::min(models.size(), kMostTimed);
+    const std::size_t count = std::min(models.size(), kMaxTimed);
     for (std::size_t i = 0; i < count; ++i) {
       timed.push_back(models[count == 1 ? 0 : i * (models.size() - 1) / (count - 1)]);
     }

@@ -16,21 +16,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kFewSamples = 16;      // to set ranges by
-constexpr double kLeastSqnr = 20.0;           // dB: noise a tenth of the signal
-constexpr std::int64_t kLeastAgreement = 95;  // percent
-constexpr std::int64_t kMostTop1Drop = 1;     // points
-constexpr double kLeastMeanIou = 0.9;
-constexpr double kLeastIntegerShare = 0.5;
+constexpr std::int64_t kFewSamples = 16;    // to set ranges by
+constexpr double kMinSqnr = 20.0;           // dB: noise a tenth of the signal
+constexpr std::int64_t kMinAgreement = 95;  // percent
+constexpr std::int64_t kMaxTop1Drop = 1;    // points
+constexpr double kMinMeanIou = 0.9;
+constexpr double kMinIntegerShare = 0.5;
 
 double share_of(std::int64_t part, std::int64_t total) {
   return total > 0 ? static_cast<double>(part) / static_cast<double>(total) : 1.0;
 }
 
-bool agrees(double share) { return 100.0 * share >= static_cast<double>(kLeastAgreement); }
+bool agrees(double share) { return 100.0 * share >= static_cast<double>(kMinAgreement); }
 
-CommandWords sqnr_goal() { return {"--min-sqnr", to_fixed(kLeastSqnr, 0)}; }
-CommandWords agreement_goal() { return {"--min-agreement", to_text(kLeastAgreement)}; }
+CommandWords sqnr_goal() { return {"--min-sqnr", to_fixed(kMinSqnr, 0)}; }
+CommandWords agreement_goal() { return {"--min-agreement", to_text(kMinAgreement)}; }
 
 // Whether top-1 fell by more than a point and by more than chance explains: with d images answered
 // otherwise, the difference of right answers has a deviation of at most sqrt(d).
@@ -38,7 +38,7 @@ bool loses_top1(const EvalResult& compared) {
   if (compared.labelled == 0 || !compared.int8) return false;
   const auto lost = static_cast<double>(compared.fp32.top1 - compared.int8->top1);
   const auto changed = static_cast<double>(compared.images - compared.agreement);
-  const double points = static_cast<double>(kMostTop1Drop) / 100.0;
+  const double points = static_cast<double>(kMaxTop1Drop) / 100.0;
   return lost > std::max(points * static_cast<double>(compared.labelled), 2.0 * std::sqrt(changed));
 }
 
@@ -69,7 +69,7 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
     }
     // Where nearly all pixels are of one class, their share says nothing of the others.
     const double iou = mask.mean_iou().value_or(1.0);
-    if (iou >= kLeastMeanIou) return std::nullopt;
+    if (iou >= kMinMeanIou) return std::nullopt;
     advice.why = concat("the mean IoU of the classes is ", percent(iou, 1));
     advice.goal = sqnr_goal();
     return advice;
@@ -77,7 +77,7 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
   if (loses_top1(compared)) {
     advice.why = concat("top-1 falls from ", percent_of(compared.fp32.top1, compared.labelled),
                         " to ", percent_of(compared.int8->top1, compared.labelled));
-    advice.goal = {"--max-top1-drop", to_text(kMostTop1Drop)};
+    advice.goal = {"--max-top1-drop", to_text(kMaxTop1Drop)};
     return advice;
   }
   // One of several outputs may look like class scores and be something else.
@@ -89,7 +89,7 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
     return advice;
   }
   const OutputError* worst = worst_of(compared.outputs);
-  if (worst == nullptr || worst->sqnr_db >= kLeastSqnr) return std::nullopt;
+  if (worst == nullptr || worst->sqnr_db >= kMinSqnr) return std::nullopt;
   advice.why =
       concat("output '", worst->name, "' has ", to_fixed(worst->sqnr_db, 2), " dB against FP32");
   advice.goal = sqnr_goal();
@@ -147,7 +147,7 @@ Advice advise(const FirstModel& made) {
   }
   if (std::optional<Advice> advice = accuracy_advice(compared)) return *std::move(advice);
   const double share = made.quantized.coverage.integer_share();
-  if (share < kLeastIntegerShare) {
+  if (share < kMinIntegerShare) {
     return {NextStep::kInspect, concat(percent(share, 1), " of the multiplications are integers")};
   }
   return {NextStep::kUse, "no figure is below its limit"};

@@ -176,7 +176,7 @@ std::string html_of(const Page& page) {
   QTOOL_CHECK(place != std::string_view::npos);
   Json figures = figures_of(page);
   std::string block = block_of(figures);
-  const std::size_t room = kMostPageBytes - kPageTemplate.size();
+  const std::size_t room = kMaxPageBytes - kPageTemplate.size();
   std::size_t most = figures["analysis"]["sources"].size();
   if (block.size() > room) {
     figures["histograms"] = Json::array();

@@ -32,9 +32,9 @@ struct Page {
   const Collection* statistics = nullptr;  ///< of the calibration, for histograms; or null
 };
 
-inline constexpr std::size_t kMostPageBytes = 2'000'000;
+inline constexpr std::size_t kMaxPageBytes = 2'000'000;
 
-/// One HTML file that needs nothing else, of at most kMostPageBytes. Its figures are a block of
+/// One HTML file that needs nothing else, of at most kMaxPageBytes. Its figures are a block of
 /// JSON: `analysis` as json_of() gives it, `evaluation` of EvalResult, and what else the page
 /// shows. Names are untrusted: the block has neither `<` nor a character beyond ASCII, so that no
 /// name can end it, and the script shows names as text only. Where the figures are too many,

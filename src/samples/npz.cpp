@@ -21,7 +21,7 @@ constexpr std::size_t kEntryBytes = 46;  // of an entry of the directory, withou
 constexpr std::size_t kLocalBytes = 30;  // of a member's own header, without its texts
 constexpr std::int64_t kStoredMethod = 0;
 constexpr std::int64_t kDeflateMethod = 8;
-constexpr std::int64_t kMostDeflated = 1032;
+constexpr std::int64_t kMaxDeflated = 1032;
 constexpr std::int64_t kMaxUnpackedBytes = std::int64_t{1} << 30;
 constexpr std::int64_t kBeyond4GiB = 0xFFFFFFFF;
 
@@ -94,9 +94,9 @@ class InflatedBytes : public ByteSource {
 
  private:
   void unpack(std::span<std::byte> out) {
-    constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
+    constexpr std::size_t kMaxAtOnce = std::size_t{1} << 30;
     while (!out.empty()) {
-      const std::span<std::byte> part = out.first(std::min(out.size(), kMostAtOnce));
+      const std::span<std::byte> part = out.first(std::min(out.size(), kMaxAtOnce));
       stream_.next_out = reinterpret_cast<Bytef*>(part.data());
       stream_.avail_out = static_cast<uInt>(part.size());
       while (stream_.avail_out > 0) {
@@ -162,7 +162,7 @@ std::vector<NpzMember> npz_members(const fs::path& path) {
            ErrorCode::kUnsupported);
     }
     // Deflate makes at most 1032 bytes of one.
-    if (member.deflated ? member.size / kMostDeflated > member.stored
+    if (member.deflated ? member.size / kMaxDeflated > member.stored
                         : member.size != member.stored) {
       fail(path, concat("is a corrupt archive: array '", member.name, "' has two sizes"));
     }

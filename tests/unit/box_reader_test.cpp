@@ -239,7 +239,7 @@ TEST(BoxReader, ManyBoxesAreBounded) {
     outputs.set(0, row * 6, {x, 0, 10, 10, 1, 0.5F + 1e-6F * static_cast<float>(row)});
   }
   const std::vector<Box> boxes = outputs.read(find_detector("yolov5"), {1, 3, 64, 1000});
-  ASSERT_EQ(std::ssize(boxes), kMostBoxes);
+  ASSERT_EQ(std::ssize(boxes), kMaxBoxes);
   EXPECT_EQ(boxes.front().left, 20.0F * 4999.0F - 5.0F);
   EXPECT_EQ(boxes.back().left, 20.0F * 4700.0F - 5.0F);
 }

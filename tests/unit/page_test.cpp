@@ -88,13 +88,13 @@ TEST(Page, NoNameLeavesTheBlock) {
 
 TEST(Page, AThousandSourcesFitIntoIt) {
   const std::string html = html_of(page_of(many_names(1000, 60)));
-  EXPECT_LE(html.size(), kMostPageBytes);
+  EXPECT_LE(html.size(), kMaxPageBytes);
   EXPECT_EQ(data_of(html).at("analysis").at("sources").size(), 1000U);
 }
 
 TEST(Page, LeavesOutTheLeastSourcesWhereTheyAreTooMany) {
   const std::string html = html_of(page_of(many_names(20000, 60)));
-  EXPECT_LE(html.size(), kMostPageBytes);
+  EXPECT_LE(html.size(), kMaxPageBytes);
   const Json data = data_of(html);
   const Json& sources = data.at("analysis").at("sources");
   EXPECT_GT(sources.size(), 500U);
@@ -108,7 +108,7 @@ TEST(Page, FitsWhateverTheNamesAre) {
   page.evaluation.int8.emplace();
   page.evaluation.outputs.emplace_back().name = page.analysis.sources[0].name;
   page.provenance = {{"command", page.analysis.sources[0].name}};
-  EXPECT_LE(html_of(page).size(), kMostPageBytes);
+  EXPECT_LE(html_of(page).size(), kMaxPageBytes);
 }
 
 // Values from -2 to 6, of which a quarter are zeros.

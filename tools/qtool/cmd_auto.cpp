@@ -33,10 +33,10 @@ void add_eval(CLI::App& app, Session& session);
 namespace {
 
 constexpr std::int64_t kDefaultLimit = 200;
-constexpr std::int64_t kFewestToHoldOut = 8;  // fewer all set ranges
+constexpr std::int64_t kMinToHoldOut = 8;  // fewer all set ranges
 constexpr const char* kCalibrationPart = "1/2";
 constexpr const char* kComparisonPart = "2/2";
-constexpr const char* kLeastIntegers = "75%";  // a model with fewer is hardly one of integers
+constexpr const char* kMinIntegers = "75%";  // a model with fewer is hardly one of integers
 
 struct AutoCommand {
   std::string model;
@@ -75,7 +75,7 @@ bool holds_out(const AutoCommand& options, const Graph& graph) {
     static_cast<void>(own.list(graph));
     return true;
   }
-  return options.images.list_all(graph).size() >= kFewestToHoldOut;
+  return options.images.list_all(graph).size() >= kMinToHoldOut;
 }
 
 // The command lines of the steps.
@@ -157,7 +157,7 @@ std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& o
       const bool parted = made.held_out && options.compare.empty();
       take_samples(options, command, parted ? kCalibrationPart : nullptr, search);
       search.value(advice.goal.at(0), advice.goal.at(1));
-      search.value("--min-integer-macs", kLeastIntegers);
+      search.value("--min-integer-macs", kMinIntegers);
       if (advice.goal.at(0) == "--max-top1-drop") search.take(command, {"--labels"});
       search.take(command, {"--boxes", "--box-score", "--nms-iou", "--mask", "--target"});
       search.value("--effort", options.effort);

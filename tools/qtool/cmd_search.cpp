@@ -27,8 +27,8 @@
 namespace qtool::tool {
 namespace {
 
-constexpr double kLeastSeconds = 1e-3;
-constexpr double kMostSeconds = 1e7;
+constexpr double kMinSeconds = 1e-3;
+constexpr double kMaxSeconds = 1e7;
 
 struct SearchCommand {
   std::string model;
@@ -212,7 +212,7 @@ void add_search(CLI::App& app, Session& session) {
                    "The search ends earlier when nothing is left to try; what was found by then is "
                    "written in any case.")
       ->type_name("TIME")
-      ->check(within(seconds_of, kLeastSeconds, kMostSeconds, "a time such as 90s, 5m or 1h"))
+      ->check(within(seconds_of, kMinSeconds, kMaxSeconds, "a time such as 90s, 5m or 1h"))
       ->capture_default_str();
   command
       ->add_option("--max-latency-cost", options->max_latency_cost,

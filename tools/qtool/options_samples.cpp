@@ -12,7 +12,7 @@
 namespace qtool::tool {
 namespace {
 
-constexpr std::int64_t kMostParts = 1000;
+constexpr std::int64_t kMaxParts = 1000;
 
 struct Part {
   std::int64_t number = 1;
@@ -25,7 +25,7 @@ std::optional<Part> parse_part(const std::string& text) {
     const std::vector<std::string> numbers = split(text, '/');
     if (numbers.size() != 2) return std::nullopt;
     const Part part{parse_int(numbers[0], "--part"), parse_int(numbers[1], "--part")};
-    const bool there = part.number >= 1 && part.number <= part.parts && part.parts <= kMostParts;
+    const bool there = part.number >= 1 && part.number <= part.parts && part.parts <= kMaxParts;
     return there ? std::optional(part) : std::nullopt;
   } catch (const Error&) {
     return std::nullopt;
@@ -61,7 +61,7 @@ void SampleOptions::add_to(Command& command, SamplesUse use) {
             return parse_part(text)
                        ? std::string()
                        : concat("found '", text, "', expected K/N with K from 1 to N, N up to ",
-                                kMostParts, ", such as 1/2");
+                                kMaxParts, ", such as 1/2");
           },
           ""))
       ->group("Images");

@@ -10,8 +10,8 @@
 
 namespace qtool {
 
-inline constexpr std::int64_t kMostDetectorOutputs = 64;
-inline constexpr std::int64_t kMostDetectorChannels = std::int64_t{1} << 20;
+inline constexpr std::int64_t kMaxDetectorOutputs = 64;
+inline constexpr std::int64_t kMaxDetectorChannels = std::int64_t{1} << 20;
 
 /// An object that a detector found.
 struct Box {
