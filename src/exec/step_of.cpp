@@ -29,4 +29,16 @@ std::optional<std::size_t> step_of(const std::vector<StepInfo>& steps, const Gra
   return std::nullopt;
 }
 
+std::vector<StepInfo> named_steps(std::vector<StepInfo> steps, const Graph& graph) {
+  const std::vector<StepInfo> unnamed = steps;
+  for (const NodeId node : graph.nodes()) {
+    if (!graph.node(node).name.empty()) continue;
+    const std::optional<std::size_t> step = step_of(unnamed, graph, node);
+    // What is fused into a step leads there too, but is not what it is named after.
+    if (!step || steps[*step].op_type != graph.node(node).op_type) continue;
+    if (steps[*step].node.empty()) steps[*step].node = name_of(graph, node);
+  }
+  return steps;
+}
+
 }  // namespace qtool

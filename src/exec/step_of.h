@@ -14,4 +14,8 @@ namespace qtool {
 std::optional<std::size_t> step_of(const std::vector<StepInfo>& steps, const Graph& graph,
                                    NodeId node);
 
+/// `steps` of `graph` with those of nodes without a name called as name_of() calls these nodes, so
+/// that they can be told apart. Cost: unnamed nodes x steps comparisons.
+std::vector<StepInfo> named_steps(std::vector<StepInfo> steps, const Graph& graph);
+
 }  // namespace qtool

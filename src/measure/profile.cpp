@@ -7,6 +7,7 @@
 
 #include "base/parallel.h"
 #include "base/stop.h"
+#include "exec/step_of.h"
 #include "measure/metrics.h"
 #include "measure/model_pair.h"
 #include "samples/network_inputs.h"
@@ -23,13 +24,14 @@ struct Times {
   std::vector<std::vector<double>> steps;
 };
 
-PlanProfile summarize(const Plan& plan, Times samples) {
+PlanProfile summarize(const Plan& plan, const Graph& graph, Times samples) {
   PlanProfile profile;
   profile.fastest_seconds = *std::ranges::min_element(samples.runs);
   profile.median_seconds = median(std::move(samples.runs));
   profile.arena_bytes = plan.arena_bytes();
-  for (std::size_t i = 0; i < plan.steps().size(); ++i) {
-    profile.steps.push_back({plan.steps()[i], median(std::move(samples.steps[i]))});
+  std::vector<StepInfo> steps = named_steps(plan.steps(), graph);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    profile.steps.push_back({std::move(steps[i]), median(std::move(samples.steps[i]))});
   }
   return profile;
 }
@@ -66,8 +68,10 @@ ProfileResult profile(const Executor& fp32, const Executor* int8, std::span<cons
     const std::int64_t done = std::max<std::int64_t>(run + 1, 0);
     report_progress(options.progress, done, options.repeat, "measurement", "runs");
   }
-  result.fp32 = summarize(*pair.fp32, std::move(samples[0]));
-  if (pair.int8 != nullptr) result.int8 = summarize(*pair.int8, std::move(samples[1]));
+  result.fp32 = summarize(*pair.fp32, fp32.graph(), std::move(samples[0]));
+  if (pair.int8 != nullptr) {
+    result.int8 = summarize(*pair.int8, int8->graph(), std::move(samples[1]));
+  }
   return result;
 }
 
