@@ -8,7 +8,9 @@
 
 #include "base/file.h"
 #include "base/file_kind.h"
+#include "base/folder.h"
 #include "base/hash.h"
+#include "base/keep_spread.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 
@@ -54,24 +56,16 @@ class FolderWalk {
     if (!entered_.insert(fs::canonical(path, ec).string()).second) return;
     std::vector<std::string> folders;
     std::vector<std::string> links;
-    fs::directory_iterator it(path, ec);
-    for (; !ec && it != fs::directory_iterator(); it.increment(ec)) {
-      const std::string name = it->path().filename().string();
-      if (name.starts_with('.')) continue;
+    for (const fs::directory_entry& entry : list_folder(path)) {
+      const std::string name = entry.path().filename().string();
       std::string relative = folder.empty() ? name : concat(folder, "/", name);
       std::error_code status;
-      if (it->is_directory(status)) {
-        (it->is_symlink(status) ? links : folders).push_back(std::move(relative));
+      if (entry.is_directory(status)) {
+        (entry.is_symlink(status) ? links : folders).push_back(std::move(relative));
       } else if (is_image_file(name)) {
         found_.push_back({std::move(relative), fs::path(folder).filename().string()});
       }
     }
-    if (ec) {
-      throw Error(ErrorCode::kIo,
-                  concat("folder '", path.string(), "' cannot be read: ", ec.message()));
-    }
-    std::sort(folders.begin(), folders.end());
-    std::sort(links.begin(), links.end());
     links_.insert(links_.end(), links.begin(), links.end());
     for (const std::string& inner : folders) enter(inner);
   }
@@ -245,12 +239,10 @@ ImageSet list_images(const fs::path& source, std::span<const std::string> labels
                        fs::is_directory(status) ? " at any depth" : ""));
   }
   const std::vector<std::int64_t> classes = index_labels(found, labels, numbers, set.class_names);
-  const std::int64_t count = std::ssize(found);
-  const std::int64_t kept = limit == 0 ? count : std::min(limit, count);
-  for (std::int64_t i = 0; i < kept; ++i) {
-    const auto at = static_cast<std::size_t>(i * count / kept);
-    set.entries.push_back({set.root / found[at].relative, classes[at]});
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    set.entries.push_back({set.root / found[i].relative, classes[i]});
   }
+  if (limit > 0) keep_spread(set.entries, limit);
   return set;
 }
 

@@ -7,6 +7,7 @@
 #include "measure/metrics.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/prepare.h"
+#include "samples/network_inputs.h"
 
 namespace qtool {
 namespace {
@@ -49,11 +50,7 @@ std::shared_ptr<const Plan> compile(const Executor& executor, std::span<const Sh
     throw Error(ErrorCode::kMismatch, concat("the model has ", graph.inputs().size(),
                                              " inputs, found tensors for ", shapes.size()));
   }
-  InputShapes named;
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    named.emplace(graph.value(graph.inputs()[i]).name, shapes[i]);
-  }
-  return executor.compile(named, options);
+  return executor.compile(named_shapes(graph, shapes), options);
 }
 
 std::span<const float> part_of(std::span<const float> all, std::int64_t slot, std::int64_t batch) {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/convert.h"
+#include "tensor/convert.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
 #include "ops/vector_math.h"

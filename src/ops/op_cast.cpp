@@ -1,5 +1,5 @@
 #include "graph/onnx_dtype.h"
-#include "ops/convert.h"
+#include "tensor/convert.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
 

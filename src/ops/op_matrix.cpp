@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "graph/onnx_dtype.h"
-#include "ops/convert.h"
+#include "tensor/convert.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/strides.h"

@@ -1,5 +1,5 @@
 #include "ops/columns.h"
-#include "ops/convert.h"
+#include "tensor/convert.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 

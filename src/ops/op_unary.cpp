@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/convert.h"
+#include "tensor/convert.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
 #include "ops/vector_math.h"

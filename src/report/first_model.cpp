@@ -111,9 +111,8 @@ std::string_view sentence_of(NextStep step) {
     case NextStep::kNamePreprocessing:
       return "Say how the network's images are prepared, and begin again:";
     case NextStep::kCheckSamples:
-      return "Correct --labels (without it, classes are the folders in the order of their names) "
-             "or "
-             "the preprocessing. What FP32 answers to one image:";
+      return "Correct --labels (without it, classes are the folders in the order of their "
+             "names) or the preprocessing. What FP32 answers to one image:";
     case NextStep::kAddSamples:
       return "Begin again with 100 or more samples like those the network will meet:";
     case NextStep::kKeepNodes:

@@ -11,6 +11,7 @@
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
 #include "samples/npz.h"
+#include "tensor/convert.h"
 
 namespace qtool {
 namespace fs = std::filesystem;
@@ -57,36 +58,17 @@ bool is_float(DType dtype) {
          dtype == DType::kFloat64;
 }
 
-template <typename To>
+// Whether all of them fit the integer type of `to`, which then holds them.
 bool cast_all(const std::vector<std::int64_t>& from, Tensor& to) {
-  const std::span<To> out = to.values<To>();
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (!std::in_range<To>(from[i])) return false;
-    out[i] = static_cast<To>(from[i]);
-  }
-  return true;
-}
-
-// Whether all of them fit.
-bool cast_all(const std::vector<std::int64_t>& from, Tensor& to) {
-  switch (to.dtype()) {
-    case DType::kInt8:
-      return cast_all<std::int8_t>(from, to);
-    case DType::kUInt8:
-      return cast_all<std::uint8_t>(from, to);
-    case DType::kInt16:
-      return cast_all<std::int16_t>(from, to);
-    case DType::kUInt16:
-      return cast_all<std::uint16_t>(from, to);
-    case DType::kInt32:
-      return cast_all<std::int32_t>(from, to);
-    case DType::kUInt32:
-      return cast_all<std::uint32_t>(from, to);
-    case DType::kInt64:
-      return cast_all<std::int64_t>(from, to);
-    default:
-      return cast_all<std::uint64_t>(from, to);
-  }
+  bool fit = false;
+  with_cast_type(to.dtype(), [&](auto zero) {
+    using To = decltype(zero);
+    if constexpr (std::is_integral_v<To>) {
+      fit = std::all_of(from.begin(), from.end(), [](auto x) { return std::in_range<To>(x); });
+      if (fit) std::copy(from.begin(), from.end(), to.values<To>().begin());
+    }
+  });
+  return fit;
 }
 
 }  // namespace

@@ -40,6 +40,14 @@ void require_inputs_for(const Samples& samples, const Graph& graph) {
   }
 }
 
+InputShapes named_shapes(const Graph& graph, std::span<const Shape> shapes) {
+  InputShapes named;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    named.emplace(graph.value(graph.inputs()[i]).name, shapes[i]);
+  }
+  return named;
+}
+
 InputShapes shapes_for(const Samples& samples, const Graph& graph, std::span<const Tensor> sample) {
   const std::vector<InputSpec> inputs = input_specs(graph);
   InputShapes shapes;
@@ -72,14 +80,8 @@ std::vector<InputShapes> extreme_shapes(const Samples& samples, const Graph& gra
     if (elements(i) > elements(largest)) largest = i;
   }
   if (smallest == largest) return {};
-  const std::vector<InputSpec> inputs = input_specs(graph);
-  std::vector<InputShapes> extremes;
-  for (const std::int64_t i : {smallest, largest}) {
-    const std::vector<Shape> shapes = samples.shapes(i);
-    InputShapes& named = extremes.emplace_back();
-    for (std::size_t k = 0; k < inputs.size(); ++k) named.emplace(inputs[k].name, shapes.at(k));
-  }
-  return extremes;
+  return {named_shapes(graph, samples.shapes(smallest)),
+          named_shapes(graph, samples.shapes(largest))};
 }
 
 std::vector<TensorView> views_of(std::span<const Tensor> sample) {

@@ -14,6 +14,9 @@ namespace qtool {
 /// listed for.
 void require_inputs_for(const Samples& samples, const Graph& graph);
 
+/// `shapes` by the names of the network's inputs, in the order of these. As many as inputs.
+InputShapes named_shapes(const Graph& graph, std::span<const Shape> shapes);
+
 /// The shapes of the network's inputs for one sample. Throws Error(kMismatch) when the network
 /// declares others.
 InputShapes shapes_for(const Samples& samples, const Graph& graph, std::span<const Tensor> sample);

@@ -1,7 +1,8 @@
 #include "qtool/samples/samples.h"
 
-#include <algorithm>
 #include <utility>
+
+#include "base/keep_spread.h"
 
 namespace qtool {
 
@@ -55,16 +56,7 @@ Samples Samples::part(std::int64_t first, std::int64_t parts) const {
 
 Samples Samples::spread(std::int64_t count) const {
   Samples some = *this;
-  const std::int64_t kept = std::min(count, size());
-  std::visit(
-      [&](auto& set) {
-        for (std::int64_t i = 0; i < kept; ++i) {
-          set.entries[static_cast<std::size_t>(i)] =
-              set.entries[static_cast<std::size_t>(i * size() / kept)];
-        }
-        set.entries.resize(static_cast<std::size_t>(kept));
-      },
-      some.set_);
+  std::visit([&](auto& set) { keep_spread(set.entries, count); }, some.set_);
   return some;
 }
 

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/hash.h"
+#include "base/keep_spread.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 #include "samples/array_file.h"
@@ -148,12 +150,12 @@ class Listing {
       return add_folders(folders);
     }
     bool found = false;
-    for (const fs::path& path : children(folder)) {
+    for (const fs::directory_entry& entry : list_folder(folder)) {
       std::error_code ec;
-      if (fs::is_directory(path, ec)) {
-        found = add_data_set(path) || found;
-      } else if (array_kind(path)) {
-        add_file(path);
+      if (entry.is_directory(ec)) {
+        found = add_data_set(entry.path()) || found;
+      } else if (array_kind(entry.path())) {
+        add_file(entry.path());
         found = true;
       }
     }
@@ -168,7 +170,8 @@ class Listing {
   void add_folders(const std::vector<fs::path>& folders) {
     std::map<std::string, std::vector<std::pair<fs::path, std::string>>> samples;
     for (std::size_t i = 0; i < folders.size(); ++i) {
-      for (const fs::path& path : children(folders[i])) {
+      for (const fs::directory_entry& entry : list_folder(folders[i])) {
+        const fs::path& path = entry.path();
         if (!array_kind(path)) continue;
         auto& places = samples[path.stem().string()];
         if (places.size() > i) {
@@ -225,22 +228,6 @@ class Listing {
     }
   }
 
-  // Sorted; names that begin with a dot are left out.
-  static std::vector<fs::path> children(const fs::path& folder) {
-    std::vector<fs::path> paths;
-    std::error_code ec;
-    fs::directory_iterator it(folder, ec);
-    for (; !ec && it != fs::directory_iterator(); it.increment(ec)) {
-      if (!it->path().filename().string().starts_with('.')) paths.push_back(it->path());
-    }
-    if (ec) {
-      throw Error(ErrorCode::kIo,
-                  concat("folder '", folder.string(), "' cannot be read: ", ec.message()));
-    }
-    std::sort(paths.begin(), paths.end());
-    return paths;
-  }
-
   [[nodiscard]] std::string input_names() const {
     std::string names;
     for (const InputSpec& spec : set_.inputs) {
@@ -265,16 +252,10 @@ TensorSet list_tensors(const fs::path& source, std::vector<InputSpec> inputs, st
   set.root = fs::is_directory(source, ec) ? source : source.parent_path();
   set.inputs = std::move(inputs);
   Listing(set).add_source(source);
-  const std::int64_t count = std::ssize(set.entries);
-  if (count == 0) {
+  if (set.entries.empty()) {
     throw Error(ErrorCode::kUsage, concat("inputs: '", source.string(), "' names no sample"));
   }
-  if (limit == 0 || limit >= count) return set;
-  for (std::int64_t i = 0; i < limit; ++i) {
-    set.entries[static_cast<std::size_t>(i)] =
-        set.entries[static_cast<std::size_t>(i * count / limit)];
-  }
-  set.entries.resize(static_cast<std::size_t>(limit));
+  if (limit > 0) keep_spread(set.entries, limit);
   return set;
 }
 
