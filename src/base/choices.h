@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace qtool {
 
@@ -12,5 +14,11 @@ std::string alternatives(std::span<const std::string> words);
 /// End of an error message about a name that is not in a short list: the suggestion of
 /// nearest_text(), or the whole list as "; expected a, b or c" when no name is near.
 std::string expected_text(std::string_view name, std::span<const std::string> candidates);
+
+/// Indices of the names that equal or match one of `patterns`, see matches_pattern(). Throws
+/// Error(kUsage) for a pattern that matches none: "'conv9' matches no <kind>", and near names.
+/// Cost: O(names x patterns).
+std::vector<std::size_t> match_names(std::span<const std::string> names,
+                                     std::span<const std::string> patterns, std::string_view kind);
 
 }  // namespace qtool

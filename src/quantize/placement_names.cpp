@@ -1,28 +1,14 @@
-#include "base/text.h"
-#include "qtool/base/error.h"
+#include "base/choices.h"
 #include "quantize/placement.h"
 
 namespace qtool {
 
 std::vector<NodeId> match_nodes(const Graph& graph, std::span<const std::string> patterns) {
-  std::vector<char> hit(patterns.size(), 0);
+  std::vector<std::string> names;
+  for (const NodeId id : graph.nodes()) names.emplace_back(name_of(graph, id));
   std::vector<NodeId> matched;
-  for (const NodeId id : graph.nodes()) {
-    const std::string_view name = name_of(graph, id);
-    bool any = false;
-    for (std::size_t p = 0; p < patterns.size(); ++p) {
-      if (name != patterns[p] && !matches_pattern(name, patterns[p])) continue;
-      hit[p] = 1;
-      any = true;
-    }
-    if (any) matched.push_back(id);
-  }
-  for (std::size_t p = 0; p < patterns.size(); ++p) {
-    if (hit[p] != 0) continue;
-    std::vector<std::string> names;
-    for (const NodeId id : graph.nodes()) names.emplace_back(name_of(graph, id));
-    throw Error(ErrorCode::kUsage,
-                concat("'", patterns[p], "' matches no node", nearest_text(patterns[p], names)));
+  for (const std::size_t i : match_names(names, patterns, "node")) {
+    matched.push_back(graph.nodes()[i]);
   }
   return matched;
 }
