@@ -1,10 +1,12 @@
 #include "samples/npy.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 
@@ -14,6 +16,22 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::int64_t kMaxHeaderBytes = 1 << 16;
 constexpr std::size_t kMaxRank = 32;  // NumPy's own
+
+// NumPy's names without the order of bytes.
+constexpr std::array<std::pair<std::string_view, DType>, 12> kTypes = {{
+    {"f4", DType::kFloat32},
+    {"f2", DType::kFloat16},
+    {"f8", DType::kFloat64},
+    {"i1", DType::kInt8},
+    {"u1", DType::kUInt8},
+    {"i2", DType::kInt16},
+    {"u2", DType::kUInt16},
+    {"i4", DType::kInt32},
+    {"u4", DType::kUInt32},
+    {"i8", DType::kInt64},
+    {"u8", DType::kUInt64},
+    {"b1", DType::kBool},
+}};
 
 [[noreturn]] void fail(std::string_view what, std::string_view message,
                        ErrorCode code = ErrorCode::kInvalidArgument) {
@@ -126,20 +144,6 @@ class HeaderText {
   }
 
   [[nodiscard]] DType dtype_of_text(std::string_view descr) const {
-    constexpr std::array<std::pair<std::string_view, DType>, 12> kTypes = {{
-        {"f4", DType::kFloat32},
-        {"f2", DType::kFloat16},
-        {"f8", DType::kFloat64},
-        {"i1", DType::kInt8},
-        {"u1", DType::kUInt8},
-        {"i2", DType::kInt16},
-        {"u2", DType::kUInt16},
-        {"i4", DType::kInt32},
-        {"u4", DType::kUInt32},
-        {"i8", DType::kInt64},
-        {"u8", DType::kUInt64},
-        {"b1", DType::kBool},
-    }};
     for (const auto& [text, dtype] : kTypes) {
       if (descr.size() != 3 || descr.substr(1) != text) continue;
       if (descr[0] == '<' || (descr[0] == '|' && size_of(dtype) == 1)) return dtype;
@@ -154,6 +158,22 @@ class HeaderText {
   std::string_view text_;
   std::string_view what_;
 };
+
+std::string descr_of(DType dtype) {
+  const auto* row = std::find_if(kTypes.begin(), kTypes.end(),
+                                 [&](const auto& candidate) { return candidate.second == dtype; });
+  QTOOL_CHECK(row != kTypes.end());
+  return concat(size_of(dtype) == 1 ? '|' : '<', row->first);
+}
+
+// As Python writes a tuple: `()`, `(3,)`, `(3, 4)`.
+std::string tuple_of(const Shape& shape) {
+  std::string text = "(";
+  for (std::int64_t axis = 0; axis < shape.rank(); ++axis) {
+    text += concat(axis > 0 ? " " : "", shape[axis], axis + 1 < shape.rank() ? "," : "");
+  }
+  return text + (shape.rank() == 1 ? ",)" : ")");
+}
 
 }  // namespace
 
@@ -191,6 +211,33 @@ ArrayHeader read_npy_header(ByteSource& bytes, std::string_view what) {
                 expected, " for shape ", header.shape.to_string(), " of ", name_of(header.dtype)));
   }
   return header;
+}
+
+std::string npy_bytes(const Tensor& tensor) {
+  if (tensor.dtype() == DType::kBFloat16) return npy_bytes(to_float32(tensor));
+  if (tensor.shape().rank() > static_cast<std::int64_t>(kMaxRank)) {
+    throw Error(ErrorCode::kUnsupported,
+                concat("a tensor of ", tensor.shape().rank(),
+                       " axes cannot be written as .npy, which has at most ", kMaxRank));
+  }
+  constexpr std::size_t kAlignment = 64;
+  constexpr std::size_t kLead = 10;  // magic, version, a length of 2 bytes
+  std::string text =
+      concat("{'descr': '", descr_of(tensor.dtype()),
+             "', 'fortran_order': False, 'shape': ", tuple_of(tensor.shape()), ", }");
+  const std::size_t begin = (kLead + text.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
+  text.append(begin - kLead - text.size() - 1, ' ');
+  text.push_back('\n');
+  std::string bytes;
+  bytes.reserve(begin + static_cast<std::size_t>(tensor.bytes()));
+  bytes.append(kMagic);
+  bytes.append({'\x01', '\x00'});
+  bytes.push_back(static_cast<char>(text.size() % 256));
+  bytes.push_back(static_cast<char>(text.size() / 256));
+  bytes.append(text);
+  bytes.append(reinterpret_cast<const char*>(tensor.data()),
+               static_cast<std::size_t>(tensor.bytes()));
+  return bytes;
 }
 
 }  // namespace qtool

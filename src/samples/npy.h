@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,5 +26,11 @@ struct ArrayHeader {
 /// for bytes that are no such file, Error(kUnsupported) for element types other than ONNX's and
 /// for big-endian ones. Source: NumPy's format documentation (numpy.lib.format).
 ArrayHeader read_npy_header(ByteSource& bytes, std::string_view what);
+
+/// `tensor` as an .npy file of format 1.0: little-endian, in C order, elements at a multiple of 64
+/// bytes. NumPy has no bfloat16: these elements are written as float32, which holds each of them
+/// exactly. Throws Error(kUnsupported) for more axes than NumPy has. Cost: one copy of the
+/// elements. Source: NumPy's format documentation (numpy.lib.format).
+std::string npy_bytes(const Tensor& tensor);
 
 }  // namespace qtool

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "qtool/tensor/tensor.h"
+#include "samples/npy.h"
 
 namespace qtool {
 
@@ -23,16 +24,6 @@ inline std::string npy_bytes(std::string_view header, std::string_view elements)
   bytes.push_back(static_cast<char>(header.size() % 256));
   bytes.push_back(static_cast<char>(header.size() / 256));
   return concat(bytes, header, elements);
-}
-
-/// The same of a tensor of float32 or int64.
-inline std::string npy_bytes(const Tensor& tensor) {
-  std::string dims;
-  for (const std::int64_t dim : tensor.shape().dims()) dims += concat(dim, ",");
-  return npy_bytes(
-      concat("{'descr': '", tensor.dtype() == DType::kInt64 ? "<i8" : "<f4",
-             "', 'fortran_order': False, 'shape': (", dims, "), }\n"),
-      {reinterpret_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.bytes())});
 }
 
 /// A folder for files of tensors, removed at the end.
