@@ -1,6 +1,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,12 @@
 #include "qtool/image/image.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/measure/infer.h"
+#include "qtool/measure/tensor_pairs.h"
+#include "qtool/quantize/quantize.h"
 #include "report/draw.h"
 #include "report/render.h"
+#include "report/tensor_dump.h"
+#include "signals.h"
 #include "terminal.h"
 
 namespace qtool::tool {
@@ -33,6 +38,8 @@ struct InferCommand {
   std::string inputs;
   std::string labels;
   std::string draw;
+  std::vector<std::string> dump;
+  std::string dump_dir;
   std::int64_t top = 5;
   std::int64_t repeat = 20;
   PreprocessOptions preprocess;
@@ -57,12 +64,33 @@ std::vector<Tensor> sample_of(const InferCommand& options, const Models& models,
   return sample;
 }
 
+// Writes tensors inside the networks, for comparisons layer by layer.
+void dump(const InferCommand& options, const Models& models, std::span<const Tensor> sample,
+          Requantization requantization) {
+  if (models.int8 && models.int8->loaded.info.metadata.contains(std::string(kRewritesKey))) {
+    warning(concat("model '", models.int8->path, "' was rewritten before it was quantized (",
+                   models.int8->loaded.info.metadata.at(std::string(kRewritesKey)),
+                   "): inside, its channels have other scales than in FP32; compare outputs only"));
+  }
+  const TensorPairs tensors(
+      *models.fp32.executor, models.int8_executor(), sample, options.dump,
+      {.threads = options.run.threads, .requantization = requantization, .stop = interrupted});
+  note(concat("dump: ", tensors.size(), " tensors of the network, about ",
+              to_fixed(static_cast<double>(tensors.bytes()) / (1 << 20), 1), " MiB"));
+  require_room(tensors.bytes(), options.dump_dir);
+  write_dump(
+      options.dump_dir, tensors.run(sample),
+      {options.model, options.int8, options.inputs.empty() ? options.image : options.inputs});
+  note(concat("wrote ", options.dump_dir, "/", kDumpIndex, " and the files it names"));
+}
+
 void run_infer(InferCommand& options, const Command& command) {
   options.run.apply();
   const Requantization requantization = options.requantize.path();
   options.preprocess.read();
   const AnswerOptions answers = options.outputs.read();
   if (!options.draw.empty()) declare_output(options.draw);
+  if (!options.dump_dir.empty()) declare_output_folder(options.dump_dir);
   std::vector<std::string> names;
   if (!options.labels.empty()) names = read_class_names(options.labels);
   const Models models = open_models(options.model, options.int8);
@@ -99,6 +127,7 @@ void run_infer(InferCommand& options, const Command& command) {
         encode_png(draw_answers(load_image(options.image), preprocess->preprocess, result, names));
     write_outputs(std::array<OutputFile, 1>{{{options.draw, png}}});
   }
+  if (!options.dump.empty()) dump(options, models, sample, requantization);
   for (const auto* run : {&result.fp32, result.int8 ? &*result.int8 : nullptr}) {
     if (run == nullptr || run->answered) continue;
     throw Error(
@@ -117,7 +146,9 @@ void add_infer(CLI::App& app, Session& session) {
       add_command(app, "infer", "Run one image or other input through the FP32 and the INT8 model",
                   {"qtool infer model.onnx --int8 model.int8.onnx --image photo.jpg "
                    "--labels labels.txt",
-                   "qtool infer model.onnx --inputs tensors/two.npy"});
+                   "qtool infer model.onnx --inputs tensors/two.npy",
+                   "qtool infer model.onnx --int8 model.int8.onnx --image photo.jpg "
+                   "--dump '*' --dump-dir dump"});
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--int8", options->int8, "Quantized model to compare with")
       ->type_name("MODEL");
@@ -138,6 +169,14 @@ void add_infer(CLI::App& app, Session& session) {
                        : concat("found '", path, "', expected a name that ends with .png");
           },
           ""));
+  command
+      ->add_option("--dump", options->dump,
+                   "Also write this tensor to --dump-dir, as .npy files\n"
+                   "* and ? match many; may be given several times.")
+      ->type_name("TENSOR")
+      ->allow_extra_args(false);
+  command->add_option("--dump-dir", options->dump_dir, "New or empty folder for --dump")
+      ->type_name("DIR");
   command->add_option("--top", options->top, "Classes to list")
       ->type_name("K")
       ->check(whole_number(1, 1000000))
@@ -150,12 +189,14 @@ void add_infer(CLI::App& app, Session& session) {
   refuse_preprocess_of_tensors(*command);
   options->outputs.add_to(*command);
   command->not_with("--draw", {{"--inputs", {}}});
+  command->goes_with("--dump", {{"--dump-dir", {}}});
+  command->goes_with("--dump-dir", {{"--dump", {}}});
   command->goes_with("--psnr", {{"--int8", {}}});
   options->requantize.add_to(*command);
   options->run.add_to(*command);
-  command->show_first({"model", "--int8", "--image", "--inputs", "--labels", "--top", "--repeat",
-                       "--preprocess", "--boxes", "--mask", "--draw", "--threads", "--json",
-                       "--quiet", "--help"});
+  command->show_first({"model", "--int8", "--image", "--inputs", "--labels", "--top",
+                       "--preprocess", "--boxes", "--mask", "--draw", "--dump", "--threads",
+                       "--json", "--quiet", "--help"});
   for (const char* option : {"--labels", "--draw"}) {
     command->goes_with_files(option, Trait::kClasses);
   }

@@ -59,6 +59,29 @@ void declare_output(const fs::path& path) {
   outputs.insert(path);
 }
 
+void declare_output_folder(const fs::path& folder) {
+  std::error_code ec;
+  if (!fs::exists(fs::symlink_status(folder, ec))) {
+    // Whether it can be made shows a file of its name, in whose place it comes later.
+    require_writable(folder);
+    return;
+  }
+  if (!fs::is_directory(folder, ec)) {
+    throw Error(ErrorCode::kUsage, concat("output '", folder.string(), "': is not a folder"));
+  }
+  const auto first = fs::directory_iterator(folder, ec);
+  if (ec) {
+    throw Error(ErrorCode::kIo,
+                concat("folder '", folder.string(), "' cannot be read: ", ec.message()));
+  }
+  if (first != fs::directory_iterator()) {
+    throw Error(ErrorCode::kUsage,
+                concat("output '", folder.string(), "': is not empty (it has '",
+                       first->path().filename().string(), "'), expected a new or empty folder"));
+  }
+  require_writable(folder / "x");
+}
+
 void begin_step() {
   inputs.clear();
   outputs.clear();

@@ -24,6 +24,10 @@ void declare_input(const std::filesystem::path& path);
 /// and Error(kUsage) when standard output or error go there, or when another output does.
 void declare_output(const std::filesystem::path& path);
 
+/// The same of a folder that gets files of its own. Throws Error(kUsage) unless it is absent or
+/// empty: nothing in it is ever replaced.
+void declare_output_folder(const std::filesystem::path& folder);
+
 /// Forgets what was declared: a step of a command may read what the step before it wrote.
 void begin_step();
 

@@ -1,0 +1,247 @@
+#include "qtool/measure/tensor_pairs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/choices.h"
+#include "base/stop.h"
+#include "base/text.h"
+#include "measure/metrics.h"
+#include "measure/model_pair.h"
+#include "qtool/base/error.h"
+#include "samples/network_inputs.h"
+
+namespace qtool {
+namespace {
+
+/// Constant scales and zero points of a QuantizeLinear or DequantizeLinear; nothing where they are
+/// computed at run time, or stand for blocks.
+std::optional<Affines> affines_of(const Graph& graph, const Node& node) {
+  if (!node.has_input(1) || !graph.is_constant(node.inputs[1])) return {};
+  if (node.get_int("block_size", 0) != 0) return {};
+  const Tensor& scales = *graph.value(node.inputs[1]).constant;
+  if (scales.dtype() != DType::kFloat32 || scales.elements() < 1 || scales.shape().rank() > 1) {
+    return {};
+  }
+  Affines affines;
+  const std::span<const float> values = scales.values<float>();
+  affines.scales.assign(values.begin(), values.end());
+  if (!affines.per_tensor()) affines.axis = node.get_int("axis", 1);
+  if (!node.has_input(2)) return affines;
+  if (!graph.is_constant(node.inputs[2])) return {};
+  const std::vector<std::int64_t> zero_points = to_int64s(*graph.value(node.inputs[2]).constant);
+  if (zero_points.size() != affines.scales.size()) return {};
+  for (const std::int64_t zero : zero_points) {
+    affines.zero_points.push_back(static_cast<std::int32_t>(zero));
+  }
+  return affines;
+}
+
+/// The tensor of the INT8 model that stands for one of the FP32 network.
+struct Counterpart {
+  std::string name;
+  std::optional<Affines> affines;  ///< it holds integers
+};
+
+std::optional<Counterpart> integers_behind(const Graph& int8, ValueId id) {
+  const NodeId producer = int8.value(id).producer;
+  if (producer == kNoNode || !int8.node(producer).is("DequantizeLinear")) return {};
+  const Node& node = int8.node(producer);
+  if (!node.has_input(0) || int8.is_constant(node.inputs[0])) return {};
+  std::optional<Affines> affines = affines_of(int8, node);
+  if (!affines) return {};
+  return Counterpart{int8.value(node.inputs[0]).name, std::move(affines)};
+}
+
+/// Whether a node is a Clip of the INT8 model alone, which keeps integers of few bits within their
+/// limits: a part of the rounding.
+bool limits_integers(const Graph& int8, const Node& node, const Graph& fp32) {
+  return node.is("Clip") && node.has_output(0) &&
+         !fp32.find_value(int8.value(node.outputs[0]).name) &&
+         int8.consumers(node.outputs[0]).size() == 1;
+}
+
+/// The integers that a QuantizeLinear makes of the tensor.
+std::optional<Counterpart> integers_of(const Graph& int8, ValueId id, const Graph& fp32) {
+  std::vector<NodeId> readers = int8.consumers(id);
+  std::sort(readers.begin(), readers.end());
+  for (const NodeId reader : readers) {
+    const Node* node = &int8.node(reader);
+    if (node->inputs[0] != id) continue;
+    if (limits_integers(int8, *node, fp32)) {
+      node = &int8.node(int8.consumers(node->outputs[0]).front());
+    }
+    if (!node->is("QuantizeLinear") || !node->has_output(0)) continue;
+    std::optional<Affines> affines = affines_of(int8, *node);
+    if (affines) return Counterpart{int8.value(node->outputs[0]).name, std::move(affines)};
+  }
+  return {};
+}
+
+std::optional<Counterpart> counterpart_of(const Graph& int8, std::string_view name,
+                                          const Graph& fp32) {
+  const std::optional<ValueId> id = int8.find_value(name);
+  if (!id || int8.is_constant(*id)) return {};
+  if (!int8.is_input(*id) && int8.value(*id).producer == kNoNode) return {};
+  if (std::optional<Counterpart> behind = integers_behind(int8, *id)) return behind;
+  if (std::optional<Counterpart> made = integers_of(int8, *id, fp32)) return made;
+  return Counterpart{std::string(name), {}};
+}
+
+/// real = scale * (q - zero_point), for each index of the axis.
+Tensor reals_of(const Tensor& integers, const Affines& affines, const std::string& name) {
+  Tensor reals(DType::kFloat32, integers.shape());
+  const std::span<float> out = reals.values<float>();
+  const std::vector<std::int64_t> values = to_int64s(integers);
+  std::size_t inner = 1;  // elements that share an index of the axis, one behind the other
+  if (!affines.per_tensor()) {
+    const Shape& shape = integers.shape();
+    const std::int64_t axis = normalize_axis(affines.axis, shape.rank(), name);
+    if (shape[axis] != std::ssize(affines.scales)) {
+      throw Error(ErrorCode::kInvalidModel,
+                  concat("tensor '", name, "': has ", affines.scales.size(), " scales for axis ",
+                         axis, " of ", shape.to_string()));
+    }
+    for (std::int64_t a = axis + 1; a < shape.rank(); ++a) {
+      inner *= static_cast<std::size_t>(shape[a]);
+    }
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    out[i] = dequantize_value(static_cast<std::int32_t>(values[i]),
+                              affines.at(i / inner % affines.scales.size()));
+  }
+  return reals;
+}
+
+std::vector<ValueId> computed_values(const Graph& graph) {
+  std::vector<ValueId> values;
+  const auto add = [&](ValueId id) {
+    if (id != kNoValue && !graph.is_constant(id)) values.push_back(id);
+  };
+  for (const ValueId id : graph.inputs()) add(id);
+  for (const NodeId node : graph.nodes()) {
+    for (const ValueId id : graph.node(node).outputs) add(id);
+  }
+  return values;
+}
+
+/// A tensor of the file that preparing removed is told apart from a name that never was.
+void refuse_removed(const Graph& graph, std::span<const std::string> patterns) {
+  for (const std::string& pattern : patterns) {
+    const auto alias = graph.info.aliases.find(pattern);
+    if (alias == graph.info.aliases.end() || graph.find_value(pattern)) continue;
+    throw Error(ErrorCode::kUsage,
+                concat("tensor '", pattern, "' is not computed: the node behind it is folded into ",
+                       "its neighbour, whose result is '", alias->second, "'"));
+  }
+}
+
+std::vector<Tensor> run_observed(const Plan& plan, std::span<const Tensor> sample) {
+  std::vector<Tensor> tensors(plan.observed().size());
+  Workspace workspace;
+  static_cast<void>(plan.run(
+      views_of(sample), workspace,
+      [&](std::size_t index, const TensorView& tensor) { tensors[index] = to_tensor(tensor); }));
+  return tensors;
+}
+
+std::int64_t bytes_of(const PortInfo& info) { return info.shape.elements() * size_of(info.dtype); }
+
+}  // namespace
+
+TensorPairs::TensorPairs(const Executor& fp32, const Executor* int8, std::span<const Tensor> sample,
+                         std::span<const std::string> patterns, const TensorPairOptions& options)
+    : stop_(options.stop) {
+  const Graph& graph = fp32.graph();
+  const std::vector<ValueId> values = computed_values(graph);
+  std::vector<std::string> names;
+  for (const ValueId id : values) names.push_back(graph.value(id).name);
+  refuse_removed(graph, patterns);
+  CompileOptions compile;
+  compile.threads = options.threads;
+  compile.requantization = options.requantization;
+  CompileOptions integers = compile;
+  CompileOptions floats = compile;
+  for (const std::size_t i : match_names(names, patterns, "tensor")) {
+    compile.observe.push_back(names[i]);
+    Source source;
+    source.name = names[i];
+    const NodeId producer = graph.value(values[i]).producer;
+    if (producer != kNoNode) source.op_type = graph.node(producer).op_type;
+    if (int8 != nullptr) {
+      if (std::optional<Counterpart> found = counterpart_of(int8->graph(), source.name, graph)) {
+        std::vector<std::string>& observe = found->affines ? integers.observe : floats.observe;
+        source.index = observe.size();
+        source.int8_name = found->name;
+        source.affines = std::move(found->affines);
+        observe.push_back(source.int8_name);
+      }
+    }
+    sources_.push_back(std::move(source));
+  }
+  // Also says whether the models belong together.
+  const ModelPair pair =
+      compile_pair(fp32, int8, shapes_of(sample), options.threads, options.requantization);
+  fp32_ = fp32.compile(input_shapes(*pair.fp32), compile);
+  if (int8 == nullptr) return;
+  const InputShapes shapes = input_shapes(*pair.int8);
+  if (!integers.observe.empty()) integers_ = int8->compile(shapes, integers);
+  if (!floats.observe.empty()) floats_ = int8->compile(shapes, floats);
+}
+
+std::int64_t TensorPairs::bytes() const {
+  std::int64_t bytes = 0;
+  for (const PortInfo& info : fp32_->observed()) bytes += bytes_of(info);
+  if (integers_ != nullptr) {
+    for (const PortInfo& info : integers_->observed()) {
+      bytes += bytes_of(info) + info.shape.elements() * size_of(DType::kFloat32);
+    }
+  }
+  if (floats_ != nullptr) {
+    for (const PortInfo& info : floats_->observed()) bytes += bytes_of(info);
+  }
+  return bytes;
+}
+
+std::vector<TensorPair> TensorPairs::run(std::span<const Tensor> sample) const {
+  std::vector<Tensor> fp32 = run_observed(*fp32_, sample);
+  check_stop(stop_);
+  std::vector<Tensor> integers;
+  std::vector<Tensor> floats;
+  if (integers_ != nullptr) integers = run_observed(*integers_, sample);
+  check_stop(stop_);
+  if (floats_ != nullptr) floats = run_observed(*floats_, sample);
+  std::vector<TensorPair> pairs;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    check_stop(stop_);
+    const Source& source = sources_[i];
+    TensorPair pair;
+    pair.name = source.name;
+    pair.op_type = source.op_type;
+    pair.fp32 = std::move(fp32[i]);
+    pair.int8_name = source.int8_name;
+    if (source.affines) {
+      pair.integers = std::move(integers[source.index]);
+      pair.affines = *source.affines;
+      pair.int8 = reals_of(*pair.integers, pair.affines, source.int8_name);
+    } else if (!source.int8_name.empty()) {
+      pair.int8 = std::move(floats[source.index]);
+    }
+    if (pair.int8 && pair.int8->shape() != pair.fp32.shape()) {
+      throw Error(ErrorCode::kMismatch,
+                  concat("tensor '", source.name, "' of the FP32 model has shape ",
+                         pair.fp32.shape().to_string(), ", of the INT8 model ",
+                         pair.int8->shape().to_string(), "; do they belong together?"));
+    }
+    if (pair.int8) {
+      const TensorView both[] = {pair.fp32, *pair.int8};
+      const FloatOutputs values(both);
+      pair.sqnr_db = sqnr_db(values[0], values[1]);
+      pair.max_abs_error = max_abs_error(values[0], values[1]);
+    }
+    pairs.push_back(std::move(pair));
+  }
+  return pairs;
+}
+
+}  // namespace qtool
