@@ -27,6 +27,7 @@ mkdir tensors
   printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3, 64, 64), }"
   head -c 98304 /dev/zero | tr '\0' '?'
 } >tensors/two.npy
+for copy in a.npy b.npy; do cp tensors/two.npy $copy; done
 echo '{"exclude": ["/features/features.0/*"]}' >mine.json
 ls -d "$PWD"/photos/calib/*/*.jpg | head -20 >list.txt
 set -e

@@ -1,0 +1,89 @@
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "checks.h"
+#include "command.h"
+#include "console.h"
+#include "files.h"
+#include "options_run.h"
+#include "progress.h"
+#include "qtool/base/error.h"
+#include "report/array_diff.h"
+#include "terminal.h"
+
+namespace qtool::tool {
+namespace {
+
+struct CompareCommand {
+  std::string a;
+  std::string b;
+  std::optional<double> min_sqnr;
+  std::optional<double> max_abs;
+  RunOptions run;
+};
+
+void require_arrays(const std::string& path) {
+  if (std::filesystem::is_directory(path) || holds_arrays(path)) return;
+  throw Error(ErrorCode::kUsage,
+              concat("'", path, "': expected .npy, .npz, .pb, .bin, .raw or a folder of them"));
+}
+
+void run_compare(CompareCommand& options) {
+  options.run.apply();
+  for (const std::string& path : {options.a, options.b}) {
+    require_arrays(path);
+    declare_input(path);
+  }
+  ProgressDisplay progress("compare", "arrays", options.run.progress_style(), FinalLine::kNone);
+  const ArraysDiff diff = diff_arrays(options.a, options.b, progress.callback());
+  const ArrayLimits limits{options.min_sqnr, options.max_abs};
+  options.run.json ? print_result(json_of(diff, limits))
+                   : print_text(text_of(diff, limits, result_columns()));
+  if (const ArrayDiff* beyond = diff.first_beyond(limits)) {
+    throw Error(ErrorCode::kMismatch,
+                concat("'", beyond->name, "' differs by more than the limits: SQNR ",
+                       to_fixed(beyond->sqnr_db, 2), " dB, largest error ",
+                       static_cast<float>(beyond->max_abs_error)));
+  }
+  if (!diff.within(limits)) {
+    throw Error(ErrorCode::kMismatch,
+                concat("'", options.a, "' and '", options.b, "' do not hold the same tensors"));
+  }
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Session& session) {
+  const auto options = std::make_shared<CompareCommand>();
+  Command* command =
+      add_command(app, "compare", "Compare files of tensors, or two folders of infer --dump",
+                  {"qtool compare a.npy b.npy --min-sqnr 30", "qtool compare layers layers"});
+  command
+      ->add_option("a", options->a,
+                   "File or folder; the reference\n.npy, .npz, .pb (TensorProto), "
+                   ".bin and .raw (float32 as in memory).")
+      ->required()
+      ->type_name("A");
+  command->add_option("b", options->b, "File or folder to compare with it")
+      ->required()
+      ->type_name("B");
+  command
+      ->add_option("--min-sqnr", options->min_sqnr,
+                   "Lowest SQNR in dB that is accepted\nExit code 1 below it.")
+      ->type_name("DB")
+      ->check(number([](double) { return true; }, "a number"));
+  command
+      ->add_option("--max-abs", options->max_abs,
+                   "Largest difference of two elements that is accepted\nExit code 1 above it.")
+      ->type_name("X")
+      ->check(number([](double x) { return x >= 0.0; }, "a number of at least 0"));
+  options->run.add_to(*command, ThreadsUse::kNo);
+  command->show_first({"a", "b", "--min-sqnr", "--max-abs", "--json", "--quiet", "--help"});
+  command->callback([options, &session] { session.run = [options] { run_compare(*options); }; });
+}
+
+}  // namespace qtool::tool
