@@ -20,4 +20,18 @@ bool OperatorSchema::has_attribute(const std::string& name) const {
   return schema_of(schema_).attributes().contains(name);
 }
 
+bool OperatorSchema::is_default(const std::string& name, const Attribute& value) const {
+  if (!exists() || !has_attribute(name)) return false;
+  const onnx::AttributeProto& standard = schema_of(schema_).attributes().at(name).default_value;
+  if (const auto* number = std::get_if<std::int64_t>(&value)) {
+    return standard.type() == onnx::AttributeProto::INT && standard.i() == *number;
+  }
+  if (const auto* real = std::get_if<float>(&value)) {
+    return standard.type() == onnx::AttributeProto::FLOAT && standard.f() == *real;
+  }
+  const auto* text = std::get_if<std::string>(&value);
+  return text != nullptr && standard.type() == onnx::AttributeProto::STRING &&
+         standard.s() == *text;
+}
+
 }  // namespace qtool

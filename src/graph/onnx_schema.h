@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "qtool/graph/graph.h"
+
 namespace qtool {
 
 /// What ONNX says about an operator of its own domain at one opset.
@@ -13,6 +15,8 @@ class OperatorSchema {
 
   [[nodiscard]] bool exists() const noexcept { return schema_ != nullptr; }
   [[nodiscard]] bool has_attribute(const std::string& name) const;
+  /// Whether `value`, a number or text, is what the attribute is when a node does not have it.
+  [[nodiscard]] bool is_default(const std::string& name, const Attribute& value) const;
 
  private:
   const void* schema_ = nullptr;  // an onnx::OpSchema, which lives as long as the process

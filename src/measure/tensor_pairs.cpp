@@ -8,34 +8,12 @@
 #include "base/text.h"
 #include "measure/metrics.h"
 #include "measure/model_pair.h"
+#include "measure/stored_affines.h"
 #include "qtool/base/error.h"
 #include "samples/network_inputs.h"
 
 namespace qtool {
 namespace {
-
-/// Constant scales and zero points of a QuantizeLinear or DequantizeLinear; nothing where they are
-/// computed at run time, or stand for blocks.
-std::optional<Affines> affines_of(const Graph& graph, const Node& node) {
-  if (!node.has_input(1) || !graph.is_constant(node.inputs[1])) return {};
-  if (node.get_int("block_size", 0) != 0) return {};
-  const Tensor& scales = *graph.value(node.inputs[1]).constant;
-  if (scales.dtype() != DType::kFloat32 || scales.elements() < 1 || scales.shape().rank() > 1) {
-    return {};
-  }
-  Affines affines;
-  const std::span<const float> values = scales.values<float>();
-  affines.scales.assign(values.begin(), values.end());
-  if (!affines.per_tensor()) affines.axis = node.get_int("axis", 1);
-  if (!node.has_input(2)) return affines;
-  if (!graph.is_constant(node.inputs[2])) return {};
-  const std::vector<std::int64_t> zero_points = to_int64s(*graph.value(node.inputs[2]).constant);
-  if (zero_points.size() != affines.scales.size()) return {};
-  for (const std::int64_t zero : zero_points) {
-    affines.zero_points.push_back(static_cast<std::int32_t>(zero));
-  }
-  return affines;
-}
 
 /// The tensor of the INT8 model that stands for one of the FP32 network.
 struct Counterpart {
@@ -48,7 +26,7 @@ std::optional<Counterpart> integers_behind(const Graph& int8, ValueId id) {
   if (producer == kNoNode || !int8.node(producer).is("DequantizeLinear")) return {};
   const Node& node = int8.node(producer);
   if (!node.has_input(0) || int8.is_constant(node.inputs[0])) return {};
-  std::optional<Affines> affines = affines_of(int8, node);
+  std::optional<Affines> affines = stored_affines(int8, node);
   if (!affines) return {};
   return Counterpart{int8.value(node.inputs[0]).name, std::move(affines)};
 }
@@ -72,7 +50,7 @@ std::optional<Counterpart> integers_of(const Graph& int8, ValueId id, const Grap
       node = &int8.node(int8.consumers(node->outputs[0]).front());
     }
     if (!node->is("QuantizeLinear") || !node->has_output(0)) continue;
-    std::optional<Affines> affines = affines_of(int8, *node);
+    std::optional<Affines> affines = stored_affines(int8, *node);
     if (affines) return Counterpart{int8.value(node->outputs[0]).name, std::move(affines)};
   }
   return {};

@@ -13,6 +13,8 @@
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "report/array_diff.h"
+#include "report/model_diff.h"
+#include "signals.h"
 #include "terminal.h"
 
 namespace qtool::tool {
@@ -23,17 +25,38 @@ struct CompareCommand {
   std::string b;
   std::optional<double> min_sqnr;
   std::optional<double> max_abs;
+  std::optional<double> tolerance;
   RunOptions run;
 };
 
 void require_arrays(const std::string& path) {
   if (std::filesystem::is_directory(path) || holds_arrays(path)) return;
   throw Error(ErrorCode::kUsage,
-              concat("'", path, "': expected .npy, .npz, .pb, .bin, .raw or a folder of them"));
+              concat("'", path,
+                     "': expected .onnx, .npy, .npz, .pb, .bin, .raw or a folder of "
+                     "arrays"));
+}
+
+bool is_model(const std::string& path) { return to_lower(path).ends_with(".onnx"); }
+
+void compare_models(const CompareCommand& options) {
+  const Graph a = load_model(options.a);
+  const Graph b = load_model(options.b);
+  const ModelDiff diff = diff_of(a, b, interrupted);
+  const ModelLimits limits{{options.min_sqnr, options.max_abs}, options.tolerance};
+  options.run.json ? print_result(json_of(diff, limits))
+                   : print_text(text_of(diff, limits, result_columns()));
+  if (limits.accept(diff)) return;
+  throw Error(ErrorCode::kMismatch, concat("models '", options.a, "' and '", options.b,
+                                           "' differ in structure or by more than the limits"));
 }
 
 void run_compare(CompareCommand& options) {
   options.run.apply();
+  if (is_model(options.a) && is_model(options.b)) return compare_models(options);
+  if (options.tolerance) {
+    throw Error(ErrorCode::kUsage, "--tolerance has no effect without two models (.onnx)");
+  }
   for (const std::string& path : {options.a, options.b}) {
     require_arrays(path);
     declare_input(path);
@@ -59,16 +82,17 @@ void run_compare(CompareCommand& options) {
 
 void add_compare(CLI::App& app, Session& session) {
   const auto options = std::make_shared<CompareCommand>();
-  Command* command =
-      add_command(app, "compare", "Compare files of tensors, or two folders of infer --dump",
-                  {"qtool compare a.npy b.npy --min-sqnr 30", "qtool compare layers layers"});
+  Command* command = add_command(
+      app, "compare", "Compare two models, files of tensors, or folders of infer --dump",
+      {"qtool compare a.npy b.npy --min-sqnr 30", "qtool compare layers layers",
+       "qtool compare model.onnx model.int8.onnx"});
   command
       ->add_option("a", options->a,
-                   "File or folder; the reference\n.npy, .npz, .pb (TensorProto), "
+                   "Model, file or folder; the reference\n.npy, .npz, .pb (TensorProto), "
                    ".bin and .raw (float32 as in memory).")
       ->required()
       ->type_name("A");
-  command->add_option("b", options->b, "File or folder to compare with it")
+  command->add_option("b", options->b, "Model, file or folder to compare with it")
       ->required()
       ->type_name("B");
   command
@@ -81,8 +105,15 @@ void add_compare(CLI::App& app, Session& session) {
                    "Largest difference of two elements that is accepted\nExit code 1 above it.")
       ->type_name("X")
       ->check(number([](double x) { return x >= 0.0; }, "a number of at least 0"));
+  command
+      ->add_option("--tolerance", options->tolerance,
+                   "Largest relative difference of scales that is accepted\n"
+                   "Of two models. Exit code 1 above it, and where zero points differ.")
+      ->type_name("SHARE")
+      ->check(number([](double share) { return share >= 0.0; }, "a number of at least 0"));
   options->run.add_to(*command, ThreadsUse::kNo);
-  command->show_first({"a", "b", "--min-sqnr", "--max-abs", "--json", "--quiet", "--help"});
+  command->show_first(
+      {"a", "b", "--min-sqnr", "--max-abs", "--tolerance", "--json", "--quiet", "--help"});
   command->callback([options, &session] { session.run = [options] { run_compare(*options); }; });
 }
 
