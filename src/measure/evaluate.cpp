@@ -30,12 +30,21 @@ constexpr std::int64_t kTopFive = 5;
 /// The results of one sample, kept until the end.
 struct SampleRecord {
   bool usable = false;
-  std::array<std::int64_t, 2> top1{-1, -1};  // per model
+  std::array<TopClass, 2> top1{};  // per model
+  double margin_lost = 0.0;
   std::array<bool, 2> in_top1{};
   std::array<bool, 2> in_top5{};
   std::array<bool, 2> answered{};       // every output
   std::vector<ComparedOutput> outputs;  // where both models answered
 };
+
+// How far the best score of two or more is above the second one.
+double margin_of(std::span<const float> scores, std::span<const std::int64_t> top) {
+  const auto score = [&](std::size_t rank) {
+    return double{scores[static_cast<std::size_t>(top[rank])]};
+  };
+  return score(0) - score(1);
+}
 
 /// The state of one worker between images.
 struct Worker {
@@ -200,6 +209,7 @@ class Evaluation {
     SampleRecord& record = records_[entry];
     record.usable = true;
     bool all_answered = true;
+    std::array<std::span<const float>, 2> answers;
     for (std::size_t m = 0; m < static_cast<std::size_t>(pair_.models()); ++m) {
       record.answered[m] = qtool::all_answered(outputs[m], slot, options_.batch);
       all_answered = all_answered && record.answered[m];
@@ -208,9 +218,17 @@ class Evaluation {
       if (!has_answer(scores)) continue;
       const std::vector<std::int64_t> top = top_k(scores, kTopFive);
       const std::int64_t label = samples_.label(static_cast<std::int64_t>(entry));
-      record.top1[m] = top.front();
+      answers[m] = scores;
+      record.top1[m] = {top.front(), margin_of(scores, top)};
       record.in_top1[m] = top.front() == label;
       record.in_top5[m] = std::find(top.begin(), top.end(), label) != top.end();
+    }
+    if (!answers[0].empty() && !answers[1].empty()) {
+      const auto before = static_cast<std::size_t>(record.top1[0].index);
+      const auto after = static_cast<std::size_t>(record.top1[1].index);
+      if (before != after) {
+        record.margin_lost = record.top1[0].margin + double{answers[1][after]} - answers[1][before];
+      }
     }
     for (std::size_t i = 0; pair_.int8 != nullptr && all_answered && i < outputs[0].size(); ++i) {
       record.outputs.push_back(compare_output(outputs[0].part(i, slot, options_.batch),
@@ -229,7 +247,17 @@ class Evaluation {
       if (record.answered[m]) continue;
       if (score.unanswered.images++ == 0) score.unanswered.first = samples_.path(item);
     }
-    if (result.int8 && record.top1[0] >= 0) result.agreement += record.top1[0] == record.top1[1];
+    if (result.int8 && record.top1[0].index >= 0) {
+      result.agreement += record.top1[0].index == record.top1[1].index;
+    }
+    SampleResult& sample = result.samples.emplace_back();
+    sample.path = samples_.path(item);
+    if (result.classes > 0) sample.label = samples_.label(item);
+    sample.top1 = record.top1;
+    sample.margin_lost = record.margin_lost;
+    for (const ComparedOutput& output : record.outputs) {
+      sample.sqnr_db.push_back(output.error.sqnr_db);
+    }
   }
 
   void merge(const OutputError& one, std::int64_t item, OutputError& total) const {
@@ -353,8 +381,10 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& s
   EvalResult result = evaluation.result(plan);
   result.labels_ignored = ignore_labels;
   result.requantization = options.requantization;
+  if (classes > 0 && !ignore_labels) result.class_names = samples.class_names();
   if (ignore_labels) {
     result.labelled = 0;
+    for (SampleResult& sample : result.samples) sample.label = -1;
     for (ModelScore* score : {&result.fp32, result.int8 ? &*result.int8 : nullptr}) {
       if (score != nullptr) score->top1 = score->top5 = 0;
     }

@@ -5,6 +5,7 @@
 #include "report/answers_json.h"
 #include "report/preprocessing_json.h"
 #include "report/render.h"
+#include "report/samples_json.h"
 
 namespace qtool {
 namespace {
@@ -116,6 +117,7 @@ std::string json_of(const EvalResult& result, const std::optional<SourcedPreproc
     json["outputs"] = json_of(result.outputs);
     add_agreement(result.answers, json);
   }
+  add_classes(result, json);
   Json bad = Json::array();
   for (const BadImage& image : result.bad) {
     bad.push_back({{"path", image.path.string()}, {"reason", image.reason}});

@@ -13,6 +13,7 @@
 #include "report/answers.h"
 #include "report/percent.h"
 #include "report/render.h"
+#include "report/samples.h"
 #include "report/text_table.h"
 
 namespace qtool {
@@ -185,6 +186,7 @@ std::string text_of(const EvalResult& result, std::size_t width) {
                    " (same top-1 class for ", result.agreement, " of ", result.images, " ",
                    result.noun, "s)\n");
   }
+  text += text_of_classes(result, width);
   text += requantization_line(result.requantization);
   text += text_of(result.answers, width);
   return concat(text, output_lines(result.outputs, result.images, result.noun),

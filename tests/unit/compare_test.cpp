@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include "qtool/measure/evaluate.h"
 #include "qtool/measure/infer.h"
 #include "qtool/measure/output_error.h"
+#include "report/samples.h"
 
 namespace qtool {
 namespace {
@@ -105,6 +107,29 @@ TEST_F(Colours, TellTwoModelsApart) {
   EXPECT_NEAR(result.outputs[0].lowest_sqnr_db, sqnr_db(reference, without_red), 1e-9);
 }
 
+TEST_F(Colours, AreEachListedWithBothAnswersAndMargins) {
+  const Executor network(colour_network());
+  const Executor blind_to_red(colour_network("scores", 0.0F));
+  const EvalResult result = evaluate(network, &blind_to_red, images(), {});
+  EXPECT_EQ(result.class_names, labels_);
+  ASSERT_EQ(result.samples.size(), 5U);
+  const auto reddest = std::find_if(
+      result.samples.begin(), result.samples.end(),
+      [&](const SampleResult& sample) { return sample.path == folder_ / "red/0.ppm"; });
+  ASSERT_NE(reddest, result.samples.end());
+  EXPECT_TRUE(reddest->flipped());
+  EXPECT_EQ(reddest->label, 0);
+  EXPECT_EQ(reddest->top1[0].index, 0);  // 250, 20, 30
+  EXPECT_EQ(reddest->top1[0].margin, 220.0);
+  EXPECT_EQ(reddest->top1[1].index, 2);  // 0, 20, 30
+  EXPECT_EQ(reddest->top1[1].margin, 10.0);
+  EXPECT_EQ(reddest->margin_lost, 250.0);
+  ASSERT_EQ(reddest->sqnr_db.size(), 1U);
+  EXPECT_EQ(reddest->sqnr_db[0], result.outputs[0].lowest_sqnr_db);
+  EXPECT_EQ(std::ranges::count_if(result.samples, &SampleResult::flipped),
+            result.images - result.agreement);
+}
+
 TEST_F(Colours, PoolTheNoiseAndNameTheWorstImage) {
   const Executor network(colour_network());
   const Executor faint(colour_network("scores", 0.5F));
@@ -170,6 +195,7 @@ TEST_F(Colours, GiveTheSameResultForEveryBatchAndThreadCount) {
       EXPECT_EQ(result.images, expected.images);
       EXPECT_EQ(result.int8->top1, expected.int8->top1);
       EXPECT_EQ(result.agreement, expected.agreement);
+      EXPECT_EQ(samples_csv(result), samples_csv(expected));
       EXPECT_EQ(result.outputs[0].sqnr_db, expected.outputs[0].sqnr_db);
       EXPECT_EQ(result.outputs[0].pooled_sqnr_db, expected.outputs[0].pooled_sqnr_db);
       EXPECT_EQ(result.outputs[0].cosine, expected.outputs[0].cosine);
@@ -243,6 +269,8 @@ TEST_F(Colours, InFewerFoldersThanClassesAreNotGuessedAt) {
   EXPECT_TRUE(guessed.labels_ignored);
   EXPECT_EQ(guessed.labelled, 0);
   EXPECT_EQ(guessed.images, 3);
+  EXPECT_TRUE(guessed.class_names.empty());
+  for (const SampleResult& sample : guessed.samples) EXPECT_EQ(sample.label, -1);
   const EvalResult named = evaluate(network, nullptr, images(), {});
   EXPECT_FALSE(named.labels_ignored);
   EXPECT_EQ(named.fp32.top1, 2);

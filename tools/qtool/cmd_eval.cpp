@@ -7,6 +7,7 @@
 #include "checks.h"
 #include "command.h"
 #include "console.h"
+#include "files.h"
 #include "model.h"
 #include "options_images.h"
 #include "options_outputs.h"
@@ -16,6 +17,7 @@
 #include "qtool/base/error.h"
 #include "qtool/measure/evaluate.h"
 #include "report/render.h"
+#include "report/samples.h"
 #include "steps.h"
 #include "terminal.h"
 
@@ -25,6 +27,8 @@ namespace {
 struct EvalCommand {
   std::string model;
   std::string int8;
+  std::string csv;
+  std::string flips;
   std::int64_t batch = 1;
   SampleOptions images;
   PreprocessOptions preprocess;
@@ -33,11 +37,24 @@ struct EvalCommand {
   RunOptions run;
 };
 
+// Standard output is for the result, so the notes of what was written come first.
+void write_tables(const EvalCommand& options, const EvalResult& result) {
+  std::string samples;
+  std::string flips;
+  std::vector<OutputFile> files;
+  if (!options.csv.empty()) files.push_back({options.csv, samples = samples_csv(result)});
+  if (!options.flips.empty()) files.push_back({options.flips, flips = flips_csv(result)});
+  if (!files.empty()) write_outputs(files);
+}
+
 void run_eval(EvalCommand& options, const Command& command, StepResults* step) {
   options.run.apply();
   const Requantization requantization = options.requantize.path();
   options.preprocess.read();
   const AnswerOptions answers = options.outputs.read();
+  for (const std::string& file : {options.csv, options.flips}) {
+    if (!file.empty()) declare_output(file);
+  }
   const Models models = open_models(options.model, options.int8);
   const Samples samples = options.images.list(models.fp32.executor->graph());
   command.found(Trait::kImageClasses, concat("images '", options.images.images, "'"), [&] {
@@ -77,6 +94,7 @@ void run_eval(EvalCommand& options, const Command& command, StepResults* step) {
         "network counts them otherwise");
   }
   for (const std::string& doubt : result.doubts()) warning(doubt);
+  write_tables(options, result);
   if (step != nullptr) {
     step->compared = result;
   } else {
@@ -102,6 +120,18 @@ void add_eval(CLI::App& app, Session& session) {
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--int8", options->int8, "Quantized model to compare with")
       ->type_name("MODEL");
+  command
+      ->add_option("--csv", options->csv,
+                   "Table of all images to write\n"
+                   "Top-1 class and margin of both models, label, SQNR of the outputs.")
+      ->type_name("FILE");
+  command
+      ->add_option("--flips", options->flips,
+                   "Table of the images that change class to write\n"
+                   "As --csv, ordered by the margin that FP32's class lost.")
+      ->type_name("FILE");
+  command->goes_with("--flips", {{"--int8", {}}});
+  command->goes_with_files("--flips", Trait::kClassScores);
   command->add_option("--batch", options->batch, "Images per run")
       ->type_name("N")
       ->check(whole_number(1, 1000000))
@@ -110,14 +140,15 @@ void add_eval(CLI::App& app, Session& session) {
   options->preprocess.add_to(*command);
   refuse_preprocess_of_tensors(*command);
   options->outputs.add_to(*command);
+  command->not_with("--flips", {{"--boxes", {}}, {"--mask", {}}});
   for (const char* option : {"--boxes", "--mask", "--psnr"}) {
     command->goes_with(option, {{"--int8", {}}});
   }
   options->requantize.add_to(*command);
   options->run.add_to(*command);
   command->show_first({"model", "--int8", "--images", "--inputs", "--labels", "--limit",
-                       "--preprocess", "--boxes", "--mask", "--batch", "--threads", "--json",
-                       "--quiet", "--help"});
+                       "--preprocess", "--boxes", "--mask", "--flips", "--batch", "--threads",
+                       "--json", "--quiet", "--help"});
   command->callback([options, command, &session] {
     options->images.require_given();
     session.run = [options, command, &session] { run_eval(*options, *command, session.step); };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -50,6 +51,28 @@ struct ModelScore {
   double run_seconds = 0.0;  ///< spent inside runs, summed over the workers
 };
 
+/// The top-1 class of one model for one sample.
+struct TopClass {
+  std::int64_t index = -1;  ///< -1: no answer, or no class scores
+  double margin = 0.0;      ///< its score minus that of the second class
+};
+
+/// What the models said of one sample.
+struct SampleResult {
+  std::filesystem::path path{};
+  std::int64_t label = -1;         ///< its known class; -1: unknown, or the network has no classes
+  std::array<TopClass, 2> top1{};  ///< of FP32, of INT8
+  /// Where the models answer with different classes: how far INT8 lowered the score of FP32's class
+  /// against the best other one. At least the FP32 margin.
+  double margin_lost = 0.0;
+  std::vector<double> sqnr_db{};  ///< of each output; empty unless both models answered
+
+  /// Whether both models answered, with different classes.
+  [[nodiscard]] bool flipped() const {
+    return top1[0].index >= 0 && top1[1].index >= 0 && top1[0].index != top1[1].index;
+  }
+};
+
 struct EvalResult {
   std::string noun = "image";  ///< what was run, see Samples::noun()
   std::int64_t images = 0;     ///< that both models ran
@@ -61,11 +84,13 @@ struct EvalResult {
   bool labels_ignored = false;  ///< folders that are not as many as the network's classes
   ModelScore fp32;
   std::optional<ModelScore> int8;
-  bool near_chance = false;          ///< FP32 top-1 looks like guessing, see is_near_chance()
-  std::int64_t agreement = 0;        ///< images that both models answer with the same top-1 class
-  std::vector<OutputError> outputs;  ///< INT8 against FP32
-  AnswerAgreement answers;           ///< INT8 against FP32, over all images
-  std::vector<BadImage> bad;         ///< left out
+  bool near_chance = false;           ///< FP32 top-1 looks like guessing, see is_near_chance()
+  std::int64_t agreement = 0;         ///< images that both models answer with the same top-1 class
+  std::vector<OutputError> outputs;   ///< INT8 against FP32
+  AnswerAgreement answers;            ///< INT8 against FP32, over all images
+  std::vector<SampleResult> samples;  ///< those that were run, in the order of the list
+  std::vector<std::string> class_names;  ///< index = class; empty where they are not known
+  std::vector<BadImage> bad;             ///< left out
 
   /// Images per second through one model, preprocessing not counted.
   [[nodiscard]] double images_per_second(const ModelScore& score) const;
@@ -96,7 +121,8 @@ std::int64_t classes_of(const Executor& executor, std::span<const Tensor> sample
 /// models' ports differ, the outputs are not what `answers` says or no sample is usable,
 /// Error(kCancelled) when `progress` says so, and what the executor and Samples::load() throw.
 /// Tensors may differ in shape from sample to sample in batches of one, images may not.
-/// Cost: both networks once per sample; memory is one sample and two arenas per worker.
+/// Cost: both networks once per sample; memory is one sample and two arenas per worker,
+/// and about 200 bytes for each sample of the list.
 EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& samples,
                     const EvalOptions& options);
 

@@ -16,7 +16,7 @@ struct OutputError {
   double pooled_sqnr_db = 0.0;  ///< 10 log10(sum of all x^2 / sum of all (x - y)^2)
   double lowest_sqnr_db = 0.0;  ///< of the worst image
   std::filesystem::path
-      lowest_sqnr_image;       ///< that image, the first of equal ones; evaluate() only
+      lowest_sqnr_image{};     ///< that image, the first of equal ones; evaluate() only
   double max_abs_error = 0.0;  ///< of the worst image
   /// Mean over images of 10 log10(peak^2 / mean (x - y)^2), where AnswerOptions name the peak.
   std::optional<double> psnr_db{};

@@ -1,0 +1,132 @@
+#include "report/samples.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "base/printable.h"
+#include "base/text.h"
+#include "measure/class_tally.h"
+#include "report/answers.h"
+#include "report/csv.h"
+
+namespace qtool {
+namespace {
+
+using Kind = TextTable::Kind;
+constexpr std::size_t kMaxRows = 5;
+
+// The number of a class and its name; nothing of a class that is not known.
+void add_class(const EvalResult& result, std::int64_t index, std::vector<std::string>& fields) {
+  const auto i = static_cast<std::size_t>(index);
+  fields.push_back(index < 0 ? std::string() : to_text(index));
+  fields.push_back(index >= 0 && i < result.class_names.size() ? csv_text(result.class_names[i])
+                                                               : std::string());
+}
+
+void add_top1(const EvalResult& result, const TopClass& top, std::vector<std::string>& fields) {
+  add_class(result, top.index, fields);
+  fields.push_back(top.index < 0 ? std::string() : to_text(top.margin));
+}
+
+const std::vector<std::string> kClassColumns{
+    "image",       "label",      "label_name", "fp32_class",  "fp32_name",
+    "fp32_margin", "int8_class", "int8_name",  "int8_margin",
+};
+
+std::vector<std::string> class_fields(const EvalResult& result, const SampleResult& sample) {
+  std::vector<std::string> fields{csv_path(sample.path)};
+  add_class(result, sample.label, fields);
+  for (const TopClass& top : sample.top1) add_top1(result, top, fields);
+  return fields;
+}
+
+std::string signed_text(std::int64_t number) { return concat(number > 0 ? "+" : "", number); }
+
+std::string name_in_text(const EvalResult& result, std::int64_t index) {
+  return printable(class_name(index, result.class_names));
+}
+
+// The classes with the largest change, where there is one.
+std::vector<ClassTally> changed_most(const EvalResult& result) {
+  std::vector<ClassTally> classes = tally_classes(result.samples);
+  const auto change = [](const ClassTally& one) { return std::abs(one.top1[1] - one.top1[0]); };
+  std::erase_if(classes, [&](const ClassTally& one) { return change(one) == 0; });
+  std::stable_sort(classes.begin(), classes.end(),
+                   [&](const ClassTally& a, const ClassTally& b) { return change(a) > change(b); });
+  return classes;
+}
+
+// Says how many rows a table leaves out.
+std::string rest_line(std::size_t rows) {
+  if (rows <= kMaxRows) return {};
+  return concat("and ", rows - kMaxRows, " more, see --json\n");
+}
+
+}  // namespace
+
+std::string samples_csv(const EvalResult& result) {
+  std::vector<std::string> columns = kClassColumns;
+  for (const OutputError& output : result.outputs) {
+    columns.push_back(result.outputs.size() == 1 ? "sqnr_db"
+                                                 : csv_text(concat("sqnr_db:", output.name)));
+  }
+  std::string csv = csv_record(columns);
+  for (const SampleResult& sample : result.samples) {
+    std::vector<std::string> fields = class_fields(result, sample);
+    for (const double sqnr_db : sample.sqnr_db) fields.push_back(to_text(sqnr_db));
+    fields.resize(columns.size());  // without an answer there is no distance
+    csv += csv_record(fields);
+  }
+  return csv;
+}
+
+std::string flips_csv(const EvalResult& result) {
+  std::vector<std::string> columns = kClassColumns;
+  columns.emplace_back("margin_lost");
+  std::string csv = csv_record(columns);
+  for (const SampleResult* sample : flips(result.samples)) {
+    std::vector<std::string> fields = class_fields(result, *sample);
+    fields.push_back(to_text(sample->margin_lost));
+    csv += csv_record(fields);
+  }
+  return csv;
+}
+
+std::string text_of_classes(const EvalResult& result, std::size_t width) {
+  if (!result.int8 || result.labelled == 0) return {};
+  std::string text;
+  const std::vector<ClassTally> classes = changed_most(result);
+  if (!classes.empty()) {
+    TextTable table({{"top-1 changed most"},
+                     {concat(result.noun, "s"), Kind::kNumber, 1},
+                     {"FP32", Kind::kNumber, 2},
+                     {"INT8", Kind::kNumber, 3},
+                     {"change", Kind::kNumber, 4}});
+    for (std::size_t i = 0; i < classes.size() && i < kMaxRows; ++i) {
+      const ClassTally& one = classes[i];
+      table.add({name_in_text(result, one.label), to_text(one.images), to_text(one.top1[0]),
+                 to_text(one.top1[1]), signed_text(one.top1[1] - one.top1[0])});
+    }
+    text += table.to_string(width) + rest_line(classes.size());
+  }
+  std::vector<Confusion> pairs = confusions(result.samples);
+  std::erase_if(pairs, [](const Confusion& one) { return one.images[0] == one.images[1]; });
+  if (!pairs.empty()) {
+    TextTable table({{"mistakes that changed most"},
+                     {"taken for"},
+                     {"FP32", Kind::kNumber, 2},
+                     {"INT8", Kind::kNumber, 3},
+                     {"change", Kind::kNumber, 4}});
+    for (std::size_t i = 0; i < pairs.size() && i < kMaxRows; ++i) {
+      const Confusion& one = pairs[i];
+      table.add({name_in_text(result, one.label), name_in_text(result, one.answer),
+                 to_text(one.images[0]), to_text(one.images[1]),
+                 signed_text(one.images[1] - one.images[0])});
+    }
+    text += table.to_string(width) + rest_line(pairs.size());
+  }
+  return text;
+}
+
+}  // namespace qtool
