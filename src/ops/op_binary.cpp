@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tensor/convert.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
 #include "ops/vector_math.h"
+#include "tensor/convert.h"
 
 namespace qtool {
 namespace {

@@ -1,7 +1,7 @@
 #include "graph/onnx_dtype.h"
-#include "tensor/convert.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
+#include "tensor/convert.h"
 
 // Operators that change the element type.
 namespace qtool {

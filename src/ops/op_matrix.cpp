@@ -4,10 +4,10 @@
 #include <cstring>
 
 #include "graph/onnx_dtype.h"
-#include "tensor/convert.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/strides.h"
+#include "tensor/convert.h"
 
 namespace qtool {
 namespace {

@@ -1,7 +1,7 @@
 #include "ops/columns.h"
-#include "tensor/convert.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
+#include "tensor/convert.h"
 
 namespace qtool {
 namespace {

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <limits>
 
-#include "tensor/convert.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
 #include "ops/vector_math.h"
+#include "tensor/convert.h"
 
 namespace qtool {
 namespace {
