@@ -30,6 +30,7 @@ class Groups {
   /// Width of the narrowest range of the group; tensors that are all zero fit any affine map.
   double narrowest(ValueId id) { return group(id).narrowest; }
   Affine affine(ValueId id) { return group(id).affine; }
+  ValueId representative(ValueId id) { return static_cast<ValueId>(root(index_of(id))); }
 
   void merge(ValueId a, ValueId b) {
     const std::size_t to = root(index_of(a));
@@ -141,8 +142,10 @@ ActivationAffines choose_activation_affines(const Graph& graph, const Placement&
 
   ActivationAffines chosen;
   chosen.by_value.resize(graph.value_limit());
+  chosen.group.resize(graph.value_limit(), kNoValue);
   for (const ValueId id : placement.quantized) {
     chosen.by_value[index_of(id)] = groups.affine(source(id));
+    chosen.group[index_of(id)] = groups.representative(source(id));
   }
   for (const ValueId id : aligned_constants) chosen.by_value[index_of(id)] = groups.affine(id);
   for (const Kept& concat_node : kept) {

@@ -12,6 +12,9 @@ namespace qtool {
 /// The affine map of every quantized tensor, and the Concats whose operands have different ones.
 struct ActivationAffines {
   std::vector<std::optional<Affine>> by_value;  ///< by ValueId; constants of aligned Concats too
+  /// By ValueId, of quantized tensors: equal for those that must have one map, which are the
+  /// operands and the result of a Concat and what passing nodes make of them.
+  std::vector<ValueId> group;
   std::vector<UnequalConcat> unequal;
 };
 

@@ -7,15 +7,19 @@
 namespace qtool {
 
 Groundwork::Groundwork(const Graph& prepared, const CalibrationTable& table, Target target,
-                       std::span<const std::string> exclude, std::span<const std::string> rewrites)
+                       std::span<const std::string> exclude, std::span<const std::string> rewrites,
+                       const TunedRanges& tuned)
     : prepared_(prepared),
       given_(table),
       target_(std::move(target)),
       exclude_(exclude.begin(), exclude.end()),
       placement_(place_with_ranges()),
       rewritten_(rewrite(rewrites)),
+      tuned_(tune(tuned)),
       graph_(rewritten_ ? rewritten_->graph : prepared_),
-      table_(rewritten_ ? rewritten_->table : given_),
+      table_(tuned_       ? *tuned_
+             : rewritten_ ? rewritten_->table
+                          : given_),
       view_(graph_, table_, target_),
       activations_(choose_activation_affines(graph_, placement_, target_, view_)) {}
 
@@ -32,6 +36,20 @@ std::optional<Rewritten> Groundwork::rewrite(std::span<const std::string> rewrit
   Rewritten network{prepared_, given_};
   reports_ = apply_rewrites(rewrites, {target_, placement_}, network);
   return network;
+}
+
+std::optional<CalibrationTable> Groundwork::tune(const TunedRanges& ranges) {
+  if (ranges.empty()) return std::nullopt;
+  CalibrationTable table = rewritten_ ? rewritten_->table : given_;
+  for (ActivationEntry& entry : table.activations) {
+    const auto tuned = ranges.find(entry.tensor);
+    if (tuned == ranges.end() || entry.origin == Origin::kUser) continue;
+    entry.range = tuned->second;
+    entry.affine = choose_affine(entry.range, target_.activations);
+    entry.dtype = target_.activations.dtype;
+    ++tuned_ranges_;
+  }
+  return table;
 }
 
 std::vector<std::string> Groundwork::missing_ranges() const {
@@ -70,8 +88,12 @@ Layer Groundwork::scaled_layer(NodeId node, const WeightPorts& ports, int thread
 
 Groundwork lay_groundwork(const Graph& prepared, const CalibrationTable& table,
                           const StaticOptions& options) {
-  return {prepared, table, chosen_target(table, options), options.exclude,
-          options.rewrites ? *options.rewrites : table.rewrites.names};
+  return {prepared,
+          table,
+          chosen_target(table, options),
+          options.exclude,
+          options.rewrites ? *options.rewrites : table.rewrites.names,
+          options.tuned_ranges};
 }
 
 std::vector<WeightEntry> weight_entries(const Groundwork& ground, int threads) {

@@ -22,10 +22,11 @@ namespace qtool {
 class Groundwork {
  public:
   /// `prepared` and `table` must live as long. `target` as the table and then the options chose it;
-  /// `rewrites`: names, see find_rewrite(). Throws Error(kUsage) for an exclusion that matches
-  /// nothing or an unknown rewrite.
+  /// `rewrites`: names, see find_rewrite(); `tuned`: see StaticOptions. Throws Error(kUsage) for an
+  /// exclusion that matches nothing or an unknown rewrite.
   Groundwork(const Graph& prepared, const CalibrationTable& table, Target target,
-             std::span<const std::string> exclude, std::span<const std::string> rewrites);
+             std::span<const std::string> exclude, std::span<const std::string> rewrites,
+             const TunedRanges& tuned = {});
   Groundwork(const Groundwork&) = delete;
   Groundwork& operator=(const Groundwork&) = delete;
 
@@ -35,10 +36,11 @@ class Groundwork {
   [[nodiscard]] const Graph& graph() const noexcept { return graph_; }
   /// What each rewrite did, in their order.
   [[nodiscard]] const std::vector<RewriteReport>& reports() const noexcept { return reports_; }
-  /// The table, with what the rewrites made of its activations; its rewrites are those that changed
-  /// anything.
+  /// The table, with what the rewrites made of its activations and then with the tuned ranges; its
+  /// rewrites are those that changed anything.
   [[nodiscard]] const CalibrationTable& table() const noexcept { return table_; }
   [[nodiscard]] const Rewrites& rewrites() const noexcept { return table_.rewrites; }
+  [[nodiscard]] std::int64_t tuned_ranges() const noexcept { return tuned_ranges_; }
   [[nodiscard]] const Placement& placement() const noexcept { return placement_; }
   [[nodiscard]] const ActivationAffines& activations() const noexcept { return activations_; }
   /// Tensors that the target would have as integers and that the table has no range for.
@@ -53,6 +55,7 @@ class Groundwork {
   [[nodiscard]] bool scales_fit(ValueId weight) const;
   [[nodiscard]] Placement place_with_ranges() const;
   [[nodiscard]] std::optional<Rewritten> rewrite(std::span<const std::string> rewrites);
+  [[nodiscard]] std::optional<CalibrationTable> tune(const TunedRanges& ranges);
 
   const Graph& prepared_;
   const CalibrationTable& given_;
@@ -60,7 +63,9 @@ class Groundwork {
   std::vector<std::string> exclude_;
   Placement placement_;
   std::vector<RewriteReport> reports_;
-  std::optional<Rewritten> rewritten_;  ///< nothing: no rewrite was asked for
+  std::int64_t tuned_ranges_ = 0;
+  std::optional<Rewritten> rewritten_;     ///< nothing: no rewrite was asked for
+  std::optional<CalibrationTable> tuned_;  ///< nothing: no range was tuned
   const Graph& graph_;
   const CalibrationTable& table_;
   TableView view_;

@@ -79,6 +79,7 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
   report.target = options.target;
   report.rewrites = ground.reports();
   report.nodes = report_nodes(graph, ground.placement());
+  report.tuned_ranges = ground.tuned_ranges();
   report.residuals = ground.placement().residuals;
   report.unequal_concats = ground.activations().unequal;
   report.non_finite = non_finite_weights(graph);
@@ -93,6 +94,9 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
   quantized.graph =
       emit_static(graph, ground.placement(), ground.target(), ground.activations(), stages, report);
   add_metadata(table, quantized.graph);
+  if (report.tuned_ranges > 0) {
+    quantized.graph.info.metadata[std::string(kTunedKey)] = to_text(report.tuned_ranges);
+  }
   add_provenance(prepared, options, ground.rewrites().names, quantized.graph);
   return quantized;
 }

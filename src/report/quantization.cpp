@@ -132,6 +132,7 @@ std::string json_of(const QuantizationSummary& s) {
   json["added_nodes"] = s.report.added_nodes;
   json["quantized_tensors"] = s.report.quantized_tensors;
   json["corrected_biases"] = s.report.corrected_biases;
+  json["tuned_ranges"] = s.report.tuned_ranges;
   json["residual_convolutions"] = s.report.residuals;
   json["uncorrected_layers"] = s.report.uncorrected_layers;
   if (!s.report.rewrites.empty()) json["rewrites"] = Json::array();

@@ -158,6 +158,7 @@ TEST(JsonOfQuantization, HasTheWholeReport) {
   summary.report.added_nodes = 9;
   summary.report.quantized_tensors = 5;
   summary.report.corrected_biases = 2;
+  summary.report.tuned_ranges = 4;
   summary.report.residuals = 3;
   summary.report.uncorrected_layers = {"fc"};
   summary.report.unequal_concats = {{"cat", {"a", "b"}, {0.5F, 0.125F}, 0.25}};
@@ -171,6 +172,7 @@ TEST(JsonOfQuantization, HasTheWholeReport) {
                   {"added_nodes", 9},
                   {"quantized_tensors", 5},
                   {"corrected_biases", 2},
+                  {"tuned_ranges", 4},
                   {"residual_convolutions", 3},
                   {"uncorrected_layers", json::array({"fc"})},
                   {"coverage",

@@ -197,6 +197,7 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
                                    options.types.choices(),
                                    options.rewrites.names(),
                                    options.accuracy.bias_correction(),
+                                   {},
                                    {}};
     apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
                     *table);

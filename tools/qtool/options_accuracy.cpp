@@ -8,7 +8,9 @@
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/format.h"
+#include "qtool/measure/tune_ranges.h"
 #include "qtool/quantize/calibrate.h"
+#include "signals.h"
 
 namespace qtool::tool {
 namespace {
@@ -51,6 +53,11 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
          "reaches the layer too, measured layer by layer on --images.",
          {"off", "table", "sequential"});
   }
+  command.add_flag(
+      "--tune-ranges", tune_ranges_,
+      "Make ranges narrower or wider by what that does to the outputs\n"
+      "Half of --images tune, the other half judge. Only for images like those that the "
+      "network will meet.");
   word(command, "--weight-rounding", weight_rounding_,
        "How weights become integers\n"
        "nearest rounds each alone; gptq lets the later weights of a channel make up for the errors "
@@ -67,6 +74,7 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
   if (use == AccuracyUse::kSearch) return;
   for (const char* option : {"--images", "--inputs"}) {
     command.goes_with(option, {{"--effort", {"balanced"}},
+                               {"--tune-ranges", {}},
                                {"--bias-correction", {"sequential"}},
                                {"--weight-rounding", {"gptq"}}});
   }
@@ -83,6 +91,7 @@ void AccuracyOptions::apply(const Command& command, bool has_samples, RewriteOpt
     rewrites.equalize_by_default();
     if (!given) weight_rounding_ = "gptq";
   }
+  if (tune_ranges_) require_images("--tune-ranges");
   if (weight_rounding_ != "nearest") {
     require_images(given ? concat("--weight-rounding ", weight_rounding_) : "--effort balanced");
   }
@@ -103,6 +112,7 @@ void AccuracyOptions::measure(const Model& fp32, const CalibrationTable& table,
   collect.bad_images = policy;
   collect.threads = run.threads;
   const std::string items = concat(samples.noun(), "s");
+  if (tune_ranges_) tune(fp32, table, samples, collect, run, chosen);
   if (weight_rounding_ != "nearest") {
     ProgressDisplay progress("round weights", items, run.progress_style());
     collect.progress = progress.callback();
@@ -126,6 +136,28 @@ void AccuracyOptions::measure(const Model& fp32, const CalibrationTable& table,
     if (weight_rounding_ == "nearest") warn_of(measured.bad);  // else they are told already
     chosen.bias_shifts = std::move(measured.shifts);
   }
+}
+
+void AccuracyOptions::tune(const Model& fp32, const CalibrationTable& table, const Samples& samples,
+                           const CollectOptions& collect, const RunOptions& run,
+                           StaticOptions& chosen) const {
+  AnalyzeOptions options;
+  options.preprocess = collect.preprocess;
+  options.bad_images = collect.bad_images;
+  options.threads = collect.threads;
+  options.stop = interrupted;
+  ProgressDisplay progress("tune ranges", concat(samples.noun(), "s"), run.progress_style());
+  options.progress = progress.callback();
+  RangeTuning tuned = tune_ranges(*fp32.executor, table, chosen, samples, options);
+  // The later steps see all images, and tell the bad ones.
+  if (weight_rounding_ == "nearest" && bias_correction_ != "sequential") warn_of(tuned.bad);
+  const std::string_view kept = tuned.refused          ? ", too little: the table's stay"
+                                : tuned.ranges.empty() ? ": the table's stay"
+                                                       : "";
+  note(concat("tuned ranges: ", tuned.ranges.size(), " changed, ", tuned.tried, " tried; ",
+              to_fixed(tuned.before_db, 2), " -> ", to_fixed(tuned.after_db, 2), " dB on ",
+              samples.noun(), "s kept aside", kept));
+  chosen.tuned_ranges = std::move(tuned.ranges);
 }
 
 }  // namespace qtool::tool

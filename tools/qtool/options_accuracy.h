@@ -24,8 +24,8 @@ enum class AccuracyUse { kQuantize, kSearch };
 /// Error(kUsage) when neither does.
 SourcedPreprocess stored_preprocess_of(const CalibrationTable& table, const Model& fp32);
 
-/// What is done for accuracy with the table and images: --effort, --weight-rounding, --max-memory,
-/// and with quantize --bias-correction.
+/// What is done for accuracy with the table and images: --effort, --tune-ranges, --weight-rounding,
+/// --max-memory, and with quantize --bias-correction.
 class AccuracyOptions {
  public:
   /// Call after SampleOptions::add_to().
@@ -34,15 +34,19 @@ class AccuracyOptions {
   /// for one that needs images where there are none.
   void apply(const Command& command, bool has_samples, RewriteOptions& rewrites);
   [[nodiscard]] BiasCorrection bias_correction() const;
-  /// Rounds weights and corrects biases by what `samples` do to the network; writes the result into
-  /// `chosen`. `preprocess` says how images are prepared.
+  /// Tunes ranges, rounds weights and corrects biases by what `samples` do to the network; writes
+  /// the result into `chosen`. `preprocess` says how images are prepared.
   void measure(const Model& fp32, const CalibrationTable& table, const Samples& samples,
                const Preprocess& preprocess, BadImages policy, const RunOptions& run,
                StaticOptions& chosen) const;
 
  private:
+  void tune(const Model& fp32, const CalibrationTable& table, const Samples& samples,
+            const CollectOptions& collect, const RunOptions& run, StaticOptions& chosen) const;
+
   std::string effort_ = "fast";
   std::string bias_correction_ = "table";
+  bool tune_ranges_ = false;
   std::string weight_rounding_ = "nearest";
   std::int64_t max_memory_ = 1024;  // MiB
 };

@@ -60,6 +60,7 @@ struct QuantizeReport {
   std::int64_t weight_bytes = 0;     ///< of int8 weights
   std::int64_t output_channels = 0;  ///< of layers with int8 weights
   std::int64_t corrected_biases = 0;
+  std::int64_t tuned_ranges = 0;  ///< of StaticOptions::tuned_ranges, those that took effect
   /// Convolutions whose result is added to another tensor before it is rounded, without a pair in
   /// between; see Target::residual_producers.
   std::int64_t residuals = 0;
@@ -102,19 +103,23 @@ enum class BiasCorrection : std::uint8_t {
 /// What to subtract from the bias of each output channel, by the name of the layer.
 using BiasShifts = std::map<std::string, std::vector<double>, std::less<>>;
 
+/// Ranges of activations of the rewritten network, by the name of the tensor; see tune_ranges().
+using TunedRanges = std::map<std::string, Range, std::less<>>;
+
 /// Integers of weights, int8 in their shape, by the name of the layer; see round_on_images().
 using RoundedWeights = std::map<std::string, std::shared_ptr<const Tensor>, std::less<>>;
 
 /// Keys of the emitted model's metadata: the preprocessing as JSON, and the fingerprint of the FP32
 /// model that it was made from, 16 hexadecimal digits; the target; the mode, where it is not
 /// static; the rewrites that were made, separated by commas, where there were any; how weights were
-/// rounded, where that is not to nearest.
+/// rounded, where that is not to nearest; how many ranges were tuned, where any were.
 inline constexpr std::string_view kPreprocessKey = "qtool.preprocess";
 inline constexpr std::string_view kSourceKey = "qtool.source";
 inline constexpr std::string_view kTargetKey = "qtool.target";
 inline constexpr std::string_view kModeKey = "qtool.mode";
 inline constexpr std::string_view kRewritesKey = "qtool.rewrites";
 inline constexpr std::string_view kRoundingKey = "qtool.weight_rounding";
+inline constexpr std::string_view kTunedKey = "qtool.tuned_ranges";
 
 /// Options of every mode.
 struct QuantizeOptions {
@@ -136,6 +141,8 @@ struct StaticOptions : QuantizeOptions {
   std::optional<std::vector<std::string>> rewrites;
   BiasCorrection bias_correction = BiasCorrection::kTable;
   BiasShifts bias_shifts;  ///< for kSequential, see sequential_bias_shifts()
+  /// In place of those of the table, except where the user gave one.
+  TunedRanges tuned_ranges;
 };
 
 /// What may be chosen about weights in the modes without a table. They are always symmetric, with
