@@ -20,7 +20,7 @@ struct RangeTuning {
   /// the table and with the tuned ones. Equal when no range was changed.
   double before_db = 0.0;
   double after_db = 0.0;
-  bool refused = false;       ///< on the samples kept aside, the tuned ranges were not better enough
+  bool refused = false;  ///< on the samples kept aside, the tuned ranges were not better enough
   std::vector<BadImage> bad;  ///< images left out, in the order of the list
 };
 
