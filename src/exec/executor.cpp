@@ -11,6 +11,7 @@
 #include "exec/plan.h"
 #include "graph/node_name.h"
 #include "graph/obstacles.h"
+#include "graph/subgraphs.h"
 #include "lower/lower.h"
 #include "ops/pack_cache.h"
 #include "qtool/base/error.h"
@@ -104,15 +105,23 @@ Executor::Executor(Graph graph, StopCheck stop)
     : state_(std::make_unique<State>(std::move(graph), std::move(stop))) {
   state_->graph.check();
   Obstacles obstacles;
-  for (const NodeId id : state_->graph.nodes()) {
-    const Node& node = state_->graph.node(id);
-    if (find_op(node.op_type, node.domain) != nullptr) continue;
-    obstacles.add(node.op_type, node.domain, name_of(state_->graph, id));
-  }
+  for_each_node(state_->graph, [&](const Graph& around, NodeId id) {
+    const Node& node = around.node(id);
+    if (find_op(node.op_type, node.domain) != nullptr) return;
+    obstacles.add(node.op_type, node.domain, name_of(around, id));
+  });
   if (!obstacles.empty()) obstacles.fail(state_->graph.info);
 }
 
 Executor::~Executor() = default;
+
+void lower(ShapedGraph& shaped, const CompileOptions& options, const StopCheck& stop) {
+  if (options.lowering == Lowering::kInteger) {
+    lower(shaped, options.requantization, stop);
+  } else {
+    lower_to_reference(shaped, stop);
+  }
+}
 
 const Graph& Executor::graph() const& noexcept { return state_->graph; }
 
@@ -125,11 +134,7 @@ std::shared_ptr<const Plan> Executor::compile(const InputShapes& shapes,
       resolved.keep};
   return state_->plans.get(key, [&] {
     ShapedGraph shaped = specialize(state_->graph, shapes, resolved.observe, state_->stop);
-    if (resolved.lowering == Lowering::kInteger) {
-      lower(shaped, resolved.requantization, state_->stop);
-    } else {
-      lower_to_reference(shaped, state_->stop);
-    }
+    lower(shaped, resolved, state_->stop);
     return PlanBuilder(shaped, resolved, state_->packs, state_->stop).build();
   });
 }

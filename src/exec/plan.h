@@ -79,6 +79,9 @@ std::int64_t assign_offsets(std::vector<Storage>& storages);
 
 /// Turns a lowered graph into a plan: chooses layouts, inserts reorders, makes the operators and
 /// assigns the memory.
+/// Lowers a shaped graph as the options say.
+void lower(ShapedGraph& shaped, const CompileOptions& options, const StopCheck& stop);
+
 class PlanBuilder {
  public:
   PlanBuilder(const ShapedGraph& shaped, const CompileOptions& options, PackCache& packs,
@@ -94,6 +97,7 @@ class PlanBuilder {
   void add_input(std::size_t index);
   void add_node(NodeId id);
   void add_alias(NodeId id);
+  void add_bodies(NodeId id, OpContext& context);
   void add_outputs();
   void observe(ValueId id, std::int32_t value, std::int32_t step);
   void observe_constants();

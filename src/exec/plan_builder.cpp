@@ -11,6 +11,7 @@
 #include "base/stop.h"
 #include "base/text.h"
 #include "exec/plan.h"
+#include "exec/plan_body.h"
 #include "exec/reorder.h"
 #include "graph/node_name.h"
 #include "qtool/base/error.h"
@@ -244,6 +245,7 @@ void PlanBuilder::add_node(NodeId id) {
   context.threads = options_.threads;
   context.packs = &packs_;
   context.requantization = options_.requantization;
+  add_bodies(id, context);
   PlanStep step;
   for (const ValueId input : node.inputs) {
     if (input == kNoValue) {
@@ -286,6 +288,21 @@ void PlanBuilder::add_node(NodeId id) {
   info.integer = shaped_.lowered(id).integer;
   plan_->steps.push_back(std::move(step));
   plan_->step_infos.push_back(std::move(info));
+}
+
+// Plans for the subgraphs of a node.
+void PlanBuilder::add_bodies(NodeId id, OpContext& context) {
+  const auto* params = std::get_if<SubgraphParams>(&shaped_.lowered(id).params);
+  if (params == nullptr) return;
+  CompileOptions options = options_;
+  options.observe.clear();
+  options.keep = false;
+  for (const auto& subgraph : params->subgraphs) {
+    ShapedGraph shaped = subgraph->shaped;
+    lower(shaped, options, stop_);
+    context.bodies.push_back(
+        make_body(PlanBuilder(shaped, options, packs_, stop_).build(), subgraph->inputs));
+  }
 }
 
 void PlanBuilder::add_outputs() {

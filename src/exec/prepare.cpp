@@ -1,16 +1,66 @@
 #include "qtool/exec/prepare.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/stop.h"
 #include "base/text.h"
+#include "graph/expand_subgraphs.h"
 #include "graph/passes.h"
+#include "lower/shaped_subgraphs.h"
+#include "lower/specialize.h"
 #include "ops/evaluate.h"
 #include "qtool/base/error.h"
 
 namespace qtool {
 
-Graph prepare(Graph graph, const StopCheck& stop) {
+namespace {
+
+// That loops may become in a model. A longer loop stays one, and what is in it stays FP32.
+constexpr std::int64_t kMaxLoopNodes = 1 << 12;
+
+bool has_subgraphs(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(),
+                             [&](NodeId id) { return graph.node(id).has_subgraphs(); });
+}
+
+// What is known of the values of a graph when all its inputs have a fixed shape, or else nothing.
+std::optional<ShapedGraph> shape_fixed(const Graph& graph, const StopCheck& stop) {
+  for (const ValueId id : graph.inputs()) {
+    const Value& value = graph.value(id);
+    const bool fixed =
+        value.dtype && value.shape &&
+        std::ranges::all_of(*value.shape, [](const Dim& dim) { return dim.size.has_value(); });
+    if (!fixed) return std::nullopt;
+  }
+  try {
+    return specialize(graph, {}, {}, stop);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) throw;
+    return std::nullopt;  // whoever runs the graph says why it cannot be
+  }
+}
+
+Graph prepare(Graph graph, ExpandBudget& budget, const StopCheck& stop);
+
+// Expands what control flow is decided, and prepares the bodies of the rest. Returns whether there
+// are new nodes.
+bool expand(Graph& graph, ExpandBudget& budget, const StopCheck& stop) {
+  if (!has_subgraphs(graph)) return false;
+  const std::optional<ShapedGraph> shaped = shape_fixed(graph, stop);
+  const ExpandTools tools{
+      [&](ValueId id) { return shaped ? known_of(*shaped, id) : known_of(graph, id); },
+      [&](Graph body) {
+        budget.spend(static_cast<std::int64_t>(body.nodes().size()));
+        return prepare(std::move(body), budget, stop);
+      },
+      budget};
+  return expand_subgraphs(graph, tools);
+}
+
+Graph prepare(Graph graph, ExpandBudget& budget, const StopCheck& stop) {
   const auto pass = [&](void (*run)(Graph&)) {
     check_stop(stop);
     run(graph);
@@ -21,16 +71,30 @@ Graph prepare(Graph graph, const StopCheck& stop) {
   pass(fold_constant_nodes);  // upgrades read axes and shapes from constants
   pass(upgrade_opset);
   pass(remove_identities);
-  fold_constants(graph, [&](const Graph& whole, NodeId id) {
-    check_stop(stop);
-    return evaluate_node(whole, id, LoweredParams{});
-  });
-  graph.check();
+  const auto fold = [&] {
+    fold_constants(graph, [&](const Graph& whole, NodeId id) {
+      check_stop(stop);
+      return evaluate_node(whole, id, LoweredParams{});
+    });
+    graph.check();
+  };
+  fold();
+  while (expand(graph, budget, stop)) {
+    pass(remove_identities);
+    fold();
+  }
   pass(remove_identities);  // folding a Dropout mode or Cast input may create more of them
   pass(fold_batch_norm);
   graph.remove_dead_nodes();
   graph.check();
   return graph;
+}
+
+}  // namespace
+
+Graph prepare(Graph graph, const StopCheck& stop) {
+  ExpandBudget budget{kMaxLoopNodes};
+  return prepare(std::move(graph), budget, stop);
 }
 
 const Value& image_input(const Graph& graph) {

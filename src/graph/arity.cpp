@@ -36,7 +36,7 @@ std::string expected_count(std::size_t least, std::string_view pattern, bool ope
 }
 
 // What is wrong with the operands of one side of a node, as a phrase; empty when nothing is.
-std::string refuse(const std::vector<ValueId>& operands, std::string_view pattern,
+std::string refuse(std::span<const ValueId> operands, std::string_view pattern,
                    std::string_view side) {
   const bool open = !pattern.empty() && (pattern.back() == '+' || pattern.back() == '*');
   const std::size_t last_required = pattern.find_last_of("1+");
@@ -80,7 +80,8 @@ void require_operands(const Graph& graph) {
     const Node& node = graph.node(id);
     const Arity* arity = arity_of(node, opset->second);
     if (arity == nullptr) continue;
-    std::string wrong = refuse(node.inputs, arity->inputs, "input");
+    const auto inputs = std::span(node.inputs).first(node.own_inputs());
+    std::string wrong = refuse(inputs, arity->inputs, "input");
     if (wrong.empty()) wrong = refuse(node.outputs, arity->outputs, "output");
     if (wrong.empty()) continue;
     throw Error(ErrorCode::kInvalidModel,

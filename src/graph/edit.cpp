@@ -1,8 +1,12 @@
 #include "graph/edit.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "base/text.h"
 
 namespace qtool {
 
@@ -13,6 +17,25 @@ void disconnect(Graph& graph, NodeId id) {
 
 bool is_gone(const Graph& graph, NodeId id) {
   return !graph.contains(id) || graph.node(id).outputs.empty();
+}
+
+NodeId add_op(Graph& graph, std::string_view op_type, std::vector<ValueId> inputs, ValueId output,
+              Node::AttributeMap attributes) {
+  Node node;
+  node.op_type = op_type;
+  node.inputs = std::move(inputs);
+  node.outputs = {output};
+  node.attributes = std::move(attributes);
+  return graph.add_node(std::move(node));
+}
+
+ValueId add_named(Graph& graph, std::string_view prefix, std::string_view name) {
+  return graph.add_value(graph.unique_name(concat(prefix, name)));
+}
+
+ValueId add_ints(Graph& graph, std::string_view name, const std::vector<std::int64_t>& numbers) {
+  return graph.add_constant(graph.unique_name(name),
+                            Tensor::of<std::int64_t>({std::ssize(numbers)}, std::span(numbers)));
 }
 
 NodeId node_behind(const Graph& graph, NodeId id) {

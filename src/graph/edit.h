@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "qtool/graph/graph.h"
 
@@ -13,6 +16,16 @@ void disconnect(Graph& graph, NodeId id);
 
 /// Whether disconnect() was called for a node that is still listed, or remove_node().
 [[nodiscard]] bool is_gone(const Graph& graph, NodeId id);
+
+/// Adds a node of one output at the end of the order.
+NodeId add_op(Graph& graph, std::string_view op_type, std::vector<ValueId> inputs, ValueId output,
+              Node::AttributeMap attributes = {});
+
+/// A new value called `prefix` and `name`, with a number behind it where that is taken.
+ValueId add_named(Graph& graph, std::string_view prefix, std::string_view name);
+
+/// A new constant of one axis.
+ValueId add_ints(Graph& graph, std::string_view name, const std::vector<std::int64_t>& numbers);
 
 /// The node that is listed behind `id`, kNoNode where it is the last. Cost: linear in the graph.
 [[nodiscard]] NodeId node_behind(const Graph& graph, NodeId id);

@@ -1,11 +1,13 @@
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <variant>
 
 #include "base/hash.h"
 #include "graph/passes.h"
+#include "graph/subgraphs.h"
 #include "qtool/graph/onnx.h"
 
 namespace qtool {
@@ -40,6 +42,7 @@ class Chain {
                          static_cast<std::size_t>(tensor.bytes())));
   }
   void add(const std::shared_ptr<const Tensor>& tensor) { add(*tensor); }
+  void add(const SubgraphPtr& /*subgraph*/) {}  // hashed apart, with the names around it
 
   [[nodiscard]] std::uint64_t hash() const { return hash_; }
 
@@ -47,23 +50,37 @@ class Chain {
   std::uint64_t hash_ = 0;
 };
 
-std::uint64_t hash_of(const Graph& graph, const Node& node) {
+using Scopes = std::vector<const Graph*>;  // the graph and those around it, the outermost first
+
+std::uint64_t hash_of(const Scopes& scopes, std::size_t inputs);
+
+std::uint64_t hash_of(const Scopes& scopes, NodeId id) {
+  const Graph& graph = *scopes.back();
+  const Node& node = graph.node(id);
   Chain chain;
-  const auto add_names = [&](const std::vector<ValueId>& ids) {
+  const auto add_names = [&](std::span<const ValueId> ids) {
     chain.add(static_cast<std::int64_t>(ids.size()));
-    for (const ValueId id : ids) {
-      chain.add(id == kNoValue ? std::string_view() : std::string_view(graph.value(id).name));
+    for (const ValueId value : ids) {
+      chain.add(value == kNoValue ? std::string_view() : std::string_view(graph.value(value).name));
     }
   };
   chain.add(node.name);
   chain.add(node.op_type);
   chain.add(node.domain);
-  add_names(node.inputs);
+  add_names(std::span(node.inputs).first(node.own_inputs()));
   add_names(node.outputs);
   for (const auto& [name, attribute] : node.attributes) {
     chain.add(name);
     chain.add(static_cast<std::int64_t>(attribute.index()));
     std::visit([&](const auto& value) { chain.add(value); }, attribute);
+  }
+  if (!node.has_subgraphs()) return chain.hash();
+  for (const SubgraphUse& use : subgraphs_of(graph, id)) {
+    const Graph named = name_as_in_file(use, scopes);
+    Scopes inner = scopes;
+    inner.push_back(&named);
+    const std::size_t own = named.inputs().size() - use.captured.size();
+    chain.add(static_cast<std::int64_t>(hash_of(inner, own)));
   }
   return chain.hash();
 }
@@ -80,21 +97,21 @@ void add_port(Chain& chain, const Value& value) {
   }
 }
 
-}  // namespace
-
-std::uint64_t fingerprint(const Graph& given) {
-  Graph graph = given;  // constants are shared
-  raise_opset(graph);   // as it is saved, so that a file has the fingerprint of its graph
+// `inputs`: how many the graph has of its own. What it captures stands in its nodes, by name.
+std::uint64_t hash_of(const Scopes& scopes, std::size_t inputs) {
+  const Graph& graph = *scopes.back();
   Chain chain;
   for (const auto& [domain, version] : graph.info.opsets) {
     chain.add(domain);
     chain.add(version);
   }
-  for (const ValueId id : graph.inputs()) add_port(chain, graph.value(id));
+  for (const ValueId id : std::span(graph.inputs()).first(inputs)) {
+    add_port(chain, graph.value(id));
+  }
   for (const ValueId id : graph.outputs()) add_port(chain, graph.value(id));
   // Names connect nodes and constants, so a sum, which ignores their order, loses no information.
   std::uint64_t sum = 0;
-  for (const NodeId id : graph.nodes()) sum += hash_of(graph, graph.node(id));
+  for (const NodeId id : graph.nodes()) sum += hash_of(scopes, id);
   for (const ValueId id : graph.living_values()) {
     const Value& value = graph.value(id);
     if (value.constant == nullptr) continue;
@@ -105,6 +122,14 @@ std::uint64_t fingerprint(const Graph& given) {
   }
   chain.add(static_cast<std::int64_t>(sum));
   return chain.hash();
+}
+
+}  // namespace
+
+std::uint64_t fingerprint(const Graph& given) {
+  Graph graph = given;  // constants are shared
+  raise_opset(graph);   // as it is saved, so that a file has the fingerprint of its graph
+  return hash_of(Scopes{&graph}, graph.inputs().size());
 }
 
 }  // namespace qtool

@@ -1,4 +1,5 @@
 // The attributes of a node by type; what connects nodes is in graph.cpp.
+#include <algorithm>
 #include <variant>
 
 #include "base/text.h"
@@ -46,6 +47,29 @@ std::vector<std::int64_t> Node::get_ints(std::string_view key,
 std::shared_ptr<const Tensor> Node::get_tensor(std::string_view key) const {
   const auto* found = find_attribute<std::shared_ptr<const Tensor>>(*this, key, "tensor");
   return found != nullptr ? *found : nullptr;
+}
+
+std::shared_ptr<const Subgraph> Node::get_subgraph(std::string_view key) const {
+  const auto* found = find_attribute<std::shared_ptr<const Subgraph>>(*this, key, "graph");
+  if (found != nullptr) return *found;
+  throw Error(
+      ErrorCode::kInvalidModel,
+      concat("node '", name, "' (", op_type, "): has no attribute '", key, "', expected a graph"));
+}
+
+bool Node::has_subgraphs() const {
+  return std::ranges::any_of(attributes, [](const auto& item) {
+    return std::holds_alternative<std::shared_ptr<const Subgraph>>(item.second);
+  });
+}
+
+std::size_t Node::own_inputs() const {
+  std::size_t captures = 0;
+  for (const auto& [key, attribute] : attributes) {
+    const auto* subgraph = std::get_if<std::shared_ptr<const Subgraph>>(&attribute);
+    if (subgraph != nullptr) captures += (*subgraph)->captures;
+  }
+  return inputs.size() - std::min(captures, inputs.size());
 }
 
 }  // namespace qtool

@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <limits>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <variant>
+#include <vector>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -9,6 +12,7 @@
 #include "graph/onnx_proto.h"
 #include "graph/onnx_tensor.h"
 #include "graph/passes.h"
+#include "graph/subgraphs.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
 
@@ -60,6 +64,8 @@ void write_attribute(const std::string& name, const Attribute& attribute, Attrib
     } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
       proto.set_type(AttributeProto::STRINGS);
       for (const std::string& item : value) proto.add_strings(item);
+    } else if constexpr (std::is_same_v<T, SubgraphPtr>) {
+      proto.set_type(AttributeProto::GRAPH);  // write_graph() writes it
     } else {
       proto.set_type(AttributeProto::TENSOR);
       write_tensor(*value, *proto.mutable_t());
@@ -91,7 +97,7 @@ void write_node(const Graph& graph, const Node& node, onnx::NodeProto& proto) {
   proto.set_name(node.name);
   proto.set_op_type(node.op_type);
   proto.set_domain(node.domain);
-  for (const ValueId input : node.inputs) {
+  for (const ValueId input : std::span(node.inputs).first(node.own_inputs())) {
     proto.add_input(input == kNoValue ? "" : graph.value(input).name);
   }
   for (const ValueId output : node.outputs) {
@@ -100,6 +106,59 @@ void write_node(const Graph& graph, const Node& node, onnx::NodeProto& proto) {
   for (const auto& [name, attribute] : node.attributes) {
     write_attribute(name, attribute, *proto.add_attribute());
   }
+}
+
+// Writes the last one of `scopes`, a graph and those around it, the outermost first. It has
+// `inputs` of its own; what it captures has none in a file.
+void write_graph(const std::vector<const Graph*>& scopes, std::size_t inputs,
+                 onnx::GraphProto& proto) {
+  const Graph& graph = *scopes.back();
+  for (const ValueId id : graph.living_values()) {
+    const Value& value = graph.value(id);
+    if (value.constant == nullptr) continue;
+    onnx::TensorProto& tensor = *proto.add_initializer();
+    tensor.set_name(value.name);
+    write_tensor(*value.constant, tensor);
+  }
+  for (const ValueId id : std::span(graph.inputs()).first(inputs)) {
+    write_value(graph.value(id), *proto.add_input());
+  }
+  for (const ValueId id : graph.outputs()) write_value(graph.value(id), *proto.add_output());
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    onnx::NodeProto& written = *proto.add_node();
+    write_node(graph, node, written);
+    for (const ValueId output : node.outputs) {
+      if (output == kNoValue || graph.is_output(output)) continue;
+      const Value& value = graph.value(output);
+      // ONNX's checker demands a type wherever there is a shape.
+      if (value.dtype) write_value(value, *proto.add_value_info());
+    }
+    if (!node.has_subgraphs()) continue;
+    for (const SubgraphUse& use : subgraphs_of(graph, id)) {
+      const Graph body = name_as_in_file(use, scopes);
+      std::vector<const Graph*> inner = scopes;
+      inner.push_back(&body);
+      const auto attribute =
+          std::ranges::find(*written.mutable_attribute(), use.attribute, &AttributeProto::name);
+      attribute->mutable_g()->set_name(std::string(use.attribute));
+      write_graph(inner, body.inputs().size() - use.captured.size(), *attribute->mutable_g());
+    }
+  }
+}
+
+std::uint64_t bytes_of_constants(const Graph& graph) {
+  std::uint64_t bytes = 0;
+  for (const ValueId id : graph.living_values()) {
+    if (!graph.is_constant(id)) continue;
+    bytes += static_cast<std::uint64_t>(graph.value(id).constant->bytes());
+  }
+  for (const NodeId id : graph.nodes()) {
+    for (const SubgraphUse& use : subgraphs_of(graph, id)) {
+      bytes += bytes_of_constants(use.subgraph->graph);
+    }
+  }
+  return bytes;
 }
 
 // Sizes are compared before protobuf copies the weights, and again when it knows the rest.
@@ -116,38 +175,13 @@ void require_size(std::uint64_t bytes) {
 std::string save_onnx_bytes(const Graph& given) {
   Graph graph = given;  // constants are shared
   raise_opset(graph);
-  std::uint64_t constant_bytes = 0;
-  const std::vector<ValueId> living = graph.living_values();
-  for (const ValueId id : living) {
-    if (graph.is_constant(id)) {
-      constant_bytes += static_cast<std::uint64_t>(graph.value(id).constant->bytes());
-    }
-  }
-  require_size(constant_bytes);
+  require_size(bytes_of_constants(graph));
 
   onnx::ModelProto model;
   write_info(graph.info, model);
   onnx::GraphProto& proto = *model.mutable_graph();
   proto.set_name(graph.info.graph_name.empty() ? "graph" : graph.info.graph_name);
-  for (const ValueId id : living) {
-    const Value& value = graph.value(id);
-    if (value.constant == nullptr) continue;
-    onnx::TensorProto& tensor = *proto.add_initializer();
-    tensor.set_name(value.name);
-    write_tensor(*value.constant, tensor);
-  }
-  for (const ValueId id : graph.inputs()) write_value(graph.value(id), *proto.add_input());
-  for (const ValueId id : graph.outputs()) write_value(graph.value(id), *proto.add_output());
-  for (const NodeId id : graph.nodes()) {
-    const Node& node = graph.node(id);
-    write_node(graph, node, *proto.add_node());
-    for (const ValueId output : node.outputs) {
-      if (output == kNoValue || graph.is_output(output)) continue;
-      const Value& value = graph.value(output);
-      // ONNX's checker demands a type wherever there is a shape.
-      if (value.dtype) write_value(value, *proto.add_value_info());
-    }
-  }
+  write_graph({&graph}, graph.inputs().size(), proto);
   require_size(model.ByteSizeLong());
   std::string bytes;
   if (!model.SerializeToString(&bytes)) {

@@ -16,6 +16,10 @@ OperatorSchema::OperatorSchema(const std::string& op_type, std::int64_t opset)
   if (schema_ != nullptr && schema_of(schema_).deprecated()) schema_ = nullptr;
 }
 
+std::int64_t OperatorSchema::since() const noexcept {
+  return schema_ == nullptr ? 0 : schema_of(schema_).since_version();
+}
+
 bool OperatorSchema::has_attribute(const std::string& name) const {
   return schema_of(schema_).attributes().contains(name);
 }

@@ -14,6 +14,8 @@ class OperatorSchema {
   OperatorSchema(const std::string& op_type, std::int64_t opset);
 
   [[nodiscard]] bool exists() const noexcept { return schema_ != nullptr; }
+  /// The opset whose definition holds; 0 when the operator does not exist.
+  [[nodiscard]] std::int64_t since() const noexcept;
   [[nodiscard]] bool has_attribute(const std::string& name) const;
   /// Whether `value`, a number or text, is what the attribute is when a node does not have it.
   [[nodiscard]] bool is_default(const std::string& name, const Attribute& value) const;

@@ -35,6 +35,7 @@ enum class TypeRule : std::uint8_t {
   kAttributeDtype,  ///< the attribute `dtype`, or input 0
   kAttributeValue,  ///< the attribute `value` of ConstantOfShape, float32 without one
   kZeroPoint,       ///< input 2 of QuantizeLinear, uint8 without one
+  kSubgraph,        ///< as the subgraph of an If, Loop or Scan declares
   kUInt8AndScale,   ///< DynamicQuantizeLinear: uint8, a float32 scale, uint8
 };
 

@@ -7,6 +7,7 @@
 #include "graph/arity.h"
 #include "graph/passes.h"
 #include "graph/rank.h"
+#include "graph/subgraphs.h"
 #include "graph/upgrade.h"
 
 namespace qtool {
@@ -68,6 +69,21 @@ void raise_node(Upgrade& up, std::int64_t to) {
   }
 }
 
+void raise_nodes(Graph& graph, std::int64_t to) {
+  if (to == kCanonicalOpset) return;
+  const std::vector<NodeId> order = graph.nodes();
+  for (const NodeId id : order) {
+    if (!graph.node(id).domain.empty()) continue;
+    Upgrade up(graph, id, kCanonicalOpset);
+    raise_node(up, to);
+    change_subgraphs(graph, id, [&](Graph body, std::span<const ValueId>) {
+      raise_nodes(body, to);
+      return body;
+    });
+  }
+  graph.info.opsets[""] = to;
+}
+
 }  // namespace
 
 bool is_newer_attribute(std::string_view op_type, std::string_view attribute) {
@@ -78,25 +94,17 @@ bool is_newer_attribute(std::string_view op_type, std::string_view attribute) {
 
 std::int64_t least_opset(const Graph& graph) {
   std::int64_t least = kCanonicalOpset;
-  for (const NodeId id : graph.nodes()) {
-    const Node& node = graph.node(id);
-    if (node.domain.empty()) least = std::max(least, least_opset(graph, node));
-  }
+  for_each_node(graph, [&](const Graph& around, NodeId id) {
+    const Node& node = around.node(id);
+    if (node.domain.empty()) least = std::max(least, least_opset(around, node));
+  });
   return least;
 }
 
 void raise_opset(Graph& graph) {
   const auto opset = graph.info.opsets.find("");
   if (opset == graph.info.opsets.end() || opset->second != kCanonicalOpset) return;
-  const std::int64_t to = least_opset(graph);
-  if (to == kCanonicalOpset) return;
-  const std::vector<NodeId> order = graph.nodes();
-  for (const NodeId id : order) {
-    if (!graph.node(id).domain.empty()) continue;
-    Upgrade up(graph, id, kCanonicalOpset);
-    raise_node(up, to);
-  }
-  opset->second = to;
+  raise_nodes(graph, least_opset(graph));
 }
 
 }  // namespace qtool

@@ -3,6 +3,7 @@
 
 #include "graph/onnx_dtype.h"
 #include "graph/passes.h"
+#include "graph/subgraphs.h"
 
 namespace qtool {
 namespace {
@@ -39,6 +40,10 @@ void to_float32(Graph& graph) {
     for (auto& [name, attribute] : graph.attributes(id)) {
       widen(attribute, name == "to" || name == "dtype" || name == "output_dtype");
     }
+    change_subgraphs(graph, id, [](Graph body, std::span<const ValueId>) {
+      to_float32(body);
+      return body;
+    });
   }
 }
 

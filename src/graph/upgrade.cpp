@@ -11,6 +11,7 @@
 #include "graph/obstacles.h"
 #include "graph/onnx_schema.h"
 #include "graph/op_traits.h"
+#include "graph/subgraphs.h"
 
 namespace qtool {
 
@@ -56,13 +57,13 @@ auto find_row(const Rows& rows, std::string_view op_type) -> decltype(rows.data(
 void require_known_operators(const Graph& graph) {
   bool unknown = false;
   Obstacles obstacles;
-  for (const NodeId id : graph.nodes()) {
-    const Node& node = graph.node(id);
-    if (is_runnable(node.op_type, node.domain)) continue;
-    obstacles.add(node.op_type, node.domain, name_of(graph, id));
+  for_each_node(graph, [&](const Graph& around, NodeId id) {
+    const Node& node = around.node(id);
+    if (is_runnable(node.op_type, node.domain)) return;
+    obstacles.add(node.op_type, node.domain, name_of(around, id));
     unknown = unknown || (node.domain.empty() && !has_upgrade(node.op_type) &&
                           !OperatorSchema(node.op_type, kCanonicalOpset).exists());
-  }
+  });
   if (unknown) obstacles.fail(graph.info);
 }
 

@@ -56,6 +56,7 @@ class Upgrade {
   ValueId add_constant(std::string_view suffix, Tensor tensor);
   ValueId add_ints(std::string_view suffix, const std::vector<std::int64_t>& values);
   void set_input(std::size_t index, ValueId value) { graph_.set_input(id_, index, value); }
+  void set_output(std::size_t index, ValueId value) { graph_.set_output(id_, index, value); }
   void truncate_inputs(std::size_t count) { graph_.truncate_inputs(id_, count); }
   void truncate_outputs(std::size_t count) { graph_.truncate_outputs(id_, count); }
   void set_op(std::string op_type) { graph_.set_op(id_, std::move(op_type)); }

@@ -6,11 +6,15 @@
 #include "base/check.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "lower/shaped_subgraphs.h"
 #include "ops/evaluate.h"
 #include "qtool/base/error.h"
 
 namespace qtool {
 namespace {
+
+// That loops may become in a plan. A longer loop runs its body again and again.
+constexpr std::int64_t kMaxLoopNodes = 1 << 14;
 
 std::string opset_text(const Graph& graph, const Node& node) {
   const auto it = graph.info.opsets.find(node.domain);
@@ -165,6 +169,91 @@ void infer_node(ShapedGraph& shaped, NodeId id) {
   }
 }
 
+// Infers the nodes in order; what an If, Loop or Scan becomes takes its place.
+class Specializer {
+ public:
+  Specializer(ShapedGraph& shaped, ExpandBudget& budget, const StopCheck& stop)
+      : shaped_(shaped), budget_(budget), stop_(stop) {}
+
+  void run() {
+    for (const NodeId id : std::vector<NodeId>(shaped_.graph.nodes())) visit(id);
+    if (expanded_) shaped_.graph.sort();
+    shaped_.graph.remove_dead_nodes();
+  }
+
+ private:
+  void visit(NodeId id) {
+    check_stop(stop_);
+    if (try_fold(shaped_, id, QdqOfConstants::kKeep)) return;
+    if (!shaped_.graph.node(id).has_subgraphs()) return infer_node(shaped_, id);
+    const auto added = expand_node(shaped_.graph, id, tools());
+    if (!added) return learn(id, infer_subgraphs(shaped_, id, budget_, stop_));
+    expanded_ = true;
+    for (const NodeId next : *added) {
+      for (const ValueId input : shaped_.graph.node(next).inputs) {
+        if (shaped_.graph.is_constant(input)) learn_constant(shaped_, input);
+      }
+      // A loop that is left as one was expanded as far as it can be.
+      if (shaped_.graph.node(next).is("Loop") && shaped_.graph.node(next).has_subgraphs()) {
+        learn(next, infer_subgraphs(shaped_, next, budget_, stop_));
+      } else {
+        visit(next);
+      }
+    }
+  }
+
+  void learn(NodeId id, const std::vector<ValueInfo>& outputs) {
+    const std::vector<ValueId>& values = shaped_.graph.node(id).outputs;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i] != kNoValue) slot(shaped_, values[i]) = outputs.at(i);
+    }
+  }
+
+  ExpandTools tools() {
+    return {[this](ValueId id) { return known_of(shaped_, id); },
+            [this](const Graph& body) {
+              ShapedGraph folded = specialize(body, budget_, stop_);
+              for (const ValueId output : folded.graph.outputs()) {
+                const KnownValue known = known_of(folded, output);
+                folded.graph.declare(output, known.dtype, known.shape);
+              }
+              return std::move(folded.graph);
+            },
+            budget_};
+  }
+
+  ShapedGraph& shaped_;
+  ExpandBudget& budget_;
+  const StopCheck& stop_;
+  bool expanded_ = false;
+};
+
+ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
+                       const std::vector<std::string>& observe, ExpandBudget& budget,
+                       const StopCheck& stop) {
+  ShapedGraph shaped;
+  shaped.graph = graph;
+  shaped.outputs = graph.outputs().size();
+  for (const std::string& name : observe) {
+    const std::optional<ValueId> id = graph.find_value(name);
+    const bool known = id && !graph.is_constant(*id) &&
+                       (graph.is_input(*id) || graph.value(*id).producer != kNoNode);
+    if (!known) {
+      throw Error(ErrorCode::kUsage, concat("tensor '", name, "' is not computed by this network"));
+    }
+    shaped.observed.push_back(*id);
+    if (!shaped.graph.is_output(*id)) shaped.graph.add_output(*id);
+  }
+  shaped.infos.resize(graph.value_limit());
+  for (std::size_t i = 0; i < graph.value_limit(); ++i) {
+    const auto id = static_cast<ValueId>(i);
+    if (graph.is_constant(id)) learn_constant(shaped, id);
+  }
+  learn_inputs(shaped, shapes);
+  Specializer(shaped, budget, stop).run();
+  return shaped;
+}
+
 }  // namespace
 
 const LoweredNode& ShapedGraph::lowered(NodeId id) const {
@@ -216,32 +305,13 @@ ValueId ShapedGraph::add_constant(std::string_view base, Tensor tensor) {
 
 ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
                        const std::vector<std::string>& observe, const StopCheck& stop) {
-  ShapedGraph shaped;
-  shaped.graph = graph;
-  shaped.outputs = graph.outputs().size();
-  for (const std::string& name : observe) {
-    const std::optional<ValueId> id = graph.find_value(name);
-    const bool known = id && !graph.is_constant(*id) &&
-                       (graph.is_input(*id) || graph.value(*id).producer != kNoNode);
-    if (!known) {
-      throw Error(ErrorCode::kUsage, concat("tensor '", name, "' is not computed by this network"));
-    }
-    shaped.observed.push_back(*id);
-    if (!shaped.graph.is_output(*id)) shaped.graph.add_output(*id);
-  }
-  shaped.infos.resize(graph.value_limit());
-  for (std::size_t i = 0; i < graph.value_limit(); ++i) {
-    const auto id = static_cast<ValueId>(i);
-    if (graph.is_constant(id)) learn_constant(shaped, id);
-  }
-  learn_inputs(shaped, shapes);
-  const std::vector<NodeId> order = shaped.graph.nodes();
-  for (const NodeId id : order) {
-    check_stop(stop);
-    if (!try_fold(shaped, id, QdqOfConstants::kKeep)) infer_node(shaped, id);
-  }
-  shaped.graph.remove_dead_nodes();
-  return shaped;
+  ExpandBudget budget{kMaxLoopNodes};
+  return specialize(graph, shapes, observe, budget, stop);
+}
+
+ShapedGraph specialize(const Graph& graph, ExpandBudget& budget, const StopCheck& stop) {
+  budget.spend(static_cast<std::int64_t>(graph.nodes().size()));
+  return specialize(graph, {}, {}, budget, stop);
 }
 
 void infer_missing(ShapedGraph& shaped) {

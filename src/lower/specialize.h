@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ops/lowered.h"
@@ -30,6 +31,8 @@ struct ShapedGraph {
   /// Makes a node the operator `op_type` of kLoweredDomain. Inputs, outputs and attributes stay;
   /// lowered again, it still remembers the ONNX operator it was.
   void lower_node(NodeId id, std::string_view op_type, LoweredParams params);
+  /// Keeps what the operator of a node, still one of ONNX's, has to know.
+  void set_params(NodeId id, LoweredParams params) { slot(id).params = std::move(params); }
   /// Notes that a node computes on integers.
   void mark_integer(NodeId id);
 
@@ -47,10 +50,11 @@ struct ShapedGraph {
 };
 
 /// Infers type and shape of every value from `shapes` and turns every value that is then known into
-/// a constant (mainly shape arithmetic). Q/DQ of constants stays, because lowering needs it. Nodes
-/// that the tensors called `observe` depend on stay too. Throws Error(kUnsupported) for unknown
-/// operators, Error(kInvalidModel) for contradictions, Error(kUsage) when `shapes` names no input
-/// or contradicts a declared shape or when an observed tensor is not computed by the network.
+/// a constant (mainly shape arithmetic). An If, Loop or Scan whose course is known then gives way
+/// to the nodes of its subgraph. Q/DQ of constants stays, because lowering needs it. Nodes that the
+/// tensors called `observe` depend on stay too. Throws Error(kUnsupported) for unknown operators,
+/// Error(kInvalidModel) for contradictions, Error(kUsage) when `shapes` names no input or
+/// contradicts a declared shape or when an observed tensor is not computed by the network.
 ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
                        const std::vector<std::string>& observe = {}, const StopCheck& stop = {});
 

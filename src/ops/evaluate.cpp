@@ -49,6 +49,7 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
                                                  const LoweredParams& lowered) {
   const OpDef* def = find_op(whole.node(whole_id).op_type, whole.node(whole_id).domain);
   if (def == nullptr) return std::nullopt;
+  if (whole.node(whole_id).has_subgraphs()) return std::nullopt;  // it does not stand alone
   std::optional<Alone> alone = cut_out(whole, whole_id);
   if (!alone) return std::nullopt;
   const Graph& graph = alone->graph;

@@ -109,10 +109,17 @@ struct FusedParams {
   std::optional<Clamp> clamp;
 };
 
+struct ShapedSubgraph;  // in lower/shaped_subgraphs.h
+
+/// If, Loop: the subgraphs that the data chooses from, in the order of the attributes.
+struct SubgraphParams {
+  std::vector<std::shared_ptr<const ShapedSubgraph>> subgraphs;
+};
+
 /// The first alternative is for operators that need none: ONNX's own, and QMaxPool.
 using LoweredParams =
     std::variant<std::monostate, QProductParams, QBinaryParams, QConcatParams, QLookupParams,
-                 QAverageParams, EdgeParams, FusedParams, ChainParams>;
+                 QAverageParams, EdgeParams, FusedParams, ChainParams, SubgraphParams>;
 
 /// What lowering knows about a node in addition to the graph.
 struct LoweredNode {

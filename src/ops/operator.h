@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "ops/body.h"
 #include "ops/lowered.h"
 #include "ops/pack_cache.h"
 #include "qtool/base/error.h"
@@ -47,6 +48,7 @@ class OpContext {
   int threads = 1;
   PackCache* packs = nullptr;  ///< null: nothing is shared
   Requantization requantization = Requantization::kFloat;
+  std::vector<std::shared_ptr<const Body>> bodies;  ///< of the subgraphs; only while making it
 
   OpContext(const Graph& g, NodeId node_id, const std::vector<std::optional<ValueInfo>>& infos,
             const LoweredParams& lowered = kNotLowered)

@@ -31,9 +31,14 @@ std::string no_kernel(std::string_view op_type) {
   return concat("no integer kernel for this ", op_type);
 }
 
+// As name_of() calls the node of a step.
+const std::string& label_of(const StepInfo& step) {
+  return step.node.empty() ? step.output : step.node;
+}
+
 std::string reason_for(const Coverage::FloatStep& step, const QuantizeReport& report) {
   const NodeReport* node = report.find(step.node);
-  if (node == nullptr) return "not part of the quantized model's report";
+  if (node == nullptr) return "not part of the quantized model's report, as what lies in subgraphs";
   if (node->role == NodeRole::kFloat) return node->reason;
   return no_kernel(step.op_type);
 }
@@ -59,7 +64,7 @@ Coverage coverage_of(const std::vector<StepInfo>& steps) {
       ++coverage.products;
       coverage.integer_products += integer;
     }
-    if (!step.integer) coverage.float_steps.push_back({step.node, step.op_type, step.macs});
+    if (!step.integer) coverage.float_steps.push_back({label_of(step), step.op_type, step.macs});
   }
   return coverage;
 }
@@ -73,7 +78,7 @@ void follow_plan(const std::vector<StepInfo>& steps, QuantizeReport& report) {
     if (!fresh) it->second = nullptr;
   }
   for (const StepInfo& step : steps) {
-    const auto found = nodes.find(step.node.empty() ? step.output : step.node);
+    const auto found = nodes.find(label_of(step));
     if (found == nodes.end() || found->second == nullptr) continue;
     NodeReport& node = *found->second;
     if (node.role == NodeRole::kNotReal || step.op_type != node.op_type) continue;

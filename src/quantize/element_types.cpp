@@ -2,6 +2,7 @@
 
 #include "graph/onnx_dtype.h"
 #include "graph/op_traits.h"
+#include "graph/subgraphs.h"
 
 namespace qtool {
 namespace {
@@ -10,6 +11,14 @@ using Types = std::vector<std::optional<DType>>;
 
 std::optional<DType> type_of_input(const Types& types, const Node& node, std::size_t index) {
   return node.has_input(index) ? types[static_cast<std::size_t>(node.inputs[index])] : std::nullopt;
+}
+
+// The outputs of a body are listed behind its condition.
+std::optional<DType> type_in_subgraph(const Node& node, std::size_t index) {
+  const SubgraphPtr subgraph = node.get_subgraph(node.is("If") ? "then_branch" : "body");
+  const Graph& graph = subgraph->graph;
+  const std::size_t at = index + (node.is("Loop") ? 1 : 0);
+  return at < graph.outputs().size() ? graph.value(graph.outputs()[at]).dtype : std::nullopt;
 }
 
 std::optional<DType> type_of_output(const Types& types, const Node& node, std::size_t index) {
@@ -42,6 +51,8 @@ std::optional<DType> type_of_output(const Types& types, const Node& node, std::s
     }
     case TypeRule::kZeroPoint:
       return node.has_input(2) ? type_of_input(types, node, 2) : DType::kUInt8;
+    case TypeRule::kSubgraph:
+      return type_in_subgraph(node, index);
     case TypeRule::kUInt8AndScale:
       return index == 1 ? DType::kFloat32 : DType::kUInt8;
   }

@@ -37,7 +37,12 @@ class Placer {
   void refuse_by_operator() {
     for (const NodeId id : graph_.nodes()) {
       const Node& node = graph_.node(id);
-      if (!listed(id)) {
+      if (node.has_subgraphs()) {
+        refusal_[index_of(id)] =
+            "only the shapes or the data of a run decide how its subgraphs run; fixed shapes of "
+            "the "
+            "inputs may decide it";
+      } else if (!listed(id)) {
         refusal_[index_of(id)] =
             concat("target '", target_.name, "' does not list ",
                    node.domain.empty() ? "" : concat(node.domain, "."), node.op_type);

@@ -14,9 +14,11 @@
 #include "graph/constant_node.h"
 #include "graph/node_name.h"
 #include "graph/onnx_schema.h"
+#include "graph/subgraphs.h"
 #include "measure/quantized_parts.h"
 #include "measure/stored_affines.h"
 #include "qtool/exec/prepare.h"
+#include "qtool/graph/onnx.h"
 
 namespace qtool {
 namespace {
@@ -32,10 +34,11 @@ std::string_view bytes_of(const Tensor& tensor) {
 }
 
 bool equal_attribute(const Attribute& a, const Attribute& b) {
-  const auto* tensor_a = std::get_if<TensorPtr>(&a);
-  const auto* tensor_b = std::get_if<TensorPtr>(&b);
-  if (tensor_a != nullptr && tensor_b != nullptr) return identical(**tensor_a, **tensor_b);
-  return a == b;
+  if (a.index() != b.index()) return false;
+  if (const auto* p = std::get_if<TensorPtr>(&a)) return identical(**p, *std::get<TensorPtr>(b));
+  const auto* subgraph = std::get_if<SubgraphPtr>(&a);
+  if (subgraph == nullptr) return a == b;
+  return fingerprint((*subgraph)->graph) == fingerprint(std::get<SubgraphPtr>(b)->graph);
 }
 
 std::string text_of(const Value& value) {

@@ -18,6 +18,8 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "random_network.h"
+#include "support/control_flow_models.h"
+#include "support/parse_onnx.h"
 #include "support/quantize_in.h"
 
 namespace qtool::fuzz {
@@ -304,6 +306,9 @@ void write_models(const std::filesystem::path& folder) {
   }
   for (const MicrosoftRecipe& recipe : microsoft_recipes()) {
     write(concat("microsoft_", recipe.op_type), model_of(recipe));
+  }
+  for (const TextModel& model : control_flow_models()) {
+    write_file(folder / (model.name + ".onnx"), parse_onnx(model.text).SerializeAsString());
   }
   for (std::uint64_t seed = 1; seed <= kNetworks; ++seed) {
     Graph graph = random_network(seed);

@@ -261,10 +261,11 @@ void change_model(Random& random, ModelProto& model) {
 
 // Removes attributes that their operator does not have in the model's opset: such models are
 // refused at once, and nothing behind that would be tried.
-void fit_attributes(ModelProto& model) {
-  if (model.opset_import_size() == 0 || model.opset_import(0).version() > kCanonicalOpset) return;
-  const auto opset = static_cast<int>(std::max<std::int64_t>(model.opset_import(0).version(), 1));
-  for (NodeProto& node : *model.mutable_graph()->mutable_node()) {
+void fit_attributes(GraphProto& graph, int opset) {
+  for (NodeProto& node : *graph.mutable_node()) {
+    for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_g()) fit_attributes(*attribute.mutable_g(), opset);
+    }
     const onnx::OpSchema* schema =
         node.domain().empty() ? onnx::OpSchemaRegistry::Schema(node.op_type(), opset, "") : nullptr;
     if (schema == nullptr) continue;
@@ -275,9 +276,40 @@ void fit_attributes(ModelProto& model) {
   }
 }
 
+void fit_attributes(ModelProto& model) {
+  if (model.opset_import_size() == 0 || model.opset_import(0).version() > kCanonicalOpset) return;
+  const auto opset = static_cast<int>(std::max<std::int64_t>(model.opset_import(0).version(), 1));
+  fit_attributes(*model.mutable_graph(), opset);
+}
+
+using Change = void (*)(Random&, GraphProto&);
+
+// Changes the graph, or one that lies in it.
+void change_graph(Random& random, GraphProto& graph, Change change) {
+  std::vector<GraphProto*> inner;
+  for (NodeProto& node : *graph.mutable_node()) {
+    for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_g()) inner.push_back(attribute.mutable_g());
+    }
+  }
+  if (inner.empty() || random.one_in(2)) {
+    change(random, graph);
+  } else {
+    change_graph(random, *random.pick(inner), change);
+  }
+}
+
+// Changes the nodes of a function as if they were a graph.
+void change_function(Random& random, ModelProto& model, Change change) {
+  const auto count = static_cast<std::size_t>(model.functions_size());
+  auto& nodes = *model.mutable_functions(static_cast<int>(random.below(count)))->mutable_node();
+  GraphProto graph;
+  graph.mutable_node()->Swap(&nodes);
+  change_graph(random, graph, change);
+  graph.mutable_node()->Swap(&nodes);
+}
+
 void mutate(Random& random, ModelProto& model) {
-  GraphProto& graph = *model.mutable_graph();
-  using Change = void (*)(Random&, GraphProto&);
   static constexpr std::array<Change, 12> kChanges = {
       add_node,        add_node,           remove_node,        change_operator,
       change_operands, change_operands,    change_attribute,   change_attribute,
@@ -285,8 +317,10 @@ void mutate(Random& random, ModelProto& model) {
   for (std::size_t i = 1 + random.below(4); i > 0; --i) {
     if (random.one_in(8)) {
       change_model(random, model);
+    } else if (model.functions_size() > 0 && random.one_in(3)) {
+      change_function(random, model, random.pick(kChanges));
     } else {
-      random.pick(kChanges)(random, graph);
+      change_graph(random, *model.mutable_graph(), random.pick(kChanges));
     }
   }
   if (!random.one_in(8)) fit_attributes(model);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 
+#include "base/file.h"
 #include "interop/other_runtime.h"
 #include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
@@ -14,6 +15,8 @@
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
+#include "support/control_flow_models.h"
+#include "support/parse_onnx.h"
 #include "support/places.h"
 #include "support/quantize_in.h"
 #include "support/random_floats.h"
@@ -202,6 +205,28 @@ TEST_P(OperatorsOnOnnxRuntime, GiveTheSame) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Float, OperatorsOnOnnxRuntime, testing::ValuesIn(operators()),
+                         [](const auto& test) { return test.param.name; });
+
+// Functions, and subgraphs that the model, the shapes or the data decide.
+class ControlFlowOnOnnxRuntime : public testing::TestWithParam<TextModel> {};
+
+TEST_P(ControlFlowOnOnnxRuntime, GivesTheSameAsLoadedAndAsSaved) {
+  if (!other_is_installed()) GTEST_SKIP() << "onnxruntime-node is not installed";
+  const TemporaryFolder folder;
+  const fs::path given = folder.path / "given.onnx";
+  const fs::path saved = folder.path / "saved.onnx";
+  write_file(given, parse_onnx(GetParam().text).SerializeAsString());
+  const Graph prepared = prepare(load_onnx(given));
+  save_onnx(prepared, saved);
+  const auto plan = Executor(prepared).compile({});
+  for (const unsigned seed : {1U, 2U, 3U}) {
+    const Tensor input = random_floats({3, 4}, seed);
+    expect_equal(given, *plan, std::span(&input, 1), folder.path, 1e-6);
+    expect_equal(saved, *plan, std::span(&input, 1), folder.path, 1e-6);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Float, ControlFlowOnOnnxRuntime, testing::ValuesIn(control_flow_models()),
                          [](const auto& test) { return test.param.name; });
 
 // A network as somebody published it, with the images it is for.

@@ -23,6 +23,7 @@
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement.h"
+#include "support/parse_onnx.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
@@ -117,6 +118,48 @@ TEST_F(OddModels, TensorsThatOnlyTheirShapeIsReadOf) {
   net.output(net.op("Add", "sum", {net.conv("first", "image", 3), net.from_height(unread)}));
   const std::vector<std::string> names = go_all_the_way(net.graph);
   EXPECT_NE(std::find(names.begin(), names.end(), "before_out"), names.end());
+}
+
+// A convolution in a function, one in the branch of an If, and one in a Loop that runs twice.
+std::string controlled_net(const std::string& side) {
+  return concat(R"(<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
+main (float[1, 3, )",
+                side, ", ", side, R"(] image) => (float[1, 3, A, B] y)
+<float[3, 3, 1, 1] w = {0.5, -0.25, 0.1, 0.3, 0.7, -0.6, -0.2, 0.4, 0.9}> {
+  a = local.Block (image, w)
+  s = Shape (image)
+  i = Constant <value = int64 {3}> ()
+  width = Gather (s, i)
+  two = Constant <value = int64 {2}> ()
+  wide = Greater (width, two)
+  b = If (wide) <
+    then_branch = then () => (float[1, 3, A, B] t) { t = Conv (a, w) },
+    else_branch = other () => (float[1, 3, A, B] e) { e = Neg (a) }
+  >
+  y = Loop (two, , b) <
+    body = body (int64 n, bool ci, float[1, 3, A, B] p) => (bool co, float[1, 3, A, B] q) {
+      c = Conv (p, w)
+      q = Relu (c)
+      co = Identity (ci)
+    }
+  >
+}
+<domain: "local", opset_import: ["" : 17]>
+Block (x, k) => (y) { c = Conv (x, k)  y = Relu (c) })");
+}
+
+TEST_F(OddModels, ConvolutionsWithinControlFlowThatIsDecided) {
+  const std::vector<std::string> names = go_all_the_way(load_text(controlled_net("6")));
+  // What each convolution reads.
+  for (const char* name : {"image", "a", "b", "y/0/state"}) {
+    EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
+  }
+}
+
+TEST_F(OddModels, ControlFlowThatTheShapesOfARunDecide) {
+  const Graph graph = load_text(controlled_net("N"));
+  const std::vector<std::string> names = go_all_the_way(graph);
+  EXPECT_NE(std::find(names.begin(), names.end(), "a"), names.end());
 }
 
 // Even kernels and few pixels: here oneDNN's sums depend on threads when several share one image.

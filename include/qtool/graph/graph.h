@@ -42,9 +42,11 @@ struct Value {
   NodeId producer = kNoNode;
 };
 
-using Attribute =
-    std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>, std::vector<float>,
-                 std::vector<std::string>, std::shared_ptr<const Tensor>>;
+struct Subgraph;
+
+using Attribute = std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>,
+                               std::vector<float>, std::vector<std::string>,
+                               std::shared_ptr<const Tensor>, std::shared_ptr<const Subgraph>>;
 
 /// One operation. The domain of ONNX's own operators is the empty string.
 struct Node {
@@ -65,6 +67,8 @@ struct Node {
   [[nodiscard]] std::vector<std::int64_t> get_ints(std::string_view key,
                                                    std::vector<std::int64_t> fallback) const;
   [[nodiscard]] std::shared_ptr<const Tensor> get_tensor(std::string_view key) const;  ///< or null
+  /// Throws also when the attribute is absent.
+  [[nodiscard]] std::shared_ptr<const Subgraph> get_subgraph(std::string_view key) const;
   [[nodiscard]] bool has(std::string_view key) const { return attributes.contains(key); }
   [[nodiscard]] bool is(std::string_view op, std::string_view in_domain = "") const {
     return op_type == op && domain == in_domain;
@@ -76,6 +80,10 @@ struct Node {
   [[nodiscard]] bool has_output(std::size_t index) const {
     return index < outputs.size() && outputs[index] != kNoValue;
   }
+  [[nodiscard]] bool has_subgraphs() const;
+  /// How many of the inputs the operator itself has. Those behind them are what its subgraphs read
+  /// from the graph around them, in the order of the attributes.
+  [[nodiscard]] std::size_t own_inputs() const;
 };
 
 /// What a model file contains besides its graph; kept on save.
@@ -197,6 +205,14 @@ class Graph {
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
   std::unordered_map<std::string, ValueId> by_name_;
+};
+
+/// A graph inside a node: a branch of an If, the body of a Loop or Scan. It is closed: what a model
+/// file lets it read by name from the graph around it are its last inputs here. `graph.info` holds
+/// the opsets only.
+struct Subgraph {
+  Graph graph;
+  std::size_t captures = 0;  ///< number of these last inputs
 };
 
 }  // namespace qtool

@@ -1,0 +1,61 @@
+#include "exec/plan_body.h"
+
+#include <cstring>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+namespace qtool {
+namespace {
+
+class PlanBody : public Body {
+ public:
+  PlanBody(std::shared_ptr<const Plan> plan, std::vector<std::size_t> inputs)
+      : plan_(std::move(plan)), inputs_(std::move(inputs)) {}
+
+  void run(std::span<const TensorView> inputs, std::span<std::byte* const> outputs) const override {
+    std::vector<TensorView> given;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      given.push_back(inputs[inputs_[i]]);
+      given.back().shape = plan_->inputs()[i].shape;  // the same elements: conditions may be [1]
+    }
+    Workspace workspace = take();
+    const std::span<const TensorView> results = plan_->run(given, workspace);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const std::int64_t bytes = results[i].shape.elements() * size_of(results[i].dtype);
+      if (outputs[i] == nullptr || bytes == 0) continue;
+      std::memmove(outputs[i], results[i].data, static_cast<std::size_t>(bytes));
+    }
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(workspace));
+  }
+
+  [[nodiscard]] std::int64_t macs() const override {
+    const std::vector<StepInfo>& steps = plan_->steps();
+    return std::accumulate(steps.begin(), steps.end(), std::int64_t{0},
+                           [](std::int64_t sum, const StepInfo& step) { return sum + step.macs; });
+  }
+
+ private:
+  Workspace take() const {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return Workspace();
+    Workspace workspace = std::move(idle_.back());
+    idle_.pop_back();
+    return workspace;
+  }
+
+  std::shared_ptr<const Plan> plan_;
+  std::vector<std::size_t> inputs_;
+  mutable std::mutex mutex_;
+  mutable std::vector<Workspace> idle_;  // as many as threads ran it at once
+};
+
+}  // namespace
+
+std::shared_ptr<const Body> make_body(std::shared_ptr<const Plan> plan,
+                                      std::vector<std::size_t> inputs) {
+  return std::make_shared<const PlanBody>(std::move(plan), std::move(inputs));
+}
+
+}  // namespace qtool

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lower/shaped_subgraphs.h"
+#include "ops/body.h"
+#include "qtool/exec/executor.h"
+
+namespace qtool {
+
+/// A body that runs a plan. `inputs`: of the inputs of the plan, which of the subgraph they are.
+std::shared_ptr<const Body> make_body(std::shared_ptr<const Plan> plan,
+                                      std::vector<std::size_t> inputs);
+
+}  // namespace qtool

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "graph/onnx_proto.h"
+#include "graph/onnx_tensor.h"
+#include "qtool/graph/graph.h"
+
+// Nodes of a file, before a Graph knows them.
+namespace qtool {
+
+/// ONNX's own operators have two spellings of their domain; this is the empty one.
+std::string plain_domain(const std::string& domain);
+
+/// The field of an attribute that is in use. Since IR version 2 it says so itself.
+int type_of(const onnx::AttributeProto& proto);
+
+/// How messages name a node, as Graph::describe() does later.
+std::string describe(const onnx::NodeProto& node);
+
+/// Whether an attribute of a node is a subgraph that its operator runs: of If, Loop and Scan.
+bool is_run(const onnx::NodeProto& node, const onnx::AttributeProto& attribute);
+
+/// Throws Error(kUnsupported) when an input or output, `role` says of what, is not a tensor of a
+/// type that qtool has.
+void require_tensor(const onnx::ValueInfoProto& info, std::string_view role);
+
+/// An attribute that is no subgraph; `node` describes whose. Throws Error(kInvalidModel) and
+/// Error(kUnsupported) as TensorReader::read() does, and for types that Graph does not have.
+Attribute read_attribute(const onnx::AttributeProto& proto, std::string_view node,
+                         TensorReader& tensors);
+
+}  // namespace qtool
