@@ -276,7 +276,7 @@ class Collector {
   Collection merged(std::vector<Worker>& workers) {
     Collection collection;
     collection.model_fingerprint =
-        options_.model_fingerprint.value_or(fingerprint(executor_.graph()));
+        options_.model_fingerprint.value_or(fingerprint(executor_.whole_graph()));
     collection.image_list_hash = hash_of(samples_);
     if (samples_.are_images()) collection.preprocess = options_.preprocess;
     collection.tensors = tensors_;

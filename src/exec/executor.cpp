@@ -12,6 +12,7 @@
 #include "graph/node_name.h"
 #include "graph/obstacles.h"
 #include "graph/subgraphs.h"
+#include "graph/tail.h"
 #include "lower/lower.h"
 #include "ops/pack_cache.h"
 #include "qtool/base/error.h"
@@ -93,10 +94,12 @@ class PlanCache {
 }  // namespace
 
 struct Executor::State {
-  State(Graph g, StopCheck s) : graph(std::move(g)), stop(std::move(s)) {}
+  State(Graph g, StopCheck s) : graph(std::move(g)), whole(graph), stop(std::move(s)) {}
 
   Graph graph;
+  Graph whole;  // shares the constants
   StopCheck stop;
+  std::optional<LeftOut> left_out;
   PackCache packs;
   PlanCache plans;
 };
@@ -104,6 +107,7 @@ struct Executor::State {
 Executor::Executor(Graph graph, StopCheck stop)
     : state_(std::make_unique<State>(std::move(graph), std::move(stop))) {
   state_->graph.check();
+  state_->left_out = cut_tail(state_->graph);
   Obstacles obstacles;
   for_each_node(state_->graph, [&](const Graph& around, NodeId id) {
     const Node& node = around.node(id);
@@ -124,6 +128,10 @@ void lower(ShapedGraph& shaped, const CompileOptions& options, const StopCheck& 
 }
 
 const Graph& Executor::graph() const& noexcept { return state_->graph; }
+
+const Graph& Executor::whole_graph() const& noexcept { return state_->whole; }
+
+const std::optional<LeftOut>& Executor::left_out() const noexcept { return state_->left_out; }
 
 std::shared_ptr<const Plan> Executor::compile(const InputShapes& shapes,
                                               const CompileOptions& options) const {

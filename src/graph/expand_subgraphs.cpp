@@ -122,7 +122,8 @@ std::optional<std::vector<Iteration>> unroll(const Graph& graph, NodeId id, cons
   for (const ValueId value : parts.body.captured) known.push_back(tools.known(value));
   std::vector<Iteration> iterations;
   for (std::int64_t i = 0; i < trips; ++i) {
-    if (tools.budget.copies <= 0) return std::nullopt;  // before the work, which loops within double
+    if (tools.budget.copies <= 0)
+      return std::nullopt;  // before the work, which loops within double
     known[0].constant = scalar_of(i);
     BoundGraph bound = bind_inputs(body, known);
     iterations.push_back({tools.fold(std::move(bound.graph)), std::move(bound.inputs)});

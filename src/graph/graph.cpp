@@ -122,10 +122,18 @@ void Graph::add_output(ValueId id) {
   outputs_.push_back(id);
 }
 
+void Graph::set_inputs(std::vector<ValueId> ids) {
+  for (const ValueId id : std::exchange(inputs_, std::move(ids))) record(id).is_input = false;
+  for (const ValueId id : inputs_) record(id).is_input = true;
+}
+
+void Graph::set_outputs(std::vector<ValueId> ids) {
+  for (const ValueId id : std::exchange(outputs_, std::move(ids))) record(id).is_output = false;
+  for (const ValueId id : outputs_) record(id).is_output = true;
+}
+
 void Graph::replace_output(ValueId from, ValueId to) {
-  for (ValueId& output : outputs_) {
-    if (output == from) output = to;
-  }
+  std::ranges::replace(outputs_, from, to);
   record(from).is_output = false;
   record(to).is_output = true;
 }

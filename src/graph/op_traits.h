@@ -67,6 +67,8 @@ struct OpTraits {
   TypeRule type = TypeRule::kInput0;
   RankRule rank = RankRule::kUnknown;
   WeightAxis weights = WeightAxis::kNone;
+  bool counts_data = false;       ///< the data decides how many results there are
+  std::uint8_t shape_inputs = 0;  ///< bit i: the numbers in input i decide the shape of the outputs
 };
 
 /// All rows, sorted by operator.

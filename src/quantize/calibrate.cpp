@@ -59,7 +59,7 @@ Collection Calibration::collect(const Samples& samples) const {
 
 CalibrationTable Calibration::decide(const Collection& collection) const {
   const std::optional<std::uint64_t>& expected = options_.collect.model_fingerprint;
-  if (collection.model_fingerprint != (expected ? *expected : fingerprint(fp32_.graph()))) {
+  if (collection.model_fingerprint != (expected ? *expected : fingerprint(fp32_.whole_graph()))) {
     throw Error(ErrorCode::kMismatch, "the statistics are of another model");
   }
   std::unordered_set<std::string_view> observed;

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "graph/op_traits.h"
+#include "graph/tail.h"
 #include "qtool/base/error.h"
 #include "quantize/element_types.h"
 #include "quantize/operands.h"
@@ -35,13 +36,19 @@ class Placer {
   }
 
   void refuse_by_operator() {
+    const Tail tail = find_tail(graph_);
     for (const NodeId id : graph_.nodes()) {
       const Node& node = graph_.node(id);
-      if (node.has_subgraphs()) {
+      if (const NodeId root = tail.root(id); root == id) {
+        refusal_[index_of(id)] =
+            "the data decides the shape of its result, or qtool does not run the operator";
+      } else if (root != kNoNode) {
+        refusal_[index_of(id)] =
+            concat("follows from ", graph_.describe(root), ", which qtool does not run");
+      } else if (node.has_subgraphs()) {
         refusal_[index_of(id)] =
             "only the shapes or the data of a run decide how its subgraphs run; fixed shapes of "
-            "the "
-            "inputs may decide it";
+            "the inputs may decide it";
       } else if (!listed(id)) {
         refusal_[index_of(id)] =
             concat("target '", target_.name, "' does not list ",

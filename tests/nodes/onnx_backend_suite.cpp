@@ -92,6 +92,10 @@ std::string execute(const Graph& loaded, const std::vector<Tensor>& inputs,
   }
   const Executor executor(prepare(std::move(graph)));
   for (const Lowering lowering : {Lowering::kReference, Lowering::kInteger}) {
+    if (executor.left_out()) {
+      throw Error(ErrorCode::kUnsupported,
+                  concat(executor.left_out()->reason, "; only constants are supported"));
+    }
     CompileOptions options;
     options.lowering = lowering;
     const auto plan = executor.compile(shapes, options);

@@ -167,7 +167,15 @@ std::string page() {
       "need a known number of them.\n\n"
       "The shape of what NonZero, Compress, Unique and NonMaxSuppression make depends on data; "
       "they\n"
-      "run where that data is constant.\n\n"
+      "run where that data is constant. At the end of a network, such as a detector that selects "
+      "its\n"
+      "boxes, they and what follows from them are left out with a warning, and so are operators "
+      "that\n"
+      "nothing here runs (`EfficientNMS_TRT`): calibration and comparisons take the tensors before "
+      "them\n"
+      "as outputs, and the quantized model keeps that end as it is. An end that multiplies with "
+      "weights\n"
+      "is not left out; the model is refused.\n\n"
       "| operator | opset | types | FP32 | INT8 | cases |\n|---|---:|---|---|---|---|\n",
       runs,
       "\n## ONNX Runtime's own\n\n"

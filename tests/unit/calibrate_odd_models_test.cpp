@@ -162,6 +162,45 @@ TEST_F(OddModels, ControlFlowThatTheShapesOfARunDecide) {
   EXPECT_NE(std::find(names.begin(), names.end(), "a"), names.end());
 }
 
+// What qtool does not run is compared by the tensors that go into it.
+TEST_F(OddModels, ASelectionOfBoxesAtTheEnd) {
+  const Graph graph = load_text(R"(<ir_version: 8, opset_import: ["" : 17, "TRT" : 1]>
+main (float[1, 3, 6, 6] image) => (float[1, N, 4] found, float[1, M, 4] others)
+<float[6, 3, 1, 1] w = {0.5, -0.2, 0.1, 0.3, 0.7, -0.6, -0.2, 0.4, 0.9,
+                        0.2, 0.1, -0.3, 0.6, 0.5, 0.4, -0.1, 0.8, -0.7},
+ int64[3] rows = {1, 6, 36}, int64[2] parts = {4, 2}, int64[1] most = {5}, int64 two = {2}> {
+  c = Conv (image, w)
+  flat = Reshape (c, rows)
+  across, score = Split <axis = 1> (flat, parts)
+  boxes = Transpose <perm = [0, 2, 1]> (across)
+  scores = Sigmoid (score)
+  chosen = NonMaxSuppression (boxes, scores, most)
+  index = Gather <axis = 1> (chosen, two)
+  found = Gather <axis = 1> (boxes, index)
+  others = TRT.Choose (boxes, scores)
+})");
+  EXPECT_FALSE(go_all_the_way(graph).empty());
+  const Graph prepared = prepare(graph);
+  CalibrateOptions options;
+  options.collect.tensors =
+      tensors_to_calibrate(prepared, find_target(kDefaultTarget), std::vector<std::string>{});
+  options.collect.preprocess.mean = {127.5F};
+  options.collect.preprocess.std = {64.0F};
+  const Executor fp32(prepared);
+  const Graph emitted =
+      quantize(prepared, calibrate(fp32, list_images(root_, {}, 0), options).table).graph;
+  const Graph again = prepare(load_onnx_bytes(save_onnx_bytes(emitted), "", "again"));
+  EXPECT_EQ(again.value(again.outputs()[0]).name, "found");
+  EXPECT_EQ(again.value(again.outputs()[1]).name, "others");
+  const auto names = [](const Executor& executor) {
+    std::vector<std::string> found;
+    for (const PortInfo& port : executor.compile({})->outputs()) found.push_back(port.name);
+    return found;
+  };
+  EXPECT_EQ(names(fp32), (std::vector<std::string>{"boxes", "scores"}));
+  EXPECT_EQ(names(Executor(again)), names(fp32));
+}
+
 // Even kernels and few pixels: here oneDNN's sums depend on threads when several share one image.
 TEST_F(OddModels, TablesDoNotDependOnThreads) {
   OddNet net;

@@ -34,6 +34,7 @@ struct InspectOptions {
 std::optional<RunSummary> try_to_compile(const Graph& loaded, const InspectOptions& options) {
   try {
     const Executor executor(prepare(loaded, interrupted), interrupted);
+    warn_of_left_out(options.model, executor);
     const InputShapes shapes = concrete_shapes(executor.graph(), options.shapes);
     const auto plan = executor.compile(shapes, {.observe = {}, .threads = options.run.threads});
     return RunSummary{summarize(*plan),

@@ -29,12 +29,26 @@ std::optional<StoredPreprocess> Model::stored_preprocess() const {
   return stored;
 }
 
+void warn_of_left_out(const std::string& path, const Executor& executor) {
+  const std::optional<LeftOut>& left_out = executor.left_out();
+  if (!left_out) return;
+  const auto list = [](const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += concat(text.empty() ? "'" : ", '", name, "'");
+    return text;
+  };
+  warning(concat(
+      "model '", path, "': ", left_out->reason, ". Not computed: ", list(left_out->outputs),
+      left_out->instead.empty() ? "" : "; taken as outputs instead: ", list(left_out->instead)));
+}
+
 Model open_model(const std::string& path) {
   Model model;
   model.path = path;
   model.loaded = load_model(path);
   detail(concat("model '", path, "': ", model.loaded.nodes().size(), " nodes"));
   model.executor = std::make_unique<Executor>(prepare(model.loaded, interrupted), interrupted);
+  warn_of_left_out(path, *model.executor);
   return model;
 }
 

@@ -30,6 +30,9 @@ struct Model {
   [[nodiscard]] std::optional<StoredPreprocess> stored_preprocess() const;
 };
 
+/// Warns when the executor leaves out the end of the network.
+void warn_of_left_out(const std::string& path, const Executor& executor);
+
 Model open_model(const std::string& path);
 
 /// The models of a command that may compare two.

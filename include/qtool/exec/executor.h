@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "qtool/base/progress.h"
 #include "qtool/graph/graph.h"
+#include "qtool/graph/left_out.h"
 #include "qtool/quant/requantize.h"
 #include "qtool/tensor/tensor.h"
 
@@ -124,14 +126,21 @@ class Plan {
 class Executor {
  public:
   /// `stop` is asked whenever a plan is compiled. Throws Error(kUnsupported) naming node, operator
-  /// and opset when an operator is unknown.
+  /// and opset when an operator is unknown, unless it and all that follows can be left out.
   explicit Executor(Graph graph, StopCheck stop = {});
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
+  /// The graph that runs: the one given, without what left_out() names.
   [[nodiscard]] const Graph& graph() const& noexcept;
   const Graph& graph() const&& = delete;
+
+  /// The graph as it was given.
+  [[nodiscard]] const Graph& whole_graph() const& noexcept;
+  const Graph& whole_graph() const&& = delete;
+  /// The end of the network that does not run, if there is one. Tell users: they get other outputs.
+  [[nodiscard]] const std::optional<LeftOut>& left_out() const noexcept;
 
   /// The plan for these shapes and options; the last eight are kept. Threads that ask for the same
   /// plan at once wait for one compilation. Throws Error(kInvalidModel) when shapes or types

@@ -149,6 +149,9 @@ class Graph {
   /// Makes an existing value a graph input / output.
   void add_input(ValueId id);
   void add_output(ValueId id);
+  /// Makes these the graph's inputs / outputs, each once. Inputs that go must have no reader.
+  void set_inputs(std::vector<ValueId> ids);
+  void set_outputs(std::vector<ValueId> ids);
   /// Replaces a graph output at its position in the list.
   void replace_output(ValueId from, ValueId to);
   /// Turns a value into a constant; the node that produced it is no longer its producer.

@@ -1,0 +1,166 @@
+#include "graph/tail.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "base/text.h"
+#include "graph/obstacles.h"
+#include "graph/op_traits.h"
+#include "graph/subgraphs.h"
+
+namespace qtool {
+namespace {
+
+std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
+std::size_t index_of(NodeId id) { return static_cast<std::size_t>(id); }
+
+// What is known of each value: whether it depends on the data that the network reads, not only on
+// its shapes, and whether the tail makes it.
+class TailFinder {
+ public:
+  explicit TailFinder(const Graph& graph)
+      : graph_(graph), of_data_(graph.value_limit()), tail_root_(graph.value_limit(), kNoNode) {
+    for (const ValueId input : graph.inputs()) of_data_[index_of(input)] = true;
+    for (const NodeId id : graph.nodes()) visit(id);
+  }
+
+  [[nodiscard]] bool depends_on_data(ValueId id) const {
+    return id != kNoValue && of_data_[index_of(id)];
+  }
+  [[nodiscard]] bool is_of_tail(ValueId id) const {
+    return id != kNoValue && tail_root_[index_of(id)] != kNoNode;
+  }
+
+  Tail tail;
+
+ private:
+  void visit(NodeId id) {
+    const Node& node = graph_.node(id);
+    const bool reads_data =
+        std::ranges::any_of(node.inputs, [&](ValueId input) { return depends_on_data(input); });
+    const auto followed =
+        std::ranges::find_if(node.inputs, [&](ValueId input) { return is_of_tail(input); });
+    NodeId root = followed == node.inputs.end() ? kNoNode : tail_root_[index_of(*followed)];
+    if (root == kNoNode && reads_data && is_unplanned(node)) {
+      root = id;
+      tail.roots.push_back(id);
+    }
+    tail.root_of.resize(std::max(tail.root_of.size(), index_of(id) + 1), kNoNode);
+    tail.root_of[index_of(id)] = root;
+    const bool shape_only = node.is("Shape") || node.is("Size");
+    for (const ValueId output : node.outputs) {
+      if (output == kNoValue) continue;
+      of_data_[index_of(output)] = reads_data && !shape_only;
+      tail_root_[index_of(output)] = root;
+    }
+  }
+
+  [[nodiscard]] bool is_unplanned(const Node& node) const {
+    if (!is_runnable(node.op_type, node.domain)) return true;
+    const OpTraits& traits = traits_of(node);
+    if (traits.counts_data) return true;
+    for (std::size_t i = 0; i < node.inputs.size() && i < 8; ++i) {
+      if ((traits.shape_inputs >> i & 1) != 0 && depends_on_data(node.inputs[i])) return true;
+    }
+    return false;
+  }
+
+  const Graph& graph_;
+  std::vector<bool> of_data_;
+  std::vector<NodeId> tail_root_;  // of what the tail makes; kNoNode for the rest
+};
+
+// Whether a node of the tail is part of the network that is trained: a product one factor of which
+// does not depend on the data, or an unknown operator with a constant of two axes or more. What the
+// factors of products in a subgraph are is not looked at.
+bool has_weights(const Graph& graph, NodeId id, const TailFinder& found) {
+  const Node& node = graph.node(id);
+  bool weighted = false;
+  for (const SubgraphUse& use : subgraphs_of(graph, id)) {
+    for_each_node(use.subgraph->graph, [&](const Graph& body, NodeId inner) {
+      weighted = weighted || is_product(traits_of(body.node(inner)).kind);
+    });
+  }
+  if (!is_runnable(node.op_type, node.domain)) {
+    return std::ranges::any_of(node.inputs, [&](ValueId input) {
+      return graph.is_constant(input) && graph.value(input).constant->shape().rank() >= 2;
+    });
+  }
+  if (!is_product(traits_of(node).kind)) return weighted;
+  return weighted || std::ranges::any_of(node.inputs, [&](ValueId input) {
+           return input != kNoValue && !found.depends_on_data(input);
+         });
+}
+
+// The tensor that a Q/DQ pair stands for in a quantized model.
+ValueId before_quantization(const Graph& graph, ValueId id) {
+  const NodeId dequantize = graph.value(id).producer;
+  if (dequantize == kNoNode || !graph.node(dequantize).is("DequantizeLinear")) return id;
+  const NodeId quantize = graph.value(graph.node(dequantize).inputs[0]).producer;
+  if (quantize == kNoNode || !graph.node(quantize).is("QuantizeLinear")) return id;
+  return graph.node(quantize).inputs[0];
+}
+
+// `id` under the name of the tensor that it is the quantized form of.
+void take_name(Graph& graph, ValueId id) {
+  const ValueId original = before_quantization(graph, id);
+  if (original == id || graph.is_output(original) || graph.is_input(original)) return;
+  const std::string name = graph.value(original).name;
+  graph.rename_value(original, graph.unique_name(concat(name, "_unquantized")));
+  graph.rename_value(id, name);
+}
+
+std::string reason_of(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  if (!is_runnable(node.op_type, node.domain)) {
+    return concat(graph.describe(id), ": qtool does not run this operator");
+  }
+  return concat(graph.describe(id), ": the data decides the shape of its result");
+}
+
+}  // namespace
+
+Tail find_tail(const Graph& graph) { return std::move(TailFinder(graph).tail); }
+
+std::optional<LeftOut> cut_tail(Graph& graph) {
+  const TailFinder found(graph);
+  if (found.tail.roots.empty()) return std::nullopt;
+  LeftOut left_out;
+  left_out.reason = reason_of(graph, found.tail.roots.front());
+  std::vector<ValueId> outputs;
+  for (const ValueId output : graph.outputs()) {
+    if (found.is_of_tail(output)) {
+      left_out.outputs.push_back(graph.value(output).name);
+    } else {
+      outputs.push_back(output);
+    }
+  }
+  std::vector<ValueId> instead;
+  for (const NodeId id : graph.nodes()) {
+    if (found.tail.root(id) == kNoNode) continue;
+    if (has_weights(graph, id, found)) return std::nullopt;
+    for (const ValueId input : graph.node(id).inputs) {
+      const bool shown = found.depends_on_data(input) && !found.is_of_tail(input) &&
+                         !graph.is_input(input) &&
+                         std::ranges::find(outputs, input) == outputs.end();
+      if (!shown) continue;
+      outputs.push_back(input);
+      instead.push_back(input);
+    }
+  }
+  if (left_out.outputs.empty() || outputs.empty()) return std::nullopt;
+  graph.set_outputs(std::move(outputs));
+  graph.remove_dead_nodes();
+  std::vector<ValueId> inputs = graph.inputs();
+  std::erase_if(inputs,
+                [&](ValueId id) { return graph.consumers(id).empty() && !graph.is_output(id); });
+  if (!inputs.empty()) graph.set_inputs(std::move(inputs));
+  for (const ValueId id : instead) {
+    take_name(graph, id);
+    left_out.instead.push_back(graph.value(id).name);
+  }
+  return left_out;
+}
+
+}  // namespace qtool
