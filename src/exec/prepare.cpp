@@ -50,8 +50,13 @@ Graph prepare(Graph graph, ExpandBudget& budget, const StopCheck& stop);
 bool expand(Graph& graph, ExpandBudget& budget, const StopCheck& stop) {
   if (!has_subgraphs(graph)) return false;
   const std::optional<ShapedGraph> shaped = shape_fixed(graph, stop);
+  // Values that expanding adds have other ids in the shaped graph, which expands on its own.
+  const std::size_t shared = graph.value_limit();
   const ExpandTools tools{
-      [&](ValueId id) { return shaped ? known_of(*shaped, id) : known_of(graph, id); },
+      [&](ValueId id) {
+        const bool is_shared = id != kNoValue && static_cast<std::size_t>(id) < shared;
+        return shaped && is_shared ? known_of(*shaped, id) : known_of(graph, id);
+      },
       [&](Graph body) {
         budget.spend(static_cast<std::int64_t>(body.nodes().size()));
         return prepare(std::move(body), budget, stop);

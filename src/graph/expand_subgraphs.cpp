@@ -116,6 +116,11 @@ std::optional<std::vector<Iteration>> unroll(const Graph& graph, NodeId id, cons
     if (!*given) trips = 0;
   }
   const Graph& body = parts.body.subgraph->graph;
+  // Seen before the work, which would leave no budget for other loops.
+  const auto nodes = static_cast<std::int64_t>(body.nodes().size());
+  if (always_continues(body) && trips < kMaxTrips && trips * (nodes + 1) > tools.budget.copies) {
+    return std::nullopt;
+  }
   std::vector<KnownValue> known(2 + parts.states);
   known[1].constant = scalar_of(true);
   for (std::size_t i = 0; i < parts.states; ++i) known[2 + i] = tools.known(node.inputs[2 + i]);
@@ -252,6 +257,16 @@ LoopParts parts_of_loop(const Graph& graph, NodeId id) {
       fail_node(graph, id, concat("input ", 2 + i, " is left out"));
   }
   return parts;
+}
+
+bool always_continues(const Graph& body) {
+  const ValueId more = body.outputs()[0];
+  const Value& value = body.value(more);
+  if (value.constant != nullptr)
+    return steering_value<bool>({value.constant, {}, {}}, "Loop").value();
+  if (value.producer == kNoNode) return more == body.inputs()[1];
+  const Node& producer = body.node(value.producer);
+  return producer.is("Identity") && producer.inputs[0] == body.inputs()[1];
 }
 
 std::optional<Nodes> expand_node(Graph& graph, NodeId id, const ExpandTools& tools) {

@@ -52,6 +52,9 @@ struct LoopParts {
 /// Throws Error(kInvalidModel) when body and node do not fit.
 LoopParts parts_of_loop(const Graph& graph, NodeId id);
 
+/// Whether the body of a loop never ends it: its condition is true, or the one that it was given.
+bool always_continues(const Graph& body);
+
 /// A constant that steers: a trip count or a condition. Throws Error(kInvalidModel) when it is not
 /// one element of that type.
 template <typename T>

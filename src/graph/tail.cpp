@@ -137,14 +137,17 @@ std::optional<LeftOut> cut_tail(Graph& graph) {
     }
   }
   std::vector<ValueId> instead;
+  std::vector<ValueId> seen = outputs;  // as they are before a Q/DQ pair
   for (const NodeId id : graph.nodes()) {
     if (found.tail.root(id) == kNoNode) continue;
     if (has_weights(graph, id, found)) return std::nullopt;
     for (const ValueId input : graph.node(id).inputs) {
-      const bool shown = found.depends_on_data(input) && !found.is_of_tail(input) &&
-                         !graph.is_input(input) &&
-                         std::ranges::find(outputs, input) == outputs.end();
+      const bool shown =
+          found.depends_on_data(input) && !found.is_of_tail(input) && !graph.is_input(input);
       if (!shown) continue;
+      const ValueId original = before_quantization(graph, input);
+      if (std::ranges::find(seen, original) != seen.end()) continue;
+      seen.push_back(original);
       outputs.push_back(input);
       instead.push_back(input);
     }

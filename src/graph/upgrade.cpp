@@ -134,8 +134,10 @@ void upgrade_microsoft(Graph& graph, NodeId id, std::int64_t from) {
 
 // The import of a domain that no node is of any longer.
 void drop_import(Graph& graph, std::string_view domain) {
-  const bool used = std::ranges::any_of(graph.nodes(),
-                                        [&](NodeId id) { return graph.node(id).domain == domain; });
+  bool used = false;
+  for_each_node(graph, [&](const Graph& around, NodeId id) {
+    used = used || around.node(id).domain == domain;
+  });
   if (!used) graph.info.opsets.erase(std::string(domain));
 }
 

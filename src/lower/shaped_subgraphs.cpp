@@ -118,10 +118,9 @@ class SubgraphShaper {
     const auto begins = node.has_input(1)
                             ? steering_value<bool>(known_of(shaped_, node.inputs[1]), "Loop")
                             : std::optional(true);
-    const auto goes_on = continues(body);
     for (std::size_t i = 0; i < parts.scans; ++i) {
       if (!node.has_output(parts.states + i)) continue;
-      if (!trips || *trips < 1 || begins != true || !goes_on) {
+      if (!trips || *trips < 1 || begins != true || !always_continues(body)) {
         fail(concat("the data decides how often it runs, and so the length of output ",
                     parts.states + i, "; only constants are supported"));
       }
@@ -134,16 +133,6 @@ class SubgraphShaper {
       outputs.resize(parts.states + i + 1);
       outputs[parts.states + i] = {slice.dtype, Shape(std::move(dims))};
     }
-  }
-
-  // Whether a body never ends the loop: its condition is true, or the one that it was given.
-  static bool continues(const Graph& body) {
-    const ValueId more = body.outputs()[0];
-    const Value& value = body.value(more);
-    if (value.constant != nullptr) return value.constant->values<bool>()[0];
-    if (value.producer == kNoNode) return more == body.inputs()[1];
-    const Node& producer = body.node(value.producer);
-    return producer.is("Identity") && producer.inputs[0] == body.inputs()[1];
   }
 
   void finish() { shaped_.set_params(id_, std::move(params_)); }

@@ -1,18 +1,15 @@
-// Models with If, Loop, Scan and functions: what they compute, what is left of them when the graph
-// is prepared, what a file holds, and what is refused.
+// Models with If, Loop and Scan: what they compute, what is left of them when the graph is
+// prepared, what a file holds, and what is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
-#include "onnx_check.h"
-#include "qtool/base/error.h"
-#include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
-#include "support/parse_onnx.h"
+#include "text_models.h"
 
 namespace qtool {
 namespace {
@@ -20,164 +17,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-std::vector<std::string> ops_of(const Graph& graph) {
-  std::vector<std::string> ops;
-  for (const NodeId id : graph.nodes()) ops.push_back(graph.node(id).op_type);
-  return ops;
-}
-
-std::vector<float> run(const Graph& graph, const std::vector<Tensor>& inputs,
-                       const InputShapes& shapes = {}) {
-  std::vector<float> first;
-  for (const Lowering lowering : {Lowering::kInteger, Lowering::kReference}) {
-    CompileOptions options;
-    options.lowering = lowering;
-    const auto plan = Executor(graph).compile(shapes, options);
-    Workspace workspace;
-    const std::vector<TensorView> views(inputs.begin(), inputs.end());
-    const TensorView output = plan->run(views, workspace)[0];
-    const auto* data = reinterpret_cast<const float*>(output.data);
-    std::vector<float> values(data, data + output.shape.elements());
-    if (lowering == Lowering::kReference) {
-      EXPECT_EQ(values, first);
-    }
-    first = std::move(values);
-  }
-  return first;
-}
-
-// The same for the model as loaded, prepared, and written to a file and read again.
-std::vector<float> run_all_ways(const std::string& text, const std::vector<Tensor>& inputs) {
-  const Graph prepared = prepare(load_text(text));
-  const std::vector<float> values = run(prepared, inputs);
-  const std::string bytes = save_onnx_bytes(prepared);
-  EXPECT_EQ(complaint_of_checker(bytes), "");
-  const Graph again = load_onnx_bytes(bytes, "", "again");
-  EXPECT_EQ(fingerprint(again), fingerprint(prepared));
-  EXPECT_EQ(run(prepare(again), inputs), values);
-  return values;
-}
-
-Tensor floats(const std::vector<float>& values) {
-  return Tensor::of<float>({std::ssize(values)}, std::span(values));
-}
-
-// Tensors cannot be copied, and so not be listed in braces.
-template <typename... Tensors>
-std::vector<Tensor> list(Tensors... tensors) {
-  std::vector<Tensor> all;
-  (all.push_back(std::move(tensors)), ...);
-  return all;
-}
-
-std::string refusal(const std::string& text) {
-  try {
-    const Graph prepared = prepare(load_text(text));
-    std::vector<Tensor> inputs;
-    const auto plan = Executor(prepared).compile({});
-    for (const PortInfo& port : plan->inputs()) inputs.emplace_back(port.dtype, port.shape);
-    Workspace workspace;
-    plan->run(std::vector<TensorView>(inputs.begin(), inputs.end()), workspace);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-constexpr const char* kHead = "<ir_version: 8, opset_import: [\"\": 17, \"local\": 1]>\n";
-
-// -- functions --
-
-std::string with_function(const std::string& graph, const std::string& functions) {
-  return concat(kHead, graph, "\n", functions);
-}
-
-TEST(Functions, BecomeTheNodesOfEachCallNamedAfterIt) {
-  const std::string text = with_function(
-      R"(main (float[3] x) => (float[3] y) {
-           a = local.Twice (x)
-           y = local.Twice (a)
-         })",
-      R"(<domain: "local", opset_import: ["" : 17]>
-         Twice (v) => (w) { half = Identity (v)  w = Add (half, v) })");
-  const Graph graph = load_text(text);
-  EXPECT_THAT(ops_of(graph), ElementsAre("Identity", "Add", "Identity", "Add"));
-  EXPECT_TRUE(graph.find_value("Twice/half"));
-  EXPECT_TRUE(graph.find_value("Twice/half_1"));
-  EXPECT_THAT(run_all_ways(text, list(floats({1, 2, -3}))), ElementsAre(4, 8, -12));
-}
-
-TEST(Functions, TakeAttributesCallEachOtherAndLeaveOperandsOut) {
-  const std::string text = with_function(
-      R"(main (float[4] x) => (float[4] y) { y = local.Outer <slope: float = 0.5> (x) })",
-      R"(<domain: "local", opset_import: ["" : 17, "local" : 1]>
-         Outer <slope> (v) => (w) { w, unused = local.Inner <alpha: float = @slope> (v) }
-         <domain: "local", opset_import: ["" : 17]>
-         Inner <alpha> (v, high) => (w, same) {
-           r = LeakyRelu <alpha: float = @alpha> (v)
-           w = Clip (r, , high)
-           same = Identity (v)
-         })");
-  EXPECT_THAT(run_all_ways(text, list(floats({-4, -1, 0, 3}))), ElementsAre(-2, -0.5F, 0, 3));
-}
-
-TEST(Functions, MayHandOutAnInput) {
-  onnx::ModelProto model = parse_onnx(with_function(
-      "main (float[2] x) => (float[2] y) { a = local.Same (x)  y = Neg (a) }",
-      R"(<domain: "local", opset_import: ["" : 17]> Same (v) => (v) { unused = Abs (v) })"));
-  EXPECT_THAT(
-      run(prepare(load_onnx_bytes(model.SerializeAsString(), "", "m")), list(floats({1, -2}))),
-      ElementsAre(-1, 2));
-}
-
-TEST(Functions, HaveDefaultAttributesSinceVersion9) {
-  onnx::ModelProto model =
-      parse_onnx(with_function("main (float[2] x) => (float[2] y) { y = local.Leak (x) }",
-                               R"(<domain: "local", opset_import: ["" : 17]>
-         Leak <alpha> (v) => (w) { w = LeakyRelu <alpha: float = @alpha> (v) })"));
-  onnx::AttributeProto value;
-  value.set_name("alpha");
-  value.set_type(onnx::AttributeProto::FLOAT);
-  value.set_f(0.25F);
-  onnx::FunctionProto& function = *model.mutable_functions(0);
-  function.clear_attribute();
-  function.mutable_unknown_fields()->AddLengthDelimited(11, value.SerializeAsString());
-  EXPECT_THAT(
-      run(prepare(load_onnx_bytes(model.SerializeAsString(), "", "m")), list(floats({-4, 2}))),
-      ElementsAre(-1, 2));
-}
-
-TEST(Functions, AreRefusedWhenTheyCallThemselvesOrGrowWithoutEnd) {
-  EXPECT_THAT(refusal(with_function("main (float[2] x) => (float[2] y) { y = local.F (x) }",
-                                    R"(<domain: "local", opset_import: ["local" : 1]>
-                     F (v) => (w) { w = local.F (v) })")),
-              HasSubstr("function 'F' calls itself"));
-  std::string chain;
-  for (int i = 0; i < 12; ++i) {
-    chain += concat("<domain: \"local\", opset_import: [\"local\" : 1]> F", i, " (v) => (w) {");
-    for (int k = 0; k < 4; ++k) {
-      chain += concat(k == 3 ? "w" : concat("t", k), " = local.F", i + 1, " (",
-                      k == 0 ? "v" : concat("t", k - 1), ")\n");
-    }
-    chain += "}\n";
-  }
-  chain += "<domain: \"local\", opset_import: [\"\" : 17]> F12 (v) => (w) { w = Abs (v) }";
-  EXPECT_THAT(
-      refusal(with_function("main (float[2] x) => (float[2] y) { y = local.F0 (x) }", chain)),
-      HasSubstr("the calls of functions"));
-}
-
-TEST(Functions, AreRefusedWhenTheirOpsetHasAnotherMeaning) {
-  const auto with_opset = [](int opset, const std::string& op) {
-    return with_function("main (float[2, 2] x) => (float[2, 2] y) { y = local.F (x) }",
-                         concat("<domain: \"local\", opset_import: [\"\" : ", opset,
-                                "]> F (v) => (w) { w = ", op, " (v) }"));
-  };
-  EXPECT_EQ(refusal(with_opset(15, "Softmax")), "");
-  EXPECT_THAT(refusal(with_opset(11, "Softmax")),
-              HasSubstr("function 'F': its Softmax is of version 11"));
-}
 
 // -- If --
 
@@ -448,6 +287,27 @@ TEST(Scan, WalksAlongAxesInBothDirections) {
   EXPECT_THAT(run_all_ways(text, list(floats({0, 0}), Tensor::of<float>({2, 3}, std::span(x)))),
               ElementsAre(6, 5, 3, 60, 50, 30));
   EXPECT_THAT(ops_of(prepare(load_text(text))), testing::Not(testing::Contains("Scan")));
+}
+
+// The shaped copy of the graph, which tells lengths, then has values that the graph lacks.
+TEST(Scan, FollowsALoopThatOnlyAPlanUnrolls) {
+  const std::string text = concat(kHead, R"(main (float[2] s, float[3, 2] x) => (float[2] y) {
+    many = Constant <value = int64 {4001}> ()
+    whole = Cast <to = 7> (s)
+    sum = Loop (many, , whole) <
+      body = body (int64 i, bool ci, int64[2] a) => (bool co, int64[2] b) {
+        b = Add (a, i)
+        co = Identity (ci)
+      }
+    >
+    begin = Cast <to = 1> (sum)
+    y = Scan <num_scan_inputs = 1,
+      body = body (float[2] a, float[2] e) => (float[2] b) { b = Add (a, e) }
+    > (begin, x)
+  })");
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6};
+  EXPECT_THAT(run_all_ways(text, list(floats({7, -8}), Tensor::of<float>({3, 2}, std::span(x)))),
+              ElementsAre(8002016, 8002004));  // 8002000 + 7 + 9 and 8002000 - 8 + 12
 }
 
 // -- limits --

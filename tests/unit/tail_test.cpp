@@ -87,6 +87,25 @@ TEST(Tail, MayBeAnOperatorOfAnotherRuntime) {
   EXPECT_THAT(executor.left_out()->instead, ElementsAre("boxes", "scores"));
 }
 
+// ONNX Runtime and others put a pair before each reader.
+TEST(Tail, ShowsATensorOnceHoweverOftenItIsQuantized) {
+  const Executor executor(prepare(load_text(detector("(float[1, N, 4] found)", R"(
+  s = Constant <value = float {0.02}> ()
+  z = Constant <value = uint8 {128}> ()
+  q = QuantizeLinear (boxes, s, z)
+  a = DequantizeLinear (q, s, z)
+  b = DequantizeLinear (q, s, z)
+  most = Constant <value = int64[1] {5}> ()
+  chosen = NonMaxSuppression (a, scores, most)
+  two = Constant <value = int64 {2}> ()
+  index = Gather <axis = 1> (chosen, two)
+  found = Gather <axis = 1> (b, index)
+)"))));
+  ASSERT_TRUE(executor.left_out());
+  EXPECT_THAT(executor.left_out()->instead, ElementsAre("boxes", "scores"));
+  EXPECT_THAT(names_of(executor.compile({})->outputs()), ElementsAre("boxes", "scores"));
+}
+
 TEST(Tail, ThatMultipliesWithWeightsIsNotLeftOut) {
   const std::string end = R"(
   strange = TRT.Attention (boxes)
