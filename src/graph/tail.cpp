@@ -42,7 +42,7 @@ class TailFinder {
     const auto followed =
         std::ranges::find_if(node.inputs, [&](ValueId input) { return is_of_tail(input); });
     NodeId root = followed == node.inputs.end() ? kNoNode : tail_root_[index_of(*followed)];
-    if (root == kNoNode && reads_data && is_unplanned(node)) {
+    if (root == kNoNode && reads_data && is_unplanned(id)) {
       root = id;
       tail.roots.push_back(id);
     }
@@ -56,14 +56,33 @@ class TailFinder {
     }
   }
 
-  [[nodiscard]] bool is_unplanned(const Node& node) const {
-    if (!is_runnable(node.op_type, node.domain)) return true;
+  [[nodiscard]] bool is_unplanned(NodeId id) const {
+    const Node& node = graph_.node(id);
+    if (counts_or_is_unknown(node)) return true;
     const OpTraits& traits = traits_of(node);
-    if (traits.counts_data) return true;
     for (std::size_t i = 0; i < node.inputs.size() && i < 8; ++i) {
       if ((traits.shape_inputs >> i & 1) != 0 && depends_on_data(node.inputs[i])) return true;
     }
-    return false;
+    return node.has_subgraphs() && runs_unplanned(id);
+  }
+
+  static bool counts_or_is_unknown(const Node& node) {
+    return !is_runnable(node.op_type, node.domain) || traits_of(node).counts_data;
+  }
+
+  // Whether a subgraph holds such an operator, or a Loop gathers as many slices as the data says.
+  [[nodiscard]] bool runs_unplanned(NodeId id) const {
+    const Node& node = graph_.node(id);
+    bool unplanned = false;
+    for (const SubgraphUse& use : subgraphs_of(graph_, id)) {
+      for_each_node(use.subgraph->graph, [&](const Graph& body, NodeId inner) {
+        unplanned = unplanned || counts_or_is_unknown(body.node(inner));
+      });
+    }
+    const std::size_t own = node.own_inputs();
+    if (unplanned || !node.is("Loop") || own < 2) return unplanned;
+    const bool gathers = node.outputs.size() > own - 2;
+    return gathers && (depends_on_data(node.inputs[0]) || depends_on_data(node.inputs[1]));
   }
 
   const Graph& graph_;

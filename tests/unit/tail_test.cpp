@@ -87,6 +87,39 @@ TEST(Tail, MayBeAnOperatorOfAnotherRuntime) {
   EXPECT_THAT(executor.left_out()->instead, ElementsAre("boxes", "scores"));
 }
 
+TEST(Tail, MayBeALoopThatTheDataCounts) {
+  const auto selects = [](const std::string& times, const std::string& body) {
+    const Executor executor(prepare(load_text(detector("(float[N, 4] slices)", concat(times, R"(
+  zero = Constant <value = int64[4] {0, 0, 0, 0}> ()
+  sum, slices = Loop (times, , zero) <
+    body = body (int64 i, bool ci, int64[4] s) => (bool co, int64[4] so, float[4] row) {
+      co = Identity (ci)
+      so = Identity (s)
+      )",
+                                                                                    body, R"(
+    }
+  >
+)")))));
+    return executor.left_out() ? executor.left_out()->instead : std::vector<std::string>();
+  };
+  const std::string counted = R"(
+  half = Constant <value = float {0.5}> ()
+  high = Greater (scores, half)
+  number = Cast <to = 7> (high)
+  times = ReduceSum <keepdims = 0> (number)
+)";
+  const std::string row =
+      "every = Gather <axis = 1> (boxes, i)  row = ReduceMax <axes = [0], "
+      "keepdims = 0> (every)";
+  EXPECT_THAT(selects(counted, row), testing::UnorderedElementsAre("times", "boxes"));
+  const std::string fixed = "times = Constant <value = int64 {3}> ()";
+  EXPECT_THAT(selects(fixed, row), IsEmpty());
+  EXPECT_THAT(selects(fixed,
+                      "found = NonZero (boxes)  real = Cast <to = 1> (found)  "
+                      "row = ReduceMax <axes = [0, 1], keepdims = 0> (real)"),
+              ElementsAre("boxes"));
+}
+
 // ONNX Runtime and others put a pair before each reader.
 TEST(Tail, ShowsATensorOnceHoweverOftenItIsQuantized) {
   const Executor executor(prepare(load_text(detector("(float[1, N, 4] found)", R"(
