@@ -96,7 +96,7 @@ TEST(Tail, MayBeALoopThatTheDataCounts) {
       co = Identity (ci)
       so = Identity (s)
       )",
-                                                                                    body, R"(
+                                                                                      body, R"(
     }
   >
 )")))));

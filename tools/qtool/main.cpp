@@ -22,11 +22,11 @@ namespace qtool::tool {
 namespace {
 
 // One line per command, in the order of `qtool --help`. Also declares it.
-#define QTOOL_COMMANDS(command)                                                              \
-  command(add_auto) command(add_calibrate) command(add_quantize) command(add_infer)          \
-      command(add_eval) command(add_analyze) command(add_search) command(add_compare)        \
-          command(add_inspect) command(add_table) command(add_bench) command(add_completion) \
-              command(add_help)
+#define QTOOL_COMMANDS(command)                                                           \
+  command(add_auto) command(add_calibrate) command(add_images) command(add_quantize)      \
+      command(add_infer) command(add_eval) command(add_analyze) command(add_search)       \
+          command(add_compare) command(add_inspect) command(add_table) command(add_bench) \
+              command(add_completion) command(add_help)
 
 #define QTOOL_DECLARE(name) void name(CLI::App& app, Session& session);
 }  // namespace

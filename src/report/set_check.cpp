@@ -1,0 +1,124 @@
+#include "report/set_check.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/text.h"
+#include "json/json.h"
+#include "json/json_text.h"
+#include "report/percent.h"
+#include "report/text_table.h"
+
+namespace qtool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Kind = TextTable::Kind;
+
+constexpr std::size_t kMaxLines = 10;
+
+std::string more(std::size_t all, std::string_view what) {
+  return all > kMaxLines ? concat("  and ", all - kMaxLines, " more ", what, " (--json)\n") : "";
+}
+
+std::string verdict_of(const SetCheck& check, std::string_view noun) {
+  std::string text = concat("two halves of ", check.samples, " ", noun, "s: ", check.moved(),
+                            " of ", check.moves.size(), " scales differ by more than 5 %\n");
+  if (check.moves.empty()) return text;
+  text += concat("a range of the other half costs ", to_fixed(check.loss_db(0.5), 2),
+                 " dB in the median tensor, ", to_fixed(check.loss_db(0.95), 2),
+                 " dB or less in 95 %, at most ", to_fixed(check.moves.front().loss_db, 2),
+                 " dB in '", check.moves.front().tensor, "'\n");
+  const std::string expected =
+      concat("all together are expected to lose a quarter of that to very many: ",
+             to_fixed(check.expected_loss_db(0.5), 2), " dB in the median tensor, ",
+             to_fixed(check.expected_loss_db(0.95), 2), " dB in 95 %\n");
+  text += expected;
+  text += check.is_enough()
+              ? concat("enough ", noun, "s: yes\n")
+              : concat("enough ", noun, "s: no, expected at most ", to_fixed(kMaxMedianLossDb, 1),
+                       " dB and ", to_fixed(kMaxTailLossDb, 1), " dB; add more of the kind\n");
+  return text;
+}
+
+std::string moves_text(const SetCheck& check, std::size_t width) {
+  TextTable table({{"tensor"}, {"scale moved", Kind::kNumber}, {"costs dB", Kind::kNumber}});
+  std::size_t shown = 0;
+  for (const RangeMove& move : check.moves) {
+    if (move.move <= kMinMove || shown++ >= kMaxLines) continue;
+    table.add(
+        {move.tensor, concat(to_fixed(100.0 * move.move, 1), " %"), to_fixed(move.loss_db, 2)});
+  }
+  if (shown == 0) return "";
+  return concat("\n", table.to_string(width), more(shown, "tensors"));
+}
+
+std::string setters_text(const SetCheck& check, const Samples& samples, std::size_t width) {
+  if (check.setters.empty()) return "";
+  TextTable table(
+      {{"makes ranges wider alone"}, {"tensors", Kind::kNumber}, {"most", Kind::kNumber}, {"in"}});
+  for (std::size_t i = 0; i < std::min(check.setters.size(), kMaxLines); ++i) {
+    const RangeSetter& setter = check.setters[i];
+    table.add({samples.path(setter.sample).string(), to_text(setter.tensors),
+               concat(to_fixed(setter.widening, 2), "x"), setter.widest});
+  }
+  return concat("\n", table.to_string(width), more(check.setters.size(), "files"));
+}
+
+std::string twins_text(const SetCheck& check, const Samples& samples, std::size_t width) {
+  std::string note;
+  if (samples.size() > kMaxTwinSamples) {
+    note = concat("near-duplicates were looked for among the first ", kMaxTwinSamples, " only\n");
+  }
+  if (check.twins.empty()) return note;
+  TextTable table({{"near-duplicates"}, {"of"}, {"distance", Kind::kNumber}});
+  for (std::size_t i = 0; i < std::min(check.twins.size(), kMaxLines); ++i) {
+    const Twins& twins = check.twins[i];
+    table.add({samples.path(twins.first).string(), samples.path(twins.second).string(),
+               to_fixed(twins.distance, 3)});
+  }
+  return concat("\n", table.to_string(width), more(check.twins.size(), "pairs"), note);
+}
+
+}  // namespace
+
+std::string text_of(const SetCheck& check, const Samples& samples, std::size_t width) {
+  return concat(verdict_of(check, samples.noun()), moves_text(check, width),
+                setters_text(check, samples, width), twins_text(check, samples, width));
+}
+
+std::string json_of(const SetCheck& check, const Samples& samples) {
+  Json json;
+  json["samples"] = check.samples;
+  json["enough"] = check.is_enough();
+  json["moved"] = check.moved();
+  json["loss_db"] = {{"median", check.loss_db(0.5)},
+                     {"of_95_percent", check.loss_db(0.95)},
+                     {"most", check.loss_db(1.0)}};
+  json["expected_loss_db"] = {{"median", check.expected_loss_db(0.5)},
+                              {"of_95_percent", check.expected_loss_db(0.95)}};
+  json["tensors"] = Json::array();
+  for (const RangeMove& move : check.moves) {
+    json["tensors"].push_back(
+        {{"tensor", move.tensor}, {"scale_moved", move.move}, {"loss_db", move.loss_db}});
+  }
+  json["widen_alone"] = Json::array();
+  for (const RangeSetter& setter : check.setters) {
+    json["widen_alone"].push_back({{"file", samples.path(setter.sample).string()},
+                                   {"tensors", setter.tensors},
+                                   {"widest", setter.widest},
+                                   {"widening", setter.widening}});
+  }
+  json["near_duplicates"] = Json::array();
+  for (const Twins& twins : check.twins) {
+    json["near_duplicates"].push_back({{"a", samples.path(twins.first).string()},
+                                       {"b", samples.path(twins.second).string()},
+                                       {"distance", twins.distance}});
+  }
+  json["bad"] = Json::array();
+  for (const BadImage& bad : check.bad) json["bad"].push_back(bad.path.string());
+  return json_text(json);
+}
+
+}  // namespace qtool
