@@ -132,6 +132,13 @@ void upgrade_microsoft(Graph& graph, NodeId id, std::int64_t from) {
   row->rule(upgrade);
 }
 
+// Some exporters use an operator that is newer than the opset they state; it can only mean what its
+// first version means.
+std::int64_t first_opset(std::string_view op_type) {
+  const Arity* first = find_arity(op_type, 1);
+  return first == nullptr ? 1 : first->since;
+}
+
 // The import of a domain that no node is of any longer.
 void drop_import(Graph& graph, std::string_view domain) {
   bool used = false;
@@ -165,7 +172,7 @@ void upgrade_opset(Graph& graph) {
     // An attribute of the first opsets: a hint about memory.
     if (from < 6 && node.has("consumed_inputs")) graph.attributes(id).erase("consumed_inputs");
     if (const Row* row = find_row(kRows, node.op_type)) {
-      Upgrade upgrade(graph, id, from);
+      Upgrade upgrade(graph, id, std::max(from, first_opset(node.op_type)));
       row->rule(upgrade);
     }
     if (from > kCanonicalOpset) require_known(graph, id, from);

@@ -96,7 +96,6 @@ void upgrade_selu(Upgrade& up) {
 
 // x / 2 * (1 + erf(x / sqrt 2)), or its approximation by tanh.
 void upgrade_gelu(Upgrade& up) {
-  if (up.from() <= kCanonicalOpset) return;
   const std::string approximate = up.take_string("approximate").value_or("none");
   const ValueId x = up.input(0);
   ValueId bent = kNoValue;
@@ -119,14 +118,12 @@ void upgrade_gelu(Upgrade& up) {
 
 // x * tanh(softplus(x))
 void upgrade_mish(Upgrade& up) {
-  if (up.from() <= kCanonicalOpset) return;
   const ValueId soft = up.before("Softplus", {up.input(0)}, "softplus");
   become_product(up, up.input(0), up.before("Tanh", {soft}, "tanh"));
 }
 
 // x * sigmoid(alpha x)
 void upgrade_swish(Upgrade& up) {
-  if (up.from() <= kCanonicalOpset) return;
   const float alpha = up.take_float("alpha").value_or(1.0F);
   const ValueId x = up.input(0);
   const ValueId argument =

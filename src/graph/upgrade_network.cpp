@@ -47,7 +47,6 @@ void upgrade_dropout(Upgrade& up) {
 
 // Groups are rows of a reshaped tensor, normalised like the channels of an instance.
 void upgrade_group_normalization(Upgrade& up) {
-  if (up.from() <= kCanonicalOpset) return;
   const std::int64_t groups = up.take_int("num_groups").value_or(0);
   if (groups < 1) up.fail("attribute 'num_groups' is missing");
   up.drop("stash_type");

@@ -24,8 +24,8 @@ for name in photo.jpg dog.jpg; do cp "$photo" $name; done
 mkdir tensors
 { # all bytes are those of '?'
   printf '\223NUMPY\001\000\166\000'
-  printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3, 64, 64), }"
-  head -c 98304 /dev/zero | tr '\0' '?'
+  printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 3, 64, 64), }"
+  head -c 196608 /dev/zero | tr '\0' '?'
 } >tensors/two.npy
 for copy in a.npy b.npy; do cp tensors/two.npy $copy; done
 echo '{"exclude": ["/features/features.0/*"]}' >mine.json

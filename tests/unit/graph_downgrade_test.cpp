@@ -69,6 +69,17 @@ TEST(UpgradeOpset, SpellsOutGroupNormalization) {
                                                "InstanceNormalization", "Reshape", "Mul", "Add"));
 }
 
+// Nothing ran these, and a saved copy, whose opset has such an operator, could not be read.
+TEST(UpgradeOpset, ReadsOperatorsThatAreNewerThanTheOpset) {
+  EXPECT_EQ(ops_of(OneNode("Mish", 13, {"x"}).upgrade()),
+            ops_of(OneNode("Mish", 18, {"x"}).upgrade()));
+  EXPECT_EQ(ops_of(OneNode("Gelu", 17, {"x"}).upgrade()),
+            ops_of(OneNode("Gelu", 20, {"x"}).upgrade()));
+  EXPECT_THAT(
+      OneNode("GroupNormalization", 13, {"x", "s", "s"}).floats("s", {3}, {1, 2, 3}).refusal(),
+      HasSubstr("attribute 'num_groups' is missing"));
+}
+
 TEST(UpgradeOpset, TurnsTheAxesOfReductionsBackIntoAttributes) {
   const Graph graph = OneNode("ReduceMean", 18, {"x", "a"}).ints("a", {2, 3}).upgrade();
   EXPECT_THAT(node_named(graph, "node").get_ints("axes", {}), ElementsAre(2, 3));
