@@ -1,4 +1,5 @@
-// Lowering of the operators without weights, and of the edges between FP32 and integers.
+// Lowering of the operators of several tensors, of averages, and of the edges between FP32 and
+// integers.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -17,56 +18,6 @@ namespace {
 
 constexpr Limits kU8{0, 255};
 
-// The real values of the 256 integers.
-Tensor all_reals(const Affine& affine) {
-  Tensor reals(DType::kFloat32, Shape{256});
-  const auto values = reals.values<float>();
-  for (std::int32_t q = 0; q < 256; ++q) {
-    values[static_cast<std::size_t>(q)] = dequantize_value(q, affine);
-  }
-  return reals;
-}
-
-// The operator applied to all 256 inputs, by its own FP32 code: exact by construction.
-std::optional<Tensor> apply_to_all(const Clusters& c, const Node& node, const Affine& affine) {
-  Graph graph;
-  graph.info = c.graph.info;
-  Node copy = node;
-  copy.inputs = {graph.add_constant("x", all_reals(affine))};
-  for (std::size_t i = 1; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] == kNoValue) {
-      copy.inputs.push_back(kNoValue);
-      continue;
-    }
-    const std::vector<double> bound = c.constant_reals(node.inputs[i]);
-    if (bound.size() != 1) return std::nullopt;
-    copy.inputs.push_back(graph.add_constant(concat("input_", i),
-                                             Tensor::scalar<float>(static_cast<float>(bound[0]))));
-  }
-  copy.outputs = {graph.add_value("y")};
-  const NodeId id = graph.add_node(std::move(copy));
-  std::optional<std::vector<Tensor>> results = evaluate_node(graph, id, LoweredParams{});
-  if (!results || (*results)[0].dtype() != DType::kFloat32) return std::nullopt;
-  return std::move((*results)[0]);
-}
-
-void lower_unary(Clusters& c, NodeId id) {
-  const Node& node = c.graph.node(id);
-  const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
-  const std::optional<Clusters::Sink> sink = source ? c.sink(id) : std::nullopt;
-  if (!sink) return;
-  const std::optional<Tensor> reals = apply_to_all(c, node, source->affine);
-  if (!reals) return;
-  QLookupParams params;
-  const auto values = reals->values<float>();
-  const QuantizedResult& y = sink->result;
-  for (std::size_t q = 0; q < params.table.size(); ++q) {
-    params.table[q] = static_cast<std::uint8_t>(
-        std::clamp(quantize_value(values[q], y.affine, kU8), y.low, y.high));
-  }
-  c.replace(id, "QLookup", {source->quantized}, sink, params);
-}
-
 // A QuantizeLinear of a dequantized tensor: removed when scale and zero point are equal, a table
 // otherwise.
 void lower_requantize(Clusters& c, NodeId id) {
@@ -81,7 +32,7 @@ void lower_requantize(Clusters& c, NodeId id) {
     return;
   }
   c.replace(id, "QLookup", {source->quantized}, std::nullopt,
-            QLookupParams{rescale_table(c.requantization, source->affine, *affine, kU8)});
+            QLookupParams{{rescale_table(c.requantization, source->affine, *affine, kU8)}});
 }
 
 void lower_binary(Clusters& c, NodeId id, std::string_view op_type) {
@@ -140,8 +91,6 @@ void lower_elementwise(Clusters& c) {
       lower_average(c, id, "QGlobalAveragePool");
     } else if (node.is("QuantizeLinear")) {
       lower_requantize(c, id);
-    } else if (traits_of(node).kind == OpKind::kElementwise) {
-      lower_unary(c, id);
     }
   }
   c.graph.remove_dead_nodes();

@@ -16,8 +16,9 @@ void finish(ShapedGraph& shaped) {
 
 void lower(ShapedGraph& shaped, Requantization requantization, const StopCheck& stop) {
   Clusters clusters(shaped, requantization);
-  for (const auto pass : {fold_quantized_constants, relabel_signed_activations, sink_dequantize,
-                          lower_products, lower_elementwise, lower_edges, mark_integer_products}) {
+  for (const auto pass :
+       {fold_quantized_constants, relabel_signed_activations, sink_dequantize, lower_products,
+        lower_functions, lower_elementwise, lower_edges, mark_integer_products}) {
     check_stop(stop);
     pass(clusters);
   }

@@ -13,7 +13,9 @@ void relabel_signed_activations(Clusters& clusters);
 void sink_dequantize(Clusters& clusters);
 /// Conv, ConvTranspose, Gemm and MatMul with constant integer weights.
 void lower_products(Clusters& clusters);
-/// Sums, products, concatenations, averages, element-wise functions.
+/// Functions of one element: one node, or several such as the Sigmoid and Mul of SiLU.
+void lower_functions(Clusters& clusters);
+/// Sums, products, concatenations, averages.
 void lower_elementwise(Clusters& clusters);
 /// The remaining QuantizeLinear and DequantizeLinear nodes.
 void lower_edges(Clusters& clusters);

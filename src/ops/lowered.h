@@ -55,7 +55,8 @@ struct QConcatParams {
 };
 
 struct QLookupParams {
-  std::array<std::uint8_t, 256> table{};  ///< result by input
+  using Table = std::array<std::uint8_t, 256>;  ///< result by input
+  std::vector<Table> tables;                    ///< one, or one for each index of axis 1
 };
 
 /// QAveragePool, QGlobalAveragePool. Without a result (the latter only) they write float32.

@@ -153,8 +153,45 @@ std::unique_ptr<Operator> make_concat(const OpContext& op) {
       LookupKernel().kernel());
 }
 
+// A table for each index of axis 1: pixel by pixel where these are neighbours, else plane by plane.
+std::unique_ptr<Operator> make_channel_lookup(const OpContext& op,
+                                              const std::vector<QLookupParams::Table>& tables) {
+  const Shape& shape = op.input(0).shape;
+  const std::int64_t channels = shape[1];
+  const std::int64_t pixels = shape.elements() == 0 ? 0 : shape.elements() / channels;
+  std::vector<std::uint8_t> rows;
+  for (const QLookupParams::Table& table : tables) {
+    rows.insert(rows.end(), table.begin(), table.end());
+  }
+  const bool channels_last = op.input_layout(0) == Layout::kChannelsLast;
+  const std::int64_t plane = shape[0] == 0 ? 0 : pixels / shape[0];
+  return make_operator(
+      [=, rows = std::move(rows), kernel = LookupKernel()](const Operands& o) {
+        const int threads = pixels * channels < kParallelElements ? 1 : o.threads();
+        const auto* x = o.in<std::uint8_t>(0);
+        auto* y = o.out<std::uint8_t>(0);
+        if (channels_last) {
+          return parallel_ranges(pixels, threads, [&](std::int64_t begin, std::int64_t end, int) {
+            lookup_by_channel(rows, channels, x + begin * channels, y + begin * channels,
+                              end - begin);
+          });
+        }
+        parallel_ranges(plane == 0 ? 0 : pixels / plane * channels, threads,
+                        [&](std::int64_t begin, std::int64_t end, int) {
+                          for (std::int64_t p = begin; p < end; ++p) {
+                            const auto at = static_cast<std::size_t>(p % channels * 256);
+                            kernel.run(std::span<const std::uint8_t, 256>(rows.data() + at, 256),
+                                       x + p * plane, y + p * plane, plane);
+                          }
+                        });
+      },
+      LookupKernel().kernel());
+}
+
 std::unique_ptr<Operator> make_lookup(const OpContext& op) {
-  const std::array<std::uint8_t, 256> table = op.params<QLookupParams>().table;
+  const std::vector<QLookupParams::Table>& tables = op.params<QLookupParams>().tables;
+  if (tables.size() > 1) return make_channel_lookup(op, tables);
+  const QLookupParams::Table table = tables.front();
   const std::int64_t count = op.input(0).shape.elements();
   return make_operator(
       [table, count, kernel = LookupKernel()](const Operands& o) {

@@ -25,11 +25,13 @@ std::size_t index_of(ChannelGroup group) { return static_cast<std::size_t>(group
 
 bool is_depthwise(const ScalableLayer& layer) { return layer.group_size == 1; }
 
-ChannelGroups::ChannelGroups(const Graph& graph, const InputShapes& shapes)
+ChannelGroups::ChannelGroups(const Graph& graph, const InputShapes& shapes,
+                             std::span<const ChannelFactor> factors)
     : graph_(graph),
       shaped_(specialize(graph, shapes)),
       groups_(std::max(graph.value_limit(), shaped_.graph.value_limit())),
-      parent_{ChannelGroup::kZero, ChannelGroup::kLocked} {
+      parent_{ChannelGroup::kZero, ChannelGroup::kLocked},
+      factors_(factors) {
   shaped_.infos.resize(groups_.size());
   for (const ValueId id : graph.inputs()) set_locked(id);
   for (const NodeId id : graph.nodes()) visit(id);
@@ -118,6 +120,8 @@ void ChannelGroups::visit(NodeId id) {
   bool understood = false;
   if (is_product(traits.kind)) {
     understood = begin_layer(id);
+  } else if (node.is("Mul")) {
+    understood = begin_factor(id);
   } else if (node.is("Add")) {
     understood = join(node);
   } else if (node.is("Concat")) {
@@ -161,6 +165,17 @@ bool ChannelGroups::begin_layer(NodeId id) {
   std::vector<ChannelGroup>& results = groups(node.outputs[0]).channels;
   for (std::int64_t c = 0; c < ports->channels; ++c) results.push_back(add_group());
   layers_.push_back({id, *ports, layout.inputs});
+  return true;
+}
+
+bool ChannelGroups::begin_factor(NodeId id) {
+  const auto known = std::ranges::find(factors_, id, &ChannelFactor::node);
+  if (known == factors_.end()) return false;
+  const Node& node = graph_.node(id);
+  const auto channels = static_cast<std::size_t>(graph_.value(known->factors).constant->elements());
+  if (groups(node.inputs[0]).channels.size() != channels) lock(node.inputs[0]);
+  std::vector<ChannelGroup>& results = groups(node.outputs[0]).channels;
+  for (std::size_t c = 0; c < channels; ++c) results.push_back(add_group());
   return true;
 }
 

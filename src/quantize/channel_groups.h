@@ -9,6 +9,7 @@
 #include "lower/specialize.h"
 #include "qtool/graph/graph.h"
 #include "qtool/tensor/tensor.h"
+#include "quantize/channel_factors.h"
 #include "quantize/weights.h"
 
 namespace qtool {
@@ -42,7 +43,8 @@ struct ScalableLayer {
 class ChannelGroups {
  public:
   /// Throws as specialize().
-  ChannelGroups(const Graph& graph, const InputShapes& shapes);
+  ChannelGroups(const Graph& graph, const InputShapes& shapes,
+                std::span<const ChannelFactor> factors = {});
 
   /// The group of each index of axis 1 of a tensor, merged; empty where these do not have one each.
   [[nodiscard]] std::vector<ChannelGroup> channels(ValueId id) const;
@@ -78,6 +80,7 @@ class ChannelGroups {
   /// Gives a tensor locked channels, as many as it has.
   void set_locked(ValueId id);
   [[nodiscard]] bool begin_layer(NodeId id);
+  [[nodiscard]] bool begin_factor(NodeId id);
   [[nodiscard]] bool keeps_channels(const Node& node) const;
   [[nodiscard]] bool join(const Node& node);
   [[nodiscard]] bool concatenate(const Node& node);
@@ -89,6 +92,7 @@ class ChannelGroups {
   std::vector<Groups> groups_;  // by ValueId
   std::vector<ChannelGroup> parent_;
   std::vector<ScalableLayer> layers_;
+  std::span<const ChannelFactor> factors_;
   std::int64_t moved_ = 0;  ///< values that operators have moved
 };
 

@@ -49,4 +49,50 @@ double ChannelModel::noise(double step, double low, double high) const {
   return share_ * step * step / 12.0 + beyond(up_, high) + beyond(down_, -low);
 }
 
+double factor_at(std::size_t step) { return std::exp2(-static_cast<double>(step) / 4.0); }
+
+double used_share(const Range& channel, const Range& range) {
+  const double up = range.max > 0.0F ? double{channel.max} / range.max : 0.0;
+  const double down = range.min < 0.0F ? double{channel.min} / range.min : 0.0;
+  return std::clamp(std::max(up, down), 0.0, 1.0);
+}
+
+namespace {
+
+/// The noise of all channels, each with the factor that suits it best.
+double least_noise(const Range& range, double step, std::span<const ChannelUse> channels) {
+  double noise = 0.0;
+  for (const ChannelUse& channel : channels) {
+    const double least = used_share(channel.range, range);
+    double best = channel.model.noise(step, range.min, range.max);
+    for (std::size_t k = 1; k < kFactorSteps && channel.free && least > 0.0; ++k) {
+      const double r = factor_at(k);
+      if (r < least) break;
+      best = std::min(best, channel.model.noise(step * r, range.min * r, range.max * r));
+    }
+    noise += best * channel.gain;
+  }
+  return noise;
+}
+
+}  // namespace
+
+Range widen_range(const Range& range, double step, std::span<const ChannelUse> channels) {
+  constexpr float kFiner = 1.25F;
+  constexpr float kWidest = 64.0F;
+  if (range.min >= 0.0F || range.max <= 0.0F) return range;
+  Range chosen = range;
+  double least = least_noise(range, step, channels);
+  for (float by = kFiner; by <= kWidest; by *= kFiner) {
+    for (const Range& wider :
+         {Range{range.min * by, range.max}, Range{range.min, range.max * by}}) {
+      const double noise = least_noise(wider, step * width(wider) / width(range), channels);
+      if (noise >= least) continue;
+      least = noise;
+      chosen = wider;
+    }
+  }
+  return chosen;
+}
+
 }  // namespace qtool

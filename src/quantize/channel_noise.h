@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "qtool/calib/table.h"
 #include "qtool/quant/affine.h"
@@ -36,5 +37,30 @@ class ChannelModel {
   double share_ = 1.0;  ///< of the values that are not 0, which alone are rounded
   double power_ = 0.0;
 };
+
+/// Factors that equalization tries for a channel: from 1 down to 1/64, a quarter of an octave
+/// apart.
+inline constexpr std::size_t kFactorSteps = 25;
+double factor_at(std::size_t step);
+
+/// How much of a range a channel with these extremes uses: the larger one of its two sides, at most
+/// 1.
+double used_share(const Range& channel, const Range& range);
+
+inline double width(const Range& range) { return double{range.max} - double{range.min}; }
+
+/// A channel of a tensor that is equalized.
+struct ChannelUse {
+  ChannelModel model;
+  Range range;        ///< of its values
+  double gain = 1.0;  ///< what one unit of its noise adds to the noise of the network
+  bool free = false;  ///< whether it may have a factor
+};
+
+/// A factor below 1 needs as much more of both sides of a range, and one side may have no room: all
+/// channels of a SiLU go down to -0.28, however far up they go. This widens `range`, whose integers
+/// are `step` apart, on one side to where the finer steps of small channels outweigh the coarser
+/// ones of the others; or not at all. Cost: a few hundred noise() per channel.
+Range widen_range(const Range& range, double step, std::span<const ChannelUse> channels);
 
 }  // namespace qtool

@@ -1,5 +1,7 @@
 #include "quantize/element_types.h"
 
+#include <algorithm>
+
 #include "graph/onnx_dtype.h"
 #include "graph/op_traits.h"
 #include "graph/subgraphs.h"
@@ -76,6 +78,15 @@ std::vector<std::optional<DType>> element_types(const Graph& graph) {
     }
   }
   return types;
+}
+
+bool computes_reals(const Node& node, std::span<const std::optional<DType>> types) {
+  return std::ranges::any_of(node.outputs, [&](ValueId output) {
+    if (output == kNoValue) return false;
+    const std::optional<DType>& type = types[static_cast<std::size_t>(output)];
+    return !type || *type == DType::kFloat32 || *type == DType::kFloat16 ||
+           *type == DType::kBFloat16 || *type == DType::kFloat64;
+  });
 }
 
 }  // namespace qtool

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
@@ -328,8 +329,12 @@ Graph emit_static(const Graph& graph, const Placement& placement, const Target& 
                   const ActivationAffines& activations, const LayerStages& stages,
                   QuantizeReport& report) {
   Emitter emitter(graph, target, activations, report);
+  std::unordered_set<NodeId> in_tables;
+  for (const ElementFunction& function : placement.functions) {
+    in_tables.insert(function.nodes.begin(), function.nodes.end());
+  }
   for (const NodePlacement& placed : placement.nodes) {
-    if (placed.role != NodeRole::kInteger) continue;
+    if (placed.role != NodeRole::kInteger || in_tables.contains(placed.id)) continue;
     if (const auto ports = weight_ports(graph, placed.id)) {
       const StagedLayer staged = stages(placed.id, *ports);
       emitter.add_layer(staged.layer, staged.corrected);

@@ -13,7 +13,7 @@ Groundwork::Groundwork(const Graph& prepared, const CalibrationTable& table, Tar
       given_(table),
       target_(std::move(target)),
       exclude_(exclude.begin(), exclude.end()),
-      placement_(place_with_ranges()),
+      placement_(place_with_ranges(prepared, table)),
       rewritten_(rewrite(rewrites)),
       tuned_(tune(tuned)),
       graph_(rewritten_ ? rewritten_->graph : prepared_),
@@ -23,18 +23,20 @@ Groundwork::Groundwork(const Graph& prepared, const CalibrationTable& table, Tar
       view_(graph_, table_, target_),
       activations_(choose_activation_affines(graph_, placement_, target_, view_)) {}
 
-Placement Groundwork::place_with_ranges() const {
-  const TableView view(prepared_, given_, target_);
+Placement Groundwork::place_with_ranges(const Graph& graph, const CalibrationTable& table) const {
+  const TableView view(graph, table, target_);
   PlacementOptions options;
   options.exclude = exclude_;
   options.has_range = [&](std::string_view tensor) { return view.has_range(tensor); };
-  return place(prepared_, target_, options);
+  return place(graph, target_, options);
 }
 
 std::optional<Rewritten> Groundwork::rewrite(std::span<const std::string> rewrites) {
   if (rewrites.empty() && given_.rewrites.names.empty()) return std::nullopt;
   Rewritten network{prepared_, given_};
   reports_ = apply_rewrites(rewrites, {target_, placement_}, network);
+  // Rewrites may add nodes to functions that run as tables.
+  placement_ = place_with_ranges(network.graph, network.table);
   return network;
 }
 

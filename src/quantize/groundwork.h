@@ -53,7 +53,8 @@ class Groundwork {
  private:
   /// Whether the scales of the table are for the weights as they are after the rewrites.
   [[nodiscard]] bool scales_fit(ValueId weight) const;
-  [[nodiscard]] Placement place_with_ranges() const;
+  [[nodiscard]] Placement place_with_ranges(const Graph& graph,
+                                            const CalibrationTable& table) const;
   [[nodiscard]] std::optional<Rewritten> rewrite(std::span<const std::string> rewrites);
   [[nodiscard]] std::optional<CalibrationTable> tune(const TunedRanges& ranges);
 

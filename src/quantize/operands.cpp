@@ -138,6 +138,41 @@ std::string refuse_moving(const Graph& graph, const Node& node) {
   return {};
 }
 
+std::string refuse_operands(const Graph& graph, NodeId id, const Target& target,
+                            std::span<const std::optional<DType>> types) {
+  const Node& node = graph.node(id);
+  const std::vector<std::size_t> reals = activation_inputs(graph, id);
+  bool any_computed = false;
+  for (const std::size_t i : reals) {
+    const ValueId value = node.inputs[i];
+    const auto& type = types[static_cast<std::size_t>(value)];
+    const std::string& name = graph.value(value).name;
+    if (!type) return concat("the element type of '", name, "' is unknown");
+    if (*type != DType::kFloat32)
+      return concat("'", name, "' is ", name_of(*type), ", not float32");
+    if (graph.is_constant(value)) {
+      std::string reason = refuse_constant(graph, value, "constant operand");
+      if (!reason.empty()) return reason;
+    } else {
+      any_computed = true;
+    }
+  }
+  if (!any_computed) return "it reads constants only";
+  const OpKind kind = traits_of(node).kind;
+  if (is_product(kind)) return refuse_product(graph, id, target);
+  if (kind == OpKind::kMoving && target.movers == Movers::kShareAffine) {
+    return refuse_moving(graph, node);
+  }
+  if (node.op_type == "Clip") {
+    for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+      if (node.has_input(i) && !graph.is_constant(node.inputs[i])) {
+        return "its bounds are not constants";
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 // Reads all values without an early exit, so that the compiler vectorizes it.
@@ -201,39 +236,43 @@ std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id) {
   return inputs;
 }
 
-std::string refuse_operands(const Graph& graph, NodeId id, const Target& target,
-                            std::span<const std::optional<DType>> types) {
+bool is_listed(const Target& target, const Node& node) {
+  return node.domain.empty() && target.runs(node.op_type);
+}
+
+std::string refuse_node(const Graph& graph, NodeId id, const Target& target,
+                        std::span<const std::optional<DType>> types, const Tail& tail) {
   const Node& node = graph.node(id);
-  const std::vector<std::size_t> reals = activation_inputs(graph, id);
-  bool any_computed = false;
-  for (const std::size_t i : reals) {
-    const ValueId value = node.inputs[i];
-    const auto& type = types[static_cast<std::size_t>(value)];
-    const std::string& name = graph.value(value).name;
-    if (!type) return concat("the element type of '", name, "' is unknown");
-    if (*type != DType::kFloat32)
-      return concat("'", name, "' is ", name_of(*type), ", not float32");
-    if (graph.is_constant(value)) {
-      std::string reason = refuse_constant(graph, value, "constant operand");
-      if (!reason.empty()) return reason;
-    } else {
-      any_computed = true;
+  if (const NodeId root = tail.root(id); root == id) {
+    return "the data decides the shape of its result, or qtool does not run the operator";
+  } else if (root != kNoNode) {
+    return concat("follows from ", graph.describe(root), ", which qtool does not run");
+  }
+  if (node.has_subgraphs()) {
+    return "only the shapes or the data of a run decide how its subgraphs run; fixed shapes of the "
+           "inputs may decide it";
+  }
+  if (!is_listed(target, node)) {
+    return concat("target '", target.name, "' does not list ",
+                  node.domain.empty() ? "" : concat(node.domain, "."), node.op_type);
+  }
+  return refuse_operands(graph, id, target, types);
+}
+
+std::vector<char> values_from_constants(const Graph& graph) {
+  std::vector<char> fixed(graph.value_limit(), 0);
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    const bool from_constants =
+        !node.inputs.empty() && std::ranges::all_of(node.inputs, [&](ValueId input) {
+          return input == kNoValue || graph.is_constant(input) ||
+                 fixed[static_cast<std::size_t>(input)] != 0;
+        });
+    for (const ValueId output : node.outputs) {
+      if (from_constants && output != kNoValue) fixed[static_cast<std::size_t>(output)] = 1;
     }
   }
-  if (!any_computed) return "it reads constants only";
-  const OpKind kind = traits_of(node).kind;
-  if (is_product(kind)) return refuse_product(graph, id, target);
-  if (kind == OpKind::kMoving && target.movers == Movers::kShareAffine) {
-    return refuse_moving(graph, node);
-  }
-  if (node.op_type == "Clip") {
-    for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
-      if (node.has_input(i) && !graph.is_constant(node.inputs[i])) {
-        return "its bounds are not constants";
-      }
-    }
-  }
-  return {};
+  return fixed;
 }
 
 bool saturates_at_zero(const Graph& graph, NodeId activation) {

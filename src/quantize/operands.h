@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/tail.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/target.h"
 #include "quantize/weights.h"
@@ -28,10 +29,18 @@ bool multiplies(const Node& node);
 /// an Add, for example). Weights, biases, shapes, indices and bounds are not among them.
 std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id);
 
-/// Why the operands of a node keep it from running on integers although the target lists its
-/// operator, as a phrase; empty when nothing does. `types`: the result of element_types().
-std::string refuse_operands(const Graph& graph, NodeId id, const Target& target,
-                            std::span<const std::optional<DType>> types);
+/// By ValueId: 1 for what is computed from constants alone. (Constant folding leaves such values in
+/// the graph where the result would be larger than its inputs.)
+std::vector<char> values_from_constants(const Graph& graph);
+
+/// Whether the target runs the operator of a node on integers.
+bool is_listed(const Target& target, const Node& node);
+
+/// Why a node cannot run on integers, with whatever ranges: its operator, its operands, or what it
+/// follows from. A phrase; empty when nothing is in the way. `types`: the result of
+/// element_types().
+std::string refuse_node(const Graph& graph, NodeId id, const Target& target,
+                        std::span<const std::optional<DType>> types, const Tail& tail);
 
 /// Whether a layer without a bias can get one (int32, with a scale per channel) without making the
 /// model larger: its integers and scales may take 400 bytes per tensor more than FP32 weights.

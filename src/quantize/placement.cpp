@@ -7,6 +7,7 @@
 #include "graph/tail.h"
 #include "qtool/base/error.h"
 #include "quantize/element_types.h"
+#include "quantize/function_tables.h"
 #include "quantize/operands.h"
 
 namespace qtool {
@@ -30,6 +31,7 @@ class Placer {
     residual_.resize(nodes, kNoValue);
     adder_.resize(nodes, kNoNode);
     commutes_.resize(nodes, 0);
+    function_.resize(nodes, -1);
     source_.resize(graph.value_limit());
     inside_.resize(graph.value_limit(), 0);
     wanted_.resize(graph.value_limit(), 0);
@@ -38,26 +40,10 @@ class Placer {
   void refuse_by_operator() {
     const Tail tail = find_tail(graph_);
     for (const NodeId id : graph_.nodes()) {
-      const Node& node = graph_.node(id);
-      if (const NodeId root = tail.root(id); root == id) {
-        refusal_[index_of(id)] =
-            "the data decides the shape of its result, or qtool does not run the operator";
-      } else if (root != kNoNode) {
-        refusal_[index_of(id)] =
-            concat("follows from ", graph_.describe(root), ", which qtool does not run");
-      } else if (node.has_subgraphs()) {
-        refusal_[index_of(id)] =
-            "only the shapes or the data of a run decide how its subgraphs run; fixed shapes of "
-            "the inputs may decide it";
-      } else if (!listed(id)) {
-        refusal_[index_of(id)] =
-            concat("target '", target_.name, "' does not list ",
-                   node.domain.empty() ? "" : concat(node.domain, "."), node.op_type);
-      } else {
-        refusal_[index_of(id)] = refuse_operands(graph_, id, target_, types_);
-      }
+      refusal_[index_of(id)] = refuse_node(graph_, id, target_, types_, tail);
     }
     refuse_fixed_operands();
+    functions_ = functions_as_tables(graph_, target_, types_, tail, fixed_);
     exclude(match_nodes(graph_, options_.exclude));
   }
 
@@ -67,6 +53,7 @@ class Placer {
 
   /// All that follows once it is known what may not run on integers.
   Placement place() {
+    fuse_functions();
     fuse_activations();
     fuse_residuals();
     follow_sources();
@@ -81,12 +68,17 @@ class Placer {
     for (std::size_t i = 0; i < source_.size(); ++i) source_[i] = static_cast<ValueId>(i);
     for (const NodeId id : graph_.nodes()) {
       const Node& node = graph_.node(id);
+      if (const ElementFunction* function = function_of(id)) {
+        if (!quantizable(function->input)) {
+          refusal_[index_of(id)] = no_range("input", function->input);
+        }
+        continue;
+      }
       if (!listed(id) || !accepted(id) || fused_into_[index_of(id)] != kNoNode) continue;
       if (moves(id) && target_.movers == Movers::kCommute) continue;
       for (const std::size_t i : activation_inputs(graph_, id)) {
         if (!quantizable(node.inputs[i]) && !takes_in(id, node.inputs[i])) {
-          refusal_[index_of(id)] = concat("the table has no range for its input '",
-                                          graph_.value(node.inputs[i]).name, "'");
+          refusal_[index_of(id)] = no_range("input", node.inputs[i]);
         }
       }
       if (!moves(id) || !accepted(id)) continue;
@@ -96,13 +88,34 @@ class Placer {
     }
   }
 
+  /// Functions that are not left out run on integers as a whole.
+  void fuse_functions() {
+    std::erase_if(functions_, [&](const ElementFunction& function) {
+      return std::ranges::any_of(function.nodes,
+                                 [&](NodeId id) { return refusal_[index_of(id)] == kExcluded; });
+    });
+    for (std::size_t i = 0; i < functions_.size(); ++i) {
+      for (const NodeId id : functions_[i].nodes) {
+        refusal_[index_of(id)].clear();
+        function_[index_of(id)] = static_cast<std::int32_t>(i);
+      }
+    }
+  }
+
+  /// The function that a node is part of, or null.
+  [[nodiscard]] const ElementFunction* function_of(NodeId id) const {
+    const std::int32_t index = function_[index_of(id)];
+    return index < 0 ? nullptr : &functions_[static_cast<std::size_t>(index)];
+  }
+
   void fuse_activations() {
     for (const NodeId id : graph_.nodes()) {
-      if (!accepted(id)) continue;
+      if (!accepted(id) || function_of(id) != nullptr) continue;
       const ValueId result = graph_.node(id).outputs[0];
       if (graph_.is_output(result)) continue;
       const std::vector<NodeId>& readers = graph_.consumers(result);
       if (readers.size() != 1 || !accepted(readers[0])) continue;
+      if (function_of(readers[0]) != nullptr) continue;
       const Node& reader = graph_.node(readers[0]);
       if (!reader.domain.empty() || !target_.fuses(graph_.node(id).op_type, reader.op_type) ||
           reader.inputs[0] != result || !saturates_at_zero(graph_, readers[0])) {
@@ -119,7 +132,9 @@ class Placer {
     const auto& producers = target_.residual_producers;
     for (const NodeId id : graph_.nodes()) {
       const Node& node = graph_.node(id);
-      if (!accepted(id) || !node.is("Add") || node.inputs[0] == node.inputs[1]) continue;
+      if (!accepted(id) || function_of(id) != nullptr || !node.is("Add") ||
+          node.inputs[0] == node.inputs[1])
+        continue;
       for (const ValueId operand : node.inputs) {
         const NodeId producer = graph_.value(operand).producer;
         if (producer == kNoNode || !accepted(producer) || graph_.is_output(operand) ||
@@ -159,6 +174,10 @@ class Placer {
       placement.nodes.push_back(describe(id));
       if (adds_inside(id)) ++placement.residuals;
     }
+    std::erase_if(functions_, [&](const ElementFunction& function) {
+      return wanted_[index_of(function.output)] == 0;
+    });
+    placement.functions = std::move(functions_);
     placement.source = std::move(source_);
     return placement;
   }
@@ -167,30 +186,22 @@ class Placer {
   /// values in the graph where the result would be larger than its inputs.) A plan computes it once
   /// when it is compiled, so calibration does not observe its range.
   void refuse_fixed_operands() {
-    std::vector<char> fixed(graph_.value_limit(), 0);
+    fixed_ = values_from_constants(graph_);
     for (const NodeId id : graph_.nodes()) {
       const Node& node = graph_.node(id);
-      const bool from_constants =
-          !node.inputs.empty() &&
-          std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
-            return input == kNoValue || graph_.is_constant(input) || fixed[index_of(input)] != 0;
-          });
-      for (const ValueId output : node.outputs) {
-        if (from_constants && output != kNoValue) fixed[index_of(output)] = 1;
-      }
       if (!listed(id) || !accepted(id)) continue;
       for (const std::size_t i : activation_inputs(graph_, id)) {
-        if (fixed[index_of(node.inputs[i])] == 0) continue;
+        if (fixed_[index_of(node.inputs[i])] == 0) continue;
         refusal_[index_of(id)] =
             concat("'", graph_.value(node.inputs[i]).name, "' is computed from constants alone");
       }
     }
   }
 
-  [[nodiscard]] bool listed(NodeId id) const {
-    const Node& node = graph_.node(id);
-    return node.domain.empty() && target_.runs(node.op_type);
+  [[nodiscard]] std::string no_range(std::string_view what, ValueId id) const {
+    return concat("the table has no range for its ", what, " '", graph_.value(id).name, "'");
   }
+  [[nodiscard]] bool listed(NodeId id) const { return is_listed(target_, graph_.node(id)); }
   [[nodiscard]] OpKind kind_of(NodeId id) const { return traits_of(graph_.node(id)).kind; }
   [[nodiscard]] bool moves(NodeId id) const { return kind_of(id) == OpKind::kMoving; }
   [[nodiscard]] bool accepted(NodeId id) const { return refusal_[index_of(id)].empty(); }
@@ -242,6 +253,9 @@ class Placer {
 
   [[nodiscard]] bool runs_on_integers(NodeId id) const {
     if (!accepted(id) || fused_into_[index_of(id)] != kNoNode) return false;
+    if (const ElementFunction* function = function_of(id)) {
+      return wanted_[index_of(function->output)] != 0;
+    }
     switch (kind_of(id)) {
       case OpKind::kConvolution:
       case OpKind::kMatrixProduct:
@@ -261,6 +275,7 @@ class Placer {
 
   [[nodiscard]] bool reads_as_integers(NodeId reader, ValueId id) const {
     if (!runs_on_integers(reader)) return false;
+    if (const ElementFunction* function = function_of(reader)) return id == function->input;
     const Node& node = graph_.node(reader);
     const auto inputs = activation_inputs(graph_, reader);
     return std::any_of(inputs.begin(), inputs.end(), [&](std::size_t i) {
@@ -290,6 +305,8 @@ class Placer {
     inside_[index_of(id)] = inside ? 1 : 0;
     if (!quantizable(id)) return;
     const NodeId producer = graph_.value(id).producer;
+    const ElementFunction* function = producer == kNoNode ? nullptr : function_of(producer);
+    if (function != nullptr && id != function->output) return;
     const bool is_intermediate =
         producer != kNoNode &&
         (activation_[index_of(producer)] != kNoNode || adds_inside(producer));
@@ -298,18 +315,9 @@ class Placer {
     wanted_[index_of(id)] = read_as_integers || for_producer ? 1 : 0;
   }
 
-  [[nodiscard]] bool computes_reals(const Node& node) const {
-    return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) {
-      if (output == kNoValue) return false;
-      const auto& type = types_[index_of(output)];
-      return !type || *type == DType::kFloat32 || *type == DType::kFloat16 ||
-             *type == DType::kBFloat16 || *type == DType::kFloat64;
-    });
-  }
-
   [[nodiscard]] NodePlacement describe(NodeId id) const {
     const Node& node = graph_.node(id);
-    if (!computes_reals(node)) return {id, NodeRole::kNotReal, {}};
+    if (!computes_reals(node, types_)) return {id, NodeRole::kNotReal, {}};
     if (!accepted(id)) return {id, NodeRole::kFloat, refusal_[index_of(id)]};
     const NodeId main = fused_into_[index_of(id)];
     if (main != kNoNode) {
@@ -320,10 +328,10 @@ class Placer {
       return {id, moves(id) ? NodeRole::kPassing : NodeRole::kInteger, {}};
     }
     if (commutes_[index_of(id)] != 0) return {id, NodeRole::kPassing, {}};
-    const ValueId result = result_of(id);  // a node that computes reals has an output
+    const ElementFunction* function = function_of(id);
+    const ValueId result = function != nullptr ? function->output : result_of(id);
     if (options_.has_range && !quantizable(result)) {
-      return {id, NodeRole::kFloat,
-              concat("the table has no range for its result '", graph_.value(result).name, "'")};
+      return {id, NodeRole::kFloat, no_range("result", result)};
     }
     return {id, NodeRole::kFloat, "its result is read in FP32 only"};
   }
@@ -337,7 +345,10 @@ class Placer {
   std::vector<NodeId> activation_;    // by node: the activation that runs inside it
   std::vector<ValueId> residual_;     // by Add: the operand whose producer it is fused into
   std::vector<NodeId> adder_;         // by product: the Add that is fused into it
-  std::vector<char> commutes_;        // by node: see commutes()
+  std::vector<ElementFunction> functions_;
+  std::vector<std::int32_t> function_;  // by node: index of its function, -1 for none
+  std::vector<char> fixed_;             // by value: computed from constants alone
+  std::vector<char> commutes_;          // by node: see commutes()
   std::vector<ValueId> source_;
   std::vector<char> inside_;  // by value: a product follows, directly or not
   std::vector<char> wanted_;  // by value: gets a pair

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/element_functions.h"
 #include "graph/node_name.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/quantize.h"
@@ -29,6 +30,8 @@ struct Placement {
   /// By ValueId: the tensor whose scale and zero point a tensor shares through passing nodes;
   /// itself if there is none.
   std::vector<ValueId> source;
+  /// Functions of one element that run as a table, see Target::fuses_functions.
+  std::vector<ElementFunction> functions;
   /// Convolutions that add a shortcut before they round, see Target::residual_producers.
   std::int64_t residuals = 0;
 };

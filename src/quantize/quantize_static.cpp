@@ -81,6 +81,7 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
   report.nodes = report_nodes(graph, ground.placement());
   report.tuned_ranges = ground.tuned_ranges();
   report.residuals = ground.placement().residuals;
+  report.functions = std::ssize(ground.placement().functions);
   report.unequal_concats = ground.activations().unequal;
   report.non_finite = non_finite_weights(graph);
   report.missing_ranges = ground.missing_ranges();

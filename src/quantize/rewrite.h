@@ -22,7 +22,8 @@ struct Rewritten {
   CalibrationTable table;  ///< its activations are those of `graph`
 };
 
-/// What the network is quantized for. Rewrites keep the placement as it is.
+/// What the network is quantized for. Rewrites keep the placement as it is, but may add nodes to
+/// its functions.
 struct RewriteContext {
   const Target& target;
   const Placement& placement;
@@ -36,8 +37,8 @@ struct RewriteOutcome {
 
 /// A rewrite: changes the graph and the ranges and statistics of its table together. What the
 /// network computes stays as it is but for float rounding, and so do names, nodes, their order and
-/// the numbers of values; the scales of weights in the table are not its concern. The result
-/// depends on nothing else.
+/// the numbers of values; new nodes are part of a function that runs as a table. The scales of
+/// weights in the table are not its concern. The result depends on nothing else.
 using Rewrite = RewriteOutcome (*)(Rewritten& network, const RewriteContext& context);
 
 /// A row of the list of rewrites.

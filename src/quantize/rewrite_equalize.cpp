@@ -10,6 +10,7 @@
 #include "qtool/base/error.h"
 #include "qtool/quantize/coverage.h"
 #include "quantize/activation_affines.h"
+#include "quantize/channel_factors.h"
 #include "quantize/channel_groups.h"
 #include "quantize/channel_noise.h"
 #include "quantize/rewrite.h"
@@ -23,14 +24,18 @@ namespace {
 /// of an image are alike. Measured: with 1, a network that is used on other images than it was
 /// calibrated on loses more; with 0.01 half of the gain is gone.
 constexpr double kIndependent = 0.1;
-constexpr std::size_t kSteps = 25;  // factors that are tried, a quarter of an octave apart: to 1/64
 
 std::size_t index_of(ChannelGroup group) { return static_cast<std::size_t>(group); }
+
+Range channel_range(const Observed& observed, std::size_t channel) {
+  return {observed.channel_mins[channel], observed.channel_maxs[channel]};
+}
 
 /// What integers keep of a tensor.
 struct Kept {
   Range range;
   double scale = 1.0;
+  bool widened = false;  ///< beyond what the table says
 };
 
 /// Chooses a factor for each group of channels, and makes graph and table follow.
@@ -51,8 +56,17 @@ class Equalizer {
     if (context_.target.weight_granularity == Granularity::kPerTensor) {
       return {0, "all channels of its weights share one scale"};
     }
+    factors_ = add_channel_factors(graph_, context_.placement.functions);
+    const RewriteOutcome outcome = scale();
+    remove_idle_factors(graph_, factors_);
+    return outcome;
+  }
+
+ private:
+  RewriteOutcome scale() {
     try {
-      groups_.emplace(graph_, typical_shapes(graph_, table_.preprocess.value_or(Preprocess())));
+      groups_.emplace(graph_, typical_shapes(graph_, table_.preprocess.value_or(Preprocess())),
+                      factors_);
     } catch (const Error& error) {
       return {0, concat("the shapes of its tensors are not known: ", error.what())};
     }
@@ -63,10 +77,10 @@ class Equalizer {
     const std::int64_t tensors = scale_table();
     if (tensors == 0) return {0, "no channels between layers can be scaled"};
     for (const ScalableLayer& layer : groups_->layers()) scale_layer(layer);
+    for (const ChannelFactor& factor : factors_) scale_factor(factor);
     return {tensors, {}};
   }
 
- private:
   /// What integers keep of each tensor whose channels may be scaled, and locks the others.
   void collect_ranges() {
     const TableView view(graph_, table_, context_.target);
@@ -112,6 +126,12 @@ class Equalizer {
     return producer != kNoNode && graph_.node(producer).is("GlobalAveragePool");
   }
 
+  [[nodiscard]] bool is_behind_function(ValueId id) const {
+    return std::ranges::any_of(factors_, [&](const ChannelFactor& factor) {
+      return factor.behind && graph_.node(factor.node).outputs[0] == id;
+    });
+  }
+
   /// Which layers read a tensor, or what passes on its channels as they are.
   void find_readers() {
     readers_.resize(graph_.value_limit());
@@ -125,9 +145,9 @@ class Equalizer {
 
   /// The relative noise that each factor would give each group, over all tensors.
   void add_up_noise() {
-    noise_.assign(groups_->size() * kSteps, 0.0);
+    noise_.assign(groups_->size() * kFactorSteps, 0.0);
     least_.assign(groups_->size(), 0.0);
-    for (const auto& [id, kept] : ranges_) {
+    for (auto& [id, kept] : ranges_) {
       // Means over an image need less of the range than the tensor that they are of.
       if (is_mean(id)) continue;
       const Observed& observed = entry_of(id)->observed;
@@ -139,8 +159,6 @@ class Equalizer {
       for (std::size_t c = 0; c < channels.size(); ++c) {
         models.emplace_back(observed, c, samples);
         power += models.back().power();
-        double& least = least_[index_of(channels[c])];
-        least = std::max(least, used_share(observed, c, kept.range));
       }
       if (power <= 0.0) continue;
       std::vector<LayerNoise> layers;
@@ -148,13 +166,29 @@ class Equalizer {
         layers.push_back(noise_of(groups_->layers()[reader], models));
         if (layers.back().power <= 0.0) layers.pop_back();
       }
+      std::vector<double> gains(channels.size(), layers.empty() ? 1.0 / power : 0.0);
+      for (const LayerNoise& layer : layers) {
+        for (std::size_t c = 0; c < gains.size(); ++c) gains[c] += layer.gain[c] / layer.power;
+      }
+      if (is_behind_function(id)) {
+        std::vector<ChannelUse> uses;
+        for (std::size_t c = 0; c < channels.size(); ++c) {
+          uses.push_back({models[c], channel_range(observed, c), gains[c], is_free(channels[c])});
+        }
+        const Range range = widen_range(kept.range, kept.scale, uses);
+        kept = {range, kept.scale * width(range) / width(kept.range), range != kept.range};
+      }
+      for (std::size_t c = 0; c < channels.size(); ++c) {
+        double& least = least_[index_of(channels[c])];
+        least = std::max(least, used_share(channel_range(observed, c), kept.range));
+      }
       for (std::size_t c = 0; c < channels.size(); ++c) {
         if (!is_free(channels[c])) continue;
-        for (std::size_t k = 0; k < kSteps; ++k) {
+        for (std::size_t k = 0; k < kFactorSteps; ++k) {
           const double r = factor_at(k);
           const double activation =
               models[c].noise(kept.scale * r, kept.range.min * r, kept.range.max * r);
-          double& noise = noise_[index_of(channels[c]) * kSteps + k];
+          double& noise = noise_[index_of(channels[c]) * kFactorSteps + k];
           if (layers.empty()) noise += activation / power;
           for (const LayerNoise& layer : layers) {
             noise += (activation * layer.gain[c] + layer.weight[c] / (r * r)) / layer.power;
@@ -209,23 +243,14 @@ class Equalizer {
     return noise;
   }
 
-  /// How much of a range one channel uses: the larger one of its two sides.
-  static double used_share(const Observed& observed, std::size_t channel, const Range& range) {
-    const double up = range.max > 0.0F ? observed.channel_maxs[channel] / range.max : 0.0;
-    const double down = range.min < 0.0F ? observed.channel_mins[channel] / range.min : 0.0;
-    return std::clamp(std::max(up, down), 0.0, 1.0);
-  }
-
-  static double factor_at(std::size_t k) { return std::exp2(-static_cast<double>(k) / 4.0); }
-
   void choose_factors() {
     factor_.assign(groups_->size(), 1.0);
     for (std::size_t g = 0; g < factor_.size(); ++g) {
       const auto group = static_cast<ChannelGroup>(g);
       if (!is_free(group) || groups_->root(group) != group || least_[g] <= 0.0) continue;
-      const auto first = noise_.begin() + static_cast<std::ptrdiff_t>(g * kSteps);
+      const auto first = noise_.begin() + static_cast<std::ptrdiff_t>(g * kFactorSteps);
       std::size_t best = 0;
-      for (std::size_t k = 1; k < kSteps && factor_at(k) >= least_[g]; ++k) {
+      for (std::size_t k = 1; k < kFactorSteps && factor_at(k) >= least_[g]; ++k) {
         if (first[static_cast<std::ptrdiff_t>(k)] < first[static_cast<std::ptrdiff_t>(best)])
           best = k;
       }
@@ -246,6 +271,10 @@ class Equalizer {
       ++changed;
       const auto range = ranges_.find(id);
       if (range != ranges_.end() && is_mean(id)) set_range(*entry, range->second.range, channels);
+      if (range != ranges_.end() && range->second.widened) {
+        entry->range = range->second.range;
+        entry->affine = choose_affine(entry->range, context_.target.activations);
+      }
       for (std::size_t c = 0; c < channels.size(); ++c) {
         const double by = 1.0 / factor(channels[c]);
         observed.channel_means[c] = static_cast<float>(observed.channel_means[c] * by);
@@ -307,6 +336,20 @@ class Equalizer {
     graph_.set_constant(ports.bias, std::make_shared<const Tensor>(std::move(bias)));
   }
 
+  void scale_factor(const ChannelFactor& channel) {
+    const Node& node = graph_.node(channel.node);
+    const std::vector<ChannelGroup> inputs = groups_->channels(node.inputs[0]);
+    const std::vector<ChannelGroup> outputs = groups_->channels(node.outputs[0]);
+    Tensor factors = graph_.value(channel.factors).constant->clone();
+    const auto values = factors.values<float>();
+    for (std::size_t c = 0; c < values.size(); ++c) {
+      const double in = c < inputs.size() ? factor(inputs[c]) : 1.0;
+      const double out = c < outputs.size() ? factor(outputs[c]) : 1.0;
+      values[c] = static_cast<float>(values[c] * in / out);
+    }
+    graph_.set_constant(channel.factors, std::make_shared<const Tensor>(std::move(factors)));
+  }
+
   ActivationEntry* entry_of(ValueId id) {
     const auto found = entries_.find(id);
     return found == entries_.end() ? nullptr : found->second;
@@ -316,6 +359,7 @@ class Equalizer {
   CalibrationTable& table_;
   const RewriteContext& context_;
   std::unordered_map<ValueId, ActivationEntry*> entries_;
+  std::vector<ChannelFactor> factors_;
   std::optional<ChannelGroups> groups_;
   std::map<ValueId, Kept> ranges_;                 ///< of tensors whose channels may be scaled
   std::vector<std::vector<std::size_t>> readers_;  ///< by ValueId: indices of layers

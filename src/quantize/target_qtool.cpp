@@ -22,6 +22,7 @@ Target target_qtool() {
   target.ops.emplace_back("ConvTranspose");
   target.fusing_producers.emplace_back("ConvTranspose");
   target.residual_producers = {"Conv"};
+  target.fuses_functions = true;
   target.weight_symmetries = {Symmetry::kSymmetric, Symmetry::kAsymmetric};
   return target;
 }

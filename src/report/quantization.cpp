@@ -97,6 +97,10 @@ std::string text_of(const QuantizationSummary& s) {
     text += concat("note: convolutions that add a shortcut before they round: ", s.report.residuals,
                    "; ONNX Runtime runs these in FP32\n");
   }
+  if (s.report.functions > 0) {
+    text += concat("note: functions of one element that run as tables: ", s.report.functions,
+                   "; ONNX Runtime runs these in FP32\n");
+  }
   for (const UnequalConcat& concat_node : s.report.unequal_concats) {
     text += concat("note: the operands of '", concat_node.node,
                    "' keep scales of their own: the narrowest uses ",
@@ -134,6 +138,7 @@ std::string json_of(const QuantizationSummary& s) {
   json["corrected_biases"] = s.report.corrected_biases;
   json["tuned_ranges"] = s.report.tuned_ranges;
   json["residual_convolutions"] = s.report.residuals;
+  json["functions_as_tables"] = s.report.functions;
   json["uncorrected_layers"] = s.report.uncorrected_layers;
   if (!s.report.rewrites.empty()) json["rewrites"] = Json::array();
   for (const RewriteReport& rewrite : s.report.rewrites) {

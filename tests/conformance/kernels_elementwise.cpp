@@ -116,6 +116,28 @@ TEST(LookupKernel, EqualsTheReference) {
   }
 }
 
+TEST(LookupByChannel, EqualsTheReference) {
+  auto random = testing::seeded_generator();
+  for (int round = 0; round < kRounds; ++round) {
+    const std::int64_t channels = pick(random, 1, 40);
+    const std::int64_t pixels = pick(random, 0, 30);
+    const std::int64_t count = channels * pixels;
+    const RandomBytes tables(random, channels * 256);
+    const RandomBytes in(random, count);
+    const GuardedBuffer got(static_cast<std::size_t>(count));
+    const GuardedBuffer want(static_cast<std::size_t>(count));
+    const auto span = [&](const RandomBytes& bytes, std::int64_t size) {
+      return std::span<const std::uint8_t>(bytes.data(), static_cast<std::size_t>(size));
+    };
+    lookup_by_channel(span(tables, channels * 256), channels, in.data(), got.data(), pixels);
+    reference_lookup_by_channel(tables.data(), channels, in.data(), want.data(), pixels);
+    expect_equal(got, want, "lookup_by_channel");
+    std::copy_n(in.data(), count, got.data());
+    lookup_by_channel(span(tables, channels * 256), channels, got.data(), got.data(), pixels);
+    expect_equal(got, want, "lookup_by_channel in place");
+  }
+}
+
 PoolShape random_shape(std::mt19937& random) {
   PoolShape shape;
   shape.batch = pick(random, 1, 2);

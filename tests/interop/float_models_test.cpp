@@ -363,9 +363,11 @@ TEST_P(PublishedOnOnnxRuntime, CalibratesAndQuantizes) {
                 sqnr_db(found, other.outputs[0]));
     EXPECT_GE(db, GetParam().least_db);
     EXPECT_GE(other_db, GetParam().least_db);
-    // Where ONNX Runtime computes sums in FP32, some beside a tie round to the other side, and the
-    // residual blocks behind them carry that on: it stays well below what quantizing adds.
-    const double least = quantized.report.residuals > 0 ? db + 6.0 : 45.0;
+    // Where ONNX Runtime computes sums or functions in FP32, some results beside a tie round to the
+    // other side, and the layers behind them carry that on: it stays well below what quantizing
+    // adds.
+    const bool partly_float = quantized.report.residuals + quantized.report.functions > 0;
+    const double least = partly_float ? db + 6.0 : 45.0;
     if (other_is_exact()) {
       EXPECT_GE(sqnr_db(found, other.outputs[0]), least);
     }

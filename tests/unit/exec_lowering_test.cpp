@@ -255,6 +255,42 @@ std::vector<Case> cases() {
          net.output(net.qdq(net.op("LeakyRelu", "c", {b}), 1.0F / 255.0F, 0));
        },
        1.0F / 255.0F},
+      {"SiluAsOneTable",
+       [=](QdqNet& net) {
+         const auto x = in(net);
+         net.output(net.qdq(net.op("Mul", "silu", {x, net.op("Sigmoid", "gate", {x})}), 0.01F, 28));
+       },
+       0.01F},
+      {"HardSwishAsOneTable",
+       [=](QdqNet& net) {
+         for (const float number : {0.0F, 3.0F, 6.0F}) {
+           net.constant("c" + std::to_string(static_cast<int>(number)),
+                        Tensor::scalar<float>(number));
+         }
+         const auto x = in(net);
+         const auto gate =
+             net.op("Clip", "clip", {net.op("Add", "shifted", {x, "c3"}), "c0", "c6"});
+         net.output(
+             net.qdq(net.op("Div", "swish", {net.op("Mul", "mul", {x, gate}), "c6"}), 0.01F, 40));
+       },
+       0.01F},
+      {"PReluWithATablePerChannel",
+       [=](QdqNet& net) {
+         net.constant("slope", random_floats({6, 1, 1}, 22, -0.5F, 0.5F));
+         net.output(net.qdq(net.op("PRelu", "prelu", {in(net), "slope"}), 0.02F, 60));
+       },
+       0.02F},
+      {"ScaledSiluBehindAConvolution",
+       [=](QdqNet& net) {  // channels last
+         net.constant("before", random_floats({9, 1, 1}, 23, 0.1F, 1.0F));
+         net.constant("behind", random_floats({1, 9, 1, 1}, 24, 1.0F, 8.0F));
+         const auto c =
+             net.qdq(conv(net, in(net), {9, 6, 3, 3}, 1, {1, 1, 1, 1}, {1, 1}), 0.05F, 120);
+         const auto x = net.op("Mul", "scaled", {c, "before"});
+         const auto y = net.op("Mul", "silu", {x, net.op("Sigmoid", "gate", {x})});
+         net.output(net.qdq(net.op("Mul", "result", {"behind", y}), 0.05F, 40));
+       },
+       0.05F},
   };
 }
 

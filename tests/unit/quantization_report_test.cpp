@@ -160,6 +160,7 @@ TEST(JsonOfQuantization, HasTheWholeReport) {
   summary.report.corrected_biases = 2;
   summary.report.tuned_ranges = 4;
   summary.report.residuals = 3;
+  summary.report.functions = 6;
   summary.report.uncorrected_layers = {"fc"};
   summary.report.unequal_concats = {{"cat", {"a", "b"}, {0.5F, 0.125F}, 0.25}};
   EXPECT_EQ(json::parse(json_of(summary)),
@@ -174,6 +175,7 @@ TEST(JsonOfQuantization, HasTheWholeReport) {
                   {"corrected_biases", 2},
                   {"tuned_ranges", 4},
                   {"residual_convolutions", 3},
+                  {"functions_as_tables", 6},
                   {"uncorrected_layers", json::array({"fc"})},
                   {"coverage",
                    {{"line", "line"},

@@ -315,5 +315,64 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+// conv -> SiLU -> depthwise -> SiLU -> conv, the first channels much smaller than the others.
+Net silu_net(float base) {
+  Net net;
+  const auto silu = [&](const std::string& name, const std::string& x) {
+    return net.op("Mul", name, {x, net.op("Sigmoid", name + "_gate", {x})});
+  };
+  const auto c1 = uneven_conv(net, "c1", net.input("x", {1, 3, 12, 12}), 8, 3, 1, 31, base);
+  const auto c2 = uneven_conv(net, "c2", silu("s1", c1), 8, 8, 8, 32, 1.0F / base);
+  net.output(uneven_conv(net, "c3", silu("s2", c2), 4, 8, 1, 33, 1.0F));
+  return net;
+}
+
+StaticOptions for_qtool(StaticOptions options) {
+  options.target = "qtool";
+  return options;
+}
+
+TEST(Equalize, ScalesChannelsAroundAFunction) {
+  const Executor fp32(prepare(silu_net(0.1F).graph));
+  CalibrateOptions calibrated;
+  calibrated.target = "qtool";
+  const CalibrationTable table = table_of(fp32, calibrated);
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, for_qtool(equalized()));
+  ASSERT_EQ(ground.placement().functions.size(), 2U);
+  for (unsigned seed = 40; seed < 44; ++seed) {
+    EXPECT_LT(largest_difference(fp32.graph(), ground.graph(), seed), 1e-5);
+  }
+  for (const char* tensor : {"c1_out", "s1_out"}) {
+    const std::vector<float> by = factors(table, ground.table(), tensor);
+    EXPECT_EQ(*std::ranges::max_element(by), 1.0F) << tensor;
+    EXPECT_LT(*std::ranges::min_element(by), 0.3F) << tensor;
+  }
+
+  const auto noise = [&](const StaticOptions& options) {
+    double sum = 0.0;
+    const Graph int8 = quantize(fp32.graph(), table, options).graph;
+    for (unsigned seed = 60; seed < 64; ++seed) {
+      const auto a = run(fp32.graph(), seed)[0];
+      const auto b = run(int8, seed)[0];
+      for (std::size_t i = 0; i < a.size(); ++i) sum += std::pow(double{a[i]} - b[i], 2);
+    }
+    return sum;
+  };
+  EXPECT_LT(noise(for_qtool(equalized())), 0.3 * noise(for_qtool({})));
+}
+
+TEST(Equalize, AddsNothingToFunctionsThatNeedNoFactors) {
+  const Executor fp32(prepare(silu_net(1.0F).graph));
+  CalibrateOptions calibrated;
+  calibrated.target = "qtool";
+  calibrated.overrides.ranges = {{"c1_out", {-8.0F, 8.0F}}, {"s1_out", {-0.3F, 8.0F}}};
+  const CalibrationTable table = table_of(fp32, calibrated);
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, for_qtool(equalized()));
+  ASSERT_EQ(ground.placement().functions.size(), 2U);
+  for (const char* name : {"c1_out_factors", "s1_out_factors"}) {
+    EXPECT_EQ(node_named(ground.graph(), name), kNoNode) << name;
+  }
+}
+
 }  // namespace
 }  // namespace qtool

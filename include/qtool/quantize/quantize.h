@@ -64,6 +64,8 @@ struct QuantizeReport {
   /// Convolutions whose result is added to another tensor before it is rounded, without a pair in
   /// between; see Target::residual_producers.
   std::int64_t residuals = 0;
+  /// Functions of one element that run as tables, see Target::fuses_functions.
+  std::int64_t functions = 0;
   /// Layers with int8 weights that bias correction could not correct: they have no bias (MatMul), a
   /// bias would make the model larger (convolutions of one or two products), or nothing is known
   /// about their input.

@@ -49,6 +49,9 @@ struct Target {
   /// Operators into which a following Add is fused: their result, one operand of the Add, gets no
   /// pair, because it is added before it is rounded; only the other operand, the shortcut, does.
   std::vector<std::string_view> residual_producers;
+  /// Whether it runs nodes that compute a function of each single element, such as SiLU spelled as
+  /// Sigmoid and Mul, as one table: their constants stay real and no tensor inside gets a pair.
+  bool fuses_functions = false;
   /// Operators whose integer kernel writes integers only. Inside the network their results get a
   /// pair, even if only FP32 nodes read them. Graph outputs do not: an FP32 result is more precise.
   std::vector<std::string_view> integer_result_ops;

@@ -29,8 +29,17 @@ class LookupKernel {
   const KernelRow<LookupFunctions>* row_;
 };
 
-/// The specification: naive, never dispatched.
+/// Channels last, with a table for each of the `channels`:
+/// out[p * channels + c] = tables[c * 256 + in[p * channels + c]] for each of `pixels`; `out` may
+/// be `in`. Neighbours need different tables, which vector instructions do not help with: one
+/// kernel serves all instruction sets.
+void lookup_by_channel(std::span<const std::uint8_t> tables, std::int64_t channels,
+                       const std::uint8_t* in, std::uint8_t* out, std::int64_t pixels);
+
+/// The specifications: naive, never dispatched.
 void reference_lookup(const std::uint8_t* table, const std::uint8_t* in, std::uint8_t* out,
                       std::int64_t count);
+void reference_lookup_by_channel(const std::uint8_t* tables, std::int64_t channels,
+                                 const std::uint8_t* in, std::uint8_t* out, std::int64_t pixels);
 
 }  // namespace qtool

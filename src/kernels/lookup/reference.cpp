@@ -7,4 +7,13 @@ void reference_lookup(const std::uint8_t* table, const std::uint8_t* in, std::ui
   for (std::int64_t i = 0; i < count; ++i) out[i] = table[in[i]];
 }
 
+void reference_lookup_by_channel(const std::uint8_t* tables, std::int64_t channels,
+                                 const std::uint8_t* in, std::uint8_t* out, std::int64_t pixels) {
+  for (std::int64_t p = 0; p < pixels; ++p) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      out[p * channels + c] = tables[c * 256 + in[p * channels + c]];
+    }
+  }
+}
+
 }  // namespace qtool

@@ -1,0 +1,158 @@
+// Functions of one element between integers become tables.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "graph/edit.h"
+#include "graph/element_functions.h"
+#include "graph/op_traits.h"
+#include "lower/passes.h"
+#include "ops/evaluate.h"
+
+namespace qtool {
+namespace {
+
+constexpr Limits kU8{0, 255};
+constexpr std::int64_t kIntegers = 256;
+
+// Applies a function to the real values of all integers, by the FP32 code of its own operators, so
+// that nothing is lost but in the rounding of the result.
+class Tabulator {
+ public:
+  Tabulator(const Clusters& clusters, const ElementFunction& function)
+      : clusters_(clusters), function_(function) {
+    alone_.info = clusters.graph.info;
+  }
+
+  // One row of 256 results, or one for each index of axis 1; nothing where a node cannot be run
+  // like that.
+  std::optional<Tensor> run(const Affine& affine) {
+    const Shape& shape = clusters_.shaped.info(function_.input).shape;
+    const std::optional<std::int64_t> channels = channels_of_constants(shape);
+    if (!channels) return std::nullopt;
+    values_[function_.input] = alone_.add_constant("x", all_reals(affine, *channels, shape.rank()));
+    for (const NodeId id : function_.nodes) {
+      if (!apply(id)) return std::nullopt;
+    }
+    const Tensor& result = *alone_.value(values_.at(function_.output)).constant;
+    if (result.dtype() != DType::kFloat32 || result.elements() != *channels * kIntegers) {
+      return std::nullopt;
+    }
+    return result.clone();
+  }
+
+ private:
+  // 1 where all constants are single numbers; nothing where they are not spread along axis 1.
+  [[nodiscard]] std::optional<std::int64_t> channels_of_constants(const Shape& shape) const {
+    std::int64_t channels = 1;
+    for (const NodeId id : function_.nodes) {
+      for (const ValueId input : clusters_.graph.node(id).inputs) {
+        const auto from_end = channel_axis_from_end(clusters_.graph, input);
+        if (!from_end) continue;
+        if (*from_end + 1 != shape.rank()) return std::nullopt;
+        channels = shape[1];
+        const Tensor& constant = *clusters_.graph.value(input).constant;
+        if (constant.elements() != channels || constant.shape().rank() > shape.rank()) {
+          return std::nullopt;
+        }
+      }
+    }
+    return channels;
+  }
+
+  // The 256 integers along axis 2, once for each of the channels along axis 1.
+  static Tensor all_reals(const Affine& affine, std::int64_t channels, std::int64_t rank) {
+    std::vector<std::int64_t> dims{kIntegers};
+    if (channels > 1) {
+      dims.assign(static_cast<std::size_t>(rank), 1);
+      dims[1] = channels;
+      dims[2] = kIntegers;
+    }
+    Tensor reals(DType::kFloat32, Shape(dims));
+    const auto values = reals.values<float>();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = dequantize_value(static_cast<std::int32_t>(i % kIntegers), affine);
+    }
+    return reals;
+  }
+
+  bool apply(NodeId id) {
+    Node copy = clusters_.graph.node(id);
+    for (ValueId& input : copy.inputs) {
+      if (input == kNoValue) continue;
+      const auto known = values_.find(input);
+      if (known != values_.end()) {
+        input = known->second;
+        continue;
+      }
+      std::optional<ValueId> constant = constant_of(input);
+      if (!constant) return false;
+      input = *constant;
+    }
+    const ValueId result = copy.outputs[0];
+    copy.outputs = {alone_.add_value(alone_.unique_name("y"))};
+    const ValueId made = copy.outputs[0];
+    auto results = evaluate_node(alone_, alone_.add_node(std::move(copy)), LoweredParams{});
+    if (!results) return false;
+    alone_.set_constant(made, std::make_shared<const Tensor>(std::move((*results)[0])));
+    values_[result] = made;
+    return true;
+  }
+
+  // A constant of the network, or one that was quantized.
+  [[nodiscard]] std::optional<ValueId> constant_of(ValueId id) {
+    if (clusters_.graph.is_constant(id)) {
+      return alone_.add_constant(alone_.unique_name("c"), clusters_.graph.value(id).constant);
+    }
+    const std::vector<double> reals = clusters_.constant_reals(id);
+    if (reals.size() != 1) return std::nullopt;
+    return alone_.add_constant(alone_.unique_name("c"),
+                               Tensor::scalar<float>(static_cast<float>(reals[0])));
+  }
+
+  const Clusters& clusters_;
+  const ElementFunction& function_;
+  Graph alone_;                        // of constants only
+  std::map<ValueId, ValueId> values_;  // of the network -> alone_
+};
+
+void lower_function(Clusters& c, const ElementFunction& function) {
+  const std::optional<Clusters::Source> source = c.source(function.input);
+  const NodeId last = function.nodes.back();
+  const std::optional<Clusters::Sink> sink = source ? c.sink(last) : std::nullopt;
+  if (!sink) return;
+  const std::optional<Tensor> reals = Tabulator(c, function).run(source->affine);
+  if (!reals) return;
+  QLookupParams params;
+  const auto values = reals->values<float>();
+  params.tables.resize(values.size() / kIntegers);
+  const QuantizedResult& y = sink->result;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    params.tables[i / kIntegers][i % kIntegers] = static_cast<std::uint8_t>(
+        std::clamp(quantize_value(values[i], y.affine, kU8), y.low, y.high));
+  }
+  c.replace(last, "QLookup", {source->quantized}, sink, std::move(params));
+  for (const NodeId id : function.nodes) {
+    if (id != last) disconnect(c.graph, id);
+  }
+}
+
+}  // namespace
+
+void lower_functions(Clusters& c) {
+  const std::vector<ElementFunction> functions = element_functions(c.graph);
+  for (const ElementFunction& function : functions) lower_function(c, function);
+  // What is left are single nodes, such as a Relu that no layer takes in.
+  const std::vector<NodeId> order = c.graph.nodes();
+  for (const NodeId id : order) {
+    const Node& node = c.graph.node(id);
+    if (is_gone(c.graph, id) || traits_of(node).kind != OpKind::kElementwise) continue;
+    lower_function(c, {node.inputs[0], node.outputs[0], {id}});
+  }
+  c.graph.remove_dead_nodes();
+}
+
+}  // namespace qtool
