@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -198,16 +199,27 @@ class Search {
     }
   }
 
-  /// Rounds of models around the best one, until a round brings nothing.
+  /// Rounds of models around the best one. Once the goal is reached, until a round brings nothing;
+  /// before that, as long as there is time: first all around the best model, then around those next
+  /// to it.
   void refine() {
     for (;;) {
-      const Tried& best = tried_.best();
-      const NodeSet nodes = best.nodes;
-      const bool reached = tried_.reaches_goal(best.trial);
-      const std::vector<NodeSet> sets = reached ? smaller_than(nodes) : larger_than(nodes);
+      const NodeSet best = tried_.best().nodes;
+      if (tried_.reaches_goal(tried_.best().trial)) {
+        const std::vector<NodeSet> sets = smaller_than(best);
+        if (sets.empty()) return;
+        try_sets(sets);
+        if (tried_.best().nodes == best) return;
+        continue;
+      }
+      std::vector<NodeSet> sets;
+      for (const std::size_t i : tried_.ranked()) {
+        if (!spent_.contains(i)) sets = larger_than(tried_.at(i).nodes);
+        if (!sets.empty()) break;
+        spent_.insert(i);
+      }
       if (sets.empty()) return;
       try_sets(sets);
-      if (tried_.best().nodes == nodes) return;
     }
   }
 
@@ -358,6 +370,7 @@ class Search {
   std::optional<MixForecast> forecast_;
   std::vector<NodeSet> islands_;
   std::vector<NodeSet> blocks_;
+  std::set<std::size_t> spent_;  ///< tried models that larger_than() has nothing more for
   TriedModels tried_;
   SearchResult result_;
 };

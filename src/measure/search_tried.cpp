@@ -118,13 +118,20 @@ bool TriedModels::better(const Tried& a, const Tried& b) const {
   return *a.trial.noise < *b.trial.noise;
 }
 
-std::size_t TriedModels::best_index() const {
-  std::optional<std::size_t> best;
+std::vector<std::size_t> TriedModels::ranked() const {
+  std::vector<std::size_t> order;
   for (std::size_t i = 0; i < models_.size(); ++i) {
-    if (!allowed(models_[i])) continue;
-    if (!best || better(models_[i], models_[*best])) best = i;
+    if (allowed(models_[i])) order.push_back(i);
   }
-  return best.value_or(0);
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return better(models_[a], models_[b]);
+  });
+  return order;
+}
+
+std::size_t TriedModels::best_index() const {
+  const std::vector<std::size_t> order = ranked();
+  return order.empty() ? 0 : order.front();
 }
 
 std::vector<std::size_t> TriedModels::frontier() const {

@@ -55,6 +55,8 @@ class TriedModels {
   /// no other is allowed.
   [[nodiscard]] std::size_t best_index() const;
   [[nodiscard]] const Tried& best() const { return models_[best_index()]; }
+  /// Indices of the allowed models, the best first.
+  [[nodiscard]] std::vector<std::size_t> ranked() const;
   /// Indices of the models that no other one beats in both cost and decibels, the cheapest first.
   [[nodiscard]] std::vector<std::size_t> frontier() const;
   [[nodiscard]] SearchPoint point(std::size_t index) const;
