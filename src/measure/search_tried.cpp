@@ -123,9 +123,8 @@ std::vector<std::size_t> TriedModels::ranked() const {
   for (std::size_t i = 0; i < models_.size(); ++i) {
     if (allowed(models_[i])) order.push_back(i);
   }
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    return better(models_[a], models_[b]);
-  });
+  std::ranges::stable_sort(
+      order, [&](std::size_t a, std::size_t b) { return better(models_[a], models_[b]); });
   return order;
 }
 

@@ -159,8 +159,7 @@ void add_layers(const Graph& fp32, const Graph& int8, Recipe& recipe) {
       recipe.options.exclude.push_back(name);
       continue;
     }
-    if (is_rounded_on_images)
-      recipe.options.rounded.emplace(name, stored_integers(int8, *counterpart));
+    if (is_rounded_on_images) recipe.options.rounded[name] = {stored_integers(int8, *counterpart)};
     any_per_channel = any_per_channel || affines->axis >= 0;
     any_zero_points = any_zero_points || !affines->zero_points.empty();
     WeightEntry entry;

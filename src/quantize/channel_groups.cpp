@@ -121,7 +121,7 @@ void ChannelGroups::visit(NodeId id) {
   if (is_product(traits.kind)) {
     understood = begin_layer(id);
   } else if (node.is("Mul")) {
-    understood = begin_factor(id);
+    understood = begin_factor(id) || multiply_by_gate(node);
   } else if (node.is("Add")) {
     understood = join(node);
   } else if (node.is("Concat")) {
@@ -177,6 +177,27 @@ bool ChannelGroups::begin_factor(NodeId id) {
   std::vector<ChannelGroup>& results = groups(node.outputs[0]).channels;
   for (std::size_t c = 0; c < channels; ++c) results.push_back(add_group());
   return true;
+}
+
+bool ChannelGroups::multiply_by_gate(const Node& node) {
+  const auto is_gate_of = [&](ValueId gate, ValueId tensor) {
+    const auto& small = info(gate);
+    const auto& large = info(tensor);
+    if (!small || !large || small->shape.rank() != large->shape.rank()) return false;
+    if (small->shape.rank() < 3 || small->shape[1] != large->shape[1]) return false;
+    for (std::int64_t axis = 2; axis < small->shape.rank(); ++axis) {
+      if (small->shape[axis] != 1) return false;
+    }
+    return !groups(tensor).channels.empty() && !graph_.is_constant(tensor);
+  };
+  for (const std::size_t gate : {std::size_t{1}, std::size_t{0}}) {
+    const ValueId tensor = node.inputs[1 - gate];
+    if (!is_gate_of(node.inputs[gate], tensor) || is_gate_of(tensor, node.inputs[gate])) continue;
+    lock(node.inputs[gate]);
+    groups(node.outputs[0]) = groups(tensor);
+    return true;
+  }
+  return false;
 }
 
 bool ChannelGroups::keeps_channels(const Node& node) const {

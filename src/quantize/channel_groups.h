@@ -36,10 +36,11 @@ struct ScalableLayer {
 /// Finds out which channels of a network can be scaled, and which of them only together, so that
 /// the network computes the same once the layers around them take the factors in.
 /// A layer with weights begins new groups. Relu, LeakyRelu, a Clip from 0 on and pooling over
-/// positions pass them on, an Add merges those of its operands, what only moves values (Reshape,
-/// Transpose, Concat, Slice ...) is run on the numbers of the groups. All else locks what it reads
-/// and writes. A Clip keeps its bound: whoever scales must see to it that this bound is beyond the
-/// range that integers keep. Cost: linear in the graph and in the values that are moved.
+/// positions pass them on, as does a Mul by one number per channel, an Add merges those of its
+/// operands, what only moves values (Reshape, Transpose, Concat, Slice ...) is run on the numbers
+/// of the groups. All else locks what it reads and writes. A Clip keeps its bound: whoever scales
+/// must see to it that this bound is beyond the range that integers keep. Cost: linear in the graph
+/// and in the values that are moved.
 class ChannelGroups {
  public:
   /// Throws as specialize().
@@ -81,6 +82,8 @@ class ChannelGroups {
   void set_locked(ValueId id);
   [[nodiscard]] bool begin_layer(NodeId id);
   [[nodiscard]] bool begin_factor(NodeId id);
+  /// A Mul by one number per channel, such as the gate of squeeze and excitation.
+  [[nodiscard]] bool multiply_by_gate(const Node& node);
   [[nodiscard]] bool keeps_channels(const Node& node) const;
   [[nodiscard]] bool join(const Node& node);
   [[nodiscard]] bool concatenate(const Node& node);

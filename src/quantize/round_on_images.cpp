@@ -206,7 +206,7 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
       throw Error(ErrorCode::kInvalidImage, concat("weight rounding: none of ", samples.size(), " ",
                                                    samples.noun(), "s is usable"));
     }
-    std::vector<std::shared_ptr<const Tensor>> integers(pass.size());
+    std::vector<RoundedLayer> rounded(pass.size());
     parallel_items(std::ssize(pass), threads, [&](std::int64_t item, int) {
       {
         const std::lock_guard lock(mutex);
@@ -222,11 +222,12 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
           (correction == BiasCorrection::kSequential ||
            (correction == BiasCorrection::kTable && has_means(graph, layer)));
       round_weights(layer, rounding);
-      integers[i] = std::make_shared<const Tensor>(std::move(layer.integers));
+      rounded[i] = {std::make_shared<const Tensor>(std::move(layer.integers)),
+                    rounding_source(layer)};
       waiting.moments = {};
     });
     for (std::size_t i = 0; i < pass.size(); ++i) {
-      result.weights.emplace(name_of(graph, pass[i].node), std::move(integers[i]));
+      result.weights.emplace(name_of(graph, pass[i].node), std::move(rounded[i]));
     }
   }
   return result;

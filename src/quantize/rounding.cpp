@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/choices.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "graph/node_name.h"
 #include "qtool/base/error.h"
@@ -55,6 +56,13 @@ bool fits(const Tensor& integers, const Layer& layer) {
 
 }  // namespace
 
+std::uint64_t rounding_source(const Layer& layer) {
+  std::uint64_t hash = hash_bytes(std::as_bytes(layer.weights.values<float>()));
+  hash = hash_bytes(std::as_bytes(std::span(layer.affines.scales)), hash);
+  hash = hash_bytes(std::as_bytes(std::span(layer.affines.zero_points)), hash);
+  return std::max<std::uint64_t>(hash, 1);
+}
+
 void round_weights(Layer& layer, const RoundingInfo& rounding) {
   layer.integers = rounding.round(layer);
   QTOOL_CHECK(fits(layer.integers, layer));
@@ -64,12 +72,13 @@ void round_weights(const Graph& graph, const RoundingInfo& rounding, const Round
                    Layer& layer, QuantizeReport& report) {
   const std::string_view name = name_of(graph, layer.node);
   const auto found = rounded.find(name);
-  if (found == rounded.end()) {
+  if (found == rounded.end() ||
+      (found->second.source != 0 && found->second.source != rounding_source(layer))) {
     round_weights(layer, rounding);
     if (rounding.needs_moments) report.nearest_layers.emplace_back(name);
     return;
   }
-  const Tensor& integers = *found->second;
+  const Tensor& integers = *found->second.integers;
   if (!fits(integers, layer)) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("rounded weights of '", name, "': found ", name_of(integers.dtype()),

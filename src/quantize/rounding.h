@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -30,10 +31,13 @@ const RoundingInfo& find_rounding(std::string_view name);
 /// images but nothing was rounded on any.
 const RoundingInfo& rounding_of(const QuantizeOptions& options);
 
+/// A hash of what a rounding method rounds: the weights, scales and zero points of a layer; not 0.
+std::uint64_t rounding_source(const Layer& layer);
+
 /// The stage of rounding: fills in Layer::integers.
 void round_weights(Layer& layer, const RoundingInfo& rounding);
-/// The same, unless `rounded` has the integers of the layer. Throws Error(kInvalidArgument) when
-/// these do not fit the layer. Adds to QuantizeReport::nearest_layers.
+/// The same, unless `rounded` has integers of the layer as it is. Throws Error(kInvalidArgument)
+/// when these do not fit the layer. Adds to QuantizeReport::nearest_layers.
 void round_weights(const Graph& graph, const RoundingInfo& rounding, const RoundedWeights& rounded,
                    Layer& layer, QuantizeReport& report);
 

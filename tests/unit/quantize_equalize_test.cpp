@@ -374,5 +374,23 @@ TEST(Equalize, AddsNothingToFunctionsThatNeedNoFactors) {
   }
 }
 
+TEST(Equalize, PassesTheGateOfSqueezeAndExcitation) {
+  Net net;
+  const auto c1 = net.op(
+      "Relu", "r1", {uneven_conv(net, "c1", net.input("x", {1, 3, 12, 12}), 8, 3, 1, 41, 0.1F)});
+  net.constant("w", random_floats({8, 8, 1, 1}, 42));
+  const auto squeezed = net.op("GlobalAveragePool", "gap", {c1});
+  const auto gate = net.op("Sigmoid", "gate", {net.op("Conv", "fc", {squeezed, "w"})});
+  net.output(uneven_conv(net, "c2", net.op("Mul", "gated", {gate, c1}), 4, 8, 1, 43, 1.0F));
+  const Executor fp32(prepare(net.graph));
+  const CalibrationTable table = table_of(fp32);
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, equalized());
+  EXPECT_LT(largest_difference(fp32.graph(), ground.graph(), 44), 1e-5);
+  const std::vector<float> by = factors(table, ground.table(), "gated_out");
+  EXPECT_LT(*std::ranges::min_element(by), 0.5F);
+  EXPECT_THAT(factors(table, ground.table(), "r1_out"), testing::Pointwise(testing::FloatEq(), by));
+  EXPECT_THAT(factors(table, ground.table(), "gate_out"), testing::Each(1.0F));
+}
+
 }  // namespace
 }  // namespace qtool

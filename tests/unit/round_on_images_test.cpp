@@ -68,7 +68,7 @@ class RoundOnImages : public testing::Test {
   }
   [[nodiscard]] static std::vector<std::int8_t> integers_of(const RoundedWeights& weights,
                                                             const std::string& layer) {
-    const auto values = weights.at(layer)->values<std::int8_t>();
+    const auto values = weights.at(layer).integers->values<std::int8_t>();
     return {values.begin(), values.end()};
   }
   [[nodiscard]] std::string refusal(const StaticOptions& options, ErrorCode code) const {
@@ -124,6 +124,21 @@ TEST_F(RoundOnImages, GivesTheIntegersOfTheModel) {
   EXPECT_EQ(found, 3U);
 }
 
+// A search quantizes with other nodes left out than the rounding knew. Equalization may then choose
+// other factors, and the integers of the old weights would be nonsense for the new ones.
+TEST_F(RoundOnImages, IsNotUsedForOtherWeights) {
+  options_.rounded = rounded(2, 1 << 20);
+  EXPECT_THAT(quantize(fp32_.graph(), table_, options_).report.nearest_layers, testing::IsEmpty());
+  Graph other = fp32_.graph();
+  const ValueId weights = other.node(node_named(other, "stem")).inputs[1];
+  Tensor doubled = other.value(weights).constant->clone();
+  for (float& value : doubled.values<float>()) value *= 2.0F;
+  other.set_constant(weights, std::make_shared<const Tensor>(std::move(doubled)));
+  options_.model_fingerprint = table_.model_fingerprint;
+  EXPECT_THAT(quantize(other, table_, options_).report.nearest_layers,
+              testing::ElementsAre("stem"));
+}
+
 // TensorRT reads real weights: these must round to the integers that were chosen.
 TEST_F(RoundOnImages, ReachesTargetsThatStoreReals) {
   options_.target = "tensorrt";
@@ -167,11 +182,11 @@ TEST_F(RoundOnImages, CountsTheMeanWhereTheTableHasNone) {
 TEST_F(RoundOnImages, IsRefusedWhereNothingFits) {
   EXPECT_THAT(refusal(options_, ErrorCode::kUsage),
               testing::HasSubstr("'gptq' needs images, found no weights rounded on any"));
-  options_.rounded["stem"] =
+  options_.rounded["stem"].integers =
       std::make_shared<const Tensor>(Tensor::of<std::int8_t>(Shape{2}, {1, 2}));
   EXPECT_THAT(refusal(options_, ErrorCode::kInvalidArgument),
               testing::HasSubstr("rounded weights of 'stem': found int8 of shape [2], expected "));
-  options_.rounded["stem"] = std::make_shared<const Tensor>(
+  options_.rounded["stem"].integers = std::make_shared<const Tensor>(
       Tensor::of<std::int8_t>(Shape{8, 3, 3, 3}, std::vector<std::int8_t>(216, 100)));
   EXPECT_THAT(refusal(options_, ErrorCode::kInvalidArgument),
               testing::HasSubstr("within the limits of its bits"));

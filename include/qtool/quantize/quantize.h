@@ -71,7 +71,7 @@ struct QuantizeReport {
   /// about their input.
   std::vector<std::string> uncorrected_layers;
   /// Layers whose weights were rounded to nearest although the rounding asked for needs images:
-  /// QuantizeOptions::rounded lacks them.
+  /// QuantizeOptions::rounded lacks them, or has them for other weights.
   std::vector<std::string> nearest_layers;
   /// Tensors that the target would run on as integers if the table had a range for them.
   std::vector<std::string> missing_ranges;
@@ -108,8 +108,16 @@ using BiasShifts = std::map<std::string, std::vector<double>, std::less<>>;
 /// Ranges of activations of the rewritten network, by the name of the tensor; see tune_ranges().
 using TunedRanges = std::map<std::string, Range, std::less<>>;
 
-/// Integers of weights, int8 in their shape, by the name of the layer; see round_on_images().
-using RoundedWeights = std::map<std::string, std::shared_ptr<const Tensor>, std::less<>>;
+/// A layer whose weights were rounded before.
+struct RoundedLayer {
+  std::shared_ptr<const Tensor> integers;  ///< int8, in the shape of the weights
+  /// A hash of the real weights and the scales that were rounded. A layer that has others by now is
+  /// rounded to nearest: another exclusion may give equalization other factors. 0: not compared.
+  std::uint64_t source = 0;
+};
+
+/// Layers that were rounded, by name; see round_on_images().
+using RoundedWeights = std::map<std::string, RoundedLayer, std::less<>>;
 
 /// Keys of the emitted model's metadata: the preprocessing as JSON, and the fingerprint of the FP32
 /// model that it was made from, 16 hexadecimal digits; the target; the mode, where it is not
