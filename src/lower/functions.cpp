@@ -17,6 +17,9 @@ namespace {
 
 constexpr Limits kU8{0, 255};
 constexpr std::int64_t kIntegers = 256;
+// Of all tables with a row per channel that a plan holds. A file can ask for many with one
+// constant.
+constexpr std::int64_t kMaxTableBytes = std::int64_t{1} << 26;
 
 // Applies a function to the real values of all integers, by the FP32 code of its own operators, so
 // that nothing is lost but in the rounding of the result.
@@ -28,11 +31,17 @@ class Tabulator {
   }
 
   // One row of 256 results, or one for each index of axis 1; nothing where a node cannot be run
-  // like that.
-  std::optional<Tensor> run(const Affine& affine) {
+  // like that, or where the rows take more than `bytes_left`, which is then less by them.
+  std::optional<Tensor> run(const Affine& affine, std::int64_t& bytes_left) {
     const Shape& shape = clusters_.shaped.info(function_.input).shape;
+    // A constant may have more axes than the tensor, and so the result.
+    if (clusters_.shaped.info(function_.output).shape != shape) return std::nullopt;
     const std::optional<std::int64_t> channels = channels_of_constants(shape);
     if (!channels) return std::nullopt;
+    if (*channels > 1) {
+      if (*channels > bytes_left / kIntegers) return std::nullopt;
+      bytes_left -= *channels * kIntegers;
+    }
     values_[function_.input] = alone_.add_constant("x", all_reals(affine, *channels, shape.rank()));
     for (const NodeId id : function_.nodes) {
       if (!apply(id)) return std::nullopt;
@@ -119,12 +128,12 @@ class Tabulator {
   std::map<ValueId, ValueId> values_;  // of the network -> alone_
 };
 
-void lower_function(Clusters& c, const ElementFunction& function) {
+void lower_function(Clusters& c, const ElementFunction& function, std::int64_t& bytes_left) {
   const std::optional<Clusters::Source> source = c.source(function.input);
   const NodeId last = function.nodes.back();
   const std::optional<Clusters::Sink> sink = source ? c.sink(last) : std::nullopt;
   if (!sink) return;
-  const std::optional<Tensor> reals = Tabulator(c, function).run(source->affine);
+  const std::optional<Tensor> reals = Tabulator(c, function).run(source->affine, bytes_left);
   if (!reals) return;
   QLookupParams params;
   const auto values = reals->values<float>();
@@ -143,14 +152,15 @@ void lower_function(Clusters& c, const ElementFunction& function) {
 }  // namespace
 
 void lower_functions(Clusters& c) {
+  std::int64_t bytes_left = kMaxTableBytes;
   const std::vector<ElementFunction> functions = element_functions(c.graph);
-  for (const ElementFunction& function : functions) lower_function(c, function);
+  for (const ElementFunction& function : functions) lower_function(c, function, bytes_left);
   // What is left are single nodes, such as a Relu that no layer takes in.
   const std::vector<NodeId> order = c.graph.nodes();
   for (const NodeId id : order) {
     const Node& node = c.graph.node(id);
     if (is_gone(c.graph, id) || traits_of(node).kind != OpKind::kElementwise) continue;
-    lower_function(c, {node.inputs[0], node.outputs[0], {id}});
+    lower_function(c, {node.inputs[0], node.outputs[0], {id}}, bytes_left);
   }
   c.graph.remove_dead_nodes();
 }

@@ -172,10 +172,16 @@ bool ChannelGroups::begin_factor(NodeId id) {
   const auto known = std::ranges::find(factors_, id, &ChannelFactor::node);
   if (known == factors_.end()) return false;
   const Node& node = graph_.node(id);
-  const auto channels = static_cast<std::size_t>(graph_.value(known->factors).constant->elements());
-  if (groups(node.inputs[0]).channels.size() != channels) lock(node.inputs[0]);
+  const std::int64_t channels = graph_.value(known->factors).constant->elements();
+  const auto& from = info(node.inputs[0]);
+  const auto& to = info(node.outputs[0]);
+  if (!from || !to || from->shape != to->shape || from->shape.rank() < 2 ||
+      from->shape[1] != channels) {
+    return false;
+  }
+  if (std::ssize(groups(node.inputs[0]).channels) != channels) lock(node.inputs[0]);
   std::vector<ChannelGroup>& results = groups(node.outputs[0]).channels;
-  for (std::size_t c = 0; c < channels; ++c) results.push_back(add_group());
+  for (std::int64_t c = 0; c < channels; ++c) results.push_back(add_group());
   return true;
 }
 

@@ -435,5 +435,39 @@ TEST(IntegerLowering, WrapsNoSumsOfReals) {
   }
 }
 
+TEST(IntegerLowering, LeavesAFunctionInFloatWhoseConstantAddsAnAxis) {
+  QdqNet net;
+  net.input("x", {2, 6, 9, 7});
+  net.constant("one", Tensor::of<float>({1, 1, 1, 1, 1}, {1.0F}));
+  const auto x = net.qdq("x", 0.02F, 117);
+  const auto y = net.op("Sigmoid", "s", {net.op("Add", "a", {x, "one"})});
+  net.output(net.qdq(y, 1.0F / 255.0F, 0));
+  net.graph.check();
+  const Executor executor(net.graph);
+  const auto plan = executor.compile({});
+  EXPECT_EQ(plan->outputs()[0].shape, (Shape{1, 2, 6, 9, 7}));
+  for (const StepInfo& step : plan->steps()) {
+    if (step.node == "s") {
+      EXPECT_FALSE(step.integer);
+    }
+  }
+}
+
+// A file can ask for a table per channel many times over with one constant.
+TEST(IntegerLowering, BoundsTheTablesOfAPlan) {
+  constexpr std::int64_t kChannels = 4096;  // a MiB of tables
+  QdqNet net;
+  net.input("x", {1, kChannels, 1, 1});
+  net.constant("slope", random_floats({kChannels, 1, 1}, 22, -0.5F, 0.5F));
+  std::string last = net.qdq("x", 0.02F, 117);
+  for (int i = 0; i < 70; ++i) {
+    last = net.qdq(net.op("PRelu", "p" + std::to_string(i), {last, "slope"}), 0.02F, 60);
+  }
+  net.output(last);
+  std::int64_t integer = 0;
+  for (const StepInfo& step : steps_of(net)) integer += step.op_type == "PRelu" && step.integer;
+  EXPECT_EQ(integer, 64);
+}
+
 }  // namespace
 }  // namespace qtool
