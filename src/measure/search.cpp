@@ -36,6 +36,8 @@ constexpr double kReplayShare = 0.5;
 /// Models of one round, and those along the path that are run at once.
 constexpr std::size_t kRound = 12;
 constexpr std::size_t kAlong = 6;
+/// Rounds without a better model after which a goal is given up.
+constexpr std::size_t kPatience = 6;
 /// Steps of the path that a round continues by at once.
 constexpr std::size_t kLeaps[] = {2, 4, 8};
 constexpr std::size_t kMaxTimed = 12;
@@ -200,10 +202,10 @@ class Search {
   }
 
   /// Rounds of models around the best one. Once the goal is reached, until a round brings nothing;
-  /// before that, as long as there is time: first all around the best model, then around those next
+  /// before that, until a few in a row did: first all around the best model, then around those next
   /// to it.
   void refine() {
-    for (;;) {
+    for (std::size_t in_vain = 0; in_vain < kPatience;) {
       const NodeSet best = tried_.best().nodes;
       if (tried_.reaches_goal(tried_.best().trial)) {
         const std::vector<NodeSet> sets = smaller_than(best);
@@ -220,6 +222,7 @@ class Search {
       }
       if (sets.empty()) return;
       try_sets(sets);
+      in_vain = tried_.best().nodes == best ? in_vain + 1 : 0;
     }
   }
 

@@ -117,6 +117,10 @@ std::optional<Outlook> outlook_of(const Graph& prepared, const Plan& plan, const
   return outlook;
 }
 
+std::int64_t count_functions(const Graph& prepared, const Target& target) {
+  return std::ssize(place(prepared, target).functions);
+}
+
 InputShapes typical_shapes(const Graph& graph, const Preprocess& preprocess) {
   const std::int64_t side =
       std::max({std::int64_t{224}, preprocess.crop_width, preprocess.crop_height});

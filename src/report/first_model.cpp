@@ -115,6 +115,9 @@ std::string_view sentence_of(NextStep step) {
              "names) or the preprocessing. What FP32 answers to one image:";
     case NextStep::kAddSamples:
       return "Begin again with 100 or more samples like those the network will meet:";
+    case NextStep::kOtherTarget:
+      return "Begin again for target qtool, which runs each of them as one table and scales the "
+             "channels around it (other runtimes read the model and compute them in FP32):";
     case NextStep::kKeepNodes:
       return "Search the nodes that must stay in FP32 (it says so where that is not enough), and "
              "quantize without them:";
@@ -144,7 +147,14 @@ Advice advise(const FirstModel& made) {
     return {NextStep::kAddSamples,
             concat("ranges were set by ", samples_text(made.calibrated_on, compared), " only")};
   }
-  if (std::optional<Advice> advice = accuracy_advice(compared)) return *std::move(advice);
+  if (std::optional<Advice> advice = accuracy_advice(compared)) {
+    if (made.functions_left > 0) {
+      advice->step = NextStep::kOtherTarget;
+      advice->why += concat("; ", made.functions_left,
+                            " functions such as SiLU keep channels from ", "being equalized");
+    }
+    return *std::move(advice);
+  }
   const double share = made.quantized.coverage.integer_share();
   if (share < kMinIntegerShare) {
     return {NextStep::kInspect, concat(percent(share, 1), " of the multiplications are integers")};
@@ -160,6 +170,8 @@ std::string_view name_of(NextStep step) {
       return "check_samples";
     case NextStep::kAddSamples:
       return "add_samples";
+    case NextStep::kOtherTarget:
+      return "other_target";
     case NextStep::kKeepNodes:
       return "keep_nodes";
     case NextStep::kInspect:

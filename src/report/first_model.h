@@ -23,6 +23,9 @@ struct FirstModel {
   std::optional<SourcedPreprocess> preprocess{};  ///< none where the samples were tensors
   QuantizationSummary quantized{};
   EvalResult compared{};
+  /// Functions of one element, such as SiLU, that target `qtool` would run as tables and the target
+  /// of the model does not.
+  std::int64_t functions_left = 0;
   std::vector<std::string> files{};      ///< that were written
   std::vector<CommandWords> commands{};  ///< that give the same
 };
@@ -32,6 +35,7 @@ enum class NextStep : std::uint8_t {
   kNamePreprocessing,  ///< nothing says how images are prepared
   kCheckSamples,       ///< FP32 answers like guessing
   kAddSamples,         ///< too few to set ranges by
+  kOtherTarget,        ///< the same, and another target runs the network's functions as tables
   kKeepNodes,          ///< INT8 answers otherwise than FP32 too often: a search finds the causes
   kInspect,            ///< most of the work stayed in FP32
   kUse,

@@ -71,6 +71,17 @@ TEST(Advise, JudgesByTheWorstOutputWhereThereAreNoClasses) {
   EXPECT_THAT(advice.goal, ElementsAre("--min-sqnr", "20"));
 }
 
+TEST(Advise, NamesTheTargetThatTakesFunctionsInBeforeASearch) {
+  FirstModel made = without_classes(19.9);
+  made.functions_left = 52;
+  const Advice advice = advise(made);
+  EXPECT_EQ(advice.step, NextStep::kOtherTarget);
+  EXPECT_THAT(advice.why, HasSubstr("19.90 dB against FP32; 52 functions such as SiLU"));
+  made = good_model();
+  made.functions_left = 52;
+  EXPECT_EQ(advise(made).step, NextStep::kUse);
+}
+
 TEST(Advise, JudgesAClassifierByItsAnswers) {
   FirstModel made = good_model();
   made.compared.agreement = 94;

@@ -151,6 +151,15 @@ std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& o
       again.take_group(command, "Preprocessing");
       return {again.words()};
     }
+    case NextStep::kOtherTarget: {
+      StepLine again("auto", options.model);
+      again.take(command, {"--images", "--inputs", "--compare", "--limit", "--strict"});
+      again.take_group(command, "Preprocessing");
+      again.value("--target", "qtool");
+      again.take(command, {"--effort", "--output-dir", "--labels", "--threads"});
+      again.take_group(command, "Outputs");
+      return {again.words()};
+    }
     case NextStep::kKeepNodes: {
       StepLine search("search", options.model);
       search.value("--table", files.table);
@@ -203,13 +212,18 @@ void run_auto(AutoCommand& options, const Command& command) {
   static_cast<void>(options.outputs.read());
   const Files files = files_of(options);
   bool held_out = false;
+  FirstModel made;
   {
     const Graph loaded = load_model(options.model);
     if (const std::optional<NodeId> node = quantized_node(loaded)) {
       throw Error(ErrorCode::kUnsupported,
                   concat(loaded.describe(*node), ": the model is quantized already"));
     }
-    held_out = holds_out(options, prepare(loaded, interrupted));
+    const Graph prepared = prepare(loaded, interrupted);
+    held_out = holds_out(options, prepared);
+    if (options.target == kDefaultTarget) {
+      made.functions_left = count_functions(prepared, find_target("qtool"));
+    }
   }
   make_folder(options.folder);
   for (const std::string& file : {files.table, files.model}) declare_output(file);
@@ -223,7 +237,6 @@ void run_auto(AutoCommand& options, const Command& command) {
       {{&add_calibrate, &lines.calibrate},
        {&add_quantize, &lines.quantize},
        {&add_eval, &lines.eval}}};
-  FirstModel made;
   for (const auto& [add, line] : steps) {
     run_step(add, line->words(), quietly, results);
     made.commands.push_back(line->words());

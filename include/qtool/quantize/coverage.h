@@ -57,6 +57,10 @@ struct Outlook {
 /// Cost: linear in the graph.
 std::optional<Outlook> outlook_of(const Graph& prepared, const Plan& plan, const Target& target);
 
+/// How many functions of one element a target runs as tables in a prepared FP32 network, see
+/// Target::fuses_functions. Cost: linear in the graph.
+std::int64_t count_functions(const Graph& prepared, const Target& target);
+
 /// The shapes to count multiplications for: as declared, and where the model leaves an axis open,
 /// that of one image (of 224 x 224 pixels, if the preprocessing does not fix a size either).
 InputShapes typical_shapes(const Graph& graph, const Preprocess& preprocess);
