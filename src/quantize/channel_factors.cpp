@@ -22,14 +22,14 @@ Tensor ones(std::int64_t channels, std::int64_t axes_behind) {
   return tensor;
 }
 
-// A Mul named after the tensor that it scales.
-NodeId add_mul(Graph& graph, ValueId from, ValueId factors, ValueId to, NodeId before) {
+// A Mul at the end of the order, with the name of its factors.
+NodeId add_mul(Graph& graph, ValueId from, ValueId factors, ValueId to) {
   Node mul;
   mul.name = graph.value(factors).name;
   mul.op_type = "Mul";
   mul.inputs = {from, factors};
   mul.outputs = {to};
-  return graph.add_node(std::move(mul), before);
+  return graph.add_node(std::move(mul));
 }
 
 bool is_idle(const Graph& graph, const ChannelFactor& factor) {
@@ -48,6 +48,7 @@ std::vector<ChannelFactor> add_channel_factors(Graph& graph,
     const auto ports = weight_ports(graph, layer);
     if (!ports || !graph.is_constant(ports->weight)) continue;
     const std::int64_t spatial = graph.value(ports->weight).constant->shape().rank() - 2;
+    if (spatial < 1) continue;
     const auto unscaled = [&](ValueId id) {
       return graph.add_value(graph.unique_name(concat(graph.value(id).name, "_unscaled")));
     };
@@ -63,13 +64,13 @@ std::vector<ChannelFactor> add_channel_factors(Graph& graph,
       }
     }
     const ValueId before = constant(x);
-    factors.push_back({add_mul(graph, x, before, function_input, nodes.front()), before, false});
+    factors.push_back({add_mul(graph, x, before, function_input), before, false});
     const ValueId function_output = unscaled(y);
-    const NodeId next = node_behind(graph, nodes.back());
     graph.set_output(nodes.back(), 0, function_output);
     const ValueId behind = constant(y);
-    factors.push_back({add_mul(graph, function_output, behind, y, next), behind, true});
+    factors.push_back({add_mul(graph, function_output, behind, y), behind, true});
   }
+  graph.sort();
   return factors;
 }
 
@@ -78,13 +79,14 @@ void remove_idle_factors(Graph& graph, std::span<const ChannelFactor> factors) {
     if (!is_idle(graph, factor)) continue;
     const Node node = graph.node(factor.node);
     const NodeId producer = graph.value(node.inputs[0]).producer;
-    graph.remove_node(factor.node);
+    disconnect(graph, factor.node);
     if (factor.behind) {  // the tensor behind the function keeps its name
       graph.set_output(producer, 0, node.outputs[0]);
     } else {
       graph.replace_uses(node.outputs[0], node.inputs[0]);
     }
   }
+  graph.remove_dead_nodes();
 }
 
 }  // namespace qtool

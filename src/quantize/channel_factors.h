@@ -17,7 +17,8 @@ struct ChannelFactor {
 
 /// Puts a Mul by ones before and behind each of the functions that reads the result of a
 /// convolution alone. They let the channels of the tensors around the function be scaled. These
-/// tensors keep their names and numbers; what the function itself reads and writes is new.
+/// tensors keep their names and numbers; what the function itself reads and writes is new. Cost:
+/// sorting the graph once.
 std::vector<ChannelFactor> add_channel_factors(Graph& graph,
                                                std::span<const ElementFunction> functions);
 
