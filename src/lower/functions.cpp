@@ -111,15 +111,16 @@ class Tabulator {
     return true;
   }
 
-  // A constant of the network, or one that was quantized.
+  // A constant of the network, or one that was quantized. A single number becomes one without axes:
+  // the 256 integers have fewer axes than the tensor, which it may have as many as.
   [[nodiscard]] std::optional<ValueId> constant_of(ValueId id) {
-    if (clusters_.graph.is_constant(id)) {
-      return alone_.add_constant(alone_.unique_name("c"), clusters_.graph.value(id).constant);
-    }
     const std::vector<double> reals = clusters_.constant_reals(id);
-    if (reals.size() != 1) return std::nullopt;
-    return alone_.add_constant(alone_.unique_name("c"),
-                               Tensor::scalar<float>(static_cast<float>(reals[0])));
+    if (reals.size() == 1) {
+      return alone_.add_constant(alone_.unique_name("c"),
+                                 Tensor::scalar<float>(static_cast<float>(reals[0])));
+    }
+    if (!clusters_.graph.is_constant(id)) return std::nullopt;
+    return alone_.add_constant(alone_.unique_name("c"), clusters_.graph.value(id).constant);
   }
 
   const Clusters& clusters_;

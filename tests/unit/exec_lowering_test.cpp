@@ -274,6 +274,12 @@ std::vector<Case> cases() {
              net.qdq(net.op("Div", "swish", {net.op("Mul", "mul", {x, gate}), "c6"}), 0.01F, 40));
        },
        0.01F},
+      {"PReluWithOneSlopeOfManyAxes",
+       [=](QdqNet& net) {
+         net.constant("slope", Tensor::of<float>({1, 1, 1}, {0.3F}));
+         net.output(net.qdq(net.op("PRelu", "prelu", {in(net), "slope"}), 0.02F, 60));
+       },
+       0.02F},
       {"PReluWithATablePerChannel",
        [=](QdqNet& net) {
          net.constant("slope", random_floats({6, 1, 1}, 22, -0.5F, 0.5F));
