@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,8 +28,11 @@ struct OutputFile {
 /// `/dev/null` discards; every other device, pipe or folder is refused, and so is a write-protected
 /// file. Temporary files (`.qtool-*.tmp`) that killed processes of the same user left in these
 /// folders are removed.
-/// Throws Error(kIo) naming the path.
-void write_files(std::span<const OutputFile> files);
+/// `check`, if there is one, is called before anything is renamed, with the path of each file's
+/// bytes; if it throws, no file is changed. Of what is discarded this is the null device.
+/// Throws Error(kIo) naming the path, and what `check` throws.
+using FileCheck = std::function<void(std::span<const std::filesystem::path> written)>;
+void write_files(std::span<const OutputFile> files, const FileCheck& check = {});
 
 /// write_files() of one file.
 void write_file(const std::filesystem::path& path, std::string_view bytes);

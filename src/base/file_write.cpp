@@ -184,6 +184,9 @@ class Staged {
     state_ = State::kRenamed;
   }
 
+  /// Where the bytes are before publish().
+  [[nodiscard]] const fs::path& written() const { return target_.discard ? named_ : temporary_; }
+
   void take_back() noexcept {
     if (state_ == State::kExchanged) {
       ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.path.c_str(), RENAME_EXCHANGE);
@@ -248,7 +251,7 @@ class Staged {
 
 }  // namespace
 
-void write_files(std::span<const OutputFile> files) {
+void write_files(std::span<const OutputFile> files, const FileCheck& check) {
   std::vector<Target> targets;
   std::set<fs::path> folders;
   for (const OutputFile& file : files) {
@@ -259,6 +262,11 @@ void write_files(std::span<const OutputFile> files) {
   std::vector<Staged> staged;
   staged.reserve(files.size());
   for (std::size_t i = 0; i < files.size(); ++i) staged.emplace_back(files[i], targets[i]);
+  if (check) {
+    std::vector<fs::path> written;
+    for (const Staged& file : staged) written.push_back(file.written());
+    check(written);
+  }
   for (std::size_t i = 0; i < staged.size(); ++i) {
     try {
       if (i + 1 < staged.size()) {

@@ -121,6 +121,7 @@ class Evaluation {
       for (const PortInfo& port : names.outputs()) {
         OutputError error;
         error.name = port.name;
+        error.dtype = port.dtype;
         error.cosine = 0.0;
         error.lowest_sqnr_db = kSqnrLimitDb;
         if (options_.answers.psnr_peak) error.psnr_db = 0.0;
@@ -366,9 +367,11 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& s
   const bool scores = !options.answers.boxes && !options.answers.mask;
   const std::int64_t classes =
       scores ? class_count(plan.outputs().front().shape, options.batch) : 0;
-  const bool ignore_labels = classes > 0 && options.labels == LabelSource::kFolders &&
-                             !samples.class_names().empty() &&
-                             std::ssize(samples.class_names()) != classes;
+  const bool folders_differ = options.labels == LabelSource::kFolders &&
+                              !samples.class_names().empty() &&
+                              std::ssize(samples.class_names()) != classes;
+  const bool ignore_labels =
+      classes > 0 && (folders_differ || options.labels == LabelSource::kUnused);
   if (classes > 0 && !ignore_labels) require_known_labels(samples, classes);
 
   const std::int64_t groups = ceil_div(samples.size(), options.batch);

@@ -46,11 +46,6 @@ std::string title_of(const Source& source) {
   return source.kind.empty() ? source.name : concat(source.name, " (", source.kind, ")");
 }
 
-bool is_float(DType dtype) {
-  return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16 ||
-         dtype == DType::kFloat64;
-}
-
 std::vector<Source> sources_of_file(const fs::path& path) {
   if (array_kind(path) != ArrayKind::kNpz) return {{path.filename().string(), "", path, ""}};
   std::vector<Source> sources;

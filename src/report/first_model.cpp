@@ -42,9 +42,14 @@ bool loses_top1(const EvalResult& compared) {
   return lost > std::max(points * static_cast<double>(compared.labelled), 2.0 * std::sqrt(changed));
 }
 
+// Of the outputs that are amounts: positions and classes have no noise.
 const OutputError* worst_of(const std::vector<OutputError>& outputs) {
-  const auto worst = std::ranges::min_element(outputs, {}, &OutputError::sqnr_db);
-  return worst == outputs.end() ? nullptr : &*worst;
+  const OutputError* worst = nullptr;
+  for (const OutputError& output : outputs) {
+    if (!is_float(output.dtype)) continue;
+    if (worst == nullptr || output.sqnr_db < worst->sqnr_db) worst = &output;
+  }
+  return worst;
 }
 
 // What the network is for decides: boxes, pixels or classes that stay, or else the outputs' noise.

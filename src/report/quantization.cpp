@@ -1,6 +1,7 @@
 #include "report/quantization.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -34,6 +35,23 @@ std::string_view name_of(NodeRole role) {
 }
 
 constexpr std::size_t kMaxNamed = 5;
+
+Json verification_json(const Verification& verified) {
+  Json json{{"samples", verified.samples},
+            {"min_sqnr_db", verified.min_sqnr_db},
+            {"passed", verified.faults.empty()},
+            {"faults", verified.faults},
+            {"outputs", Json::array()}};
+  for (const OutputError& output : verified.outputs) {
+    json["outputs"].push_back({{"name", output.name},
+                               {"judged", Verification::judges(output)},
+                               {"sqnr_db", output.sqnr_db},
+                               {"lowest_sqnr_db", output.lowest_sqnr_db},
+                               {"lowest_sqnr_image", output.lowest_sqnr_image.string()},
+                               {"max_abs_error", output.max_abs_error}});
+  }
+  return json;
+}
 
 }  // namespace
 
@@ -87,6 +105,25 @@ std::string size_line(const QuantizationSummary& s) {
   return concat(s.output, ": ", s.int8_bytes, " bytes, ", percent(size, 1), " of FP32\n");
 }
 
+std::string text_of(const Verification& verified) {
+  std::string text =
+      concat("verified on ", verified.samples, " ", verified.noun, verified.samples == 1 ? "" : "s",
+             ", expected ", to_text(verified.min_sqnr_db), " dB or more:\n");
+  for (const OutputError& output : verified.outputs) {
+    text += concat("  '", printable(output.name), "': ");
+    if (!Verification::judges(output)) {
+      text += concat("integers, not judged, at most ", to_text(output.max_abs_error), " apart\n");
+    } else if (std::isnan(output.sqnr_db)) {
+      text += "not compared\n";
+    } else {
+      text +=
+          concat(to_fixed(output.sqnr_db, 2), " dB, lowest ", to_fixed(output.lowest_sqnr_db, 2),
+                 " in '", printable(output.lowest_sqnr_image.string()), "'\n");
+    }
+  }
+  return text;
+}
+
 std::string text_of(const QuantizationSummary& s) {
   std::string text = size_line(s);
   for (const RewriteReport& rewrite : s.report.rewrites) {
@@ -122,7 +159,8 @@ std::string text_of(const QuantizationSummary& s) {
     text += concat(" and ", uncorrected.size() - kMaxNamed, " more");
   }
   if (!uncorrected.empty()) text += "\n";
-  return text + s.coverage_line + "\n";
+  text += s.coverage_line + "\n";
+  return s.verified ? text + text_of(*s.verified) : text;
 }
 
 std::string json_of(const QuantizationSummary& s) {
@@ -151,6 +189,7 @@ std::string json_of(const QuantizationSummary& s) {
                       {"integer_macs", s.coverage.integer_macs},
                       {"convolutions", s.coverage.convolutions},
                       {"integer_convolutions", s.coverage.integer_convolutions}};
+  if (s.verified) json["verified"] = verification_json(*s.verified);
   json["nodes"] = Json::array();
   for (const NodeReport& node : s.report.nodes) {
     Json row{{"node", node.node}, {"op_type", node.op_type}, {"role", name_of(node.role)}};

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "qtool/calib/table.h"
+#include "qtool/measure/verify.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "report/preprocessing.h"
@@ -21,6 +22,7 @@ struct QuantizationSummary {
   QuantizeReport report;
   Coverage coverage;          ///< of the emitted file, compiled
   std::string coverage_line;  ///< see coverage_line()
+  std::optional<Verification> verified;
 };
 
 /// The tensors of a table: range, scale, zero point, SQNR, and what is degenerate about them, in at
@@ -34,7 +36,9 @@ std::string json_of(const CalibrationTable& table, std::string_view output,
 
 /// `model.int8.onnx: 120034 bytes, 27.1 % of FP32`, with a line feed.
 std::string size_line(const QuantizationSummary& summary);
-/// Sizes, the coverage line, and every node that stayed in FP32 with its reason.
+/// `verified on 20 images, expected 3 dB or more: ...` and a line for each output.
+std::string text_of(const Verification& verified);
+/// Sizes, the coverage line, the verification, and every node that stayed in FP32 with its reason.
 std::string text_of(const QuantizationSummary& summary);
 std::string json_of(const QuantizationSummary& summary);
 

@@ -53,11 +53,6 @@ std::unique_ptr<ByteSource> find_member(const fs::path& path, const std::string&
               concat("file '", path.string(), "': has no array '", name, "'"));
 }
 
-bool is_float(DType dtype) {
-  return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16 ||
-         dtype == DType::kFloat64;
-}
-
 // Whether all of them fit the integer type of `to`, which then holds them.
 bool cast_all(const std::vector<std::int64_t>& from, Tensor& to) {
   bool fit = false;

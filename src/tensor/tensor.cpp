@@ -74,6 +74,10 @@ void visit(const Tensor& tensor, const Use& use) {
 
 std::int64_t size_of(DType dtype) noexcept { return row_of(dtype).bytes; }
 std::string_view name_of(DType dtype) noexcept { return row_of(dtype).name; }
+bool is_float(DType dtype) noexcept {
+  return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16 ||
+         dtype == DType::kFloat64;
+}
 
 float to_float(Float16 half) noexcept {
   const auto bits = static_cast<std::uint32_t>(half);

@@ -51,7 +51,8 @@ bool close(double found, double expected) {
   return std::abs(found - expected) <= 1e-5 + 1e-3 * std::abs(expected);
 }
 
-bool is_float(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat64; }
+// Halves are compared bit by bit.
+bool is_rounded(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat64; }
 
 // Empty when the tensors agree.
 std::string difference(const TensorView& found, const Tensor& expected) {
@@ -63,7 +64,7 @@ std::string difference(const TensorView& found, const Tensor& expected) {
                   expected.shape().to_string());
   }
   const Tensor own = to_tensor(found);
-  if (!is_float(found.dtype)) {
+  if (!is_rounded(found.dtype)) {
     return identical(own, expected) ? "" : "found other integers than expected";
   }
   const bool single = found.dtype == DType::kFloat32;

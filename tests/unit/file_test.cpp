@@ -127,6 +127,26 @@ TEST_F(Files, OfOneResultAreWrittenAllOrNone) {
   EXPECT_EQ(entries(), 3);
 }
 
+TEST_F(Files, KeepTheirContentWhenACheckOfTheNewOneThrows) {
+  write_file(folder_ / "a", "old");
+  const std::array<OutputFile, 2> files{{{folder_ / "a", "new"}, {folder_ / "b", "second"}}};
+  bool refuse = true;
+  const auto check = [&](std::span<const fs::path> written) {
+    ASSERT_EQ(written.size(), 2U);
+    EXPECT_EQ(read_file(written[0], 100), "new");
+    EXPECT_EQ(read_file(written[1], 100), "second");
+    EXPECT_EQ(content("a"), "old");
+    if (refuse) throw Error(ErrorCode::kMismatch, "refused");
+  };
+  EXPECT_THROW(write_files(files, check), Error);
+  EXPECT_EQ(content("a"), "old");
+  EXPECT_EQ(entries(), 2);  // with the folder
+  refuse = false;
+  write_files(files, check);
+  EXPECT_EQ(content("a"), "new");
+  EXPECT_EQ(content("b"), "second");
+}
+
 TEST_F(Files, AreTakenBackWhenTheLastCannotBeRenamed) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to make a file that nobody may rename";
   constexpr uid_t kNobody = 65534;

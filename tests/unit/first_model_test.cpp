@@ -48,6 +48,13 @@ TEST(Advise, UsesAModelThatAnswersAsItsNetwork) {
   EXPECT_EQ(advise(without_classes(20.0)).step, NextStep::kUse);
 }
 
+TEST(Advise, IgnoresTheNoiseOfPositions) {
+  FirstModel made = without_classes(40.0);
+  made.compared.outputs.push_back(output("best", 2.0));
+  made.compared.outputs.back().dtype = DType::kInt64;
+  EXPECT_EQ(advise(made).step, NextStep::kUse);
+}
+
 TEST(Advise, AsksForThePreprocessingBeforeAnythingElse) {
   FirstModel made = without_classes(3.0);
   made.calibrated_on = 2;

@@ -1,6 +1,7 @@
 #include "checks.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -54,6 +55,10 @@ CLI::Validator number(std::function<bool(double)> fits, std::string expected) {
         return concat("found ", value ? to_text(*value) : concat("'", text, "'"), ", expected ",
                       expected);
       });
+}
+
+CLI::Validator decibels() {
+  return number([](double value) { return std::abs(value) <= 200.0; }, "a number from -200 to 200");
 }
 
 void take_words(Command& command, CLI::Option& option, std::vector<std::string> words) {

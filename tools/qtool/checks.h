@@ -21,6 +21,9 @@ CLI::Validator whole_number_from(std::int64_t least);
 /// A number that `fits`; `expected` says which do: `a number above 50 and up to 100`.
 CLI::Validator number(std::function<bool(double)> fits, std::string expected);
 
+/// An SQNR in decibels: a number from -200 to 200, as far as any is counted.
+CLI::Validator decibels();
+
 /// One of a few words, which the shell can complete.
 void take_words(Command& command, CLI::Option& option, std::vector<std::string> words);
 

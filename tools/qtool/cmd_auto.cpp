@@ -17,6 +17,7 @@
 #include "options_outputs.h"
 #include "options_quantization.h"
 #include "options_run.h"
+#include "options_verify.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/prepare.h"
 #include "report/first_model.h"
@@ -44,6 +45,7 @@ struct AutoCommand {
   std::string compare;
   std::string target{kDefaultTarget};
   std::string effort = "balanced";
+  double min_sqnr_db = kDefaultVerifyDb;
   SampleOptions images;
   PreprocessOptions preprocess;
   OutputOptions outputs;
@@ -104,10 +106,9 @@ Lines lines_of(const AutoCommand& options, const Command& command, const Files& 
 
   lines.quantize.value("--table", files.table);
   lines.quantize.value("--effort", options.effort);
-  if (options.effort == "balanced") {
-    take_samples(options, command, parted ? kCalibrationPart : nullptr, lines.quantize);
-  }
-  lines.quantize.take(command, {"--target", "--threads"});
+  take_samples(options, command, parted ? kCalibrationPart : nullptr, lines.quantize);
+  lines.quantize.flag("--verify");
+  lines.quantize.take(command, {"--min-sqnr", "--target", "--threads"});
   lines.quantize.value("--output", files.model);
 
   lines.eval.value("--int8", files.model);
@@ -127,7 +128,8 @@ Lines lines_of(const AutoCommand& options, const Command& command, const Files& 
 // The command itself, to be repeated with other samples or another preprocessing.
 StepLine own_line(const AutoCommand& options, const Command& command) {
   StepLine line("auto", options.model);
-  line.take(command, {"--target", "--effort", "--output-dir", "--labels", "--threads"});
+  line.take(command,
+            {"--target", "--effort", "--min-sqnr", "--output-dir", "--labels", "--threads"});
   line.take_group(command, "Outputs");
   return line;
 }
@@ -156,7 +158,7 @@ std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& o
       again.take(command, {"--images", "--inputs", "--compare", "--limit", "--strict"});
       again.take_group(command, "Preprocessing");
       again.value("--target", "qtool");
-      again.take(command, {"--effort", "--output-dir", "--labels", "--threads"});
+      again.take(command, {"--effort", "--min-sqnr", "--output-dir", "--labels", "--threads"});
       again.take_group(command, "Outputs");
       return {again.words()};
     }
@@ -287,6 +289,7 @@ void add_auto(CLI::App& app, Session& session) {
   options->preprocess.add_to(*command);
   refuse_preprocess_of_tensors(*command);
   options->outputs.add_to(*command);
+  add_verify_limit(*command, options->min_sqnr_db);
   options->run.add_to(*command);
   command->show_first({"model", "--images", "--inputs", "--compare", "--labels", "--limit",
                        "--preprocess", "--target", "--effort", "--boxes", "--output-dir",

@@ -99,7 +99,7 @@ void add_compare(CLI::App& app, Session& session) {
       ->add_option("--min-sqnr", options->min_sqnr,
                    "Lowest SQNR in dB that is accepted\nExit code 1 below it.")
       ->type_name("DB")
-      ->check(number([](double) { return true; }, "a number"));
+      ->check(decibels());
   command
       ->add_option("--max-abs", options->max_abs,
                    "Largest difference of two elements that is accepted\nExit code 1 above it.")

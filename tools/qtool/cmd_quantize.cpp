@@ -17,7 +17,9 @@
 #include "options_images.h"
 #include "options_quantization.h"
 #include "options_run.h"
+#include "options_verify.h"
 #include "qtool/base/error.h"
+#include "qtool/calib/format.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/prepare.h"
@@ -50,6 +52,7 @@ struct QuantizeCommand {
   RewriteOptions rewrites;
   OverrideOptions overrides;
   SampleOptions images;
+  VerifyOptions verify;
   std::string output;
   RunOptions run;
 };
@@ -130,6 +133,28 @@ void warn_of(const QuantizeReport& report, const std::string& table) {
   }
 }
 
+// How images are prepared: as --preprocess, the table or the model says.
+Preprocess preprocess_of(const std::optional<Preprocess>& named, const CalibrationTable* table,
+                         const Model& fp32) {
+  if (named) {
+    PreprocessOptions given;
+    given.name_by_default(*named, "of --preprocess");
+    return given.choose(std::nullopt, fp32.loaded).preprocess;
+  }
+  SourcedPreprocess stored;
+  if (table != nullptr && has_provenance(*table) && table->preprocess) {
+    stored = {*table->preprocess, "stored in the table", {}};
+  } else if (const std::optional<StoredPreprocess> own = fp32.stored_preprocess()) {
+    stored = {own->preprocess, concat("stored in ", own->where), {}};
+  } else {
+    throw Error(ErrorCode::kUsage,
+                "--images: how images are prepared must be known, which neither a table nor the "
+                "model says; give --preprocess");
+  }
+  note(text_of(stored));
+  return stored.preprocess;
+}
+
 // What the emitted model really runs on integers, read back as any user will read it.
 void read_back(const std::string& bytes, QuantizeMode mode, QuantizationSummary& summary) {
   try {
@@ -162,14 +187,31 @@ Quantized quantize_without_table(QuantizeMode mode, const QuantizeOptions& commo
                                         : quantize(prepared, WeightOnlyOptions{common, weights});
 }
 
+void print(const QuantizationSummary& summary, const QuantizeCommand& options) {
+  options.run.json ? print_result(json_of(summary)) : print_text(text_of(summary));
+}
+
+// For a model of no use, which `what` says: a warning with --force, else the result and an error.
+// What a step of another command prints is not its result.
+void refuse_unless_forced(const std::string& what, const QuantizationSummary& summary,
+                          const QuantizeCommand& options, bool is_step) {
+  if (!options.force) {
+    if (!is_step) print(summary, options);
+    throw Error(ErrorCode::kUnsupported,
+                concat(what, "; the model is not written without quantize --force"));
+  }
+  warning(what);
+}
+
 void run_quantize(QuantizeCommand& options, const Command& command, StepResults* step) {
   options.run.apply();
   const QuantizeMode mode = find_quantize_mode(options.mode).value();
   if (mode == QuantizeMode::kStatic) find_table(options);
   options.accuracy.apply(command, options.images.given(), options.rewrites);
+  options.verify.apply(options.images.given());
   // A model whose preprocessing a table does not say takes it from --preprocess.
-  std::string preprocess;
-  if (!options.preprocess.empty()) preprocess = to_json_text(read_preprocess(options.preprocess));
+  std::optional<Preprocess> named;
+  if (!options.preprocess.empty()) named = read_preprocess(options.preprocess);
   QuantizationSummary summary;
   summary.output = output_of(options, mode);
   declare_output(summary.output);
@@ -184,6 +226,14 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
   TypeOptions::require_effect(command, prepared, options.model);
   std::optional<CalibrationTable> table = read_table(options, command, fp32, prepared);
   const Overrides overrides = options.overrides.read();
+  std::optional<Samples> samples;
+  Preprocess of_images;
+  if (options.images.given()) {
+    fp32.executor = std::make_unique<Executor>(prepared, interrupted);
+    warn_of_left_out(fp32.path, *fp32.executor);
+    samples = options.images.list(fp32.executor->graph());
+    if (samples->are_images()) of_images = preprocess_of(named, table ? &*table : nullptr, fp32);
+  }
   QuantizeOptions common;
   common.target = options.target;
   common.exclude = overrides.exclude;
@@ -201,23 +251,15 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
                                    {}};
     apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
                     *table);
-    if (options.images.given()) {
-      fp32.executor = std::make_unique<Executor>(prepared);
-      const Samples samples = options.images.list(fp32.executor->graph());
-      Preprocess of_images;
-      if (samples.are_images()) {
-        const SourcedPreprocess stored = stored_preprocess_of(*table, fp32);
-        note(text_of(stored));
-        of_images = stored.preprocess;
-      }
-      options.accuracy.measure(fp32, *table, samples, of_images, options.images.policy(),
+    if (samples) {
+      options.accuracy.measure(fp32, *table, *samples, of_images, options.images.policy(),
                                options.run, quantize_options);
     }
     return quantize(prepared, *table, quantize_options);
   }();
   summary.report = std::move(int8.report);
 
-  if (!preprocess.empty()) int8.graph.info.metadata[std::string(kPreprocessKey)] = preprocess;
+  if (named) int8.graph.info.metadata[std::string(kPreprocessKey)] = to_json_text(*named);
   warn_of(summary.report, options.table);
   const std::string bytes = save_onnx_bytes(int8.graph);
   // Weights may lie in files beside the model.
@@ -227,21 +269,23 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
   summary.int8_bytes = static_cast<std::int64_t>(bytes.size());
   read_back(bytes, mode, summary);
   if (gains_nothing(mode, summary.coverage, summary.report)) {
-    const std::string what = concat("nothing of model '", options.model, "' becomes integers");
-    if (!options.force) {
-      options.run.json ? print_result(json_of(summary)) : print_text(text_of(summary));
-      throw Error(ErrorCode::kUnsupported,
-                  concat(what, "; the model is not written without --force"));
-    }
-    warning(what);
+    refuse_unless_forced(concat("nothing of model '", options.model, "' becomes integers"), summary,
+                         options, step != nullptr);
   }
   const OutputFile file{summary.output, bytes};
-  write_outputs({&file, 1});
+  write_outputs({&file, 1}, [&](std::span<const std::filesystem::path> written) {
+    if (!options.verify.given()) return;
+    summary.verified = options.verify.run(fp32, written.front(), summary.output, *samples,
+                                          of_images, options.images.policy(), options.run);
+    for (const std::string& fault : summary.verified->faults) {
+      refuse_unless_forced(concat("--verify: ", fault), summary, options, step != nullptr);
+    }
+  });
   if (step != nullptr) {
     step->quantized = std::move(summary);
     return;
   }
-  options.run.json ? print_result(json_of(summary)) : print_text(text_of(summary));
+  print(summary, options);
 }
 
 }  // namespace
@@ -251,8 +295,8 @@ void add_quantize(CLI::App& app, Session& session) {
   Command* command = add_command(
       app, "quantize", "Emit the INT8 model (ONNX with QuantizeLinear / DequantizeLinear)",
       {"qtool quantize model.onnx", "qtool quantize model.onnx --mode weight-only",
-       "qtool quantize model.onnx --effort balanced --images photos/calib --limit 100 -o "
-       "balanced.onnx"});
+       "qtool quantize model.onnx --effort balanced --images photos/calib --limit 100 --verify "
+       "-o balanced.onnx"});
   const std::vector<Company> with_table = {{"--mode", {"static"}}};
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--table", options->table, "Calibration table (default: MODEL.table.json)")
@@ -291,10 +335,11 @@ void add_quantize(CLI::App& app, Session& session) {
                                     "For where no table of qtool says how images are prepared.")
                        ->type_name("NAME|FILE"));
   command->add_flag("--force", options->force,
-                    "Write the model even if nothing of it becomes integers");
+                    "Write the model even if nothing of it becomes integers, or --verify fails");
   options->types.add_to(*command);
   options->rewrites.add_to(*command, "as the table says");
   options->images.add_to(*command, SamplesUse::kRun);
+  options->verify.add_to(*command);
   options->run.add_to(*command);
   for (const char* option :
        {"--table", "--table-format", "--name-map", "--effort", "--bias-correction",
@@ -307,8 +352,8 @@ void add_quantize(CLI::App& app, Session& session) {
   command->goes_with("--target", {{"--mode", {"static", "dynamic"}}});
   command->goes_with_files("--name-map", Trait::kLayerNames);
   command->show_first({"model", "--table", "--mode", "--target", "--exclude", "--weight-bits",
-                       "--effort", "--images", "--output", "--threads", "--json", "--quiet",
-                       "--help"});
+                       "--effort", "--images", "--verify", "--output", "--threads", "--json",
+                       "--quiet", "--help"});
   command->callback([options, command, &session] {
     session.run = [options, command, &session] { run_quantize(*options, *command, session.step); };
   });

@@ -190,8 +190,7 @@ void add_search(CLI::App& app, Session& session) {
                    "Goal: so many dB against FP32, of the worst output\n"
                    "The mean over the images, as qtool eval prints it.")
       ->type_name("DB")
-      ->check(number([](double value) { return std::isfinite(value) && std::abs(value) <= 200.0; },
-                     "a number from -200 to 200"));
+      ->check(decibels());
   const CLI::Validator percent =
       number([](double value) { return value >= 0.0 && value <= 100.0; }, "a number from 0 to 100");
   command

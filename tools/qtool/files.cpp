@@ -121,9 +121,9 @@ std::vector<std::string> read_class_names(const fs::path& path) {
   return read_labels(path);
 }
 
-void write_outputs(std::span<const OutputFile> files) {
+void write_outputs(std::span<const OutputFile> files, const FileCheck& check) {
   for (const OutputFile& file : files) declare_output(file.path);
-  write_files(files);
+  write_files(files, check);
   for (const OutputFile& file : files) note(concat("wrote ", file.path.string()));
 }
 

@@ -48,7 +48,7 @@ TensorSet list_input_tensors(const std::filesystem::path& path, const Graph& gra
 std::vector<std::string> read_class_names(const std::filesystem::path& path);
 
 /// write_files() of outputs, and a note for each.
-void write_outputs(std::span<const OutputFile> files);
+void write_outputs(std::span<const OutputFile> files, const FileCheck& check = {});
 
 /// The default path of a result: in the current folder, the name of the model, the target if it is
 /// not the default one, and `ending`: `model.tensorrt.int8.onnx`.

@@ -7,7 +7,6 @@
 #include "console.h"
 #include "progress.h"
 #include "qtool/base/error.h"
-#include "qtool/calib/format.h"
 #include "qtool/measure/tune_ranges.h"
 #include "qtool/quantize/calibrate.h"
 #include "signals.h"
@@ -24,17 +23,6 @@ void word(Command& command, const char* name, std::string& value, const char* he
 }
 
 }  // namespace
-
-SourcedPreprocess stored_preprocess_of(const CalibrationTable& table, const Model& fp32) {
-  if (has_provenance(table) && table.preprocess) {
-    return {*table.preprocess, "stored in the table", {}};
-  }
-  const std::optional<StoredPreprocess> stored = fp32.stored_preprocess();
-  if (stored) return {stored->preprocess, concat("stored in ", stored->where), {}};
-  throw Error(ErrorCode::kUsage,
-              "--images: how images are prepared must be known, which neither the table nor the "
-              "model says");
-}
 
 void add_effort(Command& command, std::string& effort) {
   word(command, "--effort", effort,
@@ -75,6 +63,7 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
   for (const char* option : {"--images", "--inputs"}) {
     command.goes_with(option, {{"--effort", {"balanced"}},
                                {"--tune-ranges", {}},
+                               {"--verify", {}},
                                {"--bias-correction", {"sequential"}},
                                {"--weight-rounding", {"gptq"}}});
   }

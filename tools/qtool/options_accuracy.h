@@ -20,10 +20,6 @@ void add_effort(Command& command, std::string& effort);
 /// images anyway, and tries models whose biases nothing but the table corrects.
 enum class AccuracyUse { kQuantize, kSearch };
 
-/// How images are prepared where no option says it: as the table or the model says. Throws
-/// Error(kUsage) when neither does.
-SourcedPreprocess stored_preprocess_of(const CalibrationTable& table, const Model& fp32);
-
 /// What is done for accuracy with the table and images: --effort, --tune-ranges, --weight-rounding,
 /// --max-memory, and with quantize --bias-correction.
 class AccuracyOptions {

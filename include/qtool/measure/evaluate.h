@@ -29,6 +29,7 @@ struct Unanswered {
 enum class LabelSource : std::uint8_t {
   kNamed,    ///< a file of class names, or numbers: a label is the network's class
   kFolders,  ///< folders found, sorted: right only if there is one for each class
+  kUnused,   ///< nobody asks for them
 };
 
 struct EvalOptions {

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "qtool/tensor/tensor.h"
+
 namespace qtool {
 
 /// Distance of the INT8 model's output from the FP32 model's, over one or many images. Images
@@ -20,6 +22,9 @@ struct OutputError {
   double max_abs_error = 0.0;  ///< of the worst image
   /// Mean over images of 10 log10(peak^2 / mean (x - y)^2), where AnswerOptions name the peak.
   std::optional<double> psnr_db{};
+  /// Of the output. Integers are positions or classes more often than amounts, of which an SQNR
+  /// says little.
+  DType dtype = DType::kFloat32;
 };
 
 }  // namespace qtool

@@ -33,6 +33,8 @@ enum class DType : std::uint8_t {
 std::int64_t size_of(DType dtype) noexcept;
 /// The name ONNX documents: `float32`, `uint8`, ...
 std::string_view name_of(DType dtype) noexcept;
+/// Whether its values are floating-point numbers, of any width.
+bool is_float(DType dtype) noexcept;
 
 /// A float16 or bfloat16 bit pattern; values are converted at the edges, never computed with.
 enum class Float16 : std::uint16_t {};

@@ -1,0 +1,69 @@
+#include "options_verify.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/text.h"
+#include "checks.h"
+#include "console.h"
+#include "files.h"
+#include "options_images.h"
+#include "progress.h"
+#include "qtool/base/error.h"
+#include "qtool/exec/prepare.h"
+#include "signals.h"
+
+namespace qtool::tool {
+namespace {
+
+constexpr std::int64_t kMaxSamples = 20;  // enough to see that a model is broken
+
+}  // namespace
+
+void add_verify_limit(Command& command, double& min_sqnr_db) {
+  command
+      .add_option("--min-sqnr", min_sqnr_db,
+                  "With --verify: SQNR in dB that every output must reach\n"
+                  "The mean over the samples. 3: the noise has half the power of the signal.")
+      ->type_name("DB")
+      ->check(decibels())
+      ->capture_default_str();
+}
+
+void VerifyOptions::add_to(Command& command) {
+  command.add_flag("--verify", verify_,
+                   "Read the written model again and compare it with FP32\n"
+                   "On --images, at most 20 of them. A model that fails is not kept.");
+  add_verify_limit(command, min_sqnr_db_);
+  command.goes_with("--min-sqnr", {{"--verify", {}}});
+}
+
+void VerifyOptions::apply(bool has_samples) const {
+  if (verify_ && !has_samples) {
+    throw Error(ErrorCode::kUsage, "--verify needs --images or --inputs");
+  }
+}
+
+Verification VerifyOptions::run(const Model& fp32, const std::filesystem::path& written,
+                                const std::string& name, const Samples& samples,
+                                const Preprocess& preprocess, BadImages policy,
+                                const RunOptions& run) const {
+  Model int8;
+  int8.path = name;
+  int8.loaded = load_model(written);
+  int8.executor = std::make_unique<Executor>(prepare(int8.loaded, interrupted), interrupted);
+  warn_of_left_out(int8.path, *int8.executor);
+  ProgressDisplay progress("verify", concat(samples.noun(), "s"), run.progress_style());
+  EvalOptions options;
+  options.preprocess = preprocess;
+  options.bad_images = policy;
+  options.threads = run.threads;
+  options.progress = progress.callback();
+  Verification verified =
+      verify(*fp32.executor, *int8.executor, samples.spread(std::min(kMaxSamples, samples.size())),
+             options, min_sqnr_db_);
+  warn_of(verified.bad);
+  return verified;
+}
+
+}  // namespace qtool::tool

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <filesystem>
+
+#include "command.h"
+#include "model.h"
+#include "options_run.h"
+#include "qtool/image/load.h"
+#include "qtool/image/preprocess.h"
+#include "qtool/measure/verify.h"
+#include "qtool/samples/samples.h"
+
+namespace qtool::tool {
+
+/// --min-sqnr of --verify.
+void add_verify_limit(Command& command, double& min_sqnr_db);
+
+/// Whether and how a model that was made is run before it gets its name: --verify, --min-sqnr.
+class VerifyOptions {
+ public:
+  void add_to(Command& command);
+  /// Refuses --verify without samples.
+  void apply(bool has_samples) const;
+  [[nodiscard]] bool given() const { return verify_; }
+
+  /// Reads the model whose bytes are in `written` and that will be called `name`, and runs it and
+  /// `fp32` on the samples, of many on 20 spread evenly. Warns about what is left out of them.
+  [[nodiscard]] Verification run(const Model& fp32, const std::filesystem::path& written,
+                                 const std::string& name, const Samples& samples,
+                                 const Preprocess& preprocess, BadImages policy,
+                                 const RunOptions& run) const;
+
+ private:
+  bool verify_ = false;
+  double min_sqnr_db_ = kDefaultVerifyDb;
+};
+
+}  // namespace qtool::tool
