@@ -23,7 +23,6 @@
 #include "measure/tensor_rounding.h"
 #include "qtool/base/error.h"
 #include "qtool/measure/evaluate.h"
-#include "qtool/quantize/quantize.h"
 
 namespace qtool {
 namespace {
@@ -220,6 +219,7 @@ class Analysis {
   static void describe(const TensorRounding& rounding, const QuantizedActivation& activation,
                        ErrorSource& source) {
     source.local_sqnr_db = rounding.sums.decibels();
+    source.scaled = !activation.factors.empty();
     source.range = range_of(activation);
     const double integers = (static_cast<double>(source.range.max) - source.range.min) /
                             static_cast<double>(activation.affine.scale);
@@ -242,9 +242,8 @@ class Analysis {
     for (std::size_t i = 0; i < parts_.activations.size(); ++i) {
       check_stop(options_.stop);
       keep(worker.replay.run_changed(i, [&](const TensorView& original, std::byte* out) {
-        raise_peaks(original, worker.peaks[i]);
-        sums.roundings.push_back(round_values(parts_.activations[i], original.values<float>(),
-                                              reinterpret_cast<float*>(out)));
+        sums.roundings.push_back(round_tensor(parts_.activations[i], original,
+                                              reinterpret_cast<float*>(out), worker.peaks[i]));
       }));
     }
     for (const Weighted& weighted : weighted_) {
@@ -266,23 +265,11 @@ class Analysis {
   std::vector<BadImage> bad_;
 };
 
-// A rewritten network has other weights and ranges than the FP32 model, layer by layer; only all of
-// them together compute the same.
-void require_same_network(const Graph& int8) {
-  const auto rewrites = int8.info.metadata.find(std::string(kRewritesKey));
-  if (rewrites == int8.info.metadata.end() || rewrites->second.empty()) return;
-  throw Error(ErrorCode::kUnsupported,
-              concat("the INT8 model was rewritten before it was quantized (", rewrites->second,
-                     "): its tensors and weights are not comparable one by one; analyze the one "
-                     "that --equalize off gives"));
-}
-
 }  // namespace
 
 AnalyzeResult analyze(const Executor& fp32, const Executor& int8, const Samples& samples,
                       const AnalyzeOptions& options) {
   check(options.preprocess);
-  require_same_network(int8.graph());
   Analysis analysis(fp32, int8, samples, options,
                     shapes_of(first_sample(samples, options.preprocess, options.bad_images)));
   analysis.run();

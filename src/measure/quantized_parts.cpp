@@ -1,6 +1,8 @@
 #include "measure/quantized_parts.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -12,6 +14,8 @@
 #include "graph/node_name.h"
 #include "graph/op_traits.h"
 #include "ops/evaluate.h"
+#include "quantize/scaled_channels.h"
+#include "quantize/weights.h"
 
 namespace qtool {
 namespace {
@@ -59,7 +63,65 @@ ValueId before_clip(const Graph& int8, ValueId real, const Graph& fp32,
   return fp32.find_value(int8.value(real).name) ? real : clip->inputs[0];
 }
 
-std::vector<QuantizedActivation> activations_of(const Graph& fp32, const Graph& int8) {
+/// The constants of a layer as those that the FP32 network would have, were it not scaled.
+class Unscaled {
+ public:
+  Unscaled(const Graph& fp32, const ScaledChannels& scaled, NodeId node)
+      : fp32_(fp32), node_(node), ports_(weight_ports(fp32, node)) {
+    if (!ports_) return;
+    const auto reciprocals = [&](ValueId id) {
+      std::vector<double> by;
+      const std::vector<double>* factors = scaled.find(fp32.value(id).name);
+      for (std::size_t i = 0; factors != nullptr && i < factors->size(); ++i) {
+        by.push_back(1.0 / (*factors)[i]);
+      }
+      return by;
+    };
+    in_ = reciprocals(fp32.node(node).inputs[0]);
+    out_ = reciprocals(fp32.node(node).outputs[0]);
+  }
+
+  /// `changed` in place of the constant `id`, and `id` itself where only scaling tells them apart.
+  [[nodiscard]] std::shared_ptr<const Tensor> operator()(
+      ValueId id, std::shared_ptr<const Tensor> changed) const {
+    const bool is_weight = ports_ && id == ports_->weight;
+    const bool is_bias = ports_ && id == ports_->bias;
+    if ((in_.empty() && out_.empty()) || !(is_weight || is_bias)) return changed;
+    Tensor own = changed->clone();
+    const std::span<float> values = own.values<float>();
+    if (is_weight) {
+      scale_weights(fp32_, node_, *ports_, in_, out_, own);
+    } else {
+      for (std::size_t o = 0; o < std::min(values.size(), out_.size()); ++o) {
+        values[o] = static_cast<float>(values[o] / out_[o]);
+      }
+    }
+    const std::shared_ptr<const Tensor>& real = fp32_.value(id).constant;
+    return equal_but_for_rounding(real->values<float>(), values)
+               ? real
+               : std::make_shared<const Tensor>(std::move(own));
+  }
+
+ private:
+  static bool equal_but_for_rounding(std::span<const float> a, std::span<const float> b) {
+    // Twice scaled and rounded to float each time.
+    constexpr float kTolerance = 4.0F * std::numeric_limits<float>::epsilon();
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (std::abs(a[i] - b[i]) > kTolerance * std::abs(a[i])) return false;
+    }
+    return true;
+  }
+
+  const Graph& fp32_;
+  NodeId node_;
+  std::optional<WeightPorts> ports_;
+  std::vector<double> in_;
+  std::vector<double> out_;
+};
+
+std::vector<QuantizedActivation> activations_of(const Graph& fp32, const Graph& int8,
+                                                const ScaledChannels& scaled,
+                                                std::vector<std::string>& not_compared) {
   std::vector<QuantizedActivation> activations;
   std::unordered_map<ValueId, Affine> affine_of;  // of the dequantized tensors
   std::unordered_set<std::string> seen;
@@ -81,7 +143,14 @@ std::vector<QuantizedActivation> activations_of(const Graph& fp32, const Graph& 
       const auto source = affine_of.find(mover->inputs[0]);
       if (source != affine_of.end() && source->second == found->affine) continue;
     }
-    if (seen.insert(found->tensor).second) activations.push_back(*std::move(found));
+    const std::vector<double>* factors = scaled.find(found->tensor);
+    if (!seen.insert(found->tensor).second) continue;
+    if (factors != nullptr && factors->empty()) {
+      not_compared.push_back(found->tensor);
+      continue;
+    }
+    if (factors != nullptr) found->factors = *factors;
+    activations.push_back(*std::move(found));
   }
   return activations;
 }
@@ -123,7 +192,8 @@ Range range_of(const QuantizedActivation& activation) {
 QuantizedParts quantized_parts(const Graph& fp32, const Graph& emitted) {
   const Graph int8 = with_integer_weights(emitted);
   QuantizedParts parts;
-  parts.activations = activations_of(fp32, int8);
+  const ScaledChannels scaled = scaled_channels_of(emitted);
+  parts.activations = activations_of(fp32, int8, scaled, parts.not_compared);
   parts.with_weights = fp32;
   std::unordered_map<std::string_view, NodeId> counterparts;
   for (const NodeId id : int8.nodes()) counterparts.emplace(name_of(int8, id), id);
@@ -133,6 +203,7 @@ QuantizedParts quantized_parts(const Graph& fp32, const Graph& emitted) {
     if (found == counterparts.end() || int8.node(found->second).op_type != node.op_type) continue;
     const Node& counterpart = int8.node(found->second);
     bool other = false;
+    const Unscaled unscaled(fp32, scaled, id);
     for (std::size_t i = 0; i < node.inputs.size() && i < counterpart.inputs.size(); ++i) {
       const Tensor* real = constant_of(fp32, node, i);
       if (real == nullptr || real->dtype() != DType::kFloat32 || !counterpart.has_input(i))
@@ -143,6 +214,7 @@ QuantizedParts quantized_parts(const Graph& fp32, const Graph& emitted) {
         parts.not_compared.push_back(fp32.value(node.inputs[i]).name);
         continue;
       }
+      changed = unscaled(node.inputs[i], std::move(changed));
       if (identical(*real, *changed)) continue;
       parts.with_weights.set_constant(node.inputs[i], std::move(changed));
       other = true;

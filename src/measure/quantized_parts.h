@@ -19,6 +19,9 @@ struct QuantizedActivation {
   // Reals beyond these are clipped first: types of fewer than 8 bits.
   float low = std::numeric_limits<float>::lowest();
   float high = std::numeric_limits<float>::max();
+  /// Of each index of axis 1, what the INT8 model divides the FP32 tensor by before it rounds;
+  /// empty for a tensor that both have alike. See ScaledChannels.
+  std::vector<double> factors{};
 };
 
 /// The reals that it keeps.
@@ -33,7 +36,9 @@ struct QuantizedParts {
   std::vector<std::string> not_compared;  ///< see AnalyzeResult
 };
 
-/// Finds the parts by the names of tensors and nodes. Both graphs are prepared. Cost: linear.
+/// Finds the parts by the names of tensors and nodes. Both graphs are prepared. Of a rewritten
+/// model, weights are those that the FP32 network would have to have for the same result. Throws as
+/// scaled_channels_of(). Cost: linear.
 QuantizedParts quantized_parts(const Graph& fp32, const Graph& int8);
 
 /// The reals behind an input of a node: a constant, or constant integers behind a DequantizeLinear;

@@ -19,7 +19,6 @@
 #include "measure/suggest_trials.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/prepare.h"
-#include "quantize/groundwork.h"
 #include "quantize/weights.h"
 
 namespace qtool {
@@ -137,18 +136,12 @@ class Search {
   /// Measures each source alone, on a part of the images.
   void probe() {
     const Samples some = samples_.spread(result_.cost.probed);
-    // Of a rewritten network, layer by layer, only itself tells what rounding changes.
-    const Groundwork ground = lay_groundwork(fp32_.graph(), recipe_.table, recipe_.options);
     const StopCheck& stop = trial_options_.stop;
-    std::optional<Executor> rewritten;
-    if (!ground.rewrites().names.empty()) rewritten.emplace(prepare(ground.graph(), stop), stop);
-    Graph emitted = quantize(fp32_.graph(), recipe_.table, recipe_.options).graph;
-    emitted.info.metadata.erase(std::string(kRewritesKey));
-    const Executor int8(prepare(std::move(emitted), stop), stop);
+    const Executor int8(
+        prepare(quantize(fp32_.graph(), recipe_.table, recipe_.options).graph, stop), stop);
     AnalyzeOptions probe_options = trial_options_;
     probe_options.enough = [this] { return elapsed() >= kProbeShare * options_.budget_seconds; };
-    const AnalyzeResult analysis =
-        analyze(rewritten ? *rewritten : fp32_, int8, some, probe_options);
+    const AnalyzeResult analysis = analyze(fp32_, int8, some, probe_options);
     result_.cost.probed = analysis.images;
     forecast_.emplace(fp32_, trials_->shapes(), *exclusions_, analysis);
     islands_ = islands_of(fp32_.graph(), *exclusions_, analysis);

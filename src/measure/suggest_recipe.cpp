@@ -185,7 +185,8 @@ Recipe recipe_of(const Graph& fp32, const Graph& emitted) {
   const auto& metadata = emitted.info.metadata;
   if (const auto rewrites = metadata.find(std::string(kRewritesKey));
       rewrites != metadata.end() && !rewrites->second.empty()) {
-    refuse(concat("it was rewritten before (", rewrites->second, ")"));
+    refuse(concat("it was rewritten before (", rewrites->second,
+                  "); the table that it was made of tells more, see --table"));
   }
   Recipe recipe;
   if (const auto target = metadata.find(std::string(kTargetKey)); target != metadata.end()) {

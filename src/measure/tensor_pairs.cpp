@@ -10,6 +10,7 @@
 #include "measure/model_pair.h"
 #include "measure/stored_affines.h"
 #include "qtool/base/error.h"
+#include "quantize/scaled_channels.h"
 #include "samples/network_inputs.h"
 
 namespace qtool {
@@ -138,6 +139,8 @@ TensorPairs::TensorPairs(const Executor& fp32, const Executor* int8, std::span<c
   CompileOptions compile;
   compile.threads = options.threads;
   compile.requantization = options.requantization;
+  const ScaledChannels scaled =
+      int8 != nullptr ? scaled_channels_of(int8->graph()) : ScaledChannels();
   CompileOptions integers = compile;
   CompileOptions floats = compile;
   for (const std::size_t i : match_names(names, patterns, "tensor")) {
@@ -146,7 +149,10 @@ TensorPairs::TensorPairs(const Executor& fp32, const Executor* int8, std::span<c
     source.name = names[i];
     const NodeId producer = graph.value(values[i]).producer;
     if (producer != kNoNode) source.op_type = graph.node(producer).op_type;
-    if (int8 != nullptr) {
+    const std::vector<double>* factors = scaled.find(source.name);
+    if (factors != nullptr) source.factors = *factors;
+    // Elements that have factors of their own are not compared.
+    if (int8 != nullptr && (factors == nullptr || !factors->empty())) {
       if (std::optional<Counterpart> found = counterpart_of(int8->graph(), source.name, graph)) {
         std::vector<std::string>& observe = found->affines ? integers.observe : floats.observe;
         source.index = observe.size();
@@ -210,6 +216,9 @@ std::vector<TensorPair> TensorPairs::run(std::span<const Tensor> sample) const {
                   concat("tensor '", source.name, "' of the FP32 model has shape ",
                          pair.fp32.shape().to_string(), ", of the INT8 model ",
                          pair.int8->shape().to_string(), "; do they belong together?"));
+    }
+    if (pair.int8 && !source.factors.empty()) {
+      scale_channels(*pair.int8, source.name, source.factors, pair.int8->values<float>().data());
     }
     if (pair.int8) {
       const TensorView both[] = {pair.fp32, *pair.int8};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "quantize/scaled_channels.h"
+
 namespace qtool {
 
 TensorRounding& TensorRounding::operator+=(const TensorRounding& other) {
@@ -70,6 +72,26 @@ void raise_peaks(const TensorView& tensor, std::vector<float>& peaks) {
       peaks[c] = peak;
     }
   }
+}
+
+TensorRounding round_tensor(const QuantizedActivation& activation, const TensorView& tensor,
+                            float* out, std::vector<float>& peaks) {
+  const std::vector<double>& factors = activation.factors;
+  if (factors.empty()) {
+    raise_peaks(tensor, peaks);
+    return round_values(activation, tensor.values<float>(), out);
+  }
+  std::vector<double> reciprocals;
+  for (const double factor : factors) reciprocals.push_back(1.0 / factor);
+  const std::span<const float> values = tensor.values<float>();
+  std::ranges::copy(values, out);
+  scale_channels(tensor, activation.tensor, reciprocals, out);
+  TensorView divided = tensor;
+  divided.data = reinterpret_cast<const std::byte*>(out);
+  raise_peaks(divided, peaks);
+  const TensorRounding result = round_values(activation, {out, values.size()}, out);
+  scale_channels(tensor, activation.tensor, factors, out);
+  return result;
 }
 
 }  // namespace qtool

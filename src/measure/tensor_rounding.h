@@ -29,6 +29,12 @@ struct TensorRounding {
 TensorRounding round_values(const QuantizedActivation& activation, std::span<const float> values,
                             float* out);
 
+/// The same for a tensor of the FP32 network, whose channels the INT8 model may divide by factors:
+/// they are divided, rounded and multiplied again. The result tells of the divided ones, to whose
+/// `peaks` see raise_peaks(). Cost: linear.
+TensorRounding round_tensor(const QuantizedActivation& activation, const TensorView& tensor,
+                            float* out, std::vector<float>& peaks);
+
 /// Raises `peaks` to the largest |x| of each index of axis 1; leaves them empty for a tensor of
 /// fewer than three axes. Cost: linear.
 void raise_peaks(const TensorView& tensor, std::vector<float>& peaks);

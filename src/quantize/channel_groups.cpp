@@ -49,6 +49,15 @@ std::vector<ChannelGroup> ChannelGroups::channels(ValueId id) const {
   return roots;
 }
 
+std::vector<ChannelGroup> ChannelGroups::elements(ValueId id) const {
+  std::vector<ChannelGroup> roots;
+  if (!groups(id).elements) return roots;
+  for (const float number : groups(id).elements->values<float>()) {
+    roots.push_back(root(static_cast<ChannelGroup>(static_cast<std::int32_t>(number))));
+  }
+  return roots;
+}
+
 ChannelGroup ChannelGroups::merge(ChannelGroup a, ChannelGroup b) {
   for (ChannelGroup* group : {&a, &b}) {
     while (parent_[index_of(*group)] != *group) {  // shortens the way for the next one
@@ -75,20 +84,13 @@ bool ChannelGroups::any_free(ValueId id) const {
   const Groups& known = groups(id);
   const auto free = [&](ChannelGroup group) { return is_free(root(group)); };
   if (std::any_of(known.channels.begin(), known.channels.end(), free)) return true;
-  if (!known.elements) return false;
-  const auto values = known.elements->values<float>();
-  return std::any_of(values.begin(), values.end(), [&](float number) {
-    return free(static_cast<ChannelGroup>(static_cast<std::int32_t>(number)));
-  });
+  return std::ranges::any_of(elements(id), free);
 }
 
 void ChannelGroups::lock(ValueId id) {
   const Groups& known = groups(id);
   for (const ChannelGroup group : known.channels) merge(group, ChannelGroup::kLocked);
-  if (!known.elements) return;
-  for (const float number : known.elements->values<float>()) {
-    merge(static_cast<ChannelGroup>(static_cast<std::int32_t>(number)), ChannelGroup::kLocked);
-  }
+  for (const ChannelGroup group : elements(id)) merge(group, ChannelGroup::kLocked);
 }
 
 void ChannelGroups::set_locked(ValueId id) {

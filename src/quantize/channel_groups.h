@@ -50,6 +50,8 @@ class ChannelGroups {
   /// The group of each index of axis 1 of a tensor, merged; empty where these do not have one each.
   [[nodiscard]] std::vector<ChannelGroup> channels(ValueId id) const;
   [[nodiscard]] ChannelGroup root(ChannelGroup group) const;
+  /// The groups of the elements of a tensor whose channels have none each, merged; else nothing.
+  [[nodiscard]] std::vector<ChannelGroup> elements(ValueId id) const;
   /// The layers, in the graph's order.
   [[nodiscard]] const std::vector<ScalableLayer>& layers() const noexcept { return layers_; }
   /// Number of groups, merged ones included: an upper bound of their numbers.

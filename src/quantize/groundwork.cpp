@@ -33,7 +33,7 @@ Placement Groundwork::place_with_ranges(const Graph& graph, const CalibrationTab
 
 std::optional<Rewritten> Groundwork::rewrite(std::span<const std::string> rewrites) {
   if (rewrites.empty() && given_.rewrites.names.empty()) return std::nullopt;
-  Rewritten network{prepared_, given_};
+  Rewritten network{prepared_, given_, {}};
   reports_ = apply_rewrites(rewrites, {target_, placement_}, network);
   // Rewrites may add nodes to functions that run as tables.
   placement_ = place_with_ranges(network.graph, network.table);

@@ -40,6 +40,10 @@ class Groundwork {
   /// rewrites are those that changed anything.
   [[nodiscard]] const CalibrationTable& table() const noexcept { return table_; }
   [[nodiscard]] const Rewrites& rewrites() const noexcept { return table_.rewrites; }
+  /// What the rewrites divided.
+  [[nodiscard]] ScaledChannels scaled() const {
+    return rewritten_ ? rewritten_->scaled : ScaledChannels();
+  }
   [[nodiscard]] std::int64_t tuned_ranges() const noexcept { return tuned_ranges_; }
   [[nodiscard]] const Placement& placement() const noexcept { return placement_; }
   [[nodiscard]] const ActivationAffines& activations() const noexcept { return activations_; }

@@ -99,6 +99,9 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
     quantized.graph.info.metadata[std::string(kTunedKey)] = to_text(report.tuned_ranges);
   }
   add_provenance(prepared, options, ground.rewrites().names, quantized.graph);
+  if (!ground.rewrites().names.empty()) {
+    quantized.graph.info.metadata[std::string(kScaledChannelsKey)] = to_json_text(ground.scaled());
+  }
   return quantized;
 }
 

@@ -11,6 +11,7 @@
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/target.h"
 #include "quantize/placement.h"
+#include "quantize/scaled_channels.h"
 
 // Rewrites come before the stages of the layers: they change weights, biases and the ranges of the
 // tensors in between, so that the network loses less when it is quantized.
@@ -19,7 +20,8 @@ namespace qtool {
 /// A network on its way to be quantized.
 struct Rewritten {
   Graph graph;
-  CalibrationTable table;  ///< its activations are those of `graph`
+  CalibrationTable table;   ///< its activations are those of `graph`
+  ScaledChannels scaled{};  ///< tensors of the prepared network that `graph` holds divided
 };
 
 /// What the network is quantized for. Rewrites keep the placement as it is, but may add nodes to
@@ -37,8 +39,9 @@ struct RewriteOutcome {
 
 /// A rewrite: changes the graph and the ranges and statistics of its table together. What the
 /// network computes stays as it is but for float rounding, and so do names, nodes, their order and
-/// the numbers of values; new nodes are part of a function that runs as a table. The scales of
-/// weights in the table are not its concern. The result depends on nothing else.
+/// the numbers of values; new nodes are part of a function that runs as a table. It adds to
+/// `scaled` the tensors that are other ones now. The scales of weights in the table are not its
+/// concern. The result depends on nothing else.
 using Rewrite = RewriteOutcome (*)(Rewritten& network, const RewriteContext& context);
 
 /// A row of the list of rewrites.

@@ -14,6 +14,7 @@
 #include "quantize/channel_groups.h"
 #include "quantize/channel_noise.h"
 #include "quantize/rewrite.h"
+#include "quantize/scaled_channels.h"
 #include "quantize/table_view.h"
 #include "quantize/weight_layout.h"
 
@@ -42,7 +43,11 @@ struct Kept {
 class Equalizer {
  public:
   Equalizer(Rewritten& network, const RewriteContext& context)
-      : graph_(network.graph), table_(network.table), context_(context) {
+      : graph_(network.graph),
+        table_(network.table),
+        scaled_(network.scaled),
+        values_before_(network.graph.value_limit()),
+        context_(context) {
     for (ActivationEntry& entry : table_.activations) {
       if (const auto id = graph_.find_value(entry.tensor)) entries_.emplace(*id, &entry);
     }
@@ -78,6 +83,7 @@ class Equalizer {
     if (tensors == 0) return {0, "no channels between layers can be scaled"};
     for (const ScalableLayer& layer : groups_->layers()) scale_layer(layer);
     for (const ChannelFactor& factor : factors_) scale_factor(factor);
+    scaled_ = scaled_channels(values_before_);
     return {tensors, {}};
   }
 
@@ -300,40 +306,47 @@ class Equalizer {
     entry.affine = choose_affine(entry.range, context_.target.activations);
   }
 
+  [[nodiscard]] std::vector<double> factors_of(const std::vector<ChannelGroup>& groups) const {
+    std::vector<double> factors;
+    for (const ChannelGroup group : groups) factors.push_back(factor(group));
+    return factors;
+  }
+
+  static bool any_scaled(const std::vector<double>& factors) {
+    return std::ranges::any_of(factors, [](double by) { return by != 1.0; });
+  }
+
   void scale_layer(const ScalableLayer& layer) {
     const Node& node = graph_.node(layer.node);
     const WeightPorts& ports = layer.ports;
-    const std::vector<ChannelGroup> inputs = groups_->channels(node.inputs[0]);
-    const std::vector<ChannelGroup> outputs = groups_->channels(node.outputs[0]);
-    const auto scaled = [&](const std::vector<ChannelGroup>& channels) {
-      return std::any_of(channels.begin(), channels.end(),
-                         [&](ChannelGroup g) { return factor(g) != 1.0; });
-    };
-    const bool any_output = scaled(outputs);
-    if (!any_output && !scaled(inputs)) return;
+    const std::vector<double> in = factors_of(groups_->channels(node.inputs[0]));
+    const std::vector<double> out = factors_of(groups_->channels(node.outputs[0]));
+    if (!any_scaled(in) && !any_scaled(out)) return;
     Tensor weights = graph_.value(ports.weight).constant->clone();
-    const WeightLayout layout = layout_of(graph_, layer.node, ports, weights.shape());
-    const auto w = weights.values<float>();
-    for (std::int64_t o = 0; o < ports.channels; ++o) {
-      const double out = factor(outputs[static_cast<std::size_t>(o)]);
-      for (std::int64_t i = 0; i < layout.inputs; ++i) {
-        const auto from = static_cast<std::size_t>(layout.input_channel(o, i));
-        const double by = (from < inputs.size() ? factor(inputs[from]) : 1.0) / out;
-        const std::int64_t begin = layout.first(o, i);
-        for (std::int64_t tap = 0; tap < layout.taps; ++tap) {
-          float& value = w[static_cast<std::size_t>(begin + tap)];
-          value = static_cast<float>(value * by);
-        }
-      }
-    }
+    scale_weights(graph_, layer.node, ports, in, out, weights);
     graph_.set_constant(ports.weight, std::make_shared<const Tensor>(std::move(weights)));
-    if (!any_output || ports.bias == kNoValue) return;
+    if (!any_scaled(out) || ports.bias == kNoValue) return;
     Tensor bias = graph_.value(ports.bias).constant->clone();
     const auto b = bias.values<float>();
-    for (std::size_t o = 0; o < b.size(); ++o) {
-      b[o] = static_cast<float>(b[o] / factor(outputs[o]));
-    }
+    for (std::size_t o = 0; o < b.size(); ++o) b[o] = static_cast<float>(b[o] / out[o]);
     graph_.set_constant(ports.bias, std::make_shared<const Tensor>(std::move(bias)));
+  }
+
+  /// Of all tensors that the network computed before, those that are divided now.
+  [[nodiscard]] ScaledChannels scaled_channels(std::size_t values_before) const {
+    ScaledChannels scaled;
+    for (std::size_t v = 0; v < values_before; ++v) {
+      const auto id = static_cast<ValueId>(v);
+      const Value& value = graph_.value(id);
+      if (value.constant != nullptr) continue;
+      std::vector<double> factors = factors_of(groups_->channels(id));
+      if (any_scaled(factors)) {
+        scaled.factors.emplace(value.name, std::move(factors));
+      } else if (any_scaled(factors_of(groups_->elements(id)))) {
+        scaled.factors.emplace(value.name, std::vector<double>());
+      }
+    }
+    return scaled;
   }
 
   void scale_factor(const ChannelFactor& channel) {
@@ -357,6 +370,8 @@ class Equalizer {
 
   Graph& graph_;
   CalibrationTable& table_;
+  ScaledChannels& scaled_;
+  std::size_t values_before_;
   const RewriteContext& context_;
   std::unordered_map<ValueId, ActivationEntry*> entries_;
   std::vector<ChannelFactor> factors_;

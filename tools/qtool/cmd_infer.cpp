@@ -67,11 +67,6 @@ std::vector<Tensor> sample_of(const InferCommand& options, const Models& models,
 // Writes tensors inside the networks, for comparisons layer by layer.
 void dump(const InferCommand& options, const Models& models, std::span<const Tensor> sample,
           Requantization requantization) {
-  if (models.int8 && models.int8->loaded.info.metadata.contains(std::string(kRewritesKey))) {
-    warning(concat("model '", models.int8->path, "' was rewritten before it was quantized (",
-                   models.int8->loaded.info.metadata.at(std::string(kRewritesKey)),
-                   "): inside, its channels have other scales than in FP32; compare outputs only"));
-  }
   const TensorPairs tensors(
       *models.fp32.executor, models.int8_executor(), sample, options.dump,
       {.threads = options.run.threads, .requantization = requantization, .stop = interrupted});

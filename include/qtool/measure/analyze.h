@@ -51,6 +51,9 @@ struct ErrorSource {
   std::int64_t loudest_channel = 0;
   double loudest_peak = 0.0;
   double median_peak = 0.0;  ///< of the channels that are not dead
+  /// The INT8 model divides the channels by factors first (StaticOptions::rewrites); all figures of
+  /// values and ranges are of the divided ones.
+  bool scaled = false;
 };
 
 /// A layer with weights, and what quantizing it alone brings, to first order: the noise of its
@@ -72,7 +75,7 @@ struct AnalyzeResult {
   double explained = 0.0;
   std::vector<ErrorSource> sources;       ///< the largest noise first
   std::vector<LayerNoise> layers;         ///< the largest noise first
-  std::vector<std::string> not_compared;  ///< constants of the INT8 model that have no counterpart
+  std::vector<std::string> not_compared;  ///< constants and tensors without a counterpart
   std::vector<BadImage> bad;              ///< left out
 
   /// One sentence per tensor that makes a tenth of the noise or more for a reason that can be
@@ -88,11 +91,12 @@ struct AnalyzeResult {
 /// an operator that only moves elements, with the scale of its input, counts once. Results do not
 /// depend on the number of threads. `fp32` and `int8` are prepared models of the same network with
 /// the same names of nodes and tensors, as quantize() and other tools keep them.
-/// Throws Error(kMismatch) when the INT8 model has no quantized tensor of the FP32 model or the
-/// ports differ, Error(kUnsupported) when the network has several inputs or the
-/// INT8 model was rewritten (StaticOptions::rewrites), Error(kCancelled) when
-/// the progress says so, and what evaluate() throws for images.
-/// Cost: about half an FP32 run per image and source. Memory: two of each tensor per worker.
+/// What a model that was rewritten (StaticOptions::rewrites) divides by factors is divided before
+/// it is rounded, and multiplied again. Throws Error(kMismatch) when the INT8 model has no
+/// quantized tensor of the FP32 model or the ports differ, Error(kUnsupported) when the network has
+/// several inputs or a rewritten INT8 model does not say by which factors, Error(kCancelled) when
+/// the progress says so, and what evaluate() throws for images. Cost: about half an FP32 run per
+/// image and source. Memory: two of each tensor per worker.
 AnalyzeResult analyze(const Executor& fp32, const Executor& int8, const Samples& samples,
                       const AnalyzeOptions& options);
 

@@ -41,6 +41,8 @@ struct TensorPairOptions {
 /// and `int8` is what they stand for. Other tensors are those before rounding; a plan of its own
 /// computes them, without the fusions that would leave them out, so their last bits may be other
 /// ones than those of the fused computation.
+/// Channels that a rewritten model divides by factors (StaticOptions::rewrites) are multiplied
+/// again; tensors that it divides in any other way have no counterpart.
 class TensorPairs {
  public:
   /// Tensors whose names equal or match `patterns` (`*`, `?`), for a sample of these shapes.
@@ -63,6 +65,7 @@ class TensorPairs {
     std::string int8_name;           // empty: none
     std::optional<Affines> affines;  // of integers
     std::size_t index = 0;           // in the INT8 plan that observes it
+    std::vector<double> factors;     // by which the INT8 model divides the channels; empty: none
   };
   StopCheck stop_;
   std::vector<Source> sources_;

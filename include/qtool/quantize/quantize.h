@@ -122,7 +122,8 @@ using RoundedWeights = std::map<std::string, RoundedLayer, std::less<>>;
 /// Keys of the emitted model's metadata: the preprocessing as JSON, and the fingerprint of the FP32
 /// model that it was made from, 16 hexadecimal digits; the target; the mode, where it is not
 /// static; the rewrites that were made, separated by commas, where there were any; how weights were
-/// rounded, where that is not to nearest; how many ranges were tuned, where any were.
+/// rounded, where that is not to nearest; how many ranges were tuned, where any were; by which
+/// factors equalization divided the channels of which tensors, as JSON.
 inline constexpr std::string_view kPreprocessKey = "qtool.preprocess";
 inline constexpr std::string_view kSourceKey = "qtool.source";
 inline constexpr std::string_view kTargetKey = "qtool.target";
@@ -130,6 +131,7 @@ inline constexpr std::string_view kModeKey = "qtool.mode";
 inline constexpr std::string_view kRewritesKey = "qtool.rewrites";
 inline constexpr std::string_view kRoundingKey = "qtool.weight_rounding";
 inline constexpr std::string_view kTunedKey = "qtool.tuned_ranges";
+inline constexpr std::string_view kScaledChannelsKey = "qtool.scaled_channels";
 
 /// Options of every mode.
 struct QuantizeOptions {

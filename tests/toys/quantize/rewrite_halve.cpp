@@ -30,6 +30,9 @@ RewriteOutcome rewrite_halve(Rewritten& network, const RewriteContext& /*context
     scale_constant(graph, after.inputs[1], 2.0F);
     entry.range = {entry.range.min / 2.0F, entry.range.max / 2.0F};
     entry.affine.scale /= 2.0F;
+    for (const ValueId halved : {before.outputs[0], *tensor}) {
+      network.scaled.factors[graph.value(halved).name] = {};
+    }
     ++outcome.tensors;
   }
   if (outcome.tensors == 0) outcome.reason = "no Relu is between two convolutions";
