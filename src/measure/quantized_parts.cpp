@@ -14,8 +14,10 @@
 #include "graph/node_name.h"
 #include "graph/op_traits.h"
 #include "ops/evaluate.h"
+#include "qtool/quantize/quantize.h"
 #include "quantize/scaled_channels.h"
 #include "quantize/weights.h"
+#include "quantize/wide_tensors.h"
 
 namespace qtool {
 namespace {
@@ -119,6 +121,25 @@ class Unscaled {
   std::vector<double> out_;
 };
 
+/// Whether what rounding `real` takes from it goes through the layers beside it, in a second byte:
+/// see widen_tensors().
+bool is_wide(const Graph& int8, ValueId real, ValueId dequantized) {
+  if (!int8.info.metadata.contains(std::string(kWideKey))) return false;
+  return std::ranges::any_of(int8.consumers(dequantized), [&](NodeId reader) {
+    const Node& node = int8.node(reader);
+    return node.is("Sub") && node.inputs[0] == real && node.inputs[1] == dequantized;
+  });
+}
+
+/// Both bytes together, as one integer of finer steps.
+void widen(QuantizedActivation& activation) {
+  constexpr auto kSteps = static_cast<std::int32_t>(kWideSteps);
+  const std::int32_t zero_point = activation.affine.zero_point;
+  activation.affine = {activation.affine.scale / kWideSteps, 0};
+  activation.limits = {kSteps * (activation.limits.min - zero_point) - kSteps / 2,
+                       kSteps * (activation.limits.max - zero_point) + kSteps / 2};
+}
+
 std::vector<QuantizedActivation> activations_of(const Graph& fp32, const Graph& int8,
                                                 const ScaledChannels& scaled,
                                                 std::vector<std::string>& not_compared) {
@@ -145,6 +166,7 @@ std::vector<QuantizedActivation> activations_of(const Graph& fp32, const Graph& 
     }
     const std::vector<double>* factors = scaled.find(found->tensor);
     if (!seen.insert(found->tensor).second) continue;
+    if (is_wide(int8, real, node.outputs[0])) widen(*found);
     if (factors != nullptr && factors->empty()) {
       not_compared.push_back(found->tensor);
       continue;

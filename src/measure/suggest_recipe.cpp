@@ -188,6 +188,7 @@ Recipe recipe_of(const Graph& fp32, const Graph& emitted) {
     refuse(concat("it was rewritten before (", rewrites->second,
                   "); the table that it was made of tells more, see --table"));
   }
+  if (metadata.contains(std::string(kWideKey))) refuse("it keeps 16 bits of some tensors");
   Recipe recipe;
   if (const auto target = metadata.find(std::string(kTargetKey)); target != metadata.end()) {
     const bool known = std::any_of(targets().begin(), targets().end(),

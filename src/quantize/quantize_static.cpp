@@ -19,6 +19,7 @@
 #include "quantize/rounding.h"
 #include "quantize/table_view.h"
 #include "quantize/weights.h"
+#include "quantize/wide_tensors.h"
 
 namespace qtool {
 namespace {
@@ -94,7 +95,11 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
   };
   quantized.graph =
       emit_static(graph, ground.placement(), ground.target(), ground.activations(), stages, report);
+  widen_tensors(ground, options.wide, quantized.graph, report);
   add_metadata(table, quantized.graph);
+  if (!report.wide.empty()) {
+    quantized.graph.info.metadata[std::string(kWideKey)] = to_text(std::ssize(report.wide));
+  }
   if (report.tuned_ranges > 0) {
     quantized.graph.info.metadata[std::string(kTunedKey)] = to_text(report.tuned_ranges);
   }

@@ -23,6 +23,7 @@ Target target_qtool() {
   target.fusing_producers.emplace_back("ConvTranspose");
   target.residual_producers = {"Conv"};
   target.fuses_functions = true;
+  target.wide_activations = true;
   target.weight_symmetries = {Symmetry::kSymmetric, Symmetry::kAsymmetric};
   return target;
 }

@@ -138,6 +138,10 @@ std::string text_of(const QuantizationSummary& s) {
     text += concat("note: functions of one element that run as tables: ", s.report.functions,
                    "; ONNX Runtime runs these in FP32\n");
   }
+  if (!s.report.wide.empty()) {
+    text += concat("note: tensors that keep 16 bits: ", s.report.wide.size(),
+                   "; ONNX Runtime runs the layers that read these in FP32\n");
+  }
   for (const UnequalConcat& concat_node : s.report.unequal_concats) {
     text += concat("note: the operands of '", concat_node.node,
                    "' keep scales of their own: the narrowest uses ",
@@ -177,6 +181,7 @@ std::string json_of(const QuantizationSummary& s) {
   json["tuned_ranges"] = s.report.tuned_ranges;
   json["residual_convolutions"] = s.report.residuals;
   json["functions_as_tables"] = s.report.functions;
+  json["wide_tensors"] = s.report.wide;
   json["uncorrected_layers"] = s.report.uncorrected_layers;
   if (!s.report.rewrites.empty()) json["rewrites"] = Json::array();
   for (const RewriteReport& rewrite : s.report.rewrites) {

@@ -240,8 +240,9 @@ void add_analyze(CLI::App& app, Session& session) {
                    "Where its statistics were saved, other methods are tried too.")
       ->type_name("FILE");
   add_target(*command, options->target);
-  options->overrides.add_to(*command);
-  for (const char* option : {"--target", "--exclude", "--range", "--scale", "--overrides"}) {
+  options->overrides.add_to(*command, OverrideUse::kModel);
+  for (const char* option :
+       {"--target", "--exclude", "--range", "--scale", "--wide", "--overrides"}) {
     command->goes_with(option, {{"--table", {}}});
   }
   command->add_option("--top", options->top, "Sources to list, the worst first; 0 lists all")

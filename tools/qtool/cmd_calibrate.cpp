@@ -195,7 +195,7 @@ void add_calibrate(CLI::App& app, Session& session) {
   command->add_option("model", options->model, "ONNX model; --from knows it without")
       ->type_name("MODEL");
   add_target(*command, options->target);
-  options->overrides.add_to(*command);
+  options->overrides.add_to(*command, OverrideUse::kTable);
   command
       ->add_option("-o,--output", options->output,
                    "Table to write (default: MODEL.table.json, or MODEL.TARGET.table.json)")

@@ -126,6 +126,10 @@ void warn_of(const QuantizeReport& report, const std::string& table) {
                    "--max-memory or cannot be read: ",
                    some_of(report.nearest_layers)));
   }
+  if (!report.not_wide.empty()) {
+    warning(concat("--wide changes nothing for ", report.not_wide.size(),
+                   " tensors, which no layer on integers reads: ", some_of(report.not_wide)));
+  }
   if (!report.missing_ranges.empty()) {
     warning(concat("table '", table, "' has no range for ", report.missing_ranges.size(),
                    " of the tensors that would be integers: ", some_of(report.missing_ranges),
@@ -179,8 +183,9 @@ void read_back(const std::string& bytes, QuantizeMode mode, QuantizationSummary&
 Quantized quantize_without_table(QuantizeMode mode, const QuantizeOptions& common,
                                  const TypeChoices& types, const Overrides& overrides,
                                  const Graph& prepared) {
-  if (!overrides.ranges.empty() || !overrides.scales.empty()) {
-    throw Error(ErrorCode::kUsage, "--overrides: ranges and scales have no effect without a table");
+  if (!overrides.ranges.empty() || !overrides.scales.empty() || !overrides.wide.empty()) {
+    throw Error(ErrorCode::kUsage,
+                "--overrides: ranges, scales and wide tensors have no effect without a table");
   }
   const WeightChoices weights{types.weight_bits, types.weight_method};
   return mode == QuantizeMode::kDynamic ? quantize(prepared, DynamicOptions{common, weights})
@@ -248,7 +253,8 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
                                    options.rewrites.names(),
                                    options.accuracy.bias_correction(),
                                    {},
-                                   {}};
+                                   {},
+                                   overrides.wide};
     apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
                     *table);
     if (samples) {
@@ -320,7 +326,7 @@ void add_quantize(CLI::App& app, Session& session) {
           ->capture_default_str();
   take_words(*command, *mode, {"static", "dynamic", "weight-only"});
   add_target(*command, options->target);
-  options->overrides.add_to(*command);
+  options->overrides.add_to(*command, OverrideUse::kModel);
   command
       ->add_option("-o,--output", options->output,
                    "Model to write (default: MODEL.int8.onnx)\n"
@@ -343,7 +349,7 @@ void add_quantize(CLI::App& app, Session& session) {
   options->run.add_to(*command);
   for (const char* option :
        {"--table", "--table-format", "--name-map", "--effort", "--bias-correction",
-        "--weight-rounding", "--equalize", "--range", "--scale", "--weight-granularity",
+        "--weight-rounding", "--equalize", "--range", "--scale", "--wide", "--weight-granularity",
         "--weight-symmetry", "--winograd-bits", "--activations", "--symmetric",
         "--activation-bits"}) {
     command->goes_with(option, with_table);

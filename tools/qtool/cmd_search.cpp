@@ -228,7 +228,7 @@ void add_search(CLI::App& app, Session& session) {
   add_target(*command, options->target);
   options->types.add_to(*command);
   options->rewrites.add_to(*command, "as the table says");
-  options->overrides.add_to(*command);
+  options->overrides.add_to(*command, OverrideUse::kModel);
   options->accuracy.add_to(*command, AccuracyUse::kSearch);
   options->images.add_to(*command, SamplesUse::kMeasure);
   command->goes_with("--labels", {{"--max-top1-drop", {}}});

@@ -138,7 +138,7 @@ std::optional<std::vector<std::string>> RewriteOptions::names() const {
   return names;
 }
 
-void OverrideOptions::add_to(Command& command) {
+void OverrideOptions::add_to(Command& command, OverrideUse use) {
   // One value per flag: a second word would be the model.
   const auto list = [&](const char* name, std::vector<std::string>& values, const char* help,
                         const char* type) {
@@ -150,10 +150,18 @@ void OverrideOptions::add_to(Command& command) {
       ->group(kOverrides);
   list("--scale", scales_, "Scale of a tensor, and its zero point", "NAME=SCALE[,ZERO]")
       ->group(kOverrides);
+  if (use == OverrideUse::kModel) {
+    list("--wide", wide_,
+         "Tensor to keep in 16 bits, by name or pattern\n"
+         "In two bytes, which layers multiply one after the other. For --target qtool.",
+         "NAME")
+        ->group(kOverrides);
+    command.goes_with("--wide", {{"--target", {"qtool"}}});
+  }
   command
       .add_option("--overrides", file_,
                   "JSON file with ranges, scales and exclusions\n"
-                  "Its keys are `ranges`, `scales` and `exclude`; flags win over it.")
+                  "Its keys are `ranges`, `scales`, `exclude` and `wide`; flags win over it.")
       ->type_name("FILE")
       ->group(kOverrides);
 }
@@ -169,6 +177,7 @@ Overrides OverrideOptions::read() const {
     }
   }
   overrides.exclude.insert(overrides.exclude.end(), exclude_.begin(), exclude_.end());
+  overrides.wide.insert(overrides.wide.end(), wide_.begin(), wide_.end());
   for (const std::string& text : ranges_) {
     constexpr const char* kExpected = "NAME=LOW,HIGH with LOW <= 0 <= HIGH";
     auto [name, numbers] = parse_assignment(text, "--range", kExpected);

@@ -50,10 +50,14 @@ class RewriteOptions {
   std::string equalize_;
 };
 
-/// Ranges, scales and exclusions from the user: --exclude, --range, --scale, --overrides.
+/// Whether a command makes a model, or only a table, which wide tensors are no part of.
+enum class OverrideUse { kTable, kModel };
+
+/// Ranges, scales and exclusions from the user: --exclude, --range, --scale, --overrides; for a
+/// model also --wide.
 class OverrideOptions {
  public:
-  void add_to(Command& command);
+  void add_to(Command& command, OverrideUse use);
   /// The file's entries, then the flags'. Throws Error(kUsage) for a flag and
   /// Error(kInvalidArgument) for a file that is not well-formed.
   [[nodiscard]] Overrides read() const;
@@ -62,6 +66,7 @@ class OverrideOptions {
   std::vector<std::string> exclude_;
   std::vector<std::string> ranges_;
   std::vector<std::string> scales_;
+  std::vector<std::string> wide_;
   std::string file_;
 };
 

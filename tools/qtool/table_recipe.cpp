@@ -22,6 +22,7 @@ TableRecipe recipe_of_table(const Model& fp32, const std::string& table, const O
   }
   recipe.options = std::move(options);
   recipe.options.exclude = overrides.exclude;
+  recipe.options.wide = overrides.wide;
   recipe.options.model_fingerprint = fingerprint(fp32.loaded);
   apply_overrides(overrides, chosen_target(recipe.table, recipe.options).activations, nullptr,
                   recipe.table);

@@ -31,14 +31,15 @@ struct Overrides {
   std::vector<GivenRange> ranges;
   std::vector<GivenScale> scales;
   std::vector<std::string> exclude;  ///< nodes, see PlacementOptions::exclude
+  std::vector<std::string> wide{};   ///< tensors, see StaticOptions::wide
   friend bool operator==(const Overrides&, const Overrides&) = default;
 };
 
 inline constexpr std::int64_t kMaxOverridesBytes = std::int64_t{1} << 20;
 
 /// Reads `{"ranges": {"conv1*": [0, 6]}, "scales": {"data": {"scale": 0.02, "zero_point": 128}},
-/// "exclude": ["head/*"]}`, every key optional. Any bytes are safe. Throws Error(kInvalidArgument)
-/// that names the field, what was found and what was expected.
+/// "exclude": ["head/*"], "wide": ["stem"]}`, every key optional. Any bytes are safe. Throws
+/// Error(kInvalidArgument) that names the field, what was found and what was expected.
 Overrides read_overrides(std::string_view text);
 
 /// The form that read_overrides() takes. Of several entries with one name the last one stays.

@@ -66,6 +66,8 @@ struct QuantizeReport {
   std::int64_t residuals = 0;
   /// Functions of one element that run as tables, see Target::fuses_functions.
   std::int64_t functions = 0;
+  std::vector<std::string> wide;      ///< tensors of StaticOptions::wide that keep 16 bits
+  std::vector<std::string> not_wide;  ///< those of which nothing that gains by it reads integers
   /// Layers with int8 weights that bias correction could not correct: they have no bias (MatMul), a
   /// bias would make the model larger (convolutions of one or two products), or nothing is known
   /// about their input.
@@ -122,8 +124,8 @@ using RoundedWeights = std::map<std::string, RoundedLayer, std::less<>>;
 /// Keys of the emitted model's metadata: the preprocessing as JSON, and the fingerprint of the FP32
 /// model that it was made from, 16 hexadecimal digits; the target; the mode, where it is not
 /// static; the rewrites that were made, separated by commas, where there were any; how weights were
-/// rounded, where that is not to nearest; how many ranges were tuned, where any were; by which
-/// factors equalization divided the channels of which tensors, as JSON.
+/// rounded, where that is not to nearest; how many ranges were tuned, and how many tensors keep 16
+/// bits, where any; by which factors equalization divided the channels of which tensors, as JSON.
 inline constexpr std::string_view kPreprocessKey = "qtool.preprocess";
 inline constexpr std::string_view kSourceKey = "qtool.source";
 inline constexpr std::string_view kTargetKey = "qtool.target";
@@ -131,6 +133,7 @@ inline constexpr std::string_view kModeKey = "qtool.mode";
 inline constexpr std::string_view kRewritesKey = "qtool.rewrites";
 inline constexpr std::string_view kRoundingKey = "qtool.weight_rounding";
 inline constexpr std::string_view kTunedKey = "qtool.tuned_ranges";
+inline constexpr std::string_view kWideKey = "qtool.wide_tensors";
 inline constexpr std::string_view kScaledChannelsKey = "qtool.scaled_channels";
 
 /// Options of every mode.
@@ -155,6 +158,9 @@ struct StaticOptions : QuantizeOptions {
   BiasShifts bias_shifts;  ///< for kSequential, see sequential_bias_shifts()
   /// In place of those of the table, except where the user gave one.
   TunedRanges tuned_ranges;
+  /// Names of tensors, or patterns with `*` and `?`, that keep 16 bits: two bytes that go through
+  /// the 8-bit kernels one after the other. See Target::wide_activations.
+  std::vector<std::string> wide;
 };
 
 /// What may be chosen about weights in the modes without a table. They are always symmetric, with

@@ -52,6 +52,9 @@ struct Target {
   /// Whether it runs nodes that compute a function of each single element, such as SiLU spelled as
   /// Sigmoid and Mul, as one table: their constants stay real and no tensor inside gets a pair.
   bool fuses_functions = false;
+  /// Whether single tensors may keep 16 bits, see StaticOptions::wide. The sum of both bytes'
+  /// results has no pair, as with residual_producers.
+  bool wide_activations = false;
   /// Operators whose integer kernel writes integers only. Inside the network their results get a
   /// pair, even if only FP32 nodes read them. Graph outputs do not: an FP32 result is more precise.
   std::vector<std::string_view> integer_result_ops;

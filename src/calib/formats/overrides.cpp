@@ -55,7 +55,7 @@ Overrides read_overrides(std::string_view text) {
   constexpr ErrorCode kCode = ErrorCode::kInvalidArgument;
   const nlohmann::json document = parse_json(text, kMaxOverridesBytes, "overrides", kCode);
   const JsonField root(document, "overrides", kCode);
-  root.require_object({"ranges", "scales", "exclude"});
+  root.require_object({"ranges", "scales", "exclude", "wide"});
   Overrides overrides;
   for (const std::string& name : names_in(document, root, "ranges")) {
     overrides.ranges.push_back({name, range_of(root.at("ranges").at(name))});
@@ -63,12 +63,16 @@ Overrides read_overrides(std::string_view text) {
   for (const std::string& name : names_in(document, root, "scales")) {
     overrides.scales.push_back(scale_of(name, root.at("scales").at(name)));
   }
-  if (const auto exclude = root.find("exclude")) {
-    for (const JsonField& element : exclude->elements()) {
-      overrides.exclude.push_back(element.as_string());
-      if (overrides.exclude.back().empty()) element.fail("a name or pattern");
+  const auto read_names = [&](std::string_view key, std::vector<std::string>& names) {
+    const auto list = root.find(key);
+    if (!list) return;
+    for (const JsonField& element : list->elements()) {
+      names.push_back(element.as_string());
+      if (names.back().empty()) element.fail("a name or pattern");
     }
-  }
+  };
+  read_names("exclude", overrides.exclude);
+  read_names("wide", overrides.wide);
   return overrides;
 }
 
@@ -83,6 +87,7 @@ std::string to_json_text(const Overrides& overrides) {
     if (given.zero_point) entry["zero_point"] = *given.zero_point;
   }
   json["exclude"] = overrides.exclude;
+  if (!overrides.wide.empty()) json["wide"] = overrides.wide;
   std::string text = json_text(json);
   if (std::ssize(text) > kMaxOverridesBytes) {
     throw Error(ErrorCode::kUnsupported, concat("overrides: found ", text.size(),
