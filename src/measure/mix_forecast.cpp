@@ -33,16 +33,16 @@ bool is_integer(NodeRole role) {
 
 MixForecast::MixForecast(const Executor& fp32, std::span<const Shape> inputs,
                          const Exclusions& exclusions, const AnalyzeResult& analysis)
-    : graph_(fp32.graph()), exclusions_(exclusions) {
+    : graph_(&fp32.graph()), exclusions_(&exclusions) {
   std::size_t nodes = 0;
-  for (const NodeId id : graph_.nodes()) nodes = std::max(nodes, index_of(id) + 1);
-  noise_of_value_.resize(graph_.value_limit());
-  elements_.resize(graph_.value_limit());
+  for (const NodeId id : graph_->nodes()) nodes = std::max(nodes, index_of(id) + 1);
+  noise_of_value_.resize(graph_->value_limit());
+  elements_.resize(graph_->value_limit());
   noise_of_node_.resize(nodes);
   macs_.resize(nodes);
 
   std::unordered_map<std::string_view, NodeId> by_name;
-  for (const NodeId id : graph_.nodes()) by_name.emplace(name_of(graph_, id), id);
+  for (const NodeId id : graph_->nodes()) by_name.emplace(name_of(*graph_, id), id);
   for (const ErrorSource& source : analysis.sources) {
     // A source that leaves no number in the output is the worst.
     constexpr double kWorst = 1e30;
@@ -50,19 +50,19 @@ MixForecast::MixForecast(const Executor& fp32, std::span<const Shape> inputs,
     if (source.kind == SourceKind::kWeights) {
       const auto node = by_name.find(source.node);
       if (node != by_name.end()) noise_of_node_[index_of(node->second)] += noise;
-    } else if (const std::optional<ValueId> id = graph_.find_value(source.name)) {
+    } else if (const std::optional<ValueId> id = graph_->find_value(source.name)) {
       noise_of_value_[index_of(*id)] += noise;
     }
   }
 
   const std::shared_ptr<const Plan> plan = compile_pair(fp32, nullptr, inputs, 1).fp32;
-  const ShapedGraph shaped = specialize(graph_, input_shapes(*plan));
+  const ShapedGraph shaped = specialize(*graph_, input_shapes(*plan));
   for (std::size_t i = 0; i < std::min(elements_.size(), shaped.infos.size()); ++i) {
     if (shaped.infos[i]) elements_[i] = static_cast<double>(shaped.infos[i]->shape.elements());
   }
-  for (const NodeId id : graph_.nodes()) {
-    if (!multiplies(graph_.node(id))) continue;
-    const std::optional<std::size_t> step = step_of(plan->steps(), graph_, id);
+  for (const NodeId id : graph_->nodes()) {
+    if (!multiplies(graph_->node(id))) continue;
+    const std::optional<std::size_t> step = step_of(plan->steps(), *graph_, id);
     if (!step) continue;
     macs_[index_of(id)] = static_cast<double>(plan->steps()[*step].macs);
     total_macs_ += macs_[index_of(id)];
@@ -74,7 +74,7 @@ double MixForecast::elements(ValueId id) const {
 }
 
 Forecast MixForecast::of(const NodeSet& excluded) const {
-  const Placement placement = exclusions_.placement(excluded);
+  const Placement placement = exclusions_->placement(excluded);
   std::vector<char> integer(macs_.size(), 0);
   Forecast forecast;
   double float_macs = 0.0;
@@ -86,18 +86,18 @@ Forecast MixForecast::of(const NodeSet& excluded) const {
       continue;
     }
     float_macs += macs_[index_of(placed.id)];
-    const bool was_integer = is_integer(exclusions_.role(placed.id));
-    if (placed.role == NodeRole::kFloat && was_integer && !multiplies(graph_.node(placed.id))) {
-      moved += elements(first_output(graph_.node(placed.id)));
+    const bool was_integer = is_integer(exclusions_->role(placed.id));
+    if (placed.role == NodeRole::kFloat && was_integer && !multiplies(graph_->node(placed.id))) {
+      moved += elements(first_output(graph_->node(placed.id)));
     }
   }
   for (const ValueId id : placement.quantized) {
     forecast.noise += noise_of_value_[index_of(id)];
-    const NodeId producer = graph_.value(id).producer;
+    const NodeId producer = graph_->value(id).producer;
     if (producer == kNoNode || integer[index_of(producer)] == 0) moved += elements(id);
-    const std::vector<NodeId>& readers = graph_.consumers(id);
+    const std::vector<NodeId>& readers = graph_->consumers(id);
     const bool read_in_float =
-        graph_.is_output(id) || std::any_of(readers.begin(), readers.end(), [&](NodeId reader) {
+        graph_->is_output(id) || std::any_of(readers.begin(), readers.end(), [&](NodeId reader) {
           return integer[index_of(reader)] == 0;
         });
     if (read_in_float) moved += elements(id);
@@ -106,6 +106,22 @@ Forecast MixForecast::of(const NodeSet& excluded) const {
   forecast.cost = (float_macs + kMacsPerElement * moved) / total;
   forecast.integer_share = (total_macs_ - float_macs) / total;
   return forecast;
+}
+
+double MixForecast::cost_of_wide(const std::vector<std::string>& tensors) const {
+  // Rounding, subtracting, rounding again, and adding the results.
+  constexpr double kPasses = 6.0;
+  double macs = 0.0;
+  for (const std::string& name : tensors) {
+    const std::optional<ValueId> tensor = graph_->find_value(name);
+    if (!tensor) continue;
+    macs += kPasses * kMacsPerElement * elements(*tensor);
+    for (const NodeId reader : graph_->consumers(*tensor)) {
+      macs +=
+          macs_[index_of(reader)] + kMacsPerElement * elements(first_output(graph_->node(reader)));
+    }
+  }
+  return macs / std::max(total_macs_, 1.0);
 }
 
 }  // namespace qtool

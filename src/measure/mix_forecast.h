@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "measure/exclusions.h"
@@ -30,12 +31,14 @@ class MixForecast {
 
   /// With these nodes in FP32. Cost: linear in the graph. Safe to use from several threads.
   [[nodiscard]] Forecast of(const NodeSet& excluded) const;
+  /// What it costs beside that to keep tensors of these names in 16 bits.
+  [[nodiscard]] double cost_of_wide(const std::vector<std::string>& tensors) const;
 
  private:
   [[nodiscard]] double elements(ValueId id) const;
 
-  const Graph& graph_;
-  const Exclusions& exclusions_;
+  const Graph* graph_;
+  const Exclusions* exclusions_;
   std::vector<double> noise_of_value_;  // by ValueId
   std::vector<double> noise_of_node_;   // by NodeId
   std::vector<double> macs_;            // by NodeId

@@ -1,6 +1,7 @@
 #include "qtool/measure/search.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -12,9 +13,10 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "measure/exclusions.h"
-#include "measure/islands.h"
-#include "measure/mix_forecast.h"
+#include "measure/metrics.h"
 #include "measure/mix_path.h"
+#include "measure/output_noise.h"
+#include "measure/search_candidates.h"
 #include "measure/search_tried.h"
 #include "measure/suggest_trials.h"
 #include "qtool/base/error.h"
@@ -32,18 +34,20 @@ constexpr double kProbeShare = 0.35;
 constexpr double kTrialShare = 0.9;
 /// What a source costs beside an FP32 run: the steps that follow from it.
 constexpr double kReplayShare = 0.5;
-/// Models of one round, and those along the path that are run at once.
-constexpr std::size_t kRound = 12;
+/// Models along the path that are run at once.
 constexpr std::size_t kAlong = 6;
 /// Rounds without a better model after which a goal is given up.
 constexpr std::size_t kPatience = 6;
-/// Steps of the path that a round continues by at once.
-constexpr std::size_t kLeaps[] = {2, 4, 8};
 constexpr std::size_t kMaxTimed = 12;
 constexpr std::int64_t kMinRuns = 5;
 /// The forecast goes this far beyond the goal: sources measured alone may promise too much.
 constexpr double kBeyondDb = 6.0;
-constexpr double kWorthDb = 0.02;
+/// Tensors in 16 bits: few, and more where nothing else reaches the goal. They must bring a
+/// decibel; more of them, more than next to nothing.
+const WideCounts kFewWide{{1, 2, 4, 6, 9, 13, 19, 28}, 0.003};
+const WideCounts kManyWide{{40, 57, 80, 113, 160}, 0.0005};
+constexpr double kLeastWideDb = 1.0;
+constexpr double kNextToNothingDb = 0.25;
 
 class Search {
  public:
@@ -74,10 +78,16 @@ class Search {
       estimate();
       try_sets({NodeSet()});
       require_meaning(options_, tried_.first().trial);
-      if (!tried_.reaches_goal(tried_.first().trial)) {
+      if (!is_reached()) {
         probe();
         follow_path();
+        widen(kFewWide);
+        if (!is_reached()) follow_path();
         refine();
+        if (!is_reached()) {
+          widen(kManyWide);
+          refine();
+        }
       }
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kCancelled) throw;
@@ -141,31 +151,66 @@ class Search {
         prepare(quantize(fp32_.graph(), recipe_.table, recipe_.options).graph, stop), stop);
     AnalyzeOptions probe_options = trial_options_;
     probe_options.enough = [this] { return elapsed() >= kProbeShare * options_.budget_seconds; };
-    const AnalyzeResult analysis = analyze(fp32_, int8, some, probe_options);
+    AnalyzeResult analysis = analyze(fp32_, int8, some, probe_options);
     result_.cost.probed = analysis.images;
-    forecast_.emplace(fp32_, trials_->shapes(), *exclusions_, analysis);
-    islands_ = islands_of(fp32_.graph(), *exclusions_, analysis);
-    blocks_ = blocks_of(fp32_.graph(), *exclusions_);
-    result_.islands = std::ssize(islands_);
-    tried_.set_first_cost(forecast_->of({}).cost);
-  }
-
-  [[nodiscard]] std::vector<Mix> path_from(const NodeSet& start, std::size_t steps) const {
     PathLimits limits;
     limits.least_integer_share = options_.least_integer_share;
-    limits.most_steps = steps;
     limits.threads = result_.threads;
     limits.stop = trial_options_.stop;
     if (options_.goal.kind == SearchGoal::Kind::kSqnr) {
       limits.enough_noise = std::pow(10.0, -(options_.goal.value + kBeyondDb) / 10.0);
     }
-    return greedy_path(*forecast_, islands_, start, limits);
+    candidates_.emplace(fp32_, trials_->shapes(), *exclusions_, std::move(analysis), limits);
+    result_.islands = candidates_->islands();
+    tried_.set_first_cost(candidates_->cost({}, {}));
+  }
+
+  [[nodiscard]] bool is_reached() const { return tried_.reaches_goal(tried_.best().trial); }
+
+  /// Tensors in 16 bits of the models that are tried.
+  [[nodiscard]] std::vector<std::string> wide() const {
+    return candidates_ ? candidates_->wide() : std::vector<std::string>();
+  }
+
+  [[nodiscard]] SearchCandidates::IsKnown known() const {
+    return [this](const NodeSet& nodes) { return tried_.find(nodes, wide()) != nullptr; };
+  }
+
+  /// Chooses the tensors that keep 16 bits in all models to come: the fewest that reach the goal,
+  /// or else those after which more bring next to nothing. Where the goal is reached by now, only
+  /// those count that reach it at a lower cost.
+  void widen(const WideCounts& counts) {
+    const Target target = chosen_target(recipe_.table, recipe_.options);
+    if (!target.wide_activations || target.activations.bits != 8) return;
+    const bool was_reached = is_reached();
+    std::vector<Mixture> mixtures;
+    for (std::vector<std::string>& tensors : candidates_->loudest(counts)) {
+      if (was_reached && candidates_->cost({}, tensors) >= tried_.best().cost) break;
+      mixtures.push_back({{}, std::move(tensors)});
+    }
+    try_mixtures(mixtures);
+    const auto decibels = [&](const std::vector<std::string>& tensors) {
+      const Tried& tried = *tried_.find({}, tensors);
+      return tried.trial.noise ? noise_decibels(*tried.trial.noise) : -kSqnrLimitDb;
+    };
+    double least = decibels(wide()) + kLeastWideDb;
+    for (const Mixture& mixture : mixtures) {
+      least = std::max(least, decibels(mixture.wide) - kNextToNothingDb);
+    }
+    for (const Mixture& mixture : mixtures) {
+      const bool reaches = tried_.reaches_goal(tried_.find({}, mixture.wide)->trial);
+      if (!reaches && (was_reached || decibels(mixture.wide) < least)) continue;
+      candidates_->set_wide(mixture.wide);
+      result_.islands = candidates_->islands();
+      spent_.clear();
+      return;
+    }
   }
 
   /// The cheapest model of the path that reaches the goal; first those spread over all of it, then
   /// those between the last one that does not and the first one that does.
   void follow_path() {
-    const std::vector<Mix> path = path_from({}, PathLimits().most_steps);
+    const std::vector<Mix> path = candidates_->path_from({}, PathLimits().most_steps);
     std::size_t fails = 0;
     std::size_t reaches = path.size();
     while (reaches - fails > 1) {
@@ -183,7 +228,7 @@ class Search {
       try_sets(sets);
       const std::size_t known_end = reaches;
       for (const std::size_t step : steps) {
-        const Tried* tried = tried_.find(path[step].excluded);
+        const Tried* tried = tried_.find(path[step].excluded, wide());
         if (tried != nullptr && tried_.allowed(*tried) && tried_.reaches_goal(tried->trial)) {
           reaches = step;
           break;
@@ -201,7 +246,7 @@ class Search {
     for (std::size_t in_vain = 0; in_vain < kPatience;) {
       const NodeSet best = tried_.best().nodes;
       if (tried_.reaches_goal(tried_.best().trial)) {
-        const std::vector<NodeSet> sets = smaller_than(best);
+        const std::vector<NodeSet> sets = candidates_->smaller_than(best, known());
         if (sets.empty()) return;
         try_sets(sets);
         if (tried_.best().nodes == best) return;
@@ -209,7 +254,7 @@ class Search {
       }
       std::vector<NodeSet> sets;
       for (const std::size_t i : tried_.ranked()) {
-        if (!spent_.contains(i)) sets = larger_than(tried_.at(i).nodes);
+        if (!spent_.contains(i)) sets = candidates_->larger_than(tried_.at(i).nodes, known());
         if (!sets.empty()) break;
         spent_.insert(i);
       }
@@ -219,83 +264,34 @@ class Search {
     }
   }
 
-  /// Mixes worth a run around one that misses the goal: with the islands of the best forecast, with
-  /// several of them, and with nodes given back where there is a limit on FP32.
-  [[nodiscard]] std::vector<NodeSet> larger_than(const NodeSet& nodes) const {
-    std::vector<NodeSet> sets;
-    const Forecast now = forecast_->of(nodes);
-    std::vector<std::pair<double, NodeSet>> rated = rate(islands_, [&](const NodeSet& island) {
-      NodeSet next = joined(nodes, island);
-      return std::pair(gain_per_cost(now, forecast_->of(next)), std::move(next));
-    });
-    const std::vector<Mix> path = path_from(nodes, kLeaps[2]);
-    for (const std::size_t leap : kLeaps) {
-      if (leap < path.size()) add_new(path[leap].excluded, sets);
-    }
-    for (auto& [value, next] : rated) {
-      if (sets.size() >= kRound || value <= 0.0) break;
-      add_new(std::move(next), sets);
-    }
-    return sets;
-  }
+  /// Nodes in FP32 and tensors in 16 bits.
+  struct Mixture {
+    NodeSet nodes;
+    std::vector<std::string> wide;
+  };
 
-  /// Mixes worth a run around one that reaches the goal: without nodes that bring little for what
-  /// they cost.
-  [[nodiscard]] std::vector<NodeSet> smaller_than(const NodeSet& nodes) const {
-    std::vector<NodeSet> parts = blocks_;
-    parts.insert(parts.end(), islands_.begin(), islands_.end());
-    const Forecast now = forecast_->of(nodes);
-    std::vector<std::pair<double, NodeSet>> rated = rate(parts, [&](const NodeSet& part) {
-      NodeSet next = without(nodes, part);
-      if (next.size() == nodes.size()) return std::pair(0.0, NodeSet());
-      const Forecast then = forecast_->of(next);
-      if (then.cost >= now.cost) return std::pair(0.0, NodeSet());
-      const double lost = 10.0 * std::log10(std::max(then.noise, 1e-20) / now.noise);
-      return std::pair((now.cost - then.cost) / std::max(lost, kWorthDb), std::move(next));
-    });
-    std::vector<NodeSet> sets;
-    for (auto& [value, next] : rated) {
-      if (sets.size() >= kRound || value <= 0.0) break;
-      add_new(std::move(next), sets);
-    }
-    return sets;
-  }
-
-  /// What `body` makes of each set, the best value first.
-  template <typename Body>
-  [[nodiscard]] std::vector<std::pair<double, NodeSet>> rate(const std::vector<NodeSet>& sets,
-                                                             const Body& body) const {
-    std::vector<std::pair<double, NodeSet>> rated(sets.size());
-    parallel_items(std::ssize(sets), result_.threads, [&](std::int64_t i, int /*worker*/) {
-      rated[static_cast<std::size_t>(i)] = body(sets[static_cast<std::size_t>(i)]);
-    });
-    std::stable_sort(rated.begin(), rated.end(),
-                     [](const auto& a, const auto& b) { return a.first > b.first; });
-    return rated;
-  }
-
-  void add_new(NodeSet nodes, std::vector<NodeSet>& sets) const {
-    if (tried_.find(nodes) != nullptr || std::find(sets.begin(), sets.end(), nodes) != sets.end())
-      return;
-    if (forecast_->of(nodes).integer_share < options_.least_integer_share) return;
-    sets.push_back(std::move(nodes));
+  void try_sets(const std::vector<NodeSet>& sets) {
+    std::vector<Mixture> mixtures;
+    for (const NodeSet& nodes : sets) mixtures.push_back({nodes, wide()});
+    try_mixtures(mixtures);
   }
 
   /// Makes and runs models, six at a time; what was run before a stop is kept.
-  void try_sets(const std::vector<NodeSet>& sets) {
-    for (std::size_t begin = 0; begin < sets.size(); begin += Trials::kTogether) {
+  void try_mixtures(const std::vector<Mixture>& mixtures) {
+    for (std::size_t begin = 0; begin < mixtures.size(); begin += Trials::kTogether) {
       std::vector<Trial> trials;
-      std::vector<NodeSet> nodes;
-      for (std::size_t i = begin; i < std::min(sets.size(), begin + Trials::kTogether); ++i) {
-        if (tried_.find(sets[i]) != nullptr) continue;
-        nodes.push_back(sets[i]);
-        trials.push_back({Change{.exclude = exclusions_->names_of(sets[i])}});
+      std::vector<Mixture> made;
+      for (std::size_t i = begin; i < std::min(mixtures.size(), begin + Trials::kTogether); ++i) {
+        const auto& [nodes, wide] = mixtures[i];
+        if (tried_.find(nodes, wide) != nullptr) continue;
+        made.push_back(mixtures[i]);
+        trials.push_back({Change{.exclude = exclusions_->names_of(nodes), .wide = wide}});
       }
       trials_->run(trials);
       for (std::size_t i = 0; i < trials.size(); ++i) {
         if (trials[i].noise) ++result_.tried;
-        const double cost = forecast_ ? forecast_->of(nodes[i]).cost : 0.0;
-        tried_.add({std::move(nodes[i]), cost, std::move(trials[i])});
+        const double cost = candidates_ ? candidates_->cost(made[i].nodes, made[i].wide) : 0.0;
+        tried_.add({std::move(made[i].nodes), std::move(made[i].wide), cost, std::move(trials[i])});
       }
     }
   }
@@ -363,9 +359,7 @@ class Search {
   std::atomic<bool> asked_to_stop_ = false;  ///< by the caller
   std::optional<Trials> trials_;
   std::optional<Exclusions> exclusions_;
-  std::optional<MixForecast> forecast_;
-  std::vector<NodeSet> islands_;
-  std::vector<NodeSet> blocks_;
+  std::optional<SearchCandidates> candidates_;
   std::set<std::size_t> spent_;  ///< tried models that larger_than() has nothing more for
   TriedModels tried_;
   SearchResult result_;

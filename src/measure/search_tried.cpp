@@ -68,7 +68,7 @@ void require_meaning(const SearchOptions& options, const Trial& int8) {
 }
 
 void TriedModels::add(Tried tried) {
-  index_.emplace(tried.nodes, models_.size());
+  index_.emplace(std::pair(tried.nodes, tried.wide), models_.size());
   models_.push_back(std::move(tried));
 }
 
@@ -79,8 +79,8 @@ void TriedModels::set_slower(std::size_t index, const MedianInterval& slower, do
   }
 }
 
-const Tried* TriedModels::find(const NodeSet& nodes) const {
-  const auto found = index_.find(nodes);
+const Tried* TriedModels::find(const NodeSet& nodes, const std::vector<std::string>& wide) const {
+  const auto found = index_.find(std::pair(nodes, wide));
   return found == index_.end() ? nullptr : &models_[found->second];
 }
 
@@ -103,7 +103,7 @@ bool TriedModels::reaches_goal(const Trial& trial) const {
 
 bool TriedModels::allowed(const Tried& tried) const {
   if (!tried.trial.noise) return false;
-  if (only_timed_ && !fast_.contains(index_.at(tried.nodes))) return false;
+  if (only_timed_ && !fast_.contains(index_.at(std::pair(tried.nodes, tried.wide)))) return false;
   return tried.trial.score.integer_share >= options_.least_integer_share;
 }
 
@@ -157,6 +157,7 @@ SearchPoint TriedModels::point(std::size_t index) const {
   const TrialScore& score = tried.trial.score;
   SearchPoint point;
   point.exclude = tried.trial.change.exclude;
+  point.wide = tried.wide;
   point.sqnr_db = worst_db(score);
   point.output_sqnr_db = score.sqnr_db;
   point.images = score.images;

@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "measure/exclusions.h"
@@ -18,8 +20,9 @@ void check_options(const SearchOptions& options);
 
 /// A model that was made; without noise where that was not possible.
 struct Tried {
-  NodeSet nodes;      ///< in FP32, beside those of the recipe
-  double cost = 0.0;  ///< forecast, see Forecast::cost
+  NodeSet nodes;                  ///< in FP32, beside those of the recipe
+  std::vector<std::string> wide;  ///< tensors in 16 bits, the same
+  double cost = 0.0;              ///< forecast, see Forecast::cost
   Trial trial;
   std::optional<MedianInterval> slower{};
 };
@@ -45,8 +48,8 @@ class TriedModels {
 
   [[nodiscard]] const Tried& first() const { return models_.front(); }
   [[nodiscard]] const Tried& at(std::size_t index) const { return models_.at(index); }
-  /// Null for nodes that were not tried together.
-  [[nodiscard]] const Tried* find(const NodeSet& nodes) const;
+  /// Null for nodes that were not tried together, beside these tensors.
+  [[nodiscard]] const Tried* find(const NodeSet& nodes, const std::vector<std::string>& wide) const;
 
   [[nodiscard]] bool reaches_goal(const Trial& trial) const;
   /// Whether a model keeps within the limits.
@@ -68,7 +71,7 @@ class TriedModels {
 
   const SearchOptions& options_;
   std::vector<Tried> models_;
-  std::map<NodeSet, std::size_t> index_;
+  std::map<std::pair<NodeSet, std::vector<std::string>>, std::size_t> index_;
   std::set<std::size_t> fast_{0};
   bool only_timed_ = false;
 };

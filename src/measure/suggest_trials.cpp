@@ -168,6 +168,7 @@ std::optional<Quantized> Trials::quantized(const Change& change) const {
   CalibrationTable table = table_of(change);
   StaticOptions options = recipe_.options;
   options.exclude.insert(options.exclude.end(), change.exclude.begin(), change.exclude.end());
+  options.wide.insert(options.wide.end(), change.wide.begin(), change.wide.end());
   if (!change.ranges.empty()) {
     Overrides overrides;
     overrides.ranges = change.ranges;

@@ -31,6 +31,15 @@ std::string nodes_text(std::size_t nodes) {
   return concat(nodes, nodes == 1 ? " node" : " nodes", " in FP32");
 }
 
+std::string wide_text(std::size_t tensors) {
+  if (tensors == 0) return "";
+  return concat(", ", tensors, tensors == 1 ? " tensor" : " tensors", " in 16 bits");
+}
+
+bool is_same(const SearchPoint& a, const SearchPoint& b) {
+  return a.exclude == b.exclude && a.wide == b.wide;
+}
+
 std::string slower_text(const SearchPoint& point, double int8_seconds) {
   if (!point.slower_seconds) return "";
   const MedianInterval& slower = *point.slower_seconds;
@@ -104,7 +113,7 @@ std::vector<const SearchPoint*> shown_of(const SearchResult& result) {
   std::vector<const SearchPoint*> shown;
   for (std::size_t i = 0; i < count; ++i) {
     const SearchPoint& point = result.frontier[i];
-    if (i % stride == 0 || point.slower_seconds || point.exclude == result.best.exclude) {
+    if (i % stride == 0 || point.slower_seconds || is_same(point, result.best)) {
       shown.push_back(&point);
     }
   }
@@ -124,7 +133,8 @@ Json json_of(const SearchPoint& point) {
             {"cost", point.cost},
             {"reaches_goal", point.reaches_goal},
             {"slower_seconds", nullptr},
-            {"exclude", point.exclude}};
+            {"exclude", point.exclude},
+            {"wide", point.wide}};
   if (point.slower_seconds) {
     json["slower_seconds"] = {{"median", point.slower_seconds->median},
                               {"low", point.slower_seconds->low},
@@ -168,7 +178,7 @@ std::string text_of(const SearchResult& result, std::size_t width) {
   text += concat("\nGoal: ", text_of(result.goal),
                  result.reached ? "; reached: " : "; nearest: ", accuracy_text(best, kind), " at ",
                  percent(best.integer_share, 1), " of MACs on integers, ",
-                 nodes_text(best.exclude.size()));
+                 nodes_text(best.exclude.size()), wide_text(best.wide.size()));
   const std::string slower = slower_text(best, result.int8_seconds);
   if (!slower.empty()) text += concat(", ", slower);
   text += "\n\n";
@@ -181,6 +191,9 @@ std::string text_of(const SearchResult& result, std::size_t width) {
                                          {"nodes in FP32", Kind::kNumber, 5},
                                          {"slower", Kind::kText, 6},
                                          {"", Kind::kText}};
+  const bool wide = std::ranges::any_of(
+      result.frontier, [](const SearchPoint& point) { return !point.wide.empty(); });
+  if (wide) columns.insert(columns.begin() + 3, {"tensors in 16 bits", Kind::kNumber, 5});
   if (classes) columns.insert(columns.begin() + 1, {"agreement", Kind::kNumber, 7});
   TextTable table(std::move(columns));
   const std::vector<const SearchPoint*> shown = shown_of(result);
@@ -188,7 +201,8 @@ std::string text_of(const SearchResult& result, std::size_t width) {
     std::vector<std::string> row{to_fixed(point->sqnr_db, 2), percent(point->integer_share, 1),
                                  to_text(static_cast<std::int64_t>(point->exclude.size())),
                                  slower_text(*point, result.int8_seconds),
-                                 point->exclude == best.exclude ? "<" : ""};
+                                 is_same(*point, best) ? "<" : ""};
+    if (wide) row.insert(row.begin() + 3, to_text(static_cast<std::int64_t>(point->wide.size())));
     if (classes) row.insert(row.begin() + 1, agreement_text(*point));
     table.add(std::move(row));
   }

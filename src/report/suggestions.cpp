@@ -42,6 +42,7 @@ ChangeOptions options_of(const Change& change) {
     }
   };
   for (const std::string& node : change.exclude) add("--exclude", node);
+  for (const std::string& tensor : change.wide) add("--wide", tensor);
   for (const Overrides::GivenRange& given : change.ranges) {
     add("--range", concat(given.tensor, "=", given.range.min, ",", given.range.max));
   }

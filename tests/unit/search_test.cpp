@@ -55,9 +55,11 @@ class SearchTest : public testing::Test {
     double sqnr_db = 0.0;
     double integer_share = 0.0;
   };
-  [[nodiscard]] Judged judged(const std::vector<std::string>& exclude) const {
+  [[nodiscard]] Judged judged(const std::vector<std::string>& exclude,
+                              const std::vector<std::string>& wide = {}) const {
     Recipe changed = recipe_;
     changed.options.exclude = exclude;
+    changed.options.wide = wide;
     Quantized made = quantize(fp32_.graph(), changed.table, changed.options);
     Judged judged;
     judged.integer_share = measure_coverage(made.graph, {}, made.report).integer_share();
@@ -86,6 +88,34 @@ TEST_F(SearchTest, FindsAPlantedBadTensor) {
   EXPECT_THAT(result.best.exclude, Contains(testing::AnyOf("b", "c")));
   EXPECT_THAT(result.best.exclude, Not(Contains("a")));
   EXPECT_THAT(result.best.exclude, Not(Contains("d")));
+}
+
+// Where the target can, such a tensor keeps 16 bits, and no multiplication leaves the integers.
+TEST_F(SearchTest, WidensAPlantedBadTensor) {
+  recipe_.options.target = "qtool";
+  const double healthy = judged({}).sqnr_db;
+  plant("b_relu_out", 40.0F);
+  const SearchResult result = find_sqnr(healthy - 1.0);
+  EXPECT_TRUE(result.reached);
+  EXPECT_THAT(result.best.exclude, IsEmpty());
+  EXPECT_THAT(result.best.wide, testing::ElementsAre("b_relu_out"));
+  EXPECT_EQ(result.best.integer_share, 1.0);
+  EXPECT_DOUBLE_EQ(result.best.sqnr_db, judged({}, result.best.wide).sqnr_db);
+  EXPECT_THAT(text_of(result), HasSubstr("0 nodes in FP32, 1 tensor in 16 bits"));
+}
+
+// More of them are tried once neither these nor FP32 reach the goal; each model was run.
+TEST_F(SearchTest, MixesWideTensorsWithNodesInFp32) {
+  recipe_.options.target = "qtool";
+  plant("b_relu_out", 40.0F);
+  options_.least_integer_share = 0.9;  // no layer fits into FP32
+  const SearchResult result = find_sqnr(150.0);
+  EXPECT_FALSE(result.reached);
+  EXPECT_GE(result.best.wide.size(), 2U);
+  EXPECT_GT(result.best.sqnr_db, judged({}, {"b_relu_out"}).sqnr_db);
+  for (const SearchPoint& point : result.frontier) {
+    EXPECT_DOUBLE_EQ(point.sqnr_db, judged(point.exclude, point.wide).sqnr_db);
+  }
 }
 
 // Every point was run: forecasts are never reported.

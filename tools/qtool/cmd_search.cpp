@@ -149,6 +149,7 @@ void run_search(SearchCommand& options, const Command& command) {
   }();
   overrides.exclude.insert(overrides.exclude.end(), result.best.exclude.begin(),
                            result.best.exclude.end());
+  overrides.wide.insert(overrides.wide.end(), result.best.wide.begin(), result.best.wide.end());
   const std::string text = to_json_text(overrides);
   const OutputFile file{options.output, text};
   write_outputs({&file, 1});

@@ -55,6 +55,7 @@ struct SearchOptions : AnalyzeOptions {
 /// A model that was made and run on the images.
 struct SearchPoint {
   std::vector<std::string> exclude;  ///< nodes in FP32, beside those of the recipe
+  std::vector<std::string> wide{};   ///< tensors in 16 bits, see StaticOptions::wide
   double sqnr_db = 0.0;              ///< of the worst output, the mean over the images
   std::vector<double> output_sqnr_db;
   std::int64_t images = 0;
@@ -98,16 +99,17 @@ struct SearchResult {
 /// Every tensor that is rounded and every layer's weights are measured alone on some images (see
 /// analyze()). Taking for granted that their squared errors add up, islands of neighbouring nodes
 /// are added in the order of their gain per cost. Models along this path are made and run on all
-/// images; then islands are added, or nodes given back to the integers, one round of measured
-/// models after the other, until nothing brings anything or the budget is used up. Results are of
-/// models that were run, never forecasts. Without a limit of time they depend neither on threads
-/// nor on times, as long as the budget cuts nothing off. `fp32`: the prepared model, with one
-/// input. Of a recipe with rewrites the rewritten network is measured. The progress counts seconds
-/// of the budget; a stop ends the search with what was found so far. Throws Error(kUnsupported)
-/// when nothing of the model is on integers or a goal does not fit the network, Error(kUsage) for
-/// values out of their domain and a budget that is too short to measure anything, Error(kCancelled)
-/// when it was stopped before that, and what analyze() and quantize() throw. Cost: the budget at
-/// most, or what SearchCost says. Memory: as analyze() and suggest().
+/// images. Where the target allows it, the tensors that make most noise may keep 16 bits instead,
+/// or beside them (StaticOptions::wide). Then islands are added, or nodes given back to the
+/// integers, one round of measured models after the other, until nothing brings anything or the
+/// budget is used up. Results are of models that were run, never forecasts. Without a limit of time
+/// they depend neither on threads nor on times, as long as the budget cuts nothing off. `fp32`: the
+/// prepared model, with one input. The progress counts seconds of the budget; a stop ends the
+/// search with what was found so far. Throws Error(kUnsupported) when nothing of the model is on
+/// integers or a goal does not fit the network, Error(kUsage) for values out of their domain and a
+/// budget that is too short to measure anything, Error(kCancelled) when it was stopped before that,
+/// and what analyze() and quantize() throw. Cost: the budget at most, or what SearchCost says.
+/// Memory: as analyze() and suggest().
 SearchResult search(const Executor& fp32, const Recipe& recipe, const Samples& samples,
                     const SearchOptions& options);
 

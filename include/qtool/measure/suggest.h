@@ -38,6 +38,7 @@ struct Change {
   std::string method{};                                ///< --method of calibrate; empty: as it is
   std::string weight_method{};                         ///< --weight-method; empty: as it is
   std::optional<std::vector<std::string>> rewrites{};  ///< StaticOptions::rewrites: --equalize
+  std::vector<std::string> wide{};                     ///< tensors to keep in 16 bits: --wide
   friend bool operator==(const Change&, const Change&) = default;
 };
 
