@@ -32,7 +32,13 @@ std::optional<ValueId> behind_pair(const Graph& graph, ValueId x) {
 class Widener {
  public:
   Widener(const Groundwork& ground, Graph& emitted, QuantizeReport& report)
-      : ground_(ground), graph_(emitted), report_(report) {}
+      : ground_(ground), graph_(emitted), report_(report) {
+    for (const NodePlacement& placed : ground.placement().nodes) {
+      if (placed.role == NodeRole::kInteger && weight_ports(ground.graph(), placed.id)) {
+        layers_.insert(placed.id);
+      }
+    }
+  }
 
   /// Whether anything that reads `x` gains by it.
   bool widen(ValueId x) {
@@ -44,7 +50,7 @@ class Widener {
     }
     std::vector<NodeId> layers;
     for (const NodeId reader : graph_.consumers(*high)) {
-      if (graph_.node(reader).inputs[0] == *high && weight_ports(ground_.graph(), reader)) {
+      if (layers_.contains(reader) && graph_.node(reader).inputs[0] == *high) {
         layers.push_back(reader);
       }
     }
@@ -135,6 +141,7 @@ class Widener {
   const Groundwork& ground_;
   Graph& graph_;
   QuantizeReport& report_;
+  std::unordered_set<NodeId> layers_;  ///< with weights, on integers
 };
 
 }  // namespace
