@@ -111,6 +111,7 @@ class Search {
       const double other = std::max(std::abs(static_cast<double>(seen.min) - used.min),
                                     std::abs(static_cast<double>(seen.max) - used.max));
       if (!std::isfinite(other) || other <= kOtherRange * width || seen == Range()) continue;
+      if (source.scaled) continue;  // the table has the range of the tensor that is not divided
       if (recipe_.table.find(source.name) == nullptr) continue;
       add({.ranges = {{source.name, seen}}});
     }

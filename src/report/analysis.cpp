@@ -85,6 +85,7 @@ std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPrep
       row["median_peak"] = source.median_peak;
       row["range"] = {source.range.min, source.range.max};
       row["seen"] = {source.seen.min, source.seen.max};
+      row["scaled"] = source.scaled;
     }
     json["sources"].push_back(std::move(row));
   }

@@ -46,7 +46,9 @@ Json histograms_of(const Page& page) {
   if (page.statistics == nullptr) return histograms;
   std::unordered_set<std::string_view> wanted;
   for (const ErrorSource& source : page.analysis.sources) {
-    if (source.kind == SourceKind::kActivation) wanted.insert(source.name);
+    // Statistics are of the tensor as it is, ranges of what it is divided to.
+    const bool comparable = source.kind == SourceKind::kActivation && !source.scaled;
+    if (comparable) wanted.insert(source.name);
   }
   for (const TensorStatistics& tensor : page.statistics->tensors) {
     const FloatHistogram& histogram = tensor.statistics.histogram();

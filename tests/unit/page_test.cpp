@@ -136,6 +136,8 @@ TEST(Page, DrawsWhatTheStatisticsCounted) {
   const std::vector<std::int64_t> counts = histogram.at("counts");
   EXPECT_EQ(counts.front(), 1);
   EXPECT_EQ(counts.back(), 2);
+  page.analysis.sources[0].scaled = true;  // its range is of the divided tensor
+  EXPECT_TRUE(data_of(html_of(page)).at("histograms").empty());
 }
 
 // The strip follows the network, not the errors; times go with it.
