@@ -121,16 +121,6 @@ class Unscaled {
   std::vector<double> out_;
 };
 
-/// Whether what rounding `real` takes from it goes through the layers beside it, in a second byte:
-/// see widen_tensors().
-bool is_wide(const Graph& int8, ValueId real, ValueId dequantized) {
-  if (!int8.info.metadata.contains(std::string(kWideKey))) return false;
-  return std::ranges::any_of(int8.consumers(dequantized), [&](NodeId reader) {
-    const Node& node = int8.node(reader);
-    return node.is("Sub") && node.inputs[0] == real && node.inputs[1] == dequantized;
-  });
-}
-
 /// Both bytes together, as one integer of finer steps.
 void widen(QuantizedActivation& activation) {
   constexpr auto kSteps = static_cast<std::int32_t>(kWideSteps);
@@ -204,6 +194,14 @@ Graph with_integer_weights(Graph graph) {
   }
   graph.remove_dead_nodes();
   return graph;
+}
+
+bool is_wide(const Graph& int8, ValueId real, ValueId dequantized) {
+  if (!int8.info.metadata.contains(std::string(kWideKey))) return false;
+  return std::ranges::any_of(int8.consumers(dequantized), [&](NodeId reader) {
+    const Node& node = int8.node(reader);
+    return node.is("Sub") && node.inputs[0] == real && node.inputs[1] == dequantized;
+  });
 }
 
 Range range_of(const QuantizedActivation& activation) {

@@ -24,6 +24,10 @@ struct QuantizedActivation {
   std::vector<double> factors{};
 };
 
+/// Whether what rounding `real` takes from it goes through the layers that read `dequantized`, in a
+/// second byte: see StaticOptions::wide.
+bool is_wide(const Graph& int8, ValueId real, ValueId dequantized);
+
 /// The reals that it keeps.
 Range range_of(const QuantizedActivation& activation);
 

@@ -6,8 +6,10 @@
 #include "base/choices.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "graph/node_name.h"
 #include "measure/metrics.h"
 #include "measure/model_pair.h"
+#include "measure/quantized_parts.h"
 #include "measure/stored_affines.h"
 #include "qtool/base/error.h"
 #include "quantize/scaled_channels.h"
@@ -51,6 +53,11 @@ std::optional<Counterpart> integers_of(const Graph& int8, ValueId id, const Grap
       node = &int8.node(int8.consumers(node->outputs[0]).front());
     }
     if (!node->is("QuantizeLinear") || !node->has_output(0)) continue;
+    // One of two bytes says little.
+    const bool is_one_of_two = std::ranges::any_of(
+        int8.consumers(node->outputs[0]),
+        [&](NodeId behind) { return is_wide(int8, id, first_output(int8.node(behind))); });
+    if (is_one_of_two) return {};
     std::optional<Affines> affines = stored_affines(int8, *node);
     if (affines) return Counterpart{int8.value(node->outputs[0]).name, std::move(affines)};
   }

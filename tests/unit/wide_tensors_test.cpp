@@ -11,6 +11,7 @@
 #include "measure/quantized_parts.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/prepare.h"
+#include "qtool/measure/tensor_pairs.h"
 #include "uneven_net.h"
 
 namespace qtool {
@@ -106,6 +107,17 @@ TEST_F(WideTensors, AreAnalyzedWithTheStepOfTheirSecondByte) {
   };
   const float before = step_of(quantized_parts(fp32_.graph(), prepare(made({}).graph)));
   EXPECT_EQ(step_of(quantized_parts(fp32_.graph(), int8)), before / kWideSteps);
+}
+
+TEST_F(WideTensors, AreDumpedBeforeTheyAreRoundedToTwoBytes) {
+  const Executor int8(prepare(made({"s1_out"}).graph));
+  std::vector<Tensor> sample;
+  sample.push_back(image({1, 3, 12, 12}, 60));
+  const std::vector<std::string> names{"s1_out"};
+  const std::vector<TensorPair> pairs = TensorPairs(fp32_, &int8, sample, names, {}).run(sample);
+  ASSERT_EQ(pairs.size(), 1U);
+  EXPECT_FALSE(pairs[0].integers);
+  EXPECT_TRUE(pairs[0].int8);
 }
 
 TEST_F(WideTensors, OfAGraphOutputKeepItsName) {

@@ -43,6 +43,7 @@ struct TensorPairOptions {
 /// ones than those of the fused computation.
 /// Channels that a rewritten model divides by factors (StaticOptions::rewrites) are multiplied
 /// again; tensors that it divides in any other way have no counterpart.
+/// Of a tensor in 16 bits (StaticOptions::wide) `int8` is what is rounded to two bytes.
 class TensorPairs {
  public:
   /// Tensors whose names equal or match `patterns` (`*`, `?`), for a sample of these shapes.
