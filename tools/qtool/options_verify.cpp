@@ -23,7 +23,7 @@ constexpr std::int64_t kMaxSamples = 20;  // enough to see that a model is broke
 void add_verify_limit(Command& command, double& min_sqnr_db) {
   command
       .add_option("--min-sqnr", min_sqnr_db,
-                  "With --verify: SQNR in dB that every output must reach\n"
+                  "SQNR in dB that every output of the written model must reach\n"
                   "The mean over the samples. 3: the noise has half the power of the signal.")
       ->type_name("DB")
       ->check(decibels())
