@@ -143,6 +143,7 @@ run_tests() {
   shift
   rm -f "$results"
   show ctest --test-dir "$BUILDS/$preset" "$@"
+  ctest --test-dir "$BUILDS/$preset" "$@" -N >"$BUILDS/$preset.tests"
   ctest --test-dir "$BUILDS/$preset" --output-on-failure --output-junit "$results" "$@" || true
   [[ -e $results ]] || fail "ctest wrote no results"
   awk -f "$ROOT/tools/ctest_summary.awk" "$results"

@@ -127,22 +127,69 @@ expect "a failed test fails" ends_with 1
 expect "failures are counted" last_line_is '0 passed, 1 failed, 1 skipped'
 
 stand_in node 'echo 18'
+# Continuous integration, in parts. The cache is a folder of the test's own: it keeps what was left out.
+ci() { rm -rf "$work/home/.cache"; script ../.ci/run "$@"; }
 printf '#!/bin/bash\necho fuzzed $1\n' >"$clone/tools/fuzz.sh"
-script ../.ci/run
+ci
 expect "continuous integration fails with a test" ends_with 1
 expect "a table says what became of each part" says '^threads .* s .* s   fail$'
-expect "three suites and their parts failed" last_line_is '1 passed, 6 failed, 3 skipped'
+expect "four suites and their parts failed" last_line_is '1 passed, 8 failed, 4 skipped'
 sed -i 's/status="fail"/status="run"/' "$work/results.xml"
-script ../.ci/run
+ci
 expect "continuous integration passes" ends_with 0
-expect "three suites and four parts passed" last_line_is '7 passed, 0 failed, 3 skipped'
-expect "fuzzers run for ten minutes" says '^fuzzed 10$'
+expect "four suites and five parts passed" last_line_is '9 passed, 0 failed, 4 skipped'
+expect "fuzzers run for two minutes" says '^fuzzed 2$'
 echo 'exit 1' >>"$clone/tools/fuzz.sh"
-script ../.ci/run --release
-expect "--release runs the first part alone" last_line_is '2 passed, 0 failed, 1 skipped'
-script ../.ci/run
+ci release
+expect "a part runs alone" last_line_is '2 passed, 0 failed, 1 skipped'
+ci
 expect "a finding fails" ends_with 1
-expect "a finding is counted" last_line_is '6 passed, 1 failed, 3 skipped'
+expect "a finding is counted" last_line_is '8 passed, 1 failed, 4 skipped'
+ci nothing
+expect "an unknown part is refused" says "no part 'nothing', there are: release sanitizers"
+printf '#!/bin/bash\n' >"$clone/tools/fuzz.sh"
+
+# Parts that would not end in time are not started. The release takes a second here, ten times as long
+# as its row says, so 30 seconds of another row are 300.
+sed -i -E 's/^(release +release).*/\1 1 0/; s/^(sanitizers|corpora|fuzzing)( +fuzz).*/\1\2 1000 0/;
+  s/^(threads +tsan).*/\1 0 0/' "$clone/.ci/parts"
+export QTOOL_CI_SECONDS=60
+ci
+expect "a part that does not fit is left out" says '^sanitizers .* left out$'
+expect "and the run is good all the same" ends_with 0
+expect "with what is missing before its last line" \
+  last_line_is 'incomplete: 4 passed, 0 failed, 5 skipped'
+expect "and a reason" says '^skipped: would take about [0-9]* s, [0-9]* s are left: sanitizers'
+order_is() { [[ $(sed -n 's/^=== //p' "$work/output" | tr '\n' ' ') == "$1 " ]]; }
+expect "the parts have an order" order_is 'release threads'
+sed -i -E 's/^(corpora +fuzz).*/\1 0 0/' "$clone/.ci/parts"
+script ../.ci/run
+expect "parts that were left out come first, after the release" order_is 'release corpora fuzzing threads'
+script ../.ci/run
+expect "parts that are no longer left out go back to their place" order_is 'release threads corpora fuzzing'
+
+# A part that is still running at the deadline is ended, with processes that left its group.
+cp "$work/bin/ctest" "$work/ctest"
+stand_in ctest "case \$* in
+  *-N) printf '  Test  #1: one\n  Test #2: two words\n  Test #3: three\n' ;;
+  *tsan*) printf '1/3 Test #1: one .......   Passed    0.01 sec\n2/3 Test #2: two words ....***Failed    0.01 sec\n'
+    sleep 98763 & set -m; sleep 98762 & wait ;;
+  *) bash $work/ctest \"\$@\" ;;
+esac"
+export QTOOL_CI_SECONDS=3
+ci release threads
+expect "a part is ended at the deadline" says "^The time is over: 'threads' is ended"
+expect "its tests without a result are skipped" says '^skipped: the time was over: threads, three$'
+expect "its tests with a result keep it" last_line_is 'incomplete: 3 passed, 1 failed, 3 skipped'
+expect "a failed test of an ended part fails" ends_with 1
+expect "nothing of its groups is left" eval '! grep -lzE "^9876[23]$" /proc/[0-9]*/cmdline 2>/dev/null'
+stand_in ctest 'sleep 30'
+export QTOOL_CI_SECONDS=2
+ci
+expect "a release that does not end in time fails" ends_with 1
+expect "and says so" says '^failed: the release part did not end in time$'
+unset QTOOL_CI_SECONDS
+cp "$work/ctest" "$work/bin/ctest"
 
 for name in demo.sh test.sh; do
   script $name --help
