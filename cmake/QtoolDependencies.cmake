@@ -15,3 +15,5 @@ find_dependency(ONNX ${QTOOL_REQUIRED})
 find_dependency(dnnl ${QTOOL_REQUIRED})
 find_dependency(nlohmann_json ${QTOOL_REQUIRED})
 find_dependency(ZLIB ${QTOOL_REQUIRED})
+list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})  # FindWebP.cmake
+find_dependency(WebP ${QTOOL_REQUIRED})

@@ -14,4 +14,5 @@ install(FILES
   ${CMAKE_CURRENT_BINARY_DIR}/qtoolConfig.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/qtoolConfigVersion.cmake
   cmake/QtoolDependencies.cmake
+  cmake/FindWebP.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/qtool)

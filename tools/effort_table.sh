@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `quantize --effort balanced` gains over `fast` on one network: SQNR of the outputs in dB and the
+# What `quantize --effort balanced` and `best` gain over `fast` on one network: SQNR of the outputs in dB and the
 # share of images with FP32's answer, for the targets qtool and cpu. docs/accuracy.md has its figures.
 # Usage: tools/effort_table.sh [--qtool PROGRAM] MODEL CALIB EVAL [OPTION...]
 #   --qtool      the program; default: the release preset, which is built
@@ -24,7 +24,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$program" calibrate "$model" --images "$calib" --limit 100 "$@" -o "$work/table.json" -q >/dev/null
 for target in qtool cpu; do
-  for effort in fast balanced; do
+  for effort in fast balanced best; do
     options=(--target "$target" --effort "$effort")
     [[ $effort == fast ]] || options+=(--images "$calib" --limit 100)
     start=$(date +%s.%N)

@@ -20,7 +20,8 @@ OUT=$BUILDS/fuzz
 # Shares of the time. Targets that run whole models get more: they are slow and reach much code.
 declare -A SHARES=(
   [run_model]=6 [quantize_model]=6 [load_onnx]=2 [read_table]=1 [read_formats]=1
-  [read_statistics]=1 [read_settings]=1 [read_lists]=1 [read_tensors]=1 [decode_image]=1 [compare_networks]=2
+  [read_statistics]=1 [read_settings]=1 [read_lists]=1 [read_tensors]=1 [read_partial]=1 [decode_image]=1
+  [compare_networks]=2
 )
 TARGETS=("$@")
 (($#)) || mapfile -t TARGETS < <(printf '%s\n' "${!SHARES[@]}" | sort)
@@ -52,7 +53,7 @@ seeds_of() {
 dictionary_of() {
   case $1 in
     load_onnx | *_model) echo onnx ;;
-    decode_image | read_lists) ;;
+    decode_image | read_lists | read_partial) ;;
     read_tensors) echo tensors ;;
     *) echo json ;;
   esac

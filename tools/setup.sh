@@ -10,7 +10,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD_PACKAGES=(
   cmake g++ ninja-build
   libcli11-dev libdnnl-dev libeigen3-dev libonnx-dev libprotobuf-dev libspdlog-dev libstb-dev
-  libxxhash-dev nlohmann-json3-dev ocl-icd-opencl-dev protobuf-compiler zlib1g-dev
+  libwebp-dev libxxhash-dev nlohmann-json3-dev ocl-icd-opencl-dev protobuf-compiler zlib1g-dev
 )
 # shellcheck disable=SC2034
 TEST_PACKAGES=(
@@ -20,6 +20,9 @@ TEST_PACKAGES=(
 # shellcheck disable=SC2034
 CHECK_PACKAGES=(clang clang-format fish libclang-rt-14-dev lld llvm zsh)
 BROWSER_PACKAGES=(chromium)
+# Other people's networks, made with random weights. Large; .ci/run does without them, that test skips.
+# shellcheck disable=SC2034
+NETWORK_PACKAGES=(python3-torchvision python3-onnx)
 NODE_PACKAGES=(nodejs npm)
 OLDEST_NODE=18
 

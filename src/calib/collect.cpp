@@ -14,7 +14,10 @@
 #include "base/parallel.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "calib/channel_view.h"
 #include "calib/statistics.h"
+#include "exec/state_feedback.h"
+#include "graph/channel_axis.h"
 #include "graph/node_name.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
@@ -91,14 +94,6 @@ std::vector<std::vector<std::size_t>> concatenations(const Graph& graph,
   return parts;
 }
 
-// Tensors without axes for images and channels (such as a factor computed from the image's size)
-// are treated as one channel of one image, and so are those whose second axis is not channels.
-TensorView with_image_axes(const TensorView& tensor, bool one_channel) {
-  const std::int64_t rank = tensor.shape.rank();
-  if (rank >= 2 && rank <= 5 && !one_channel) return tensor;
-  return {tensor.data, tensor.dtype, Shape{1, 1, tensor.shape.elements()}, Layout::kPlain};
-}
-
 // Outputs are maps when one of them has two or more axes, besides the batch, that are longer than
 // one.
 Outputs kind_of(std::span<const PortInfo> outputs) {
@@ -120,6 +115,7 @@ struct Worker {
   Workspace workspace;
   std::shared_ptr<const Plan> plan;
   InputShapes plan_shapes;
+  std::optional<StateFeedback> states;  // of the plan
   Outputs outputs = Outputs::kVectors;  // maps where they are for images of any size
   std::int64_t images = 0;
   Clock::duration observing{};
@@ -146,9 +142,8 @@ class Collector {
 
   Collection run() {
     const std::int64_t total = samples_.size();
-    const int threads = resolve_threads(options_.threads);
     std::vector<Worker> workers(static_cast<std::size_t>(
-        std::max<std::int64_t>(1, std::min<std::int64_t>(threads, total))));
+        std::max<std::int64_t>(1, std::min<std::int64_t>(threads(), total))));
     for (Worker& worker : workers) worker.statistics.resize(tensors_.size());
     run_pass(Pass::kStatistics, workers);
     Collection collection = merged(workers);
@@ -166,10 +161,27 @@ class Collector {
   }
 
  private:
+  // States pass from sample to sample: one worker then takes them in their order.
+  [[nodiscard]] int threads() const {
+    return samples_.states().empty() ? resolve_threads(options_.threads) : 1;
+  }
+
   // Where samples differ in length, an axis may be that length and not one of channels. Extents
   // that grow with it are other ones in the largest sample than in the smallest.
   void find_channels() {
     one_channel_.resize(tensors_.size());
+    const Graph& graph = executor_.graph();
+    for (const TensorStatistics& tensor : tensors_) {
+      last_axis_.push_back(channels_are_last(graph, *graph.find_value(tensor.tensor)));
+    }
+    find_lengths();
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const auto lost = [&](std::size_t part) { return one_channel_[part] || last_axis_[part]; };
+      if (lost(i) || std::any_of(parts_[i].begin(), parts_[i].end(), lost)) parts_[i].clear();
+    }
+  }
+
+  void find_lengths() {
     const std::vector<InputShapes> extremes = extreme_shapes(samples_, executor_.graph());
     if (extremes.empty()) return;
     const auto small = executor_.compile(extremes.front(), compile_);
@@ -177,18 +189,17 @@ class Collector {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const Shape& a = small->observed()[i].shape;
       const Shape& b = large->observed()[i].shape;
-      one_channel_[i] = a.rank() < 2 || b.rank() < 2 || a[1] != b[1];
-    }
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      const auto lost = [&](std::size_t part) { return one_channel_[part]; };
-      if (lost(i) || std::any_of(parts_[i].begin(), parts_[i].end(), lost)) parts_[i].clear();
+      const auto channels = [&](const Shape& shape) {
+        return shape[last_axis_[i] ? shape.rank() - 1 : 1];
+      };
+      one_channel_[i] = a.rank() < 2 || b.rank() < 2 || channels(a) != channels(b);
     }
   }
 
   void run_pass(Pass pass, std::vector<Worker>& workers) {
     const std::int64_t images = samples_.size();
     const std::int64_t total = options_.exact_bins > 0 ? 2 * images : images;
-    parallel_items(images, resolve_threads(options_.threads), [&](std::int64_t item, int worker) {
+    parallel_items(images, threads(), [&](std::int64_t item, int worker) {
       observe(item, pass, workers[static_cast<std::size_t>(worker)]);
       report_one_of(total);
     });
@@ -225,22 +236,25 @@ class Collector {
     if (worker.plan == nullptr || worker.plan_shapes != shapes) {
       worker.plan = executor_.compile(shapes, compile_);
       worker.plan_shapes = std::move(shapes);
+      worker.states.emplace(samples_, *worker.plan);
       if (kind_of(worker.plan->outputs()) == Outputs::kMaps) worker.outputs = Outputs::kMaps;
     }
     const FlushDenormals flush;
     Counting counting = counting_;
     counting.random_start = random_start_of(*sample);
-    worker.plan->run(views_of(*sample), worker.workspace,
-                     [&](std::size_t index, const TensorView& tensor) {
-                       if (pass == Pass::kExactBins) {
-                         count_magnitudes(tensor.values<float>(), worker.magnitudes[index]);
-                       } else if (parts_[index].empty()) {
-                         const Clock::time_point begin = Clock::now();
-                         observe(tensor, index, item, counting, worker.statistics[index]);
-                         worker.observing += Clock::now() - begin;
-                         worker.values += tensor.shape.elements();
-                       }
-                     });
+    const auto outputs =
+        worker.plan->run(worker.states->inputs(item, *sample), worker.workspace,
+                         [&](std::size_t index, const TensorView& tensor) {
+                           if (pass == Pass::kExactBins) {
+                             count_magnitudes(tensor.values<float>(), worker.magnitudes[index]);
+                           } else if (parts_[index].empty()) {
+                             const Clock::time_point begin = Clock::now();
+                             observe(tensor, index, item, counting, worker.statistics[index]);
+                             worker.observing += Clock::now() - begin;
+                             worker.values += tensor.shape.elements();
+                           }
+                         });
+    worker.states->keep(outputs);
     if (pass == Pass::kStatistics) ++worker.images;
   }
 
@@ -256,7 +270,11 @@ class Collector {
   void observe(const TensorView& tensor, std::size_t index, std::int64_t item, Counting counting,
                Statistics& statistics) const {
     try {
-      statistics.observe(with_image_axes(tensor, one_channel_[index]), item, counting);
+      Tensor copy;
+      const bool last = last_axis_[index] && !one_channel_[index] && tensor.shape.rank() >= 2;
+      statistics.observe(
+          last ? with_last_channels(tensor, copy) : with_image_axes(tensor, one_channel_[index]),
+          item, counting);
     } catch (const Error& error) {
       const TensorStatistics& observed = tensors_[index];
       const std::string node =
@@ -319,6 +337,7 @@ class Collector {
   std::vector<TensorStatistics> tensors_;
   std::vector<std::vector<std::size_t>> parts_;  // see concatenations()
   std::vector<bool> one_channel_;                // see find_channels()
+  std::vector<bool> last_axis_;                  // see channels_are_last()
   CompileOptions compile_;
   Counting counting_;
   std::mutex mutex_;  // guards what follows

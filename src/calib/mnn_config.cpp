@@ -1,11 +1,10 @@
-#include "qtool/calib/mnn_config.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "base/text.h"
 #include "json/json.h"
+#include "qtool/calib/format.h"
 
 namespace qtool {
 namespace {
@@ -55,7 +54,7 @@ std::optional<Preprocess> preprocess_of(const JsonField& root) {
   if (!format && !mean && !normal && !width && !height) return std::nullopt;
   Preprocess preprocess;
   if (format) preprocess.channels = channel_order_of(translated(*format, kFormats));
-  const std::size_t channels = preprocess.channels == ChannelOrder::kGray ? 1 : 3;
+  const auto channels = static_cast<std::size_t>(channels_of(preprocess.channels));
   if (mean) preprocess.mean = per_channel(*mean, channels);
   if (normal) {
     preprocess.std = per_channel(*normal, channels);

@@ -290,6 +290,24 @@ void PlanBuilder::add_node(NodeId id) {
   plan_->step_infos.push_back(std::move(info));
 }
 
+std::vector<std::int64_t> PlanBuilder::moved_bytes(const Plan& plan) {
+  const Plan::State& state = *plan.state_;
+  std::vector<std::int64_t> bytes;
+  for (std::size_t i = 0; i < state.steps.size(); ++i) {
+    std::vector<std::int32_t> values = state.steps[i].inputs;
+    values.insert(values.end(), state.steps[i].outputs.begin(), state.steps[i].outputs.end());
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    std::int64_t& sum = bytes.emplace_back(0);
+    const std::string& type = state.step_infos[i].op_type;
+    if (type == "If" || type == "Loop") continue;
+    for (const std::int32_t value : values) {
+      if (value >= 0) sum += bytes_of(state.values[static_cast<std::size_t>(value)].info);
+    }
+  }
+  return bytes;
+}
+
 // Plans for the subgraphs of a node.
 void PlanBuilder::add_bodies(NodeId id, OpContext& context) {
   const auto* params = std::get_if<SubgraphParams>(&shaped_.lowered(id).params);

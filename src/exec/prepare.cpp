@@ -1,5 +1,3 @@
-#include "qtool/exec/prepare.h"
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -13,6 +11,7 @@
 #include "lower/specialize.h"
 #include "ops/evaluate.h"
 #include "qtool/base/error.h"
+#include "qtool/exec/executor.h"
 
 namespace qtool {
 

@@ -26,15 +26,20 @@ void require_equal_steps(const Plan::State& plan, const Plan::State& variant) {
 }  // namespace
 
 Replay::Replay(std::shared_ptr<const Plan> plan, std::shared_ptr<const Plan> variant)
-    : plan_(std::move(plan)), variant_(std::move(variant)) {
+    : plan_(std::move(plan)) {
   const Plan::State& state = *plan_->state_;
-  if (variant_ != nullptr) require_equal_steps(state, *variant_->state_);
+  if (variant != nullptr) add_variant(std::move(variant));
   arena_ = Tensor(DType::kUInt8, Shape{state.arena_bytes});
   sharing_.resize(state.storages.size());
   changed_.resize(state.storages.size());
   for (std::size_t v = 0; v < state.values.size(); ++v) {
     sharing_[at(state.values[v].storage)].push_back(static_cast<std::int32_t>(v));
   }
+}
+
+void Replay::add_variant(std::shared_ptr<const Plan> variant) {
+  require_equal_steps(*plan_->state_, *variant->state_);
+  variants_.push_back(std::move(variant));
 }
 
 std::span<const TensorView> Replay::run(std::span<const TensorView> inputs, const Probe& probe) {
@@ -109,9 +114,9 @@ std::span<const TensorView> Replay::run_changed(std::size_t observed, const Chan
   return finish_from(static_cast<std::size_t>(point->step + 1));
 }
 
-std::span<const TensorView> Replay::run_variant(std::size_t step) {
+std::span<const TensorView> Replay::run_variant(std::size_t step, std::size_t number) {
   const Plan::State& state = *plan_->state_;
-  const Plan::State& variant = *variant_->state_;
+  const Plan::State& variant = *variants_.at(number)->state_;
   QTOOL_CHECK(!mixed_.empty() && step < state.steps.size());
   const PlanStep& changed = variant.steps[step];
   for (const std::int32_t input : changed.inputs) {

@@ -23,14 +23,16 @@ class Replay {
   /// constants only. `variant` may be null. Throws Error(kMismatch) when the plans have other
   /// steps.
   Replay(std::shared_ptr<const Plan> plan, std::shared_ptr<const Plan> variant);
+  /// One more variant, for run_variant(); that of the constructor has the number 0. Throws as it.
+  void add_variant(std::shared_ptr<const Plan> variant);
 
   /// See Plan::run(). The views end with the next run of the whole network.
   std::span<const TensorView> run(std::span<const TensorView> inputs, const Probe& probe = {});
   /// The outputs with one observed tensor changed, `observed` counted in CompileOptions::observe.
   /// Needs a run() before it. The views end with the next call of any of these.
   std::span<const TensorView> run_changed(std::size_t observed, const Change& change);
-  /// The outputs with step `step` as the variant computes it.
-  std::span<const TensorView> run_variant(std::size_t step);
+  /// The outputs with step `step` as a variant computes it.
+  std::span<const TensorView> run_variant(std::size_t step, std::size_t variant = 0);
 
  private:
   /// `value`, and all that share its memory, are at `data` until put_back().
@@ -42,7 +44,7 @@ class Replay {
   std::span<const TensorView> finish_from(std::size_t first_step);
 
   std::shared_ptr<const Plan> plan_;
-  std::shared_ptr<const Plan> variant_;
+  std::vector<std::shared_ptr<const Plan>> variants_;
   Workspace clean_;
   Tensor arena_;   // of the changed tensors: the same offsets as in the clean one
   Tensor tensor_;  // the changed tensor itself

@@ -146,6 +146,16 @@ std::optional<std::int64_t> channel_axis_from_end(const Graph& graph, ValueId id
   return std::nullopt;
 }
 
+NodeId square_of(const Graph& graph, NodeId id) {
+  const ValueId result = graph.node(id).outputs[0];
+  if (graph.is_output(result) || graph.consumers(result).size() != 1) return kNoNode;
+  const NodeId reader = graph.consumers(result)[0];
+  const Node& node = graph.node(reader);
+  const bool product = node.is("Mul") && node.inputs[0] == node.inputs[1];
+  const bool power = node.is("Pow") && constant_float(graph, node.inputs[1]) == 2.0F;
+  return product || power ? reader : kNoNode;
+}
+
 std::vector<ElementFunction> element_functions(const Graph& graph) { return Finder(graph).run(); }
 
 }  // namespace qtool

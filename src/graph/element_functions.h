@@ -23,6 +23,10 @@ struct ElementFunction {
 /// linear in the graph.
 std::vector<ElementFunction> element_functions(const Graph& graph);
 
+/// The node that squares the result of `id`, `x x` or `x` to the power of 2, where nothing else
+/// reads that; kNoNode where there is none.
+NodeId square_of(const Graph& graph, NodeId id);
+
 /// Where a float32 constant of several numbers holds one for each index of an axis, and that is not
 /// the last axis: which axis, counted from the end, the last being 1. Nothing for any other value.
 std::optional<std::int64_t> channel_axis_from_end(const Graph& graph, ValueId id);

@@ -6,12 +6,14 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
 #include "graph/arity.h"
 #include "graph/edit.h"
+#include "graph/four_bits.h"
 #include "graph/onnx_dtype.h"
 #include "graph/onnx_node.h"
 #include "qtool/base/error.h"
@@ -92,6 +94,7 @@ class GraphReader {
   }
 
   void finish(const onnx::GraphProto& proto) {
+    for (const ValueId id : four_bits_) mark_four_bits(graph_, id);
     for (const onnx::ValueInfoProto& info : proto.value_info()) {
       const auto value = graph_.find_value(info.name());
       const bool inner = value && graph_.value(*value).producer != kNoNode;
@@ -113,7 +116,8 @@ class GraphReader {
       check_stop(parts_.stop);
       if (tensor.name().empty()) fail("an initializer has no name");
       const std::string what = concat("initializer '", tensor.name(), "'");
-      graph_.add_constant(tensor.name(), parts_.tensors.read(tensor, what));
+      const ValueId id = graph_.add_constant(tensor.name(), parts_.tensors.read(tensor, what));
+      if (holds_4_bits(tensor)) four_bits_.push_back(id);
       // Large models should not be held twice. A function may be read again.
       if (arguments_ == nullptr) std::string().swap(*tensor.mutable_raw_data());
     }
@@ -204,6 +208,9 @@ class GraphReader {
     Node node;
     node.name =
         call == nullptr || proto.name().empty() ? proto.name() : concat(call->prefix, proto.name());
+    // Reports and --exclude tell nodes apart by their names: the second one of a name is called by
+    // its first output, as nodes without a name are.
+    if (!node_names_.insert(node.name).second) node.name.clear();
     node.op_type = proto.op_type();
     node.domain = plain_domain(proto.domain());
     if (node.op_type.empty()) fail(concat(what, ": names no operator"));
@@ -232,8 +239,13 @@ class GraphReader {
                     "' is a subgraph, which the operator does not run"),
              ErrorCode::kUnsupported);
       }
-      Attribute value = is_graph ? read_subgraph(given, what, call, captured[given.name()])
-                                 : read_attribute(*attribute, what, parts_.tensors);
+      const bool is_constant = node.is("Constant") && given.name() == "value";
+      if (is_constant && attribute->has_t() && holds_4_bits(attribute->t())) {
+        four_bits_.insert(four_bits_.end(), node.outputs.begin(), node.outputs.end());
+      }
+      Attribute value = is_graph      ? read_subgraph(given, what, call, captured[given.name()])
+                        : is_constant ? read_constant(*attribute, what, parts_.tensors)
+                                      : read_attribute(*attribute, what, parts_.tensors);
       if (!node.attributes.try_emplace(given.name(), std::move(value)).second) {
         fail(concat(what, ": attribute '", given.name(), "' is given twice"));
       }
@@ -374,7 +386,9 @@ class GraphReader {
   std::string role_;
   int depth_;  // 0: the main graph
   const Arguments* arguments_;
+  std::unordered_set<std::string> node_names_;
   Graph graph_;
+  std::vector<ValueId> four_bits_;  // what the file has in 4 bits
 };
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "graph/onnx_tensor.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
+#include "qtool/graph/onnx_files.h"
 
 namespace qtool {
 namespace {
@@ -128,8 +129,7 @@ bool is_cut_off(std::string_view bytes) {
   }
 }
 
-Graph load(std::string bytes, const std::filesystem::path& folder, std::string_view name,
-           std::vector<std::filesystem::path>& data_files, const StopCheck& stop) {
+Graph load(std::string bytes, TensorReader& tensors, std::string_view name, const StopCheck& stop) {
   check_stop(stop);
   const auto size = static_cast<std::int64_t>(bytes.size());
   if (size > kMaxFileBytes) {
@@ -151,11 +151,8 @@ Graph load(std::string bytes, const std::filesystem::path& folder, std::string_v
     Readable readable(functions);
     readable.add(model.graph());
     readable.require(info);
-    TensorReader tensors(folder);
     ModelParts parts{tensors, functions, stop};
-    Graph graph = read_graph(*model.mutable_graph(), info, parts);
-    data_files.insert(data_files.end(), tensors.data_files().begin(), tensors.data_files().end());
-    return graph;
+    return read_graph(*model.mutable_graph(), info, parts);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kCancelled) throw;
     throw Error(error.code(), concat("model '", name, "': ", error.what()));
@@ -173,13 +170,21 @@ Graph load_onnx(const std::filesystem::path& path, const StopCheck& stop) {
 
 Graph load_onnx(const std::filesystem::path& path, std::vector<std::filesystem::path>& data_files,
                 const StopCheck& stop) {
-  return load(read_file(path, kMaxFileBytes), path.parent_path(), path.string(), data_files, stop);
+  TensorReader tensors(path.parent_path());
+  Graph graph = load(read_file(path, kMaxFileBytes), tensors, path.string(), stop);
+  data_files.insert(data_files.end(), tensors.data_files().begin(), tensors.data_files().end());
+  return graph;
 }
 
 Graph load_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
                       std::string_view name, const StopCheck& stop) {
-  std::vector<std::filesystem::path> data_files;
-  return load(std::string(bytes), folder, name, data_files, stop);
+  TensorReader tensors(folder);
+  return load(std::string(bytes), tensors, name, stop);
+}
+
+Graph load_onnx_files(const OnnxFiles& files, std::string_view name, const StopCheck& stop) {
+  TensorReader tensors(files.data_name, files.data);
+  return load(files.model, tensors, name, stop);
 }
 
 }  // namespace qtool

@@ -58,6 +58,12 @@ void require_tensor(const onnx::ValueInfoProto& info, std::string_view role) {
   }
 }
 
+Attribute read_constant(const AttributeProto& proto, std::string_view node, TensorReader& tensors) {
+  if (type_of(proto) != AttributeProto::TENSOR) return read_attribute(proto, node, tensors);
+  const std::string what = concat(node, ": attribute '", proto.name(), "'");
+  return std::make_shared<const Tensor>(tensors.read(proto.t(), what));
+}
+
 Attribute read_attribute(const AttributeProto& proto, std::string_view node,
                          TensorReader& tensors) {
   const std::string what = concat(node, ": attribute '", proto.name(), "'");
@@ -69,6 +75,10 @@ Attribute read_attribute(const AttributeProto& proto, std::string_view node,
     case AttributeProto::STRING:
       return proto.s();
     case AttributeProto::TENSOR:
+      if (holds_4_bits(proto.t())) {
+        throw Error(ErrorCode::kUnsupported,
+                    concat(what, " holds integers of 4 bits, which only constants may have"));
+      }
       return std::make_shared<const Tensor>(tensors.read(proto.t(), what));
     case AttributeProto::FLOATS:
       return std::vector<float>(proto.floats().begin(), proto.floats().end());

@@ -31,4 +31,8 @@ void require_tensor(const onnx::ValueInfoProto& info, std::string_view role);
 Attribute read_attribute(const onnx::AttributeProto& proto, std::string_view node,
                          TensorReader& tensors);
 
+/// The same for the value of a Constant, whose integers may have 4 bits.
+Attribute read_constant(const onnx::AttributeProto& proto, std::string_view node,
+                        TensorReader& tensors);
+
 }  // namespace qtool

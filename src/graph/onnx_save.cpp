@@ -1,13 +1,17 @@
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/file.h"
 #include "base/text.h"
+#include "graph/data_file.h"
+#include "graph/four_bits.h"
 #include "graph/onnx_dtype.h"
 #include "graph/onnx_proto.h"
 #include "graph/onnx_tensor.h"
@@ -15,14 +19,17 @@
 #include "graph/subgraphs.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
+#include "qtool/graph/onnx_files.h"
 
 namespace qtool {
 namespace {
 
 using onnx::AttributeProto;
 
-// Version 8 is the newest that ONNX 1.12 knows, and every current reader accepts it.
+// Version 8 is the newest that ONNX 1.12 knows, and every current reader accepts it. Integers of 4
+// bits came with version 10.
 constexpr std::int64_t kIrVersion = 8;
+constexpr std::int64_t kIrVersionOf4Bits = 10;
 constexpr std::int64_t kMaxFileBytes = std::numeric_limits<std::int32_t>::max();
 
 void write_value(const Value& value, onnx::ValueInfoProto& proto) {
@@ -75,7 +82,6 @@ void write_attribute(const std::string& name, const Attribute& attribute, Attrib
 }
 
 void write_info(const ModelInfo& info, onnx::ModelProto& model) {
-  model.set_ir_version(kIrVersion);
   model.set_producer_name(info.producer_name);
   model.set_producer_version(info.producer_version);
   model.set_domain(info.domain);
@@ -93,7 +99,8 @@ void write_info(const ModelInfo& info, onnx::ModelProto& model) {
   }
 }
 
-void write_node(const Graph& graph, const Node& node, onnx::NodeProto& proto) {
+void write_node(const Graph& graph, const Node& node, const std::set<ValueId>& packed,
+                onnx::NodeProto& proto) {
   proto.set_name(node.name);
   proto.set_op_type(node.op_type);
   proto.set_domain(node.domain);
@@ -103,22 +110,37 @@ void write_node(const Graph& graph, const Node& node, onnx::NodeProto& proto) {
   for (const ValueId output : node.outputs) {
     proto.add_output(output == kNoValue ? "" : graph.value(output).name);
   }
+  const bool is_packed =
+      node.is("Constant") && node.has_output(0) && packed.contains(node.outputs[0]);
   for (const auto& [name, attribute] : node.attributes) {
-    write_attribute(name, attribute, *proto.add_attribute());
+    if (name == kBitsAttribute) continue;
+    AttributeProto& written = *proto.add_attribute();
+    if (is_packed && name == "value") {
+      written.set_name(name);
+      written.set_type(AttributeProto::TENSOR);
+      write_4_bits(*node.get_tensor(name), *written.mutable_t());
+    } else {
+      write_attribute(name, attribute, written);
+    }
   }
 }
 
 // Writes the last one of `scopes`, a graph and those around it, the outermost first. It has
-// `inputs` of its own; what it captures has none in a file.
-void write_graph(const std::vector<const Graph*>& scopes, std::size_t inputs,
+// `inputs` of its own; what it captures has none in a file. `data`: the second file, if there is
+// one. Returns whether it has integers of 4 bits.
+bool write_graph(const std::vector<const Graph*>& scopes, std::size_t inputs, DataFile* data,
                  onnx::GraphProto& proto) {
   const Graph& graph = *scopes.back();
+  const std::set<ValueId> packed = four_bit_values(graph);
+  bool any_packed = !packed.empty();
   for (const ValueId id : graph.living_values()) {
     const Value& value = graph.value(id);
     if (value.constant == nullptr) continue;
     onnx::TensorProto& tensor = *proto.add_initializer();
     tensor.set_name(value.name);
-    write_tensor(*value.constant, tensor);
+    packed.contains(id) ? write_4_bits(*value.constant, tensor)
+                        : write_tensor(*value.constant, tensor);
+    if (data != nullptr) data->take(tensor);
   }
   for (const ValueId id : std::span(graph.inputs()).first(inputs)) {
     write_value(graph.value(id), *proto.add_input());
@@ -127,12 +149,12 @@ void write_graph(const std::vector<const Graph*>& scopes, std::size_t inputs,
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     onnx::NodeProto& written = *proto.add_node();
-    write_node(graph, node, written);
+    write_node(graph, node, packed, written);
     for (const ValueId output : node.outputs) {
       if (output == kNoValue || graph.is_output(output)) continue;
       const Value& value = graph.value(output);
       // ONNX's checker demands a type wherever there is a shape.
-      if (value.dtype) write_value(value, *proto.add_value_info());
+      if (value.dtype && !packed.contains(output)) write_value(value, *proto.add_value_info());
     }
     if (!node.has_subgraphs()) continue;
     for (const SubgraphUse& use : subgraphs_of(graph, id)) {
@@ -142,9 +164,11 @@ void write_graph(const std::vector<const Graph*>& scopes, std::size_t inputs,
       const auto attribute =
           std::ranges::find(*written.mutable_attribute(), use.attribute, &AttributeProto::name);
       attribute->mutable_g()->set_name(std::string(use.attribute));
-      write_graph(inner, body.inputs().size() - use.captured.size(), *attribute->mutable_g());
+      const std::size_t own = body.inputs().size() - use.captured.size();
+      any_packed = write_graph(inner, own, data, *attribute->mutable_g()) || any_packed;
     }
   }
+  return any_packed;
 }
 
 std::uint64_t bytes_of_constants(const Graph& graph) {
@@ -162,26 +186,27 @@ std::uint64_t bytes_of_constants(const Graph& graph) {
 }
 
 // Sizes are compared before protobuf copies the weights, and again when it knows the rest.
+bool is_too_large(std::uint64_t bytes) { return bytes > static_cast<std::uint64_t>(kMaxFileBytes); }
+
 void require_size(std::uint64_t bytes) {
-  if (bytes > static_cast<std::uint64_t>(kMaxFileBytes)) {
+  if (is_too_large(bytes)) {
     throw Error(ErrorCode::kUnsupported,
                 concat("the model would have ", bytes, " bytes; an ONNX file holds at most ",
                        kMaxFileBytes));
   }
 }
 
-}  // namespace
-
-std::string save_onnx_bytes(const Graph& given) {
-  Graph graph = given;  // constants are shared
-  raise_opset(graph);
-  require_size(bytes_of_constants(graph));
-
+onnx::ModelProto model_of(const Graph& graph, DataFile* data) {
   onnx::ModelProto model;
   write_info(graph.info, model);
   onnx::GraphProto& proto = *model.mutable_graph();
   proto.set_name(graph.info.graph_name.empty() ? "graph" : graph.info.graph_name);
-  write_graph({&graph}, graph.inputs().size(), proto);
+  const bool packed = write_graph({&graph}, graph.inputs().size(), data, proto);
+  model.set_ir_version(packed ? kIrVersionOf4Bits : kIrVersion);
+  return model;
+}
+
+std::string bytes_of(const onnx::ModelProto& model) {
   require_size(model.ByteSizeLong());
   std::string bytes;
   if (!model.SerializeToString(&bytes)) {
@@ -190,8 +215,39 @@ std::string save_onnx_bytes(const Graph& given) {
   return bytes;
 }
 
+}  // namespace
+
+std::string save_onnx_bytes(const Graph& given) {
+  Graph graph = given;  // constants are shared
+  raise_opset(graph);
+  require_size(bytes_of_constants(graph));
+  return bytes_of(model_of(graph, nullptr));
+}
+
+OnnxFiles save_onnx_files(const Graph& given, std::string data_name, DataPlace place) {
+  Graph graph = given;
+  raise_opset(graph);
+  if (place == DataPlace::kWhereNeeded && !is_too_large(bytes_of_constants(graph))) {
+    const onnx::ModelProto model = model_of(graph, nullptr);
+    if (!is_too_large(model.ByteSizeLong())) return {bytes_of(model), {}, std::move(data_name)};
+  }
+  DataFile data(data_name);
+  std::string bytes = bytes_of(model_of(graph, &data));
+  return {std::move(bytes), std::move(data).bytes(), std::move(data_name)};
+}
+
+std::filesystem::path data_file_of(const std::filesystem::path& model) {
+  std::filesystem::path file = model;
+  file += ".data";
+  return file;
+}
+
 void save_onnx(const Graph& graph, const std::filesystem::path& path) {
-  write_file(path, save_onnx_bytes(graph));
+  const std::filesystem::path data = data_file_of(path);
+  const OnnxFiles files = save_onnx_files(graph, data.filename().string());
+  if (files.data.empty()) return write_file(path, files.model);
+  const OutputFile both[] = {{path, files.model}, {data, files.data}};
+  write_files(both);
 }
 
 }  // namespace qtool

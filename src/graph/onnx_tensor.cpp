@@ -28,6 +28,10 @@ using onnx::TensorProto;
 // One file may serve many tensors, so its size alone does not bound what a model can ask for.
 constexpr std::int64_t kMaxExternalBytes = std::int64_t{8} << 30;
 
+// TensorProto.DataType of ONNX 1.16, which came after the protobuf that this is built with.
+constexpr std::int32_t kUInt4 = 21;
+constexpr std::int32_t kInt4 = 22;
+
 [[noreturn]] void fail(std::string_view what, std::string_view message,
                        ErrorCode code = ErrorCode::kInvalidModel) {
   throw Error(code, concat(what, ": ", message));
@@ -138,15 +142,35 @@ Tensor TensorReader::read(const TensorProto& proto, std::string_view what) {
   if (proto.data_type() == TensorProto::STRING) {
     fail(what, "holds strings, which are not supported", ErrorCode::kUnsupported);
   }
+  if (holds_4_bits(proto)) return read_4_bits(proto, what);
   const std::optional<DType> dtype = dtype_of_onnx(proto.data_type());
   if (!dtype) {
     fail(what, concat("has element type ", proto.data_type(), " of ONNX, which is not supported"),
          ErrorCode::kUnsupported);
   }
-  if (proto.has_segment()) fail(what, "is split into segments", ErrorCode::kUnsupported);
+  return read_as(proto, what, *dtype, read_shape(proto, what));
+}
+
+// Source: ONNX TensorProto: the first of two integers lies in the lower bits of a byte.
+Tensor TensorReader::read_4_bits(const TensorProto& proto, std::string_view what) {
   Shape shape = read_shape(proto, what);
   const std::int64_t elements = shape.elements();
-  const std::int64_t bytes = elements * size_of(*dtype);
+  const Tensor packed = read_as(proto, what, DType::kUInt8, {(elements + 1) / 2});
+  const auto bytes = packed.values<std::uint8_t>();
+  const bool is_signed = proto.data_type() == kInt4;
+  Tensor out(is_signed ? DType::kInt8 : DType::kUInt8, std::move(shape));
+  for (std::int64_t i = 0; i < elements; ++i) {
+    const int half = bytes[static_cast<std::size_t>(i / 2)] >> (i % 2 * 4) & 15;
+    out.data()[i] = static_cast<std::byte>(is_signed && half > 7 ? half - 16 : half);
+  }
+  return out;
+}
+
+Tensor TensorReader::read_as(const TensorProto& proto, std::string_view what, DType dtype,
+                             Shape shape) {
+  if (proto.has_segment()) fail(what, "is split into segments", ErrorCode::kUnsupported);
+  const std::int64_t elements = shape.elements();
+  const std::int64_t bytes = elements * size_of(dtype);
 
   if (proto.data_location() == TensorProto::EXTERNAL) {
     external_bytes_ += bytes;
@@ -154,25 +178,25 @@ Tensor TensorReader::read(const TensorProto& proto, std::string_view what) {
       fail(what,
            concat("external data exceed ", kMaxExternalBytes, " bytes, the most qtool reads"));
     }
-    Tensor out = read_external(proto, what, *dtype, std::move(shape));
+    Tensor out = read_external(proto, what, dtype, std::move(shape));
     normalize_bools(out);
     return out;
   }
   if (!proto.raw_data().empty()) {
     if (static_cast<std::int64_t>(proto.raw_data().size()) != bytes) {
       fail(what, concat("found ", proto.raw_data().size(), " bytes, expected ", bytes,
-                        " for shape ", shape.to_string(), " of ", name_of(*dtype)));
+                        " for shape ", shape.to_string(), " of ", name_of(dtype)));
     }
-    Tensor out(*dtype, std::move(shape));
+    Tensor out(dtype, std::move(shape));
     std::memcpy(out.data(), proto.raw_data().data(), static_cast<std::size_t>(bytes));
     normalize_bools(out);
     return out;
   }
-  if (typed_count(proto, *dtype) != elements) {
-    fail(what, concat("found ", typed_count(proto, *dtype), " values, expected ", elements,
-                      " for shape ", shape.to_string(), " of ", name_of(*dtype)));
+  if (typed_count(proto, dtype) != elements) {
+    fail(what, concat("found ", typed_count(proto, dtype), " values, expected ", elements,
+                      " for shape ", shape.to_string(), " of ", name_of(dtype)));
   }
-  Tensor out(*dtype, std::move(shape));
+  Tensor out(dtype, std::move(shape));
   if (elements > 0) read_typed(proto, what, out);
   return out;
 }
@@ -198,6 +222,13 @@ Tensor TensorReader::read_external(const TensorProto& proto, std::string_view wh
          concat("external data: found ", length.value_or(bytes), " bytes at offset ", offset,
                 ", expected ", bytes, " for shape ", shape.to_string(), " of ", name_of(dtype)));
   }
+  return memory_ ? read_from_memory(location, offset, what, dtype, std::move(shape))
+                 : read_from_file(location, offset, what, dtype, std::move(shape));
+}
+
+Tensor TensorReader::read_from_file(const std::string& location, std::int64_t offset,
+                                    std::string_view what, DType dtype, Shape shape) {
+  const std::int64_t bytes = shape.elements() * size_of(dtype);
   std::filesystem::path path;
   try {
     path = resolve_inside(folder_, location);
@@ -233,6 +264,24 @@ Tensor TensorReader::read_external(const TensorProto& proto, std::string_view wh
   return out;
 }
 
+Tensor TensorReader::read_from_memory(const std::string& location, std::int64_t offset,
+                                      std::string_view what, DType dtype, Shape shape) const {
+  const std::int64_t bytes = shape.elements() * size_of(dtype);
+  const std::int64_t available = std::ssize(memory_->data);
+  if (location != memory_->name) {
+    fail(what,
+         concat("external data: found file '", location, "', expected '", memory_->name, "'"));
+  }
+  if (offset > available || bytes > available - offset) {
+    fail(what, concat("external data: file '", location, "' has ", available, " bytes, expected ",
+                      bytes, " at offset ", offset));
+  }
+  Tensor out(dtype, std::move(shape));
+  if (bytes > 0)
+    std::memcpy(out.data(), memory_->data.data() + offset, static_cast<std::size_t>(bytes));
+  return out;
+}
+
 Tensor read_tensor_proto(std::string_view bytes, std::string_view what) try {
   TensorProto proto;
   if (std::ssize(bytes) > std::numeric_limits<std::int32_t>::max() ||
@@ -246,6 +295,22 @@ Tensor read_tensor_proto(std::string_view bytes, std::string_view what) try {
 } catch (const Error& error) {
   if (error.code() != ErrorCode::kInvalidModel) throw;
   throw Error(ErrorCode::kInvalidArgument, error.what());
+}
+
+bool holds_4_bits(const TensorProto& proto) {
+  return proto.data_type() == kUInt4 || proto.data_type() == kInt4;
+}
+
+void write_4_bits(const Tensor& tensor, TensorProto& proto) {
+  proto.set_data_type(tensor.dtype() == DType::kInt8 ? kInt4 : kUInt4);
+  for (const std::int64_t extent : tensor.shape().dims()) proto.add_dims(extent);
+  std::string packed(static_cast<std::size_t>((tensor.elements() + 1) / 2), '\0');
+  for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+    const int half = std::to_integer<int>(tensor.data()[i]) & 15;
+    char& byte = packed[static_cast<std::size_t>(i / 2)];
+    byte = static_cast<char>(static_cast<unsigned char>(byte) | half << (i % 2 * 4));
+  }
+  proto.set_raw_data(std::move(packed));
 }
 
 void write_tensor(const Tensor& tensor, TensorProto& proto) {

@@ -15,7 +15,7 @@ enum class OpKind : std::uint8_t {
   kConvolution,    ///< multiplies windows with weights and adds up
   kMatrixProduct,  ///< multiplies rows with weights, or with rows of another activation
   kRecurrent,      ///< matrix products over time, with a state
-  kAveraging,      ///< averages windows, or whole images
+  kAveraging,      ///< averages, normalizes or ranks: reads integers, can write either kind
   kCombining,      ///< makes one tensor of several: all its inputs are activations
   kElementwise,    ///< a function of each element of input 0; on integers a table
   kMoving,         ///< moves or selects elements of input 0: quantizing before or after is the same

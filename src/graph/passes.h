@@ -35,8 +35,8 @@ void fold_constants(Graph& graph, const Evaluate& evaluate);
 /// float32. The rounding to half precision between operators is not reproduced.
 void to_float32(Graph& graph);
 
-/// Removes Identity, Dropout (which does nothing outside training) and Cast to the type a tensor
-/// already has. One between a graph input or constant and a graph output stays.
+/// Removes Identity, Dropout that drops nothing (outside training, or with ratio 0) and Cast to the
+/// type a tensor already has. One between a graph input or constant and a graph output stays.
 void remove_identities(Graph& graph);
 
 /// Folds BatchNormalization into the Conv, ConvTranspose or Gemm before it, when that is the only

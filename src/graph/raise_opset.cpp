@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "graph/arity.h"
+#include "graph/four_bits.h"
 #include "graph/passes.h"
 #include "graph/rank.h"
 #include "graph/subgraphs.h"
@@ -52,7 +53,8 @@ std::int64_t least_opset(const Graph& graph, const Node& node) {
   if (node.op_type == "GridSample" && rank_of(graph, node.inputs.at(0)) == 5) {
     least = std::max<std::int64_t>(least, 20);
   }
-  if (has_16_bits(graph, node)) least = std::max<std::int64_t>(least, 21);
+  const bool wide = has_16_bits(graph, node);
+  if (wide || dequantizes_four_bits(node)) least = std::max<std::int64_t>(least, 21);
   return least;
 }
 

@@ -67,4 +67,14 @@ std::optional<std::int64_t> rank_of(const Graph& graph, ValueId id) {
   return RankFinder(graph).find(id);
 }
 
+bool averages_pixels(std::vector<std::int64_t> axes, std::int64_t rank) {
+  for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
+  std::ranges::sort(axes);
+  if (rank < 3 || std::ssize(axes) != rank - 2) return false;
+  for (std::int64_t i = 2; i < rank; ++i) {
+    if (axes[static_cast<std::size_t>(i - 2)] != i) return false;
+  }
+  return true;
+}
+
 }  // namespace qtool

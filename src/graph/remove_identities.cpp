@@ -2,6 +2,7 @@
 #include <array>
 #include <utility>
 
+#include "graph/constant_float.h"
 #include "graph/onnx_dtype.h"
 #include "graph/passes.h"
 
@@ -34,6 +35,8 @@ bool does_nothing(const Graph& graph, const Node& node) {
                     (graph.is_output(node.outputs[1]) || !graph.consumers(node.outputs[1]).empty());
   if (mask) return false;
   if (!node.has_input(2)) return true;
+  // In training mode with ratio 0, as exporters write it for functional dropout, it drops nothing.
+  if (node.has_input(1) && constant_float(graph, node.inputs[1]) == 0.0F) return true;
   const Tensor* training = graph.value(node.inputs[2]).constant.get();
   return training != nullptr && training->dtype() == DType::kBool && training->elements() == 1 &&
          !training->values<bool>()[0];

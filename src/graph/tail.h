@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "qtool/graph/graph.h"
-#include "qtool/graph/left_out.h"
 
 namespace qtool {
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "graph/arity.h"
 #include "graph/edit.h"
+#include "graph/four_bits.h"
 #include "graph/node_name.h"
 #include "graph/obstacles.h"
 #include "graph/onnx_schema.h"
@@ -68,7 +69,9 @@ void require_known_operators(const Graph& graph) {
 }
 
 // ONNX leaves names like __this to tools.
-bool is_internal(std::string_view attribute) { return attribute.starts_with("__"); }
+bool is_internal(std::string_view attribute) {
+  return attribute.starts_with("__") || attribute == kBitsAttribute;
+}
 
 // An attribute that nobody reads could have been meant to change the result: a mistyped name, or
 // one of another opset. What upgrade_opset() keeps of newer opsets stays in the canonical one.
@@ -123,7 +126,7 @@ void upgrade_microsoft(Graph& graph, NodeId id, std::int64_t from) {
   const MicrosoftRow* row = find_row(kMicrosoftRows, node.op_type);
   if (row == nullptr) return;
   for (const auto& [name, attribute] : node.attributes) {
-    if (lists(row->attributes, name)) continue;
+    if (name == kBitsAttribute || lists(row->attributes, name)) continue;
     throw Error(ErrorCode::kUnsupported,
                 concat(graph.describe(id), ": has the attribute '", name, "', which the operator ",
                        kMicrosoftDomain, ".", node.op_type, " is not known to have"));

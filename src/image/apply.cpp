@@ -88,11 +88,15 @@ Geometry geometry_of(const Preprocess& p, std::int64_t width, std::int64_t heigh
 }
 
 Shape shape_of(const Preprocess& p, const Geometry& geometry) {
-  const std::int64_t channels = p.channels == ChannelOrder::kGray ? 1 : 3;
+  const std::int64_t channels = channels_of(p.channels);
   if (p.layout == TensorLayout::kNhwc) {
     return {1, geometry.target_height, geometry.target_width, channels};
   }
   return {1, channels, geometry.target_height, geometry.target_width};
+}
+
+bool blue_first(ChannelOrder order) {
+  return order == ChannelOrder::kBgr || order == ChannelOrder::kBgra;
 }
 
 // The normalized value of each of the 256 bytes in channel `c`.
@@ -108,8 +112,8 @@ std::array<float, 256> make_table(const Preprocess& p, std::size_t c) {
 
 void apply_placed(const Image& image, const Preprocess& p, const Geometry& geometry,
                   std::span<float> out) {
-  const std::int64_t channels = p.channels == ChannelOrder::kGray ? 1 : 3;
-  const Raster raster{image.width, image.height, channels, image.pixels};
+  const std::int64_t channels = channels_of(p.channels);
+  const Raster raster{image.width, image.height, channels, image.pixels, image.alpha};
   const Rectangle& part = geometry.part;
   const bool resizes = geometry.width != image.width || geometry.height != image.height;
   std::vector<std::uint8_t> resized;
@@ -118,7 +122,7 @@ void apply_placed(const Image& image, const Preprocess& p, const Geometry& geome
   const bool planar = p.layout == TensorLayout::kNchw;
   const std::int64_t target_pixels = geometry.target_width * geometry.target_height;
   const std::int64_t step = planar ? 1 : channels;
-  std::array<std::array<float, 256>, 3> tables;
+  std::array<std::array<float, 256>, 4> tables;
   for (std::int64_t c = 0; c < channels; ++c) {
     const std::array<float, 256>& table = tables[static_cast<std::size_t>(c)] =
         make_table(p, static_cast<std::size_t>(c));
@@ -133,7 +137,7 @@ void apply_placed(const Image& image, const Preprocess& p, const Geometry& geome
     const std::int64_t begin = (geometry.top + y) * geometry.target_width + geometry.left;
     for (std::int64_t c = 0; c < channels; ++c) {
       const std::array<float, 256>& table = tables[static_cast<std::size_t>(c)];
-      const std::uint8_t* row = pixels + (p.channels == ChannelOrder::kBgr ? 2 - c : c);
+      const std::uint8_t* row = pixels + (blue_first(p.channels) && c < 3 ? 2 - c : c);
       float* target = out.data() + (planar ? c * target_pixels : c) + begin * step;
       for (std::int64_t x = 0; x < part.width; ++x) target[x * step] = table[row[x * channels]];
     }

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "image/header.h"
 
 namespace qtool {
@@ -22,33 +24,43 @@ int exif_orientation(std::string_view tiff) noexcept {
   return 1;
 }
 
-Image apply_orientation(Image image, int orientation) {
-  if (orientation <= 1 || orientation > 8) return image;
-  const std::int64_t width = image.width;
-  const std::int64_t height = image.height;
+namespace {
+
+// The samples of a width x height image, turned.
+template <int kChannels>
+std::vector<std::uint8_t> turned(const std::vector<std::uint8_t>& samples, std::int64_t width,
+                                 std::int64_t height, int orientation) {
   // From 5 on rows become columns. What remains is a mirror image in one or both directions.
-  const bool turned = orientation >= 5;
+  const bool swaps = orientation >= 5;
   const bool from_right =
       orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
   const bool from_bottom =
       orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-  Image upright{turned ? height : width, turned ? width : height, {}};
-  upright.pixels.resize(image.pixels.size());
-  const std::uint8_t* source = image.pixels.data();
-  std::uint8_t* target = upright.pixels.data();
-  for (std::int64_t y = 0; y < upright.height; ++y) {
-    for (std::int64_t x = 0; x < upright.width; ++x) {
-      const std::int64_t column = turned ? y : x;
-      const std::int64_t row = turned ? x : y;
+  std::vector<std::uint8_t> upright(samples.size());
+  std::uint8_t* target = upright.data();
+  for (std::int64_t y = 0; y < (swaps ? width : height); ++y) {
+    for (std::int64_t x = 0; x < (swaps ? height : width); ++x) {
+      const std::int64_t column = swaps ? y : x;
+      const std::int64_t row = swaps ? x : y;
       const std::int64_t from_x = from_right ? width - 1 - column : column;
       const std::int64_t from_y = from_bottom ? height - 1 - row : row;
-      const std::uint8_t* pixel = source + 3 * (from_y * width + from_x);
-      *target++ = pixel[0];
-      *target++ = pixel[1];
-      *target++ = pixel[2];
+      const std::uint8_t* pixel = samples.data() + kChannels * (from_y * width + from_x);
+      for (int c = 0; c < kChannels; ++c) *target++ = pixel[c];
     }
   }
   return upright;
+}
+
+}  // namespace
+
+Image apply_orientation(Image image, int orientation) {
+  if (orientation <= 1 || orientation > 8) return image;
+  image.pixels = turned<3>(image.pixels, image.width, image.height, orientation);
+  if (!image.alpha.empty()) {
+    image.alpha = turned<1>(image.alpha, image.width, image.height, orientation);
+  }
+  if (orientation >= 5) std::swap(image.width, image.height);
+  return image;
 }
 
 }  // namespace qtool

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "image/decode_budget.h"
 #include "qtool/image/image.h"
@@ -19,6 +20,10 @@ inline constexpr std::int64_t kMaxImageFileBytes = std::int64_t{1} << 28;
 /// The most memory for decoding one image, the file included; on a small machine, half of its
 /// memory.
 inline constexpr std::int64_t kMaxDecodeBytes = std::int64_t{1} << 31;
+
+/// Bytes for each pixel that decoding takes more where alpha is kept: one sample in each copy of a
+/// 16-bit image.
+inline constexpr std::int64_t kAlphaBytes = 3;
 
 [[noreturn]] void fail_image(std::string_view what);
 [[noreturn]] void fail_truncated();
@@ -46,6 +51,8 @@ struct ImageHeader {
 ImageHeader read_jpeg_header(std::string_view bytes);
 ImageHeader read_png_header(std::string_view bytes);
 ImageHeader read_bmp_header(std::string_view bytes);
+ImageHeader read_webp_header(std::string_view bytes);
+bool is_webp(std::string_view bytes);
 
 /// The orientation of a TIFF structure as EXIF embeds it; 1 when there is none or it is damaged.
 int exif_orientation(std::string_view tiff) noexcept;
@@ -54,13 +61,21 @@ Image apply_orientation(Image image, int orientation);
 
 /// As decode_image() and load_image(); `lease` must be held as long as the image is in memory.
 Image decode_image(std::string_view bytes, std::string_view name,
-                   std::optional<DecodeBudget::Lease>& lease);
-Image load_image(const std::filesystem::path& path, std::optional<DecodeBudget::Lease>& lease);
+                   std::optional<DecodeBudget::Lease>& lease, Alpha alpha);
+Image load_image(const std::filesystem::path& path, std::optional<DecodeBudget::Lease>& lease,
+                 Alpha alpha);
 
 /// The image of a PNM file of type P2, P3, P5 or P6, samples scaled to 255.
 Image decode_pnm(std::string_view bytes);
-/// The image of a JPEG, PNG or BMP file whose header was read: RGB, not yet upright. The decoder
-/// gets `decoder_bytes` and fails when it asks for more.
-Image decode_with_stb(std::string_view bytes, const ImageHeader& header);
+/// The image of a JPEG, PNG or BMP file whose header was read, not yet upright. The decoder gets
+/// `decoder_bytes`, and kAlphaBytes for each pixel where alpha is kept, and fails when it asks for
+/// more.
+Image decode_with_stb(std::string_view bytes, const ImageHeader& header, Alpha alpha);
+/// The same of a WebP file.
+Image decode_webp(std::string_view bytes, const ImageHeader& header, Alpha alpha);
+
+/// The image in 3 interleaved channels, or with Alpha::kKeep in 4, which are taken apart.
+Image image_of(std::int64_t width, std::int64_t height, std::vector<std::uint8_t> channels,
+               Alpha alpha);
 
 }  // namespace qtool

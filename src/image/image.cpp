@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/file.h"
 #include "base/file_kind.h"
@@ -22,9 +23,10 @@ ImageHeader read_header(std::string_view bytes) {
   if (bytes.starts_with("\xFF\xD8")) return read_jpeg_header(bytes);
   if (bytes.starts_with("\x89PNG\r\n\x1A\n")) return read_png_header(bytes);
   if (bytes.starts_with("BM")) return read_bmp_header(bytes);
+  if (is_webp(bytes)) return read_webp_header(bytes);
   const std::string_view found = recognise_foreign_file(bytes);
   fail_image(concat(found.empty() ? "is not an image that can be read" : found,
-                    ", expected a JPEG, PNG, BMP or PNM (P2, P3, P5, P6) file"));
+                    ", expected a JPEG, PNG, BMP, WebP or PNM (P2, P3, P5, P6) file"));
 }
 
 // Takes a lease of `bytes`: throws when they exceed the limit, waits while other threads hold too
@@ -39,7 +41,7 @@ void take(std::int64_t bytes, std::optional<DecodeBudget::Lease>& lease) {
   lease.emplace(DecodeBudget::of_process(), bytes);
 }
 
-Image decode(std::string_view bytes, std::optional<DecodeBudget::Lease>& lease) {
+Image decode(std::string_view bytes, std::optional<DecodeBudget::Lease>& lease, Alpha alpha) {
   if (bytes.empty()) fail_image("is empty");
   const std::int64_t file = std::ssize(bytes);
   if (is_pnm(bytes.substr(0, 2))) {
@@ -48,9 +50,14 @@ Image decode(std::string_view bytes, std::optional<DecodeBudget::Lease>& lease) 
   }
   const ImageHeader header = read_header(bytes);
   // The image is in memory twice while it is copied from the decoder and while it is turned.
-  const std::int64_t twice = 6 * header.width * header.height;
-  take(file + std::ssize(header.rewritten) + std::max(header.decoder_bytes, twice), lease);
-  return apply_orientation(decode_with_stb(bytes, header), header.orientation);
+  const std::int64_t pixels = header.width * header.height;
+  const std::int64_t twice = (alpha == Alpha::kKeep ? 8 : 6) * pixels;
+  const std::int64_t decoder =
+      header.decoder_bytes + (alpha == Alpha::kKeep ? kAlphaBytes * pixels : 0);
+  take(file + std::ssize(header.rewritten) + std::max(decoder, twice), lease);
+  Image image =
+      is_webp(bytes) ? decode_webp(bytes, header, alpha) : decode_with_stb(bytes, header, alpha);
+  return apply_orientation(std::move(image), header.orientation);
 }
 
 }  // namespace
@@ -69,10 +76,17 @@ void check_image_size(std::int64_t width, std::int64_t height) {
 
 void check_image(const Image& image) {
   check_image_size(image.width, image.height);
-  if (std::ssize(image.pixels) == image.width * image.height * 3) return;
-  throw Error(ErrorCode::kInvalidArgument,
-              concat("an image of ", image.width, "x", image.height, " pixels holds ",
-                     image.pixels.size(), " bytes, expected 3 per pixel"));
+  const std::int64_t pixels = image.width * image.height;
+  if (std::ssize(image.pixels) != pixels * 3) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("an image of ", image.width, "x", image.height, " pixels holds ",
+                       image.pixels.size(), " bytes, expected 3 per pixel"));
+  }
+  if (!image.alpha.empty() && std::ssize(image.alpha) != pixels) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("an image of ", image.width, "x", image.height, " pixels has ",
+                       image.alpha.size(), " bytes of alpha, expected none or 1 per pixel"));
+  }
 }
 
 std::uint32_t read_number(std::string_view bytes, std::size_t at, std::size_t count,
@@ -86,27 +100,43 @@ std::uint32_t read_number(std::string_view bytes, std::size_t at, std::size_t co
   return value;
 }
 
+Image image_of(std::int64_t width, std::int64_t height, std::vector<std::uint8_t> channels,
+               Alpha alpha) {
+  if (alpha == Alpha::kDrop) return {width, height, std::move(channels)};
+  Image image{width, height};
+  const auto pixels = static_cast<std::size_t>(width * height);
+  image.alpha.resize(pixels);
+  for (std::size_t i = 0; i < pixels; ++i) {
+    image.alpha[i] = channels[4 * i + 3];
+    std::copy_n(&channels[4 * i], 3, &channels[3 * i]);  // in place: each moves towards the front
+  }
+  channels.resize(3 * pixels);
+  image.pixels = std::move(channels);
+  return image;
+}
+
 Image decode_image(std::string_view bytes, std::string_view name,
-                   std::optional<DecodeBudget::Lease>& lease) {
+                   std::optional<DecodeBudget::Lease>& lease, Alpha alpha) {
   try {
-    return decode(bytes, lease);
+    return decode(bytes, lease, alpha);
   } catch (const Error& error) {
     throw Error(error.code(), concat("image '", name, "' ", error.what()));
   }
 }
 
-Image decode_image(std::string_view bytes, std::string_view name) {
+Image decode_image(std::string_view bytes, std::string_view name, Alpha alpha) {
   std::optional<DecodeBudget::Lease> lease;
-  return decode_image(bytes, name, lease);
+  return decode_image(bytes, name, lease, alpha);
 }
 
-Image load_image(const std::filesystem::path& path, std::optional<DecodeBudget::Lease>& lease) {
-  return decode_image(read_file(path, kMaxImageFileBytes), path.string(), lease);
+Image load_image(const std::filesystem::path& path, std::optional<DecodeBudget::Lease>& lease,
+                 Alpha alpha) {
+  return decode_image(read_file(path, kMaxImageFileBytes), path.string(), lease, alpha);
 }
 
-Image load_image(const std::filesystem::path& path) {
+Image load_image(const std::filesystem::path& path, Alpha alpha) {
   std::optional<DecodeBudget::Lease> lease;
-  return load_image(path, lease);
+  return load_image(path, lease, alpha);
 }
 
 }  // namespace qtool

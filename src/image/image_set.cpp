@@ -1,5 +1,3 @@
-#include "qtool/image/image_set.h"
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -13,16 +11,18 @@
 #include "base/keep_spread.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
+#include "qtool/image/image.h"
 
 namespace qtool {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t kMaxListBytes = std::int64_t{1} << 28;
-constexpr std::array<std::string_view, 7> kExtensions = {".jpg", ".jpeg", ".png", ".bmp",
-                                                         ".ppm", ".pgm",  ".pnm"};
-constexpr std::string_view kSources = "a folder, a list file, or a jpg, png, bmp or pnm image";
-constexpr std::string_view kWanted = "jpg, jpeg, png, bmp, ppm, pgm or pnm files";
+constexpr std::array<std::string_view, 8> kExtensions = {".jpg",  ".jpeg", ".png", ".bmp",
+                                                         ".webp", ".ppm",  ".pgm", ".pnm"};
+constexpr std::string_view kSources =
+    "a folder, a list file, or a jpg, png, bmp, webp or pnm image";
+constexpr std::string_view kWanted = "jpg, jpeg, png, bmp, webp, ppm, pgm or pnm files";
 
 bool is_image_file(const fs::path& path) {
   const std::string extension = to_lower(path.extension().string());

@@ -1,5 +1,3 @@
-#include "qtool/image/load.h"
-
 #include <optional>
 
 #include "base/text.h"
@@ -7,6 +5,7 @@
 #include "image/header.h"
 #include "qtool/base/error.h"
 #include "qtool/image/image.h"
+#include "qtool/image/preprocess.h"
 
 namespace qtool {
 
@@ -17,7 +16,7 @@ std::optional<Tensor> load_preprocessed(const ImageEntry& entry, const Preproces
   const std::string name = entry.path.string();
   try {
     std::optional<DecodeBudget::Lease> lease;  // until the image is resized
-    const Image image = load_image(entry.path, lease);
+    const Image image = load_image(entry.path, lease, alpha_of(preprocess.channels));
     try {
       return preprocess_image(image, preprocess);
     } catch (const Error& error) {

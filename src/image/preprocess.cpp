@@ -28,6 +28,8 @@ constexpr std::array kOrders = {
     Named<ChannelOrder>{ChannelOrder::kRgb, "rgb"},
     Named<ChannelOrder>{ChannelOrder::kBgr, "bgr"},
     Named<ChannelOrder>{ChannelOrder::kGray, "gray"},
+    Named<ChannelOrder>{ChannelOrder::kRgba, "rgba"},
+    Named<ChannelOrder>{ChannelOrder::kBgra, "bgra"},
 };
 constexpr std::array kLayouts = {
     Named<TensorLayout>{TensorLayout::kNchw, "nchw"},
@@ -61,7 +63,7 @@ bool uses_size(ResizeMode mode) {
 }
 
 std::size_t channels_of(const Preprocess& preprocess) {
-  return preprocess.channels == ChannelOrder::kGray ? 1 : 3;
+  return static_cast<std::size_t>(channels_of(preprocess.channels));
 }
 
 void check_side(std::int64_t pixels, std::string_view what) {
@@ -73,7 +75,7 @@ void check_side(std::int64_t pixels, std::string_view what) {
 void check_count(std::size_t count, std::size_t channels, std::string_view what) {
   if (count == 1 || count == channels) return;
   refuse(concat(what, " has ", count, " values, expected 1",
-                channels == 3 ? " or 3" : ": the image is gray"));
+                channels == 1 ? std::string(": the image is gray") : concat(" or ", channels)));
 }
 
 // One value for each channel, so that one number and three equal ones compare equal.
@@ -156,6 +158,16 @@ ChannelOrder channel_order_of(std::string_view name) {
 }
 TensorLayout tensor_layout_of(std::string_view name) {
   return find_value(kLayouts, name, "tensor layout");
+}
+
+std::int64_t channels_of(ChannelOrder order) noexcept {
+  if (order == ChannelOrder::kGray) return 1;
+  return alpha_of(order) == Alpha::kKeep ? 4 : 3;
+}
+
+Alpha alpha_of(ChannelOrder order) noexcept {
+  const bool has_alpha = order == ChannelOrder::kRgba || order == ChannelOrder::kBgra;
+  return has_alpha ? Alpha::kKeep : Alpha::kDrop;
 }
 
 bool operator==(const Preprocess& a, const Preprocess& b) {

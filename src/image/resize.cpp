@@ -84,7 +84,15 @@ void resize_row(const std::uint8_t* source, const Taps& taps, std::uint8_t* targ
 const std::uint8_t* Raster::row(std::int64_t y, std::vector<std::uint8_t>& room) const {
   const std::uint8_t* pixel = rgb.data() + 3 * y * width;
   if (channels == 3) return pixel;
-  room.resize(static_cast<std::size_t>(width));
+  room.resize(static_cast<std::size_t>(channels * width));
+  if (channels == 4) {
+    for (std::int64_t x = 0; x < width; ++x) {
+      std::uint8_t* to = room.data() + 4 * x;
+      std::copy_n(pixel + 3 * x, 3, to);
+      to[3] = alpha.empty() ? std::uint8_t{255} : alpha[static_cast<std::size_t>(y * width + x)];
+    }
+    return room.data();
+  }
   for (std::uint8_t& value : room) {
     const std::uint32_t sum = 19595U * pixel[0] + 38470U * pixel[1] + 7471U * pixel[2] + 32768U;
     value = static_cast<std::uint8_t>(sum >> 16);
@@ -108,6 +116,8 @@ std::vector<std::uint8_t> resize(const Raster& source, std::int64_t width, std::
     std::uint8_t* to = narrowed.data() + (y - first_row) * samples;
     if (source.channels == 1) {
       resize_row<1>(from, columns, to);
+    } else if (source.channels == 4) {
+      resize_row<4>(from, columns, to);
     } else {
       resize_row<3>(from, columns, to);
     }

@@ -6,13 +6,14 @@
 
 namespace qtool {
 
-/// An RGB image that is read row by row, as it is or converted to gray, so that no second image is
-/// in memory.
+/// An RGB image that is read row by row, as it is, with its alpha or converted to gray, so that no
+/// second image is in memory.
 struct Raster {
   std::int64_t width = 0;
   std::int64_t height = 0;
-  std::int64_t channels = 0;          ///< of the rows: 1 (gray) or 3
-  std::span<const std::uint8_t> rgb;  ///< 3 bytes per pixel
+  std::int64_t channels = 0;              ///< of the rows: 1 (gray), 3, or 4 with alpha
+  std::span<const std::uint8_t> rgb;      ///< 3 bytes per pixel
+  std::span<const std::uint8_t> alpha{};  ///< 1 byte per pixel; empty: all opaque
 
   /// Row `y` as width * channels samples, possibly stored in `room`.
   /// Gray is ITU-R 601 luma in 16-bit fixed point, with the weights Pillow uses.

@@ -108,10 +108,12 @@ struct Release {
 
 }  // namespace
 
-Image decode_with_stb(std::string_view bytes, const ImageHeader& header) {
+Image decode_with_stb(std::string_view bytes, const ImageHeader& header, Alpha alpha) {
   const std::int64_t pixels = header.width * header.height;
   constexpr std::size_t kTables = std::size_t{1} << 20;  // memory that does not depend on the image
-  bytes_left = static_cast<std::size_t>(header.decoder_bytes) + kTables;
+  const int wanted = alpha == Alpha::kKeep ? 4 : 3;
+  const std::int64_t more = alpha == Alpha::kKeep ? kAlphaBytes * pixels : 0;
+  bytes_left = static_cast<std::size_t>(header.decoder_bytes + more) + kTables;
   wanted_more = false;
   Reader reader{header.rewritten.empty() ? bytes : std::string_view(header.rewritten)};
   const stbi_io_callbacks callbacks{read, skip, at_end};
@@ -119,7 +121,7 @@ Image decode_with_stb(std::string_view bytes, const ImageHeader& header) {
   int height = 0;
   int channels = 0;
   const std::unique_ptr<stbi_uc, Release> decoded(
-      stbi_load_from_callbacks(&callbacks, &reader, &width, &height, &channels, 3));
+      stbi_load_from_callbacks(&callbacks, &reader, &width, &height, &channels, wanted));
   if (reader.ended_early) fail_truncated();
   if (wanted_more) fail_image("is corrupt: it holds more than its header says");
   if (!decoded) fail_image(concat("cannot be decoded: ", stbi_failure_reason()));
@@ -127,9 +129,8 @@ Image decode_with_stb(std::string_view bytes, const ImageHeader& header) {
     fail_image(concat("decodes to ", width, "x", height, " pixels, its header says ", header.width,
                       "x", header.height));
   }
-  Image image{header.width, header.height, {}};
-  image.pixels.assign(decoded.get(), decoded.get() + 3 * pixels);
-  return image;
+  return image_of(header.width, header.height, {decoded.get(), decoded.get() + wanted * pixels},
+                  alpha);
 }
 
 }  // namespace qtool

@@ -1,6 +1,9 @@
 // The only file that uses stb_image_write.
+#include "image/stb_encode.h"
+
 #include <cstdint>
 #include <cstdlib>
+#include <string_view>
 
 #include "base/text.h"
 #include "image/header.h"
@@ -24,21 +27,42 @@ void append(void* text, void* data, int size) {
                                           static_cast<std::size_t>(size));
 }
 
-}  // namespace
-
-std::string encode_png(const Image& image) {
+/// Refuses what the encoder has no room for. `kind`: of the file.
+void check_size(const Image& image, std::string_view kind) {
   check_image(image);
   if (image.pixels.size() > std::size_t{1} << 30) {
     throw Error(ErrorCode::kUnsupported,
                 concat("an image of ", image.width, "x", image.height,
-                       " pixels is too large for a PNG file, expected at most 2^30 bytes"));
+                       " pixels is too large for a ", kind, " file, expected at most 2^30 bytes"));
   }
+}
+
+[[noreturn]] void refuse_memory(const Image& image) {
+  throw Error(ErrorCode::kUnsupported, concat("an image of ", image.width, "x", image.height,
+                                              " pixels takes more memory than there is"));
+}
+
+}  // namespace
+
+std::string encode_png(const Image& image) {
+  check_size(image, "PNG");
   const auto width = static_cast<int>(image.width);
   std::string bytes;
   if (stbi_write_png_to_func(append, &bytes, width, static_cast<int>(image.height), 3,
                              image.pixels.data(), 3 * width) == 0) {
-    throw Error(ErrorCode::kUnsupported, concat("an image of ", image.width, "x", image.height,
-                                                " pixels takes more memory than there is"));
+    refuse_memory(image);
+  }
+  return bytes;
+}
+
+std::string encode_jpeg(const Image& image) {
+  constexpr int kQuality = 80;
+  check_size(image, "JPEG");
+  std::string bytes;
+  if (stbi_write_jpg_to_func(append, &bytes, static_cast<int>(image.width),
+                             static_cast<int>(image.height), 3, image.pixels.data(),
+                             kQuality) == 0) {
+    refuse_memory(image);
   }
   return bytes;
 }

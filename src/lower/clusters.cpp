@@ -181,4 +181,32 @@ void Clusters::replace(NodeId id, std::string_view op_type, const std::vector<Va
   graph.set_output(id, 0, sink->quantized);
 }
 
+ValueId Clusters::reshaped(ValueId value, const Shape& shape, NodeId before) {
+  const ValueInfo info = shaped.info(value);
+  if (info.shape == shape) return value;
+  const ValueId view = shaped.add_value(graph.value(value).name + "_view", {info.dtype, shape});
+  const ValueId dims = add_dims(shape);
+  const NodeId id = graph.add_node({"", "Reshape", "", {value, dims}, {view}, {}}, before);
+  if (info.dtype == DType::kUInt8) shaped.mark_integer(id);
+  return view;
+}
+
+void Clusters::reshape_output(NodeId id, const Shape& shape) {
+  const ValueId value = graph.node(id).outputs[0];
+  const ValueInfo info = shaped.info(value);
+  if (info.shape == shape) return;
+  const NodeId next = node_behind(graph, id);
+  const ValueId written = shaped.add_value(graph.value(value).name + "_view", {info.dtype, shape});
+  graph.set_output(id, 0, written);
+  const ValueId dims = add_dims(info.shape);
+  const NodeId view = graph.add_node({"", "Reshape", "", {written, dims}, {value}, {}}, next);
+  if (info.dtype == DType::kUInt8) shaped.mark_integer(view);
+}
+
+ValueId Clusters::add_dims(const Shape& shape) {
+  const std::vector<std::int64_t>& dims = shape.dims();
+  return shaped.add_constant("qtool_shape",
+                             Tensor::of<std::int64_t>({std::ssize(dims)}, std::span(dims)));
+}
+
 }  // namespace qtool

@@ -9,7 +9,6 @@
 #include "lower/specialize.h"
 #include "ops/lowered.h"
 #include "qtool/quant/affine.h"
-#include "qtool/quant/requantize.h"
 
 namespace qtool {
 
@@ -67,9 +66,17 @@ class Clusters {
   void replace(NodeId id, std::string_view op_type, const std::vector<ValueId>& inputs,
                const std::optional<Sink>& sink, LoweredParams params);
 
+  /// A view of `value` with another shape, made before the node `before`.
+  [[nodiscard]] ValueId reshaped(ValueId value, const Shape& shape, NodeId before);
+  /// Lets `id` write `shape` instead of the shape of its output 0, which a view of that keeps.
+  void reshape_output(NodeId id, const Shape& shape);
+
   ShapedGraph& shaped;
   Graph& graph;
   const Requantization requantization;
+
+ private:
+  [[nodiscard]] ValueId add_dims(const Shape& shape);
 };
 
 }  // namespace qtool

@@ -1,22 +1,33 @@
 // Lowering of the operators of several tensors, of averages, and of the edges between FP32 and
 // integers.
 #include <algorithm>
-#include <array>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
 #include "base/text.h"
 #include "graph/edit.h"
-#include "graph/op_traits.h"
+#include "graph/element_functions.h"
+#include "graph/rank.h"
 #include "lower/passes.h"
 #include "ops/evaluate.h"
 #include "ops/fixed_point.h"
+#include "ops/resize_options.h"
 
 namespace qtool {
 namespace {
 
 constexpr Limits kU8{0, 255};
+
+// Operators of two tensors and what runs them.
+constexpr std::pair<std::string_view, std::string_view> kBinary[] = {
+    {"Add", "QAdd"},  //
+    {"Div", "QDiv"},  //
+    {"Max", "QMax"},  //
+    {"Min", "QMin"},  //
+    {"Mul", "QMul"},  //
+};
+
+constexpr std::int64_t kMaxAxes = 8;  // of operands that broadcast
 
 // A QuantizeLinear of a dequantized tensor: removed when scale and zero point are equal, a table
 // otherwise.
@@ -35,14 +46,24 @@ void lower_requantize(Clusters& c, NodeId id) {
             QLookupParams{{rescale_table(c.requantization, source->affine, *affine, kU8)}});
 }
 
-void lower_binary(Clusters& c, NodeId id, std::string_view op_type) {
+void lower_binary(Clusters& c, NodeId id, std::string_view op_type,
+                  const std::optional<Clusters::Sink>& sink) {
   const Node& node = c.graph.node(id);
+  if (!sink || node.inputs.size() != 2) return;
   const std::optional<Clusters::Source> a = c.source(node.inputs[0]);
   const std::optional<Clusters::Source> b = c.source(node.inputs[1]);
-  const std::optional<Clusters::Sink> sink = a && b ? c.sink(id) : std::nullopt;
-  if (!sink || c.shaped.info(sink->quantized).shape.rank() > 4) return;
+  if (!a || !b || c.shaped.info(sink->quantized).shape.rank() > kMaxAxes) return;
   c.replace(id, op_type, {a->quantized, b->quantized}, sink,
             QBinaryParams{a->affine, b->affine, sink->result});
+}
+
+// A difference, or the square of one where only that reads it.
+void lower_difference(Clusters& c, NodeId id) {
+  const NodeId square = square_of(c.graph, id);
+  if (square == kNoNode) return lower_binary(c, id, "QSub", c.sink(id));
+  std::optional<Clusters::Sink> sink = c.sink(square);
+  if (sink) sink->absorbed.insert(sink->absorbed.begin(), square);
+  lower_binary(c, id, "QSquaredDifference", sink);
 }
 
 void lower_concat(Clusters& c, NodeId id) {
@@ -61,34 +82,87 @@ void lower_concat(Clusters& c, NodeId id) {
   c.replace(id, "QConcat", inputs, sink, std::move(params));
 }
 
-void lower_average(Clusters& c, NodeId id, std::string_view op_type) {
+void lower_average(Clusters& c, NodeId id) {
   const Node& node = c.graph.node(id);
   const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
-  if (!source || c.shaped.info(node.inputs[0]).shape.rank() != 4) return;
+  const std::int64_t rank = c.shaped.info(node.inputs[0]).shape.rank();
+  // Volumes have no average that is requantized with integers.
+  const bool volume = rank == 5 && c.requantization == Requantization::kFloat;
+  if (!source || (rank != 4 && !volume)) return;
   const std::optional<Clusters::Sink> sink = c.sink(id);
-  if (!sink && op_type != "QGlobalAveragePool") return;
+  if (!sink) return;
+  c.replace(id, "QAveragePool", {source->quantized}, sink,
+            QAverageParams{source->affine, sink->result});
+}
+
+// The average of all pixels of a channel, however many axes they have and whether these are kept.
+void lower_global_average(Clusters& c, NodeId id) {
+  const Node& node = c.graph.node(id);
+  const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
+  const Shape shape = c.shaped.info(node.inputs[0]).shape;
+  if (!source || shape.rank() < 3 || shape.elements() == 0) return;
+  if (node.is("ReduceMean") && !averages_pixels(node.get_ints("axes", {}), shape.rank())) return;
+  const std::optional<Clusters::Sink> sink = c.sink(id);
   QAverageParams params{source->affine, std::nullopt};
   if (sink) params.result = sink->result;
-  c.replace(id, op_type, {source->quantized}, sink, params);
+  ValueId image = source->quantized;
+  if (shape.rank() != 4) {
+    const std::int64_t pixels = shape.elements() / (shape[0] * shape[1]);
+    image = c.reshaped(image, {shape[0], shape[1], pixels, 1}, id);
+  }
+  c.replace(id, "QGlobalAveragePool", {image}, sink, params);
+  c.reshape_output(id, {shape[0], shape[1], 1, 1});
+}
+
+// What normalizes reads integers; where no integers follow, it writes reals.
+void lower_normalization(Clusters& c, NodeId id) {
+  const Node& node = c.graph.node(id);
+  const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
+  const Shape& shape = c.shaped.info(node.inputs[0]).shape;
+  if (!source || shape.rank() < 3 || shape.elements() == 0) return;
+  const std::optional<Clusters::Sink> sink = c.sink(id);
+  QAverageParams params{source->affine, std::nullopt};
+  if (sink) params.result = sink->result;
+  c.replace(id, "QInstanceNormalization", {source->quantized, node.inputs[1], node.inputs[2]}, sink,
+            params);
+}
+
+// Interpolation within each channel of images.
+void lower_resize(Clusters& c, NodeId id) {
+  const Node& node = c.graph.node(id);
+  if (node.get_string("mode", "nearest") != "linear") return;
+  const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
+  const std::optional<Clusters::Sink> sink = source ? c.sink(id) : std::nullopt;
+  const OpContext op(c.graph, id, c.shaped.infos);
+  if (!sink || !can_resize_bytes(op)) return;
+  std::vector<ValueId> inputs = node.inputs;
+  inputs[0] = source->quantized;
+  c.replace(id, "QResize", inputs, sink, QAverageParams{source->affine, sink->result});
 }
 
 }  // namespace
 
 void lower_elementwise(Clusters& c) {
+  constexpr auto first_of = [](const auto& row) { return row.first; };
   const std::vector<NodeId> order = c.graph.nodes();
   for (const NodeId id : order) {
     if (is_gone(c.graph, id)) continue;  // absorbed by an earlier cluster
     const Node& node = c.graph.node(id);
-    if (node.is("Add")) {
-      lower_binary(c, id, "QAdd");
-    } else if (node.is("Mul")) {
-      lower_binary(c, id, "QMul");
+    if (const auto* binary = std::ranges::find(kBinary, node.op_type, first_of);
+        binary != std::end(kBinary)) {
+      lower_binary(c, id, binary->second, c.sink(id));
+    } else if (node.is("Sub")) {
+      lower_difference(c, id);
     } else if (node.is("Concat")) {
       lower_concat(c, id);
     } else if (node.is("AveragePool")) {
-      lower_average(c, id, "QAveragePool");
-    } else if (node.is("GlobalAveragePool")) {
-      lower_average(c, id, "QGlobalAveragePool");
+      lower_average(c, id);
+    } else if (node.is("GlobalAveragePool") || node.is("ReduceMean")) {
+      lower_global_average(c, id);
+    } else if (node.is("InstanceNormalization")) {
+      lower_normalization(c, id);
+    } else if (node.is("Resize")) {
+      lower_resize(c, id);
     } else if (node.is("QuantizeLinear")) {
       lower_requantize(c, id);
     }

@@ -23,6 +23,7 @@ class FloatFusion {
       if (node.is("Conv")) {
         fuse_residual(id);
         fuse_clamp(id, "FusedConv");
+        fuse_function(id);
       } else if (node.is("ConvTranspose")) {
         fuse_clamp(id, "FusedConvTranspose");
       } else if (node.is("Gemm")) {
@@ -68,8 +69,58 @@ class FloatFusion {
     if (!reader) return;
     const std::optional<Clamp> clamp = clamp_of(graph_.node(*reader));
     if (!clamp || graph_.node(*reader).inputs[0] != graph_.node(id).outputs[0]) return;
-    shaped_.lower_node(id, fused, FusedParams{*clamp});
+    shaped_.lower_node(id, fused, FusedParams{*clamp, {}});
     take_output(id, *reader);
+  }
+
+  // SiLU as exporters spell it: x * Sigmoid(x). The Mul, if nothing else reads the two tensors.
+  std::optional<NodeId> silu_behind(NodeId id) const {
+    const ValueId x = graph_.node(id).outputs[0];
+    if (graph_.is_output(x) || graph_.consumers(x).size() != 2) return std::nullopt;
+    for (const NodeId reader : graph_.consumers(x)) {
+      if (!graph_.node(reader).is("Sigmoid")) continue;
+      const std::optional<NodeId> product = sole_reader(reader);
+      if (!product || !graph_.node(*product).is("Mul")) continue;
+      const std::vector<ValueId>& operands = graph_.node(*product).inputs;
+      const ValueId s = graph_.node(reader).outputs[0];
+      if ((operands[0] == x && operands[1] == s) || (operands[0] == s && operands[1] == x)) {
+        return product;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Of a convolution that has neither a residual nor a clamp yet.
+  void fuse_function(NodeId id) {
+    if (!graph_.node(id).is("Conv")) return;
+    if (const std::optional<NodeId> product = silu_behind(id)) {
+      const std::vector<ValueId> operands = graph_.node(*product).inputs;
+      const ValueId x = graph_.node(id).outputs[0];
+      const ValueId s = operands[0] == x ? operands[1] : operands[0];
+      const NodeId sigmoid = graph_.value(s).producer;
+      shaped_.lower_node(id, "FusedConv", fused({FusedFunction::Kind::kSilu}));
+      take_output(id, *product);
+      disconnect(graph_, sigmoid);
+      return;
+    }
+    const std::optional<NodeId> reader = sole_reader(id);
+    if (!reader) return;
+    const Node& node = graph_.node(*reader);
+    if (node.is("HardSwish")) {
+      shaped_.lower_node(id, "FusedConv", fused({FusedFunction::Kind::kHardSwish}));
+    } else if (node.is("LeakyRelu")) {
+      const float slope = node.get_float("alpha", 0.01F);
+      shaped_.lower_node(id, "FusedConv", fused({FusedFunction::Kind::kLeakyRelu, slope}));
+    } else {
+      return;
+    }
+    take_output(id, *reader);
+  }
+
+  static FusedParams fused(const FusedFunction& function) {
+    FusedParams params;
+    params.function = function;
+    return params;
   }
 
   void fuse_residual(NodeId id) {

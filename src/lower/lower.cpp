@@ -17,8 +17,9 @@ void finish(ShapedGraph& shaped) {
 void lower(ShapedGraph& shaped, Requantization requantization, const StopCheck& stop) {
   Clusters clusters(shaped, requantization);
   for (const auto pass :
-       {fold_quantized_constants, relabel_signed_activations, sink_dequantize, lower_products,
-        lower_functions, lower_elementwise, lower_edges, mark_integer_products}) {
+       {fold_quantized_constants, relabel_signed_activations, lift_rows, sink_dequantize,
+        quantize_wide_tensors, lower_products, add_wide_products, lower_recurrent, lower_functions,
+        lower_elementwise, lower_edges, mark_integer_products}) {
     check_stop(stop);
     pass(clusters);
   }

@@ -2,7 +2,7 @@
 
 #include "lower/specialize.h"
 #include "qtool/base/progress.h"
-#include "qtool/quant/requantize.h"
+#include "qtool/quant/affine.h"
 
 namespace qtool {
 

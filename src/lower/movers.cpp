@@ -1,5 +1,6 @@
 // The passes that move quantization along the graph, so that more operators run on integers.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/text.h"
@@ -31,6 +32,15 @@ bool adapt_padding(Clusters& c, NodeId id, const Affine& affine) {
       Tensor::scalar<std::uint8_t>(static_cast<std::uint8_t>(affine.zero_point)));
   c.graph.set_input(id, 2, zero);
   return true;
+}
+
+// Integers are in the order of the reals that they stand for, and equal where these are, unless
+// they stand for infinities.
+void rank_bytes(Clusters& c, NodeId id) {
+  const std::optional<Clusters::Source> source = c.source(c.graph.node(id).inputs[0]);
+  if (!source || !std::isfinite(source->affine.scale * 255.0F)) return;
+  c.graph.set_input(id, 0, source->quantized);
+  c.shaped.mark_integer(id);
 }
 
 // The u8 constant for a signed zero point: 128 higher.
@@ -70,6 +80,7 @@ void sink_dequantize(Clusters& c) {
   const std::vector<NodeId> order = c.graph.nodes();
   for (const NodeId id : order) {
     const Node& node = c.graph.node(id);
+    if (node.is("ArgMax") || node.is("ArgMin")) rank_bytes(c, id);
     if (!is_mover(node)) continue;
     const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
     if (!source) continue;
@@ -77,8 +88,9 @@ void sink_dequantize(Clusters& c) {
     const std::vector<ValueId> params(c.graph.node(dequantize).inputs.begin() + 1,
                                       c.graph.node(dequantize).inputs.end());
     if (node.is("MaxPool")) {
-      // Only rank 4: the one-dimensional pool has no integer kernel.
-      if (c.shaped.info(node.inputs[0]).shape.rank() != 4 || node.has_output(1)) continue;
+      // Those over one axis are pools of images by now, where their input is quantized.
+      const std::int64_t rank = c.shaped.info(node.inputs[0]).shape.rank();
+      if ((rank != 4 && rank != 5) || node.has_output(1)) continue;
     }
     if (!adapt_padding(c, id, source->affine)) continue;
     c.graph.set_input(id, 0, source->quantized);

@@ -203,7 +203,9 @@ void lower_conv(Clusters& c, NodeId id) {
   const Node& node = c.graph.node(id);
   const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
   const std::optional<Clusters::Weights> weights = c.weights(node.inputs[1]);
-  if (!source || !weights || weights->values->shape().rank() != 4) return;
+  if (!source || !weights) return;
+  const std::int64_t rank = weights->values->shape().rank();
+  if (rank != 4 && rank != 5) return;  // over one axis, it is one of images by now
   const std::int64_t channels = weights->values->shape()[0];
   if (!fits_channels(weights->affines, 0, channels)) return;
   auto bias = read_bias(c, node, 2, source->affine.scale, weights->affines.scales, channels);
@@ -216,8 +218,12 @@ Tensor by_output_channel(const Tensor& filters, std::int64_t groups) {
   const Shape& shape = filters.shape();
   const std::int64_t inputs = shape[0] / groups;
   const std::int64_t outputs = shape[1];
-  const std::int64_t taps = shape[2] * shape[3];
-  Tensor result(DType::kInt8, {outputs * groups, inputs, shape[2], shape[3]});
+  std::vector<std::int64_t> dims = shape.dims();
+  dims[0] = outputs * groups;
+  dims[1] = inputs;
+  Tensor result(DType::kInt8, Shape(std::move(dims)));
+  const std::int64_t pairs = outputs * groups * inputs;
+  const std::int64_t taps = pairs == 0 ? 0 : filters.elements() / pairs;
   const auto* from = filters.values<std::int8_t>().data();
   auto* to = result.values<std::int8_t>().data();
   for (std::int64_t m = 0; m < outputs * groups; ++m) {
@@ -243,8 +249,9 @@ void lower_conv_transpose(Clusters& c, NodeId id) {
   const Node& node = c.graph.node(id);
   const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
   std::optional<Clusters::Weights> weights = c.weights(node.inputs[1]);
-  if (!source || !weights || weights->values->shape().rank() != 4) return;
+  if (!source || !weights) return;
   const Shape& shape = weights->values->shape();
+  if (shape.rank() != 4 && shape.rank() != 5) return;  // over one axis, it is one of images by now
   const std::int64_t groups = node.get_int("group", 1);  // divides, or shapes were not inferred
   constexpr std::int64_t kMaxPhases = 64;                // each has packed weights of its own
   std::int64_t phases = 1;

@@ -32,7 +32,13 @@ std::string percent_text(double share) { return concat(to_fixed(100.0 * share, 1
 std::vector<std::string> AnalyzeResult::faults() const {
   std::vector<std::string> sentences;
   for (const ErrorSource& source : sources) {
-    if (source.kind != SourceKind::kActivation || source.share < kWorthASentence) continue;
+    if (source.share < kWorthASentence) continue;
+    if (source.kind == SourceKind::kBias) {
+      sentences.push_back(concat("the bias of layer '", source.name, "' makes ",
+                                 percent_text(source.share),
+                                 " of the noise: it is another one than the FP32 model's"));
+    }
+    if (source.kind != SourceKind::kActivation) continue;
     const bool input = source.node.empty();
     std::string text = concat(input ? "input '" : "tensor '", source.name, "' makes ",
                               percent_text(source.share), " of the noise: ");

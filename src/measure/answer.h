@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "measure/box_reader.h"
 #include "measure/box_scorer.h"
@@ -16,7 +17,8 @@ namespace qtool {
 /// Reads the answers of one plan, or of several with equal ports.
 class AnswerReader {
  public:
-  /// Throws as BoxReader and MaskReader when the outputs do not suit what is asked for.
+  /// Throws as BoxReader and MaskReader, and Error(kMismatch), when the outputs do not suit what is
+  /// asked for.
   AnswerReader(const AnswerOptions& options, const Plan& plan, TensorLayout layout);
 
   /// What `outputs` say of image `slot` of the plan's batch.
@@ -28,6 +30,8 @@ class AnswerReader {
  private:
   std::optional<BoxReader> boxes_;
   std::optional<MaskReader> mask_;
+  std::optional<double> decision_;
+  std::optional<std::int64_t> text_blank_;
   std::int64_t batch_ = 1;
 };
 
@@ -44,6 +48,13 @@ class AnswerScorer {
  private:
   std::optional<BoxScorer> boxes_;
   std::optional<MaskScorer> mask_;
+  std::optional<EqualAnswers> decisions_;
+  std::optional<EqualAnswers> texts_;
 };
+
+/// The text of scores [steps, classes], step by step: the best class of each step (of equal ones
+/// the lowest), repeats merged, without `blank`. See AnswerOptions::text_blank.
+std::vector<std::int64_t> best_path(std::span<const float> scores, std::int64_t classes,
+                                    std::int64_t blank);
 
 }  // namespace qtool

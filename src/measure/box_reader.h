@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "qtool/exec/executor.h"
-#include "qtool/measure/detector.h"
+#include "qtool/measure/answer.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "qtool/measure/detector.h"
+#include "qtool/measure/answer.h"
 
 namespace qtool {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -57,6 +58,25 @@ std::vector<const SampleResult*> flips(std::span<const SampleResult> samples) {
     return a->margin_lost > b->margin_lost;
   });
   return all;
+}
+
+double mean_sqnr_db(const SampleResult& sample) {
+  if (sample.sqnr_db.empty()) return std::numeric_limits<double>::infinity();
+  double sum = 0.0;
+  for (const double db : sample.sqnr_db) sum += db;
+  return sum / static_cast<double>(sample.sqnr_db.size());
+}
+
+std::vector<const SampleResult*> lowest_sqnr(std::span<const SampleResult> samples,
+                                             std::size_t count) {
+  std::vector<const SampleResult*> answered;
+  for (const SampleResult& sample : samples) {
+    if (!sample.sqnr_db.empty()) answered.push_back(&sample);
+  }
+  std::ranges::stable_sort(answered, {},
+                           [](const SampleResult* one) { return mean_sqnr_db(*one); });
+  answered.resize(std::min(answered.size(), count));
+  return answered;
 }
 
 }  // namespace qtool

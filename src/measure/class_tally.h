@@ -35,4 +35,12 @@ std::vector<Confusion> confusions(std::span<const SampleResult> samples);
 /// first, of equal ones in the order of the list. Cost: O(n log n).
 std::vector<const SampleResult*> flips(std::span<const SampleResult> samples);
 
+/// The mean SQNR of a sample's outputs; infinity where a model did not answer.
+double mean_sqnr_db(const SampleResult& sample);
+
+/// At most `count` of the samples that both models answered, those with the lowest mean SQNR first,
+/// of equal ones in the order of the list. Cost: O(n log n).
+std::vector<const SampleResult*> lowest_sqnr(std::span<const SampleResult> samples,
+                                             std::size_t count);
+
 }  // namespace qtool

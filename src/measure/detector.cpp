@@ -1,11 +1,10 @@
-#include "qtool/measure/detector.h"
-
 #include <algorithm>
 #include <array>
 
 #include "base/choices.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
+#include "qtool/measure/answer.h"
 
 namespace qtool {
 

@@ -4,7 +4,7 @@
 #include "base/choices.h"
 #include "base/text.h"
 #include "json/json.h"
-#include "qtool/measure/detector.h"
+#include "qtool/measure/answer.h"
 
 namespace qtool {
 namespace {

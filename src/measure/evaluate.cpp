@@ -15,6 +15,7 @@
 #include "base/round_up.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "exec/state_feedback.h"
 #include "measure/answer.h"
 #include "measure/metrics.h"
 #include "measure/model_pair.h"
@@ -50,6 +51,7 @@ double margin_of(std::span<const float> scores, std::span<const std::int64_t> to
 struct Worker {
   std::array<Workspace, 2> workspaces;
   std::array<double, 2> run_seconds{};
+  std::vector<StateFeedback> states;  // by model, where samples have states
   std::vector<Tensor> batch_inputs;
   std::optional<AnswerScorer> answers;  // with two models
 };
@@ -69,6 +71,9 @@ class Evaluation {
         bad_(records_.size()),
         workers_(workers) {
     for (Worker& worker : workers_) {
+      for (std::int64_t model = 0; !samples.states().empty() && model < pair_.models(); ++model) {
+        worker.states.emplace_back(samples, pair_.plan(model));
+      }
       if (pair_.int8 != nullptr) worker.answers.emplace(options.answers);
     }
   }
@@ -87,8 +92,9 @@ class Evaluation {
       if (!sample) continue;
       if (options_.batch == 1) {
         single = *std::move(sample);
-        if (samples_.are_images() || reads_answers())
+        if (reads_answers() || !samples_.states().empty() || !accepts(fp32_.graph(), single)) {
           require_shapes(samples_, i, single, *pair_.fp32);
+        }
       } else {
         put(*sample, i, std::ssize(filled), worker);
       }
@@ -165,7 +171,8 @@ class Evaluation {
 
   /// Answers are read from outputs of the shapes that are known in advance.
   [[nodiscard]] bool reads_answers() const {
-    return options_.answers.boxes.has_value() || options_.answers.mask.has_value();
+    const AnswerOptions& answers = options_.answers;
+    return answers.boxes || answers.mask || answers.decision || answers.text_blank;
   }
 
   /// The plans for a sample: made in advance, or, where samples differ in shape, now. The executor
@@ -183,16 +190,20 @@ class Evaluation {
   void run_models(const std::vector<Tensor>& sample, const std::vector<std::size_t>& filled,
                   Worker& worker) {
     const ModelPair pair = pair_for(sample);
-    const std::vector<TensorView> inputs = views_of(sample);
+    std::vector<TensorView> inputs = views_of(sample);
     std::array<std::span<const TensorView>, 2> outputs;
     for (std::int64_t model = 0; model < pair.models(); ++model) {
       const auto m = static_cast<std::size_t>(model);
+      if (!worker.states.empty()) {  // each model has its own
+        inputs = worker.states[m].inputs(static_cast<std::int64_t>(filled.front()), sample);
+      }
       const Clock::time_point start = Clock::now();
       outputs[m] = pair.plan(model).run(inputs, worker.workspaces[m]);
       const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
       // The last batch may be partly empty; its time counts in proportion to the images in it.
       worker.run_seconds[m] +=
           seconds * static_cast<double>(filled.size()) / static_cast<double>(options_.batch);
+      if (!worker.states.empty()) worker.states[m].keep(outputs[m]);
     }
     const bool scores =
         classes_ > 0 && class_count(pair.fp32->outputs().front().shape, options_.batch) == classes_;
@@ -326,29 +337,14 @@ Shape batch_shape(const Shape& sample, std::int64_t batch) {
 
 }  // namespace
 
-std::vector<Tensor> first_sample(const Samples& samples, const Preprocess& preprocess,
-                                 BadImages policy) {
-  std::vector<BadImage> bad;
-  for (std::int64_t i = 0; i < samples.size(); ++i) {
-    std::optional<std::vector<Tensor>> sample = samples.load(i, preprocess, policy, bad);
-    if (sample) return *std::move(sample);
-  }
-  throw Error(ErrorCode::kMismatch,
-              concat("none of ", samples.size(), " ", samples.noun(), "s is usable",
-                     bad.empty() ? std::string() : concat("; the first: ", bad.front().reason)));
-}
-
-std::int64_t classes_of(const Executor& executor, std::span<const Tensor> sample, int threads,
-                        Requantization requantization) {
-  const std::vector<Shape> inputs = shapes_of(sample);
-  const ModelPair pair = compile_pair(executor, nullptr, inputs, threads, requantization);
-  return class_count(pair.fp32->outputs().front().shape, batch_of(inputs));
-}
-
 EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& samples,
                     const EvalOptions& options) {
   if (options.batch < 1) {
     throw Error(ErrorCode::kUsage, concat("batch: found ", options.batch, ", expected 1 or more"));
+  }
+  if (options.batch > 1 && !samples.states().empty()) {
+    throw Error(ErrorCode::kUsage,
+                concat("batch: found ", options.batch, ", samples with states run one at a time"));
   }
   check(options.preprocess);
   std::vector<Shape> shapes =
@@ -375,8 +371,9 @@ EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& s
   if (classes > 0 && !ignore_labels) require_known_labels(samples, classes);
 
   const std::int64_t groups = ceil_div(samples.size(), options.batch);
-  const auto threads = static_cast<int>(
-      std::min<std::int64_t>(resolve_threads(options.threads), std::max<std::int64_t>(groups, 1)));
+  const int most = samples.states().empty() ? resolve_threads(options.threads) : 1;
+  const auto threads =
+      static_cast<int>(std::min<std::int64_t>(most, std::max<std::int64_t>(groups, 1)));
   Evaluation evaluation(fp32, int8, samples, options, pair, classes,
                         static_cast<std::size_t>(threads));
   parallel_items(groups, threads,

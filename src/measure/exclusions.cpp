@@ -6,6 +6,7 @@
 
 #include "graph/node_name.h"
 #include "qtool/quantize/quantize.h"
+#include "quantize/weights.h"
 
 namespace qtool {
 namespace {
@@ -48,13 +49,21 @@ Exclusions::Exclusions(const Graph& graph, const Recipe& recipe)
   }
 }
 
+std::int64_t Exclusions::sources() const {
+  std::int64_t sources = std::ssize(base_.quantized);
+  for (const NodePlacement& placed : base_.nodes) {
+    if (placed.role == NodeRole::kInteger && weight_ports(graph_, placed.id)) ++sources;
+  }
+  return sources;
+}
+
 NodeRole Exclusions::role(NodeId id) const {
   const auto found = roles_.find(id);
   return found == roles_.end() ? NodeRole::kFloat : found->second;
 }
 
 NodeSet Exclusions::of(const ErrorSource& source) const {
-  if (source.kind == SourceKind::kWeights) {
+  if (source.kind != SourceKind::kActivation) {
     const auto node = nodes_.find(source.node);
     if (node == nodes_.end() || role(node->second) != NodeRole::kInteger) return {};
     return {node->second};

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "qtool/measure/analyze.h"
-#include "qtool/measure/suggest.h"
 #include "qtool/quantize/target.h"
 #include "quantize/placement.h"
 #include "quantize/table_view.h"
@@ -31,6 +30,8 @@ class Exclusions {
   [[nodiscard]] Placement placement(const NodeSet& nodes) const {
     return placements_.without(nodes);
   }
+  /// What analyze() would measure: tensors that are rounded, and layers with weights on integers.
+  [[nodiscard]] std::int64_t sources() const;
   /// kFloat for a node that is not in the placement.
   [[nodiscard]] NodeRole role(NodeId id) const;
   /// Empty where nothing can be done.

@@ -114,6 +114,15 @@ std::vector<NodeSet> blocks_of(const Graph& graph, const Exclusions& exclusions)
   return blocks;
 }
 
+LinkedBlocks linked_blocks(const Graph& graph, const Exclusions& exclusions) {
+  BlockGraph made = block_graph(graph, exclusions);
+  LinkedBlocks linked{std::move(made.blocks), {}};
+  for (const std::set<std::size_t>& after : made.after) {
+    linked.after.emplace_back(after.begin(), after.end());
+  }
+  return linked;
+}
+
 std::vector<NodeSet> islands_of(const Graph& graph, const Exclusions& exclusions,
                                 const AnalyzeResult& analysis) {
   const BlockGraph made = block_graph(graph, exclusions);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "measure/exclusions.h"
@@ -11,6 +12,13 @@ namespace qtool {
 /// A product and what follows it until the next ones: a convolution with its activation, say. Nodes
 /// that run on integers in the recipe's model, in the order of their products.
 std::vector<NodeSet> blocks_of(const Graph& graph, const Exclusions& exclusions);
+
+/// The same blocks with those that have no node on integers, and which follow from which.
+struct LinkedBlocks {
+  std::vector<NodeSet> blocks;
+  std::vector<std::vector<std::size_t>> after;  ///< blocks that read what each one writes
+};
+LinkedBlocks linked_blocks(const Graph& graph, const Exclusions& exclusions);
 
 /// Sets of nodes that may be worth FP32 together, each once: what every source needs, every block,
 /// runs of neighbouring blocks of many lengths, the first and the last ones, and each block with

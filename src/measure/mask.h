@@ -5,8 +5,7 @@
 #include <span>
 
 #include "qtool/exec/executor.h"
-#include "qtool/measure/detector.h"
-#include "qtool/measure/mask.h"
+#include "qtool/measure/answer.h"
 
 namespace qtool {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "qtool/measure/median_interval.h"
+#include "qtool/measure/profile.h"
 
 namespace qtool {
 

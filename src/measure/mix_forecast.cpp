@@ -11,7 +11,7 @@
 #include "graph/node_name.h"
 #include "lower/specialize.h"
 #include "measure/model_pair.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "quantize/operands.h"
 
 namespace qtool {
@@ -47,7 +47,7 @@ MixForecast::MixForecast(const Executor& fp32, std::span<const Shape> inputs,
     // A source that leaves no number in the output is the worst.
     constexpr double kWorst = 1e30;
     const double noise = std::isfinite(source.noise) ? source.noise : kWorst;
-    if (source.kind == SourceKind::kWeights) {
+    if (source.kind != SourceKind::kActivation) {
       const auto node = by_name.find(source.node);
       if (node != by_name.end()) noise_of_node_[index_of(node->second)] += noise;
     } else if (const std::optional<ValueId> id = graph_->find_value(source.name)) {
@@ -109,8 +109,8 @@ Forecast MixForecast::of(const NodeSet& excluded) const {
 }
 
 double MixForecast::cost_of_wide(const std::vector<std::string>& tensors) const {
-  // Rounding, subtracting, rounding again, and adding the results.
-  constexpr double kPasses = 6.0;
+  // Rounding to two bytes, and reading and adding the first product.
+  constexpr double kPasses = 3.0;
   double macs = 0.0;
   for (const std::string& name : tensors) {
     const std::optional<ValueId> tensor = graph_->find_value(name);

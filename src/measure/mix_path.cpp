@@ -76,4 +76,15 @@ std::vector<Mix> greedy_path(const MixForecast& model, const std::vector<NodeSet
   return path;
 }
 
+std::vector<std::size_t> steps_between(std::size_t fails, std::size_t last, std::size_t reaches,
+                                       std::size_t count) {
+  std::vector<std::size_t> steps;
+  for (std::size_t i = 1; i <= count; ++i) {
+    const std::size_t step = fails + (last - fails) * i / count;
+    const bool is_new = steps.empty() || steps.back() != step;
+    if (step > fails && step < reaches && is_new) steps.push_back(step);
+  }
+  return steps;
+}
+
 }  // namespace qtool

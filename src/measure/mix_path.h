@@ -29,6 +29,10 @@ struct PathLimits {
 std::vector<Mix> greedy_path(const MixForecast& model, const std::vector<NodeSet>& islands,
                              NodeSet start, const PathLimits& limits);
 
+/// At most `count` different steps after `fails` and before `reaches`, spread evenly up to `last`.
+std::vector<std::size_t> steps_between(std::size_t fails, std::size_t last, std::size_t reaches,
+                                       std::size_t count);
+
 /// Decibels for the cost of going from one mix to a larger one.
 double gain_per_cost(const Forecast& from, const Forecast& to);
 

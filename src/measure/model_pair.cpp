@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "measure/metrics.h"
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "samples/network_inputs.h"
 
 namespace qtool {

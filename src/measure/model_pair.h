@@ -9,7 +9,7 @@
 
 #include "measure/metrics.h"
 #include "qtool/exec/executor.h"
-#include "qtool/measure/output_error.h"
+#include "qtool/measure/answer.h"
 #include "qtool/samples/samples.h"
 #include "qtool/tensor/tensor.h"
 

@@ -1,5 +1,8 @@
 #include "measure/output_noise.h"
 
+#include <algorithm>
+
+#include "measure/accumulated_error.h"
 #include "measure/model_pair.h"
 
 namespace qtool {
@@ -19,6 +22,20 @@ std::vector<SqnrSums> KeptOutputs::compare(std::span<const TensorView> outputs) 
     sums.push_back(sqnr_sums(outputs_.at(i), floats[i]));
   }
   return sums;
+}
+
+std::vector<std::vector<ValuePair>> KeptOutputs::pairs(std::span<const TensorView> outputs,
+                                                       std::size_t image) const {
+  std::vector<std::vector<ValuePair>> pairs;
+  const FloatOutputs floats(outputs);
+  for (std::size_t o = 0; o < floats.size(); ++o) {
+    const std::vector<float>& kept = outputs_.at(o);
+    std::vector<ValuePair>& some = pairs.emplace_back();
+    for (const std::size_t i : picked(std::min(kept.size(), floats[o].size()), image)) {
+      some.push_back({kept[i], floats[o][i]});
+    }
+  }
+  return pairs;
 }
 
 double noise_of(std::span<const SqnrSums> outputs) {

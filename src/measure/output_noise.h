@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "measure/metrics.h"
+#include "qtool/measure/analyze.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
@@ -15,6 +16,9 @@ class KeptOutputs {
   void keep(std::span<const TensorView> outputs);
   /// The sums of each output against the kept one. Throws Error(kMismatch) for other sizes.
   [[nodiscard]] std::vector<SqnrSums> compare(std::span<const TensorView> outputs) const;
+  /// Some elements of each output beside those of the kept one, see picked(). Throws as compare().
+  [[nodiscard]] std::vector<std::vector<ValuePair>> pairs(std::span<const TensorView> outputs,
+                                                          std::size_t image) const;
 
  private:
   std::vector<std::vector<float>> outputs_;

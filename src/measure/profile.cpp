@@ -7,7 +7,9 @@
 
 #include "base/parallel.h"
 #include "base/stop.h"
+#include "exec/plan.h"
 #include "exec/step_of.h"
+#include "measure/crossings.h"
 #include "measure/metrics.h"
 #include "measure/model_pair.h"
 #include "samples/network_inputs.h"
@@ -27,11 +29,17 @@ struct Times {
 PlanProfile summarize(const Plan& plan, const Graph& graph, Times samples) {
   PlanProfile profile;
   profile.fastest_seconds = *std::ranges::min_element(samples.runs);
-  profile.median_seconds = median(std::move(samples.runs));
+  const MedianInterval whole = median_interval(std::move(samples.runs));
+  profile.median_seconds = whole.median;
+  profile.low_seconds = whole.low;
+  profile.high_seconds = whole.high;
   profile.arena_bytes = plan.arena_bytes();
   std::vector<StepInfo> steps = named_steps(plan.steps(), graph);
+  profile.crossings = crossings_of(steps, graph);
+  const std::vector<std::int64_t> bytes = PlanBuilder::moved_bytes(plan);
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    profile.steps.push_back({std::move(steps[i]), median(std::move(samples.steps[i]))});
+    const MedianInterval time = median_interval(std::move(samples.steps[i]));
+    profile.steps.push_back({std::move(steps[i]), time.median, time.low, time.high, bytes[i]});
   }
   return profile;
 }
@@ -45,6 +53,7 @@ ProfileResult profile(const Executor& fp32, const Executor* int8, std::span<cons
   result.threads = resolve_threads(options.threads);
   result.repeat = options.repeat;
   result.batch = batch_of(shapes_of(sample));
+  result.peak = machine_peak(result.threads);
   const ModelPair pair = compile_pair(fp32, int8, shapes_of(sample), result.threads);
 
   const std::vector<TensorView> inputs = views_of(sample);

@@ -215,6 +215,7 @@ QuantizedParts quantized_parts(const Graph& fp32, const Graph& emitted) {
   const ScaledChannels scaled = scaled_channels_of(emitted);
   parts.activations = activations_of(fp32, int8, scaled, parts.not_compared);
   parts.with_weights = fp32;
+  parts.without_biases = fp32;
   std::unordered_map<std::string_view, NodeId> counterparts;
   for (const NodeId id : int8.nodes()) counterparts.emplace(name_of(int8, id), id);
   for (const NodeId id : fp32.nodes()) {
@@ -224,6 +225,7 @@ QuantizedParts quantized_parts(const Graph& fp32, const Graph& emitted) {
     const Node& counterpart = int8.node(found->second);
     bool other = false;
     const Unscaled unscaled(fp32, scaled, id);
+    const std::optional<WeightPorts> ports = weight_ports(fp32, id);
     for (std::size_t i = 0; i < node.inputs.size() && i < counterpart.inputs.size(); ++i) {
       const Tensor* real = constant_of(fp32, node, i);
       if (real == nullptr || real->dtype() != DType::kFloat32 || !counterpart.has_input(i))
@@ -236,7 +238,13 @@ QuantizedParts quantized_parts(const Graph& fp32, const Graph& emitted) {
       }
       changed = unscaled(node.inputs[i], std::move(changed));
       if (identical(*real, *changed)) continue;
-      parts.with_weights.set_constant(node.inputs[i], std::move(changed));
+      parts.with_weights.set_constant(node.inputs[i], changed);
+      if (ports && node.inputs[i] == ports->bias) {
+        parts.other_bias.insert(id);
+      } else {
+        parts.without_biases.set_constant(node.inputs[i], std::move(changed));
+        parts.other_weights.insert(id);
+      }
       other = true;
     }
     if (other) parts.weighted.push_back(id);

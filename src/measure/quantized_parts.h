@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "qtool/graph/graph.h"
@@ -35,8 +36,12 @@ Range range_of(const QuantizedActivation& activation);
 struct QuantizedParts {
   std::vector<QuantizedActivation> activations;  ///< in the order of the INT8 graph
   std::vector<NodeId> weighted;  ///< nodes of the FP32 graph whose constants are other ones
+  std::unordered_set<NodeId> other_weights;  ///< of these, whose constants but the bias are other
+  std::unordered_set<NodeId> other_bias;     ///< of these, whose bias is another one
   /// The FP32 graph with the constants of the INT8 model.
   Graph with_weights;
+  /// The same with the biases of FP32.
+  Graph without_biases;
   std::vector<std::string> not_compared;  ///< see AnalyzeResult
 };
 

@@ -17,11 +17,11 @@
 #include "measure/mix_path.h"
 #include "measure/output_noise.h"
 #include "measure/search_candidates.h"
+#include "measure/search_memory.h"
 #include "measure/search_tried.h"
 #include "measure/suggest_trials.h"
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
-#include "quantize/weights.h"
+#include "qtool/exec/executor.h"
 
 namespace qtool {
 namespace {
@@ -53,7 +53,12 @@ class Search {
  public:
   Search(const Executor& fp32, const Recipe& recipe, const Samples& samples,
          const SearchOptions& options)
-      : fp32_(fp32), recipe_(recipe), samples_(samples), options_(options), tried_(options) {
+      : fp32_(fp32),
+        recipe_(recipe),
+        samples_(samples),
+        options_(options),
+        memory_(options.partial),
+        tried_(options) {
     trial_options_.preprocess = options.preprocess;
     trial_options_.bad_images = options.bad_images;
     trial_options_.threads = options.threads;
@@ -81,13 +86,13 @@ class Search {
       if (!is_reached()) {
         probe();
         follow_path();
-        widen(kFewWide);
-        if (!is_reached()) follow_path();
-        refine();
-        if (!is_reached()) {
-          widen(kManyWide);
-          refine();
+        // Neighbours of a model that is far from the goal are not worth a run: first what leads
+        // far.
+        for (const WideCounts* counts : {&kFewWide, &kManyWide}) {
+          const bool wider = (counts == &kFewWide || !is_reached()) && widen(*counts);
+          if (wider && !is_reached()) follow_path();
         }
+        refine();
       }
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kCancelled) throw;
@@ -123,17 +128,13 @@ class Search {
 
   /// Times one image, and says what the parts of the search will cost.
   void estimate() {
-    const Trials::Seconds once = trials_->seconds_of_image();
-    const Placement& placement = exclusions_->placement();
-    std::int64_t sources = std::ssize(placement.quantized);
-    for (const NodePlacement& placed : placement.nodes) {
-      if (placed.role == NodeRole::kInteger && weight_ports(fp32_.graph(), placed.id)) ++sources;
-    }
+    once_ = trials_->seconds_of_image();
+    const std::int64_t sources = exclusions_->sources();
     SearchCost& cost = result_.cost;
     cost.images = samples_.size();
     cost.sources = sources;
-    cost.probe_seconds = once.fp32 * (1.0 + kReplayShare * static_cast<double>(sources));
-    cost.trial_seconds = once.int8 + once.fp32 / static_cast<double>(Trials::kTogether);
+    cost.probe_seconds = once_.fp32 * (1.0 + kReplayShare * static_cast<double>(sources));
+    cost.trial_seconds = once_.int8 + once_.fp32 / static_cast<double>(Trials::kTogether);
     const double at_once = result_.threads;
     const double affordable =
         kProbeShare * options_.budget_seconds * at_once / std::max(cost.probe_seconds, 1e-9);
@@ -144,7 +145,7 @@ class Search {
   }
 
   /// Measures each source alone, on a part of the images.
-  void probe() {
+  AnalyzeResult measured_sources() {
     const Samples some = samples_.spread(result_.cost.probed);
     const StopCheck& stop = trial_options_.stop;
     const Executor int8(
@@ -152,6 +153,14 @@ class Search {
     AnalyzeOptions probe_options = trial_options_;
     probe_options.enough = [this] { return elapsed() >= kProbeShare * options_.budget_seconds; };
     AnalyzeResult analysis = analyze(fp32_, int8, some, probe_options);
+    memory_.keep(analysis);
+    return analysis;
+  }
+
+  /// What may be tried, by what the sources do.
+  void probe() {
+    std::optional<AnalyzeResult> known = memory_.sources();
+    AnalyzeResult analysis = known ? std::move(*known) : measured_sources();
     result_.cost.probed = analysis.images;
     PathLimits limits;
     limits.least_integer_share = options_.least_integer_share;
@@ -165,7 +174,7 @@ class Search {
     tried_.set_first_cost(candidates_->cost({}, {}));
   }
 
-  [[nodiscard]] bool is_reached() const { return tried_.reaches_goal(tried_.best().trial); }
+  [[nodiscard]] bool is_reached() const { return tried_.reaches_goal(tried_.best()); }
 
   /// Tensors in 16 bits of the models that are tried.
   [[nodiscard]] std::vector<std::string> wide() const {
@@ -178,10 +187,10 @@ class Search {
 
   /// Chooses the tensors that keep 16 bits in all models to come: the fewest that reach the goal,
   /// or else those after which more bring next to nothing. Where the goal is reached by now, only
-  /// those count that reach it at a lower cost.
-  void widen(const WideCounts& counts) {
+  /// those count that reach it at a lower cost. False where there are none.
+  bool widen(const WideCounts& counts) {
     const Target target = chosen_target(recipe_.table, recipe_.options);
-    if (!target.wide_activations || target.activations.bits != 8) return;
+    if (!target.wide_activations || target.activations.bits != 8) return false;
     const bool was_reached = is_reached();
     std::vector<Mixture> mixtures;
     for (std::vector<std::string>& tensors : candidates_->loudest(counts)) {
@@ -198,13 +207,18 @@ class Search {
       least = std::max(least, decibels(mixture.wide) - kNextToNothingDb);
     }
     for (const Mixture& mixture : mixtures) {
-      const bool reaches = tried_.reaches_goal(tried_.find({}, mixture.wide)->trial);
+      const bool reaches = tried_.reaches_goal(*tried_.find({}, mixture.wide));
       if (!reaches && (was_reached || decibels(mixture.wide) < least)) continue;
-      candidates_->set_wide(mixture.wide);
-      result_.islands = candidates_->islands();
-      spent_.clear();
-      return;
+      set_wide(mixture.wide);
+      return true;
     }
+    return false;
+  }
+
+  void set_wide(const std::vector<std::string>& tensors) {
+    candidates_->set_wide(tensors);
+    result_.islands = candidates_->islands();
+    spent_.clear();
   }
 
   /// The cheapest model of the path that reaches the goal; first those spread over all of it, then
@@ -215,13 +229,7 @@ class Search {
     std::size_t reaches = path.size();
     while (reaches - fails > 1) {
       const std::size_t last = reaches == path.size() ? reaches - 1 : reaches;
-      std::vector<std::size_t> steps;
-      for (std::size_t i = 1; i <= kAlong; ++i) {
-        const std::size_t step = fails + (last - fails) * i / kAlong;
-        if (step > fails && step < reaches && (steps.empty() || steps.back() != step)) {
-          steps.push_back(step);
-        }
-      }
+      const std::vector<std::size_t> steps = steps_between(fails, last, reaches, kAlong);
       if (steps.empty()) break;
       std::vector<NodeSet> sets;
       for (const std::size_t step : steps) sets.push_back(path[step].excluded);
@@ -229,7 +237,7 @@ class Search {
       const std::size_t known_end = reaches;
       for (const std::size_t step : steps) {
         const Tried* tried = tried_.find(path[step].excluded, wide());
-        if (tried != nullptr && tried_.allowed(*tried) && tried_.reaches_goal(tried->trial)) {
+        if (tried != nullptr && tried_.allowed(*tried) && tried_.reaches_goal(*tried)) {
           reaches = step;
           break;
         }
@@ -245,11 +253,19 @@ class Search {
   void refine() {
     for (std::size_t in_vain = 0; in_vain < kPatience;) {
       const NodeSet best = tried_.best().nodes;
-      if (tried_.reaches_goal(tried_.best().trial)) {
-        const std::vector<NodeSet> sets = candidates_->smaller_than(best, known());
-        if (sets.empty()) return;
-        try_sets(sets);
-        if (tried_.best().nodes == best) return;
+      if (is_reached()) {
+        const std::size_t before = tried_.best_index();
+        const std::vector<std::string> tensors = tried_.at(before).wide;
+        if (tensors != wide()) set_wide(tensors);
+        std::vector<Mixture> mixtures;
+        for (const NodeSet& nodes : candidates_->smaller_than(best, known())) {
+          mixtures.push_back({nodes, tensors});
+        }
+        for (std::vector<std::string>& fewer : fewer_of(tensors)) {
+          mixtures.push_back({best, std::move(fewer)});
+        }
+        try_mixtures(mixtures);
+        if (tried_.best_index() == before) return;
         continue;
       }
       std::vector<NodeSet> sets;
@@ -276,7 +292,8 @@ class Search {
     try_mixtures(mixtures);
   }
 
-  /// Makes and runs models, six at a time; what was run before a stop is kept.
+  /// Makes and runs models, six at a time, but those that are known; what was run before a stop is
+  /// kept.
   void try_mixtures(const std::vector<Mixture>& mixtures) {
     for (std::size_t begin = 0; begin < mixtures.size(); begin += Trials::kTogether) {
       std::vector<Trial> trials;
@@ -287,20 +304,29 @@ class Search {
         made.push_back(mixtures[i]);
         trials.push_back({Change{.exclude = exclusions_->names_of(nodes), .wide = wide}});
       }
-      trials_->run(trials);
+      memory_.run(*trials_, trials, samples_.size());
       for (std::size_t i = 0; i < trials.size(); ++i) {
         if (trials[i].noise) ++result_.tried;
         const double cost = candidates_ ? candidates_->cost(made[i].nodes, made[i].wide) : 0.0;
         tried_.add({std::move(made[i].nodes), std::move(made[i].wide), cost, std::move(trials[i])});
       }
+      tell_best();
     }
   }
 
-  /// Whether the times of `models` models were measured in what is left of the budget.
+  /// Reports a model that is better than all before.
+  void tell_best() {
+    const std::size_t best = tried_.best_index();
+    if (std::exchange(told_, best) == best || !options_.improved) return;
+    options_.improved(tried_.point(best), elapsed());
+  }
+
+  /// Whether the times of `models` were measured in what is left of the budget.
   bool measure_times(const std::vector<std::size_t>& models) {
-    const double left = options_.budget_seconds - elapsed();
-    const double round = result_.cost.trial_seconds * static_cast<double>(models.size() + 1);
-    const auto runs = static_cast<std::int64_t>(kTrialShare * left / std::max(round, 1e-9)) - 3;
+    const auto count = static_cast<double>(models.size() + 1);
+    const double left = kTrialShare * (options_.budget_seconds - elapsed()) - count * once_.make;
+    const double round = std::max(once_.fp32, once_.int8) * count;
+    const auto runs = static_cast<std::int64_t>(left / std::max(round, 1e-9)) - 3;
     if (runs < std::min(kMinRuns, options_.repeat)) return false;
     trial_options_.repeat = std::min(runs, options_.repeat);
     deadline_seconds_ = options_.budget_seconds;
@@ -319,33 +345,27 @@ class Search {
   }
 
   void finish() {
-    const std::vector<std::size_t> models = tried_.frontier();
-    // The best one, and the others spread evenly.
-    std::vector<std::size_t> timed;
-    const std::size_t count = std::min(models.size(), kMaxTimed);
-    for (std::size_t i = 0; i < count; ++i) {
-      timed.push_back(models[count == 1 ? 0 : i * (models.size() - 1) / (count - 1)]);
-    }
-    if (std::find(timed.begin(), timed.end(), tried_.best_index()) == timed.end()) {
-      timed.push_back(tried_.best_index());
-    }
-    std::erase(timed, 0U);
-    const bool wanted = result_.end != SearchEnd::kInterrupted && !timed.empty();
-    bool measured = wanted && measure_times(timed);
-    if (wanted && !measured && !asked_to_stop_ && tried_.best_index() != 0) {
-      measured = measure_times({tried_.best_index()});
+    std::vector<std::size_t> shown = tried_.frontier(kMaxTimed);
+    const bool wanted = result_.end != SearchEnd::kInterrupted && !shown.empty();
+    bool measured = false;
+    for (std::size_t count = kMaxTimed; wanted && !measured && count > 0; count /= 2) {
+      const std::vector<std::size_t> some = tried_.frontier(count);
+      measured = !asked_to_stop_ && measure_times(some);
+      if (measured) shown = some;
     }
     if (wanted && !measured && result_.end == SearchEnd::kComplete) {
       result_.end = SearchEnd::kBudget;
     }
     if (asked_to_stop_) result_.end = SearchEnd::kInterrupted;
     // Without times no model is thrown away, and none is said to keep the limit.
-    if (options_.most_slower && (measured || timed.empty())) tried_.keep_timed();
+    if (options_.most_slower && (measured || shown.empty())) tried_.keep_timed();
     result_.int8 = tried_.point(0);
     result_.best = tried_.point(tried_.best_index());
     const bool keeps_limit = !options_.most_slower || measured || tried_.best_index() == 0;
     result_.reached = result_.best.reaches_goal && tried_.allowed(tried_.best()) && keeps_limit;
-    for (const std::size_t i : models) result_.frontier.push_back(tried_.point(i));
+    result_.frontier.push_back(result_.int8);
+    for (const std::size_t i : shown) result_.frontier.push_back(tried_.point(i));
+    result_.surest = tried_.surest();
     result_.seconds = elapsed();
   }
 
@@ -353,6 +373,7 @@ class Search {
   const Recipe& recipe_;
   const Samples& samples_;
   const SearchOptions& options_;
+  SearchMemory memory_;
   SuggestOptions trial_options_;
   Clock::time_point begin_ = Clock::now();
   double deadline_seconds_ = 0.0;
@@ -360,6 +381,8 @@ class Search {
   std::optional<Trials> trials_;
   std::optional<Exclusions> exclusions_;
   std::optional<SearchCandidates> candidates_;
+  Trials::Seconds once_;         ///< what an image takes
+  std::size_t told_ = 0;         ///< the model that was told last
   std::set<std::size_t> spent_;  ///< tried models that larger_than() has nothing more for
   TriedModels tried_;
   SearchResult result_;

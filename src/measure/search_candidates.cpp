@@ -17,6 +17,18 @@ constexpr double kWorthDb = 0.02;
 
 }  // namespace
 
+std::vector<std::vector<std::string>> fewer_of(const std::vector<std::string>& tensors) {
+  std::vector<std::vector<std::string>> parts;
+  std::size_t least = tensors.size();
+  for (const double share : {0.9, 0.75, 0.5, 0.25, 0.0}) {
+    const auto count = static_cast<std::size_t>(share * static_cast<double>(tensors.size()));
+    if (count >= least) continue;
+    least = count;
+    parts.emplace_back(tensors.begin(), tensors.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  return parts;
+}
+
 SearchCandidates::SearchCandidates(const Executor& fp32, std::span<const Shape> inputs,
                                    const Exclusions& exclusions, AnalyzeResult analysis,
                                    PathLimits limits)

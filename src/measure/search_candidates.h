@@ -23,6 +23,10 @@ struct WideCounts {
   double least_share = 0.0;
 };
 
+/// Parts of the tensors in 16 bits that are worth a run where the goal is reached: fewer of the
+/// loudest.
+std::vector<std::vector<std::string>> fewer_of(const std::vector<std::string>& tensors);
+
 /// What a search may try next, by what was measured of each source alone. Models have `wide()`
 /// tensors in 16 bits, and differ in their nodes in FP32.
 class SearchCandidates {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -31,6 +32,12 @@ void check_options(const SearchOptions& options) {
   if (!std::isfinite(value) || (percent && (value < 0.0 || value > 100.0))) {
     refuse("goal", value, percent ? "0 to 100 percent" : "decibels");
   }
+  if (!(options.goal.most_added >= 0.0)) {
+    refuse("goal", options.goal.most_added, "0 percent or more of boxes added");
+  }
+  if (!(options.goal.confidence >= 0.5 && options.goal.confidence < 1.0)) {
+    refuse("confidence", options.goal.confidence, "0.5 to below 1");
+  }
   if (!(options.budget_seconds > 0.0) || !std::isfinite(options.budget_seconds)) {
     refuse("budget", options.budget_seconds, "seconds above 0");
   }
@@ -48,6 +55,9 @@ void require_meaning(const SearchOptions& options, const Trial& int8) {
     throw Error(ErrorCode::kUnsupported, "nothing of the model is on integers");
   }
   if (options.goal.kind == SearchGoal::Kind::kSqnr) return;
+  if (options.goal.kind == SearchGoal::Kind::kBoxes && !options.answers.boxes) {
+    throw Error(ErrorCode::kUsage, "a goal of boxes needs a detector that reads them");
+  }
   if (!int8.score.agreement && options.answers.boxes) {
     throw Error(ErrorCode::kUnsupported,
                 "neither model finds a box on the images: an agreement has no meaning");
@@ -69,7 +79,33 @@ void require_meaning(const SearchOptions& options, const Trial& int8) {
 
 void TriedModels::add(Tried tried) {
   index_.emplace(std::pair(tried.nodes, tried.wide), models_.size());
+  if (tried.trial.noise) tried.counts = goal_counts(options_.goal, tried.trial.score);
   models_.push_back(std::move(tried));
+  fit();
+}
+
+/// One curve per count, over the noise. With it a model is not taken for the luck of its own count:
+/// those of nearly its noise count too.
+void TriedModels::fit() {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < models_.size(); ++i) {
+    if (!models_[i].counts.empty()) order.push_back(i);
+  }
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return *models_[a].trial.noise < *models_[b].trial.noise;
+  });
+  if (order.empty()) return;
+  for (const std::size_t i : order) models_[i].fitted.clear();
+  for (std::size_t count = 0; count < models_[order.front()].counts.size(); ++count) {
+    std::vector<double> mistakes;
+    for (const std::size_t i : order) mistakes.push_back(models_[i].counts.at(count).mistakes);
+    const std::vector<double> fitted = rising_fit(mistakes);
+    for (std::size_t i = 0; i < order.size(); ++i) models_[order[i]].fitted.push_back(fitted[i]);
+  }
+  if (!allowed_.empty()) return;  // the answers of FP32 are the same for all
+  for (const GoalCount& count : models_[order.front()].counts) {
+    allowed_.push_back(allowed_mistakes(count, options_.goal.confidence));
+  }
 }
 
 void TriedModels::set_slower(std::size_t index, const MedianInterval& slower, double base_seconds) {
@@ -84,21 +120,29 @@ const Tried* TriedModels::find(const NodeSet& nodes, const std::vector<std::stri
   return found == index_.end() ? nullptr : &models_[found->second];
 }
 
-double TriedModels::margin(const TrialScore& score) const {
-  switch (options_.goal.kind) {
-    case SearchGoal::Kind::kSqnr:
-      return worst_db(score) - options_.goal.value;
-    case SearchGoal::Kind::kAgreement:
-      return 100.0 * score.agreement.value_or(0.0) - options_.goal.value;
-    case SearchGoal::Kind::kTop1Drop:
-      return percent(score.top1 - score.fp32_top1, score.labelled) + options_.goal.value;
+double TriedModels::margin(const Tried& tried) const {
+  const TrialScore& score = tried.trial.score;
+  if (options_.goal.kind == SearchGoal::Kind::kSqnr) return worst_db(score) - options_.goal.value;
+  if (options_.goal.kind == SearchGoal::Kind::kTop1Drop) {
+    return percent(score.top1 - score.fp32_top1, score.labelled) + options_.goal.value;
   }
-  return 0.0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < tried.counts.size(); ++i) {
+    const GoalCount& count = tried.counts[i];
+    const double mistakes = counts_alone() ? count.mistakes : tried.fitted.at(i);
+    least = std::min(least, (allowed_.at(i) - mistakes) / std::max(count.all, 1.0));
+  }
+  return 100.0 * least;
 }
 
-bool TriedModels::reaches_goal(const Trial& trial) const {
+bool TriedModels::reaches_goal(const Tried& tried) const {
   constexpr double kRounding = -1e-9;  // 100 * 0.58 is less than 58
-  return trial.noise && trial.score.unanswered == 0 && margin(trial.score) >= kRounding;
+  if (!tried.trial.noise || tried.trial.score.unanswered > 0) return false;
+  // What is printed as reached is so on the images too.
+  const bool own = std::ranges::all_of(tried.counts, [](const GoalCount& count) {
+    return count.mistakes <= count.most_share * count.all - kRounding;
+  });
+  return own && margin(tried) >= kRounding;
 }
 
 bool TriedModels::allowed(const Tried& tried) const {
@@ -108,12 +152,12 @@ bool TriedModels::allowed(const Tried& tried) const {
 }
 
 bool TriedModels::better(const Tried& a, const Tried& b) const {
-  const bool a_reaches = reaches_goal(a.trial);
-  const bool b_reaches = reaches_goal(b.trial);
+  const bool a_reaches = reaches_goal(a);
+  const bool b_reaches = reaches_goal(b);
   if (a_reaches != b_reaches) return a_reaches;
   if (a_reaches && a.cost != b.cost) return a.cost < b.cost;
-  const double a_margin = margin(a.trial.score);
-  const double b_margin = margin(b.trial.score);
+  const double a_margin = margin(a);
+  const double b_margin = margin(b);
   if (!a_reaches && a_margin != b_margin) return a_margin > b_margin;
   return *a.trial.noise < *b.trial.noise;
 }
@@ -133,23 +177,47 @@ std::size_t TriedModels::best_index() const {
   return order.empty() ? 0 : order.front();
 }
 
-std::vector<std::size_t> TriedModels::frontier() const {
+std::vector<std::size_t> TriedModels::frontier(std::size_t most) const {
   std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < models_.size(); ++i) {
-    if (i == 0 || allowed(models_[i])) order.push_back(i);
+  for (std::size_t i = 1; i < models_.size(); ++i) {
+    if (allowed(models_[i])) order.push_back(i);
   }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  const auto by_cost = [&](std::size_t a, std::size_t b) {
     const Tried& one = models_[a];
     const Tried& other = models_[b];
-    return one.cost != other.cost ? one.cost < other.cost
-                                  : worst_db(one.trial.score) > worst_db(other.trial.score);
-  });
+    return one.cost != other.cost ? one.cost < other.cost : margin(one) > margin(other);
+  };
+  std::ranges::stable_sort(order, by_cost);
   std::vector<std::size_t> kept;
+  double highest = margin(models_.front());
   for (const std::size_t i : order) {
-    const double db = worst_db(models_[i].trial.score);
-    if (kept.empty() || db > worst_db(models_[kept.back()].trial.score)) kept.push_back(i);
+    if (margin(models_[i]) <= highest) continue;
+    highest = margin(models_[i]);
+    kept.push_back(i);
   }
-  return kept;
+  std::vector<std::size_t> some;
+  for (std::size_t i = 1; i <= std::min(most, kept.size()); ++i) {
+    some.push_back(kept[i * kept.size() / std::min(most, kept.size()) - 1]);
+  }
+  const std::size_t best = best_index();
+  if (best == 0 || std::ranges::find(some, best) != some.end()) return some;
+  if (some.size() == most) {  // in the place of the one that costs nearly as much
+    some.erase(std::ranges::min_element(
+        some, {}, [&](std::size_t i) { return std::abs(models_[i].cost - models_[best].cost); }));
+  }
+  some.push_back(best);
+  std::ranges::stable_sort(some, by_cost);
+  return some;
+}
+
+std::optional<double> TriedModels::surest() const {
+  const double confidence = options_.goal.confidence;
+  std::optional<double> lowest;
+  for (const GoalCount& count : models_.front().counts) {
+    const double most = sure_share(count, 0.0, confidence);
+    if (most > count.most_share) lowest = std::min(lowest.value_or(1.0), 1.0 - most);
+  }
+  return counts_alone() ? std::nullopt : lowest;
 }
 
 SearchPoint TriedModels::point(std::size_t index) const {
@@ -168,8 +236,16 @@ SearchPoint TriedModels::point(std::size_t index) const {
   point.unanswered = score.unanswered;
   point.integer_share = score.integer_share;
   point.cost = tried.cost;
-  point.reaches_goal = reaches_goal(tried.trial);
+  point.reaches_goal = reaches_goal(tried);
   point.slower_seconds = tried.slower;
+  point.boxes = score.boxes;
+  for (std::size_t i = 0; i < tried.fitted.size() && !counts_alone(); ++i) {
+    const GoalCount& count = tried.counts[i];
+    const double most = sure_share(count, tried.fitted[i], options_.goal.confidence);
+    if (count.kind == GoalCount::Kind::kNotKept) point.kept_at_least = 1.0 - most;
+    if (count.kind == GoalCount::Kind::kAdded) point.added_at_most = most;
+    point.agreement_at_least = std::min(point.agreement_at_least.value_or(1.0), 1.0 - most);
+  }
   return point;
 }
 

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "measure/exclusions.h"
+#include "measure/goal_evidence.h"
 #include "measure/suggest_trials.h"
-#include "qtool/measure/median_interval.h"
+#include "qtool/measure/profile.h"
 #include "qtool/measure/search.h"
 
 namespace qtool {
@@ -25,6 +26,9 @@ struct Tried {
   double cost = 0.0;              ///< forecast, see Forecast::cost
   Trial trial;
   std::optional<MedianInterval> slower{};
+  /// What the goal counts of it, see goal_counts(), and the same by the curve through all models.
+  std::vector<GoalCount> counts{};
+  std::vector<double> fitted{};
 };
 
 /// Throws Error(kUnsupported) or Error(kUsage) where the goal has no meaning for a network, as its
@@ -51,7 +55,9 @@ class TriedModels {
   /// Null for nodes that were not tried together, beside these tensors.
   [[nodiscard]] const Tried* find(const NodeSet& nodes, const std::vector<std::string>& wide) const;
 
-  [[nodiscard]] bool reaches_goal(const Trial& trial) const;
+  /// Whether a model of this object reaches the goal, by what is known so far: each model that is
+  /// added may tell more about the others.
+  [[nodiscard]] bool reaches_goal(const Tried& tried) const;
   /// Whether a model keeps within the limits.
   [[nodiscard]] bool allowed(const Tried& tried) const;
   /// The cheapest one that reaches the goal; where none does, the nearest one. The first one where
@@ -60,17 +66,24 @@ class TriedModels {
   [[nodiscard]] const Tried& best() const { return models_[best_index()]; }
   /// Indices of the allowed models, the best first.
   [[nodiscard]] std::vector<std::size_t> ranked() const;
-  /// Indices of the models that no other one beats in both cost and decibels, the cheapest first.
-  [[nodiscard]] std::vector<std::size_t> frontier() const;
+  /// Indices of at most `most` models that no other one beats in both cost and what the goal asks
+  /// for, spread evenly and the cheapest first; the best one is among them. Without the first one.
+  [[nodiscard]] std::vector<std::size_t> frontier(std::size_t most) const;
   [[nodiscard]] SearchPoint point(std::size_t index) const;
+  /// See SearchResult::surest.
+  [[nodiscard]] std::optional<double> surest() const;
 
  private:
   /// What the goal counts, larger is better, minus what it asks for.
-  [[nodiscard]] double margin(const TrialScore& score) const;
+  [[nodiscard]] double margin(const Tried& tried) const;
+  /// Whether each model's own count decides.
+  [[nodiscard]] bool counts_alone() const { return options_.goal.confidence <= 0.5; }
+  void fit();
   [[nodiscard]] bool better(const Tried& a, const Tried& b) const;
 
   const SearchOptions& options_;
   std::vector<Tried> models_;
+  std::vector<double> allowed_;  ///< by count of the goal
   std::map<std::pair<NodeSet, std::vector<std::string>>, std::size_t> index_;
   std::set<std::size_t> fast_{0};
   bool only_timed_ = false;

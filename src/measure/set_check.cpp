@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "base/text.h"
@@ -86,15 +88,10 @@ class SampleRanges {
     std::vector<Twins> found;
     for (std::size_t a = 0; a < features.size(); ++a) {
       for (std::size_t b = a + 1; b < features.size(); ++b) {
-        if (!present_[a] || !present_[b] || features[a].size() < kMinTwinBounds) continue;
-        double sum = 0.0;
-        for (std::size_t k = 0; k < features[a].size(); ++k) {
-          const double d = double{features[a][k]} - double{features[b][k]};
-          sum += d * d;
-        }
-        const double distance = std::sqrt(sum / static_cast<double>(features[a].size()));
-        if (distance > kMaxTwinDistance) continue;
-        found.push_back({static_cast<std::int64_t>(a), static_cast<std::int64_t>(b), distance});
+        if (!present_[a] || !present_[b]) continue;
+        const std::optional<double> distance = distance_of(a, b, features[a], features[b]);
+        if (!distance || *distance > kMaxTwinDistance) continue;
+        found.push_back({static_cast<std::int64_t>(a), static_cast<std::int64_t>(b), *distance});
       }
     }
     std::ranges::stable_sort(found, {}, &Twins::distance);
@@ -124,6 +121,29 @@ class SampleRanges {
       }
     }
     return found;
+  }
+
+  // 0 for copies, whatever varies in the whole set: in a folder of one image nothing does.
+  [[nodiscard]] std::optional<double> distance_of(std::size_t a, std::size_t b,
+                                                  const std::vector<float>& features_a,
+                                                  const std::vector<float>& features_b) const {
+    if (are_equal(a, b)) return 0.0;
+    if (features_a.size() < kMinTwinBounds) return std::nullopt;
+    double sum = 0.0;
+    for (std::size_t k = 0; k < features_a.size(); ++k) {
+      const double d = double{features_a[k]} - double{features_b[k]};
+      sum += d * d;
+    }
+    return std::sqrt(sum / static_cast<double>(features_a.size()));
+  }
+
+  [[nodiscard]] bool are_equal(std::size_t a, std::size_t b) const {
+    std::size_t equal = 0;
+    for (const std::vector<SampleRange>& ranges : ranges_) {
+      if (ranges[a].low != ranges[b].low || ranges[a].high != ranges[b].high) return false;
+      equal += (ranges[a].low != 0.0 ? 1U : 0U) + (ranges[a].high != 0.0 ? 1U : 0U);
+    }
+    return equal >= kMinEqualBounds;
   }
 
   // The bounds of all tensors of each sample, in units of how much they vary from sample to sample.
@@ -193,7 +213,8 @@ double SetCheck::loss_db(double share) const {
 }
 
 bool SetCheck::is_enough() const {
-  return expected_loss_db(0.5) <= kMaxMedianLossDb && expected_loss_db(0.95) <= kMaxTailLossDb;
+  return !is_full_of_copies() && expected_loss_db(0.5) <= kMaxMedianLossDb &&
+         expected_loss_db(0.95) <= kMaxTailLossDb;
 }
 
 SetCheck check_set(const Calibration& calibration, const Target& target, const Samples& samples) {
@@ -218,6 +239,10 @@ SetCheck check_set(const Calibration& calibration, const Target& target, const S
   check.moves = moves_of(halves, limits_of(target.activations));
   check.setters = ranges.setters();
   check.twins = ranges.twins();
+  // A sample is a copy when an earlier one is its twin.
+  std::set<std::int64_t> copies;
+  for (const Twins& twins : check.twins) copies.insert(twins.second);
+  check.distinct = check.samples - std::ssize(copies);
   return check;
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "qtool/image/load.h"
+#include "qtool/image/preprocess.h"
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/target.h"
 #include "qtool/samples/samples.h"
@@ -38,8 +38,13 @@ struct Twins {
 /// Samples of which each takes part in the search for twins. Of more, the first ones do.
 inline constexpr std::int64_t kMaxTwinSamples = 2048;
 inline constexpr double kMaxTwinDistance = 0.15;
-/// Fewer bounds of ranges do not tell samples apart: then there are no twins.
+/// Fewer bounds of ranges do not tell samples apart: then only equal ones are twins.
 inline constexpr std::size_t kMinTwinBounds = 16;
+/// Samples with so many bounds other than 0 that all are the same are copies.
+inline constexpr std::size_t kMinEqualBounds = 4;
+/// With a larger share of copies the halves hold the same samples, and their agreement says
+/// nothing.
+inline constexpr double kMaxCopies = 0.1;
 
 /// Scales that differ by more than this have moved.
 inline constexpr double kMinMove = 0.05;
@@ -51,6 +56,7 @@ inline constexpr double kMaxTailLossDb = 1.0;
 /// What a set of samples is worth for calibration.
 struct SetCheck {
   std::int64_t samples = 0;          ///< that were observed
+  std::int64_t distinct = 0;         ///< of these, without those that are twins of earlier ones
   std::vector<RangeMove> moves;      ///< the largest loss first
   std::vector<RangeSetter> setters;  ///< the most tensors first
   std::vector<Twins> twins;          ///< the closest first
@@ -63,6 +69,10 @@ struct SetCheck {
   /// quarter. Two halves differ by twice the standard error of the whole, and noise grows with the
   /// square.
   [[nodiscard]] double expected_loss_db(double share) const { return loss_db(share) / 4.0; }
+  /// Whether so many samples are copies that the halves are not independent.
+  [[nodiscard]] bool is_full_of_copies() const {
+    return static_cast<double>(samples - distinct) > kMaxCopies * static_cast<double>(samples);
+  }
   [[nodiscard]] bool is_enough() const;
 };
 

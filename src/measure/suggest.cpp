@@ -1,15 +1,15 @@
-#include "qtool/measure/suggest.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "base/parallel.h"
+#include "base/text.h"
 #include "measure/exclusions.h"
 #include "measure/output_noise.h"
 #include "measure/suggest_trials.h"
 #include "qtool/base/error.h"
-#include "qtool/quantize/weight_method.h"
+#include "qtool/measure/analyze.h"
+#include "qtool/quantize/quantize.h"
 
 namespace qtool {
 namespace {
@@ -19,6 +19,10 @@ namespace {
 constexpr double kOtherRange = 0.1;
 /// The best exclusions that are tried together with what costs no time.
 constexpr std::size_t kBestNodes = 3;
+/// The worst tensors that get ranges of other methods.
+constexpr std::size_t kMostByMethod = 3;
+/// The best tensors in 16 bits that are tried together.
+constexpr std::size_t kMostWide = 6;
 
 class Search {
  public:
@@ -33,10 +37,13 @@ class Search {
   SuggestResult run() {
     add({});  // the model as it is
     add_exclusions();
+    add_wide();
     add_ranges();
+    add_ranges_of_methods();
     add_methods();
     add_weight_methods();
     add_rewrites();
+    add_with_correction({});
     run_new();
     if (!tried_.front().noise) {
       throw Error(ErrorCode::kUnsupported,
@@ -53,6 +60,7 @@ class Search {
     result.tried = std::count_if(tried_.begin() + 1, tried_.end(),
                                  [](const Trial& trial) { return trial.noise.has_value(); });
     result.suggestions = worth_it(unchanged);
+    result.by_source = by_source(unchanged);
     if (result.suggestions.empty()) return result;
     std::vector<Change> changes;
     for (const Suggestion& suggestion : result.suggestions) changes.push_back(suggestion.change);
@@ -75,6 +83,23 @@ class Search {
     run_ = tried_.size();
   }
 
+  /// Tries a change, and remembers for which source.
+  void add_for(const ErrorSource& source, std::string what, const Change& change) {
+    for_source_.push_back({source.name, source.kind, std::move(what), change});
+    add(change);
+  }
+
+  /// Activations among the worst sources.
+  [[nodiscard]] std::vector<const ErrorSource*> worst_activations() const {
+    std::vector<const ErrorSource*> worst;
+    for (const ErrorSource& source : analysis_.sources) {
+      if (source.kind != SourceKind::kActivation) continue;
+      if (std::ssize(worst) >= options_.sources || !(source.noise > 0.0)) break;
+      worst.push_back(&source);
+    }
+    return worst;
+  }
+
   [[nodiscard]] Change excluding(const NodeSet& nodes) const {
     return {.exclude = exclusions_.names_of(nodes)};
   }
@@ -94,26 +119,78 @@ class Search {
     for (const ErrorSource& source : analysis_.sources) {
       if (std::ssize(sets) >= options_.sources || !(source.noise > 0.0)) break;
       NodeSet nodes = exclusions_.of(source);
+      if (!nodes.empty() && source.kind != SourceKind::kActivation) {
+        add_for(source, "FP32", excluding(nodes));
+      }
       if (nodes.empty() || std::find(sets.begin(), sets.end(), nodes) != sets.end()) continue;
       sets.push_back(std::move(nodes));
     }
     add_unions(sets);
+    for (const ErrorSource* source : worst_activations()) {
+      if (const NodeSet nodes = exclusions_.of(*source); !nodes.empty()) {
+        add_for(*source, "FP32", excluding(nodes));
+      }
+    }
+  }
+
+  /// Each of the worst tensors in 16 bits, and the first few of them together.
+  void add_wide() {
+    const Target target = chosen_target(recipe_.table, recipe_.options);
+    if (!target.wide_activations || target.activations.bits != 8) return;
+    Change together;
+    for (const ErrorSource* source : worst_activations()) {
+      const std::vector<std::string>& already = recipe_.options.wide;
+      if (std::find(already.begin(), already.end(), source->name) != already.end()) continue;
+      add_for(*source, "16 bits", {.wide = {source->name}});
+      together.wide.push_back(source->name);
+      if (together.wide.size() % 2 == 0) add(together);
+    }
+    if (!together.wide.empty()) add(together);
+  }
+
+  /// Whether an end of `range` is elsewhere than in `used`.
+  static bool differ(const Range& used, const Range& range) {
+    const double width = static_cast<double>(used.max) - used.min;
+    const double other = std::max(std::abs(static_cast<double>(range.min) - used.min),
+                                  std::abs(static_cast<double>(range.max) - used.max));
+    return std::isfinite(other) && other > kOtherRange * width;
+  }
+
+  /// Whether a tensor may get the range, and it is another one than that in use.
+  [[nodiscard]] bool is_other_range(const ErrorSource& source, const Range& range) const {
+    if (!differ(source.range, range) || range == Range()) return false;
+    if (source.scaled) return false;  // the table has the range of the tensor that is not divided
+    return recipe_.table.find(source.name) != nullptr;
   }
 
   void add_ranges() {
-    std::int64_t looked_at = 0;
-    for (const ErrorSource& source : analysis_.sources) {
-      if (source.kind != SourceKind::kActivation) continue;
-      if (looked_at++ >= options_.sources || !(source.noise > 0.0)) break;
-      const Range& used = source.range;
-      const Range& seen = source.seen;
-      const double width = static_cast<double>(used.max) - used.min;
-      const double other = std::max(std::abs(static_cast<double>(seen.min) - used.min),
-                                    std::abs(static_cast<double>(seen.max) - used.max));
-      if (!std::isfinite(other) || other <= kOtherRange * width || seen == Range()) continue;
-      if (source.scaled) continue;  // the table has the range of the tensor that is not divided
-      if (recipe_.table.find(source.name) == nullptr) continue;
-      add({.ranges = {{source.name, seen}}});
+    for (const ErrorSource* source : worst_activations()) {
+      if (!is_other_range(*source, source->seen)) continue;
+      add_for(*source, "range of the images", {.ranges = {{source->name, source->seen}}});
+    }
+  }
+
+  /// For the worst tensors the ranges that other methods would choose for them alone. Of ranges
+  /// that are nearly the same the first is tried.
+  void add_ranges_of_methods() {
+    if (options_.statistics == nullptr) return;
+    std::vector<const ErrorSource*> worst = worst_activations();
+    worst.resize(std::min(worst.size(), kMostByMethod));
+    for (const ErrorSource* source : worst) {
+      std::vector<Range> known{source->seen};
+      for (const MethodInfo& method : methods()) {
+        if (method.name == recipe_.table.method) continue;
+        const CalibrationTable* table = trials_.table_by_method(std::string(method.name));
+        const ActivationEntry* entry = table == nullptr ? nullptr : table->find(source->name);
+        if (entry == nullptr || !is_other_range(*source, entry->range)) continue;
+        const bool is_known = std::any_of(known.begin(), known.end(), [&](const Range& range) {
+          return !differ(range, entry->range);
+        });
+        if (is_known) continue;
+        known.push_back(entry->range);
+        add_for(*source, concat("range by ", method.name),
+                {.ranges = {{source->name, entry->range}}});
+      }
     }
   }
 
@@ -139,6 +216,15 @@ class Search {
     if (own.empty()) add({.rewrites = std::vector<std::string>{"equalize"}});
   }
 
+  // A correction takes long: it is tried twice, alone and with the best of what costs no time.
+  void add_with_correction(Change change) {
+    if (!options_.correction || recipe_.options.bias_correction == BiasCorrection::kSequential) {
+      return;
+    }
+    change.corrected_on = options_.correction->words;
+    add(std::move(change));
+  }
+
   /// What brought anything alone, together: nodes by their measured gain, and all that costs no
   /// time, with and without the best of them.
   void add_together(double unchanged) {
@@ -152,10 +238,14 @@ class Search {
     Change free;
     std::vector<NodeSet> sets;
     for (const Change& change : gains) {
-      free.ranges.insert(free.ranges.end(), change.ranges.begin(), change.ranges.end());
+      for (const Overrides::GivenRange& given : change.ranges) {
+        const bool has = std::any_of(free.ranges.begin(), free.ranges.end(),
+                                     [&](const auto& one) { return one.tensor == given.tensor; });
+        if (!has) free.ranges.push_back(given);  // the best one: gains are in order
+      }
       if (!free.rewrites) free.rewrites = change.rewrites;
       if (free.weight_method.empty()) free.weight_method = change.weight_method;
-      if (change.exclude.empty()) continue;
+      if (change.exclude.empty() || !change.wide.empty()) continue;
       const bool has_part = std::any_of(gains.begin(), gains.end(), [&](const Change& other) {
         return !other.exclude.empty() && other.exclude.size() < change.exclude.size() &&
                holds(change, other);
@@ -164,8 +254,21 @@ class Search {
         sets.push_back(exclusions_.nodes_of(change.exclude));
     }
     add_unions(sets);
+    Change wide;
+    for (const Change& change : gains) {
+      if (change.wide.size() == 1 && wide.wide.size() < kMostWide) {
+        wide.wide.push_back(change.wide.front());
+        if (wide.wide.size() % 2 == 0) add(wide);
+      }
+    }
     if (free == Change()) return;
     add(free);
+    add_with_correction(free);
+    if (!wide.wide.empty()) {
+      Change both = free;
+      both.wide = wide.wide;
+      add(both);
+    }
     NodeSet all;
     for (std::size_t i = 0; i < sets.size() && i < kBestNodes; ++i) {
       all = joined(all, sets[i]);
@@ -186,14 +289,34 @@ class Search {
     return (part.method.empty() || whole.method == part.method) &&
            (part.weight_method.empty() || whole.weight_method == part.weight_method) &&
            (!part.rewrites || whole.rewrites == part.rewrites) &&
-           within(part.exclude, whole.exclude) && within(part.ranges, whole.ranges);
+           (part.corrected_on.empty() || whole.corrected_on == part.corrected_on) &&
+           within(part.exclude, whole.exclude) && within(part.wide, whole.wide) &&
+           within(part.ranges, whole.ranges);
   }
 
-  /// What a change asks for: nodes in FP32, which cost time, then other options.
+  /// What a change asks for: nodes in FP32 and tensors in 16 bits, which cost time, then other
+  /// options.
   static std::pair<std::size_t, std::size_t> size_of(const Change& change) {
-    return {change.exclude.size(), change.ranges.size() + (change.method.empty() ? 0U : 1U) +
-                                       (change.weight_method.empty() ? 0U : 1U) +
-                                       (change.rewrites ? 1U : 0U)};
+    return {change.exclude.size() + change.wide.size(),
+            change.ranges.size() + (change.method.empty() ? 0U : 1U) +
+                (change.weight_method.empty() ? 0U : 1U) + (change.rewrites ? 1U : 0U) +
+                (change.corrected_on.empty() ? 0U : 1U)};
+  }
+
+  [[nodiscard]] std::vector<SourceTrial> by_source(double unchanged) const {
+    std::vector<SourceTrial> found;
+    for (const ErrorSource& source : analysis_.sources) {
+      for (SourceTrial trial : for_source_) {
+        if (trial.source != source.name || trial.kind != source.kind) continue;
+        const auto tried = std::find_if(tried_.begin(), tried_.end(), [&](const Trial& one) {
+          return one.change == trial.change;
+        });
+        if (tried == tried_.end() || !tried->noise) continue;
+        trial.gain_db = noise_decibels(*tried->noise) - unchanged;
+        found.push_back(std::move(trial));
+      }
+    }
+    return found;
   }
 
   [[nodiscard]] std::vector<Suggestion> worth_it(double unchanged) const {
@@ -212,12 +335,18 @@ class Search {
       const auto size_b = size_of(b.change);
       return size_a != size_b ? size_a < size_b : a.gain_db > b.gain_db;
     });
+    double best_free = 0.0;
+    for (const Suggestion& suggestion : all) {
+      if (size_of(suggestion.change).first == 0)
+        best_free = std::max(best_free, suggestion.gain_db);
+    }
     std::vector<Suggestion> kept;
     for (Suggestion& suggestion : all) {
-      if (!kept.empty() && suggestion.gain_db < kept.back().gain_db + options_.least_gain_db) {
-        continue;
-      }
-      kept.push_back(std::move(suggestion));
+      const bool is_best = size_of(suggestion.change).first == 0 && suggestion.gain_db == best_free;
+      const double least = kept.empty() ? 0.0 : kept.back().gain_db;
+      const bool is_worth = kept.empty() || suggestion.gain_db >= least + options_.least_gain_db;
+      if (is_worth || (is_best && suggestion.gain_db > least))
+        kept.push_back(std::move(suggestion));
     }
     std::stable_sort(kept.begin(), kept.end(), [](const Suggestion& a, const Suggestion& b) {
       return a.gain_db > b.gain_db;
@@ -234,6 +363,7 @@ class Search {
   Exclusions exclusions_;
   Trials trials_;
   std::vector<Trial> tried_;
+  std::vector<SourceTrial> for_source_;  // without gains, until all were run
   std::size_t run_ = 0;
 };
 

@@ -9,7 +9,7 @@
 #include "graph/node_name.h"
 #include "measure/quantized_parts.h"
 #include "qtool/base/error.h"
-#include "qtool/measure/suggest.h"
+#include "qtool/measure/analyze.h"
 #include "quantize/weights.h"
 
 namespace qtool {

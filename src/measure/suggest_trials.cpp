@@ -6,13 +6,15 @@
 
 #include "base/parallel.h"
 #include "base/stop.h"
+#include "base/text.h"
 #include "calib/statistics.h"
 #include "measure/answer.h"
 #include "measure/model_pair.h"
 #include "measure/output_noise.h"
+#include "measure/race.h"
 #include "measure/sample_runs.h"
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/coverage.h"
@@ -22,8 +24,6 @@ namespace qtool {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr std::int64_t kWarmUps = 3;
 
 /// The answers of FP32 and of the models of a batch to one image.
 struct Answers {
@@ -40,42 +40,47 @@ std::int64_t top_class(const FloatOutputs& outputs, std::int64_t classes) {
   return top_k(outputs[0], 1).front();
 }
 
-/// The score of plan `p` of a batch; `outputs`: how many each has.
-TrialScore score_of(const Samples& samples, std::span<const Answers> answers, std::size_t p,
-                    std::size_t outputs) {
-  TrialScore score;
-  score.sqnr_db.resize(outputs);
-  std::int64_t compared = 0;
-  std::int64_t answered = 0;  // with a class, by FP32
-  std::int64_t equal = 0;
-  for (std::size_t entry = 0; entry < answers.size(); ++entry) {
-    const Answers& one = answers[entry];
-    if (!one.usable) continue;
-    ++score.images;
-    const std::int64_t label = samples.label(static_cast<std::int64_t>(entry));
-    if (label >= 0) ++score.labelled;
-    if (label >= 0 && one.fp32_class == label) ++score.fp32_top1;
-    if (label >= 0 && one.class_of[p] == label) ++score.top1;
-    if (one.fp32_class >= 0) ++answered;
-    if (one.fp32_class >= 0 && one.class_of[p] == one.fp32_class) ++equal;
-    if (!one.fp32) continue;
+/// The score of one plan of a batch, sample by sample in the order of the list.
+class ScoreSums {
+ public:
+  /// `p`: the plan; `outputs`: how many it has; `label`: of the sample.
+  void add(const Answers& one, std::size_t p, std::size_t outputs, std::int64_t label) {
+    score_.sqnr_db.resize(outputs);
+    ++score_.images;
+    if (label >= 0) ++score_.labelled;
+    if (label >= 0 && one.fp32_class == label) ++score_.fp32_top1;
+    if (label >= 0 && one.class_of[p] == label) ++score_.top1;
+    if (one.fp32_class >= 0) ++answered_;
+    if (one.fp32_class >= 0 && one.class_of[p] == one.fp32_class) ++equal_;
+    if (!one.fp32) return;
     if (!one.answered[p]) {
-      ++score.unanswered;
-      continue;
+      ++score_.unanswered;
+      return;
     }
-    ++compared;
+    ++compared_;
     for (std::size_t o = 0; o < outputs; ++o) {
-      score.sqnr_db[o] += one.sums[p * outputs + o].decibels();
+      score_.sqnr_db[o] += one.sums[p * outputs + o].decibels();
     }
   }
-  if (answered > 0) {
-    score.agreement = static_cast<double>(equal) / static_cast<double>(score.images);
+
+  [[nodiscard]] TrialScore score(std::size_t outputs) const {
+    TrialScore score = score_;
+    score.sqnr_db.resize(outputs);
+    if (answered_ > 0) {
+      score.agreement = static_cast<double>(equal_) / static_cast<double>(score.images);
+    }
+    for (double& db : score.sqnr_db) {
+      db = compared_ == 0 ? -kSqnrLimitDb : db / static_cast<double>(compared_);
+    }
+    return score;
   }
-  for (double& db : score.sqnr_db) {
-    db = compared == 0 ? -kSqnrLimitDb : db / static_cast<double>(compared);
-  }
-  return score;
-}
+
+ private:
+  TrialScore score_;
+  std::int64_t compared_ = 0;
+  std::int64_t answered_ = 0;  // with a class, by FP32
+  std::int64_t equal_ = 0;
+};
 
 /// The table that another method gives, with what the user set in the recipe's own.
 CalibrationTable decided(const Executor& fp32, const Recipe& recipe, const Collection& statistics,
@@ -110,31 +115,35 @@ bool any_effect(const std::vector<RewriteReport>& reports) {
 namespace {
 
 /// The share of FP32's boxes that are kept, or 1 minus that of those added: the lower one.
-std::optional<double> agreement_of(const BoxAgreement& boxes) {
-  if (boxes.matches.empty()) return std::nullopt;
-  // Ascending by score, then by IoU: the last one of the first score.
-  const std::vector<BoxMatch>& matches = boxes.matches;
-  const auto end = std::find_if(matches.begin(), matches.end(), [&](const BoxMatch& match) {
-    return match.score != matches.front().score;
-  });
-  const BoxMatch& match = *(end - 1);
+std::optional<double> agreement_of(const BoxMatch& match) {
   if (match.fp32 == 0) return match.int8 == 0 ? std::nullopt : std::optional(0.0);
   const auto all = static_cast<double>(match.fp32);
   return std::min(static_cast<double>(match.kept) / all,
                   1.0 - static_cast<double>(match.added()) / all);
 }
 
+std::optional<double> equal_pixels_of(const AnswerAgreement& answers) {
+  if (!answers.mask || answers.mask->pixels == 0) return std::nullopt;
+  return static_cast<double>(answers.mask->equal) / static_cast<double>(answers.mask->pixels);
+}
+
 }  // namespace
+
+std::optional<BoxMatch> judged_boxes(const AnswerAgreement& answers) {
+  if (!answers.boxes || answers.boxes->matches.empty()) return std::nullopt;
+  // Ascending by score, then by IoU: the last one of the first score.
+  const std::vector<BoxMatch>& matches = answers.boxes->matches;
+  const auto end = std::find_if(matches.begin(), matches.end(), [&](const BoxMatch& match) {
+    return match.score != matches.front().score;
+  });
+  return *(end - 1);
+}
 
 std::optional<double> agreement_of(const AnswerAgreement& answers) {
   std::optional<double> lowest;
-  if (answers.boxes) lowest = agreement_of(*answers.boxes);
-  if (answers.mask && answers.mask->pixels > 0) {
-    const double mask =
-        static_cast<double>(answers.mask->equal) / static_cast<double>(answers.mask->pixels);
-    lowest = std::min(lowest.value_or(1.0), mask);
-  }
-  return lowest;
+  if (const std::optional<BoxMatch> boxes = judged_boxes(answers)) lowest = agreement_of(*boxes);
+  const std::optional<double> pixels = equal_pixels_of(answers);
+  return pixels ? std::min(lowest.value_or(1.0), *pixels) : lowest;
 }
 
 Trials::Trials(const Executor& fp32, const Recipe& recipe, const Samples& samples,
@@ -146,9 +155,25 @@ Trials::Trials(const Executor& fp32, const Recipe& recipe, const Samples& sample
       answers_(std::move(answers)),
       shapes_(shapes_of(first_sample(samples, options.preprocess, options.bad_images))) {}
 
+const CalibrationTable* Trials::table_by_method(const std::string& method) const {
+  auto [found, fresh] = by_method_.try_emplace(method);
+  if (fresh) {
+    try {
+      found->second = decided(fp32_, recipe_, *options_.statistics, method);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kCancelled) throw;
+    }
+  }
+  return found->second ? &*found->second : nullptr;
+}
+
 CalibrationTable Trials::table_of(const Change& change) const {
   if (!change.method.empty()) {
-    return decided(fp32_, recipe_, *options_.statistics, change.method);
+    const CalibrationTable* table = table_by_method(change.method);
+    if (table == nullptr) {
+      throw Error(ErrorCode::kUnsupported, concat("method '", change.method, "' refuses"));
+    }
+    return *table;
   }
   // Scales of weights depend on rewrites and, where a bias is large, on ranges.
   if (change.weight_method.empty() || change.rewrites || !change.ranges.empty()) {
@@ -159,9 +184,25 @@ CalibrationTable Trials::table_of(const Change& change) const {
     StaticOptions options = recipe_.options;
     options.types.weight_method = change.weight_method;
     fill_weight_entries(fp32_.graph(), options, found->second);
-    found->second.types.weight_method = change.weight_method;
   }
   return found->second;
+}
+
+const BiasShifts& Trials::shifts_of(const Change& change, const CalibrationTable& table,
+                                    const StaticOptions& options) const {
+  for (const auto& [known, shifts] : by_correction_) {
+    if (known == change) return shifts;
+  }
+  const CorrectionImages& images = options_.correction.value();
+  CollectOptions collect;
+  collect.preprocess = images.preprocess;
+  collect.bad_images = options_.bad_images;
+  collect.threads = options_.threads;
+  collect.progress = [&](std::int64_t, std::int64_t) {
+    return options_.stop && options_.stop() ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+  };
+  ShiftsOnImages measured = sequential_bias_shifts(fp32_, table, options, images.samples, collect);
+  return by_correction_.emplace_back(change, std::move(measured.shifts)).second;
 }
 
 std::optional<Quantized> Trials::quantized(const Change& change) const {
@@ -176,6 +217,10 @@ std::optional<Quantized> Trials::quantized(const Change& change) const {
   }
   if (!change.weight_method.empty()) options.types.weight_method = change.weight_method;
   if (change.rewrites) options.rewrites = change.rewrites;
+  if (!change.corrected_on.empty()) {
+    options.bias_correction = BiasCorrection::kSequential;
+    options.bias_shifts = shifts_of(change, table, options);
+  }
   Quantized quantized = quantize(fp32_.graph(), table, options);
   if (quantized.report.quantized_tensors == 0) return std::nullopt;
   const bool rewritten = change.rewrites && !change.rewrites->empty();
@@ -202,6 +247,7 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
   std::vector<std::size_t> trial_of;  // by plan
   std::shared_ptr<const Plan> fp32;
   for (std::size_t i = 0; i < trials.size(); ++i) {
+    check_stop(options_.stop);
     try {
       std::unique_ptr<Executor> executor = model(trials[i].change);
       if (executor == nullptr) continue;
@@ -224,7 +270,18 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
     std::vector<AnswerScorer> scorers;  // per plan
   };
   std::vector<Worker> workers(static_cast<std::size_t>(sample_workers(samples_, options_)));
-  std::vector<Answers> answers(static_cast<std::size_t>(samples_.size()));
+  std::vector<Answers> answers(kSampleBlock);  // since the last merge
+  std::vector<ScoreSums> scores(plans.size());
+  std::vector<SqnrSums> sums(plans.size() * outputs);
+  const auto merge = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t entry = begin; entry < end; ++entry) {
+      const Answers one = std::exchange(answers[entry % kSampleBlock], {});
+      if (!one.usable) continue;
+      for (std::size_t i = 0; i < one.sums.size(); ++i) sums[i] += one.sums[i];
+      const std::int64_t label = samples_.label(static_cast<std::int64_t>(entry));
+      for (std::size_t p = 0; p < plans.size(); ++p) scores[p].add(one, p, outputs, label);
+    }
+  };
   const AnswerReader reader(answers_, *fp32, options_.preprocess.layout);
   const bool reads = answers_.boxes || answers_.mask;
   const std::int64_t classes = reads ? 0 : class_count(fp32->outputs().front().shape, 1);
@@ -236,44 +293,44 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
                                static_cast<std::int64_t>(all) * total);
     };
   }
-  for_each_sample(samples_, part, *fp32, "trying changes",
-                  [&](std::size_t entry, std::span<const TensorView> inputs, int index) {
-                    Worker& worker = workers[static_cast<std::size_t>(index)];
-                    worker.int8.resize(plans.size());
-                    worker.scorers.resize(plans.size(), AnswerScorer(answers_));
-                    Answers& answer = answers[entry];
-                    answer.usable = true;
-                    const std::span<const TensorView> reals = fp32->run(inputs, worker.fp32);
-                    worker.reference.keep(reals);
-                    const FloatOutputs real_floats(reals);
-                    answer.fp32 = all_answered(real_floats);
-                    answer.fp32_class = top_class(real_floats, classes);
-                    const Answer real = reader.read(reals);
-                    for (std::size_t p = 0; p < plans.size(); ++p) {
-                      const std::span<const TensorView> made =
-                          plans[p]->run(inputs, worker.int8[p]);
-                      const std::vector<SqnrSums> compared = worker.reference.compare(made);
-                      answer.sums.insert(answer.sums.end(), compared.begin(), compared.end());
-                      const FloatOutputs floats(made);
-                      answer.answered.push_back(all_answered(floats));
-                      answer.class_of.push_back(top_class(floats, classes));
-                      if (reads) worker.scorers[p].add(real, reader.read(made));
-                    }
-                  });
-  std::vector<SqnrSums> total(plans.size() * outputs);
-  for (const Answers& one : answers) {
-    for (std::size_t i = 0; i < one.sums.size(); ++i) total[i] += one.sums[i];
-  }
+  for_each_sample(
+      samples_, part, *fp32, "trying changes",
+      [&](std::size_t entry, std::span<const TensorView> inputs, int index) {
+        Worker& worker = workers[static_cast<std::size_t>(index)];
+        worker.int8.resize(plans.size());
+        worker.scorers.resize(plans.size(), AnswerScorer(answers_));
+        Answers& answer = answers[entry % kSampleBlock];
+        answer.usable = true;
+        const std::span<const TensorView> reals = fp32->run(inputs, worker.fp32);
+        worker.reference.keep(reals);
+        const FloatOutputs real_floats(reals);
+        answer.fp32 = all_answered(real_floats);
+        answer.fp32_class = top_class(real_floats, classes);
+        const Answer real = reader.read(reals);
+        for (std::size_t p = 0; p < plans.size(); ++p) {
+          const std::span<const TensorView> made = plans[p]->run(inputs, worker.int8[p]);
+          const std::vector<SqnrSums> compared = worker.reference.compare(made);
+          answer.sums.insert(answer.sums.end(), compared.begin(), compared.end());
+          const FloatOutputs floats(made);
+          answer.answered.push_back(all_answered(floats));
+          answer.class_of.push_back(top_class(floats, classes));
+          if (reads) worker.scorers[p].add(real, reader.read(made));
+        }
+      },
+      merge);
   for (std::size_t p = 0; p < plans.size(); ++p) {
     Trial& trial = trials[trial_of[p]];
-    trial.noise = noise_of(std::span(total).subspan(p * outputs, outputs));
-    trial.score = score_of(samples_, answers, p, outputs);
+    trial.noise = noise_of(std::span(sums).subspan(p * outputs, outputs));
+    trial.score = scores[p].score(outputs);
     if (reads) {
       AnswerScorer scorer(answers_);
       for (const Worker& worker : workers) {
         if (!worker.scorers.empty()) scorer += worker.scorers[p];
       }
-      trial.score.agreement = agreement_of(scorer.result());
+      const AnswerAgreement agreement = scorer.result();
+      trial.score.agreement = agreement_of(agreement);
+      trial.score.boxes = judged_boxes(agreement);
+      trial.score.equal_pixels = equal_pixels_of(agreement);
     }
     trial.score.integer_share = coverage_of(*plans[p]).integer_share();
   }
@@ -286,8 +343,10 @@ std::vector<Tensor> Trials::first() const {
 Trials::Seconds Trials::seconds_of_image() const {
   const std::vector<Tensor> sample = first();
   const std::vector<TensorView> inputs = views_of(sample);
+  const Clock::time_point begin = Clock::now();
   const std::unique_ptr<Executor> int8 = model({});
   const ModelPair pair = compile_pair(fp32_, int8.get(), shapes_, 1);
+  const double make = std::chrono::duration<double>(Clock::now() - begin).count();
   const auto seconds_of = [&](const Plan& plan) {
     Workspace workspace;
     double last = 0.0;
@@ -298,7 +357,7 @@ Trials::Seconds Trials::seconds_of_image() const {
     }
     return last;
   };
-  Seconds seconds{seconds_of(*pair.fp32), 0.0};
+  Seconds seconds{seconds_of(*pair.fp32), 0.0, make};
   if (pair.int8 != nullptr) seconds.int8 = seconds_of(*pair.int8);
   return seconds;
 }
@@ -316,30 +375,14 @@ std::vector<MedianInterval> Trials::slower(std::span<const Change> changes,
   for (const Change& change : changes) add(change);
   const std::vector<Tensor> sample = first();
   const std::vector<TensorView> inputs = views_of(sample);
-  std::vector<Workspace> workspaces(plans.size());
-  std::vector<double> base;
-  std::vector<std::vector<double>> differences(changes.size());
-  std::vector<double> seconds(plans.size());
-  for (std::int64_t run = -kWarmUps; run < options_.repeat; ++run) {
-    for (std::size_t turn = 0; turn < plans.size(); ++turn) {
-      // Another one begins each time.
-      const std::size_t p = (turn + static_cast<std::size_t>(run + kWarmUps)) % plans.size();
-      const Clock::time_point start = Clock::now();
-      plans[p]->run(inputs, workspaces[p]);
-      seconds[p] = std::chrono::duration<double>(Clock::now() - start).count();
-    }
-    report_progress(options_.progress, std::max<std::int64_t>(run + 1, 0), options_.repeat,
-                    "measurement", "runs");
-    if (run < 0) continue;  // warming up
-    base.push_back(seconds[0]);
-    for (std::size_t i = 0; i < changes.size(); ++i) {
-      differences[i].push_back(seconds[i + 1] - seconds[0]);
-    }
-  }
-  base_seconds = median(std::move(base));
+  std::vector<const Plan*> runners;
+  for (const auto& plan : plans) runners.push_back(plan.get());
+  const std::vector<std::vector<double>> seconds =
+      race(runners, inputs, options_.repeat, options_.progress);
+  base_seconds = median(seconds[0]);
   std::vector<MedianInterval> result;
-  for (std::vector<double>& difference : differences) {
-    result.push_back(median_interval(std::move(difference)));
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    result.push_back(difference_of(seconds[i + 1], seconds[0]));
   }
   return result;
 }

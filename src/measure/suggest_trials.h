@@ -5,11 +5,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "measure/metrics.h"
+#include "qtool/measure/analyze.h"
 #include "qtool/measure/answer.h"
-#include "qtool/measure/suggest.h"
 
 namespace qtool {
 
@@ -18,6 +19,8 @@ namespace qtool {
 /// them, from the lowest score that was asked for on and at the highest IoU. The lower one of both;
 /// nothing without both, and where neither model finds a box.
 std::optional<double> agreement_of(const AnswerAgreement& answers);
+/// The row of the lowest score that was asked for, at the highest IoU; nothing without boxes.
+std::optional<BoxMatch> judged_boxes(const AnswerAgreement& answers);
 
 /// How a model answered the images, against FP32. Means and counts are evaluate()'s.
 struct TrialScore {
@@ -27,6 +30,8 @@ struct TrialScore {
   /// Of the images, the share with the top-1 class of FP32; agreement_of() where boxes or a mask
   /// are read. Nothing where the outputs are none of these.
   std::optional<double> agreement{};
+  std::optional<BoxMatch> boxes{};       ///< where boxes are read: those agreement_of() counts
+  std::optional<double> equal_pixels{};  ///< where a mask is read: share with FP32's class
   std::int64_t labelled = 0;
   std::int64_t fp32_top1 = 0;
   std::int64_t top1 = 0;
@@ -53,6 +58,8 @@ class Trials {
 
   /// The model of a change; null where there is none.
   [[nodiscard]] std::unique_ptr<Executor> model(const Change& change) const;
+  /// What another method decides; null where it refuses. Needs SuggestOptions::statistics.
+  [[nodiscard]] const CalibrationTable* table_by_method(const std::string& method) const;
   /// Fills in the noise of each. Runs FP32 anew for every six.
   void run(std::span<Trial> trials) const;
   /// Median times of the models of `changes`, which take turns with the recipe's own on the first
@@ -66,6 +73,7 @@ class Trials {
   struct Seconds {
     double fp32 = 0.0;
     double int8 = 0.0;  ///< of the recipe's own model; 0 where there is none
+    double make = 0.0;  ///< to make and compile that model, once
   };
   [[nodiscard]] Seconds seconds_of_image() const;
 
@@ -73,6 +81,9 @@ class Trials {
   [[nodiscard]] std::vector<Tensor> first() const;
   [[nodiscard]] CalibrationTable table_of(const Change& change) const;
   [[nodiscard]] std::optional<Quantized> quantized(const Change& change) const;
+  /// Measured once for each change that asks for them.
+  [[nodiscard]] const BiasShifts& shifts_of(const Change& change, const CalibrationTable& table,
+                                            const StaticOptions& options) const;
   void run_some(std::span<Trial> trials, std::size_t before, std::size_t all) const;
 
   const Executor& fp32_;
@@ -83,6 +94,8 @@ class Trials {
   std::vector<Shape> shapes_;
   /// The recipe's table with the scales of other weight methods, which may take seconds to choose.
   mutable std::map<std::string, CalibrationTable> by_weight_method_;
+  mutable std::map<std::string, std::optional<CalibrationTable>> by_method_;
+  mutable std::vector<std::pair<Change, BiasShifts>> by_correction_;
 };
 
 }  // namespace qtool

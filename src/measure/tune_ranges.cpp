@@ -19,7 +19,7 @@
 #include "measure/quantized_parts.h"
 #include "measure/sample_runs.h"
 #include "measure/tensor_rounding.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/measure/evaluate.h"
 #include "quantize/groundwork.h"
 

@@ -1,9 +1,8 @@
-#include "qtool/measure/verify.h"
-
 #include <cmath>
 #include <utility>
 
 #include "base/text.h"
+#include "qtool/measure/evaluate.h"
 
 namespace qtool {
 

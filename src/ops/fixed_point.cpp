@@ -90,6 +90,12 @@ void FixedAdd::run(const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* o
   }
 }
 
+FixedSub::FixedSub(Requantization path, const Affine& a, const Affine& b, const Affine& y,
+                   Limits limits)
+    : FixedAdd(path, a, b, y, limits) {
+  for (std::int32_t& contribution : b_) contribution = -contribution;
+}
+
 FixedMul::FixedMul(Requantization path, const Affine& a, const Affine& b, const Affine& y,
                    Limits limits)
     : za_(a.zero_point),

@@ -11,7 +11,7 @@
 
 #include "kernels/pool/pool.h"
 #include "qtool/quant/affine.h"
-#include "qtool/quant/requantize.h"
+#include "quant/requantize.h"
 
 namespace qtool {
 
@@ -53,13 +53,19 @@ class FixedAdd {
   void run(const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* out,
            std::int64_t count) const;
 
- private:
+ protected:
   // The contribution of each of the 256 values of an operand.
   std::array<std::int32_t, 256> a_;
   std::array<std::int32_t, 256> b_;
   Requantizer output_;
   std::int32_t zero_point_;
   Limits limits_;
+};
+
+/// a - b, as a + b with the contributions of b negated. Source: TensorFlow Lite, kernels/sub.cc.
+class FixedSub : public FixedAdd {
+ public:
+  FixedSub(Requantization path, const Affine& a, const Affine& b, const Affine& y, Limits limits);
 };
 
 /// a b: the product of the integers, one multiplier. Source: TensorFlow Lite, kernels/mul.cc and

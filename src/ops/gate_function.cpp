@@ -9,7 +9,6 @@
 #include <variant>
 
 #include "base/text.h"
-#include "ops/vector_math.h"
 
 namespace qtool {
 namespace {
@@ -77,16 +76,17 @@ void GateFunction::apply(float* values, std::int64_t count) const {
     case Kind::kRelu:
       return map(values, count, [](float x) { return std::max(x, 0.0F); });
     case Kind::kScaledTanh:
-      return map(values, count, [=](float x) { return alpha * vector_tanh(beta * x); });
+      map(values, count, [=](float x) { return beta * x; });
+      kernel_.functions().tanh(values, values, count);
+      return map(values, count, [=](float x) { return alpha * x; });
     case Kind::kSigmoid:
-      return map(values, count, [](float x) { return vector_sigmoid(x); });
+      return kernel_.functions().sigmoid(values, values, count);
     case Kind::kSoftplus:
-      return map(values, count,
-                 [](float x) { return std::max(x, 0.0F) + std::log1p(vector_exp(-std::abs(x))); });
+      return kernel_.functions().softplus(values, values, count);
     case Kind::kSoftsign:
       return map(values, count, [](float x) { return x / (1.0F + std::abs(x)); });
     case Kind::kTanh:
-      return map(values, count, [](float x) { return vector_tanh(x); });
+      return kernel_.functions().tanh(values, values, count);
     case Kind::kThresholdedRelu:
       return map(values, count, [=](float x) { return x >= alpha ? x : 0.0F; });
   }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/elementary/elementary.h"
 #include "ops/operator.h"
 
 namespace qtool {
@@ -31,6 +32,7 @@ class GateFunction {
   void apply(float* values, std::int64_t count) const;
 
  private:
+  ElementaryKernel kernel_;
   Kind kind_;
   float alpha_;
   float beta_;

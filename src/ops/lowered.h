@@ -22,6 +22,13 @@ struct Clamp {
   float max = 0.0F;
 };
 
+/// Another function fused behind a convolution in FP32.
+struct FusedFunction {
+  enum class Kind : std::uint8_t { kHardSwish, kLeakyRelu, kSilu };
+  Kind kind = Kind::kSilu;
+  float slope = 0.0F;  ///< of LeakyRelu
+};
+
 /// The bytes an integer operator writes. `low` and `high` are the bounds of an absorbed Relu or
 /// Clip, quantized.
 struct QuantizedResult {
@@ -42,7 +49,19 @@ struct QProductParams {
   std::optional<Affine> residual;
 };
 
-/// QAdd, QMul.
+/// Scales and zero points of the s8 weights of gates, one for each row of each direction.
+struct GateAffines {
+  std::shared_ptr<const Tensor> scales;       ///< float32
+  std::shared_ptr<const Tensor> zero_points;  ///< int32
+};
+
+/// QLSTM, QGRU, QRNN: of W and R.
+struct QRecurrentParams {
+  GateAffines w;
+  GateAffines r;
+};
+
+/// QAdd, QSub, QMul, QDiv, QSquaredDifference, QMin, QMax.
 struct QBinaryParams {
   Affine a;
   Affine b;
@@ -68,6 +87,12 @@ struct QAverageParams {
 /// Quantize, Dequantize: scale and zero point of the bytes.
 struct EdgeParams {
   Affine affine;
+};
+
+/// QuantizeWide: of the first byte, and of the second one, which holds what the first leaves.
+struct WideEdgeParams {
+  Affine high;
+  Affine low;
 };
 
 /// What a step of an ElementwiseChain computes of its operands.
@@ -108,6 +133,7 @@ struct ChainParams {
 /// FusedConv, FusedConvTranspose, FusedGemm, FusedAdd.
 struct FusedParams {
   std::optional<Clamp> clamp;
+  std::optional<FusedFunction> function{};  ///< instead of a clamp; of FusedConv without a residual
 };
 
 struct ShapedSubgraph;  // in lower/shaped_subgraphs.h
@@ -118,9 +144,9 @@ struct SubgraphParams {
 };
 
 /// The first alternative is for operators that need none: ONNX's own, and QMaxPool.
-using LoweredParams =
-    std::variant<std::monostate, QProductParams, QBinaryParams, QConcatParams, QLookupParams,
-                 QAverageParams, EdgeParams, FusedParams, ChainParams, SubgraphParams>;
+using LoweredParams = std::variant<std::monostate, QProductParams, QBinaryParams, QConcatParams,
+                                   QLookupParams, QAverageParams, QRecurrentParams, EdgeParams,
+                                   WideEdgeParams, FusedParams, ChainParams, SubgraphParams>;
 
 /// What lowering knows about a node in addition to the graph.
 struct LoweredNode {

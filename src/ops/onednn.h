@@ -38,9 +38,10 @@ struct WeightedSpec : WindowedSpec {
 struct ConvSpec : WeightedSpec {
   bool residual = false;  ///< adds a tensor of the destination's shape and layout before the clamp
   std::optional<Clamp> clamp;
+  std::optional<FusedFunction> function;  ///< instead of residual and clamp
 };
 
-/// dst = clamp(conv(src, weights) + bias + residual).
+/// dst = clamp(conv(src, weights) + bias + residual), or dst = function(conv(src, weights) + bias).
 class Convolution {
  public:
   Convolution(const ConvSpec& spec, int threads);

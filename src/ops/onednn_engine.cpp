@@ -73,8 +73,23 @@ Dims skipped(const Dims& dilations) {
   return skipped;
 }
 
+namespace {
+
+void append(const FusedFunction& function, dnnl::post_ops& ops) {
+  switch (function.kind) {
+    case FusedFunction::Kind::kHardSwish:
+      return ops.append_eltwise(1.0F, dnnl::algorithm::eltwise_hardswish, 0.0F, 0.0F);
+    case FusedFunction::Kind::kLeakyRelu:
+      return ops.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, function.slope, 0.0F);
+    case FusedFunction::Kind::kSilu:
+      return ops.append_eltwise(1.0F, dnnl::algorithm::eltwise_swish, 1.0F, 0.0F);
+  }
+}
+
+}  // namespace
+
 dnnl::primitive_attr attributes(const std::optional<Clamp>& clamp, const Desc* residual,
-                                float alpha) {
+                                float alpha, const std::optional<FusedFunction>& function) {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (alpha != 1.0F) attr.set_output_scales(0, {alpha});
@@ -87,6 +102,7 @@ dnnl::primitive_attr attributes(const std::optional<Clamp>& clamp, const Desc* r
       ops.append_eltwise(1.0F, dnnl::algorithm::eltwise_clip, clamp->min, clamp->max);
     }
   }
+  if (function) append(*function, ops);
   attr.set_post_ops(ops);
   return attr;
 }

@@ -62,9 +62,10 @@ Desc any(const Dims& dims);
 Dims skipped(const Dims& dilations);
 
 /// What is fused behind the operation: times `alpha`, plus a residual of the result's format, then
-/// the clamp.
+/// the clamp or the function.
 dnnl::primitive_attr attributes(const std::optional<Clamp>& clamp, const Desc* residual,
-                                float alpha = 1.0F);
+                                float alpha = 1.0F,
+                                const std::optional<FusedFunction>& function = {});
 
 /// Bytes of a scratchpad, such that the next one after it is aligned.
 std::int64_t scratch_bytes(const Desc& scratchpad);

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/vector_math.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
-#include "ops/vector_math.h"
 #include "tensor/convert.h"
 
 namespace qtool {

@@ -1,5 +1,5 @@
-// Convolution in FP32, through oneDNN. Lowering turns Conv -> (Add) -> Relu/Clip into FusedConv:
-// inputs X, W, B, residual; FusedParams.
+// Convolution in FP32, through oneDNN. Lowering turns Conv -> (Add) -> Relu/Clip and Conv -> SiLU,
+// HardSwish or LeakyRelu into FusedConv: inputs X, W, B, residual; FusedParams.
 #include <utility>
 
 #include "base/text.h"
@@ -23,6 +23,7 @@ onednn::ConvSpec conv_spec(const OpContext& op) {
                       ", expected at most three inputs"));
   }
   spec.clamp = op.fused_clamp();
+  spec.function = op.fused_function();
   return spec;
 }
 

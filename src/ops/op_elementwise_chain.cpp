@@ -6,10 +6,10 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "kernels/elementary/elementary.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/strides.h"
-#include "ops/vector_math.h"
 
 namespace qtool {
 namespace {
@@ -23,11 +23,6 @@ struct Side {
 };
 
 template <typename F>
-void apply_one(const Side& a, std::int64_t count, float* y, const F& f) {
-  for (std::int64_t i = 0; i < count; ++i) y[i] = f(a.elements[i]);
-}
-
-template <typename F>
 void apply_two(const Side& a, const Side& b, std::int64_t count, float* y, const F& f) {
   if (a.elements == nullptr) {
     for (std::int64_t i = 0; i < count; ++i) y[i] = f(a.number, b.elements[i]);
@@ -38,7 +33,8 @@ void apply_two(const Side& a, const Side& b, std::int64_t count, float* y, const
   }
 }
 
-void apply(ChainFunction function, const Side& a, const Side& b, std::int64_t count, float* y) {
+void apply(const ElementaryFunctions& functions, ChainFunction function, const Side& a,
+           const Side& b, std::int64_t count, float* y) {
   switch (function) {
     case ChainFunction::kAdd:
       return apply_two(a, b, count, y, [](float p, float q) { return p + q; });
@@ -49,15 +45,15 @@ void apply(ChainFunction function, const Side& a, const Side& b, std::int64_t co
     case ChainFunction::kDiv:
       return apply_two(a, b, count, y, [](float p, float q) { return p / q; });
     case ChainFunction::kErf:
-      return apply_one(a, count, y, [](float x) { return vector_erf(x); });
+      return functions.erf(a.elements, y, count);
     case ChainFunction::kExp:
-      return apply_one(a, count, y, [](float x) { return vector_exp(x); });
+      return functions.exp(a.elements, y, count);
     case ChainFunction::kSigmoid:
-      return apply_one(a, count, y, [](float x) { return vector_sigmoid(x); });
+      return functions.sigmoid(a.elements, y, count);
     case ChainFunction::kSoftplus:
-      return apply_one(a, count, y, [](float x) { return vector_softplus(x); });
+      return functions.softplus(a.elements, y, count);
     case ChainFunction::kTanh:
-      return apply_one(a, count, y, [](float x) { return vector_tanh(x); });
+      return functions.tanh(a.elements, y, count);
   }
 }
 
@@ -73,6 +69,7 @@ class ElementwiseChain final : public Operator {
   }
 
   void run(const Operands& o) const override {
+    const ElementaryFunctions& functions = kernel_.functions();
     const int threads = elements_ < kParallelElements ? 1 : o.threads();
     parallel_ranges(elements_, threads, [&](std::int64_t begin, std::int64_t end, int) {
       float results[kMaxChainSteps][kTile];
@@ -91,7 +88,7 @@ class ElementwiseChain final : public Operator {
         const std::int64_t count = std::min(kTile, end - at);
         for (std::size_t i = 0; i < steps_.size(); ++i) {
           float* y = i + 1 == steps_.size() ? o.out<float>(0) + at : results[i];
-          apply(steps_[i].function, side(steps_[i].a), side(steps_[i].b), count, y);
+          apply(functions, steps_[i].function, side(steps_[i].a), side(steps_[i].b), count, y);
         }
       }
     });
@@ -99,6 +96,7 @@ class ElementwiseChain final : public Operator {
   [[nodiscard]] std::string kernel() const override { return concat("chain of ", steps_.size()); }
 
  private:
+  ElementaryKernel kernel_;
   std::vector<ChainStep> steps_;
   std::int64_t elements_;
 };

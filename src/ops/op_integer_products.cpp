@@ -2,17 +2,15 @@
 // quantization uses them. With constant weights they run on the integer kernels; the zero point of
 // the input may be known only at run time. All other cases use plain loops.
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
-#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "base/parallel.h"
 #include "base/round_up.h"
-#include "kernels/conv/conv.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
+#include "ops/packed_sums.h"
 #include "ops/spatial.h"
 #include "ops/strides.h"
 
@@ -55,11 +53,6 @@ struct Filters {
   ConvWeights extents;                    // values and zero points not set
 };
 
-struct PackedSums {
-  PackedConv conv;
-  std::vector<std::int32_t> sums;  // of w - zero point per output channel
-};
-
 // u8 weights become s8 ones by moving them and their zero point by 128.
 std::int32_t to_signed(DType dtype) { return dtype == DType::kUInt8 ? -128 : 0; }
 
@@ -94,13 +87,7 @@ std::optional<Filters> filters_of(const OpContext& op, const ConvWeights& extent
     }
   }
   set_zero_points(op, filters);
-  std::int64_t largest = 0;
-  for (std::size_t i = 0; i < filters.values.size(); ++i) {
-    const std::int64_t zero_point =
-        filters.zero_points.empty() ? 0 : filters.zero_points[i / static_cast<std::size_t>(depth)];
-    largest = std::max(largest, std::abs(filters.values[i] - zero_point));
-  }
-  if (depth * 255 * largest >= std::int64_t{1} << 31) return std::nullopt;
+  if (!sums_fit(filters.values, filters.zero_points, depth)) return std::nullopt;
   return filters;
 }
 
@@ -108,21 +95,8 @@ std::shared_ptr<const PackedSums> pack(const OpContext& op, const Filters& filte
   const auto make = [&] {
     ConvWeights weights = filters.extents;
     weights.values = filters.values;
-    if (std::any_of(filters.zero_points.begin(), filters.zero_points.end(),
-                    [](std::int32_t z) { return z != 0; })) {
-      weights.weight_zero_points = filters.zero_points;
-    }
-    const std::size_t outputs = static_cast<std::size_t>(weights.out_channels);
-    const std::size_t depth = filters.values.size() / outputs;
-    std::vector<std::int32_t> sums(outputs);
-    for (std::size_t c = 0; c < outputs; ++c) {
-      const auto begin = filters.values.begin() + static_cast<std::ptrdiff_t>(c * depth);
-      sums[c] = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(depth), std::int32_t{0});
-      if (!filters.zero_points.empty()) {
-        sums[c] -= static_cast<std::int32_t>(depth) * filters.zero_points[c];
-      }
-    }
-    return std::make_shared<PackedSums>(PackedSums{PackedConv::of_sums(weights), std::move(sums)});
+    weights.weight_zero_points = filters.zero_points;
+    return std::make_shared<PackedSums>(pack_sums(weights));
   };
   const ConvWeights& extents = filters.extents;
   return op.packed<PackedSums>(

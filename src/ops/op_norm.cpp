@@ -25,7 +25,7 @@ std::vector<ValueInfo> infer_batch_norm(const OpContext& op) {
   require_type(op, 0, FloatType{});
   require_per_channel(op, 4);
   if (op.node.get_int("training_mode", 0) != 0) {
-    op.fail(ErrorCode::kUnsupported, "training mode is not supported");
+    op.fail(ErrorCode::kUnsupported, "it is in training mode; export the model for inference");
   }
   require_outputs(op, 1);
   return {op.input(0)};

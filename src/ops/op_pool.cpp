@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "ops/byte_pool.h"
 #include "ops/infer_rules.h"
 #include "ops/onednn.h"
 #include "ops/operator.h"
@@ -93,7 +94,16 @@ std::unique_ptr<Operator> make(const OpContext& op) {
   return std::make_unique<FloatPool>(spec, op.threads);
 }
 
+// Whether the integer kernel takes it: images of bytes whose indices nobody asks for.
+bool is_byte_image(const OpContext& op) {
+  const ValueInfo& x = op.input(0);
+  return x.dtype == DType::kUInt8 && x.shape.rank() == 4 && x.shape.elements() > 0 &&
+         !op.node.has_output(1) && op.input_layout(0) == Layout::kChannelsLast &&
+         op.output_layout(0) == Layout::kChannelsLast;
+}
+
 std::unique_ptr<Operator> make_max(const OpContext& op) {
+  if (is_byte_image(op)) return make_byte_max_pool(op, pool_window(op, PoolExtent::kWindow));
   if (op.input(0).dtype != DType::kFloat32) {
     return make_for_type(PooledTypes{}, op.input(0).dtype,
                          [&](auto element) { return make_plain_max<decltype(element)>(op); });

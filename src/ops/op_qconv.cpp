@@ -1,6 +1,7 @@
 // Integer convolution and matrix product with constant weights. Made by lowering:
 //   QConv(x u8, w s8 [M, C/g, kh, kw], bias i32, residual u8),
-//   QGemm(x u8 [..., K], w s8 [N, K], bias i32)
+//   QGemm(x u8 [..., K], w s8 [N, K], bias i32), both without a result also with input 3, float32
+//   of the shape of what they make and added to it,
 // with QProductParams.
 #include <algorithm>
 #include <array>
@@ -12,6 +13,7 @@
 #include "ops/packed_product.h"
 #include "ops/spatial.h"
 #include "ops/strides.h"
+#include "ops/volume.h"
 
 namespace qtool {
 namespace {
@@ -25,7 +27,8 @@ std::shared_ptr<const PackedConv> pack(const OpContext& op, const ProductExtents
 // workspace where that is smaller or laid out differently.
 class ResidualInput {
  public:
-  explicit ResidualInput(const OpContext& op) : exists_(op.has_input(3)) {
+  explicit ResidualInput(const OpContext& op)
+      : exists_(op.has_input(3) && op.params<QProductParams>().residual.has_value()) {
     if (!exists_) return;
     const Shape& out = op.output(0).shape;
     if (op.input(3).shape == out && op.input_layout(3) == op.output_layout(0)) return;
@@ -52,14 +55,17 @@ class ResidualInput {
 class QuantizedConv final : public Operator {
  public:
   QuantizedConv(const OpContext& op, const ProductExtents& extents, const ConvShape& shape)
-      : conv_(pack(op, extents)), residual_(op), shape_(shape) {
+      : conv_(pack(op, extents)),
+        residual_(op),
+        shape_(shape),
+        has_base_(op.has_input(3) && !op.params<QProductParams>().result) {
     workspace_ = residual_.workspace_bytes() + conv_->workspace_bytes(shape, op.threads);
     macs_ = shape.batch * shape.out_h * shape.out_w * op.input(1).shape.elements();
   }
   void run(const Operands& o) const override {
-    const std::uint8_t* residual = residual_.read(o, o.workspace());
+    const ConvAdded added{residual_.read(o, o.workspace()), has_base_ ? o.in<float>(3) : nullptr};
     conv_->run(shape_, o.in<std::uint8_t>(0), o.out<void>(0),
-               o.workspace() + residual_.workspace_bytes(), o.threads(), residual);
+               o.workspace() + residual_.workspace_bytes(), o.threads(), added);
   }
   [[nodiscard]] std::int64_t workspace_bytes() const override { return workspace_; }
   [[nodiscard]] std::int64_t macs() const override { return macs_; }
@@ -69,6 +75,7 @@ class QuantizedConv final : public Operator {
   std::shared_ptr<const PackedConv> conv_;
   ResidualInput residual_;
   ConvShape shape_;
+  bool has_base_;  ///< input 3 is the result of another product
   std::int64_t workspace_ = 0;
   std::int64_t macs_ = 0;
 };
@@ -118,7 +125,8 @@ std::unique_ptr<Operator> make_product(const OpContext& op, const ProductExtents
 }
 
 std::vector<ValueInfo> infer_conv(const OpContext& op) {
-  op.require(op.input(0).shape.rank() == 4, "only images have an integer convolution");
+  const std::int64_t rank = op.input(0).shape.rank();
+  op.require(rank == 4 || rank == 5, "only images and volumes have an integer convolution");
   return {{product_type(op), resolve_conv(op, op.input(0).shape, op.input(1).shape).output}};
 }
 
@@ -126,6 +134,7 @@ std::unique_ptr<Operator> make_conv(const OpContext& op) {
   const Shape& x = op.input(0).shape;
   const Shape& w = op.input(1).shape;
   const ConvGeometry conv = resolve_conv(op, x, w);
+  if (x.rank() == 5) return make_volume_conv(op, conv);
   const Window& window = conv.window;
   ConvShape shape;
   set_window(x, window, shape);

@@ -1,13 +1,11 @@
-// Element-wise operators on u8, made by lowering: QAdd, QMul, QConcat, QLookup, and the edges
-// between FP32 and u8: Quantize, Dequantize.
+// Operators on u8, made by lowering: QConcat, QLookup, and the edges between FP32 and u8: Quantize,
+// Dequantize.
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "base/parallel.h"
-#include "kernels/add/add.h"
 #include "kernels/lookup/lookup.h"
-#include "kernels/mul/mul.h"
 #include "kernels/quantize/quantize.h"
 #include "ops/fixed_point.h"
 #include "ops/infer_rules.h"
@@ -17,87 +15,7 @@
 namespace qtool {
 namespace {
 
-std::vector<ValueInfo> infer_binary(const OpContext& op) {
-  return {{DType::kUInt8, broadcast(op, op.input(0).shape, op.input(1).shape)}};
-}
-
-// Runs `kernel(a, b, out, count)` over contiguous pieces; a broadcast operand is expanded first.
-template <typename Kernel>
-std::unique_ptr<Operator> make_binary(const OpContext& op, std::string_view kernel_name,
-                                      const Kernel& kernel) {
-  const Shape& out = op.output(0).shape;
-  const LoopNest<3> nest(out.dims(),
-                         {strides_of(out, op.output_layout(0)),
-                          broadcast_strides(op.input(0).shape, op.input_layout(0), out),
-                          broadcast_strides(op.input(1).shape, op.input_layout(1), out)});
-  return make_operator(
-      [nest, kernel](const Operands& o) {
-        const auto* a = o.in<std::uint8_t>(0);
-        const auto* b = o.in<std::uint8_t>(1);
-        auto* y = o.out<std::uint8_t>(0);
-        nest.run(o.threads(), [&](std::int64_t count, const LoopNest<3>::Offsets& at) {
-          constexpr std::int64_t kPiece = 256;
-          if (nest.inner_step(1) == 1 && nest.inner_step(2) == 1) {
-            return kernel(a + at[1], b + at[2], y + at[0], count);
-          }
-          std::array<std::uint8_t, kPiece> left;
-          std::array<std::uint8_t, kPiece> right;
-          for (std::int64_t done = 0; done < count; done += kPiece) {
-            const std::int64_t piece = std::min(kPiece, count - done);
-            for (std::int64_t i = 0; i < piece; ++i) {
-              left[static_cast<std::size_t>(i)] = a[at[1] + (done + i) * nest.inner_step(1)];
-              right[static_cast<std::size_t>(i)] = b[at[2] + (done + i) * nest.inner_step(2)];
-            }
-            kernel(left.data(), right.data(), y + at[0] + done, piece);
-          }
-        });
-      },
-      kernel_name);
-}
-
 Limits limits_of(const QuantizedResult& result) { return {result.low, result.high}; }
-
-// Runs an operator of fixed_point.h instead of a kernel.
-template <typename Fixed>
-std::unique_ptr<Operator> make_fixed(const OpContext& op) {
-  const auto& [a, b, result] = op.params<QBinaryParams>();
-  return make_binary(op, kernel_label("portable", op.requantization),
-                     [fixed = Fixed(op.requantization, a, b, result.affine, limits_of(result))](
-                         const std::uint8_t* l, const std::uint8_t* r, std::uint8_t* out,
-                         std::int64_t count) { fixed.run(l, r, out, count); });
-}
-
-// An operator that runs a kernel; `params` holds the factors of its contract.
-template <typename Kernel, typename Params>
-std::unique_ptr<Operator> make_kernel(const OpContext& op, Params params) {
-  const auto& [a, b, y] = op.params<QBinaryParams>();
-  params.za = a.zero_point;
-  params.zb = b.zero_point;
-  params.zy = y.affine.zero_point;
-  params.low = y.low;
-  params.high = y.high;
-  return make_binary(
-      op, Kernel().kernel(),
-      [params, kernel = Kernel()](const std::uint8_t* l, const std::uint8_t* r, std::uint8_t* out,
-                                  std::int64_t count) { kernel.run(params, l, r, out, count); });
-}
-
-std::unique_ptr<Operator> make_add(const OpContext& op) {
-  if (op.requantization != Requantization::kFloat) return make_fixed<FixedAdd>(op);
-  const auto& [a, b, y] = op.params<QBinaryParams>();
-  AddParams params;
-  params.ra = a.scale / y.affine.scale;
-  params.rb = b.scale / y.affine.scale;
-  return make_kernel<AddKernel>(op, params);
-}
-
-std::unique_ptr<Operator> make_mul(const OpContext& op) {
-  if (op.requantization != Requantization::kFloat) return make_fixed<FixedMul>(op);
-  const auto& [a, b, y] = op.params<QBinaryParams>();
-  MulParams params;
-  params.m = a.scale * b.scale / y.affine.scale;
-  return make_kernel<MulKernel>(op, params);
-}
 
 // One input of a concatenation: blocks of `inner` contiguous bytes, written `outer_step` bytes
 // apart.
@@ -260,8 +178,6 @@ std::unique_ptr<Operator> make_dequantize(const OpContext& op) {
 
 }  // namespace
 
-OpDef op_QAdd() { return {infer_binary, make_add, LayoutRule::kAny}; }
-OpDef op_QMul() { return {infer_binary, make_mul, LayoutRule::kAny}; }
 OpDef op_QConcat() {
   return {[](const OpContext& op) { return std::vector<ValueInfo>{concatenated(op)}; }, make_concat,
           LayoutRule::kAny};

@@ -1,25 +1,17 @@
-// Pooling of u8 images, made by lowering. QGlobalAveragePool without a result gives float32.
+// Pooling of u8 images and volumes, made by lowering. QGlobalAveragePool without a result gives
+// float32.
 #include <algorithm>
 
 #include "base/parallel.h"
 #include "kernels/pool/pool.h"
+#include "ops/byte_pool.h"
 #include "ops/fixed_point.h"
 #include "ops/operator.h"
 #include "ops/spatial.h"
+#include "ops/volume.h"
 
 namespace qtool {
 namespace {
-
-PoolShape pool_shape(const Shape& x, const Window& window) {
-  PoolShape shape;
-  set_window(x, window, shape);
-  shape.channels = x[1];
-  shape.kernel_h = window.kernel[0];
-  shape.kernel_w = window.kernel[1];
-  shape.pad_bottom = window.pads_end[0];
-  shape.pad_right = window.pads_end[1];
-  return shape;
-}
 
 AverageParams average_params(const OpContext& op) {
   const auto& [x, result] = op.params<QAverageParams>();
@@ -48,21 +40,18 @@ std::unique_ptr<Operator> make_fixed(const OpContext& op, const PoolShape& shape
 
 std::vector<ValueInfo> infer_window(const OpContext& op) {
   const Shape& x = op.input(0).shape;
-  op.require(x.rank() == 4 && x.elements() > 0, "only images have an integer pool");
-  const Window window = resolve_window(op, x, {});
-  return {{DType::kUInt8, Shape{x[0], x[1], window.output[0], window.output[1]}}};
+  op.require((x.rank() == 4 || x.rank() == 5) && x.elements() > 0,
+             "only images and volumes have an integer pool");
+  return {{DType::kUInt8, pooled_shape(x, resolve_window(op, x, {}))}};
 }
 
 std::unique_ptr<Operator> make_max(const OpContext& op) {
-  const PoolShape shape = pool_shape(op.input(0).shape, resolve_window(op, op.input(0).shape, {}));
-  return make_operator(
-      [shape, kernel = PoolKernel()](const Operands& o) {
-        kernel.max(shape, o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
-      },
-      PoolKernel().kernel());
+  if (op.input(0).shape.rank() == 5) return make_volume_max(op);
+  return make_byte_max_pool(op, resolve_window(op, op.input(0).shape, {}));
 }
 
 std::unique_ptr<Operator> make_average(const OpContext& op) {
+  if (op.input(0).shape.rank() == 5) return make_volume_average(op);
   const PoolShape shape = pool_shape(op.input(0).shape, resolve_window(op, op.input(0).shape, {}));
   if (op.requantization != Requantization::kFloat) return make_fixed(op, shape);
   return make_operator(

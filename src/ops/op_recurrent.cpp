@@ -1,6 +1,6 @@
-// LSTM, GRU and RNN in FP32: products through oneDNN, the gates in our own loops. oneDNN's
-// recurrent primitives know neither sequences of unequal length nor clip, peepholes of one batch
-// layout, other activations or linear_before_reset.
+// LSTM, GRU and RNN: products through oneDNN or, on integers, through our kernels, the gates in
+// FP32 in our own loops. oneDNN's recurrent primitives know neither sequences of unequal length nor
+// clip, peepholes of one batch layout, other activations or linear_before_reset.
 #include <algorithm>
 
 #include "base/text.h"
@@ -202,5 +202,10 @@ OpDef op_RNN() {
       [](const OpContext& op) -> std::unique_ptr<Operator> { return std::make_unique<Rnn>(op); },
       LayoutRule::kPlain};
 }
+
+// Made by lowering: the same cells, with products of integers.
+OpDef op_QLSTM() { return op_LSTM(); }
+OpDef op_QGRU() { return op_GRU(); }
+OpDef op_QRNN() { return op_RNN(); }
 
 }  // namespace qtool

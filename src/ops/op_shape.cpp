@@ -14,7 +14,10 @@ std::vector<ValueInfo> infer_dropout(const OpContext& op) {
   if (op.has_input(2)) {
     const std::vector<std::int64_t> training = op.constant_ints(2, "the training mode");
     op.require(training.size() == 1, "the training mode is not a single element");
-    if (training[0] != 0) op.fail(ErrorCode::kUnsupported, "training mode is not supported");
+    if (training[0] != 0) {
+      op.fail(ErrorCode::kUnsupported,
+              "it drops values at random in training mode; export the model for inference");
+    }
   }
   return infer_same(op);
 }

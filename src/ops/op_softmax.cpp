@@ -2,10 +2,11 @@
 #include <cmath>
 
 #include "base/round_up.h"
+#include "kernels/elementary/elementary.h"
+#include "kernels/vector_math.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/strides.h"
-#include "ops/vector_math.h"
 
 namespace qtool {
 namespace {
@@ -61,7 +62,10 @@ void normalize_columns(SoftmaxKind kind, const float* in, float* out, std::int64
 }
 
 // The same for one column that lies in neighbouring elements; eight lanes fill the vectors.
-void normalize_row(SoftmaxKind kind, const float* in, float* out, std::int64_t extent) {
+constexpr std::int64_t kShort = 32;
+
+void normalize_row(const ElementaryFunctions& functions, SoftmaxKind kind, const float* in,
+                   float* out, std::int64_t extent) {
   constexpr std::int64_t kLanes = 8;
   const std::int64_t whole = extent / kLanes * kLanes;
   float highest[kLanes];
@@ -74,7 +78,12 @@ void normalize_row(SoftmaxKind kind, const float* in, float* out, std::int64_t e
   float top = *std::max_element(highest, highest + kLanes);
   for (std::int64_t i = whole; i < extent; ++i) top = std::max(top, in[i]);
 
-  for (std::int64_t i = 0; i < extent; ++i) out[i] = vector_exp(in[i] - top);
+  if (extent < kShort) {  // a call would cost more
+    for (std::int64_t i = 0; i < extent; ++i) out[i] = vector_exp(in[i] - top);
+  } else {
+    for (std::int64_t i = 0; i < extent; ++i) out[i] = in[i] - top;
+    functions.exp(out, out, extent);
+  }
   double sums[kLanes] = {};
   for (std::int64_t i = 0; i < whole; i += kLanes) {
     for (std::int64_t lane = 0; lane < kLanes; ++lane) {
@@ -103,13 +112,14 @@ std::unique_ptr<Operator> make_softmax(const OpContext& op, SoftmaxKind kind) {
       std::max<std::int64_t>(1, strides_of(shape, Layout::kPlain)[static_cast<std::size_t>(axis)]);
   const std::int64_t blocks = ceil_div(inner, kColumns);
   const std::int64_t items = elements == 0 ? 0 : elements / (extent * inner) * blocks;
-  return make_operator([=](const Operands& o) {
+  return make_operator([=, kernel = ElementaryKernel()](const Operands& o) {
     const auto body = [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t item = begin; item < end; ++item) {
         const std::int64_t column = item % blocks * kColumns;
         const std::int64_t position = item / blocks * extent * inner + column;
         if (inner == 1) {
-          normalize_row(kind, o.in<float>(0) + position, o.out<float>(0) + position, extent);
+          normalize_row(kernel.functions(), kind, o.in<float>(0) + position,
+                        o.out<float>(0) + position, extent);
           continue;
         }
         normalize_columns(kind, o.in<float>(0) + position, o.out<float>(0) + position, extent,

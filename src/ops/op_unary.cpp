@@ -2,9 +2,12 @@
 #include <cmath>
 #include <limits>
 
+#include "base/check.h"
+#include "base/parallel.h"
+#include "kernels/elementary/elementary.h"
+#include "kernels/vector_math.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
-#include "ops/vector_math.h"
 #include "tensor/convert.h"
 
 namespace qtool {
@@ -27,6 +30,55 @@ OpDef library_row() {
           },
           [](const OpContext& op) { return make_rows<1>(op, unary_rows<float, float>(F)); },
           LayoutRule::kAny};
+}
+
+// A function that is made of kernels: `make(op)` gives `f(functions, x, y, count)`, which reads x
+// and writes y. Called for at most kTile elements at a time.
+constexpr std::int64_t kTile = 1024;
+
+template <typename Make>
+OpDef kernel_row(Make /*make*/) {
+  return {[](const OpContext& op) {
+            require_type(op, 0, FloatType{});
+            static_cast<void>(Make{}(op));  // reads, and so checks, the attributes
+            return std::vector<ValueInfo>{op.input(0)};
+          },
+          [](const OpContext& op) {
+            QTOOL_CHECK(op.input_layout(0) == op.output_layout(0));
+            return make_operator([f = Make{}(op), kernel = ElementaryKernel(),
+                                  elements = op.output(0).shape.elements()](const Operands& o) {
+              const int threads = elements < kParallelElements ? 1 : o.threads();
+              parallel_ranges(elements, threads, [&](std::int64_t begin, std::int64_t end, int) {
+                for (std::int64_t at = begin; at < end; at += kTile) {
+                  f(kernel.functions(), o.in<float>(0) + at, o.out<float>(0) + at,
+                    std::min(kTile, end - at));
+                }
+              });
+            });
+          },
+          LayoutRule::kAny};
+}
+
+// One function of the kernels as it is.
+template <ElementaryFunction ElementaryFunctions::*function>
+OpDef elementary_row() {
+  return kernel_row([](const OpContext&) {
+    return [](const ElementaryFunctions& functions, const float* x, float* y, std::int64_t count) {
+      (functions.*function)(x, y, count);
+    };
+  });
+}
+
+// `positive * x` from 0 on, below it `negative (e^x - 1)`.
+auto exponential_unit(float positive, float negative) {
+  return [=](const ElementaryFunctions& functions, const float* x, float* y, std::int64_t count) {
+    float power[kTile] = {};
+    functions.expm1(x, power, count);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto below = static_cast<std::uint32_t>(float_bits::bits_of(x[i]) >> 31);
+      y[i] = float_bits::blend(below, negative * power[i], positive * x[i]);
+    }
+  };
 }
 
 std::vector<ValueInfo> infer_clip(const OpContext& op) {
@@ -97,26 +149,28 @@ OpDef op_ThresholdedRelu() {
 }
 
 OpDef op_Elu() {
-  return unary_row<FloatType>([](const OpContext& op) {
-    return [alpha = op.node.get_float("alpha", 1.0F)](float x) {
-      return x < 0 ? alpha * std::expm1(x) : x;
-    };
-  });
+  return kernel_row(
+      [](const OpContext& op) { return exponential_unit(1.0F, op.node.get_float("alpha", 1.0F)); });
 }
 
 OpDef op_Selu() {
-  return unary_row<FloatType>([](const OpContext& op) {
-    return [alpha = op.node.get_float("alpha", 1.67326319217681884765625F),
-            gamma = op.node.get_float("gamma", 1.05070102214813232421875F)](float x) {
-      return gamma * (x > 0 ? x : alpha * std::expm1(x));
-    };
+  return kernel_row([](const OpContext& op) {
+    const float alpha = op.node.get_float("alpha", 1.67326319217681884765625F);
+    const float gamma = op.node.get_float("gamma", 1.05070102214813232421875F);
+    return exponential_unit(gamma, gamma * alpha);
   });
 }
 
 OpDef op_Celu() {
-  return unary_row<FloatType>([](const OpContext& op) {
-    return [alpha = op.node.get_float("alpha", 1.0F)](float x) {
-      return std::max(x, 0.0F) + std::min(0.0F, alpha * std::expm1(x / alpha));
+  return kernel_row([](const OpContext& op) {
+    return [alpha = op.node.get_float("alpha", 1.0F)](
+               const ElementaryFunctions& functions, const float* x, float* y, std::int64_t count) {
+      float power[kTile] = {};
+      for (std::int64_t i = 0; i < count; ++i) power[i] = x[i] / alpha;
+      functions.expm1(power, power, count);
+      for (std::int64_t i = 0; i < count; ++i) {
+        y[i] = std::max(x[i], 0.0F) + std::min(0.0F, alpha * power[i]);
+      }
     };
   });
 }
@@ -133,9 +187,7 @@ OpDef op_HardSwish() {
       [](float x) { return x * std::max(0.0F, std::min(1.0F, x * (1.0F / 6.0F) + 0.5F)); });
 }
 
-OpDef op_Sigmoid() {
-  return float_row([](float x) { return vector_sigmoid(x); });
-}
+OpDef op_Sigmoid() { return elementary_row<&ElementaryFunctions::sigmoid>(); }
 
 OpDef op_Shrink() {
   return unary_row<NumberTypes>([](const OpContext& op) {
@@ -153,9 +205,7 @@ OpDef op_Shrink() {
   });
 }
 
-OpDef op_Softplus() {
-  return float_row([](float x) { return vector_softplus(x); });
-}
+OpDef op_Softplus() { return elementary_row<&ElementaryFunctions::softplus>(); }
 
 OpDef op_Softsign() {
   return float_row([](float x) { return x / (1.0F + std::abs(x)); });
@@ -197,9 +247,7 @@ OpDef op_Sign() {
   });
 }
 
-OpDef op_Exp() {
-  return float_row([](float x) { return vector_exp(x); });
-}
+OpDef op_Exp() { return elementary_row<&ElementaryFunctions::exp>(); }
 OpDef op_Log() { return library_row<std::log>(); }
 OpDef op_Sqrt() {
   return float_row([](float x) { return std::sqrt(x); });
@@ -216,9 +264,7 @@ OpDef op_Ceil() {
 OpDef op_Round() {
   return float_row([](float x) { return std::nearbyint(x); });  // ties to even
 }
-OpDef op_Erf() {
-  return float_row([](float x) { return vector_erf(x); });
-}
+OpDef op_Erf() { return elementary_row<&ElementaryFunctions::erf>(); }
 OpDef op_Sin() { return library_row<std::sin>(); }
 OpDef op_Cos() { return library_row<std::cos>(); }
 OpDef op_Tan() { return library_row<std::tan>(); }
@@ -227,9 +273,7 @@ OpDef op_Acos() { return library_row<std::acos>(); }
 OpDef op_Atan() { return library_row<std::atan>(); }
 OpDef op_Sinh() { return library_row<std::sinh>(); }
 OpDef op_Cosh() { return library_row<std::cosh>(); }
-OpDef op_Tanh() {
-  return float_row([](float x) { return vector_tanh(x); });
-}
+OpDef op_Tanh() { return elementary_row<&ElementaryFunctions::tanh>(); }
 OpDef op_Asinh() { return library_row<std::asinh>(); }
 OpDef op_Acosh() { return library_row<std::acosh>(); }
 OpDef op_Atanh() { return library_row<std::atanh>(); }

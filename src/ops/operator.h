@@ -17,7 +17,7 @@
 #include "ops/pack_cache.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/graph.h"
-#include "qtool/quant/requantize.h"
+#include "qtool/quant/affine.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
@@ -86,6 +86,11 @@ class OpContext {
   [[nodiscard]] std::optional<Clamp> fused_clamp() const {
     const auto* fused = std::get_if<FusedParams>(&lowered_);
     return fused == nullptr ? std::nullopt : fused->clamp;
+  }
+  /// The function fused into an FP32 convolution instead of a clamp, if there is one.
+  [[nodiscard]] std::optional<FusedFunction> fused_function() const {
+    const auto* fused = std::get_if<FusedParams>(&lowered_);
+    return fused == nullptr ? std::nullopt : fused->function;
   }
   /// Layouts chosen for this node; only while making the operator. Constants are always plain.
   [[nodiscard]] Layout input_layout(std::size_t index) const;

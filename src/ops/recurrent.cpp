@@ -3,120 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <string>
 #include <utility>
 
 #include "base/parallel.h"
 #include "base/round_up.h"
 #include "base/text.h"
-#include "ops/infer_rules.h"
 
 namespace qtool {
-namespace {
-
-void require_float(const OpContext& op, std::size_t input, const Shape& expected,
-                   std::string_view what) {
-  require_type(op, input, FloatType{});
-  op.require(op.input(input).shape == expected,
-             concat(what, " has shape ", op.input(input).shape.to_string(), ", expected ",
-                    expected.to_string()));
-}
-
-Shape state_shape(const RecurrentSpec& spec) {
-  return spec.batch_first ? Shape{spec.batch, spec.directions(), spec.hidden}
-                          : Shape{spec.directions(), spec.batch, spec.hidden};
-}
-
-}  // namespace
-
-RecurrentSpec recurrent_spec(const OpContext& op, std::int64_t gates,
-                             std::initializer_list<std::string_view> defaults) {
-  RecurrentSpec spec;
-  spec.gates = gates;
-  const std::string direction = op.node.get_string("direction", "forward");
-  op.require(direction == "forward" || direction == "reverse" || direction == "bidirectional",
-             concat("direction '", direction, "' is unknown"));
-  if (direction != "reverse") spec.reverse.push_back(false);
-  if (direction != "forward") spec.reverse.push_back(true);
-  spec.batch_first = op.node.get_int("layout", 0) != 0;
-  const Shape& x = op.input(0).shape;
-  const Shape& r = op.input(2).shape;
-  require_type(op, 0, FloatType{});
-  op.require(x.rank() == 3 && r.rank() == 3,
-             concat("X ", x.to_string(), " and R ", r.to_string(), " must have rank 3"));
-  spec.steps = x[spec.batch_first ? 1 : 0];
-  spec.batch = x[spec.batch_first ? 0 : 1];
-  spec.inputs = x[2];
-  spec.hidden = r[2];
-  const std::int64_t declared = op.node.get_int("hidden_size", spec.hidden);
-  op.require(declared == spec.hidden, concat("hidden_size is ", declared, ", R has ", spec.hidden));
-  op.require(spec.inputs >= 1 && spec.hidden >= 1, "a tensor is empty");
-  const std::int64_t columns = shape_of(op, {gates, spec.hidden}).elements();
-  require_float(op, 1, {spec.directions(), columns, spec.inputs}, "W");
-  require_float(op, 2, {spec.directions(), columns, spec.hidden}, "R");
-  if (op.has_input(3)) require_float(op, 3, {spec.directions(), 2 * columns}, "B");
-  if (op.has_input(4)) {
-    op.require(op.input(4).dtype == DType::kInt32 && op.input(4).shape == Shape{spec.batch},
-               concat("sequence_lens is ", name_of(op.input(4).dtype), " ",
-                      op.input(4).shape.to_string(), ", expected int32 [", spec.batch, "]"));
-  }
-  if (op.has_input(5)) require_state(op, spec, 5);
-  spec.clip = op.node.get_float("clip", std::numeric_limits<float>::infinity());
-  op.require(spec.clip > 0.0F, concat("clip is ", spec.clip, ", expected a positive number"));
-  spec.functions = read_gate_functions(op, spec.directions(), defaults);
-  return spec;
-}
-
-void require_state(const OpContext& op, const RecurrentSpec& spec, std::size_t input) {
-  require_float(op, input, state_shape(spec), "the initial state");
-}
-
-std::vector<ValueInfo> infer_recurrent(const OpContext& op, const RecurrentSpec& spec,
-                                       std::int64_t states) {
-  // Everything that run() needs is of this size or smaller.
-  static_cast<void>(shape_of(op, {spec.steps, spec.batch, spec.directions(), spec.columns()}));
-  const Shape y = spec.batch_first ? Shape{spec.batch, spec.steps, spec.directions(), spec.hidden}
-                                   : Shape{spec.steps, spec.directions(), spec.batch, spec.hidden};
-  std::vector<ValueInfo> infos{{DType::kFloat32, y}};
-  infos.resize(static_cast<std::size_t>(states) + 1, {DType::kFloat32, state_shape(spec)});
-  require_outputs(op, infos.size());
-  return infos;
-}
-
-GateProduct::GateProduct(const OpContext& op, std::size_t input, std::int64_t rows,
-                         const Range64& columns, int threads)
-    : input_(input) {
-  const Shape& shape = op.input(input).shape;
-  const std::int64_t depth = shape[2];
-  directions_ = shape[0];
-  per_direction_ = shape[1] * depth;
-  first_ = columns.begin * depth;
-  onednn::MatmulSpec spec;
-  spec.a = Shape{rows, depth};
-  spec.b = Shape{depth, columns.end - columns.begin};
-  spec.destination = Shape{rows, columns.end - columns.begin};
-  spec.transposed_b = true;
-  matmul_ = std::make_unique<onednn::Matmul>(spec, threads);
-  const Tensor* constant = op.constant(input);
-  if (constant == nullptr) return;
-  for (std::int64_t direction = 0; direction < directions_; ++direction) {
-    const std::int64_t at = direction * per_direction_ + first_;
-    kept_.push_back(op.packed<onednn::Packed>(
-        {concat("gates ", at, " ", matmul_->format()), {op.shared_constant(input)}},
-        [&] { return matmul_->pack(constant->values<float>().data() + at, nullptr); }));
-  }
-}
-
-std::vector<onednn::PackedPtr> GateProduct::weights(const Operands& o) const {
-  if (!kept_.empty()) return kept_;
-  std::vector<onednn::PackedPtr> packed;
-  for (std::int64_t direction = 0; direction < directions_; ++direction) {
-    packed.push_back(
-        matmul_->pack(o.in<float>(input_) + direction * per_direction_ + first_, nullptr));
-  }
-  return packed;
-}
 
 Recurrent::Recurrent(const OpContext& op, RecurrentSpec given, const std::vector<Range64>& blocks,
                      std::int64_t scratch_columns, std::int64_t states)
@@ -127,8 +21,7 @@ Recurrent::Recurrent(const OpContext& op, RecurrentSpec given, const std::vector
   if (spec_.batch == 0) return;
   gates_at_ = take(spec_.directions() * rows * spec_.columns() * kFloat);
   if (rows > 0) {
-    input_product_ =
-        std::make_unique<GateProduct>(op, 1, rows, Range64{0, spec_.columns()}, op.threads);
+    input_product_ = make_input_product(op, spec_);
     input_product_at_ = take(input_product_->workspace_bytes());
   }
   const std::int64_t parts = ceil_div(op.threads, spec_.directions());
@@ -143,7 +36,7 @@ Recurrent::Recurrent(const OpContext& op, RecurrentSpec given, const std::vector
               0};
       std::int64_t most = 0;
       for (const Range64& block : blocks) {
-        job.products.push_back(std::make_unique<GateProduct>(op, 2, count, block, 1));
+        job.products.push_back(make_hidden_product(op, spec_, count, block));
         most = std::max(most, job.products.back()->workspace_bytes());
       }
       job.product_at = take(most);
@@ -161,9 +54,12 @@ std::int64_t Recurrent::macs() const {
          (spec_.inputs + spec_.hidden);
 }
 
+std::string Recurrent::kernel() const {
+  return input_product_ == nullptr ? "none" : std::string(input_product_->kernel());
+}
+
 void Recurrent::multiply(const Step& step, std::size_t block, const float* rows, float* out) const {
-  const auto direction = static_cast<std::size_t>(step.direction);
-  jobs_[step.job].products[block]->run(rows, *(*step.weights)[block][direction], out,
+  jobs_[step.job].products[block]->run(step.direction, rows, (*step.weights)[block], out,
                                        step.workspace);
 }
 
@@ -212,13 +108,8 @@ void Recurrent::run(const Operands& o) const {
   auto* zeros = reinterpret_cast<float*>(o.workspace() + zeros_at_);
   std::fill_n(zeros, spec_.columns(), 0.0F);
   if (input_product_ != nullptr) {
-    const auto weights = input_product_->weights(o);
-    auto* gates = reinterpret_cast<float*>(o.workspace() + gates_at_);
-    const std::int64_t each = spec_.steps * spec_.batch * spec_.columns();
-    for (std::size_t d = 0; d < weights.size(); ++d) {
-      input_product_->run(o.in<float>(0), *weights[d], gates + static_cast<std::int64_t>(d) * each,
-                          o.workspace() + input_product_at_);
-    }
+    input_product_->run(o, reinterpret_cast<float*>(o.workspace() + gates_at_),
+                        o.workspace() + input_product_at_);
   }
   if (o.has_output(0)) std::fill_n(o.out<float>(0), o.output(0).shape.elements(), 0.0F);
   const auto count = static_cast<std::int64_t>(jobs_.size());
@@ -232,7 +123,7 @@ void Recurrent::run_job(const Operands& o, std::size_t index,
   const Job& job = jobs_[index];
   const std::int64_t hidden = spec_.hidden;
   const auto bytes = static_cast<std::size_t>(hidden) * sizeof(float);
-  std::vector<std::vector<onednn::PackedPtr>> weights;
+  std::vector<HiddenProduct::Weights> weights;
   for (const auto& product : job.products) weights.push_back(product->weights(o));
   const auto* zeros = reinterpret_cast<const float*>(o.workspace() + zeros_at_);
   const float* bias =

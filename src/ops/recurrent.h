@@ -1,84 +1,26 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
-#include <string_view>
 #include <vector>
 
-#include "ops/gate_function.h"
-#include "ops/onednn.h"
 #include "ops/operator.h"
 #include "ops/pieces.h"
+#include "ops/recurrent_product.h"
+#include "ops/recurrent_spec.h"
 
-// What LSTM, GRU and RNN have in common: extents, attributes, the products, and the way through
-// time. Sources: ONNX LSTM, GRU, RNN.
 namespace qtool {
 
-/// Extents and attributes.
-struct RecurrentSpec {
-  std::int64_t steps = 0;
-  std::int64_t batch = 0;
-  std::int64_t inputs = 0;
-  std::int64_t hidden = 0;
-  std::int64_t gates = 0;
-  std::vector<bool> reverse;            ///< one per direction
-  std::vector<GateFunction> functions;  ///< of the directions, one after the other
-  float clip = 0.0F;                    ///< of what the gates' activations read; infinite: none
-  bool batch_first = false;             ///< X, Y and the states begin with the batch
-
-  [[nodiscard]] std::int64_t directions() const {
-    return static_cast<std::int64_t>(reverse.size());
-  }
-  [[nodiscard]] std::int64_t columns() const { return gates * hidden; }
-};
-
-/// Reads a node with `gates` gates and the activations `defaults`, those of one direction. Inputs 0
-/// to 5 are X, W, R, B, sequence_lens, initial_h. Throws Error(kInvalidModel) for contradictions.
-RecurrentSpec recurrent_spec(const OpContext& op, std::int64_t gates,
-                             std::initializer_list<std::string_view> defaults);
-
-/// Types and shapes of Y and of `states` final states. Throws when it would be absurdly large.
-std::vector<ValueInfo> infer_recurrent(const OpContext& op, const RecurrentSpec& spec,
-                                       std::int64_t states);
-
-/// Throws unless input `input` is a state, as initial_h is.
-void require_state(const OpContext& op, const RecurrentSpec& spec, std::size_t input);
-
-/// Rows of float32 times the transpose of some rows of the weights at an input of the node,
-/// [directions, gates * hidden, depth], by direction.
-class GateProduct {
- public:
-  GateProduct(const OpContext& op, std::size_t input, std::int64_t rows, const Range64& columns,
-              int threads);
-
-  /// The packed weights of each direction; those of constants are kept.
-  [[nodiscard]] std::vector<onednn::PackedPtr> weights(const Operands& o) const;
-  [[nodiscard]] std::int64_t workspace_bytes() const { return matmul_->workspace_bytes(); }
-  void run(const float* rows, const onednn::Packed& weights, float* out,
-           std::byte* workspace) const {
-    matmul_->run(rows, weights, out, workspace);
-  }
-
- private:
-  std::size_t input_;
-  std::int64_t first_;  // element of the first row that is read, in each direction
-  std::int64_t per_direction_;
-  std::int64_t directions_;
-  std::unique_ptr<onednn::Matmul> matmul_;
-  std::vector<onednn::PackedPtr> kept_;
-};
-
-/// The operator without its cell. The products of all inputs come first, in one go; then directions
-/// and parts of the batch go through time on their own, each on one thread. A sequence of
-/// length 0 ends in states of 0 whatever its initial ones are: ONNX leaves that open, ONNX Runtime
-/// does so.
+/// LSTM, GRU and RNN without their cells. The products of all inputs come first, in one go; then
+/// directions and parts of the batch go through time on their own, each on one thread. A sequence
+/// of length 0 ends in states of 0 whatever its initial ones are: ONNX leaves that open, ONNX
+/// Runtime does so.
 class Recurrent : public Operator {
  public:
   void run(const Operands& o) const override;
   [[nodiscard]] std::int64_t workspace_bytes() const override { return workspace_; }
   [[nodiscard]] std::int64_t macs() const override;
-  [[nodiscard]] std::string kernel() const override { return "matmul"; }
+  [[nodiscard]] std::string kernel() const override;
 
  protected:
   /// One step of some sequences of one direction.
@@ -94,7 +36,7 @@ class Recurrent : public Operator {
     float* scratch = nullptr;            ///< [rows][scratch columns]
     std::size_t job = 0;
     std::byte* workspace = nullptr;
-    const std::vector<std::vector<onednn::PackedPtr>>* weights = nullptr;
+    const std::vector<HiddenProduct::Weights>* weights = nullptr;  ///< by block
   };
 
   /// `blocks`: the rows of R that are multiplied together. `states`: final states.
@@ -116,8 +58,8 @@ class Recurrent : public Operator {
   struct Job {
     std::int64_t direction;
     Range64 rows;
-    std::vector<std::unique_ptr<GateProduct>> products;  // by block
-    std::int64_t state_at;                               // in the workspace
+    std::vector<std::unique_ptr<HiddenProduct>> products;  // by block
+    std::int64_t state_at;                                 // in the workspace
     std::int64_t scratch_at;
     std::int64_t product_at;
   };
@@ -134,7 +76,7 @@ class Recurrent : public Operator {
 
   RecurrentSpec spec_;
   std::int64_t states_;
-  std::unique_ptr<GateProduct> input_product_;
+  std::unique_ptr<InputProduct> input_product_;
   std::vector<Job> jobs_;
   std::int64_t workspace_ = 0;
   std::int64_t zeros_at_ = 0;  // a bias where there is none

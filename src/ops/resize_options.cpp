@@ -199,4 +199,34 @@ bool AxisScaling::is_outside(const ResizeOptions& options, float coordinate) con
          !(coordinate >= 0 && coordinate <= static_cast<float>(from - 1));
 }
 
+std::vector<Between> linear_positions(const ResizeOptions& options, const AxisScaling& axis) {
+  std::vector<Between> all;
+  for (std::int64_t i = 0; i < axis.to; ++i) {
+    const float x = axis.is_identity(options) ? static_cast<float>(i) : axis.source(options, i);
+    const float below = std::floor(x);
+    const auto first = static_cast<std::int64_t>(below);
+    Between position;
+    position.low = std::clamp<std::int64_t>(first, 0, axis.from - 1);
+    position.high = std::clamp<std::int64_t>(first + 1, 0, axis.from - 1);
+    position.high_weight = x - below;
+    position.low_weight = 1.0F - position.high_weight;
+    all.push_back(position);
+  }
+  return all;
+}
+
+bool can_resize_bytes(const OpContext& op) {
+  const ResizeOptions options = resize_options(op);
+  if (options.mode != ResizeOptions::Interpolation::kLinear || options.antialias ||
+      options.coordinates == ResizeOptions::Coordinates::kCrop ||
+      op.input(0).shape.elements() == 0) {
+    return false;
+  }
+  const std::int64_t rank = op.input(0).shape.rank();
+  if (rank < 3 || rank > 5) return false;
+  const std::vector<AxisScaling> scaling = resize_scaling(op, options);
+  return scaling[0].is_identity(options) && scaling[1].is_identity(options) &&
+         scaling[0].from == scaling[0].to && scaling[1].from == scaling[1].to;
+}
+
 }  // namespace qtool

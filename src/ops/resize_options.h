@@ -58,4 +58,19 @@ ResizeOptions resize_options(const OpContext& op);
 /// is needed is computed. Source: ONNX Resize of opset 19.
 std::vector<AxisScaling> resize_scaling(const OpContext& op, const ResizeOptions& options);
 
+/// The two input positions that an output position lies between, and what each contributes.
+struct Between {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  float low_weight = 1.0F;
+  float high_weight = 0.0F;
+};
+
+/// One for each output position of an axis that is interpolated linearly.
+std::vector<Between> linear_positions(const ResizeOptions& options, const AxisScaling& axis);
+
+/// Whether QResize computes a node: it interpolates linearly along the one to three spatial axes of
+/// a tensor with elements, and neither averages where it shrinks nor makes up what lies outside.
+bool can_resize_bytes(const OpContext& op);
+
 }  // namespace qtool

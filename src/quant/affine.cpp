@@ -1,14 +1,21 @@
 #include "qtool/quant/affine.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/text.h"
 #include "qtool/base/error.h"
 
 namespace qtool {
 namespace {
+
+constexpr std::array<std::pair<Requantization, std::string_view>, 3> kNames = {
+    {{Requantization::kFloat, "float"},
+     {Requantization::kGemmlowp, "gemmlowp"},
+     {Requantization::kSingle, "single"}}};
 
 bool usable_scale(float scale) {
   return std::isfinite(scale) && scale >= std::numeric_limits<float>::min();
@@ -74,6 +81,17 @@ float dequantize_value(std::int32_t q, const Affine& affine) noexcept {
 
 Range represented_range(const Affine& affine, const Limits& limits) noexcept {
   return {dequantize_value(limits.min, affine), dequantize_value(limits.max, affine)};
+}
+
+std::string_view name_of(Requantization path) noexcept {
+  return kNames[static_cast<std::size_t>(path)].second;
+}
+
+std::optional<Requantization> find_requantization(std::string_view name) noexcept {
+  for (const auto& [path, known] : kNames) {
+    if (known == name) return path;
+  }
+  return std::nullopt;
 }
 
 }  // namespace qtool

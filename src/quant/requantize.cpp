@@ -1,21 +1,14 @@
-#include "qtool/quant/requantize.h"
+#include "quant/requantize.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "base/text.h"
 #include "qtool/base/error.h"
 
 namespace qtool {
 namespace {
-
-constexpr std::array<std::pair<Requantization, std::string_view>, 3> kNames = {
-    {{Requantization::kFloat, "float"},
-     {Requantization::kGemmlowp, "gemmlowp"},
-     {Requantization::kSingle, "single"}}};
 
 constexpr std::int64_t kLowest = std::numeric_limits<std::int32_t>::min();
 constexpr std::int64_t kHighest = std::numeric_limits<std::int32_t>::max();
@@ -25,17 +18,6 @@ std::int32_t saturate(std::int64_t value) noexcept {
 }
 
 }  // namespace
-
-std::string_view name_of(Requantization path) noexcept {
-  return kNames[static_cast<std::size_t>(path)].second;
-}
-
-std::optional<Requantization> find_requantization(std::string_view name) noexcept {
-  for (const auto& [path, known] : kNames) {
-    if (known == name) return path;
-  }
-  return std::nullopt;
-}
 
 FixedMultiplier decompose_multiplier(double multiplier) {
   if (!std::isfinite(multiplier) || multiplier < 0.0) {

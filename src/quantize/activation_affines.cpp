@@ -1,8 +1,10 @@
 #include "quantize/activation_affines.h"
 
 #include <algorithm>
-#include <numeric>
+#include <map>
+#include <set>
 
+#include "base/disjoint_sets.h"
 #include "quantize/operands.h"
 
 namespace qtool {
@@ -20,21 +22,22 @@ Range common_range(const Range& a, const Range& b) {
 class Groups {
  public:
   Groups(const Graph& graph, const Target& target, const TableView& table)
-      : graph_(graph), target_(target), table_(table), parent_(graph.value_limit()) {
-    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
-    group_.resize(parent_.size());
-  }
+      : graph_(graph),
+        target_(target),
+        table_(table),
+        sets_(graph.value_limit()),
+        group_(graph.value_limit()) {}
 
   /// Union of the ranges of a tensor's group.
   Range range(ValueId id) { return group(id).range; }
   /// Width of the narrowest range of the group; tensors that are all zero fit any affine map.
   double narrowest(ValueId id) { return group(id).narrowest; }
   Affine affine(ValueId id) { return group(id).affine; }
-  ValueId representative(ValueId id) { return static_cast<ValueId>(root(index_of(id))); }
+  ValueId representative(ValueId id) { return static_cast<ValueId>(sets_.root(index_of(id))); }
 
   void merge(ValueId a, ValueId b) {
-    const std::size_t to = root(index_of(a));
-    const std::size_t from = root(index_of(b));
+    const std::size_t to = sets_.root(index_of(a));
+    const std::size_t from = sets_.root(index_of(b));
     if (to == from) return;
     Group merged = group(a);
     const Group& other = group(b);
@@ -47,15 +50,15 @@ class Groups {
     }
     merged.range = common;
     merged.narrowest = std::min(merged.narrowest, other.narrowest);
-    parent_[from] = to;
+    sets_.join(to, from);
     group_[to] = merged;
   }
 
   /// Adds a tensor to the group of `into`, whose range and affine map stay as they are.
   void adopt(ValueId into, ValueId id) {
     const Group keep = group(into);
-    parent_[root(index_of(id))] = root(index_of(into));
-    group_[root(index_of(into))] = keep;
+    sets_.join(index_of(into), index_of(id));
+    group_[sets_.root(index_of(into))] = keep;
   }
 
  private:
@@ -65,13 +68,8 @@ class Groups {
     Affine affine;
   };
 
-  std::size_t root(std::size_t i) {
-    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
-    return i;
-  }
-
   Group& group(ValueId id) {
-    const std::size_t r = root(index_of(id));
+    const std::size_t r = sets_.root(index_of(id));
     if (!group_[r]) {
       const Value& value = graph_.value(static_cast<ValueId>(r));
       Group fresh;
@@ -93,7 +91,7 @@ class Groups {
   const Graph& graph_;
   const Target& target_;
   const TableView& table_;
-  std::vector<std::size_t> parent_;
+  DisjointSets sets_;
   std::vector<std::optional<Group>> group_;
 };
 
@@ -140,11 +138,31 @@ ActivationAffines choose_activation_affines(const Graph& graph, const Placement&
     groups.adopt(first, source(node.outputs[0]));
   }
 
+  // Covers the range of the result too, which lies within that of the input but for what the table
+  // cut off. A result that stays in FP32 has no range to cover.
+  std::set<ValueId> mapped;
+  for (const ValueId id : placement.quantized) mapped.insert(source(id));
+  std::map<ValueId, Affine> fixed;
+  for (const NodePlacement& placed : placement.nodes) {
+    const Node& node = graph.node(placed.id);
+    if (placed.role != NodeRole::kInteger || !node.domain.empty()) continue;
+    const auto& ops = target.same_affine_ops;
+    if (std::find(ops.begin(), ops.end(), node.op_type) != ops.end() &&
+        mapped.contains(source(node.outputs[0]))) {
+      groups.merge(source(node.inputs[0]), source(node.outputs[0]));
+    }
+    if (const Affine* prescribed = target.fixed_result(node.op_type)) {
+      fixed[source(node.outputs[0])] = *prescribed;
+    }
+  }
+
   ActivationAffines chosen;
   chosen.by_value.resize(graph.value_limit());
   chosen.group.resize(graph.value_limit(), kNoValue);
   for (const ValueId id : placement.quantized) {
-    chosen.by_value[index_of(id)] = groups.affine(source(id));
+    const auto prescribed = fixed.find(source(id));
+    chosen.by_value[index_of(id)] =
+        prescribed == fixed.end() ? groups.affine(source(id)) : prescribed->second;
     chosen.group[index_of(id)] = groups.representative(source(id));
   }
   for (const ValueId id : aligned_constants) chosen.by_value[index_of(id)] = groups.affine(id);

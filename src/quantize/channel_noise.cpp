@@ -39,6 +39,12 @@ ChannelModel::ChannelModel(const Observed& observed, std::size_t channel, double
   power_ = mean * mean + up_.decay * up_.decay + down_.decay * down_.decay;
 }
 
+Range ChannelModel::reach() const noexcept {
+  constexpr double kTimes = 2.302585092994046;  // ln 10, in decays of a tail
+  return {static_cast<float>(std::min(0.0, -down_.extreme - kTimes * down_.decay)),
+          static_cast<float>(std::max(0.0, up_.extreme + kTimes * up_.decay))};
+}
+
 double ChannelModel::beyond(const Tail& tail, double limit) const {
   if (tail.decay <= 0.0) return 0.0;
   const double probability = std::min(1.0, std::exp((tail.extreme - limit) / tail.decay) / count_);
@@ -49,7 +55,16 @@ double ChannelModel::noise(double step, double low, double high) const {
   return share_ * step * step / 12.0 + beyond(up_, high) + beyond(down_, -low);
 }
 
-double factor_at(std::size_t step) { return std::exp2(-static_cast<double>(step) / 4.0); }
+double factor_of_step(std::int64_t step) { return std::exp2(-static_cast<double>(step) / 4.0); }
+
+std::int64_t step_from(double factor) {
+  constexpr double kNudge = 1e-6;  // a factor of a step belongs to it
+  const double step = std::floor(-4.0 * std::log2(factor) + kNudge);
+  return static_cast<std::int64_t>(std::clamp(step, static_cast<double>(kFirstFactorStep),
+                                              static_cast<double>(kLastFactorStep)));
+}
+
+double factor_at(std::size_t step) { return factor_of_step(static_cast<std::int64_t>(step)); }
 
 double used_share(const Range& channel, const Range& range) {
   const double up = range.max > 0.0F ? double{channel.max} / range.max : 0.0;

@@ -20,6 +20,9 @@ class ChannelModel {
 
   /// Mean of the squares.
   [[nodiscard]] double power() const noexcept { return power_; }
+  /// What of the values all but about one in ten times as many will lie within, as far as the tails
+  /// tell. 0 is in it.
+  [[nodiscard]] Range reach() const noexcept;
   /// Mean square of the error when integers of distance `step` cover [low, high], 0 included.
   [[nodiscard]] double noise(double step, double low, double high) const;
 
@@ -38,8 +41,14 @@ class ChannelModel {
   double power_ = 0.0;
 };
 
-/// Factors that equalization tries for a channel: from 1 down to 1/64, a quarter of an octave
-/// apart.
+/// The factors that a channel may have are a quarter of an octave apart: 2^(-step / 4).
+inline constexpr std::int64_t kFirstFactorStep = -32;
+inline constexpr std::int64_t kLastFactorStep = 57;
+double factor_of_step(std::int64_t step);
+/// The step of the smallest of them that is not below `factor`, or the nearest end.
+std::int64_t step_from(double factor);
+
+/// Those that equalization tries where each output channel has a scale: from 1 down to 1/64.
 inline constexpr std::size_t kFactorSteps = 25;
 double factor_at(std::size_t step);
 

@@ -10,7 +10,7 @@
 #include "exec/step_of.h"
 #include "graph/node_name.h"
 #include "graph/op_traits.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "quantize/operands.h"
 #include "quantize/placement.h"
 

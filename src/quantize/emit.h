@@ -33,9 +33,11 @@ Graph emit_static(const Graph& graph, const Placement& placement, const Target& 
                   QuantizeReport& report);
 
 /// Replaces every product that the placement runs on integers by one that finds the range of its
-/// input while the model runs. Adds its counts to `report`.
+/// input while the model runs. A recurrent layer stays one: its input goes through a
+/// DynamicQuantizeLinear and a DequantizeLinear, its weights are int8 behind a DequantizeLinear
+/// each; `lstm` can ask for ONNX Runtime's own operator. Adds its counts to `report`.
 Graph emit_dynamic(const Graph& graph, const Placement& placement, const LayerStages& stages,
-                   QuantizeReport& report);
+                   DynamicLstm lstm, QuantizeReport& report);
 
 /// Stores the weights of the products in `ids` as int8 behind a DequantizeLinear. Adds its
 /// counts to `report`.

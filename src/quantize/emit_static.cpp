@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "graph/constant_float.h"
+#include "quantize/added_bias.h"
 #include "quantize/emit.h"
 #include "quantize/operands.h"
 #include "quantize/weights.h"
@@ -33,7 +34,14 @@ class Emitter {
   void add_layer(const Layer& layer, bool corrected) {
     const NodeId id = layer.node;
     report_.output_channels += layer.ports.channels;
-    graph_.set_input(id, 1, weight_behind(layer));
+    const bool recurrent = is_recurrent(graph_, id);
+    if (recurrent && corrected) add_to_recurrent_bias(graph_, id, layer.bias);
+    graph_.set_input(id, layer.ports.input, weight_behind(layer));
+    if (recurrent) return;  // its biases stay in FP32, as its gates do
+    if (const auto added = added_bias(graph_, id, layer.ports)) {
+      if (corrected) add_to_added_bias(graph_, *added, layer.bias);
+      return;
+    }
     if (target_.constants == ConstantForm::kReals) {
       if (corrected || layer.ports.bias_factor != 1.0F) {
         graph_.set_input(id, 2, real_row(id, layer.ports, layer.bias));
@@ -53,7 +61,10 @@ class Emitter {
   /// Replaces the constant at `input` of a node by u8 integers behind a DequantizeLinear.
   void quantize_constant(NodeId id, std::size_t input) {
     const ValueId value = graph_.node(id).inputs[input];
-    const auto& chosen = activations_.by_value[static_cast<std::size_t>(value)];
+    // What was added after the affine maps were chosen, a corrected bias, has none.
+    const auto at = static_cast<std::size_t>(value);
+    std::optional<Affine> chosen;
+    if (at < activations_.by_value.size()) chosen = activations_.by_value[at];
     const Tensor& real = *graph_.value(value).constant;
     const Affine affine = chosen ? *chosen : choose_affine(range_of(real), target_.activations);
     const auto key =
@@ -335,8 +346,8 @@ Graph emit_static(const Graph& graph, const Placement& placement, const Target& 
   }
   for (const NodePlacement& placed : placement.nodes) {
     if (placed.role != NodeRole::kInteger || in_tables.contains(placed.id)) continue;
-    if (const auto ports = weight_ports(graph, placed.id)) {
-      const StagedLayer staged = stages(placed.id, *ports);
+    for (const WeightPorts& ports : stored_weight_ports(graph, placed.id)) {
+      const StagedLayer staged = stages(placed.id, ports);
       emitter.add_layer(staged.layer, staged.corrected);
     }
     for (const std::size_t input : activation_inputs(graph, placed.id)) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "graph/constant_float.h"
+#include "graph/op_traits.h"
 #include "graph/rank.h"
 
 namespace qtool {
@@ -36,6 +37,14 @@ bool is_smooth(const Graph& graph, NodeId id) {
   return exponent == 2.0F || exponent == 3.0F;
 }
 
+// Whether a node by itself needs no table. What reads a constant beside the tensor does: a table is
+// made of the real constant, a kernel reads it rounded. Sums and products have kernels with every
+// target, and stay as they are there.
+bool runs_better(const Target& target, const Node& node) {
+  if (!target.runs(node.op_type)) return false;
+  return traits_of(node).kind != OpKind::kCombining || node.is("Add") || node.is("Mul");
+}
+
 // Whether constants of several numbers have one for each index of axis 1.
 bool has_channels_on_axis_1(const Graph& graph, const ElementFunction& function, NodeId id) {
   return std::ranges::all_of(graph.node(id).inputs, [&](ValueId input) {
@@ -52,7 +61,7 @@ std::vector<ElementFunction> functions_as_tables(const Graph& graph, const Targe
   if (!target.fuses_functions) return {};
   std::vector<ElementFunction> functions = element_functions(graph);
   std::erase_if(functions, [&](const ElementFunction& function) {
-    if (function.nodes.size() == 1 && target.runs(graph.node(function.nodes[0]).op_type))
+    if (function.nodes.size() == 1 && runs_better(target, graph.node(function.nodes[0])))
       return true;
     if (types[index_of(function.input)] != DType::kFloat32) return true;
     if (fixed[index_of(function.input)] != 0) return true;
@@ -63,6 +72,16 @@ std::vector<ElementFunction> functions_as_tables(const Graph& graph, const Targe
     });
   });
   return functions;
+}
+
+bool take_out_alone(std::vector<ElementFunction>& functions, NodeId id) {
+  const auto function = std::ranges::find_if(functions, [id](const ElementFunction& candidate) {
+    return std::ranges::find(candidate.nodes, id) != candidate.nodes.end();
+  });
+  if (function == functions.end()) return true;
+  if (function->nodes.size() > 1) return false;
+  functions.erase(function);
+  return true;
 }
 
 }  // namespace qtool

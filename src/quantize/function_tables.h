@@ -20,4 +20,8 @@ std::vector<ElementFunction> functions_as_tables(const Graph& graph, const Targe
                                                  std::span<const std::optional<DType>> types,
                                                  const Tail& tail, std::span<const char> fixed);
 
+/// Removes the function that consists of `id` alone. False, and nothing is removed, where `id` is
+/// part of a larger one.
+bool take_out_alone(std::vector<ElementFunction>& functions, NodeId id);
+
 }  // namespace qtool

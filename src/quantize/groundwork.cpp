@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "graph/node_name.h"
+#include "quantize/bias_correction.h"
 
 namespace qtool {
 
@@ -78,13 +79,13 @@ bool Groundwork::scales_fit(ValueId weight) const {
 
 Layer Groundwork::scaled_layer(NodeId node, const WeightPorts& ports, int threads) const {
   const ValueId input = graph_.node(node).inputs[0];
-  Layer layer = begin_layer(
-      graph_, node, ports, weight_scheme(graph_, node, target_),
-      {activations_.by_value[static_cast<std::size_t>(input)].value(), view_.channel_means(input)});
+  Layer layer = begin_layer(graph_, node, ports, weight_scheme(graph_, node, target_),
+                            {activations_.by_value[static_cast<std::size_t>(input)].value(),
+                             means_for(graph_, node, view_)});
   std::optional<Affines> given;
   if (scales_fit(ports.weight)) given = view_.weight_affines(ports, node);
-  choose_scales(layer, target_.weight_method, target_.weight_granularity, std::move(given),
-                threads);
+  choose_scales(layer, target_.weight_method, target_.granularity_of(graph_.node(node).op_type),
+                std::move(given), threads);
   return layer;
 }
 

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "base/text.h"
+#include "graph/constant_float.h"
 #include "ops/onednn.h"
 #include "ops/operator.h"
 #include "ops/spatial.h"
@@ -109,6 +110,38 @@ std::vector<float> InputRows::gather_windows(const TensorView& input, std::int64
     }
   }
   return rows;
+}
+
+PassedInterval passed_interval(const Graph& graph, NodeId id) {
+  PassedInterval passed;
+  const ValueId result = graph.node(id).outputs[0];
+  if (graph.is_output(result) || graph.consumers(result).size() != 1) return passed;
+  const Node& next = graph.node(graph.consumers(result).front());
+  if (next.is("Relu")) passed.above = 0.0F;
+  if (next.is("Clip") && next.inputs[0] == result) {
+    const auto bound = [&](std::size_t input, float otherwise) {
+      if (!next.has_input(input)) return otherwise;
+      return constant_float(graph, next.inputs[input]).value_or(otherwise);
+    };
+    passed = {bound(1, passed.above), bound(2, passed.below)};
+  }
+  return passed;
+}
+
+void add_samples(const std::vector<float>& rows, std::int64_t groups, std::int64_t depth,
+                 std::int64_t max_rows, InputSamples& samples) {
+  if (groups == 0 || depth == 0) return;
+  samples.vectors.resize(static_cast<std::size_t>(groups * samples.capacity * depth));
+  const std::int64_t count = std::ssize(rows) / (groups * depth);
+  const std::int64_t taken = std::min({max_rows, count, samples.capacity - samples.rows});
+  for (std::int64_t i = 0; i < taken; ++i) {
+    const std::int64_t from = i * count / taken;
+    for (std::int64_t g = 0; g < groups; ++g) {
+      std::copy_n(rows.begin() + (g * count + from) * depth, depth,
+                  samples.vectors.begin() + (g * samples.capacity + samples.rows + i) * depth);
+    }
+  }
+  samples.rows += std::max<std::int64_t>(taken, 0);
 }
 
 void add_rows(const std::vector<float>& rows, InputMoments& moments) {

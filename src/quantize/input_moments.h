@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -20,6 +21,22 @@ struct InputMoments {
   std::vector<float> second;  ///< [groups, depth, depth]: sums of x_i x_j
   std::vector<double> first;  ///< [groups, depth]: sums of x_i
 };
+
+/// Some of the vectors themselves.
+struct InputSamples {
+  std::int64_t capacity = 0;  ///< rows that there is room for
+  std::int64_t rows = 0;
+  std::vector<float> vectors;  ///< [groups, capacity, depth]
+};
+
+/// The open interval of reals that what follows a layer passes on unchanged.
+struct PassedInterval {
+  float above = -std::numeric_limits<float>::infinity();
+  float below = std::numeric_limits<float>::infinity();
+};
+
+/// Everything, unless a Relu or Clip is all that reads the result of the node.
+PassedInterval passed_interval(const Graph& graph, NodeId node);
 
 /// Reads the vectors out of the input of one layer.
 class InputRows {
@@ -56,5 +73,10 @@ class InputRows {
 
 /// Adds vectors as gather() returns them. The same vectors in the same order give the same bits.
 void add_rows(const std::vector<float>& rows, InputMoments& moments);
+
+/// Adds at most `max_rows` of vectors as gather() returns them, spread over them, as far as there
+/// is room. `groups` and `depth` are theirs.
+void add_samples(const std::vector<float>& rows, std::int64_t groups, std::int64_t depth,
+                 std::int64_t max_rows, InputSamples& samples);
 
 }  // namespace qtool

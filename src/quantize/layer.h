@@ -22,6 +22,8 @@ struct LayerInput {
   std::optional<Affine> affine;           ///< nothing where the input stays FP32
   std::span<const float> channel_means;   ///< of the FP32 network, by input channel; empty: unknown
   const InputMoments* moments = nullptr;  ///< of what the weights multiply; null: unknown
+  const InputSamples* samples = nullptr;  ///< some of what the weights multiply; null: unknown
+  PassedInterval passed = {};             ///< of the results
   /// Whether something takes back what rounding adds to the mean of the outputs.
   bool mean_is_corrected = false;
 };

@@ -8,7 +8,7 @@
 
 #include "qtool/calib/collect.h"
 #include "qtool/exec/executor.h"
-#include "qtool/image/load.h"
+#include "qtool/image/preprocess.h"
 #include "qtool/samples/samples.h"
 
 namespace qtool {

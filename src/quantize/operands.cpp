@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "graph/constant_float.h"
 #include "graph/op_traits.h"
+#include "graph/rank.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/quantize.h"
 
@@ -58,7 +59,7 @@ struct StoredBytes {
 StoredBytes stored_bytes(const Node& node, const WeightPorts& ports, const Target& target,
                          std::optional<std::int64_t> real_bias) {
   constexpr std::int64_t kFree = 400;  // bytes that quantizing may add to a tensor
-  const bool per_channel = target.weight_granularity == Granularity::kPerChannel;
+  const bool per_channel = target.granularity_of(node.op_type) == Granularity::kPerChannel;
   const auto& zeros = target.explicit_zero_ops;
   const bool has_zeros = target.weights.symmetry == Symmetry::kAsymmetric ||
                          std::find(zeros.begin(), zeros.end(), node.op_type) != zeros.end();
@@ -86,8 +87,24 @@ std::string refuse_expansion(const Graph& graph, const Node& node, const WeightP
                 bytes.real);
 }
 
+std::string refuse_recurrent(const Graph& graph, NodeId id, const Target& target) {
+  const std::vector<WeightPorts> both = stored_weight_ports(graph, id);
+  if (both.empty()) return "its weights are not constants of rank 3";
+  for (const WeightPorts& ports : both) {
+    std::string reason = refuse_constant(graph, ports.weight, "weight");
+    if (reason.empty()) reason = refuse_expansion(graph, graph.node(id), ports, target);
+    if (!reason.empty()) return reason;
+    const std::int64_t depth = graph.value(ports.weight).constant->shape()[2];
+    if (depth > max_depth(target.weights)) {
+      return concat("a sum of ", depth, " products could overflow 32 bits");
+    }
+  }
+  return {};
+}
+
 std::string refuse_product(const Graph& graph, NodeId id, const Target& target) {
   const Node& node = graph.node(id);
+  if (is_recurrent(graph, id)) return refuse_recurrent(graph, id, target);
   if (!graph.is_constant(node.inputs[1])) {
     // Only MatMul multiplies two activations; convolution kernels need constant weights.
     return node.op_type == "MatMul" ? std::string() : "its weights are not a constant";
@@ -121,14 +138,22 @@ std::string refuse_product(const Graph& graph, NodeId id, const Target& target) 
   return reason.empty() ? refuse_expansion(graph, node, *ports, target) : reason;
 }
 
-std::string refuse_moving(const Graph& graph, const Node& node) {
+// What interpolates between the pixels of an image, one axis after the other.
+bool is_linear(const Graph& graph, const Node& node) {
+  const std::int64_t rank = rank_of(graph, node.inputs[0]).value_or(0);
+  return node.get_string("mode", "nearest") == "linear" && rank >= 3 && rank <= 5 &&
+         node.get_int("antialias", 0) == 0;
+}
+
+std::string refuse_moving(const Graph& graph, const Node& node, const Target& target) {
   if (node.op_type == "Pad" && node.get_string("mode", "constant") == "constant" &&
       node.has_input(2)) {
     if (constant_float(graph, node.inputs[2]) != 0.0F) return "it pads with a value other than 0";
   }
   if (node.op_type == "Resize") {
     const std::string mode = node.get_string("mode", "nearest");
-    if (mode != "nearest") return concat("it interpolates (mode '", mode, "')");
+    const bool linear = target.interpolates && is_linear(graph, node);
+    if (mode != "nearest" && !linear) return concat("it interpolates (mode '", mode, "')");
     const std::string crop = "tf_crop_and_resize";  // writes a value of its own outside the image
     if (node.get_string("coordinate_transformation_mode", "") == crop) {
       return concat("it extrapolates (mode '", crop, "')");
@@ -136,6 +161,31 @@ std::string refuse_moving(const Graph& graph, const Node& node) {
   }
   if (node.op_type == "MaxPool" && node.has_output(1)) return "it returns indices";
   return {};
+}
+
+// Whether a value is a root, as the divisor of a normalization is.
+bool is_root(const Graph& graph, ValueId id) {
+  const NodeId producer = graph.value(id).producer;
+  return producer != kNoNode && (graph.node(producer).is("Sqrt") || graph.node(producer).is("Pow"));
+}
+
+std::string refuse_combining(const Graph& graph, const Node& node) {
+  if ((node.is("Min") || node.is("Max")) && node.inputs.size() != 2) {
+    return concat("it has ", node.inputs.size(), " operands, not 2");
+  }
+  if (!node.is("Div")) return {};
+  // One integer more or less of a small divisor changes the result many times over.
+  if (graph.is_constant(node.inputs[0])) return "it divides a constant";
+  if (is_root(graph, node.inputs[1])) return "it divides by a root, as a normalization does";
+  return {};
+}
+
+// Refuses averages of anything but all pixels of each channel.
+std::string refuse_mean(const Graph& graph, const Node& node) {
+  const std::optional<std::int64_t> rank = rank_of(graph, node.inputs[0]);
+  if (!rank) return "the rank of its input is unknown";
+  if (averages_pixels(node.get_ints("axes", {}), *rank)) return {};
+  return "it does not average the pixels of each channel";
 }
 
 std::string refuse_operands(const Graph& graph, NodeId id, const Target& target,
@@ -160,8 +210,10 @@ std::string refuse_operands(const Graph& graph, NodeId id, const Target& target,
   if (!any_computed) return "it reads constants only";
   const OpKind kind = traits_of(node).kind;
   if (is_product(kind)) return refuse_product(graph, id, target);
+  if (kind == OpKind::kCombining) return refuse_combining(graph, node);
+  if (node.is("ReduceMean")) return refuse_mean(graph, node);
   if (kind == OpKind::kMoving && target.movers == Movers::kShareAffine) {
-    return refuse_moving(graph, node);
+    return refuse_moving(graph, node, target);
   }
   if (node.op_type == "Clip") {
     for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
@@ -240,6 +292,30 @@ bool is_listed(const Target& target, const Node& node) {
   return node.domain.empty() && target.runs(node.op_type);
 }
 
+namespace {
+
+// Whether a node that gives its input and its result one scale reads a tensor, directly or behind
+// nodes that move it.
+bool shares_affine(const Graph& graph, ValueId value, const Target& target) {
+  std::vector<ValueId> values = {value};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    for (const NodeId reader : graph.consumers(values[i])) {
+      const Node& node = graph.node(reader);
+      const auto& ops = target.same_affine_ops;
+      if (node.is("Concat") || std::find(ops.begin(), ops.end(), node.op_type) != ops.end()) {
+        return true;
+      }
+      if (traits_of(node).kind != OpKind::kMoving || node.inputs[0] != values[i]) continue;
+      for (const ValueId output : node.outputs) {
+        if (output != kNoValue) values.push_back(output);
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 std::string refuse_node(const Graph& graph, NodeId id, const Target& target,
                         std::span<const std::optional<DType>> types, const Tail& tail) {
   const Node& node = graph.node(id);
@@ -255,6 +331,10 @@ std::string refuse_node(const Graph& graph, NodeId id, const Target& target,
   if (!is_listed(target, node)) {
     return concat("target '", target.name, "' does not list ",
                   node.domain.empty() ? "" : concat(node.domain, "."), node.op_type);
+  }
+  if (target.fixed_result(node.op_type) != nullptr &&
+      shares_affine(graph, node.outputs[0], target)) {
+    return "the target prescribes the scale of its result, which a Concat or an average shares";
   }
   return refuse_operands(graph, id, target, types);
 }
@@ -273,6 +353,15 @@ std::vector<char> values_from_constants(const Graph& graph) {
     }
   }
   return fixed;
+}
+
+std::string refuse_fixed(const Graph& graph, NodeId id, std::span<const char> fixed) {
+  for (const std::size_t i : activation_inputs(graph, id)) {
+    const ValueId input = graph.node(id).inputs[i];
+    if (fixed[static_cast<std::size_t>(input)] == 0) continue;
+    return concat("'", graph.value(input).name, "' is computed from constants alone");
+  }
+  return {};
 }
 
 bool saturates_at_zero(const Graph& graph, NodeId activation) {

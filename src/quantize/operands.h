@@ -29,8 +29,7 @@ bool multiplies(const Node& node);
 /// an Add, for example). Weights, biases, shapes, indices and bounds are not among them.
 std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id);
 
-/// By ValueId: 1 for what is computed from constants alone. (Constant folding leaves such values in
-/// the graph where the result would be larger than its inputs.)
+/// By ValueId: 1 for what is computed from constants alone.
 std::vector<char> values_from_constants(const Graph& graph);
 
 /// Whether the target runs the operator of a node on integers.
@@ -45,6 +44,12 @@ std::string refuse_node(const Graph& graph, NodeId id, const Target& target,
 /// Whether a layer without a bias can get one (int32, with a scale per channel) without making the
 /// model larger: its integers and scales may take 400 bytes per tensor more than FP32 weights.
 bool has_room_for_bias(const Node& node, const WeightPorts& ports, const Target& target);
+
+/// Why a node that reads a value computed from constants alone cannot run on integers. (Constant
+/// folding leaves such values in the graph where the result would exceed the inputs.) A plan
+/// computes it once when it is compiled, so calibration does not observe its range. `fixed`: the
+/// result of values_from_constants().
+std::string refuse_fixed(const Graph& graph, NodeId id, std::span<const char> fixed);
 
 /// Whether an activation can run inside the producer of its input: a Relu, or a Clip with constant
 /// bounds, the lower one 0. On the integers both do nothing but saturate.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "graph/element_functions.h"
 #include "graph/op_traits.h"
 #include "graph/tail.h"
 #include "qtool/base/error.h"
@@ -42,7 +43,10 @@ class Placer {
     for (const NodeId id : graph_.nodes()) {
       refusal_[index_of(id)] = refuse_node(graph_, id, target_, types_, tail);
     }
-    refuse_fixed_operands();
+    fixed_ = values_from_constants(graph_);
+    for (const NodeId id : graph_.nodes()) {
+      if (listed(id) && accepted(id)) refusal_[index_of(id)] = refuse_fixed(graph_, id, fixed_);
+    }
     functions_ = functions_as_tables(graph_, target_, types_, tail, fixed_);
     exclude(match_nodes(graph_, options_.exclude));
   }
@@ -53,6 +57,7 @@ class Placer {
 
   /// All that follows once it is known what may not run on integers.
   Placement place() {
+    fuse_squares();
     fuse_functions();
     fuse_activations();
     fuse_residuals();
@@ -88,6 +93,19 @@ class Placer {
     }
   }
 
+  /// The square of a difference runs inside that difference, so that this is not rounded.
+  void fuse_squares() {
+    for (const NodeId id : graph_.nodes()) {
+      if (!graph_.node(id).is("Sub") || !accepted(id)) continue;
+      const NodeId square = square_of(graph_, id);
+      if (square == kNoNode || refusal_[index_of(square)] == kExcluded) continue;
+      if (!take_out_alone(functions_, square)) continue;
+      refusal_[index_of(square)].clear();
+      fused_into_[index_of(square)] = id;
+      activation_[index_of(id)] = square;
+    }
+  }
+
   /// Functions that are not left out run on integers as a whole.
   void fuse_functions() {
     std::erase_if(functions_, [&](const ElementFunction& function) {
@@ -111,6 +129,7 @@ class Placer {
   void fuse_activations() {
     for (const NodeId id : graph_.nodes()) {
       if (!accepted(id) || function_of(id) != nullptr) continue;
+      if (activation_[index_of(id)] != kNoNode || fused_into_[index_of(id)] != kNoNode) continue;
       const ValueId result = graph_.node(id).outputs[0];
       if (graph_.is_output(result)) continue;
       const std::vector<NodeId>& readers = graph_.consumers(result);
@@ -180,22 +199,6 @@ class Placer {
     placement.functions = std::move(functions_);
     placement.source = std::move(source_);
     return placement;
-  }
-
-  /// Refuses nodes that read a value computed from constants alone. (Constant folding leaves such
-  /// values in the graph where the result would be larger than its inputs.) A plan computes it once
-  /// when it is compiled, so calibration does not observe its range.
-  void refuse_fixed_operands() {
-    fixed_ = values_from_constants(graph_);
-    for (const NodeId id : graph_.nodes()) {
-      const Node& node = graph_.node(id);
-      if (!listed(id) || !accepted(id)) continue;
-      for (const std::size_t i : activation_inputs(graph_, id)) {
-        if (fixed_[index_of(node.inputs[i])] == 0) continue;
-        refusal_[index_of(id)] =
-            concat("'", graph_.value(node.inputs[i]).name, "' is computed from constants alone");
-      }
-    }
   }
 
   [[nodiscard]] std::string no_range(std::string_view what, ValueId id) const {
@@ -307,17 +310,16 @@ class Placer {
     const NodeId producer = graph_.value(id).producer;
     const ElementFunction* function = producer == kNoNode ? nullptr : function_of(producer);
     if (function != nullptr && id != function->output) return;
-    const bool is_intermediate =
-        producer != kNoNode &&
-        (activation_[index_of(producer)] != kNoNode || adds_inside(producer));
-    if (is_intermediate) return;
+    const bool fused = producer != kNoNode && activation_[index_of(producer)] != kNoNode;
+    if (fused || (producer != kNoNode && adds_inside(producer))) return;
     const bool for_producer = inside && !graph_.is_output(id) && writes_integers_only(producer);
     wanted_[index_of(id)] = read_as_integers || for_producer ? 1 : 0;
   }
 
   [[nodiscard]] NodePlacement describe(NodeId id) const {
     const Node& node = graph_.node(id);
-    if (!computes_reals(node, types_)) return {id, NodeRole::kNotReal, {}};
+    const bool ranks = listed(id) && runs_on_integers(id);  // ArgMax gives positions
+    if (!computes_reals(node, types_) && !ranks) return {id, NodeRole::kNotReal, {}};
     if (!accepted(id)) return {id, NodeRole::kFloat, refusal_[index_of(id)]};
     const NodeId main = fused_into_[index_of(id)];
     if (main != kNoNode) {

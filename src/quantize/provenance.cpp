@@ -3,9 +3,22 @@
 #include <string>
 
 #include "base/text.h"
+#include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
 
 namespace qtool {
+
+void require_same_model(const Graph& prepared, const CalibrationTable& table,
+                        const QuantizeOptions& options) {
+  const std::uint64_t expected =
+      options.model_fingerprint ? *options.model_fingerprint : fingerprint(prepared);
+  // Tables of other tools have no fingerprint of their model. Of them only tensor names are
+  // checked.
+  if (table.model_fingerprint == expected || table.model_fingerprint == 0) return;
+  throw Error(ErrorCode::kMismatch,
+              concat("the calibration table belongs to another model: it has fingerprint ",
+                     to_hex(table.model_fingerprint), ", the model ", to_hex(expected)));
+}
 
 void add_provenance(const Graph& prepared, const QuantizeOptions& options,
                     std::span<const std::string> rewrites, Graph& quantized) {

@@ -3,11 +3,12 @@
 
 namespace qtool {
 
-Quantized quantize(const Graph& prepared, const DynamicOptions& options) {
+Quantized quantize(const Graph& prepared, const DynamicOptions& options,
+                   const CalibrationTable* means) {
   return quantize_without_table(
-      prepared, QuantizeMode::kDynamic, options, options.weights,
+      prepared, QuantizeMode::kDynamic, options, options.weights, means,
       [&](Placement& placement, const LayerStages& stages, QuantizeReport& report) {
-        return emit_dynamic(prepared, placement, stages, report);
+        return emit_dynamic(prepared, placement, stages, options.lstm, report);
       });
 }
 

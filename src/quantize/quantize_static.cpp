@@ -16,6 +16,7 @@
 #include "quantize/operands.h"
 #include "quantize/placement.h"
 #include "quantize/provenance.h"
+#include "quantize/qoperator_form.h"
 #include "quantize/rounding.h"
 #include "quantize/table_view.h"
 #include "quantize/weights.h"
@@ -24,24 +25,17 @@
 namespace qtool {
 namespace {
 
-void require_same_model(const Graph& graph, const CalibrationTable& table,
-                        const StaticOptions& options) {
-  const std::uint64_t expected =
-      options.model_fingerprint ? *options.model_fingerprint : fingerprint(graph);
-  // Tables of other tools have no fingerprint of their model. Of them only tensor names are
-  // checked.
-  if (table.model_fingerprint == expected || table.model_fingerprint == 0) return;
-  throw Error(ErrorCode::kMismatch,
-              concat("the calibration table belongs to another model: it has fingerprint ",
-                     to_hex(table.model_fingerprint), ", the model ", to_hex(expected)));
-}
-
-BiasShift bias_shift(const Graph& graph, const StaticOptions& options) {
+BiasShift bias_shift(const Graph& graph, const CalibrationTable& table,
+                     const StaticOptions& options) {
   if (options.bias_correction == BiasCorrection::kTable) {
-    return [&](const Layer& layer) { return weight_bias_shift(graph, layer); };
+    return table_bias_shift(graph, table);
   }
   if (options.bias_correction == BiasCorrection::kSequential) {
     return [&](const Layer& layer) {
+      // Their results are not compared: the table's means are what is known of them.
+      const bool is_measured =
+          !graph.node(layer.node).is("MatMul") && !is_recurrent(graph, layer.node);
+      if (!is_measured) return weight_bias_shift(graph, layer);
       const auto found = options.bias_shifts.find(name_of(graph, layer.node));
       if (found == options.bias_shifts.end()) return std::vector<double>();
       if (static_cast<std::int64_t>(found->second.size()) != layer.ports.channels) {
@@ -53,6 +47,27 @@ BiasShift bias_shift(const Graph& graph, const StaticOptions& options) {
     };
   }
   return {};
+}
+
+void require_form(const StaticOptions& options) {
+  const Target& target = find_target(options.target);
+  if (target.takes(options.form)) return;
+  throw Error(ErrorCode::kUsage,
+              concat("target '", target.name, "' takes models of form ", name_of(target.forms[0]),
+                     " only, found a request for ", name_of(options.form)));
+}
+
+/// Those of `types` about weights, replaced by what `given` says of them.
+TypeChoices with_weights_of(const TypeChoices& given, TypeChoices types) {
+  const auto take = [](const auto& choice, auto& own) {
+    if (choice) own = choice;
+  };
+  take(given.weight_method, types.weight_method);
+  take(given.weight_bits, types.weight_bits);
+  take(given.weight_granularity, types.weight_granularity);
+  take(given.weight_symmetry, types.weight_symmetry);
+  take(given.winograd_bits, types.winograd_bits);
+  return types;
 }
 
 void add_metadata(const CalibrationTable& table, Graph& graph) {
@@ -70,6 +85,7 @@ void add_metadata(const CalibrationTable& table, Graph& graph) {
 Quantized quantize(const Graph& prepared, const CalibrationTable& table,
                    const StaticOptions& options) {
   const RoundingInfo& rounding = rounding_of(options);
+  require_form(options);
   require_float_graph(prepared);
   require_same_model(prepared, table, options);
   const Groundwork ground = lay_groundwork(prepared, table, options);
@@ -86,7 +102,7 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
   report.unequal_concats = ground.activations().unequal;
   report.non_finite = non_finite_weights(graph);
   report.missing_ranges = ground.missing_ranges();
-  const BiasShift shift = bias_shift(graph, options);
+  const BiasShift shift = bias_shift(graph, table, options);
   const auto stages = [&](NodeId node, const WeightPorts& ports) {
     StagedLayer staged{ground.scaled_layer(node, ports, options.threads), false};
     round_weights(graph, rounding, options.rounded, staged.layer, report);
@@ -96,6 +112,10 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
   quantized.graph =
       emit_static(graph, ground.placement(), ground.target(), ground.activations(), stages, report);
   widen_tensors(ground, options.wide, quantized.graph, report);
+  if (options.form == ModelForm::kQOperator) {
+    report.qoperators = to_qoperator_form(quantized.graph);
+    quantized.graph.info.metadata[std::string(kFormKey)] = name_of(options.form);
+  }
   add_metadata(table, quantized.graph);
   if (!report.wide.empty()) {
     quantized.graph.info.metadata[std::string(kWideKey)] = to_text(std::ssize(report.wide));
@@ -114,6 +134,9 @@ void fill_weight_entries(const Graph& prepared, const StaticOptions& options,
                          CalibrationTable& table) {
   const Groundwork ground = lay_groundwork(prepared, table, options);
   std::vector<WeightEntry> entries = weight_entries(ground, options.threads);
+  const TypeChoices types = with_weights_of(options.types, table.types);
+  // Scales for other types than the table's own are of no use beside these.
+  if (types != table.types) table.weights.clear();
   const auto key_of = [](const WeightEntry& entry) {
     return std::pair(entry.tensor, entry.consumer);
   };
@@ -122,6 +145,7 @@ void fill_weight_entries(const Graph& prepared, const StaticOptions& options,
   for (WeightEntry& earlier : table.weights) {
     if (known.insert(key_of(earlier)).second) entries.push_back(std::move(earlier));
   }
+  table.types = types;
   table.rewrites = ground.rewrites();
   table.weights = std::move(entries);
 }

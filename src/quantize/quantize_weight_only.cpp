@@ -53,9 +53,10 @@ std::vector<NodeId> choose_weights(const Graph& graph, std::span<const std::stri
 
 }  // namespace
 
-Quantized quantize(const Graph& prepared, const WeightOnlyOptions& options) {
+Quantized quantize(const Graph& prepared, const WeightOnlyOptions& options,
+                   const CalibrationTable* means) {
   return quantize_without_table(
-      prepared, QuantizeMode::kWeightOnly, options, options.weights,
+      prepared, QuantizeMode::kWeightOnly, options, options.weights, means,
       [&](Placement& placement, const LayerStages& stages, QuantizeReport& report) {
         const std::vector<NodeId> chosen = choose_weights(prepared, options.exclude, placement);
         return emit_weight_only(prepared, chosen, stages, report);

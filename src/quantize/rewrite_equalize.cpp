@@ -13,8 +13,10 @@
 #include "quantize/channel_factors.h"
 #include "quantize/channel_groups.h"
 #include "quantize/channel_noise.h"
+#include "quantize/layer_sensitivity.h"
 #include "quantize/rewrite.h"
 #include "quantize/scaled_channels.h"
+#include "quantize/shared_scale_network.h"
 #include "quantize/table_view.h"
 #include "quantize/weight_layout.h"
 
@@ -58,9 +60,6 @@ class Equalizer {
                      [](const ActivationEntry& e) { return !e.observed.channel_maxs.empty(); })) {
       return {0, "the table has no statistics per channel"};
     }
-    if (context_.target.weight_granularity == Granularity::kPerTensor) {
-      return {0, "all channels of its weights share one scale"};
-    }
     factors_ = add_channel_factors(graph_, context_.placement.functions);
     const RewriteOutcome outcome = scale();
     remove_idle_factors(graph_, factors_);
@@ -76,9 +75,13 @@ class Equalizer {
       return {0, concat("the shapes of its tensors are not known: ", error.what())};
     }
     collect_ranges();
-    find_readers();
-    add_up_noise();
-    choose_factors();
+    if (shares_scales()) {
+      choose_shared_factors();
+    } else {
+      find_readers();
+      add_up_noise();
+      choose_factors();
+    }
     const std::int64_t tensors = scale_table();
     if (tensors == 0) return {0, "no channels between layers can be scaled"};
     for (const ScalableLayer& layer : groups_->layers()) scale_layer(layer);
@@ -158,22 +161,18 @@ class Equalizer {
       if (is_mean(id)) continue;
       const Observed& observed = entry_of(id)->observed;
       const std::vector<ChannelGroup> channels = groups_->channels(id);
-      const double samples =
-          kIndependent * static_cast<double>(observed.count) / static_cast<double>(channels.size());
-      std::vector<ChannelModel> models;
+      const std::vector<ChannelModel> models = models_of(observed);
       double power = 0.0;
-      for (std::size_t c = 0; c < channels.size(); ++c) {
-        models.emplace_back(observed, c, samples);
-        power += models.back().power();
-      }
+      for (const ChannelModel& model : models) power += model.power();
       if (power <= 0.0) continue;
-      std::vector<LayerNoise> layers;
+      std::vector<LayerSensitivity> layers;
       for (const std::size_t reader : readers_[static_cast<std::size_t>(id)]) {
-        layers.push_back(noise_of(groups_->layers()[reader], models));
+        const ScalableLayer& layer = groups_->layers()[reader];
+        layers.push_back(sensitivity_of(graph_, layer, models, context_.target));
         if (layers.back().power <= 0.0) layers.pop_back();
       }
       std::vector<double> gains(channels.size(), layers.empty() ? 1.0 / power : 0.0);
-      for (const LayerNoise& layer : layers) {
+      for (const LayerSensitivity& layer : layers) {
         for (std::size_t c = 0; c < gains.size(); ++c) gains[c] += layer.gain[c] / layer.power;
       }
       if (is_behind_function(id)) {
@@ -196,57 +195,12 @@ class Equalizer {
               models[c].noise(kept.scale * r, kept.range.min * r, kept.range.max * r);
           double& noise = noise_[index_of(channels[c]) * kFactorSteps + k];
           if (layers.empty()) noise += activation / power;
-          for (const LayerNoise& layer : layers) {
+          for (const LayerSensitivity& layer : layers) {
             noise += (activation * layer.gain[c] + layer.weight[c] / (r * r)) / layer.power;
           }
         }
       }
     }
-  }
-
-  /// What a layer makes of the noise of its input, and what rounding its weights adds.
-  struct LayerNoise {
-    std::vector<double> gain;  ///< by input channel: sum of the squares of the weights that read it
-    std::vector<double> weight;  ///< by input channel: mean square that rounding these weights adds
-    double power = 0.0;          ///< mean square of the results, summed over their channels
-  };
-
-  /// The noise of a layer whose input channels are like `models`; without power where they are not
-  /// its own. That a scale of weights may shrink with the factors is left aside.
-  [[nodiscard]] LayerNoise noise_of(const ScalableLayer& layer,
-                                    const std::vector<ChannelModel>& models) const {
-    LayerNoise noise;
-    const Tensor& weights = *graph_.value(layer.ports.weight).constant;
-    const WeightLayout layout = layout_of(graph_, layer.node, layer.ports, weights.shape());
-    if (layout.total_inputs != static_cast<std::int64_t>(models.size())) return noise;
-    noise.gain.resize(models.size());
-    noise.weight.resize(models.size());
-    const auto w = weights.values<float>();
-    const double steps = limits_of(weight_scheme(graph_, layer.node, context_.target)).max;
-    for (std::int64_t o = 0; o < layer.ports.channels; ++o) {
-      double largest = 0.0;
-      for (std::int64_t i = 0; i < layout.inputs; ++i) {
-        const std::int64_t begin = layout.first(o, i);
-        double squares = 0.0;
-        for (std::int64_t tap = 0; tap < layout.taps; ++tap) {
-          const double value = std::abs(w[static_cast<std::size_t>(begin + tap)]);
-          squares += value * value;
-          largest = std::max(largest, value);
-        }
-        const auto c = static_cast<std::size_t>(layout.input_channel(o, i));
-        noise.gain[c] += squares;
-        noise.power += squares * models[c].power();
-      }
-      // A scale that only one input channel decides follows the factor of that channel.
-      if (is_depthwise(layer)) continue;
-      const double step = largest / steps;
-      for (std::int64_t i = 0; i < layout.inputs; ++i) {
-        const auto c = static_cast<std::size_t>(layout.input_channel(o, i));
-        noise.weight[c] +=
-            static_cast<double>(layout.taps) * step * step / 12.0 * models[c].power();
-      }
-    }
-    return noise;
   }
 
   void choose_factors() {
@@ -264,6 +218,53 @@ class Equalizer {
     }
   }
 
+  /// Whether all weights of a layer have one scale, which then depends on the factors.
+  [[nodiscard]] bool shares_scales() const {
+    return context_.target.weight_granularity == Granularity::kPerTensor;
+  }
+
+  void choose_shared_factors() {
+    std::vector<RoundedTensor> tensors;
+    for (const auto& [id, kept] : ranges_) {
+      if (is_mean(id)) continue;
+      tensors.push_back(rounded_tensor(id, kept.range));
+      const NodeId producer = graph_.value(id).producer;
+      tensors.back().is_clipped = producer != kNoNode && graph_.node(producer).is("Clip");
+    }
+    factor_ = factors_for_shared_scales({graph_, context_.target, *groups_, tensors,
+                                         [&](ValueId input) { return models_of(input); }});
+  }
+
+  /// Of the channels of a layer's input, or of the tensor that it is moved from.
+  [[nodiscard]] std::vector<ChannelModel> models_of(ValueId input) {
+    const ValueId source = context_.placement.source[static_cast<std::size_t>(input)];
+    const ActivationEntry* entry = entry_of(source);
+    const std::vector<ChannelGroup> channels = groups_->channels(input);
+    if (entry == nullptr || entry->observed.channel_maxs.size() != channels.size() ||
+        channels != groups_->channels(source)) {
+      return {};
+    }
+    return models_of(entry->observed);
+  }
+
+  static std::vector<ChannelModel> models_of(const Observed& observed) {
+    std::vector<ChannelModel> models;
+    for (std::size_t c = 0; c < observed.channel_maxs.size(); ++c) {
+      models.emplace_back(observed, c, independent(observed));
+    }
+    return models;
+  }
+
+  static double independent(const Observed& observed) {
+    return kIndependent * static_cast<double>(observed.count) /
+           static_cast<double>(observed.channel_maxs.size());
+  }
+
+  [[nodiscard]] RoundedTensor rounded_tensor(ValueId id, const Range& kept) {
+    const Observed& observed = entry_of(id)->observed;
+    return qtool::rounded_tensor(id, observed, independent(observed), kept);
+  }
+
   [[nodiscard]] double factor(ChannelGroup group) const { return factor_[index_of(group)]; }
 
   std::int64_t scale_table() {
@@ -276,7 +277,9 @@ class Equalizer {
       if (!scaled || observed.channel_means.size() != channels.size()) continue;
       ++changed;
       const auto range = ranges_.find(id);
-      if (range != ranges_.end() && is_mean(id)) set_range(*entry, range->second.range, channels);
+      if (range != ranges_.end() && (is_mean(id) || shares_scales())) {
+        set_range(*entry, rounded_tensor(id, range->second.range), channels);
+      }
       if (range != ranges_.end() && range->second.widened) {
         entry->range = range->second.range;
         entry->affine = choose_affine(entry->range, context_.target.activations);
@@ -293,14 +296,13 @@ class Equalizer {
   }
 
   /// The range that keeps of each channel what `kept` did.
-  void set_range(ActivationEntry& entry, const Range& kept,
+  void set_range(ActivationEntry& entry, const RoundedTensor& kept,
                  const std::vector<ChannelGroup>& channels) const {
     double low = 0.0;
     double high = 0.0;
     for (std::size_t c = 0; c < channels.size(); ++c) {
-      const Observed& observed = entry.observed;
-      high = std::max(high, std::min(observed.channel_maxs[c], kept.max) / factor(channels[c]));
-      low = std::min(low, std::max(observed.channel_mins[c], kept.min) / factor(channels[c]));
+      high = std::max(high, kept.up[c] / factor(channels[c]));
+      low = std::min(low, -kept.down[c] / factor(channels[c]));
     }
     entry.range = {static_cast<float>(low), static_cast<float>(high)};
     entry.affine = choose_affine(entry.range, context_.target.activations);

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/floating_point_mode.h"
+#include "base/hash.h"
 #include "base/parallel.h"
+#include "base/partial_results.h"
 #include "base/stop.h"
 #include "base/text.h"
 #include "graph/node_name.h"
@@ -28,6 +30,9 @@ namespace {
 // Vectors of all images together that a layer's moments are made of. More do not help: see
 // docs/accuracy.md.
 constexpr std::int64_t kMaxRows = 24'576;
+// Vectors that are kept themselves, for methods that need samples, and bytes of them.
+constexpr std::int64_t kMaxSampleRows = 8'192;
+constexpr std::int64_t kMaxSampleBytes = std::int64_t{256} << 20;
 
 /// Vectors of one image for each layer, at most.
 std::int64_t rows_of_each(const Samples& samples) {
@@ -40,6 +45,12 @@ struct WaitingLayer {
   WeightPorts ports;
   InputRows rows;
   InputMoments moments;
+  InputSamples samples;  // with room for none where none are to be kept
+
+  /// Bytes of what is kept of the input.
+  [[nodiscard]] std::int64_t bytes() const {
+    return rows.moment_bytes() + samples.capacity * rows.row_bytes();
+  }
 };
 
 /// The layers that become integers and whose input vectors can be read.
@@ -57,9 +68,20 @@ std::vector<WaitingLayer> waiting_layers(const Groundwork& ground) {
     InputMoments moments;
     moments.groups = rows->groups();
     moments.depth = rows->depth();
-    layers.push_back({placed.id, *ports, *std::move(rows), std::move(moments)});
+    layers.push_back({placed.id, *ports, *std::move(rows), std::move(moments), {}});
   }
   return layers;
+}
+
+/// Makes room for samples in the layers where they fit into `max_memory` beside the moments.
+void make_room_for_samples(std::vector<WaitingLayer>& layers, std::int64_t images,
+                           std::int64_t max_memory) {
+  for (WaitingLayer& layer : layers) {
+    const std::int64_t row = std::max<std::int64_t>(layer.rows.row_bytes(), 1);
+    const std::int64_t rows = std::min(kMaxSampleRows, kMaxSampleBytes / row);
+    layer.samples.capacity = rows / std::max<std::int64_t>(images, 1) * images;
+    if (layer.bytes() > max_memory) layer.samples.capacity = 0;
+  }
 }
 
 /// Adds up the moments of some layers over all images.
@@ -104,7 +126,12 @@ class MomentPass {
       parallel_items(std::ssize(layers_), threads, [&](std::int64_t layer, int) {
         const auto l = static_cast<std::size_t>(layer);
         for (const auto& image : rows) {
-          if (image) add_rows((*image)[l], layers_[l].moments);
+          if (!image) continue;
+          WaitingLayer& to = layers_[l];
+          add_rows((*image)[l], to.moments);
+          if (to.samples.capacity == 0) continue;
+          add_samples((*image)[l], to.moments.groups, to.moments.depth, to.samples.capacity / count,
+                      to.samples);
         }
       });
     }
@@ -146,16 +173,15 @@ class MomentPass {
   std::mutex mutex_;
 };
 
-/// Consecutive layers whose moments, and as many vectors as wait to be added, fit into `max_memory`
-/// together.
+/// Consecutive layers whose moments and samples, and as many vectors as wait to be added, fit into
+/// `max_memory` together.
 std::vector<std::span<WaitingLayer>> passes_of(std::vector<WaitingLayer>& layers,
                                                std::int64_t waiting_rows, std::int64_t max_memory) {
   std::vector<std::span<WaitingLayer>> passes;
   std::size_t begin = 0;
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const InputRows& rows = layers[i].rows;
-    const std::int64_t more = rows.moment_bytes() + waiting_rows * rows.row_bytes();
+    const std::int64_t more = layers[i].bytes() + waiting_rows * layers[i].rows.row_bytes();
     if (i > begin && bytes + more > max_memory) {
       passes.push_back(std::span(layers).subspan(begin, i - begin));
       begin = i;
@@ -165,6 +191,56 @@ std::vector<std::span<WaitingLayer>> passes_of(std::vector<WaitingLayer>& layers
   }
   if (begin < layers.size()) passes.push_back(std::span(layers).subspan(begin));
   return passes;
+}
+
+/// The layer with its scales, and what is known of its input and output.
+Layer layer_of(const Groundwork& ground, const WaitingLayer& waiting, BiasCorrection correction) {
+  const Graph& graph = ground.graph();
+  Layer layer = ground.scaled_layer(waiting.node, waiting.ports, 1);
+  layer.input.moments = &waiting.moments;
+  if (waiting.samples.rows > 0) layer.input.samples = &waiting.samples;
+  layer.input.passed = passed_interval(graph, waiting.node);
+  layer.input.mean_is_corrected =
+      takes_bias(graph, waiting.node, waiting.ports, ground.target()) &&
+      ((correction == BiasCorrection::kSequential && !graph.node(waiting.node).is("MatMul")) ||
+       (correction != BiasCorrection::kOff && has_means(graph, layer)));
+  return layer;
+}
+
+/// A rounded layer as a partial result: its source as hexadecimal digits, then its integers.
+std::string bytes_of(const RoundedLayer& layer) {
+  const auto integers = layer.integers->values<std::int8_t>();
+  std::string bytes = to_hex(layer.source);
+  bytes.append(reinterpret_cast<const char*>(integers.data()), integers.size());
+  return bytes;
+}
+
+/// The partial result of this layer; nothing when it is missing or of other weights or scales.
+std::optional<RoundedLayer> partial_result(const PartialResults& results, std::string_view name,
+                                           const Layer& layer) {
+  const std::optional<std::string> bytes = results.find(name);
+  const std::string source = to_hex(rounding_source(layer));
+  const auto count = static_cast<std::size_t>(layer.weights.elements());
+  if (!bytes || bytes->size() != source.size() + count || !bytes->starts_with(source)) {
+    return std::nullopt;
+  }
+  Tensor integers(DType::kInt8, layer.weights.shape());
+  std::copy_n(bytes->begin() + std::ssize(source), count, integers.values<std::int8_t>().begin());
+  if (!fits(integers, layer)) return std::nullopt;
+  return RoundedLayer{std::make_shared<const Tensor>(std::move(integers)), rounding_source(layer)};
+}
+
+/// Moves the layers that `results` hold from `layers` to `rounded`.
+void take_results(const Groundwork& ground, const PartialResults& results,
+                  BiasCorrection correction, std::vector<WaitingLayer>& layers,
+                  RoundedWeights& rounded) {
+  std::erase_if(layers, [&](const WaitingLayer& waiting) {
+    const std::string_view name = name_of(ground.graph(), waiting.node);
+    std::optional<RoundedLayer> known =
+        partial_result(results, name, layer_of(ground, waiting, correction));
+    if (known) rounded.emplace(name, *std::move(known));
+    return known.has_value();
+  });
 }
 
 }  // namespace
@@ -183,16 +259,24 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
   std::erase_if(layers, [&](const WaitingLayer& layer) {
     return layer.rows.moment_bytes() > limits.max_memory;
   });
+  RoundedOnImages result;
+  const BiasCorrection correction = options.bias_correction;
+  if (limits.resume != nullptr) {
+    take_results(ground, *limits.resume, correction, layers, result.weights);
+  }
+  if (rounding.needs == RoundingNeeds::kSamples) {
+    make_room_for_samples(layers, samples.size(), limits.max_memory);
+  }
   const std::vector<std::span<WaitingLayer>> passes =
       passes_of(layers, std::min<std::int64_t>(threads, samples.size()) * rows_of_each(samples),
                 limits.max_memory);
-  const std::int64_t total = samples.size() * std::ssize(passes);
+  const std::int64_t total = samples.size() * std::ssize(passes) + std::ssize(layers);
   std::int64_t done = 0;
   const auto report = [&] {
-    report_progress(collect.progress, done, total, "weight rounding", concat(samples.noun(), "s"));
+    report_progress(collect.progress, done, total, "weight rounding",
+                    concat(samples.noun(), "s and layers"));
   };
   std::mutex mutex;
-  RoundedOnImages result;
   for (const std::span<WaitingLayer> pass : passes) {
     result.bad.clear();  // each pass meets the same
     const std::int64_t used = MomentPass(rewritten ? *rewritten : fp32, pass, samples, collect)
@@ -208,23 +292,22 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
     }
     std::vector<RoundedLayer> rounded(pass.size());
     parallel_items(std::ssize(pass), threads, [&](std::int64_t item, int) {
-      {
-        const std::lock_guard lock(mutex);
-        report();  // where the user may stop
-      }
       const auto i = static_cast<std::size_t>(item);
       WaitingLayer& waiting = pass[i];
-      Layer layer = ground.scaled_layer(waiting.node, waiting.ports, 1);
-      layer.input.moments = &waiting.moments;
-      const BiasCorrection correction = options.bias_correction;
-      layer.input.mean_is_corrected =
-          takes_bias(graph.node(waiting.node), waiting.ports, ground.target()) &&
-          (correction == BiasCorrection::kSequential ||
-           (correction == BiasCorrection::kTable && has_means(graph, layer)));
-      round_weights(layer, rounding);
+      Layer layer = layer_of(ground, waiting, correction);
+      const bool is_late =
+          rounding.needs == RoundingNeeds::kSamples && limits.out_of_time && limits.out_of_time();
+      round_weights(layer, is_late ? find_rounding("gptq") : rounding);
       rounded[i] = {std::make_shared<const Tensor>(std::move(layer.integers)),
                     rounding_source(layer)};
+      if (limits.resume != nullptr && !is_late) {
+        limits.resume->keep(name_of(graph, waiting.node), bytes_of(rounded[i]));
+      }
       waiting.moments = {};
+      waiting.samples = {};
+      const std::lock_guard lock(mutex);
+      ++done;
+      report();
     });
     for (std::size_t i = 0; i < pass.size(); ++i) {
       result.weights.emplace(name_of(graph, pass[i].node), std::move(rounded[i]));

@@ -14,12 +14,12 @@
 
 namespace qtool {
 
-#define QTOOL_ROUNDING(name, needs_moments) Tensor rounding_##name(const Layer&);
+#define QTOOL_ROUNDING(name, needs) Tensor rounding_##name(const Layer&);
 #include "quantize/roundings.inc"
 
 std::span<const RoundingInfo> roundings() noexcept {
   static constexpr auto kRoundings = std::to_array<RoundingInfo>({
-#define QTOOL_ROUNDING(name, needs_moments) {#name, needs_moments, rounding_##name},
+#define QTOOL_ROUNDING(name, needs) {#name, RoundingNeeds::needs, rounding_##name},
 #include "quantize/roundings.inc"
   });
   return kRoundings;
@@ -37,14 +37,12 @@ const RoundingInfo& find_rounding(std::string_view name) {
 
 const RoundingInfo& rounding_of(const QuantizeOptions& options) {
   const RoundingInfo& rounding = find_rounding(options.rounding);
-  if (rounding.needs_moments && options.rounded.empty()) {
+  if (rounding.needs != RoundingNeeds::kNothing && options.rounded.empty()) {
     throw Error(ErrorCode::kUsage, concat("weight rounding '", rounding.name,
                                           "' needs images, found no weights rounded on any"));
   }
   return rounding;
 }
-
-namespace {
 
 bool fits(const Tensor& integers, const Layer& layer) {
   if (integers.dtype() != DType::kInt8 || integers.shape() != layer.weights.shape()) return false;
@@ -53,8 +51,6 @@ bool fits(const Tensor& integers, const Layer& layer) {
   return std::all_of(values.begin(), values.end(),
                      [&](std::int8_t q) { return q >= limits.min && q <= limits.max; });
 }
-
-}  // namespace
 
 std::uint64_t rounding_source(const Layer& layer) {
   std::uint64_t hash = hash_bytes(std::as_bytes(layer.weights.values<float>()));
@@ -75,7 +71,7 @@ void round_weights(const Graph& graph, const RoundingInfo& rounding, const Round
   if (found == rounded.end() ||
       (found->second.source != 0 && found->second.source != rounding_source(layer))) {
     round_weights(layer, rounding);
-    if (rounding.needs_moments) report.nearest_layers.emplace_back(name);
+    if (rounding.needs != RoundingNeeds::kNothing) report.nearest_layers.emplace_back(name);
     return;
   }
   const Tensor& integers = *found->second.integers;

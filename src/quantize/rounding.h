@@ -14,10 +14,18 @@ namespace qtool {
 /// input. The result depends on nothing else.
 using Rounding = Tensor (*)(const Layer& layer);
 
+/// What a rounding method must know of the input of a layer. Where that is missing it rounds to
+/// nearest.
+enum class RoundingNeeds : std::uint8_t {
+  kNothing,
+  kMoments,  ///< LayerInput::moments
+  kSamples,  ///< these and LayerInput::samples; without samples it makes do with the moments
+};
+
 /// A row of the list of rounding methods.
 struct RoundingInfo {
   std::string_view name;
-  bool needs_moments = false;  ///< rounds to nearest where LayerInput::moments is missing
+  RoundingNeeds needs = RoundingNeeds::kNothing;
   Rounding round = nullptr;
 };
 
@@ -33,6 +41,10 @@ const RoundingInfo& rounding_of(const QuantizeOptions& options);
 
 /// A hash of what a rounding method rounds: the weights, scales and zero points of a layer; not 0.
 std::uint64_t rounding_source(const Layer& layer);
+
+/// Whether these are integers of the layer: int8, in the shape of its weights, within the limits of
+/// its scheme.
+bool fits(const Tensor& integers, const Layer& layer);
 
 /// The stage of rounding: fills in Layer::integers.
 void round_weights(Layer& layer, const RoundingInfo& rounding);

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::int64_t kMaxBytes = std::int64_t{64} << 20;
 
-constexpr char kFirstLetter = 'A';
-static_assert(kFactorSteps <= 'Z' - 'A' + 1);
+// A letter for each factor: `A` is 1, the next ones are smaller.
+constexpr char kNoStep = 'A';
+static_assert('A' + kFirstFactorStep >= '!' && 'A' + kLastFactorStep <= '~');
 
 char letter_of(double factor) {
   const auto step = static_cast<std::int64_t>(std::lround(-4.0 * std::log2(factor)));
-  if (step >= 0 && step < static_cast<std::int64_t>(kFactorSteps) &&
-      factor_at(static_cast<std::size_t>(step)) == factor) {
-    return static_cast<char>(kFirstLetter + step);
+  if (step >= kFirstFactorStep && step <= kLastFactorStep && factor_of_step(step) == factor) {
+    return static_cast<char>(kNoStep + step);
   }
   throw Error(ErrorCode::kInvalidArgument,
               concat("found the factor ", factor, ", expected one that equalization tries"));
@@ -74,11 +74,11 @@ ScaledChannels scaled_channels_of(const Graph& int8) {
     std::vector<double> factors;
     const JsonField letters = row.at("factors");
     for (const char letter : letters.as_string()) {
-      const int step = letter - kFirstLetter;
-      if (step < 0 || step >= static_cast<int>(kFactorSteps)) {
-        letters.fail("one letter from A to Y for each channel");
+      const std::int64_t step = letter - kNoStep;
+      if (step < kFirstFactorStep || step > kLastFactorStep) {
+        letters.fail("one character from ! to z for each channel");
       }
-      factors.push_back(factor_at(static_cast<std::size_t>(step)));
+      factors.push_back(factor_of_step(step));
     }
     for (const JsonField& tensor : row.at("tensors").elements()) {
       scaled.factors.insert_or_assign(tensor.as_string(), factors);

@@ -16,9 +16,9 @@ namespace qtool {
 /// The tensors of a network whose channels equalization divided by factors. An INT8 model carries
 /// them in its metadata: with them it is compared with its FP32 network tensor by tensor.
 struct ScaledChannels {
-  /// By the name of a tensor, the factor of each index of axis 1, see factor_at(). Empty: it was
-  /// changed otherwise, its elements by factors that no channel has in common, for example. Tensors
-  /// that are not here are as they were.
+  /// By the name of a tensor, the factor of each index of axis 1, see factor_of_step(). Empty: it
+  /// was changed otherwise, its elements by factors that no channel has in common, for example.
+  /// Tensors that are not here are as they were.
   std::map<std::string, std::vector<double>, std::less<>> factors;
 
   /// The factors of a tensor; null where it is as it was.
@@ -27,7 +27,7 @@ struct ScaledChannels {
 
 /// The text for the metadata: JSON, a list of `{"tensors": [names], "factors": "AAEC"}`. A letter
 /// is the factor of a channel: A is 1, each further one a quarter of an octave less, see
-/// factor_at(). Throws Error(kInvalidArgument) for any other factor.
+/// factor_of_step(). Throws Error(kInvalidArgument) for any other factor.
 std::string to_json_text(const ScaledChannels& scaled);
 
 /// Reads what to_json_text() wrote out of the metadata of an INT8 model; nothing for one that was

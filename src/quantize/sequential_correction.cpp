@@ -1,15 +1,14 @@
 #include <algorithm>
-#include <limits>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "base/stop.h"
 #include "base/text.h"
-#include "graph/constant_float.h"
 #include "graph/node_name.h"
 #include "qtool/quantize/calibrate.h"
 #include "quantize/groundwork.h"
+#include "quantize/input_moments.h"
 #include "quantize/masked_shift.h"
 #include "quantize/weights.h"
 
@@ -59,22 +58,12 @@ void cut_at(Graph& graph, std::span<const ValueId> results) {
   graph.remove_dead_nodes();
 }
 
-/// The open interval of reals that what follows a layer passes on unchanged: everything, unless a
-/// Relu or Clip is all that reads its result.
+/// The results of a layer in both graphs, before the activation.
 ComparedLayer compared(const Graph& fp32, const Graph& int8, NodeId id) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const ValueId result = fp32.node(id).outputs[0];
+  const PassedInterval passed = passed_interval(fp32, id);
   // quantize() keeps the ids of nodes: a layer has the same id in both graphs.
-  ComparedLayer layer{fp32.value(result).name, int8.value(int8.node(id).outputs[0]).name,
-                      -kInfinity, kInfinity};
-  if (fp32.is_output(result) || fp32.consumers(result).size() != 1) return layer;
-  const Node& next = fp32.node(fp32.consumers(result).front());
-  if (next.is("Relu")) layer.above = 0.0F;
-  if (next.is("Clip") && next.inputs[0] == result) {
-    if (next.has_input(1)) layer.above = constant_float(fp32, next.inputs[1]).value_or(layer.above);
-    if (next.has_input(2)) layer.below = constant_float(fp32, next.inputs[2]).value_or(layer.below);
-  }
-  return layer;
+  return {fp32.value(fp32.node(id).outputs[0]).name, int8.value(int8.node(id).outputs[0]).name,
+          passed.above, passed.below};
 }
 
 /// The graph up to `layers`, and no further.
@@ -93,8 +82,12 @@ ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTab
   StaticOptions corrected = options;
   corrected.bias_correction = BiasCorrection::kSequential;
   corrected.bias_shifts.clear();
-  const std::vector<MeasuredLayer> layers =
-      layers_of(fp32.graph(), quantize(fp32.graph(), table, corrected).report);
+  // Each depth quantizes again. The search for the scales of the weights takes longest by far, and
+  // they do not depend on the biases: once is enough.
+  CalibrationTable scaled = table;
+  fill_weight_entries(fp32.graph(), options, scaled);
+  const auto quantized = [&] { return quantize(fp32.graph(), scaled, corrected); };
+  const std::vector<MeasuredLayer> layers = layers_of(fp32.graph(), quantized().report);
   std::int64_t deepest = 0;
   for (const MeasuredLayer& layer : layers) deepest = std::max(deepest, layer.depth);
 
@@ -113,7 +106,7 @@ ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTab
       now.push_back(layer.id);
       names.push_back(layer.name);
     }
-    const Executor int8(until(quantize(fp32.graph(), table, corrected).graph, now));
+    const Executor int8(until(quantized().graph, now));
     const Executor exact(until(real, now));
     std::vector<ComparedLayer> pairs;
     for (const NodeId id : now) pairs.push_back(compared(real, int8.graph(), id));

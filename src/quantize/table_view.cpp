@@ -45,7 +45,8 @@ std::optional<Affines> TableView::weight_affines(const WeightPorts& ports, NodeI
   const auto known = weights_.find(graph_.value(ports.weight).name);
   if (known == weights_.end()) return std::nullopt;
   const std::string_view consumer = name_of(graph_, node);
-  const bool per_channel = target_.weight_granularity == Granularity::kPerChannel;
+  const bool per_channel =
+      target_.granularity_of(graph_.node(node).op_type) == Granularity::kPerChannel;
   for (const WeightEntry* candidate : known->second) {
     // Some tools name the weight only, and mean every node that reads it.
     if (!candidate->consumer.empty() && candidate->consumer != consumer) continue;
@@ -78,7 +79,8 @@ bool TableView::is_of_target(const ActivationEntry& entry) const {
 
 void TableView::require_fitting(const WeightEntry& entry, const WeightPorts& ports,
                                 NodeId node) const {
-  const bool per_channel = target_.weight_granularity == Granularity::kPerChannel;
+  const bool per_channel =
+      target_.granularity_of(graph_.node(node).op_type) == Granularity::kPerChannel;
   const std::int64_t expected = per_channel ? ports.channels : 1;
   if (static_cast<std::int64_t>(entry.affines.scales.size()) != expected ||
       (per_channel && entry.affines.axis != ports.axis)) {

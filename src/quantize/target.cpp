@@ -1,12 +1,14 @@
 #include "qtool/quantize/target.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <utility>
 
 #include "base/choices.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/quantize/weight_method.h"
+#include "qtool/quantize/quantize.h"
 
 namespace qtool {
 
@@ -47,6 +49,39 @@ const Target& find_target(std::string_view name) {
 
 namespace {
 
+constexpr std::array kForms = {std::pair(ModelForm::kQdq, std::string_view("qdq")),
+                               std::pair(ModelForm::kQOperator, std::string_view("qoperator"))};
+
+}  // namespace
+
+std::string_view name_of(ModelForm form) noexcept {
+  return kForms[static_cast<std::size_t>(form)].second;
+}
+
+std::optional<ModelForm> find_model_form(std::string_view name) noexcept {
+  for (const auto& [form, known] : kForms) {
+    if (known == name) return form;
+  }
+  return std::nullopt;
+}
+
+Granularity Target::granularity_of(std::string_view op_type) const noexcept {
+  return lists(per_tensor_weight_ops, op_type) ? Granularity::kPerTensor : weight_granularity;
+}
+
+bool Target::takes(ModelForm form) const noexcept {
+  return std::find(forms.begin(), forms.end(), form) != forms.end();
+}
+
+const Affine* Target::fixed_result(std::string_view op_type) const& noexcept {
+  for (const FixedResult& fixed : fixed_results) {
+    if (fixed.op_type == op_type) return &fixed.affine;
+  }
+  return nullptr;
+}
+
+namespace {
+
 int checked_bits(int bits, std::string_view what) {
   if (bits < 2 || bits > 8) {
     throw Error(ErrorCode::kUsage, concat(what, ": found ", bits, " bits, expected 2 to 8"));
@@ -57,6 +92,7 @@ int checked_bits(int bits, std::string_view what) {
 }  // namespace
 
 Target with_choices(Target target, const TypeChoices& choices) {
+  const Scheme own = target.activations;
   if (choices.weight_method) {
     target.weight_method = find_weight_method(*choices.weight_method).name;
   }
@@ -79,6 +115,8 @@ Target with_choices(Target target, const TypeChoices& choices) {
   if (choices.activation_bits) {
     target.activations.bits = checked_bits(*choices.activation_bits, "activations");
   }
+  if (!(target.activations == own))
+    target.fixed_results.clear();  // they are for the target's types
   return target;
 }
 

@@ -8,7 +8,8 @@ Target target_cpu();
 /// ONNX Runtime runs a convolution in FP32 when its result has no pair, when another operator than
 /// Relu or Clip is between it and that pair, and when an activation after Relu is symmetric s8. So
 /// every activation is u8 with a zero point. Version 1.30 fuses a Gemm only when its weights have
-/// zero points.
+/// zero points. It computes LSTM, GRU and RNN in FP32 between their pairs; they are listed because
+/// qtool multiplies integers there, and their weights are smaller for both.
 Target target_cpu() {
   Target target;
   target.name = "cpu";
@@ -16,19 +17,20 @@ Target target_cpu() {
   target.activations = {DType::kUInt8, 8, Symmetry::kAsymmetric};
   target.weights = {DType::kInt8, 8, Symmetry::kSymmetric};
   target.weight_granularity = Granularity::kPerChannel;
+  target.forms = {ModelForm::kQdq, ModelForm::kQOperator};
   target.ops = {
       "Add",          "AveragePool", "Clip",         "Concat",  "Conv",
       "DepthToSpace", "Flatten",     "Gather",       "Gemm",    "GlobalAveragePool",
       "HardSigmoid",  "HardSwish",   "LeakyRelu",    "MatMul",  "MaxPool",
       "Mul",          "Pad",         "Relu",         "Reshape", "Resize",
       "Sigmoid",      "Slice",       "SpaceToDepth", "Split",   "Squeeze",
-      "Transpose",    "Unsqueeze",
+      "Transpose",    "Unsqueeze",   "LSTM",         "GRU",     "RNN",
   };
   target.fused_activations = {"Relu", "Clip"};
   target.fusing_producers = {"Conv", "Gemm", "MatMul", "Add"};
   target.integer_result_ops = {"Conv"};
   target.explicit_zero_ops = {"Gemm", "MatMul"};
-  target.conv_spatial_axes = {2};
+  target.conv_spatial_axes = {1, 2, 3};
   target.concat_min_share = 0.5;
   return target;
 }

@@ -11,19 +11,25 @@ Target target_qtool();
 /// Functions of one element that are spelled out in several nodes run as one table.
 /// Its convolutions add a shortcut to their sums before they round, where ONNX Runtime runs a
 /// convolution in FP32 whose result has no pair.
-/// ConvTranspose is not in `cpu`: ONNX Runtime computes it in FP32 between its pairs, so that they
-/// would cost time and precision there and gain nothing.
+/// Operators that it adds to those of `cpu` are not there because ONNX Runtime computes them in
+/// FP32 between their pairs, which would cost time and precision there and gain nothing. It
+/// interpolates bytes, but cuts fractions off instead of rounding.
 Target target_qtool() {
   Target target = target_cpu();
   target.name = "qtool";
   target.description =
-      "qtool's own executor: as cpu, and ConvTranspose, sums added before they are rounded, "
+      "qtool's own executor: more operators than cpu, sums added before they are rounded, "
       "functions such as SiLU as one table; weights with zero points allowed";
-  target.ops.emplace_back("ConvTranspose");
+  for (const std::string_view op : {"ArgMax", "ArgMin", "ConvTranspose", "Div",
+                                    "InstanceNormalization", "Max", "Min", "ReduceMean", "Sub"}) {
+    target.ops.push_back(op);
+  }
   target.fusing_producers.emplace_back("ConvTranspose");
+  target.fusing_producers.emplace_back("Sub");
   target.residual_producers = {"Conv"};
   target.fuses_functions = true;
   target.wide_activations = true;
+  target.interpolates = true;
   target.weight_symmetries = {Symmetry::kSymmetric, Symmetry::kAsymmetric};
   return target;
 }

@@ -1,5 +1,3 @@
-#include "qtool/quantize/weight_method.h"
-
 #include <algorithm>
 #include <array>
 #include <string>
@@ -8,6 +6,7 @@
 #include "base/choices.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
+#include "qtool/quantize/quantize.h"
 
 namespace qtool {
 

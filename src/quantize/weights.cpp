@@ -9,7 +9,6 @@
 #include "graph/op_traits.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/quantize.h"
-#include "qtool/quantize/weight_method.h"
 #include "quantize/operands.h"
 
 namespace qtool {
@@ -87,10 +86,14 @@ std::optional<WeightPorts> weight_ports(const Graph& graph, NodeId id) {
   return ports;
 }
 
+bool is_recurrent(const Graph& graph, NodeId id) {
+  return traits_of(graph.node(id)).kind == OpKind::kRecurrent;
+}
+
 std::vector<WeightPorts> stored_weight_ports(const Graph& graph, NodeId id) {
   std::vector<WeightPorts> all;
   const Node& node = graph.node(id);
-  if (traits_of(node).kind != OpKind::kRecurrent) {
+  if (!is_recurrent(graph, id)) {
     if (const auto ports = weight_ports(graph, id)) all.push_back(*ports);
     return all;
   }

@@ -13,7 +13,8 @@
 
 namespace qtool {
 
-/// How a Conv, ConvTranspose, Gemm or MatMul reads its constant weights.
+/// How a Conv, ConvTranspose, Gemm or MatMul reads its constant weights, or a recurrent layer one
+/// of its two.
 struct WeightPorts {
   std::size_t input = 1;  ///< of the node: its weight
   ValueId weight = kNoValue;
@@ -33,6 +34,9 @@ std::optional<WeightPorts> weight_ports(const Graph& graph, NodeId id);
 /// R of an LSTM, GRU or RNN. The channels of these are the rows of the gates, on axis 1, which the
 /// directions share: ONNX has scales along one axis only. Empty where one is not a constant.
 std::vector<WeightPorts> stored_weight_ports(const Graph& graph, NodeId id);
+
+/// Whether a node is an LSTM, GRU or RNN.
+bool is_recurrent(const Graph& graph, NodeId id);
 
 /// The weights as the layer multiplies them (alpha included), float32.
 Tensor real_weights(const Graph& graph, const WeightPorts& ports);

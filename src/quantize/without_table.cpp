@@ -1,11 +1,14 @@
 #include "quantize/without_table.h"
 
+#include <optional>
 #include <string>
 
 #include "graph/node_name.h"
+#include "quantize/bias_correction.h"
 #include "quantize/operands.h"
 #include "quantize/provenance.h"
 #include "quantize/rounding.h"
+#include "quantize/table_view.h"
 
 namespace qtool {
 namespace {
@@ -18,6 +21,7 @@ Placement place_products(const Graph& graph, const Target& target,
   Placement placement = place(graph, target, placement_options);
   for (NodePlacement& placed : placement.nodes) {
     if (placed.role == NodeRole::kNotReal || placed.role == NodeRole::kFloat) continue;
+    if (is_recurrent(graph, placed.id)) continue;
     const auto ports =
         placed.role == NodeRole::kInteger ? weight_ports(graph, placed.id) : std::nullopt;
     const Node& node = graph.node(placed.id);
@@ -34,13 +38,17 @@ Placement place_products(const Graph& graph, const Target& target,
 
 StagedLayer stage_weights(const Graph& graph, const Target& target, NodeId node,
                           const WeightPorts& ports, const RoundingInfo& rounding,
-                          const QuantizeOptions& options, QuantizeReport& report) {
+                          const QuantizeOptions& options, const TableView* means,
+                          const BiasShift& shift, QuantizeReport& report) {
   Scheme scheme = weight_scheme(graph, node, target);
   scheme.symmetry = Symmetry::kSymmetric;
-  StagedLayer staged{begin_layer(graph, node, ports, scheme), false};
+  LayerInput input;
+  if (means != nullptr) input.channel_means = means_for(graph, node, *means);
+  StagedLayer staged{begin_layer(graph, node, ports, scheme, input), false};
   choose_scales(staged.layer, target.weight_method, Granularity::kPerChannel, std::nullopt,
                 options.threads);
   round_weights(graph, rounding, options.rounded, staged.layer, report);
+  staged.corrected = correct_bias(graph, target, shift, staged.layer, report);
   return staged;
 }
 
@@ -48,17 +56,27 @@ StagedLayer stage_weights(const Graph& graph, const Target& target, NodeId node,
 
 Quantized quantize_without_table(const Graph& prepared, QuantizeMode mode,
                                  const QuantizeOptions& options, const WeightChoices& weights,
-                                 const EmitWithoutTable& emit) {
+                                 const CalibrationTable* means, const EmitWithoutTable& emit) {
   const Target target = chosen_target(options.target, weights);
+  Target with_real_biases = target;  // any layer can get one
+  with_real_biases.constants = ConstantForm::kReals;
   const RoundingInfo& rounding = rounding_of(options);
   require_float_graph(prepared);
   Quantized quantized;
   QuantizeReport& report = quantized.report;
   report.target = options.target;
   report.non_finite = non_finite_weights(prepared);
+  std::optional<TableView> view;
+  BiasShift shift;
+  if (means != nullptr) {
+    require_same_model(prepared, *means, options);
+    view.emplace(prepared, *means, target);
+    shift = table_bias_shift(prepared, *means);
+  }
   Placement placement = place_products(prepared, target, options.exclude);
   const auto stages = [&](NodeId node, const WeightPorts& ports) {
-    return stage_weights(prepared, target, node, ports, rounding, options, report);
+    return stage_weights(prepared, with_real_biases, node, ports, rounding, options,
+                         view ? &*view : nullptr, shift, report);
   };
   quantized.graph = emit(placement, stages, report);
   std::erase_if(placement.nodes,

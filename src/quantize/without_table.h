@@ -15,8 +15,9 @@ using EmitWithoutTable =
 /// Quantizes without a calibration table; the dynamic and the weight-only mode differ in `emit`
 /// only. Chooses target and placement, takes each layer through the stages (symmetric scales per
 /// output channel; input and bias stay real), and writes report and metadata.
+/// `means`: of the inputs of layers, null where they are not known: then no bias is corrected.
 Quantized quantize_without_table(const Graph& prepared, QuantizeMode mode,
                                  const QuantizeOptions& options, const WeightChoices& weights,
-                                 const EmitWithoutTable& emit);
+                                 const CalibrationTable* means, const EmitWithoutTable& emit);
 
 }  // namespace qtool

@@ -8,6 +8,7 @@
 #include "json/json_text.h"
 #include "report/percent.h"
 #include "report/preprocessing_json.h"
+#include "report/suggestions.h"
 #include "report/suggestions_json.h"
 
 namespace qtool {
@@ -16,8 +17,81 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Kind = TextTable::Kind;
 
-std::string_view name_of(SourceKind kind) {
-  return kind == SourceKind::kActivation ? "activation" : "weights";
+constexpr std::size_t kMaxLayers = 10;
+
+std::string decibels(const std::optional<double>& value) {
+  return value ? to_fixed(*value, 1) : "";
+}
+
+Json pair_of(const Range& range) { return {range.min, range.max}; }
+
+Json json_of(const ErrorSource& source) {
+  Json row{{"name", source.name},       {"kind", name_of(source.kind)}, {"node", source.node},
+           {"op_type", source.op_type}, {"noise", source.noise},        {"sqnr_db", source.sqnr_db},
+           {"share", source.share}};
+  if (source.kind == SourceKind::kWeights) row["corrected_noise"] = source.corrected;
+  if (source.kind != SourceKind::kActivation) return row;
+  row["local_sqnr_db"] = source.local_sqnr_db;
+  row["accumulated_sqnr_db"] =
+      source.accumulated_sqnr_db ? Json(*source.accumulated_sqnr_db) : Json();
+  row["saturated_share"] = source.saturated_share;
+  row["used_share"] = source.used_share;
+  row["channels"] = source.channels;
+  row["dead_channels"] = source.dead_channels;
+  row["constant_channels"] = source.constant_channels;
+  row["loudest_channel"] = source.loudest_channel;
+  row["loudest_peak"] = source.loudest_peak;
+  row["median_peak"] = source.median_peak;
+  row["range"] = pair_of(source.range);
+  row["seen"] = pair_of(source.seen);
+  row["central"] = pair_of(source.central);
+  row["scaled"] = source.scaled;
+  if (source.channel_ranges.empty()) return row;
+  row["channel_ranges"] = Json::array();
+  for (const Range& reached : source.channel_ranges) {
+    row["channel_ranges"].push_back(pair_of(reached));
+  }
+  return row;
+}
+
+std::string layers_text(const AnalyzeResult& result, std::size_t most, std::size_t width) {
+  if (result.layers.empty() || !(result.noise > 0.0)) return "";
+  TextTable table({{"layer"},
+                   {"share", Kind::kNumber, 8},
+                   {"weights", Kind::kNumber, 3},
+                   {"bias", Kind::kNumber, 2},
+                   {"activations", Kind::kNumber, 1},
+                   {"corrected", Kind::kNumber, 4}});
+  const std::size_t shown = std::min(most, result.layers.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const LayerNoise& layer = result.layers[i];
+    const auto share = [&](double noise) { return percent(noise / result.noise, 1); };
+    table.add({printable(layer.node), share(layer.noise), share(layer.weights), share(layer.bias),
+               share(layer.activations), layer.corrected > 0.0 ? share(layer.corrected) : ""});
+  }
+  std::string text = concat("\n", table.to_string(width));
+  if (shown < result.layers.size()) {
+    text += concat(result.layers.size() - shown, " more layers with less noise\n");
+  }
+  return text;
+}
+
+std::string verdict_of(const AnalyzeResult& result) {
+  std::string text = concat("INT8 against FP32: ", to_fixed(result.sqnr_db, 2), " dB");
+  if (result.sqnr_interval_db) {
+    const auto [low, high] = *result.sqnr_interval_db;
+    text += concat(" (95 % confidence: ", to_fixed(low, 2), " to ", to_fixed(high, 2), ")");
+  }
+  return concat(text, " on ", result.images, " ", result.noun, "s\n");
+}
+
+/// The last line of the split: what the sources make together beyond what each makes alone.
+std::string remainder_of(const AnalyzeResult& result) {
+  if (!(result.noise > 0.0)) return "";
+  const double remainder = result.remainder();
+  return concat("all sources, each alone, ", percent(result.explained, 1), "; remainder ",
+                percent(remainder, 1),
+                remainder < 0.0 ? ": errors that cancel" : ": errors that add up in step", "\n");
 }
 
 }  // namespace
@@ -31,26 +105,26 @@ std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t w
                    {"share", Kind::kNumber, 8},
                    {"alone dB", Kind::kNumber, 6},
                    {"itself dB", Kind::kNumber, 3},
+                   {"up to it dB", Kind::kNumber, 4},
                    {"saturated", Kind::kNumber, 2},
                    {"range used", Kind::kNumber, 1}});
   for (std::size_t i = 0; i < shown; ++i) {
     const ErrorSource& source = result.sources[i];
     const bool activation = source.kind == SourceKind::kActivation;
-    table.add({printable(source.name), std::string(name_of(source.kind)),
-               printable(source.op_type.empty() ? "input" : source.op_type),
-               percent(source.share, 1), to_fixed(source.sqnr_db, 1),
-               activation ? to_fixed(source.local_sqnr_db, 1) : "",
-               activation ? percent(source.saturated_share, 3) : "",
-               activation ? percent(source.used_share, 0) : ""});
+    table.add(
+        {printable(source.name), std::string(name_of(source.kind)),
+         printable(source.op_type.empty() ? "input" : source.op_type), percent(source.share, 1),
+         to_fixed(source.sqnr_db, 1), activation ? to_fixed(source.local_sqnr_db, 1) : "",
+         decibels(source.accumulated_sqnr_db), activation ? percent(source.saturated_share, 3) : "",
+         activation ? percent(source.used_share, 0) : ""});
   }
   std::string text;
   for (const std::string& fault : result.faults()) text += concat(printable(fault), "\n\n");
-  text += concat("INT8 against FP32: ", to_fixed(result.sqnr_db, 2), " dB on ", result.images, " ",
-                 result.noun, "s; the sources measured one by one add up to ",
-                 percent(result.explained, 0), " of its noise\n\n", table.to_string(width));
+  text += concat(verdict_of(result), "\n", table.to_string(width));
   if (shown < result.sources.size()) {
     text += concat(result.sources.size() - shown, " more with less noise\n");
   }
+  text += concat(remainder_of(result), layers_text(result, std::min(shown, kMaxLayers), width));
   if (!result.not_compared.empty()) {
     text +=
         concat(result.not_compared.size(),
@@ -67,31 +141,23 @@ std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPrep
   json["preprocess"] = json_of(preprocess);
   json["sqnr_db"] = result.sqnr_db;
   json["noise"] = result.noise;
+  json["sqnr_interval_db"] = result.sqnr_interval_db ? Json(*result.sqnr_interval_db) : Json();
   json["explained"] = result.explained;
-  json["sources"] = Json::array();
-  for (const ErrorSource& source : result.sources) {
-    Json row{{"name", source.name},   {"kind", name_of(source.kind)},
-             {"node", source.node},   {"op_type", source.op_type},
-             {"noise", source.noise}, {"sqnr_db", source.sqnr_db},
-             {"share", source.share}};
-    if (source.kind == SourceKind::kActivation) {
-      row["local_sqnr_db"] = source.local_sqnr_db;
-      row["saturated_share"] = source.saturated_share;
-      row["used_share"] = source.used_share;
-      row["channels"] = source.channels;
-      row["dead_channels"] = source.dead_channels;
-      row["loudest_channel"] = source.loudest_channel;
-      row["loudest_peak"] = source.loudest_peak;
-      row["median_peak"] = source.median_peak;
-      row["range"] = {source.range.min, source.range.max};
-      row["seen"] = {source.seen.min, source.seen.max};
-      row["scaled"] = source.scaled;
-    }
-    json["sources"].push_back(std::move(row));
+  json["remainder"] = {{"noise", result.remainder() * result.noise}, {"share", result.remainder()}};
+  json["outputs"] = Json::array();
+  for (const AnalyzedOutput& output : result.outputs) {
+    json["outputs"].push_back({{"output", output.name}, {"sqnr_db", output.sqnr_db}});
   }
+  json["sources"] = Json::array();
+  for (const ErrorSource& source : result.sources) json["sources"].push_back(json_of(source));
   json["layers"] = Json::array();
   for (const LayerNoise& layer : result.layers) {
-    json["layers"].push_back({{"layer", layer.node}, {"layer_noise", layer.noise}});
+    json["layers"].push_back({{"layer", layer.node},
+                              {"layer_noise", layer.noise},
+                              {"weights_noise", layer.weights},
+                              {"bias_noise", layer.bias},
+                              {"activations_noise", layer.activations},
+                              {"corrected_noise", layer.corrected}});
   }
   json["faults"] = result.faults();
   if (suggestions) json["suggestions"] = json_of(*suggestions);

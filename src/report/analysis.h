@@ -5,7 +5,6 @@
 #include <string>
 
 #include "qtool/measure/analyze.h"
-#include "qtool/measure/suggest.h"
 #include "report/preprocessing.h"
 #include "report/text_table.h"
 

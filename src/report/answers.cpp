@@ -112,6 +112,13 @@ std::string text_of(const AnswerAgreement& agreement, std::size_t width) {
   std::string text;
   if (agreement.boxes) text += text_of(*agreement.boxes, width);
   if (agreement.mask) text += text_of(*agreement.mask);
+  const auto line = [&](const char* what, const std::optional<EqualAnswers>& answers) {
+    if (!answers) return;
+    text += concat(what, ": ", answers->equal, " of ", answers->all, " equal (",
+                   percent_of(answers->equal, answers->all), ")\n");
+  };
+  line("decisions", agreement.decisions);
+  line("texts", agreement.texts);
   return text;
 }
 

@@ -49,11 +49,19 @@ Json json_of(const MaskAgreement& agreement) {
           {"classes", std::move(classes)}};
 }
 
+Json json_of(const EqualAnswers& answers) {
+  return {{"all", answers.all},
+          {"equal", answers.equal},
+          {"agreement", share(answers.equal, answers.all)}};
+}
+
 }  // namespace
 
 void add_agreement(const AnswerAgreement& agreement, Json& json) {
   if (agreement.boxes) json["boxes"] = json_of(*agreement.boxes);
   if (agreement.mask) json["mask"] = json_of(*agreement.mask);
+  if (agreement.decisions) json["decisions"] = json_of(*agreement.decisions);
+  if (agreement.texts) json["texts"] = json_of(*agreement.texts);
 }
 
 Json json_of(std::span<const Box> boxes, std::span<const std::string> class_names) {

@@ -192,6 +192,7 @@ std::string text_of(const FirstModel& made, const Advice& advice,
   const EvalResult& compared = made.compared;
   std::string text = size_line(made.quantized);
   text += concat(made.quantized.coverage_line, "\n");
+  if (made.quantized.verified) text += text_of(*made.quantized.verified);
   text += concat("calibrated on ", samples_text(made.calibrated_on, compared), ", compared on ",
                  made.held_out ? concat(compared.images, " others")
                                : std::string("the same: there are too few to hold some out"),

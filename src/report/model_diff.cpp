@@ -17,7 +17,7 @@
 #include "graph/subgraphs.h"
 #include "measure/quantized_parts.h"
 #include "measure/stored_affines.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 
 namespace qtool {

@@ -1,6 +1,8 @@
 #include "report/page.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <unordered_map>
@@ -8,7 +10,6 @@
 
 #include "base/check.h"
 #include "base/printable.h"
-#include "calib/statistics.h"
 #include "qtool/quantize/coverage.h"
 #include "report/analysis.h"
 #include "report/page/page_template.h"
@@ -20,43 +21,116 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kPlace = "QTOOL_PAGE_DATA";
-constexpr std::int64_t kBins = 64;
+/// Points are drawn on a grid of so many places each way.
+constexpr double kGrid = 1000.0;
 
-/// Bins of equal width over all values that were seen; zeros are counted apart.
-Json histogram_of(const std::string& tensor, const FloatHistogram& histogram) {
-  const double lower = histogram.min();
-  const double upper = histogram.max();
-  std::vector<std::int64_t> bins(static_cast<std::size_t>(kBins));
-  const std::vector<std::int64_t> cells = histogram.cells();
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const double cell = static_cast<double>(histogram.first_cell()) + static_cast<double>(i);
-    const double place = ((cell + 0.5) * histogram.cell_width() - lower) / (upper - lower);
-    const double bin = std::clamp(place, 0.0, 1.0) * static_cast<double>(kBins);
-    bins[static_cast<std::size_t>(std::min(static_cast<std::int64_t>(bin), kBins - 1))] += cells[i];
-  }
-  return {{"tensor", tensor},
-          {"lower", lower},
-          {"upper", upper},
-          {"zeros", histogram.zeros()},
-          {"counts", bins}};
-}
-
-Json histograms_of(const Page& page) {
+/// Of equal width; empty ones at either end are left out.
+Json histograms_of(const std::vector<ErrorSource>& sources) {
   Json histograms = Json::array();
-  if (page.statistics == nullptr) return histograms;
-  std::unordered_set<std::string_view> wanted;
-  for (const ErrorSource& source : page.analysis.sources) {
-    // Statistics are of the tensor as it is, ranges of what it is divided to.
-    const bool comparable = source.kind == SourceKind::kActivation && !source.scaled;
-    if (comparable) wanted.insert(source.name);
-  }
-  for (const TensorStatistics& tensor : page.statistics->tensors) {
-    const FloatHistogram& histogram = tensor.statistics.histogram();
-    if (wanted.contains(tensor.tensor) && histogram.max() > histogram.min()) {
-      histograms.push_back(histogram_of(tensor.tensor, histogram));
-    }
+  for (const ErrorSource& source : sources) {
+    const std::vector<std::int64_t>& counts = source.levels.counts;
+    const auto filled = [](std::int64_t count) { return count > 0; };
+    const auto first = std::ranges::find_if(counts, filled);
+    if (first == counts.end()) continue;
+    const auto end = std::find_if(counts.rbegin(), counts.rend(), filled).base();
+    const auto skipped = static_cast<double>(first - counts.begin());
+    histograms.push_back({{"tensor", source.name},
+                          {"lower", source.levels.first + skipped * source.levels.width},
+                          {"step", source.levels.width},
+                          {"counts", std::vector<std::int64_t>(first, end)}});
   }
   return histograms;
+}
+
+std::int64_t place(float value, double low, double high) {
+  if (!(high > low)) return 0;
+  const double part = (static_cast<double>(value) - low) / (high - low);
+  return static_cast<std::int64_t>(std::clamp(part, 0.0, 1.0) * kGrid);
+}
+
+/// Points as whole numbers on a grid that both models share: fp32, int8, fp32, int8, ...
+Json points_of(std::string_view what, const std::string& name,
+               const std::vector<ValuePair>& pairs) {
+  Range range{std::numeric_limits<float>::max(), std::numeric_limits<float>::lowest()};
+  for (const ValuePair& pair : pairs) {
+    if (!std::isfinite(pair.fp32) || !std::isfinite(pair.int8)) continue;
+    range.min = std::min({range.min, pair.fp32, pair.int8});
+    range.max = std::max({range.max, pair.fp32, pair.int8});
+  }
+  Json points = Json::array();
+  for (const ValuePair& pair : pairs) {
+    if (!std::isfinite(pair.fp32) || !std::isfinite(pair.int8)) continue;
+    for (const float value : {pair.fp32, pair.int8}) {
+      points.push_back(
+          place(value, static_cast<double>(range.min), static_cast<double>(range.max)));
+    }
+  }
+  return {{what, name}, {"range", {range.min, range.max}}, {"points", std::move(points)}};
+}
+
+Json scatter_of(const AnalyzeResult& analysis) {
+  Json scatter = Json::array();
+  for (const AnalyzedOutput& output : analysis.outputs) {
+    if (!output.pairs.empty()) scatter.push_back(points_of("output", output.name, output.pairs));
+  }
+  for (const ErrorSource& source : analysis.sources) {
+    if (!source.pairs.empty()) scatter.push_back(points_of("tensor", source.name, source.pairs));
+  }
+  return scatter;
+}
+
+/// Channels whose ranges differ, as whole numbers on a grid: low, high, low, high, ...
+Json channels_of(const std::vector<ErrorSource>& sources) {
+  Json all = Json::array();
+  for (const ErrorSource& source : sources) {
+    Range range;
+    for (const Range& reached : source.channel_ranges) {
+      range = {std::min(range.min, reached.min), std::max(range.max, reached.max)};
+    }
+    Json ends = Json::array();
+    for (const Range& reached : source.channel_ranges) {
+      for (const float end : {reached.min, reached.max}) {
+        ends.push_back(place(end, static_cast<double>(range.min), static_cast<double>(range.max)));
+      }
+    }
+    if (ends.empty()) continue;
+    all.push_back(
+        {{"tensor", source.name}, {"range", {range.min, range.max}}, {"ends", std::move(ends)}});
+  }
+  return all;
+}
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    const std::size_t used = std::min<std::size_t>(3, bytes.size() - i);
+    for (std::size_t k = 0; k < 3; ++k) {
+      group = group << 8U | (k < used ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      text += k <= used ? kDigits[group >> (18 - 6 * k) & 63U] : '=';
+    }
+  }
+  return text;
+}
+
+Json worst_of(const std::vector<WorstImage>& images) {
+  Json list = Json::array();
+  for (const WorstImage& image : images) {
+    Json row{{"path", printable(image.path)},
+             {"flipped", image.flipped},
+             {"sqnr_db", image.sqnr_db},
+             {"label", printable(image.label)},
+             {"fp32", printable(image.answers[0])},
+             {"int8", printable(image.answers[1])},
+             {"drawn", image.drawn}};
+    if (!image.jpeg.empty()) row["jpeg"] = base64(image.jpeg);
+    list.push_back(std::move(row));
+  }
+  return list;
 }
 
 /// The nodes that have a source of error, in the network's order; `` stands for its inputs.
@@ -106,8 +180,14 @@ Json figures_of(const Page& page) {
   const Coverage coverage = coverage_of(steps);
   Json figures;
   figures["analysis"] = Json::parse(json_of(page.analysis, page.preprocess, page.suggestions));
+  for (Json& source : figures["analysis"]["sources"]) source.erase("channel_ranges");
   figures["noun"] = page.analysis.noun;
   figures["evaluation"] = Json::parse(json_of(page.evaluation, page.preprocess));
+  // Rows of images and of classes are for --json and files: there may be any number of them.
+  for (const char* list : {"top1_by_class", "confusions"}) figures["evaluation"].erase(list);
+  Json& flips = figures["evaluation"]["flips"];
+  const std::size_t flipped = flips.size();
+  flips = flipped;
   figures["doubts"] = page.evaluation.doubts();
   figures["bytes"] = {{"fp32", page.fp32_bytes}, {"int8", page.int8_bytes}};
   figures["macs"] = {{"all", coverage.macs}, {"integer", coverage.integer_macs}};
@@ -117,8 +197,10 @@ Json figures_of(const Page& page) {
   for (const auto& [what, value] : page.provenance) {
     figures["provenance"].push_back(Json::array({what, printable(value)}));
   }
-  figures["statistics"] = page.statistics != nullptr;
-  figures["histograms"] = histograms_of(page);
+  figures["histograms"] = histograms_of(page.analysis.sources);
+  figures["scatter"] = scatter_of(page.analysis);
+  figures["channels"] = channels_of(page.analysis.sources);
+  figures["worst"] = worst_of(page.worst);
   figures["sources_left_out"] = 0;
   return figures;
 }
@@ -141,6 +223,7 @@ void keep(std::size_t most, Json& figures) {
       left_out + static_cast<std::int64_t>(before - analysis["sources"].size());
   if (most > 0) return;
   analysis.erase("suggestions");
+  analysis["outputs"] = Json::array();
   analysis["faults"] = Json::array();
   figures["evaluation"]["outputs"] = Json::array();
   figures["evaluation"]["left_out"] = Json::array();
@@ -180,8 +263,9 @@ std::string html_of(const Page& page) {
   std::string block = block_of(figures);
   const std::size_t room = kMaxPageBytes - kPageTemplate.size();
   std::size_t most = figures["analysis"]["sources"].size();
-  if (block.size() > room) {
-    figures["histograms"] = Json::array();
+  for (const char* drawings : {"channels", "scatter", "histograms", "worst"}) {
+    if (block.size() <= room) break;
+    figures[drawings] = Json::array();
     block = block_of(figures);
   }
   while (block.size() > room && most > 0) {

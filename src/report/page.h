@@ -7,12 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "qtool/calib/collect.h"
 #include "qtool/measure/analyze.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/measure/profile.h"
-#include "qtool/measure/suggest.h"
 #include "report/preprocessing.h"
+#include "report/worst_images.h"
 
 namespace qtool {
 
@@ -29,7 +28,7 @@ struct Page {
   std::vector<std::string> nodes{};  ///< of the FP32 network in its order, as ErrorSource::node
   /// What the figures come from, for people: what it is, and its value.
   std::vector<std::pair<std::string, std::string>> provenance{};
-  const Collection* statistics = nullptr;  ///< of the calibration, for histograms; or null
+  std::vector<WorstImage> worst{};  ///< with pictures, see worst_images()
 };
 
 inline constexpr std::size_t kMaxPageBytes = 2'000'000;
@@ -38,7 +37,8 @@ inline constexpr std::size_t kMaxPageBytes = 2'000'000;
 /// JSON: `analysis` as json_of() gives it, `evaluation` of EvalResult, and what else the page
 /// shows. Names are untrusted: the block has neither `<` nor a character beyond ASCII, so that no
 /// name can end it, and the script shows names as text only. Where the figures are too many,
-/// histograms are left out first, then the sources with the least noise, and the page says so.
+/// drawings are left out first (channels, points, histograms, pictures), then the sources with the
+/// least noise, and the page says so.
 /// Cost: linear in the figures.
 std::string html_of(const Page& page);
 

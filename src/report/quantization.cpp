@@ -8,6 +8,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "json/json_text.h"
+#include "report/faster.h"
 #include "report/percent.h"
 #include "report/preprocessing_json.h"
 #include "report/text_table.h"
@@ -134,6 +135,10 @@ std::string text_of(const QuantizationSummary& s) {
     text += concat("note: convolutions that add a shortcut before they round: ", s.report.residuals,
                    "; ONNX Runtime runs these in FP32\n");
   }
+  if (s.report.qoperators > 0) {
+    text += concat("note: nodes that take and give integers (--format qoperator): ",
+                   s.report.qoperators, "\n");
+  }
   if (s.report.functions > 0) {
     text += concat("note: functions of one element that run as tables: ", s.report.functions,
                    "; ONNX Runtime runs these in FP32\n");
@@ -164,6 +169,7 @@ std::string text_of(const QuantizationSummary& s) {
   }
   if (!uncorrected.empty()) text += "\n";
   text += s.coverage_line + "\n";
+  if (s.faster) text += text_of(*s.faster);
   return s.verified ? text + text_of(*s.verified) : text;
 }
 
@@ -181,6 +187,7 @@ std::string json_of(const QuantizationSummary& s) {
   json["tuned_ranges"] = s.report.tuned_ranges;
   json["residual_convolutions"] = s.report.residuals;
   json["functions_as_tables"] = s.report.functions;
+  json["qoperator_nodes"] = s.report.qoperators;
   json["wide_tensors"] = s.report.wide;
   json["uncorrected_layers"] = s.report.uncorrected_layers;
   if (!s.report.rewrites.empty()) json["rewrites"] = Json::array();
@@ -194,6 +201,7 @@ std::string json_of(const QuantizationSummary& s) {
                       {"integer_macs", s.coverage.integer_macs},
                       {"convolutions", s.coverage.convolutions},
                       {"integer_convolutions", s.coverage.integer_convolutions}};
+  if (s.faster) json["faster_only"] = Json::parse(json_of(*s.faster));
   if (s.verified) json["verified"] = verification_json(*s.verified);
   json["nodes"] = Json::array();
   for (const NodeReport& node : s.report.nodes) {

@@ -6,7 +6,8 @@
 #include <string_view>
 
 #include "qtool/calib/table.h"
-#include "qtool/measure/verify.h"
+#include "qtool/measure/evaluate.h"
+#include "qtool/measure/search.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "report/preprocessing.h"
@@ -23,6 +24,7 @@ struct QuantizationSummary {
   Coverage coverage;          ///< of the emitted file, compiled
   std::string coverage_line;  ///< see coverage_line()
   std::optional<Verification> verified;
+  std::optional<FasterResult> faster;  ///< of --faster-only
 };
 
 /// The tensors of a table: range, scale, zero point, SQNR, and what is degenerate about them, in at

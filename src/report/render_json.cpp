@@ -43,23 +43,6 @@ Json json_of(const InferRun& run, std::span<const std::string> class_names) {
           {"integer_steps", run.integer_steps}, {"top", std::move(top)}};
 }
 
-Json json_of(const PlanProfile& profile) {
-  Json steps = Json::array();
-  for (const StepTime& step : profile.steps) {
-    steps.push_back({{"node", step.step.node},
-                     {"operator", step.step.op_type},
-                     {"kernel", step.step.kernel},
-                     {"output", step.step.output},
-                     {"integer", step.step.integer},
-                     {"macs", step.step.macs},
-                     {"seconds", step.seconds}});
-  }
-  return {{"median_seconds", profile.median_seconds},
-          {"fastest_seconds", profile.fastest_seconds},
-          {"arena_bytes", profile.arena_bytes},
-          {"steps", std::move(steps)}};
-}
-
 Json json_of(const std::vector<PortSummary>& ports) {
   Json list = Json::array();
   for (const PortSummary& port : ports) {
@@ -142,15 +125,6 @@ std::string json_of(const InferResult& result, std::span<const std::string> clas
     json["outputs"] = json_of(result.outputs);
     add_agreement(result.answers, json);
   }
-  return json_text(json);
-}
-
-std::string json_of(const ProfileResult& result) {
-  Json json{{"threads", result.threads},
-            {"repeat", result.repeat},
-            {"batch", result.batch},
-            {"fp32", json_of(result.fp32)}};
-  if (result.int8) json["int8"] = json_of(*result.int8);
   return json_text(json);
 }
 

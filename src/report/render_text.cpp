@@ -9,8 +9,8 @@
 
 #include "base/printable.h"
 #include "base/text.h"
-#include "measure/metrics.h"
 #include "report/answers.h"
+#include "report/latency.h"
 #include "report/percent.h"
 #include "report/render.h"
 #include "report/samples.h"
@@ -21,12 +21,6 @@ namespace {
 
 using Kind = TextTable::Kind;
 constexpr std::size_t kMaxBadImages = 10;
-
-std::string milliseconds(double seconds) { return to_fixed(seconds * 1e3, 3); }
-
-std::string ratio(double slow, double fast) {
-  return fast > 0.0 ? concat(to_fixed(slow / fast, 2), "x") : std::string("-");
-}
 
 std::string difference(std::int64_t int8, std::int64_t fp32, std::int64_t total) {
   if (total == 0) return "-";
@@ -73,47 +67,10 @@ void add_int8_columns(std::vector<Cell>& row, const std::vector<std::type_identi
   if (has_int8) row.insert(row.end(), cells.begin(), cells.end());
 }
 
-/// Steps of both models side by side; a step belongs to the other model's step of the same node.
-struct StepRow {
-  const StepTime* fp32 = nullptr;
-  const StepTime* int8 = nullptr;
-};
-
-std::vector<StepRow> align_steps(const ProfileResult& result) {
-  std::vector<StepRow> rows;
-  if (!result.int8) {
-    for (const StepTime& step : result.fp32.steps) rows.push_back({&step, nullptr});
-    return rows;
-  }
-  std::multimap<std::string_view, const StepTime*> fp32;
-  for (const StepTime& step : result.fp32.steps) fp32.emplace(step.step.node, &step);
-  for (const StepTime& step : result.int8->steps) {
-    const auto match = fp32.find(step.step.node);
-    rows.push_back({match == fp32.end() ? nullptr : match->second, &step});
-    if (match != fp32.end()) fp32.erase(match);
-  }
-  // Steps that only the FP32 model has follow, in their order.
-  for (const StepTime& step : result.fp32.steps) {
-    const auto [begin, end] = fp32.equal_range(step.step.node);
-    if (std::any_of(begin, end, [&](const auto& entry) { return entry.second == &step; })) {
-      rows.push_back({&step, nullptr});
-    }
-  }
-  return rows;
-}
-
 // A line only for a path that is not the default.
 std::string requantization_line(Requantization path) {
   if (path == Requantization::kFloat) return {};
   return concat("requantization: ", name_of(path), ", integers only\n");
-}
-
-// One line where the times of one of the models cannot be trusted.
-std::string unsteady_line(const char* name, double median_seconds, double fastest_seconds) {
-  if (!is_unsteady(median_seconds, fastest_seconds)) return {};
-  return concat(name, ": the median is ", ratio(median_seconds, fastest_seconds),
-                " the fastest run (", milliseconds(fastest_seconds),
-                " ms); other work on this machine disturbs the measurement\n");
 }
 
 // What stays in FP32, one line per operator and reason, the most frequent first.
@@ -230,53 +187,6 @@ std::string text_of(const InferResult& result, std::span<const std::string> clas
   text += concat("\n", unsteady_line("FP32", result.fp32.seconds, result.fp32.fastest_seconds));
   if (has_int8) {
     text += unsteady_line("INT8", result.int8->seconds, result.int8->fastest_seconds);
-  }
-  return text;
-}
-
-std::string text_of(const ProfileResult& result, std::size_t width) {
-  const bool has_int8 = result.int8.has_value();
-  std::vector<TextTable::Column> columns{{"node"},
-                                         {"operator", Kind::kText, 2},
-                                         {"FP32 kernel", Kind::kText, 1},
-                                         {"FP32 ms", Kind::kNumber, 5}};
-  add_int8_columns(columns,
-                   {{"INT8 kernel", Kind::kText, 3},
-                    {"INT8 ms", Kind::kNumber, 6},
-                    {"speed-up", Kind::kNumber, 4}},
-                   has_int8);
-  TextTable table(columns);
-  for (const StepRow& row : align_steps(result)) {
-    const StepInfo& step = (row.int8 != nullptr ? row.int8 : row.fp32)->step;
-    std::vector<std::string> cells{step.node, step.op_type};
-    const auto add = [&cells](const StepTime* time) {
-      cells.push_back(time == nullptr ? std::string() : time->step.kernel);
-      cells.push_back(time == nullptr ? std::string() : milliseconds(time->seconds));
-    };
-    add(row.fp32);
-    if (has_int8) {
-      add(row.int8);
-      const bool both = row.fp32 != nullptr && row.int8 != nullptr;
-      cells.push_back(both ? ratio(row.fp32->seconds, row.int8->seconds) : std::string());
-    }
-    table.add(cells);
-  }
-
-  std::string text = table.to_string(width);
-  const auto batch = static_cast<double>(result.batch);
-  const auto total = [&](const char* name, const PlanProfile& plan) {
-    return concat(name, ": ", milliseconds(plan.median_seconds), " ms (fastest ",
-                  milliseconds(plan.fastest_seconds), "), ",
-                  to_fixed(batch / plan.median_seconds, 1), " images/s\n",
-                  unsteady_line(name, plan.median_seconds, plan.fastest_seconds));
-  };
-  text += concat("median of ", result.repeat, " runs, batch ", result.batch, ", ", result.threads,
-                 result.threads == 1 ? " thread\n" : " threads\n");
-  text += total("FP32", result.fp32);
-  if (has_int8) {
-    text += total("INT8", *result.int8);
-    text +=
-        concat("speed-up: ", ratio(result.fp32.median_seconds, result.int8->median_seconds), "\n");
   }
   return text;
 }

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 using Kind = TextTable::Kind;
 
 constexpr double kMilliseconds = 1e3;
-constexpr std::size_t kRows = 12;  // of the frontier, in a text
+constexpr double kNoLimit = 1e9;  // percent of boxes added
 
 std::string milliseconds(double seconds) { return to_fixed(kMilliseconds * seconds, 2); }
 
@@ -54,10 +54,27 @@ std::string agreement_text(const SearchPoint& point) {
   return point.agreement ? percent(*point.agreement, 2) : "-";
 }
 
+std::string sure_text(const std::optional<double>& share) {
+  return share ? percent(std::max(*share, 0.0), 1) : "-";
+}
+
+/// What other images have at least.
+std::string sure_text(const SearchPoint& point) {
+  if (!point.boxes) return sure_text(point.agreement_at_least);
+  return concat(sure_text(point.kept_at_least), " kept and at most ",
+                sure_text(point.added_at_most), " added");
+}
+
+std::string kept_text(const BoxMatch& boxes) { return percent_of(boxes.kept, boxes.fp32); }
+std::string added_text(const BoxMatch& boxes) { return percent_of(boxes.added(), boxes.fp32); }
+
 /// What the goal counts of a model.
 std::string accuracy_text(const SearchPoint& point, SearchGoal::Kind kind) {
   std::string text = concat(to_fixed(point.sqnr_db, 2), " dB");
-  if (kind == SearchGoal::Kind::kAgreement) {
+  if (point.boxes) {
+    text += concat(", ", kept_text(*point.boxes), " of ", point.boxes->fp32, " boxes kept and ",
+                   added_text(*point.boxes), " added");
+  } else if (kind == SearchGoal::Kind::kAgreement) {
     text += concat(", agreement ", agreement_text(point));
   } else if (kind == SearchGoal::Kind::kTop1Drop) {
     text += concat(", top-1 ", percent_of(point.top1, point.labelled), " against ",
@@ -74,6 +91,8 @@ std::string_view name_of(SearchGoal::Kind kind) {
       return "agreement";
     case SearchGoal::Kind::kTop1Drop:
       return "top1_drop";
+    case SearchGoal::Kind::kBoxes:
+      return "boxes";
   }
   return "";
 }
@@ -102,29 +121,70 @@ std::string_view end_text(SearchEnd end) {
   return "";
 }
 
-/// The models of the frontier that a text shows: those that were timed, the first one and the
-/// best; without times, some spread evenly.
-std::vector<const SearchPoint*> shown_of(const SearchResult& result) {
-  const bool timed =
-      std::any_of(result.frontier.begin(), result.frontier.end(),
-                  [](const SearchPoint& point) { return point.slower_seconds.has_value(); });
-  const std::size_t count = result.frontier.size();
-  const std::size_t stride = timed ? count : (count + kRows - 1) / kRows;
-  std::vector<const SearchPoint*> shown;
-  for (std::size_t i = 0; i < count; ++i) {
-    const SearchPoint& point = result.frontier[i];
-    if (i % stride == 0 || point.slower_seconds || is_same(point, result.best)) {
-      shown.push_back(&point);
-    }
+/// How sure it is that other images reach the goal too.
+std::string evidence_text(const SearchResult& result) {
+  const SearchPoint& best = result.best;
+  if (!best.agreement_at_least) return "";
+  std::string text = concat("On other images like these, with ", 100.0 * result.goal.confidence,
+                            " % confidence: at least ", sure_text(best), "\n");
+  if (result.surest) {
+    text += concat(
+        "So few answers cannot show the goal: of a model without a mistake one would only "
+        "know that it has ",
+        percent(*result.surest, 1), "; therefore no mistake was allowed\n");
   }
-  return shown;
+  return text;
 }
+
+std::string frontier_text(const SearchResult& result, std::size_t width) {
+  const std::vector<SearchPoint>& points = result.frontier;
+  const bool classes = std::ranges::any_of(
+      points, [](const SearchPoint& point) { return point.agreement && !point.boxes; });
+  const bool boxes =
+      std::ranges::any_of(points, [](const SearchPoint& point) { return point.boxes.has_value(); });
+  const bool sure = std::ranges::any_of(
+      points, [](const SearchPoint& point) { return point.agreement_at_least.has_value(); });
+  const bool wide =
+      std::ranges::any_of(points, [](const SearchPoint& point) { return !point.wide.empty(); });
+  std::vector<TextTable::Column> columns{{"dB", Kind::kNumber}};
+  if (classes) columns.push_back({"agreement", Kind::kNumber, 7});
+  if (boxes) columns.push_back({"kept", Kind::kNumber});
+  if (boxes) columns.push_back({"added", Kind::kNumber});
+  if (sure && !boxes) columns.push_back({"for sure", Kind::kNumber, 5});
+  if (sure && boxes) columns.push_back({"kept for sure", Kind::kNumber, 8});
+  if (sure && boxes) columns.push_back({"added at most", Kind::kNumber, 7});
+  columns.push_back({"MACs on integers", Kind::kNumber});
+  columns.push_back({"nodes in FP32", Kind::kNumber, 5});
+  if (wide) columns.push_back({"tensors in 16 bits", Kind::kNumber, 5});
+  columns.push_back({"slower", Kind::kText, 6});
+  columns.push_back({"", Kind::kText});
+  TextTable table(std::move(columns));
+  for (const SearchPoint& point : points) {
+    std::vector<std::string> row{to_fixed(point.sqnr_db, 2)};
+    if (classes) row.push_back(agreement_text(point));
+    if (boxes) row.push_back(point.boxes ? kept_text(*point.boxes) : "-");
+    if (boxes) row.push_back(point.boxes ? added_text(*point.boxes) : "-");
+    if (sure) row.push_back(sure_text(boxes ? point.kept_at_least : point.agreement_at_least));
+    if (sure && boxes) row.push_back(sure_text(point.added_at_most));
+    row.push_back(percent(point.integer_share, 1));
+    row.push_back(to_text(static_cast<std::int64_t>(point.exclude.size())));
+    if (wide) row.push_back(to_text(static_cast<std::int64_t>(point.wide.size())));
+    row.push_back(slower_text(point, result.int8_seconds));
+    row.emplace_back(is_same(point, result.best) ? "<" : "");
+    table.add(std::move(row));
+  }
+  return table.to_string(width);
+}
+
+Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 Json json_of(const SearchPoint& point) {
   Json json{{"sqnr_db", point.sqnr_db},
             {"output_sqnr_db", point.output_sqnr_db},
             {"images", point.images},
-            {"agreement", point.agreement ? Json(*point.agreement) : Json()},
+            {"agreement", optional(point.agreement)},
+            {"agreement_at_least", optional(point.agreement_at_least)},
+            {"boxes", nullptr},
             {"labelled", point.labelled},
             {"fp32_top1", point.fp32_top1},
             {"top1", point.top1},
@@ -135,10 +195,28 @@ Json json_of(const SearchPoint& point) {
             {"slower_seconds", nullptr},
             {"exclude", point.exclude},
             {"wide", point.wide}};
+  if (point.boxes) {
+    json["boxes"] = {{"fp32", point.boxes->fp32},
+                     {"kept", point.boxes->kept},
+                     {"added", point.boxes->added()},
+                     {"kept_at_least", optional(point.kept_at_least)},
+                     {"added_at_most", optional(point.added_at_most)}};
+  }
   if (point.slower_seconds) {
     json["slower_seconds"] = {{"median", point.slower_seconds->median},
                               {"low", point.slower_seconds->low},
                               {"high", point.slower_seconds->high}};
+  }
+  return json;
+}
+
+Json json_of(const SearchGoal& goal) {
+  Json json{{"kind", name_of(goal.kind)}, {"value", goal.value}};
+  if (goal.kind == SearchGoal::Kind::kBoxes) {
+    json["most_added"] = goal.most_added < kNoLimit ? Json(goal.most_added) : Json();
+  }
+  if (goal.kind == SearchGoal::Kind::kAgreement || goal.kind == SearchGoal::Kind::kBoxes) {
+    json["confidence"] = goal.confidence;
   }
   return json;
 }
@@ -153,6 +231,11 @@ std::string text_of(const SearchGoal& goal) {
       return concat(goal.value, " % agreement or more");
     case SearchGoal::Kind::kTop1Drop:
       return concat(goal.value, " points of top-1 lost or fewer");
+    case SearchGoal::Kind::kBoxes:
+      if (goal.most_added >= kNoLimit) return concat(goal.value, " % of the boxes kept or more");
+      if (goal.value <= 0.0) return concat(goal.most_added, " % of boxes added or fewer");
+      return concat(goal.value, " % of the boxes kept or more and ", goal.most_added,
+                    " % added or fewer");
   }
   return "";
 }
@@ -163,6 +246,12 @@ std::string text_of(const SearchCost& cost, int threads) {
                 " ms to measure ", cost.sources, " sources alone, on each of ", threads,
                 threads == 1 ? " thread: " : " threads: ", cost.images, " images for models, ",
                 cost.probed, " for sources");
+}
+
+std::string text_of(const SearchPoint& best, const SearchGoal& goal) {
+  std::string text = accuracy_text(best, goal.kind);
+  return concat(text, " at ", percent(best.integer_share, 1), " of MACs on integers, ",
+                nodes_text(best.exclude.size()), wide_text(best.wide.size()));
 }
 
 std::string text_of(const SearchResult& result, std::size_t width) {
@@ -176,40 +265,11 @@ std::string text_of(const SearchResult& result, std::size_t width) {
                    result.threads == 1 ? " thread" : " threads");
   }
   text += concat("\nGoal: ", text_of(result.goal),
-                 result.reached ? "; reached: " : "; nearest: ", accuracy_text(best, kind), " at ",
-                 percent(best.integer_share, 1), " of MACs on integers, ",
-                 nodes_text(best.exclude.size()), wide_text(best.wide.size()));
+                 result.reached ? "; reached: " : "; nearest: ", text_of(best, result.goal));
   const std::string slower = slower_text(best, result.int8_seconds);
   if (!slower.empty()) text += concat(", ", slower);
-  text += "\n\n";
-
-  const bool classes =
-      std::any_of(result.frontier.begin(), result.frontier.end(),
-                  [](const SearchPoint& point) { return point.agreement.has_value(); });
-  std::vector<TextTable::Column> columns{{"dB", Kind::kNumber},
-                                         {"MACs on integers", Kind::kNumber},
-                                         {"nodes in FP32", Kind::kNumber, 5},
-                                         {"slower", Kind::kText, 6},
-                                         {"", Kind::kText}};
-  const bool wide = std::ranges::any_of(
-      result.frontier, [](const SearchPoint& point) { return !point.wide.empty(); });
-  if (wide) columns.insert(columns.begin() + 3, {"tensors in 16 bits", Kind::kNumber, 5});
-  if (classes) columns.insert(columns.begin() + 1, {"agreement", Kind::kNumber, 7});
-  TextTable table(std::move(columns));
-  const std::vector<const SearchPoint*> shown = shown_of(result);
-  for (const SearchPoint* point : shown) {
-    std::vector<std::string> row{to_fixed(point->sqnr_db, 2), percent(point->integer_share, 1),
-                                 to_text(static_cast<std::int64_t>(point->exclude.size())),
-                                 slower_text(*point, result.int8_seconds),
-                                 is_same(*point, best) ? "<" : ""};
-    if (wide) row.insert(row.begin() + 3, to_text(static_cast<std::int64_t>(point->wide.size())));
-    if (classes) row.insert(row.begin() + 1, agreement_text(*point));
-    table.add(std::move(row));
-  }
-  text += table.to_string(width);
-  if (shown.size() < result.frontier.size()) {
-    text += concat(result.frontier.size() - shown.size(), " more between them\n");
-  }
+  text += concat("\n", evidence_text(result), "\n");
+  text += frontier_text(result, width);
   const bool unmeasured = result.end != SearchEnd::kComplete && result.islands == 0;
   return concat(text, "\n", result.tried, " models and ", result.islands, " sets of nodes in ",
                 to_fixed(result.seconds, 1), " s; ", end_text(result.end),
@@ -219,7 +279,8 @@ std::string text_of(const SearchResult& result, std::size_t width) {
 std::string json_of(const SearchResult& result,
                     const std::optional<SourcedPreprocess>& preprocess) {
   Json json;
-  json["goal"] = {{"kind", name_of(result.goal.kind)}, {"value", result.goal.value}};
+  json["goal"] = json_of(result.goal);
+  json["surest"] = optional(result.surest);
   json["reached"] = result.reached;
   json["end"] = name_of(result.end);
   json["preprocess"] = json_of(preprocess);

@@ -12,6 +12,8 @@ namespace qtool {
 
 /// `20 dB or more`, `99 % agreement or more`, `0.5 points of top-1 lost or fewer`.
 std::string text_of(const SearchGoal& goal);
+/// A model in one line: what the goal counts, multiplications on integers, nodes in FP32.
+std::string text_of(const SearchPoint& point, const SearchGoal& goal);
 /// What the search will cost, before it begins: one sentence.
 std::string text_of(const SearchCost& cost, int threads);
 

@@ -4,10 +4,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "json/json.h"
 #include "json/json_text.h"
+#include "measure/class_tally.h"
+#include "report/answers.h"
 #include "report/percent.h"
+#include "report/samples_json.h"
 #include "report/text_table.h"
 
 namespace qtool {
@@ -22,9 +26,20 @@ std::string more(std::size_t all, std::string_view what) {
   return all > kMaxLines ? concat("  and ", all - kMaxLines, " more ", what, " (--json)\n") : "";
 }
 
+/// Stands first: what follows is not to be trusted then.
+std::string copies_text(const SetCheck& check, std::string_view noun) {
+  if (!check.is_full_of_copies()) return "";
+  return concat("only ", check.distinct, " of ", check.samples, " ", noun,
+                "s are different: ", check.samples - check.distinct,
+                " are near-duplicates of earlier ones\n", "enough ", noun,
+                "s: no; the halves share ", noun,
+                "s, so that their agreement below says nothing. Remove the copies\n\n");
+}
+
 std::string verdict_of(const SetCheck& check, std::string_view noun) {
-  std::string text = concat("two halves of ", check.samples, " ", noun, "s: ", check.moved(),
-                            " of ", check.moves.size(), " scales differ by more than 5 %\n");
+  std::string text =
+      concat(copies_text(check, noun), "two halves of ", check.samples, " ", noun,
+             "s: ", check.moved(), " of ", check.moves.size(), " scales differ by more than 5 %\n");
   if (check.moves.empty()) return text;
   text += concat("a range of the other half costs ", to_fixed(check.loss_db(0.5), 2),
                  " dB in the median tensor, ", to_fixed(check.loss_db(0.95), 2),
@@ -35,6 +50,7 @@ std::string verdict_of(const SetCheck& check, std::string_view noun) {
              to_fixed(check.expected_loss_db(0.5), 2), " dB in the median tensor, ",
              to_fixed(check.expected_loss_db(0.95), 2), " dB in 95 %\n");
   text += expected;
+  if (check.is_full_of_copies()) return text;
   text += check.is_enough()
               ? concat("enough ", noun, "s: yes\n")
               : concat("enough ", noun, "s: no, expected at most ", to_fixed(kMaxMedianLossDb, 1),
@@ -83,14 +99,52 @@ std::string twins_text(const SetCheck& check, const Samples& samples, std::size_
 
 }  // namespace
 
+std::string text_of_errors(const EvalResult& result, std::size_t width) {
+  std::string text = "\n";
+  for (const OutputError& output : result.outputs) {
+    text +=
+        concat("INT8 against FP32: ", to_fixed(output.sqnr_db, 2), " dB at output '",
+               printable(output.name), "', the mean of ", result.images, " ", result.noun, "s\n");
+  }
+  const std::vector<const SampleResult*> flipped = flips(result.samples);
+  if (result.classes > 0) {
+    text += concat(flipped.size(), " of ", result.images, " ", result.noun,
+                   "s are answered with another class\n");
+  }
+  if (!flipped.empty()) {
+    TextTable table({{"another class"},
+                     {"FP32"},
+                     {"margin", Kind::kNumber},
+                     {"INT8"},
+                     {"margin", Kind::kNumber},
+                     {"margin lost", Kind::kNumber}});
+    for (std::size_t i = 0; i < std::min(flipped.size(), kMaxLines); ++i) {
+      const SampleResult& one = *flipped[i];
+      const auto name = [&](std::size_t model) {
+        return printable(class_name(one.top1[model].index, result.class_names));
+      };
+      table.add({printable(one.path.string()), name(0), to_fixed(one.top1[0].margin, 2), name(1),
+                 to_fixed(one.top1[1].margin, 2), to_fixed(one.margin_lost, 2)});
+    }
+    text += concat("\n", table.to_string(width), more(flipped.size(), "files"));
+  }
+  TextTable table({{"errs most"}, {"SQNR dB", Kind::kNumber}});
+  for (const SampleResult* one : lowest_sqnr(result.samples, kMaxLines)) {
+    table.add({printable(one->path.string()), to_fixed(mean_sqnr_db(*one), 2)});
+  }
+  return concat(text, "\n", table.to_string(width));
+}
+
 std::string text_of(const SetCheck& check, const Samples& samples, std::size_t width) {
   return concat(verdict_of(check, samples.noun()), moves_text(check, width),
                 setters_text(check, samples, width), twins_text(check, samples, width));
 }
 
-std::string json_of(const SetCheck& check, const Samples& samples) {
+std::string json_of(const SetCheck& check, const Samples& samples, const EvalResult* errors) {
   Json json;
   json["samples"] = check.samples;
+  json["different"] = check.distinct;
+  json["full_of_copies"] = check.is_full_of_copies();
   json["enough"] = check.is_enough();
   json["moved"] = check.moved();
   json["loss_db"] = {{"median", check.loss_db(0.5)},
@@ -118,6 +172,19 @@ std::string json_of(const SetCheck& check, const Samples& samples) {
   }
   json["bad"] = Json::array();
   for (const BadImage& bad : check.bad) json["bad"].push_back(bad.path.string());
+  if (errors == nullptr) return json_text(json);
+  Json evaluation = Json::object();
+  evaluation["sqnr_db"] = Json::array();
+  for (const OutputError& output : errors->outputs) {
+    evaluation["sqnr_db"].push_back({{"output", output.name}, {"sqnr_db", output.sqnr_db}});
+  }
+  evaluation["errs_most"] = Json::array();
+  for (const SampleResult* one : lowest_sqnr(errors->samples, kMaxLines)) {
+    evaluation["errs_most"].push_back(
+        {{"file", one->path.string()}, {"sqnr_db", mean_sqnr_db(*one)}});
+  }
+  add_classes(*errors, evaluation);
+  json["int8"] = std::move(evaluation);
   return json_text(json);
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "measure/set_check.h"
+#include "qtool/measure/evaluate.h"
 #include "qtool/samples/samples.h"
 
 namespace qtool {
@@ -12,7 +13,12 @@ namespace qtool {
 /// kind.
 std::string text_of(const SetCheck& check, const Samples& samples, std::size_t width);
 
-/// All of it.
-std::string json_of(const SetCheck& check, const Samples& samples);
+/// Where an INT8 model errs on the samples: the ones that it answers with another class, with both
+/// answers and margins, and those with the lowest SQNR, ten lines of each.
+std::string text_of_errors(const EvalResult& result, std::size_t width);
+
+/// All of it, and, unless null, what text_of_errors() says with all samples of another class.
+std::string json_of(const SetCheck& check, const Samples& samples,
+                    const EvalResult* errors = nullptr);
 
 }  // namespace qtool

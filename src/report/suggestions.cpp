@@ -30,6 +30,17 @@ std::string cost_text(const MedianInterval& slower, double int8_seconds) {
 
 }  // namespace
 
+std::string_view name_of(SourceKind kind) {
+  switch (kind) {
+    case SourceKind::kWeights:
+      return "weights";
+    case SourceKind::kBias:
+      return "bias";
+    default:
+      return "activation";
+  }
+}
+
 ChangeOptions options_of(const Change& change) {
   ChangeOptions options{change.method.empty() ? "quantize" : "calibrate", {}};
   const auto add = [&](std::string_view option, const std::string& value) {
@@ -49,6 +60,11 @@ ChangeOptions options_of(const Change& change) {
   if (!change.method.empty()) add("--method", change.method);
   if (!change.weight_method.empty()) add("--weight-method", change.weight_method);
   if (change.rewrites) add("--equalize", change.rewrites->empty() ? "off" : "table");
+  if (!change.corrected_on.empty()) {
+    add("--bias-correction", "sequential");
+    options.words.insert(options.words.end(), change.corrected_on.begin(),
+                         change.corrected_on.end());
+  }
   return options;
 }
 
@@ -58,8 +74,32 @@ std::string line_of(const ChangeOptions& options) {
   return line;
 }
 
+namespace {
+
+/// One line for each of the worst sources: what each change of it alone brings.
+std::string by_source_text(const SuggestResult& result) {
+  if (result.by_source.empty()) return "";
+  std::string text = "what a change of one source alone brings, in dB:\n";
+  const SourceTrial* last = nullptr;
+  for (const SourceTrial& trial : result.by_source) {
+    const bool same = last != nullptr && last->source == trial.source && last->kind == trial.kind;
+    if (same) {
+      text += ", ";
+    } else {
+      text += concat(last == nullptr ? "" : "\n", "  ", printable(trial.source), " (",
+                     name_of(trial.kind), "): ");
+    }
+    text += concat(trial.what, " ", signed_fixed(trial.gain_db, 2));
+    last = &trial;
+  }
+  return concat(text, "\n\n");
+}
+
+}  // namespace
+
 std::string text_of(const SuggestResult& result) {
-  std::string text = concat(result.tried, " changes were tried on these images; ");
+  std::string text =
+      concat(by_source_text(result), result.tried, " changes were tried on these images; ");
   const std::string threshold = concat(to_fixed(result.least_gain_db, 1), " dB or more over the ",
                                        to_fixed(result.sqnr_db, 2), " dB of the INT8 model");
   if (result.suggestions.empty()) return concat(text, "none brings ", threshold, "\n");

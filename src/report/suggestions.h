@@ -1,9 +1,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "qtool/measure/suggest.h"
+#include "qtool/measure/analyze.h"
 
 namespace qtool {
 
@@ -15,6 +16,9 @@ struct ChangeOptions {
 ChangeOptions options_of(const Change& change);
 /// The same as a shell takes them, for people to paste: `qtool quantize ... --exclude a`.
 std::string line_of(const ChangeOptions& options);
+
+/// The word for a kind of source.
+std::string_view name_of(SourceKind kind);
 
 /// For people; options can be pasted behind the command that made the model.
 std::string text_of(const SuggestResult& result);

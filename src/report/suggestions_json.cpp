@@ -25,6 +25,14 @@ nlohmann::ordered_json json_of(const SuggestResult& result) {
          {"slower_seconds",
           {{"median", slower.median}, {"low", slower.low}, {"high", slower.high}}}});
   }
+  json["by_source"] = nlohmann::ordered_json::array();
+  for (const SourceTrial& trial : result.by_source) {
+    json["by_source"].push_back({{"source", trial.source},
+                                 {"kind", name_of(trial.kind)},
+                                 {"what", trial.what},
+                                 {"gain_db", trial.gain_db},
+                                 {"line", line_of(options_of(trial.change))}});
+  }
   return json;
 }
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "qtool/measure/suggest.h"
+#include "qtool/measure/analyze.h"
 
 namespace qtool {
 

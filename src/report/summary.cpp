@@ -56,6 +56,11 @@ ModelSummary summarize(const Graph& graph) {
     count.op_type = name;
     ++count.nodes;
     count.supported = is_runnable(node.op_type, node.domain);
+    if (!node.is("Constant") || !node.has("value")) continue;
+    if (const std::shared_ptr<const Tensor> tensor = node.get_tensor("value")) {
+      summary.parameters += tensor->elements();
+      summary.parameter_bytes += tensor->bytes();
+    }
   }
   for (const auto& [name, count] : counts) summary.operators.push_back(count);
   std::ranges::stable_sort(summary.operators, std::ranges::greater(), &OperatorCount::nodes);

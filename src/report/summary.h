@@ -40,7 +40,7 @@ struct ModelSummary {
   std::vector<PortSummary> outputs;
   std::int64_t nodes = 0;
   std::vector<OperatorCount> operators;  ///< most frequent first, then by name
-  std::int64_t parameters = 0;           ///< elements of all constants
+  std::int64_t parameters = 0;           ///< elements of all constants, those in Constant nodes too
   std::int64_t parameter_bytes = 0;
   std::map<std::string, std::string> metadata;
   std::vector<NodeNames> names;  ///< names_of() where they were asked for

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "qtool/measure/tensor_pairs.h"
+#include "qtool/measure/infer.h"
 
 namespace qtool {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -69,12 +70,13 @@ bool cast_all(const std::vector<std::int64_t>& from, Tensor& to) {
 }  // namespace
 
 std::optional<ArrayKind> array_kind(const fs::path& path) {
-  constexpr std::array<std::pair<std::string_view, ArrayKind>, 5> kEndings = {{
+  constexpr std::array<std::pair<std::string_view, ArrayKind>, 6> kEndings = {{
       {".npy", ArrayKind::kNpy},
       {".npz", ArrayKind::kNpz},
       {".pb", ArrayKind::kProto},
       {".bin", ArrayKind::kRaw},
       {".raw", ArrayKind::kRaw},
+      {".wav", ArrayKind::kWav},
   }};
   const std::string ending = to_lower(path.extension().string());
   const auto* row = std::find_if(kEndings.begin(), kEndings.end(),
@@ -84,7 +86,7 @@ std::optional<ArrayKind> array_kind(const fs::path& path) {
 }
 
 ArrayFile::ArrayFile(const fs::path& path, ArrayKind kind, const std::string& member,
-                     const InputSpec& spec)
+                     const InputSpec& spec, const AudioCut& audio)
     : what_(concat("file '", path.string(), "'")) {
   switch (kind) {
     case ArrayKind::kNpy:
@@ -102,6 +104,9 @@ ArrayFile::ArrayFile(const fs::path& path, ArrayKind kind, const std::string& me
       break;
     case ArrayKind::kRaw:
       open_raw(path, spec);
+      break;
+    case ArrayKind::kWav:
+      open_wav(path, spec, audio);
       break;
   }
   if (header_.shape.elements() == 0) {
@@ -142,10 +147,55 @@ void ArrayFile::open_raw(const fs::path& path, const InputSpec& spec) {
   header_.shape = Shape(std::move(all));
 }
 
+void ArrayFile::open_wav(const fs::path& path, const InputSpec& spec, const AudioCut& audio) {
+  constexpr std::int64_t kMaxWindow = std::int64_t{1} << 28;
+  bytes_ = std::make_unique<FileBytes>(path);
+  wav_ = read_wav_header(*bytes_, what_);
+  header_.dtype = DType::kFloat32;
+  if (!spec.extents && audio.window == 0 && audio.hop == 0) {
+    cut_ = {wav_->frames, wav_->frames};
+    header_.shape = Shape{wav_->frames};
+    return;
+  }
+  const bool one_axis = spec.extents && !spec.extents->empty() &&
+                        std::all_of(spec.extents->begin(), spec.extents->end() - 1,
+                                    [](const auto& extent) { return extent.value_or(1) == 1; });
+  if (!one_axis) {
+    throw Error(ErrorCode::kMismatch, concat(what_, ": holds one row of values, input '", spec.name,
+                                             "' takes ", shape_text(spec)));
+  }
+  const std::optional<std::int64_t> extent = spec.extents->back();
+  cut_.window = audio.window > 0 ? audio.window : extent.value_or(wav_->frames);
+  cut_.hop = audio.hop > 0 ? audio.hop : cut_.window;
+  if (extent.value_or(cut_.window) != cut_.window) {
+    throw Error(ErrorCode::kUsage, concat("window: found ", cut_.window, ", input '", spec.name,
+                                          "' takes ", shape_text(spec)));
+  }
+  if (cut_.hop > cut_.window) {
+    throw Error(ErrorCode::kUsage,
+                concat("hop: found ", cut_.hop, ", expected 1 to the window of ", cut_.window));
+  }
+  if (cut_.window > std::max(kMaxWindow, wav_->frames)) {
+    throw Error(ErrorCode::kUsage,
+                concat("window: found ", cut_.window, ", expected at most ", kMaxWindow));
+  }
+  std::vector<std::int64_t> dims(spec.extents->size() + 1, 1);
+  dims.back() = cut_.window;
+  dims.front() = cut_.hop > 0 ? (wav_->frames + cut_.hop - 1) / cut_.hop : 0;
+  header_.shape = Shape(std::move(dims));
+}
+
 Tensor ArrayFile::read(std::int64_t first, const Shape& shape) {
   const std::int64_t elements = shape.elements();
   const std::int64_t all = header_.shape.elements();
   QTOOL_CHECK(first >= 0 && first <= all && elements <= all - first);
+  if (wav_) {
+    // Samples overlap in the file, and the first one begins before it.
+    QTOOL_CHECK(elements == cut_.window);
+    const std::int64_t begin = first / cut_.window * cut_.hop + cut_.hop - cut_.window;
+    return Tensor::of<float>(
+        shape, std::span<const float>(read_frames(*bytes_, *wav_, begin, cut_.window)));
+  }
   const auto fill = [this](std::int64_t begin, Tensor& tensor) {
     bytes_->read(header_.data_offset + begin * size_of(header_.dtype),
                  {tensor.data(), static_cast<std::size_t>(tensor.bytes())});

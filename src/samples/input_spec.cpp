@@ -1,6 +1,5 @@
-#include "qtool/samples/input_spec.h"
-
 #include "base/text.h"
+#include "qtool/samples/samples.h"
 
 namespace qtool {
 

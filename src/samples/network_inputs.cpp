@@ -88,4 +88,13 @@ std::vector<TensorView> views_of(std::span<const Tensor> sample) {
   return {sample.begin(), sample.end()};
 }
 
+bool accepts(const Graph& graph, std::span<const Tensor> sample) {
+  const std::vector<InputSpec> specs = input_specs(graph);
+  if (specs.size() != sample.size()) return false;
+  for (std::size_t i = 0; i < sample.size(); ++i) {
+    if (!accepts(specs[i], sample[i].shape().dims())) return false;
+  }
+  return true;
+}
+
 }  // namespace qtool

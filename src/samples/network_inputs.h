@@ -25,6 +25,10 @@ InputShapes shapes_for(const Samples& samples, const Graph& graph, std::span<con
 /// differ in shape; nothing where they do not, and for images.
 std::vector<InputShapes> extreme_shapes(const Samples& samples, const Graph& graph);
 
+/// Whether the inputs that the network declares take a sample: extents that it leaves open may be
+/// any.
+bool accepts(const Graph& graph, std::span<const Tensor> sample);
+
 /// The tensors as a plan takes them.
 std::vector<TensorView> views_of(std::span<const Tensor> sample);
 

@@ -1,5 +1,6 @@
 #include "qtool/samples/samples.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/keep_spread.h"
@@ -18,6 +19,20 @@ bool Samples::are_images() const noexcept { return std::holds_alternative<ImageS
 std::size_t Samples::inputs() const noexcept {
   const auto* tensors = std::get_if<TensorSet>(&set_);
   return tensors == nullptr ? 1 : tensors->inputs.size();
+}
+
+const std::vector<StateFeed>& Samples::states() const noexcept {
+  static const std::vector<StateFeed> none;
+  const auto* tensors = std::get_if<TensorSet>(&set_);
+  return tensors == nullptr ? none : tensors->states;
+}
+
+bool Samples::begins(std::int64_t i) const {
+  const auto* tensors = std::get_if<TensorSet>(&set_);
+  if (tensors == nullptr || i == 0) return true;
+  const TensorSet::Entry& entry = tensors->entries.at(static_cast<std::size_t>(i));
+  const TensorSet::Entry& before = tensors->entries.at(static_cast<std::size_t>(i - 1));
+  return entry.row != before.row || entry.index != before.index + 1;
 }
 
 std::string_view Samples::noun() const noexcept { return are_images() ? "image" : "sample"; }
@@ -44,6 +59,14 @@ Samples Samples::part(std::int64_t first, std::int64_t parts) const {
   Samples some = *this;
   std::visit(
       [&](auto& set) {
+        if (!states().empty()) {  // a sequence has no gaps
+          const auto at = [&](std::int64_t part) {
+            return set.entries.begin() + size() * part / parts;
+          };
+          set.entries.erase(at(first + 1), set.entries.end());
+          set.entries.erase(set.entries.begin(), at(first));
+          return;
+        }
         std::size_t kept = 0;
         for (std::int64_t i = first; i < size(); i += parts) {
           set.entries[kept++] = set.entries[static_cast<std::size_t>(i)];
@@ -56,7 +79,12 @@ Samples Samples::part(std::int64_t first, std::int64_t parts) const {
 
 Samples Samples::spread(std::int64_t count) const {
   Samples some = *this;
-  std::visit([&](auto& set) { keep_spread(set.entries, count); }, some.set_);
+  std::visit(
+      [&](auto& set) {
+        if (states().empty()) return keep_spread(set.entries, count);
+        set.entries.resize(static_cast<std::size_t>(std::min(count, size())));
+      },
+      some.set_);
   return some;
 }
 

@@ -1,5 +1,3 @@
-#include "qtool/samples/tensor_set.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -13,6 +11,7 @@
 #include "base/keep_spread.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
+#include "qtool/samples/samples.h"
 #include "samples/array_file.h"
 #include "samples/npz.h"
 #include "samples/sample_list.h"
@@ -59,7 +58,7 @@ ArrayKind kind_of(const fs::path& path) {
   const std::optional<ArrayKind> kind = array_kind(path);
   if (!kind) {
     throw Error(ErrorCode::kUsage,
-                concat("inputs: '", path.string(), "' is no npy, npz, pb, bin or raw file"));
+                concat("inputs: '", path.string(), "' is no npy, npz, pb, bin, raw or wav file"));
   }
   return *kind;
 }
@@ -118,9 +117,9 @@ class Listing {
     set_.rows.push_back(std::move(row));
   }
 
-  static SampleArray array_of(const fs::path& path, const std::string& member,
-                              const InputSpec& spec) {
-    const Shape shape = ArrayFile(path, kind_of(path), member, spec).header().shape;
+  [[nodiscard]] SampleArray array_of(const fs::path& path, const std::string& member,
+                                     const InputSpec& spec) const {
+    const Shape shape = ArrayFile(path, kind_of(path), member, spec, set_.audio).header().shape;
     SampleArray array{path, member, 1, {}};
     auto parts = divide(shape.dims(), spec);
     if (!parts) {
@@ -160,10 +159,10 @@ class Listing {
       }
     }
     if (found) return;
-    throw Error(
-        ErrorCode::kIo,
-        concat("inputs: '", folder.string(), "' holds no tensors, looked for npy, npz, ",
-               "pb, bin or raw files and for folders named like the inputs (", input_names(), ")"));
+    throw Error(ErrorCode::kIo,
+                concat("inputs: '", folder.string(), "' holds no tensors, looked for npy, npz, ",
+                       "pb, bin, raw or wav files and for folders named like the inputs (",
+                       input_names(), ")"));
   }
 
   // A folder for each input, with files of the same names.
@@ -190,7 +189,7 @@ class Listing {
     }
     if (samples.empty()) {
       throw Error(ErrorCode::kIo, concat("inputs: folder '", folders.front().string(),
-                                         "' holds no npy, npz, pb, bin or raw file"));
+                                         "' holds no npy, npz, pb, bin, raw or wav file"));
     }
     for (const auto& [stem, places] : samples) add_row(places);
   }
@@ -239,9 +238,62 @@ class Listing {
   TensorSet& set_;
 };
 
+constexpr std::int64_t kOpen = -1;
+
+// The shapes of the inputs that are states, by input; nothing for the others.
+std::vector<std::optional<Shape>> state_shapes(const std::vector<InputSpec>& inputs,
+                                               const std::vector<StateFeed>& states) {
+  std::vector<std::optional<Shape>> shapes(inputs.size());
+  for (const StateFeed& state : states) {
+    const auto found = std::find_if(inputs.begin(), inputs.end(), [&](const InputSpec& spec) {
+      return spec.name == state.input;
+    });
+    if (found == inputs.end()) {
+      throw Error(ErrorCode::kUsage, concat("state: the network has no input '", state.input, "'"));
+    }
+    std::optional<Shape>& shape = shapes[static_cast<std::size_t>(found - inputs.begin())];
+    if (shape) {
+      throw Error(ErrorCode::kUsage, concat("state: input '", state.input, "' is named twice"));
+    }
+    if (found->dtype != DType::kFloat32) {
+      throw Error(ErrorCode::kUsage, concat("state: input '", state.input, "' is ",
+                                            name_of(found->dtype), ", expected float32"));
+    }
+    std::vector<std::int64_t> dims;
+    // An open extent is the batch: samples run one at a time.
+    bool known = found->extents.has_value();
+    for (std::size_t axis = 0; known && axis < found->extents->size(); ++axis) {
+      const std::optional<std::int64_t>& extent = (*found->extents)[axis];
+      known = extent || std::find(dims.begin(), dims.end(), kOpen) == dims.end();
+      dims.push_back(extent.value_or(kOpen));
+    }
+    if (!known) {
+      throw Error(ErrorCode::kUsage,
+                  concat("state: input '", state.input, "' takes ", shape_text(*found),
+                         ", expected one open extent at most, the batch"));
+    }
+    std::replace(dims.begin(), dims.end(), kOpen, std::int64_t{1});
+    shape = Shape(std::move(dims));
+  }
+  return shapes;
+}
+
+// Puts the states between the arrays of the files.
+void add_states(const std::vector<std::optional<Shape>>& states, TensorSet& set) {
+  for (Row& row : set.rows) {
+    Row all;
+    std::size_t next = 0;
+    for (const std::optional<Shape>& state : states) {
+      all.push_back(state ? SampleArray{{}, {}, 1, *state} : std::move(row[next++]));
+    }
+    row = std::move(all);
+  }
+}
+
 }  // namespace
 
-TensorSet list_tensors(const fs::path& source, std::vector<InputSpec> inputs, std::int64_t limit) {
+TensorSet list_tensors(const fs::path& source, std::vector<InputSpec> inputs, std::int64_t limit,
+                       TensorReading reading) {
   if (limit < 0) {
     throw Error(ErrorCode::kUsage,
                 concat("limit of samples: found ", limit, ", expected 0 or more"));
@@ -250,12 +302,25 @@ TensorSet list_tensors(const fs::path& source, std::vector<InputSpec> inputs, st
   TensorSet set;
   std::error_code ec;
   set.root = fs::is_directory(source, ec) ? source : source.parent_path();
-  set.inputs = std::move(inputs);
+  set.audio = reading.audio;
+  set.states = std::move(reading.states);
+  const std::vector<std::optional<Shape>> states = state_shapes(inputs, set.states);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!states[i]) set.inputs.push_back(inputs[i]);
+  }
+  if (set.inputs.empty()) {
+    throw Error(ErrorCode::kUsage, "state: every input is one, nothing is left to read");
+  }
   Listing(set).add_source(source);
   if (set.entries.empty()) {
     throw Error(ErrorCode::kUsage, concat("inputs: '", source.string(), "' names no sample"));
   }
-  if (limit > 0) keep_spread(set.entries, limit);
+  add_states(states, set);
+  set.inputs = std::move(inputs);
+  if (limit > 0 && set.states.empty()) keep_spread(set.entries, limit);
+  if (limit > 0 && std::ssize(set.entries) > limit) {
+    set.entries.resize(static_cast<std::size_t>(limit));  // a sequence has no gaps
+  }
   return set;
 }
 
@@ -264,7 +329,11 @@ std::vector<Tensor> load_tensors(const TensorSet& set, const TensorSet::Entry& e
   const Row& row = set.rows.at(entry.row);
   for (std::size_t i = 0; i < row.size(); ++i) {
     const SampleArray& array = row[i];
-    ArrayFile file(array.path, kind_of(array.path), array.member, set.inputs[i]);
+    if (array.path.empty()) {
+      tensors.emplace_back(set.inputs[i].dtype, array.sample);
+      continue;
+    }
+    ArrayFile file(array.path, kind_of(array.path), array.member, set.inputs[i], set.audio);
     const std::int64_t elements = array.sample.elements();
     if (file.header().shape.elements() != array.count * elements) {
       throw Error(ErrorCode::kMismatch, concat(what_of(array), ": changed while it was in use"));
@@ -278,10 +347,12 @@ std::vector<Tensor> load_tensors(const TensorSet& set, const TensorSet::Entry& e
 
 fs::path path_of(const TensorSet& set, const TensorSet::Entry& entry) {
   const Row& row = set.rows.at(entry.row);
+  const auto read = std::find_if(row.begin(), row.end(),
+                                 [](const SampleArray& array) { return !array.path.empty(); });
+  if (read == row.end()) return {};
   const bool several =
       std::any_of(row.begin(), row.end(), [](const auto& array) { return array.count > 1; });
-  if (row.empty() || !several) return row.empty() ? fs::path() : row.front().path;
-  return concat(row.front().path.string(), "[", entry.index, "]");
+  return several ? fs::path(concat(read->path.string(), "[", entry.index, "]")) : read->path;
 }
 
 std::uint64_t hash_of(const TensorSet& set) {
@@ -290,6 +361,10 @@ std::uint64_t hash_of(const TensorSet& set) {
   for (const Row& row : set.rows) {
     text.clear();
     for (const SampleArray& array : row) {
+      if (array.path.empty()) {
+        text += "state\n";
+        continue;
+      }
       const fs::path relative = array.path.lexically_relative(set.root);
       std::error_code ec;
       const std::uintmax_t size = fs::file_size(array.path, ec);
@@ -300,6 +375,10 @@ std::uint64_t hash_of(const TensorSet& set) {
     hashes.push_back(hash_bytes(text));
   }
   std::vector<std::uint64_t> samples;
+  if (set.audio.window > 0 || set.audio.hop > 0) {
+    samples.push_back(static_cast<std::uint64_t>(set.audio.window));
+    samples.push_back(static_cast<std::uint64_t>(set.audio.hop));
+  }
   for (const TensorSet::Entry& entry : set.entries) {
     samples.push_back(hashes.at(entry.row));
     samples.push_back(static_cast<std::uint64_t>(entry.index));

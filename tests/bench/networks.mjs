@@ -1,12 +1,16 @@
 // Measures whole networks and prints the tables of docs/benchmarks.md.
 //
-//   node tests/bench/networks.mjs accuracy|correction|speed|collection --qtool PATH [--data DIR]
-//                             [--network NAME] [--work DIR] [--rounds N] [--packages DIR]
+//   node tests/bench/networks.mjs accuracy|correction|speed|float|collection --qtool PATH
+//                             [--data DIR] [--network NAME] [--work DIR] [--rounds N]
+//                             [--threads N] [--packages DIR]
 //
 // accuracy:  calibrate, quantize and eval every network with every method.
 // correction: quantize and eval every network with every bias correction, and with 4-bit weights by
 //            every weight method.
 // speed:     latency of our FP32 and INT8 and of ONNX Runtime's, in turn within each round.
+// float:     latency of every model of DIR/models and DIR/models/wild as it is, ours against ONNX
+//            Runtime's, in turn. "fastest" compares the fastest runs of both, which other work on the
+//            machine disturbs least.
 // collection: time and peak memory of `calibrate` on 100 photographs, in turn with `eval` of the same
 //            FP32 model on the same photographs, which decodes and infers but observes nothing. Takes
 //            resnet18 and resnet50 too when make_resnets.py has put them into the --work folder.
@@ -23,9 +27,9 @@ import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const [mode, ...rest] = process.argv.slice(2);
-const options = { qtool: '', data: '', network: '', work: 'build/networks', rounds: '7', packages: 'build/release/tests/interop' };
+const options = { qtool: '', data: '', network: '', work: 'build/networks', rounds: '7', threads: '1', packages: 'build/release/tests/interop' };
 for (let i = 0; i < rest.length; i += 2) options[rest[i].replace(/^--/, '')] = rest[i + 1];
-const modes = { accuracy, correction, speed, collection };
+const modes = { accuracy, correction, speed, float, collection };
 if (!modes[mode] || !options.qtool) {
   console.error(`usage: networks.mjs ${Object.keys(modes).join('|')} --qtool PATH [--data DIR] [--network NAME] [--work DIR]`);
   process.exit(2);
@@ -134,9 +138,9 @@ function correction() {
 
 const runtime = () => createRequire(path.resolve(options.packages, 'package.json'))('onnxruntime-node');
 const session = (file, threads) => runtime().InferenceSession.create(file,
-  { intraOpNumThreads: threads, interOpNumThreads: 1, graphOptimizationLevel: 'all' });
+  { intraOpNumThreads: threads, interOpNumThreads: 1, graphOptimizationLevel: 'all', logSeverityLevel: 3 });
 
-async function latency(run, repeat) {
+async function times_of(run, repeat) {
   const times = [];
   await run();
   for (let i = 0; i < repeat; ++i) {
@@ -144,8 +148,12 @@ async function latency(run, repeat) {
     await run();
     times.push(performance.now() - start);
   }
-  return median(times);
+  return times;
 }
+
+const latency = async (run, repeat) => median(await times_of(run, repeat));
+const noise = (dims) => Float32Array.from({ length: dims.reduce((a, b) => a * b, 1) },
+  (_, i) => ((i * 2654435761) % 4096) / 1024 - 2);
 
 async function speed() {
   const ort = runtime();
@@ -154,9 +162,7 @@ async function speed() {
   for (const n of asked(networks)) {
     for (const threads of [1, 2]) {
       const sessions = [await session(n.model, threads), await session(int8Of(n, 'kl'), threads)];
-      const data = Float32Array.from({ length: n.dims.reduce((a, b) => a * b, 1) },
-        (_, i) => ((i * 2654435761) % 4096) / 1024 - 2);
-      const input = new ort.Tensor('float32', data, n.dims);
+      const input = new ort.Tensor('float32', noise(n.dims), n.dims);
       const times = [[], [], [], []];
       for (let round = 0; round < Number(options.rounds); ++round) {
         const ours = qtool('bench', n.model, '--int8', int8Of(n, 'kl'), '--threads', String(threads),
@@ -172,6 +178,43 @@ async function speed() {
       row(n.name, threads, ...times.map((t) => median(t).toFixed(2)), ratio(1, 0), ratio(0, 2),
         ratio(1, 3));
     }
+  }
+}
+
+// Extents that models leave open, in the order of the input; all others are 1.
+const open_extents = { ppocr_v2_det_ch: [1, 480, 480], ppocr_v2_rec_en: [1, 320] };
+
+async function float() {
+  const ort = runtime();
+  const folders = [`${options.data}/models`, `${options.data}/models/wild`];
+  const files = folders.flatMap((folder) => fs.readdirSync(folder).filter((f) => f.endsWith('.onnx'))
+    .sort().map((f) => ({ name: path.basename(f, '.onnx'), model: `${folder}/${f}` })));
+  head('network', 'threads', 'ms', 'ONNX Runtime ms', 'ratio', 'ratio of the fastest');
+  const threads = Number(options.threads);
+  for (const n of asked(files)) {
+    const s = await session(n.model, threads);
+    const feeds = {};
+    const shapes = [];
+    for (const { name, shape } of s.inputMetadata) {
+      let open = 0;
+      const dims = shape.map((d) => (typeof d === 'number' && d > 0 ? d
+        : open_extents[n.name]?.[open++] ?? 1));
+      feeds[name] = new ort.Tensor('float32', noise(dims), dims);
+      shapes.push('--shape', `${name}=${dims.join('x')}`);
+    }
+    const ours = [];
+    const theirs = [];
+    for (let round = 0; round < Number(options.rounds); ++round) {
+      const bench = qtool('bench', n.model, ...shapes, '--threads', options.threads, '--repeat', '20');
+      ours.push({ middle: 1e3 * bench.fp32.median_seconds, least: 1e3 * bench.fp32.fastest_seconds });
+      const runs = await times_of(() => s.run(feeds), 20);
+      theirs.push({ middle: median(runs), least: Math.min(...runs) });
+    }
+    const middle = (list) => median(list.map((r) => r.middle));
+    const least = (list) => Math.min(...list.map((r) => r.least));
+    row(n.name, threads, middle(ours).toFixed(2), middle(theirs).toFixed(2),
+      median(ours.map((r, i) => r.middle / theirs[i].middle)).toFixed(2),
+      (least(ours) / least(theirs)).toFixed(2));
   }
 }
 

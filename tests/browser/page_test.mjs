@@ -135,7 +135,13 @@ async function use_it({where, width, run, key}) {
     await run('return document.querySelectorAll("#sources .more .panel").length === 1;'));
   check(`${where}a histogram is drawn`, await run('return [...document.querySelectorAll("#strip ' +
     '[role=option]")].some((cell) => { cell.click(); return document.querySelectorAll(' +
-    '"#layer svg rect").length > 3; });'));
+    '"#layer svg .bar").length > 0; });'));
+  check(`${where}FP32 is drawn against INT8`, await run('return document.querySelectorAll(' +
+    '"#layer svg .points, #outputs svg .points").length > 1;'));
+  check(`${where}the worst images are shown`, await run('const shown = [...document.images]; ' +
+    'shown.forEach((one) => { one.loading = "eager"; }); return shown.length > 3;'));
+  check(`${where}it says what stays unexplained`,
+    /remainder: -?[0-9]/.test(await run('return document.getElementById("remainder").textContent;')));
   check(`${where}still fits into the width`,
     await run(`return document.documentElement.scrollWidth <= ${width};`));
 }
@@ -150,7 +156,7 @@ async function copy_it({where, run}) {
 async function find_no_markup({where, run}) {
   check(`${where}names are text`, await run(`${kRows} return rows.every((row) =>
     row.cells[0].textContent === '</script><img src=x onerror=alert(1)>') &&
-    document.querySelectorAll('img').length === 0;`));
+    [...document.images].every((one) => one.src.startsWith('data:image/jpeg;base64,'));`));
 }
 
 try {

@@ -49,6 +49,7 @@ exception() {
   case $1 in
     *" MODEL "*) echo "a measurement with the networks of the benchmark, which are not part of this" ;;
     *" --boxes "*) echo "a detector, and the embedded example is none" ;;
+    *" vad.onnx "*) echo "a network for sound, and the embedded example is none" ;;
     *" COMMAND "* | *" TOPIC"*) echo "a placeholder" ;;
     *" ... "*) echo "what analyze prints, for the reader to complete" ;;
   esac
@@ -87,8 +88,8 @@ echo "$ran commands run"
 
 # The pages about targets and presets have a row for each.
 for page in targets presets; do
-  for name in $(qtool help $page | sed -n 's/^  \([a-z_]*\)  .*/\1/p'); do
-    grep -q "^| \`$name\` |" "$source/docs/$page.md" || { failed=1; echo "docs/$page.md lacks $name"; }
+  for name in $(qtool help $page | sed -n 's/^  \([a-z_-]*\)  .*/\1/p'); do
+    grep -qE "^\| \[?\`$name\`(\]\([^)]*\))? \|" "$source/docs/$page.md" || { failed=1; echo "docs/$page.md lacks $name"; }
   done
 done
 exit $failed

@@ -75,14 +75,13 @@ void complete(std::mt19937& random, Spread spread, Case& c) {
 
 template <typename T>
 void check_output(const Case& c, const PackedConv& conv, const std::vector<T>& expected,
-                  const std::uint8_t* input, const std::string& name,
-                  const std::uint8_t* residual = nullptr) {
+                  const std::uint8_t* input, const std::string& name, const ConvAdded& added = {}) {
   const std::size_t bytes = expected.size() * sizeof(T);
   for (const int threads : {1, 2, 3}) {
     const GuardedBuffer output(bytes);
     output.fill(0xAB);
     const GuardedBuffer workspace(static_cast<std::size_t>(conv.workspace_bytes(c.shape, threads)));
-    conv.run(c.shape, input, output.data<void>(), workspace.data<std::byte>(), threads, residual);
+    conv.run(c.shape, input, output.data<void>(), workspace.data<std::byte>(), threads, added);
     ASSERT_EQ(std::memcmp(output.data(), expected.data(), bytes), 0)
         << name << ", " << threads << " threads: " << describe(c);
   }
@@ -120,6 +119,14 @@ void check(std::mt19937& random, Spread spread, Case c) {
   const bool biased = pick(random, 0, 1) == 0;
   const std::vector<float> float_bias = biased ? c.float_bias : std::vector<float>();
   reference_conv(w, c.epilogue.multiplier, float_bias, s, input.data(), floats.data());
+  // The same added to what another layer made.
+  const GuardedBuffer base(added_bytes * sizeof(float), side);
+  for (std::size_t i = 0; i < added_bytes; ++i) {
+    base.data<float>()[i] = static_cast<float>(pick(random, -30000, 30000)) / 7.0F;
+  }
+  std::vector<float> on_base(outputs);
+  std::memset(on_base.data(), 0xAB, outputs * sizeof(float));
+  reference_conv(w, c.epilogue.multiplier, {}, s, input.data(), on_base.data(), base.data<float>());
   std::vector<std::int32_t> sums(outputs);
   std::memset(sums.data(), 0xAB, outputs * sizeof(std::int32_t));
   reference_conv(w, s, input.data(), sums.data());
@@ -143,9 +150,12 @@ void check(std::mt19937& random, Spread spread, Case c) {
     ASSERT_EQ(to_bytes.kernel(), name);
     ASSERT_NO_FATAL_FAILURE(check_output(c, to_bytes, bytes, input.data(), name));
     ASSERT_NO_FATAL_FAILURE(check_output(c, PackedConv(w, adding, selection), sums_of_two,
-                                         input.data(), name, residual.data()));
+                                         input.data(), name, {.residual = residual.data()}));
     const PackedConv to_floats(w, c.epilogue.multiplier, float_bias, selection);
     ASSERT_NO_FATAL_FAILURE(check_output(c, to_floats, floats, input.data(), name));
+    const PackedConv onto(w, c.epilogue.multiplier, {}, selection);
+    ASSERT_NO_FATAL_FAILURE(
+        check_output(c, onto, on_base, input.data(), name, {.base = base.data<float>()}));
   }
 }
 
@@ -265,7 +275,7 @@ TEST(PackedConv, AddsAResidualBeforeItRounds) {
     const PackedConv conv(weights, epilogue);
     std::vector<std::byte> workspace(static_cast<std::size_t>(conv.workspace_bytes({}, 1)));
     std::uint8_t out = 0;
-    conv.run({}, input, &out, workspace.data(), 1, &residual);
+    conv.run({}, input, &out, workspace.data(), 1, {.residual = &residual});
     return int{out};
   };
   EXPECT_EQ(result({{0.5F}, 7, 0, 255, Residual{0.25F, 120}}, 140), 37);
@@ -285,7 +295,9 @@ TEST(PackedConv, RefusesAResidualThatItsEpilogueDoesNotFit) {
   const PackedConv plain(weights, Epilogue{{1.0F}, 0, 0, 255});
   const PackedConv adding(weights, Epilogue{{1.0F}, 0, 0, 255, Residual{1.0F, 0}});
   std::vector<std::byte> workspace(static_cast<std::size_t>(adding.workspace_bytes({}, 1)));
-  EXPECT_THROW(plain.run({}, input, &out, workspace.data(), 1, input), Error);
+  EXPECT_THROW(plain.run({}, input, &out, workspace.data(), 1, {.residual = input}), Error);
+  const float base = 1.0F;
+  EXPECT_THROW(plain.run({}, input, &out, workspace.data(), 1, {.base = &base}), Error);
   EXPECT_THROW(adding.run({}, input, &out, workspace.data(), 1), Error);
   for (const Residual& wrong : {Residual{NAN, 0}, Residual{-1.0F, 0}, Residual{2e30F, 0},
                                 Residual{1.0F, 256}, Residual{1.0F, -1}}) {

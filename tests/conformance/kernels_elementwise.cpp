@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "kernels/add/add.h"
+#include "kernels/div/div.h"
 #include "kernels/lookup/lookup.h"
 #include "kernels/mul/mul.h"
 #include "kernels/pool/pool.h"
 #include "kernels/quantize/quantize.h"
+#include "kernels/square/square.h"
 #include "support/guarded_buffer.h"
 #include "support/kernel_cases.h"
 
@@ -64,7 +66,9 @@ TEST(AddKernel, EqualsTheReference) {
     ASSERT_EQ(kernel.kernel(), row.name);
     for (int round = 0; round < kRounds; ++round) {
       const std::int64_t count = pick(random, 0, 300);
-      AddParams params{scale(random), scale(random), byte(random), byte(random), byte(random)};
+      const float sign = pick(random, 0, 1) == 0 ? 1.0F : -1.0F;  // of a difference
+      AddParams params{scale(random), sign * scale(random), byte(random), byte(random),
+                       byte(random)};
       set_clamp(random, params.low, params.high);
       const RandomBytes a(random, count);
       const RandomBytes b(random, count);
@@ -95,6 +99,53 @@ TEST(MulKernel, EqualsTheReference) {
       expect_equal(got, want, std::string(row.name));
     }
   }
+}
+
+// Scales of any size: quotients and squares beyond the floats saturate alike.
+template <typename Kernel, typename Params, typename Rows, typename Reference>
+void expect_real_pairs_equal(const Rows& rows, const Reference& reference) {
+  auto random = testing::seeded_generator();
+  for (const auto& row : testing::runnable(rows)) {
+    const Kernel kernel(only(row.name));
+    ASSERT_EQ(kernel.kernel(), row.name);
+    for (int round = 0; round < kRounds; ++round) {
+      const std::int64_t count = pick(random, 0, 300);
+      const float extreme = pick(random, 0, 9) == 0 ? 1e36F : 1.0F;
+      Params params{scale(random) * extreme,
+                    scale(random),
+                    scale(random),
+                    byte(random),
+                    byte(random),
+                    byte(random)};
+      set_clamp(random, params.low, params.high);
+      const RandomBytes a(random, count);
+      const RandomBytes b(random, count);
+      const GuardedBuffer got(static_cast<std::size_t>(count));
+      const GuardedBuffer want(static_cast<std::size_t>(count));
+      kernel.run(params, a.data(), b.data(), got.data(), count);
+      reference(params, a.data(), b.data(), want.data(), count);
+      expect_equal(got, want, std::string(row.name));
+    }
+  }
+}
+
+TEST(DivKernel, EqualsTheReference) {
+  expect_real_pairs_equal<DivKernel, DivParams>(div_kernels(), reference_div);
+}
+
+TEST(DivKernel, TakesZeroByZeroForZero) {
+  const DivParams params{.sa = 1.0F, .sb = 1.0F, .sy = 1.0F, .za = 7, .zb = 9, .zy = 100};
+  const std::array<std::uint8_t, 3> a{7, 8, 6};
+  const std::array<std::uint8_t, 3> b{9, 9, 9};
+  for (const auto& row : testing::runnable(div_kernels())) {
+    std::array<std::uint8_t, 3> q{};
+    DivKernel(only(row.name)).run(params, a.data(), b.data(), q.data(), 3);
+    EXPECT_EQ(q, (std::array<std::uint8_t, 3>{100, 255, 0})) << row.name;
+  }
+}
+
+TEST(SquareKernel, EqualsTheReference) {
+  expect_real_pairs_equal<SquareKernel, SquareParams>(square_kernels(), reference_square);
 }
 
 TEST(LookupKernel, EqualsTheReference) {
@@ -242,6 +293,16 @@ TEST(QuantizeKernel, EqualsTheReference) {
       kernel.quantize_planes(affine, geometry, floats.data<float>(), got.data());
       reference_quantize_planes(affine, geometry, floats.data<float>(), want.data());
       expect_equal(got, want, std::string(row.name) + " quantize_planes");
+      ClampedAffine rest;
+      rest.scale = affine.scale / 254.0F;
+      rest.zero_point = 128;
+      const GuardedBuffer low(bytes);
+      const GuardedBuffer want_low(bytes);
+      kernel.quantize_wide(affine, rest, floats.data<float>(), got.data(), low.data(), count);
+      reference_quantize_wide(affine, rest, floats.data<float>(), want.data(), want_low.data(),
+                              count);
+      expect_equal(got, want, std::string(row.name) + " quantize_wide");
+      expect_equal(low, want_low, std::string(row.name) + " quantize_wide, second byte");
 
       const RandomBytes in(random, count);
       const GuardedBuffer reals(bytes * sizeof(float));

@@ -13,7 +13,7 @@
 #include "calib/methods/kl_divergences.h"
 #include "calib/statistics.h"
 #include "qtool/calib/collect.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "quant/density.h"
 #include "support/least_divergence.h"

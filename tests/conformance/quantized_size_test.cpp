@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "graph/passes.h"
 #include "qtool/calib/table.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement.h"

@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quantize/calibrate.h"

@@ -1,6 +1,7 @@
 // What quantize() reports of a node is what runs: asked of every row of every target.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <string>
@@ -10,7 +11,6 @@
 #include "graph/passes.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
@@ -59,12 +59,33 @@ std::string matrix(Net& net, const std::string& x) {
   return net.op("Relu", "relu", {flat});
 }
 
+// What gives positions, as reals.
+Recipe ranking(const std::string& op_type) {
+  return [op_type](Net& net, const std::string& x) {
+    const auto best = net.op(op_type, "op", {x}, {{"axis", std::int64_t{1}}});
+    return net.op("Cast", "real", {best}, {{"to", std::int64_t{1}}});
+  };
+}
+
+// Each row of the image is a sequence of the batch, each channel a step.
+Recipe recurrent(const std::string& op_type, std::int64_t gates) {
+  return [op_type, gates](Net& net, const std::string& x) {
+    constexpr std::int64_t kHidden = 6;
+    net.constant("w", counting({1, gates * kHidden, 8}));
+    net.constant("r", counting({1, gates * kHidden, kHidden}));
+    const std::string steps = net.op("Squeeze", "steps", {x, ints(net, "axes", {0})});
+    return net.op(op_type, "op", {steps, "w", "r"}, {{"hidden_size", kHidden}});
+  };
+}
+
 /// A node for each operator that a target may list.
 const std::map<std::string, Recipe, std::less<>>& recipes() {
   const std::map<std::string, Attribute, std::less<>> pool = {{"kernel_shape", Ints{2, 2}},
                                                               {"strides", Ints{2, 2}}};
   static const std::map<std::string, Recipe, std::less<>> all = {
       {"Add", with_two_inputs("Add")},
+      {"ArgMax", ranking("ArgMax")},
+      {"ArgMin", ranking("ArgMin")},
       {"AveragePool",
        [pool](Net& net, const std::string& x) { return net.op("AveragePool", "op", {x}, pool); }},
       {"Clip",
@@ -89,7 +110,9 @@ const std::map<std::string, Recipe, std::less<>>& recipes() {
        [](Net& net, const std::string& x) {
          return net.op("DepthToSpace", "op", {x}, {{"blocksize", std::int64_t{2}}});
        }},
+      {"Div", with_two_inputs("Div")},
       {"Flatten", plain("Flatten")},
+      {"GRU", recurrent("GRU", 3)},
       {"Gather",
        [](Net& net, const std::string& x) {
          return net.op("Gather", "op", {x, ints(net, "ints", {2, 1})}, {{"axis", std::int64_t{1}}});
@@ -102,16 +125,30 @@ const std::map<std::string, Recipe, std::less<>>& recipes() {
       {"GlobalAveragePool", plain("GlobalAveragePool")},
       {"HardSigmoid", plain("HardSigmoid")},
       {"HardSwish", plain("HardSwish")},
+      {"InstanceNormalization",
+       [](Net& net, const std::string& x) {
+         net.constant("scale", counting({4}));
+         net.constant("bias", counting({4}));
+         return net.op("InstanceNormalization", "op", {x, "scale", "bias"});
+       }},
+      {"LSTM", recurrent("LSTM", 4)},
       {"LeakyRelu", plain("LeakyRelu")},
       {"MatMul",
        [](Net& net, const std::string& x) {
          net.constant("m", counting({256, 5}));
          return net.op("MatMul", "op", {matrix(net, x), "m"});
        }},
+      {"Max", with_two_inputs("Max")},
       {"MaxPool",
        [pool](Net& net, const std::string& x) { return net.op("MaxPool", "op", {x}, pool); }},
+      {"Min", with_two_inputs("Min")},
       {"Mul", with_two_inputs("Mul")},
       {"Pad", with_ints("Pad", {0, 0, 1, 1, 0, 0, 1, 1})},
+      {"ReduceMean",
+       [](Net& net, const std::string& x) {
+         return net.op("ReduceMean", "op", {x}, {{"axes", Ints{2, 3}}});
+       }},
+      {"RNN", recurrent("RNN", 1)},
       {"Relu",
        [](Net& net, const std::string& x) {
          return net.op("Relu", "op",
@@ -137,7 +174,9 @@ const std::map<std::string, Recipe, std::less<>>& recipes() {
        [](Net& net, const std::string& x) {
          return net.op("Split", "op", {x, ints(net, "ints", {4})}, {{"axis", std::int64_t{1}}});
        }},
+      {"Sub", with_two_inputs("Sub")},
       {"Squeeze", with_ints("Squeeze", {0})},
+      {"Tanh", plain("Tanh")},
       {"Transpose",
        [](Net& net, const std::string& x) {
          return net.op("Transpose", "op", {x}, {{"perm", Ints{0, 1, 3, 2}}});
@@ -235,7 +274,11 @@ INSTANTIATE_TEST_SUITE_P(Targets, TargetRows, ::testing::ValuesIn([] {
                            for (const Target& target : targets()) names.push_back(target.name);
                            return names;
                          }()),
-                         [](const auto& row) { return std::string(row.param); });
+                         [](const auto& row) {
+                           std::string name(row.param);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 // The reports of the other modes are about weights: FP32 products keep their reason.
 TEST(MeasureCoverage, LeavesTheReportsOfOtherModesAsTheyAre) {

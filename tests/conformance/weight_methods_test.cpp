@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "qtool/base/error.h"
-#include "qtool/quantize/weight_method.h"
+#include "qtool/quantize/quantize.h"
 #include "quantize/weights.h"
 
 namespace qtool {

@@ -27,7 +27,6 @@
 #include "kernels/isa.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement.h"

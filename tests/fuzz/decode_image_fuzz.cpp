@@ -11,9 +11,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const std::string_view bytes(reinterpret_cast<const char*>(data), size);
     const qtool::Image image = qtool::decode_image(bytes, "fuzz");
-    if (image.pixels.size() != static_cast<std::size_t>(image.width * image.height * 3)) {
-      std::abort();
-    }
+    const auto pixels = static_cast<std::size_t>(image.width * image.height);
+    if (image.pixels.size() != 3 * pixels || !image.alpha.empty()) std::abort();
+    // Alpha changes no colour; with it the image may take more memory than is accepted.
+    const qtool::Image kept = qtool::decode_image(bytes, "fuzz", qtool::Alpha::kKeep);
+    if (kept.pixels != image.pixels) std::abort();
+    if (!kept.alpha.empty() && kept.alpha.size() != pixels) std::abort();
   } catch (const qtool::Error& error) {
     if (error.code() != qtool::ErrorCode::kInvalidImage) std::abort();
   }

@@ -14,11 +14,12 @@
 #include "base/text.h"
 #include "model_parts.h"
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "random_network.h"
 #include "support/control_flow_models.h"
+#include "support/integer_models.h"
 #include "support/parse_onnx.h"
 #include "support/quantize_in.h"
 
@@ -308,6 +309,9 @@ void write_models(const std::filesystem::path& folder) {
     write(concat("microsoft_", recipe.op_type), model_of(recipe));
   }
   for (const TextModel& model : control_flow_models()) {
+    write_file(folder / (model.name + ".onnx"), parse_onnx(model.text).SerializeAsString());
+  }
+  for (const TextModel& model : integer_models()) {
     write_file(folder / (model.name + ".onnx"), parse_onnx(model.text).SerializeAsString());
   }
   for (std::uint64_t seed = 1; seed <= kNetworks; ++seed) {

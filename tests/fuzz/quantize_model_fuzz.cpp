@@ -15,7 +15,6 @@
 #include "base/hash.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
@@ -129,7 +128,10 @@ void check(std::string_view bytes) {
     const qtool::WeightChoices weights{options.types.weight_bits, options.types.weight_method};
     emitted = qtool::save_onnx_bytes(
         (mode == QuantizeMode::kDynamic
-             ? qtool::quantize(graph, qtool::DynamicOptions{options, weights})
+             ? qtool::quantize(
+                   graph, qtool::DynamicOptions{options, weights,
+                                                choices % 3 == 0 ? qtool::DynamicLstm::kMicrosoft
+                                                                 : qtool::DynamicLstm::kStandard})
              : qtool::quantize(graph, qtool::WeightOnlyOptions{options, weights}))
             .graph);
   }

@@ -79,7 +79,7 @@ class Builder {
   }
 
   Image layer(const Image& x) {
-    switch (random_.below(12)) {
+    switch (random_.below(14)) {
       case 0:
       case 1:
       case 2:
@@ -98,6 +98,10 @@ class Builder {
         return resize(x);
       case 10:
         return normalize(x);
+      case 11:
+        return normalize_instances(x);
+      case 12:
+        return take_rows(x);
       default:
         return squeeze_excite(x);
     }
@@ -191,11 +195,29 @@ class Builder {
     }
     const Image other = partners.empty() ? activate(x) : random_.pick(partners);
     if (other.id != x.id && other.same_shape(x) && !random_.one_in(3)) {
-      const ValueId y = node(random_.one_in(3) ? "Mul" : "Add", {x.id, other.id});
-      return activate({y, x.channels, x.height, x.width});
+      return activate({pair(x.id, other.id), x.channels, x.height, x.width});
     }
     const ValueId y = node("Concat", {x.id, other.id}, {{"axis", std::int64_t{1}}});
     return {y, x.channels + other.channels, x.height, x.width};
+  }
+
+  ValueId pair(ValueId a, ValueId b) {
+    switch (random_.below(8)) {
+      case 0:
+      case 1:
+        return node("Mul", {a, b});
+      case 2: {
+        const ValueId difference = node("Sub", {a, b});
+        if (random_.one_in(2)) return difference;
+        return node("Mul", {difference, difference});
+      }
+      case 3:
+        return node(random_.one_in(2) ? "Min" : "Max", {a, b});
+      case 4:  // by numbers of at least 0.5
+        return node("Div", {a, node("Add", {node("Sigmoid", {b}), scalar(0.5F)})});
+      default:
+        return node("Add", {a, b});
+    }
   }
 
   Image move(Image x) {
@@ -243,8 +265,44 @@ class Builder {
     return x;
   }
 
+  Image normalize_instances(Image x) {
+    x.id =
+        node("InstanceNormalization", {x.id, weights({x.channels}, 1), weights({x.channels}, 1)});
+    return x;
+  }
+
+  // The pixels as one row, or one axis more, with a convolution or pool over that.
+  Image take_rows(Image x) {
+    const bool volume = random_.one_in(2);
+    const std::size_t axes = volume ? 3 : 1;
+    Ints dims{0, x.channels};
+    if (volume) {
+      dims.insert(dims.end(), {x.height, 1, x.width});
+    } else {
+      dims.push_back(x.height * x.width);
+    }
+    ValueId y = node("Reshape", {x.id, ints(dims)});
+    Ints kernel(axes, 1);
+    kernel.back() = 3;
+    Ints pads(2 * axes, 0);
+    pads[axes - 1] = pads.back() = 1;
+    const Node::AttributeMap attributes = {{"kernel_shape", kernel}, {"pads", pads}};
+    if (random_.one_in(4)) {
+      y = node(random_.one_in(2) ? "MaxPool" : "AveragePool", {y}, attributes);
+    } else {
+      Ints shape{x.channels, x.channels};
+      shape.insert(shape.end(), kernel.begin(), kernel.end());
+      y = node("Conv", {y, weights(Shape(shape), 3 * x.channels), weights({x.channels}, 4)},
+               attributes);
+    }
+    if (random_.one_in(2)) y = node("Relu", {y});
+    x.id = node("Reshape", {y, ints({0, x.channels, x.height, x.width})});
+    return x;
+  }
+
   Image squeeze_excite(Image x) {
-    const ValueId mean = node("GlobalAveragePool", {x.id});
+    const ValueId mean = random_.one_in(2) ? node("GlobalAveragePool", {x.id})
+                                           : node("ReduceMean", {x.id}, {{"axes", Ints{2, 3}}});
     const ValueId scores =
         node("Conv", {mean, weights({x.channels, x.channels, 1, 1}, x.channels)});
     x.id = node("Mul", {x.id, node(random_.one_in(2) ? "Sigmoid" : "HardSigmoid", {scores})});

@@ -8,7 +8,7 @@
 
 #include "memory_file.h"
 #include "qtool/base/error.h"
-#include "qtool/image/image_set.h"
+#include "qtool/image/image.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const qtool::MemoryFile file;

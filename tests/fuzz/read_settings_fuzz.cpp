@@ -8,10 +8,9 @@
 
 #include "qtool/base/error.h"
 #include "qtool/calib/format.h"
-#include "qtool/calib/mnn_config.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/image/preprocess.h"
-#include "qtool/measure/detector.h"
+#include "qtool/measure/answer.h"
 
 namespace {
 

@@ -1,5 +1,6 @@
 // Any bytes are an array file, a list of samples, or one Error. The first byte says how the file is
-// read, the second what the network's input takes; the file stands in memory.
+// read (bit 6: as sound, cut by the bits below), the second what the network's input takes; the
+// file stands in memory.
 
 #include <array>
 #include <cstddef>
@@ -13,7 +14,7 @@
 
 #include "memory_file.h"
 #include "qtool/base/error.h"
-#include "qtool/samples/tensor_set.h"
+#include "qtool/samples/samples.h"
 
 namespace {
 
@@ -40,10 +41,9 @@ class Links {
  public:
   Links() : folder_(fs::temp_directory_path() / ("qtool_fuzz_" + std::to_string(::getpid()))) {
     fs::create_directories(folder_);
-    for (const char* kind : kKinds) {
-      std::error_code ec;
-      fs::create_symlink(file_.path(), link(kind), ec);
-    }
+    std::error_code ec;
+    for (const char* kind : kKinds) fs::create_symlink(file_.path(), link(kind), ec);
+    fs::create_symlink(file_.path(), link("wav"), ec);
   }
   Links(const Links&) = delete;
   Links& operator=(const Links&) = delete;
@@ -65,11 +65,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Links links;
   if (size < 2) return 0;
   links.file().write(data + 2, size - 2);
-  const std::string kind = kKinds[data[0] % kKinds.size()];
+  const bool sound = (data[0] & 64U) != 0;
+  const std::string kind = sound ? "wav" : kKinds[data[0] % kKinds.size()];
+  qtool::TensorReading reading;
+  if (sound) reading.audio = {data[0] % 8, data[0] / 8 % 4};
   std::vector<InputSpec> inputs = {spec_of(data[1])};
   if (data[0] >= 128) inputs.push_back({"y", DType::kInt64, std::nullopt});
   try {
-    const qtool::TensorSet set = qtool::list_tensors(links.link(kind), inputs);
+    const qtool::TensorSet set = qtool::list_tensors(links.link(kind), inputs, 0, reading);
     static_cast<void>(qtool::hash_of(set));
     // The first and the last ones, in an order that goes backwards too.
     const std::size_t count = set.entries.size();

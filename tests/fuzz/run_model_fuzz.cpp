@@ -8,7 +8,6 @@
 
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "small_run.h"
 

@@ -20,7 +20,7 @@
 #include "calib/methods/fractional_kl.h"
 #include "calib/statistics.h"
 #include "qtool/calib/collect.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "quant/density.h"
 #include "quantize/placement.h"

@@ -10,7 +10,6 @@
 
 #include "base/text.h"
 #include "qtool/image/image.h"
-#include "qtool/image/image_set.h"
 #include "qtool/image/preprocess.h"
 #include "support/places.h"
 
@@ -128,9 +127,38 @@ TEST(DecodeGolden, EqualsPillowForLosslessKinds) {
   for (const std::string name :
        {"gray.png", "gray_alpha.png", "alpha.png", "palette.png", "palette_transparent.png",
         "bits.png", "16bit.png", "rgb.bmp", "gray.bmp", "palette.bmp", "bits.bmp", "alpha.bmp",
-        "rgb.ppm", "gray.pgm"}) {
+        "rgb.ppm", "gray.pgm", "lossy.webp", "lossless.webp", "alpha_lossy.webp",
+        "alpha_lossless.webp"}) {
     const Image found = load_image(golden("decode_" + name));
     EXPECT_EQ(found, load_image(golden("decode_" + name + ".expect.png"))) << name;
+  }
+}
+
+TEST(DecodeGolden, TurnsWebpFilesUpright) {
+  const Image upright = load_image(golden("upright.png"));
+  for (const int orientation : {1, 6, 7}) {
+    EXPECT_EQ(load_image(golden(concat("turned_", orientation, ".webp"))), upright) << orientation;
+  }
+}
+
+TEST(DecodeGolden, KeepsAlphaAsPillowDoes) {
+  for (const std::string name : {"alpha_lossy", "alpha_lossless"}) {
+    const Image expected = load_image(golden(name + ".rgba.png"), Alpha::kKeep);
+    EXPECT_EQ(std::ssize(expected.alpha), expected.width * expected.height);
+    EXPECT_EQ(load_image(golden("decode_" + name + ".webp"), Alpha::kKeep), expected) << name;
+  }
+  // The PNG decoder against the other one.
+  EXPECT_EQ(load_image(golden("decode_alpha.png"), Alpha::kKeep),
+            load_image(golden("decode_alpha_lossless.webp"), Alpha::kKeep));
+}
+
+// Kinds without alpha are opaque.
+TEST(DecodeGolden, GivesOpaqueImagesTheirAlpha) {
+  for (const std::string name : {"gray.png", "420.jpg", "rgb.bmp", "lossy.webp", "16bit.png"}) {
+    const Image opaque = load_image(golden("decode_" + name), Alpha::kKeep);
+    EXPECT_EQ(opaque.pixels, load_image(golden("decode_" + name)).pixels) << name;
+    EXPECT_TRUE(std::all_of(opaque.alpha.begin(), opaque.alpha.end(),
+                            [](std::uint8_t value) { return value == 255; }));
   }
 }
 

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "measure/metrics.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/image.h"
 #include "qtool/image/preprocess.h"
@@ -94,7 +93,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"golden/onnxruntime/models/squeezenet1.1.qdq_u8s8.onnx", "squeezenet1.1.qdq_u8s8",
              "squeezenet1.1", 100.0, 1.0},
         // ONNX Runtime computes 16 of its 26 convolutions in floats, whose sums fall on the other
-        // side of a tie now and then; 12 images of the 20 have the same bits.
+        // side of a tie now and then, so that 12 images of the 20 have the same bits and the worst
+        // one 33.7 dB. That is the noise of these outputs, not ours: the same graph with its sums
+        // in double has 33.7 dB against them too, and equals ours on 17 images; ONNX Runtime 1.30,
+        // node by node, has 37.4 dB against them and 33.7 dB against the sums in double.
         Case{"golden/onnxruntime/models/squeezenet1.1.qdq_s8s8.onnx", "squeezenet1.1.qdq_s8s8",
              "squeezenet1.1", 33.0, 1.0},
         // Nine channels of mobilenet carry biases that make sums of int32 wrap.

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "qtool/calib/format.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "support/places.h"
 

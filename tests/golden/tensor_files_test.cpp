@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/samples/tensor_set.h"
+#include "qtool/samples/samples.h"
 #include "support/places.h"
 
 namespace qtool {

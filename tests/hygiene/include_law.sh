@@ -21,6 +21,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     # Header pattern and where it may be included.
     rule("^(onnx|google/protobuf)/", "^src/graph/onnx_")
     rule("^(stb/)?stb_[a-z_]+[.]h$", "^src/image/")
+    rule("^webp/", "^src/image/webp[.]cpp$")
     rule("^Eigen/", "^src/quantize/rounding_gptq[.]cpp$")
     rule("^xxhash[.]h$", "^src/base/hash[.]cpp$")
     rule("^(oneapi/)?dnnl", "^src/ops/onednn_[a-z]+[.](cpp|h)$")
@@ -70,7 +71,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     if (FILENAME ~ isa_file && standard && target !~ /^cstd(int|def)$/)
       breach("a file for one instruction set includes <" target ">")
     # What the contract headers include reaches the files for one instruction set.
-    if (FILENAME ~ /^src\/base\/round_up[.]h$|^src\/kernels\/([a-z0-9_]+\/)?(contract|stages|output_type|unroll|logarithm|(epilogue|pairwise)_[a-z0-9]+)[.]h$/ && standard &&
+    if (FILENAME ~ /^src\/base\/round_up[.]h$|^src\/kernels\/([a-z0-9_]+\/)?(contract|stages|output_type|unroll|logarithm|vector_math|(epilogue|pairwise)_[a-z0-9]+)[.]h$/ && standard &&
         target != "cstdint" && target != "cstddef")
       breach("a kernel contract includes <" target ">")
     if (standard) next

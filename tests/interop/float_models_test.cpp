@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "interop/other_runtime.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quantize/calibrate.h"
@@ -362,7 +362,9 @@ TEST_P(PublishedOnOnnxRuntime, CalibratesAndQuantizes) {
                 coverage_line(coverage_of(*plan), quantized.report).c_str(), db, other_db,
                 sqnr_db(found, other.outputs[0]));
     EXPECT_GE(db, GetParam().least_db);
-    EXPECT_GE(other_db, GetParam().least_db);
+    if (other_is_exact()) {
+      EXPECT_GE(other_db, GetParam().least_db);
+    }
     // Where ONNX Runtime computes sums or functions in FP32, some results beside a tie round to the
     // other side, and the layers behind them carry that on: it stays well below what quantizing
     // adds.

@@ -11,9 +11,9 @@
 
 #include "base/file.h"
 #include "other_runtime.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/image/image_set.h"
+#include "qtool/image/image.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/coverage.h"

@@ -14,7 +14,6 @@
 #include "operator_cases.h"
 #include "other_runtime.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "support/judged_operators.h"
 

@@ -11,7 +11,6 @@
 #include "nodes/backend_suite.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "support/places.h"
 

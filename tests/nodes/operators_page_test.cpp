@@ -145,7 +145,9 @@ std::string page() {
       "in\n"
       "  the opset that can (`src/graph/newer.inc`).\n"
       "- types: of the first input, as far as cases pass. float16 and bfloat16 are widened to\n"
-      "  float32 when the model is prepared.\n"
+      "  float32 when the model is prepared. Constants of int4 and uint4, which only\n"
+      "  DequantizeLinear may read, are computed with in 8 bits and written in 4; in blocks\n"
+      "  (`block_size`) they become float32.\n"
       "- FP32: `rewritten` into other operators of this table when the model is prepared.\n"
       "- INT8: a target places it on integers.\n"
       "- cases: how many of those that hold the operator pass; operators without one are compared\n"
@@ -198,9 +200,10 @@ std::string page() {
       "- QuantizeLinear and DequantizeLinear: 8 and 16 bits, and int32 for the latter. 16 bits "
       "run\n"
       "  in FP32; such a model is saved in opset 21.\n"
-      "- Not read: Attention and the other operators of language models, DynamicQuantizeLSTM,\n"
-      "  QLinearReduceMean, and the domain `com.microsoft.nchwc`, which is for one processor "
-      "only.\n"
+      "- DynamicQuantizeLSTM: its hidden state is rounded to 16 bits, in ONNX Runtime to 8.\n"
+      "- Not read: Attention and the other operators of language models, QLinearReduceMean, and "
+      "the\n"
+      "  domain `com.microsoft.nchwc`, which is for one processor only.\n"
       "\n## Not yet\n\n",
       open, ".\n\n## Out of scope\n\n| operator | reason |\n|---|---|\n", excluded_rows);
 }

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "qtool/image/image_set.h"
+#include "qtool/image/image.h"
 
 namespace qtool {
 

@@ -16,7 +16,6 @@
 #include "ops/evaluate.h"
 #include "qtool/graph/graph.h"
 #include "qtool/quant/affine.h"
-#include "qtool/quant/requantize.h"
 #include "support/published_requantization.h"
 
 // A naive interpreter of QDQ graphs that requantizes with integers only, by the published

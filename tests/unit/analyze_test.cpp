@@ -5,16 +5,19 @@
 
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <utility>
 
+#include "base/text.h"
 #include "measure/quantized_parts.h"
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/quantize/calibrate.h"
 #include "report/analysis.h"
+#include "report/page.h"
 #include "support/image_folder.h"
 #include "unit/quantize_net.h"
 
@@ -38,6 +41,19 @@ Graph three_layers() {
   }
   net.output(last);
   return std::move(net.graph);
+}
+
+/// Whether text, JSON and page of a result begin with a fault that begins so.
+void expect_first(const AnalyzeResult& result, const std::string& fault) {
+  ASSERT_FALSE(result.faults().empty());
+  EXPECT_THAT(result.faults()[0], testing::StartsWith(fault));
+  EXPECT_THAT(text_of(result, 3), testing::StartsWith(fault));
+  const auto json = nlohmann::json::parse(json_of(result, {}, {}));
+  EXPECT_THAT(json.at("faults").at(0).get<std::string>(), testing::StartsWith(fault));
+  Page page;
+  page.analysis = result;
+  // The script shows the list above everything else, in this order.
+  EXPECT_THAT(html_of(page), testing::HasSubstr(concat("\"faults\":[\"", fault)));
 }
 
 class AnalyzeTest : public testing::Test {
@@ -95,16 +111,15 @@ TEST_F(AnalyzeTest, FindsARangeThatClips) {
   const AnalyzeResult result = analysis_of(quantized(clipped));
   EXPECT_EQ(result.sources.at(0).name, "a_relu_out");
   EXPECT_GT(result.sources[0].saturated_share, 0.1);
-  EXPECT_THAT(result.faults().at(0), testing::StartsWith("tensor 'a_relu_out' makes"));
+  expect_first(result, "tensor 'a_relu_out' makes");
   EXPECT_THAT(result.faults()[0], testing::HasSubstr("of its values are clipped"));
-  EXPECT_THAT(text_of(result, 3), testing::StartsWith("tensor 'a_relu_out' makes"));
 }
 
 TEST_F(AnalyzeTest, FindsInputsFarBeyondWhatTheTableSaw) {
   const Graph emitted = quantized(table_);
   options_.preprocess.std = {8.0F};
   const AnalyzeResult result = analysis_of(emitted);
-  EXPECT_THAT(result.faults().at(0), testing::StartsWith("input 'x' makes"));
+  expect_first(result, "input 'x' makes");
   EXPECT_THAT(result.faults()[0], testing::HasSubstr("preprocessing that of the calibration"));
 }
 
@@ -181,7 +196,7 @@ TEST_F(AnalyzeTest, FindsAChannelAHundredTimesTheOthers) {
   const CalibrationTable table = calibrate(fp32, images(), calibrate_options).table;
   const Executor int8(prepare(quantize(fp32.graph(), table).graph));
   const AnalyzeResult result = analyze(fp32, int8, images(), options_);
-  EXPECT_THAT(result.faults().at(0), testing::StartsWith("tensor 'a_out' makes"));
+  expect_first(result, "tensor 'a_out' makes");
   EXPECT_THAT(result.faults()[0], testing::HasSubstr("its channel 5 reaches"));
   EXPECT_EQ(result.sources.at(0).channels, kMany);
 }

@@ -163,5 +163,40 @@ TEST(WeightBiasShift, IsEmptyWithoutFittingMeans) {
   }
 }
 
+// Of an image of ones, weights that are 1 at one tap alone give 1 where that tap reads the image
+// and 0 where it reads padding.
+TEST(BiasCorrection, CountsTheTapsThatReadPadding) {
+  using Ints = std::vector<std::int64_t>;
+  const std::vector<LayerCase> cases = {
+      {"Conv", {15, 1, 3, 5}, {1, 1, 7, 4}, {{"pads", Ints{1, 2, 1, 3}}}},
+      {"Conv", {15, 1, 3, 5}, {1, 1, 1, 2}, {{"pads", Ints{2, 4, 3, 5}}, {"strides", Ints{2, 3}}}},
+      {"Conv",
+       {9, 1, 3, 3},
+       {1, 1, 6, 9},
+       {{"pads", Ints{4, 0, 7, 2}}, {"strides", Ints{3, 2}}, {"dilations", Ints{2, 3}}}},
+      {"Conv", {4, 1, 4}, {1, 1, 5}, {{"pads", Ints{3, 9}}, {"strides", Ints{2}}}},
+  };
+  for (const LayerCase& layer : cases) {
+    Tensor weights(DType::kFloat32, layer.weight);
+    const std::int64_t taps = layer.weight[0];
+    for (std::int64_t tap = 0; tap < taps; ++tap) {
+      weights.values<float>()[static_cast<std::size_t>(tap * taps + tap)] = 1.0F;
+    }
+    const Graph graph = graph_of(layer, weights);
+    Tensor ones(DType::kFloat32, layer.input);
+    for (float& value : ones.values<float>()) value = 1.0F;
+    const TensorView view = ones;
+    Workspace workspace;
+    const auto plan = Executor(graph).compile({});
+    const std::vector<double> expected =
+        channel_means(plan->run(std::span(&view, 1), workspace).front());
+    const NodeId node = graph.nodes()[0];
+    const std::vector<double> found =
+        tap_shares(graph, node, weight_ports(graph, node).value(), layer.input);
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-6) << i;
+  }
+}
+
 }  // namespace
 }  // namespace qtool

@@ -63,6 +63,30 @@ class CollectTest : public testing::Test {
   CollectOptions options_;
 };
 
+// The last axis of what a MatMul or a recurrent layer reads, unless a convolution reads it too.
+TEST_F(CollectTest, TakesForChannelsWhatAMatrixProductMultiplies) {
+  for (const bool has_convolution : {false, true}) {
+    Net net;
+    net.graph = small_net({1, {}});
+    net.constant("matrix", Tensor(DType::kFloat32, {kSide, 2}));
+    net.output(net.op("MatMul", "product", {"relu_out", "matrix"}));
+    if (has_convolution) net.output(net.conv("other", "relu_out", 3));
+    const Collection collection = collect_with(net.graph);
+    const TensorStatistics& relu = collection.tensors[1];
+    ASSERT_EQ(relu.statistics.channels(), has_convolution ? 3 : kSide);
+    EXPECT_EQ(collection.tensors[0].statistics.channels(), 3);
+    // All that is not by channel stays the same.
+    const Collection plain = collect_with(small_net());
+    EXPECT_EQ(relu.statistics.count(), plain.tensors[1].statistics.count());
+    EXPECT_EQ(relu.statistics.max(), plain.tensors[1].statistics.max());
+    EXPECT_NEAR(relu.statistics.mean(), plain.tensors[1].statistics.mean(), 1e-9);
+    if (has_convolution) continue;
+    double mean = 0.0;
+    for (std::int64_t c = 0; c < kSide; ++c) mean += relu.statistics.channel_mean(c) / kSide;
+    EXPECT_NEAR(mean, relu.statistics.mean(), 1e-9);
+  }
+}
+
 TEST_F(CollectTest, ObservesTheNamedTensorsInTheGraphsOrder) {
   const Collection collection = collect_with(small_net());
   ASSERT_EQ(collection.tensors.size(), 2U);

@@ -19,7 +19,6 @@
 #include "qtool/calib/format.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement.h"

@@ -13,10 +13,10 @@
 #include "measure/metrics.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/collect.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
+#include "qtool/measure/answer.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/measure/infer.h"
-#include "qtool/measure/output_error.h"
 #include "report/samples.h"
 
 namespace qtool {

@@ -1,11 +1,10 @@
-#include "qtool/measure/detector.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "qtool/base/error.h"
+#include "qtool/measure/answer.h"
 
 namespace qtool {
 namespace {

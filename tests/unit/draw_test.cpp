@@ -57,6 +57,61 @@ TEST_F(Drawn, BoxesLieWhereTheyAreInTheImage) {
   EXPECT_EQ(pixel(page, kSecond + 360, kTop + 150), orange);
 }
 
+// The pixels of a colour in the whole page.
+std::int64_t count(const Image& page, const std::array<int, 3>& colour) {
+  std::int64_t found = 0;
+  for (std::int64_t y = 0; y < page.height; ++y) {
+    for (std::int64_t x = 0; x < page.width; ++x) found += pixel(page, x, y) == colour ? 1 : 0;
+  }
+  return found;
+}
+
+// Two boxes with one corner: both captions would stand above it.
+TEST_F(Drawn, CaptionsDoNotCoverEachOther) {
+  result_.detects = true;
+  result_.classes = 1;
+  result_.int8.emplace();
+  const Box best{15, 30, 30, 45, 0, 0.9F};
+  const Box other{15, 30, 35, 50, 0, 0.8F};
+  const std::array<int, 3> green{60, 210, 110};
+  const std::array<int, 3> orange{255, 130, 40};
+  const auto drawn = [&](const std::vector<Box>& boxes) {
+    result_.int8->answer.boxes = boxes;
+    return draw_answers(image_, preprocess_, result_, {});
+  };
+  result_.box_pairs = {{std::nullopt, 0, 0.0}};
+  const std::int64_t alone = count(drawn({other}), orange);
+  result_.fp32.answer.boxes = {best};
+  result_.box_pairs = {{0, 0, 1.0}, {std::nullopt, 1, 0.0}};
+  const Image page = drawn({best, other});
+  // Borders cross: the left and the upper side of the better box lie on the other one's.
+  const std::int64_t border = 2 * (15 * 8 + 15 * 4);
+  EXPECT_GE(count(page, orange), alone - border);
+  EXPECT_GT(alone, 2 * border);
+  EXPECT_GT(count(page, green), 0);
+  // Many boxes at one place find no room, and are drawn all the same.
+  EXPECT_NO_THROW(static_cast<void>(drawn(std::vector<Box>(2, best))));
+}
+
+TEST_F(Drawn, ThumbnailsHaveBothModelsBoxesAndNoCaptions) {
+  result_.detects = true;
+  result_.classes = 1;
+  result_.fp32.answer.boxes = {{15, 30, 30, 45, 0, 0.9F}, {0, 0, 5, 5, 0, 0.9F}};
+  result_.int8.emplace();
+  result_.int8->answer.boxes = {{15, 30, 30, 45, 0, 0.8F}};
+  result_.box_pairs = {{0, 0, 1.0}, {1, std::nullopt, 0.0}};
+  const Image page = draw_small(image_, preprocess_, result_, 240);
+  EXPECT_EQ(page.width, 2 * 240 + 4);
+  EXPECT_EQ(page.height, 120);
+  const std::array<int, 3> green{60, 210, 110};
+  EXPECT_EQ(pixel(page, 60, 75), green);  // x is 4 times, y 2 times that of the input
+  EXPECT_EQ(pixel(page, 244 + 60, 75), green);
+  EXPECT_EQ(pixel(page, 0, 0), (std::array<int, 3>{255, 130, 40}));
+  EXPECT_EQ(pixel(page, 60, 50), (std::array<int, 3>{0, 0, 100}));  // where a caption would be
+  EXPECT_EQ(boxes_text(result_, 0), "2 boxes, 1 lost");
+  EXPECT_EQ(boxes_text(result_, 1), "1 box, 0 added");
+}
+
 TEST_F(Drawn, MasksTintAllClassesButTheFirst) {
   result_.fp32.answer.mask = Mask{2, 1, {0, 1}};
   const Image page = draw_answers(image_, preprocess_, result_, {});

@@ -1,6 +1,7 @@
 // Chains of element-wise functions run as one operator with the bits of their nodes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -138,6 +139,82 @@ TEST(Chains, StopAtObservedTensors) {
   CompileOptions options;
   options.observe = {inner};
   EXPECT_EQ(run(net.graph, one({1, 3, 5, 7}), options).kernels.size(), 2U);
+}
+
+/// A convolution of `x` whose output `function` turns into the network's.
+template <typename Function>
+ChainNet convolution_with(const Function& function) {
+  ChainNet net;
+  net.graph.add_constant("w", testing::random_tensor({24, 16, 3, 3}, -0.2F, 0.2F));
+  const std::string x = net.input("x", {1, 16, 9, 7});
+  net.output(function(net, net.op("Conv", {x, "w"})));
+  return net;
+}
+
+/// The largest difference between the fused network, whose only step is a convolution, and the one
+/// that runs node by node.
+double difference_when_fused(const ChainNet& net) {
+  const std::vector<Tensor> inputs = one({1, 16, 9, 7});
+  CompileOptions plain;
+  plain.lowering = Lowering::kReference;
+  const std::vector<float> expected = run(net.graph, inputs, plain).outputs.at(0);
+  double largest = 0.0;
+  for (const int threads : {1, 3}) {
+    CompileOptions options;
+    options.threads = threads;
+    const Ran fused = run(net.graph, inputs, options);
+    for (const std::string& kernel : fused.kernels) {
+      EXPECT_TRUE(kernel == "reorder" || kernel.find("conv") != std::string::npos ||
+                  kernel.find("gemm") != std::string::npos || kernel.find("jit") == 0)
+          << kernel;
+    }
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      largest = std::max(largest, static_cast<double>(std::abs(fused.outputs[0][i] - expected[i])));
+    }
+  }
+  return largest;
+}
+
+// Results are below 20, so the tolerance is some units in the last place.
+constexpr double kLastPlaces = 2e-5;
+
+TEST(Chains, OfSiluRunInsideTheConvolutionBefore) {
+  for (const bool sigmoid_first : {false, true}) {
+    const ChainNet net = convolution_with([&](ChainNet& n, const std::string& x) {
+      const std::string s = n.op("Sigmoid", {x});
+      return sigmoid_first ? n.op("Mul", {s, x}) : n.op("Mul", {x, s});
+    });
+    EXPECT_LT(difference_when_fused(net), kLastPlaces);
+  }
+}
+
+TEST(Chains, HardSwishAndLeakyReluRunInsideTheConvolutionBefore) {
+  for (const std::string function : {"HardSwish", "LeakyRelu"}) {
+    const ChainNet net =
+        convolution_with([&](ChainNet& n, const std::string& x) { return n.op(function, {x}); });
+    EXPECT_LT(difference_when_fused(net), kLastPlaces) << function;
+  }
+}
+
+TEST(Chains, OfSiluStayWhereTheConvolutionIsReadElsewhere) {
+  ChainNet net = convolution_with([](ChainNet& n, const std::string& x) {
+    n.output(x);
+    return n.op("Mul", {x, n.op("Sigmoid", {x})});
+  });
+  const std::vector<std::string> kernels = run(net.graph, one({1, 16, 9, 7}), {}).kernels;
+  EXPECT_NE(std::ranges::find(kernels, "chain of 2"), kernels.end());
+}
+
+TEST(Chains, OfSiluStayWhereTheSigmoidIsObserved) {
+  const ChainNet net = convolution_with([](ChainNet& n, const std::string& x) {
+    return n.op("Mul", {x, n.op("Sigmoid", {x})});
+  });
+  for (const NodeId id : net.graph.nodes()) {
+    if (net.graph.node(id).is("Mul")) continue;
+    CompileOptions options;
+    options.observe = {net.graph.value(net.graph.node(id).outputs[0]).name};
+    EXPECT_GT(run(net.graph, one({1, 16, 9, 7}), options).kernels.size(), 1U);
+  }
 }
 
 }  // namespace

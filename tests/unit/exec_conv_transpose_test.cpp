@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "qtool/exec/executor.h"
-#include "qtool/quant/requantize.h"
+#include "quant/requantize.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {

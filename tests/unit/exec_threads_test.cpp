@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <random>
 #include <vector>
 
 #include "ops/onednn.h"
+#include "support/random_cases.h"
 
 namespace qtool::onednn {
 namespace {
@@ -18,22 +18,7 @@ constexpr float kMaxDifference = 1e-5F;
 constexpr std::int64_t kWorthDividing = 1 << 15;  // products; of fewer, nothing would be tested
 constexpr int kRounds = 100;
 
-class Random {
- public:
-  std::int64_t between(std::int64_t least, std::int64_t most) {
-    return std::uniform_int_distribution<std::int64_t>(least, most)(engine_);
-  }
-  bool one_in(std::int64_t count) { return between(1, count) == 1; }
-  Tensor reals(const Shape& shape) {
-    Tensor tensor(DType::kFloat32, shape);
-    std::uniform_real_distribution<float> even(-1.0F, 1.0F);
-    for (float& value : tensor.values<float>()) value = even(engine_);
-    return tensor;
-  }
-
- private:
-  std::mt19937 engine_{11};
-};
+constexpr unsigned kSeed = 11;
 
 std::byte* bytes_of(Tensor& tensor) { return static_cast<std::byte*>(tensor.data()); }
 
@@ -55,7 +40,7 @@ float difference(const Tensor& a, const Tensor& b) {
 }
 
 TEST(Threads, LeaveConvolutionsEqualToTheLastBits) {
-  Random random;
+  RandomCases random(kSeed);
   int compared = 0;
   for (int round = 0; round < kRounds; ++round) {
     ConvSpec spec;
@@ -111,7 +96,7 @@ TEST(Threads, LeaveConvolutionsEqualToTheLastBits) {
 }
 
 TEST(Threads, LeaveProductsEqualToTheLastBits) {
-  Random random;
+  RandomCases random(kSeed);
   int compared = 0;
   for (int round = 0; round < kRounds; ++round) {
     MatmulSpec spec;

@@ -264,6 +264,19 @@ TEST(RemoveIdentities, KeepsDropoutThatTrainsOrWhoseMaskIsRead) {
   EXPECT_THAT(ops_of(b.graph), ElementsAre("Dropout", "Dropout", "Relu"));
 }
 
+TEST(RemoveIdentities, RemovesDropoutOfNothingInTrainingMode) {
+  Builder b;
+  b.input("x");
+  b.graph.add_constant("ratio", Tensor::scalar(0.0F));
+  b.graph.add_constant("on", Tensor::scalar(true));
+  b.node("Dropout", {"x", "ratio", "on"}, {"a"});
+  b.node("Relu", {"a"}, {"y"});
+  b.output("y");
+  remove_identities(b.graph);
+  b.graph.check();
+  EXPECT_THAT(ops_of(b.graph), ElementsAre("Relu"));
+}
+
 // Adds one to float constants; knows the operator Inc only.
 std::optional<std::vector<Tensor>> evaluate_inc(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);

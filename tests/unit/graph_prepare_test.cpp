@@ -9,7 +9,7 @@
 
 #include "onnx_check.h"
 #include "onnx_models.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "support/places.h"
 

@@ -13,7 +13,6 @@
 #include "qtool/base/error.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement.h"

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "image/canvas.h"
+#include "image/stb_encode.h"
 #include "qtool/base/error.h"
 #include "qtool/image/image.h"
 #include "qtool/image/preprocess.h"
@@ -91,6 +92,21 @@ TEST(EncodePng, IsReadBack) {
   image.pixels.pop_back();
   EXPECT_THROW(static_cast<void>(encode_png(image)), Error);
   EXPECT_THROW(static_cast<void>(encode_png(Image())), Error);
+}
+
+TEST(EncodeJpeg, IsReadBackAlmostAsItWas) {
+  Image image = blank_image(40, 24, kBlack);
+  for (std::size_t i = 0; i < image.pixels.size(); ++i) {
+    image.pixels[i] = static_cast<std::uint8_t>(i / 16);  // slopes are what JPEG is good at
+  }
+  const Image back = decode_image(encode_jpeg(image), "a.jpg");
+  ASSERT_EQ(back.width, image.width);
+  ASSERT_EQ(back.height, image.height);
+  for (std::size_t i = 0; i < image.pixels.size(); ++i) {
+    ASSERT_NEAR(back.pixels[i], image.pixels[i], 24) << i;
+  }
+  image.pixels.pop_back();
+  EXPECT_THROW(static_cast<void>(encode_jpeg(image)), Error);
 }
 
 // A point of the image, painted and preprocessed, is found where the placement says.

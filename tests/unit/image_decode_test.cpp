@@ -87,13 +87,36 @@ TEST(DecodeImage, RefusesPnmThatLies) {
 
 TEST(DecodeImage, NamesFilesThatAreNoImages) {
   EXPECT_THAT(refusal(""), HasSubstr("is empty"));
-  EXPECT_THAT(refusal("GIF89a"), HasSubstr("is a GIF image, expected a JPEG, PNG, BMP or PNM"));
-  EXPECT_THAT(refusal("RIFF\1\2\3\4WEBPVP8 "), HasSubstr("is a WebP image, expected"));
+  EXPECT_THAT(refusal("GIF89a"),
+              HasSubstr("is a GIF image, expected a JPEG, PNG, BMP, WebP or PNM"));
   EXPECT_THAT(refusal("version https://git-lfs.github.com/spec/v1\noid sha256:1"),
               HasSubstr("is a Git LFS pointer, not the file itself; run 'git lfs pull'"));
   EXPECT_THAT(refusal("hello"), HasSubstr("is not an image that can be read, expected a JPEG"));
   EXPECT_THAT(refusal("\xFF\xD8"), HasSubstr("JPEG without a frame"));
   EXPECT_THROW(static_cast<void>(load_image("/nowhere/x.jpg")), Error);
+}
+
+TEST(DecodeImage, RefusesWebpThatLiesOrMoves) {
+  EXPECT_THAT(refusal("RIFF\1\2\3\4WEBPVP8 "), HasSubstr("ends early"));
+  EXPECT_THAT(refusal(std::string_view("RIFF\4\0\0\0WEBP", 12)), HasSubstr("corrupt WebP"));
+  EXPECT_THAT(refusal(golden("animated.webp")),
+              HasSubstr("is an animated WebP, expected a single"));
+  std::string webp = golden("decode_lossless.webp");
+  webp[21] = '\xFF';  // the width
+  EXPECT_THAT(refusal(webp), testing::AnyOf(HasSubstr("corrupt WebP"), HasSubstr("ends early")));
+}
+
+// 16383x16383 pixels without loss take 4 bytes each while they are decoded, and tables.
+TEST(DecodeImage, KnowsWhatALosslessWebpTakesBeforeItIsDecoded) {
+  std::string webp = golden("decode_lossless.webp");
+  const std::size_t size = webp.find("VP8L") + 9;
+  webp.replace(size, 3, "\xFE\xBF\xFF");  // 14 bits of the width less 1, and of the height
+  webp[size + 3] = static_cast<char>((webp[size + 3] & 0xF0) | 0x0F);
+  const ImageHeader header = read_webp_header(webp);
+  EXPECT_EQ(header.width, 16383);
+  EXPECT_GT(header.height, 16000);
+  EXPECT_GT(header.decoder_bytes, 9 * header.width * header.height);
+  EXPECT_THAT(refusal(webp), HasSubstr("MB to decode, at most"));
 }
 
 TEST(DecodeImage, RefusesEveryCutOffFile) {

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
-#include "qtool/image/load.h"
+#include "qtool/image/preprocess.h"
 
 namespace qtool {
 namespace {

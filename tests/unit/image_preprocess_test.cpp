@@ -58,6 +58,43 @@ TEST(Preprocess, FeedsChannelsInTheOrderAndLayoutAsked) {
   EXPECT_EQ(preprocess_image(image, preprocess).shape(), Shape({1, 1, 2, 1}));
 }
 
+TEST(Preprocess, FeedsAlphaAsTheFourthChannel) {
+  const Image image{2, 1, {1, 2, 3, 4, 5, 6}, {7, 8}};
+  Preprocess preprocess;
+  preprocess.channels = ChannelOrder::kRgba;
+  EXPECT_THAT(values_of(preprocess_image(image, preprocess)), ElementsAre(1, 4, 2, 5, 3, 6, 7, 8));
+  preprocess.mean = {0, 0, 0, 8};
+  preprocess.channels = ChannelOrder::kBgra;
+  preprocess.layout = TensorLayout::kNhwc;
+  const Tensor nhwc = preprocess_image(image, preprocess);
+  EXPECT_THAT(nhwc.values<float>(), ElementsAre(3, 2, 1, -1, 6, 5, 4, 0));
+  EXPECT_EQ(nhwc.shape(), Shape({1, 1, 2, 4}));
+  const Tensor opaque = preprocess_image({1, 1, {1, 2, 3}}, preprocess);
+  EXPECT_THAT(opaque.values<float>(), ElementsAre(3, 2, 1, 247));
+  EXPECT_THROW(preprocess_image({2, 1, {1, 2, 3, 4, 5, 6}, {7}}, preprocess), Error);
+}
+
+// Each channel is resized as it would be alone.
+TEST(Preprocess, ResizesAlphaLikeTheOtherChannels) {
+  Image image = make_image(13, 9);
+  const Image other = make_image(9, 13);
+  for (std::size_t i = 0; i < 13 * 9; ++i) image.alpha.push_back(other.pixels[3 * i]);
+  Image alphas{13, 9};
+  for (const std::uint8_t value : image.alpha) alphas.pixels.insert(alphas.pixels.end(), 3, value);
+  Preprocess preprocess;
+  preprocess.resize = ResizeMode::kSquash;
+  preprocess.resize_width = 5;
+  preprocess.resize_height = 4;
+  const Tensor colours = preprocess_image(image, preprocess);
+  const Tensor grays = preprocess_image(alphas, preprocess);
+  preprocess.channels = ChannelOrder::kRgba;
+  const Tensor all = preprocess_image(image, preprocess);
+  std::vector<float> expected(colours.values<float>().begin(), colours.values<float>().end());
+  const auto alpha = grays.values<float>().first(20);
+  expected.insert(expected.end(), alpha.begin(), alpha.end());
+  EXPECT_EQ(values_of(all), expected);
+}
+
 TEST(Preprocess, GrayOfEqualChannelsIsTheChannel) {
   Preprocess preprocess;
   preprocess.channels = ChannelOrder::kGray;
@@ -243,7 +280,8 @@ TEST(PreprocessNames, ReadBack) {
        {ResizeMode::kNone, ResizeMode::kSquash, ResizeMode::kShorterSide, ResizeMode::kLetterbox}) {
     EXPECT_EQ(resize_mode_of(name_of(mode)), mode);
   }
-  for (const ChannelOrder order : {ChannelOrder::kRgb, ChannelOrder::kBgr, ChannelOrder::kGray}) {
+  for (const ChannelOrder order : {ChannelOrder::kRgb, ChannelOrder::kBgr, ChannelOrder::kGray,
+                                   ChannelOrder::kRgba, ChannelOrder::kBgra}) {
     EXPECT_EQ(channel_order_of(name_of(order)), order);
   }
   for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {

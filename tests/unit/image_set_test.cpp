@@ -1,5 +1,3 @@
-#include "qtool/image/image_set.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
+#include "qtool/image/image.h"
 
 namespace qtool {
 namespace {
@@ -146,8 +145,9 @@ TEST_F(ImageSetTest, NothingFoundIsAnErrorThatSaysWhatWasLookedFor) {
   add("model.onnx", std::string("\0\1", 2));
   EXPECT_THAT(refusal(root_ / "model.onnx", {}),
               HasSubstr("is not text, expected a folder, a list file, or a jpg"));
-  add("photo.webp", "RIFF1234WEBPVP8 ");
-  EXPECT_THAT(refusal(root_ / "photo.webp", {}), HasSubstr("is a WebP image, expected a folder"));
+  add("photo.webp.part", "RIFF1234WEBPVP8 ");
+  EXPECT_THAT(refusal(root_ / "photo.webp.part", {}),
+              HasSubstr("is a WebP image, expected a folder"));
   EXPECT_THAT(refusal(root_ / "nowhere", {}), HasSubstr("does not exist"));
 }
 

@@ -15,7 +15,6 @@
 #include "exec/plan.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement.h"

@@ -10,7 +10,7 @@
 
 #include "measure/metrics.h"
 #include "qtool/base/error.h"
-#include "qtool/measure/mask.h"
+#include "qtool/measure/answer.h"
 
 namespace qtool {
 namespace {

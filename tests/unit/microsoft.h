@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "run_op.h"
 

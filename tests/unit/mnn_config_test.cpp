@@ -1,8 +1,7 @@
-#include "qtool/calib/mnn_config.h"
-
 #include <gmock/gmock.h>
 
 #include "qtool/base/error.h"
+#include "qtool/calib/format.h"
 
 namespace qtool {
 namespace {

@@ -136,6 +136,17 @@ TEST(ModelSummary, CountsParametersOfEveryTypeOnce) {
   EXPECT_EQ(summary.parameter_bytes, 40);  // 6 * 4 + 2 * 8
 }
 
+// Some exporters write weights so.
+TEST(ModelSummary, CountsWeightsInConstantNodes) {
+  Net net;
+  const auto weights = std::make_shared<const Tensor>(Tensor(DType::kFloat32, {2, 3}));
+  const std::string w = net.op("Constant", "w", {}, {{"value", weights}});
+  net.output(net.op("Add", "add", {net.input("x", {2, 3}), w}));
+  const ModelSummary summary = summarize(net.graph);
+  EXPECT_EQ(summary.parameters, 6);
+  EXPECT_EQ(summary.parameter_bytes, 24);
+}
+
 Net convolution_and_product() {
   Net net;
   Tensor matrix(DType::kFloat32, Shape{3, 2});

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "onnx_models.h"
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "support/places.h"
 

@@ -79,6 +79,18 @@ TEST(LoadOnnx, ReadsNodesTensorsAndModelInfo) {
   EXPECT_EQ(graph.info.opsets.at(""), 13);
 }
 
+// Reports, steps of a plan and --exclude tell nodes apart by their names.
+TEST(LoadOnnx, CallsTheSecondNodeOfANameByItsOutput) {
+  ModelProto model = small_model();
+  ASSERT_GE(model.graph().node_size(), 2);
+  for (auto& node : *model.mutable_graph()->mutable_node()) node.set_name("same");
+  const Graph graph = load(model);
+  EXPECT_EQ(graph.node(graph.nodes()[0]).name, "same");
+  for (std::size_t i = 1; i < graph.nodes().size(); ++i) {
+    EXPECT_EQ(graph.node(graph.nodes()[i]).name, "");
+  }
+}
+
 TEST(LoadOnnx, KeepsSymbolsAndTreatsNegativeExtentsAsUnknown) {
   ModelProto model = small_model();
   auto* shape = model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type();
@@ -304,9 +316,9 @@ TEST(LoadOnnx, NamesTheNodeOfWhatItDoesNotSupport) {
               }),
               HasSubstr("graph input 'list': is not a tensor"));
   EXPECT_THAT(unsupported([](ModelProto& m) {
-                m.mutable_graph()->mutable_initializer(0)->set_data_type(22);
+                m.mutable_graph()->mutable_initializer(0)->set_data_type(23);
               }),
-              HasSubstr("initializer 'w': has element type 22 of ONNX"));
+              HasSubstr("initializer 'w': has element type 23 of ONNX"));
 }
 
 TEST(LoadOnnx, NamesEveryOperatorThatIsNotSupportedWithItsCount) {

@@ -4,13 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/text.h"
-#include "calib/statistics.h"
+#include "qtool/image/image.h"
 #include "report/analysis.h"
+#include "support/image_folder.h"
 
 namespace qtool {
 namespace {
@@ -111,33 +114,105 @@ TEST(Page, FitsWhateverTheNamesAre) {
   EXPECT_LE(html_of(page).size(), kMaxPageBytes);
 }
 
-// Values from -2 to 6, of which a quarter are zeros.
-TEST(Page, DrawsWhatTheStatisticsCounted) {
-  Tensor values(DType::kFloat32, {1, 1, 1, 4});
-  values.values<float>()[0] = -2.0F;
-  values.values<float>()[1] = 0.0F;
-  values.values<float>()[2] = 5.9F;
-  values.values<float>()[3] = 6.0F;
-  Collection collection;
-  collection.tensors.emplace_back();
-  collection.tensors[0].tensor = "a";
-  collection.tensors[0].statistics.observe(values);
+/// What stands in a figure of the page.
+Json figure(const Page& page, const char* name) { return data_of(html_of(page)).at(name); }
+
+TEST(Page, DrawsTheLevelsThatAreInUse) {
   Page page = page_of({"a", "b"});
-  EXPECT_EQ(data_of(html_of(page)).at("statistics"), false);
-  page.statistics = &collection;
-  const Json data = data_of(html_of(page));
-  EXPECT_EQ(data.at("statistics"), true);
-  ASSERT_EQ(data.at("histograms").size(), 1U);
-  const Json& histogram = data.at("histograms").at(0);
-  EXPECT_EQ(histogram.at("tensor"), "a");
-  EXPECT_EQ(histogram.at("lower"), -2.0);
-  EXPECT_EQ(histogram.at("upper"), 6.0);
-  EXPECT_EQ(histogram.at("zeros"), 1);
-  const std::vector<std::int64_t> counts = histogram.at("counts");
-  EXPECT_EQ(counts.front(), 1);
-  EXPECT_EQ(counts.back(), 2);
-  page.analysis.sources[0].scaled = true;  // its range is of the divided tensor
-  EXPECT_TRUE(data_of(html_of(page)).at("histograms").empty());
+  page.analysis.sources[0].levels = {-4.0, 0.5, {0, 0, 7, 0, 1, 0}};
+  const Json histograms = figure(page, "histograms");
+  ASSERT_EQ(histograms.size(), 1U);
+  EXPECT_EQ(histograms.at(0).at("tensor"), "a");
+  EXPECT_EQ(histograms.at(0).at("lower"), -3.0);
+  EXPECT_EQ(histograms.at(0).at("step"), 0.5);
+  EXPECT_EQ(histograms.at(0).at("counts"), Json({7, 0, 1}));
+}
+
+// Both models share a grid, so that equal values lie on the diagonal.
+TEST(Page, DrawsOneModelAgainstTheOther) {
+  Page page = page_of({"a"});
+  page.analysis.sources[0].pairs = {{-1.0F, -1.0F}, {3.0F, 1.0F}};
+  page.analysis.outputs = {{"logits", 20.0, {{0.0F, 2.0F}}}};
+  const Json scatter = figure(page, "scatter");
+  ASSERT_EQ(scatter.size(), 2U);
+  EXPECT_EQ(scatter.at(0).at("output"), "logits");
+  EXPECT_EQ(scatter.at(0).at("points"), Json({0, 1000}));
+  EXPECT_EQ(scatter.at(1).at("range"), Json({-1.0, 3.0}));
+  EXPECT_EQ(scatter.at(1).at("points"), Json({0, 0, 1000, 500}));
+  page.analysis.sources[0].pairs = {{std::nanf(""), 1.0F}};
+  EXPECT_TRUE(figure(page, "scatter").at(1).at("points").empty());
+}
+
+TEST(Page, DrawsChannelsWhereTheyDiffer) {
+  Page page = page_of({"a", "b"});
+  page.analysis.sources[1].channel_ranges = {{-1.0F, 0.0F}, {0.0F, 9.0F}};
+  const Json channels = figure(page, "channels");
+  ASSERT_EQ(channels.size(), 1U);
+  EXPECT_EQ(channels.at(0).at("ends"), Json({0, 100, 100, 1000}));
+}
+
+TEST(Page, ShowsTheWorstImagesWithBothAnswers) {
+  Page page = page_of({"a"});
+  page.worst = {
+      {"photos/<b>.jpg", true, 3.5, "cat", {"cat, margin 1.00", "dog, margin 0.25"}, "Man"}};
+  const Json worst = figure(page, "worst");
+  ASSERT_EQ(worst.size(), 1U);
+  EXPECT_EQ(worst.at(0).at("path"), "photos/<b>.jpg");
+  EXPECT_EQ(worst.at(0).at("int8"), "dog, margin 0.25");
+  EXPECT_EQ(worst.at(0).at("jpeg"), "TWFu");  // RFC 4648
+}
+
+TEST(Page, LeavesOutDrawingsBeforeSources) {
+  Page page = page_of(many_names(100, 60));
+  for (ErrorSource& source : page.analysis.sources) {
+    source.levels = {0.0, 1.0, std::vector<std::int64_t>(512, 1'000'000'000'000)};
+  }
+  page.worst.resize(1);
+  page.worst[0].jpeg = std::string(1'300'000, 'x');
+  const std::string html = html_of(page);
+  EXPECT_LE(html.size(), kMaxPageBytes);
+  const Json data = data_of(html);
+  EXPECT_TRUE(data.at("histograms").empty());
+  EXPECT_EQ(data.at("worst").size(), 1U);
+  EXPECT_EQ(data.at("analysis").at("sources").size(), 100U);
+}
+
+// Of a folder of any size the page has a number.
+TEST(Page, HoldsNoRowForEachImage) {
+  Page page = page_of({"a"});
+  page.evaluation.int8.emplace();
+  page.evaluation.classes = 3;
+  for (int i = 0; i < 40'000; ++i) {
+    SampleResult& sample = page.evaluation.samples.emplace_back();
+    sample.path = concat("photos/of/a/folder/image", i, ".jpg");
+    sample.label = 0;
+    sample.top1 = {TopClass{0, 1.0}, TopClass{1, 1.0}};
+  }
+  const std::string html = html_of(page);
+  EXPECT_LE(html.size(), 100'000U);
+  EXPECT_EQ(data_of(html).at("evaluation").at("flips"), 40'000);
+}
+
+TEST(WorstImages, AreThoseOfAnotherClassThenThoseWithTheLowestSqnr) {
+  EvalResult result;
+  result.classes = 3;
+  result.class_names = {"cat", "dog", "owl"};
+  for (const double db : {20.0, 3.0, 10.0, 30.0}) {
+    SampleResult& sample = result.samples.emplace_back();
+    sample.path = concat("absent/", db);
+    sample.sqnr_db = {db};
+    sample.top1 = {TopClass{0, 1.0}, TopClass{0, 1.0}};
+  }
+  result.samples[3].top1[1] = {2, 0.5};
+  const std::vector<WorstImage> worst = worst_images(result, 3);
+  ASSERT_EQ(worst.size(), 3U);
+  EXPECT_TRUE(worst[0].flipped);
+  EXPECT_EQ(worst[0].sqnr_db, 30.0);
+  EXPECT_THAT(worst[0].answers[0], testing::HasSubstr("cat"));
+  EXPECT_THAT(worst[0].answers[1], testing::HasSubstr("owl"));
+  EXPECT_EQ(worst[1].sqnr_db, 3.0);
+  EXPECT_EQ(worst[2].sqnr_db, 10.0);
+  EXPECT_TRUE(worst[0].jpeg.empty());  // there is no such file
 }
 
 // The strip follows the network, not the errors; times go with it.
@@ -153,6 +228,19 @@ TEST(Page, OrdersLayersAsTheNetworkRuns) {
   EXPECT_EQ(data.at("strip"), Json({"node of early", "node of late"}));
   EXPECT_EQ(data.at("latency").at("nodes"),
             Json::array({Json::array({nullptr, nullptr}), Json::array({0.75, nullptr})}));
+}
+
+// A thumbnail is a small JPEG of the whole image.
+TEST(WorstImages, HavePictures) {
+  ImageFolder folder(400, 1);
+  EvalResult result;
+  result.samples.emplace_back().path = folder.list().entries.at(0).path;
+  result.samples[0].sqnr_db = {1.0};
+  const std::vector<WorstImage> worst = worst_images(result, 3);
+  ASSERT_EQ(worst.size(), 1U);
+  const Image image = decode_image(worst[0].jpeg, "a.jpg");
+  EXPECT_EQ(image.width, kThumbnailSide);
+  EXPECT_EQ(image.height, kThumbnailSide);
 }
 
 }  // namespace

@@ -133,11 +133,13 @@ TEST(PngBudget, HoldsForEveryKindOfImage) {
         const std::string file = black_png(kind, interlace, transparency);
         EXPECT_LT(std::ssize(file), kWidth * kHeight / 16);
         ImageHeader header = read_png_header(file);
-        const Image image = decode_with_stb(file, header);
-        EXPECT_EQ(image.pixels, std::vector<std::uint8_t>(3 * kWidth * kHeight, 0));
+        for (const Alpha alpha : {Alpha::kDrop, Alpha::kKeep}) {
+          const Image image = decode_with_stb(file, header, alpha);
+          EXPECT_EQ(image.pixels, std::vector<std::uint8_t>(3 * kWidth * kHeight, 0));
+        }
         // Nor is the estimate much too large, or large images would be refused for no reason.
         header.decoder_bytes = header.decoder_bytes * (interlace == Interlace::kYes ? 3 : 6) / 8;
-        EXPECT_THROW(decode_with_stb(file, header), Error);
+        EXPECT_THROW(decode_with_stb(file, header, Alpha::kDrop), Error);
       }
     }
   }

@@ -83,11 +83,15 @@ void expect_profile_of(const Executor& executor, const Shape& shape, const PlanP
     EXPECT_EQ(step.output, expected.output);
     EXPECT_EQ(step.macs, expected.macs);
     EXPECT_EQ(step.integer, expected.integer);
-    EXPECT_GE(profile.steps[i].seconds, 0.0);
+    EXPECT_GE(profile.steps[i].low_seconds, 0.0);
+    EXPECT_LE(profile.steps[i].low_seconds, profile.steps[i].seconds);
+    EXPECT_LE(profile.steps[i].seconds, profile.steps[i].high_seconds);
   }
   EXPECT_EQ(profile.arena_bytes, plan->arena_bytes());
   EXPECT_GE(profile.fastest_seconds, 0.0);
-  EXPECT_LE(profile.fastest_seconds, profile.median_seconds);
+  EXPECT_LE(profile.fastest_seconds, profile.low_seconds);
+  EXPECT_LE(profile.low_seconds, profile.median_seconds);
+  EXPECT_LE(profile.median_seconds, profile.high_seconds);
 }
 
 /// The error's message. Fails when there is none or it has another code.
@@ -133,6 +137,34 @@ TEST(Profile, MeasuresBothModels) {
     if (time.step.macs > 0 && time.step.integer) integer.push_back(time.step.node);
   }
   EXPECT_THAT(integer, ElementsAre("c1", "c2"));
+  EXPECT_THAT(result.fp32.crossings, testing::IsEmpty());
+  ASSERT_EQ(result.int8->crossings.size(), 1U);
+  EXPECT_EQ(result.int8->crossings[0].from, "x");
+  EXPECT_THAT(result.int8->crossings[0].to, ElementsAre("c1"));
+}
+
+// A tensor that is read twice passes once.
+TEST(Profile, CountsTheBytesThatAStepReadsAndWrites) {
+  Net net;
+  const std::string x = net.input("x", {2, 3, 4});
+  const std::string sum = net.op("Add", "twice", {x, x});
+  net.output(net.op("Transpose", "turn", {sum}, {{"perm", std::vector<std::int64_t>{2, 0, 1}}}));
+  const Executor fp32(net.graph);
+  const ProfileResult result =
+      profile(fp32, nullptr, Tensor(DType::kFloat32, {2, 3, 4}), repeated(1));
+  ASSERT_EQ(result.fp32.steps.size(), 2U);
+  for (const StepTime& time : result.fp32.steps) {
+    EXPECT_EQ(time.bytes, 2 * 24 * 4) << time.step.node;
+  }
+}
+
+TEST(Profile, KnowsThePeakOfTheMachine) {
+  const MachinePeak peak = machine_peak(1);
+  EXPECT_GT(peak.fp32_macs_per_second, 1e7);
+  EXPECT_GT(peak.int8_macs_per_second, 1e7);
+  EXPECT_GT(peak.copied_bytes_per_second, 1e7);
+  // Measured once: another measurement would not give the same numbers.
+  EXPECT_EQ(machine_peak(1).fp32_macs_per_second, peak.fp32_macs_per_second);
 }
 
 // Exporters leave nodes without names. Their times must not be lost, nor be taken for one node's.

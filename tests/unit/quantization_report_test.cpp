@@ -172,6 +172,7 @@ TEST(JsonOfQuantization, HasTheWholeReport) {
                   {"weight_bytes", 400},
                   {"output_channels", 12},
                   {"added_nodes", 9},
+                  {"qoperator_nodes", 0},
                   {"quantized_tensors", 5},
                   {"corrected_biases", 2},
                   {"tuned_ranges", 4},

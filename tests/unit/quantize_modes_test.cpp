@@ -11,7 +11,6 @@
 #include "onnx_check.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"

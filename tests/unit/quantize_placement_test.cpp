@@ -208,21 +208,103 @@ TEST(Placement, RefusesOperandsWithAReason) {
   net.constant("w", Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
   net.constant("huge", Tensor(DType::kFloat32, Shape{70000, 1}));
   net.constant("nan", Tensor::of<float>({2, 2}, {1, 2, 3, std::nanf("")}));
-  net.constant("w1", Tensor(DType::kFloat32, Shape{2, 2, 3}));
+  net.constant("w4", Tensor(DType::kFloat32, Shape{2, 2, 3, 1, 1, 1}));
   net.constant("one", Tensor::scalar<float>(1.0F));
   net.constant("pads", Tensor::of<std::int64_t>({4}, {0, 1, 0, 1}));
   net.output(net.op("Gemm", "transposed", {x, "w"}, {{"transA", std::int64_t{1}}}));
   net.output(net.op("MatMul", "deep", {net.input("wide", {1, 70000}), "huge"}));
   net.output(net.op("MatMul", "not_finite", {x, "nan"}));
   net.output(net.op("Gemm", "computed", {x, net.op("Exp", "exp", {x})}));
-  net.output(net.op("Conv", "one_dimensional", {net.input("sound", {1, 2, 9}), "w1"}));
+  net.output(net.op("Conv", "four_axes", {net.input("field", {1, 2, 9, 9, 9, 9}), "w4"}));
   net.output(net.op("MatMul", "after_pad", {net.op("Pad", "pad", {x, "pads", "one"}), "w"}));
   EXPECT_EQ(placed(net, "transposed").reason, "its activation is transposed");
   EXPECT_EQ(placed(net, "deep").reason, "a sum of 70000 products could overflow 32 bits");
   EXPECT_EQ(placed(net, "not_finite").reason, "its weight 'nan' has NaN or infinite values");
   EXPECT_EQ(placed(net, "computed").reason, "its weights are not a constant");
-  EXPECT_EQ(placed(net, "one_dimensional").reason, "its weight has 1 spatial axes");
+  EXPECT_EQ(placed(net, "four_axes").reason, "its weight has 4 spatial axes");
   EXPECT_EQ(placed(net, "pad").reason, "it pads with a value other than 0");
+}
+
+TEST(Placement, SquaresADifferenceBeforeItIsRounded) {
+  Net net;
+  const auto a = net.conv("c1", net.input("x", {1, 2, 4, 4}));
+  const auto b = net.conv("c2", a);
+  net.constant("two", Tensor::scalar<float>(2.0F));
+  const auto d = net.op("Sub", "difference", {a, b});
+  net.output(net.conv("c3", net.op("Pow", "square", {d, "two"})));
+  EXPECT_THAT(pairs(net, {}, find_target("qtool")),
+              ElementsAre("x", "c1_out", "c2_out", "square_out"));
+  EXPECT_EQ(placed(net, "difference").reason, "target 'cpu' does not list Sub");
+}
+
+TEST(Placement, KeepsNormalizationsReal) {
+  Net net;
+  const auto a = net.conv("c1", net.input("x", {1, 2, 4, 4}));
+  const auto root = net.op("Sqrt", "root", {net.op("Sigmoid", "s", {a})});
+  const auto first = net.conv("c2", net.op("Div", "by_root", {a, root}));
+  net.constant("one", Tensor::scalar<float>(1.0F));
+  net.output(net.conv("c3", net.op("Div", "of_one", {"one", first})));
+  const Placement placement = place(net.graph, find_target("qtool"), {});
+  std::vector<std::string> reasons;
+  for (const NodePlacement& node : placement.nodes) {
+    if (net.graph.node(node.id).is("Div")) reasons.push_back(node.reason);
+  }
+  EXPECT_THAT(reasons, ElementsAre("it divides by a root, as a normalization does",
+                                   "it divides a constant"));
+}
+
+TEST(Placement, InterpolatesBytesForQtoolOnly) {
+  Net net;
+  net.constant("scales", Tensor::of<float>({4}, {1, 1, 2, 2}));
+  const auto larger =
+      net.op("Resize", "larger", {net.conv("c1", net.input("x", {1, 2, 4, 4})), "", "scales"},
+             {{"mode", std::string("linear")}});
+  net.output(net.op("ArgMax", "best", {net.conv("c2", larger)}, {{"axis", std::int64_t{1}}}));
+  EXPECT_EQ(placed(net, "larger").reason, "it interpolates (mode 'linear')");
+  EXPECT_THAT(pairs(net), ElementsAre("x", "c1_out", "larger_out"));
+  EXPECT_THAT(pairs(net, {}, find_target("qtool")),
+              ElementsAre("x", "c1_out", "larger_out", "c2_out"));
+}
+
+TEST(Placement, TakesRowsAndVolumesWhereItTakesImages) {
+  Net net;
+  net.constant("w", Tensor(DType::kFloat32, Shape{16, 16, 2, 2, 2}));
+  net.constant("v", Tensor(DType::kFloat32, Shape{32, 32, 5}));
+  net.constant("twice", Tensor::of<float>({5}, {1, 1, 2, 2, 2}));
+  net.constant("longer", Tensor::of<float>({3}, {1, 1, 2}));
+  const std::map<std::string, Attribute, std::less<>> linear = {{"mode", std::string("linear")}};
+  const auto volume = net.op("ConvTranspose", "up", {net.input("x", {1, 16, 4, 4, 4}), "w"},
+                             {{"strides", std::vector<std::int64_t>{2, 2, 2}}});
+  net.output(net.op("ConvTranspose", "last_of_volumes",
+                    {net.op("Resize", "of_volumes", {volume, "", "twice"}, linear), "w"}));
+  const auto row = net.op("Conv", "conv", {net.input("y", {1, 32, 40}), "v"});
+  const auto longer = net.op("Resize", "of_rows", {row, "", "longer"}, linear);
+  net.output(net.op("Conv", "last_of_rows", {longer, "v"}));
+  for (const std::string_view name : {"cpu", "qtool"}) {
+    const Target& target = find_target(name);
+    const Placement placement = place(net.graph, target, {});
+    for (const NodePlacement& node : placement.nodes) {
+      const Node& placed = net.graph.node(node.id);
+      const bool integer = name == "qtool" || placed.is("Conv");
+      EXPECT_EQ(node.role != NodeRole::kFloat, integer) << name << ": " << placed.name;
+    }
+  }
+}
+
+TEST(Placement, AveragesThePixelsOfEachChannelOnly) {
+  Net net;
+  const auto a = net.conv("c1", net.input("x", {1, 2, 4, 4}));
+  net.output(net.op("ReduceMean", "pixels", {a}, {{"axes", std::vector<std::int64_t>{-1, 2}}}));
+  net.output(net.op("ReduceMean", "channels", {a}, {{"axes", std::vector<std::int64_t>{1}}}));
+  const Placement placement = place(net.graph, find_target("qtool"), {});
+  for (const NodePlacement& node : placement.nodes) {
+    if (!net.graph.node(node.id).is("ReduceMean")) continue;
+    const bool pixels = net.graph.node(node.id).name == "pixels";
+    EXPECT_EQ(node.role, pixels ? NodeRole::kInteger : NodeRole::kFloat);
+    if (!pixels) {
+      EXPECT_EQ(node.reason, "it does not average the pixels of each channel");
+    }
+  }
 }
 
 TEST(Placement, LeavesShapeArithmeticAlone) {

@@ -9,7 +9,6 @@
 #include "qtool/base/error.h"
 #include "qtool/calib/format.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "qtool/base/error.h"
+#include "report/faster.h"
 #include "report/preprocessing.h"
 #include "report/text_table.h"
 
@@ -160,16 +161,89 @@ TEST(TextOfProfile, PutsStepsOfTheSameNodeSideBySide) {
     time.seconds = seconds;
     return time;
   };
-  result.fp32 = {.median_seconds = 0.003, .fastest_seconds = 0.002, .arena_bytes = 10, .steps = {}};
+  result.fp32 = {.median_seconds = 0.003, .fastest_seconds = 0.002, .arena_bytes = 10};
   result.fp32.steps = {step("conv1", "fp32", 0.002), step("relu1", "fp32", 0.001)};
-  result.int8 = {.median_seconds = 0.001, .fastest_seconds = 0.001, .arena_bytes = 10, .steps = {}};
+  result.int8 = {.median_seconds = 0.001, .fastest_seconds = 0.001, .arena_bytes = 10};
   result.int8->steps = {step("quantize", "portable", 0.0001), step("conv1", "avx2", 0.0005)};
   const std::string text = text_of(result);
-  EXPECT_THAT(text, testing::ContainsRegex("conv1 +Conv +fp32 +2.000 +avx2 +0.500 +4.00x"));
-  EXPECT_THAT(text, testing::ContainsRegex("quantize +Conv +portable +0.100\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("relu1 +Conv +fp32 +1.000\n"));
+  EXPECT_THAT(text,
+              testing::ContainsRegex("conv1 +Conv +fp32 +2.000 +[^ ]+ +avx2 +0.500 +[^ ]+ +4.00x"));
+  EXPECT_THAT(text, testing::ContainsRegex("quantize +Conv +portable +0.100 +[^ ]+\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("relu1 +Conv +fp32 +1.000 +[^ ]+\n"));
   EXPECT_THAT(text, HasSubstr("speed-up: 3.00x"));
   EXPECT_EQ(json::parse(json_of(result))["int8"]["steps"][1]["kernel"], "avx2");
+}
+
+TEST(TextOfProfile, SaysWhatStepsReachOfThePeakAndWhatCrossingsCost) {
+  ProfileResult result;
+  result.repeat = 5;
+  result.peak = {50e9, 200e9, 40e9};
+  const auto step = [](const char* node, const char* type, double seconds) {
+    StepTime time;
+    time.step.node = node;
+    time.step.op_type = type;
+    time.seconds = seconds;
+    time.low_seconds = 0.9 * seconds;
+    time.high_seconds = 1.1 * seconds;
+    return time;
+  };
+  result.fp32.median_seconds = result.fp32.fastest_seconds = 0.002;
+  StepTime conv = step("conv", "Conv", 0.002);
+  conv.step.macs = 50'000'000;
+  result.fp32.steps = {conv};
+  PlanProfile int8;
+  int8.median_seconds = int8.fastest_seconds = 0.001;
+  conv.seconds = 0.0005;
+  conv.step.integer = true;
+  StepTime quantize = step("q", "QuantizeLinear", 0.0001);
+  quantize.step.integer = true;
+  quantize.bytes = 1'000'000;
+  const StepTime back = step("dq", "DequantizeLinear", 0.0004);
+  int8.steps = {quantize, conv, back};
+  int8.crossings = {{0, "input", {"conv"}}, {2, "conv", {"a", "b", "c", "d"}}};
+  result.int8 = int8;
+  const std::string text = text_of(result);
+  EXPECT_THAT(text, testing::ContainsRegex("conv +Conv +2.000 +1.800-2.200 +25.0 GMAC/s, 50 %"));
+  EXPECT_THAT(text, testing::ContainsRegex("0.500 +1.800-2.200 +100.0 GMAC/s, 50 %"));
+  EXPECT_THAT(text, testing::ContainsRegex("0.100 +0.090-0.110 +10.0 GB/s, 25 %\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("0.400 +0.360-0.440\n"));  // nothing is known
+  EXPECT_THAT(text,
+              HasSubstr("INT8: 2 steps convert between FP32 and integers, 0.500 ms in all, "
+                        "50.0 % of its steps\n"
+                        "  0.400 ms (0.360 to 0.440) to FP32, from 'conv' for 'a', 'b', 'c' "
+                        "and 1 more\n"
+                        "  0.100 ms (0.090 to 0.110) to integers, from 'input' for 'conv'\n"));
+  EXPECT_THAT(text, HasSubstr("peak of this machine on 1 thread, measured: FP32 50.0 GMAC/s, INT8 "
+                              "200.0 GMAC/s, copying 40.0 GB/s\n"));
+  const json parsed = json::parse(json_of(result));
+  EXPECT_DOUBLE_EQ(parsed["int8"]["crossing_seconds"].get<double>(), 0.0005);
+  EXPECT_DOUBLE_EQ(parsed["int8"]["steps"][1]["peak_share"].get<double>(), 0.5);
+  EXPECT_EQ(parsed["int8"]["steps"][0]["bytes"], 1'000'000);
+  EXPECT_DOUBLE_EQ(parsed["int8"]["steps"][0]["peak_share"].get<double>(), 0.25);
+  EXPECT_TRUE(parsed["int8"]["steps"][2]["peak_share"].is_null());
+  EXPECT_EQ(parsed["int8"]["crossings"][0]["to"][0], "conv");
+}
+
+TEST(TextOfFaster, SaysWhatStaysInFp32AndWhatThatBrings) {
+  FasterResult result;
+  result.threads = 2;
+  result.repeat = 31;
+  result.tried = 4;
+  result.int8_seconds = 0.002;
+  result.fp32_seconds = 0.003;
+  result.mixed_seconds = 0.0015;
+  result.gained = {-0.0005, -0.0006, -0.0004};
+  result.over_fp32 = {-0.0015, -0.0016, -0.0014};
+  result.exclude = {"conv1", "add\n"};
+  const std::string text = text_of(result);
+  EXPECT_THAT(text, HasSubstr("2 of the nodes stay in FP32, which is faster: 'conv1' 'add"));
+  EXPECT_THAT(text, HasSubstr("mix minus integers -0.500 ms (-0.600 to -0.400), -25.0 %"));
+  EXPECT_THAT(text, HasSubstr("medians of 31 runs in turn on 2 threads"));
+  EXPECT_EQ(json::parse(json_of(result))["exclude"].size(), 2U);
+  result.exclude.clear();
+  EXPECT_THAT(text_of(result), HasSubstr("nothing is measurably faster in FP32 (4 sets of layers"));
+  result.fp32_alone = true;
+  EXPECT_THAT(text_of(result), HasSubstr("nothing is on integers"));
 }
 
 TEST(Summary, CountsOperatorsAndParameters) {

@@ -1,5 +1,5 @@
 // The requantization paths against their published definitions, written out in 128-bit integers.
-#include "qtool/quant/requantize.h"
+#include "quant/requantize.h"
 
 #include <gtest/gtest.h>
 

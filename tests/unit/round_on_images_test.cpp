@@ -1,10 +1,14 @@
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "base/partial_results.h"
+#include "base/text.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/calibrate.h"
 #include "quantize/placement.h"
@@ -98,6 +102,73 @@ TEST_F(RoundOnImages, DependsNeitherOnThreadsNorOnMemory) {
       EXPECT_EQ(integers_of(other, layer), integers_of(one, layer)) << layer;
     }
   }
+}
+
+TEST_F(RoundOnImages, BySamplesDependsNeitherOnThreadsNorOnPasses) {
+  options_.rounding = "adaround";
+  const RoundedWeights one = rounded(1, 1 << 24);
+  const RoundedWeights other = rounded(3, 1 << 24);
+  ASSERT_THAT(one, testing::SizeIs(3));
+  for (const auto& [layer, weights] : one) {
+    EXPECT_EQ(integers_of(other, layer), integers_of(one, layer)) << layer;
+  }
+  options_.rounding = "gptq";
+  const RoundedWeights by_moments = rounded(1, 1 << 24);
+  EXPECT_NE(integers_of(one, "stem"), integers_of(by_moments, "stem"));
+  // Where samples do not fit beside the moments, those alone decide.
+  options_.rounding = "adaround";
+  EXPECT_EQ(integers_of(rounded(1, 27 * 27 * 4), "stem"), integers_of(by_moments, "stem"));
+}
+
+TEST_F(RoundOnImages, WithoutTimeLeavesLayersToGptq) {
+  const RoundedWeights by_moments = rounded(1, 1 << 24);
+  options_.rounding = "adaround";
+  RoundOnImagesOptions limits;
+  limits.out_of_time = [] { return true; };
+  const RoundedWeights late =
+      round_on_images(fp32_, table_, options_, folder_.list(), collect_, limits).weights;
+  for (const auto& [layer, weights] : by_moments) {
+    EXPECT_EQ(integers_of(late, layer), integers_of(by_moments, layer)) << layer;
+  }
+}
+
+TEST_F(RoundOnImages, GoesOnFromPartialResults) {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / concat("qtool_round_test.", ::getpid());
+  const RoundedWeights whole = rounded(1, 1 << 20);
+  PartialResults results(path, 1);
+  RoundOnImagesOptions limits;
+  limits.resume = &results;
+  // Stopped after the first layer: 5 images precede it.
+  CollectOptions stopped = collect_;
+  stopped.threads = 1;
+  stopped.progress = [](std::int64_t done, std::int64_t) {
+    return done > 5 ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+  };
+  EXPECT_THROW(
+      static_cast<void>(round_on_images(fp32_, table_, options_, folder_.list(), stopped, limits)),
+      Error);
+  EXPECT_EQ(results.size(), 1);
+  // What was done is not done again: only its integers could say so.
+  const std::string known = results.find("stem").value();
+  std::string marked = known;
+  marked.back() = static_cast<char>(marked.back() == 0 ? 1 : 0);
+  results.keep("stem", marked);
+  results.keep("deep", "too short");
+  RoundedWeights resumed =
+      round_on_images(fp32_, table_, options_, folder_.list(), collect_, limits).weights;
+  EXPECT_EQ(integers_of(resumed, "stem").back(), marked.back());
+  EXPECT_EQ(integers_of(resumed, "deep"), integers_of(whole, "deep"));
+  EXPECT_EQ(integers_of(resumed, "last"), integers_of(whole, "last"));
+  results.keep("stem", known);
+  resumed = round_on_images(fp32_, table_, options_, folder_.list(), collect_, limits).weights;
+  EXPECT_EQ(integers_of(resumed, "stem"), integers_of(whole, "stem"));
+  // Integers beyond the limits of 4 bits are not taken.
+  marked.back() = 100;
+  results.keep("stem", marked);
+  resumed = round_on_images(fp32_, table_, options_, folder_.list(), collect_, limits).weights;
+  EXPECT_EQ(integers_of(resumed, "stem"), integers_of(whole, "stem"));
+  results.remove();
 }
 
 TEST_F(RoundOnImages, LeavesOutWhatDoesNotFit) {

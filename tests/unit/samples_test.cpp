@@ -14,7 +14,7 @@
 #include "qtool/measure/infer.h"
 #include "qtool/measure/profile.h"
 #include "qtool/quantize/calibrate.h"
-#include "qtool/samples/input_spec.h"
+#include "qtool/samples/content_hash.h"
 #include "support/image_folder.h"
 #include "support/tensor_folder.h"
 #include "unit/quantize_net.h"
@@ -181,6 +181,37 @@ TEST_F(TwoInputs, OfDifferentShapesAreRefusedWhereOneIsNeeded) {
               HasSubstr("samples of one shape are needed here"));
   const Samples one(list_tensors(folder_.path(), input_specs(fp32_.graph()), 1));
   EXPECT_EQ(analyze(fp32_, int8, one, {}).images, 1);
+}
+
+TEST(ContentHash, NoticesBytesThatChangedInAFileOfTheSameSize) {
+  const TensorFolder folder;
+  folder.count("a.npy", Shape{3, 4}, 1.0F);
+  folder.count("b.npy", Shape{3, 4}, 5.0F);
+  const auto samples = [&] {
+    return Samples(list_tensors(folder.path(), {InputSpec{"x", DType::kFloat32, {}}}));
+  };
+  const std::uint64_t listed = hash_of(samples());
+  const std::uint64_t before = content_hash_of(samples());
+  EXPECT_EQ(content_hash_of(samples()), before);
+  folder.count("b.npy", Shape{3, 4}, 6.0F);
+  EXPECT_EQ(hash_of(samples()), listed);
+  EXPECT_NE(content_hash_of(samples()), before);
+  folder.count("b.npy", Shape{3, 4}, 5.0F);
+  EXPECT_EQ(content_hash_of(samples()), before);
+}
+
+TEST(ContentHash, ReadsTheImagesOfTheList) {
+  const TensorFolder folder;
+  folder.add("a.ppm", "P3 1 1 255 1 2 3\n");
+  folder.add("b.ppm", "P3 1 1 255 4 5 6\n");
+  const auto hash = [&](std::int64_t limit) {
+    return content_hash_of(Samples(list_images(folder.path(), {}, limit)));
+  };
+  const std::uint64_t both = hash(0);
+  const std::uint64_t first = hash(1);
+  folder.add("b.ppm", "P3 1 1 255 4 5 7\n");
+  EXPECT_NE(hash(0), both);
+  EXPECT_EQ(hash(1), first) << "b is not in use";
 }
 
 }  // namespace

@@ -4,14 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/partial_results.h"
 #include "measure/suggest_trials.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/overrides.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/coverage.h"
@@ -246,6 +248,61 @@ TEST_F(SearchTest, KeepsTheBestWhenItIsStopped) {
   EXPECT_GE(result.best.sqnr_db, result.int8.sqnr_db);
   options_.progress = [](std::int64_t, std::int64_t) { return ProgressAnswer::kStop; };
   EXPECT_THROW(static_cast<void>(find_sqnr(60.0)), Error);
+}
+
+// A search that was stopped and goes on finds what one that was not stopped finds, and runs no
+// model twice.
+TEST_F(SearchTest, GoesOnWhereItWasStopped) {
+  plant("b_relu_out", 20.0F);
+  plant("d_relu_out", 6.0F);
+  int all = 0;
+  options_.progress = [&](std::int64_t, std::int64_t) {
+    ++all;
+    return ProgressAnswer::kContinue;
+  };
+  const SearchResult whole = find_sqnr(35.0);
+  const std::filesystem::path file = folder_.path() / "search.partial";
+  {
+    PartialResults partial(file, 7);
+    options_.partial = &partial;
+    int asked = 0;
+    options_.progress = [&](std::int64_t, std::int64_t) {
+      return ++asked > all / 2 ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+    };
+    const SearchResult part = find_sqnr(35.0);
+    EXPECT_EQ(part.end, SearchEnd::kInterrupted);
+    EXPECT_LT(part.tried, whole.tried);
+  }
+  PartialResults partial(file, 7);
+  EXPECT_GE(partial.size(), 2);  // the sources, and models
+  options_.partial = &partial;
+  options_.progress = {};
+  const SearchResult rest = find_sqnr(35.0);
+  EXPECT_EQ(rest.tried, whole.tried);
+  EXPECT_EQ(rest.best.exclude, whole.best.exclude);
+  EXPECT_EQ(rest.best.sqnr_db, whole.best.sqnr_db);
+  EXPECT_EQ(rest.frontier.size(), whole.frontier.size());
+  // With all known, nothing is run but FP32 and INT8 once, for the forecast of the cost.
+  std::int64_t images = 0;
+  options_.most_slower.reset();
+  options_.progress = [&](std::int64_t, std::int64_t) {
+    ++images;
+    return ProgressAnswer::kContinue;
+  };
+  EXPECT_EQ(find_sqnr(35.0).tried, whole.tried);
+  EXPECT_LT(images, all / 2);  // those are of the timed runs
+}
+
+// Untrusted: what it holds may be of anything.
+TEST_F(SearchTest, MeasuresWhatAFileKeepsOnlyBroken) {
+  const SearchResult whole = find_sqnr(30.0);
+  PartialResults partial(folder_.path() / "broken.partial", 7);
+  options_.partial = &partial;
+  for (const char* text :
+       {"", "{", "[]", "{\"images\": 1}", "{\"images\": \"x\", \"sources\": [[1]]}"}) {
+    partial.keep("sources", text);
+    EXPECT_EQ(find_sqnr(30.0).best.exclude, whole.best.exclude);
+  }
 }
 
 TEST_F(SearchTest, SaysWhatItWillCost) {

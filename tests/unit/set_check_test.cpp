@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess.h"
 #include "report/set_check.h"
@@ -123,6 +122,37 @@ TEST(SetCheckOfSigns, FindsACopyAmongImagesThatAreAlike) {
   EXPECT_EQ(samples.path(found.twins[0].first).filename(), "again.jpg");
   EXPECT_EQ(samples.path(found.twins[0].second).filename(), "sign_5.jpg");
 }
+
+/// What a folder with so many copies of each of some images is told.
+class SetCheckOfCopies : public testing::TestWithParam<std::pair<std::size_t, std::size_t>> {};
+
+// Halves with the same images agree however few there are.
+TEST_P(SetCheckOfCopies, SaysSoFirst) {
+  const auto [images, copies] = GetParam();
+  const std::filesystem::path data = std::filesystem::path(kSourceFolder) / "data";
+  const ImageFolder folder(kSide, 0);
+  const ImageSet all = list_images(data / "calib", {}, static_cast<std::int64_t>(images));
+  for (std::size_t i = 0; i < images * copies; ++i) {
+    std::filesystem::copy_file(all.entries[i % images].path,
+                               folder.path() / concat("sign_", 100 + i, ".jpg"));
+  }
+  const Executor executor(prepare(load_onnx(data / "signs_resnet.onnx")));
+  CalibrateOptions options;
+  options.collect.preprocess = preprocess_from_json(read_file(data / "preprocess.json", 1 << 16));
+  const Samples samples(folder.list());
+  const SetCheck found =
+      check_set(Calibration(executor, options), calibration_target(options), samples);
+  EXPECT_EQ(found.distinct, static_cast<std::int64_t>(images));
+  EXPECT_TRUE(found.is_full_of_copies());
+  EXPECT_FALSE(found.is_enough());
+  EXPECT_THAT(text_of(found, samples, 200),
+              testing::StartsWith(
+                  concat("only ", images, " of ", images * copies, " images are different")));
+  EXPECT_THAT(json_of(found, samples), testing::HasSubstr("\"full_of_copies\": true"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Folders, SetCheckOfCopies,
+                         testing::Values(std::pair{1U, 8U}, std::pair{6U, 2U}, std::pair{3U, 5U}));
 
 TEST_F(SetCheckTest, RefusesTooFew) {
   const ImageFolder folder(kSide, 3);

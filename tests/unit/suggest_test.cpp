@@ -1,5 +1,3 @@
-#include "qtool/measure/suggest.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,10 +7,11 @@
 
 #include "measure/metrics.h"
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
+#include "qtool/measure/analyze.h"
 #include "qtool/measure/evaluate.h"
-#include "qtool/measure/median_interval.h"
+#include "qtool/measure/profile.h"
 #include "qtool/quantize/calibrate.h"
 #include "report/suggestions.h"
 #include "support/image_folder.h"
@@ -78,6 +77,7 @@ TEST_F(SuggestTest, SaysWhatQuantizingWithTheOptionsGives) {
     Recipe changed = recipe_;
     changed.options.exclude = suggestion.change.exclude;
     changed.options.rewrites = suggestion.change.rewrites;
+    changed.options.wide = suggestion.change.wide;
     if (!suggestion.change.weight_method.empty()) {
       changed.options.types.weight_method = suggestion.change.weight_method;
     }
@@ -92,6 +92,79 @@ TEST_F(SuggestTest, SaysWhatQuantizingWithTheOptionsGives) {
   EXPECT_TRUE(std::is_sorted(
       result.suggestions.begin(), result.suggestions.end(),
       [](const Suggestion& a, const Suggestion& b) { return a.gain_db > b.gain_db; }));
+}
+
+// The correction of biases on images is made once for each change that has it, and is what
+// qtool quantize makes.
+TEST_F(SuggestTest, TriesACorrectionOfTheBiasesOnImages) {
+  // Much is clipped, which shifts means; the table's channel means do not tell by how much.
+  entry(recipe_, "b_relu_out").affine.scale *= 0.5F;
+  options_.sources = 0;  // nothing else is tried that could bring more
+  options_.correction = {folder_.list(), options_.preprocess, {"--images", "some photos"}};
+  const SuggestResult result = suggestions(recipe_);
+  const auto found =
+      std::find_if(result.suggestions.begin(), result.suggestions.end(),
+                   [](const Suggestion& s) { return !s.change.corrected_on.empty(); });
+  ASSERT_NE(found, result.suggestions.end());
+  EXPECT_THAT(line_of(options_of(found->change)),
+              testing::HasSubstr("--bias-correction sequential --images 'some photos'"));
+  Recipe changed = recipe_;
+  changed.options.rewrites = found->change.rewrites;
+  if (!found->change.weight_method.empty()) {
+    changed.options.types.weight_method = found->change.weight_method;
+  }
+  changed.options.bias_correction = BiasCorrection::kSequential;
+  CollectOptions collect;
+  collect.preprocess = options_.preprocess;
+  changed.options.bias_shifts =
+      sequential_bias_shifts(fp32_, changed.table, changed.options, folder_.list(), collect).shifts;
+  EXPECT_NEAR(found->sqnr_db, decibels(changed), 1e-6);
+}
+
+// Of what costs no time the best one is said, even if it brings little more than a smaller one.
+TEST_F(SuggestTest, SaysTheBestOfWhatCostsNoTime) {
+  for (ActivationEntry& one : recipe_.table.activations) one.affine.scale *= 0.7F;
+  options_.correction = {folder_.list(), options_.preprocess, {"--images", "photos"}};
+  options_.most = 1000;
+  const auto best_free = [](const SuggestResult& result) {
+    double best = 0.0;
+    for (const Suggestion& suggestion : result.suggestions) {
+      const bool is_free = suggestion.change.exclude.empty() && suggestion.change.wide.empty();
+      if (is_free) best = std::max(best, suggestion.gain_db);
+    }
+    return best;
+  };
+  options_.least_gain_db = 1e-9;  // all that brings anything more than a smaller one
+  const double most = best_free(suggestions(recipe_));
+  options_.least_gain_db = 0.5;
+  ASSERT_GT(most, 0.5);
+  EXPECT_DOUBLE_EQ(best_free(suggestions(recipe_)), most);
+}
+
+// For the worst source it says what every change of it brings, also what is not worth a suggestion.
+TEST_F(SuggestTest, TriesEveryChangeOfTheWorstSource) {
+  CalibrateOptions calibrate_options;
+  calibrate_options.collect.preprocess = options_.preprocess;
+  calibrate_options.target = recipe_.options.target = "qtool";  // which has 16 bits
+  CalibrationResult calibrated = calibrate(fp32_, folder_.list(), calibrate_options);
+  recipe_.table = std::move(calibrated.table);
+  collection_ = std::move(calibrated.collection);
+  entry(recipe_, "b_relu_out").affine.scale *= 20.0F;
+  options_.statistics = &collection_;
+  const SuggestResult result = suggestions(recipe_);
+  std::vector<std::string> tried;
+  for (const SourceTrial& trial : result.by_source) {
+    if (trial.source != "b_relu_out") continue;
+    tried.push_back(trial.what);
+    EXPECT_EQ(trial.kind, SourceKind::kActivation);
+    if (trial.what == "FP32" || trial.what == "16 bits" || trial.what == "range of the images") {
+      EXPECT_GT(trial.gain_db, 10.0) << trial.what;
+    }
+  }
+  EXPECT_THAT(tried, testing::IsSupersetOf({"FP32", "16 bits", "range of the images"}));
+  EXPECT_LE(tried.size(), 7U);  // nearly equal ranges of several methods are tried once
+  EXPECT_EQ(result.by_source.front().source, "b_relu_out");
+  EXPECT_THAT(text_of(result), testing::StartsWith("what a change of one source alone brings"));
 }
 
 TEST_F(SuggestTest, NamesTheRangeThatTheImagesHave) {

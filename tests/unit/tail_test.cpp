@@ -11,8 +11,7 @@
 #include "base/text.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
-#include "qtool/graph/left_out.h"
+#include "qtool/graph/graph.h"
 #include "support/parse_onnx.h"
 
 namespace qtool {

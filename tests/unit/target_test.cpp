@@ -12,8 +12,8 @@
 
 #include "graph/op_traits.h"
 #include "qtool/base/error.h"
-#include "qtool/quant/type_choices.h"
-#include "qtool/quantize/weight_method.h"
+#include "qtool/quant/affine.h"
+#include "qtool/quantize/quantize.h"
 
 namespace qtool {
 namespace {
@@ -26,7 +26,8 @@ using testing::HasSubstr;
 auto fields_of(const Target& t) {
   return std::make_tuple(
       std::make_tuple(t.name, t.description, t.activations, t.weights, t.weight_granularity,
-                      t.weight_method, t.winograd_bits, t.weight_symmetries, t.constants),
+                      t.weight_method, t.winograd_bits, t.weight_symmetries, t.constants, t.forms,
+                      t.per_tensor_weight_ops, t.same_affine_ops, t.fixed_results.size()),
       std::make_tuple(t.ops, t.movers, t.fused_activations, t.fusing_producers,
                       t.residual_producers, t.integer_result_ops, t.explicit_zero_ops,
                       t.conv_spatial_axes, t.concat_min_share));
@@ -57,7 +58,8 @@ TEST(Targets, AreSortedByNameAndEachFoundUnderIt) {
     EXPECT_EQ(&find_target(target.name), &target);
     EXPECT_FALSE(target.description.empty()) << target.name;
   }
-  EXPECT_THAT(names, ElementsAre("cpu", "qtool", "tensorrt"));
+  EXPECT_THAT(names,
+              ElementsAre("cpu", "onnxruntime", "openvino", "qtool", "tensorrt", "tflite-like"));
   EXPECT_EQ(find_target(kDefaultTarget).name, "cpu");
 }
 
@@ -77,10 +79,14 @@ TEST(Targets, SpeakOnlyOfOperatorsTheyRun) {
   for (const Target& target : targets()) {
     for (const auto* names :
          {&target.fused_activations, &target.fusing_producers, &target.residual_producers,
-          &target.integer_result_ops, &target.explicit_zero_ops}) {
+          &target.integer_result_ops, &target.explicit_zero_ops, &target.per_tensor_weight_ops,
+          &target.same_affine_ops}) {
       for (const std::string_view name : *names) {
         EXPECT_TRUE(target.runs(name)) << target.name << ": " << name;
       }
+    }
+    for (const FixedResult& fixed : target.fixed_results) {
+      EXPECT_TRUE(target.runs(fixed.op_type)) << target.name << ": " << fixed.op_type;
     }
   }
 }
@@ -109,6 +115,12 @@ TEST(Targets, DifferWhereTheirBackEndsDo) {
   EXPECT_EQ(tensorrt.movers, Movers::kCommute);
   EXPECT_FALSE(tensorrt.runs("Sigmoid"));
 
+  // Another name for what cpu is made for.
+  Target onnxruntime = find_target("onnxruntime");
+  onnxruntime.name = cpu.name;
+  onnxruntime.description = cpu.description;
+  EXPECT_EQ(fields_of(onnxruntime), fields_of(cpu));
+
   Target own = find_target("qtool");
   EXPECT_THAT(own.weight_symmetries, ElementsAre(Symmetry::kSymmetric, Symmetry::kAsymmetric));
   own.name = cpu.name;
@@ -117,8 +129,13 @@ TEST(Targets, DifferWhereTheirBackEndsDo) {
   EXPECT_THAT(own.residual_producers, ElementsAre("Conv"));
   EXPECT_THAT(cpu.residual_producers, testing::IsEmpty());
   own.residual_producers.clear();
-  for (auto* list : {&own.ops, &own.fusing_producers}) {  // ONNX Runtime computes it in FP32
-    EXPECT_EQ(std::erase(*list, "ConvTranspose"), 1U);
+  // What ONNX Runtime computes in FP32.
+  for (const std::string_view op : {"ArgMax", "ArgMin", "ConvTranspose", "Div",
+                                    "InstanceNormalization", "Max", "Min", "ReduceMean", "Sub"}) {
+    EXPECT_EQ(std::erase(own.ops, op), 1U) << op;
+  }
+  for (const std::string_view op : {"ConvTranspose", "Sub"}) {
+    EXPECT_EQ(std::erase(own.fusing_producers, op), 1U) << op;
   }
   EXPECT_EQ(fields_of(own), fields_of(cpu));
 }

@@ -1,5 +1,3 @@
-#include "qtool/measure/tensor_pairs.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "qtool/base/error.h"
+#include "qtool/measure/infer.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {

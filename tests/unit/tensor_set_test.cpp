@@ -1,5 +1,3 @@
-#include "qtool/samples/tensor_set.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 
 #include "base/text.h"
 #include "qtool/base/error.h"
+#include "qtool/samples/samples.h"
 #include "support/tensor_folder.h"
 
 namespace qtool {

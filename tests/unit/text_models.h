@@ -10,7 +10,6 @@
 #include "onnx_check.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
-#include "qtool/exec/prepare.h"
 #include "support/parse_onnx.h"
 
 // Runs models in ONNX's text form, for tests of what becomes of their functions and subgraphs.

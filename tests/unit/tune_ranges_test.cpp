@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/quantize/calibrate.h"
 #include "support/image_folder.h"
 #include "unit/quantize_net.h"

@@ -1,4 +1,4 @@
-#include "ops/vector_math.h"
+#include "kernels/vector_math.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,12 @@
-#include "qtool/measure/verify.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "base/text.h"
-#include "qtool/exec/prepare.h"
-#include "qtool/samples/input_spec.h"
+#include "qtool/exec/executor.h"
+#include "qtool/measure/evaluate.h"
+#include "qtool/samples/samples.h"
 #include "support/parse_onnx.h"
 #include "support/tensor_folder.h"
 

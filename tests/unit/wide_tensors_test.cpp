@@ -4,14 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "measure/metrics.h"
 #include "measure/quantized_parts.h"
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
-#include "qtool/measure/tensor_pairs.h"
+#include "qtool/exec/executor.h"
+#include "qtool/measure/infer.h"
 #include "uneven_net.h"
 
 namespace qtool {
@@ -118,6 +120,46 @@ TEST_F(WideTensors, AreDumpedBeforeTheyAreRoundedToTwoBytes) {
   ASSERT_EQ(pairs.size(), 1U);
   EXPECT_FALSE(pairs[0].integers);
   EXPECT_TRUE(pairs[0].int8);
+}
+
+// One step makes both bytes, and the second product is added as it is made. Where somebody looks
+// at what lies between, the same network runs without that.
+TEST_F(WideTensors, RunInFewerPassesWithTheSameBits) {
+  for (const std::vector<std::string>& rewrites :
+       {std::vector<std::string>{}, std::vector<std::string>{"equalize"}}) {
+    StaticOptions options = for_qtool({});
+    options.rewrites = rewrites;
+    const Executor int8(prepare(made({"*"}, options).graph));
+    CompileOptions apart;
+    for (const NodeId id : int8.graph().nodes()) {
+      const Node& node = int8.graph().node(id);
+      const bool between = node.is("Sub") || node.is("Conv");
+      if (between && !int8.graph().is_output(node.outputs[0])) {
+        apart.observe.push_back(int8.graph().value(node.outputs[0]).name);
+      }
+    }
+    for (const Requantization path : {Requantization::kFloat, Requantization::kSingle}) {
+      CompileOptions together;
+      together.requantization = apart.requantization = path;
+      const auto fused = int8.compile({}, together);
+      const auto unfused = int8.compile({}, apart);
+      const auto count = [](const Plan& plan, std::string_view op_type) {
+        return std::ranges::count(plan.steps(), op_type, &StepInfo::op_type);
+      };
+      EXPECT_EQ(count(*fused, "Sub"), 0);
+      EXPECT_EQ(count(*fused, "Add"), 0);
+      EXPECT_EQ(count(*fused, "QuantizeLinear"), 3);
+      EXPECT_EQ(count(*unfused, "Sub"), 3);
+      EXPECT_GE(count(*unfused, "Add"), 1);  // or within a chain
+      const Tensor input = image({1, 3, 12, 12}, 60);
+      Workspace a;
+      Workspace b;
+      const std::vector<TensorView> inputs{input};
+      const auto one = fused->run(inputs, a)[0].values<float>();
+      const auto other = unfused->run(inputs, b)[0].values<float>();
+      EXPECT_THAT(std::vector<float>(one.begin(), one.end()), testing::ElementsAreArray(other));
+    }
+  }
 }
 
 TEST_F(WideTensors, OfAGraphOutputKeepItsName) {

@@ -37,7 +37,32 @@ CLI::Validator whole(std::int64_t least, std::int64_t most, std::string expected
   });
 }
 
+constexpr double kMinSeconds = 1e-3;
+constexpr double kMaxSeconds = 1e7;
+
 }  // namespace
+
+double seconds_of_time(const std::string& text) {
+  const char unit = text.empty() ? 's' : text.back();
+  const double factor = unit == 'm' ? 60.0 : unit == 'h' ? 3600.0 : 1.0;
+  const bool has_unit = unit == 'm' || unit == 'h' || unit == 's';
+  return factor *
+         parse_double(text.substr(0, text.size() - (has_unit && !text.empty() ? 1 : 0)), "");
+}
+
+CLI::Validator time_span() {
+  return validator([](const std::string& text) {
+    const std::optional<double> seconds = [&]() -> std::optional<double> {
+      try {
+        return seconds_of_time(text);
+      } catch (const Error&) {
+        return std::nullopt;
+      }
+    }();
+    if (seconds && *seconds >= kMinSeconds && *seconds <= kMaxSeconds) return std::string();
+    return concat("found '", text, "', expected a time such as 90s, 5m or 1h");
+  });
+}
 
 CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
   return whole(least, most, concat(least, " to ", most));

@@ -24,6 +24,10 @@ CLI::Validator number(std::function<bool(double)> fits, std::string expected);
 /// An SQNR in decibels: a number from -200 to 200, as far as any is counted.
 CLI::Validator decibels();
 
+/// A time such as 90, 90s, 5m or 1h, from a millisecond on; seconds_of_time() reads it.
+CLI::Validator time_span();
+double seconds_of_time(const std::string& text);
+
 /// One of a few words, which the shell can complete.
 void take_words(Command& command, CLI::Option& option, std::vector<std::string> words);
 

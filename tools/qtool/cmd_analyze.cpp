@@ -14,18 +14,19 @@
 #include "files.h"
 #include "model.h"
 #include "options_images.h"
+#include "options_outputs.h"
 #include "options_quantization.h"
 #include "options_run.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/format.h"
 #include "qtool/calib/overrides.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/measure/analyze.h"
 #include "qtool/measure/evaluate.h"
+#include "qtool/measure/infer.h"
 #include "qtool/measure/profile.h"
-#include "qtool/measure/suggest.h"
 #include "qtool/quantize/quantize.h"
 #include "report/analysis.h"
 #include "report/page.h"
@@ -51,8 +52,12 @@ struct AnalyzeCommand {
   OverrideOptions overrides;
   SampleOptions images;
   PreprocessOptions preprocess;
+  OutputOptions outputs;
   RunOptions run;
 };
+
+// To correct biases on; it takes longer than everything else that is tried.
+constexpr std::int64_t kMostToCorrect = 16;
 
 /// What is analyzed: an INT8 model, how it is made again, and what goes with it.
 struct Subject {
@@ -112,6 +117,30 @@ Subject subject_of_model(const AnalyzeCommand& options) {
   return subject;
 }
 
+// What corrects biases: as many of the images as that takes, prepared as qtool quantize prepares
+// them, and named as it is told. Nothing where it would have to be told how.
+std::optional<CorrectionImages> correction_of(const AnalyzeCommand& options, const Subject& subject,
+                                              const Samples& samples) {
+  if (options.table.empty() || (samples.are_images() && !subject.preprocess)) return std::nullopt;
+  SampleOptions chosen = options.images;
+  if (samples.size() > kMostToCorrect) chosen.limit = kMostToCorrect;
+  CorrectionImages images{chosen.list(subject.models.fp32.executor->graph())};
+  if (subject.preprocess) images.preprocess = subject.preprocess->preprocess;
+  const auto add = [&](const char* option, const std::string& value) {
+    // A value that looks like an option would be taken for one.
+    if (value.starts_with('-')) {
+      images.words.push_back(concat(option, "=", value));
+    } else if (!value.empty()) {
+      images.words.insert(images.words.end(), {option, value});
+    }
+  };
+  add("--images", chosen.images);
+  add("--inputs", chosen.inputs);
+  add("--part", chosen.part);
+  if (chosen.limit > 0) add("--limit", to_text(chosen.limit));
+  return images;
+}
+
 std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const Subject& subject,
                                             const AnalyzeResult& analysis, const Samples& samples,
                                             const AnalyzeOptions& analyze_options) {
@@ -122,6 +151,7 @@ std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const
   suggest_options.progress = progress.callback();
   suggest_options.sources = options.suggest;
   suggest_options.statistics = subject.statistics ? &*subject.statistics : nullptr;
+  suggest_options.correction = correction_of(options, subject, samples);
   try {
     return suggest(*subject.models.fp32.executor, *subject.recipe, analysis, samples,
                    suggest_options);
@@ -133,10 +163,26 @@ std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const
   }
 }
 
+// What both models say to one image.
+InferResult answer_to(const std::string& path, const Subject& subject, const EvalOptions& eval) {
+  std::vector<BadImage> bad;
+  std::vector<Tensor> sample;
+  sample.push_back(*load_preprocessed({path, -1}, eval.preprocess, BadImages::kFail, bad));
+  InferOptions options;
+  options.threads = eval.threads;
+  options.repeat = 1;
+  options.answers = eval.answers;
+  options.layout = eval.preprocess.layout;
+  options.progress = [](std::int64_t, std::int64_t) {
+    return interrupted() ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+  };
+  return infer(*subject.models.fp32.executor, subject.models.int8_executor(), sample, options);
+}
+
 // What the page says beside the analysis: accuracy and time of both models, and where it comes
 // from.
 Page page_beside(const AnalyzeCommand& options, const Subject& subject, const Samples& samples,
-                 const std::optional<SourcedPreprocess>& preprocess) {
+                 const std::optional<SourcedPreprocess>& preprocess, const AnswerOptions& answers) {
   const Model& fp32 = subject.models.fp32;
   const Model& int8 = *subject.models.int8;
   Page page;
@@ -146,10 +192,16 @@ Page page_beside(const AnalyzeCommand& options, const Subject& subject, const Sa
   eval.bad_images = options.images.policy();
   eval.labels = LabelSource::kFolders;
   eval.threads = options.run.threads;
+  eval.answers = answers;
   {
     ProgressDisplay progress("compare", options.images.noun(), options.run.progress_style());
     eval.progress = progress.callback();
     page.evaluation = evaluate(*fp32.executor, int8.executor.get(), samples, eval);
+    page.worst = worst_images(page.evaluation, kWorstImages);
+  }
+  if ((answers.boxes || answers.mask) && samples.are_images()) {
+    draw_answers_on(page.worst, eval.preprocess,
+                    [&](const std::string& path) { return answer_to(path, subject, eval); });
   }
   ProgressDisplay progress("time", "runs", options.run.progress_style());
   ProfileOptions timed;
@@ -173,7 +225,6 @@ Page page_beside(const AnalyzeCommand& options, const Subject& subject, const Sa
       {concat("list of ", options.images.noun(), ", hash"), to_hex(hash_of(samples))},
       {"command", shell_line(command_line())},
       {"program", "qtool " QTOOL_VERSION}};
-  if (subject.statistics) page.statistics = &*subject.statistics;
   return page;
 }
 
@@ -185,6 +236,7 @@ void run_analyze(AnalyzeCommand& options) {
                 "analyze needs either --int8, or --table to make the INT8 model from");
   }
   options.preprocess.read();
+  const AnswerOptions answers = options.outputs.read();
   const Subject subject =
       options.table.empty() ? subject_of_model(options) : subject_of_table(options);
   const Models& models = subject.models;
@@ -197,7 +249,7 @@ void run_analyze(AnalyzeCommand& options) {
   analyze_options.bad_images = options.images.policy();
   analyze_options.threads = options.run.threads;
   std::optional<Page> page;
-  if (!options.report.empty()) page = page_beside(options, subject, samples, preprocess);
+  if (!options.report.empty()) page = page_beside(options, subject, samples, preprocess, answers);
   const AnalyzeResult result = [&] {
     ProgressDisplay progress("analyze", options.images.noun(), options.run.progress_style());
     AnalyzeOptions shown = analyze_options;
@@ -264,6 +316,10 @@ void add_analyze(CLI::App& app, Session& session) {
                    "The file needs nothing else and no network; it also says accuracy and time of "
                    "both models.")
       ->type_name("FILE");
+  options->outputs.add_to(*command, PsnrUse::kNo);
+  for (const char* option : {"--boxes", "--mask"}) {
+    command->goes_with(option, {{"--report", {}}});
+  }
   options->images.add_to(*command, SamplesUse::kRun);
   options->preprocess.add_to(*command);
   refuse_preprocess_of_tensors(*command);

@@ -19,7 +19,7 @@
 #include "options_run.h"
 #include "options_verify.h"
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "report/first_model.h"
 #include "signals.h"
 #include "steps.h"

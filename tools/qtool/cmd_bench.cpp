@@ -11,6 +11,7 @@
 #include "model.h"
 #include "options_images.h"
 #include "options_run.h"
+#include "options_sequence.h"
 #include "options_shape.h"
 #include "progress.h"
 #include "qtool/measure/profile.h"
@@ -23,37 +24,21 @@ namespace {
 struct BenchCommand {
   std::string model;
   std::string int8;
-  std::vector<std::string> shapes;
+  ShapeOptions shapes;
   std::string inputs;
+  SequenceOptions sequence;
   std::optional<std::int64_t> batch;
   std::int64_t repeat = 50;
   RunOptions run;
 };
 
-/// Numbers in [-2, 2), the same on every machine. The speed of a network does not depend on its
-/// activations, except for denormals and zeros.
-Tensor noise(DType dtype, const Shape& shape) {
-  Tensor tensor(dtype, shape);
-  if (dtype != DType::kFloat32) return tensor;  // zeros, which are valid indices
-  std::uint32_t state = 1;
-  for (float& value : tensor.values<float>()) {
-    state = state * 1664525U + 1013904223U;
-    value = static_cast<float>(state >> 8) * 0x1p-22F - 2.0F;
-  }
-  return tensor;
-}
-
 std::vector<Tensor> sample_of(const BenchCommand& options, const Graph& graph) {
   if (!options.inputs.empty()) {
-    const TensorSet tensors = list_input_tensors(options.inputs, graph, 1);
+    const TensorSet tensors =
+        list_input_tensors(options.inputs, graph, 1, options.sequence.reading());
     return load_tensors(tensors, tensors.entries.front());
   }
-  const InputShapes shapes = concrete_shapes(graph, options.shapes, options.batch);
-  std::vector<Tensor> sample;
-  for (const InputSpec& spec : input_specs(graph)) {
-    sample.push_back(noise(spec.dtype, shapes.at(spec.name)));
-  }
-  return sample;
+  return noise_of(graph, options.shapes.concrete(graph, options.batch));
 }
 
 void run_bench(BenchCommand& options) {
@@ -83,17 +68,19 @@ void add_bench(CLI::App& app, Session& session) {
       ->add_option("--batch", options->batch, "Images per run (default: as the model says, or 1)")
       ->type_name("N")
       ->check(whole_number(1, 1000000));
-  add_shape_option(*command, options->shapes);
+  options->shapes.add_to(*command);
   add_inputs_option(*command, options->inputs);
+  options->sequence.add_to(*command);
   command->not_with("--batch", {{"--shape", {}}, {"--inputs", {}}});
   command->not_with("--shape", {{"--inputs", {}}});
+  command->not_with("--dim", {{"--inputs", {}}});
   command->add_option("--repeat", options->repeat, "Timed runs of each model")
       ->type_name("N")
       ->check(whole_number(1, 1000000))
       ->capture_default_str();
   options->run.add_to(*command);
-  command->show_first({"model", "--int8", "--batch", "--shape", "--inputs", "--repeat", "--threads",
-                       "--json", "--quiet", "--help"});
+  command->show_first({"model", "--int8", "--batch", "--shape", "--dim", "--inputs", "--repeat",
+                       "--threads", "--json", "--quiet", "--help"});
   command->callback([options, &session] { session.run = [options] { run_bench(*options); }; });
 }
 

@@ -206,6 +206,7 @@ void add_calibrate(CLI::App& app, Session& session) {
   options->statistics.add_to(*command);
   options->mnn.add_to(*command);
   options->images.add_to(*command, SamplesUse::kRun);
+  options->images.sequence.add_to(*command);
   options->preprocess.add_to(*command);
   refuse_preprocess_of_tensors(*command);
   // Saved statistics were made with these.

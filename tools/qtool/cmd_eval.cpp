@@ -116,7 +116,10 @@ void add_eval(CLI::App& app, Session& session) {
       app, "eval", "Measure accuracy and speed of the FP32 and the INT8 model on many images",
       {"qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --labels labels.txt",
        "qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --boxes yolox",
-       "qtool eval model.onnx --int8 model.int8.onnx --inputs tensors"});
+       "qtool eval model.onnx --int8 model.int8.onnx --inputs tensors",
+       "qtool eval vad.onnx --int8 vad.int8.onnx --inputs speech.wav --hop 512 --state "
+       "state=stateN "
+       "--decision 0.5"});
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   command->add_option("--int8", options->int8, "Quantized model to compare with")
       ->type_name("MODEL");
@@ -137,18 +140,20 @@ void add_eval(CLI::App& app, Session& session) {
       ->check(whole_number(1, 1000000))
       ->capture_default_str();
   options->images.add_to(*command, SamplesUse::kMeasure);
+  options->images.sequence.add_to(*command);
+  command->not_with("--state", {{"--batch", {}}});
   options->preprocess.add_to(*command);
   refuse_preprocess_of_tensors(*command);
   options->outputs.add_to(*command);
   command->not_with("--flips", {{"--boxes", {}}, {"--mask", {}}});
-  for (const char* option : {"--boxes", "--mask", "--psnr"}) {
+  for (const char* option : {"--boxes", "--mask", "--decision", "--text", "--psnr"}) {
     command->goes_with(option, {{"--int8", {}}});
   }
   options->requantize.add_to(*command);
   options->run.add_to(*command);
   command->show_first({"model", "--int8", "--images", "--inputs", "--labels", "--limit",
-                       "--preprocess", "--boxes", "--mask", "--flips", "--batch", "--threads",
-                       "--json", "--quiet", "--help"});
+                       "--preprocess", "--boxes", "--flips", "--threads", "--json", "--quiet",
+                       "--help"});
   command->callback([options, command, &session] {
     options->images.require_given();
     session.run = [options, command, &session] { run_eval(*options, *command, session.step); };

@@ -15,12 +15,12 @@
 #include "options_outputs.h"
 #include "options_requantize.h"
 #include "options_run.h"
+#include "options_sequence.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/image/image.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/measure/infer.h"
-#include "qtool/measure/tensor_pairs.h"
 #include "qtool/quantize/quantize.h"
 #include "report/draw.h"
 #include "report/render.h"
@@ -36,6 +36,7 @@ struct InferCommand {
   std::string int8;
   std::string image;
   std::string inputs;
+  SequenceOptions sequence;
   std::string labels;
   std::string draw;
   std::vector<std::string> dump;
@@ -52,7 +53,8 @@ struct InferCommand {
 std::vector<Tensor> sample_of(const InferCommand& options, const Models& models,
                               std::optional<SourcedPreprocess>& preprocess) {
   if (!options.inputs.empty()) {
-    const TensorSet tensors = list_input_tensors(options.inputs, models.fp32.executor->graph(), 1);
+    const TensorSet tensors = list_input_tensors(options.inputs, models.fp32.executor->graph(), 1,
+                                                 options.sequence.reading());
     return load_tensors(tensors, tensors.entries.front());
   }
   preprocess = options.preprocess.choose(stored_preprocess_of(models), models.fp32.loaded);
@@ -149,6 +151,7 @@ void add_infer(CLI::App& app, Session& session) {
       ->type_name("MODEL");
   command->add_option("--image", options->image, "Image file")->type_name("FILE");
   add_inputs_option(*command, options->inputs);
+  options->sequence.add_to(*command);
   command->not_with("--inputs", {{"--image", {}}});
   command->add_option("--labels", options->labels, "File with one class name per line")
       ->type_name("FILE");
@@ -167,7 +170,7 @@ void add_infer(CLI::App& app, Session& session) {
   command
       ->add_option("--dump", options->dump,
                    "Also write this tensor to --dump-dir, as .npy files\n"
-                   "* and ? match many; may be given several times.")
+                   "* and ? match many.")
       ->type_name("TENSOR")
       ->allow_extra_args(false);
   command->add_option("--dump-dir", options->dump_dir, "New or empty folder for --dump")
@@ -186,7 +189,9 @@ void add_infer(CLI::App& app, Session& session) {
   command->not_with("--draw", {{"--inputs", {}}});
   command->goes_with("--dump", {{"--dump-dir", {}}});
   command->goes_with("--dump-dir", {{"--dump", {}}});
-  command->goes_with("--psnr", {{"--int8", {}}});
+  for (const char* option : {"--decision", "--text", "--psnr"}) {
+    command->goes_with(option, {{"--int8", {}}});
+  }
   options->requantize.add_to(*command);
   options->run.add_to(*command);
   command->show_first({"model", "--int8", "--image", "--inputs", "--labels", "--top",

@@ -12,7 +12,7 @@
 #include "options_run.h"
 #include "options_shape.h"
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/target.h"
 #include "report/render.h"
@@ -24,7 +24,7 @@ namespace {
 
 struct InspectOptions {
   std::string model;
-  std::vector<std::string> shapes;
+  ShapeOptions shapes;
   std::string target = "cpu";
   bool names = false;
   RunOptions run;
@@ -35,12 +35,13 @@ std::optional<RunSummary> try_to_compile(const Graph& loaded, const InspectOptio
   try {
     const Executor executor(prepare(loaded, interrupted), interrupted);
     warn_of_left_out(options.model, executor);
-    const InputShapes shapes = concrete_shapes(executor.graph(), options.shapes);
+    const InputShapes shapes = options.shapes.concrete(executor.graph());
     const auto plan = executor.compile(shapes, {.observe = {}, .threads = options.run.threads});
     return RunSummary{summarize(*plan),
                       outlook_of(executor.graph(), *plan, find_target(options.target))};
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::kCancelled) throw;
+    const bool of_options = error.code() == ErrorCode::kUsage && options.shapes.given();
+    if (error.code() == ErrorCode::kCancelled || of_options) throw;
     note(concat("not compiled: ", error.what()));
     return std::nullopt;
   }
@@ -64,12 +65,13 @@ void add_inspect(CLI::App& app, Session& session) {
       add_command(app, "inspect", "Show what a model consists of and what INT8 would make of it",
                   {"qtool inspect model.onnx"});
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
-  add_shape_option(*command, options->shapes);
+  options->shapes.add_to(*command);
   add_target(*command, options->target);
   command->add_flag("--names", options->names,
                     "List the names of all nodes and their tensors, for --exclude and --range");
   options->run.add_to(*command);
-  command->show_first({"model", "--shape", "--target", "--names", "--json", "--quiet", "--help"});
+  command->show_first(
+      {"model", "--shape", "--dim", "--target", "--names", "--json", "--quiet", "--help"});
   command->callback([options, &session] { session.run = [options] { inspect(*options); }; });
 }
 

@@ -14,6 +14,7 @@
 #include "files.h"
 #include "model.h"
 #include "options_accuracy.h"
+#include "options_faster.h"
 #include "options_images.h"
 #include "options_quantization.h"
 #include "options_run.h"
@@ -22,12 +23,14 @@
 #include "qtool/calib/format.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
+#include "qtool/graph/onnx_files.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/target.h"
+#include "quantize_warnings.h"
 #include "report/quantization.h"
 #include "report/summary.h"
 #include "signals.h"
@@ -44,15 +47,19 @@ struct QuantizeCommand {
   std::string table_format;
   std::string name_map;
   std::string mode = "static";
+  bool dynamic_lstm = false;
   std::string target{kDefaultTarget};
+  std::string form = "qdq";
   AccuracyOptions accuracy;
   std::string preprocess;
   bool force = false;
+  bool external_data = false;
   TypeOptions types;
   RewriteOptions rewrites;
   OverrideOptions overrides;
   SampleOptions images;
   VerifyOptions verify;
+  FasterOnlyOptions faster;
   std::string output;
   RunOptions run;
 };
@@ -62,26 +69,6 @@ std::string output_of(const QuantizeCommand& options, QuantizeMode mode) {
   if (!options.output.empty()) return options.output;
   const std::string kind = mode == QuantizeMode::kStatic ? "int8" : options.mode;
   return default_output(options.model, options.target, concat(".", kind, ".onnx"));
-}
-
-// The table to use: --table, or the one that calibrate writes without -o, which lies in the folder
-// it ran in, or beside the model. Fills in where it was found.
-void find_table(QuantizeCommand& options) {
-  namespace fs = std::filesystem;
-  if (!options.table.empty()) return;
-  const fs::path name = default_output(options.model, options.target, ".table.json");
-  const fs::path beside = fs::path(options.model).parent_path() / name;
-  for (const fs::path& path : {name, beside}) {
-    std::error_code ec;
-    if (!fs::exists(path, ec)) continue;
-    options.table = path.string();
-    note(concat("table '", options.table, "'"));
-    return;
-  }
-  throw Error(ErrorCode::kUsage,
-              concat("--table is required: there is neither '", name.string(), "' ",
-                     name == beside ? "here" : concat("here nor '", beside.string(), "'"),
-                     "; qtool calibrate writes it"));
 }
 
 // The table, in whatever format, with its names checked.
@@ -99,42 +86,6 @@ std::optional<CalibrationTable> read_table(const QuantizeCommand& options, const
                                           "' says already how images are prepared"));
   }
   return std::move(file.table);
-}
-
-// The first few names of a list.
-std::string some_of(const std::vector<std::string>& names) {
-  constexpr std::size_t kMaxNamed = 5;
-  std::string text;
-  for (std::size_t i = 0; i < names.size() && i < kMaxNamed; ++i) {
-    text += concat(i == 0 ? "'" : ", '", names[i], "'");
-  }
-  return names.size() > kMaxNamed ? concat(text, " and ", names.size() - kMaxNamed, " more") : text;
-}
-
-void warn_of(const QuantizeReport& report, const std::string& table) {
-  if (!report.non_finite.empty()) {
-    warning(concat("NaN or infinite values in ", some_of(report.non_finite),
-                   ": their layers stay in FP32, and what they compute is unlikely to be of use"));
-  }
-  for (const RewriteReport& rewrite : report.rewrites) {
-    if (rewrite.tensors > 0) continue;
-    warning(concat("--", rewrite.rewrite, " changes nothing: ", rewrite.reason));
-  }
-  if (!report.nearest_layers.empty()) {
-    warning(concat("--weight-rounding: the weights of ", report.nearest_layers.size(),
-                   " layers are rounded to nearest, because what they multiply does not fit into "
-                   "--max-memory or cannot be read: ",
-                   some_of(report.nearest_layers)));
-  }
-  if (!report.not_wide.empty()) {
-    warning(concat("--wide changes nothing for ", report.not_wide.size(),
-                   " tensors, which no layer on integers reads: ", some_of(report.not_wide)));
-  }
-  if (!report.missing_ranges.empty()) {
-    warning(concat("table '", table, "' has no range for ", report.missing_ranges.size(),
-                   " of the tensors that would be integers: ", some_of(report.missing_ranges),
-                   "; what reads or makes them stays in FP32"));
-  }
 }
 
 // How images are prepared: as --preprocess, the table or the model says.
@@ -160,12 +111,11 @@ Preprocess preprocess_of(const std::optional<Preprocess>& named, const Calibrati
 }
 
 // What the emitted model really runs on integers, read back as any user will read it.
-void read_back(const std::string& bytes, QuantizeMode mode, QuantizationSummary& summary) {
+void read_back(const OnnxFiles& files, QuantizeMode mode, QuantizationSummary& summary) {
   try {
     Model emitted;
     emitted.path = summary.output;
-    emitted.loaded = load_onnx_bytes(
-        bytes, std::filesystem::path(summary.output).parent_path().string(), summary.output);
+    emitted.loaded = load_onnx_files(files, summary.output);
     const std::optional<StoredPreprocess> stored = emitted.stored_preprocess();
     summary.coverage = qtool::measure_coverage(
         emitted.loaded, typical_shapes(emitted.loaded, stored ? stored->preprocess : Preprocess()),
@@ -178,18 +128,21 @@ void read_back(const std::string& bytes, QuantizeMode mode, QuantizationSummary&
   }
 }
 
-// The modes without a table. There are no ranges to change then; of the flags, the options' rules
-// say so.
-Quantized quantize_without_table(QuantizeMode mode, const QuantizeOptions& common,
-                                 const TypeChoices& types, const Overrides& overrides,
-                                 const Graph& prepared) {
+// The modes that need no table; of one that is given, they take the means that correct biases.
+// There are no ranges to change then; of the flags, the options' rules say so.
+Quantized quantize_without_ranges(QuantizeMode mode, const QuantizeOptions& common,
+                                  const TypeChoices& types, const Overrides& overrides,
+                                  DynamicLstm lstm, const CalibrationTable* means,
+                                  const Graph& prepared) {
   if (!overrides.ranges.empty() || !overrides.scales.empty() || !overrides.wide.empty()) {
     throw Error(ErrorCode::kUsage,
-                "--overrides: ranges, scales and wide tensors have no effect without a table");
+                concat("--overrides: ranges, scales and wide tensors have no effect with --mode ",
+                       name_of(mode)));
   }
   const WeightChoices weights{types.weight_bits, types.weight_method};
-  return mode == QuantizeMode::kDynamic ? quantize(prepared, DynamicOptions{common, weights})
-                                        : quantize(prepared, WeightOnlyOptions{common, weights});
+  return mode == QuantizeMode::kDynamic
+             ? quantize(prepared, DynamicOptions{common, weights, lstm}, means)
+             : quantize(prepared, WeightOnlyOptions{common, weights}, means);
 }
 
 void print(const QuantizationSummary& summary, const QuantizeCommand& options) {
@@ -208,11 +161,23 @@ void refuse_unless_forced(const std::string& what, const QuantizationSummary& su
   warning(what);
 }
 
+bool holds_lstm(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [&](NodeId id) { return graph.node(id).is("LSTM"); });
+}
+
 void run_quantize(QuantizeCommand& options, const Command& command, StepResults* step) {
   options.run.apply();
   const QuantizeMode mode = find_quantize_mode(options.mode).value();
-  if (mode == QuantizeMode::kStatic) find_table(options);
+  if (mode == QuantizeMode::kStatic && options.table.empty()) {
+    options.table = find_table(options.model, options.target);
+  }
   options.accuracy.apply(command, options.images.given(), options.rewrites);
+  if (mode != QuantizeMode::kStatic &&
+      options.accuracy.bias_correction() == BiasCorrection::kSequential) {
+    throw Error(ErrorCode::kUsage,
+                concat("--bias-correction sequential has no effect with --mode ", options.mode));
+  }
   options.verify.apply(options.images.given());
   // A model whose preprocessing a table does not say takes it from --preprocess.
   std::optional<Preprocess> named;
@@ -220,6 +185,8 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
   QuantizationSummary summary;
   summary.output = output_of(options, mode);
   declare_output(summary.output);
+  const std::filesystem::path data_file = data_file_of(summary.output);
+  if (options.external_data) declare_output(data_file);
   Model fp32;
   fp32.path = options.model;
   fp32.loaded = load_model(options.model);
@@ -229,13 +196,19 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
                 concat(fp32.loaded.describe(*node), ": the model is quantized already"));
   }
   TypeOptions::require_effect(command, prepared, options.model);
+  if (options.dynamic_lstm && !holds_lstm(prepared)) {
+    throw Error(ErrorCode::kUsage,
+                concat("--dynamic-lstm: model '", options.model, "' has no LSTM"));
+  }
   std::optional<CalibrationTable> table = read_table(options, command, fp32, prepared);
   const Overrides overrides = options.overrides.read();
   std::optional<Samples> samples;
   Preprocess of_images;
-  if (options.images.given()) {
+  if (options.images.given() || options.faster.given()) {
     fp32.executor = std::make_unique<Executor>(prepared, interrupted);
     warn_of_left_out(fp32.path, *fp32.executor);
+  }
+  if (options.images.given()) {
     samples = options.images.list(fp32.executor->graph());
     if (samples->are_images()) of_images = preprocess_of(named, table ? &*table : nullptr, fp32);
   }
@@ -246,17 +219,32 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
   common.model_fingerprint = fingerprint(fp32.loaded);
   common.version = QTOOL_VERSION;
   Quantized int8 = [&] {
-    if (!table)
-      return quantize_without_table(mode, common, options.types.choices(), overrides, prepared);
+    if (mode != QuantizeMode::kStatic) {
+      const bool corrects = table && options.accuracy.bias_correction() != BiasCorrection::kOff;
+      return quantize_without_ranges(
+          mode, common, options.types.choices(), overrides,
+          options.dynamic_lstm ? DynamicLstm::kMicrosoft : DynamicLstm::kStandard,
+          corrects ? &*table : nullptr, prepared);
+    }
     StaticOptions quantize_options{common,
                                    options.types.choices(),
                                    options.rewrites.names(),
                                    options.accuracy.bias_correction(),
                                    {},
                                    {},
-                                   overrides.wide};
+                                   overrides.wide,
+                                   find_model_form(options.form).value()};
     apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
                     *table);
+    if (options.faster.given()) {
+      // Before anything is learned from images, which takes no part in the speed.
+      summary.faster =
+          options.faster.measure(fp32, {*table, quantize_options}, samples ? &*samples : nullptr,
+                                 of_images, options.images.policy(), options.run);
+      quantize_options.exclude.insert(quantize_options.exclude.end(),
+                                      summary.faster->exclude.begin(),
+                                      summary.faster->exclude.end());
+    }
     if (samples) {
       options.accuracy.measure(fp32, *table, *samples, of_images, options.images.policy(),
                                options.run, quantize_options);
@@ -267,26 +255,31 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
 
   if (named) int8.graph.info.metadata[std::string(kPreprocessKey)] = to_json_text(*named);
   warn_of(summary.report, options.table);
-  const std::string bytes = save_onnx_bytes(int8.graph);
+  const OnnxFiles files =
+      save_onnx_files(int8.graph, data_file.filename().string(),
+                      options.external_data ? DataPlace::kSecondFile : DataPlace::kWhereNeeded);
   // Weights may lie in files beside the model.
   summary.fp32_bytes =
       std::max(static_cast<std::int64_t>(std::filesystem::file_size(options.model)),
                summarize(fp32.loaded).parameter_bytes);
-  summary.int8_bytes = static_cast<std::int64_t>(bytes.size());
-  read_back(bytes, mode, summary);
+  summary.int8_bytes = std::ssize(files.model) + std::ssize(files.data);
+  read_back(files, mode, summary);
   if (gains_nothing(mode, summary.coverage, summary.report)) {
     refuse_unless_forced(concat("nothing of model '", options.model, "' becomes integers"), summary,
                          options, step != nullptr);
   }
-  const OutputFile file{summary.output, bytes};
-  write_outputs({&file, 1}, [&](std::span<const std::filesystem::path> written) {
+  std::vector<OutputFile> outputs{{summary.output, files.model}};
+  if (!files.data.empty()) outputs.push_back({data_file, files.data});
+  write_outputs(outputs, [&](std::span<const std::filesystem::path> written) {
     if (!options.verify.given()) return;
-    summary.verified = options.verify.run(fp32, written.front(), summary.output, *samples,
-                                          of_images, options.images.policy(), options.run);
+    summary.verified =
+        options.verify.run(fp32, {written, summary.output, files.data_name}, *samples, of_images,
+                           options.images.policy(), options.run);
     for (const std::string& fault : summary.verified->faults) {
       refuse_unless_forced(concat("--verify: ", fault), summary, options, step != nullptr);
     }
   });
+  options.accuracy.finish();
   if (step != nullptr) {
     step->quantized = std::move(summary);
     return;
@@ -302,10 +295,15 @@ void add_quantize(CLI::App& app, Session& session) {
       app, "quantize", "Emit the INT8 model (ONNX with QuantizeLinear / DequantizeLinear)",
       {"qtool quantize model.onnx", "qtool quantize model.onnx --mode weight-only",
        "qtool quantize model.onnx --effort balanced --images photos/calib --limit 100 --verify "
-       "-o balanced.onnx"});
+       "-o balanced.onnx",
+       "qtool quantize model.onnx --faster-only --threads 2"});
   const std::vector<Company> with_table = {{"--mode", {"static"}}};
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
-  command->add_option("--table", options->table, "Calibration table (default: MODEL.table.json)")
+  command
+      ->add_option("--table", options->table,
+                   "Calibration table (default: MODEL.table.json)\n"
+                   "The modes dynamic and weight-only need none; of one that is given they take "
+                   "what corrects biases.")
       ->type_name("FILE");
   take_format(*command, *command
                              ->add_option("--table-format", options->table_format,
@@ -325,7 +323,22 @@ void add_quantize(CLI::App& app, Session& session) {
           ->type_name("MODE")
           ->capture_default_str();
   take_words(*command, *mode, {"static", "dynamic", "weight-only"});
+  command->add_flag("--dynamic-lstm", options->dynamic_lstm,
+                    "Write LSTMs as ONNX Runtime's DynamicQuantizeLSTM\n"
+                    "That runtime then multiplies integers there, and no other reads the model. "
+                    "LSTMs whose axes begin with the batch (layout 1) stay as they are.");
+  command->goes_with("--dynamic-lstm", {{"--mode", {"dynamic"}}});
   add_target(*command, options->target);
+  CLI::Option* form =
+      command
+          ->add_option("--format", options->form,
+                       "qdq or qoperator: how the model writes integer operators\n"
+                       "qdq puts QuantizeLinear and DequantizeLinear around operators on reals; "
+                       "qoperator uses QLinearConv, QLinearMatMul and ONNX Runtime's QLinear "
+                       "operators, where these have the same integers.")
+          ->type_name("FORM")
+          ->capture_default_str();
+  take_words(*command, *form, {"qdq", "qoperator"});
   options->overrides.add_to(*command, OverrideUse::kModel);
   command
       ->add_option("-o,--output", options->output,
@@ -342,24 +355,30 @@ void add_quantize(CLI::App& app, Session& session) {
                        ->type_name("NAME|FILE"));
   command->add_flag("--force", options->force,
                     "Write the model even if nothing of it becomes integers, or --verify fails");
+  command->add_flag("--external-data", options->external_data,
+                    "Write the weights to a second file, OUTPUT.data\n"
+                    "A model of more than 2 GiB is written so in any case.");
   options->types.add_to(*command);
   options->rewrites.add_to(*command, "as the table says");
   options->images.add_to(*command, SamplesUse::kRun);
   options->verify.add_to(*command);
+  options->faster.add_to(*command);
   options->run.add_to(*command);
   for (const char* option :
-       {"--table", "--table-format", "--name-map", "--effort", "--bias-correction",
-        "--weight-rounding", "--equalize", "--range", "--scale", "--wide", "--weight-granularity",
-        "--weight-symmetry", "--winograd-bits", "--activations", "--symmetric",
-        "--activation-bits"}) {
+       {"--effort", "--weight-rounding", "--equalize", "--format", "--range", "--scale", "--wide",
+        "--weight-granularity", "--weight-symmetry", "--winograd-bits", "--activations",
+        "--symmetric", "--activation-bits"}) {
     command->goes_with(option, with_table);
+  }
+  for (const char* option : {"--table-format", "--name-map", "--bias-correction"}) {
+    command->goes_with(option, {{"--mode", {"static"}}, {"--table", {}}});
   }
   // Weights are stored alike for all of them.
   command->goes_with("--target", {{"--mode", {"static", "dynamic"}}});
   command->goes_with_files("--name-map", Trait::kLayerNames);
   command->show_first({"model", "--table", "--mode", "--target", "--exclude", "--weight-bits",
-                       "--effort", "--images", "--verify", "--output", "--threads", "--json",
-                       "--quiet", "--help"});
+                       "--effort", "--images", "--verify", "--faster-only", "--output", "--threads",
+                       "--json", "--quiet", "--help"});
   command->callback([options, command, &session] {
     session.run = [options, command, &session] { run_quantize(*options, *command, session.step); };
   });

@@ -1,9 +1,15 @@
+#include <chrono>
 #include <cmath>
+#include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "checks.h"
 #include "command.h"
@@ -14,11 +20,14 @@
 #include "options_images.h"
 #include "options_outputs.h"
 #include "options_quantization.h"
+#include "options_resume.h"
 #include "options_run.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/overrides.h"
+#include "qtool/graph/onnx.h"
 #include "qtool/measure/search.h"
+#include "qtool/samples/content_hash.h"
 #include "report/search.h"
 #include "signals.h"
 #include "table_recipe.h"
@@ -27,8 +36,7 @@
 namespace qtool::tool {
 namespace {
 
-constexpr double kMinSeconds = 1e-3;
-constexpr double kMaxSeconds = 1e7;
+constexpr std::int64_t kMaxHashedFile = std::int64_t{1} << 33;
 
 struct SearchCommand {
   std::string model;
@@ -37,6 +45,9 @@ struct SearchCommand {
   std::optional<double> min_sqnr;
   std::optional<double> min_agreement;
   std::optional<double> max_top1_drop;
+  std::optional<double> min_boxes_kept;
+  std::optional<double> max_boxes_added;
+  double confidence = 90.0;
   std::string budget = "5m";
   std::string max_latency_cost;
   std::string min_integer_macs;
@@ -48,33 +59,23 @@ struct SearchCommand {
   OutputOptions outputs;
   SampleOptions images;
   PreprocessOptions preprocess;
+  ResumeOption resume;
   RunOptions run;
 };
 
-/// A number before `unit`, which may be left out.
-double number_before(std::string text, char unit) {
-  if (!text.empty() && text.back() == unit) text.pop_back();
-  return parse_double(text, "");
-}
-
-/// `90`, `90s`, `5m` or `1h` in seconds.
-double seconds_of(const std::string& text) {
-  if (text.ends_with('m')) return 60.0 * number_before(text, 'm');
-  if (text.ends_with('h')) return 3600.0 * number_before(text, 'h');
-  return number_before(text, 's');
-}
-
 /// `10` or `10%` as 0.1.
-double share_of(const std::string& text) { return number_before(text, '%') / 100.0; }
+double share_of(std::string text) {
+  if (text.ends_with('%')) text.pop_back();
+  return parse_double(text, "") / 100.0;
+}
 
-/// Values that `value_of` takes and that lie in [least, most].
-CLI::Validator within(double (*value_of)(const std::string&), double least, double most,
-                      std::string expected) {
+/// Shares in [0, most].
+CLI::Validator share_up_to(double most, std::string expected) {
   return CLI::Validator(
       [=](const std::string& text) {
         try {
-          const double value = value_of(text);
-          if (value >= least && value <= most) return std::string();
+          const double value = share_of(text);
+          if (value >= 0.0 && value <= most) return std::string();
         } catch (const Error&) {
           // told below
         }
@@ -84,16 +85,49 @@ CLI::Validator within(double (*value_of)(const std::string&), double least, doub
 }
 
 SearchGoal goal_of(const SearchCommand& options) {
+  const bool boxes = options.min_boxes_kept || options.max_boxes_added;
   const int goals = (options.min_sqnr ? 1 : 0) + (options.min_agreement ? 1 : 0) +
-                    (options.max_top1_drop ? 1 : 0);
+                    (options.max_top1_drop ? 1 : 0) + (boxes ? 1 : 0);
   if (goals != 1) {
     throw Error(ErrorCode::kUsage, concat("found ", goals,
-                                          " goals, expected one of --min-sqnr, --min-agreement "
-                                          "and --max-top1-drop"));
+                                          " goals, expected one of --min-sqnr, --min-agreement, "
+                                          "--max-top1-drop and --min-boxes-kept with "
+                                          "--max-boxes-added"));
   }
-  if (options.min_sqnr) return {SearchGoal::Kind::kSqnr, *options.min_sqnr};
-  if (options.min_agreement) return {SearchGoal::Kind::kAgreement, *options.min_agreement};
-  return {SearchGoal::Kind::kTop1Drop, *options.max_top1_drop};
+  SearchGoal goal;
+  goal.confidence = options.confidence / 100.0;
+  if (options.min_agreement) {
+    goal.kind = SearchGoal::Kind::kAgreement;
+    goal.value = *options.min_agreement;
+  } else if (options.max_top1_drop) {
+    goal.kind = SearchGoal::Kind::kTop1Drop;
+    goal.value = *options.max_top1_drop;
+  } else if (boxes) {
+    goal.kind = SearchGoal::Kind::kBoxes;
+    goal.value = options.min_boxes_kept.value_or(0.0);
+    goal.most_added = options.max_boxes_added.value_or(goal.most_added);
+  } else {
+    goal.value = *options.min_sqnr;
+  }
+  return goal;
+}
+
+/// Throws unless the names of all nodes and tensors can be written: before the search, not after
+/// it.
+void require_room(Overrides overrides, const Graph& graph) {
+  for (const NodeId id : graph.nodes()) {
+    overrides.exclude.push_back(graph.node(id).name);
+    for (const ValueId output : graph.node(id).outputs) {
+      if (output != kNoValue) overrides.wide.push_back(graph.value(output).name);
+    }
+  }
+  try {
+    static_cast<void>(to_json_text(overrides));
+  } catch (const Error&) {
+    throw Error(ErrorCode::kUnsupported,
+                concat("the names of all nodes and tensors do not fit into a file of overrides of ",
+                       kMaxOverridesBytes, " bytes, so that the result could not be written"));
+  }
 }
 
 void require_labels(const SearchCommand& options, const Samples& samples) {
@@ -103,11 +137,36 @@ void require_labels(const SearchCommand& options, const Samples& samples) {
               "--max-top1-drop needs --labels: folders do not say which classes the network has");
 }
 
+/// Of the command line, the model and the images: what measurements depend on, whatever the goal.
+std::uint64_t key_of(const Command& command, const Model& fp32, const Samples& samples) {
+  const std::set<std::string> no_matter{
+      "--output",        "--min-sqnr",        "--min-agreement",    "--min-boxes-kept",
+      "--max-top1-drop", "--max-boxes-added", "--confidence",       "--budget",
+      "--resume",        "--threads",         "--min-integer-macs", "--max-latency-cost",
+      "--json",          "--quiet",           "--verbose"};
+  std::uint64_t key = hash_bytes(
+      concat(QTOOL_VERSION " ", fingerprint(fp32.loaded), " ", content_hash_of(samples)));
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (no_matter.contains(name)) continue;
+    const bool has_key = name == "model";  // its fingerprint
+    for (const std::string& value : option->results()) {
+      key = hash_bytes(concat(name, "=", value), key);
+      std::error_code ec;
+      if (!has_key && std::filesystem::is_regular_file(value, ec)) {
+        key = hash_bytes(read_input(value, kMaxHashedFile), key);
+      }
+    }
+  }
+  return key;
+}
+
 void run_search(SearchCommand& options, const Command& command) {
+  const auto begin = std::chrono::steady_clock::now();
   options.run.apply();
   SearchOptions search_options;
   search_options.goal = goal_of(options);
-  search_options.budget_seconds = seconds_of(options.budget);
+  search_options.budget_seconds = seconds_of_time(options.budget);
   search_options.threads = options.run.threads;
   if (!options.max_latency_cost.empty()) {
     search_options.most_slower = share_of(options.max_latency_cost);
@@ -119,9 +178,11 @@ void run_search(SearchCommand& options, const Command& command) {
   options.preprocess.read();
   options.accuracy.apply(command, options.images.given(), options.rewrites);
   declare_output(options.output);
+  options.resume.declare();
   // What is written must give what was searched, whatever order the entries had.
   Overrides overrides = read_overrides(to_json_text(options.overrides.read()));
   Model fp32 = open_model(options.model);
+  require_room(overrides, fp32.executor->graph());
   const Samples samples = options.images.list(fp32.executor->graph());
   require_labels(options, samples);
   TypeOptions::require_effect(command, fp32.executor->graph(), options.model);
@@ -137,6 +198,17 @@ void run_search(SearchCommand& options, const Command& command) {
   search_options.bad_images = options.images.policy();
   options.accuracy.measure(fp32, made.recipe.table, samples, search_options.preprocess,
                            search_options.bad_images, options.run, made.recipe.options);
+  const std::unique_ptr<PartialResults> partial =
+      options.resume.open(options.resume.given() ? key_of(command, fp32, samples) : 0);
+  search_options.partial = partial.get();
+  const double before =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (before >= search_options.budget_seconds) {
+    throw Error(ErrorCode::kUsage,
+                concat("--budget: found ", options.budget, ", but reading the model and learning ",
+                       "from the images took ", to_fixed(before, 1), " seconds already"));
+  }
+  search_options.budget_seconds -= before;
   search_options.stop = interrupted;
   search_options.announce = [&](const SearchCost& cost) {
     note(text_of(cost, options.run.threads));
@@ -145,8 +217,14 @@ void run_search(SearchCommand& options, const Command& command) {
     ProgressDisplay progress("search", "seconds of the budget", options.run.progress_style(),
                              FinalLine::kNone);
     search_options.progress = progress.callback();
+    search_options.improved = [&](const SearchPoint& point, double seconds) {
+      progress.remark(concat("after ", to_fixed(seconds, 1), " of ",
+                             to_fixed(search_options.budget_seconds, 1), " s the best is ",
+                             text_of(point, search_options.goal)));
+    };
     return search(*fp32.executor, made.recipe, samples, search_options);
   }();
+  if (partial) result.end == SearchEnd::kComplete ? partial->remove() : partial->save();
   overrides.exclude.insert(overrides.exclude.end(), result.best.exclude.begin(),
                            result.best.exclude.end());
   overrides.wide.insert(overrides.wide.end(), result.best.wide.begin(), result.best.wide.end());
@@ -207,12 +285,32 @@ void add_search(CLI::App& app, Session& session) {
       ->type_name("POINTS")
       ->check(percent);
   command
+      ->add_option("--min-boxes-kept", options->min_boxes_kept,
+                   "Goal: percent of FP32's boxes that must be kept\n"
+                   "From the lowest --box-score on, at IoU 0.7. Alone or with --max-boxes-added.")
+      ->type_name("PERCENT")
+      ->check(percent);
+  command
+      ->add_option("--max-boxes-added", options->max_boxes_added,
+                   "Goal: boxes that FP32 does not have, in percent of FP32's")
+      ->type_name("PERCENT")
+      ->check(number([](double value) { return value >= 0.0 && value <= 1e6; },
+                     "a number from 0 to 1000000"));
+  command
+      ->add_option("--confidence", options->confidence,
+                   "How sure a goal of agreement or boxes must be on other images\n"
+                   "50: the images that are searched on decide alone.")
+      ->type_name("PERCENT")
+      ->check(number([](double value) { return value >= 50.0 && value <= 99.9; },
+                     "a number from 50 to 99.9"))
+      ->capture_default_str();
+  command
       ->add_option("--budget", options->budget,
                    "Time to spend: 90s, 5m, 1h\n"
                    "The search ends earlier when nothing is left to try; what was found by then is "
                    "written in any case.")
       ->type_name("TIME")
-      ->check(within(seconds_of, kMinSeconds, kMaxSeconds, "a time such as 90s, 5m or 1h"))
+      ->check(time_span())
       ->capture_default_str();
   command
       ->add_option("--max-latency-cost", options->max_latency_cost,
@@ -220,12 +318,12 @@ void add_search(CLI::App& app, Session& session) {
                    "Measured on this machine with --threads threads. Without it, no time decides "
                    "anything.")
       ->type_name("PERCENT")
-      ->check(within(share_of, 0.0, 1e6, "percent such as 10%"));
+      ->check(share_up_to(1e6, "percent such as 10%"));
   command
       ->add_option("--min-integer-macs", options->min_integer_macs,
                    "Multiplications that stay on integers: 75%")
       ->type_name("PERCENT")
-      ->check(within(share_of, 0.0, 1.0, "0% to 100%"));
+      ->check(share_up_to(1.0, "0% to 100%"));
   add_target(*command, options->target);
   options->types.add_to(*command);
   options->rewrites.add_to(*command, "as the table says");
@@ -233,13 +331,20 @@ void add_search(CLI::App& app, Session& session) {
   options->accuracy.add_to(*command, AccuracyUse::kSearch);
   options->images.add_to(*command, SamplesUse::kMeasure);
   command->goes_with("--labels", {{"--max-top1-drop", {}}});
+  command->goes_with(
+      "--confidence",
+      {{"--min-agreement", {}}, {"--min-boxes-kept", {}}, {"--max-boxes-added", {}}});
   options->outputs.add_to(*command, PsnrUse::kNo);
+  for (const char* option : {"--min-boxes-kept", "--max-boxes-added"}) {
+    command->goes_with(option, {{"--boxes", {}}});
+  }
   options->preprocess.add_to(*command);
   refuse_preprocess_of_tensors(*command);
+  options->resume.add_to(*command);
   options->run.add_to(*command);
-  command->show_first({"model", "--table", "--images", "--limit", "--output", "--min-sqnr",
-                       "--min-agreement", "--max-top1-drop", "--budget", "--effort",
-                       "--max-latency-cost", "--min-integer-macs", "--help"});
+  command->show_first({"model", "--table", "--images", "--output", "--min-sqnr", "--min-agreement",
+                       "--min-boxes-kept", "--max-boxes-added", "--max-top1-drop", "--budget",
+                       "--effort", "--help"});
   command->callback([options, command, &session] {
     options->images.require_given();
     session.run = [options, command] { run_search(*options, *command); };

@@ -12,7 +12,7 @@
 #include "model.h"
 #include "options_run.h"
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/quantize/quantize.h"
 #include "report/table_diff.h"
 #include "signals.h"

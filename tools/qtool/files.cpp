@@ -107,11 +107,21 @@ ImageSet list_input_images(const fs::path& path, std::span<const std::string> la
   return images;
 }
 
-TensorSet list_input_tensors(const fs::path& path, const Graph& graph, std::int64_t limit) {
+TensorSet list_input_tensors(const fs::path& path, const Graph& graph, std::int64_t limit,
+                             const TensorReading& reading) {
   declare_input(path);
-  TensorSet tensors = list_tensors(path, input_specs(graph), limit);
+  TensorSet tensors = list_tensors(path, input_specs(graph), limit, reading);
+  bool audio = false;
   for (const std::vector<SampleArray>& row : tensors.rows) {
-    for (const SampleArray& array : row) declare_input(array.path);
+    for (const SampleArray& array : row) {
+      if (array.path.empty()) continue;  // a state
+      declare_input(array.path);
+      audio = audio || to_lower(array.path.extension().string()) == ".wav";
+    }
+  }
+  if (!audio && (reading.audio.window > 0 || reading.audio.hop > 0)) {
+    throw Error(ErrorCode::kUsage, concat(reading.audio.hop > 0 ? "--hop" : "--window", ": '",
+                                          path.string(), "' holds no .wav file"));
   }
   return tensors;
 }

@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "qtool/graph/graph.h"
-#include "qtool/image/image_set.h"
-#include "qtool/samples/tensor_set.h"
+#include "qtool/image/image.h"
+#include "qtool/samples/samples.h"
 
 namespace qtool::tool {
 
@@ -40,9 +40,10 @@ Graph load_model(const std::filesystem::path& path);
 /// list_images() of inputs: the list and every image.
 ImageSet list_input_images(const std::filesystem::path& path, std::span<const std::string> labels);
 
-/// list_tensors() of inputs for `graph`: the list and every file.
+/// list_tensors() of inputs for `graph`: the list and every file. Throws Error(kUsage) where
+/// `reading` says how audio is cut and there is none.
 TensorSet list_input_tensors(const std::filesystem::path& path, const Graph& graph,
-                             std::int64_t limit = 0);
+                             std::int64_t limit = 0, const TensorReading& reading = {});
 
 /// read_labels() of an input.
 std::vector<std::string> read_class_names(const std::filesystem::path& path);

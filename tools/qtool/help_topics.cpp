@@ -7,9 +7,9 @@
 #include "qtool/calib/format.h"
 #include "qtool/calib/method.h"
 #include "qtool/image/preprocess.h"
-#include "qtool/measure/detector.h"
+#include "qtool/measure/answer.h"
+#include "qtool/quantize/quantize.h"
 #include "qtool/quantize/target.h"
-#include "qtool/quantize/weight_method.h"
 
 namespace qtool::tool {
 namespace {
@@ -122,10 +122,13 @@ std::string inputs_text() {
   page.paragraph(
       "--inputs takes tensors for networks whose inputs are no images. They are fed as they are. "
       "Files end in npy, npz (arrays under the inputs' names), pb (a TensorProto of ONNX), bin or "
-      "raw (elements as in memory).");
+      "raw (elements as in memory), or wav (sound of one channel; --window and --hop cut it).");
   page.paragraph(
       "\nAn array has the input's shape, or an axis more in front: the samples. Where the input's "
       "first extent is 1 or open, that axis counts samples too.");
+  page.paragraph(
+      "\n--state INPUT=OUTPUT feeds an output back as the next sample's input, which then needs no "
+      "file.");
   page.title("One of");
   page.row("a file", "the only input's array, or an npz archive for all inputs", kNameWidth);
   page.row("a folder", "of such files, in the order of their names", kNameWidth);

@@ -7,7 +7,7 @@
 #include "console.h"
 #include "files.h"
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quantize/quantize.h"

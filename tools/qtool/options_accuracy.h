@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "command.h"
 #include "model.h"
 #include "options_images.h"
 #include "options_quantization.h"
+#include "options_resume.h"
 #include "options_run.h"
 #include "qtool/calib/table.h"
 #include "qtool/quantize/quantize.h"
@@ -21,7 +23,7 @@ void add_effort(Command& command, std::string& effort);
 enum class AccuracyUse { kQuantize, kSearch };
 
 /// What is done for accuracy with the table and images: --effort, --tune-ranges, --weight-rounding,
-/// --max-memory, and with quantize --bias-correction.
+/// --max-memory, and with quantize --bias-correction, --budget and --resume.
 class AccuracyOptions {
  public:
   /// Call after SampleOptions::add_to().
@@ -34,17 +36,27 @@ class AccuracyOptions {
   /// the result into `chosen`. `preprocess` says how images are prepared.
   void measure(const Model& fp32, const CalibrationTable& table, const Samples& samples,
                const Preprocess& preprocess, BadImages policy, const RunOptions& run,
-               StaticOptions& chosen) const;
+               StaticOptions& chosen);
+  /// Removes what was kept for --resume: the model is written.
+  void finish();
 
  private:
+  class Clock;
   void tune(const Model& fp32, const CalibrationTable& table, const Samples& samples,
-            const CollectOptions& collect, const RunOptions& run, StaticOptions& chosen) const;
+            const CollectOptions& collect, const RunOptions& run, const Clock& clock,
+            StaticOptions& chosen) const;
+  void round(const Model& fp32, const CalibrationTable& table, const Samples& samples,
+             CollectOptions collect, const RunOptions& run, const Clock& clock,
+             StaticOptions& chosen);
 
   std::string effort_ = "fast";
   std::string bias_correction_ = "table";
   bool tune_ranges_ = false;
   std::string weight_rounding_ = "nearest";
   std::int64_t max_memory_ = 1024;  // MiB
+  std::string budget_ = "10m";
+  ResumeOption resume_;
+  std::unique_ptr<PartialResults> results_;
 };
 
 }  // namespace qtool::tool

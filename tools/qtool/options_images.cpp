@@ -9,7 +9,7 @@
 #include "console.h"
 #include "files.h"
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/image/preprocess.h"
 
 namespace qtool::tool {
@@ -54,7 +54,7 @@ struct InputGeometry {
   TensorLayout layout = TensorLayout::kNchw;
 };
 
-bool counts_channels(std::int64_t extent) { return extent == 1 || extent == 3; }
+bool counts_channels(std::int64_t extent) { return extent == 1 || extent == 3 || extent == 4; }
 
 InputGeometry geometry_of(const Graph& graph) {
   InputGeometry geometry;
@@ -85,16 +85,18 @@ void fill_size(const InputGeometry& geometry, Preprocess& preprocess) {
   preprocess.resize_height = geometry.height;
 }
 
-Preprocess assumed_gray() {
+/// For gray images and those with alpha, of which ImageNet says nothing: units of 0 to 1.
+Preprocess assumed_units(ChannelOrder order) {
   Preprocess preprocess;
-  preprocess.channels = ChannelOrder::kGray;
+  preprocess.channels = order;
   preprocess.std = {255.0F};
   return preprocess;
 }
 
 /// The preprocessing assumed when none is given: mean and deviation of ImageNet for colour.
 Preprocess assumed(const InputGeometry& geometry) {
-  if (geometry.channels == 1) return assumed_gray();
+  if (geometry.channels == 1) return assumed_units(ChannelOrder::kGray);
+  if (geometry.channels == 4) return assumed_units(ChannelOrder::kRgba);
   Preprocess preprocess;
   const Preprocess imagenet = preprocess_preset("imagenet");
   preprocess.mean = imagenet.mean;
@@ -158,7 +160,7 @@ void PreprocessOptions::add_to(Command& command) {
   take_words(command,
              *text("--channels", channels_,
                    "Order of the channels; mean and std stay with their colours", "ORDER"),
-             {"rgb", "bgr", "gray"});
+             {"rgb", "bgr", "gray", "rgba", "bgra"});
   take_words(command, *text("--layout", layout_, "Order of the input's axes", "LAYOUT"),
              {"nchw", "nhwc"});
   command
@@ -226,10 +228,12 @@ void PreprocessOptions::apply_channels(const std::string& source, Preprocess& pr
   const ChannelOrder before = preprocess.channels;
   preprocess.channels = channel_order_of(channels_);
   if (preprocess.channels == before) return;
-  const bool to_gray = preprocess.channels == ChannelOrder::kGray;
-  if (to_gray && source == kAssumed) {
-    preprocess.mean = assumed_gray().mean;
-    preprocess.std = assumed_gray().std;
+  const std::int64_t channels = channels_of(preprocess.channels);
+  const bool recounts = channels != channels_of(before);
+  if (recounts && source == kAssumed) {
+    const Preprocess units = assumed_units(preprocess.channels);
+    preprocess.mean = units.mean;
+    preprocess.std = units.std;
     return;
   }
   for (const PreprocessField field : {PreprocessField::kMean, PreprocessField::kStd}) {
@@ -237,14 +241,14 @@ void PreprocessOptions::apply_channels(const std::string& source, Preprocess& pr
     std::vector<float>& values = field == PreprocessField::kMean ? preprocess.mean : preprocess.std;
     const auto differs = [&](float value) { return value != values.front(); };
     if (given || std::none_of(values.begin(), values.end(), differs)) {
-      if (to_gray) values.resize(1);
-    } else if (to_gray) {
+      if (recounts) values.resize(1);
+    } else if (recounts) {
       throw Error(ErrorCode::kUsage,
-                  concat("--channels gray: the ", name_of(field), " ", text_of(preprocess, field),
-                         " of the preprocessing ", source, " is of three colours; give --",
-                         name_of(field)));
+                  concat("--channels ", channels_, ": the ", name_of(field), " ",
+                         text_of(preprocess, field), " of the preprocessing ", source, " is of ",
+                         channels_of(before), " channels; give --", name_of(field)));
     } else {
-      std::reverse(values.begin(), values.end());
+      std::reverse(values.begin(), values.begin() + 3);  // alpha stays the last one
     }
   }
 }

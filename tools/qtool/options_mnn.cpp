@@ -7,7 +7,7 @@
 #include "console.h"
 #include "files.h"
 #include "qtool/base/error.h"
-#include "qtool/calib/mnn_config.h"
+#include "qtool/calib/format.h"
 
 namespace qtool::tool {
 namespace {

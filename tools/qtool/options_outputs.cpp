@@ -76,6 +76,19 @@ void OutputOptions::add_to(Command& command, PsnrUse psnr) {
       ->group(kGroup);
   if (psnr == PsnrUse::kNo) return;
   command
+      .add_option("--decision", decision_,
+                  "The first output decides: compare which numbers are above this one")
+      ->type_name("T")
+      ->group(kGroup);
+  command
+      .add_option("--text", text_blank_,
+                  "The first output spells a text: compare texts\n"
+                  "The last axis scores classes for each step. Repeats are merged and class BLANK "
+                  "is left out, as in networks trained with CTC.")
+      ->type_name("BLANK")
+      ->check(whole_number_from(0))
+      ->group(kGroup);
+  command
       .add_option("--psnr", psnr_peak_,
                   "The outputs are images of values up to this: print their PSNR")
       ->type_name("PEAK")
@@ -103,6 +116,8 @@ AnswerOptions OutputOptions::read() const {
     answers.mask.emplace();
     if (mask_ != kArgmax) answers.mask->threshold = number_of(mask_, "--mask");
   }
+  answers.decision = decision_;
+  answers.text_blank = text_blank_;
   answers.psnr_peak = psnr_peak_;
   return answers;
 }

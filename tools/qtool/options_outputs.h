@@ -8,10 +8,11 @@
 
 namespace qtool::tool {
 
-/// Whether a command prints the PSNR of outputs that are images.
+/// Whether a command also compares outputs of other kinds: decisions, texts, images.
 enum class PsnrUse { kYes, kNo };
 
-/// What the outputs of a network mean: --boxes, --box-score, --nms-iou, --mask, --psnr.
+/// What the outputs of a network mean: --boxes, --box-score, --nms-iou, --mask, --decision,
+/// --text, --psnr.
 class OutputOptions {
  public:
   void add_to(Command& command, PsnrUse psnr = PsnrUse::kYes);
@@ -25,6 +26,8 @@ class OutputOptions {
   std::string scores_;
   std::optional<double> nms_iou_;
   std::string mask_;
+  std::optional<double> decision_;
+  std::optional<std::int64_t> text_blank_;
   std::optional<double> psnr_peak_;
 };
 

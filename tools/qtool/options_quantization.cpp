@@ -10,7 +10,6 @@
 #include "qtool/base/error.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/target.h"
-#include "qtool/quantize/weight_method.h"
 
 namespace qtool::tool {
 namespace {

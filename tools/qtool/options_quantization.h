@@ -7,7 +7,7 @@
 #include "command.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/graph/graph.h"
-#include "qtool/quant/type_choices.h"
+#include "qtool/quant/affine.h"
 
 namespace qtool::tool {
 

@@ -4,7 +4,7 @@
 
 #include "command.h"
 #include "model.h"
-#include "qtool/quant/requantize.h"
+#include "qtool/quant/affine.h"
 
 namespace qtool::tool {
 

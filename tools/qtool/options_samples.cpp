@@ -95,7 +95,9 @@ void SampleOptions::require_given() const {
 }
 
 Samples SampleOptions::list_all(const Graph& graph) const {
-  if (!inputs.empty()) return Samples(list_input_tensors(inputs, graph));
+  if (!inputs.empty()) {
+    return Samples(list_input_tensors(inputs, graph, 0, sequence.reading()));
+  }
   const std::vector<std::string> names =
       labels.empty() ? std::vector<std::string>() : read_class_names(labels);
   return list_input_images(images, names);

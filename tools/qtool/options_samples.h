@@ -4,8 +4,9 @@
 #include <string>
 
 #include "command.h"
+#include "options_sequence.h"
 #include "qtool/graph/graph.h"
-#include "qtool/image/load.h"
+#include "qtool/image/preprocess.h"
 #include "qtool/samples/samples.h"
 
 namespace qtool::tool {
@@ -25,6 +26,7 @@ struct SampleOptions {
   std::string part;
   std::int64_t limit = 0;
   bool strict = false;
+  SequenceOptions sequence;  ///< of commands that add its options
 
   void add_to(Command& command, SamplesUse use);
   [[nodiscard]] bool given() const { return !images.empty() || !inputs.empty(); }

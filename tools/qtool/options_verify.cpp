@@ -1,6 +1,7 @@
 #include "options_verify.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "base/text.h"
@@ -10,7 +11,8 @@
 #include "options_images.h"
 #include "progress.h"
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
+#include "qtool/graph/onnx_files.h"
 #include "signals.h"
 
 namespace qtool::tool {
@@ -19,6 +21,15 @@ namespace {
 constexpr std::int64_t kMaxSamples = 20;  // enough to see that a model is broken
 
 }  // namespace
+
+Graph WrittenModel::load() const {
+  if (files.size() == 1) return load_model(files.front());
+  // The second file does not have the name yet that the model gives it.
+  constexpr std::int64_t kMaxBytes = std::numeric_limits<std::int64_t>::max();
+  return load_onnx_files(
+      {read_input(files[0], kMaxBytes), read_input(files[1], kMaxBytes), data_name}, name,
+      interrupted);
+}
 
 void add_verify_limit(Command& command, double& min_sqnr_db) {
   command
@@ -44,13 +55,12 @@ void VerifyOptions::apply(bool has_samples) const {
   }
 }
 
-Verification VerifyOptions::run(const Model& fp32, const std::filesystem::path& written,
-                                const std::string& name, const Samples& samples,
-                                const Preprocess& preprocess, BadImages policy,
-                                const RunOptions& run) const {
+Verification VerifyOptions::run(const Model& fp32, const WrittenModel& written,
+                                const Samples& samples, const Preprocess& preprocess,
+                                BadImages policy, const RunOptions& run) const {
   Model int8;
-  int8.path = name;
-  int8.loaded = load_model(written);
+  int8.path = written.name;
+  int8.loaded = written.load();
   int8.executor = std::make_unique<Executor>(prepare(int8.loaded, interrupted), interrupted);
   warn_of_left_out(int8.path, *int8.executor);
   ProgressDisplay progress("verify", concat(samples.noun(), "s"), run.progress_style());

@@ -1,19 +1,29 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
+#include <string>
 
 #include "command.h"
 #include "model.h"
 #include "options_run.h"
-#include "qtool/image/load.h"
 #include "qtool/image/preprocess.h"
-#include "qtool/measure/verify.h"
+#include "qtool/measure/evaluate.h"
 #include "qtool/samples/samples.h"
 
 namespace qtool::tool {
 
 /// --min-sqnr of --verify.
 void add_verify_limit(Command& command, double& min_sqnr_db);
+
+/// A model that was made and has no name yet.
+struct WrittenModel {
+  std::span<const std::filesystem::path> files;  ///< where its bytes are; the second holds weights
+  std::string name;                              ///< that it will have
+  std::string data_name;                         ///< the second file's in the model
+
+  [[nodiscard]] Graph load() const;
+};
 
 /// Whether and how a model that was made is run before it gets its name: --verify, --min-sqnr.
 class VerifyOptions {
@@ -23,12 +33,11 @@ class VerifyOptions {
   void apply(bool has_samples) const;
   [[nodiscard]] bool given() const { return verify_; }
 
-  /// Reads the model whose bytes are in `written` and that will be called `name`, and runs it and
-  /// `fp32` on the samples, of many on 20 spread evenly. Warns about what is left out of them.
-  [[nodiscard]] Verification run(const Model& fp32, const std::filesystem::path& written,
-                                 const std::string& name, const Samples& samples,
-                                 const Preprocess& preprocess, BadImages policy,
-                                 const RunOptions& run) const;
+  /// Reads the model, and runs it and `fp32` on the samples, of many on 20 spread evenly. Warns
+  /// about what is left out of them.
+  [[nodiscard]] Verification run(const Model& fp32, const WrittenModel& written,
+                                 const Samples& samples, const Preprocess& preprocess,
+                                 BadImages policy, const RunOptions& run) const;
 
  private:
   bool verify_ = false;

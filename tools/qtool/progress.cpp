@@ -71,6 +71,12 @@ Progress ProgressDisplay::callback() {
   };
 }
 
+void ProgressDisplay::remark(std::string_view text) {
+  if (style_ == ProgressStyle::kSilent) return;
+  if (std::exchange(bar_visible_, false)) write_stderr(kClearLine);
+  write_stderr(concat(task_, ": ", text, "\n"));
+}
+
 void ProgressDisplay::update(std::int64_t done, std::int64_t total) {
   if (style_ == ProgressStyle::kSilent) return;
   const Clock::time_point now = Clock::now();

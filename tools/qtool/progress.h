@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "qtool/base/progress.h"
 
@@ -34,6 +35,8 @@ class ProgressDisplay {
 
   /// The callback to hand to the library; the display must outlive it.
   [[nodiscard]] Progress callback();
+  /// A line of its own between those of the progress. Not from a thread beside the work's.
+  void remark(std::string_view text);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -1,7 +1,7 @@
 #include "table_file.h"
 
-#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -45,6 +45,21 @@ TableFile read_table_file(const std::string& path, const std::string& format_nam
   } catch (const Error& error) {
     throw Error(error.code(), concat("table '", path, "': ", error.what()));
   }
+}
+
+std::string find_table(const std::filesystem::path& model, const std::string& target) {
+  const std::filesystem::path name = default_output(model, target, ".table.json");
+  const std::filesystem::path beside = model.parent_path() / name;
+  for (const std::filesystem::path& path : {name, beside}) {
+    std::error_code ec;
+    if (!std::filesystem::exists(path, ec)) continue;
+    note(concat("table '", path.string(), "'"));
+    return path.string();
+  }
+  throw Error(ErrorCode::kUsage,
+              concat("--table is required: there is neither '", name.string(), "' ",
+                     name == beside ? "here" : concat("here nor '", beside.string(), "'"),
+                     "; qtool calibrate writes it"));
 }
 
 std::string statistics_beside(const std::string& table) { return table + ".stats"; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "command.h"
@@ -21,6 +22,10 @@ std::string text_of(const std::string& path, const FormatInfo& format);
 /// shows. What the reader has to say goes out as warnings. Messages name the file.
 TableFile read_table_file(const std::string& path, const std::string& format_name,
                           const LayerNames& names);
+
+/// The table that calibrate writes without -o: in the folder where it ran, or beside the model;
+/// says where it was found. Throws Error(kUsage) when there is none.
+std::string find_table(const std::filesystem::path& model, const std::string& target);
 
 /// Where calibrate saves the statistics of a table.
 std::string statistics_beside(const std::string& table);

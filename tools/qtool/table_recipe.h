@@ -5,7 +5,7 @@
 
 #include "model.h"
 #include "qtool/calib/overrides.h"
-#include "qtool/measure/suggest.h"
+#include "qtool/measure/analyze.h"
 #include "qtool/quantize/quantize.h"
 
 namespace qtool::tool {

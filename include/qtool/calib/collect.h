@@ -10,7 +10,6 @@
 #include "qtool/calib/method.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/graph.h"
-#include "qtool/image/load.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/samples/samples.h"
 

@@ -9,7 +9,6 @@
 #include "qtool/calib/method.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quant/affine.h"
-#include "qtool/quant/type_choices.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {

@@ -22,14 +22,20 @@ enum class ResizeMode : std::uint8_t {
 };
 
 /// Which channels the network gets; gray is (19595 R + 38470 G + 7471 B + 2^15) / 2^16, before the
-/// resize.
-enum class ChannelOrder : std::uint8_t { kRgb, kBgr, kGray };
+/// resize. Alpha is a channel like the others, 255 where a file has none: colours are not
+/// multiplied by it, neither before nor after the resize.
+enum class ChannelOrder : std::uint8_t { kRgb, kBgr, kGray, kRgba, kBgra };
+
+/// 1, 3 or 4.
+std::int64_t channels_of(ChannelOrder order) noexcept;
+/// What the decoder must keep for it.
+Alpha alpha_of(ChannelOrder order) noexcept;
 
 /// Order of the elements of the network's input.
 enum class TensorLayout : std::uint8_t { kNchw, kNhwc };
 
-/// The names used in files and options: `none squash shorter letterbox`, `rgb bgr gray`,
-/// `nchw nhwc`.
+/// The names used in files and options: `none squash shorter letterbox`, `rgb bgr gray
+/// rgba bgra`, `nchw nhwc`.
 std::string_view name_of(ResizeMode mode) noexcept;
 std::string_view name_of(ChannelOrder order) noexcept;
 std::string_view name_of(TensorLayout layout) noexcept;
@@ -140,5 +146,25 @@ Preprocess preprocess_from_json(std::string_view text);
 /// The same from a file of at most 64 KiB. Throws Error(kIo) naming the path when it cannot be
 /// read.
 Preprocess load_preprocess(const std::filesystem::path& path);
+
+/// What happens when a file is not a usable image.
+enum class BadImages : std::uint8_t {
+  kSkip,  ///< it is left out and reported
+  kFail,  ///< it ends the work
+};
+
+struct BadImage {
+  std::filesystem::path path;
+  std::string reason;  ///< one sentence that names the file
+  friend bool operator==(const BadImage&, const BadImage&) = default;
+};
+
+/// Reads, decodes and preprocesses one image. If the file cannot be read, decoded or resized, it is
+/// appended to `bad` and nothing is returned (kSkip), or its Error is thrown (kFail).
+/// Each worker of calibrate() and evaluate() calls it for the next image of the list while other
+/// workers run the network. A separate reader thread with a queue would only compete for the same
+/// cores.
+std::optional<Tensor> load_preprocessed(const ImageEntry& entry, const Preprocess& preprocess,
+                                        BadImages policy, std::vector<BadImage>& bad);
 
 }  // namespace qtool

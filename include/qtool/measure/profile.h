@@ -12,35 +12,69 @@
 
 namespace qtool {
 
+/// A median, and the interval that holds the true one with a confidence of 95 %.
+struct MedianInterval {
+  double median = 0.0;
+  double low = 0.0;
+  double high = 0.0;
+};
+
 struct ProfileOptions {
   int threads = 0;           ///< threads inside operators; 0 = all available
   std::int64_t repeat = 50;  ///< timed runs, after three that are not
   Progress progress{};       ///< counts timed runs, 0 while warming up; may be empty
 };
 
-/// One step of a plan and its median time.
+/// One step of a plan and its time.
 struct StepTime {
   StepInfo step;
-  double seconds = 0.0;
+  double seconds = 0.0;      ///< the median
+  double low_seconds = 0.0;  ///< the interval of MedianInterval
+  double high_seconds = 0.0;
+  /// Of the tensors that it reads and writes, each whole and once; 0 of an If or a Loop.
+  std::int64_t bytes = 0;
 };
+
+/// A step that turns reals into integers or back.
+struct Crossing {
+  std::size_t step = 0;         ///< index in PlanProfile::steps
+  std::string from;             ///< the node, or the input, whose result it converts
+  std::vector<std::string> to;  ///< the nodes and outputs that read what it writes
+};
+
+/// The highest rates that were measured on this machine with some number of threads.
+struct MachinePeak {
+  double fp32_macs_per_second = 0.0;     ///< a matrix product in the cache of each core
+  double int8_macs_per_second = 0.0;     ///< the same on integers, by the kernel that is selected
+  double copied_bytes_per_second = 0.0;  ///< read and written by a copy in the cache of each core
+};
+
+/// Measures them once for each number of threads; later calls return what was found. 0 threads: all
+/// available. Cost: about half a second, the first time.
+MachinePeak machine_peak(int threads);
 
 /// Latency of one plan.
 struct PlanProfile {
   double median_seconds = 0.0;  ///< of whole runs, without timers inside
+  double low_seconds = 0.0;     ///< the interval of MedianInterval
+  double high_seconds = 0.0;
   double fastest_seconds = 0.0;
   std::int64_t arena_bytes = 0;
-  std::vector<StepTime> steps;  ///< in the order of execution
+  std::vector<StepTime> steps{};  ///< in the order of execution
+  std::vector<Crossing> crossings{};
 };
 
 struct ProfileResult {
   int threads = 1;
   std::int64_t repeat = 1;
   std::int64_t batch = 1;
+  MachinePeak peak;
   PlanProfile fp32;
   std::optional<PlanProfile> int8;
 };
 
-/// Measures whole runs and single steps of one or two models, which take turns.
+/// Measures whole runs and single steps of one or two models, which take turns, and before that the
+/// machine's peak.
 /// `inputs`: a tensor for each input of the network, in their order. Throws as infer().
 ProfileResult profile(const Executor& fp32, const Executor* int8, std::span<const Tensor> inputs,
                       const ProfileOptions& options);

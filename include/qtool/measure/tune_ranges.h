@@ -5,7 +5,7 @@
 
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
-#include "qtool/image/load.h"
+#include "qtool/image/preprocess.h"
 #include "qtool/measure/analyze.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/samples/samples.h"

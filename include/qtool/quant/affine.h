@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "qtool/tensor/tensor.h"
@@ -82,5 +85,36 @@ struct Affines {
   }
   friend bool operator==(const Affines&, const Affines&) = default;
 };
+
+/// One scale and zero point per output channel of a weight, or one for the whole tensor.
+enum class Granularity : std::uint8_t { kPerTensor, kPerChannel };
+
+/// Types and weight method chosen by the user. What is not set follows the target.
+struct TypeChoices {
+  std::optional<std::string> weight_method;
+  std::optional<int> weight_bits;
+  std::optional<Granularity> weight_granularity;
+  std::optional<Symmetry> weight_symmetry;
+  std::optional<int> winograd_bits;  ///< of 3x3 convolutions, see Target::winograd_bits
+  std::optional<DType> activation_dtype;
+  std::optional<Symmetry> activation_symmetry;
+  std::optional<int> activation_bits;
+
+  [[nodiscard]] bool empty() const { return *this == TypeChoices(); }
+  friend bool operator==(const TypeChoices&, const TypeChoices&) = default;
+};
+
+/// How an int32 sum becomes an 8-bit integer. The three differ in the last unit on a small share of
+/// all sums, so a network is run with one of them throughout.
+enum class Requantization : std::uint8_t {
+  kFloat,     ///< rint(float(acc) * float(M)), ties to even: TensorRT, ONNX Runtime, FBGEMM
+  kGemmlowp,  ///< integers only, rounded twice: TensorFlow Lite, gemmlowp
+  kSingle,    ///< integers only, rounded once: ruy, TensorFlow Lite with TFLITE_SINGLE_ROUNDING
+};
+
+/// `float`, `gemmlowp`, `single`.
+std::string_view name_of(Requantization path) noexcept;
+/// The path called `name`; nothing for another name.
+std::optional<Requantization> find_requantization(std::string_view name) noexcept;
 
 }  // namespace qtool

@@ -5,16 +5,43 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "qtool/calib/table.h"
 #include "qtool/graph/graph.h"
+#include "qtool/quant/affine.h"
 #include "qtool/quantize/target.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
+
+/// A weight method: the scale and zero point of one slice of weights, finite numbers that share a
+/// scale. The zero point is 0 for a symmetric scheme and that of the observed range otherwise.
+/// Weights that are all zero get scale 0, which the caller replaces.
+using WeightMethod = Affine (*)(std::span<const float> weights, const Scheme& scheme);
+
+/// Whether multiplying all weights by a power of two multiplies the scale by exactly that.
+enum class Homogeneity : std::uint8_t {
+  kExact,
+  kApproximate,  ///< not exactly: the original uses absolute constants
+};
+
+/// A row of the list of weight methods.
+struct WeightMethodInfo {
+  std::string_view name;
+  std::string_view summary;  ///< one phrase for help texts
+  Homogeneity homogeneity;
+  WeightMethod choose;
+};
+
+/// Every weight method, sorted by name.
+std::span<const WeightMethodInfo> weight_methods() noexcept;
+
+/// The weight method called `name`. Throws Error(kUsage) with the nearest names.
+const WeightMethodInfo& find_weight_method(std::string_view name);
 
 /// The role of a node in a quantized model.
 enum class NodeRole : std::uint8_t {
@@ -66,6 +93,7 @@ struct QuantizeReport {
   std::int64_t residuals = 0;
   /// Functions of one element that run as tables, see Target::fuses_functions.
   std::int64_t functions = 0;
+  std::int64_t qoperators = 0;        ///< nodes in ModelForm::kQOperator
   std::vector<std::string> wide;      ///< tensors of StaticOptions::wide that keep 16 bits
   std::vector<std::string> not_wide;  ///< those of which nothing that gains by it reads integers
   /// Layers with int8 weights that bias correction could not correct: they have no bias (MatMul), a
@@ -125,7 +153,8 @@ using RoundedWeights = std::map<std::string, RoundedLayer, std::less<>>;
 /// model that it was made from, 16 hexadecimal digits; the target; the mode, where it is not
 /// static; the rewrites that were made, separated by commas, where there were any; how weights were
 /// rounded, where that is not to nearest; how many ranges were tuned, and how many tensors keep 16
-/// bits, where any; by which factors equalization divided the channels of which tensors, as JSON.
+/// bits, where any; `qoperator` for that form; by which factors equalization divided the channels
+/// of which tensors, as JSON.
 inline constexpr std::string_view kPreprocessKey = "qtool.preprocess";
 inline constexpr std::string_view kSourceKey = "qtool.source";
 inline constexpr std::string_view kTargetKey = "qtool.target";
@@ -134,6 +163,7 @@ inline constexpr std::string_view kRewritesKey = "qtool.rewrites";
 inline constexpr std::string_view kRoundingKey = "qtool.weight_rounding";
 inline constexpr std::string_view kTunedKey = "qtool.tuned_ranges";
 inline constexpr std::string_view kWideKey = "qtool.wide_tensors";
+inline constexpr std::string_view kFormKey = "qtool.form";
 inline constexpr std::string_view kScaledChannelsKey = "qtool.scaled_channels";
 
 /// Options of every mode.
@@ -161,6 +191,9 @@ struct StaticOptions : QuantizeOptions {
   /// Names of tensors, or patterns with `*` and `?`, that keep 16 bits: two bytes that go through
   /// the 8-bit kernels one after the other. See Target::wide_activations.
   std::vector<std::string> wide;
+  /// How the model is written; the integers are the same. Throws Error(kUsage) for a form that the
+  /// target does not take. What has no form as a QOperator stays QDQ in the same model.
+  ModelForm form = ModelForm::kQdq;
 };
 
 /// What may be chosen about weights in the modes without a table. They are always symmetric, with
@@ -170,9 +203,16 @@ struct WeightChoices {
   std::optional<std::string> method;  ///< see find_weight_method(); without it the target's
 };
 
+/// How an LSTM is written that measures its input while running.
+enum class DynamicLstm : std::uint8_t {
+  kStandard,   ///< ONNX's own operators: LSTM between DequantizeLinear nodes
+  kMicrosoft,  ///< ONNX Runtime's DynamicQuantizeLSTM, but for layers with the attribute layout = 1
+};
+
 /// Options of QuantizeMode::kDynamic.
 struct DynamicOptions : QuantizeOptions {
   WeightChoices weights;
+  DynamicLstm lstm = DynamicLstm::kStandard;
 };
 
 /// Options of QuantizeMode::kWeightOnly.
@@ -186,7 +226,8 @@ struct Quantized {
   QuantizeReport report;
 };
 
-/// The integer form of a prepared graph, as standard ONNX with QuantizeLinear/DequantizeLinear.
+/// The integer form of a prepared graph, as standard ONNX with QuantizeLinear/DequantizeLinear; see
+/// StaticOptions::form for the other form.
 /// place() decides where; each tensor that integer nodes read gets one pair however many read it,
 /// and every reader, FP32 ones too, sees the dequantized value. Weights become int8 initializers
 /// and biases int32 ones of scale s_x s_w[c], each behind a DequantizeLinear; the operands of a
@@ -211,14 +252,17 @@ Quantized quantize(const Graph& prepared, const CalibrationTable& table,
 /// DynamicQuantizeLinear -> ConvInteger or MatMulInteger -> Cast -> Mul -> Add; weights are s8 for
 /// matrices, and for convolutions u8 around 128, the form that ONNX Runtime's ConvInteger takes.
 /// Biases stay float. The report names the nodes that multiply; `qtool.mode` is added to the
-/// metadata. Throws Error(kUsage) and Error(kUnsupported) as
-/// above. Cost: linear in the weights. Source: ONNX operators DynamicQuantizeLinear, ConvInteger,
-/// MatMulInteger.
-Quantized quantize(const Graph& prepared, const DynamicOptions& options);
+/// metadata. `means`: a table whose channel means correct the biases, see weight_bias_shift(); its
+/// ranges play no part. Without one no bias is corrected. Throws Error(kUsage), Error(kUnsupported)
+/// and Error(kMismatch) as above. Cost: linear in the weights. Source: ONNX operators
+/// DynamicQuantizeLinear, ConvInteger, MatMulInteger.
+Quantized quantize(const Graph& prepared, const DynamicOptions& options,
+                   const CalibrationTable* means = nullptr);
 
 /// The same with int8 weights only: those of every Conv, Gemm and MatMul are stored behind a
 /// DequantizeLinear, one scale per output channel. Of the target only bits and weight method count.
-Quantized quantize(const Graph& prepared, const WeightOnlyOptions& options);
+Quantized quantize(const Graph& prepared, const WeightOnlyOptions& options,
+                   const CalibrationTable* means = nullptr);
 
 /// Checks that a table without a model fingerprint fits this model: every activation and weight it
 /// names must be a tensor of the model as loaded or as prepared. TensorRT's names for its internal
@@ -247,7 +291,8 @@ Target chosen_target(std::string_view name, const WeightChoices& weights);
 
 /// Fills `table.weights` with the scales that quantize() would use, so that they can be seen,
 /// changed and converted. Entries that the table has already are kept, raised where a bias would
-/// not fit.
+/// not fit. Where `options` choose other types or another method for weights than the table, these
+/// become the table's, and its earlier entries go.
 void fill_weight_entries(const Graph& prepared, const StaticOptions& options,
                          CalibrationTable& table);
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "qtool/quant/affine.h"
-#include "qtool/quant/type_choices.h"
 
 namespace qtool {
 
@@ -25,6 +24,23 @@ enum class ConstantForm : std::uint8_t {
   kReals,     ///< FP32 behind a QuantizeLinear and a DequantizeLinear, biases as they are
 };
 
+/// How a quantized model writes what computes on integers.
+enum class ModelForm : std::uint8_t {
+  kQdq,        ///< operators on reals between DequantizeLinear and QuantizeLinear
+  kQOperator,  ///< operators that take and give integers, such as QLinearConv
+};
+
+/// `qdq`, `qoperator`.
+std::string_view name_of(ModelForm form) noexcept;
+/// The form called `name`; nothing for another name.
+std::optional<ModelForm> find_model_form(std::string_view name) noexcept;
+
+/// A scale and zero point that the results of an operator always have.
+struct FixedResult {
+  std::string_view op_type;
+  Affine affine;
+};
+
 /// What a back-end that runs quantized models accepts, as data. Operators are ONNX's own, at
 /// opset 13 or later.
 struct Target {
@@ -33,6 +49,8 @@ struct Target {
   Scheme activations;
   Scheme weights;
   Granularity weight_granularity = Granularity::kPerChannel;
+  /// Operators whose weights share one scale whatever `weight_granularity` says.
+  std::vector<std::string_view> per_tensor_weight_ops;
   std::string weight_method = "absmax";  ///< see find_weight_method()
   /// Bits of the weights of 3x3 convolutions of stride and dilation 1 without groups, where they
   /// differ: a Winograd F(4,3) kernel on int8 needs head-room and takes 6.
@@ -40,8 +58,14 @@ struct Target {
   /// Whether weights may have zero points.
   std::vector<Symmetry> weight_symmetries = {Symmetry::kSymmetric};
   ConstantForm constants = ConstantForm::kIntegers;
-  std::vector<std::string_view> ops;  ///< every operator it runs on integers
+  std::vector<ModelForm> forms = {ModelForm::kQdq};  ///< in which it takes a model
+  std::vector<std::string_view> ops;                 ///< every operator it runs on integers
   Movers movers = Movers::kShareAffine;
+  /// Operators beside those that move values whose result has the scale and zero point of its
+  /// input.
+  std::vector<std::string_view> same_affine_ops;
+  /// What the back-end prescribes whatever the table says; for 8-bit activations of its own type.
+  std::vector<FixedResult> fixed_results;
 
   /// Activations that run inside their producer, with no pair in between.
   std::vector<std::string_view> fused_activations;
@@ -55,6 +79,8 @@ struct Target {
   /// Whether single tensors may keep 16 bits, see StaticOptions::wide. The sum of both bytes'
   /// results has no pair, as with residual_producers.
   bool wide_activations = false;
+  /// Whether it rounds what a linear Resize makes of bytes. ONNX Runtime cuts the fractions off.
+  bool interpolates = false;
   /// Operators whose integer kernel writes integers only. Inside the network their results get a
   /// pair, even if only FP32 nodes read them. Graph outputs do not: an FP32 result is more precise.
   std::vector<std::string_view> integer_result_ops;
@@ -70,6 +96,12 @@ struct Target {
   /// Whether the target runs an operator on integers.
   [[nodiscard]] bool runs(std::string_view op_type) const noexcept;
   [[nodiscard]] bool fuses(std::string_view producer, std::string_view activation) const noexcept;
+  /// The granularity of an operator's weights.
+  [[nodiscard]] Granularity granularity_of(std::string_view op_type) const noexcept;
+  [[nodiscard]] bool takes(ModelForm form) const noexcept;
+  /// What it prescribes for the results of an operator; null where that is free.
+  [[nodiscard]] const Affine* fixed_result(std::string_view op_type) const& noexcept;
+  const Affine* fixed_result(std::string_view op_type) const&& = delete;
 };
 
 /// All targets, sorted by name; `cpu` is the default.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "json/json.h"
-#include "qtool/quant/type_choices.h"
+#include "qtool/quant/affine.h"
 
 namespace qtool {
 

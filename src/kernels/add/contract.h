@@ -9,7 +9,7 @@ namespace qtool {
 /// float products, each rounded, then one float sum.
 struct AddParams {
   float ra = 1.0F;  ///< s_a / s_y
-  float rb = 1.0F;  ///< s_b / s_y
+  float rb = 1.0F;  ///< s_b / s_y; negative: b is subtracted
   std::int32_t za = 0;
   std::int32_t zb = 0;
   std::int32_t zy = 0;

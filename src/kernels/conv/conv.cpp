@@ -88,10 +88,12 @@ PackedConv::PackedConv(const ConvWeights& weights, Epilogue epilogue,
 
 PackedConv::PackedConv(const ConvWeights& weights, std::vector<float> dequantize_scale,
                        std::vector<float> float_bias, const KernelSelection& selection)
-    : driver_(make_driver(weights, output_of(std::move(dequantize_scale), std::move(float_bias)),
-                          selection)),
-      in_channels_(weights.in_channels),
-      out_channels_(weights.out_channels) {}
+    : in_channels_(weights.in_channels),
+      out_channels_(weights.out_channels),
+      takes_base_(float_bias.empty()) {
+  driver_ = make_driver(weights, output_of(std::move(dequantize_scale), std::move(float_bias)),
+                        selection);
+}
 
 PackedConv::PackedConv(std::unique_ptr<const ConvDriver> driver, const ConvWeights& weights)
     : driver_(std::move(driver)),
@@ -133,15 +135,19 @@ std::int64_t PackedConv::workspace_bytes(const ConvShape& shape, int threads) co
 }
 
 void PackedConv::run(const ConvShape& shape, const std::uint8_t* input, void* output,
-                     std::byte* workspace, int threads, const std::uint8_t* residual) const {
+                     std::byte* workspace, int threads, const ConvAdded& added) const {
   const ConvShape own = checked(shape);
   const bool empty = own.batch == 0 || own.out_h == 0 || own.out_w == 0;
-  if (!empty && adds_ != (residual != nullptr)) {
+  if (added.base != nullptr && !takes_base_) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "convolution: found a base, expected one only for float output without a bias");
+  }
+  if (!empty && adds_ != (added.residual != nullptr)) {
     throw Error(ErrorCode::kInvalidArgument,
                 adds_ ? "convolution: the residual to add is missing"
                       : "convolution: found a residual, but its epilogue adds none");
   }
-  driver_->run(own, input, output, workspace, threads, residual);
+  driver_->run(own, input, output, workspace, threads, added);
 }
 
 }  // namespace qtool

@@ -72,6 +72,12 @@ struct Epilogue {
   std::optional<Residual> residual{};
 };
 
+/// [batch][out_h][out_w][out_channels] elements that are added to the results.
+struct ConvAdded {
+  const std::uint8_t* residual = nullptr;  ///< where the epilogue asks for one, else null
+  const float* base = nullptr;  ///< f32 output without a float bias: y = float(acc) * scale[c] + b
+};
+
 class ConvDriver;
 
 /// A convolution of u8 images with s8 weights, ready to run: dense, grouped or depthwise. A matrix
@@ -99,11 +105,11 @@ class PackedConv {
   [[nodiscard]] std::int64_t workspace_bytes(const ConvShape& shape, int threads) const;
   /// Computes all output pixels. `input`: [batch][in_h][in_w][in_pixel_stride] u8; `output`: the
   /// same with out_, u8, float or int32; `workspace`: workspace_bytes(shape, threads) bytes of any
-  /// alignment; `residual`: [batch][out_h][out_w][out_channels] u8, null where the epilogue adds
-  /// none. Throws Error(kInvalidArgument) when the shape is impossible, or a residual is missing or
-  /// not asked for.
+  /// alignment; `added`: what each output element gets besides, see ConvAdded. Throws
+  /// Error(kInvalidArgument) when the shape is impossible, or a residual is missing or not asked
+  /// for, or a base has no place.
   void run(const ConvShape& shape, const std::uint8_t* input, void* output, std::byte* workspace,
-           int threads, const std::uint8_t* residual = nullptr) const;
+           int threads, const ConvAdded& added = {}) const;
 
  private:
   PackedConv(std::unique_ptr<const ConvDriver> driver, const ConvWeights& weights);
@@ -112,7 +118,8 @@ class PackedConv {
   std::unique_ptr<const ConvDriver> driver_;
   std::int64_t in_channels_;
   std::int64_t out_channels_;
-  bool adds_ = false;  // a residual
+  bool adds_ = false;        // a residual
+  bool takes_base_ = false;  // float output without a bias
 };
 
 }  // namespace qtool

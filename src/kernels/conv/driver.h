@@ -48,9 +48,9 @@ class ConvDriver {
   [[nodiscard]] virtual std::string_view kernel() const = 0;
   /// `shape` has been checked, and its pixel strides are not 0.
   [[nodiscard]] virtual std::int64_t workspace_bytes(const ConvShape& shape, int threads) const = 0;
-  /// `residual` is null exactly where the output has none.
+  /// A residual is null exactly where the output has none; a base is only there for float output.
   virtual void run(const ConvShape& shape, const std::uint8_t* input, void* output,
-                   std::byte* workspace, int threads, const std::uint8_t* residual) const = 0;
+                   std::byte* workspace, int threads, const ConvAdded& added) const = 0;
 };
 
 std::unique_ptr<const ConvDriver> make_dense_driver(const ConvWeights& weights, ConvOutput output,

@@ -30,7 +30,7 @@ struct Schedule {
 // Where the results of a run go, and what is added to them.
 struct Results {
   std::byte* output;
-  const std::uint8_t* residual;
+  ConvAdded added;
 };
 
 // Scratch memory of one worker during a run.
@@ -64,7 +64,7 @@ class DenseConv final : public ConvDriver {
   }
 
   void run(const ConvShape& shape, const std::uint8_t* input, void* output, std::byte* workspace,
-           int threads, const std::uint8_t* residual) const override;
+           int threads, const ConvAdded& added) const override;
 
  private:
   [[nodiscard]] RowMode mode_of(const ConvShape& shape) const {
@@ -184,8 +184,11 @@ void DenseConv::run_pixels(const RowGeometry& geometry, std::int64_t first, std:
       GemmCall call = call_of(shape, unit);
       call.row_count = count;
       call.output = results.output + (first * shape.out_pixel_stride + unit.channel) * element;
-      if (results.residual != nullptr) {
-        call.residual = results.residual + first * out_channels_ + unit.channel;
+      const std::int64_t at = first * out_channels_ + unit.channel;
+      if (results.added.residual != nullptr) call.residual = results.added.residual + at;
+      if (results.added.base != nullptr) {
+        call.onto = results.added.base + at;
+        call.onto_stride = out_channels_;
       }
       const std::int64_t group_offset = unit.group * geometry.group_channels;
       if (strided) {
@@ -208,7 +211,7 @@ void DenseConv::run_pixels(const RowGeometry& geometry, std::int64_t first, std:
 }
 
 void DenseConv::run(const ConvShape& shape, const std::uint8_t* input, void* output,
-                    std::byte* workspace, int threads, const std::uint8_t* residual) const {
+                    std::byte* workspace, int threads, const ConvAdded& added) const {
   RowGeometry geometry = geometry_of(shape, input);
   const Schedule schedule = schedule_of(shape, threads);
   const std::int64_t table = table_bytes(schedule);
@@ -222,7 +225,7 @@ void DenseConv::run(const ConvShape& shape, const std::uint8_t* input, void* out
     geometry.zero_point = *shape.padding;
     aligned += padding_bytes(shape);
   }
-  const Results results{static_cast<std::byte*>(output), residual};
+  const Results results{static_cast<std::byte*>(output), added};
   const std::span<const PanelUnit> units(panels_.units);
   const auto scratch_of = [&](int worker) {
     std::byte* mine = aligned + each * worker;

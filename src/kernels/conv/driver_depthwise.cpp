@@ -58,8 +58,15 @@ class DepthwiseConv final : public ConvDriver {
   }
 
   void run(const ConvShape& shape, const std::uint8_t* input, void* output, std::byte* workspace,
-           int threads, const std::uint8_t* residual) const override {
-    if (residual == nullptr) return run_kernel(shape, input, output, output_.type, threads);
+           int threads, const ConvAdded& added) const override {
+    const std::uint8_t* residual = added.residual;
+    if (residual == nullptr) {
+      run_kernel(shape, input, output, output_.type, threads);
+      if (added.base != nullptr) {
+        add_base(shape, added.base, static_cast<float*>(output), threads);
+      }
+      return;
+    }
     // Rare: a filter per channel right before a sum. The kernels leave it to a loop over their
     // sums.
     auto* sums = reinterpret_cast<std::int32_t*>(align_up(workspace));
@@ -76,6 +83,18 @@ class DepthwiseConv final : public ConvDriver {
   }
 
  private:
+  // Adds the base to all pixels of the result.
+  void add_base(const ConvShape& shape, const float* base, float* output, int threads) const {
+    const std::int64_t pixels = shape.batch * shape.out_h * shape.out_w;
+    parallel_ranges(pixels, threads, [&](std::int64_t from, std::int64_t to, int /*worker*/) {
+      for (std::int64_t pixel = from; pixel < to; ++pixel) {
+        float* out = output + pixel * shape.out_pixel_stride;
+        const float* b = base + pixel * channels_;
+        for (std::int64_t c = 0; c < channels_; ++c) out[c] += b[c];
+      }
+    });
+  }
+
   // One pixel: sums and residual to bytes.
   void add_residual(const std::int32_t* sums, const std::uint8_t* residual,
                     std::uint8_t* out) const {

@@ -77,11 +77,15 @@ void reference_conv(const ConvWeights& weights, const Epilogue& epilogue, const 
 
 void reference_conv(const ConvWeights& weights, std::span<const float> dequantize_scale,
                     std::span<const float> float_bias, const ConvShape& shape,
-                    const std::uint8_t* input, float* output) {
+                    const std::uint8_t* input, float* output, const float* base) {
+  const std::int64_t stride =
+      shape.out_pixel_stride == 0 ? weights.out_channels : shape.out_pixel_stride;
   for_each_output(weights, shape, input,
                   [&](std::int32_t acc, std::size_t channel, std::int64_t at) {
                     const float product = static_cast<float>(acc) * dequantize_scale[channel];
                     output[at] = float_bias.empty() ? product : product + float_bias[channel];
+                    if (base != nullptr)
+                      output[at] += base[at / stride * weights.out_channels + at % stride];
                   });
 }
 

@@ -13,7 +13,7 @@ void reference_conv(const ConvWeights& weights, const Epilogue& epilogue, const 
                     const std::uint8_t* residual = nullptr);
 void reference_conv(const ConvWeights& weights, std::span<const float> dequantize_scale,
                     std::span<const float> float_bias, const ConvShape& shape,
-                    const std::uint8_t* input, float* output);
+                    const std::uint8_t* input, float* output, const float* base = nullptr);
 
 /// The sums themselves.
 void reference_conv(const ConvWeights& weights, const ConvShape& shape, const std::uint8_t* input,

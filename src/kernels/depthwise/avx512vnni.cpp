@@ -330,16 +330,26 @@ QTOOL_INLINE inline void store_bytes(__m512i bytes, __mmask64 mask, std::int64_t
 void store_floats(const Plan& plan, const __m512i* sums, std::int64_t count, float* out) {
   const DepthwiseCall& call = plan.call;
   for (unsigned q = 0; q < 4; ++q) {
-    alignas(64) float product[16];
     const __m512 multiplier = _mm512_loadu_ps(plan.packed + (4 + q) * kVector);
-    _mm512_store_ps(product, _mm512_mul_ps(_mm512_cvtepi32_ps(sums[q]), multiplier));
-    for (std::int64_t lane = 0; lane < 16; ++lane) {
-      const std::int64_t column = lane / 4 / plan.lanes;
-      const std::int64_t channel = channel_of(q, lane, plan.lanes);
-      if (column < count && channel < plan.channels) {
-        out[column * call.out_pixel_stride + channel] =
-            product[lane] + call.addend[call.block * kDepthwiseBlock + channel];
+    const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(sums[q]), multiplier);
+    // Each 128-bit lane holds four neighbouring channels of one column.
+    const __m128 quarters[] = {
+        _mm512_extractf32x4_ps(product, 0), _mm512_extractf32x4_ps(product, 1),
+        _mm512_extractf32x4_ps(product, 2), _mm512_extractf32x4_ps(product, 3)};
+    for (std::int64_t lane = 0; lane < 4; ++lane) {
+      const std::int64_t column = lane / plan.lanes;
+      const std::int64_t channel = channel_of(q, 4 * lane, plan.lanes);
+      const std::int64_t left = plan.channels - channel;
+      if (column >= count || left <= 0) continue;
+      float* to = out + column * call.out_pixel_stride + channel;
+      const float* addend = call.addend + call.block * kDepthwiseBlock + channel;
+      if (left >= 4) {
+        _mm_storeu_ps(to, _mm_add_ps(quarters[lane], _mm_loadu_ps(addend)));
+        continue;
       }
+      alignas(16) float values[4];  // see store_sums()
+      _mm_store_ps(values, quarters[lane]);
+      for (std::int64_t i = 0; i < left; ++i) to[i] = values[i] + addend[i];
     }
   }
 }

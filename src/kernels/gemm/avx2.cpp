@@ -135,8 +135,15 @@ void run_rows(const GemmCall& call, const Columns& columns, std::int64_t row, st
   for (unsigned m = 0; m < kRows; ++m) {
     const std::int64_t at = (row + m) * call.output_stride + panel * kGemmPanel;
     if (call.output_type == OutputType::kFloat32) {
-      store_floats(call.addend + panel * kGemmPanel, columns, sums.value[m],
-                   static_cast<float*>(call.output) + at);
+      auto* out = static_cast<float*>(call.output) + at;
+      if (call.onto == nullptr) {
+        store_floats(call.addend + panel * kGemmPanel, columns, sums.value[m], out);
+      } else {
+        const float* base = call.onto + (row + m) * call.onto_stride + panel * kGemmPanel;
+        alignas(32) float part[kGemmPanel] = {};  // no read behind the last channel
+        for (std::int64_t c = 0; c < columns.channels; ++c) part[c] = base[c];
+        store_floats(part, columns, sums.value[m], out);
+      }
     } else if (call.output_type == OutputType::kInt32) {
       store_sums(columns, sums.value[m], static_cast<std::int32_t*>(call.output) + at);
     } else {

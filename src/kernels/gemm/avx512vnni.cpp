@@ -74,7 +74,7 @@ QTOOL_INLINE inline void store_floats(const __m512i* acc, const Columns& columns
     const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(acc[n]), columns.multiplier[n]);
     const auto mask = static_cast<__mmask16>(columns.mask >> (16U * n));
     _mm512_mask_storeu_ps(out + 16U * n, mask,
-                          _mm512_add_ps(product, _mm512_loadu_ps(addend + 16U * n)));
+                          _mm512_add_ps(product, _mm512_maskz_loadu_ps(mask, addend + 16U * n)));
   });
 }
 
@@ -92,8 +92,11 @@ __attribute__((noinline)) void store_rarely(const GemmCall& call, const Columns&
                                             const __m512i* sums, std::int64_t row, unsigned rows) {
   if (call.output_type == OutputType::kFloat32) {
     auto* out = static_cast<float*>(call.output) + row * call.output_stride;
+    const float* addend = call.onto == nullptr ? call.addend : call.onto + row * call.onto_stride;
+    const std::int64_t addend_stride = call.onto == nullptr ? 0 : call.onto_stride;
     for (unsigned m = 0; m < rows; ++m, out += call.output_stride) {
-      store_floats<kPanels>(sums + m * kPanels, columns, call.addend, out);
+      store_floats<kPanels>(sums + m * kPanels, columns, addend, out);
+      addend += addend_stride;
     }
   } else if (call.output_type == OutputType::kInt32) {
     auto* out = static_cast<std::int32_t*>(call.output) + row * call.output_stride;

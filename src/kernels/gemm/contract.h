@@ -25,7 +25,8 @@ enum class RowSource : std::uint8_t {
 /// u8:  out[m][c] = clamp(rint(float(acc) * multiplier[c]) + zero_point, low, high), ties to even;
 /// u8 with a residual r: the same of float(acc) * multiplier[c] + float(r[m][c] - residual_zero) *
 /// residual_multiplier, where both products are rounded before they are added;
-/// f32: out[m][c] = float(acc) * multiplier[c] + addend[c], the product rounded first;
+/// f32: out[m][c] = float(acc) * multiplier[c] + addend[c], the product rounded first; with reals
+/// `onto`: the product + onto[m][c] instead;
 /// i32: out[m][c] = acc[m][c].
 ///
 /// A kernel reads exactly `row_bytes` bytes of each row: the bytes of group g begin at
@@ -61,6 +62,9 @@ struct GemmCall {
   std::int64_t residual_stride = 0;        ///< elements between rows
   float residual_multiplier = 0.0F;
   std::int32_t residual_zero = 0;
+
+  const float* onto = nullptr;   ///< null: `addend` is added; float output only
+  std::int64_t onto_stride = 0;  ///< elements between rows
 };
 
 struct GemmFunctions {

@@ -45,7 +45,9 @@ void store(const GemmCall& call, std::int64_t row, std::int64_t panel, const Acc
     }
     const float product = static_cast<float>(sum) * call.multiplier[first + c];
     if (call.output_type == OutputType::kFloat32) {
-      static_cast<float*>(call.output)[at + c] = product + call.addend[first + c];
+      static_cast<float*>(call.output)[at + c] =
+          product + (call.onto == nullptr ? call.addend[first + c]
+                                          : call.onto[row * call.onto_stride + first + c]);
       continue;
     }
     float real = product;

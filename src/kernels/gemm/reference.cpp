@@ -43,7 +43,9 @@ void reference_gemm(const GemmCall& call) {
       }
       const float product = static_cast<float>(sum) * call.multiplier[channel];
       if (call.output_type == OutputType::kFloat32) {
-        static_cast<float*>(call.output)[at] = product + call.addend[channel];
+        static_cast<float*>(call.output)[at] =
+            product + (call.onto == nullptr ? call.addend[channel]
+                                            : call.onto[row * call.onto_stride + channel]);
         continue;
       }
       float real = product;

@@ -104,9 +104,42 @@ void dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometr
   }
 }
 
+// Both bytes of eight elements, each in a lower half.
+struct TwoBytes {
+  __m128i high;
+  __m128i low;
+};
+
+TwoBytes wide_lanes(const Rounding& r, const Rounding& rest, __m256 x) {
+  const __m128i q = quantize_lanes(r, x);
+  return {q, quantize_lanes(rest, _mm256_sub_ps(x, dequantize_lanes(r, q)))};
+}
+
+void quantize_wide(const ClampedAffine& affine, const ClampedAffine& rest_affine, const float* in,
+                   std::uint8_t* high, std::uint8_t* low, std::int64_t count) {
+  const Rounding r = rounding_of(affine);
+  const Rounding rest = rounding_of(rest_affine);
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const TwoBytes bytes = wide_lanes(r, rest, _mm256_loadu_ps(in + i));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(high + i), bytes.high);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(low + i), bytes.low);
+  }
+  alignas(32) float reals[kLanes] = {};
+  alignas(16) std::uint8_t parts[2][16];
+  for (std::int64_t k = 0; k < count - i; ++k) reals[k] = in[i + k];
+  const TwoBytes bytes = wide_lanes(r, rest, _mm256_load_ps(reals));
+  _mm_store_si128(reinterpret_cast<__m128i*>(parts[0]), bytes.high);
+  _mm_store_si128(reinterpret_cast<__m128i*>(parts[1]), bytes.low);
+  for (std::int64_t k = 0; k < count - i; ++k) {
+    high[i + k] = parts[0][k];
+    low[i + k] = parts[1][k];
+  }
+}
+
 }  // namespace
 
 constexpr QuantizeFunctions quantize_avx2 = {quantize, dequantize, quantize_planes,
-                                             dequantize_planes};
+                                             dequantize_planes, quantize_wide};
 
 }  // namespace qtool

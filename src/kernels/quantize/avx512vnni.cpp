@@ -126,9 +126,23 @@ void dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometr
   }
 }
 
+void quantize_wide(const ClampedAffine& affine, const ClampedAffine& rest_affine, const float* in,
+                   std::uint8_t* high, std::uint8_t* low, std::int64_t count) {
+  const Rounding r = rounding_of(affine);
+  const Rounding rest = rounding_of(rest_affine);
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    const __mmask16 mask = first_lanes(count - i);
+    const __m512 x = _mm512_maskz_loadu_ps(mask, in + i);
+    const __m128i q = quantize_lanes(r, x);
+    _mm_mask_storeu_epi8(high + i, mask, q);
+    _mm_mask_storeu_epi8(low + i, mask,
+                         quantize_lanes(rest, _mm512_sub_ps(x, dequantize_lanes(r, q))));
+  }
+}
+
 }  // namespace
 
 constexpr QuantizeFunctions quantize_avx512vnni = {quantize, dequantize, quantize_planes,
-                                                   dequantize_planes};
+                                                   dequantize_planes, quantize_wide};
 
 }  // namespace qtool

@@ -35,6 +35,10 @@ struct QuantizeFunctions {
   /// From channels-last bytes to planes of floats.
   void (*dequantize_planes)(const ClampedAffine& affine, const PlaneGeometry& geometry,
                             const std::uint8_t* in, float* out);
+  /// Both bytes of a tensor that keeps 16 bits: `high` by `affine`, and by `rest_affine` what that
+  /// leaves of each element, x - (its real value) rounded to float.
+  void (*quantize_wide)(const ClampedAffine& affine, const ClampedAffine& rest_affine,
+                        const float* in, std::uint8_t* high, std::uint8_t* low, std::int64_t count);
 };
 
 #define QTOOL_KERNEL(name, isa) extern const QuantizeFunctions quantize_##name;

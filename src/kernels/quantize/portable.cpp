@@ -60,9 +60,18 @@ void dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometr
   }
 }
 
+void quantize_wide(const ClampedAffine& affine, const ClampedAffine& rest_affine, const float* in,
+                   std::uint8_t* high, std::uint8_t* low, std::int64_t count) {
+  const Table table = table_of(affine);
+  for (std::int64_t i = 0; i < count; ++i) {
+    high[i] = quantize_one(affine, in[i]);
+    low[i] = quantize_one(rest_affine, in[i] - table.real[high[i]]);
+  }
+}
+
 }  // namespace
 
 constexpr QuantizeFunctions quantize_portable = {quantize, dequantize, quantize_planes,
-                                                 dequantize_planes};
+                                                 dequantize_planes, quantize_wide};
 
 }  // namespace qtool

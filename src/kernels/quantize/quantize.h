@@ -39,6 +39,11 @@ class QuantizeKernel {
                          const std::uint8_t* in, float* out) const {
     row_->functions->dequantize_planes(affine, geometry, in, out);
   }
+  /// Both bytes of a tensor that keeps 16 bits.
+  void quantize_wide(const ClampedAffine& affine, const ClampedAffine& rest_affine, const float* in,
+                     std::uint8_t* high, std::uint8_t* low, std::int64_t count) const {
+    row_->functions->quantize_wide(affine, rest_affine, in, high, low, count);
+  }
 
  private:
   const KernelRow<QuantizeFunctions>* row_;
@@ -53,5 +58,8 @@ void reference_quantize_planes(const ClampedAffine& affine, const PlaneGeometry&
                                const float* in, std::uint8_t* out);
 void reference_dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
                                  const std::uint8_t* in, float* out);
+void reference_quantize_wide(const ClampedAffine& affine, const ClampedAffine& rest_affine,
+                             const float* in, std::uint8_t* high, std::uint8_t* low,
+                             std::int64_t count);
 
 }  // namespace qtool

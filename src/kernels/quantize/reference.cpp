@@ -44,4 +44,13 @@ void reference_dequantize_planes(const ClampedAffine& affine, const PlaneGeometr
   }
 }
 
+void reference_quantize_wide(const ClampedAffine& affine, const ClampedAffine& rest_affine,
+                             const float* in, std::uint8_t* high, std::uint8_t* low,
+                             std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    high[i] = quantize_one(affine, in[i]);
+    low[i] = quantize_one(rest_affine, in[i] - dequantize_one(affine, high[i]));
+  }
+}
+
 }  // namespace qtool

@@ -1,4 +1,4 @@
-#include "qtool/measure/detector.h"
+#include "qtool/measure/answer.h"
 
 namespace qtool {
 

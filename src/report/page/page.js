@@ -7,53 +7,23 @@
   const sources = analysis.sources;
   const at = (id) => document.getElementById(id);
 
-  // An element with attributes and children, which are elements or text.
-  function make(tag, attributes = {}, ...children) {
-    const svg = ['svg', 'rect', 'line'].includes(tag);
-    const element = svg ? document.createElementNS('http://www.w3.org/2000/svg', tag)
-                        : document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    element.append(...children);
-    return element;
-  }
-  const name = (text) => make('span', {class: 'name'}, text);
-  const fixed = (value, digits) =>
-    value === null || value === undefined ? '\u2013' : value.toFixed(digits);
-  const percent = (share, digits = 1) =>
-    share === null || share === undefined ? '\u2013' : `${(100 * share).toFixed(digits)}\u00a0%`;
-  const short = (value) => value === null ? '\u2013' : String(Number(value.toPrecision(4)));
-  const decibels = (value) => value === null ? 'no error' : `${value.toFixed(2)} dB`;
-  const milliseconds = (seconds) =>
-    seconds === null || seconds === undefined ? '\u2013' : `${(1e3 * seconds).toPrecision(3)} ms`;
-  const many = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;
-  const signed = (value, digits) => (value < 0 ? '' : '+') + value.toFixed(digits);
-  function size(bytes) {
-    const units = ['bytes', 'kB', 'MB', 'GB'];
-    let unit = 0;
-    for (; bytes >= 1000 && unit < 3; ++unit) bytes /= 1000;
-    return `${unit === 0 ? bytes : bytes.toPrecision(3)} ${units[unit]}`;
-  }
-  // Wilson's interval: holds a share with 95 % confidence when `share` of `count` was seen.
-  function interval(share, count) {
-    const z = 1.96;
-    const centre = (share + z * z / (2 * count)) / (1 + z * z / count);
-    const half = z * Math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) /
-      (1 + z * z / count);
-    return `${percent(Math.max(0, centre - half))} to ${percent(Math.min(1, centre + half))}`;
-  }
+  const {make, name, fixed, percent, short, decibels, milliseconds, many, signed, size, interval} = draw;
 
   // ---- Summary
   function draw_summary() {
     const {evaluation, bytes, macs, latency} = page;
     const card = (title, value, ...more) => at('figures').append(
       make('div', {}, make('dt', {}, title), make('dd', {}, value),
-        ...more.map((text) => make('dd', {}, text))));
+        ...more.filter((text) => text !== '').map((text) => make('dd', {}, text))));
     const images = many(analysis.images, page.noun);
     const agreement = evaluation.agreement;
     at('verdict').textContent = agreement === null || agreement === undefined
       ? `On ${images} the INT8 model's outputs have ${decibels(analysis.sqnr_db)} of signal over noise.`
       : `INT8 gives the class of FP32 for ${Math.round(agreement * evaluation.images)} of ${images}.`;
-    card('Signal over noise (SQNR)', decibels(analysis.sqnr_db), `of the outputs, on ${images}`);
+    const confidence = analysis.sqnr_interval_db;
+    card('Signal over noise (SQNR)', decibels(analysis.sqnr_db),
+      confidence ? `95 % confidence: ${fixed(confidence[0], 2)} to ${fixed(confidence[1], 2)} dB` : '',
+      `of the outputs, on ${images}`);
     if (agreement !== null && agreement !== undefined) {
       card('Same class as FP32', percent(agreement),
         `95 % confidence: ${interval(agreement, evaluation.images)}`);
@@ -62,6 +32,14 @@
       card('Top-1 accuracy of INT8', percent(evaluation.int8.top1),
         `FP32: ${percent(evaluation.fp32.top1)}, ${many(evaluation.labelled, page.noun)} of known class`,
         `95 % confidence: ${interval(evaluation.int8.top1, evaluation.labelled)}`);
+    }
+    for (const {score, iou, fp32, kept, kept_share} of evaluation.boxes ? evaluation.boxes.matches : []) {
+      if (score !== evaluation.boxes.matches[0].score) continue;
+      card(`FP32's boxes kept, IoU ${iou}`, percent(kept_share), `${kept} of ${fp32} with a score of ${score} or more`,
+        fp32 > 0 ? `95 % confidence: ${interval(kept / fp32, fp32)}` : '');
+    }
+    if (evaluation.mask) {
+      card("Pixels with FP32's class", percent(evaluation.mask.agreement), `mean IoU ${percent(evaluation.mask.mean_iou)}`);
     }
     card('Weights', size(bytes.int8), `FP32: ${size(bytes.fp32)}`,
       bytes.int8 > 0 ? `${(bytes.fp32 / bytes.int8).toFixed(1)} times smaller` : '');
@@ -72,77 +50,50 @@
       card('Multiplications on integers', percent(macs.integer / macs.all),
         `of ${(macs.all / 1e6).toPrecision(3)} million`);
     }
-    card('Error that its sources explain', percent(analysis.explained, 0),
-      'sum of their shares; far from 100 %: errors amplify or cancel each other');
+    card('Explained by single sources', percent(analysis.explained, 0),
+      `remainder ${percent(analysis.remainder.share, 0)}: ${analysis.remainder.share < 0 ? 'errors that cancel'
+        : 'errors that add up in step'}`);
     const found = [...analysis.faults, ...page.doubts];
-    for (const output of evaluation.outputs || []) {
-      if (!output.lowest_sqnr_image) continue;
-      found.push(`the ${page.noun} with the largest error at output '${output.name}' is ` +
-        `${output.lowest_sqnr_image} (${decibels(output.lowest_sqnr_db)})`);
-    }
     at('findings').hidden = found.length === 0;
     for (const text of found) at('faults').append(make('li', {class: 'name'}, text));
   }
 
   // ---- One source
-  const histograms = new Map(page.histograms.map((histogram) => [histogram.tensor, histogram]));
-
-  function draw_histogram(source) {
-    const histogram = histograms.get(source.name);
-    if (!histogram) {
-      return make('p', {class: 'soft'}, page.statistics
-        ? 'No histogram of this tensor was kept.'
-        : 'For histograms, save the statistics with the table (calibrate --save-statistics) and ' +
-          'analyze with --table.');
-    }
-    const [low, high] = source.range;
-    const left = Math.min(low, histogram.lower);
-    const width = Math.max(high, histogram.upper) - left;
-    const step = (histogram.upper - histogram.lower) / histogram.counts.length;
-    const most = Math.log1p(Math.max(...histogram.counts));
-    const place = (value) => 1000 * (value - left) / width;
-    const svg = make('svg', {viewBox: '0 0 1000 100', preserveAspectRatio: 'none', role: 'img',
-      'aria-label': `Histogram of ${source.name}`});
-    histogram.counts.forEach((count, i) => {
-      const start = histogram.lower + i * step;
-      const outside = start + step / 2 < low || start + step / 2 > high;
-      const height = most > 0 ? 100 * Math.log1p(count) / most : 0;
-      if (count > 0) {
-        svg.append(make('rect', {class: outside ? 'bar outside' : 'bar', x: place(start),
-          y: 100 - height, width: Math.max(0.9 * (place(start + step) - place(start)), 1), height}));
-      }
-    });
-    for (const limit of [low, high]) {
-      svg.append(make('line', {class: 'limit', x1: place(limit), x2: place(limit), y1: 0, y2: 100}));
-    }
-    return make('figure', {}, svg,
-      make('div', {class: 'axis'}, make('span', {}, short(left)), make('span', {}, short(left + width))),
-      make('figcaption', {}, 'Values on the images of the calibration, how many on a logarithmic ' +
-        `scale${histogram.zeros > 0 ? `; ${many(histogram.zeros, 'zero')} not drawn` : ''}. Dashed: what the integers stand for, ` +
-        `${short(low)} to ${short(high)}; ${percent(source.saturated_share, 3)} of the values on the ` +
-        'images analyzed lie beyond.'));
-  }
+  const by_name = (list, key) => new Map(list.map((one) => [one[key], one]));
+  const histograms = by_name(page.histograms, 'tensor');
+  const points = by_name(page.scatter.filter((one) => 'tensor' in one), 'tensor');
+  const channels = by_name(page.channels, 'tensor');
 
   function draw_source(source) {
     const facts = [['share of the noise', percent(source.share, 2)],
                    ['alone', decibels(source.sqnr_db)]];
+    if (source.corrected_noise > 0) {
+      facts.push(['bias correction takes away', percent(source.corrected_noise / analysis.noise, 2)]);
+    }
     if (source.kind === 'activation') {
       facts.push(['the tensor itself', decibels(source.local_sqnr_db)],
+        ['the INT8 model up to it', source.accumulated_sqnr_db === null ? '\u2013' : decibels(source.accumulated_sqnr_db)],
+        ['99.9 % of the values', source.central.map(short).join(' to ')],
         ['integers stand for', source.range.map(short).join(' to ')],
         ['values seen', source.seen.map(short).join(' to ')],
         ['saturated', percent(source.saturated_share, 3)],
         ['range used', percent(source.used_share, 0)]);
       if (source.channels > 0) {
-        facts.push(['channels', `${source.channels}, ${source.dead_channels} of them dead; the largest, ` +
+        facts.push(['channels', `${source.channels}, ${source.dead_channels} of them dead, ` +
+          `${source.constant_channels} constant; the largest, ` +
           `${source.loudest_channel}, reaches ${short(source.loudest_peak)}, the median ` +
           short(source.median_peak)]);
       }
     }
-    const panel = make('div', {class: 'panel'},
+    const panel = make('div', {class: 'panel source'},
       make('h3', {}, name(source.name), ` \u2013 ${source.kind}`),
       make('dl', {class: 'pairs'}, ...facts.flatMap(([what, value]) =>
         [make('dt', {}, what), make('dd', {}, value)])));
-    if (source.kind === 'activation') panel.append(draw_histogram(source));
+    const charts = make('div', {class: 'charts'});
+    if (histograms.has(source.name)) charts.append(draw.histogram(source, histograms.get(source.name)));
+    if (points.has(source.name)) charts.append(draw.scatter(source.name, points.get(source.name)));
+    if (channels.has(source.name)) charts.append(draw.channel_ranges(channels.get(source.name)));
+    if (source.kind === 'activation') panel.append(charts);
     return panel;
   }
 
@@ -207,7 +158,7 @@
         make('p', {}, node === '' ? '' :
           `${here.length > 0 ? here[0].op_type : ''}, FP32 ${milliseconds(seconds[0])}, INT8 ` +
           milliseconds(seconds[1])),
-        make('div', {class: 'beside'}, ...here.map(draw_source)));
+        ...here.map(draw_source));
       at('layer').hidden = false;
     }
   }
@@ -241,6 +192,7 @@
       ` ${fixed(tried.least_gain_db, 1)} dB or more over the ${fixed(tried.sqnr_db, 2)} dB of the INT8 model` +
       (list.length === 0 ? '.' : ', and as much more than every smaller one. Add the options to the ' +
         'command that made the model.');
+    if (tried.by_source.length > 0) at('gains').append(draw.gains(tried.by_source));
     for (const change of list) {
       const {median, low, high} = change.slower_seconds;
       const options = change.line.slice(change.line.indexOf(' ... ') + 5);
@@ -258,16 +210,19 @@
   // ---- The table
   const columns = [
     {title: 'what is rounded', text: true, value: (source) => source.name,
-      about: 'an activation tensor, or the layer whose weights and bias they are'},
-    {title: 'kind', text: true, value: (source) => source.kind, about: 'activation or weights'},
+      about: 'an activation tensor, or the layer whose weights or bias they are'},
+    {title: 'kind', text: true, value: (source) => source.kind, about: 'activation, weights or bias'},
     {title: 'operator', text: true, value: (source) => source.op_type || 'input',
       about: 'what writes the tensor, or what the weights belong to'},
     {title: 'share', value: (source) => source.share, show: (share) => percent(share),
-      about: 'noise that this source alone makes at the outputs, over the noise of the whole INT8 model'},
+      about: 'noise that this source alone makes at the outputs, over the noise of the whole INT8 model; of a bias ' +
+        'what it adds to that of the weights'},
     {title: 'alone dB', value: (source) => source.sqnr_db, show: (db) => fixed(db, 1),
       about: 'the same as an SQNR: that of a model with nothing else quantized'},
     {title: 'itself dB', value: (source) => source.local_sqnr_db, show: (db) => fixed(db, 1),
       about: 'SQNR of the tensor itself, before any layer reads it'},
+    {title: 'up to it dB', value: (source) => source.accumulated_sqnr_db, show: (db) => fixed(db, 1),
+      about: 'SQNR of the tensor in the whole INT8 model, with everything before it on integers'},
     {title: 'saturated', value: (source) => source.saturated_share, show: (share) => percent(share, 3),
       about: "share of the tensor's values beyond what its integers stand for"},
     {title: 'range used', value: (source) => source.used_share, show: (share) => percent(share, 0),
@@ -309,6 +264,8 @@
       rows.push(entry);
     }
     sort_by(columns.findIndex((column) => column.title === 'share'));
+    at('remainder').textContent = `All sources, each alone: ${percent(analysis.explained)} of the noise; ` +
+      `remainder: ${percent(analysis.remainder.share)}.`;
   }
   function toggle(entry, opener) {
     if (entry.more) {
@@ -356,6 +313,43 @@
       (page.sources_left_out > 0 ? ` ${page.sources_left_out} more with less noise did not fit into the page.` : '');
   }
 
+  // ---- Outputs and images
+  function draw_outputs() {
+    const outputs = page.scatter.filter((one) => 'output' in one);
+    at('outputs').hidden = outputs.length === 0;
+    for (const one of outputs.slice(0, 12)) {
+      const known = analysis.outputs.find(({output}) => output === one.output);
+      at('outputs-list').append(make('div', {class: 'panel'},
+        make('h3', {}, name(one.output), known ? ` \u2013 ${decibels(known.sqnr_db)}` : ''),
+        draw.scatter(one.output, one)));
+    }
+  }
+  function draw_images() {
+    at('images').hidden = page.worst.length === 0;
+    const flips = page.evaluation.flips;
+    at('images-about').textContent = (flips > 0 ? `${many(flips, page.noun)} of ${page.evaluation.images} ` +
+      'are answered with another class; those whose margin fell most come first, then ' : '') +
+      `${flips > 0 ? 't' : 'T'}he ${page.noun}s with the lowest SQNR.`;
+    const drawn = page.worst.some((image) => image.drawn);
+    at('images-list').classList.toggle('drawn', drawn);
+    at('images-about').textContent += drawn ? ' Left FP32, right INT8: what both models have is green, ' +
+      'what one alone has orange.' : '';
+    for (const image of page.worst) {
+      const facts = [['FP32', image.fp32], ['INT8', image.int8], ['label', image.label]];
+      const figure = make('figure', {class: image.flipped ? 'flipped' : ''});
+      if (image.jpeg) {
+        figure.append(make('img', {src: `data:image/jpeg;base64,${image.jpeg}`,
+          alt: image.drawn ? 'the answers of FP32 and of INT8' : ''}));
+      }
+      figure.append(make('figcaption', {}, make('strong', {}, decibels(image.sqnr_db)),
+        image.flipped ? make('span', {class: 'badge'}, 'other class') : '',
+        make('dl', {class: 'pairs'}, ...facts.filter(([, answer]) => answer !== '').flatMap(([who, answer]) =>
+          [make('dt', {}, who), make('dd', {class: 'name'}, answer)])),
+        make('span', {class: 'soft name'}, image.path.split('/').slice(-2).join('/'))));
+      at('images-list').append(figure);
+    }
+  }
+
   // ---- Provenance
   function draw_provenance() {
     const rows_of = [...page.provenance];
@@ -370,6 +364,8 @@
 
   draw_summary();
   draw_strip();
+  draw_outputs();
+  draw_images();
   draw_suggestions();
   draw_table();
   draw_provenance();

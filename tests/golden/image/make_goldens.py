@@ -7,7 +7,9 @@ shorter_*.png   shorter side, longer = int(size * long / short), then the centre
 gray_*.png      convert("L"), then resize
 upright.png     the small image that every turned_N.jpg shows when its orientation N is applied
 turned_N.jpg    JPEG quality 95, 4:4:4, with EXIF orientation N
-decode_*        one file per kind of encoding; decode_*.expect.png is what convert("RGB") gives
+decode_*        one file per kind of encoding; decode_*.expect.png is what convert("RGB") gives;
+                alpha_*.rgba.png is the file with its alpha
+turned_N.webp   the same as turned_N.jpg, coded without loss
 """
 import struct
 import zlib
@@ -83,6 +85,8 @@ for orientation, method in inverse.items():
     name = "turned_%d.jpg" % orientation
     turned.save(name, quality=95, subsampling=0, exif=exif)
     assert ImageOps.exif_transpose(Image.open(name)).size == small.size
+    if orientation in (1, 6, 7):
+        turned.save("turned_%d.webp" % orientation, lossless=True, exif=exif)
 
 
 def decode_case(name, image, **options):
@@ -111,6 +115,14 @@ decode_case("decode_bits.bmp", image.convert("1"))
 decode_case("decode_alpha.bmp", alpha)
 decode_case("decode_rgb.ppm", image)
 decode_case("decode_gray.pgm", image.convert("L"))
+decode_case("decode_lossy.webp", image, quality=80)
+decode_case("decode_lossless.webp", image, lossless=True)
+decode_case("decode_alpha_lossy.webp", alpha, quality=80)
+decode_case("decode_alpha_lossless.webp", alpha, lossless=True, exact=True)
+save(Image.open("decode_alpha_lossy.webp"), "alpha_lossy.rgba.png")
+save(Image.open("decode_alpha_lossless.webp"), "alpha_lossless.rgba.png")
+image.save("animated.webp", save_all=True, append_images=[image.transpose(Image.FLIP_LEFT_RIGHT)],
+           lossless=True)
 
 values = [noise() * 256 + noise() for _ in range(9 * 7 * 3)]
 write_png16("decode_16bit.png", 9, 7, values)

@@ -2,7 +2,7 @@
 #include <iostream>
 
 #include "qtool/base/error.h"
-#include "qtool/exec/prepare.h"
+#include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/measure/evaluate.h"
 #include "qtool/quantize/calibrate.h"

@@ -1,0 +1,16 @@
+#include "kernels/div/div.h"
+
+namespace qtool {
+namespace {
+
+constexpr KernelRow<DivFunctions> kRows[] = {
+#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &div_##name},
+#include "kernels/div/div.inc"
+#undef QTOOL_KERNEL
+};
+
+}  // namespace
+
+std::span<const KernelRow<DivFunctions>> div_kernels() noexcept { return kRows; }
+
+}  // namespace qtool

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "kernels/div/contract.h"
+#include "kernels/select.h"
+
+namespace qtool {
+
+/// Every kernel of the family that this build contains.
+std::span<const KernelRow<DivFunctions>> div_kernels() noexcept;
+
+/// Divides quantized tensors with the fastest kernel that the selection allows.
+class DivKernel {
+ public:
+  explicit DivKernel(const KernelSelection& selection = {})
+      : row_(&select_kernel(div_kernels(), selection)) {}
+
+  [[nodiscard]] std::string_view kernel() const { return row_->name; }
+  /// `count` elements of each; `out` may be `a` or `b`.
+  void run(const DivParams& params, const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* out,
+           std::int64_t count) const {
+    row_->functions->run(params, a, b, out, count);
+  }
+
+ private:
+  const KernelRow<DivFunctions>* row_;
+};
+
+/// The specification: naive, never dispatched.
+void reference_div(const DivParams& params, const std::uint8_t* a, const std::uint8_t* b,
+                   std::uint8_t* out, std::int64_t count);
+
+}  // namespace qtool

@@ -1,0 +1,16 @@
+#include "kernels/elementary/elementary.h"
+
+namespace qtool {
+namespace {
+
+constexpr KernelRow<ElementaryFunctions> kRows[] = {
+#define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &elementary_##name},
+#include "kernels/elementary/elementary.inc"
+#undef QTOOL_KERNEL
+};
+
+}  // namespace
+
+std::span<const KernelRow<ElementaryFunctions>> elementary_kernels() noexcept { return kRows; }
+
+}  // namespace qtool

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "kernels/select.h"
+#include "kernels/square/contract.h"
+
+namespace qtool {
+
+/// Every kernel of the family that this build contains.
+std::span<const KernelRow<SquareFunctions>> square_kernels() noexcept;
+
+/// Squares the difference of quantized tensors with the fastest kernel that the selection allows.
+class SquareKernel {
+ public:
+  explicit SquareKernel(const KernelSelection& selection = {})
+      : row_(&select_kernel(square_kernels(), selection)) {}
+
+  [[nodiscard]] std::string_view kernel() const { return row_->name; }
+  /// `count` elements of each; `out` may be `a` or `b`.
+  void run(const SquareParams& params, const std::uint8_t* a, const std::uint8_t* b,
+           std::uint8_t* out, std::int64_t count) const {
+    row_->functions->run(params, a, b, out, count);
+  }
+
+ private:
+  const KernelRow<SquareFunctions>* row_;
+};
+
+/// The specification: naive, never dispatched.
+void reference_square(const SquareParams& params, const std::uint8_t* a, const std::uint8_t* b,
+                      std::uint8_t* out, std::int64_t count);
+
+}  // namespace qtool

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <cstdint>
+
+// Transcendental functions without branches or calls, so that the compiler vectorizes loops over
+// them. Every element is computed in the same way, at any position in a vector and on every
+// instruction set.
+namespace qtool {
+namespace {  // NOLINT(google-build-namespaces): an ISA file must not emit what others could use;
+             // std::bit_cast() and __builtin_fabsf() would be
+
+namespace float_bits {
+[[gnu::always_inline]] inline std::int32_t bits_of(float x) {
+  return __builtin_bit_cast(std::int32_t, x);
+}
+[[gnu::always_inline]] inline float float_of(std::uint32_t bits) {
+  return __builtin_bit_cast(float, bits);
+}
+/// All ones when a < b, else 0, for numbers of the same sign. Compilers turn a comparison of floats
+/// into a branch and then do not vectorize.
+[[gnu::always_inline]] inline std::uint32_t mask_less(std::int32_t a, std::int32_t b) {
+  return static_cast<std::uint32_t>((a - b) >> 31);
+}
+/// `a` where the mask is set, else `b`.
+[[gnu::always_inline]] inline float blend(std::uint32_t mask, float a, float b) {
+  return float_of((__builtin_bit_cast(std::uint32_t, a) & mask) |
+                  (__builtin_bit_cast(std::uint32_t, b) & ~mask));
+}
+}  // namespace float_bits
+
+/// e^x, within 2 units in the last place; overflow gives infinity, NaN stays.
+/// x = n ln 2 + r with |r| <= ln(2) / 2, e^x = 2^n e^r, and e^r by its Taylor polynomial of degree
+/// 7 (the next term is below 6e-9).
+[[gnu::always_inline]] inline float vector_exp(float given) {
+  // Beyond 104 the result is infinite or 0 anyway.
+  const std::int32_t magnitude = float_bits::bits_of(given) & 0x7fffffff;
+  const std::uint32_t is_small = float_bits::mask_less(magnitude, float_bits::bits_of(104.0F));
+  const float x = float_bits::blend(is_small, given, __builtin_copysignf(104.0F, given));
+  constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
+  const float shifted = x * 1.44269504F + kRound;
+  const float n = shifted - kRound;
+  // ln 2 in two parts; n times the first is exact.
+  const float r = (x - n * 0.693359375F) - n * -2.12194440e-4F;
+  float p = 1.0F / 5040.0F;
+  p = p * r + 1.0F / 720.0F;
+  p = p * r + 1.0F / 120.0F;
+  p = p * r + 1.0F / 24.0F;
+  p = p * r + 1.0F / 6.0F;
+  p = p * r + 0.5F;
+  p = p * r * r + r + 1.0F;
+  // 2^n in two factors, since n reaches past the exponents of floats on both sides.
+  const std::int32_t exponent = float_bits::bits_of(shifted) - 0x4b400000;
+  const std::int32_t half = exponent >> 1;
+  const auto power = [](std::int32_t e) {
+    return float_bits::float_of(static_cast<std::uint32_t>(e + 127) << 23U);
+  };
+  const float result = p * power(half) * power(exponent - half);
+  const std::uint32_t is_nan = float_bits::mask_less(0x7f800000, magnitude);
+  return float_bits::blend(is_nan, given, result);
+}
+
+/// e^x - 1, within 4 units in the last place: by e^x where that does not cancel, else by its Taylor
+/// polynomial.
+[[gnu::always_inline]] inline float vector_expm1(float x) {
+  const float large = vector_exp(x) - 1.0F;
+  // Degree 9; below 0.5 its next term is less than 3e-9 of the result.
+  float p = 1.0F / 362880.0F;
+  p = p * x + 1.0F / 40320.0F;
+  p = p * x + 1.0F / 5040.0F;
+  p = p * x + 1.0F / 720.0F;
+  p = p * x + 1.0F / 120.0F;
+  p = p * x + 1.0F / 24.0F;
+  p = p * x + 1.0F / 6.0F;
+  p = p * x + 0.5F;
+  const float small = x + x * x * p;
+  const std::uint32_t is_small =
+      float_bits::mask_less(float_bits::bits_of(__builtin_fabsf(x)), float_bits::bits_of(0.5F));
+  return float_bits::blend(is_small, small, large);
+}
+
+/// 1 / (1 + e^-x).
+[[gnu::always_inline]] inline float vector_sigmoid(float x) {
+  return 1.0F / (1.0F + vector_exp(-x));
+}
+
+/// log(1 + u) for u from 0 to 1, within 2 units in the last place: 2 artanh(u / (2 + u)) by its
+/// series up to the power 13 (the next term is below 2e-8 of the result).
+[[gnu::always_inline]] inline float vector_log1p(float u) {
+  const float s = u / (2.0F + u);
+  const float q = s * s;
+  float p = 1.0F / 13.0F;
+  p = p * q + 1.0F / 11.0F;
+  p = p * q + 1.0F / 9.0F;
+  p = p * q + 1.0F / 7.0F;
+  p = p * q + 0.2F;
+  p = p * q + 1.0F / 3.0F;
+  return 2.0F * (s + s * q * p);
+}
+
+/// log(1 + e^x), without overflow.
+[[gnu::always_inline]] inline float vector_softplus(float x) {
+  const auto negative = static_cast<std::uint32_t>(float_bits::bits_of(x) >> 31);
+  const float positive = float_bits::blend(negative, 0.0F, x);
+  return positive + vector_log1p(vector_exp(-__builtin_fabsf(x)));
+}
+
+/// x, or `slope` x where x is negative.
+[[gnu::always_inline]] inline float vector_leaky(float x, float slope) {
+  return float_bits::blend(static_cast<std::uint32_t>(float_bits::bits_of(x) >> 31), slope * x, x);
+}
+
+/// tanh x, within 4 units in the last place: by e^2|x| where that does not cancel, else by a
+/// polynomial.
+[[gnu::always_inline]] inline float vector_tanh(float x) {
+  const float magnitude = __builtin_fabsf(x);
+  const float large = 1.0F - 2.0F / (vector_exp(2.0F * magnitude) + 1.0F);
+  // The Taylor polynomial of degree 13; below 0.4 its next term is less than 3e-9 of the result.
+  const float s = x * x;
+  float p = 21844.0F / 6081075.0F;
+  p = p * s - 1382.0F / 155925.0F;
+  p = p * s + 62.0F / 2835.0F;
+  p = p * s - 17.0F / 315.0F;
+  p = p * s + 2.0F / 15.0F;
+  p = p * s - 1.0F / 3.0F;
+  const float small = magnitude + magnitude * s * p;
+  const std::uint32_t is_small =
+      float_bits::mask_less(float_bits::bits_of(magnitude), float_bits::bits_of(0.4F));
+  return __builtin_copysignf(float_bits::blend(is_small, small, large), x);
+}
+
+/// erf x, within 3e-7: its Taylor series near 0, else Abramowitz and Stegun's formula 7.1.26.
+[[gnu::always_inline]] inline float vector_erf(float x) {
+  const float magnitude = __builtin_fabsf(x);
+  const float s = x * x;
+  const float t = 1.0F / (1.0F + 0.3275911F * magnitude);
+  float q = 1.061405429F;
+  q = q * t - 1.453152027F;
+  q = q * t + 1.421413741F;
+  q = q * t - 0.284496736F;
+  q = q * t + 0.254829592F;
+  const float large = 1.0F - q * t * vector_exp(-s);
+  // Terms 2 / sqrt(pi) (-1)^n x^(2n+1) / (n! (2n+1)) up to n = 7.
+  float p = -1.0F / 75600.0F;
+  p = p * s + 1.0F / 9360.0F;
+  p = p * s - 1.0F / 1320.0F;
+  p = p * s + 1.0F / 216.0F;
+  p = p * s - 1.0F / 42.0F;
+  p = p * s + 0.1F;
+  p = p * s - 1.0F / 3.0F;
+  p = p * s + 1.0F;
+  const float small = 1.12837917F * magnitude * p;
+  const std::uint32_t is_small =
+      float_bits::mask_less(float_bits::bits_of(magnitude), float_bits::bits_of(0.7F));
+  return __builtin_copysignf(float_bits::blend(is_small, small, large), x);
+}
+
+}  // namespace
+}  // namespace qtool

@@ -1,0 +1,128 @@
+// Tensors that keep 16 bits: one step makes both bytes, and the product of the second byte is added
+// to that of the first one as it is made. The same numbers, with fewer passes over floats.
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "graph/edit.h"
+#include "graph/element_functions.h"
+#include "lower/passes.h"
+
+namespace qtool {
+namespace {
+
+/// The parts of a wide tensor `x`, as quantizing with wide tensors writes them.
+struct WideParts {
+  NodeId first = kNoNode;   ///< QuantizeLinear(x)
+  NodeId second = kNoNode;  ///< QuantizeLinear(x - DequantizeLinear(first))
+  Affine high;
+  Affine low;
+};
+
+std::optional<NodeId> producer_as(const Graph& graph, ValueId id, std::string_view op_type) {
+  const NodeId producer = graph.value(id).producer;
+  if (producer == kNoNode || !graph.node(producer).is(op_type)) return std::nullopt;
+  return producer;
+}
+
+/// Around a Sub, or nothing.
+std::optional<WideParts> wide_parts(const Clusters& c, const Node& sub) {
+  const Graph& graph = c.graph;
+  const ValueId rest = sub.outputs[0];
+  if (graph.is_output(rest) || graph.consumers(rest).size() != 1) return std::nullopt;
+  const NodeId second = graph.consumers(rest).front();
+  if (!graph.node(second).is("QuantizeLinear") || graph.node(second).inputs[0] != rest) {
+    return std::nullopt;
+  }
+  const std::optional<NodeId> dequantize = producer_as(graph, sub.inputs[1], "DequantizeLinear");
+  if (!dequantize) return std::nullopt;
+  const std::optional<NodeId> first =
+      producer_as(graph, graph.node(*dequantize).inputs[0], "QuantizeLinear");
+  if (!first || graph.node(*first).inputs[0] != sub.inputs[0]) return std::nullopt;
+  if (c.shaped.info(sub.inputs[0]).dtype != DType::kFloat32) return std::nullopt;
+  const std::optional<Affine> high = c.u8_affine(*first);
+  const std::optional<Affine> back = c.u8_affine(*dequantize);
+  const std::optional<Affine> low = c.u8_affine(second);
+  if (!high || !back || !low || *high != *back) return std::nullopt;
+  return WideParts{*first, second, *high, *low};
+}
+
+/// A Mul by one number per channel of images that only `reader` reads: the number of its constant.
+std::optional<std::size_t> channel_factors(const Clusters& c, ValueId x, NodeId reader) {
+  const std::optional<NodeId> mul = producer_as(c.graph, x, "Mul");
+  if (!mul || c.graph.is_output(x) || c.graph.consumers(x) != std::vector<NodeId>{reader}) {
+    return std::nullopt;
+  }
+  const Shape& shape = c.shaped.info(x).shape;
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    const ValueId constant = c.graph.node(*mul).inputs[i];
+    const ValueId other = c.graph.node(*mul).inputs[1 - i];
+    if (shape.rank() != 4 || channel_axis_from_end(c.graph, constant) != 3) continue;
+    if (c.shaped.info(constant).shape.elements() != shape[1]) continue;
+    if (c.shaped.info(other).shape == shape) return i;
+  }
+  return std::nullopt;
+}
+
+void make_both_bytes(Clusters& c, NodeId sub) {
+  const std::optional<WideParts> parts = wide_parts(c, c.graph.node(sub));
+  if (!parts) return;
+  const ValueId low = c.graph.node(parts->second).outputs[0];
+  disconnect(c.graph, sub);
+  disconnect(c.graph, parts->second);
+  c.graph.truncate_inputs(parts->first, 1);
+  c.graph.set_output(parts->first, 1, low);
+  c.shaped.lower_node(parts->first, "QuantizeWide", WideEdgeParams{parts->high, parts->low});
+  const ValueId x = c.graph.node(parts->first).inputs[0];
+  const std::optional<std::size_t> constant = channel_factors(c, x, parts->first);
+  if (!constant) return;
+  const NodeId mul = c.graph.value(x).producer;
+  const std::vector<ValueId> inputs = c.graph.node(mul).inputs;
+  c.graph.set_input(parts->first, 0, inputs[1 - *constant]);
+  c.graph.set_input(parts->first, 1, inputs[*constant]);
+}
+
+/// Whether `id` is the real result of an integer product that only `reader` reads.
+bool is_real_product(const Clusters& c, ValueId id, NodeId reader) {
+  const NodeId producer = c.graph.value(id).producer;
+  if (producer == kNoNode || c.graph.is_output(id)) return false;
+  const std::string& op_type = c.graph.node(producer).op_type;
+  if (op_type != "QConv" && op_type != "QGemm") return false;
+  const auto* params = std::get_if<QProductParams>(&c.shaped.lowered(producer).params);
+  return params != nullptr && !params->result && c.graph.consumers(id) == std::vector{reader};
+}
+
+void add_to_the_first(Clusters& c, NodeId add) {
+  const std::vector<ValueId> inputs = c.graph.node(add).inputs;
+  if (inputs[0] == inputs[1]) return;
+  if (!is_real_product(c, inputs[0], add) || !is_real_product(c, inputs[1], add)) return;
+  const ValueId sum = c.graph.node(add).outputs[0];
+  const Shape& shape = c.shaped.info(sum).shape;
+  if (c.shaped.info(inputs[0]).shape != shape || c.shaped.info(inputs[1]).shape != shape) return;
+  if (shape.rank() > 4) return;  // volumes run slice by slice and begin with nothing
+  const NodeId second = c.graph.value(inputs[1]).producer;
+  disconnect(c.graph, add);
+  c.graph.set_input(second, 3, inputs[0]);
+  c.graph.set_output(second, 0, sum);
+}
+
+}  // namespace
+
+void quantize_wide_tensors(Clusters& c) {
+  const std::vector<NodeId> order = c.graph.nodes();
+  for (const NodeId id : order) {
+    if (!is_gone(c.graph, id) && c.graph.node(id).is("Sub")) make_both_bytes(c, id);
+  }
+  c.graph.remove_dead_nodes();
+}
+
+void add_wide_products(Clusters& c) {
+  const std::vector<NodeId> order = c.graph.nodes();
+  for (const NodeId id : order) {
+    if (!is_gone(c.graph, id) && c.graph.node(id).is("Add")) add_to_the_first(c, id);
+  }
+  c.graph.remove_dead_nodes();
+  c.graph.sort();
+}
+
+}  // namespace qtool

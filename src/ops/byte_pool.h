@@ -1,0 +1,18 @@
+#pragma once
+
+#include <memory>
+
+#include "kernels/pool/pool.h"
+#include "ops/operator.h"
+#include "ops/spatial.h"
+
+namespace qtool {
+
+/// The extents for the kernels of a pooling of `x` [N, C, H, W] by `window`.
+PoolShape pool_shape(const Shape& x, const Window& window);
+
+/// The operator that writes the largest u8 element of each window of its input [N, C, H, W]. Both
+/// tensors are channels-last.
+std::unique_ptr<Operator> make_byte_max_pool(const OpContext& op, const Window& window);
+
+}  // namespace qtool

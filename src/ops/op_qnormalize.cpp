@@ -1,0 +1,199 @@
+// Normalization of each channel of u8 images, made by lowering:
+//   QInstanceNormalization(x u8 [N, C, ...], scale f32 [C], bias f32 [C]) with QAverageParams.
+// Without a result it gives float32.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/parallel.h"
+#include "kernels/lookup/lookup.h"
+#include "ops/operator.h"
+#include "ops/strides.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::int64_t kBlock = 64;      // channels that are added up together
+constexpr std::int64_t kPiece = 32768;   // pixels whose sum of squares fits 32 bits
+constexpr std::int64_t kIntegers = 256;  // with as many pixels a table of all is no larger
+
+// Exact sums of a channel and of its squares.
+struct Sums {
+  std::int64_t sum = 0;
+  std::int64_t squares = 0;
+};
+
+// y = factor (q - mean) + bias, of the integers q of one channel.
+struct Line {
+  double factor = 0.0;
+  double mean = 0.0;
+  double bias = 0.0;
+
+  [[nodiscard]] float at(std::int64_t q) const {
+    return static_cast<float>(factor * (static_cast<double>(q) - mean) + bias);
+  }
+};
+
+class QuantizedNormalization final : public Operator {
+ public:
+  explicit QuantizedNormalization(const OpContext& op)
+      : params_(op.params<QAverageParams>()),
+        epsilon_(static_cast<double>(op.node.get_float("epsilon", 1e-5F))),
+        batch_(op.input(0).shape[0]),
+        channels_(op.input(0).shape[1]),
+        pixels_(op.input(0).shape.elements() / (batch_ * channels_)),
+        channels_last_(op.input_layout(0) == Layout::kChannelsLast),
+        tables_(params_.result && pixels_ >= kIntegers) {}
+
+  [[nodiscard]] std::int64_t workspace_bytes() const override {
+    return channels_ * (static_cast<std::int64_t>(sizeof(Line)) + (tables_ ? kIntegers : 0));
+  }
+  [[nodiscard]] std::string kernel() const override { return std::string(lookup_.kernel()); }
+
+  void run(const Operands& o) const override {
+    const int threads = channels_ * pixels_ < kParallelElements ? 1 : o.threads();
+    for (std::int64_t n = 0; n < batch_; ++n) {
+      const std::uint8_t* x = o.in<std::uint8_t>(0) + n * channels_ * pixels_;
+      parallel_ranges((channels_ + kBlock - 1) / kBlock, threads,
+                      [&](std::int64_t begin, std::int64_t end, int) {
+                        for (std::int64_t block = begin; block < end; ++block) {
+                          fit(o, x, block * kBlock);
+                        }
+                      });
+      const auto part = [&](std::int64_t begin, std::int64_t end, int) {
+        if (params_.result) {
+          write_bytes(o, x, n, begin, end);
+        } else {
+          write_reals(o, x, n, begin, end);
+        }
+      };
+      parallel_ranges(channels_last_ ? pixels_ : channels_, threads, part);
+    }
+  }
+
+ private:
+  [[nodiscard]] Line* lines(const Operands& o) const {
+    return reinterpret_cast<Line*>(o.workspace());
+  }
+  [[nodiscard]] std::uint8_t* tables(const Operands& o) const {
+    return reinterpret_cast<std::uint8_t*>(o.workspace()) +
+           channels_ * static_cast<std::int64_t>(sizeof(Line));
+  }
+
+  // The lines, and tables, of up to kBlock channels from `first` on.
+  void fit(const Operands& o, const std::uint8_t* x, std::int64_t first) const {
+    const std::int64_t count = std::min(kBlock, channels_ - first);
+    std::array<Sums, kBlock> sums;
+    for (std::int64_t start = 0; start < pixels_; start += kPiece) {
+      add_up(x, first, count, start, std::min(pixels_, start + kPiece), sums);
+    }
+    for (std::int64_t c = first; c < first + count; ++c) {
+      const Sums& channel = sums[static_cast<std::size_t>(c - first)];
+      Line& line = lines(o)[c];
+      const auto pixels = static_cast<double>(pixels_);
+      const double scale = params_.input.scale;
+      line.mean = static_cast<double>(channel.sum) / pixels;
+      const double variance =
+          std::max(0.0, static_cast<double>(channel.squares) / pixels - line.mean * line.mean);
+      line.factor = static_cast<double>(o.in<float>(1)[c]) * scale /
+                    std::sqrt(scale * scale * variance + epsilon_);
+      line.bias = o.in<float>(2)[c];
+      if (!tables_) continue;
+      for (std::int64_t q = 0; q < kIntegers; ++q) tables(o)[c * kIntegers + q] = byte(line, q);
+    }
+  }
+
+  void add_up(const std::uint8_t* x, std::int64_t first, std::int64_t count, std::int64_t begin,
+              std::int64_t end, std::array<Sums, kBlock>& sums) const {
+    std::array<std::uint32_t, kBlock> sum{};
+    std::array<std::uint32_t, kBlock> squares{};
+    for (std::int64_t p = channels_last_ ? begin : 0; channels_last_ && p < end; ++p) {
+      const std::uint8_t* row = x + p * channels_ + first;
+      for (std::int64_t c = 0; c < count; ++c) {
+        const std::uint32_t q = row[c];
+        sum[static_cast<std::size_t>(c)] += q;
+        squares[static_cast<std::size_t>(c)] += q * q;
+      }
+    }
+    for (std::int64_t c = 0; c < count; ++c) {
+      const auto i = static_cast<std::size_t>(c);
+      const std::uint8_t* plane = x + (first + c) * pixels_;
+      for (std::int64_t p = begin; !channels_last_ && p < end; ++p) {
+        const std::uint32_t q = plane[p];
+        sum[i] += q;
+        squares[i] += q * q;
+      }
+      sums[i].sum += sum[i];
+      sums[i].squares += squares[i];
+    }
+  }
+
+  [[nodiscard]] std::uint8_t byte(const Line& line, std::int64_t q) const {
+    const QuantizedResult& y = *params_.result;
+    const std::int32_t value = quantize_value(line.at(q), y.affine, {0, 255});
+    return static_cast<std::uint8_t>(std::clamp(value, y.low, y.high));
+  }
+
+  // Pixels from `begin` to `end` where channels come last, otherwise planes.
+  void write_bytes(const Operands& o, const std::uint8_t* x, std::int64_t n, std::int64_t begin,
+                   std::int64_t end) const {
+    std::uint8_t* y = o.out<std::uint8_t>(0) + n * channels_ * pixels_;
+    if (!tables_) {
+      return each(begin, end,
+                  [&](std::int64_t c, std::int64_t at) { y[at] = byte(lines(o)[c], x[at]); });
+    }
+    if (channels_last_) {
+      const std::span<const std::uint8_t> rows(tables(o),
+                                               static_cast<std::size_t>(channels_ * kIntegers));
+      return lookup_by_channel(rows, channels_, x + begin * channels_, y + begin * channels_,
+                               end - begin);
+    }
+    for (std::int64_t c = begin; c < end; ++c) {
+      lookup_.run(std::span<const std::uint8_t, 256>(tables(o) + c * kIntegers, 256),
+                  x + c * pixels_, y + c * pixels_, pixels_);
+    }
+  }
+  void write_reals(const Operands& o, const std::uint8_t* x, std::int64_t n, std::int64_t begin,
+                   std::int64_t end) const {
+    float* y = o.out<float>(0) + n * channels_ * pixels_;
+    each(begin, end, [&](std::int64_t c, std::int64_t at) { y[at] = lines(o)[c].at(x[at]); });
+  }
+  template <typename Use>
+  void each(std::int64_t begin, std::int64_t end, const Use& use) const {
+    const std::int64_t inner = channels_last_ ? channels_ : pixels_;
+    for (std::int64_t outer = begin; outer < end; ++outer) {
+      for (std::int64_t i = 0; i < inner; ++i) {
+        use(channels_last_ ? i : outer, outer * inner + i);
+      }
+    }
+  }
+
+  QAverageParams params_;
+  double epsilon_;
+  std::int64_t batch_;
+  std::int64_t channels_;
+  std::int64_t pixels_;
+  bool channels_last_;
+  bool tables_;  // whether all results of a channel are computed first
+  LookupKernel lookup_;
+};
+
+std::vector<ValueInfo> infer(const OpContext& op) {
+  const Shape& x = op.input(0).shape;
+  op.require(x.rank() >= 3 && x.elements() > 0, "nothing to normalize");
+  for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+    op.require(op.input(i).dtype == DType::kFloat32 && op.input(i).shape == Shape{x[1]},
+               "scale and bias have one number for each channel");
+  }
+  return {{op.params<QAverageParams>().result ? DType::kUInt8 : DType::kFloat32, x}};
+}
+
+std::unique_ptr<Operator> make(const OpContext& op) {
+  return std::make_unique<QuantizedNormalization>(op);
+}
+
+}  // namespace
+
+OpDef op_QInstanceNormalization() { return {infer, make, LayoutRule::kAny}; }
+
+}  // namespace qtool

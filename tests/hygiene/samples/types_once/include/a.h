@@ -1,0 +1,6 @@
+namespace qtool {
+struct Twice {
+  int a;
+};
+class Forward;
+}  // namespace qtool

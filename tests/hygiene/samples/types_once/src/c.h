@@ -1,0 +1,5 @@
+namespace qtool {
+namespace {
+struct Once {};
+}  // namespace
+}  // namespace qtool
