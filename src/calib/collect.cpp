@@ -109,7 +109,7 @@ Outputs kind_of(std::span<const PortInfo> outputs) {
 enum class Pass : std::uint8_t { kStatistics, kExactBins };
 
 // One thread's share of the work.
-struct Worker {
+struct CollectWorker {
   std::vector<Statistics> statistics;
   std::vector<LinearHistogram> magnitudes;  // of the second pass
   Workspace workspace;
@@ -142,14 +142,14 @@ class Collector {
 
   Collection run() {
     const std::int64_t total = samples_.size();
-    std::vector<Worker> workers(static_cast<std::size_t>(
+    std::vector<CollectWorker> workers(static_cast<std::size_t>(
         std::max<std::int64_t>(1, std::min<std::int64_t>(threads(), total))));
-    for (Worker& worker : workers) worker.statistics.resize(tensors_.size());
+    for (CollectWorker& worker : workers) worker.statistics.resize(tensors_.size());
     run_pass(Pass::kStatistics, workers);
     Collection collection = merged(workers);
     if (options_.exact_bins > 0) {
       collection.exact_bins = options_.exact_bins;
-      for (Worker& worker : workers) {
+      for (CollectWorker& worker : workers) {
         for (const TensorStatistics& tensor : collection.tensors) {
           worker.magnitudes.push_back(empty_magnitudes(tensor.statistics));
         }
@@ -196,7 +196,7 @@ class Collector {
     }
   }
 
-  void run_pass(Pass pass, std::vector<Worker>& workers) {
+  void run_pass(Pass pass, std::vector<CollectWorker>& workers) {
     const std::int64_t images = samples_.size();
     const std::int64_t total = options_.exact_bins > 0 ? 2 * images : images;
     parallel_items(images, threads(), [&](std::int64_t item, int worker) {
@@ -210,11 +210,11 @@ class Collector {
             std::vector<std::int64_t>(static_cast<std::size_t>(options_.exact_bins))};
   }
 
-  void keep_magnitudes(std::vector<Worker>& workers, Collection& collection) const {
+  void keep_magnitudes(std::vector<CollectWorker>& workers, Collection& collection) const {
     for (std::size_t i = 0; i < collection.tensors.size(); ++i) {
       Statistics& statistics = collection.tensors[i].statistics;
       LinearHistogram all = empty_magnitudes(statistics);
-      for (const Worker& worker : workers) {
+      for (const CollectWorker& worker : workers) {
         for (std::size_t bin = 0; bin < all.counts.size(); ++bin) {
           all.counts[bin] += worker.magnitudes[i].counts[bin];
         }
@@ -223,7 +223,7 @@ class Collector {
     }
   }
 
-  void observe(std::int64_t item, Pass pass, Worker& worker) {
+  void observe(std::int64_t item, Pass pass, CollectWorker& worker) {
     std::vector<BadImage> bad;
     const std::optional<std::vector<Tensor>> sample =
         samples_.load(item, options_.preprocess, options_.bad_images, bad);
@@ -291,14 +291,14 @@ class Collector {
     report_progress(options_.progress, done_, total, "calibration", concat(samples_.noun(), "s"));
   }
 
-  Collection merged(std::vector<Worker>& workers) {
+  Collection merged(std::vector<CollectWorker>& workers) {
     Collection collection;
     collection.model_fingerprint =
         options_.model_fingerprint.value_or(fingerprint(executor_.whole_graph()));
     collection.image_list_hash = hash_of(samples_);
     if (samples_.are_images()) collection.preprocess = options_.preprocess;
     collection.tensors = tensors_;
-    for (const Worker& worker : workers) {
+    for (const CollectWorker& worker : workers) {
       collection.image_count += worker.images;
       if (worker.outputs == Outputs::kMaps) collection.outputs = Outputs::kMaps;
       collection.observe_seconds += std::chrono::duration<double>(worker.observing).count();
@@ -308,7 +308,8 @@ class Collector {
                    [&](std::int64_t item, int) {
                      const auto i = static_cast<std::size_t>(item);
                      Statistics& all = collection.tensors[i].statistics;
-                     for (Worker& worker : workers) all.merge(std::move(worker.statistics[i]));
+                     for (CollectWorker& worker : workers)
+                       all.merge(std::move(worker.statistics[i]));
                    });
     for (std::size_t i = 0; i < parts_.size(); ++i) {  // in the graph's order: parts come first
       if (parts_[i].empty()) continue;

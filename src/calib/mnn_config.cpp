@@ -9,7 +9,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMaxBytes = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxMnnConfigBytes = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxSide = 16384;
 constexpr std::int64_t kMaxImages = std::int64_t{1} << 40;
 
@@ -45,7 +45,7 @@ std::vector<float> per_channel(const JsonField& field, std::size_t channels) {
   return values;
 }
 
-std::optional<Preprocess> preprocess_of(const JsonField& root) {
+std::optional<Preprocess> mnn_preprocess_of(const JsonField& root) {
   const auto format = root.find("format");
   const auto mean = root.find("mean");
   const auto normal = root.find("normal");
@@ -78,13 +78,13 @@ std::optional<Preprocess> preprocess_of(const JsonField& root) {
 
 MnnConfig read_mnn_config(std::string_view text) {
   constexpr ErrorCode kCode = ErrorCode::kUsage;
-  const nlohmann::json document = parse_json(text, kMaxBytes, "MNN configuration", kCode);
+  const nlohmann::json document = parse_json(text, kMaxMnnConfigBytes, "MNN configuration", kCode);
   const JsonField root(document, "MNN configuration", kCode);
   root.require_object({"format", "mean", "normal", "width", "height", "path", "used_image_num",
                        "feature_quantize_method", "weight_quantize_method", "feature_clamp_value",
                        "weight_clamp_value", "skip_quant_op_names", "quant_bits"});
   MnnConfig config;
-  config.preprocess = preprocess_of(root);
+  config.preprocess = mnn_preprocess_of(root);
   if (const auto path = root.find("path")) config.images = path->as_string();
   if (const auto count = root.find("used_image_num")) config.limit = count->as_int(0, kMaxImages);
   if (const auto method = root.find("feature_quantize_method")) {

@@ -24,6 +24,8 @@ using PlanPtr = std::shared_ptr<const Plan>;
 
 constexpr std::size_t kCachedPlans = 8;
 
+}  // namespace
+
 // Everything that a plan depends on besides the graph.
 struct PlanKey {
   InputShapes shapes;
@@ -90,8 +92,6 @@ class PlanCache {
   std::list<Entry> entries_;  // latest first
   std::int64_t compiled_ = 0;
 };
-
-}  // namespace
 
 struct Executor::State {
   State(Graph g, StopCheck s) : graph(std::move(g)), whole(graph), stop(std::move(s)) {}

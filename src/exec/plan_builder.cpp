@@ -13,6 +13,7 @@
 #include "exec/plan.h"
 #include "exec/plan_body.h"
 #include "exec/reorder.h"
+#include "graph/index_of.h"
 #include "graph/node_name.h"
 #include "qtool/base/error.h"
 
@@ -25,8 +26,6 @@ std::int64_t bytes_of(const ValueInfo& info) { return info.shape.elements() * si
 bool layouts_agree(const Shape& shape) {
   return shape.rank() != 4 || shape[1] == 1 || shape[2] * shape[3] == 1;
 }
-
-std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
 
 // Checked here because an allocation may succeed and only using the memory fails.
 void require_memory(std::int64_t bytes) {

@@ -12,7 +12,7 @@
 namespace qtool {
 namespace {
 
-constexpr auto kRows = std::to_array<Arity>({
+constexpr auto kArities = std::to_array<Arity>({
 #define QTOOL_ARITY(op, since, inputs, outputs) {#op, since, inputs, outputs},
 #include "graph/arity.inc"
 });
@@ -25,7 +25,7 @@ constexpr auto kMicrosoftRows = std::to_array<Arity>({
 constexpr bool comes_before(const Arity& a, const Arity& b) {
   return a.op_type != b.op_type ? a.op_type < b.op_type : a.since < b.since;
 }
-static_assert(std::is_sorted(kRows.begin(), kRows.end(), comes_before));
+static_assert(std::is_sorted(kArities.begin(), kArities.end(), comes_before));
 static_assert(std::is_sorted(kMicrosoftRows.begin(), kMicrosoftRows.end(), comes_before));
 
 // How many operands a pattern takes, for messages.
@@ -62,15 +62,15 @@ const Arity* arity_of(const Node& node, std::int64_t opset) {
 
 }  // namespace
 
-std::span<const Arity> arities() noexcept { return kRows; }
+std::span<const Arity> arities() noexcept { return kArities; }
 
 std::span<const Arity> microsoft_arities() noexcept { return kMicrosoftRows; }
 
 const Arity* find_arity(std::string_view op_type, std::int64_t opset) noexcept {
-  const auto after =
-      std::upper_bound(kRows.begin(), kRows.end(), Arity{op_type, opset, {}, {}}, comes_before);
-  if (after != kRows.begin() && std::prev(after)->op_type == op_type) return &*std::prev(after);
-  return after != kRows.end() && after->op_type == op_type ? &*after : nullptr;
+  const auto after = std::upper_bound(kArities.begin(), kArities.end(),
+                                      Arity{op_type, opset, {}, {}}, comes_before);
+  if (after != kArities.begin() && std::prev(after)->op_type == op_type) return &*std::prev(after);
+  return after != kArities.end() && after->op_type == op_type ? &*after : nullptr;
 }
 
 void require_operands(const Graph& graph) {

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "graph/index_of.h"
 #include "graph/node_name.h"
 #include "qtool/base/error.h"
 
@@ -24,9 +25,6 @@ void erase_value(std::vector<T>& items, T item) {
   const auto at = std::find(items.begin(), items.end(), item);
   if (at != items.end()) items.erase(at);
 }
-
-std::size_t index_of(NodeId id) { return static_cast<std::size_t>(id); }
-std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
 
 }  // namespace
 

@@ -25,14 +25,13 @@ namespace {
 
 using onnx::AttributeProto;
 
-constexpr std::int64_t kMaxFileBytes = std::numeric_limits<std::int32_t>::max();
-
-[[noreturn]] void fail(const std::string& message, ErrorCode code = ErrorCode::kInvalidModel) {
+[[noreturn]] void refuse_model(const std::string& message,
+                               ErrorCode code = ErrorCode::kInvalidModel) {
   throw Error(code, message);
 }
 
 ModelInfo read_info(const onnx::ModelProto& model) {
-  if (!model.has_graph()) fail("the model has no graph");
+  if (!model.has_graph()) refuse_model("the model has no graph");
   ModelInfo info;
   info.ir_version = model.ir_version();
   info.model_version = model.model_version();
@@ -44,15 +43,16 @@ ModelInfo read_info(const onnx::ModelProto& model) {
   for (const onnx::OperatorSetIdProto& opset : model.opset_import()) {
     std::int64_t& version = info.opsets[plain_domain(opset.domain())];
     if (version != 0 && version != opset.version()) {
-      fail(concat("the model imports two versions of operator set '", opset.domain(), "'"));
+      refuse_model(concat("the model imports two versions of operator set '", opset.domain(), "'"));
     }
     version = opset.version();
   }
   // The first two IR versions had no opset imports; opset 1 is implied.
   if (model.opset_import_size() == 0 && info.ir_version < 3) info.opsets[""] = 1;
-  if (!info.opsets.contains("")) fail("the model does not import ONNX's own operator set");
+  if (!info.opsets.contains("")) refuse_model("the model does not import ONNX's own operator set");
   if (info.opsets[""] < 1) {
-    fail(concat("the model imports version ", info.opsets[""], " of ONNX's own operator set"));
+    refuse_model(
+        concat("the model imports version ", info.opsets[""], " of ONNX's own operator set"));
   }
   for (const onnx::StringStringEntryProto& entry : model.metadata_props()) {
     info.metadata[entry.key()] = entry.value();
@@ -132,17 +132,19 @@ bool is_cut_off(std::string_view bytes) {
 Graph load(std::string bytes, TensorReader& tensors, std::string_view name, const StopCheck& stop) {
   check_stop(stop);
   const auto size = static_cast<std::int64_t>(bytes.size());
-  if (size > kMaxFileBytes) {
-    fail(concat("model '", name, "': has ", size, " bytes, at most ", kMaxFileBytes,
-                " are accepted"));
+  if (size > kMaxMessageBytes) {
+    refuse_model(concat("model '", name, "': has ", size, " bytes, at most ", kMaxMessageBytes,
+                        " are accepted"));
   }
   const std::string_view found = bytes.empty() ? "is empty" : recognise_foreign_file(bytes);
-  if (!found.empty()) fail(concat("model '", name, "' ", found, ", expected an ONNX model"));
+  if (!found.empty())
+    refuse_model(concat("model '", name, "' ", found, ", expected an ONNX model"));
   onnx::ModelProto model;
   if (!model.ParseFromArray(bytes.data(), static_cast<int>(size))) {
-    fail(concat("model '", name,
-                is_cut_off(bytes) ? "' ends early: the file is cut off, expected a whole ONNX model"
-                                  : "': is not an ONNX file"));
+    refuse_model(concat("model '", name,
+                        is_cut_off(bytes)
+                            ? "' ends early: the file is cut off, expected a whole ONNX model"
+                            : "': is not an ONNX file"));
   }
   bytes = {};  // parsing copied all of it
   try {
@@ -171,7 +173,7 @@ Graph load_onnx(const std::filesystem::path& path, const StopCheck& stop) {
 Graph load_onnx(const std::filesystem::path& path, std::vector<std::filesystem::path>& data_files,
                 const StopCheck& stop) {
   TensorReader tensors(path.parent_path());
-  Graph graph = load(read_file(path, kMaxFileBytes), tensors, path.string(), stop);
+  Graph graph = load(read_file(path, kMaxMessageBytes), tensors, path.string(), stop);
   data_files.insert(data_files.end(), tensors.data_files().begin(), tensors.data_files().end());
   return graph;
 }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <limits>
+
 // The variant of ONNX's message classes that Debian's library is built with.
 #ifndef ONNX_NAMESPACE
 #define ONNX_NAMESPACE onnx
@@ -17,3 +20,10 @@
 #pragma GCC diagnostic ignored "-Wold-style-cast"
 #include <onnx/onnx_pb.h>
 #pragma GCC diagnostic pop
+
+namespace qtool {
+
+/// Protobuf counts the bytes of a message in 32 bits.
+inline constexpr std::int64_t kMaxMessageBytes = std::numeric_limits<std::int32_t>::max();
+
+}  // namespace qtool

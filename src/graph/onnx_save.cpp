@@ -30,7 +30,6 @@ using onnx::AttributeProto;
 // bits came with version 10.
 constexpr std::int64_t kIrVersion = 8;
 constexpr std::int64_t kIrVersionOf4Bits = 10;
-constexpr std::int64_t kMaxFileBytes = std::numeric_limits<std::int32_t>::max();
 
 void write_value(const Value& value, onnx::ValueInfoProto& proto) {
   proto.set_name(value.name);
@@ -186,13 +185,15 @@ std::uint64_t bytes_of_constants(const Graph& graph) {
 }
 
 // Sizes are compared before protobuf copies the weights, and again when it knows the rest.
-bool is_too_large(std::uint64_t bytes) { return bytes > static_cast<std::uint64_t>(kMaxFileBytes); }
+bool is_too_large(std::uint64_t bytes) {
+  return bytes > static_cast<std::uint64_t>(kMaxMessageBytes);
+}
 
 void require_size(std::uint64_t bytes) {
   if (is_too_large(bytes)) {
     throw Error(ErrorCode::kUnsupported,
                 concat("the model would have ", bytes, " bytes; an ONNX file holds at most ",
-                       kMaxFileBytes));
+                       kMaxMessageBytes));
   }
 }
 

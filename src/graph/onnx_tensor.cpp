@@ -32,8 +32,8 @@ constexpr std::int64_t kMaxExternalBytes = std::int64_t{8} << 30;
 constexpr std::int32_t kUInt4 = 21;
 constexpr std::int32_t kInt4 = 22;
 
-[[noreturn]] void fail(std::string_view what, std::string_view message,
-                       ErrorCode code = ErrorCode::kInvalidModel) {
+[[noreturn]] void refuse_tensor(std::string_view what, std::string_view message,
+                                ErrorCode code = ErrorCode::kInvalidModel) {
   throw Error(code, concat(what, ": ", message));
 }
 
@@ -44,7 +44,7 @@ Shape read_shape(const TensorProto& proto, std::string_view what) {
     static_cast<void>(shape.elements());
     return shape;
   } catch (const Error& error) {
-    fail(what, error.what());
+    refuse_tensor(what, error.what());
   }
 }
 
@@ -56,7 +56,8 @@ void copy_field(const Field& field, std::string_view what, Tensor& out) {
     const auto value = field.Get(static_cast<int>(i));
     if constexpr (std::is_integral_v<To>) {
       if (!std::in_range<To>(value)) {
-        fail(what, concat("found the value ", value, " in a tensor of ", name_of(out.dtype())));
+        refuse_tensor(what,
+                      concat("found the value ", value, " in a tensor of ", name_of(out.dtype())));
       }
     }
     target[i] = static_cast<To>(value);
@@ -70,7 +71,8 @@ void copy_bits(const TensorProto& proto, std::string_view what, Tensor& out) {
   for (std::size_t i = 0; i < target.size(); ++i) {
     const std::int32_t value = proto.int32_data(static_cast<int>(i));
     if (!std::in_range<std::uint16_t>(value)) {
-      fail(what, concat("found the bits ", value, " in a tensor of ", name_of(out.dtype())));
+      refuse_tensor(what,
+                    concat("found the bits ", value, " in a tensor of ", name_of(out.dtype())));
     }
     target[i] = static_cast<To>(value);
   }
@@ -140,13 +142,14 @@ void normalize_bools(Tensor& tensor) {
 
 Tensor TensorReader::read(const TensorProto& proto, std::string_view what) {
   if (proto.data_type() == TensorProto::STRING) {
-    fail(what, "holds strings, which are not supported", ErrorCode::kUnsupported);
+    refuse_tensor(what, "holds strings, which are not supported", ErrorCode::kUnsupported);
   }
   if (holds_4_bits(proto)) return read_4_bits(proto, what);
   const std::optional<DType> dtype = dtype_of_onnx(proto.data_type());
   if (!dtype) {
-    fail(what, concat("has element type ", proto.data_type(), " of ONNX, which is not supported"),
-         ErrorCode::kUnsupported);
+    refuse_tensor(
+        what, concat("has element type ", proto.data_type(), " of ONNX, which is not supported"),
+        ErrorCode::kUnsupported);
   }
   return read_as(proto, what, *dtype, read_shape(proto, what));
 }
@@ -168,15 +171,15 @@ Tensor TensorReader::read_4_bits(const TensorProto& proto, std::string_view what
 
 Tensor TensorReader::read_as(const TensorProto& proto, std::string_view what, DType dtype,
                              Shape shape) {
-  if (proto.has_segment()) fail(what, "is split into segments", ErrorCode::kUnsupported);
+  if (proto.has_segment()) refuse_tensor(what, "is split into segments", ErrorCode::kUnsupported);
   const std::int64_t elements = shape.elements();
   const std::int64_t bytes = elements * size_of(dtype);
 
   if (proto.data_location() == TensorProto::EXTERNAL) {
     external_bytes_ += bytes;
     if (external_bytes_ > kMaxExternalBytes) {
-      fail(what,
-           concat("external data exceed ", kMaxExternalBytes, " bytes, the most qtool reads"));
+      refuse_tensor(
+          what, concat("external data exceed ", kMaxExternalBytes, " bytes, the most qtool reads"));
     }
     Tensor out = read_external(proto, what, dtype, std::move(shape));
     normalize_bools(out);
@@ -184,8 +187,8 @@ Tensor TensorReader::read_as(const TensorProto& proto, std::string_view what, DT
   }
   if (!proto.raw_data().empty()) {
     if (static_cast<std::int64_t>(proto.raw_data().size()) != bytes) {
-      fail(what, concat("found ", proto.raw_data().size(), " bytes, expected ", bytes,
-                        " for shape ", shape.to_string(), " of ", name_of(dtype)));
+      refuse_tensor(what, concat("found ", proto.raw_data().size(), " bytes, expected ", bytes,
+                                 " for shape ", shape.to_string(), " of ", name_of(dtype)));
     }
     Tensor out(dtype, std::move(shape));
     std::memcpy(out.data(), proto.raw_data().data(), static_cast<std::size_t>(bytes));
@@ -193,8 +196,8 @@ Tensor TensorReader::read_as(const TensorProto& proto, std::string_view what, DT
     return out;
   }
   if (typed_count(proto, dtype) != elements) {
-    fail(what, concat("found ", typed_count(proto, dtype), " values, expected ", elements,
-                      " for shape ", shape.to_string(), " of ", name_of(dtype)));
+    refuse_tensor(what, concat("found ", typed_count(proto, dtype), " values, expected ", elements,
+                               " for shape ", shape.to_string(), " of ", name_of(dtype)));
   }
   Tensor out(dtype, std::move(shape));
   if (elements > 0) read_typed(proto, what, out);
@@ -212,15 +215,15 @@ Tensor TensorReader::read_external(const TensorProto& proto, std::string_view wh
       if (entry.key() == "offset") offset = parse_int(entry.value(), "offset");
       if (entry.key() == "length") length = parse_int(entry.value(), "length");
     } catch (const Error& error) {
-      fail(what, concat("external data: ", error.what()));
+      refuse_tensor(what, concat("external data: ", error.what()));
     }
   }
-  if (location.empty()) fail(what, "external data name no file");
+  if (location.empty()) refuse_tensor(what, "external data name no file");
   const std::int64_t bytes = shape.elements() * size_of(dtype);
   if (offset < 0 || (length && *length != bytes)) {
-    fail(what,
-         concat("external data: found ", length.value_or(bytes), " bytes at offset ", offset,
-                ", expected ", bytes, " for shape ", shape.to_string(), " of ", name_of(dtype)));
+    refuse_tensor(what, concat("external data: found ", length.value_or(bytes), " bytes at offset ",
+                               offset, ", expected ", bytes, " for shape ", shape.to_string(),
+                               " of ", name_of(dtype)));
   }
   return memory_ ? read_from_memory(location, offset, what, dtype, std::move(shape))
                  : read_from_file(location, offset, what, dtype, std::move(shape));
@@ -233,16 +236,18 @@ Tensor TensorReader::read_from_file(const std::string& location, std::int64_t of
   try {
     path = resolve_inside(folder_, location);
   } catch (const Error& error) {
-    fail(what, concat("external data: ", error.what()));
+    refuse_tensor(what, concat("external data: ", error.what()));
   }
   std::error_code ec;
   if (!std::filesystem::is_regular_file(path, ec)) {
-    fail(what, concat("external data: file '", path.string(), "' does not exist or is not a file"),
-         ErrorCode::kIo);
+    refuse_tensor(
+        what, concat("external data: file '", path.string(), "' does not exist or is not a file"),
+        ErrorCode::kIo);
   }
   const std::uintmax_t size = std::filesystem::file_size(path, ec);
   if (ec || size > static_cast<std::uintmax_t>(std::numeric_limits<std::int64_t>::max())) {
-    fail(what, concat("external data: file '", path.string(), "' has no size"), ErrorCode::kIo);
+    refuse_tensor(what, concat("external data: file '", path.string(), "' has no size"),
+                  ErrorCode::kIo);
   }
   const auto available = static_cast<std::int64_t>(size);
   std::ifstream in(path, std::ios::binary);
@@ -250,15 +255,16 @@ Tensor TensorReader::read_from_file(const std::string& location, std::int64_t of
     std::string head(static_cast<std::size_t>(std::min<std::int64_t>(available, 256)), '\0');
     in.read(head.data(), std::ssize(head));
     const std::string_view found = recognise_foreign_file(head);
-    fail(what,
-         concat("external data: file '", path.string(), "' ", found, found.empty() ? "" : "; it ",
-                "has ", available, " bytes, expected ", bytes, " at offset ", offset));
+    refuse_tensor(what, concat("external data: file '", path.string(), "' ", found,
+                               found.empty() ? "" : "; it ", "has ", available, " bytes, expected ",
+                               bytes, " at offset ", offset));
   }
   in.seekg(offset);
   Tensor out(dtype, std::move(shape));
   if (bytes > 0) in.read(reinterpret_cast<char*>(out.data()), bytes);
   if (!in) {
-    fail(what, concat("external data: file '", path.string(), "' cannot be read"), ErrorCode::kIo);
+    refuse_tensor(what, concat("external data: file '", path.string(), "' cannot be read"),
+                  ErrorCode::kIo);
   }
   data_files_.insert(std::move(path));
   return out;
@@ -269,12 +275,12 @@ Tensor TensorReader::read_from_memory(const std::string& location, std::int64_t 
   const std::int64_t bytes = shape.elements() * size_of(dtype);
   const std::int64_t available = std::ssize(memory_->data);
   if (location != memory_->name) {
-    fail(what,
-         concat("external data: found file '", location, "', expected '", memory_->name, "'"));
+    refuse_tensor(
+        what, concat("external data: found file '", location, "', expected '", memory_->name, "'"));
   }
   if (offset > available || bytes > available - offset) {
-    fail(what, concat("external data: file '", location, "' has ", available, " bytes, expected ",
-                      bytes, " at offset ", offset));
+    refuse_tensor(what, concat("external data: file '", location, "' has ", available,
+                               " bytes, expected ", bytes, " at offset ", offset));
   }
   Tensor out(dtype, std::move(shape));
   if (bytes > 0)
@@ -286,10 +292,10 @@ Tensor read_tensor_proto(std::string_view bytes, std::string_view what) try {
   TensorProto proto;
   if (std::ssize(bytes) > std::numeric_limits<std::int32_t>::max() ||
       !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    fail(what, "is not a TensorProto of ONNX");
+    refuse_tensor(what, "is not a TensorProto of ONNX");
   }
   if (proto.data_location() == TensorProto::EXTERNAL) {
-    fail(what, "keeps its data in another file", ErrorCode::kUnsupported);
+    refuse_tensor(what, "keeps its data in another file", ErrorCode::kUnsupported);
   }
   return TensorReader({}).read(proto, what);
 } catch (const Error& error) {

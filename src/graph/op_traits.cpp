@@ -6,23 +6,23 @@
 namespace qtool {
 namespace {
 
-constexpr auto kRows = std::to_array<OpTraits>({
+constexpr auto kTraits = std::to_array<OpTraits>({
 #define QTOOL_OP(name, ...) {.op_type = #name, .runs = true __VA_OPT__(, ) __VA_ARGS__},
 #define QTOOL_OTHER_OP(name, ...) {.op_type = #name __VA_OPT__(, ) __VA_ARGS__},
 #include "graph/operators.inc"
 });
-static_assert(std::ranges::is_sorted(kRows, {}, &OpTraits::op_type));
+static_assert(std::ranges::is_sorted(kTraits, {}, &OpTraits::op_type));
 
 constexpr OpTraits kUnknown;
 
 }  // namespace
 
-std::span<const OpTraits> all_op_traits() noexcept { return kRows; }
+std::span<const OpTraits> all_op_traits() noexcept { return kTraits; }
 
 const OpTraits& traits_of(std::string_view op_type, std::string_view domain) noexcept {
   if (!domain.empty()) return kUnknown;
-  const auto row = std::ranges::lower_bound(kRows, op_type, {}, &OpTraits::op_type);
-  return row != kRows.end() && row->op_type == op_type ? *row : kUnknown;
+  const auto row = std::ranges::lower_bound(kTraits, op_type, {}, &OpTraits::op_type);
+  return row != kTraits.end() && row->op_type == op_type ? *row : kUnknown;
 }
 
 std::optional<std::int64_t> weight_axis(const Node& node) {

@@ -5,15 +5,13 @@
 #include <utility>
 
 #include "base/text.h"
+#include "graph/index_of.h"
 #include "graph/obstacles.h"
 #include "graph/op_traits.h"
 #include "graph/subgraphs.h"
 
 namespace qtool {
 namespace {
-
-std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
-std::size_t index_of(NodeId id) { return static_cast<std::size_t>(id); }
 
 // What is known of each value: whether it depends on the data that the network reads, not only on
 // its shapes, and whether the tail makes it.

@@ -23,12 +23,12 @@ namespace qtool {
 
 namespace {
 
-struct Row {
+struct UpgradeRow {
   std::string_view op_type;
   UpgradeRule rule;
 };
 
-constexpr auto kRows = std::to_array<Row>({
+constexpr auto kUpgrades = std::to_array<UpgradeRow>({
 #define QTOOL_UPGRADE(op, rule) {#op, rule},
 #include "graph/upgrades.inc"
 });
@@ -39,13 +39,13 @@ struct MicrosoftRow {
   UpgradeRule rule;
 };
 
-constexpr auto kMicrosoftRows = std::to_array<MicrosoftRow>({
+constexpr auto kMicrosoftUpgrades = std::to_array<MicrosoftRow>({
 #define QTOOL_MICROSOFT(op, inputs, outputs, attributes, rule) {#op, attributes, rule},
 #include "graph/microsoft.inc"
 });
 
-static_assert(std::ranges::is_sorted(kRows, {}, &Row::op_type));
-static_assert(std::ranges::is_sorted(kMicrosoftRows, {}, &MicrosoftRow::op_type));
+static_assert(std::ranges::is_sorted(kUpgrades, {}, &UpgradeRow::op_type));
+static_assert(std::ranges::is_sorted(kMicrosoftUpgrades, {}, &MicrosoftRow::op_type));
 
 template <typename Rows>
 auto find_row(const Rows& rows, std::string_view op_type) -> decltype(rows.data()) {
@@ -123,7 +123,7 @@ bool lists(std::string_view words, std::string_view word) {
 // is named at once, by whoever needs it.
 void upgrade_microsoft(Graph& graph, NodeId id, std::int64_t from) {
   const Node& node = graph.node(id);
-  const MicrosoftRow* row = find_row(kMicrosoftRows, node.op_type);
+  const MicrosoftRow* row = find_row(kMicrosoftUpgrades, node.op_type);
   if (row == nullptr) return;
   for (const auto& [name, attribute] : node.attributes) {
     if (name == kBitsAttribute || lists(row->attributes, name)) continue;
@@ -154,8 +154,8 @@ void drop_import(Graph& graph, std::string_view domain) {
 }  // namespace
 
 bool has_upgrade(std::string_view op_type, std::string_view domain) {
-  if (domain == kMicrosoftDomain) return find_row(kMicrosoftRows, op_type) != nullptr;
-  return domain.empty() && find_row(kRows, op_type) != nullptr;
+  if (domain == kMicrosoftDomain) return find_row(kMicrosoftUpgrades, op_type) != nullptr;
+  return domain.empty() && find_row(kUpgrades, op_type) != nullptr;
 }
 
 void upgrade_opset(Graph& graph) {
@@ -174,7 +174,7 @@ void upgrade_opset(Graph& graph) {
     if (from <= kCanonicalOpset) require_attributes(graph, id, from);
     // An attribute of the first opsets: a hint about memory.
     if (from < 6 && node.has("consumed_inputs")) graph.attributes(id).erase("consumed_inputs");
-    if (const Row* row = find_row(kRows, node.op_type)) {
+    if (const UpgradeRow* row = find_row(kUpgrades, node.op_type)) {
       Upgrade upgrade(graph, id, std::max(from, first_opset(node.op_type)));
       row->rule(upgrade);
     }
@@ -251,7 +251,7 @@ std::string Upgrade::node_name(std::string_view suffix) const {
 void Upgrade::become(std::string op_type, std::int64_t opset) {
   set_op(std::move(op_type));
   Upgrade upgrade(graph_, id_, opset);
-  if (const Row* row = find_row(kRows, node().op_type)) row->rule(upgrade);
+  if (const UpgradeRow* row = find_row(kUpgrades, node().op_type)) row->rule(upgrade);
 }
 
 ValueId Upgrade::add_constant(std::string_view suffix, Tensor tensor) {

@@ -16,9 +16,9 @@ void drop_defaults(Upgrade& up) {
 }
 
 bool is_integer(DType dtype) {
-  constexpr std::array kTypes = {DType::kUInt8, DType::kInt8, DType::kUInt16, DType::kInt16,
-                                 DType::kInt32};
-  return std::find(kTypes.begin(), kTypes.end(), dtype) != kTypes.end();
+  constexpr std::array kQuantizedTypes = {DType::kUInt8, DType::kInt8, DType::kUInt16,
+                                          DType::kInt16, DType::kInt32};
+  return std::find(kQuantizedTypes.begin(), kQuantizedTypes.end(), dtype) != kQuantizedTypes.end();
 }
 
 // A constant that is dequantized in blocks along an axis becomes float32: no kernel multiplies

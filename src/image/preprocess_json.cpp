@@ -7,11 +7,11 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMaxBytes = std::int64_t{1} << 16;
-constexpr std::int64_t kMaxSide = 16384;
+constexpr std::int64_t kMaxPreprocessBytes = std::int64_t{1} << 16;
+constexpr std::int64_t kMaxPreprocessSide = 16384;
 
 std::int64_t side_of(const JsonField& object, std::string_view key) {
-  return object.at(key).as_int(1, kMaxSide);
+  return object.at(key).as_int(1, kMaxPreprocessSide);
 }
 
 // The enumerator of a name; `find` throws for an unknown one.
@@ -107,12 +107,13 @@ std::string to_json_text(const Preprocess& preprocess) {
 }
 
 Preprocess preprocess_from_json(std::string_view text) {
-  const nlohmann::json document = parse_json(text, kMaxBytes, "preprocessing", ErrorCode::kUsage);
+  const nlohmann::json document =
+      parse_json(text, kMaxPreprocessBytes, "preprocessing", ErrorCode::kUsage);
   return preprocess_of(JsonField(document, "preprocessing", ErrorCode::kUsage));
 }
 
 Preprocess load_preprocess(const std::filesystem::path& path) {
-  return preprocess_from_json(read_file(path, kMaxBytes));
+  return preprocess_from_json(read_file(path, kMaxPreprocessBytes));
 }
 
 }  // namespace qtool

@@ -20,20 +20,20 @@ bool has_avx512vnni(const CpuFeatures& cpu) {
          cpu.avx512vnni;
 }
 
-struct Row {
+struct IsaRow {
   Isa isa;
   std::string_view name;
   bool (*supported)(const CpuFeatures& cpu);
 };
 
 // In the order of Isa.
-constexpr Row kRows[] = {
+constexpr IsaRow kIsaRows[] = {
     {Isa::kPortable, "portable", [](const CpuFeatures&) { return true; }},
     {Isa::kAvx2, "avx2", has_avx2},
     {Isa::kAvx512Vnni, "avx512vnni", has_avx512vnni},
 };
 
-const Row& row_of(Isa isa) { return kRows[static_cast<std::size_t>(isa)]; }
+const IsaRow& row_of(Isa isa) { return kIsaRows[static_cast<std::size_t>(isa)]; }
 
 #if defined(__x86_64__)
 std::uint64_t enabled_state() {
@@ -92,7 +92,7 @@ std::string forced_kernel_from_environment() {
 Isa allowed_isa(const KernelSelection& selection) {
   Isa best = Isa::kPortable;
   std::string known;
-  for (const Row& row : kRows) {
+  for (const IsaRow& row : kIsaRows) {
     const bool usable = row.supported(selection.features);
     if (selection.name == row.name) {
       if (usable) return row.isa;

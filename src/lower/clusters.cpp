@@ -11,11 +11,11 @@
 namespace qtool {
 namespace {
 
-constexpr Limits kU8{0, 255};
+constexpr Limits kClusterLimits{0, 255};
 
 std::int32_t quantized_bound(float bound, const Affine& affine) {
-  if (std::isinf(bound)) return bound > 0 ? kU8.max : kU8.min;
-  return quantize_value(bound, affine, kU8);
+  if (std::isinf(bound)) return bound > 0 ? kClusterLimits.max : kClusterLimits.min;
+  return quantize_value(bound, affine, kClusterLimits);
 }
 
 }  // namespace

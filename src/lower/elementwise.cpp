@@ -16,7 +16,7 @@
 namespace qtool {
 namespace {
 
-constexpr Limits kU8{0, 255};
+constexpr Limits kElementwiseLimits{0, 255};
 
 // Operators of two tensors and what runs them.
 constexpr std::pair<std::string_view, std::string_view> kBinary[] = {
@@ -43,7 +43,8 @@ void lower_requantize(Clusters& c, NodeId id) {
     return;
   }
   c.replace(id, "QLookup", {source->quantized}, std::nullopt,
-            QLookupParams{{rescale_table(c.requantization, source->affine, *affine, kU8)}});
+            QLookupParams{
+                {rescale_table(c.requantization, source->affine, *affine, kElementwiseLimits)}});
 }
 
 void lower_binary(Clusters& c, NodeId id, std::string_view op_type,

@@ -13,21 +13,21 @@
 namespace qtool {
 namespace {
 
-struct Row {
+struct ChainRow {
   std::string_view op_type;
   ChainFunction function;
   std::size_t operands;
 };
 
-constexpr auto kRows = std::to_array<Row>({{"Add", ChainFunction::kAdd, 2},
-                                           {"Div", ChainFunction::kDiv, 2},
-                                           {"Erf", ChainFunction::kErf, 1},
-                                           {"Exp", ChainFunction::kExp, 1},
-                                           {"Mul", ChainFunction::kMul, 2},
-                                           {"Sigmoid", ChainFunction::kSigmoid, 1},
-                                           {"Softplus", ChainFunction::kSoftplus, 1},
-                                           {"Sub", ChainFunction::kSub, 2},
-                                           {"Tanh", ChainFunction::kTanh, 1}});
+constexpr auto kChainRows = std::to_array<ChainRow>({{"Add", ChainFunction::kAdd, 2},
+                                                     {"Div", ChainFunction::kDiv, 2},
+                                                     {"Erf", ChainFunction::kErf, 1},
+                                                     {"Exp", ChainFunction::kExp, 1},
+                                                     {"Mul", ChainFunction::kMul, 2},
+                                                     {"Sigmoid", ChainFunction::kSigmoid, 1},
+                                                     {"Softplus", ChainFunction::kSoftplus, 1},
+                                                     {"Sub", ChainFunction::kSub, 2},
+                                                     {"Tanh", ChainFunction::kTanh, 1}});
 
 class ChainFusion {
  public:
@@ -53,10 +53,11 @@ class ChainFusion {
 
   // The row of a node that may be part of a chain: its operands are numbers, or computed tensors of
   // the shape of its result.
-  [[nodiscard]] const Row* row_of(NodeId id) const {
+  [[nodiscard]] const ChainRow* row_of(NodeId id) const {
     const Node& node = graph_.node(id);
-    const auto row = std::ranges::find_if(kRows, [&](const Row& r) { return node.is(r.op_type); });
-    if (row == kRows.end() || node.inputs.size() != row->operands || !node.has_output(0)) {
+    const auto row =
+        std::ranges::find_if(kChainRows, [&](const ChainRow& r) { return node.is(r.op_type); });
+    if (row == kChainRows.end() || node.inputs.size() != row->operands || !node.has_output(0)) {
       return nullptr;
     }
     const auto& info = shaped_.infos[static_cast<std::size_t>(node.outputs[0])];
@@ -112,7 +113,7 @@ class ChainFusion {
       return {ChainOperand::Source::kInput, index, 0};
     };
     for (const NodeId id : nodes) {
-      const Row& row = *row_of(id);
+      const ChainRow& row = *row_of(id);
       const Node& node = graph_.node(id);
       const ChainOperand a = operand(node.inputs[0]);
       const ChainOperand b = row.operands == 2 ? operand(node.inputs[1]) : ChainOperand{};

@@ -70,7 +70,7 @@ struct ProductParts {
 };
 
 // Whether no sum of an output channel can leave int32, as PackedConv demands.
-bool sums_fit(const ProductParts& parts, const Tensor& weights) {
+bool integer_sums_fit(const ProductParts& parts, const Tensor& weights) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 31;
   const auto values = weights.values<std::int8_t>();
   const auto channels = static_cast<std::size_t>(parts.channels);
@@ -151,7 +151,7 @@ void lower_wrapping_conv(Clusters& c, NodeId id, const ProductParts& parts,
 
 void finish(Clusters& c, NodeId id, std::string_view op_type, const ProductParts& parts,
             Tensor weights) {
-  if (!sums_fit(parts, weights)) {
+  if (!integer_sums_fit(parts, weights)) {
     if (op_type != "QConv" || !parts.bias.stored || c.requantization != Requantization::kFloat) {
       return;  // stays in FP32
     }
@@ -159,7 +159,7 @@ void finish(Clusters& c, NodeId id, std::string_view op_type, const ProductParts
     without.bias = {};
     // Only a pair right behind makes a QLinearConv of it. The sums of other forms are reals.
     const std::optional<Clusters::Sink> sink = c.sink(id);
-    if (!sink || sink->absorbed.size() != 1 || !sums_fit(without, weights)) return;
+    if (!sink || sink->absorbed.size() != 1 || !integer_sums_fit(without, weights)) return;
     lower_wrapping_conv(c, id, parts, *sink, std::move(weights));
     return;
   }

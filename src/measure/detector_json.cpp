@@ -9,7 +9,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMaxBytes = std::int64_t{1} << 16;
+constexpr std::int64_t kMaxDetectorBytes = std::int64_t{1} << 16;
 
 template <typename Enum, std::size_t count>
 Enum enumerator_of(const JsonField& field,
@@ -127,7 +127,7 @@ void read_grid(const JsonField& object, Detector& detector) {
 
 Detector detector_from_json(std::string_view text, std::string_view name) {
   const std::string what = concat("detector '", name, "'");
-  const nlohmann::json document = parse_json(text, kMaxBytes, what, ErrorCode::kUsage);
+  const nlohmann::json document = parse_json(text, kMaxDetectorBytes, what, ErrorCode::kUsage);
   const JsonField root(document, what, ErrorCode::kUsage);
   root.require_object({"boxes", "scores", "grid", "thresholds", "nms_iou"});
   Detector detector;

@@ -48,7 +48,7 @@ double margin_of(std::span<const float> scores, std::span<const std::int64_t> to
 }
 
 /// The state of one worker between images.
-struct Worker {
+struct EvalWorker {
   std::array<Workspace, 2> workspaces;
   std::array<double, 2> run_seconds{};
   std::vector<StateFeedback> states;  // by model, where samples have states
@@ -70,7 +70,7 @@ class Evaluation {
         records_(static_cast<std::size_t>(samples.size())),
         bad_(records_.size()),
         workers_(workers) {
-    for (Worker& worker : workers_) {
+    for (EvalWorker& worker : workers_) {
       for (std::int64_t model = 0; !samples.states().empty() && model < pair_.models(); ++model) {
         worker.states.emplace_back(samples, pair_.plan(model));
       }
@@ -80,7 +80,7 @@ class Evaluation {
 
   /// Samples [group * batch, ...) on worker `index`.
   void run_group(std::int64_t group, int index) {
-    Worker& worker = workers_[static_cast<std::size_t>(index)];
+    EvalWorker& worker = workers_[static_cast<std::size_t>(index)];
     const std::int64_t begin = group * options_.batch;
     const std::int64_t end = std::min(begin + options_.batch, samples_.size());
     std::vector<std::size_t> filled;  // entry of each slot in use
@@ -114,7 +114,7 @@ class Evaluation {
     result.workers = static_cast<int>(workers_.size());
     if (pair_.int8 != nullptr) result.int8.emplace();
     AnswerScorer answers(options_.answers);
-    for (const Worker& worker : workers_) {
+    for (const EvalWorker& worker : workers_) {
       result.fp32.run_seconds += worker.run_seconds[0];
       if (!result.int8) continue;
       result.int8->run_seconds += worker.run_seconds[1];
@@ -154,7 +154,7 @@ class Evaluation {
 
  private:
   void put(const std::vector<Tensor>& sample, std::int64_t item, std::int64_t slot,
-           Worker& worker) const {
+           EvalWorker& worker) const {
     const std::vector<PortInfo>& ports = pair_.fp32->inputs();
     for (std::size_t i = 0; i < sample.size(); ++i) {
       if (worker.batch_inputs.size() == i) {
@@ -188,7 +188,7 @@ class Evaluation {
   }
 
   void run_models(const std::vector<Tensor>& sample, const std::vector<std::size_t>& filled,
-                  Worker& worker) {
+                  EvalWorker& worker) {
     const ModelPair pair = pair_for(sample);
     std::vector<TensorView> inputs = views_of(sample);
     std::array<std::span<const TensorView>, 2> outputs;
@@ -309,7 +309,7 @@ class Evaluation {
   AnswerReader answers_;
   std::vector<SampleRecord> records_;
   std::vector<std::vector<BadImage>> bad_;  // per entry, so that workers share no list
-  std::vector<Worker> workers_;
+  std::vector<EvalWorker> workers_;
   std::mutex progress_mutex_;
   std::int64_t done_ = 0;
 };

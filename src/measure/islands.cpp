@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "graph/index_of.h"
 #include "quantize/operands.h"
 
 namespace qtool {
@@ -13,10 +14,8 @@ namespace {
 /// Runs of one length, and blocks whose surroundings are looked at, of large networks.
 constexpr std::size_t kStarts = 200;
 constexpr std::size_t kEnds = 100;  // lengths of first and of last blocks
-constexpr std::size_t kSources = 200;
+constexpr std::size_t kMaxIslandSources = 200;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-
-std::size_t index_of(NodeId id) { return static_cast<std::size_t>(id); }
 
 /// Blocks, and which follows from which.
 struct BlockGraph {
@@ -128,7 +127,7 @@ std::vector<NodeSet> islands_of(const Graph& graph, const Exclusions& exclusions
   const BlockGraph made = block_graph(graph, exclusions);
   const std::size_t count = made.blocks.size();
   Collector islands(made);
-  for (std::size_t i = 0; i < std::min(kSources, analysis.sources.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxIslandSources, analysis.sources.size()); ++i) {
     if (analysis.sources[i].noise > 0.0) islands.add(exclusions.of(analysis.sources[i]));
   }
   for (const NodeSet& block : made.blocks) islands.add(block);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "exec/step_of.h"
+#include "graph/index_of.h"
 #include "graph/node_name.h"
 #include "lower/specialize.h"
 #include "measure/model_pair.h"
@@ -21,9 +22,6 @@ namespace {
 /// multiplications: about a nanosecond against some 30 of them on one core. It only has to have the
 /// right order of magnitude; a limit on time is measured.
 constexpr double kMacsPerElement = 32.0;
-
-std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
-std::size_t index_of(NodeId id) { return static_cast<std::size_t>(id); }
 
 bool is_integer(NodeRole role) {
   return role == NodeRole::kInteger || role == NodeRole::kPassing || role == NodeRole::kFused;

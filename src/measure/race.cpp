@@ -10,7 +10,7 @@ namespace qtool {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::int64_t kWarmUps = 3;
+constexpr std::int64_t kRaceWarmUps = 3;
 
 }  // namespace
 
@@ -19,9 +19,9 @@ std::vector<std::vector<double>> race(std::span<const Plan* const> plans,
                                       const Progress& progress) {
   std::vector<Workspace> workspaces(plans.size());
   std::vector<std::vector<double>> seconds(plans.size());
-  for (std::int64_t round = -kWarmUps; round < rounds; ++round) {
+  for (std::int64_t round = -kRaceWarmUps; round < rounds; ++round) {
     for (std::size_t turn = 0; turn < plans.size(); ++turn) {
-      const std::size_t p = (turn + static_cast<std::size_t>(round + kWarmUps)) % plans.size();
+      const std::size_t p = (turn + static_cast<std::size_t>(round + kRaceWarmUps)) % plans.size();
       const Clock::time_point start = Clock::now();
       plans[p]->run(inputs, workspaces[p]);
       const double taken = std::chrono::duration<double>(Clock::now() - start).count();

@@ -17,8 +17,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kSources = "sources";
-constexpr std::int64_t kMaxBytes = std::int64_t{16} << 20;  ///< of one result
+constexpr const char* kSourcesName = "sources";
+constexpr std::int64_t kMaxTrialBytes = std::int64_t{16} << 20;  ///< of one result
 
 // As the bits of the number: infinities and numbers that are none have no JSON.
 std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
@@ -95,7 +95,7 @@ auto recalled(const PartialResults* results, const std::string& name, const Read
   const std::optional<std::string> text = results ? results->find(name) : std::nullopt;
   if (!text) return std::nullopt;
   try {
-    return read(parse_json(*text, kMaxBytes, name, ErrorCode::kInvalidArgument));
+    return read(parse_json(*text, kMaxTrialBytes, name, ErrorCode::kInvalidArgument));
   } catch (const Json::exception&) {
     return std::nullopt;
   } catch (const Error&) {
@@ -146,7 +146,7 @@ void SearchMemory::keep(const Trial& trial) {
 }
 
 std::optional<AnalyzeResult> SearchMemory::sources() const {
-  return recalled(results_, kSources, [](const Json& json) {
+  return recalled(results_, kSourcesName, [](const Json& json) {
     AnalyzeResult analysis;
     analysis.images = json.at("images").get<std::int64_t>();
     for (const Json& row : json.at("sources")) {
@@ -170,7 +170,7 @@ void SearchMemory::keep(const AnalyzeResult& analysis) {
                                 bits(source.noise), bits(source.share)}));
   }
   const Json json{{"images", analysis.images}, {"sources", rows}};
-  results_->keep(kSources, text_of(json));
+  results_->keep(kSourcesName, text_of(json));
 }
 
 }  // namespace qtool

@@ -24,10 +24,10 @@ constexpr std::size_t kMostByMethod = 3;
 /// The best tensors in 16 bits that are tried together.
 constexpr std::size_t kMostWide = 6;
 
-class Search {
+class SuggestionSearch {
  public:
-  Search(const Executor& fp32, const Recipe& recipe, const AnalyzeResult& analysis,
-         const Samples& samples, const SuggestOptions& options)
+  SuggestionSearch(const Executor& fp32, const Recipe& recipe, const AnalyzeResult& analysis,
+                   const Samples& samples, const SuggestOptions& options)
       : recipe_(recipe),
         analysis_(analysis),
         options_(options),
@@ -371,7 +371,7 @@ class Search {
 
 SuggestResult suggest(const Executor& fp32, const Recipe& recipe, const AnalyzeResult& analysis,
                       const Samples& samples, const SuggestOptions& options) {
-  return Search(fp32, recipe, analysis, samples, options).run();
+  return SuggestionSearch(fp32, recipe, analysis, samples, options).run();
 }
 
 }  // namespace qtool

@@ -34,7 +34,7 @@ constexpr std::int64_t kMaxTuned = 32;
 constexpr std::int64_t kMaxJudged = 32;
 constexpr double kWorthTrying = 0.005;   // of the noise of the INT8 model
 constexpr double kWorthChanging = 0.98;  // of the noise with the range as it is
-constexpr double kMinGainDb = 0.3;       // of the mean of the outputs
+constexpr double kMinRangeGainDb = 0.3;  // of the mean of the outputs
 constexpr double kMaxLossDb = 0.1;       // of one output
 
 /// A rounded tensor of the network.
@@ -311,7 +311,7 @@ RangeTuning tune_ranges(const Executor& fp32, const CalibrationTable& table,
   done += judging.size();
   const std::vector<double> new_db = judge(fp32, after, judging, counted);
   result.after_db = mean(new_db);
-  result.refused = !(result.after_db >= result.before_db + kMinGainDb);
+  result.refused = !(result.after_db >= result.before_db + kMinRangeGainDb);
   for (std::size_t o = 0; o < old_db.size(); ++o) {
     result.refused = result.refused || new_db[o] < old_db[o] - kMaxLossDb;
   }

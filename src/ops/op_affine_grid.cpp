@@ -17,7 +17,7 @@ std::vector<std::int64_t> image_of(const OpContext& op) {
   return size;
 }
 
-std::vector<ValueInfo> infer(const OpContext& op) {
+std::vector<ValueInfo> infer_affine_grid(const OpContext& op) {
   require_type(op, 0, FloatType{});
   const std::vector<std::int64_t> size = image_of(op);
   std::vector<std::int64_t> dims{size[0]};
@@ -34,7 +34,7 @@ float coordinate(std::int64_t i, std::int64_t n, bool align_corners) {
   return n == 1 ? 0.0F : 2 * place / (extent - 1) - 1;
 }
 
-std::unique_ptr<Operator> make(const OpContext& op) {
+std::unique_ptr<Operator> make_affine_grid(const OpContext& op) {
   const std::vector<std::int64_t> size = image_of(op);
   const bool align_corners = op.node.get_int("align_corners", 0) != 0;
   const std::int64_t axes = std::ssize(size) - 2;
@@ -63,6 +63,6 @@ std::unique_ptr<Operator> make(const OpContext& op) {
 
 }  // namespace
 
-OpDef op_AffineGrid() { return {infer, make}; }
+OpDef op_AffineGrid() { return {infer_affine_grid, make_affine_grid}; }
 
 }  // namespace qtool

@@ -10,7 +10,7 @@ namespace qtool {
 namespace {
 
 // The image as a pooling sees it: each window of it is one column of the input.
-struct Blocks {
+struct ImageBlocks {
   Shape image;  // [N, C, spatial...]
   Window window;
   std::int64_t block_elements = 1;
@@ -31,7 +31,7 @@ std::vector<std::int64_t> list_of(const OpContext& op, std::string_view key, std
   return list;
 }
 
-Blocks resolve(const OpContext& op) {
+ImageBlocks resolve(const OpContext& op) {
   const Shape& in = op.input(0).shape;
   const std::vector<std::int64_t> image = ints_of(op, 1, "the shape of the image");
   const std::vector<std::int64_t> block = ints_of(op, 2, "the shape of the blocks");
@@ -39,7 +39,7 @@ Blocks resolve(const OpContext& op) {
   op.require(in.rank() == 3 && axes >= 1 && block.size() == axes,
              concat("found an input of shape ", in.to_string(), ", ", axes,
                     " axes of the image and ", block.size(), " of the blocks"));
-  Blocks blocks;
+  ImageBlocks blocks;
   blocks.block_elements = shape_of(op, block).elements();
   static_cast<void>(shape_of(op, image));
   op.require(blocks.block_elements > 0 && in[1] % blocks.block_elements == 0,
@@ -66,13 +66,13 @@ Blocks resolve(const OpContext& op) {
   return blocks;
 }
 
-std::vector<ValueInfo> infer(const OpContext& op) {
+std::vector<ValueInfo> infer_col2im(const OpContext& op) {
   require_type(op, 0, FloatingTypes{});
   return {{op.input(0).dtype, resolve(op).image}};
 }
 
-std::unique_ptr<Operator> make(const OpContext& op) {
-  const Blocks blocks = resolve(op);
+std::unique_ptr<Operator> make_col2im(const OpContext& op) {
+  const ImageBlocks blocks = resolve(op);
   const WindowLoop loop(blocks.image, Layout::kPlain, blocks.window, Layout::kPlain);
   return make_for_type(FloatingTypes{}, op.input(0).dtype, [&](auto element) {
     using T = decltype(element);
@@ -105,6 +105,6 @@ std::unique_ptr<Operator> make(const OpContext& op) {
 
 }  // namespace
 
-OpDef op_Col2Im() { return {infer, make}; }
+OpDef op_Col2Im() { return {infer_col2im, make_col2im}; }
 
 }  // namespace qtool

@@ -17,7 +17,7 @@ namespace qtool {
 namespace {
 
 // Shapes are inferred together with the subgraphs, by whoever shapes the whole graph.
-std::vector<ValueInfo> infer(const OpContext& op) {
+std::vector<ValueInfo> infer_control_flow(const OpContext& op) {
   op.fail(ErrorCode::kUnsupported, "how its subgraphs run is not known here");
 }
 
@@ -27,9 +27,9 @@ std::byte* output_or_null(const Operands& operands, std::size_t index) {
   return operands.has_output(index) ? operands.out<std::byte>(index) : nullptr;
 }
 
-class If : public Operator {
+class IfOperator : public Operator {
  public:
-  explicit If(const OpContext& op) : outputs_(op.node.outputs.size()) {
+  explicit IfOperator(const OpContext& op) : outputs_(op.node.outputs.size()) {
     std::size_t next = op.node.own_inputs();
     for (const SubgraphUse& use : subgraphs_of(op.graph, op.id)) {
       Branch& branch = branches_[use.attribute == "then_branch" ? 1 : 0];
@@ -65,9 +65,9 @@ class If : public Operator {
   std::size_t outputs_;
 };
 
-class Loop : public Operator {
+class LoopOperator : public Operator {
  public:
-  explicit Loop(const OpContext& op)
+  explicit LoopOperator(const OpContext& op)
       : what_(op.graph.describe(op.id)),
         body_(op.bodies.front()),
         has_trips_(op.has_input(0)),
@@ -155,19 +155,19 @@ class Loop : public Operator {
 }  // namespace
 
 OpDef op_If() {
-  return {infer, [](const OpContext& op) -> std::unique_ptr<Operator> {
-            return std::make_unique<If>(op);
+  return {infer_control_flow, [](const OpContext& op) -> std::unique_ptr<Operator> {
+            return std::make_unique<IfOperator>(op);
           }};
 }
 
 OpDef op_Loop() {
-  return {infer, [](const OpContext& op) -> std::unique_ptr<Operator> {
-            return std::make_unique<Loop>(op);
+  return {infer_control_flow, [](const OpContext& op) -> std::unique_ptr<Operator> {
+            return std::make_unique<LoopOperator>(op);
           }};
 }
 
 OpDef op_Scan() {
-  return {infer, [](const OpContext& op) -> std::unique_ptr<Operator> {
+  return {infer_control_flow, [](const OpContext& op) -> std::unique_ptr<Operator> {
             op.fail(ErrorCode::kUnsupported, "is not a Loop yet");
           }};
 }

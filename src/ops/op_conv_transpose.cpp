@@ -22,9 +22,9 @@ onednn::WeightedSpec deconv_spec(const OpContext& op) {
 }
 
 // The definition, output element by output element, without the clamp.
-class Loop {
+class TransposedLoop {
  public:
-  Loop(const onednn::WeightedSpec& spec, Layout destination)
+  TransposedLoop(const onednn::WeightedSpec& spec, Layout destination)
       : spec_(spec),
         source_strides_(strides_of(spec.source, spec.layout)),
         destination_strides_(strides_of(spec.destination, destination)),
@@ -101,7 +101,7 @@ class FloatConvTranspose final : public Operator {
     macs_ = spec.source.elements() / spec.source[1] * spec.weights.elements();
     // A constant image is plain where the result is channels-last.
     if (spec.layout != op.output_layout(0) || !onednn::Deconvolution::takes(spec.window)) {
-      loop_ = std::make_unique<Loop>(spec, op.output_layout(0));
+      loop_ = std::make_unique<TransposedLoop>(spec, op.output_layout(0));
       return;
     }
     deconv_ = std::make_unique<onednn::Deconvolution>(spec, op.threads);
@@ -136,7 +136,7 @@ class FloatConvTranspose final : public Operator {
   }
 
   std::optional<Clamp> clamp_;
-  std::unique_ptr<Loop> loop_;  // one of these two
+  std::unique_ptr<TransposedLoop> loop_;  // one of these two
   std::unique_ptr<onednn::Deconvolution> deconv_;
   onednn::PackedPtr weights_;  // null when packed at each run
   std::int64_t macs_ = 0;

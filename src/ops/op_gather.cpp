@@ -24,14 +24,14 @@ std::vector<ValueInfo> infer_gather(const OpContext& op) {
 }
 
 // The input as (outer, extent of the axis, bytes of a block behind it).
-struct Blocks {
+struct GatheredBlocks {
   std::int64_t outer = 1;
   std::int64_t extent = 1;
   std::int64_t bytes = 1;
 };
 
 template <typename Index>
-void gather(const Blocks& blocks, std::int64_t count, const Operands& o) {
+void gather(const GatheredBlocks& blocks, std::int64_t count, const Operands& o) {
   const Index* indices = o.in<Index>(1);
   const std::byte* in = o.in<std::byte>(0);
   std::byte* out = o.out<std::byte>(0);
@@ -47,7 +47,7 @@ void gather(const Blocks& blocks, std::int64_t count, const Operands& o) {
 std::unique_ptr<Operator> make_gather(const OpContext& op) {
   const ValueInfo& in = op.input(0);
   const std::int64_t axis = gather_axis(op);
-  Blocks blocks{0, in.shape[axis], size_of(in.dtype)};
+  GatheredBlocks blocks{0, in.shape[axis], size_of(in.dtype)};
   if (op.output(0).shape.elements() > 0) {
     blocks.outer = 1;
     for (std::int64_t i = 0; i < axis; ++i) blocks.outer *= in.shape[i];

@@ -12,11 +12,11 @@
 namespace qtool {
 namespace {
 
-enum class Interpolation : std::uint8_t { kNearest, kLinear, kCubic };
+enum class GridInterpolation : std::uint8_t { kNearest, kLinear, kCubic };
 enum class Outside : std::uint8_t { kZeros, kBorder, kReflection };
 
 struct GridOptions {
-  Interpolation mode = Interpolation::kLinear;
+  GridInterpolation mode = GridInterpolation::kLinear;
   Outside outside = Outside::kZeros;
   bool align_corners = false;
 };
@@ -25,9 +25,9 @@ GridOptions grid_options(const OpContext& op) {
   GridOptions options;
   const std::string mode = op.node.get_string("mode", "bilinear");
   const std::string padding = op.node.get_string("padding_mode", "zeros");
-  if (mode == "nearest") options.mode = Interpolation::kNearest;
-  if (mode == "bicubic" || mode == "cubic") options.mode = Interpolation::kCubic;
-  op.require(options.mode != Interpolation::kLinear || mode == "bilinear" || mode == "linear",
+  if (mode == "nearest") options.mode = GridInterpolation::kNearest;
+  if (mode == "bicubic" || mode == "cubic") options.mode = GridInterpolation::kCubic;
+  op.require(options.mode != GridInterpolation::kLinear || mode == "bilinear" || mode == "linear",
              concat("attribute 'mode' is '", mode, "', expected nearest, bilinear or bicubic"));
   if (padding == "border") options.outside = Outside::kBorder;
   if (padding == "reflection") options.outside = Outside::kReflection;
@@ -49,7 +49,7 @@ std::vector<ValueInfo> infer_grid(const OpContext& op) {
                  grid[x.rank() - 1] == axes,
              concat("a grid of shape ", grid.to_string(), " does not fit an input of shape ",
                     x.to_string()));
-  if (axes == 3 && options.mode == Interpolation::kCubic) {
+  if (axes == 3 && options.mode == GridInterpolation::kCubic) {
     op.fail(ErrorCode::kUnsupported, "cubic sampling of three spatial axes is not supported");
   }
   std::vector<std::int64_t> dims{x[0], x[1]};
@@ -90,9 +90,9 @@ class Axis {
   [[nodiscard]] AxisTaps taps(float normalized) const {
     const float x = clean(low_ + (normalized + 1.0F) / 2.0F * (high_ - low_));
     AxisTaps taps;
-    if (options_.mode == Interpolation::kNearest) {
+    if (options_.mode == GridInterpolation::kNearest) {
       taps.add(place(std::nearbyint(bounded(x))), 1.0F);
-    } else if (options_.mode == Interpolation::kLinear) {
+    } else if (options_.mode == GridInterpolation::kLinear) {
       const float inside = bounded(x);
       const float floor = std::floor(inside);
       taps.add(place(floor), 1.0F - (inside - floor));

@@ -10,7 +10,7 @@ namespace qtool {
 namespace {
 
 template <PoolExtent extent>
-std::vector<ValueInfo> infer(const OpContext& op) {
+std::vector<ValueInfo> infer_lp_pool(const OpContext& op) {
   require_type(op, 0, FloatType{});
   const std::int64_t p = op.node.get_int("p", 2);
   op.require(p >= 1, concat("attribute 'p' is ", p, ", expected a positive number"));
@@ -19,7 +19,7 @@ std::vector<ValueInfo> infer(const OpContext& op) {
 }
 
 template <PoolExtent extent>
-std::unique_ptr<Operator> make(const OpContext& op) {
+std::unique_ptr<Operator> make_lp_pool(const OpContext& op) {
   const WindowLoop loop(op.input(0).shape, op.input_layout(0), pool_window(op, extent),
                         op.output_layout(0));
   const auto p = static_cast<double>(op.node.get_int("p", 2));
@@ -40,10 +40,12 @@ std::unique_ptr<Operator> make(const OpContext& op) {
 }  // namespace
 
 OpDef op_LpPool() {
-  return {infer<PoolExtent::kWindow>, make<PoolExtent::kWindow>, LayoutRule::kChannelsLast};
+  return {infer_lp_pool<PoolExtent::kWindow>, make_lp_pool<PoolExtent::kWindow>,
+          LayoutRule::kChannelsLast};
 }
 OpDef op_GlobalLpPool() {
-  return {infer<PoolExtent::kGlobal>, make<PoolExtent::kGlobal>, LayoutRule::kChannelsLast};
+  return {infer_lp_pool<PoolExtent::kGlobal>, make_lp_pool<PoolExtent::kGlobal>,
+          LayoutRule::kChannelsLast};
 }
 
 }  // namespace qtool

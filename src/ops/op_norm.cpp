@@ -220,13 +220,13 @@ std::vector<ValueInfo> infer_lrn(const OpContext& op) {
 // y = x / (bias + alpha / size * squares)^beta, squares summed over `size` channels around.
 void normalize_channel(const LrnOptions& options, const float* image, std::int64_t channel,
                        std::int64_t channels, std::int64_t pixels, float* out) {
-  constexpr std::int64_t kBlock = 256;
-  float squares[kBlock];
+  constexpr std::int64_t kLrnBlock = 256;
+  float squares[kLrnBlock];
   const std::int64_t first = std::max<std::int64_t>(0, channel - (options.size - 1) / 2);
   const std::int64_t last = std::min(channels - 1, channel + options.size / 2);
   const float factor = options.alpha / static_cast<float>(options.size);
-  for (std::int64_t begin = 0; begin < pixels; begin += kBlock) {
-    const std::int64_t width = std::min(kBlock, pixels - begin);
+  for (std::int64_t begin = 0; begin < pixels; begin += kLrnBlock) {
+    const std::int64_t width = std::min(kLrnBlock, pixels - begin);
     std::fill_n(squares, width, 0.0F);
     for (std::int64_t c = first; c <= last; ++c) {
       const float* x = image + c * pixels + begin;

@@ -28,13 +28,13 @@ class FloatPool final : public Operator {
 };
 
 template <PoolExtent extent>
-std::vector<ValueInfo> infer(const OpContext& op) {
+std::vector<ValueInfo> infer_pool(const OpContext& op) {
   require_type(op, 0, FloatType{});
   return {{DType::kFloat32, pooled_shape(op.input(0).shape, pool_window(op, extent))}};
 }
 
 // MaxPool has bytes and doubles too, and tells where it found the largest elements.
-std::vector<ValueInfo> infer_max(const OpContext& op) {
+std::vector<ValueInfo> infer_max_pool(const OpContext& op) {
   require_dtype_in(op, 0, {DType::kFloat32, DType::kUInt8, DType::kInt8, DType::kFloat64});
   require_first_output(op);
   const Window window = pool_window(op, PoolExtent::kWindow);
@@ -80,7 +80,7 @@ std::unique_ptr<Operator> make_plain_max(const OpContext& op) {
 }
 
 template <PoolExtent extent, onednn::PoolKind kind>
-std::unique_ptr<Operator> make(const OpContext& op) {
+std::unique_ptr<Operator> make_pool(const OpContext& op) {
   onednn::PoolSpec spec;
   spec.source = op.input(0).shape;
   spec.window = pool_window(op, extent);
@@ -102,31 +102,31 @@ bool is_byte_image(const OpContext& op) {
          op.output_layout(0) == Layout::kChannelsLast;
 }
 
-std::unique_ptr<Operator> make_max(const OpContext& op) {
+std::unique_ptr<Operator> make_max_pool(const OpContext& op) {
   if (is_byte_image(op)) return make_byte_max_pool(op, pool_window(op, PoolExtent::kWindow));
   if (op.input(0).dtype != DType::kFloat32) {
     return make_for_type(PooledTypes{}, op.input(0).dtype,
                          [&](auto element) { return make_plain_max<decltype(element)>(op); });
   }
   if (op.node.has_output(1)) return make_plain_max<float>(op);
-  return make<PoolExtent::kWindow, onednn::PoolKind::kMax>(op);
+  return make_pool<PoolExtent::kWindow, onednn::PoolKind::kMax>(op);
 }
 
 }  // namespace
 
-OpDef op_MaxPool() { return {infer_max, make_max, LayoutRule::kChannelsLast}; }
+OpDef op_MaxPool() { return {infer_max_pool, make_max_pool, LayoutRule::kChannelsLast}; }
 OpDef op_AveragePool() {
-  return {infer<PoolExtent::kWindow>,
-          make<PoolExtent::kWindow, onednn::PoolKind::kAverageExcludingPadding>,
+  return {infer_pool<PoolExtent::kWindow>,
+          make_pool<PoolExtent::kWindow, onednn::PoolKind::kAverageExcludingPadding>,
           LayoutRule::kChannelsLast};
 }
 OpDef op_GlobalMaxPool() {
-  return {infer<PoolExtent::kGlobal>, make<PoolExtent::kGlobal, onednn::PoolKind::kMax>,
+  return {infer_pool<PoolExtent::kGlobal>, make_pool<PoolExtent::kGlobal, onednn::PoolKind::kMax>,
           LayoutRule::kChannelsLast};
 }
 OpDef op_GlobalAveragePool() {
-  return {infer<PoolExtent::kGlobal>,
-          make<PoolExtent::kGlobal, onednn::PoolKind::kAverageExcludingPadding>,
+  return {infer_pool<PoolExtent::kGlobal>,
+          make_pool<PoolExtent::kGlobal, onednn::PoolKind::kAverageExcludingPadding>,
           LayoutRule::kChannelsLast};
 }
 

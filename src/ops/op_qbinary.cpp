@@ -17,7 +17,7 @@
 namespace qtool {
 namespace {
 
-std::vector<ValueInfo> infer_binary(const OpContext& op) {
+std::vector<ValueInfo> infer_qbinary(const OpContext& op) {
   return {{DType::kUInt8, broadcast(op, op.input(0).shape, op.input(1).shape)}};
 }
 
@@ -55,14 +55,14 @@ std::unique_ptr<Operator> make_binary(const OpContext& op, std::string_view kern
       kernel_name);
 }
 
-Limits limits_of(const QuantizedResult& result) { return {result.low, result.high}; }
+Limits result_limits(const QuantizedResult& result) { return {result.low, result.high}; }
 
 // Runs an operator of fixed_point.h instead of a kernel.
 template <typename Fixed>
-std::unique_ptr<Operator> make_fixed(const OpContext& op) {
+std::unique_ptr<Operator> make_fixed_binary(const OpContext& op) {
   const auto& [a, b, result] = op.params<QBinaryParams>();
   return make_binary(op, kernel_label("portable", op.requantization),
-                     [fixed = Fixed(op.requantization, a, b, result.affine, limits_of(result))](
+                     [fixed = Fixed(op.requantization, a, b, result.affine, result_limits(result))](
                          const std::uint8_t* l, const std::uint8_t* r, std::uint8_t* out,
                          std::int64_t count) { fixed.run(l, r, out, count); });
 }
@@ -82,8 +82,8 @@ std::unique_ptr<Operator> make_kernel(const OpContext& op, Params params) {
                                   std::int64_t count) { kernel.run(params, l, r, out, count); });
 }
 
-std::unique_ptr<Operator> make_add(const OpContext& op) {
-  if (op.requantization != Requantization::kFloat) return make_fixed<FixedAdd>(op);
+std::unique_ptr<Operator> make_qadd(const OpContext& op) {
+  if (op.requantization != Requantization::kFloat) return make_fixed_binary<FixedAdd>(op);
   const auto& [a, b, y] = op.params<QBinaryParams>();
   AddParams params;
   params.ra = a.scale / y.affine.scale;
@@ -92,8 +92,8 @@ std::unique_ptr<Operator> make_add(const OpContext& op) {
 }
 
 // a - b is the sum of a and the product of b with a negative factor.
-std::unique_ptr<Operator> make_sub(const OpContext& op) {
-  if (op.requantization != Requantization::kFloat) return make_fixed<FixedSub>(op);
+std::unique_ptr<Operator> make_qsub(const OpContext& op) {
+  if (op.requantization != Requantization::kFloat) return make_fixed_binary<FixedSub>(op);
   const auto& [a, b, y] = op.params<QBinaryParams>();
   AddParams params;
   params.ra = a.scale / y.affine.scale;
@@ -101,8 +101,8 @@ std::unique_ptr<Operator> make_sub(const OpContext& op) {
   return make_kernel<AddKernel>(op, params);
 }
 
-std::unique_ptr<Operator> make_mul(const OpContext& op) {
-  if (op.requantization != Requantization::kFloat) return make_fixed<FixedMul>(op);
+std::unique_ptr<Operator> make_qmul(const OpContext& op) {
+  if (op.requantization != Requantization::kFloat) return make_fixed_binary<FixedMul>(op);
   const auto& [a, b, y] = op.params<QBinaryParams>();
   MulParams params;
   params.m = a.scale * b.scale / y.affine.scale;
@@ -126,8 +126,8 @@ std::unique_ptr<Operator> make_real(const OpContext& op) {
 template <typename Choose>
 std::unique_ptr<Operator> make_choice(const OpContext& op, const Choose& choose) {
   const auto& [a, b, y] = op.params<QBinaryParams>();
-  const auto a_table = rescale_table(op.requantization, a, y.affine, limits_of(y));
-  const auto b_table = rescale_table(op.requantization, b, y.affine, limits_of(y));
+  const auto a_table = rescale_table(op.requantization, a, y.affine, result_limits(y));
+  const auto b_table = rescale_table(op.requantization, b, y.affine, result_limits(y));
   return make_binary(
       op, LookupKernel().kernel(),
       [a_table, b_table, choose, kernel = LookupKernel()](
@@ -145,23 +145,23 @@ std::unique_ptr<Operator> make_choice(const OpContext& op, const Choose& choose)
       });
 }
 
-std::unique_ptr<Operator> make_min(const OpContext& op) {
+std::unique_ptr<Operator> make_qmin(const OpContext& op) {
   return make_choice(op, [](std::uint8_t a, std::uint8_t b) { return b < a ? b : a; });
 }
-std::unique_ptr<Operator> make_max(const OpContext& op) {
+std::unique_ptr<Operator> make_qmax(const OpContext& op) {
   return make_choice(op, [](std::uint8_t a, std::uint8_t b) { return a < b ? b : a; });
 }
 
 }  // namespace
 
-OpDef op_QAdd() { return {infer_binary, make_add, LayoutRule::kAny}; }
-OpDef op_QSub() { return {infer_binary, make_sub, LayoutRule::kAny}; }
-OpDef op_QMul() { return {infer_binary, make_mul, LayoutRule::kAny}; }
-OpDef op_QDiv() { return {infer_binary, make_real<DivKernel, DivParams>, LayoutRule::kAny}; }
+OpDef op_QAdd() { return {infer_qbinary, make_qadd, LayoutRule::kAny}; }
+OpDef op_QSub() { return {infer_qbinary, make_qsub, LayoutRule::kAny}; }
+OpDef op_QMul() { return {infer_qbinary, make_qmul, LayoutRule::kAny}; }
+OpDef op_QDiv() { return {infer_qbinary, make_real<DivKernel, DivParams>, LayoutRule::kAny}; }
 OpDef op_QSquaredDifference() {
-  return {infer_binary, make_real<SquareKernel, SquareParams>, LayoutRule::kAny};
+  return {infer_qbinary, make_real<SquareKernel, SquareParams>, LayoutRule::kAny};
 }
-OpDef op_QMin() { return {infer_binary, make_min, LayoutRule::kAny}; }
-OpDef op_QMax() { return {infer_binary, make_max, LayoutRule::kAny}; }
+OpDef op_QMin() { return {infer_qbinary, make_qmin, LayoutRule::kAny}; }
+OpDef op_QMax() { return {infer_qbinary, make_qmax, LayoutRule::kAny}; }
 
 }  // namespace qtool

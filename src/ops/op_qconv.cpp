@@ -124,13 +124,13 @@ std::unique_ptr<Operator> make_product(const OpContext& op, const ProductExtents
   return std::make_unique<QuantizedConv>(op, extents, shape);
 }
 
-std::vector<ValueInfo> infer_conv(const OpContext& op) {
+std::vector<ValueInfo> infer_qconv(const OpContext& op) {
   const std::int64_t rank = op.input(0).shape.rank();
   op.require(rank == 4 || rank == 5, "only images and volumes have an integer convolution");
   return {{product_type(op), resolve_conv(op, op.input(0).shape, op.input(1).shape).output}};
 }
 
-std::unique_ptr<Operator> make_conv(const OpContext& op) {
+std::unique_ptr<Operator> make_qconv(const OpContext& op) {
   const Shape& x = op.input(0).shape;
   const Shape& w = op.input(1).shape;
   const ConvGeometry conv = resolve_conv(op, x, w);
@@ -141,7 +141,7 @@ std::unique_ptr<Operator> make_conv(const OpContext& op) {
   return make_product(op, ProductExtents{w[0], x[1], w[2], w[3], conv.groups}, shape);
 }
 
-std::vector<ValueInfo> infer_gemm(const OpContext& op) {
+std::vector<ValueInfo> infer_qgemm(const OpContext& op) {
   std::vector<std::int64_t> dims = op.input(0).shape.dims();
   op.require(!dims.empty() && dims.back() == op.input(1).shape[1],
              concat("cannot multiply ", op.input(0).shape.to_string(), " by the transpose of ",
@@ -150,7 +150,7 @@ std::vector<ValueInfo> infer_gemm(const OpContext& op) {
   return {{product_type(op), Shape(std::move(dims))}};
 }
 
-std::unique_ptr<Operator> make_gemm(const OpContext& op) {
+std::unique_ptr<Operator> make_qgemm(const OpContext& op) {
   const Shape& w = op.input(1).shape;
   ConvShape shape;  // one pixel per row
   shape.in_w = shape.out_w = op.input(0).shape.elements() / std::max<std::int64_t>(1, w[1]);
@@ -159,7 +159,7 @@ std::unique_ptr<Operator> make_gemm(const OpContext& op) {
 
 }  // namespace
 
-OpDef op_QConv() { return {infer_conv, make_conv, LayoutRule::kChannelsLast}; }
-OpDef op_QGemm() { return {infer_gemm, make_gemm, LayoutRule::kPlain}; }
+OpDef op_QConv() { return {infer_qconv, make_qconv, LayoutRule::kChannelsLast}; }
+OpDef op_QGemm() { return {infer_qgemm, make_qgemm, LayoutRule::kPlain}; }
 
 }  // namespace qtool

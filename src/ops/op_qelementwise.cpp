@@ -15,7 +15,7 @@
 namespace qtool {
 namespace {
 
-Limits limits_of(const QuantizedResult& result) { return {result.low, result.high}; }
+Limits concat_limits(const QuantizedResult& result) { return {result.low, result.high}; }
 
 // One input of a concatenation: blocks of `inner` contiguous bytes, written `outer_step` bytes
 // apart.
@@ -26,13 +26,13 @@ struct ConcatPart {
   std::array<std::uint8_t, 256> table;
 };
 
-std::unique_ptr<Operator> make_concat(const OpContext& op) {
+std::unique_ptr<Operator> make_qconcat(const OpContext& op) {
   const Shape& out = op.output(0).shape;
   const Layout layout = op.output_layout(0);
   const std::int64_t axis = axis_of(op, op.node.get_int("axis", 0), out.rank());
   const auto& [inputs, result] = op.params<QConcatParams>();
   const Affine y = result.affine;
-  const Limits limits = limits_of(result);
+  const Limits limits = concat_limits(result);
   // Bytes that one step along the axis spans, in memory order.
   const std::int64_t step = strides_of(out, layout)[static_cast<std::size_t>(axis)];
   const std::int64_t run = step * out[axis];
@@ -132,7 +132,7 @@ ClampedAffine edge_affine(const OpContext& op) {
 }
 
 // Converts image by image when the layout changes too, otherwise all elements at once.
-std::unique_ptr<Operator> make_quantize(const OpContext& op) {
+std::unique_ptr<Operator> make_quantize_to_u8(const OpContext& op) {
   const Shape shape = op.input(0).shape;
   const ClampedAffine affine = edge_affine(op);
   if (op.input_layout(0) != op.output_layout(0)) {
@@ -163,7 +163,7 @@ std::unique_ptr<Operator> make_quantize(const OpContext& op) {
       QuantizeKernel().kernel());
 }
 
-std::unique_ptr<Operator> make_dequantize(const OpContext& op) {
+std::unique_ptr<Operator> make_dequantize_from_u8(const OpContext& op) {
   const std::int64_t count = op.input(0).shape.elements();
   return make_operator(
       [count, affine = edge_affine(op), kernel = QuantizeKernel()](const Operands& o) {
@@ -179,16 +179,16 @@ std::unique_ptr<Operator> make_dequantize(const OpContext& op) {
 }  // namespace
 
 OpDef op_QConcat() {
-  return {[](const OpContext& op) { return std::vector<ValueInfo>{concatenated(op)}; }, make_concat,
-          LayoutRule::kAny};
+  return {[](const OpContext& op) { return std::vector<ValueInfo>{concatenated(op)}; },
+          make_qconcat, LayoutRule::kAny};
 }
 OpDef op_QLookup() { return {infer_u8, make_lookup, LayoutRule::kAny}; }
-OpDef op_Quantize() { return {infer_u8, make_quantize, LayoutRule::kToChannelsLast}; }
+OpDef op_Quantize() { return {infer_u8, make_quantize_to_u8, LayoutRule::kToChannelsLast}; }
 OpDef op_Dequantize() {
   return {[](const OpContext& op) {
             return std::vector<ValueInfo>{{DType::kFloat32, op.input(0).shape}};
           },
-          make_dequantize, LayoutRule::kAny};
+          make_dequantize_from_u8, LayoutRule::kAny};
 }
 
 }  // namespace qtool

@@ -13,9 +13,9 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kBlock = 64;      // channels that are added up together
-constexpr std::int64_t kPiece = 32768;   // pixels whose sum of squares fits 32 bits
-constexpr std::int64_t kIntegers = 256;  // with as many pixels a table of all is no larger
+constexpr std::int64_t kNormalizedBlock = 64;  // channels that are added up together
+constexpr std::int64_t kPiece = 32768;         // pixels whose sum of squares fits 32 bits
+constexpr std::int64_t kIntegers = 256;        // with as many pixels a table of all is no larger
 
 // Exact sums of a channel and of its squares.
 struct Sums {
@@ -54,10 +54,10 @@ class QuantizedNormalization final : public Operator {
     const int threads = channels_ * pixels_ < kParallelElements ? 1 : o.threads();
     for (std::int64_t n = 0; n < batch_; ++n) {
       const std::uint8_t* x = o.in<std::uint8_t>(0) + n * channels_ * pixels_;
-      parallel_ranges((channels_ + kBlock - 1) / kBlock, threads,
+      parallel_ranges((channels_ + kNormalizedBlock - 1) / kNormalizedBlock, threads,
                       [&](std::int64_t begin, std::int64_t end, int) {
                         for (std::int64_t block = begin; block < end; ++block) {
-                          fit(o, x, block * kBlock);
+                          fit(o, x, block * kNormalizedBlock);
                         }
                       });
       const auto part = [&](std::int64_t begin, std::int64_t end, int) {
@@ -80,10 +80,10 @@ class QuantizedNormalization final : public Operator {
            channels_ * static_cast<std::int64_t>(sizeof(Line));
   }
 
-  // The lines, and tables, of up to kBlock channels from `first` on.
+  // The lines, and tables, of up to kNormalizedBlock channels from `first` on.
   void fit(const Operands& o, const std::uint8_t* x, std::int64_t first) const {
-    const std::int64_t count = std::min(kBlock, channels_ - first);
-    std::array<Sums, kBlock> sums;
+    const std::int64_t count = std::min(kNormalizedBlock, channels_ - first);
+    std::array<Sums, kNormalizedBlock> sums;
     for (std::int64_t start = 0; start < pixels_; start += kPiece) {
       add_up(x, first, count, start, std::min(pixels_, start + kPiece), sums);
     }
@@ -104,9 +104,9 @@ class QuantizedNormalization final : public Operator {
   }
 
   void add_up(const std::uint8_t* x, std::int64_t first, std::int64_t count, std::int64_t begin,
-              std::int64_t end, std::array<Sums, kBlock>& sums) const {
-    std::array<std::uint32_t, kBlock> sum{};
-    std::array<std::uint32_t, kBlock> squares{};
+              std::int64_t end, std::array<Sums, kNormalizedBlock>& sums) const {
+    std::array<std::uint32_t, kNormalizedBlock> sum{};
+    std::array<std::uint32_t, kNormalizedBlock> squares{};
     for (std::int64_t p = channels_last_ ? begin : 0; channels_last_ && p < end; ++p) {
       const std::uint8_t* row = x + p * channels_ + first;
       for (std::int64_t c = 0; c < count; ++c) {
@@ -178,7 +178,7 @@ class QuantizedNormalization final : public Operator {
   LookupKernel lookup_;
 };
 
-std::vector<ValueInfo> infer(const OpContext& op) {
+std::vector<ValueInfo> infer_qnormalize(const OpContext& op) {
   const Shape& x = op.input(0).shape;
   op.require(x.rank() >= 3 && x.elements() > 0, "nothing to normalize");
   for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
@@ -188,12 +188,12 @@ std::vector<ValueInfo> infer(const OpContext& op) {
   return {{op.params<QAverageParams>().result ? DType::kUInt8 : DType::kFloat32, x}};
 }
 
-std::unique_ptr<Operator> make(const OpContext& op) {
+std::unique_ptr<Operator> make_qnormalize(const OpContext& op) {
   return std::make_unique<QuantizedNormalization>(op);
 }
 
 }  // namespace
 
-OpDef op_QInstanceNormalization() { return {infer, make, LayoutRule::kAny}; }
+OpDef op_QInstanceNormalization() { return {infer_qnormalize, make_qnormalize, LayoutRule::kAny}; }
 
 }  // namespace qtool

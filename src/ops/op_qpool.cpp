@@ -27,7 +27,7 @@ AverageParams average_params(const OpContext& op) {
 }
 
 // Runs FixedAverage of fixed_point.h instead of the kernel.
-std::unique_ptr<Operator> make_fixed(const OpContext& op, const PoolShape& shape) {
+std::unique_ptr<Operator> make_fixed_pool(const OpContext& op, const PoolShape& shape) {
   const auto& [x, result] = op.params<QAverageParams>();
   const AverageParams params = average_params(op);
   return make_operator(
@@ -45,15 +45,15 @@ std::vector<ValueInfo> infer_window(const OpContext& op) {
   return {{DType::kUInt8, pooled_shape(x, resolve_window(op, x, {}))}};
 }
 
-std::unique_ptr<Operator> make_max(const OpContext& op) {
+std::unique_ptr<Operator> make_qmax_pool(const OpContext& op) {
   if (op.input(0).shape.rank() == 5) return make_volume_max(op);
   return make_byte_max_pool(op, resolve_window(op, op.input(0).shape, {}));
 }
 
-std::unique_ptr<Operator> make_average(const OpContext& op) {
+std::unique_ptr<Operator> make_qaverage_pool(const OpContext& op) {
   if (op.input(0).shape.rank() == 5) return make_volume_average(op);
   const PoolShape shape = pool_shape(op.input(0).shape, resolve_window(op, op.input(0).shape, {}));
-  if (op.requantization != Requantization::kFloat) return make_fixed(op, shape);
+  if (op.requantization != Requantization::kFloat) return make_fixed_pool(op, shape);
   return make_operator(
       [shape, params = average_params(op), kernel = PoolKernel()](const Operands& o) {
         kernel.average(shape, params, o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
@@ -71,15 +71,15 @@ std::vector<ValueInfo> infer_global(const OpContext& op) {
 // The exact integer sum of each channel, then one float multiplication by s / pixels.
 void global_average(const std::uint8_t* in, float* out, std::int64_t pixels, std::int64_t channels,
                     const Affine& affine) {
-  constexpr std::int64_t kBlock = 64;
+  constexpr std::int64_t kSumBlock = 64;
   const float scale = affine.scale / static_cast<float>(pixels);
-  for (std::int64_t first = 0; first < channels; first += kBlock) {
-    const std::int64_t count = std::min(kBlock, channels - first);
-    std::int64_t sums[kBlock] = {};
+  for (std::int64_t first = 0; first < channels; first += kSumBlock) {
+    const std::int64_t count = std::min(kSumBlock, channels - first);
+    std::int64_t sums[kSumBlock] = {};
     // Sums of 2^23 bytes fit int32; larger images are added up in pieces.
     for (std::int64_t start = 0; start < pixels; start += std::int64_t{1} << 23) {
       const std::int64_t end = std::min(pixels, start + (std::int64_t{1} << 23));
-      std::int32_t partial[kBlock] = {};
+      std::int32_t partial[kSumBlock] = {};
       for (std::int64_t p = start; p < end; ++p) {
         const std::uint8_t* row = in + p * channels + first;
         for (std::int64_t c = 0; c < count; ++c) partial[c] += row[c];
@@ -99,7 +99,8 @@ std::unique_ptr<Operator> make_global(const OpContext& op) {
     window.kernel = {x[2], x[3]};
     window.strides = window.dilations = window.output = {1, 1};
     window.pads_begin = window.pads_end = {0, 0};
-    if (op.requantization != Requantization::kFloat) return make_fixed(op, pool_shape(x, window));
+    if (op.requantization != Requantization::kFloat)
+      return make_fixed_pool(op, pool_shape(x, window));
     return make_operator(
         [shape = pool_shape(x, window), params = average_params(op),
          kernel = PoolKernel()](const Operands& o) {
@@ -120,8 +121,8 @@ std::unique_ptr<Operator> make_global(const OpContext& op) {
 
 }  // namespace
 
-OpDef op_QMaxPool() { return {infer_window, make_max, LayoutRule::kChannelsLast}; }
-OpDef op_QAveragePool() { return {infer_window, make_average, LayoutRule::kChannelsLast}; }
+OpDef op_QMaxPool() { return {infer_window, make_qmax_pool, LayoutRule::kChannelsLast}; }
+OpDef op_QAveragePool() { return {infer_window, make_qaverage_pool, LayoutRule::kChannelsLast}; }
 OpDef op_QGlobalAveragePool() { return {infer_global, make_global, LayoutRule::kChannelsLast}; }
 
 }  // namespace qtool

@@ -85,7 +85,7 @@ class QuantizedResize final : public Operator {
   std::vector<Between> columns_;
 };
 
-std::vector<ValueInfo> infer_resize(const OpContext& op) {
+std::vector<ValueInfo> infer_qresize(const OpContext& op) {
   op.require(can_resize_bytes(op),
              "only spatial axes, at most three, are interpolated on integers");
   std::vector<std::int64_t> dims;
@@ -93,13 +93,13 @@ std::vector<ValueInfo> infer_resize(const OpContext& op) {
   return {{DType::kUInt8, shape_of(op, std::move(dims))}};
 }
 
-std::unique_ptr<Operator> make_resize(const OpContext& op) {
+std::unique_ptr<Operator> make_qresize(const OpContext& op) {
   if (op.input(0).shape.rank() != 4) return make_volume_resize(op);
   return std::make_unique<QuantizedResize>(op);
 }
 
 }  // namespace
 
-OpDef op_QResize() { return {infer_resize, make_resize, LayoutRule::kChannelsLast}; }
+OpDef op_QResize() { return {infer_qresize, make_qresize, LayoutRule::kChannelsLast}; }
 
 }  // namespace qtool

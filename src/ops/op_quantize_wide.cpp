@@ -14,7 +14,7 @@ namespace qtool {
 namespace {
 
 /// Floats that a worker works on at once: they stay in the first-level cache.
-constexpr std::int64_t kPiece = 4096;
+constexpr std::int64_t kWidePiece = 4096;
 
 class QuantizeWide final : public Operator {
  public:
@@ -30,7 +30,7 @@ class QuantizeWide final : public Operator {
     images_ = shape[0];
     channels_ = shape[1];
     pixels_ = shape[2] * shape[3];
-    piece_ = std::max<std::int64_t>(1, kPiece / std::max<std::int64_t>(channels_, 1));
+    piece_ = std::max<std::int64_t>(1, kWidePiece / std::max<std::int64_t>(channels_, 1));
     buffer_ = align_up(piece_ * channels_ * static_cast<std::int64_t>(sizeof(float)));
     workspace_ = (planes_ ? 2 : op.threads) * buffer_;
   }

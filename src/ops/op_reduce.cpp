@@ -135,11 +135,11 @@ class ReduceOperator final : public Operator {
 
   // Adjacent outputs whose inputs are adjacent too.
   void reduce_side_by_side(const T* in, T* out, std::int64_t outputs, std::int64_t to) const {
-    constexpr std::int64_t kBlock = 64;
-    State states[kBlock];
+    constexpr std::int64_t kReducedBlock = 64;
+    State states[kReducedBlock];
     const std::int64_t step = loops_.reduced.inner_step(0);
-    for (std::int64_t begin = 0; begin < outputs; begin += kBlock) {
-      const std::int64_t width = std::min(kBlock, outputs - begin);
+    for (std::int64_t begin = 0; begin < outputs; begin += kReducedBlock) {
+      const std::int64_t width = std::min(kReducedBlock, outputs - begin);
       std::fill_n(states, width, R::start());
       loops_.reduced.run_range(0, loops_.reduced.total(),
                                [&](std::int64_t run, const LoopNest<1>::Offsets& at) {

@@ -11,11 +11,9 @@ namespace qtool {
 namespace {
 
 using Nearest = ResizeOptions::Nearest;
-using Interpolation = ResizeOptions::Interpolation;
-
 std::vector<ValueInfo> infer_resize(const OpContext& op) {
   const ResizeOptions options = resize_options(op);
-  if (options.mode != Interpolation::kNearest) require_type(op, 0, FloatType{});
+  if (options.mode != ResizeOptions::Interpolation::kNearest) require_type(op, 0, FloatType{});
   if (options.coordinates == ResizeOptions::Coordinates::kCrop) require_type(op, 0, FloatType{});
   std::vector<std::int64_t> dims;
   for (const AxisScaling& axis : resize_scaling(op, options)) dims.push_back(axis.to);
@@ -147,7 +145,7 @@ void Pass::run(const float* in, float* out, int threads) const {
 // The filter of an interpolation: linear, or Keys' cubic convolution with parameter a.
 float filter_at(const ResizeOptions& options, float distance) {
   const float d = std::abs(distance);
-  if (options.mode == Interpolation::kLinear) return std::max(0.0F, 1 - d);
+  if (options.mode == ResizeOptions::Interpolation::kLinear) return std::max(0.0F, 1 - d);
   const float a = options.cubic_a;
   if (d < 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0.0F;
@@ -159,7 +157,7 @@ float stretch_of(const ResizeOptions& options, const AxisScaling& axis) {
   return std::clamp(1.0F / axis.scale, 1.0F, static_cast<float>(axis.from + 1));
 }
 std::int64_t reach_of(const ResizeOptions& options, const AxisScaling& axis) {
-  const float radius = options.mode == Interpolation::kCubic ? 2.0F : 1.0F;
+  const float radius = options.mode == ResizeOptions::Interpolation::kCubic ? 2.0F : 1.0F;
   return static_cast<std::int64_t>(std::ceil(radius * stretch_of(options, axis)));
 }
 
@@ -242,7 +240,7 @@ class InterpolateOperator final : public Operator {
 
 std::unique_ptr<Operator> make_resize(const OpContext& op) {
   const ResizeOptions options = resize_options(op);
-  if (options.mode == Interpolation::kNearest) return make_nearest(op, options);
+  if (options.mode == ResizeOptions::Interpolation::kNearest) return make_nearest(op, options);
   return std::make_unique<InterpolateOperator>(op, options);
 }
 

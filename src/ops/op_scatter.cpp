@@ -25,7 +25,7 @@ Reduction reduction_of(const OpContext& op) {
 }
 
 // Combines `count` neighbours with their updates.
-using Combine = void (*)(std::byte* targets, const std::byte* updates, std::int64_t count);
+using CombineUpdates = void (*)(std::byte* targets, const std::byte* updates, std::int64_t count);
 
 template <typename T, typename F>
 void combine_each(std::byte* targets, const std::byte* updates, std::int64_t count, const F& f) {
@@ -35,7 +35,7 @@ void combine_each(std::byte* targets, const std::byte* updates, std::int64_t cou
 }
 
 template <typename T>
-Combine combine_by(Reduction reduction) {
+CombineUpdates combine_by(Reduction reduction) {
   switch (reduction) {
     case Reduction::kAdd:
       return [](std::byte* to, const std::byte* from, std::int64_t count) {
@@ -61,9 +61,9 @@ Combine combine_by(Reduction reduction) {
   };
 }
 
-Combine combine_of(const OpContext& op) {
+CombineUpdates combine_of(const OpContext& op) {
   const Reduction reduction = reduction_of(op);
-  Combine combine = nullptr;
+  CombineUpdates combine = nullptr;
   const auto choose = [&](auto element) { combine = combine_by<decltype(element)>(reduction); };
   if (reduction == Reduction::kNone) {
     with_element_of(size_of(op.input(0).dtype), choose);
@@ -112,7 +112,7 @@ std::unique_ptr<Operator> make_elements(const OpContext& op) {
   const LoopNest<2> nest(chosen.dims(), {strides_of(chosen, Layout::kPlain), to});
   const std::int64_t bytes = in.elements() * size_of(op.input(0).dtype);
   const std::int64_t size = size_of(op.input(0).dtype);
-  const Combine combine = combine_of(op);
+  const CombineUpdates combine = combine_of(op);
   return make_for_type(IndexTypes{}, op.input(1).dtype, [&](auto index) {
     using Index = decltype(index);
     return make_operator([=](const Operands& o) {
@@ -129,14 +129,14 @@ std::unique_ptr<Operator> make_elements(const OpContext& op) {
   });
 }
 
-// Blocks of ScatterND: each of `tuples` selects `block` elements by one index per extent.
-struct Blocks {
+// ScatteredBlocks of ScatterND: each of `tuples` selects `block` elements by one index per extent.
+struct ScatteredBlocks {
   std::int64_t tuples = 1;
   std::int64_t block = 1;
   std::vector<std::int64_t> extents;
 };
 
-Blocks resolve_blocks(const OpContext& op) {
+ScatteredBlocks resolve_blocks(const OpContext& op) {
   const Shape& in = op.input(0).shape;
   const Shape& indices = op.input(1).shape;
   const Shape& updates = op.input(2).shape;
@@ -144,7 +144,7 @@ Blocks resolve_blocks(const OpContext& op) {
              concat("indices of shape ", indices.to_string(), " do not fit an input of shape ",
                     in.to_string()));
   const std::int64_t depth = indices[indices.rank() - 1];
-  Blocks blocks;
+  ScatteredBlocks blocks;
   std::vector<std::int64_t> expected(indices.dims().begin(), indices.dims().end() - 1);
   for (const std::int64_t extent : expected) blocks.tuples *= extent;
   for (std::int64_t axis = 0; axis < in.rank(); ++axis) {
@@ -160,18 +160,18 @@ Blocks resolve_blocks(const OpContext& op) {
   return blocks;
 }
 
-std::vector<ValueInfo> infer_blocks(const OpContext& op) {
+std::vector<ValueInfo> infer_scatter_nd(const OpContext& op) {
   check_operands(op);
   static_cast<void>(resolve_blocks(op));
   return {op.input(0)};
 }
 
-std::unique_ptr<Operator> make_blocks(const OpContext& op) {
-  const Blocks blocks = resolve_blocks(op);
+std::unique_ptr<Operator> make_scatter_nd(const OpContext& op) {
+  const ScatteredBlocks blocks = resolve_blocks(op);
   const std::int64_t bytes = op.input(0).shape.elements() * size_of(op.input(0).dtype);
   const std::int64_t tuples = op.input(2).shape.elements() == 0 ? 0 : blocks.tuples;
   const std::int64_t block_bytes = blocks.block * size_of(op.input(0).dtype);
-  const Combine combine = combine_of(op);
+  const CombineUpdates combine = combine_of(op);
   return make_for_type(IndexTypes{}, op.input(1).dtype, [&](auto index) {
     using Index = decltype(index);
     return make_operator([=](const Operands& o) {
@@ -192,6 +192,6 @@ std::unique_ptr<Operator> make_blocks(const OpContext& op) {
 }  // namespace
 
 OpDef op_ScatterElements() { return {infer_elements, make_elements}; }
-OpDef op_ScatterND() { return {infer_blocks, make_blocks}; }
+OpDef op_ScatterND() { return {infer_scatter_nd, make_scatter_nd}; }
 
 }  // namespace qtool

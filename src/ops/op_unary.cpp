@@ -33,8 +33,8 @@ OpDef library_row() {
 }
 
 // A function that is made of kernels: `make(op)` gives `f(functions, x, y, count)`, which reads x
-// and writes y. Called for at most kTile elements at a time.
-constexpr std::int64_t kTile = 1024;
+// and writes y. Called for at most kUnaryTile elements at a time.
+constexpr std::int64_t kUnaryTile = 1024;
 
 template <typename Make>
 OpDef kernel_row(Make /*make*/) {
@@ -49,9 +49,9 @@ OpDef kernel_row(Make /*make*/) {
                                   elements = op.output(0).shape.elements()](const Operands& o) {
               const int threads = elements < kParallelElements ? 1 : o.threads();
               parallel_ranges(elements, threads, [&](std::int64_t begin, std::int64_t end, int) {
-                for (std::int64_t at = begin; at < end; at += kTile) {
+                for (std::int64_t at = begin; at < end; at += kUnaryTile) {
                   f(kernel.functions(), o.in<float>(0) + at, o.out<float>(0) + at,
-                    std::min(kTile, end - at));
+                    std::min(kUnaryTile, end - at));
                 }
               });
             });
@@ -72,7 +72,7 @@ OpDef elementary_row() {
 // `positive * x` from 0 on, below it `negative (e^x - 1)`.
 auto exponential_unit(float positive, float negative) {
   return [=](const ElementaryFunctions& functions, const float* x, float* y, std::int64_t count) {
-    float power[kTile] = {};
+    float power[kUnaryTile] = {};
     functions.expm1(x, power, count);
     for (std::int64_t i = 0; i < count; ++i) {
       const auto below = static_cast<std::uint32_t>(float_bits::bits_of(x[i]) >> 31);
@@ -165,7 +165,7 @@ OpDef op_Celu() {
   return kernel_row([](const OpContext& op) {
     return [alpha = op.node.get_float("alpha", 1.0F)](
                const ElementaryFunctions& functions, const float* x, float* y, std::int64_t count) {
-      float power[kTile] = {};
+      float power[kUnaryTile] = {};
       for (std::int64_t i = 0; i < count; ++i) power[i] = x[i] / alpha;
       functions.expm1(power, power, count);
       for (std::int64_t i = 0; i < count; ++i) {

@@ -21,18 +21,18 @@ std::vector<ValueInfo> infer_all(const OpContext& op) {
 }
 
 // out = combine(a, b) for all elements of a nest, whatever their type.
-using Combine =
+using CombineInputs =
     std::function<void(const LoopNest<3>&, const void* a, const void* b, void* out, int threads)>;
 
 template <typename T, typename F>
-Combine combine_of(F f) {
+CombineInputs combine_of(F f) {
   return [f](const LoopNest<3>& nest, const void* a, const void* b, void* out, int threads) {
     run_binary(nest, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(out),
                threads, f);
   };
 }
 
-std::unique_ptr<Operator> make_fold(const OpContext& op, Combine combine) {
+std::unique_ptr<Operator> make_fold(const OpContext& op, CombineInputs combine) {
   if (op.input_count() == 1) return make_strided_copy(op, nest_from_input(op, 0));
   const Shape& shape = op.output(0).shape;
   const std::vector<std::int64_t> own = strides_of(shape, op.output_layout(0));

@@ -15,14 +15,14 @@ namespace qtool {
 
 namespace {
 
-struct Row {
+struct OperatorRow {
   std::string_view op_type;
   std::string_view domain;
   OpDef def;
 };
 
-const auto& rows() {
-  static const std::array kRows = std::to_array<Row>({
+const auto& operator_rows() {
+  static const std::array kRows = std::to_array<OperatorRow>({
 #define QTOOL_OP(name, ...) {#name, "", op_##name()},
 #define QTOOL_LOWERED_OP(name) {#name, kLoweredDomain, op_##name()},
 #include "graph/operators.inc"
@@ -46,7 +46,7 @@ class FunctionOperator final : public Operator {
 
 const OpDef* find_op(std::string_view op_type, std::string_view domain) {
   if (domain == "ai.onnx") domain = "";
-  for (const Row& row : rows()) {
+  for (const OperatorRow& row : operator_rows()) {
     if (row.op_type == op_type && row.domain == domain) return &row.def;
   }
   return nullptr;

@@ -10,10 +10,10 @@ namespace {
 
 // Rows of float32 times the transpose of some rows of the weights at an input of the node,
 // [directions, gates * hidden, depth], by direction.
-class FloatProduct {
+class FloatGateProduct {
  public:
-  FloatProduct(const OpContext& op, std::size_t input, std::int64_t rows, const Range64& columns,
-               int threads)
+  FloatGateProduct(const OpContext& op, std::size_t input, std::int64_t rows,
+                   const Range64& columns, int threads)
       : input_(input) {
     const Shape& shape = op.input(input).shape;
     const std::int64_t depth = shape[2];
@@ -77,7 +77,7 @@ class FloatInput final : public InputProduct {
   }
 
  private:
-  FloatProduct product_;
+  FloatGateProduct product_;
   std::int64_t elements_;  // of the gates of one direction
 };
 
@@ -94,7 +94,7 @@ class FloatHidden final : public HiddenProduct {
   }
 
  private:
-  FloatProduct product_;
+  FloatGateProduct product_;
 };
 
 }  // namespace

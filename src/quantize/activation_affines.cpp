@@ -5,14 +5,12 @@
 #include <set>
 
 #include "base/disjoint_sets.h"
+#include "graph/index_of.h"
+#include "quantize/channel_noise.h"
 #include "quantize/operands.h"
 
 namespace qtool {
 namespace {
-
-std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
-
-double width(const Range& range) { return static_cast<double>(range.max) - range.min; }
 
 Range common_range(const Range& a, const Range& b) {
   return {std::min(a.min, b.min), std::max(a.max, b.max)};

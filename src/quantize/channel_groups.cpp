@@ -19,8 +19,6 @@ constexpr std::size_t kMaxGroups = std::size_t{1} << 20U;
 /// Values that are moved at most, over all operators: many times those of large detectors.
 constexpr std::int64_t kMaxMoved = std::int64_t{1} << 26;
 
-std::size_t index_of(ChannelGroup group) { return static_cast<std::size_t>(group); }
-
 }  // namespace
 
 bool is_depthwise(const ScalableLayer& layer) { return layer.group_size == 1; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,6 +21,11 @@ enum class ChannelGroup : std::int32_t {
   kZero = 0,    ///< holds zeros only, as padding does: any factor will do
   kLocked = 1,  ///< cannot be scaled
 };
+
+/// The place of a group in a vector that holds one element for each.
+constexpr std::size_t index_of(ChannelGroup group) noexcept {
+  return static_cast<std::size_t>(group);
+}
 
 /// Whether channels of the group can be scaled, and that matters. `group` is merged.
 constexpr bool is_free(ChannelGroup group) noexcept {

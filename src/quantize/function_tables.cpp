@@ -6,13 +6,12 @@
 #include <string_view>
 
 #include "graph/constant_float.h"
+#include "graph/index_of.h"
 #include "graph/op_traits.h"
 #include "graph/rank.h"
 
 namespace qtool {
 namespace {
-
-std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
 
 // Operators without steps or poles. Exp, Log, Sqrt and a division by the element are none of them:
 // one integer more or less of what they read may change their result many times over.

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "graph/element_functions.h"
+#include "graph/index_of.h"
 #include "graph/op_traits.h"
 #include "graph/tail.h"
 #include "qtool/base/error.h"
@@ -16,8 +17,7 @@ namespace {
 
 constexpr std::string_view kExcluded = "excluded by --exclude";
 
-std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
-std::size_t index_of(NodeId id) { return static_cast<std::size_t>(id); }
+}  // namespace
 
 /// Makes the placement of one graph; place() ends it.
 class Placer {
@@ -355,8 +355,6 @@ class Placer {
   std::vector<char> inside_;  // by value: a product follows, directly or not
   std::vector<char> wanted_;  // by value: gets a pair
 };
-
-}  // namespace
 
 Placement place(const Graph& graph, const Target& target, const PlacementOptions& options) {
   Placer placer(graph, target, options);

@@ -28,14 +28,12 @@ namespace {
 /// calibrated on loses more; with 0.01 half of the gain is gone.
 constexpr double kIndependent = 0.1;
 
-std::size_t index_of(ChannelGroup group) { return static_cast<std::size_t>(group); }
-
 Range channel_range(const Observed& observed, std::size_t channel) {
   return {observed.channel_mins[channel], observed.channel_maxs[channel]};
 }
 
 /// What integers keep of a tensor.
-struct Kept {
+struct KeptRange {
   Range range;
   double scale = 1.0;
   bool widened = false;  ///< beyond what the table says
@@ -106,7 +104,7 @@ class Equalizer {
           entry->observed.channel_maxs.size() != groups_->channels(id).size()) {
         groups_->lock(id);
       } else {
-        ranges_.emplace(id, Kept{range, affine.scale});
+        ranges_.emplace(id, KeptRange{range, affine.scale});
       }
     }
     // Only saturation can take the place of a bound.
@@ -378,7 +376,7 @@ class Equalizer {
   std::unordered_map<ValueId, ActivationEntry*> entries_;
   std::vector<ChannelFactor> factors_;
   std::optional<ChannelGroups> groups_;
-  std::map<ValueId, Kept> ranges_;                 ///< of tensors whose channels may be scaled
+  std::map<ValueId, KeptRange> ranges_;            ///< of tensors whose channels may be scaled
   std::vector<std::vector<std::size_t>> readers_;  ///< by ValueId: indices of layers
   std::vector<double> noise_;                      ///< by group and factor
   std::vector<double> least_;                      ///< by group: what would use all of the range

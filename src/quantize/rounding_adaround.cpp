@@ -13,7 +13,7 @@ namespace qtool {
 namespace {
 
 // Added to the diagonal of the inputs' second moments, as a share of its mean, as GPTQ does.
-constexpr double kDamping = 0.01;
+constexpr double kAdaroundDamping = 0.01;
 constexpr int kMaxPasses = 2;
 constexpr std::size_t kLanes = 16;
 constexpr double kMinGain = 1e-4;  // of the error of the output
@@ -68,7 +68,8 @@ Columns columns_of(const Layer& layer, std::int64_t group) {
   const auto count = static_cast<double>(depth);
   const double chance = count / (columns.vectors + count);
   const double step = layer.input.affine ? layer.input.affine->scale : 0.0;
-  columns.ridge = (kDamping + chance) * power / count + step * step / 12.0 * columns.vectors;
+  columns.ridge =
+      (kAdaroundDamping + chance) * power / count + step * step / 12.0 * columns.vectors;
   return columns;
 }
 

@@ -16,7 +16,7 @@ using Matrix = Eigen::MatrixXd;  // column-major
 
 // Added to the diagonal, as a share of its mean: directions of which few vectors tell nothing must
 // not be paid for with the others.
-constexpr double kDamping = 0.01;
+constexpr double kGptqDamping = 0.01;
 constexpr Eigen::Index kBlock = 64;
 
 /// The weights of one group: [outputs, depth], elements of the layer's tensors.
@@ -47,7 +47,7 @@ Matrix error_matrix(const Layer& layer, std::int64_t group) {
   const double step = layer.input.affine ? layer.input.affine->scale : 0.0;
   // With fewer vectors than elements, what they say of pairs is mostly chance.
   const double chance = static_cast<double>(depth) / (rows + static_cast<double>(depth));
-  h.diagonal().array() += step * step / 12.0 + (kDamping + chance) * h.diagonal().mean();
+  h.diagonal().array() += step * step / 12.0 + (kGptqDamping + chance) * h.diagonal().mean();
   return h;
 }
 

@@ -12,8 +12,6 @@
 namespace qtool {
 namespace {
 
-std::size_t index_of(ChannelGroup group) { return static_cast<std::size_t>(group); }
-
 class Problem {
  public:
   explicit Problem(const SharedNetwork& network)

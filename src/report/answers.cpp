@@ -11,7 +11,7 @@ namespace qtool {
 namespace {
 
 using Kind = TextTable::Kind;
-constexpr std::size_t kMaxRows = 20;
+constexpr std::size_t kMaxAnswerRows = 20;
 
 std::string corners(const Box& box) {
   const auto whole = [](float x) { return to_fixed(static_cast<double>(x), 0); };
@@ -58,7 +58,7 @@ std::string text_of_boxes(const InferResult& result, std::span<const std::string
   }
   columns.push_back({"left,top right,bottom", Kind::kText, 2});
   TextTable table(columns);
-  for (std::size_t i = 0; i < pairs.size() && i < kMaxRows; ++i) {
+  for (std::size_t i = 0; i < pairs.size() && i < kMaxAnswerRows; ++i) {
     const BoxPair& pair = pairs[i];
     const Box* first = pair.fp32 ? &fp32[static_cast<std::size_t>(*pair.fp32)] : nullptr;
     const Box* second =
@@ -76,14 +76,15 @@ std::string text_of_boxes(const InferResult& result, std::span<const std::string
     table.add(row);
   }
   std::string text = pairs.empty() ? std::string("no box\n") : table.to_string(width);
-  if (pairs.size() > kMaxRows) text += concat("and ", pairs.size() - kMaxRows, " more\n");
+  if (pairs.size() > kMaxAnswerRows)
+    text += concat("and ", pairs.size() - kMaxAnswerRows, " more\n");
   return text;
 }
 
 std::string line_of(const char* model, const Mask& mask, std::span<const std::string> class_names) {
   const std::vector<std::pair<std::int32_t, std::int64_t>> order = pixels_by_class(mask);
   std::string text = concat(model, " pixels:");
-  for (std::size_t i = 0; i < order.size() && i < kMaxRows; ++i) {
+  for (std::size_t i = 0; i < order.size() && i < kMaxAnswerRows; ++i) {
     const auto& [label, count] = order[i];
     text += concat(i == 0 ? " " : ", ",
                    label < 0 ? "no number" : printable(class_name(label, class_names)), " ",

@@ -117,8 +117,6 @@ double share(const ArrayDiff& diff) {
   return elements == 0 ? 1.0 : static_cast<double>(diff.equal) / static_cast<double>(elements);
 }
 
-Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 std::string row_name(const ArrayDiff& diff) {
   return diff.kind.empty() ? diff.name : concat(diff.name, " (", diff.kind, ")");
 }
@@ -297,18 +295,18 @@ std::string json_of(const ArraysDiff& diff, const ArrayLimits& limits) {
     one["shape"] = row.shape.dims();
     one["dtype_a"] = name_of(row.dtype_a);
     one["dtype_b"] = name_of(row.dtype_b);
-    one["sqnr_db"] = finite(row.sqnr_db);
-    one["max_abs_error"] = finite(row.max_abs_error);
-    one["cosine"] = finite(row.cosine);
-    one["mean_a"] = finite(row.mean_a);
-    one["mean_b"] = finite(row.mean_b);
+    one["sqnr_db"] = finite_or_null(row.sqnr_db);
+    one["max_abs_error"] = finite_or_null(row.max_abs_error);
+    one["cosine"] = finite_or_null(row.cosine);
+    one["mean_a"] = finite_or_null(row.mean_a);
+    one["mean_b"] = finite_or_null(row.mean_b);
     one["equal"] = row.equal;
     one["equal_share"] = share(row);
     if (row.first_mismatch) {
       one["first_mismatch"] = index_of(row.shape, *row.first_mismatch);
       one["largest_error_at"] = index_of(row.shape, *row.worst);
-      one["value_a"] = finite(row.value_a);
-      one["value_b"] = finite(row.value_b);
+      one["value_a"] = finite_or_null(row.value_a);
+      one["value_b"] = finite_or_null(row.value_b);
     }
     one["within_limits"] = limits.accept(row);
     json["arrays"].push_back(std::move(one));

@@ -26,7 +26,7 @@ constexpr std::int64_t kTextSize = 2;
 constexpr std::int64_t kLine = kTextSize * kTextHeight;
 constexpr std::int64_t kShortest = 480;  // of a panel's longer side
 constexpr std::int64_t kLongest = 960;
-constexpr std::size_t kMaxRows = 20;
+constexpr std::size_t kMaxDrawnRows = 20;
 
 // Distinct colours for classes: hues a golden ratio of the circle apart.
 Colour colour_of(std::int32_t label) {
@@ -195,7 +195,7 @@ std::array<const InferRun*, 2> runs_of(const InferResult& result) {
 std::vector<std::string> lines_below(const InferRun& run,
                                      std::span<const std::string> class_names) {
   std::vector<std::string> lines;
-  for (std::size_t i = 0; i < run.top.size() && i < kMaxRows; ++i) {
+  for (std::size_t i = 0; i < run.top.size() && i < kMaxDrawnRows; ++i) {
     lines.push_back(concat(to_fixed(run.top[i].probability, 3), "  ",
                            class_name(run.top[i].index, class_names)));
   }
@@ -239,7 +239,7 @@ Image draw_answers(const Image& image, const Preprocess& preprocess, const Infer
   const std::int64_t models = result.int8 ? 2 : 1;
   const std::int64_t column = std::max(shown.width, kShortest);
   const std::int64_t rows = static_cast<std::int64_t>(
-      std::min(kMaxRows, std::max(runs[0]->top.size(), models > 1 ? runs[1]->top.size() : 0)));
+      std::min(kMaxDrawnRows, std::max(runs[0]->top.size(), models > 1 ? runs[1]->top.size() : 0)));
   Image page =
       blank_image(kGap + models * (column + kGap),
                   2 * kGap + kLine + shown.height + (rows > 0 ? kGap + rows * kLine : 0), kPaper);

@@ -14,7 +14,7 @@ namespace qtool {
 namespace {
 
 using Kind = TextTable::Kind;
-constexpr std::size_t kMaxRows = 5;
+constexpr std::size_t kMaxSampleRows = 5;
 
 // The number of a class and its name; nothing of a class that is not known.
 void add_class(const EvalResult& result, std::int64_t index, std::vector<std::string>& fields) {
@@ -59,8 +59,8 @@ std::vector<ClassTally> changed_most(const EvalResult& result) {
 
 // Says how many rows a table leaves out.
 std::string rest_line(std::size_t rows) {
-  if (rows <= kMaxRows) return {};
-  return concat("and ", rows - kMaxRows, " more, see --json\n");
+  if (rows <= kMaxSampleRows) return {};
+  return concat("and ", rows - kMaxSampleRows, " more, see --json\n");
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ std::string text_of_classes(const EvalResult& result, std::size_t width) {
                      {"FP32", Kind::kNumber, 2},
                      {"INT8", Kind::kNumber, 3},
                      {"change", Kind::kNumber, 4}});
-    for (std::size_t i = 0; i < classes.size() && i < kMaxRows; ++i) {
+    for (std::size_t i = 0; i < classes.size() && i < kMaxSampleRows; ++i) {
       const ClassTally& one = classes[i];
       table.add({name_in_text(result, one.label), to_text(one.images), to_text(one.top1[0]),
                  to_text(one.top1[1]), signed_text(one.top1[1] - one.top1[0])});
@@ -118,7 +118,7 @@ std::string text_of_classes(const EvalResult& result, std::size_t width) {
                      {"FP32", Kind::kNumber, 2},
                      {"INT8", Kind::kNumber, 3},
                      {"change", Kind::kNumber, 4}});
-    for (std::size_t i = 0; i < pairs.size() && i < kMaxRows; ++i) {
+    for (std::size_t i = 0; i < pairs.size() && i < kMaxSampleRows; ++i) {
       const Confusion& one = pairs[i];
       table.add({name_in_text(result, one.label), name_in_text(result, one.answer),
                  to_text(one.images[0]), to_text(one.images[1]),

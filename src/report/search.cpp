@@ -17,13 +17,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Kind = TextTable::Kind;
 
-constexpr double kMilliseconds = 1e3;
+constexpr double kMillisecondsPerSecond = 1e3;
 constexpr double kNoLimit = 1e9;  // percent of boxes added
 
-std::string milliseconds(double seconds) { return to_fixed(kMilliseconds * seconds, 2); }
+std::string short_milliseconds(double seconds) {
+  return to_fixed(kMillisecondsPerSecond * seconds, 2);
+}
 
 std::string signed_milliseconds(double seconds) {
-  const std::string text = milliseconds(seconds);
+  const std::string text = short_milliseconds(seconds);
   return text.starts_with('-') ? text : concat("+", text);
 }
 
@@ -241,8 +243,8 @@ std::string text_of(const SearchGoal& goal) {
 }
 
 std::string text_of(const SearchCost& cost, int threads) {
-  return concat("an image costs ", milliseconds(cost.trial_seconds),
-                " ms per model that is tried, ", milliseconds(cost.probe_seconds),
+  return concat("an image costs ", short_milliseconds(cost.trial_seconds),
+                " ms per model that is tried, ", short_milliseconds(cost.probe_seconds),
                 " ms to measure ", cost.sources, " sources alone, on each of ", threads,
                 threads == 1 ? " thread: " : " threads: ", cost.images, " images for models, ",
                 cost.probed, " for sources");
@@ -261,7 +263,7 @@ std::string text_of(const SearchResult& result, std::size_t width) {
       concat("INT8: ", accuracy_text(result.int8, kind), " on ", result.int8.images, " images, ",
              percent(result.int8.integer_share, 1), " of MACs on integers");
   if (result.int8_seconds > 0.0) {
-    text += concat(", ", milliseconds(result.int8_seconds), " ms on ", result.threads,
+    text += concat(", ", short_milliseconds(result.int8_seconds), " ms on ", result.threads,
                    result.threads == 1 ? " thread" : " threads");
   }
   text += concat("\nGoal: ", text_of(result.goal),

@@ -60,8 +60,6 @@ std::vector<std::string> stems_of(std::span<const TensorPair> pairs) {
   return file_stems(names);
 }
 
-Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 }  // namespace
 
 std::vector<std::string> file_stems(std::span<const std::string> names) {
@@ -123,8 +121,8 @@ std::string dump_index(std::span<const TensorPair> pairs, const DumpOrigin& orig
       if (!pair.affines.per_tensor()) integers["axis"] = pair.affines.axis;
     }
     if (pair.int8) {
-      row["sqnr_db"] = finite(pair.sqnr_db);
-      row["max_abs_error"] = finite(pair.max_abs_error);
+      row["sqnr_db"] = finite_or_null(pair.sqnr_db);
+      row["max_abs_error"] = finite_or_null(pair.max_abs_error);
     } else if (!origin.int8.empty()) {
       row["note"] = "the INT8 model has no tensor of this name";
     }

@@ -15,14 +15,14 @@ FormatInfo format_aimet();
 
 namespace {
 
-constexpr std::string_view kWhat = "AIMET encodings";
+constexpr std::string_view kAimetWhat = "AIMET encodings";
 constexpr std::string_view kVersion = "0.4.0";
 // Later versions of the same form add "quantizer_args" and "dtype".
 constexpr std::array<std::string_view, 3> kReadVersions = {"0.4.0", "0.5.0", "0.6.1"};
 constexpr std::int64_t kHalf = 128;  ///< index of the integer 0 in s8
 constexpr std::int64_t kMaxBits = 32;
 
-bool recognises(std::string_view bytes) {
+bool recognises_aimet(std::string_view bytes) {
   return trim(bytes.substr(0, 4096)).starts_with('{') &&
          bytes.find("\"activation_encodings\"") != bytes.npos;
 }
@@ -116,10 +116,10 @@ void read_parameter(const std::string& name, const JsonField& field, const Layer
   result.table.weights.push_back(std::move(entry));
 }
 
-TableReadResult read(std::string_view bytes, const TableReadOptions& options) {
+TableReadResult read_aimet(std::string_view bytes, const TableReadOptions& options) {
   constexpr ErrorCode kCode = ErrorCode::kInvalidTable;
-  const nlohmann::json document = parse_json(bytes, kMaxTableBytes, kWhat, kCode);
-  const JsonField root(document, std::string(kWhat), kCode);
+  const nlohmann::json document = parse_json(bytes, kMaxTableBytes, kAimetWhat, kCode);
+  const JsonField root(document, std::string(kAimetWhat), kCode);
   const JsonField version = root.at("version");
   if (std::find(kReadVersions.begin(), kReadVersions.end(), version.as_string()) ==
       kReadVersions.end()) {
@@ -171,8 +171,8 @@ nlohmann::ordered_json encoding_of(const ActivationEntry& entry) {
   return encoding(scale, strict ? -kHalf + 1 : -kHalf, Symmetry::kSymmetric, entry.range);
 }
 
-std::string write(const CalibrationTable& table, const TableWriteOptions& /*options*/) try {
-  require_eight_bits(table, kWhat);
+std::string write_aimet(const CalibrationTable& table, const TableWriteOptions& /*options*/) try {
+  require_eight_bits(table, kAimetWhat);
   nlohmann::ordered_json document;
   document["version"] = kVersion;
   document["activation_encodings"] = nlohmann::ordered_json::object();
@@ -205,9 +205,9 @@ FormatInfo format_aimet() {
   format.extensions = {".encodings", ".json"};
   format.carries = {TableContent::kRanges, TableContent::kTypes, TableContent::kWeightScales};
   format.reads_layers = true;
-  format.recognises = recognises;
-  format.read = read;
-  format.write = write;
+  format.recognises = recognises_aimet;
+  format.read = read_aimet;
+  format.write = write_aimet;
   return format;
 }
 

@@ -13,17 +13,17 @@ FormatInfo format_ncnn();
 
 namespace {
 
-constexpr std::string_view kWhat = "ncnn table";
+constexpr std::string_view kNcnnWhat = "ncnn table";
 constexpr std::string_view kParam = "_param_";
 constexpr std::size_t kMaxKeyBytes = 255;
-constexpr int kDecimals = 6;
-constexpr float kLevels = 127.0F;
+constexpr int kNcnnDecimals = 6;
+constexpr float kNcnnLevels = 127.0F;
 constexpr std::string_view kMethod = "ncnn";
 /// Method name of a table whose activations have the names of layers, because no name map was
 /// given.
 constexpr std::string_view kMethodByLayer = "ncnn, by layer";
 
-bool recognises(std::string_view bytes) {
+bool recognises_ncnn(std::string_view bytes) {
   while (!bytes.empty()) {
     const std::size_t end = std::min(bytes.find('\n'), bytes.size());
     const std::string_view line = bytes.substr(0, end);
@@ -42,8 +42,8 @@ bool recognises(std::string_view bytes) {
 }
 
 float reciprocal_of(const TextRow& row, std::string_view word) {
-  const auto value = static_cast<float>(number_in_row(row, kWhat, word));
-  if (!(value > 0.0F)) fail_row(row, kWhat, word, "a number above 0");
+  const auto value = static_cast<float>(number_in_row(row, kNcnnWhat, word));
+  if (!(value > 0.0F)) fail_row(row, kNcnnWhat, word, "a number above 0");
   return value;
 }
 
@@ -72,20 +72,20 @@ ActivationEntry activation_of(std::string tensor, float reciprocal) {
   const bool usable = is_usable(reciprocal);
   ActivationEntry entry = entry_of_scale(std::move(tensor), usable ? 1.0F / reciprocal : 0.0F);
   // ncnn divided 127 by the threshold, so this division gives the threshold.
-  if (usable) entry.range = {-kLevels / reciprocal, kLevels / reciprocal};
+  if (usable) entry.range = {-kNcnnLevels / reciprocal, kNcnnLevels / reciprocal};
   return entry;
 }
 
 /// One file being read; rows come in the file's order and a later one of the same key wins.
-class Reader {
+class NcnnReader {
  public:
-  Reader(const TableReadOptions& options, TableReadResult& result)
+  NcnnReader(const TableReadOptions& options, TableReadResult& result)
       : names_(options.names), result_(result) {
     for (const LayerName& row : names_) by_layer_.try_emplace(row.layer, &row);
   }
 
   void read(std::string_view bytes) {
-    const std::vector<TextRow> rows = text_rows(bytes, kWhat);
+    const std::vector<TextRow> rows = text_rows(bytes, kNcnnWhat);
     for (const TextRow& row : rows) {
       const auto words = words_of(row.text);
       if (words.empty()) {
@@ -112,8 +112,8 @@ class Reader {
   void note(std::string text) { result_.notes.push_back(std::move(text)); }
 
   void take(const TextRow& row, const std::vector<std::string_view>& words) {
-    std::string key = name_in_row(row, kWhat, words[0], kMaxKeyBytes);
-    if (words.size() < 2) fail_row(row, kWhat, row.text, "a key and at least one number");
+    std::string key = name_in_row(row, kNcnnWhat, words[0], kMaxKeyBytes);
+    if (words.size() < 2) fail_row(row, kNcnnWhat, row.text, "a key and at least one number");
     if (key.find(kParam) != key.npos) {
       WeightEntry entry = weight_of(row, key, words);
       const auto [it, fresh] = weight_index_.try_emplace(key, weights_.size());
@@ -125,7 +125,7 @@ class Reader {
       }
       return;
     }
-    if (words.size() != 2) fail_row(row, kWhat, row.text, "one number for a layer's input");
+    if (words.size() != 2) fail_row(row, kNcnnWhat, row.text, "one number for a layer's input");
     const auto [it, fresh] = inputs_.insert_or_assign(key, reciprocal_of(row, words[1]));
     if (fresh) {
       inputs_in_order_.push_back(it->first);
@@ -144,7 +144,7 @@ class Reader {
     std::vector<std::string> candidates;
     for (const LayerName& row : names_) candidates.push_back(row.layer);
     throw Error(ErrorCode::kInvalidTable,
-                concat(kWhat, ": the layer '", layer, "' is not in the model",
+                concat(kNcnnWhat, ": the layer '", layer, "' is not in the model",
                        nearest_text(layer, candidates)));
   }
 
@@ -192,22 +192,22 @@ class Reader {
   std::unordered_map<std::string, std::size_t> tensors_;
 };
 
-TableReadResult read(std::string_view bytes, const TableReadOptions& options) {
+TableReadResult read_ncnn(std::string_view bytes, const TableReadOptions& options) {
   TableReadResult result;
   result.table = foreign_table(std::string(kMethod));
-  Reader(options, result).read(bytes);
+  NcnnReader(options, result).read(bytes);
   return result;
 }
 
 std::string number_text(float reciprocal) {
-  return concat(reciprocal == 0.0F ? std::string("inf") : to_fixed(reciprocal, kDecimals), " ");
+  return concat(reciprocal == 0.0F ? std::string("inf") : to_fixed(reciprocal, kNcnnDecimals), " ");
 }
 
 std::string key_text(std::string_view key) {
-  name_for_row(key, kWhat, Comments::kHash);
+  name_for_row(key, kNcnnWhat, Comments::kHash);
   if (key.size() > kMaxKeyBytes || key.find_first_of(" \t") != key.npos) {
     throw Error(ErrorCode::kInvalidTable,
-                concat(kWhat, ": found the layer '", key.substr(0, kMaxKeyBytes),
+                concat(kNcnnWhat, ": found the layer '", key.substr(0, kMaxKeyBytes),
                        "', expected at most ", kMaxKeyBytes, " bytes without blanks"));
   }
   return concat(key, " ");
@@ -228,15 +228,16 @@ std::string weight_row(const WeightEntry& entry) {
 std::string input_row(std::string_view layer, const ActivationEntry& entry) {
   if (layer.find(kParam) != layer.npos) {
     throw Error(ErrorCode::kInvalidTable,
-                concat(kWhat, ": the layer '", layer, "' would be read as a weight because of '",
-                       kParam, "' in its name"));
+                concat(kNcnnWhat, ": the layer '", layer,
+                       "' would be read as a weight because of '", kParam, "' in its name"));
   }
   const float threshold = threshold_of(entry);
-  return concat(key_text(layer), number_text(threshold == 0.0F ? 0.0F : kLevels / threshold), "\n");
+  return concat(key_text(layer), number_text(threshold == 0.0F ? 0.0F : kNcnnLevels / threshold),
+                "\n");
 }
 
-std::string write(const CalibrationTable& table, const TableWriteOptions& options) {
-  require_eight_bits(table, kWhat);
+std::string write_ncnn(const CalibrationTable& table, const TableWriteOptions& options) {
+  require_eight_bits(table, kNcnnWhat);
   const bool by_layer = table.method == kMethodByLayer;
   if (options.names.empty() && !by_layer && !table.activations.empty()) {
     throw Error(ErrorCode::kUsage,
@@ -277,9 +278,9 @@ FormatInfo format_ncnn() {
   format.extensions = {".table"};
   format.carries = {TableContent::kWeightScales};
   format.reads_layers = format.writes_layers = true;
-  format.recognises = recognises;
-  format.read = read;
-  format.write = write;
+  format.recognises = recognises_ncnn;
+  format.read = read_ncnn;
+  format.write = write_ncnn;
   return format;
 }
 

@@ -11,7 +11,7 @@ FormatInfo format_ort_cache();
 
 namespace {
 
-constexpr std::string_view kWhat = "ONNX Runtime cache";
+constexpr std::string_view kOrtCacheWhat = "ONNX Runtime cache";
 
 // Where the number starts; names may contain blanks.
 std::size_t number_at(std::string_view line) {
@@ -19,7 +19,7 @@ std::size_t number_at(std::string_view line) {
   return blank == std::string_view::npos ? 0 : blank + 1;
 }
 
-bool recognises(std::string_view bytes) {
+bool recognises_ort_cache(std::string_view bytes) {
   bool any = false;
   while (!bytes.empty()) {
     const std::size_t end = std::min(bytes.find('\n'), bytes.size());
@@ -43,18 +43,18 @@ bool recognises(std::string_view bytes) {
   return any;
 }
 
-TableReadResult read(std::string_view bytes, const TableReadOptions& /*options*/) {
+TableReadResult read_ort_cache(std::string_view bytes, const TableReadOptions& /*options*/) {
   TableReadResult result;
   result.table = foreign_table("ort_cache");
   ActivationList list(result);
-  for (const TextRow& row : text_rows(bytes, kWhat)) {
+  for (const TextRow& row : text_rows(bytes, kOrtCacheWhat)) {
     if (trim(row.text).empty()) continue;
     const std::string_view line = trim(row.text);
     const std::size_t at = number_at(line);
-    if (at < 2) fail_row(row, kWhat, line, "<name> <amax>");
-    std::string name = name_in_row(row, kWhat, line.substr(0, at - 1));
-    const auto amax = static_cast<float>(number_in_row(row, kWhat, line.substr(at)));
-    if (!std::isfinite(amax)) fail_row(row, kWhat, line.substr(at), "a finite float32");
+    if (at < 2) fail_row(row, kOrtCacheWhat, line, "<name> <amax>");
+    std::string name = name_in_row(row, kOrtCacheWhat, line.substr(0, at - 1));
+    const auto amax = static_cast<float>(number_in_row(row, kOrtCacheWhat, line.substr(at)));
+    if (!std::isfinite(amax)) fail_row(row, kOrtCacheWhat, line.substr(at), "a finite float32");
     if (amax < 0.0F) {
       result.notes.push_back(concat("'", name, "' has the largest value ", amax,
                                     "; its magnitude is taken, the true range may be wider"));
@@ -69,11 +69,11 @@ TableReadResult read(std::string_view bytes, const TableReadOptions& /*options*/
   return result;
 }
 
-std::string write(const CalibrationTable& table, const TableWriteOptions& /*options*/) {
-  require_eight_bits(table, kWhat);
+std::string write_ort_cache(const CalibrationTable& table, const TableWriteOptions& /*options*/) {
+  require_eight_bits(table, kOrtCacheWhat);
   std::vector<std::string> lines;
   for (const ActivationEntry& entry : table.activations) {
-    lines.push_back(concat(name_for_row(entry.tensor, kWhat, Comments::kNone), " ",
+    lines.push_back(concat(name_for_row(entry.tensor, kOrtCacheWhat, Comments::kNone), " ",
                            to_text(threshold_of(entry)), "\n"));
   }
   std::sort(lines.begin(), lines.end());
@@ -90,9 +90,9 @@ FormatInfo format_ort_cache() {
   format.summary = "ONNX Runtime's calibration.cache: the largest magnitude per tensor, as text";
   format.extensions = {".cache"};
   format.carries = {};
-  format.recognises = recognises;
-  format.read = read;
-  format.write = write;
+  format.recognises = recognises_ort_cache;
+  format.read = read_ort_cache;
+  format.write = write_ort_cache;
   return format;
 }
 

@@ -9,11 +9,11 @@ FormatInfo format_ort_json();
 
 namespace {
 
-constexpr std::string_view kWhat = "ONNX Runtime ranges";
+constexpr std::string_view kOrtJsonWhat = "ONNX Runtime ranges";
 constexpr std::string_view kClass = "CLS";
 constexpr Scheme kScheme{DType::kUInt8, 8, Symmetry::kAsymmetric};
 
-bool recognises(std::string_view bytes) {
+bool recognises_ort_json(std::string_view bytes) {
   return trim(bytes.substr(0, 4096)).starts_with('{') &&
          bytes.find("\"activation_encodings\"") == bytes.npos &&
          bytes.substr(0, 4096).find("qtool calibration table") == bytes.npos;
@@ -42,10 +42,10 @@ Range range_in(const JsonField& field) {
   return {std::min(range.min, 0.0F), std::max(range.max, 0.0F)};
 }
 
-TableReadResult read(std::string_view bytes, const TableReadOptions& /*options*/) {
+TableReadResult read_ort_json(std::string_view bytes, const TableReadOptions& /*options*/) {
   constexpr ErrorCode kCode = ErrorCode::kInvalidTable;
-  const nlohmann::json document = parse_json(bytes, kMaxTableBytes, kWhat, kCode);
-  const JsonField root(document, std::string(kWhat), kCode);
+  const nlohmann::json document = parse_json(bytes, kMaxTableBytes, kOrtJsonWhat, kCode);
+  const JsonField root(document, std::string(kOrtJsonWhat), kCode);
   // A whole TensorsData object has its tensors under "data".
   const auto whole = root.find(kClass);
   const JsonField tensors = whole && whole->is_string() ? root.at("data") : root;
@@ -65,8 +65,9 @@ TableReadResult read(std::string_view bytes, const TableReadOptions& /*options*/
   return result;
 }
 
-std::string write(const CalibrationTable& table, const TableWriteOptions& /*options*/) try {
-  require_eight_bits(table, kWhat);
+std::string write_ort_json(const CalibrationTable& table,
+                           const TableWriteOptions& /*options*/) try {
+  require_eight_bits(table, kOrtJsonWhat);
   nlohmann::ordered_json document = nlohmann::ordered_json::object();
   for (const ActivationEntry& entry : table.activations) {
     nlohmann::ordered_json range;
@@ -88,9 +89,9 @@ FormatInfo format_ort_json() {
   format.summary = "ONNX Runtime's calibration.json: the range of each tensor";
   format.extensions = {".json"};
   format.carries = {TableContent::kRanges};
-  format.recognises = recognises;
-  format.read = read;
-  format.write = write;
+  format.recognises = recognises_ort_json;
+  format.read = read_ort_json;
+  format.write = write_ort_json;
   return format;
 }
 

@@ -12,7 +12,7 @@
 namespace qtool {
 namespace {
 
-Range range_of(const JsonField& field) {
+Range override_range_of(const JsonField& field) {
   const std::vector<float> ends = field.as_floats();
   if (ends.size() != 2 || ends[0] > 0.0F || ends[1] < 0.0F) {
     field.fail("two numbers, the first at most 0 and the second at least 0");
@@ -58,7 +58,7 @@ Overrides read_overrides(std::string_view text) {
   root.require_object({"ranges", "scales", "exclude", "wide"});
   Overrides overrides;
   for (const std::string& name : names_in(document, root, "ranges")) {
-    overrides.ranges.push_back({name, range_of(root.at("ranges").at(name))});
+    overrides.ranges.push_back({name, override_range_of(root.at("ranges").at(name))});
   }
   for (const std::string& name : names_in(document, root, "scales")) {
     overrides.scales.push_back(scale_of(name, root.at("scales").at(name)));

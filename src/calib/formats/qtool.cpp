@@ -21,12 +21,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kFormat = "qtool calibration table";
-constexpr std::string_view kPerTensor = "per-tensor";
-constexpr std::string_view kPerChannel = "per-channel";
+constexpr std::string_view kTableFormat = "qtool calibration table";
+constexpr std::string_view kWeightsPerTensor = "per-tensor";
+constexpr std::string_view kWeightsPerChannel = "per-channel";
 constexpr std::string_view kUser = "user";
-constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kMaxAxis = 7;
+constexpr std::int64_t kMaxTableCount = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxTableAxis = 7;
 constexpr double kMaxReal = 1e300;
 
 struct DegenerateName {
@@ -72,7 +72,7 @@ Json to_json(const ActivationEntry& entry) {
   object["tensor"] = entry.tensor;
   object["producer"] = entry.producer;
   object["dtype"] = name_of(entry.dtype);
-  object["granularity"] = kPerTensor;
+  object["granularity"] = kWeightsPerTensor;
   if (!entry.method.empty()) object["method"] = entry.method;
   object["scale"] = json_number(entry.affine.scale);
   object["zero_point"] = entry.affine.zero_point;
@@ -105,7 +105,7 @@ Json to_json(const WeightEntry& entry) {
   Json object;
   object["tensor"] = entry.tensor;
   object["consumer"] = entry.consumer;
-  object["granularity"] = entry.affines.axis < 0 ? kPerTensor : kPerChannel;
+  object["granularity"] = entry.affines.axis < 0 ? kWeightsPerTensor : kWeightsPerChannel;
   if (entry.affines.axis >= 0) object["axis"] = entry.affines.axis;
   if (entry.bits != 8) object["bits"] = entry.bits;
   object["scales"] = json_numbers(entry.affines.scales);
@@ -161,7 +161,7 @@ float scale_of(const JsonField& field) {
   return scale;
 }
 
-Range range_of(const JsonField& field) {
+Range table_range_of(const JsonField& field) {
   const std::vector<float> ends = field.as_floats();
   if (ends.size() != 2 || ends[0] > 0.0F || ends[1] < 0.0F) {
     field.fail("two numbers, the first at most 0 and the second at least 0");
@@ -186,7 +186,7 @@ Observed observed_of(const JsonField& field) {
   if (observed.min > observed.max) field.at("max").fail("a number not below min");
   observed.mean = field.at("mean").as_double(-kMaxReal, kMaxReal);
   observed.standard_deviation = field.at("std").as_double(0.0, kMaxReal);
-  observed.count = field.at("count").as_int(0, kMaxCount);
+  observed.count = field.at("count").as_int(0, kMaxTableCount);
   observed.zeros = field.at("zeros").as_int(0, observed.count);
   observed.channel_means = field.at("channel_means").as_floats();
   const auto optional_floats = [&](std::string_view key) {
@@ -210,7 +210,7 @@ ActivationEntry activation_of(const JsonField& field) {
                         "zero_point", "range", "degenerate", "origin", "saturated_share", "sqnr_db",
                         "observed"});
   const JsonField granularity = field.at("granularity");
-  if (granularity.as_string() != kPerTensor) granularity.fail("'per-tensor'");
+  if (granularity.as_string() != kWeightsPerTensor) granularity.fail("'per-tensor'");
   ActivationEntry entry;
   entry.tensor = name_in(field.at("tensor"));
   entry.producer = field.at("producer").as_string();
@@ -220,7 +220,7 @@ ActivationEntry activation_of(const JsonField& field) {
   const bool is_unsigned = entry.dtype == DType::kUInt8;
   entry.affine.zero_point = static_cast<std::int32_t>(
       field.at("zero_point").as_int(is_unsigned ? 0 : -128, is_unsigned ? 255 : 127));
-  entry.range = range_of(field.at("range"));
+  entry.range = table_range_of(field.at("range"));
   if (const auto degenerate = field.find("degenerate")) {
     entry.degenerate = degenerate_of(*degenerate);
   }
@@ -244,9 +244,9 @@ WeightEntry weight_of(const JsonField& field) {
   entry.consumer = field.at("consumer").as_string();
   const JsonField granularity = field.at("granularity");
   const std::string name = granularity.as_string();
-  if (name == kPerChannel) {
-    entry.affines.axis = field.at("axis").as_int(0, kMaxAxis);
-  } else if (name != kPerTensor) {
+  if (name == kWeightsPerChannel) {
+    entry.affines.axis = field.at("axis").as_int(0, kMaxTableAxis);
+  } else if (name != kWeightsPerTensor) {
     granularity.fail("'per-tensor' or 'per-channel'");
   }
   entry.affines.scales = field.at("scales").as_floats();
@@ -310,7 +310,7 @@ std::string write_table(const CalibrationTable& table) try {
   const auto line = [](std::string_view key, const Json& value) {
     return concat(",\n  \"", key, "\": ", value.dump());
   };
-  std::string out = concat("{\n  \"format\": \"", kFormat, "\"");
+  std::string out = concat("{\n  \"format\": \"", kTableFormat, "\"");
   out += line("schema", kTableSchema);
   out += line("model", {{"fingerprint", to_hex(table.model_fingerprint)}});
   out +=
@@ -339,7 +339,7 @@ CalibrationTable read_table(std::string_view text) {
   const nlohmann::json document = parse_json(text, kMaxTableBytes, "table", kCode);
   const JsonField root(document, "table", kCode);
   const JsonField format = root.at("format");
-  if (format.as_string() != kFormat) format.fail(concat("'", kFormat, "'"));
+  if (format.as_string() != kTableFormat) format.fail(concat("'", kTableFormat, "'"));
   // The version is checked first: fields of another version could be misread.
   static_cast<void>(root.at("schema").as_int(kTableSchema, kTableSchema));
   root.require_object({"format", "schema", "model", "images", "exact_bins", "preprocess", "method",
@@ -350,15 +350,15 @@ CalibrationTable read_table(std::string_view text) {
   table.model_fingerprint = model.at("fingerprint").as_hex();
   const JsonField images = root.at("images");
   images.require_object({"count", "list_hash"});
-  table.image_count = images.at("count").as_int(0, kMaxCount);
+  table.image_count = images.at("count").as_int(0, kMaxTableCount);
   table.image_list_hash = images.at("list_hash").as_hex();
-  if (const auto bins = root.find("exact_bins")) table.exact_bins = bins->as_int(1, kMaxCount);
+  if (const auto bins = root.find("exact_bins")) table.exact_bins = bins->as_int(1, kMaxTableCount);
   if (const auto field = root.find("preprocess")) table.preprocess = preprocess_of(*field);
   const JsonField method = root.at("method");
   method.require_object({"name", "bins", "levels", "percentile", "momentum", "scheme"});
   table.method = name_in(method.at("name"));
-  table.method_options.bins = method.at("bins").as_int(1, kMaxCount);
-  table.method_options.levels = method.at("levels").as_int(1, kMaxCount);
+  table.method_options.bins = method.at("bins").as_int(1, kMaxTableCount);
+  table.method_options.levels = method.at("levels").as_int(1, kMaxTableCount);
   table.method_options.percentile = method.at("percentile").as_double(0.0, 100.0);
   table.method_options.momentum = method.at("momentum").as_double(0.0, 1.0);
   table.method_options.scheme = scheme_of(method.at("scheme"));
@@ -383,7 +383,7 @@ FormatInfo format_qtool() {
   format.recognises = [](std::string_view bytes) {
     constexpr std::size_t kHead = 4096;
     return trim(bytes.substr(0, kHead)).starts_with('{') &&
-           bytes.substr(0, kHead).find(kFormat) != bytes.npos &&
+           bytes.substr(0, kHead).find(kTableFormat) != bytes.npos &&
            bytes.find("\"activation_encodings\"") == bytes.npos;
   };
   format.read = [](std::string_view bytes, const TableReadOptions& /*options*/) {

@@ -11,7 +11,7 @@ namespace qtool {
 namespace {
 
 constexpr std::size_t kMaxQuoted = 60;
-constexpr float kLevels = 127.0F;
+constexpr float kSignedLevels = 127.0F;
 constexpr Scheme kSymmetricInt8{DType::kInt8, 8, Symmetry::kSymmetric};
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
@@ -120,7 +120,7 @@ ActivationEntry entry_of_scale(std::string tensor, float scale) {
   ActivationEntry entry;
   entry.tensor = std::move(tensor);
   entry.dtype = DType::kInt8;
-  const float limit = scale * kLevels;
+  const float limit = scale * kSignedLevels;
   if (scale < std::numeric_limits<float>::min() || !std::isfinite(limit)) {
     entry.degenerate = scale == 0.0F ? Degenerate::kAllZero : Degenerate::kTooSmall;
     return entry;
@@ -131,7 +131,7 @@ ActivationEntry entry_of_scale(std::string tensor, float scale) {
 }
 
 ActivationEntry entry_of_amax(std::string tensor, float amax) {
-  ActivationEntry entry = entry_of_scale(std::move(tensor), amax / kLevels);
+  ActivationEntry entry = entry_of_scale(std::move(tensor), amax / kSignedLevels);
   if (entry.degenerate == Degenerate::kNo) entry.range = {-amax, amax};
   return entry;
 }
@@ -146,7 +146,7 @@ float threshold_of(const ActivationEntry& entry) {
   const float scale = symmetric_scale(entry);
   const float limit = std::max(-entry.range.min, entry.range.max);
   // The range is more precise than the scale, because it is not divided by 127.
-  return std::abs(limit / kLevels - scale) <= 1e-6F * scale ? limit : scale * kLevels;
+  return std::abs(limit / kSignedLevels - scale) <= 1e-6F * scale ? limit : scale * kSignedLevels;
 }
 
 void require_eight_bits(const CalibrationTable& table, std::string_view what) {

@@ -18,11 +18,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kFormat = "qtool calibration statistics";
+constexpr std::string_view kStatisticsFormat = "qtool calibration statistics";
 constexpr std::int64_t kSchema = 4;
 constexpr std::string_view kVectors = "vectors";
 constexpr std::string_view kMaps = "maps";
-constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxStatisticsCount = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMaxBins = std::int64_t{1} << 20;
 
 // -- the state of a tensor as bytes: integers in groups of seven bits, the lowest first --
@@ -63,9 +63,9 @@ class Writer {
   std::string bytes;
 };
 
-class Reader {
+class StatisticsReader {
  public:
-  Reader(std::string_view bytes, const JsonField& field) : bytes_(bytes), field_(field) {}
+  StatisticsReader(std::string_view bytes, const JsonField& field) : bytes_(bytes), field_(field) {}
 
   std::uint64_t number() {
     std::uint64_t value = 0;
@@ -100,9 +100,9 @@ class Reader {
   std::vector<std::int64_t> counts(std::int64_t most) {
     std::vector<std::int64_t> values(static_cast<std::size_t>(count(most)));
     for (std::size_t i = 0; i < values.size();) {
-      const std::int64_t value = count(kMaxCount);
+      const std::int64_t value = count(kMaxStatisticsCount);
       if (value == 0) {
-        const auto run = static_cast<std::size_t>(count(kMaxCount));
+        const auto run = static_cast<std::size_t>(count(kMaxStatisticsCount));
         if (run == 0 || run > values.size() - i) field_.fail("a run of zeros that fits");
         i += run;
       } else {
@@ -151,11 +151,11 @@ std::string bytes_of(const Statistics& statistics) {
 }
 
 Statistics statistics_of(std::string_view bytes, const JsonField& field) {
-  Reader in(bytes, field);
+  StatisticsReader in(bytes, field);
   StatisticsState state;
-  state.images = in.count(kMaxCount);
-  state.count = in.count(kMaxCount);
-  state.zeros = in.count(kMaxCount);
+  state.images = in.count(kMaxStatisticsCount);
+  state.count = in.count(kMaxStatisticsCount);
+  state.zeros = in.count(kMaxStatisticsCount);
   state.squares = in.sum<ExactSquareSum>();
   state.channels.resize(static_cast<std::size_t>(in.count_of(8)));
   for (StatisticsState::Channel& channel : state.channels) {
@@ -165,13 +165,13 @@ Statistics statistics_of(std::string_view bytes, const JsonField& field) {
   }
   state.extremes.resize(static_cast<std::size_t>(in.count_of(3)));
   for (ImageExtremes& image : state.extremes) {
-    image.image = in.count(kMaxCount);
+    image.image = in.count(kMaxStatisticsCount);
     image.min = in.real();
     image.max = in.real();
   }
   const float min = in.real();
   const float max = in.real();
-  const std::int64_t zeros = in.count(kMaxCount);
+  const std::int64_t zeros = in.count(kMaxStatisticsCount);
   const std::vector<std::int64_t> cells = in.counts(2 * FloatHistogram::kCells);
   state.histogram = FloatHistogram::from_cells(min, max, zeros, cells);
   if (in.count(1) == 1) {
@@ -185,7 +185,7 @@ Statistics statistics_of(std::string_view bytes, const JsonField& field) {
 
 std::string write_collection(const Collection& collection) try {
   Json document;
-  document["format"] = kFormat;
+  document["format"] = kStatisticsFormat;
   document["schema"] = kSchema;
   document["model"] = {{"fingerprint", to_hex(collection.model_fingerprint)},
                        {"path", collection.model_path}};
@@ -223,8 +223,8 @@ Collection read_collection(std::string_view bytes) try {
   std::string_view states = bytes.substr(std::min(line + 1, bytes.size()));
   const JsonField root(document, "statistics", kCode);
   const JsonField format = root.at("format");
-  if (format.as_string() != kFormat) format.fail(concat("'", kFormat, "'"));
-  const std::int64_t schema = root.at("schema").as_int(0, kMaxCount);
+  if (format.as_string() != kStatisticsFormat) format.fail(concat("'", kStatisticsFormat, "'"));
+  const std::int64_t schema = root.at("schema").as_int(0, kMaxStatisticsCount);
   if (schema != kSchema) {
     throw Error(kCode, concat("statistics: found schema ", schema, ", expected ", kSchema,
                               "; calibrate again with --save-statistics"));
@@ -235,7 +235,7 @@ Collection read_collection(std::string_view bytes) try {
   collection.model_fingerprint = root.at("model").at("fingerprint").as_hex();
   collection.model_path = root.at("model").at("path").as_string();
   collection.table_hash = root.at("table").as_hex();
-  collection.image_count = root.at("images").at("count").as_int(0, kMaxCount);
+  collection.image_count = root.at("images").at("count").as_int(0, kMaxStatisticsCount);
   collection.image_list_hash = root.at("images").at("list_hash").as_hex();
   const JsonField outputs = root.at("outputs");
   if (outputs.as_string() == kMaps) {

@@ -14,7 +14,7 @@ FormatInfo format_tensorrt();
 
 namespace {
 
-constexpr std::string_view kWhat = "TensorRT cache";
+constexpr std::string_view kTensorrtWhat = "TensorRT cache";
 constexpr std::string_view kPrefix = "TRT-";
 constexpr std::string_view kSeparator = ": ";
 constexpr std::array<std::string_view, 4> kAlgorithms = {
@@ -49,13 +49,13 @@ float scale_in(const TextRow& row, std::string_view digits) {
     const auto lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     const std::size_t digit = std::string_view("0123456789abcdef").find(lower);
     if (digit == std::string_view::npos || digits.size() > kHexDigits) {
-      fail_row(row, kWhat, digits, "8 hexadecimal digits");
+      fail_row(row, kTensorrtWhat, digits, "8 hexadecimal digits");
     }
     bits = bits << 4U | static_cast<std::uint32_t>(digit);
   }
   const auto scale = std::bit_cast<float>(bits);
   if (digits.empty() || !std::isfinite(scale) || std::signbit(scale)) {
-    fail_row(row, kWhat, digits, "the bits of a finite float32 not below 0");
+    fail_row(row, kTensorrtWhat, digits, "the bits of a finite float32 not below 0");
   }
   return scale;
 }
@@ -64,11 +64,11 @@ std::string hex_of(float scale) {
   return to_hex(std::bit_cast<std::uint32_t>(scale)).substr(kHexDigits);
 }
 
-TableReadResult read(std::string_view bytes, const TableReadOptions& /*options*/) {
-  const std::vector<TextRow> rows = text_rows(bytes, kWhat);
+TableReadResult read_tensorrt(std::string_view bytes, const TableReadOptions& /*options*/) {
+  const std::vector<TextRow> rows = text_rows(bytes, kTensorrtWhat);
   const TextRow first = rows.empty() ? TextRow{1, {}} : rows.front();
   if (!header_of(trim(first.text))) {
-    fail_row(first, kWhat, first.text,
+    fail_row(first, kTensorrtWhat, first.text,
              "TRT-<version>-<algorithm> with EntropyCalibration2, EntropyCalibration, "
              "MinMaxCalibration or LegacyCalibration");
   }
@@ -81,8 +81,9 @@ TableReadResult read(std::string_view bytes, const TableReadOptions& /*options*/
     if (trim(row.text).empty()) continue;
     // The last one: names may hold colons and blanks themselves.
     const std::size_t split_at = row.text.rfind(kSeparator);
-    if (split_at == std::string_view::npos) fail_row(row, kWhat, row.text, "<name>: <8 digits>");
-    std::string name = name_in_row(row, kWhat, row.text.substr(0, split_at));
+    if (split_at == std::string_view::npos)
+      fail_row(row, kTensorrtWhat, row.text, "<name>: <8 digits>");
+    std::string name = name_in_row(row, kTensorrtWhat, row.text.substr(0, split_at));
     const float scale = scale_in(row, trim(row.text.substr(split_at + kSeparator.size())));
     ActivationEntry entry = entry_of_scale(std::move(name), scale);
     if (entry.degenerate != Degenerate::kNo) {
@@ -94,8 +95,8 @@ TableReadResult read(std::string_view bytes, const TableReadOptions& /*options*/
   return result;
 }
 
-std::string write(const CalibrationTable& table, const TableWriteOptions& options) {
-  require_eight_bits(table, kWhat);
+std::string write_tensorrt(const CalibrationTable& table, const TableWriteOptions& options) {
+  require_eight_bits(table, kTensorrtWhat);
   const Header header = header_of(table.method).value_or(Header{"8600", "EntropyCalibration2"});
   const std::string version = options.tensorrt_version.value_or(std::string(header.version));
   const std::string algorithm = options.tensorrt_algorithm.value_or(std::string(header.algorithm));
@@ -112,7 +113,7 @@ std::string write(const CalibrationTable& table, const TableWriteOptions& option
   }
   std::string out = concat(kPrefix, version, "-", algorithm, "\n");
   for (const ActivationEntry& entry : table.activations) {
-    out += concat(name_for_row(entry.tensor, kWhat, Comments::kNone), kSeparator,
+    out += concat(name_for_row(entry.tensor, kTensorrtWhat, Comments::kNone), kSeparator,
                   hex_of(symmetric_scale(entry)), "\n");
   }
   return out;
@@ -127,8 +128,8 @@ FormatInfo format_tensorrt() {
   format.extensions = {".cache", ".calib"};
   format.carries = {};
   format.recognises = [](std::string_view bytes) { return bytes.starts_with(kPrefix); };
-  format.read = read;
-  format.write = write;
+  format.read = read_tensorrt;
+  format.write = write_tensorrt;
   return format;
 }
 

@@ -4,8 +4,8 @@
 namespace qtool {
 namespace {
 
-constexpr int kIterations = 300;
-constexpr double kStart = 2.5;
+constexpr int kAdmmIterations = 300;
+constexpr double kAdmmStart = 2.5;
 
 }  // namespace
 
@@ -19,8 +19,8 @@ constexpr double kStart = 2.5;
 Range method_admm(const Statistics& statistics, const MethodOptions& options) {
   const ScaleProblem problem(statistics, options.scheme);
   if (problem.trivial()) return statistics.range();
-  double scale = problem.largest_scale() / kStart;
-  for (int iteration = 0; iteration < kIterations; ++iteration) {
+  double scale = problem.largest_scale() / kAdmmStart;
+  for (int iteration = 0; iteration < kAdmmIterations; ++iteration) {
     const Density::Projection projection = problem.project(scale);
     if (!(projection.qq > 0.0) || !(projection.xq > 0.0)) break;  // everything rounds to zero
     const double next = projection.xq / projection.qq;

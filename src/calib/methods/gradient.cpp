@@ -6,7 +6,7 @@
 namespace qtool {
 namespace {
 
-constexpr int kIterations = 100;
+constexpr int kGradientSteps = 100;
 constexpr int kLineSteps = 24;
 constexpr double kSettled = 1e-7;  // relative change of the scale
 
@@ -22,7 +22,7 @@ Range method_gradient(const Statistics& statistics, const MethodOptions& options
   if (problem.trivial()) return statistics.range();
   double scale = problem.largest_scale();
   double least = problem.noise(scale);
-  for (int iteration = 0; iteration < kIterations; ++iteration) {
+  for (int iteration = 0; iteration < kGradientSteps; ++iteration) {
     const Density::Projection projection = problem.project(scale);
     const double slope = -2.0 * (projection.xq - scale * projection.qq);
     if (slope == 0.0) break;

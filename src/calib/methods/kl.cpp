@@ -14,7 +14,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMaxBins = 65536;
+constexpr std::int64_t kMaxKlBins = 65536;
 // The thresholds of the weighted mean: this many per factor of two, from the largest magnitude
 // down.
 constexpr int kNodesPerOctave = 64;
@@ -27,10 +27,10 @@ constexpr double kMinDivergence = 1e-6;  // nats; smaller differences mean nothi
 constexpr double kNoDivergence = 1e3;    // for thresholds below all candidates
 
 void check_options(const MethodOptions& options) {
-  if (options.levels < 2 || options.levels > options.bins || options.bins > kMaxBins) {
+  if (options.levels < 2 || options.levels > options.bins || options.bins > kMaxKlBins) {
     throw Error(ErrorCode::kUsage,
                 concat("method kl: found ", options.bins, " bins and ", options.levels,
-                       " levels, expected 2 <= levels <= bins <= ", kMaxBins));
+                       " levels, expected 2 <= levels <= bins <= ", kMaxKlBins));
   }
 }
 

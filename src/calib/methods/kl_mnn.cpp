@@ -9,9 +9,9 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kBins = 2048;
-constexpr std::int64_t kLevels = 128;
-constexpr double kStart = 1e-7;          // initial count of every bin
+constexpr std::int64_t kMnnBins = 2048;
+constexpr std::int64_t kMnnLevels = 128;
+constexpr double kMnnStart = 1e-7;       // initial count of every bin
 constexpr double kNothing = 1e-6;        // magnitudes up to this are left out
 constexpr std::int64_t kSmallMap = 100;  // images with fewer pixels are not searched
 
@@ -35,12 +35,12 @@ std::int64_t count_of_nothing(const FloatHistogram& histogram) {
 /// bin. For parity; with the fixed 1e-6 it depends on the unit of the data. Cost: 2 ms.
 /// Source: MNN, tools/quantization/TensorStatistic.cpp.
 Range method_kl_mnn(const Statistics& statistics, const MethodOptions& /*options*/) {
-  LinearHistogram magnitudes = statistics.magnitudes(kBins);
+  LinearHistogram magnitudes = statistics.magnitudes(kMnnBins);
   if (magnitudes.total() == 0) return statistics.range();
   const double width = magnitudes.width();
   const std::int64_t pixels =
       statistics.count() / std::max<std::int64_t>(1, statistics.images() * statistics.channels());
-  std::int64_t kept = kBins - 1;
+  std::int64_t kept = kMnnBins - 1;
   if (pixels >= kSmallMap) {
     std::int64_t nothing = count_of_nothing(statistics.histogram());
     for (std::int64_t& count : magnitudes.counts) {
@@ -52,11 +52,11 @@ Range method_kl_mnn(const Statistics& statistics, const MethodOptions& /*options
     weights.reserve(magnitudes.counts.size());
     double total = 0.0;
     for (const std::int64_t count : magnitudes.counts) {
-      weights.push_back(static_cast<double>(count) + kStart);
+      weights.push_back(static_cast<double>(count) + kMnnStart);
       total += weights.back();
     }
     for (double& weight : weights) weight /= total;
-    kept = FractionalKl(weights, kLevels, 0.0).best();
+    kept = FractionalKl(weights, kMnnLevels, 0.0).best();
   }
   return statistics.clipped_range((static_cast<double>(kept) + 0.5) * width);
 }

@@ -7,8 +7,8 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kBins = 2048;
-constexpr std::int64_t kLevels = 128;
+constexpr std::int64_t kNcnnKlBins = 2048;
+constexpr std::int64_t kNcnnKlLevels = 128;
 constexpr double kSmoothing = 1e-4;
 
 }  // namespace
@@ -18,7 +18,7 @@ constexpr double kSmoothing = 1e-4;
 /// `kl` where many bins have small counts, and a spike in the first bin moves it. Cost: 2 ms.
 /// Source: ncnn, tools/quantize/ncnn2table.cpp.
 Range method_kl_ncnn(const Statistics& statistics, const MethodOptions& /*options*/) {
-  const LinearHistogram magnitudes = statistics.magnitudes(kBins);
+  const LinearHistogram magnitudes = statistics.magnitudes(kNcnnKlBins);
   const auto total = static_cast<double>(magnitudes.total());
   if (total == 0.0) return statistics.range();
   std::vector<double> weights;
@@ -26,7 +26,7 @@ Range method_kl_ncnn(const Statistics& statistics, const MethodOptions& /*option
   for (const std::int64_t count : magnitudes.counts) {
     weights.push_back(static_cast<double>(count) / total);
   }
-  const std::int64_t kept = FractionalKl(weights, kLevels, kSmoothing).best();
+  const std::int64_t kept = FractionalKl(weights, kNcnnKlLevels, kSmoothing).best();
   return statistics.clipped_range((static_cast<double>(kept) + 0.5) * magnitudes.width());
 }
 

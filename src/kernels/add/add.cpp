@@ -3,7 +3,7 @@
 namespace qtool {
 namespace {
 
-constexpr KernelRow<AddFunctions> kRows[] = {
+constexpr KernelRow<AddFunctions> kAddRows[] = {
 #define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &add_##name},
 #include "kernels/add/add.inc"
 #undef QTOOL_KERNEL
@@ -11,6 +11,6 @@ constexpr KernelRow<AddFunctions> kRows[] = {
 
 }  // namespace
 
-std::span<const KernelRow<AddFunctions>> add_kernels() noexcept { return kRows; }
+std::span<const KernelRow<AddFunctions>> add_kernels() noexcept { return kAddRows; }
 
 }  // namespace qtool

@@ -5,12 +5,12 @@
 namespace qtool {
 namespace {
 
-struct OutputPixel {
+struct OutputElement {
   std::int64_t image, y, x, channel;
 };
 
 std::int64_t accumulate(const ConvWeights& weights, const ConvShape& shape,
-                        const std::uint8_t* input, const OutputPixel& at) {
+                        const std::uint8_t* input, const OutputElement& at) {
   const auto channel = static_cast<std::size_t>(at.channel);
   const std::int64_t depth = weights.in_channels / weights.groups;
   const std::int64_t group = at.channel / (weights.out_channels / weights.groups);

@@ -3,7 +3,7 @@
 namespace qtool {
 namespace {
 
-constexpr KernelRow<CrossEntropyFunctions> kRows[] = {
+constexpr KernelRow<CrossEntropyFunctions> kCrossEntropyRows[] = {
 #define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &cross_entropy_##name},
 #include "kernels/cross_entropy/cross_entropy.inc"
 #undef QTOOL_KERNEL
@@ -11,6 +11,8 @@ constexpr KernelRow<CrossEntropyFunctions> kRows[] = {
 
 }  // namespace
 
-std::span<const KernelRow<CrossEntropyFunctions>> cross_entropy_kernels() noexcept { return kRows; }
+std::span<const KernelRow<CrossEntropyFunctions>> cross_entropy_kernels() noexcept {
+  return kCrossEntropyRows;
+}
 
 }  // namespace qtool

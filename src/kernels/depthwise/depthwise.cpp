@@ -3,7 +3,7 @@
 namespace qtool {
 namespace {
 
-constexpr KernelRow<DepthwiseFunctions> kRows[] = {
+constexpr KernelRow<DepthwiseFunctions> kDepthwiseRows[] = {
 #define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &depthwise_##name},
 #include "kernels/depthwise/depthwise.inc"
 #undef QTOOL_KERNEL
@@ -11,6 +11,8 @@ constexpr KernelRow<DepthwiseFunctions> kRows[] = {
 
 }  // namespace
 
-std::span<const KernelRow<DepthwiseFunctions>> depthwise_kernels() noexcept { return kRows; }
+std::span<const KernelRow<DepthwiseFunctions>> depthwise_kernels() noexcept {
+  return kDepthwiseRows;
+}
 
 }  // namespace qtool

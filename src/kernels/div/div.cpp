@@ -3,7 +3,7 @@
 namespace qtool {
 namespace {
 
-constexpr KernelRow<DivFunctions> kRows[] = {
+constexpr KernelRow<DivFunctions> kDivRows[] = {
 #define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &div_##name},
 #include "kernels/div/div.inc"
 #undef QTOOL_KERNEL
@@ -11,6 +11,6 @@ constexpr KernelRow<DivFunctions> kRows[] = {
 
 }  // namespace
 
-std::span<const KernelRow<DivFunctions>> div_kernels() noexcept { return kRows; }
+std::span<const KernelRow<DivFunctions>> div_kernels() noexcept { return kDivRows; }
 
 }  // namespace qtool

@@ -3,7 +3,7 @@
 namespace qtool {
 namespace {
 
-constexpr KernelRow<ElementaryFunctions> kRows[] = {
+constexpr KernelRow<ElementaryFunctions> kElementaryRows[] = {
 #define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &elementary_##name},
 #include "kernels/elementary/elementary.inc"
 #undef QTOOL_KERNEL
@@ -11,6 +11,8 @@ constexpr KernelRow<ElementaryFunctions> kRows[] = {
 
 }  // namespace
 
-std::span<const KernelRow<ElementaryFunctions>> elementary_kernels() noexcept { return kRows; }
+std::span<const KernelRow<ElementaryFunctions>> elementary_kernels() noexcept {
+  return kElementaryRows;
+}
 
 }  // namespace qtool

@@ -3,7 +3,7 @@
 namespace qtool {
 namespace {
 
-constexpr KernelRow<GemmFunctions> kRows[] = {
+constexpr KernelRow<GemmFunctions> kGemmRows[] = {
 #define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &gemm_##name},
 #include "kernels/gemm/gemm.inc"
 #undef QTOOL_KERNEL
@@ -11,6 +11,6 @@ constexpr KernelRow<GemmFunctions> kRows[] = {
 
 }  // namespace
 
-std::span<const KernelRow<GemmFunctions>> gemm_kernels() noexcept { return kRows; }
+std::span<const KernelRow<GemmFunctions>> gemm_kernels() noexcept { return kGemmRows; }
 
 }  // namespace qtool

@@ -5,7 +5,7 @@
 namespace qtool {
 namespace {
 
-constexpr KernelRow<LookupFunctions> kRows[] = {
+constexpr KernelRow<LookupFunctions> kLookupRows[] = {
 #define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &lookup_##name},
 #include "kernels/lookup/lookup.inc"
 #undef QTOOL_KERNEL
@@ -13,7 +13,7 @@ constexpr KernelRow<LookupFunctions> kRows[] = {
 
 }  // namespace
 
-std::span<const KernelRow<LookupFunctions>> lookup_kernels() noexcept { return kRows; }
+std::span<const KernelRow<LookupFunctions>> lookup_kernels() noexcept { return kLookupRows; }
 
 void lookup_by_channel(std::span<const std::uint8_t> tables, std::int64_t channels,
                        const std::uint8_t* in, std::uint8_t* out, std::int64_t pixels) {

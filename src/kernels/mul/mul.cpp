@@ -3,7 +3,7 @@
 namespace qtool {
 namespace {
 
-constexpr KernelRow<MulFunctions> kRows[] = {
+constexpr KernelRow<MulFunctions> kMulRows[] = {
 #define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &mul_##name},
 #include "kernels/mul/mul.inc"
 #undef QTOOL_KERNEL
@@ -11,6 +11,6 @@ constexpr KernelRow<MulFunctions> kRows[] = {
 
 }  // namespace
 
-std::span<const KernelRow<MulFunctions>> mul_kernels() noexcept { return kRows; }
+std::span<const KernelRow<MulFunctions>> mul_kernels() noexcept { return kMulRows; }
 
 }  // namespace qtool

@@ -7,7 +7,7 @@
 namespace qtool {
 namespace {
 
-constexpr KernelRow<ObserveFunctions> kRows[] = {
+constexpr KernelRow<ObserveFunctions> kObserveRows[] = {
 #define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &observe_##name},
 #include "kernels/observe/observe.inc"
 #undef QTOOL_KERNEL
@@ -15,7 +15,7 @@ constexpr KernelRow<ObserveFunctions> kRows[] = {
 
 // Values per block, whose cells are on the stack: few enough for the first-level cache beside the
 // values and the counters, enough to make the overhead per block small.
-constexpr std::int64_t kBlock = 2048;
+constexpr std::int64_t kObservedBlock = 2048;
 
 // Parts of a block that are counted in turn. Neighbouring values are often equal, and an addition
 // to a counter waits for the previous addition to the same one.
@@ -39,14 +39,14 @@ void count_all(const std::int32_t* cells, std::int64_t count, std::uint16_t* cou
 
 }  // namespace
 
-std::span<const KernelRow<ObserveFunctions>> observe_kernels() noexcept { return kRows; }
+std::span<const KernelRow<ObserveFunctions>> observe_kernels() noexcept { return kObserveRows; }
 
 std::int64_t ObserveKernel::count(const float* values, std::int64_t count, float cells_per_unit,
                                   Signs signs, std::uint16_t* counters) const {
-  alignas(64) std::array<std::int32_t, static_cast<std::size_t>(kBlock + kCellSlack)> cells;
+  alignas(64) std::array<std::int32_t, static_cast<std::size_t>(kObservedBlock + kCellSlack)> cells;
   std::int64_t zeros = 0;
-  for (std::int64_t begin = 0; begin < count; begin += kBlock) {
-    const std::int64_t block = std::min(kBlock, count - begin);
+  for (std::int64_t begin = 0; begin < count; begin += kObservedBlock) {
+    const std::int64_t block = std::min(kObservedBlock, count - begin);
     const std::int64_t kept =
         row_->functions->cells(values + begin, block, cells_per_unit, signs, cells.data());
     count_all(cells.data(), kept, counters);

@@ -10,7 +10,7 @@
 namespace qtool {
 namespace {
 
-constexpr KernelRow<PoolFunctions> kRows[] = {
+constexpr KernelRow<PoolFunctions> kPoolRows[] = {
 #define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &pool_##name},
 #include "kernels/pool/pool.inc"
 #undef QTOOL_KERNEL
@@ -129,7 +129,7 @@ void fill(const PoolCall& call, std::uint8_t value) {
 
 }  // namespace
 
-std::span<const KernelRow<PoolFunctions>> pool_kernels() noexcept { return kRows; }
+std::span<const KernelRow<PoolFunctions>> pool_kernels() noexcept { return kPoolRows; }
 
 void PoolKernel::max(const PoolShape& shape, const std::uint8_t* in, std::uint8_t* out,
                      int threads) const {

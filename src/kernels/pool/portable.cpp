@@ -20,13 +20,13 @@ void max(const PoolCall& call) {
 }
 
 void average(const PoolCall& call) {
-  constexpr std::int64_t kBlock = 64;
+  constexpr std::int64_t kSumBlock = 64;
   for (std::int64_t p = 0; p < call.pixels; ++p) {
-    for (std::int64_t first = 0; first < call.channels; first += kBlock) {
-      const std::int64_t count = std::min(kBlock, call.channels - first);
+    for (std::int64_t first = 0; first < call.channels; first += kSumBlock) {
+      const std::int64_t count = std::min(kSumBlock, call.channels - first);
       const std::uint8_t* pixel = call.base + p * call.in_step + first;
       std::uint8_t* out = call.out + p * call.out_step + first;
-      std::int32_t sum[kBlock] = {};
+      std::int32_t sum[kSumBlock] = {};
       for (std::int64_t t = 0; t < call.taps; ++t) {
         const std::uint8_t* tap = pixel + call.offsets[t];
         for (std::int64_t c = 0; c < count; ++c) sum[c] += tap[c];

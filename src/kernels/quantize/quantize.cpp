@@ -3,7 +3,7 @@
 namespace qtool {
 namespace {
 
-constexpr KernelRow<QuantizeFunctions> kRows[] = {
+constexpr KernelRow<QuantizeFunctions> kQuantizeRows[] = {
 #define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &quantize_##name},
 #include "kernels/quantize/quantize.inc"
 #undef QTOOL_KERNEL
@@ -11,6 +11,6 @@ constexpr KernelRow<QuantizeFunctions> kRows[] = {
 
 }  // namespace
 
-std::span<const KernelRow<QuantizeFunctions>> quantize_kernels() noexcept { return kRows; }
+std::span<const KernelRow<QuantizeFunctions>> quantize_kernels() noexcept { return kQuantizeRows; }
 
 }  // namespace qtool

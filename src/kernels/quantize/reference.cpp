@@ -4,7 +4,7 @@
 namespace qtool {
 namespace {
 
-std::uint8_t quantize_one(const ClampedAffine& affine, float x) {
+std::uint8_t quantize_by_definition(const ClampedAffine& affine, float x) {
   return static_cast<std::uint8_t>(
       quantize_value(x, {affine.scale, affine.zero_point}, {affine.low, affine.high}));
 }
@@ -17,7 +17,7 @@ float dequantize_one(const ClampedAffine& affine, std::uint8_t q) {
 
 void reference_quantize(const ClampedAffine& affine, const float* in, std::uint8_t* out,
                         std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) out[i] = quantize_one(affine, in[i]);
+  for (std::int64_t i = 0; i < count; ++i) out[i] = quantize_by_definition(affine, in[i]);
 }
 
 void reference_dequantize(const ClampedAffine& affine, const std::uint8_t* in, float* out,
@@ -29,7 +29,8 @@ void reference_quantize_planes(const ClampedAffine& affine, const PlaneGeometry&
                                const float* in, std::uint8_t* out) {
   for (std::int64_t c = 0; c < geometry.channels; ++c) {
     for (std::int64_t p = 0; p < geometry.pixels; ++p) {
-      out[p * geometry.pixel_stride + c] = quantize_one(affine, in[c * geometry.plane_stride + p]);
+      out[p * geometry.pixel_stride + c] =
+          quantize_by_definition(affine, in[c * geometry.plane_stride + p]);
     }
   }
 }
@@ -48,8 +49,8 @@ void reference_quantize_wide(const ClampedAffine& affine, const ClampedAffine& r
                              const float* in, std::uint8_t* high, std::uint8_t* low,
                              std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
-    high[i] = quantize_one(affine, in[i]);
-    low[i] = quantize_one(rest_affine, in[i] - dequantize_one(affine, high[i]));
+    high[i] = quantize_by_definition(affine, in[i]);
+    low[i] = quantize_by_definition(rest_affine, in[i] - dequantize_one(affine, high[i]));
   }
 }
 

@@ -3,7 +3,7 @@
 namespace qtool {
 namespace {
 
-constexpr KernelRow<SquareFunctions> kRows[] = {
+constexpr KernelRow<SquareFunctions> kSquareRows[] = {
 #define QTOOL_KERNEL(name, isa) {#name, Isa::isa, &square_##name},
 #include "kernels/square/square.inc"
 #undef QTOOL_KERNEL
@@ -11,6 +11,6 @@ constexpr KernelRow<SquareFunctions> kRows[] = {
 
 }  // namespace
 
-std::span<const KernelRow<SquareFunctions>> square_kernels() noexcept { return kRows; }
+std::span<const KernelRow<SquareFunctions>> square_kernels() noexcept { return kSquareRows; }
 
 }  // namespace qtool
