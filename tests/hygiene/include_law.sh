@@ -25,9 +25,10 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     rule("^Eigen/", "^src/quantize/rounding_gptq[.]cpp$")
     rule("^xxhash[.]h$", "^src/base/hash[.]cpp$")
     rule("^(oneapi/)?dnnl", "^src/ops/onednn_[a-z]+[.](cpp|h)$")
-    rule("^nlohmann/", "^src/json/|^src/image/preprocess_json[.]h$|^src/calib/formats/|^src/report/|^tools/qtool/")
+    rule("^nlohmann/", "^src/json/|^src/image/preprocess_json[.]h$|^src/calib/formats/|^src/report/")
     rule("^zlib[.]h$", "^src/samples/npz[.]cpp$")
-    rule("^(CLI|spdlog)/", "^tools/qtool/")
+    rule("^CLI/", "^tools/qtool/program_parse[.]cpp$")
+    rule("^spdlog/", "^tools/qtool/console[.]cpp$")
     # oneDNN divides work by OpenMP unless it is told not to.
     rule("^omp[.]h$", "^src/ops/onednn_engine[.]cpp$")
     rule("^cpuid[.]h$", "^src/kernels/isa[.]cpp$")

@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "checks.h"
-#include "command.h"
 #include "command_line.h"
 #include "console.h"
 #include "files.h"
@@ -17,6 +16,7 @@
 #include "options_outputs.h"
 #include "options_quantization.h"
 #include "options_run.h"
+#include "program.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/format.h"
@@ -275,59 +275,57 @@ void run_analyze(AnalyzeCommand& options) {
 
 }  // namespace
 
-void add_analyze(CLI::App& app, Session& session) {
+void add_analyze(Program& program, Session& session) {
   const auto options = std::make_shared<AnalyzeCommand>();
-  Command* command = add_command(
-      app, "analyze", "Find the tensors and weights that an INT8 model loses its accuracy by",
+  Command& command = program.add_command(
+      "analyze", "Find the tensors and weights that an INT8 model loses its accuracy by",
       {"qtool analyze model.onnx --int8 model.int8.onnx --images photos/eval --limit 50",
        "qtool analyze model.onnx --table model.table.json --images photos --report page.html"});
-  command->add_option("model", options->model, "ONNX model in FP32")
-      ->required()
-      ->type_name("MODEL");
-  command->add_option("--int8", options->int8, "Quantized model of the same network")
-      ->type_name("MODEL");
+  command.option("model", options->model, "ONNX model in FP32").required().placeholder("MODEL");
+  command.option("--int8", options->int8, "Quantized model of the same network")
+      .placeholder("MODEL");
   command
-      ->add_option("--table", options->table,
-                   "Calibration table to quantize with, instead of --int8\n"
-                   "Where its statistics were saved, other methods are tried too.")
-      ->type_name("FILE");
-  add_target(*command, options->target);
-  options->overrides.add_to(*command, OverrideUse::kModel);
+      .option("--table", options->table,
+              "Calibration table to quantize with, instead of --int8\n"
+              "Where its statistics were saved, other methods are tried too.")
+      .placeholder("FILE");
+  add_target(command, options->target);
+  options->overrides.add_to(command, OverrideUse::kModel);
   for (const char* option :
        {"--target", "--exclude", "--range", "--scale", "--wide", "--overrides"}) {
-    command->goes_with(option, {{"--table", {}}});
+    command.goes_with(option, {{"--table", {}}});
   }
-  command->add_option("--top", options->top, "Sources to list, the worst first; 0 lists all")
-      ->type_name("N")
-      ->check(whole_number(0, 1000000))
-      ->capture_default_str();
-  command->not_with("--top", {{"--json", {}}});
+  command.option("--top", options->top, "Sources to list, the worst first; 0 lists all")
+      .placeholder("N")
+      .check(whole_number(0, 1000000))
+      .show_default();
+  command.not_with("--top", {{"--json", {}}});
   command
-      ->add_option("--suggest", options->suggest,
-                   "Sources to try changes for, the worst first; 0 tries none\n"
-                   "Each change is made and run on the images; the ones that bring 0.5 dB or more "
-                   "are printed, as options of qtool quantize or calibrate.")
-      ->type_name("N")
-      ->check(whole_number(0, 1000))
-      ->capture_default_str();
+      .option("--suggest", options->suggest,
+              "Sources to try changes for, the worst first; 0 tries none\n"
+              "Each change is made and run on the images; the ones that bring 0.5 dB or more "
+              "are printed, as options of qtool quantize or calibrate.")
+      .placeholder("N")
+      .check(whole_number(0, 1000))
+      .show_default();
   command
-      ->add_option("--report", options->report,
-                   "Write the result as one HTML page too\n"
-                   "The file needs nothing else and no network; it also says accuracy and time of "
-                   "both models.")
-      ->type_name("FILE");
-  options->outputs.add_to(*command, PsnrUse::kNo);
+      .option("--report", options->report,
+              "Write the result as one HTML page too\n"
+              "The file needs nothing else and no network; it also says accuracy and time of "
+              "both models.")
+      .placeholder("FILE");
+  options->outputs.add_to(command, PsnrUse::kNo);
   for (const char* option : {"--boxes", "--mask"}) {
-    command->goes_with(option, {{"--report", {}}});
+    command.goes_with(option, {{"--report", {}}});
   }
-  options->images.add_to(*command, SamplesUse::kRun);
-  options->preprocess.add_to(*command);
-  refuse_preprocess_of_tensors(*command);
-  options->run.add_to(*command);
-  command->show_first({"model", "--int8", "--table", "--images", "--inputs", "--limit",
-                       "--preprocess", "--top", "--suggest", "--report", "--threads", "--json",
-                       "--quiet", "--help"});
-  command->callback([options, &session] {
+  options->images.add_to(command, SamplesUse::kRun);
+  options->preprocess.add_to(command);
+  refuse_preprocess_of_tensors(command);
+  options->run.add_to(command);
+  command.show_first({"model", "--int8", "--table", "--images", "--inputs", "--limit",
+                      "--preprocess", "--top", "--suggest", "--report", "--threads", "--json",
+                      "--quiet", "--help"});
+  command.on_parsed([options, &session] {
     options->images.require_given();
     session.run = [options] { run_analyze(*options); };
   });

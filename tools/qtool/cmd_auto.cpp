@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "command.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
@@ -18,6 +17,7 @@
 #include "options_quantization.h"
 #include "options_run.h"
 #include "options_verify.h"
+#include "program.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "report/first_model.h"
@@ -27,9 +27,9 @@
 
 namespace qtool::tool {
 
-void add_calibrate(CLI::App& app, Session& session);
-void add_quantize(CLI::App& app, Session& session);
-void add_eval(CLI::App& app, Session& session);
+void add_calibrate(Program& program, Session& session);
+void add_quantize(Program& program, Session& session);
+void add_eval(Program& program, Session& session);
 
 namespace {
 
@@ -257,46 +257,42 @@ void run_auto(AutoCommand& options, const Command& command) {
 
 }  // namespace
 
-void add_auto(CLI::App& app, Session& session) {
+void add_auto(Program& program, Session& session) {
   const auto options = std::make_shared<AutoCommand>();
-  Command* command =
-      add_command(app, "auto", "Calibrate, quantize and compare in one go, and say what to do next",
-                  {"qtool auto model.onnx --images photos/calib --preprocess imagenet -o made",
-                   "qtool auto model.onnx --images photos/calib --compare photos/eval -o made"});
-  command->add_option("model", options->model, "ONNX model in FP32")
-      ->required()
-      ->type_name("MODEL");
-  command
-      ->add_option("-o,--output-dir", options->folder,
-                   "Folder for what is made (default: this one)")
-      ->type_name("DIR");
-  add_target(*command, options->target);
-  add_effort(*command, options->effort);
+  Command& command = program.add_command(
+      "auto", "Calibrate, quantize and compare in one go, and say what to do next",
+      {"qtool auto model.onnx --images photos/calib --preprocess imagenet -o made",
+       "qtool auto model.onnx --images photos/calib --compare photos/eval -o made"});
+  command.option("model", options->model, "ONNX model in FP32").required().placeholder("MODEL");
+  command.option("-o,--output-dir", options->folder, "Folder for what is made (default: this one)")
+      .placeholder("DIR");
+  add_target(command, options->target);
+  add_effort(command, options->effort);
   options->images.limit = kDefaultLimit;
-  options->images.add_to(*command, SamplesUse::kMeasure);
+  options->images.add_to(command, SamplesUse::kMeasure);
   // The steps take the parts: of all images half set the ranges, the others are compared on.
-  command->remove_option(command->get_option("--part"));
-  command->get_option("--limit")
-      ->description("At most N to calibrate, N to compare\n0 = all; spread evenly.")
-      ->default_str(to_text(kDefaultLimit));
+  command.remove("--part");
+  command.find("--limit")
+      .text("At most N to calibrate, N to compare\n0 = all; spread evenly.")
+      .show_default(to_text(kDefaultLimit));
   command
-      ->add_option("--compare", options->compare,
-                   "Folder or list of other images to compare on\n"
-                   "Without it, half of --images is held out for that.")
-      ->type_name("DIR")
-      ->group("Images");
-  command->not_with("--compare", {{"--inputs", {}}});
-  options->preprocess.add_to(*command);
-  refuse_preprocess_of_tensors(*command);
-  options->outputs.add_to(*command);
-  add_verify_limit(*command, options->min_sqnr_db);
-  options->run.add_to(*command);
-  command->show_first({"model", "--images", "--inputs", "--compare", "--labels", "--limit",
-                       "--preprocess", "--target", "--effort", "--boxes", "--output-dir",
-                       "--threads", "--json", "--quiet", "--help"});
-  command->callback([options, command, &session] {
+      .option("--compare", options->compare,
+              "Folder or list of other images to compare on\n"
+              "Without it, half of --images is held out for that.")
+      .placeholder("DIR")
+      .group("Images");
+  command.not_with("--compare", {{"--inputs", {}}});
+  options->preprocess.add_to(command);
+  refuse_preprocess_of_tensors(command);
+  options->outputs.add_to(command);
+  add_verify_limit(command, options->min_sqnr_db);
+  options->run.add_to(command);
+  command.show_first({"model", "--images", "--inputs", "--compare", "--labels", "--limit",
+                      "--preprocess", "--target", "--effort", "--boxes", "--output-dir",
+                      "--threads", "--json", "--quiet", "--help"});
+  command.on_parsed([options, &command, &session] {
     options->images.require_given();
-    session.run = [options, command] { run_auto(*options, *command); };
+    session.run = [options, &command] { run_auto(*options, command); };
   });
 }
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "checks.h"
-#include "command.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
@@ -13,6 +12,7 @@
 #include "options_run.h"
 #include "options_sequence.h"
 #include "options_shape.h"
+#include "program.h"
 #include "progress.h"
 #include "qtool/measure/profile.h"
 #include "report/render.h"
@@ -32,7 +32,7 @@ struct BenchCommand {
   RunOptions run;
 };
 
-std::vector<Tensor> sample_of(const BenchCommand& options, const Graph& graph) {
+std::vector<Tensor> bench_sample(const BenchCommand& options, const Graph& graph) {
   if (!options.inputs.empty()) {
     const TensorSet tensors =
         list_input_tensors(options.inputs, graph, 1, options.sequence.reading());
@@ -44,7 +44,7 @@ std::vector<Tensor> sample_of(const BenchCommand& options, const Graph& graph) {
 void run_bench(BenchCommand& options) {
   options.run.apply();
   const Models models = open_models(options.model, options.int8);
-  const std::vector<Tensor> sample = sample_of(options, models.fp32.executor->graph());
+  const std::vector<Tensor> sample = bench_sample(options, models.fp32.executor->graph());
   ProgressDisplay progress("bench", "runs", options.run.progress_style());
   ProfileOptions profile_options;
   profile_options.threads = options.run.threads;
@@ -57,31 +57,30 @@ void run_bench(BenchCommand& options) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Session& session) {
+void add_bench(Program& program, Session& session) {
   const auto options = std::make_shared<BenchCommand>();
-  Command* command = add_command(app, "bench", "Time every step of the FP32 and the INT8 model",
-                                 {"qtool bench model.onnx --int8 model.int8.onnx --threads 1"});
-  command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
-  command->add_option("--int8", options->int8, "Quantized model to compare with")
-      ->type_name("MODEL");
-  command
-      ->add_option("--batch", options->batch, "Images per run (default: as the model says, or 1)")
-      ->type_name("N")
-      ->check(whole_number(1, 1000000));
-  options->shapes.add_to(*command);
-  add_inputs_option(*command, options->inputs);
-  options->sequence.add_to(*command);
-  command->not_with("--batch", {{"--shape", {}}, {"--inputs", {}}});
-  command->not_with("--shape", {{"--inputs", {}}});
-  command->not_with("--dim", {{"--inputs", {}}});
-  command->add_option("--repeat", options->repeat, "Timed runs of each model")
-      ->type_name("N")
-      ->check(whole_number(1, 1000000))
-      ->capture_default_str();
-  options->run.add_to(*command);
-  command->show_first({"model", "--int8", "--batch", "--shape", "--dim", "--inputs", "--repeat",
-                       "--threads", "--json", "--quiet", "--help"});
-  command->callback([options, &session] { session.run = [options] { run_bench(*options); }; });
+  Command& command =
+      program.add_command("bench", "Time every step of the FP32 and the INT8 model",
+                          {"qtool bench model.onnx --int8 model.int8.onnx --threads 1"});
+  command.option("model", options->model, "ONNX model").required().placeholder("MODEL");
+  command.option("--int8", options->int8, "Quantized model to compare with").placeholder("MODEL");
+  command.option("--batch", options->batch, "Images per run (default: as the model says, or 1)")
+      .placeholder("N")
+      .check(whole_number(1, 1000000));
+  options->shapes.add_to(command);
+  add_inputs_option(command, options->inputs);
+  options->sequence.add_to(command);
+  command.not_with("--batch", {{"--shape", {}}, {"--inputs", {}}});
+  command.not_with("--shape", {{"--inputs", {}}});
+  command.not_with("--dim", {{"--inputs", {}}});
+  command.option("--repeat", options->repeat, "Timed runs of each model")
+      .placeholder("N")
+      .check(whole_number(1, 1000000))
+      .show_default();
+  options->run.add_to(command);
+  command.show_first({"model", "--int8", "--batch", "--shape", "--dim", "--inputs", "--repeat",
+                      "--threads", "--json", "--quiet", "--help"});
+  command.on_parsed([options, &session] { session.run = [options] { run_bench(*options); }; });
 }
 
 }  // namespace qtool::tool

@@ -10,7 +10,6 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "command.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
@@ -19,6 +18,7 @@
 #include "options_mnn.h"
 #include "options_quantization.h"
 #include "options_run.h"
+#include "program.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/collect.h"
@@ -185,44 +185,44 @@ void run_calibrate(CalibrateCommand& options, const Command& command, StepResult
 
 }  // namespace
 
-void add_calibrate(CLI::App& app, Session& session) {
+void add_calibrate(Program& program, Session& session) {
   const auto options = std::make_shared<CalibrateCommand>();
-  Command* command = add_command(
-      app, "calibrate", "Run images through the FP32 model and decide the ranges of its tensors",
+  Command& command = program.add_command(
+      "calibrate", "Run images through the FP32 model and decide the ranges of its tensors",
       {"qtool calibrate model.onnx --images photos/calib --preprocess imagenet",
        "qtool calibrate model.onnx --inputs tensors --weight-bits 6 --range 'relu6_*=0,6' -o "
        "six.json"});
-  command->add_option("model", options->model, "ONNX model; --from knows it without")
-      ->type_name("MODEL");
-  add_target(*command, options->target);
-  options->overrides.add_to(*command, OverrideUse::kTable);
+  command.option("model", options->model, "ONNX model; --from knows it without")
+      .placeholder("MODEL");
+  add_target(command, options->target);
+  options->overrides.add_to(command, OverrideUse::kTable);
   command
-      ->add_option("-o,--output", options->output,
-                   "Table to write (default: MODEL.table.json, or MODEL.TARGET.table.json)")
-      ->type_name("FILE");
-  options->decision.add_to(*command);
-  options->types.add_to(*command);
-  options->rewrites.add_to(*command, "off");
-  options->statistics.add_to(*command);
-  options->mnn.add_to(*command);
-  options->images.add_to(*command, SamplesUse::kRun);
-  options->images.sequence.add_to(*command);
-  options->preprocess.add_to(*command);
-  refuse_preprocess_of_tensors(*command);
+      .option("-o,--output", options->output,
+              "Table to write (default: MODEL.table.json, or MODEL.TARGET.table.json)")
+      .placeholder("FILE");
+  options->decision.add_to(command);
+  options->types.add_to(command);
+  options->rewrites.add_to(command, "off");
+  options->statistics.add_to(command);
+  options->mnn.add_to(command);
+  options->images.add_to(command, SamplesUse::kRun);
+  options->images.sequence.add_to(command);
+  options->preprocess.add_to(command);
+  refuse_preprocess_of_tensors(command);
   // Saved statistics were made with these.
-  for (const CLI::Option* option : command->get_options()) {
-    if (option->get_group() == "Images" || option->get_group() == "Preprocessing") {
-      command->not_with(option->get_name(), {{"--from", {}}});
+  for (const auto& option : command.options()) {
+    if (option->group() == "Images" || option->group() == "Preprocessing") {
+      command.not_with(option->name(), {{"--from", {}}});
     }
   }
-  command->not_with("--mnn-config", {{"--from", {}}});
-  options->run.add_to(*command);
-  command->show_first({"model", "--images", "--inputs", "--limit", "--preprocess", "--method",
-                       "--target", "--save-statistics", "--from", "--output", "--threads", "--json",
-                       "--quiet", "--help"});
-  command->callback([options, command, &session] {
-    options->mnn.apply(*command, options->preprocess);
-    session.run = [options, command, &session] { run_calibrate(*options, *command, session.step); };
+  command.not_with("--mnn-config", {{"--from", {}}});
+  options->run.add_to(command);
+  command.show_first({"model", "--images", "--inputs", "--limit", "--preprocess", "--method",
+                      "--target", "--save-statistics", "--from", "--output", "--threads", "--json",
+                      "--quiet", "--help"});
+  command.on_parsed([options, &command, &session] {
+    options->mnn.apply(command, options->preprocess);
+    session.run = [options, &command, &session] { run_calibrate(*options, command, session.step); };
   });
 }
 

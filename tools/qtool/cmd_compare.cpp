@@ -6,10 +6,10 @@
 
 #include "base/text.h"
 #include "checks.h"
-#include "command.h"
 #include "console.h"
 #include "files.h"
 #include "options_run.h"
+#include "program.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "report/array_diff.h"
@@ -80,41 +80,41 @@ void run_compare(CompareCommand& options) {
 
 }  // namespace
 
-void add_compare(CLI::App& app, Session& session) {
+void add_compare(Program& program, Session& session) {
   const auto options = std::make_shared<CompareCommand>();
-  Command* command = add_command(
-      app, "compare", "Compare two models, files of tensors, or folders of infer --dump",
+  Command& command = program.add_command(
+      "compare", "Compare two models, files of tensors, or folders of infer --dump",
       {"qtool compare a.npy b.npy --min-sqnr 30", "qtool compare layers layers",
        "qtool compare model.onnx model.int8.onnx"});
   command
-      ->add_option("a", options->a,
-                   "Model, file or folder; the reference\n.npy, .npz, .pb (TensorProto), "
-                   ".bin and .raw (float32 as in memory).")
-      ->required()
-      ->type_name("A");
-  command->add_option("b", options->b, "Model, file or folder to compare with it")
-      ->required()
-      ->type_name("B");
+      .option("a", options->a,
+              "Model, file or folder; the reference\n.npy, .npz, .pb (TensorProto), "
+              ".bin and .raw (float32 as in memory).")
+      .required()
+      .placeholder("A");
+  command.option("b", options->b, "Model, file or folder to compare with it")
+      .required()
+      .placeholder("B");
   command
-      ->add_option("--min-sqnr", options->min_sqnr,
-                   "Lowest SQNR in dB that is accepted\nExit code 1 below it.")
-      ->type_name("DB")
-      ->check(decibels());
+      .option("--min-sqnr", options->min_sqnr,
+              "Lowest SQNR in dB that is accepted\nExit code 1 below it.")
+      .placeholder("DB")
+      .check(decibels());
   command
-      ->add_option("--max-abs", options->max_abs,
-                   "Largest difference of two elements that is accepted\nExit code 1 above it.")
-      ->type_name("X")
-      ->check(number([](double x) { return x >= 0.0; }, "a number of at least 0"));
+      .option("--max-abs", options->max_abs,
+              "Largest difference of two elements that is accepted\nExit code 1 above it.")
+      .placeholder("X")
+      .check(number([](double x) { return x >= 0.0; }, "a number of at least 0"));
   command
-      ->add_option("--tolerance", options->tolerance,
-                   "Largest relative difference of scales that is accepted\n"
-                   "Of two models. Exit code 1 above it, and where zero points differ.")
-      ->type_name("SHARE")
-      ->check(number([](double share) { return share >= 0.0; }, "a number of at least 0"));
-  options->run.add_to(*command, ThreadsUse::kNo);
-  command->show_first(
+      .option("--tolerance", options->tolerance,
+              "Largest relative difference of scales that is accepted\n"
+              "Of two models. Exit code 1 above it, and where zero points differ.")
+      .placeholder("SHARE")
+      .check(number([](double share) { return share >= 0.0; }, "a number of at least 0"));
+  options->run.add_to(command, ThreadsUse::kNo);
+  command.show_first(
       {"a", "b", "--min-sqnr", "--max-abs", "--tolerance", "--json", "--quiet", "--help"});
-  command->callback([options, &session] { session.run = [options] { run_compare(*options); }; });
+  command.on_parsed([options, &session] { session.run = [options] { run_compare(*options); }; });
 }
 
 }  // namespace qtool::tool

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "checks.h"
-#include "command.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
@@ -13,6 +12,7 @@
 #include "options_outputs.h"
 #include "options_requantize.h"
 #include "options_run.h"
+#include "program.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/measure/evaluate.h"
@@ -110,53 +110,52 @@ void run_eval(EvalCommand& options, const Command& command, StepResults* step) {
 
 }  // namespace
 
-void add_eval(CLI::App& app, Session& session) {
+void add_eval(Program& program, Session& session) {
   const auto options = std::make_shared<EvalCommand>();
-  Command* command = add_command(
-      app, "eval", "Measure accuracy and speed of the FP32 and the INT8 model on many images",
+  Command& command = program.add_command(
+      "eval", "Measure accuracy and speed of the FP32 and the INT8 model on many images",
       {"qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --labels labels.txt",
        "qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --boxes yolox",
        "qtool eval model.onnx --int8 model.int8.onnx --inputs tensors",
        "qtool eval vad.onnx --int8 vad.int8.onnx --inputs speech.wav --hop 512 --state "
        "state=stateN "
        "--decision 0.5"});
-  command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
-  command->add_option("--int8", options->int8, "Quantized model to compare with")
-      ->type_name("MODEL");
+  command.option("model", options->model, "ONNX model").required().placeholder("MODEL");
+  command.option("--int8", options->int8, "Quantized model to compare with").placeholder("MODEL");
   command
-      ->add_option("--csv", options->csv,
-                   "Table of all images to write\n"
-                   "Top-1 class and margin of both models, label, SQNR of the outputs.")
-      ->type_name("FILE");
+      .option("--csv", options->csv,
+              "Table of all images to write\n"
+              "Top-1 class and margin of both models, label, SQNR of the outputs.")
+      .placeholder("FILE");
   command
-      ->add_option("--flips", options->flips,
-                   "Table of the images that change class to write\n"
-                   "As --csv, ordered by the margin that FP32's class lost.")
-      ->type_name("FILE");
-  command->goes_with("--flips", {{"--int8", {}}});
-  command->goes_with_files("--flips", Trait::kClassScores);
-  command->add_option("--batch", options->batch, "Images per run")
-      ->type_name("N")
-      ->check(whole_number(1, 1000000))
-      ->capture_default_str();
-  options->images.add_to(*command, SamplesUse::kMeasure);
-  options->images.sequence.add_to(*command);
-  command->not_with("--state", {{"--batch", {}}});
-  options->preprocess.add_to(*command);
-  refuse_preprocess_of_tensors(*command);
-  options->outputs.add_to(*command);
-  command->not_with("--flips", {{"--boxes", {}}, {"--mask", {}}});
+      .option("--flips", options->flips,
+              "Table of the images that change class to write\n"
+              "As --csv, ordered by the margin that FP32's class lost.")
+      .placeholder("FILE");
+  command.goes_with("--flips", {{"--int8", {}}});
+  command.goes_with_files("--flips", Trait::kClassScores);
+  command.option("--batch", options->batch, "Images per run")
+      .placeholder("N")
+      .check(whole_number(1, 1000000))
+      .show_default();
+  options->images.add_to(command, SamplesUse::kMeasure);
+  options->images.sequence.add_to(command);
+  command.not_with("--state", {{"--batch", {}}});
+  options->preprocess.add_to(command);
+  refuse_preprocess_of_tensors(command);
+  options->outputs.add_to(command);
+  command.not_with("--flips", {{"--boxes", {}}, {"--mask", {}}});
   for (const char* option : {"--boxes", "--mask", "--decision", "--text", "--psnr"}) {
-    command->goes_with(option, {{"--int8", {}}});
+    command.goes_with(option, {{"--int8", {}}});
   }
-  options->requantize.add_to(*command);
-  options->run.add_to(*command);
-  command->show_first({"model", "--int8", "--images", "--inputs", "--labels", "--limit",
-                       "--preprocess", "--boxes", "--flips", "--threads", "--json", "--quiet",
-                       "--help"});
-  command->callback([options, command, &session] {
+  options->requantize.add_to(command);
+  options->run.add_to(command);
+  command.show_first({"model", "--int8", "--images", "--inputs", "--labels", "--limit",
+                      "--preprocess", "--boxes", "--flips", "--threads", "--json", "--quiet",
+                      "--help"});
+  command.on_parsed([options, &command, &session] {
     options->images.require_given();
-    session.run = [options, command, &session] { run_eval(*options, *command, session.step); };
+    session.run = [options, &command, &session] { run_eval(*options, command, session.step); };
   });
 }
 

@@ -4,13 +4,13 @@
 #include <string>
 #include <utility>
 
-#include "command.h"
 #include "console.h"
 #include "model.h"
 #include "options_images.h"
 #include "options_method.h"
 #include "options_quantization.h"
 #include "options_run.h"
+#include "program.h"
 #include "progress.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/measure/evaluate.h"
@@ -91,29 +91,29 @@ void run_images(ImagesCommand& options) {
 
 }  // namespace
 
-void add_images(CLI::App& app, Session& session) {
+void add_images(Program& program, Session& session) {
   const auto options = std::make_shared<ImagesCommand>();
-  Command* command = add_command(
-      app, "images", "Say whether images are enough, and which of them stand out, for calibration",
+  Command& command = program.add_command(
+      "images", "Say whether images are enough, and which of them stand out, for calibration",
       {"qtool images model.onnx --images photos/calib --preprocess imagenet",
        "qtool images model.onnx --int8 model.int8.onnx --images photos/eval",
        "qtool images model.onnx --inputs tensors --method minmax --json"});
-  command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
+  command.option("model", options->model, "ONNX model").required().placeholder("MODEL");
   command
-      ->add_option("--int8", options->int8,
-                   "Quantized model of the network: say which images it answers worst\n"
-                   "Those with another class than FP32's, with both answers and margins, and those "
-                   "with the lowest SQNR.")
-      ->type_name("MODEL");
-  add_target(*command, options->target);
-  options->decision.add_to(*command);
-  options->images.add_to(*command, SamplesUse::kRun);
-  options->preprocess.add_to(*command);
-  refuse_preprocess_of_tensors(*command);
-  options->run.add_to(*command);
-  command->show_first({"model", "--images", "--inputs", "--int8", "--limit", "--preprocess",
-                       "--method", "--target", "--threads", "--json", "--quiet", "--help"});
-  command->callback([options, &session] { session.run = [options] { run_images(*options); }; });
+      .option("--int8", options->int8,
+              "Quantized model of the network: say which images it answers worst\n"
+              "Those with another class than FP32's, with both answers and margins, and those "
+              "with the lowest SQNR.")
+      .placeholder("MODEL");
+  add_target(command, options->target);
+  options->decision.add_to(command);
+  options->images.add_to(command, SamplesUse::kRun);
+  options->preprocess.add_to(command);
+  refuse_preprocess_of_tensors(command);
+  options->run.add_to(command);
+  command.show_first({"model", "--images", "--inputs", "--int8", "--limit", "--preprocess",
+                      "--method", "--target", "--threads", "--json", "--quiet", "--help"});
+  command.on_parsed([options, &session] { session.run = [options] { run_images(*options); }; });
 }
 
 }  // namespace qtool::tool

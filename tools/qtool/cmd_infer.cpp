@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "checks.h"
-#include "command.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
@@ -16,6 +15,7 @@
 #include "options_requantize.h"
 #include "options_run.h"
 #include "options_sequence.h"
+#include "program.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/image/image.h"
@@ -50,8 +50,8 @@ struct InferCommand {
 };
 
 // The tensors of the run, and what the image went through.
-std::vector<Tensor> sample_of(const InferCommand& options, const Models& models,
-                              std::optional<SourcedPreprocess>& preprocess) {
+std::vector<Tensor> infer_sample(const InferCommand& options, const Models& models,
+                                 std::optional<SourcedPreprocess>& preprocess) {
   if (!options.inputs.empty()) {
     const TensorSet tensors = list_input_tensors(options.inputs, models.fp32.executor->graph(), 1,
                                                  options.sequence.reading());
@@ -93,7 +93,7 @@ void run_infer(InferCommand& options, const Command& command) {
   const Models models = open_models(options.model, options.int8);
   RequantizeOption::require_effect(command, models);
   std::optional<SourcedPreprocess> preprocess;
-  const std::vector<Tensor> sample = sample_of(options, models, preprocess);
+  const std::vector<Tensor> sample = infer_sample(options, models, preprocess);
   const auto has_scores = [&] {
     return !answers.boxes && !answers.mask &&
            classes_of(*models.fp32.executor, sample, options.run.threads, requantization) > 0;
@@ -137,75 +137,72 @@ void run_infer(InferCommand& options, const Command& command) {
 
 }  // namespace
 
-void add_infer(CLI::App& app, Session& session) {
+void add_infer(Program& program, Session& session) {
   const auto options = std::make_shared<InferCommand>();
-  Command* command =
-      add_command(app, "infer", "Run one image or other input through the FP32 and the INT8 model",
-                  {"qtool infer model.onnx --int8 model.int8.onnx --image photo.jpg "
-                   "--labels labels.txt",
-                   "qtool infer model.onnx --inputs tensors/two.npy",
-                   "qtool infer model.onnx --int8 model.int8.onnx --image photo.jpg "
-                   "--dump '*' --dump-dir dump"});
-  command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
-  command->add_option("--int8", options->int8, "Quantized model to compare with")
-      ->type_name("MODEL");
-  command->add_option("--image", options->image, "Image file")->type_name("FILE");
-  add_inputs_option(*command, options->inputs);
-  options->sequence.add_to(*command);
-  command->not_with("--inputs", {{"--image", {}}});
-  command->add_option("--labels", options->labels, "File with one class name per line")
-      ->type_name("FILE");
+  Command& command = program.add_command(
+      "infer", "Run one image or other input through the FP32 and the INT8 model",
+      {"qtool infer model.onnx --int8 model.int8.onnx --image photo.jpg "
+       "--labels labels.txt",
+       "qtool infer model.onnx --inputs tensors/two.npy",
+       "qtool infer model.onnx --int8 model.int8.onnx --image photo.jpg "
+       "--dump '*' --dump-dir dump"});
+  command.option("model", options->model, "ONNX model").required().placeholder("MODEL");
+  command.option("--int8", options->int8, "Quantized model to compare with").placeholder("MODEL");
+  command.option("--image", options->image, "Image file").placeholder("FILE");
+  add_inputs_option(command, options->inputs);
+  options->sequence.add_to(command);
+  command.not_with("--inputs", {{"--image", {}}});
+  command.option("--labels", options->labels, "File with one class name per line")
+      .placeholder("FILE");
   command
-      ->add_option("--draw", options->draw,
-                   "Also draw the answers of both models on the image\n"
-                   "Boxes of both models are green, those of one alone orange.")
-      ->type_name("FILE.png")
-      ->check(CLI::Validator(
-          [](const std::string& path) {
-            return path.ends_with(".png")
-                       ? std::string()
-                       : concat("found '", path, "', expected a name that ends with .png");
-          },
-          ""));
+      .option("--draw", options->draw,
+              "Also draw the answers of both models on the image\n"
+              "Boxes of both models are green, those of one alone orange.")
+      .placeholder("FILE.png")
+      .check([](const std::string& path) {
+        return path.ends_with(".png")
+                   ? std::string()
+                   : concat("found '", path, "', expected a name that ends with .png");
+      });
   command
-      ->add_option("--dump", options->dump,
-                   "Also write this tensor to --dump-dir, as .npy files\n"
-                   "* and ? match many.")
-      ->type_name("TENSOR")
-      ->allow_extra_args(false);
-  command->add_option("--dump-dir", options->dump_dir, "New or empty folder for --dump")
-      ->type_name("DIR");
-  command->add_option("--top", options->top, "Classes to list")
-      ->type_name("K")
-      ->check(whole_number(1, 1000000))
-      ->capture_default_str();
-  command->add_option("--repeat", options->repeat, "Timed runs of each model")
-      ->type_name("N")
-      ->check(whole_number(1, 1000000))
-      ->capture_default_str();
-  options->preprocess.add_to(*command);
-  refuse_preprocess_of_tensors(*command);
-  options->outputs.add_to(*command);
-  command->not_with("--draw", {{"--inputs", {}}});
-  command->goes_with("--dump", {{"--dump-dir", {}}});
-  command->goes_with("--dump-dir", {{"--dump", {}}});
+      .option("--dump", options->dump,
+              "Also write this tensor to --dump-dir, as .npy files\n"
+              "* and ? match many.")
+      .placeholder("TENSOR")
+      .one_value_each();
+  command.option("--dump-dir", options->dump_dir, "New or empty folder for --dump")
+      .placeholder("DIR");
+  command.option("--top", options->top, "Classes to list")
+      .placeholder("K")
+      .check(whole_number(1, 1000000))
+      .show_default();
+  command.option("--repeat", options->repeat, "Timed runs of each model")
+      .placeholder("N")
+      .check(whole_number(1, 1000000))
+      .show_default();
+  options->preprocess.add_to(command);
+  refuse_preprocess_of_tensors(command);
+  options->outputs.add_to(command);
+  command.not_with("--draw", {{"--inputs", {}}});
+  command.goes_with("--dump", {{"--dump-dir", {}}});
+  command.goes_with("--dump-dir", {{"--dump", {}}});
   for (const char* option : {"--decision", "--text", "--psnr"}) {
-    command->goes_with(option, {{"--int8", {}}});
+    command.goes_with(option, {{"--int8", {}}});
   }
-  options->requantize.add_to(*command);
-  options->run.add_to(*command);
-  command->show_first({"model", "--int8", "--image", "--inputs", "--labels", "--top",
-                       "--preprocess", "--boxes", "--mask", "--draw", "--dump", "--threads",
-                       "--json", "--quiet", "--help"});
+  options->requantize.add_to(command);
+  options->run.add_to(command);
+  command.show_first({"model", "--int8", "--image", "--inputs", "--labels", "--top", "--preprocess",
+                      "--boxes", "--mask", "--draw", "--dump", "--threads", "--json", "--quiet",
+                      "--help"});
   for (const char* option : {"--labels", "--draw"}) {
-    command->goes_with_files(option, Trait::kClasses);
+    command.goes_with_files(option, Trait::kClasses);
   }
-  command->goes_with_files("--top", Trait::kClassScores);
-  command->callback([options, command, &session] {
+  command.goes_with_files("--top", Trait::kClassScores);
+  command.on_parsed([options, &command, &session] {
     if (options->image.empty() && options->inputs.empty()) {
-      throw CLI::RequiredError("--image or --inputs");
+      throw CommandLineError("--image or --inputs is required");
     }
-    session.run = [options, command] { run_infer(*options, *command); };
+    session.run = [options, &command] { run_infer(*options, command); };
   });
 }
 

@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "base/text.h"
-#include "command.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
 #include "options_quantization.h"
 #include "options_run.h"
 #include "options_shape.h"
+#include "program.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "qtool/quantize/coverage.h"
@@ -59,20 +59,20 @@ void inspect(InspectOptions& options) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, Session& session) {
+void add_inspect(Program& program, Session& session) {
   const auto options = std::make_shared<InspectOptions>();
-  Command* command =
-      add_command(app, "inspect", "Show what a model consists of and what INT8 would make of it",
-                  {"qtool inspect model.onnx"});
-  command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
-  options->shapes.add_to(*command);
-  add_target(*command, options->target);
-  command->add_flag("--names", options->names,
-                    "List the names of all nodes and their tensors, for --exclude and --range");
-  options->run.add_to(*command);
-  command->show_first(
+  Command& command =
+      program.add_command("inspect", "Show what a model consists of and what INT8 would make of it",
+                          {"qtool inspect model.onnx"});
+  command.option("model", options->model, "ONNX model").required().placeholder("MODEL");
+  options->shapes.add_to(command);
+  add_target(command, options->target);
+  command.flag("--names", options->names,
+               "List the names of all nodes and their tensors, for --exclude and --range");
+  options->run.add_to(command);
+  command.show_first(
       {"model", "--shape", "--dim", "--target", "--names", "--json", "--quiet", "--help"});
-  command->callback([options, &session] { session.run = [options] { inspect(*options); }; });
+  command.on_parsed([options, &session] { session.run = [options] { inspect(*options); }; });
 }
 
 }  // namespace qtool::tool

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "checks.h"
-#include "command.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
@@ -19,6 +17,7 @@
 #include "options_quantization.h"
 #include "options_run.h"
 #include "options_verify.h"
+#include "program.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/format.h"
 #include "qtool/calib/overrides.h"
@@ -289,98 +288,95 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
 
 }  // namespace
 
-void add_quantize(CLI::App& app, Session& session) {
+void add_quantize(Program& program, Session& session) {
   const auto options = std::make_shared<QuantizeCommand>();
-  Command* command = add_command(
-      app, "quantize", "Emit the INT8 model (ONNX with QuantizeLinear / DequantizeLinear)",
+  Command& command = program.add_command(
+      "quantize", "Emit the INT8 model (ONNX with QuantizeLinear / DequantizeLinear)",
       {"qtool quantize model.onnx", "qtool quantize model.onnx --mode weight-only",
        "qtool quantize model.onnx --effort balanced --images photos/calib --limit 100 --verify "
        "-o balanced.onnx",
        "qtool quantize model.onnx --faster-only --threads 2"});
   const std::vector<Company> with_table = {{"--mode", {"static"}}};
-  command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
+  command.option("model", options->model, "ONNX model").required().placeholder("MODEL");
   command
-      ->add_option("--table", options->table,
-                   "Calibration table (default: MODEL.table.json)\n"
-                   "The modes dynamic and weight-only need none; of one that is given they take "
-                   "what corrects biases.")
-      ->type_name("FILE");
-  take_format(*command, *command
-                             ->add_option("--table-format", options->table_format,
-                                          "Format of the table (default: shown by its content)")
-                             ->type_name("FORMAT"));
+      .option("--table", options->table,
+              "Calibration table (default: MODEL.table.json)\n"
+              "The modes dynamic and weight-only need none; of one that is given they take "
+              "what corrects biases.")
+      .placeholder("FILE");
+  take_format(command
+                  .option("--table-format", options->table_format,
+                          "Format of the table (default: shown by its content)")
+                  .placeholder("FORMAT"));
   command
-      ->add_option("--name-map", options->name_map,
-                   "JSON file with the tensor and weight behind each layer name\n"
-                   "Without it, layers are the model's nodes.")
-      ->type_name("FILE");
-  CLI::Option* mode =
-      command
-          ->add_option("--mode", options->mode,
-                       "static, dynamic or weight-only\n"
-                       "static takes ranges from the table; dynamic measures them while running; "
-                       "weight-only stores int8 weights and computes in FP32.")
-          ->type_name("MODE")
-          ->capture_default_str();
-  take_words(*command, *mode, {"static", "dynamic", "weight-only"});
-  command->add_flag("--dynamic-lstm", options->dynamic_lstm,
-                    "Write LSTMs as ONNX Runtime's DynamicQuantizeLSTM\n"
-                    "That runtime then multiplies integers there, and no other reads the model. "
-                    "LSTMs whose axes begin with the batch (layout 1) stay as they are.");
-  command->goes_with("--dynamic-lstm", {{"--mode", {"dynamic"}}});
-  add_target(*command, options->target);
-  CLI::Option* form =
-      command
-          ->add_option("--format", options->form,
-                       "qdq or qoperator: how the model writes integer operators\n"
-                       "qdq puts QuantizeLinear and DequantizeLinear around operators on reals; "
-                       "qoperator uses QLinearConv, QLinearMatMul and ONNX Runtime's QLinear "
-                       "operators, where these have the same integers.")
-          ->type_name("FORM")
-          ->capture_default_str();
-  take_words(*command, *form, {"qdq", "qoperator"});
-  options->overrides.add_to(*command, OverrideUse::kModel);
+      .option("--name-map", options->name_map,
+              "JSON file with the tensor and weight behind each layer name\n"
+              "Without it, layers are the model's nodes.")
+      .placeholder("FILE");
   command
-      ->add_option("-o,--output", options->output,
-                   "Model to write (default: MODEL.int8.onnx)\n"
-                   "MODEL.dynamic.onnx or MODEL.weight-only.onnx by the mode; for a target other "
-                   "than cpu MODEL.TARGET.int8.onnx and so on.")
-      ->type_name("FILE");
-  options->accuracy.add_to(*command, AccuracyUse::kQuantize);
-  take_preprocess(*command,
-                  *command
-                       ->add_option("--preprocess", options->preprocess,
-                                    "Preset or JSON file that the model is to carry\n"
-                                    "For where no table of qtool says how images are prepared.")
-                       ->type_name("NAME|FILE"));
-  command->add_flag("--force", options->force,
-                    "Write the model even if nothing of it becomes integers, or --verify fails");
-  command->add_flag("--external-data", options->external_data,
-                    "Write the weights to a second file, OUTPUT.data\n"
-                    "A model of more than 2 GiB is written so in any case.");
-  options->types.add_to(*command);
-  options->rewrites.add_to(*command, "as the table says");
-  options->images.add_to(*command, SamplesUse::kRun);
-  options->verify.add_to(*command);
-  options->faster.add_to(*command);
-  options->run.add_to(*command);
+      .option("--mode", options->mode,
+              "static, dynamic or weight-only\n"
+              "static takes ranges from the table; dynamic measures them while running; "
+              "weight-only stores int8 weights and computes in FP32.")
+      .placeholder("MODE")
+      .show_default()
+      .one_of({"static", "dynamic", "weight-only"});
+  command.flag("--dynamic-lstm", options->dynamic_lstm,
+               "Write LSTMs as ONNX Runtime's DynamicQuantizeLSTM\n"
+               "That runtime then multiplies integers there, and no other reads the model. "
+               "LSTMs whose axes begin with the batch (layout 1) stay as they are.");
+  command.goes_with("--dynamic-lstm", {{"--mode", {"dynamic"}}});
+  add_target(command, options->target);
+  command
+      .option("--format", options->form,
+              "qdq or qoperator: how the model writes integer operators\n"
+              "qdq puts QuantizeLinear and DequantizeLinear around operators on reals; "
+              "qoperator uses QLinearConv, QLinearMatMul and ONNX Runtime's QLinear "
+              "operators, where these have the same integers.")
+      .placeholder("FORM")
+      .show_default()
+      .one_of({"qdq", "qoperator"});
+  options->overrides.add_to(command, OverrideUse::kModel);
+  command
+      .option("-o,--output", options->output,
+              "Model to write (default: MODEL.int8.onnx)\n"
+              "MODEL.dynamic.onnx or MODEL.weight-only.onnx by the mode; for a target other "
+              "than cpu MODEL.TARGET.int8.onnx and so on.")
+      .placeholder("FILE");
+  options->accuracy.add_to(command, AccuracyUse::kQuantize);
+  take_preprocess(command
+                      .option("--preprocess", options->preprocess,
+                              "Preset or JSON file that the model is to carry\n"
+                              "For where no table of qtool says how images are prepared.")
+                      .placeholder("NAME|FILE"));
+  command.flag("--force", options->force,
+               "Write the model even if nothing of it becomes integers, or --verify fails");
+  command.flag("--external-data", options->external_data,
+               "Write the weights to a second file, OUTPUT.data\n"
+               "A model of more than 2 GiB is written so in any case.");
+  options->types.add_to(command);
+  options->rewrites.add_to(command, "as the table says");
+  options->images.add_to(command, SamplesUse::kRun);
+  options->verify.add_to(command);
+  options->faster.add_to(command);
+  options->run.add_to(command);
   for (const char* option :
        {"--effort", "--weight-rounding", "--equalize", "--format", "--range", "--scale", "--wide",
         "--weight-granularity", "--weight-symmetry", "--winograd-bits", "--activations",
         "--symmetric", "--activation-bits"}) {
-    command->goes_with(option, with_table);
+    command.goes_with(option, with_table);
   }
   for (const char* option : {"--table-format", "--name-map", "--bias-correction"}) {
-    command->goes_with(option, {{"--mode", {"static"}}, {"--table", {}}});
+    command.goes_with(option, {{"--mode", {"static"}}, {"--table", {}}});
   }
   // Weights are stored alike for all of them.
-  command->goes_with("--target", {{"--mode", {"static", "dynamic"}}});
-  command->goes_with_files("--name-map", Trait::kLayerNames);
-  command->show_first({"model", "--table", "--mode", "--target", "--exclude", "--weight-bits",
-                       "--effort", "--images", "--verify", "--faster-only", "--output", "--threads",
-                       "--json", "--quiet", "--help"});
-  command->callback([options, command, &session] {
-    session.run = [options, command, &session] { run_quantize(*options, *command, session.step); };
+  command.goes_with("--target", {{"--mode", {"static", "dynamic"}}});
+  command.goes_with_files("--name-map", Trait::kLayerNames);
+  command.show_first({"model", "--table", "--mode", "--target", "--exclude", "--weight-bits",
+                      "--effort", "--images", "--verify", "--faster-only", "--output", "--threads",
+                      "--json", "--quiet", "--help"});
+  command.on_parsed([options, &command, &session] {
+    session.run = [options, &command, &session] { run_quantize(*options, command, session.step); };
   });
 }
 

@@ -12,7 +12,6 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "checks.h"
-#include "command.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
@@ -22,6 +21,7 @@
 #include "options_quantization.h"
 #include "options_resume.h"
 #include "options_run.h"
+#include "program.h"
 #include "progress.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/overrides.h"
@@ -70,18 +70,16 @@ double share_of(std::string text) {
 }
 
 /// Shares in [0, most].
-CLI::Validator share_up_to(double most, std::string expected) {
-  return CLI::Validator(
-      [=](const std::string& text) {
-        try {
-          const double value = share_of(text);
-          if (value >= 0.0 && value <= most) return std::string();
-        } catch (const Error&) {
-          // told below
-        }
-        return concat("found '", text, "', expected ", expected);
-      },
-      "");
+Check share_up_to(double most, std::string expected) {
+  return [=](const std::string& text) {
+    try {
+      const double value = share_of(text);
+      if (value >= 0.0 && value <= most) return std::string();
+    } catch (const Error&) {
+      // told below
+    }
+    return concat("found '", text, "', expected ", expected);
+  };
 }
 
 SearchGoal goal_of(const SearchCommand& options) {
@@ -146,11 +144,11 @@ std::uint64_t key_of(const Command& command, const Model& fp32, const Samples& s
       "--json",          "--quiet",           "--verbose"};
   std::uint64_t key = hash_bytes(
       concat(QTOOL_VERSION " ", fingerprint(fp32.loaded), " ", content_hash_of(samples)));
-  for (const CLI::Option* option : command.get_options()) {
-    const std::string name = option->get_name();
+  for (const auto& option : command.options()) {
+    const std::string name = option->name();
     if (no_matter.contains(name)) continue;
     const bool has_key = name == "model";  // its fingerprint
-    for (const std::string& value : option->results()) {
+    for (const std::string& value : option->values()) {
       key = hash_bytes(concat(name, "=", value), key);
       std::error_code ec;
       if (!has_key && std::filesystem::is_regular_file(value, ec)) {
@@ -246,108 +244,104 @@ void run_search(SearchCommand& options, const Command& command) {
 
 }  // namespace
 
-void add_search(CLI::App& app, Session& session) {
+void add_search(Program& program, Session& session) {
   const auto options = std::make_shared<SearchCommand>();
-  Command* command = add_command(
-      app, "search", "Find the nodes that must stay in FP32 to reach an accuracy",
+  Command& command = program.add_command(
+      "search", "Find the nodes that must stay in FP32 to reach an accuracy",
       {"qtool search model.onnx --table model.table.json --images photos/calib --min-sqnr 30 "
        "-o overrides.json",
        "qtool quantize model.onnx --table model.table.json --overrides overrides.json"});
-  command->add_option("model", options->model, "ONNX model in FP32")
-      ->required()
-      ->type_name("MODEL");
-  command->add_option("--table", options->table, "Calibration table to quantize with")
-      ->required()
-      ->type_name("FILE");
+  command.option("model", options->model, "ONNX model in FP32").required().placeholder("MODEL");
+  command.option("--table", options->table, "Calibration table to quantize with")
+      .required()
+      .placeholder("FILE");
   command
-      ->add_option("-o,--output", options->output,
-                   "Overrides to write, for qtool quantize --overrides")
-      ->required()
-      ->type_name("FILE");
+      .option("-o,--output", options->output, "Overrides to write, for qtool quantize --overrides")
+      .required()
+      .placeholder("FILE");
   command
-      ->add_option("--min-sqnr", options->min_sqnr,
-                   "Goal: so many dB against FP32, of the worst output\n"
-                   "The mean over the images, as qtool eval prints it.")
-      ->type_name("DB")
-      ->check(decibels());
-  const CLI::Validator percent =
+      .option("--min-sqnr", options->min_sqnr,
+              "Goal: so many dB against FP32, of the worst output\n"
+              "The mean over the images, as qtool eval prints it.")
+      .placeholder("DB")
+      .check(decibels());
+  const Check percent =
       number([](double value) { return value >= 0.0 && value <= 100.0; }, "a number from 0 to 100");
   command
-      ->add_option("--min-agreement", options->min_agreement,
-                   "Goal: percent of the answers that are FP32's\n"
-                   "Images with its class; with --mask, pixels with its class; with --boxes, its "
-                   "boxes that are kept, and 100 minus those added.")
-      ->type_name("PERCENT")
-      ->check(percent);
+      .option("--min-agreement", options->min_agreement,
+              "Goal: percent of the answers that are FP32's\n"
+              "Images with its class; with --mask, pixels with its class; with --boxes, its "
+              "boxes that are kept, and 100 minus those added.")
+      .placeholder("PERCENT")
+      .check(percent);
   command
-      ->add_option("--max-top1-drop", options->max_top1_drop,
-                   "Goal: points of top-1 accuracy lost at most")
-      ->type_name("POINTS")
-      ->check(percent);
+      .option("--max-top1-drop", options->max_top1_drop,
+              "Goal: points of top-1 accuracy lost at most")
+      .placeholder("POINTS")
+      .check(percent);
   command
-      ->add_option("--min-boxes-kept", options->min_boxes_kept,
-                   "Goal: percent of FP32's boxes that must be kept\n"
-                   "From the lowest --box-score on, at IoU 0.7. Alone or with --max-boxes-added.")
-      ->type_name("PERCENT")
-      ->check(percent);
+      .option("--min-boxes-kept", options->min_boxes_kept,
+              "Goal: percent of FP32's boxes that must be kept\n"
+              "From the lowest --box-score on, at IoU 0.7. Alone or with --max-boxes-added.")
+      .placeholder("PERCENT")
+      .check(percent);
   command
-      ->add_option("--max-boxes-added", options->max_boxes_added,
-                   "Goal: boxes that FP32 does not have, in percent of FP32's")
-      ->type_name("PERCENT")
-      ->check(number([](double value) { return value >= 0.0 && value <= 1e6; },
-                     "a number from 0 to 1000000"));
+      .option("--max-boxes-added", options->max_boxes_added,
+              "Goal: boxes that FP32 does not have, in percent of FP32's")
+      .placeholder("PERCENT")
+      .check(number([](double value) { return value >= 0.0 && value <= 1e6; },
+                    "a number from 0 to 1000000"));
   command
-      ->add_option("--confidence", options->confidence,
-                   "How sure a goal of agreement or boxes must be on other images\n"
-                   "50: the images that are searched on decide alone.")
-      ->type_name("PERCENT")
-      ->check(number([](double value) { return value >= 50.0 && value <= 99.9; },
-                     "a number from 50 to 99.9"))
-      ->capture_default_str();
+      .option("--confidence", options->confidence,
+              "How sure a goal of agreement or boxes must be on other images\n"
+              "50: the images that are searched on decide alone.")
+      .placeholder("PERCENT")
+      .check(number([](double value) { return value >= 50.0 && value <= 99.9; },
+                    "a number from 50 to 99.9"))
+      .show_default();
   command
-      ->add_option("--budget", options->budget,
-                   "Time to spend: 90s, 5m, 1h\n"
-                   "The search ends earlier when nothing is left to try; what was found by then is "
-                   "written in any case.")
-      ->type_name("TIME")
-      ->check(time_span())
-      ->capture_default_str();
+      .option("--budget", options->budget,
+              "Time to spend: 90s, 5m, 1h\n"
+              "The search ends earlier when nothing is left to try; what was found by then is "
+              "written in any case.")
+      .placeholder("TIME")
+      .check(time_span())
+      .show_default();
   command
-      ->add_option("--max-latency-cost", options->max_latency_cost,
-                   "Time of an image over the INT8 model's at most: 10%\n"
-                   "Measured on this machine with --threads threads. Without it, no time decides "
-                   "anything.")
-      ->type_name("PERCENT")
-      ->check(share_up_to(1e6, "percent such as 10%"));
+      .option("--max-latency-cost", options->max_latency_cost,
+              "Time of an image over the INT8 model's at most: 10%\n"
+              "Measured on this machine with --threads threads. Without it, no time decides "
+              "anything.")
+      .placeholder("PERCENT")
+      .check(share_up_to(1e6, "percent such as 10%"));
   command
-      ->add_option("--min-integer-macs", options->min_integer_macs,
-                   "Multiplications that stay on integers: 75%")
-      ->type_name("PERCENT")
-      ->check(share_up_to(1.0, "0% to 100%"));
-  add_target(*command, options->target);
-  options->types.add_to(*command);
-  options->rewrites.add_to(*command, "as the table says");
-  options->overrides.add_to(*command, OverrideUse::kModel);
-  options->accuracy.add_to(*command, AccuracyUse::kSearch);
-  options->images.add_to(*command, SamplesUse::kMeasure);
-  command->goes_with("--labels", {{"--max-top1-drop", {}}});
-  command->goes_with(
-      "--confidence",
-      {{"--min-agreement", {}}, {"--min-boxes-kept", {}}, {"--max-boxes-added", {}}});
-  options->outputs.add_to(*command, PsnrUse::kNo);
+      .option("--min-integer-macs", options->min_integer_macs,
+              "Multiplications that stay on integers: 75%")
+      .placeholder("PERCENT")
+      .check(share_up_to(1.0, "0% to 100%"));
+  add_target(command, options->target);
+  options->types.add_to(command);
+  options->rewrites.add_to(command, "as the table says");
+  options->overrides.add_to(command, OverrideUse::kModel);
+  options->accuracy.add_to(command, AccuracyUse::kSearch);
+  options->images.add_to(command, SamplesUse::kMeasure);
+  command.goes_with("--labels", {{"--max-top1-drop", {}}});
+  command.goes_with("--confidence",
+                    {{"--min-agreement", {}}, {"--min-boxes-kept", {}}, {"--max-boxes-added", {}}});
+  options->outputs.add_to(command, PsnrUse::kNo);
   for (const char* option : {"--min-boxes-kept", "--max-boxes-added"}) {
-    command->goes_with(option, {{"--boxes", {}}});
+    command.goes_with(option, {{"--boxes", {}}});
   }
-  options->preprocess.add_to(*command);
-  refuse_preprocess_of_tensors(*command);
-  options->resume.add_to(*command);
-  options->run.add_to(*command);
-  command->show_first({"model", "--table", "--images", "--output", "--min-sqnr", "--min-agreement",
-                       "--min-boxes-kept", "--max-boxes-added", "--max-top1-drop", "--budget",
-                       "--effort", "--help"});
-  command->callback([options, command, &session] {
+  options->preprocess.add_to(command);
+  refuse_preprocess_of_tensors(command);
+  options->resume.add_to(command);
+  options->run.add_to(command);
+  command.show_first({"model", "--table", "--images", "--output", "--min-sqnr", "--min-agreement",
+                      "--min-boxes-kept", "--max-boxes-added", "--max-top1-drop", "--budget",
+                      "--effort", "--help"});
+  command.on_parsed([options, &command, &session] {
     options->images.require_given();
-    session.run = [options, command] { run_search(*options, *command); };
+    session.run = [options, &command] { run_search(*options, command); };
   });
 }
 

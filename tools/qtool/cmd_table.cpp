@@ -6,11 +6,11 @@
 
 #include "base/text.h"
 #include "checks.h"
-#include "command.h"
 #include "console.h"
 #include "files.h"
 #include "model.h"
 #include "options_run.h"
+#include "program.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "qtool/quantize/quantize.h"
@@ -150,69 +150,64 @@ void run_table(TableCommand& options, const Command& command) {
 
 }  // namespace
 
-void add_table(CLI::App& app, Session& session) {
+void add_table(Program& program, Session& session) {
   const auto options = std::make_shared<TableCommand>();
-  Command* command = add_command(
-      app, "table", "Show, convert and compare calibration tables of this and other tools",
+  Command& command = program.add_command(
+      "table", "Show, convert and compare calibration tables of this and other tools",
       {"qtool table show model.table.json",
        "qtool table convert calibration.cache --to qtool -o model.table.json",
        "qtool table convert model.table.json --to ncnn --model model.onnx -o model.table",
        "qtool table diff a.json b.cache --tolerance 0.01"});
-  CLI::Option* action =
-      command
-          ->add_option("action", options->action,
-                       "show FILE, convert FILE or diff FILE FILE\n"
-                       "show prints every tensor; convert writes another format and says what that "
-                       "does not carry; diff ends with exit code 1 when scales or ranges differ.")
-          ->required()
-          ->type_name("ACTION");
-  take_words(*command, *action, {"show", "convert", "diff"});
-  command->add_option("files", options->files, "Table, or two for diff")
-      ->required()
-      ->type_name("FILE");
+  command
+      .option("action", options->action,
+              "show FILE, convert FILE or diff FILE FILE\n"
+              "show prints every tensor; convert writes another format and says what that "
+              "does not carry; diff ends with exit code 1 when scales or ranges differ.")
+      .required()
+      .placeholder("ACTION")
+      .one_of({"show", "convert", "diff"});
+  command.option("files", options->files, "Table, or two for diff").required().placeholder("FILE");
   const auto format = [&](const char* names, std::string& value, const char* help) {
-    take_format(*command, *command->add_option(names, value, help)->type_name("FORMAT"));
+    take_format(command.option(names, value, help).placeholder("FORMAT"));
   };
   format("--to", options->to, "Format to convert to, see qtool help formats");
   format("--from,--table-format", options->from,
          "Format of the tables that are read (default: shown by their content)");
-  command->add_option("-o,--output", options->output, "File to write")->type_name("FILE");
+  command.option("-o,--output", options->output, "File to write").placeholder("FILE");
   command
-      ->add_option("--model", options->model,
-                   "ONNX model of the table\n"
-                   "Its node names stand for layers, and names are checked against it.")
-      ->type_name("MODEL");
+      .option("--model", options->model,
+              "ONNX model of the table\n"
+              "Its node names stand for layers, and names are checked against it.")
+      .placeholder("MODEL");
   command
-      ->add_option("--name-map", options->name_map,
-                   "JSON file with the tensor and weight behind each layer name")
-      ->type_name("FILE");
-  command->add_option("--trt-version", options->tensorrt_version, "TensorRT version in the header")
-      ->type_name("8600");
-  CLI::Option* algorithm = command
-                               ->add_option("--trt-algorithm", options->tensorrt_algorithm,
-                                            "TensorRT calibrator in the header")
-                               ->type_name("NAME");
-  take_words(
-      *command, *algorithm,
-      {"EntropyCalibration2", "EntropyCalibration", "MinMaxCalibration", "LegacyCalibration"});
+      .option("--name-map", options->name_map,
+              "JSON file with the tensor and weight behind each layer name")
+      .placeholder("FILE");
+  command.option("--trt-version", options->tensorrt_version, "TensorRT version in the header")
+      .placeholder("8600");
   command
-      ->add_option("--tolerance", options->tolerance,
-                   "Largest relative difference that diff accepts (default: 0)")
-      ->type_name("SHARE")
-      ->check(number([](double share) { return share >= 0.0; }, "a number of at least 0"));
+      .option("--trt-algorithm", options->tensorrt_algorithm, "TensorRT calibrator in the header")
+      .placeholder("NAME")
+      .one_of(
+          {"EntropyCalibration2", "EntropyCalibration", "MinMaxCalibration", "LegacyCalibration"});
+  command
+      .option("--tolerance", options->tolerance,
+              "Largest relative difference that diff accepts (default: 0)")
+      .placeholder("SHARE")
+      .check(number([](double share) { return share >= 0.0; }, "a number of at least 0"));
   for (const char* option : {"--to", "--output"}) {
-    command->goes_with(option, {{"action", {"convert"}}});
+    command.goes_with(option, {{"action", {"convert"}}});
   }
   for (const char* option : {"--trt-version", "--trt-algorithm"}) {
-    command->goes_with(option, {{"--to", {"tensorrt"}}});
+    command.goes_with(option, {{"--to", {"tensorrt"}}});
   }
-  command->goes_with("--tolerance", {{"action", {"diff"}}});
-  options->run.add_to(*command, ThreadsUse::kNo);
-  command->show_first({"action", "files", "--to", "--output", "--from", "--model", "--name-map",
-                       "--tolerance", "--json", "--quiet", "--help"});
-  command->goes_with_files("--name-map", Trait::kLayerNames);
-  command->callback([options, command, &session] {
-    session.run = [options, command] { run_table(*options, *command); };
+  command.goes_with("--tolerance", {{"action", {"diff"}}});
+  options->run.add_to(command, ThreadsUse::kNo);
+  command.show_first({"action", "files", "--to", "--output", "--from", "--model", "--name-map",
+                      "--tolerance", "--json", "--quiet", "--help"});
+  command.goes_with_files("--name-map", Trait::kLayerNames);
+  command.on_parsed([options, &command, &session] {
+    session.run = [options, &command] { run_table(*options, command); };
   });
 }
 

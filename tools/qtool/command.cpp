@@ -1,7 +1,8 @@
 #include "command.h"
 
 #include <algorithm>
-#include <memory>
+#include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "base/choices.h"
@@ -40,16 +41,42 @@ std::string_view text_of(Trait trait) {
   return "";
 }
 
-/// The value an option has, given or by default; empty when it has none.
-std::string value_of(const CLI::Option& option) {
-  return option.count() > 0 ? option.results().back() : option.get_default_str();
-}
-
 }  // namespace
 
-Command::Command(const std::string& summary, const std::string& name,
-                 std::vector<std::string> examples)
-    : CLI::App(summary, name), examples_(std::move(examples)) {}
+Command::Command(std::string name, std::string summary, std::vector<std::string> examples)
+    : name_(std::move(name)), summary_(std::move(summary)), examples_(std::move(examples)) {
+  add("-h,--help", nullptr, "Show the common options").group(kGeneralGroup);
+  add("--help-all", nullptr, "Show every option").group(kGeneralGroup);
+}
+
+Option& Command::add(std::string names, Variable variable, std::string text) {
+  options_.push_back(std::make_unique<Option>(std::move(names), variable, std::move(text)));
+  return *options_.back();
+}
+
+Option& Command::flag(std::string names, bool& variable, std::string text) {
+  return add(std::move(names), &variable, std::move(text));
+}
+
+void Command::remove(const std::string& option) {
+  std::erase_if(options_, [&](const auto& known) { return known->has_name(option); });
+}
+
+void Command::act() const {
+  if (action_) action_();
+}
+
+Option* Command::look_up(const std::string& name) const {
+  const auto found = std::find_if(options_.begin(), options_.end(),
+                                  [&](const auto& option) { return option->has_name(name); });
+  return found == options_.end() ? nullptr : found->get();
+}
+
+Option& Command::require(const std::string& name) const {
+  Option* option = look_up(name);
+  if (option == nullptr) throw std::logic_error(concat(name_, " has no option ", name));
+  return *option;
+}
 
 void Command::goes_with(const std::string& option, std::vector<Company> company) {
   rules_.push_back({option, Effect::kOnlyWith, std::move(company)});
@@ -63,19 +90,15 @@ void Command::goes_with_files(const std::string& option, Trait trait) {
   file_rules_.push_back({option, trait});
 }
 
-void Command::offer(const CLI::Option* option, std::vector<std::string> words) {
-  words_[option] = std::move(words);
-}
-
 // Values that a configuration file gives to all commands are not counted.
-bool Command::given(const std::string& option) const {
-  return get_option(option)->count() > 0 && !shared_.contains(option);
+bool Command::meant(const std::string& option) const {
+  return given(option) && !shared_.contains(option);
 }
 
 bool Command::there(const Company& company) const {
-  const CLI::Option& other = *get_option(company.option);
-  if (company.values.empty()) return other.count() > 0;
-  const std::string value = value_of(other);
+  const Option& other = find(company.option);
+  if (company.values.empty()) return other.given();
+  const std::string& value = other.value();
   return std::find(company.values.begin(), company.values.end(), value) != company.values.end();
 }
 
@@ -85,7 +108,7 @@ std::string Command::broken(const Rule& rule) const {
                                 [&](const Company& company) { return there(company); });
   if ((met != rule.company.end()) == (rule.effect == Effect::kOnlyWith)) return {};
   const Company& named = met != rule.company.end() ? *met : rule.company.front();
-  const std::string value = value_of(*get_option(named.option));
+  const std::string& value = find(named.option).value();
   if (rule.effect == Effect::kNotWith || (!named.values.empty() && !value.empty())) {
     std::string text = concat(rule.option, " has no effect with ", named.option,
                               named.values.empty() ? "" : concat(" ", value));
@@ -97,7 +120,7 @@ std::string Command::broken(const Rule& rule) const {
 
 void Command::require_effect() const {
   for (const Rule& rule : rules_) {
-    if (!given(rule.option)) continue;
+    if (!meant(rule.option)) continue;
     const std::string problem = broken(rule);
     if (!problem.empty()) throw Error(ErrorCode::kUsage, problem);
   }
@@ -106,49 +129,32 @@ void Command::require_effect() const {
 void Command::found(Trait trait, const std::string& files,
                     const std::function<bool()>& holds) const {
   const auto rule = std::find_if(file_rules_.begin(), file_rules_.end(), [&](const FileRule& one) {
-    return one.trait == trait && given(one.option);
+    return one.trait == trait && meant(one.option);
   });
   if (rule == file_rules_.end() || holds()) return;
   throw Error(ErrorCode::kUsage, concat(rule->option, " has no effect with ", files,
                                         "; it goes with ", text_of(trait)));
 }
 
-std::vector<const CLI::Option*> Command::first_options() const {
-  std::vector<const CLI::Option*> options;
-  for (const std::string& name : first_) options.push_back(get_option(name));
+std::vector<const Option*> Command::first_options() const {
+  std::vector<const Option*> options;
+  for (const std::string& name : first_) options.push_back(&find(name));
   return options;
 }
 
-std::string Command::company_text(const CLI::Option& option) const {
+std::string Command::company_text(const Option& option) const {
   std::string text;
   for (const Rule& rule : rules_) {
-    if (get_option(rule.option) != &option) continue;
+    if (&find(rule.option) != &option) continue;
     text += concat(text.empty() ? "" : " ",
                    rule.effect == Effect::kOnlyWith ? "Goes with " : "Not with ",
                    text_of(rule.company), ".");
   }
   for (const FileRule& rule : file_rules_) {
-    if (get_option(rule.option) != &option) continue;
+    if (&find(rule.option) != &option) continue;
     text += concat(text.empty() ? "" : " ", "Goes with ", text_of(rule.trait), ".");
   }
   return text;
-}
-
-std::vector<std::string> Command::words_of(const CLI::Option& option) const {
-  const auto found = words_.find(&option);
-  return found == words_.end() ? std::vector<std::string>() : found->second;
-}
-
-Command* add_command(CLI::App& app, const std::string& name, const std::string& summary,
-                     std::vector<std::string> examples) {
-  auto command = std::make_shared<Command>(summary, name, std::move(examples));
-  command->formatter(app.get_formatter());
-  command->set_help_flag("-h,--help", "Show the common options")->group("General");
-  command->set_help_all_flag("--help-all", "Show every option")->group("General");
-  command->allow_config_extras(CLI::config_extras_mode::error);
-  command->fallthrough();
-  app.add_subcommand(command);
-  return command.get();
 }
 
 }  // namespace qtool::tool

@@ -1,23 +1,16 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "option.h"
+
 namespace qtool::tool {
-
-class Command;
-struct StepResults;
-
-/// What parsing the command line decided: the work to do once all of it is known to be well-formed.
-struct Session {
-  std::function<void()> run;
-  /// Where the command is a step of another one: takes its result, which is then not printed.
-  StepResults* step = nullptr;
-};
 
 /// An option that another one needs to have an effect: `option` is given or, if there are `values`,
 /// has one of them, given or by default.
@@ -38,12 +31,23 @@ enum class Trait : std::uint8_t {
   kLayerNames,      ///< a table of a format that names layers
 };
 
-/// One sub-command: CLI11's class, with what help pages, man pages, completion and checks need to
-/// know about its options in addition. Options are named as on the command line, positionals by
-/// their name.
-class Command : public CLI::App {
+/// One command of the program: its options, and all that help pages, man pages, completion and
+/// checks need to know about them. Options are named as on the command line, positionals by their
+/// name.
+class Command {
  public:
-  Command(const std::string& summary, const std::string& name, std::vector<std::string> examples);
+  Command(std::string name, std::string summary, std::vector<std::string> examples);
+
+  /// Adds an option whose value goes into `variable`, of a type of Variable. See Option().
+  template <typename T>
+  Option& option(std::string names, T& variable, std::string text) {
+    return add(std::move(names), &variable, std::move(text));
+  }
+  Option& flag(std::string names, bool& variable, std::string text);
+  /// Takes back an option that no rule names.
+  void remove(const std::string& option);
+  /// What to do once all options have their values: sets Session::run.
+  void on_parsed(std::function<void()> action) { action_ = std::move(action); }
 
   /// The options of `--help`, in this order; `--help-all` shows every one.
   void show_first(std::vector<std::string> options) { first_ = std::move(options); }
@@ -53,8 +57,6 @@ class Command : public CLI::App {
   void not_with(const std::string& option, std::vector<Company> company);
   /// `option` would be ignored unless the files of the run have `trait`; found() settles it.
   void goes_with_files(const std::string& option, Trait trait);
-  /// Values to offer when the shell completes `option`.
-  void offer(const CLI::Option* option, std::vector<std::string> words);
   /// The value comes from a part of a configuration file that is for all commands, so it may have
   /// no effect here.
   void note_shared(const std::string& option) { shared_.insert(option); }
@@ -65,12 +67,23 @@ class Command : public CLI::App {
   /// The same of an option that goes with files of `trait`. `holds`: whether they have it, asked
   /// only where such an option is given; `files` names them: `model 'a.onnx'`.
   void found(Trait trait, const std::string& files, const std::function<bool()>& holds) const;
+  /// Does what on_parsed() was told.
+  void act() const;
 
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& summary() const { return summary_; }
   [[nodiscard]] const std::vector<std::string>& examples() const { return examples_; }
-  [[nodiscard]] std::vector<const CLI::Option*> first_options() const;
+  /// All options, --help and --help-all first.
+  [[nodiscard]] const std::vector<std::unique_ptr<Option>>& options() const { return options_; }
+  [[nodiscard]] std::vector<const Option*> first_options() const;
+  /// The option of that name; there must be one.
+  [[nodiscard]] Option& find(const std::string& name) { return require(name); }
+  [[nodiscard]] const Option& find(const std::string& name) const { return require(name); }
+  /// The same, or null.
+  [[nodiscard]] const Option* find_or_null(const std::string& name) const { return look_up(name); }
+  [[nodiscard]] bool given(const std::string& option) const { return find(option).given(); }
   /// `Goes with --images.`, or nothing.
-  [[nodiscard]] std::string company_text(const CLI::Option& option) const;
-  [[nodiscard]] std::vector<std::string> words_of(const CLI::Option& option) const;
+  [[nodiscard]] std::string company_text(const Option& option) const;
 
  private:
   struct FileRule {
@@ -83,25 +96,22 @@ class Command : public CLI::App {
     Effect effect;
     std::vector<Company> company;
   };
-  [[nodiscard]] bool given(const std::string& option) const;
+  Option& add(std::string names, Variable variable, std::string text);
+  [[nodiscard]] Option* look_up(const std::string& name) const;
+  [[nodiscard]] Option& require(const std::string& name) const;
+  [[nodiscard]] bool meant(const std::string& option) const;
   [[nodiscard]] bool there(const Company& company) const;
   [[nodiscard]] std::string broken(const Rule& rule) const;
 
+  std::string name_;
+  std::string summary_;
   std::vector<std::string> examples_;
+  std::vector<std::unique_ptr<Option>> options_;
+  std::function<void()> action_;
   std::vector<std::string> first_;
   std::vector<Rule> rules_;
   std::vector<FileRule> file_rules_;
-  std::map<const CLI::Option*, std::vector<std::string>> words_;
   std::set<std::string> shared_;
 };
-
-/// Adds a sub-command with its help text. `examples` are full command lines. Options that a
-/// sub-command does not know are looked up in the program's own, so `--config` is accepted before
-/// and after it.
-Command* add_command(CLI::App& app, const std::string& name, const std::string& summary,
-                     std::vector<std::string> examples);
-
-/// Adds one command to the program; each cmd_*.cpp defines one, main.cpp lists them.
-using AddCommand = void (*)(CLI::App& app, Session& session);
 
 }  // namespace qtool::tool

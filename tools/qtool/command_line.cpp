@@ -2,11 +2,11 @@
 
 namespace qtool::tool {
 namespace {
-std::vector<std::string> words;
+std::vector<std::string> kept_words;
 }  // namespace
 
-void keep_command_line(int argc, const char* const* argv) { words.assign(argv, argv + argc); }
+void keep_command_line(int argc, const char* const* argv) { kept_words.assign(argv, argv + argc); }
 
-const std::vector<std::string>& command_line() { return words; }
+const std::vector<std::string>& command_line() { return kept_words; }
 
 }  // namespace qtool::tool

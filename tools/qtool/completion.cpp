@@ -12,26 +12,23 @@ namespace {
 
 /// What a shell needs to know about one option.
 struct Entry {
+  const Option* option;
   OptionText text;
-  std::vector<std::string> words;
-  bool positional = false;
-  bool repeats = false;
 
   [[nodiscard]] bool takes_path() const {
     constexpr std::array<std::string_view, 4> kPaths = {"FILE", "DIR", "MODEL", "TABLE"};
-    const std::string& value = positional ? text.names.front() : text.value;
+    const std::string& value = option->is_positional() ? text.names.front() : text.value;
     return std::any_of(kPaths.begin(), kPaths.end(), [&](std::string_view path) {
       return value.find(path) != std::string::npos;
     });
   }
 };
 
-std::vector<Entry> entries_of(const Command& command) {
+std::vector<Entry> entries_of(const Program& program, const Command& command) {
   std::vector<Entry> entries;
-  for (const OptionGroup& group : groups_of(command)) {
-    for (const CLI::Option* option : group.options) {
-      entries.push_back({describe(command, *option), command.words_of(*option),
-                         option->get_positional(), option->get_expected_max() > 1});
+  for (const OptionGroup& group : groups_of(program, command)) {
+    for (const Option* option : group.options) {
+      entries.push_back({option, describe(command, *option)});
     }
   }
   return entries;
@@ -58,27 +55,27 @@ std::string in_quotes(std::string_view text, std::string_view special = "") {
 }
 
 // Whatever is not completed here is a file, by `-o default`.
-std::string bash(const std::vector<const Command*>& commands) {
+std::string bash(const Program& program) {
   std::string names;
   std::string options;
   std::string values;
-  for (const Command* command : commands) {
-    const std::string& name = command->get_name();
+  for (const auto& command : program.commands()) {
+    const std::string& name = command->name();
     names += concat(names.empty() ? "" : " ", name);
     std::vector<std::string> all;
-    for (const Entry& entry : entries_of(*command)) {
-      if (entry.positional) {
-        if (entry.words.empty()) continue;
-        values +=
-            concat("    ", name, ":", name, ") words=", in_quotes(joined(entry.words)), " ;;\n");
+    for (const Entry& entry : entries_of(program, *command)) {
+      if (entry.option->is_positional()) {
+        if (entry.option->words().empty()) continue;
+        values += concat("    ", name, ":", name,
+                         ") words=", in_quotes(joined(entry.option->words())), " ;;\n");
         continue;
       }
       all.insert(all.end(), entry.text.names.begin(), entry.text.names.end());
       if (entry.text.value.empty()) continue;
       std::vector<std::string> patterns;
       for (const std::string& option : entry.text.names) patterns.push_back(name + ":" + option);
-      values += concat("    ", joined(patterns, "|"), ") words=", in_quotes(joined(entry.words)),
-                       " ;;\n");
+      values += concat("    ", joined(patterns, "|"),
+                       ") words=", in_quotes(joined(entry.option->words())), " ;;\n");
     }
     options += concat("        ", name, ") words=", in_quotes(joined(all)), " ;;\n");
   }
@@ -108,28 +105,28 @@ std::string bash(const std::vector<const Command*>& commands) {
 }
 
 std::string zsh_action(const Entry& entry) {
-  if (!entry.words.empty()) return concat("(", joined(entry.words), ")");
+  if (!entry.option->words().empty()) return concat("(", joined(entry.option->words()), ")");
   return entry.takes_path() ? "_files" : " ";
 }
 
-std::string zsh(const std::vector<const Command*>& commands) {
+std::string zsh(const Program& program) {
   constexpr std::string_view kSpecial = "[]:\\";
   std::string names;
   std::string cases;
-  for (const Command* command : commands) {
-    const std::string& name = command->get_name();
-    names += concat("    ", in_quotes(concat(name, ":", command->get_description())), "\n");
+  for (const auto& command : program.commands()) {
+    const std::string& name = command->name();
+    names += concat("    ", in_quotes(concat(name, ":", command->summary())), "\n");
     cases += concat("    ", name, ")\n      _arguments");
-    for (const Entry& entry : entries_of(*command)) {
+    for (const Entry& entry : entries_of(program, *command)) {
       const std::string action = zsh_action(entry);
-      if (entry.positional) {
+      if (entry.option->is_positional()) {
         cases +=
-            concat(" \\\n        ",
-                   in_quotes(concat(entry.repeats ? "*:" : ":", command->get_name(), ":", action)));
+            concat(" \\\n        ", in_quotes(concat(entry.option->takes_several() ? "*:" : ":",
+                                                     command->name(), ":", action)));
         continue;
       }
       for (const std::string& option : entry.text.names) {
-        std::string spec = in_quotes(concat(entry.repeats ? "*" : "", option, "["));
+        std::string spec = in_quotes(concat(entry.option->takes_several() ? "*" : "", option, "["));
         spec.pop_back();
         spec += in_quotes(entry.text.summary, kSpecial).substr(1);
         spec.pop_back();
@@ -164,19 +161,19 @@ std::string zsh(const std::vector<const Command*>& commands) {
       "_qtool \"$@\"\n");
 }
 
-std::string fish(const std::vector<const Command*>& commands) {
+std::string fish(const Program& program) {
   std::string out = "# fish completion for qtool\n";
-  for (const Command* command : commands) {
-    out += concat("complete -c qtool -n __fish_use_subcommand -a ", command->get_name(), " -d ",
-                  in_quotes(command->get_description(), "\\"), "\n");
+  for (const auto& command : program.commands()) {
+    out += concat("complete -c qtool -n __fish_use_subcommand -a ", command->name(), " -d ",
+                  in_quotes(command->summary(), "\\"), "\n");
   }
-  for (const Command* command : commands) {
+  for (const auto& command : program.commands()) {
     const std::string start =
-        concat("complete -c qtool -n '__fish_seen_subcommand_from ", command->get_name(), "'");
-    for (const Entry& entry : entries_of(*command)) {
-      if (entry.positional) {
-        if (!entry.words.empty())
-          out += concat(start, " -a ", in_quotes(joined(entry.words)), "\n");
+        concat("complete -c qtool -n '__fish_seen_subcommand_from ", command->name(), "'");
+    for (const Entry& entry : entries_of(program, *command)) {
+      if (entry.option->is_positional()) {
+        if (!entry.option->words().empty())
+          out += concat(start, " -a ", in_quotes(joined(entry.option->words())), "\n");
         continue;
       }
       out += start;
@@ -185,7 +182,8 @@ std::string fish(const std::vector<const Command*>& commands) {
                                       : concat(" -s ", name.substr(1));
       }
       if (!entry.text.value.empty()) out += entry.takes_path() ? " -r" : " -x";
-      if (!entry.words.empty()) out += concat(" -a ", in_quotes(joined(entry.words)));
+      if (!entry.option->words().empty())
+        out += concat(" -a ", in_quotes(joined(entry.option->words())));
       out += concat(" -d ", in_quotes(entry.text.summary, "\\"), "\n");
     }
   }
@@ -194,9 +192,8 @@ std::string fish(const std::vector<const Command*>& commands) {
 
 }  // namespace
 
-std::string completion(const CLI::App& program, const std::string& shell) {
-  const std::vector<const Command*> commands = commands_of(program);
-  return shell == "zsh" ? zsh(commands) : shell == "fish" ? fish(commands) : bash(commands);
+std::string completion(const Program& program, const std::string& shell) {
+  return shell == "zsh" ? zsh(program) : shell == "fish" ? fish(program) : bash(program);
 }
 
 }  // namespace qtool::tool

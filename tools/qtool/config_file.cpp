@@ -1,98 +1,94 @@
 #include "config_file.h"
 
 #include <algorithm>
-#include <iterator>
-#include <sstream>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "base/file_kind.h"
 #include "base/text.h"
-#include "command.h"
 
 namespace qtool::tool {
 namespace {
 
-bool knows(const CLI::App& command, const std::string& key) {
-  const CLI::Option* option = command.get_option_no_throw("--" + key);
-  if (option == nullptr) option = command.get_option_no_throw(key);
-  return option != nullptr && option->get_configurable();
+bool knows(const Command& command, const std::string& key) {
+  const Option* option = command.find_or_null("--" + key);
+  if (option == nullptr) option = command.find_or_null(key);
+  return option != nullptr && option->is_configurable();
 }
 
-std::vector<std::string> keys_of(const std::vector<const CLI::App*>& commands) {
-  std::vector<std::string> keys;
-  for (const CLI::App* command : commands) {
-    for (const CLI::Option* option : command->get_options()) {
-      if (!option->get_configurable()) continue;
-      keys.insert(keys.end(), option->get_lnames().begin(), option->get_lnames().end());
-      if (option->get_lnames().empty()) keys.push_back(option->get_single_name());
-    }
+void add_keys(const Command& command, std::vector<std::string>& keys) {
+  for (const auto& option : command.options()) {
+    if (!option->is_configurable()) continue;
+    const std::vector<std::string>& names = option->long_names();
+    keys.insert(keys.end(), names.begin(), names.end());
+    if (names.empty()) keys.push_back(option->name());
   }
-  return keys;
 }
 
-[[noreturn]] void refuse(std::string_view what, const std::string& name,
-                         std::vector<std::string> candidates) {
+[[noreturn]] void refuse_key(std::string_view what, const std::string& name,
+                             std::vector<std::string> candidates) {
   std::sort(candidates.begin(), candidates.end());
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
-  throw CLI::ConfigError(
-      concat("config file: unknown ", what, " '", name, "'", nearest_text(name, candidates)),
-      CLI::ExitCodes::ConfigError);
+  throw CommandLineError(
+      concat("config file: unknown ", what, " '", name, "'", nearest_text(name, candidates)));
 }
 
-bool every_command(const CLI::App* /*command*/) { return true; }
-
-const CLI::App& find_command(const std::vector<const CLI::App*>& commands,
-                             const std::string& name) {
+const Command& command_of_section(const Program& program, const std::string& name) {
   std::vector<std::string> names;
-  for (const CLI::App* command : commands) {
-    if (command->get_name() == name) return *command;
-    names.push_back(command->get_name());
+  for (const auto& command : program.commands()) {
+    if (command->name() == name) return *command;
+    names.push_back(command->name());
   }
-  refuse("section", name, names);
+  refuse_key("section", name, names);
+}
+
+void require_known(const Program& program, const std::string& key) {
+  std::vector<std::string> keys;
+  for (const auto& command : program.commands()) {
+    if (knows(*command, key)) return;
+    add_keys(*command, keys);
+  }
+  refuse_key("key", key, keys);
+}
+
+void require_known(const Command& command, const std::string& key) {
+  if (knows(command, key)) return;
+  std::vector<std::string> keys;
+  add_keys(command, keys);
+  refuse_key(concat("key in [", command.name(), "]"), key, keys);
 }
 
 }  // namespace
 
-std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const {
-  const std::string text(std::istreambuf_iterator<char>(input), {});
-  const std::string_view found = recognise_foreign_file(text);
+std::string config_text(std::string_view bytes) {
+  const std::string_view found = recognise_foreign_file(bytes);
   if (!found.empty()) {
-    throw CLI::ConfigError(concat("config file: ", found, ", expected TOML or INI"),
-                           CLI::ExitCodes::ConfigError);
+    throw CommandLineError(concat("config file: ", found, ", expected TOML or INI"));
   }
-  std::istringstream lines{std::string(without_byte_order_mark(text))};
-  const std::vector<const CLI::App*> commands = std::as_const(app_).get_subcommands(every_command);
-  std::vector<CLI::ConfigItem> own;     // from the running command's section
-  std::vector<CLI::ConfigItem> shared;  // from before any section
-  for (CLI::ConfigItem& item : ConfigBase::from_config(lines)) {
-    if (item.name == "++" || item.name == "--") continue;  // section marks carry no value
-    if (!item.parents.empty()) {
-      const CLI::App& command = find_command(commands, item.parents.front());
-      if (!knows(command, item.name)) {
-        refuse(concat("key in [", command.get_name(), "]"), item.name, keys_of({&command}));
-      }
-      if (command.parsed()) own.push_back(std::move(item));
+  return std::string(without_byte_order_mark(bytes));
+}
+
+std::vector<ConfigEntry> entries_for(Command* given, const Program& program,
+                                     std::vector<ConfigEntry> entries) {
+  std::vector<ConfigEntry> own;     // from the given command's section
+  std::vector<ConfigEntry> shared;  // from before any section
+  for (ConfigEntry& entry : entries) {
+    if (!entry.sections.empty()) {
+      const Command& command = command_of_section(program, entry.sections.front());
+      require_known(command, entry.key);
+      if (&command == given) own.push_back(std::move(entry));
       continue;
     }
-    if (std::none_of(commands.begin(), commands.end(),
-                     [&](const CLI::App* command) { return knows(*command, item.name); })) {
-      refuse("key", item.name, keys_of(commands));
-    }
-    for (CLI::App* command : app_.get_subcommands()) {
-      if (!knows(*command, item.name)) continue;
-      // Where the command line has the option too, the value is not the file's.
-      const std::string name = concat("--", item.name);
-      const CLI::Option* option = command->get_option_no_throw(name);
-      if (option != nullptr && option->count() == 0) {
-        static_cast<Command*>(command)->note_shared(name);
-      }
-      item.parents = {command->get_name()};
-      shared.push_back(item);
-    }
+    require_known(program, entry.key);
+    if (given == nullptr || !knows(*given, entry.key)) continue;
+    // Where the command line has the option too, the value is not the file's.
+    const std::string name = concat("--", entry.key);
+    const Option* option = given->find_or_null(name);
+    if (option != nullptr && !option->given()) given->note_shared(name);
+    entry.sections = {given->name()};
+    shared.push_back(std::move(entry));
   }
-  // CLI11 keeps the first value it finds, so the section, which is more specific, comes first.
+  // The first value of a key counts, so the section, which is more specific, comes first.
   own.insert(own.end(), shared.begin(), shared.end());
   return own;
 }

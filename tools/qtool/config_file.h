@@ -1,23 +1,30 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <istream>
+#include <string>
+#include <string_view>
 #include <vector>
+
+#include "program.h"
 
 namespace qtool::tool {
 
-/// Reads `--config` files (TOML / INI: `key = value`, keys are long option names without dashes). A
-/// section [calibrate] is for that command only; keys before any section are for every command that
-/// has the option. The command line overrides the file.
-/// A key that no command knows is an error that lists the nearest names.
-class ConfigFile : public CLI::ConfigBase {
- public:
-  explicit ConfigFile(CLI::App& app) : app_(app) {}
-
-  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
-
- private:
-  CLI::App& app_;
+/// One `key = value` of a configuration file (TOML or INI). Keys are long option names without
+/// dashes.
+struct ConfigEntry {
+  std::vector<std::string> sections;  ///< `[calibrate]`; none before any section
+  std::string key;
+  std::vector<std::string> values;
 };
+
+/// The text in the bytes of a configuration file. Throws CommandLineError for a file of another
+/// kind.
+std::string config_text(std::string_view bytes);
+
+/// Those of the entries that are for the command that was given, each in its section. A section
+/// [calibrate] is for that command only; keys before any section are for every command that has the
+/// option. The command line overrides them all. Throws CommandLineError with the nearest names for
+/// a key or section that no command knows.
+std::vector<ConfigEntry> entries_for(Command* given, const Program& program,
+                                     std::vector<ConfigEntry> entries);
 
 }  // namespace qtool::tool

@@ -18,7 +18,7 @@
 namespace qtool::tool {
 namespace {
 
-Verbosity chosen = Verbosity::kNormal;
+Verbosity chosen_verbosity = Verbosity::kNormal;
 
 // https://no-color.org: any value but an empty one.
 spdlog::color_mode wanted_colors() {
@@ -37,7 +37,7 @@ void set_up_console() {
 }
 
 void set_verbosity(Verbosity verbosity) {
-  chosen = verbosity;
+  chosen_verbosity = verbosity;
   switch (verbosity) {
     case Verbosity::kQuiet:
       spdlog::set_level(spdlog::level::err);
@@ -51,7 +51,7 @@ void set_verbosity(Verbosity verbosity) {
   }
 }
 
-Verbosity verbosity() noexcept { return chosen; }
+Verbosity verbosity() noexcept { return chosen_verbosity; }
 
 void print_result(std::string_view text) {
   const std::string shown = printable(text, LineFeeds::kKeep);

@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 namespace {
 
 // Of the command, or of the step of one, that is at work: there is one per process.
-std::unordered_set<std::string> inputs;  // may be a million images
-std::set<fs::path> outputs;
+std::unordered_set<std::string> declared_inputs;  // may be a million images
+std::set<fs::path> declared_outputs;
 
 void refuse_if_same(const fs::path& output, const fs::path& input) {
   if (!same_file(output, input)) return;
@@ -38,14 +38,14 @@ bool is_open_as(int descriptor, const fs::path& path) {
 }  // namespace
 
 void declare_input(const fs::path& path) {
-  for (const fs::path& output : outputs) refuse_if_same(output, path);
-  inputs.insert(path.string());
+  for (const fs::path& output : declared_outputs) refuse_if_same(output, path);
+  declared_inputs.insert(path.string());
 }
 
 void declare_output(const fs::path& path) {
-  if (outputs.contains(path)) return;
-  for (const std::string& input : inputs) refuse_if_same(path, input);
-  for (const fs::path& other : outputs) {
+  if (declared_outputs.contains(path)) return;
+  for (const std::string& input : declared_inputs) refuse_if_same(path, input);
+  for (const fs::path& other : declared_outputs) {
     if (!same_file(path, other)) continue;
     throw Error(ErrorCode::kUsage, concat("outputs '", other.string(), "' and '", path.string(),
                                           "' are the same file"));
@@ -56,7 +56,7 @@ void declare_output(const fs::path& path) {
                        "': would replace the file to which this program's messages go"));
   }
   require_writable(path);
-  outputs.insert(path);
+  declared_outputs.insert(path);
 }
 
 void declare_output_folder(const fs::path& folder) {
@@ -83,8 +83,8 @@ void declare_output_folder(const fs::path& folder) {
 }
 
 void begin_step() {
-  inputs.clear();
-  outputs.clear();
+  declared_inputs.clear();
+  declared_outputs.clear();
 }
 
 std::string read_input(const fs::path& path, std::int64_t max_bytes) {

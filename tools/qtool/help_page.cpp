@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "base/text.h"
-#include "command.h"
 #include "option_text.h"
 #include "terminal.h"
 
@@ -33,54 +33,6 @@ std::string term(const OptionText& text) {
 void add_examples(const Command& command, Page& page) {
   page.title(command.examples().size() == 1 ? "Example" : "Examples");
   for (const std::string& example : command.examples()) page.command_line(example);
-}
-
-std::string common_page(const Command& command) {
-  Page page;
-  page.paragraph(command.get_description() + ".");
-  page.usage("qtool " + synopsis(command));
-  page.title("Common options");
-  for (const CLI::Option* option : command.first_options()) {
-    const OptionText text = describe(command, *option);
-    page.row(term(text), text.summary);
-  }
-  add_examples(command, page);
-  page.paragraph(concat("\nEvery option: qtool ", command.get_name(), " --help-all"));
-  return page.take();
-}
-
-std::string whole_page(const Command& command) {
-  Page page;
-  page.paragraph(command.get_description() + ".");
-  page.usage("qtool " + synopsis(command));
-  for (const OptionGroup& group : groups_of(command)) {
-    page.title(group.name);
-    for (const CLI::Option* option : group.options) {
-      const OptionText text = describe(command, *option);
-      page.row(term(text), concat(text.summary, text.details.empty() ? "" : ". ", text.details));
-    }
-  }
-  add_examples(command, page);
-  return page.take();
-}
-
-std::string program_page(const CLI::App& program) {
-  Page page;
-  page.paragraph(program.get_description());
-  page.usage("qtool COMMAND [options]");
-  page.title("Commands");
-  for (const Command* command : commands_of(program)) {
-    page.row(command->get_name(), command->get_description(), 14);
-  }
-  page.title("Options");
-  page.row("-h, --help", "Show this page");
-  page.row("    --version", "Show the version");
-  page.row("    --config FILE", program.get_config_ptr()->get_description());
-  page.paragraph("");
-  for (const std::string& line : split(program.get_footer(), '\n')) {
-    line.starts_with(' ') ? page.command_line(std::string(trim(line))) : page.paragraph(line);
-  }
-  return page.take();
 }
 
 }  // namespace
@@ -111,11 +63,52 @@ void Page::usage(const std::string& line) {
   out_ += concat("\nUsage: ", wrapped(line, 7, width_), "\n");
 }
 
-std::string HelpPage::make_help(const CLI::App* app, std::string /*name*/,
-                                CLI::AppFormatMode mode) const {
-  const auto* command = dynamic_cast<const Command*>(app);
-  if (command == nullptr) return program_page(*app);
-  return mode == CLI::AppFormatMode::All ? whole_page(*command) : common_page(*command);
+std::string help_page(const Command& command) {
+  Page page;
+  page.paragraph(command.summary() + ".");
+  page.usage("qtool " + synopsis(command));
+  page.title("Common options");
+  for (const Option* option : command.first_options()) {
+    const OptionText text = describe(command, *option);
+    page.row(term(text), text.summary);
+  }
+  add_examples(command, page);
+  page.paragraph(concat("\nEvery option: qtool ", command.name(), " --help-all"));
+  return page.take();
+}
+
+std::string whole_help_page(const Program& program, const Command& command) {
+  Page page;
+  page.paragraph(command.summary() + ".");
+  page.usage("qtool " + synopsis(command));
+  for (const OptionGroup& group : groups_of(program, command)) {
+    page.title(group.name);
+    for (const Option* option : group.options) {
+      const OptionText text = describe(command, *option);
+      page.row(term(text), concat(text.summary, text.details.empty() ? "" : ". ", text.details));
+    }
+  }
+  add_examples(command, page);
+  return page.take();
+}
+
+std::string help_page(const Program& program) {
+  Page page;
+  page.paragraph(program.summary());
+  page.usage("qtool COMMAND [options]");
+  page.title("Commands");
+  for (const auto& command : program.commands()) {
+    page.row(command->name(), command->summary(), 14);
+  }
+  page.title("Options");
+  page.row("-h, --help", "Show this page");
+  page.row("    --version", "Show the version");
+  page.row("    --config FILE", program.config().text());
+  page.paragraph("");
+  for (const std::string& line : split(program.footer(), '\n')) {
+    line.starts_with(' ') ? page.command_line(std::string(trim(line))) : page.paragraph(line);
+  }
+  return page.take();
 }
 
 }  // namespace qtool::tool

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <string>
 #include <utility>
+
+#include "program.h"
 
 namespace qtool::tool {
 
@@ -25,11 +26,11 @@ class Page {
   std::string out_;
 };
 
-/// The pages of --help (one screen of common options) and --help-all (every option, in groups).
-class HelpPage : public CLI::FormatterBase {
- public:
-  std::string make_help(const CLI::App* app, std::string name,
-                        CLI::AppFormatMode mode) const override;
-};
+/// What `qtool --help` prints.
+std::string help_page(const Program& program);
+/// What --help prints: one screen of common options.
+std::string help_page(const Command& command);
+/// What --help-all prints: every option, in groups.
+std::string whole_help_page(const Program& program, const Command& command);
 
 }  // namespace qtool::tool

@@ -1,22 +1,19 @@
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <iostream>
-#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/text.h"
-#include "command.h"
 #include "command_line.h"
-#include "config_file.h"
 #include "console.h"
 #include "files.h"
 #include "help_page.h"
+#include "program.h"
 #include "qtool/base/error.h"
 #include "signals.h"
-#include "usage.h"
 
 namespace qtool::tool {
 namespace {
@@ -28,7 +25,7 @@ namespace {
           command(add_compare) command(add_inspect) command(add_table) command(add_bench) \
               command(add_completion) command(add_help)
 
-#define QTOOL_DECLARE(name) void name(CLI::App& app, Session& session);
+#define QTOOL_DECLARE(name) void name(Program& program, Session& session);
 }  // namespace
 QTOOL_COMMANDS(QTOOL_DECLARE)
 namespace {
@@ -48,38 +45,38 @@ constexpr const char* kFooter =
     "Exit codes: 0 success, 1 failure, 2 wrong usage, 130 stopped by Ctrl-C,\n"
     "143 by SIGTERM.";
 
-int report_usage(const CLI::App& app, std::string_view message) {
+int report_usage(const Program& program, std::string_view message) {
   error(message);
-  const CLI::App& command = innermost(app);
-  std::cerr << "Try: qtool " << (&command == &app ? "" : command.get_name() + " ") << "--help\n";
+  const Command* command = program.given();
+  std::cerr << "Try: qtool " << (command == nullptr ? "" : command->name() + " ") << "--help\n";
   return kExitUsage;
 }
 
+std::string page_for(Request request, const Program& program) {
+  if (request == Request::kVersion) return "qtool " QTOOL_VERSION "\n";
+  const Command* command = program.given();
+  if (command == nullptr) return help_page(program);
+  return request == Request::kAllHelp ? whole_help_page(program, *command) : help_page(*command);
+}
+
 int run(int argc, char** argv) {
-  CLI::App app("Post-training INT8 quantization of ONNX networks, from calibration to inference.",
-               "qtool");
-  app.set_version_flag("--version", "qtool " QTOOL_VERSION);
-  app.formatter(std::make_shared<HelpPage>());
-  app.set_config("--config", "", "Read options from a TOML or INI file")->type_name("FILE");
-  app.config_formatter(std::make_shared<ConfigFile>(app));
-  app.allow_config_extras(CLI::config_extras_mode::error);
-  app.require_subcommand(0, 1);
-  app.footer(kFooter);
+  Program program(
+      "Post-training INT8 quantization of ONNX networks, from calibration to inference.", kFooter);
   Session session;
-  for (const AddCommand add : kCommands) add(app, session);
-  check_flags(app);
+  for (const AddCommand add : kCommands) add(program, session);
 
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& problem) {
-    if (problem.get_exit_code() == 0) return app.exit(problem);  // --help, --version
-    return report_usage(app, usage_text(app, problem));
+    const Request request = program.parse({argv + std::min(argc, 1), argv + argc});
+    if (request != Request::kRun) {
+      std::cout << page_for(request, program);
+      return kExitOk;
+    }
+  } catch (const CommandLineError& problem) {
+    return report_usage(program, problem.what());
   }
-  if (!session.run) return report_usage(app, "a command is expected");
-  if (app.get_config_ptr()->count() > 0) {
-    declare_input(app.get_config_ptr()->as<std::string>());
-  }
-  static_cast<const Command&>(innermost(app)).require_effect();
+  if (!session.run) return report_usage(program, "a command is expected");
+  if (program.config().given()) declare_input(program.config().value());
+  program.given()->require_effect();
   session.run();
   return kExitOk;
 }

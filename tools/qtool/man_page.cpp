@@ -68,28 +68,28 @@ std::string entry(const OptionText& text) {
 
 }  // namespace
 
-std::string man_page(const Command& command) {
-  std::string page = head(concat("qtool-", command.get_name()), command.get_description(),
+std::string man_page(const Program& program, const Command& command) {
+  std::string page = head(concat("qtool-", command.name()), command.summary(),
                           concat("qtool ", synopsis(command)));
   page += ".SH OPTIONS\n";
-  for (const OptionGroup& group : groups_of(command)) {
+  for (const OptionGroup& group : groups_of(program, command)) {
     page += concat(".SS ", escaped(group.name), "\n");
-    for (const CLI::Option* option : group.options) page += entry(describe(command, *option));
+    for (const Option* option : group.options) page += entry(describe(command, *option));
   }
   page += ".SH EXAMPLES\n.EX\n";
   for (const std::string& example : command.examples()) page += concat(escaped(example), "\n");
   return concat(page, ".EE\n", kExitStatus, ".SH SEE ALSO\n.BR qtool (1)\n");
 }
 
-std::string man_page(const CLI::App& program) {
+std::string man_page(const Program& program) {
   std::string page =
       head("qtool", "post-training quantization of ONNX networks", "qtool COMMAND [options]");
-  page += concat(".SH DESCRIPTION\n", escaped(program.get_description()), "\n.SH COMMANDS\n");
+  page += concat(".SH DESCRIPTION\n", escaped(program.summary()), "\n.SH COMMANDS\n");
   std::string pages;
-  for (const Command* command : commands_of(program)) {
-    page += concat(".TP\n\\fB", escaped(command->get_name()), "\\fR\n",
-                   escaped(command->get_description()), ".\n");
-    pages += concat(pages.empty() ? "" : " ,\n", ".BR qtool\\-", command->get_name(), " (1)");
+  for (const auto& command : program.commands()) {
+    page +=
+        concat(".TP\n\\fB", escaped(command->name()), "\\fR\n", escaped(command->summary()), ".\n");
+    pages += concat(pages.empty() ? "" : " ,\n", ".BR qtool\\-", command->name(), " (1)");
   }
   return concat(page, kExitStatus, ".SH SEE ALSO\n", pages, "\n");
 }

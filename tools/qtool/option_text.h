@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "command.h"
+#include "program.h"
 
 namespace qtool::tool {
 
@@ -18,21 +18,18 @@ struct OptionText {
   std::string details;             ///< what else is to know: further sentences, words, company
 };
 
-OptionText describe(const Command& command, const CLI::Option& option);
+OptionText describe(const Command& command, const Option& option);
 
 struct OptionGroup {
   std::string name;
-  std::vector<const CLI::Option*> options;
+  std::vector<const Option*> options;
 };
 
 /// Every option of a command, and of the program where it holds for all commands, in groups:
 /// arguments, those without a group, then the groups in their order.
-std::vector<OptionGroup> groups_of(const Command& command);
+std::vector<OptionGroup> groups_of(const Program& program, const Command& command);
 
 /// `calibrate [MODEL] --images DIR [options]`.
 std::string synopsis(const Command& command);
-
-/// The commands of the program, in the order of `qtool --help`.
-std::vector<const Command*> commands_of(const CLI::App& program);
 
 }  // namespace qtool::tool

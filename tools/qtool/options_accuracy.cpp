@@ -42,9 +42,7 @@ std::uint64_t work_key(const CalibrationTable& table, const Samples& samples,
 // An option that is one of these words.
 void word(Command& command, const char* name, std::string& value, const char* help,
           std::vector<std::string> words) {
-  CLI::Option* option =
-      command.add_option(name, value, help)->type_name("HOW")->capture_default_str();
-  take_words(command, *option, std::move(words));
+  command.option(name, value, help).placeholder("HOW").show_default().one_of(std::move(words));
 }
 
 }  // namespace
@@ -85,13 +83,13 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
          "--tune-ranges within --budget. Of these one that is given wins.",
          {"fast", "balanced", "best"});
     command
-        .add_option("--budget", budget_,
-                    "Time for --effort best: 90s, 5m, 1h\n"
-                    "Half of it at most goes to the ranges. Layers for which none is left are "
-                    "rounded by gptq.")
-        ->type_name("TIME")
-        ->check(time_span())
-        ->capture_default_str();
+        .option("--budget", budget_,
+                "Time for --effort best: 90s, 5m, 1h\n"
+                "Half of it at most goes to the ranges. Layers for which none is left are "
+                "rounded by gptq.")
+        .placeholder("TIME")
+        .check(time_span())
+        .show_default();
     command.goes_with("--budget", {{"--effort", {"best"}}});
     resume_.add_to(command);
     command.goes_with("--resume", {{"--effort", {"balanced", "best"}},
@@ -103,11 +101,10 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
          "--images.",
          {"off", "table", "sequential"});
   }
-  command.add_flag(
-      "--tune-ranges", tune_ranges_,
-      "Make ranges narrower or wider by what that does to the outputs\n"
-      "Half of --images tune, the other half judge. Only for images like those that the "
-      "network will meet.");
+  command.flag("--tune-ranges", tune_ranges_,
+               "Make ranges narrower or wider by what that does to the outputs\n"
+               "Half of --images tune, the other half judge. Only for images like those that the "
+               "network will meet.");
   word(command, "--weight-rounding", weight_rounding_,
        "How weights become integers\n"
        "nearest rounds each alone; gptq lets the later weights of a channel make up for the errors "
@@ -115,12 +112,12 @@ void AccuracyOptions::add_to(Command& command, AccuracyUse use) {
        "ones by what that does behind the activation, which takes longer.",
        {"nearest", "gptq", "adaround"});
   command
-      .add_option("--max-memory", max_memory_,
-                  "Mebibytes for what --weight-rounding learns about the layers' inputs\n"
-                  "With fewer, the images are run several times.")
-      ->type_name("MIB")
-      ->check(whole_number(1, 1 << 20))
-      ->capture_default_str();
+      .option("--max-memory", max_memory_,
+              "Mebibytes for what --weight-rounding learns about the layers' inputs\n"
+              "With fewer, the images are run several times.")
+      .placeholder("MIB")
+      .check(whole_number(1, 1 << 20))
+      .show_default();
   std::vector<std::string> efforts = {"balanced"};
   if (use == AccuracyUse::kQuantize) efforts.emplace_back("best");
   const Company by_effort = {"--effort", std::move(efforts)};
@@ -143,7 +140,7 @@ void AccuracyOptions::apply(const Command& command, bool has_samples, RewriteOpt
       throw Error(ErrorCode::kUsage, concat(option, " needs --images or --inputs"));
     }
   };
-  const bool given = command.get_option("--weight-rounding")->count() > 0;
+  const bool given = command.given("--weight-rounding");
   if (effort_ != "fast") {
     rewrites.equalize_by_default();
     if (!given) weight_rounding_ = effort_ == "best" ? "adaround" : "gptq";
@@ -157,7 +154,7 @@ void AccuracyOptions::apply(const Command& command, bool has_samples, RewriteOpt
   // The options' rules take --effort for company enough, whatever is given beside it. The --resume
   // of search keeps more than rounded weights.
   for (const char* option : {"--max-memory", "--resume"}) {
-    if (weight_rounding_ != "nearest" || command.get_option(option)->count() == 0) continue;
+    if (weight_rounding_ != "nearest" || !command.given(option)) continue;
     if (option == std::string_view("--resume") && !resume_.given()) continue;
     throw Error(ErrorCode::kUsage,
                 concat(option,

@@ -9,11 +9,10 @@
 namespace qtool::tool {
 
 void FasterOnlyOptions::add_to(Command& command) {
-  command.add_flag(
-      "--faster-only", faster_only_,
-      "Leave in FP32 what is slower on integers, measured on this machine\n"
-      "With --threads threads, on the first of --images or --inputs, or else on noise. "
-      "What timing cannot tell apart stays on integers.");
+  command.flag("--faster-only", faster_only_,
+               "Leave in FP32 what is slower on integers, measured on this machine\n"
+               "With --threads threads, on the first of --images or --inputs, or else on noise. "
+               "What timing cannot tell apart stays on integers.");
   shapes_.add_to(command);
   command.goes_with("--faster-only", {{"--mode", {"static"}}});
   for (const char* option : {"--shape", "--dim"}) {

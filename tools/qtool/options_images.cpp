@@ -16,7 +16,7 @@ namespace qtool::tool {
 namespace {
 
 constexpr std::int64_t kMaxPreprocessBytes = 1 << 16;
-constexpr const char* kGroup = "Preprocessing";
+constexpr const char* kPreprocessingGroup = "Preprocessing";
 
 std::vector<float> parse_floats(const std::string& text, const char* option) {
   std::vector<float> values;
@@ -31,7 +31,7 @@ std::vector<float> parse_floats(const std::string& text, const char* option) {
 }
 
 /// Whether --preprocess names a file, not a preset.
-bool is_file(std::string_view name) { return name.ends_with(".json"); }
+bool is_preprocess_file(std::string_view name) { return name.ends_with(".json"); }
 
 constexpr std::string_view kNone = "none";
 constexpr std::string_view kAssumed = "assumed";
@@ -112,15 +112,15 @@ void warn_of(const std::vector<BadImage>& bad) {
   if (!bad.empty()) warning(concat(bad.size(), " images left out (--strict makes this an error)"));
 }
 
-void take_preprocess(Command& command, CLI::Option& option) {
-  take_name(command, option, preset_names(), [](std::string_view name) {
-    if (!is_file(name)) static_cast<void>(preprocess_preset(name));
+void take_preprocess(Option& option) {
+  option.name_of(preset_names(), [](std::string_view name) {
+    if (!is_preprocess_file(name)) static_cast<void>(preprocess_preset(name));
     return std::string(name);
   });
 }
 
 Preprocess read_preprocess(const std::string& name) {
-  if (!is_file(name)) return preprocess_preset(name);
+  if (!is_preprocess_file(name)) return preprocess_preset(name);
   try {
     return preprocess_from_json(read_input(name, kMaxPreprocessBytes));
   } catch (const Error& error) {
@@ -130,42 +130,41 @@ Preprocess read_preprocess(const std::string& name) {
 }
 
 void refuse_preprocess_of_tensors(Command& command) {
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_group() != kGroup) continue;
-    command.not_with(option->get_name(), {{"--inputs", {}}});
+  for (const auto& option : command.options()) {
+    if (option->group() != kPreprocessingGroup) continue;
+    command.not_with(option->name(), {{"--inputs", {}}});
   }
 }
 
 void PreprocessOptions::add_to(Command& command) {
   const auto text = [&command](const char* name, std::string& value, std::string description,
-                               const char* type) {
-    return command.add_option(name, value, std::move(description))->type_name(type)->group(kGroup);
+                               const char* type) -> Option& {
+    return command.option(name, value, std::move(description))
+        .placeholder(type)
+        .group(kPreprocessingGroup);
   };
-  take_preprocess(command, *text("--preprocess", preprocess_,
-                                 "Preset or JSON file, see qtool help presets", "NAME|FILE"));
+  take_preprocess(text("--preprocess", preprocess_, "Preset or JSON file, see qtool help presets",
+                       "NAME|FILE"));
   text("--resize", resize_, "Resize to this size, whatever the proportions; none: do not",
        "WxH|none");
-  command.add_option("--resize-shorter", resize_shorter_, "Resize the shorter side to N pixels")
-      ->type_name("N")
-      ->check(whole_number(1, 16384))
-      ->group(kGroup);
+  command.option("--resize-shorter", resize_shorter_, "Resize the shorter side to N pixels")
+      .placeholder("N")
+      .check(whole_number(1, 16384))
+      .group(kPreprocessingGroup);
   text("--letterbox", letterbox_, "Fit into this size and fill the border", "WxH");
-  command.add_option("--fill", fill_, "Grey level of the letterbox border, 0 to 255")
-      ->type_name("LEVEL")
-      ->check(whole_number(0, 255))
-      ->group(kGroup);
+  command.option("--fill", fill_, "Grey level of the letterbox border, 0 to 255")
+      .placeholder("LEVEL")
+      .check(whole_number(0, 255))
+      .group(kPreprocessingGroup);
   text("--crop", crop_, "Cut out the centre after the resize; none: keep all", "N|WxH|none");
   text("--mean", mean_, "Mean per channel in pixel units, 0 to 255", "A,B,C");
   text("--std", std_, "Deviation per channel: x = (pixel - mean) / std", "A,B,C");
-  take_words(command,
-             *text("--channels", channels_,
-                   "Order of the channels; mean and std stay with their colours", "ORDER"),
-             {"rgb", "bgr", "gray", "rgba", "bgra"});
-  take_words(command, *text("--layout", layout_, "Order of the input's axes", "LAYOUT"),
-             {"nchw", "nhwc"});
-  command
-      .add_flag("--force", force_, "Use these flags even if they contradict what the model stores")
-      ->group(kGroup);
+  text("--channels", channels_, "Order of the channels; mean and std stay with their colours",
+       "ORDER")
+      .one_of({"rgb", "bgr", "gray", "rgba", "bgra"});
+  text("--layout", layout_, "Order of the input's axes", "LAYOUT").one_of({"nchw", "nhwc"});
+  command.flag("--force", force_, "Use these flags even if they contradict what the model stores")
+      .group(kPreprocessingGroup);
   std::vector<Company> flags;
   for (const char* flag : {"--preprocess", "--resize", "--resize-shorter", "--letterbox", "--fill",
                            "--crop", "--mean", "--std", "--channels", "--layout"}) {
@@ -180,7 +179,7 @@ void PreprocessOptions::name_by_default(Preprocess preprocess, std::string sourc
 
 void PreprocessOptions::read() {
   if (!preprocess_.empty()) {
-    const std::string_view kind = is_file(preprocess_) ? "file" : "preset";
+    const std::string_view kind = is_preprocess_file(preprocess_) ? "file" : "preset";
     named_ = {read_preprocess(preprocess_), concat("of ", kind, " '", preprocess_, "'")};
   }
   for (const auto& [option, value] :

@@ -22,7 +22,7 @@ void refuse_preprocess_of_tensors(Command& command);
 void warn_of(const std::vector<BadImage>& bad);
 
 /// A value that read_preprocess() takes, as far as that is known without reading a file.
-void take_preprocess(Command& command, CLI::Option& option);
+void take_preprocess(Option& option);
 
 /// The preset of that name, or what a .json file says.
 Preprocess read_preprocess(const std::string& name);

@@ -1,5 +1,6 @@
 #include "options_mnn.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <vector>
 
@@ -15,20 +16,16 @@ namespace {
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 20;
 
 bool any_given(const Command& command, std::initializer_list<const char*> flags) {
-  for (const char* flag : flags) {
-    if (command.count(flag) > 0) return true;
-  }
-  return false;
+  return std::any_of(flags.begin(), flags.end(),
+                     [&](const char* flag) { return command.given(flag); });
 }
 
 // Sets a flag as if it were on the command line, unless it is there.
 void set(Command& command, const char* flag, const std::vector<std::string>& values) {
-  if (values.empty() || values.front().empty() || command.count(flag) > 0) return;
-  CLI::Option* option = command.get_option(flag);
-  for (const std::string& value : values) option->add_result(value);
+  if (values.empty() || values.front().empty() || command.given(flag)) return;
   try {
-    option->run_callback();
-  } catch (const CLI::ParseError& problem) {
+    command.find(flag).set(values);
+  } catch (const CommandLineError& problem) {
     throw Error(ErrorCode::kUsage, concat("MNN configuration: ", problem.what()));
   }
   detail(concat("MNN configuration: ", flag, " ", values.front()));
@@ -38,10 +35,10 @@ void set(Command& command, const char* flag, const std::vector<std::string>& val
 
 void MnnOptions::add_to(Command& command) {
   command
-      .add_option("--mnn-config", file_,
-                  "Settings for MNN's quantized.out, as JSON\n"
-                  "Images, preprocessing and methods come from it; flags win over it.")
-      ->type_name("FILE");
+      .option("--mnn-config", file_,
+              "Settings for MNN's quantized.out, as JSON\n"
+              "Images, preprocessing and methods come from it; flags win over it.")
+      .placeholder("FILE");
 }
 
 void MnnOptions::apply(Command& command, PreprocessOptions& preprocess) const {

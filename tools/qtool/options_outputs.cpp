@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -14,14 +15,14 @@ namespace qtool::tool {
 namespace {
 
 constexpr std::int64_t kMaxDetectorBytes = 1 << 16;
-constexpr const char* kGroup = "Outputs";
+constexpr const char* kOutputsGroup = "Outputs";
 constexpr const char* kArgmax = "argmax";
 
 /// Whether --boxes names a file, not a detector of ours.
-bool is_file(std::string_view name) { return name.ends_with(".json"); }
+bool is_detector_file(std::string_view name) { return name.ends_with(".json"); }
 
 Detector read_detector(const std::string& name) {
-  if (!is_file(name)) return find_detector(name);
+  if (!is_detector_file(name)) return find_detector(name);
   return detector_from_json(read_input(name, kMaxDetectorBytes), name);
 }
 
@@ -41,60 +42,57 @@ double number_of(const std::string& text, const char* option) {
 void OutputOptions::add_to(Command& command, PsnrUse psnr) {
   std::vector<std::string> names;
   for (const DetectorInfo& detector : detectors()) names.emplace_back(detector.name);
-  CLI::Option* boxes =
-      command
-          .add_option("--boxes", boxes_,
-                      "The network is a detector: compare boxes, see qtool help detectors\n"
-                      "A name, or a JSON file.")
-          ->type_name("DETECTOR")
-          ->group(kGroup);
-  take_name(command, *boxes, names, [](std::string_view name) {
-    if (!is_file(name)) static_cast<void>(find_detector(name));
-    return std::string(name);
-  });
   command
-      .add_option("--box-score", scores_,
-                  "Scores from which boxes count\n"
-                  "Up to 16 numbers from 0 to 1, separated by commas.")
-      ->type_name("S,S...")
-      ->group(kGroup);
+      .option("--boxes", boxes_,
+              "The network is a detector: compare boxes, see qtool help detectors\n"
+              "A name, or a JSON file.")
+      .placeholder("DETECTOR")
+      .group(kOutputsGroup)
+      .name_of(names, [](std::string_view name) {
+        if (!is_detector_file(name)) static_cast<void>(find_detector(name));
+        return std::string(name);
+      });
   command
-      .add_option("--nms-iou", nms_iou_, "Overlap above which the lower box of a class is dropped")
-      ->type_name("IOU")
-      ->check(
+      .option("--box-score", scores_,
+              "Scores from which boxes count\n"
+              "Up to 16 numbers from 0 to 1, separated by commas.")
+      .placeholder("S,S...")
+      .group(kOutputsGroup);
+  command.option("--nms-iou", nms_iou_, "Overlap above which the lower box of a class is dropped")
+      .placeholder("IOU")
+      .check(
           number([](double value) { return value >= 0.0 && value <= 1.0; }, "a number from 0 to 1"))
-      ->group(kGroup);
+      .group(kOutputsGroup);
   for (const char* option : {"--box-score", "--nms-iou"}) {
     command.goes_with(option, {{"--boxes", {}}});
   }
   command
-      .add_option("--mask", mask_,
-                  "The first output is a map: compare classes of pixels\n"
-                  "argmax takes the highest channel, a number is the least value of a map's only "
-                  "one.")
-      ->type_name("argmax|T")
-      ->group(kGroup);
+      .option("--mask", mask_,
+              "The first output is a map: compare classes of pixels\n"
+              "argmax takes the highest channel, a number is the least value of a map's only "
+              "one.")
+      .placeholder("argmax|T")
+      .group(kOutputsGroup);
   if (psnr == PsnrUse::kNo) return;
   command
-      .add_option("--decision", decision_,
-                  "The first output decides: compare which numbers are above this one")
-      ->type_name("T")
-      ->group(kGroup);
+      .option("--decision", decision_,
+              "The first output decides: compare which numbers are above this one")
+      .placeholder("T")
+      .group(kOutputsGroup);
   command
-      .add_option("--text", text_blank_,
-                  "The first output spells a text: compare texts\n"
-                  "The last axis scores classes for each step. Repeats are merged and class BLANK "
-                  "is left out, as in networks trained with CTC.")
-      ->type_name("BLANK")
-      ->check(whole_number_from(0))
-      ->group(kGroup);
+      .option("--text", text_blank_,
+              "The first output spells a text: compare texts\n"
+              "The last axis scores classes for each step. Repeats are merged and class BLANK "
+              "is left out, as in networks trained with CTC.")
+      .placeholder("BLANK")
+      .check(whole_number_from(0))
+      .group(kOutputsGroup);
   command
-      .add_option("--psnr", psnr_peak_,
-                  "The outputs are images of values up to this: print their PSNR")
-      ->type_name("PEAK")
-      ->check(number([](double value) { return value > 0.0 && value <= 1e9; },
-                     "a number above 0 and up to 1e9"))
-      ->group(kGroup);
+      .option("--psnr", psnr_peak_, "The outputs are images of values up to this: print their PSNR")
+      .placeholder("PEAK")
+      .check(number([](double value) { return value > 0.0 && value <= 1e9; },
+                    "a number above 0 and up to 1e9"))
+      .group(kOutputsGroup);
 }
 
 AnswerOptions OutputOptions::read() const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <string_view>
 #include <utility>
 
 #include "base/text.h"
@@ -40,37 +41,32 @@ std::pair<std::string, std::vector<float>> parse_assignment(const std::string& t
 }  // namespace
 
 void add_target(Command& command, std::string& target) {
-  CLI::Option* option =
-      command.add_option("--target", target, "Back-end to quantize for, see qtool help targets")
-          ->type_name("NAME")
-          ->capture_default_str();
   std::vector<std::string> names;
   for (const Target& known : targets()) names.emplace_back(known.name);
-  take_name(command, *option, std::move(names),
-            [](std::string_view name) { return std::string(find_target(name).name); });
+  command.option("--target", target, "Back-end to quantize for, see qtool help targets")
+      .placeholder("NAME")
+      .show_default()
+      .name_of(std::move(names),
+               [](std::string_view name) { return std::string(find_target(name).name); });
 }
 
 void TypeOptions::add_to(Command& command) {
   const auto bits = [&](const char* name, std::optional<int>& value, const char* help) {
-    command.add_option(name, value, help)
-        ->type_name("BITS")
-        ->check(whole_number(2, 8))
-        ->group(kTypes);
+    command.option(name, value, help).placeholder("BITS").check(whole_number(2, 8)).group(kTypes);
   };
   const auto word = [&](const char* name, std::string& value, const char* help,
                         std::vector<std::string> words) {
-    CLI::Option* option = command.add_option(name, value, help)->type_name("TYPE")->group(kTypes);
-    take_words(command, *option, std::move(words));
+    command.option(name, value, help).placeholder("TYPE").group(kTypes).one_of(std::move(words));
   };
-  CLI::Option* method = command
-                            .add_option("--weight-method", weight_method_,
-                                        "How the scales of weights are chosen (default: absmax)")
-                            ->type_name("NAME")
-                            ->group(kTypes);
   std::vector<std::string> methods;
   for (const WeightMethodInfo& info : weight_methods()) methods.emplace_back(info.name);
-  take_name(command, *method, std::move(methods),
-            [](std::string_view name) { return std::string(find_weight_method(name).name); });
+  command
+      .option("--weight-method", weight_method_,
+              "How the scales of weights are chosen (default: absmax)")
+      .placeholder("NAME")
+      .group(kTypes)
+      .name_of(std::move(methods),
+               [](std::string_view name) { return std::string(find_weight_method(name).name); });
   bits("--weight-bits", weight_bits_, "Bits of weights, 2 to 8 (default: 8)");
   word("--weight-granularity", weight_granularity_,
        "One scale per output channel or per weight tensor", {"per-channel", "per-tensor"});
@@ -80,8 +76,8 @@ void TypeOptions::add_to(Command& command) {
        "Bits of weights of 3x3 convolutions of stride 1\n"
        "2 to 8; ncnn takes 6. Without it, --weight-bits holds for them too.");
   word("--activations", activations_, "Type of activations, unsigned or signed", {"u8", "s8"});
-  command.add_flag("--symmetric", symmetric_, "Activations without a zero point of their own")
-      ->group(kTypes);
+  command.flag("--symmetric", symmetric_, "Activations without a zero point of their own")
+      .group(kTypes);
   bits("--activation-bits", activation_bits_, "Bits of activations, 2 to 8 (default: 8)");
   for (const char* option :
        {"--weight-method", "--weight-bits", "--weight-granularity", "--weight-symmetry"}) {
@@ -119,15 +115,14 @@ TypeChoices TypeOptions::choices() const {
 }
 
 void RewriteOptions::add_to(Command& command, const std::string& fallback) {
-  CLI::Option* option =
-      command
-          .add_option("--equalize", equalize_,
-                      concat("Bring channels to a common range first (default: ", fallback,
-                             ")\n"
-                             "off, or table: by what the table knows of each channel. What one "
-                             "layer divides its channels by, the next ones multiply them by."))
-          ->type_name("HOW");
-  take_words(command, *option, {"off", "table"});
+  command
+      .option("--equalize", equalize_,
+              concat("Bring channels to a common range first (default: ", fallback,
+                     ")\n"
+                     "off, or table: by what the table knows of each channel. What one "
+                     "layer divides its channels by, the next ones multiply them by."))
+      .placeholder("HOW")
+      .one_of({"off", "table"});
 }
 
 std::optional<std::vector<std::string>> RewriteOptions::names() const {
@@ -140,29 +135,29 @@ std::optional<std::vector<std::string>> RewriteOptions::names() const {
 void OverrideOptions::add_to(Command& command, OverrideUse use) {
   // One value per flag: a second word would be the model.
   const auto list = [&](const char* name, std::vector<std::string>& values, const char* help,
-                        const char* type) {
-    return command.add_option(name, values, help)->allow_extra_args(false)->type_name(type);
+                        const char* type) -> Option& {
+    return command.option(name, values, help).one_value_each().placeholder(type);
   };
   list("--exclude", exclude_, "Node to keep in FP32, by name or pattern (* and ?)", "NAME");
   list("--range", ranges_, "Range of a tensor, or of all that match a pattern; holds 0",
        "NAME=LOW,HIGH")
-      ->group(kOverrides);
+      .group(kOverrides);
   list("--scale", scales_, "Scale of a tensor, and its zero point", "NAME=SCALE[,ZERO]")
-      ->group(kOverrides);
+      .group(kOverrides);
   if (use == OverrideUse::kModel) {
     list("--wide", wide_,
          "Tensor to keep in 16 bits, by name or pattern\n"
          "In two bytes, which layers multiply one after the other. For --target qtool.",
          "NAME")
-        ->group(kOverrides);
+        .group(kOverrides);
     command.goes_with("--wide", {{"--target", {"qtool"}}});
   }
   command
-      .add_option("--overrides", file_,
-                  "JSON file with ranges, scales and exclusions\n"
-                  "Its keys are `ranges`, `scales`, `exclude` and `wide`; flags win over it.")
-      ->type_name("FILE")
-      ->group(kOverrides);
+      .option("--overrides", file_,
+              "JSON file with ranges, scales and exclusions\n"
+              "Its keys are `ranges`, `scales`, `exclude` and `wide`; flags win over it.")
+      .placeholder("FILE")
+      .group(kOverrides);
 }
 
 Overrides OverrideOptions::read() const {

@@ -1,23 +1,24 @@
 #include "options_requantize.h"
 
+#include <optional>
+#include <string>
+
 #include "base/text.h"
-#include "checks.h"
 #include "qtool/base/error.h"
 #include "qtool/quantize/quantize.h"
 
 namespace qtool::tool {
 
 void RequantizeOption::add_to(Command& command) {
-  CLI::Option* option =
-      command
-          .add_option("--requantize", name,
-                      "How the sums of INT8 layers become bytes\n"
-                      "gemmlowp (as TensorFlow Lite does it) and single use no floats and are "
-                      "slower here.")
-          ->type_name("PATH")
-          ->capture_default_str()
-          ->group("Running");
-  take_words(command, *option, {"float", "gemmlowp", "single"});
+  command
+      .option("--requantize", name,
+              "How the sums of INT8 layers become bytes\n"
+              "gemmlowp (as TensorFlow Lite does it) and single use no floats and are "
+              "slower here.")
+      .placeholder("PATH")
+      .show_default()
+      .group("Running")
+      .one_of({"float", "gemmlowp", "single"});
   command.goes_with_files("--requantize", Trait::kRequantization);
 }
 

@@ -8,11 +8,11 @@ namespace qtool::tool {
 
 void ResumeOption::add_to(Command& command) {
   command
-      .add_option("--resume", file_,
-                  "Keep what is done in this file, and go on from what it holds\n"
-                  "So that stopping costs little. Results of another model, table, options or "
-                  "images are not used. The file is removed when all is done.")
-      ->type_name("FILE");
+      .option("--resume", file_,
+              "Keep what is done in this file, and go on from what it holds\n"
+              "So that stopping costs little. Results of another model, table, options or "
+              "images are not used. The file is removed when all is done.")
+      .placeholder("FILE");
 }
 
 void ResumeOption::declare() const {

@@ -7,22 +7,21 @@
 namespace qtool::tool {
 namespace {
 
-constexpr const char* kGeneral = "General";
 constexpr std::int64_t kMaxThreads = 1024;
 
 }  // namespace
 
 void RunOptions::add_to(Command& command, ThreadsUse use) {
   if (use == ThreadsUse::kYes) {
-    command.add_option("--threads", threads, "Threads to use")
-        ->type_name("N")
-        ->check(whole_number(0, kMaxThreads))
-        ->default_str("0 = all")
-        ->group(kGeneral);
+    command.option("--threads", threads, "Threads to use")
+        .placeholder("N")
+        .check(whole_number(0, kMaxThreads))
+        .show_default("0 = all")
+        .group(kGeneralGroup);
   }
-  command.add_flag("--json", json, "Print the result as JSON")->group(kGeneral);
-  command.add_flag("-q,--quiet", quiet, "No notes, warnings or progress")->group(kGeneral);
-  command.add_flag("-v,--verbose", verbose, "Say more about what happens")->group(kGeneral);
+  command.flag("--json", json, "Print the result as JSON").group(kGeneralGroup);
+  command.flag("-q,--quiet", quiet, "No notes, warnings or progress").group(kGeneralGroup);
+  command.flag("-v,--verbose", verbose, "Say more about what happens").group(kGeneralGroup);
   command.not_with("--verbose", {{"--quiet", {}}});
 }
 

@@ -36,42 +36,40 @@ std::optional<Part> parse_part(const std::string& text) {
 
 void SampleOptions::add_to(Command& command, SamplesUse use) {
   command
-      .add_option("--images", images,
-                  "Folder of images, or list file\n"
-                  "Sub-folders are classes; see qtool help lists.")
-      ->type_name("DIR")
-      ->group("Images");
-  add_inputs_option(command, inputs)->group("Images");
+      .option("--images", images,
+              "Folder of images, or list file\n"
+              "Sub-folders are classes; see qtool help lists.")
+      .placeholder("DIR")
+      .group("Images");
+  add_inputs_option(command, inputs).group("Images");
   command.not_with("--inputs", {{"--images", {}}});
   if (use == SamplesUse::kMeasure) {
-    command.add_option("--labels", labels, "File with one class name per line")
-        ->type_name("FILE")
-        ->group("Images");
+    command.option("--labels", labels, "File with one class name per line")
+        .placeholder("FILE")
+        .group("Images");
     command.not_with("--labels", {{"--inputs", {}}});
     command.goes_with_files("--labels", Trait::kImageClasses);
     command.goes_with_files("--labels", Trait::kClassScores);
   }
   command
-      .add_option("--part", part,
-                  "Use part K of N: every Nth image, from the Kth on\n"
-                  "Parts have no image in common: calibrate on 1/2 and compare on 2/2.")
-      ->type_name("K/N")
-      ->check(CLI::Validator(
-          [](const std::string& text) {
-            return parse_part(text)
-                       ? std::string()
-                       : concat("found '", text, "', expected K/N with K from 1 to N, N up to ",
-                                kMaxParts, ", such as 1/2");
-          },
-          ""))
-      ->group("Images");
-  command.add_option("--limit", limit, "Use at most N images, spread evenly")
-      ->type_name("N")
-      ->check(whole_number_from(0))
-      ->default_str("0 = all")
-      ->group("Images");
-  command.add_flag("--strict", strict, "Stop at an image that cannot be read, not leave it out")
-      ->group("Images");
+      .option("--part", part,
+              "Use part K of N: every Nth image, from the Kth on\n"
+              "Parts have no image in common: calibrate on 1/2 and compare on 2/2.")
+      .placeholder("K/N")
+      .check([](const std::string& text) {
+        return parse_part(text)
+                   ? std::string()
+                   : concat("found '", text, "', expected K/N with K from 1 to N, N up to ",
+                            kMaxParts, ", such as 1/2");
+      })
+      .group("Images");
+  command.option("--limit", limit, "Use at most N images, spread evenly")
+      .placeholder("N")
+      .check(whole_number_from(0))
+      .show_default("0 = all")
+      .group("Images");
+  command.flag("--strict", strict, "Stop at an image that cannot be read, not leave it out")
+      .group("Images");
   if (use == SamplesUse::kRun) {
     for (const char* option : {"--part", "--limit"}) {
       command.goes_with(option, {{"--images", {}}, {"--inputs", {}}});
@@ -82,16 +80,16 @@ void SampleOptions::add_to(Command& command, SamplesUse use) {
   }
 }
 
-CLI::Option* add_inputs_option(Command& command, std::string& inputs) {
+Option& add_inputs_option(Command& command, std::string& inputs) {
   return command
-      .add_option("--inputs", inputs,
-                  "Files of tensors instead of images\n"
-                  "Files or folders, for one or several inputs; see qtool help inputs.")
-      ->type_name("DIR|FILE");
+      .option("--inputs", inputs,
+              "Files of tensors instead of images\n"
+              "Files or folders, for one or several inputs; see qtool help inputs.")
+      .placeholder("DIR|FILE");
 }
 
 void SampleOptions::require_given() const {
-  if (!given()) throw CLI::RequiredError("--images or --inputs");
+  if (!given()) throw CommandLineError("--images or --inputs is required");
 }
 
 Samples SampleOptions::list_all(const Graph& graph) const {

@@ -16,7 +16,7 @@ namespace qtool::tool {
 enum class SamplesUse { kMeasure, kRun };
 
 /// --inputs, for a command to which samples are tensors.
-CLI::Option* add_inputs_option(Command& command, std::string& inputs);
+Option& add_inputs_option(Command& command, std::string& inputs);
 
 /// What a command runs networks on: --images or --inputs, --labels, --part, --limit, --strict.
 struct SampleOptions {

@@ -7,34 +7,34 @@
 namespace qtool::tool {
 namespace {
 
-constexpr const char* kGroup = "Images";
+constexpr const char* kImagesGroup = "Images";
 constexpr std::int64_t kMaxWindow = std::int64_t{1} << 28;
 
 }  // namespace
 
 void SequenceOptions::add_to(Command& command) {
   command
-      .add_option("--state", states_,
-                  "Feed an output back as the next sample's input\n"
-                  "Zeros at the beginning of each file; samples are then run in their order.")
-      ->type_name("INPUT=OUTPUT")
-      ->allow_extra_args(false)
-      ->group(kGroup);
+      .option("--state", states_,
+              "Feed an output back as the next sample's input\n"
+              "Zeros at the beginning of each file; samples are then run in their order.")
+      .placeholder("INPUT=OUTPUT")
+      .one_value_each()
+      .group(kImagesGroup);
   command
-      .add_option("--window", audio_.window,
-                  "Values of a .wav file in each sample\n"
-                  "Without it what the input takes, or the whole file.")
-      ->type_name("N")
-      ->check(whole_number(1, kMaxWindow))
-      ->group(kGroup);
+      .option("--window", audio_.window,
+              "Values of a .wav file in each sample\n"
+              "Without it what the input takes, or the whole file.")
+      .placeholder("N")
+      .check(whole_number(1, kMaxWindow))
+      .group(kImagesGroup);
   command
-      .add_option("--hop", audio_.hop,
-                  "Values by which the next sample begins later\n"
-                  "The others are seen again, zeros before the first. Without it samples do not "
-                  "overlap.")
-      ->type_name("N")
-      ->check(whole_number(1, kMaxWindow))
-      ->group(kGroup);
+      .option("--hop", audio_.hop,
+              "Values by which the next sample begins later\n"
+              "The others are seen again, zeros before the first. Without it samples do not "
+              "overlap.")
+      .placeholder("N")
+      .check(whole_number(1, kMaxWindow))
+      .group(kImagesGroup);
   for (const char* option : {"--state", "--window", "--hop"}) {
     command.goes_with(option, {{"--inputs", {}}});
   }

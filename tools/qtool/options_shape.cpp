@@ -142,17 +142,15 @@ Tensor noise(DType dtype, const Shape& shape) {
 
 void ShapeOptions::add_to(Command& command) {
   command
-      .add_option("--shape", shapes,
-                  "Input shape, when the model leaves it open\n"
-                  "NAME=SHAPE, once for each, where there are several inputs.")
-      ->type_name("NxCxHxW")
-      ->take_all();
+      .option("--shape", shapes,
+              "Input shape, when the model leaves it open\n"
+              "NAME=SHAPE, once for each, where there are several inputs.")
+      .placeholder("NxCxHxW");
   command
-      .add_option("--dim", dims,
-                  "Extent that the model leaves open, by its name there\n"
-                  "Once for each: --dim batch=1 --dim width=320. qtool inspect shows the names.")
-      ->type_name("NAME=N")
-      ->take_all();
+      .option("--dim", dims,
+              "Extent that the model leaves open, by its name there\n"
+              "Once for each: --dim batch=1 --dim width=320. qtool inspect shows the names.")
+      .placeholder("NAME=N");
 }
 
 InputShapes ShapeOptions::concrete(const Graph& graph, std::optional<std::int64_t> batch) const {

@@ -33,18 +33,18 @@ Graph WrittenModel::load() const {
 
 void add_verify_limit(Command& command, double& min_sqnr_db) {
   command
-      .add_option("--min-sqnr", min_sqnr_db,
-                  "SQNR in dB that every output of the written model must reach\n"
-                  "The mean over the samples. 3: the noise has half the power of the signal.")
-      ->type_name("DB")
-      ->check(decibels())
-      ->capture_default_str();
+      .option("--min-sqnr", min_sqnr_db,
+              "SQNR in dB that every output of the written model must reach\n"
+              "The mean over the samples. 3: the noise has half the power of the signal.")
+      .placeholder("DB")
+      .check(decibels())
+      .show_default();
 }
 
 void VerifyOptions::add_to(Command& command) {
-  command.add_flag("--verify", verify_,
-                   "Read the written model again and compare it with FP32\n"
-                   "On --images, at most 20 of them. A model that fails is not kept.");
+  command.flag("--verify", verify_,
+               "Read the written model again and compare it with FP32\n"
+               "On --images, at most 20 of them. A model that fails is not kept.");
   add_verify_limit(command, min_sqnr_db_);
   command.goes_with("--min-sqnr", {{"--verify", {}}});
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "command.h"
+#include "program.h"
 #include "qtool/measure/evaluate.h"
 #include "report/preprocessing.h"
 #include "report/quantization.h"
@@ -40,7 +40,7 @@ class StepLine {
   [[nodiscard]] const std::vector<std::string>& words() const { return words_; }
 
  private:
-  void take(const CLI::Option& option);
+  void take(const Option& option);
   std::vector<std::string> words_;
 };
 

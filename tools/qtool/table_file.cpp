@@ -8,7 +8,6 @@
 #include "base/file_kind.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "checks.h"
 #include "console.h"
 #include "files.h"
 #include "qtool/base/error.h"
@@ -90,11 +89,11 @@ LayerNames read_layer_names(const std::string& map_path, const Graph* graph) {
   }
 }
 
-void take_format(Command& command, CLI::Option& option) {
+void take_format(Option& option) {
   std::vector<std::string> names;
   for (const FormatInfo& format : formats()) names.emplace_back(format.name);
-  take_name(command, option, std::move(names),
-            [](std::string_view name) { return std::string(find_format(name).name); });
+  option.name_of(std::move(names),
+                 [](std::string_view name) { return std::string(find_format(name).name); });
 }
 
 }  // namespace qtool::tool

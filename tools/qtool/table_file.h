@@ -39,6 +39,6 @@ Collection read_statistics(const std::string& table, const std::string& option);
 LayerNames read_layer_names(const std::string& map_path, const Graph* graph);
 
 /// Makes the value of `option` the name of a table format.
-void take_format(Command& command, CLI::Option& option);
+void take_format(Option& option);
 
 }  // namespace qtool::tool

@@ -1,6 +1,6 @@
 #include "usage.h"
 
-#include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -9,25 +9,15 @@
 namespace qtool::tool {
 namespace {
 
-std::string unexpected_word(const CLI::App& app) {
-  const CLI::App& command = innermost(app);
-  const std::string word = app.remaining(true).front();
-  std::vector<std::string> candidates;
-  std::string_view kind = "argument";
-  if (word.starts_with("-")) {
-    kind = "option";
-    for (const CLI::App* level : {&command, &app}) {
-      for (const CLI::Option* option : level->get_options()) {
-        for (const std::string& name : option->get_lnames()) candidates.push_back("--" + name);
-      }
-    }
-  } else if (&command == &app) {
-    kind = "command";
-    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-      candidates.push_back(sub->get_name());
-    }
+// The options that the command line may have: those of the command, or of the program without one,
+// and then those of the program.
+std::vector<const Option*> known_options(const Program& program, const Command* given) {
+  std::vector<const Option*> options;
+  for (const auto& option : given != nullptr ? given->options() : program.options()) {
+    options.push_back(option.get());
   }
-  return concat("unknown ", kind, " '", word, "'", nearest_text(word, candidates));
+  for (const auto& option : program.options()) options.push_back(option.get());
+  return options;
 }
 
 std::string quoted(const std::vector<std::string>& values) {
@@ -36,54 +26,38 @@ std::string quoted(const std::vector<std::string>& values) {
   return text;
 }
 
-// An option that has more values than it takes, or none; CLI11 says neither which nor what they
-// are.
-std::string wrong_count(const CLI::App& app, const std::string& message) {
-  for (const CLI::App* level : {&innermost(app), &app}) {
-    for (const CLI::Option* option : level->get_options()) {
-      if (is_flag(*option)) continue;
-      const std::vector<std::string>& values = option->results();
-      if (std::ssize(values) > option->get_items_expected_max()) {
-        return concat(option->get_name(), ": given ", values.size(), " times (", quoted(values),
-                      "), expected once");
-      }
-      if (values.empty() && message.starts_with(option->get_name() + ":")) {
-        return concat(option->get_name(), ": found no value, expected ", option->get_type_name());
-      }
+}  // namespace
+
+std::string unknown_word_text(const Program& program, const Command* given,
+                              const std::string& word) {
+  std::vector<std::string> candidates;
+  std::string_view kind = "argument";
+  if (word.starts_with("-")) {
+    kind = "option";
+    for (const Option* option : known_options(program, given)) {
+      for (const std::string& name : option->long_names()) candidates.push_back("--" + name);
+    }
+  } else if (given == nullptr) {
+    kind = "command";
+    for (const auto& command : program.commands()) candidates.push_back(command->name());
+  }
+  return concat("unknown ", kind, " '", word, "'", nearest_text(word, candidates));
+}
+
+std::string wrong_count_text(const Program& program, const Command* given,
+                             const std::string& message) {
+  for (const Option* option : known_options(program, given)) {
+    if (option->is_flag()) continue;
+    const std::vector<std::string>& values = option->values();
+    if (values.size() > 1 && !option->takes_several()) {
+      return concat(option->name(), ": given ", values.size(), " times (", quoted(values),
+                    "), expected once");
+    }
+    if (values.empty() && message.starts_with(option->name() + ":")) {
+      return concat(option->name(), ": found no value, expected ", option->placeholder());
     }
   }
   return message;
-}
-
-}  // namespace
-
-bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
-
-const CLI::App& innermost(const CLI::App& app) {
-  const std::vector<CLI::App*> parsed = app.get_subcommands();
-  return parsed.empty() ? app : *parsed.front();
-}
-
-std::string usage_text(const CLI::App& app, const CLI::ParseError& problem) {
-  if (dynamic_cast<const CLI::ExtrasError*>(&problem) != nullptr) return unexpected_word(app);
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&problem) != nullptr) {
-    return wrong_count(app, problem.what());
-  }
-  return problem.what();
-}
-
-void check_flags(CLI::App& app) {
-  const auto check = [](const std::string& text) {
-    const bool known = text == "true" || text == "false";
-    return known ? std::string() : concat("found '", text, "', expected true or false");
-  };
-  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    for (CLI::Option* option : command->get_options()) {
-      if (is_flag(*option) && option->get_configurable()) {
-        option->check(CLI::Validator(check, ""));
-      }
-    }
-  }
 }
 
 }  // namespace qtool::tool

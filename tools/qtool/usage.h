@@ -1,21 +1,21 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+#include "program.h"
 
 namespace qtool::tool {
 
-/// The command that was given, or the program.
-const CLI::App& innermost(const CLI::App& app);
+// What a command line is refused for, in the words of the rest of the program: what was found, what
+// is expected. `given` is the command it names, null without one.
 
-/// Whether an option takes no value.
-bool is_flag(const CLI::Option& option);
+/// A word that is no command, option or argument.
+std::string unknown_word_text(const Program& program, const Command* given,
+                              const std::string& word);
 
-/// What a command line is refused for, in the words of the rest of the program: what was found,
-/// what is expected.
-std::string usage_text(const CLI::App& app, const CLI::ParseError& problem);
-
-/// Values of flags that are none, as in --json=maybe, are told like those of other options.
-void check_flags(CLI::App& app);
+/// An option that has more values than it takes, or none. `message` is what the reader of command
+/// lines says of it, which names neither these values nor what is expected.
+std::string wrong_count_text(const Program& program, const Command* given,
+                             const std::string& message);
 
 }  // namespace qtool::tool
