@@ -9,14 +9,17 @@
 namespace qtool::tool {
 namespace {
 
-// The options that the command line may have: those of the command, or of the program without one,
-// and then those of the program.
+// The options that the command line may have: those of the command, and then those of the program.
 std::vector<const Option*> known_options(const Program& program, const Command* given) {
   std::vector<const Option*> options;
-  for (const auto& option : given != nullptr ? given->options() : program.options()) {
-    options.push_back(option.get());
+  if (given != nullptr) {
+    for (const auto& option : given->options()) options.push_back(option.get());
   }
-  for (const auto& option : program.options()) options.push_back(option.get());
+  for (const auto& option : program.options()) {
+    if (given == nullptr || given->find_or_null(option->name()) == nullptr) {
+      options.push_back(option.get());
+    }
+  }
   return options;
 }
 
