@@ -38,4 +38,9 @@ if(NOT QTOOL_SANITIZE)
   target_compile_options(qtool_compile_options INTERFACE "$<$<NOT:$<CONFIG:Debug>>:${flags}>")
   target_link_options(qtool_compile_options INTERFACE
     "$<$<NOT:$<CONFIG:Debug>>:LINKER:-z,relro,-z,now>")
+  # The linker leaves out functions that nothing calls. Files are compiled in batches, so it could not
+  # leave out the files that hold them.
+  target_compile_options(qtool_compile_options INTERFACE
+    "$<$<CONFIG:Release>:-ffunction-sections;-fdata-sections>")
+  target_link_options(qtool_compile_options INTERFACE "$<$<CONFIG:Release>:LINKER:--gc-sections>")
 endif()
