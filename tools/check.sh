@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# What .ci/run has no time for; run before an issue is called resolved. Hours on two cores. Each part
+# runs even if others failed; the last lines say what became of each.
+#   sanitizers   every suite under clang with addresses and undefined behaviour checked
+#   threads      every unit test, and commands that use threads, under ThreadSanitizer
+#   alone        the library and the program, each file compiled by itself instead of in batches
+#   networks     the tests on torchvision's networks, which need large packages
+#   fuzzing      every fuzz target, an hour of processor time in all
+#   bare         README's two commands on a bare Debian 12 (tools/bare.sh)
+# Usage: tools/check.sh [PART...]    e.g. tools/check.sh alone bare; default: every part
+set -uo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+PARTS=(sanitizers threads alone networks fuzzing bare)
+FUZZ_MINUTES=60
+
+check() {
+  case $1 in
+    sanitizers)
+      build fuzz -DQTOOL_ALL_TESTS=ON qtool qtool_unit_tests qtool_conformance_tests qtool_nodes_tests \
+        qtool_golden_tests qtool_toys_tests qtool_fuzz_targets
+      run_tests fuzz --parallel "$(nproc)" -R '^(unit|conformance|nodes|golden|toys|cli|fuzz)\.'
+      ;;
+    threads)
+      build tsan -DQTOOL_ALL_TESTS=ON qtool qtool_unit_tests
+      run_tests tsan --preset tsan --parallel "$(nproc)"
+      ;;
+    alone)
+      BUILDS=$BUILDS/alone
+      mkdir -p "$BUILDS"
+      build release -DQTOOL_BATCHES=OFF qtool
+      ;;
+    networks)
+      require_packages "${NETWORK_PACKAGES[@]}"
+      require_node
+      build release
+      run_tests release -R '^interop\.(install|torchvision)$'
+      ;;
+    fuzzing) "$ROOT/tools/fuzz.sh" "$FUZZ_MINUTES" ;;
+    bare) "$ROOT/tools/bare.sh" ;;
+  esac
+}
+
+case ${1-} in
+  -h | --help) script_help "$0"; exit 0 ;;
+esac
+for name in "$@"; do
+  [[ " ${PARTS[*]} " == *" $name "* ]] || fail "no part '$name', there are: ${PARTS[*]}"
+done
+(($#)) || set -- "${PARTS[@]}"
+choose_builds
+(require_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${CHECK_PACKAGES[@]}") || exit 1
+cd "$ROOT" || exit 1
+
+rows=()
+passed=yes
+for name in "$@"; do
+  say "" "=== $name"
+  began=$SECONDS
+  became=passed
+  (check "$name") || { became=failed; passed=no; }
+  rows+=("$(printf '%-12s %6d s   %s' "$name" $((SECONDS - began)) "$became")")
+done
+say "" "${rows[@]}"
+[[ $passed == yes ]]
