@@ -13,6 +13,7 @@ function plain(text) {
 }
 /<testcase / { name = attribute("name"); status = attribute("status"); why = ""; said_next = 0 }
 /<skipped / { if (attribute("message") !~ /^SKIP_/) { status = "fail"; why = attribute("message") } }
+/<failure / { why = plain(attribute("message")) }
 /<system-out>/ { inside = 1 }
 inside && why == "" {
   line = plain($0)

@@ -1,7 +1,7 @@
 # Sourced by demo.sh, test.sh and .ci/run. Installs missing packages, builds, and explains failures.
-# Provides: require_packages, require_node, choose_builds, choose_program, build, run_tests, show,
-# script_help, and the variables ROOT, BUILDS (the folder of all builds, one per preset) and QTOOL (the
-# program).
+# Provides: require_packages, require_node, choose_builds, choose_program, build, slowest_tests, run_tests,
+# show, script_help, and the variables ROOT, BUILDS (the folder of all builds, one per preset) and QTOOL
+# (the program).
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -139,15 +139,30 @@ logged() { # logged LOG COMMAND...
   fail "'$1' ended with an error, see $log"
 }
 
-# Runs the tests of a build; the last lines are those of ctest_summary.awk. Arguments: preset, options
-# of ctest.
+# Prints which tests of JUnit files of CTest took longest, and how many too long. Timing fails no test.
+slowest_tests() {
+  awk '/<testcase / {
+      split($0, name, " name=\""); split($0, time, " time=\"")
+      printf "%.2f %s\n", time[2], substr(name[2], 1, index(name[2], "\"") - 1)
+    }' "$@" | sort -rn | awk '
+    BEGIN { print "the slowest tests, in seconds:" }
+    NR <= 10 { print "  " $0 }
+    $1 > 20 { ++long }
+    END { print (long ? long " took" : "none took") " more than 20 s" }'
+}
+
+# Runs the tests of a build; the last lines are the slowest tests and those of ctest_summary.awk, which
+# count each GoogleTest case. Arguments: preset, options of ctest.
 run_tests() {
-  local preset=$1 results=$BUILDS/$1.xml
+  local preset=$1 results=$BUILDS/$1.xml cases=$BUILDS/$1/tests/results
   shift
-  rm -f "$results"
+  rm -rf "$results" "$results.ctest" "$cases"
   show ctest --test-dir "$BUILDS/$preset" "$@"
   ctest --test-dir "$BUILDS/$preset" "$@" -N >"$BUILDS/$preset.tests"
-  ctest --test-dir "$BUILDS/$preset" --output-on-failure --output-junit "$results" "$@" || true
-  [[ -e $results ]] || fail "ctest wrote no results"
+  ctest --test-dir "$BUILDS/$preset" --output-on-failure --output-junit "$results.ctest" "$@" || true
+  [[ -e $results.ctest ]] || fail "ctest wrote no results"
+  awk -v folder="$cases" -f "$ROOT/tools/ctest_cases.awk" "$results.ctest" >"$results"
+  rm "$results.ctest"
+  slowest_tests "$results"
   awk -f "$ROOT/tools/ctest_summary.awk" "$results"
 }

@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
 # Installs what is missing (Debian 12), builds the release preset and runs every test.
 # The cross-check with ONNX Runtime, a package of npm, runs where node and npm are installed.
-# The last lines say what failed, what was skipped and why, and how many passed.
-# Usage: tools/test.sh [--with-onnxruntime] [CTEST_OPTION...]     e.g. tools/test.sh -R unit
+# The last lines say which tests took longest, what failed, what was skipped and why, and how many passed.
+# Usage: tools/test.sh [--with-onnxruntime] [CTEST_OPTION...]
+#   e.g. tools/test.sh -R unit            the tests whose names match, here those of one program
+#        tools/test.sh -R unit.Histogram  the GoogleTest suites whose names match
+#   A single GoogleTest case, here of the tests named unit:
+#        build/release/tests/qtool_unit_tests --gtest_filter=SUITE.CASE
 #   --with-onnxruntime   install node and npm too (some 400 packages) for the cross-check
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
