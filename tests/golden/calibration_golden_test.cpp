@@ -52,8 +52,10 @@ struct Observed {
 
 enum class Passes : std::uint8_t { kOne, kTwo };
 
-constexpr const char* kGoldenImages = "golden/png";          // 20, as the others' calibrators saw
-constexpr const char* kCalibImages = "images/photos/calib";  // 200
+constexpr const char* kGoldenImages = "golden/png";  // 20, as the others' calibrators saw
+constexpr const char* kCalibImages = "images/photos/calib";
+// Sanitizers look for other faults than too small a sample, and take minutes for 200 images.
+constexpr std::int64_t kManyImages = kSanitized ? 40 : 200;
 
 const Observed& observed(const Network& network, Passes passes = Passes::kTwo,
                          const std::string& folder = kGoldenImages) {
@@ -80,8 +82,9 @@ const Observed& observed(const Network& network, Passes passes = Passes::kTwo,
   options.preprocess.resize = ResizeMode::kSquash;
   options.preprocess.resize_width = 224;
   options.preprocess.resize_height = 224;
-  Collection collection = collect(executor, list_images(kShared / folder, {}, 0), options);
-  EXPECT_EQ(collection.image_count, folder == kGoldenImages ? 20 : 200);
+  const std::int64_t images = folder == kGoldenImages ? 20 : kManyImages;
+  Collection collection = collect(executor, list_images(kShared / folder, {}, images), options);
+  EXPECT_EQ(collection.image_count, images);
   for (TensorStatistics& tensor : collection.tensors) {
     place->second.statistics[tensor.tensor] = std::move(tensor.statistics);
   }
