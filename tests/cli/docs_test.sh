@@ -19,8 +19,17 @@ cd "$work/run" || exit 1
 
 # The names that the documents use.
 for model in model.onnx signs.onnx; do cp "$data/signs_resnet.onnx" $model; done
-for folder in photos/calib DIR; do cp -r "$data/calib" $folder; done
-cp -r "$data/test" photos/eval
+# Few photographs of each class: some commands run the network once per photograph and layer.
+some() { # some COUNT FROM TO: copies so many of each class
+  mkdir "$3"
+  (cd "$2" && ls -d */*.jpg) | awk -F / -v count="$1" '++seen[$1] <= count' |
+    while read -r file; do
+      mkdir -p "$3/${file%/*}"
+      cp "$2/$file" "$3/$file"
+    done
+}
+for folder in photos/calib DIR; do some 2 "$data/calib" $folder; done
+some 1 "$data/test" photos/eval
 cp "$data/labels.txt" "$data/preprocess.json" .
 photo=$(find photos/eval -name '*.jpg' | head -1)
 for name in photo.jpg dog.jpg; do cp "$photo" $name; done
