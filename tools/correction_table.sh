@@ -24,7 +24,7 @@ while (($#)); do
 done
 (($# == 1)) || fail "expected DATA; tools/correction_table.sh --help says more"
 images=$1/images models=$1/models
-if [[ -z $program ]]; then choose_builds; build release qtool; program=$QTOOL; fi
+if [[ -z $program ]]; then choose_builds; build_program; program=$QTOOL; fi
 read -r -a options <<<"$more"
 
 work=$(mktemp -d)

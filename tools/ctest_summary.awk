@@ -40,6 +40,7 @@ END {
     more = count[why] - 3
     print "skipped: " why ": " names[why] (more > 0 ? " and " more " more" : "")
   }
+  if (passed + failed + skipped == 0) print "failed: no test was found"
   print passed + 0 " passed, " failed + 0 " failed, " skipped + 0 " skipped"
   exit failed > 0 || passed == 0
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Shows the whole way on the embedded example: installs what is missing (Debian 12), builds, then
 # calibrate -> quantize -> infer -> eval for both networks of data/, and a table at the end.
-# Every command is shown before it runs. The first build takes about four minutes on two cores, the
-# rest less than a minute.
+# Every command is shown before it runs. The first build takes most of the time; docs/contributing.md
+# has measured times.
 # Usage: tools/demo.sh [FOLDER]    where the tables and models go; default: demo beside the builds
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
@@ -15,7 +15,7 @@ esac
 out=${1:+$(realpath -m -- "$1")}
 require_packages "${BUILD_PACKAGES[@]}"
 choose_builds
-build release qtool
+build_program
 OUT=${out:-$BUILDS/demo}
 mkdir -p "$OUT"
 cd "$ROOT"

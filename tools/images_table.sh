@@ -21,7 +21,7 @@ done
 (($# >= 3)) || fail "expected MODEL CALIB EVAL; tools/images_table.sh --help says more"
 model=$1 calib=$2 eval=$3
 shift 3
-if [[ -z $program ]]; then choose_builds; build release qtool; program=$QTOOL; fi
+if [[ -z $program ]]; then choose_builds; build_program; program=$QTOOL; fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

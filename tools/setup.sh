@@ -1,7 +1,7 @@
 # Sourced by demo.sh, test.sh and .ci/run. Installs missing packages, builds, and explains failures.
-# Provides: require_packages, require_node, choose_builds, choose_program, build, slowest_tests, run_tests,
-# show, script_help, and the variables ROOT, BUILDS (the folder of all builds, one per preset) and QTOOL
-# (the program).
+# Provides: require_packages, require_node, choose_builds, choose_program, build, build_program, build_all,
+# slowest_tests, run_tests, show, script_help, and the variables ROOT, BUILDS (the folder of all builds,
+# one per preset) and QTOOL (the program).
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -108,23 +108,30 @@ require_node() {
   ((major >= OLDEST_NODE)) || fail "node $major is on PATH, $OLDEST_NODE or newer is needed"
 }
 
-# Configures and builds a preset. Arguments: preset, targets (all of them when there are none).
+# Configures and builds a preset. Arguments: preset, options for the configuration (-D...), targets (all
+# of them when there are none).
 build() {
-  local preset=$1 log=$BUILDS/$1.log
+  local preset=$1 log=$BUILDS/$1.log options=()
   shift
+  while [[ ${1-} == -D* ]]; do options+=("$1"); shift; done
   (($# == 0)) || set -- --target "$@"
   : >"$log"
   say "" "Building: minutes the first time, seconds from then on; output goes to $log"
-  logged "$log" cmake -S "$ROOT" --preset "$preset" -B "$BUILDS/$preset"
+  logged "$log" cmake -S "$ROOT" --preset "$preset" -B "$BUILDS/$preset" ${options[@]+"${options[@]}"}
   logged "$log" cmake --build "$BUILDS/$preset" "$@"
 }
+
+# The release build without tests, which needs BUILD_PACKAGES only, and with all of them. Both are made
+# in one folder, and CMake remembers options from one call to the next, so each call gives all of them.
+build_program() { build release -DQTOOL_BUILD_TESTS=OFF -DQTOOL_BUILD_BENCHMARKS=OFF qtool; }
+build_all() { build release -DQTOOL_BUILD_TESTS=ON -DQTOOL_BUILD_BENCHMARKS=ON; }
 
 # Sets `program` to qtool of the release preset and builds it, unless the caller has set it already.
 choose_program() {
   if [[ -z $program ]]; then
     require_packages "${BUILD_PACKAGES[@]}"
     choose_builds
-    build release qtool
+    build_program
     program=$QTOOL
   fi
 }

@@ -23,5 +23,5 @@ done
 require_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
 if [[ $with_onnxruntime == yes ]]; then require_node; fi
 choose_builds
-build release
+build_all
 run_tests release --parallel "$(nproc)" ${options[@]+"${options[@]}"}

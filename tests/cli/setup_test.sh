@@ -117,6 +117,13 @@ expect "test.sh ends well" ends_with 0
 expect "test.sh does not ask for node" eval '! says "node 16"'
 expect "the last line counts" last_line_is '1 passed, 0 failed, 1 skipped'
 expect "a skip has its reason" says '^skipped: no "node" here: two$'
+expect "every test is built" called '--preset release .*-DQTOOL_BUILD_TESTS=ON -DQTOOL_BUILD_BENCHMARKS=ON$'
+mv "$work/results.xml" "$work/kept.xml"
+printf '<testsuite name="Linux-c++"\n\ttests="0">\n</testsuite>\n' >"$work/results.xml"
+script test.sh
+expect "no tests are a failure" ends_with 1
+expect "which is said" says '^failed: no test was found$'
+mv "$work/kept.xml" "$work/results.xml"
 script test.sh --with-onnxruntime
 expect "--with-onnxruntime asks for node" says 'node 16 is on PATH'
 expect "and fails without it" ends_with 1
@@ -202,10 +209,32 @@ script demo.sh 'my results'
 expect "demo.sh runs" ends_with 0
 expect "a relative folder is that of the caller" \
   test -s "$work/elsewhere/my results/signs_resnet.int8.onnx"
+expect "the demo needs no package of the tests" \
+  called '--preset release .*-DQTOOL_BUILD_TESTS=OFF -DQTOOL_BUILD_BENCHMARKS=OFF$'
 expect "the build is shown" says "^\$ cmake --build '$clone/build/release' --target qtool$"
 expect "its length is said" says 'minutes the first time'
 expect "every command is shown" says "^\$ .*qtool' quantize data/signs_resnet.onnx "
 expect "the table comes last" says '^signs_resnet .*2.00x'
+
+# Skips of one cause are one line, however the kind of test spells them.
+cat >"$work/causes.xml" <<'END'
+<testcase name="cli.a" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/>
+<system-out>skipped: ../shared is absent
+</system-out></testcase>
+<testcase name="unit.b" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
+<system-out>[ RUN      ] A.b
+x.cpp:3: Skipped
+../shared is absent
+</system-out></testcase>
+<testcase name="interop.c" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
+<system-out>SKIPPED: ../shared is absent
+and more about it
+</system-out></testcase>
+<testcase name="unit.d" status="run"><system-out></system-out></testcase>
+END
+awk -f "$source_folder/tools/ctest_summary.awk" "$work/causes.xml" >"$work/output"
+expect "one cause is one line" says '^skipped: ../shared is absent: cli.a, unit.b, interop.c$'
+expect "and all are counted" last_line_is '1 passed, 0 failed, 3 skipped'
 
 # A checkout that cannot be written to. The folder for builds is a file here, because permissions
 # do not stop root.

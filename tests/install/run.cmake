@@ -1,4 +1,4 @@
-# Arguments: BUILD SOURCE CONSUMER WORK GENERATOR CXX SANITIZE VERSION, see CMakeLists.txt.
+# Arguments: BUILD SOURCE CONSUMER WORK GENERATOR CXX SANITIZE VERSION FILES, see CMakeLists.txt.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT code EQUAL 0)
@@ -42,9 +42,21 @@ if(program STREQUAL "" OR position EQUAL -1)
   message(FATAL_ERROR "README.md does not show the program of ${CONSUMER}/main.cpp:\n${program}")
 endif()
 
+# Only the files of the tree and of the prefix can be found, unless the compiler is not in the tree.
+set(hide "")
+if(EXISTS ${FILES}${CXX})
+  set(hide -DCMAKE_SYSROOT=${FILES} -DCMAKE_FIND_ROOT_PATH=${WORK}/prefix)
+  foreach(kind PACKAGE LIBRARY INCLUDE PROGRAM)
+    list(APPEND hide -DCMAKE_FIND_ROOT_PATH_MODE_${kind}=ONLY)
+  endforeach()
+else()
+  message("all of this machine can be found: ${FILES}${CXX} is absent")
+endif()
+
 # find_package() asks for a version, so that the version file of the package is tested too.
 run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
-  -DCMAKE_PREFIX_PATH=${WORK}/prefix -DQTOOL_WANTED=${VERSION} -DCMAKE_BUILD_TYPE=Release ${flags})
+  -DCMAKE_PREFIX_PATH=${WORK}/prefix -DQTOOL_WANTED=${VERSION} -DCMAKE_BUILD_TYPE=Release ${flags}
+  ${hide})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer ${SOURCE}/data/signs_resnet.onnx ${SOURCE}/data/preprocess.json
   ${SOURCE}/data/calib ${WORK}/signs.int8.onnx)
@@ -52,14 +64,19 @@ if(NOT output MATCHES "int8 [0-9.]+ % of MACs.*agreement (9[0-9]|100)" OR NOT EX
   message(FATAL_ERROR "the consumer printed: ${output}")
 endif()
 
-# Where a library is missing, a project for which qtool is optional must still configure.
+# Where a library is missing, a project for which qtool is optional must still configure. It also sees
+# that the tests' libraries are hidden.
 file(WRITE ${WORK}/optional/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)
 project(optional CXX)
 find_package(qtool QUIET)
 if(qtool_FOUND)
   message(FATAL_ERROR \"found\")
 endif()
+find_package(GTest QUIET)
+if(GTest_FOUND AND CMAKE_SYSROOT)
+  message(FATAL_ERROR \"GTest is not hidden\")
+endif()
 ")
 run(${CMAKE_COMMAND} -S ${WORK}/optional -B ${WORK}/optional/build -G ${GENERATOR}
   -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${WORK}/prefix
-  -DCMAKE_DISABLE_FIND_PACKAGE_dnnl=ON)
+  -DCMAKE_DISABLE_FIND_PACKAGE_dnnl=ON ${hide})
