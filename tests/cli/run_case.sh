@@ -1,10 +1,15 @@
 #!/bin/sh
 # Runs one case of the command line tests in an empty folder and compares what came out. Program,
 # sources and the folder are reached by paths with spaces, so a case that leaves out quotes fails.
-# Usage: run_case.sh QTOOL SOURCE_FOLDER CASE_FOLDER
+# Usage: run_case.sh QTOOL SOURCE_FOLDER CASE_FOLDER [PROGRAMS]
+# A case finds the programs of the folder PROGRAMS (all, where there is no such folder) and those it
+# needs. So a case that calls any other without saying so fails on every machine.
 # A case folder holds
 #   cmd     shell commands; $QTOOL is the program, $DATA the embedded example, $SOURCE the sources
-#   needs   a shell command that fails where the case cannot be run; it is skipped there
+#   needs   what the case needs, one per line; it is skipped where something is missing:
+#             program NAME      a program; necessary unless it is one of PROGRAMS
+#             shared PATH       a file or folder of ../shared
+#             can COMMAND       a shell command that must succeed
 #   exit    the expected exit code, 0 when there is no such file
 #   stdout  extended regular expressions, one per line: each must match a line of the output, in this
 #   stderr  order; lines between them are free. `!` in front: no line may match. An empty file: the
@@ -20,9 +25,35 @@ SOURCE="$work/given to it/sources"
 DATA=$SOURCE/data
 case_folder=$(realpath "$3")
 export QTOOL SOURCE DATA
-if [ -f "$case_folder/needs" ] && ! sh "$case_folder/needs" </dev/null >/dev/null 2>&1; then
-  echo "skipped: this machine cannot do: $(cat "$case_folder/needs")"
-  exit 77
+programs=$(realpath -m "${4:-/none}")
+QTOOL_EVERY_PROGRAM=$PATH
+export QTOOL_EVERY_PROGRAM
+mkdir "$work/needed"
+if [ -e "$programs/sh" ]; then
+  PATH=$work/needed:$programs
+  export PATH
+fi
+skip() { echo "skipped: $1"; exit 77; }
+if [ -f "$case_folder/needs" ]; then
+  while read -r kind what; do
+    case $kind in
+      program)
+        found=$(PATH=$QTOOL_EVERY_PROGRAM; command -v "$what") || skip "$what is not installed"
+        [ ! -e "$programs/$what" ] || continue
+        # Not a link: what is needed may itself call programs that the case does not know of.
+        printf '#!/bin/sh\nPATH=$QTOOL_EVERY_PROGRAM exec "%s" "$@"\n' "$found" >"$work/needed/$what"
+        chmod +x "$work/needed/$what"
+        ;;
+      shared)
+        [ -e "$SOURCE/../shared" ] || skip "../shared is absent"
+        [ -e "$SOURCE/../shared/$what" ] || skip "../shared has no $what"
+        ;;
+      can)
+        sh -c "$what" </dev/null >/dev/null 2>&1 || skip "this machine cannot do: $what"
+        ;;
+      *) echo "needs: expected program, shared or can, not '$kind'"; exit 1 ;;
+    esac
+  done <"$case_folder/needs"
 fi
 cd "$work" || exit 1
 
