@@ -11,7 +11,7 @@ function plain(text) {
   gsub(/&amp;/, "\\&", text)
   return text
 }
-/<testcase / { name = attribute("name"); status = attribute("status"); why = ""; said_next = 0 }
+/<testcase / { name = plain(attribute("name")); status = attribute("status"); why = ""; said_next = 0 }
 /<skipped / { if (attribute("message") !~ /^SKIP_/) { status = "fail"; why = attribute("message") } }
 /<failure / { why = plain(attribute("message")) }
 /<system-out>/ { inside = 1 }

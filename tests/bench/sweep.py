@@ -17,12 +17,13 @@ qtool's INT8 against FP32 (of random weights, so it says little about trained on
 when a network misses a limit: FP32 1e-4, 95 % of multiplications, 30 dB on the integer kernels.
 docs/sweep.md has the table.
 
-Needs Debian's python3-torchvision, and node; says SKIPPED without the first.
+Needs Debian's python3-torchvision, and node; says SKIPPED without either.
 """
 
 import argparse
 import json
 import math
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,7 +33,7 @@ try:
     import torch
     import torchvision
 except ImportError as missing:
-    print(f"SKIPPED: {missing}; Debian's python3-torchvision has it")
+    print(f"SKIPPED: torchvision is not installed\n{missing}; Debian's python3-torchvision has it")
     sys.exit(0)
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -255,6 +256,10 @@ def main():
     parser.add_argument("--threads", default="2")
     parser.add_argument("names", nargs="*", choices=[*every, []], metavar="NAME")
     options = parser.parse_args()
+    package = Path(options.packages) / "node_modules/onnxruntime-node/package.json"
+    if shutil.which("node") is None or not package.exists():
+        print("SKIPPED: ONNX Runtime is not installed")
+        sys.exit(0)
     torch.set_num_threads(int(options.threads))
     if multiplies_exactly():
         print("Weights of 8 bits throughout.\n")

@@ -3,9 +3,8 @@
 # page_test.mjs. Usage: page_test.sh NODE CHROMIUM QTOOL SOURCE_FOLDER
 set -eu
 node=$1 chromium=$2 qtool=$3 source=$4
-for program in "$node" "$chromium"; do
-  [ -x "$program" ] || { echo "SKIPPED: needs node and chromium, '$program' is none"; exit 77; }
-done
+[ -x "$node" ] || { echo "skipped: node is not installed"; exit 77; }
+[ -x "$chromium" ] || { echo "skipped: chromium is not installed"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

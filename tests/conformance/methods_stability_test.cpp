@@ -25,6 +25,7 @@
 #include "qtool/image/preprocess.h"
 #include "qtool/quantize/target.h"
 #include "quantize/placement.h"
+#include "support/absent.h"
 #include "support/float_view.h"
 #include "support/places.h"
 
@@ -165,7 +166,7 @@ TEST_P(StableNetworks, MoveNoThresholdByMoreThanOnePerCent) {
   const fs::path shared = kSharedData;
   const Network& network = GetParam();
   const fs::path model = shared / "models" / concat(network.model, ".onnx");
-  if (!fs::exists(model)) GTEST_SKIP() << "no file " << model;
+  if (!fs::exists(model)) GTEST_SKIP() << absent(model);
   const Executor executor(prepare(load_onnx(model)));
   CompileOptions options;
   options.observe = tensors_to_calibrate(executor.graph(), find_target(kDefaultTarget), {});

@@ -16,6 +16,7 @@
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "quant/density.h"
+#include "support/absent.h"
 #include "support/least_divergence.h"
 #include "support/places.h"
 
@@ -69,7 +70,7 @@ void print_shape(const TensorStatistics& tensor) {
 }
 
 TEST(KlTrap, ZerosAfterReluWouldRuinTheThresholdAndAreLeftOut) {
-  if (!fs::exists(kShared)) GTEST_SKIP() << "no folder " << kShared;
+  if (!fs::exists(kShared)) GTEST_SKIP() << absent(kShared);
   const Collection collection = collect_relus(20);
   const CalibrationTable kl = decide(collection, "kl", MethodOptions());
   const CalibrationTable minmax = decide(collection, "minmax", MethodOptions());

@@ -16,6 +16,7 @@
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement.h"
+#include "support/absent.h"
 #include "support/integer_interpreter.h"
 #include "support/places.h"
 #include "unit/quantize_net.h"
@@ -78,7 +79,7 @@ class RequantizationOf : public ::testing::TestWithParam<Network> {};
 
 TEST_P(RequantizationOf, EqualsTheNaiveReferenceOnImages) {
   const Network& network = GetParam();
-  if (!fs::exists(network.model)) GTEST_SKIP() << network.model << " is absent";
+  if (!fs::exists(network.model)) GTEST_SKIP() << absent(network.model);
   const Graph graph = prepare(load_onnx(network.model));
   const Executor real(graph);
   CalibrateOptions calibration;

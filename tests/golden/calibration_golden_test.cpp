@@ -25,6 +25,7 @@
 #include "quant/density.h"
 #include "quantize/placement.h"
 #include "quantize/weights.h"
+#include "support/absent.h"
 #include "support/places.h"
 
 namespace qtool {
@@ -110,7 +111,7 @@ void PrintTo(const Network& network, std::ostream* out) { *out << network.name; 
 class CalibrationGolden : public testing::TestWithParam<Network> {
  protected:
   void SetUp() override {
-    if (!fs::exists(kShared)) GTEST_SKIP() << "no folder " << kShared;
+    if (!fs::exists(kShared)) GTEST_SKIP() << absent(kShared);
   }
 };
 

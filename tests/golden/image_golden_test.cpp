@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "qtool/image/image.h"
 #include "qtool/image/preprocess.h"
+#include "support/absent.h"
 #include "support/places.h"
 
 namespace qtool {
@@ -174,7 +175,7 @@ TEST(DecodeGolden, StaysNearPillowForJpegKinds) {
 
 TEST(ResizeGolden, SquashedPhotographsEqualPillowWithinOneStep) {
   const fs::path shared = kSharedData;
-  if (!fs::exists(shared / "golden/png")) GTEST_SKIP() << "no " << shared.string();
+  if (!fs::exists(shared / "golden/png")) GTEST_SKIP() << absent(shared / "golden/png");
   const ImageSet photos = list_images(shared / "images/photos/calib", {}, 0);
   double sum = 0.0;
   int most = 0;

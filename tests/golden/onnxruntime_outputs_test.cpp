@@ -15,6 +15,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/image/image.h"
 #include "qtool/image/preprocess.h"
+#include "support/absent.h"
 #include "support/npy.h"
 #include "support/places.h"
 
@@ -50,7 +51,7 @@ class OnnxRuntimeOutputs : public ::testing::TestWithParam<Case> {};
 
 TEST_P(OnnxRuntimeOutputs, AreReproduced) {
   const Case& c = GetParam();
-  if (!fs::exists(kData / c.model)) GTEST_SKIP() << "no file " << kData / c.model;
+  if (!fs::exists(kData / c.model)) GTEST_SKIP() << absent(kData / c.model);
   const Tensor expected =
       testing::read_npy(kData / "golden/onnxruntime/outputs" / concat(c.outputs, ".npy"));
   const Executor executor(prepare(load_onnx(kData / c.model)));

@@ -7,6 +7,7 @@
 #include "qtool/calib/format.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
+#include "support/absent.h"
 #include "support/places.h"
 
 namespace qtool {
@@ -19,7 +20,7 @@ const fs::path kShared = kSharedData;
 class GoldenTable : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    if (!fs::exists(file())) GTEST_SKIP() << file() << " is absent";
+    if (!fs::exists(file())) GTEST_SKIP() << absent(file());
   }
   [[nodiscard]] fs::path file() const { return kShared / "golden" / GetParam(); }
   [[nodiscard]] std::string bytes() const { return read_file(file(), kMaxTableBytes); }

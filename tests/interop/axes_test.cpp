@@ -91,7 +91,7 @@ Quantized quantized_for_cpu(const Net& net) {
 class Axes : public ::testing::TestWithParam<std::pair<const char*, Net (*)()>> {
  protected:
   void SetUp() override {
-    if (!other_is_installed()) GTEST_SKIP() << "onnxruntime-node is not installed";
+    if (!other_is_installed()) GTEST_SKIP() << kNoOtherRuntime;
   }
 };
 

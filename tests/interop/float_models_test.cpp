@@ -15,6 +15,7 @@
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
+#include "support/absent.h"
 #include "support/control_flow_models.h"
 #include "support/parse_onnx.h"
 #include "support/places.h"
@@ -195,7 +196,7 @@ std::vector<OneOperator> operators() {
 class OperatorsOnOnnxRuntime : public testing::TestWithParam<OneOperator> {};
 
 TEST_P(OperatorsOnOnnxRuntime, GiveTheSame) {
-  if (!other_is_installed()) GTEST_SKIP() << "onnxruntime-node is not installed";
+  if (!other_is_installed()) GTEST_SKIP() << kNoOtherRuntime;
   const TemporaryFolder folder;
   const fs::path saved = folder.path / "model.onnx";
   save_onnx(graph_of(GetParam()), saved);
@@ -211,7 +212,7 @@ INSTANTIATE_TEST_SUITE_P(Float, OperatorsOnOnnxRuntime, testing::ValuesIn(operat
 class ControlFlowOnOnnxRuntime : public testing::TestWithParam<TextModel> {};
 
 TEST_P(ControlFlowOnOnnxRuntime, GivesTheSameAsLoadedAndAsSaved) {
-  if (!other_is_installed()) GTEST_SKIP() << "onnxruntime-node is not installed";
+  if (!other_is_installed()) GTEST_SKIP() << kNoOtherRuntime;
   const TemporaryFolder folder;
   const fs::path given = folder.path / "given.onnx";
   const fs::path saved = folder.path / "saved.onnx";
@@ -268,8 +269,8 @@ std::vector<Published> published() {
 class PublishedOnOnnxRuntime : public testing::TestWithParam<Published> {
  protected:
   void SetUp() override {
-    if (!other_is_installed()) GTEST_SKIP() << "onnxruntime-node is not installed";
-    if (!fs::exists(GetParam().model)) GTEST_SKIP() << GetParam().model << " is absent";
+    if (!other_is_installed()) GTEST_SKIP() << kNoOtherRuntime;
+    if (!fs::exists(GetParam().model)) GTEST_SKIP() << absent(GetParam().model);
   }
 
   // An input of the network, and what its plan is compiled for.

@@ -1,7 +1,7 @@
 # Installs the packages of package-lock.json into TARGET, once per lock file, without running their
 # scripts: the CPU library is inside the package.
-if(NOT NPM)
-  message("SKIPPED: npm is not installed")
+if(NOT NPM OR NOT NODE)
+  message("SKIPPED: ONNX Runtime is not installed\nnode or npm is not installed")
   return()
 endif()
 file(SHA256 ${SOURCE}/package-lock.json lock)
@@ -16,7 +16,7 @@ file(COPY ${SOURCE}/package.json ${SOURCE}/package-lock.json ${SOURCE}/.npmrc DE
 execute_process(COMMAND ${NPM} ci --ignore-scripts --no-audit --no-fund
   WORKING_DIRECTORY ${TARGET} RESULT_VARIABLE result ERROR_VARIABLE error OUTPUT_QUIET)
 if(NOT result EQUAL 0)
-  message("SKIPPED: npm could not install ONNX Runtime: ${error}")
+  message("SKIPPED: ONNX Runtime is not installed\nnpm could not install it: ${error}")
   return()
 endif()
 file(WRITE ${stamp} ${lock})

@@ -18,6 +18,7 @@
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
+#include "support/absent.h"
 #include "support/places.h"
 #include "support/random_floats.h"
 
@@ -41,7 +42,7 @@ double sqnr_db_of(std::span<const float> reference, std::span<const float> other
 class MicrosoftOperators : public testing::Test {
  protected:
   void SetUp() override {
-    if (!other_is_installed()) GTEST_SKIP() << "onnxruntime-node is not installed";
+    if (!other_is_installed()) GTEST_SKIP() << kNoOtherRuntime;
   }
 };
 
@@ -429,7 +430,7 @@ TEST_F(MicrosoftOperators, OfOptimizedIntegerNetworksStayOnIntegers) {
 TEST_F(MicrosoftOperators, OfAShufflenetGiveTheSameAnswers) {
   const fs::path model = fs::path(kSharedData) / "models/wild/shufflenet_v2_12_int8.onnx";
   const fs::path folder_of_images = fs::path(kSharedData) / "images/photos/eval";
-  if (!fs::exists(model)) GTEST_SKIP() << model << " is absent";
+  if (!fs::exists(model)) GTEST_SKIP() << absent(model);
   const Executor executor(prepare(load_onnx(model)));
   const auto plan = executor.compile({});
   const Preprocess preprocess = preprocess_from_json(

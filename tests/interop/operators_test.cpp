@@ -146,6 +146,7 @@ void compare(const std::vector<Case>& tests, std::int64_t opset) {
 }
 
 TEST(Operators, GiveTheNumbersOfOnnxRuntime) {
+  if (!other_is_installed()) GTEST_SKIP() << kNoOtherRuntime;
   std::map<std::int64_t, std::vector<Case>> by_opset;
   for (const Case& test : operator_cases()) by_opset[test.opset].push_back(test);
   for (const auto& [opset, tests] : by_opset) {

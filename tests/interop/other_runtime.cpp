@@ -29,8 +29,9 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 bool other_is_installed() {
-  return fs::exists(fs::path(QTOOL_INTEROP_PACKAGES) /
-                    "node_modules/onnxruntime-node/package.json");
+  if (std::getenv("QTOOL_NO_OTHER_RUNTIME") != nullptr) return false;
+  return fs::exists(QTOOL_NODE) && fs::exists(fs::path(QTOOL_INTEROP_PACKAGES) /
+                                              "node_modules/onnxruntime-node/package.json");
 }
 
 bool other_is_exact() {
@@ -45,6 +46,8 @@ bool other_is_exact() {
 namespace {
 
 std::string command_for(const fs::path& model) {
+  if (!other_is_installed())
+    throw std::runtime_error(concat(kNoOtherRuntime, "; ask for it first"));
   return concat("cd '", QTOOL_INTEROP_PACKAGES, "' && '", QTOOL_NODE, "' '", kSourceFolder,
                 "/tests/interop/run.mjs' '", model.string(), "'");
 }

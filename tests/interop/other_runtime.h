@@ -43,8 +43,12 @@ OtherRun run_other(const std::filesystem::path& model, const std::vector<NamedTe
 bool optimize_other(const std::filesystem::path& model, const std::string& level,
                     const std::filesystem::path& optimized);
 
-/// Whether the package that run.mjs needs is installed.
+/// Whether run.mjs can run: node and the package are installed. The variable QTOOL_NO_OTHER_RUNTIME
+/// in the environment makes it false.
 bool other_is_installed();
+
+/// Why a test is skipped where it is not; install.cmake and sweep.py say the same.
+inline constexpr const char* kNoOtherRuntime = "ONNX Runtime is not installed";
 
 /// ONNX Runtime's u8 x s8 products are exact only with VNNI; without it they may saturate.
 bool other_is_exact();

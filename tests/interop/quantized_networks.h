@@ -19,6 +19,7 @@
 #include "qtool/image/preprocess.h"
 #include "qtool/quantize/calibrate.h"
 #include "qtool/quantize/quantize.h"
+#include "support/absent.h"
 #include "support/places.h"
 
 // Real networks, quantized, for the comparison with ONNX Runtime.
@@ -148,8 +149,8 @@ inline Emitted emit(const Network& network, const TypeChoices& types = {},
 class OnnxRuntime : public testing::TestWithParam<Network> {
  protected:
   void SetUp() override {
-    if (!other_is_installed()) GTEST_SKIP() << "onnxruntime-node is not installed";
-    if (!fs::exists(GetParam().model)) GTEST_SKIP() << GetParam().model << " is absent";
+    if (!other_is_installed()) GTEST_SKIP() << kNoOtherRuntime;
+    if (!fs::exists(GetParam().model)) GTEST_SKIP() << absent(GetParam().model);
   }
 };
 

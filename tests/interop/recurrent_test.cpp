@@ -85,7 +85,7 @@ void compare(const std::string& name, const Graph& graph, double least_db) {
 // Its hidden state stays FP32 in the standard forms (ours has 16 bits), and is rounded to 8 bits in
 // its own operator.
 TEST(RecurrentInterop, QuantizedLayersGiveTheNumbersOfOnnxRuntime) {
-  if (!other_is_installed()) GTEST_SKIP() << "onnxruntime-node is not installed";
+  if (!other_is_installed()) GTEST_SKIP() << kNoOtherRuntime;
   for (const char* op_type : {"LSTM", "GRU", "RNN"}) {
     for (const char* direction : {"forward", "reverse", "bidirectional"}) {
       const Net net = network(op_type, direction);
@@ -97,7 +97,7 @@ TEST(RecurrentInterop, QuantizedLayersGiveTheNumbersOfOnnxRuntime) {
 }
 
 TEST(RecurrentInterop, DynamicQuantizeLstmGivesTheNumbersOfOnnxRuntime) {
-  if (!other_is_installed()) GTEST_SKIP() << "onnxruntime-node is not installed";
+  if (!other_is_installed()) GTEST_SKIP() << kNoOtherRuntime;
   if (!other_is_exact()) GTEST_SKIP() << "without VNNI ONNX Runtime's products may saturate";
   for (const char* direction : {"forward", "reverse", "bidirectional"}) {
     compare(direction, in_dynamic_mode(network("LSTM", direction), DynamicLstm::kMicrosoft), 40.0);

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "nodes/backend_suite.h"
+#include "support/absent.h"
 #include "support/judged_operators.h"
 #include "support/places.h"
 
@@ -44,7 +45,7 @@ const std::vector<std::string> kClaimed = {
 
 TEST(OnnxBackendSuite, PassesForEveryClaimedOperator) {
   const fs::path data = kOnnxTestData;
-  if (!fs::exists(data)) GTEST_SKIP() << "no ONNX test data in " << kOnnxTestData;
+  if (!fs::exists(data)) GTEST_SKIP() << absent(data);
 
   std::vector<Exception> exceptions = read_exceptions();
   std::map<std::string, int> counts;

@@ -18,6 +18,7 @@
 #include "graph/op_traits.h"
 #include "nodes/backend_suite.h"
 #include "qtool/quantize/target.h"
+#include "support/absent.h"
 #include "support/judged_operators.h"
 #include "support/places.h"
 
@@ -209,7 +210,7 @@ std::string page() {
 }
 
 TEST(OperatorsPage, IsWhatTheTestsSay) {
-  if (testing::backend_suite().empty()) GTEST_SKIP() << "no ONNX test data in " << kOnnxTestData;
+  if (testing::backend_suite().empty()) GTEST_SKIP() << absent(kOnnxTestData);
   const fs::path path = fs::path(kSourceFolder) / "docs/operators.md";
   const std::string made = page();
   if (std::getenv("QTOOL_WRITE_PAGES") != nullptr) write_file(path, made);

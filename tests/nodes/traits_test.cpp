@@ -11,6 +11,7 @@
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
 #include "quantize/element_types.h"
+#include "support/absent.h"
 #include "support/places.h"
 
 namespace qtool {
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 
 TEST(Traits, TellTypesAndRanksOfTheBackendSuite) {
   const fs::path suite = fs::path(kOnnxTestData) / "node";
-  if (!fs::exists(suite)) GTEST_SKIP() << "no ONNX test data in " << kOnnxTestData;
+  if (!fs::exists(suite)) GTEST_SKIP() << absent(suite);
   std::set<std::string> typed;
   std::set<std::string> ranked;
   for (const fs::directory_entry& entry : fs::directory_iterator(suite)) {

@@ -11,6 +11,7 @@
 #include "onnx_models.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
+#include "support/absent.h"
 #include "support/places.h"
 
 namespace qtool {
@@ -63,7 +64,7 @@ TEST(Prepare, IsIdempotentAndKeepsNamesOnRealModels) {
       if (entry.path().extension() == ".onnx") models.push_back(entry.path());
     }
   }
-  if (models.empty()) GTEST_SKIP() << "no models in " << kSharedData;
+  if (models.empty()) GTEST_SKIP() << absent(kSharedData);
   std::sort(models.begin(), models.end());
   for (const fs::path& path : models) {
     SCOPED_TRACE(path.string());

@@ -15,6 +15,7 @@
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
+#include "support/absent.h"
 #include "support/places.h"
 
 namespace qtool {
@@ -197,7 +198,7 @@ TEST(HostileOnnx, IsRefusedWithFlippedBits) {
 
 TEST(HostileOnnx, IsRefusedWhenRealModelsAreCutOff) {
   const fs::path path = fs::path(kSharedData) / "models" / "cifar10_resnet20.onnx";
-  if (!fs::exists(path)) GTEST_SKIP() << "no " << path;
+  if (!fs::exists(path)) GTEST_SKIP() << absent(path);
   const std::string whole = read_file(path, std::int64_t{1} << 30);
   const std::size_t step = whole.size() / 97;
   for (std::size_t size = 0; size < whole.size(); size += step) {
@@ -242,8 +243,8 @@ TEST(HostileOnnx, MayHaveManyReadersOfOneConstant) {
 
 // The test data of the ONNX project: strings, sequences, subgraphs, training operators and all.
 TEST(HostileOnnx, IncludesNoModelOfOnnxThatEndsTheProgram) {
-  const fs::path data = "/usr/share/libonnx-testdata/data";
-  if (!fs::exists(data)) GTEST_SKIP() << "no " << data;
+  const fs::path data = kOnnxTestData;
+  if (!fs::exists(data)) GTEST_SKIP() << absent(data);
   int loaded = 0;
   int refused = 0;
   for (const auto& entry : fs::recursive_directory_iterator(data)) {

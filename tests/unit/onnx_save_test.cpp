@@ -12,6 +12,7 @@
 #include "onnx_models.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
+#include "support/absent.h"
 #include "support/places.h"
 
 namespace qtool {
@@ -97,7 +98,7 @@ TEST(SaveOnnx, KeepsRealModelsUnchanged) {
   std::vector<fs::path> models = models_in(shared / "models");
   const std::vector<fs::path> golden = models_in(shared / "golden");
   models.insert(models.end(), golden.begin(), golden.end());
-  if (models.empty()) GTEST_SKIP() << "no models in " << shared;
+  if (models.empty()) GTEST_SKIP() << absent(shared);
   for (const fs::path& path : models) {
     SCOPED_TRACE(path.string());
     const Graph graph = load_onnx(path);

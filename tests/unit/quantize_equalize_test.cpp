@@ -13,6 +13,7 @@
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/groundwork.h"
+#include "support/absent.h"
 #include "support/places.h"
 #include "support/random_floats.h"
 #include "uneven_net.h"
@@ -244,7 +245,7 @@ class EqualizedNetwork : public testing::TestWithParam<const char*> {};
 
 TEST_P(EqualizedNetwork, ComputesTheSame) {
   const auto path = std::filesystem::path(kSharedData) / "models" / GetParam();
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path;
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << absent(path);
   const Executor fp32(prepare(load_onnx(path.string())));
   const CalibrationTable table = table_of(fp32);
   const Groundwork ground = lay_groundwork(fp32.graph(), table, equalized());

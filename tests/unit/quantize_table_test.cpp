@@ -5,6 +5,7 @@
 #include "qtool/quantize/quantize.h"
 #include "quantize/weights.h"
 #include "quantize_net.h"
+#include "support/absent.h"
 #include "support/places.h"
 
 namespace qtool {
@@ -142,7 +143,7 @@ TEST(Quantize, RefusesWeightScalesThatDoNotFit) {
 TEST(Quantize, HandlesTheChannelsOfMobileNetV2WhoseBiasWouldOverflow) {
   const std::filesystem::path path =
       std::filesystem::path(kSharedData) / "models/mobilenet_v2_1.0_224.onnx";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << absent(path);
   const Graph graph = load_onnx(path);
   std::int64_t raised = 0;
   for (const NodeId id : graph.nodes()) {

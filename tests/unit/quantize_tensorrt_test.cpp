@@ -14,6 +14,7 @@
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement.h"
 #include "quantize_net.h"
+#include "support/absent.h"
 #include "support/places.h"
 
 namespace qtool {
@@ -195,7 +196,7 @@ std::map<std::string, std::uint32_t> activation_bits(const Graph& graph) {
 class TensorRtNetwork : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(GetParam())) GTEST_SKIP() << GetParam() << " is absent";
+    if (!std::filesystem::exists(GetParam())) GTEST_SKIP() << absent(GetParam());
   }
 };
 
