@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs tools/setup.sh, test.sh, demo.sh and .ci/run against stand-ins of Debian's package tools, CMake
-# and qtool.
+# Runs tools/setup.sh, test.sh, demo.sh, bare.sh and .ci/run against stand-ins of Debian's package tools,
+# CMake and qtool.
 # Usage: setup_test.sh SOURCE_FOLDER
 set -u
 source_folder=$1
@@ -235,6 +235,76 @@ END
 awk -f "$source_folder/tools/ctest_summary.awk" "$work/causes.xml" >"$work/output"
 expect "one cause is one line" says '^skipped: ../shared is absent: cli.a, unit.b, interop.c$'
 expect "and all are counted" last_line_is '1 passed, 0 failed, 3 skipped'
+
+# tools/bare.sh with stand-ins of what makes the root and enters it.
+stand_in git "case \$* in
+*rev-parse*HEAD*) echo 0123456789abcdef ;;
+*rev-parse*) exit 1 ;;
+*clone*) mkdir -p \"\${!#}/tools\" ;;
+esac"
+mkdir "$work/tmp"
+export TMPDIR=$work/tmp
+script bare.sh --help
+expect "bare.sh has help" says '^Usage: tools/bare.sh'
+stand_in id 'echo 1000'
+script bare.sh
+expect "bare.sh asks for root" says '^error: .* only root may do'
+stand_in id 'echo 0'
+stand_in apt-config "echo 'Acquire::http::Proxy \"http://here:1\";'; echo 'APT::Other \"no\";'"
+stand_in unshare 'while [[ $1 == --* ]]; do shift; done; exec "$@"'
+stand_in mount 'true'
+stand_in chroot "root=\$1
+shift
+echo \"ran \${!#}\" >>$work/calls
+[[ -d \$root/root/qtool/tools && ! -e \$root/root/shared ]] || exit 1
+case \$* in
+*sleep*) exec \"\$@\" ;;
+*demo.sh) echo 'skipped: of the demo' ;;
+*test.sh) printf 'skipped: while it runs\nTotal Test time\nskipped: why: a\n1 passed, 0 failed, 1 skipped\n' ;;
+esac"
+stand_in mmdebstrap "cp \"\${!#}\" $work/sources
+for option; do [[ \$option != --aptopt=* ]] || cp \"\${option#*=}\" $work/options; done
+for root; do [[ \$root != */root ]] || mkdir -p \"\$root/root\"; done"
+stand_in apt-get "[[ \$1 != indextargets ]] || printf 'Debian %s http://%s\n' 'bookworm deb' 'here/ bookworm main' \
+'trixie deb' 'there/ trixie main'"
+script bare.sh
+expect "bare.sh runs" ends_with 0
+expect "the demo runs first, then the tests" \
+  cmp -s <(grep '^ran' "$work/calls") <(printf 'ran tools/%s.sh\n' demo test)
+expect "the order is said" says 'first tools/demo.sh, then tools/test.sh'
+expect "what was skipped is said" says '^skipped: why: a$'
+expect "what ran last comes last" eval '[[ $(tail -n 1 "$work/output") =~ ^tools/test.sh\ .*\ s\ .*\ s\ +passed$ ]]'
+expect "the sources of this machine are used" \
+  cmp -s "$work/sources" <(echo 'deb http://here/ bookworm main')
+expect "and its proxy" cmp -s "$work/options" <(echo 'Acquire::http::Proxy "http://here:1";')
+expect "nothing is left" test -z "$(ls "$work/tmp")"
+script bare.sh --keep
+expect "--keep leaves the root" test -d "$work"/tmp/qtool-bare.*/root
+rm -rf "$work"/tmp/*
+script bare.sh no-such-commit
+expect "an unknown commit is refused" says "^error: no commit 'no-such-commit'$"
+stand_in chroot 'exit 1'
+script bare.sh
+expect "a failed command is a failure" ends_with 1
+expect "which is said" says '^tools/demo.sh .* failed$'
+stand_in chroot "echo started >>$work/calls; exec sleep 60"
+script bare.sh &
+for ((i = 0; i < 100; ++i)); do called started 2>/dev/null && break; sleep 0.1; done
+pkill -TERM -P $! -f tools/bare.sh
+wait
+expect "when it is interrupted nothing is left" test -z "$(ls "$work/tmp")"
+stand_in mmdebstrap 'echo no mirror; exit 1'
+script bare.sh
+expect "a root that cannot be made is an error" says '^error: mmdebstrap could not make a root$'
+expect "with its reason" says '^no mirror$'
+stand_in unshare 'exit 1'
+script bare.sh
+expect "a machine that does not mount is refused" says '^error: this system lets not even root mount'
+rm "$work/bin/mmdebstrap"
+for tool in bash dirname cut grep sed cat; do ln -sf "$(command -v $tool)" "$work/other/$tool"; done
+ln -sf "$work/bin/id" "$work/other/id"
+PATH=$work/other bash "$clone/tools/bare.sh" >"$work/output" 2>&1
+expect "without mmdebstrap and apt-get it is refused" says '^error: mmdebstrap is missing, and this system has no apt-get'
 
 # A checkout that cannot be written to. The folder for builds is a file here, because permissions
 # do not stop root.
