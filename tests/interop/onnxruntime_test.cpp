@@ -57,7 +57,7 @@ std::int64_t real_constant_bytes(const Graph& quantized) {
 
 TEST_P(OnnxRuntime, RunsOurModelOnIntegersAndAgreesWithUs) {
   const Network& network = GetParam();
-  const Emitted emitted = emit(network);
+  const Emitted& emitted = emitted_with_defaults(network);
   const Graph& quantized = emitted.quantized.graph;
   const QuantizeReport& report = emitted.quantized.report;
   const ImageSet& images = emitted.images;
@@ -242,7 +242,7 @@ TEST_P(OnnxRuntime, AgreesWithUsOnTheEvaluationImages) {
   if (!other_is_exact()) GTEST_SKIP() << "without VNNI ONNX Runtime's products may saturate";
   constexpr std::int64_t kBatch = 50;
   constexpr std::int64_t kMaxImages = 400;
-  const Emitted emitted = emit(network);
+  const Emitted& emitted = emitted_with_defaults(network);
   const TemporaryFolder folder;
   const fs::path saved = folder.path / "model.onnx";
   save_onnx(emitted.quantized.graph, saved);

@@ -45,7 +45,8 @@ TEST_P(QOperatorForm, RunsOnIntegersAndAgreesWithUs) {
       EXPECT_GE(ran(op), written(op)) << op;
     }
     EXPECT_EQ(ran("Conv") + ran("FusedConv"),
-              expected_float_convolutions(emit(network).quantized.graph, emitted.quantized.report));
+              expected_float_convolutions(emitted_with_defaults(network).quantized.graph,
+                                          emitted.quantized.report));
     const TensorView input = *image;
     const auto outputs = plan->run({&input, 1}, workspace);
     ASSERT_EQ(outputs.size(), other.outputs.size());

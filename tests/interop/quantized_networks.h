@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -144,6 +145,14 @@ inline Emitted emit(const Network& network, const TypeChoices& types = {},
   options.form = form;
   emitted.quantized = quantize(graph, table, options);
   return emitted;
+}
+
+/// The same with the defaults, made once for each network: several tests of a process read it.
+inline const Emitted& emitted_with_defaults(const Network& network) {
+  static std::map<std::string, Emitted> known;
+  const auto place = known.find(network.name);
+  return place != known.end() ? place->second
+                              : known.emplace(network.name, emit(network)).first->second;
 }
 
 class OnnxRuntime : public testing::TestWithParam<Network> {
