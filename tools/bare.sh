@@ -33,9 +33,12 @@ unshare --mount --pid --fork --mount-proc true 2>/dev/null ||
 work=$(mktemp -d "${TMPDIR:-/tmp}/qtool-bare.XXXXXX")
 root=$work/root
 child=
+exec {terminal}>&2  # a signal may come while output goes elsewhere
 finish() {
   local code=$?
   trap - EXIT
+  trap '' INT TERM HUP
+  exec 2>&"$terminal"
   if [[ -n $child ]]; then
     kill -KILL "$child" || true
     wait "$child" || true
