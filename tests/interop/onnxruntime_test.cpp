@@ -113,6 +113,8 @@ TEST_P(OnnxRuntime, RunsOurModelOnIntegersAndAgreesWithUs) {
   EXPECT_GE(equal, kComparedImages - 1);
 }
 
+constexpr std::size_t kSummedImages = 6;
+
 // What target 'qtool' adds before it rounds, ONNX Runtime computes in FP32.
 TEST_P(OnnxRuntime, AgreesWithUsOnSumsBeforeRounding) {
   const Network& network = GetParam();
@@ -126,21 +128,28 @@ TEST_P(OnnxRuntime, AgreesWithUsOnSumsBeforeRounding) {
   const auto plan = ours.compile({});
   std::vector<BadImage> bad;
   Workspace workspace;
-  const auto image =
-      load_preprocessed(emitted.images.entries[0], emitted.preprocess, BadImages::kFail, bad);
-  const OtherRun other = run_other(saved, {{plan->inputs()[0].name, *image}}, folder.path);
-  if (other.ops.empty()) return;
-  EXPECT_EQ(std::count(other.ops.begin(), other.ops.end(), "Conv") +
-                std::count(other.ops.begin(), other.ops.end(), "FusedConv"),
-            expected_float_convolutions(emitted.quantized.graph, report));
-  const TensorView input = *image;
-  const auto outputs = plan->run({&input, 1}, workspace);
-  ASSERT_EQ(outputs.size(), other.outputs.size());
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
-    const double sqnr = sqnr_db_of(outputs[o].values<float>(), other.outputs[o]);
-    std::printf("%s, output %d: %.1f dB\n", network.name.c_str(), static_cast<int>(o), sqnr);
-    if (!other_is_exact()) continue;
-    EXPECT_GE(sqnr, kMinSqnrDb);
+  std::int64_t equal = 0;
+  for (std::size_t i = 0; i < std::min(kSummedImages, emitted.images.entries.size()); ++i) {
+    const ImageEntry& entry = emitted.images.entries[i];
+    const auto image = load_preprocessed(entry, emitted.preprocess, BadImages::kFail, bad);
+    const OtherRun other = run_other(saved, {{plan->inputs()[0].name, *image}}, folder.path);
+    if (other.ops.empty()) return;
+    EXPECT_EQ(std::count(other.ops.begin(), other.ops.end(), "Conv") +
+                  std::count(other.ops.begin(), other.ops.end(), "FusedConv"),
+              expected_float_convolutions(emitted.quantized.graph, report));
+    const TensorView input = *image;
+    const auto outputs = plan->run({&input, 1}, workspace);
+    ASSERT_EQ(outputs.size(), other.outputs.size());
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      const double sqnr = sqnr_db_of(outputs[o].values<float>(), other.outputs[o]);
+      std::printf("%s, output %d: %.1f dB\n", network.name.c_str(), static_cast<int>(o), sqnr);
+      if (!other_is_exact()) continue;
+      EXPECT_GE(sqnr, kMinTiedSqnrDb) << entry.path;
+    }
+    equal += sqnr_db_of(outputs[0].values<float>(), other.outputs[0]) >= kEqualSqnrDb ? 1 : 0;
+  }
+  if (other_is_exact()) {
+    EXPECT_GE(equal, 1);
   }
 }
 

@@ -35,6 +35,10 @@ inline constexpr std::int64_t kCalibrationImages = 20;
 // SQNR).
 inline constexpr double kEqualSqnrDb = 100.0;
 inline constexpr double kMinSqnrDb = 45.0;
+// Where ONNX Runtime adds floats, ties are frequent, and networks carry them far: its own answers
+// with and without its optimizer are 25 to 31 dB apart for mobilenet_v2. There one image at least
+// must be equal.
+inline constexpr double kMinTiedSqnrDb = 20.0;
 
 struct Network {
   std::string name;
