@@ -11,7 +11,7 @@
 #include "support/guarded_buffer.h"
 #include "support/kernel_cases.h"
 
-namespace qtool::testing {
+namespace qtool::tests {
 namespace {
 
 struct Case {
@@ -356,4 +356,4 @@ TEST(PackedConv, RefusesWhatDoesNotFitTogether) {
 }
 
 }  // namespace
-}  // namespace qtool::testing
+}  // namespace qtool::tests

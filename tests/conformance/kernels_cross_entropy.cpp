@@ -18,8 +18,8 @@ namespace {
 
 // Weights of `bins` bins, many of them 0 or next to it, on buffers that end at a guarded page.
 struct Histogram {
-  testing::GuardedBuffer weights;
-  testing::GuardedBuffer below;
+  tests::GuardedBuffer weights;
+  tests::GuardedBuffer below;
   LevelledHistogram view;
 
   Histogram(std::mt19937& random, std::int64_t bins, std::int64_t levels, double smoothing)
@@ -40,21 +40,21 @@ struct Histogram {
 };
 
 TEST(CrossEntropyKernel, IsThatOfTheReferenceAndTheSameInEveryKernel) {
-  auto random = testing::seeded_generator();
-  const CrossEntropyKernel portable(testing::only("portable"));
+  auto random = tests::seeded_generator();
+  const CrossEntropyKernel portable(tests::only("portable"));
   for (const std::int64_t levels : {1, 2, 7, 8, 9, 127, 128, 129}) {
     for (const std::int64_t bins : {levels + 1, 2 * levels + 1, 3 * levels + 5, 9 * levels}) {
       for (const double smoothing : {0.0, 1e-4}) {
         const Histogram histogram(random, bins, levels, smoothing);
         const auto numbers = static_cast<std::size_t>(kCrossEntropyScratch * (levels + 1));
-        const testing::GuardedBuffer scratch(numbers * sizeof(double));
+        const tests::GuardedBuffer scratch(numbers * sizeof(double));
         for (std::int64_t step = 0; step < 40; ++step) {
           const std::int64_t kept = levels + step * (bins - 1 - levels) / 39;  // to bins - 1
           const double tail = histogram.view.below[bins] - histogram.view.below[kept];
           const double exact = reference_cross_entropy(histogram.view, kept, tail);
           const double plain = portable.run(histogram.view, kept, tail, scratch.data<double>());
-          for (const auto& row : testing::runnable(cross_entropy_kernels())) {
-            const CrossEntropyKernel kernel(testing::only(row.name));
+          for (const auto& row : tests::runnable(cross_entropy_kernels())) {
+            const CrossEntropyKernel kernel(tests::only(row.name));
             ASSERT_EQ(kernel.kernel(), row.name);
             const double got = kernel.run(histogram.view, kept, tail, scratch.data<double>());
             ASSERT_EQ(got, plain) << row.name << ", " << levels << " levels, " << kept << " of "
@@ -69,17 +69,17 @@ TEST(CrossEntropyKernel, IsThatOfTheReferenceAndTheSameInEveryKernel) {
 }
 
 TEST(CrossEntropyKernel, TakesLogarithmsAsTheOneFunctionDoes) {
-  auto random = testing::seeded_generator();
+  auto random = tests::seeded_generator();
   std::uniform_real_distribution<double> exponent(-1000.0, 1000.0);
   for (const unsigned count : {0U, 1U, 2U, 3U, 7U, 8U, 9U, 64U, 1000U}) {
     std::vector<double> values(count);
     for (double& value : values) value = std::exp2(exponent(random));
     if (count > 2) values[count / 2] = 0.0;
-    for (const auto& row : testing::runnable(cross_entropy_kernels())) {
-      const testing::GuardedBuffer buffer(count * sizeof(double));
+    for (const auto& row : tests::runnable(cross_entropy_kernels())) {
+      const tests::GuardedBuffer buffer(count * sizeof(double));
       const std::span<double> got(buffer.data<double>(), count);
       std::copy(values.begin(), values.end(), got.begin());
-      CrossEntropyKernel(testing::only(row.name)).logarithms(got);
+      CrossEntropyKernel(tests::only(row.name)).logarithms(got);
       for (std::size_t i = 0; i < count; ++i) {
         ASSERT_EQ(got[i], logarithm(values[i])) << row.name << ", " << values[i];
       }
@@ -88,7 +88,7 @@ TEST(CrossEntropyKernel, TakesLogarithmsAsTheOneFunctionDoes) {
 }
 
 TEST(Logarithm, IsWithinItsBoundOfTheExactOne) {
-  auto random = testing::seeded_generator();
+  auto random = tests::seeded_generator();
   std::uniform_real_distribution<double> mantissa(0.5, 1.0);
   std::uniform_int_distribution<int> exponent(-1021, 1024);
   const auto check = [](double x) {

@@ -18,7 +18,7 @@
 namespace qtool {
 namespace {
 
-struct Case {
+struct ElementaryCase {
   const char* name;
   ElementaryFunction ElementaryFunctions::*kernel;
   ElementaryFunction reference;
@@ -26,8 +26,8 @@ struct Case {
   double most_ulps;
 };
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all = {
+const std::vector<ElementaryCase>& elementary_cases() {
+  static const std::vector<ElementaryCase> all = {
       {"exp", &ElementaryFunctions::exp, reference_exp, [](float x) { return vector_exp(x); }, 2.5},
       {"expm1", &ElementaryFunctions::expm1, reference_expm1,
        [](float x) { return vector_expm1(x); }, 4.5},
@@ -74,9 +74,9 @@ std::vector<float> values_of(std::mt19937& random, std::int64_t count) {
   std::uniform_real_distribution<float> usual(-20.0F, 20.0F);
   std::vector<float> values(static_cast<std::size_t>(count));
   for (float& value : values) {
-    const bool odd = testing::pick(random, 0, 3) == 0;
+    const bool odd = tests::pick(random, 0, 3) == 0;
     const auto last = static_cast<std::int64_t>(special.size()) - 1;
-    value = odd ? special[static_cast<std::size_t>(testing::pick(random, 0, last))] : usual(random);
+    value = odd ? special[static_cast<std::size_t>(tests::pick(random, 0, last))] : usual(random);
   }
   return values;
 }
@@ -87,16 +87,16 @@ std::uint32_t bits(float x) {
 }
 
 TEST(ElementaryKernel, GivesTheBitsOfTheSingleFunctionInEveryKernelAndPlace) {
-  auto random = testing::seeded_generator();
-  for (const Case& one : cases()) {
+  auto random = tests::seeded_generator();
+  for (const ElementaryCase& one : elementary_cases()) {
     for (const std::int64_t count : {0, 1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 129, 1000}) {
       const std::vector<float> values = values_of(random, count);
-      for (const auto& row : testing::runnable(elementary_kernels())) {
-        const ElementaryKernel kernel(testing::only(row.name));
+      for (const auto& row : tests::runnable(elementary_kernels())) {
+        const ElementaryKernel kernel(tests::only(row.name));
         ASSERT_EQ(kernel.kernel(), row.name);
         const auto bytes = values.size() * sizeof(float);
-        const testing::GuardedBuffer from(bytes);
-        const testing::GuardedBuffer to(bytes);
+        const tests::GuardedBuffer from(bytes);
+        const tests::GuardedBuffer to(bytes);
         if (bytes > 0) std::memcpy(from.data<float>(), values.data(), bytes);
         (kernel.functions().*one.kernel)(from.data<float>(), to.data<float>(), count);
         for (std::int64_t i = 0; i < count; ++i) {
@@ -122,7 +122,7 @@ TEST(ElementaryKernel, IsThatOfTheReference) {
     }
   }
   const auto count = static_cast<std::int64_t>(values.size());
-  for (const Case& one : cases()) {
+  for (const ElementaryCase& one : elementary_cases()) {
     std::vector<float> exact(values.size());
     std::vector<float> found(values.size());
     one.reference(values.data(), exact.data(), count);
@@ -153,7 +153,7 @@ TEST(ElementaryKernel, SaturatesAndKeepsNaN) {
   EXPECT_EQ(of(&ElementaryFunctions::sigmoid, kInfinity), 1.0F);
   EXPECT_EQ(of(&ElementaryFunctions::softplus, -kInfinity), 0.0F);
   EXPECT_EQ(of(&ElementaryFunctions::tanh, -kInfinity), -1.0F);
-  for (const Case& one : cases()) {
+  for (const ElementaryCase& one : elementary_cases()) {
     EXPECT_TRUE(std::isnan(of(one.kernel, std::numeric_limits<float>::quiet_NaN()))) << one.name;
   }
 }

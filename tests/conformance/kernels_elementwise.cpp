@@ -23,12 +23,12 @@
 namespace qtool {
 namespace {
 
-using testing::GuardedBuffer;
-using testing::only;
-using testing::pick;
-using testing::Spread;
+using tests::GuardedBuffer;
+using tests::only;
+using tests::pick;
+using tests::Spread;
 
-constexpr int kRounds = 300;
+constexpr int kElementwiseRounds = 300;
 
 std::int32_t byte(std::mt19937& random) { return static_cast<std::int32_t>(pick(random, 0, 255)); }
 
@@ -49,8 +49,8 @@ class RandomBytes : public GuardedBuffer {
  public:
   RandomBytes(std::mt19937& random, std::int64_t count)
       : GuardedBuffer(static_cast<std::size_t>(count)) {
-    testing::randomize(random, pick(random, 0, 2) == 0 ? Spread::kExtremes : Spread::kUniform,
-                       data(), bytes());
+    tests::randomize(random, pick(random, 0, 2) == 0 ? Spread::kExtremes : Spread::kUniform, data(),
+                     bytes());
   }
 };
 
@@ -60,11 +60,11 @@ void expect_equal(const GuardedBuffer& got, const GuardedBuffer& want, const std
 }
 
 TEST(AddKernel, EqualsTheReference) {
-  auto random = testing::seeded_generator();
-  for (const auto& row : testing::runnable(add_kernels())) {
+  auto random = tests::seeded_generator();
+  for (const auto& row : tests::runnable(add_kernels())) {
     const AddKernel kernel(only(row.name));
     ASSERT_EQ(kernel.kernel(), row.name);
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kElementwiseRounds; ++round) {
       const std::int64_t count = pick(random, 0, 300);
       const float sign = pick(random, 0, 1) == 0 ? 1.0F : -1.0F;  // of a difference
       AddParams params{scale(random), sign * scale(random), byte(random), byte(random),
@@ -82,11 +82,11 @@ TEST(AddKernel, EqualsTheReference) {
 }
 
 TEST(MulKernel, EqualsTheReference) {
-  auto random = testing::seeded_generator();
-  for (const auto& row : testing::runnable(mul_kernels())) {
+  auto random = tests::seeded_generator();
+  for (const auto& row : tests::runnable(mul_kernels())) {
     const MulKernel kernel(only(row.name));
     ASSERT_EQ(kernel.kernel(), row.name);
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kElementwiseRounds; ++round) {
       const std::int64_t count = pick(random, 0, 300);
       MulParams params{scale(random) / 64.0F, byte(random), byte(random), byte(random)};
       set_clamp(random, params.low, params.high);
@@ -104,11 +104,11 @@ TEST(MulKernel, EqualsTheReference) {
 // Scales of any size: quotients and squares beyond the floats saturate alike.
 template <typename Kernel, typename Params, typename Rows, typename Reference>
 void expect_real_pairs_equal(const Rows& rows, const Reference& reference) {
-  auto random = testing::seeded_generator();
-  for (const auto& row : testing::runnable(rows)) {
+  auto random = tests::seeded_generator();
+  for (const auto& row : tests::runnable(rows)) {
     const Kernel kernel(only(row.name));
     ASSERT_EQ(kernel.kernel(), row.name);
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kElementwiseRounds; ++round) {
       const std::int64_t count = pick(random, 0, 300);
       const float extreme = pick(random, 0, 9) == 0 ? 1e36F : 1.0F;
       Params params{scale(random) * extreme,
@@ -137,7 +137,7 @@ TEST(DivKernel, TakesZeroByZeroForZero) {
   const DivParams params{.sa = 1.0F, .sb = 1.0F, .sy = 1.0F, .za = 7, .zb = 9, .zy = 100};
   const std::array<std::uint8_t, 3> a{7, 8, 6};
   const std::array<std::uint8_t, 3> b{9, 9, 9};
-  for (const auto& row : testing::runnable(div_kernels())) {
+  for (const auto& row : tests::runnable(div_kernels())) {
     std::array<std::uint8_t, 3> q{};
     DivKernel(only(row.name)).run(params, a.data(), b.data(), q.data(), 3);
     EXPECT_EQ(q, (std::array<std::uint8_t, 3>{100, 255, 0})) << row.name;
@@ -149,14 +149,14 @@ TEST(SquareKernel, EqualsTheReference) {
 }
 
 TEST(LookupKernel, EqualsTheReference) {
-  auto random = testing::seeded_generator();
-  for (const auto& row : testing::runnable(lookup_kernels())) {
+  auto random = tests::seeded_generator();
+  for (const auto& row : tests::runnable(lookup_kernels())) {
     const LookupKernel kernel(only(row.name));
     ASSERT_EQ(kernel.kernel(), row.name);
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kElementwiseRounds; ++round) {
       const std::int64_t count = pick(random, 0, 600);
       std::array<std::uint8_t, 256> table{};
-      testing::randomize(random, Spread::kUniform, table.data(), table.size());
+      tests::randomize(random, Spread::kUniform, table.data(), table.size());
       const RandomBytes in(random, count);
       const GuardedBuffer got(static_cast<std::size_t>(count));
       const GuardedBuffer want(static_cast<std::size_t>(count));
@@ -168,8 +168,8 @@ TEST(LookupKernel, EqualsTheReference) {
 }
 
 TEST(LookupByChannel, EqualsTheReference) {
-  auto random = testing::seeded_generator();
-  for (int round = 0; round < kRounds; ++round) {
+  auto random = tests::seeded_generator();
+  for (int round = 0; round < kElementwiseRounds; ++round) {
     const std::int64_t channels = pick(random, 1, 40);
     const std::int64_t pixels = pick(random, 0, 30);
     const std::int64_t count = channels * pixels;
@@ -218,12 +218,12 @@ PoolShape random_shape(std::mt19937& random) {
 }
 
 TEST(PoolKernel, EqualsTheReference) {
-  auto random = testing::seeded_generator();
-  for (const auto& row : testing::runnable(pool_kernels())) {
+  auto random = tests::seeded_generator();
+  for (const auto& row : tests::runnable(pool_kernels())) {
     const PoolKernel kernel(only(row.name));
     ASSERT_EQ(kernel.kernel(), row.name);
     int pooled = 0;
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kElementwiseRounds; ++round) {
       const PoolShape shape = random_shape(random);
       if (shape.out_h == 0 || shape.out_w == 0) continue;
       ++pooled;
@@ -246,7 +246,7 @@ TEST(PoolKernel, EqualsTheReference) {
       reference_average_pool(shape, params, in.data(), want.data());
       expect_equal(got, want, std::string(row.name) + " average");
     }
-    EXPECT_GT(pooled, kRounds / 2);
+    EXPECT_GT(pooled, kElementwiseRounds / 2);
   }
 }
 
@@ -268,11 +268,11 @@ void randomize_floats(std::mt19937& random, float scale_of_range, float* data, s
 }
 
 TEST(QuantizeKernel, EqualsTheReference) {
-  auto random = testing::seeded_generator();
-  for (const auto& row : testing::runnable(quantize_kernels())) {
+  auto random = tests::seeded_generator();
+  for (const auto& row : tests::runnable(quantize_kernels())) {
     const QuantizeKernel kernel(only(row.name));
     ASSERT_EQ(kernel.kernel(), row.name);
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kElementwiseRounds; ++round) {
       PlaneGeometry geometry;
       geometry.channels = pick(random, 0, 3) == 0 ? pick(random, 1, 20) : 3;
       geometry.pixels = pick(random, 0, 70);

@@ -18,11 +18,11 @@
 namespace qtool {
 namespace {
 
-using testing::GuardedBuffer;
-using testing::only;
-using testing::pick;
+using tests::GuardedBuffer;
+using tests::only;
+using tests::pick;
 
-constexpr int kRounds = 400;
+constexpr int kObservedRounds = 400;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Activations of every kind: zeros of both signs, denormals, tiny and huge values, runs of one
@@ -85,11 +85,11 @@ struct GuardedTotals {
 };
 
 TEST(ObserveKernel, SumsChannelsAsTheReferenceDoes) {
-  auto random = testing::seeded_generator();
-  for (const auto& row : testing::runnable(observe_kernels())) {
+  auto random = tests::seeded_generator();
+  for (const auto& row : tests::runnable(observe_kernels())) {
     const ObserveKernel kernel(only(row.name));
     ASSERT_EQ(kernel.kernel(), row.name);
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kObservedRounds; ++round) {
       std::unique_ptr<FlushDenormals> flush;
       if (round % 2 == 0) flush = std::make_unique<FlushDenormals>();
       const std::int64_t any = pick(random, 1, round % 8 == 0 ? 700 : 150);
@@ -116,11 +116,11 @@ TEST(ObserveKernel, SumsChannelsAsTheReferenceDoes) {
 }
 
 TEST(ObserveKernel, NoticesEveryValueThatIsNotFinite) {
-  auto random = testing::seeded_generator();
-  for (const auto& row : testing::runnable(observe_kernels())) {
+  auto random = tests::seeded_generator();
+  for (const auto& row : tests::runnable(observe_kernels())) {
     const ObserveKernel kernel(only(row.name));
     for (const float bad : {std::numeric_limits<float>::quiet_NaN(), kInfinity, -kInfinity}) {
-      for (int round = 0; round < kRounds; ++round) {
+      for (int round = 0; round < kObservedRounds; ++round) {
         const std::int64_t width = pick(random, 1, 130);
         const std::int64_t pixels = pick(random, 1, 5);
         std::vector<float> values(static_cast<std::size_t>(width * pixels),
@@ -136,9 +136,9 @@ TEST(ObserveKernel, NoticesEveryValueThatIsNotFinite) {
 }
 
 TEST(ObserveKernel, FindsTheCellsThatTheReferenceFinds) {
-  auto random = testing::seeded_generator();
-  for (const auto& row : testing::runnable(observe_kernels())) {
-    for (int round = 0; round < kRounds; ++round) {
+  auto random = tests::seeded_generator();
+  for (const auto& row : tests::runnable(observe_kernels())) {
+    for (int round = 0; round < kObservedRounds; ++round) {
       std::unique_ptr<FlushDenormals> flush;
       if (round % 2 == 0) flush = std::make_unique<FlushDenormals>();
       const std::int64_t count = pick(random, 0, 300);
@@ -167,9 +167,9 @@ TEST(ObserveKernel, FindsTheCellsThatTheReferenceFinds) {
 }
 
 TEST(ObserveKernel, CountsEveryValueOnce) {
-  auto random = testing::seeded_generator();
+  auto random = tests::seeded_generator();
   std::normal_distribution<float> normal;
-  for (const auto& row : testing::runnable(observe_kernels())) {
+  for (const auto& row : tests::runnable(observe_kernels())) {
     const ObserveKernel kernel(only(row.name));
     for (const std::int64_t count : {0, 1, 2047, 2048, 2049, 10001}) {
       std::vector<float> values(static_cast<std::size_t>(count));

@@ -26,7 +26,7 @@ struct Data {
   std::function<double(std::mt19937&)> draw;
 };
 
-std::vector<Data> distributions() {
+std::vector<Data> grid_distributions() {
   const auto normal = [](std::mt19937& random) { return std::normal_distribution<>()(random); };
   const auto student = [](std::mt19937& random) {
     return std::student_t_distribution<>(4)(random);
@@ -44,7 +44,7 @@ std::vector<Data> distributions() {
 }
 
 TEST(KlGrid, ThresholdsAreAsGoodAsThoseOfBinsCountedDirectly) {
-  for (const Data& data : distributions()) {
+  for (const Data& data : grid_distributions()) {
     std::mt19937 random(1);
     std::vector<float> values(500'000);
     for (float& value : values) value = static_cast<float>(data.draw(random));

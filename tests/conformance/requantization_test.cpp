@@ -33,7 +33,7 @@ void expect_equal(const Graph& quantized, const Tensor& input) {
   const Executor executor(prepare(quantized));
   const std::string& name = executor.graph().value(executor.graph().inputs()[0]).name;
   for (const Requantization path : kIntegerPaths) {
-    const std::vector<float> expected = testing::Interpreter(executor.graph(), path).run(input);
+    const std::vector<float> expected = tests::Interpreter(executor.graph(), path).run(input);
     for (const int threads : {1, 2}) {
       const auto plan =
           executor.compile({{name, input.shape()}}, {.threads = threads, .requantization = path});
@@ -49,16 +49,18 @@ void expect_equal(const Graph& quantized, const Tensor& input) {
   }
 }
 
-struct Network {
+struct IntegerNetwork {
   std::string name;
   fs::path model;
   fs::path images;
   std::string preprocess;  // JSON
 };
 
-std::ostream& operator<<(std::ostream& out, const Network& network) { return out << network.name; }
+std::ostream& operator<<(std::ostream& out, const IntegerNetwork& network) {
+  return out << network.name;
+}
 
-std::vector<Network> networks() {
+std::vector<IntegerNetwork> integer_networks() {
   const fs::path own = fs::path(kSourceFolder) / "data";
   const fs::path shared = kSharedData;
   const std::string signs = read_file(own / "preprocess.json", 1 << 20);
@@ -75,10 +77,10 @@ std::vector<Network> networks() {
            "{" + imagenet}};
 }
 
-class RequantizationOf : public ::testing::TestWithParam<Network> {};
+class RequantizationOf : public ::testing::TestWithParam<IntegerNetwork> {};
 
 TEST_P(RequantizationOf, EqualsTheNaiveReferenceOnImages) {
-  const Network& network = GetParam();
+  const IntegerNetwork& network = GetParam();
   if (!fs::exists(network.model)) GTEST_SKIP() << absent(network.model);
   const Graph graph = prepare(load_onnx(network.model));
   const Executor real(graph);
@@ -98,7 +100,7 @@ TEST_P(RequantizationOf, EqualsTheNaiveReferenceOnImages) {
   expect_equal(quantized, *image);
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, RequantizationOf, ::testing::ValuesIn(networks()),
+INSTANTIATE_TEST_SUITE_P(Networks, RequantizationOf, ::testing::ValuesIn(integer_networks()),
                          [](const auto& test) { return test.param.name; });
 
 /// Clusters that the networks do not have.

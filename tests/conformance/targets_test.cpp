@@ -23,7 +23,7 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-Tensor counting(const Shape& shape) {
+Tensor coarse_counting(const Shape& shape) {
   Tensor tensor(DType::kFloat32, shape);
   float next = -0.5F;
   for (float& value : tensor.values<float>()) value = next += 0.01F;
@@ -71,8 +71,8 @@ Recipe ranking(const std::string& op_type) {
 Recipe recurrent(const std::string& op_type, std::int64_t gates) {
   return [op_type, gates](Net& net, const std::string& x) {
     constexpr std::int64_t kHidden = 6;
-    net.constant("w", counting({1, gates * kHidden, 8}));
-    net.constant("r", counting({1, gates * kHidden, kHidden}));
+    net.constant("w", coarse_counting({1, gates * kHidden, 8}));
+    net.constant("r", coarse_counting({1, gates * kHidden, kHidden}));
     const std::string steps = net.op("Squeeze", "steps", {x, ints(net, "axes", {0})});
     return net.op(op_type, "op", {steps, "w", "r"}, {{"hidden_size", kHidden}});
   };
@@ -103,7 +103,7 @@ const std::map<std::string, Recipe, std::less<>>& recipes() {
       {"Conv", [](Net& net, const std::string& x) { return net.conv("op", x, 4); }},
       {"ConvTranspose",
        [](Net& net, const std::string& x) {
-         net.constant("up_w", counting({4, 3, 2, 2}));
+         net.constant("up_w", coarse_counting({4, 3, 2, 2}));
          return net.op("ConvTranspose", "op", {x, "up_w"}, {{"strides", Ints{2, 2}}});
        }},
       {"DepthToSpace",
@@ -119,7 +119,7 @@ const std::map<std::string, Recipe, std::less<>>& recipes() {
        }},
       {"Gemm",
        [](Net& net, const std::string& x) {
-         net.constant("m", counting({256, 5}));
+         net.constant("m", coarse_counting({256, 5}));
          return net.op("Gemm", "op", {matrix(net, x), "m"});
        }},
       {"GlobalAveragePool", plain("GlobalAveragePool")},
@@ -127,15 +127,15 @@ const std::map<std::string, Recipe, std::less<>>& recipes() {
       {"HardSwish", plain("HardSwish")},
       {"InstanceNormalization",
        [](Net& net, const std::string& x) {
-         net.constant("scale", counting({4}));
-         net.constant("bias", counting({4}));
+         net.constant("scale", coarse_counting({4}));
+         net.constant("bias", coarse_counting({4}));
          return net.op("InstanceNormalization", "op", {x, "scale", "bias"});
        }},
       {"LSTM", recurrent("LSTM", 4)},
       {"LeakyRelu", plain("LeakyRelu")},
       {"MatMul",
        [](Net& net, const std::string& x) {
-         net.constant("m", counting({256, 5}));
+         net.constant("m", coarse_counting({256, 5}));
          return net.op("MatMul", "op", {matrix(net, x), "m"});
        }},
       {"Max", with_two_inputs("Max")},
@@ -197,7 +197,7 @@ Net net_around(const Recipe& recipe) {
   std::string x = recipe(net, net.conv("stem", net.input("x", {1, 4, 8, 8}), 4));
   Shape shape = shape_of(net, x);
   if (shape.rank() == 4) {
-    net.constant("head_w", counting({3, shape[1], 1, 1}));
+    net.constant("head_w", coarse_counting({3, shape[1], 1, 1}));
     net.output(net.op("Conv", "head", {x, "head_w"}));
     return net;
   }
@@ -205,12 +205,12 @@ Net net_around(const Recipe& recipe) {
     x = net.op("Flatten", "row", {x});
     shape = shape_of(net, x);
   }
-  net.constant("head_w", counting({shape[1], 3}));
+  net.constant("head_w", coarse_counting({shape[1], 3}));
   net.output(net.op("Gemm", "head", {x, "head_w"}));
   return net;
 }
 
-CalibrationTable table_for(const Graph& prepared, const Target& target) {
+CalibrationTable range_table(const Graph& prepared, const Target& target) {
   CalibrationTable table;
   for (const std::string& name : tensors_to_calibrate(prepared, target)) {
     ActivationEntry entry;
@@ -245,7 +245,7 @@ TEST_P(TargetRows, RunAsTheyAreReported) {
     const Graph prepared = prepare(net_around(recipe->second).graph);
     StaticOptions options;
     options.target = target.name;
-    const Quantized emitted = quantize(prepared, table_for(prepared, target), options);
+    const Quantized emitted = quantize(prepared, range_table(prepared, target), options);
     QuantizeReport report = emitted.report;
     const Graph saved = load_onnx_bytes(save_onnx_bytes(emitted.graph), "", "int8");
     const Executor executor(prepare(saved));

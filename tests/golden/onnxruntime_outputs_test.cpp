@@ -53,7 +53,7 @@ TEST_P(OnnxRuntimeOutputs, AreReproduced) {
   const Case& c = GetParam();
   if (!fs::exists(kData / c.model)) GTEST_SKIP() << absent(kData / c.model);
   const Tensor expected =
-      testing::read_npy(kData / "golden/onnxruntime/outputs" / concat(c.outputs, ".npy"));
+      tests::read_npy(kData / "golden/onnxruntime/outputs" / concat(c.outputs, ".npy"));
   const Executor executor(prepare(load_onnx(kData / c.model)));
   const auto plan = executor.compile({{"input", Shape{1, 3, 224, 224}}});
   Workspace workspace;

@@ -15,20 +15,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kShared = kSharedData;
+const fs::path kSharedTables = kSharedData;
 
 class GoldenTable : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!fs::exists(file())) GTEST_SKIP() << absent(file());
   }
-  [[nodiscard]] fs::path file() const { return kShared / "golden" / GetParam(); }
+  [[nodiscard]] fs::path file() const { return kSharedTables / "golden" / GetParam(); }
   [[nodiscard]] std::string bytes() const { return read_file(file(), kMaxTableBytes); }
   /// The prepared network that the table was made for.
   [[nodiscard]] Graph network() const {
     const std::string name = file().filename().string();
     const bool squeezenet = name.starts_with("squeezenet");
-    return prepare(load_onnx(kShared / "models" /
+    return prepare(load_onnx(kSharedTables / "models" /
                              (squeezenet ? "squeezenet1.1.onnx" : "mobilenet_v2_1.0_224.onnx")));
   }
 };

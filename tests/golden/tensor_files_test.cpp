@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::filesystem::path golden(const std::string& file) {
+std::filesystem::path golden_tensors(const std::string& file) {
   return std::filesystem::path(kSourceFolder) / "tests/golden/tensors" / file;
 }
 
@@ -24,7 +24,7 @@ std::filesystem::path golden(const std::string& file) {
 InputSpec any_input(DType dtype) { return {"x", dtype, std::nullopt}; }
 
 Tensor only_tensor(const std::string& file, DType dtype) {
-  const TensorSet set = list_tensors(golden(file), {any_input(dtype)});
+  const TensorSet set = list_tensors(golden_tensors(file), {any_input(dtype)});
   EXPECT_EQ(set.entries.size(), 1U);
   std::vector<Tensor> tensors = load_tensors(set, set.entries.at(0));
   return std::move(tensors.at(0));
@@ -84,8 +84,9 @@ TEST(TensorFiles, AreNotConvertedWhereValuesWouldChange) {
 
 TEST(TensorFiles, OfArchivesAreFoundByName) {
   for (const char* file : {"stored.npz", "deflated.npz"}) {
-    const TensorSet set = list_tensors(
-        golden(file), {{"ids", DType::kInt64, std::nullopt}, {"x", DType::kFloat32, std::nullopt}});
+    const TensorSet set =
+        list_tensors(golden_tensors(file),
+                     {{"ids", DType::kInt64, std::nullopt}, {"x", DType::kFloat32, std::nullopt}});
     ASSERT_EQ(set.entries.size(), 1U);
     const std::vector<Tensor> tensors = load_tensors(set, set.entries[0]);
     EXPECT_THAT(to_int64s(tensors.at(0)), ElementsAre(1, 2)) << file;
@@ -99,7 +100,7 @@ TEST(TensorFiles, OfArchivesAreReadByPieces) {
   const InputSpec x{"x", DType::kFloat32, {{3, 4}}};
   const InputSpec ids{"ids", DType::kInt64, {{1, 2}}};
   for (const char* file : {"stored.npz", "deflated.npz"}) {
-    const TensorSet set = list_tensors(golden(file), {x, ids});
+    const TensorSet set = list_tensors(golden_tensors(file), {x, ids});
     ASSERT_EQ(set.entries.size(), 2U) << file;
     const std::vector<Tensor> second = load_tensors(set, set.entries[1]);
     const std::vector<Tensor> first = load_tensors(set, set.entries[0]);

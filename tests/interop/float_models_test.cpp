@@ -108,7 +108,7 @@ Graph graph_of(const OneOperator& one) {
   return graph;
 }
 
-std::shared_ptr<const Tensor> floats(Shape shape, unsigned seed) {
+std::shared_ptr<const Tensor> shared_floats(Shape shape, unsigned seed) {
   return std::make_shared<const Tensor>(random_floats(std::move(shape), seed));
 }
 
@@ -123,14 +123,15 @@ OneOperator recurrent(std::string name, const std::string& op_type, std::int64_t
   const bool lstm = op_type == "LSTM";
   OneOperator one{std::move(name), op_type, {7, 4, 6}, {}, attributes, lstm ? 3 : 2};
   one.attributes["hidden_size"] = kHidden;
-  one.constants = {floats({d, gates * kHidden, 6}, 2), floats({d, gates * kHidden, kHidden}, 3),
-                   floats({d, 2 * gates * kHidden}, 4)};
+  one.constants = {shared_floats({d, gates * kHidden, 6}, 2),
+                   shared_floats({d, gates * kHidden, kHidden}, 3),
+                   shared_floats({d, 2 * gates * kHidden}, 4)};
   one.constants.push_back(
       lengths ? std::make_shared<const Tensor>(Tensor::of<std::int32_t>({4}, {7, 3, 0, 5}))
               : nullptr);
-  one.constants.push_back(initial ? floats({d, 4, kHidden}, 5) : nullptr);
-  if (lstm) one.constants.push_back(initial ? floats({d, 4, kHidden}, 6) : nullptr);
-  if (lstm) one.constants.push_back(peepholes ? floats({d, 3 * kHidden}, 7) : nullptr);
+  one.constants.push_back(initial ? shared_floats({d, 4, kHidden}, 5) : nullptr);
+  if (lstm) one.constants.push_back(initial ? shared_floats({d, 4, kHidden}, 6) : nullptr);
+  if (lstm) one.constants.push_back(peepholes ? shared_floats({d, 3 * kHidden}, 7) : nullptr);
   return one;
 }
 
@@ -139,7 +140,7 @@ OneOperator upsampling(std::string name, Shape x, Shape w, const Attributes& att
   OneOperator one{std::move(name), "ConvTranspose", std::move(x), {}, attributes, 1};
   const std::int64_t channels = w[1] * groups;
   if (groups != 1) one.attributes["group"] = groups;
-  one.constants = {floats(std::move(w), 2), floats({channels}, 3)};
+  one.constants = {shared_floats(std::move(w), 2), shared_floats({channels}, 3)};
   return one;
 }
 

@@ -117,7 +117,7 @@ class Model {
 };
 
 /// Both results, and the largest difference; `step` is the scale of a quantized result.
-void compare(const std::string& name, const Graph& graph, double tolerance) {
+void compare_node(const std::string& name, const Graph& graph, double tolerance) {
   SCOPED_TRACE(name);
   const TemporaryFolder folder;
   const fs::path saved = folder.path / "model.onnx";
@@ -165,78 +165,78 @@ TEST_F(MicrosoftOperators, OnIntegersGiveTheNumbersOfOnnxRuntime) {
   const Attribute yes = std::int64_t{1};
   const Attribute no = std::int64_t{0};
   for (const char* op : {"QLinearAdd", "QLinearMul"}) {
-    compare(op,
-            Model(op, {})
-                .integers<std::uint8_t>(image, 0.0171F, z)
-                .integers<std::uint8_t>({3, 1, 1}, 0.0131F, 100)
-                .scale<std::uint8_t>(0.0317F, 128)
-                .finish(6),
-            kSame);
-    compare(op,
-            Model(op, {})
-                .integers<std::int8_t>(image, 0.0171F, s)
-                .integers<std::int8_t>(image, 0.0131F, -3)
-                .scale<std::int8_t>(0.0317F, 1)
-                .finish(6),
-            kSame);
+    compare_node(op,
+                 Model(op, {})
+                     .integers<std::uint8_t>(image, 0.0171F, z)
+                     .integers<std::uint8_t>({3, 1, 1}, 0.0131F, 100)
+                     .scale<std::uint8_t>(0.0317F, 128)
+                     .finish(6),
+                 kSame);
+    compare_node(op,
+                 Model(op, {})
+                     .integers<std::int8_t>(image, 0.0171F, s)
+                     .integers<std::int8_t>(image, 0.0131F, -3)
+                     .scale<std::int8_t>(0.0317F, 1)
+                     .finish(6),
+                 kSame);
   }
-  compare("QLinearConcat",
-          Model("QLinearConcat", {{"axis", yes}})
-              .scale<std::uint8_t>(0.0317F, 128)
-              .integers<std::uint8_t>(image, 0.0171F, z)
-              .integers<std::uint8_t>({1, 2, 6, 5}, 0.0131F, 100)
-              .finish(0),
-          kSame);
+  compare_node("QLinearConcat",
+               Model("QLinearConcat", {{"axis", yes}})
+                   .scale<std::uint8_t>(0.0317F, 128)
+                   .integers<std::uint8_t>(image, 0.0171F, z)
+                   .integers<std::uint8_t>({1, 2, 6, 5}, 0.0131F, 100)
+                   .finish(0),
+               kSame);
   for (const Attribute& place : {no, yes}) {
     const Ints& dims = place == yes ? last : image;
-    compare("QLinearGlobalAveragePool",
-            Model("QLinearGlobalAveragePool", {{"channels_last", place}})
-                .integers<std::uint8_t>(dims, 0.0171F, z)
-                .scale<std::uint8_t>(0.0057F, 128)
-                .finish(3),
-            kSame);
+    compare_node("QLinearGlobalAveragePool",
+                 Model("QLinearGlobalAveragePool", {{"channels_last", place}})
+                     .integers<std::uint8_t>(dims, 0.0171F, z)
+                     .scale<std::uint8_t>(0.0057F, 128)
+                     .finish(3),
+                 kSame);
     // Its means of channels that lie apart are rounded differently where they are ties.
-    compare("QLinearAveragePool",
-            Model("QLinearAveragePool", {{"channels_last", place},
-                                         {"kernel_shape", Ints{3, 2}},
-                                         {"strides", Ints{2, 1}},
-                                         {"pads", Ints{1, 0, 1, 1}}})
-                .integers<std::uint8_t>(dims, 0.0171F, z)
-                .scale<std::uint8_t>(0.0097F, 128)
-                .finish(3),
-            0.0097 + kSame);
-    compare("QLinearConv",
-            Model("QLinearConv", {{"channels_last", place}, {"pads", Ints{1, 1, 1, 1}}})
-                .integers<std::uint8_t>(dims, 0.0171F, z)
-                .constant(bytes({4, 3, 3, 3}, DType::kInt8))
-                .scale<std::int8_t>(0.0031F, 0)
-                .scale<std::uint8_t>(0.0317F, 128)
-                .constant(Tensor::of<std::int32_t>({4}, {100, -2000, 300, 4000}))
-                .finish(6),
-            kSame);
+    compare_node("QLinearAveragePool",
+                 Model("QLinearAveragePool", {{"channels_last", place},
+                                              {"kernel_shape", Ints{3, 2}},
+                                              {"strides", Ints{2, 1}},
+                                              {"pads", Ints{1, 0, 1, 1}}})
+                     .integers<std::uint8_t>(dims, 0.0171F, z)
+                     .scale<std::uint8_t>(0.0097F, 128)
+                     .finish(3),
+                 0.0097 + kSame);
+    compare_node("QLinearConv",
+                 Model("QLinearConv", {{"channels_last", place}, {"pads", Ints{1, 1, 1, 1}}})
+                     .integers<std::uint8_t>(dims, 0.0171F, z)
+                     .constant(bytes({4, 3, 3, 3}, DType::kInt8))
+                     .scale<std::int8_t>(0.0031F, 0)
+                     .scale<std::uint8_t>(0.0317F, 128)
+                     .constant(Tensor::of<std::int32_t>({4}, {100, -2000, 300, 4000}))
+                     .finish(6),
+                 kSame);
   }
-  compare("QLinearSigmoid",
-          Model("QLinearSigmoid", {})
-              .integers<std::uint8_t>(image, 0.0171F, z)
-              .scale<std::uint8_t>(1.0F / 256, 0)
-              .finish(3),
-          kSame);
-  compare("QLinearLeakyRelu",
-          Model("QLinearLeakyRelu", {{"alpha", 0.1F}})
-              .integers<std::int8_t>(image, 0.0171F, s)
-              .scale<std::int8_t>(0.0157F, -2)
-              .finish(3),
-          kSame);
+  compare_node("QLinearSigmoid",
+               Model("QLinearSigmoid", {})
+                   .integers<std::uint8_t>(image, 0.0171F, z)
+                   .scale<std::uint8_t>(1.0F / 256, 0)
+                   .finish(3),
+               kSame);
+  compare_node("QLinearLeakyRelu",
+               Model("QLinearLeakyRelu", {{"alpha", 0.1F}})
+                   .integers<std::int8_t>(image, 0.0171F, s)
+                   .scale<std::int8_t>(0.0157F, -2)
+                   .finish(3),
+               kSame);
   // Its sums of exponentials are fixed-point there: one step of the result.
   for (const std::int64_t opset : {11, 12, 13, 14}) {
     Attributes attributes = {{"opset", opset}};
     if (opset == 12 || opset == 13) attributes["axis"] = std::int64_t{1};
-    compare("QLinearSoftmax",
-            Model("QLinearSoftmax", attributes)
-                .integers<std::uint8_t>({4, 6, 5}, 0.0171F, z)
-                .scale<std::uint8_t>(1.0F / 256, 0)
-                .finish(3),
-            1.0 / 256 + kSame);
+    compare_node("QLinearSoftmax",
+                 Model("QLinearSoftmax", attributes)
+                     .integers<std::uint8_t>({4, 6, 5}, 0.0171F, z)
+                     .scale<std::uint8_t>(1.0F / 256, 0)
+                     .finish(3),
+                 1.0 / 256 + kSame);
   }
 }
 
@@ -250,8 +250,8 @@ TEST_F(MicrosoftOperators, OfQuantizationTo16BitsGiveTheNumbersOfOnnxRuntime) {
       model.scale<std::uint16_t>(0.000031F, 40000);  // saturates at both ends
     }
     const Graph graph = model.finish(1, "com.microsoft");
-    compare("QuantizeLinear", graph, 1e-7);
-    compare("QuantizeLinear, prepared", prepare(graph), 1e-7);
+    compare_node("QuantizeLinear", graph, 1e-7);
+    compare_node("QuantizeLinear, prepared", prepare(graph), 1e-7);
   }
 }
 
@@ -268,84 +268,86 @@ TEST_F(MicrosoftOperators, MultiplyAsOnnxRuntimeDoes) {
         .constant(row.clone());
     return model;
   };
-  compare("QGemm", gemm({}).scale<std::uint8_t>(0.131F, 128).finish(7), kSame);
-  compare("QGemm, transposed, scaled",
-          gemm({{"transB", std::int64_t{1}}, {"alpha", 0.5F}})
-              .scale<std::uint8_t>(0.131F, 128)
-              .finish(7),
-          kSame);
-  compare("QGemm to reals", gemm({}).finish(std::nullopt), 1e-4);
-  compare("DynamicQuantizeMatMul",
-          Model("DynamicQuantizeMatMul", {})
-              .reals({3, 7})
-              .constant(bytes({7, 5}, DType::kInt8))
-              .constant(scales.clone())
-              .constant(Tensor(DType::kInt8, {5}))
-              .constant(Tensor::of<float>({5}, {1, 2, 3, 4, 5}))
-              .finish(std::nullopt),
-          1e-4);
+  compare_node("QGemm", gemm({}).scale<std::uint8_t>(0.131F, 128).finish(7), kSame);
+  compare_node("QGemm, transposed, scaled",
+               gemm({{"transB", std::int64_t{1}}, {"alpha", 0.5F}})
+                   .scale<std::uint8_t>(0.131F, 128)
+                   .finish(7),
+               kSame);
+  compare_node("QGemm to reals", gemm({}).finish(std::nullopt), 1e-4);
+  compare_node("DynamicQuantizeMatMul",
+               Model("DynamicQuantizeMatMul", {})
+                   .reals({3, 7})
+                   .constant(bytes({7, 5}, DType::kInt8))
+                   .constant(scales.clone())
+                   .constant(Tensor(DType::kInt8, {5}))
+                   .constant(Tensor::of<float>({5}, {1, 2, 3, 4, 5}))
+                   .finish(std::nullopt),
+               1e-4);
   Tensor packed = bytes({5, 3, 8}, DType::kUInt8);
   Tensor zeros = bytes({5, 2}, DType::kUInt8);
-  compare("MatMulNBits",
-          Model("MatMulNBits", {{"K", std::int64_t{37}},
-                                {"N", std::int64_t{5}},
-                                {"bits", std::int64_t{4}},
-                                {"block_size", std::int64_t{16}}})
-              .reals({3, 37})
-              .constant(std::move(packed))
-              .constant(random_floats({5, 3}, 3, 0.01F, 0.1F))
-              .constant(std::move(zeros))
-              .finish(std::nullopt),
-          1e-4);
+  compare_node("MatMulNBits",
+               Model("MatMulNBits", {{"K", std::int64_t{37}},
+                                     {"N", std::int64_t{5}},
+                                     {"bits", std::int64_t{4}},
+                                     {"block_size", std::int64_t{16}}})
+                   .reals({3, 37})
+                   .constant(std::move(packed))
+                   .constant(random_floats({5, 3}, 3, 0.01F, 0.1F))
+                   .constant(std::move(zeros))
+                   .finish(std::nullopt),
+               1e-4);
 }
 
 TEST_F(MicrosoftOperators, FusedGiveTheNumbersOfOnnxRuntime) {
   const auto random = [](Shape shape) { return random_floats(std::move(shape), 9); };
   const auto text = [](const char* value) { return std::string(value); };
-  compare("Gelu", Model("Gelu", {}).reals({3, 4}).finish(std::nullopt), 1e-5);
-  compare("FastGelu", Model("FastGelu", {}).reals({3, 4}).constant(random({4})).finish({}), 1e-5);
-  compare("BiasGelu", Model("BiasGelu", {}).reals({3, 4}).constant(random({4})).finish({}), 1e-5);
-  compare("QuickGelu", Model("QuickGelu", {}).reals({3, 4}).finish({}), 1e-5);
+  compare_node("Gelu", Model("Gelu", {}).reals({3, 4}).finish(std::nullopt), 1e-5);
+  compare_node("FastGelu", Model("FastGelu", {}).reals({3, 4}).constant(random({4})).finish({}),
+               1e-5);
+  compare_node("BiasGelu", Model("BiasGelu", {}).reals({3, 4}).constant(random({4})).finish({}),
+               1e-5);
+  compare_node("QuickGelu", Model("QuickGelu", {}).reals({3, 4}).finish({}), 1e-5);
   for (const bool batch : {false, true}) {
     Attributes attributes = {{"alpha", 0.25F}, {"transA", std::int64_t{1}}};
     attributes["transBatchA"] = std::int64_t{batch ? 1 : 0};
-    compare("FusedMatMul",
-            Model("FusedMatMul", attributes)
-                .reals(batch ? Ints{3, 2, 5, 4} : Ints{2, 5, 3, 4})
-                .reals({2, 5, 3, 6})
-                .finish({}),
-            1e-5);
+    compare_node("FusedMatMul",
+                 Model("FusedMatMul", attributes)
+                     .reals(batch ? Ints{3, 2, 5, 4} : Ints{2, 5, 3, 4})
+                     .reals({2, 5, 3, 6})
+                     .finish({}),
+                 1e-5);
   }
-  compare("FusedGemm",
-          Model("FusedGemm", {{"activation", text("LeakyRelu")},
-                              {"activation_alpha", 0.2F},
-                              {"alpha", 0.5F},
-                              {"beta", 2.0F},
-                              {"transB", std::int64_t{1}}})
-              .reals({3, 4})
-              .constant(random({5, 4}))
-              .constant(random({5}))
-              .finish({}),
-          1e-5);
-  compare("FusedConv",
-          Model("FusedConv", {{"activation", text("HardSigmoid")},
-                              {"activation_params", std::vector<float>{0.3F, 0.4F}},
-                              {"pads", Ints{1, 1, 1, 1}}})
-              .reals({1, 2, 4, 5})
-              .constant(random({3, 2, 3, 3}))
-              .constant(random({3}))
-              .reals({1, 3, 4, 5})
-              .finish({}),
-          1e-5);
-  compare("SkipLayerNormalization",
-          Model("SkipLayerNormalization", {{"epsilon", 1e-5F}})
-              .reals({2, 3, 8})
-              .reals({2, 3, 8})
-              .constant(random({8}))
-              .constant(random({8}))
-              .constant(random({8}))
-              .finish({}),
-          1e-5);
+  compare_node("FusedGemm",
+               Model("FusedGemm", {{"activation", text("LeakyRelu")},
+                                   {"activation_alpha", 0.2F},
+                                   {"alpha", 0.5F},
+                                   {"beta", 2.0F},
+                                   {"transB", std::int64_t{1}}})
+                   .reals({3, 4})
+                   .constant(random({5, 4}))
+                   .constant(random({5}))
+                   .finish({}),
+               1e-5);
+  compare_node("FusedConv",
+               Model("FusedConv", {{"activation", text("HardSigmoid")},
+                                   {"activation_params", std::vector<float>{0.3F, 0.4F}},
+                                   {"pads", Ints{1, 1, 1, 1}}})
+                   .reals({1, 2, 4, 5})
+                   .constant(random({3, 2, 3, 3}))
+                   .constant(random({3}))
+                   .reals({1, 3, 4, 5})
+                   .finish({}),
+               1e-5);
+  compare_node("SkipLayerNormalization",
+               Model("SkipLayerNormalization", {{"epsilon", 1e-5F}})
+                   .reals({2, 3, 8})
+                   .reals({2, 3, 8})
+                   .constant(random({8}))
+                   .constant(random({8}))
+                   .constant(random({8}))
+                   .finish({}),
+               1e-5);
 }
 
 // ---- whole networks ----

@@ -63,11 +63,11 @@ void work_on_integers(onnx::GraphProto& graph) {
 }
 
 /// A model with one node per case; the inputs are called i<case>_<number>, the outputs o<case>.
-struct Model {
+struct OperatorModel {
   onnx::ModelProto proto;
   std::map<std::string, Tensor> inputs;
 
-  Model(const std::vector<Case>& tests, std::int64_t opset) {
+  OperatorModel(const std::vector<Case>& tests, std::int64_t opset) {
     std::mt19937 random(7);
     proto.set_ir_version(8);
     proto.add_opset_import()->set_version(opset);
@@ -115,7 +115,7 @@ void expect_close(const std::vector<Case>& tests, const std::vector<Tensor>& our
   }
 }
 
-OtherRun run_saved(const std::string& bytes, const Model& model) {
+OtherRun run_saved(const std::string& bytes, const OperatorModel& model) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path / "cases.onnx";
   write_file(file, bytes);
@@ -125,8 +125,8 @@ OtherRun run_saved(const std::string& bytes, const Model& model) {
 }
 
 /// ONNX Runtime on the model, on what we save of it, and our executor.
-void compare(const std::vector<Case>& tests, std::int64_t opset) {
-  const Model model(tests, opset);
+void compare_operators(const std::vector<Case>& tests, std::int64_t opset) {
+  const OperatorModel model(tests, opset);
   const std::string bytes = model.proto.SerializeAsString();
   const Executor executor(prepare(load_onnx_bytes(bytes, "", "cases")));
   InputShapes shapes;
@@ -151,7 +151,7 @@ TEST(Operators, GiveTheNumbersOfOnnxRuntime) {
   for (const Case& test : operator_cases()) by_opset[test.opset].push_back(test);
   for (const auto& [opset, tests] : by_opset) {
     SCOPED_TRACE(concat("opset ", opset));
-    compare(tests, opset);
+    compare_operators(tests, opset);
   }
 }
 

@@ -55,7 +55,7 @@ Graph in_dynamic_mode(const Net& net, DynamicLstm lstm) {
 }
 
 // The SQNR of our numbers against those of the other runtime.
-void compare(const std::string& name, const Graph& graph, double least_db) {
+void compare_recurrent(const std::string& name, const Graph& graph, double least_db) {
   SCOPED_TRACE(name);
   const TemporaryFolder folder;
   const auto saved = folder.path / "model.onnx";
@@ -90,8 +90,8 @@ TEST(RecurrentInterop, QuantizedLayersGiveTheNumbersOfOnnxRuntime) {
     for (const char* direction : {"forward", "reverse", "bidirectional"}) {
       const Net net = network(op_type, direction);
       const std::string name = std::string(op_type) + " " + direction;
-      compare(name + ", static", in_static_mode(net), 70.0);
-      compare(name + ", dynamic", in_dynamic_mode(net, DynamicLstm::kStandard), 70.0);
+      compare_recurrent(name + ", static", in_static_mode(net), 70.0);
+      compare_recurrent(name + ", dynamic", in_dynamic_mode(net, DynamicLstm::kStandard), 70.0);
     }
   }
 }
@@ -100,7 +100,8 @@ TEST(RecurrentInterop, DynamicQuantizeLstmGivesTheNumbersOfOnnxRuntime) {
   if (!other_is_installed()) GTEST_SKIP() << kNoOtherRuntime;
   if (!other_is_exact()) GTEST_SKIP() << "without VNNI ONNX Runtime's products may saturate";
   for (const char* direction : {"forward", "reverse", "bidirectional"}) {
-    compare(direction, in_dynamic_mode(network("LSTM", direction), DynamicLstm::kMicrosoft), 40.0);
+    compare_recurrent(direction,
+                      in_dynamic_mode(network("LSTM", direction), DynamicLstm::kMicrosoft), 40.0);
   }
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace qtool::testing {
+namespace qtool::tests {
 
 enum class Verdict {
   kPassed,
@@ -36,4 +36,4 @@ CaseResult run_case(const std::filesystem::path& folder);
 /// Whether the executor has an ONNX operator, or upgrading turns it into some that it has.
 bool is_claimed(const std::string& op_type);
 
-}  // namespace qtool::testing
+}  // namespace qtool::tests

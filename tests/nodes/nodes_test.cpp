@@ -17,8 +17,8 @@ namespace qtool {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::CaseResult;
-using testing::Verdict;
+using tests::CaseResult;
+using tests::Verdict;
 
 struct Exception {
   std::string pattern;
@@ -51,7 +51,7 @@ TEST(OnnxBackendSuite, PassesForEveryClaimedOperator) {
   std::map<std::string, int> counts;
   std::set<std::string> passed_operators;
   int passed = 0;
-  const std::vector<CaseResult>& results = testing::backend_suite();
+  const std::vector<CaseResult>& results = tests::backend_suite();
   for (const CaseResult& result : results) {
     const auto listed =
         std::find_if(exceptions.begin(), exceptions.end(), [&](const Exception& exception) {

@@ -14,7 +14,7 @@
 #include "qtool/graph/onnx.h"
 #include "support/places.h"
 
-namespace qtool::testing {
+namespace qtool::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -177,4 +177,4 @@ CaseResult run_case(const fs::path& folder) {
   return result;
 }
 
-}  // namespace qtool::testing
+}  // namespace qtool::tests

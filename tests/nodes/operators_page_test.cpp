@@ -26,8 +26,8 @@ namespace qtool {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::CaseResult;
-using testing::Verdict;
+using tests::CaseResult;
+using tests::Verdict;
 
 std::map<std::string, std::string> reasons_out_of_scope() {
   std::ifstream file(fs::path(kSourceFolder) / "tests/nodes/out_of_scope.txt");
@@ -55,7 +55,7 @@ struct Tally {
 
 std::map<std::string, Tally> tallies() {
   std::map<std::string, Tally> all;
-  for (const CaseResult& result : testing::backend_suite()) {
+  for (const CaseResult& result : tests::backend_suite()) {
     for (const std::string& op : result.operators) {
       Tally& tally = all[op];
       ++tally.total;
@@ -130,7 +130,7 @@ std::string page() {
       open += concat(open.empty() ? "" : ", ", op);
     }
   }
-  const std::vector<CaseResult>& suite = testing::backend_suite();
+  const std::vector<CaseResult>& suite = tests::backend_suite();
   const auto passed = std::ranges::count(suite, Verdict::kPassed, &CaseResult::verdict);
   return concat(
       "# Operators\n\n"
@@ -210,7 +210,7 @@ std::string page() {
 }
 
 TEST(OperatorsPage, IsWhatTheTestsSay) {
-  if (testing::backend_suite().empty()) GTEST_SKIP() << absent(kOnnxTestData);
+  if (tests::backend_suite().empty()) GTEST_SKIP() << absent(kOnnxTestData);
   const fs::path path = fs::path(kSourceFolder) / "docs/operators.md";
   const std::string made = page();
   if (std::getenv("QTOOL_WRITE_PAGES") != nullptr) write_file(path, made);

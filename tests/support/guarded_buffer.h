@@ -8,7 +8,7 @@
 #include <cstring>
 #include <new>
 
-namespace qtool::testing {
+namespace qtool::tests {
 
 /// Memory that ends (or begins) exactly at a page nobody may touch, so that one byte too far ends
 /// the test.
@@ -47,4 +47,4 @@ class GuardedBuffer {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace qtool::testing
+}  // namespace qtool::tests

@@ -20,7 +20,7 @@
 
 // A naive interpreter of QDQ graphs that requantizes with integers only, by the published
 // definitions: what the executor must equal bit for bit.
-namespace qtool::testing {
+namespace qtool::tests {
 
 using Ints = std::vector<std::int32_t>;
 
@@ -431,4 +431,4 @@ class Interpreter {
   std::map<ValueId, Pending> pending_;
 };
 
-}  // namespace qtool::testing
+}  // namespace qtool::tests

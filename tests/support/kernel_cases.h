@@ -14,7 +14,7 @@
 #include "kernels/isa.h"
 #include "kernels/select.h"
 
-namespace qtool::testing {
+namespace qtool::tests {
 
 /// A generator whose seed is printed, and taken from QTOOL_TEST_SEED when set.
 inline std::mt19937 seeded_generator() {
@@ -76,4 +76,4 @@ inline KernelSelection only(std::string_view name) {
   return selection;
 }
 
-}  // namespace qtool::testing
+}  // namespace qtool::tests

@@ -11,7 +11,7 @@
 #include "qtool/base/error.h"
 #include "qtool/tensor/tensor.h"
 
-namespace qtool::testing {
+namespace qtool::tests {
 
 /// Reads a little-endian float32 array in C order. Source: NumPy's format 1.0.
 inline Tensor read_npy(const std::filesystem::path& path) {
@@ -35,4 +35,4 @@ inline Tensor read_npy(const std::filesystem::path& path) {
   return tensor;
 }
 
-}  // namespace qtool::testing
+}  // namespace qtool::tests

@@ -7,7 +7,7 @@
 
 // The published definitions of integer-only requantization, written out in 128-bit integers: the
 // reference for everything that computes them. Nothing here overflows except where it says so.
-namespace qtool::testing {
+namespace qtool::tests {
 
 __extension__ using Wide = __int128;
 
@@ -69,4 +69,4 @@ inline Wide published_once(Wide x, const PublishedMultiplier& m) {
   return published_saturation((sum - remainder) / divisor);
 }
 
-}  // namespace qtool::testing
+}  // namespace qtool::tests

@@ -57,7 +57,7 @@ class AnalyzePartsTest : public testing::Test {
     return std::pow(10.0, -result.outputs.at(0).pooled_sqnr_db / 10.0);
   }
 
-  const ImageFolder folder_{kSide, 5};
+  const ImageFolder folder_{kLayerSide, 5};
   Executor fp32_;
   AnalyzeOptions options_;
   CalibrationTable table_;
@@ -158,14 +158,14 @@ TEST_F(AnalyzePartsTest, CountsEveryValueOfATensorOnce) {
     const std::vector<std::int64_t>& counts = source.levels.counts;
     const auto all = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
     EXPECT_GT(all, 0);
-    EXPECT_EQ(all % (5 * kSide * kSide), 0) << source.name;  // of whole channels
+    EXPECT_EQ(all % (5 * kLayerSide * kLayerSide), 0) << source.name;  // of whole channels
     EXPECT_GE(source.central.min, source.seen.min);
     EXPECT_LE(source.central.max, source.seen.max);
     EXPECT_LT(source.central.min, source.central.max);
   }
 }
 
-QuantizedActivation bytes_of(float scale) {
+QuantizedActivation byte_activation(float scale) {
   QuantizedActivation activation;
   activation.tensor = "x";
   activation.affine = {scale, 128};
@@ -174,7 +174,7 @@ QuantizedActivation bytes_of(float scale) {
 }
 
 TEST(LevelCounts, PutsValuesOnTheirIntegersAndBeyond) {
-  const QuantizedActivation activation = bytes_of(0.5F);
+  const QuantizedActivation activation = byte_activation(0.5F);
   LevelCounts counts;
   for (const float x : {0.0F, 0.2F, 0.6F, 63.5F, 64.0F, 1e30F, -1e30F, std::nanf("")}) {
     counts.add(LevelBins(activation), std::nearbyint(x / 0.5F));
@@ -193,7 +193,7 @@ TEST(LevelCounts, PutsValuesOnTheirIntegersAndBeyond) {
 }
 
 TEST(LevelCounts, SaysWhatMostValuesLieIn) {
-  const QuantizedActivation activation = bytes_of(1.0F);
+  const QuantizedActivation activation = byte_activation(1.0F);
   LevelCounts counts;
   for (int i = 0; i < 998; ++i) counts.add(LevelBins(activation), static_cast<float>(i % 10));
   counts.add(LevelBins(activation), 100.0F);
@@ -245,7 +245,7 @@ TEST_F(AnalyzePartsTest, SaysHowSureItsFigureIs) {
 // Zero, constant, and ten times as wide as the third one.
 TEST_F(AnalyzePartsTest, TellsDeadConstantAndUnevenChannelsApart) {
   Net net;
-  net.input("x", {1, 3, kSide, kSide});
+  net.input("x", {1, 3, kLayerSide, kLayerSide});
   Tensor w(DType::kFloat32, {4, 3, 1, 1});
   std::ranges::fill(w.values<float>(), 0.0F);
   w.values<float>()[2 * 3] = 1.0F;

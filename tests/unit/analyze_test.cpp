@@ -23,17 +23,17 @@
 
 namespace qtool {
 namespace {
-constexpr std::int64_t kSide = 8;
-constexpr std::int64_t kChannels = 3;
+constexpr std::int64_t kAnalyzedSide = 8;
+constexpr std::int64_t kAnalyzedChannels = 3;
 
 /// Three convolutions with random weights, each followed by Relu.
 Graph three_layers() {
   Net net;
-  std::string last = net.input("x", {1, kChannels, kSide, kSide});
+  std::string last = net.input("x", {1, kAnalyzedChannels, kAnalyzedSide, kAnalyzedSide});
   std::mt19937 random(7);
   std::normal_distribution<float> normal(0.0F, 0.6F);
   for (const std::string name : {"a", "b", "c"}) {
-    Tensor w(DType::kFloat32, {kChannels, kChannels, 3, 3});
+    Tensor w(DType::kFloat32, {kAnalyzedChannels, kAnalyzedChannels, 3, 3});
     for (float& value : w.values<float>()) value = normal(random);
     net.constant(name + "_w", std::move(w));
     net.op("Conv", name, {last, name + "_w"}, {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}});
@@ -79,7 +79,7 @@ class AnalyzeTest : public testing::Test {
     return analyze(fp32_, Executor(prepare(emitted)), images(), options_);
   }
 
-  const ImageFolder folder_{kSide, 5};
+  const ImageFolder folder_{kAnalyzedSide, 5};
   Executor fp32_;
   AnalyzeOptions options_;
   CalibrationTable table_;
@@ -173,15 +173,15 @@ TEST_F(AnalyzeTest, FindsAChannelAHundredTimesTheOthers) {
   constexpr std::int64_t kMany = 24;
   constexpr std::int64_t kLoud = 5;
   Net net;
-  net.input("x", {1, kChannels, kSide, kSide});
+  net.input("x", {1, kAnalyzedChannels, kAnalyzedSide, kAnalyzedSide});
   std::mt19937 random(9);
   std::normal_distribution<float> normal(0.0F, 0.4F);
-  Tensor a(DType::kFloat32, {kMany, kChannels, 1, 1});
-  Tensor b(DType::kFloat32, {kChannels, kMany, 1, 1});
+  Tensor a(DType::kFloat32, {kMany, kAnalyzedChannels, 1, 1});
+  Tensor b(DType::kFloat32, {kAnalyzedChannels, kMany, 1, 1});
   for (float& value : a.values<float>()) value = normal(random);
   for (float& value : b.values<float>()) value = normal(random);
-  for (std::int64_t i = 0; i < kChannels; ++i) {
-    a.values<float>()[static_cast<std::size_t>(kLoud * kChannels + i)] *= 100.0F;
+  for (std::int64_t i = 0; i < kAnalyzedChannels; ++i) {
+    a.values<float>()[static_cast<std::size_t>(kLoud * kAnalyzedChannels + i)] *= 100.0F;
     b.values<float>()[static_cast<std::size_t>(i * kMany + kLoud)] /= 100.0F;
   }
   net.constant("a_w", std::move(a));
@@ -244,7 +244,7 @@ TEST_F(AnalyzeTest, FindsWeightsOfWhichOneChannelIsAHundredTimesTheOthers) {
   Graph skewed = fp32_.graph();
   const ValueId weight = skewed.find_value("b_w").value();
   Tensor w = skewed.value(weight).constant->clone();
-  for (std::size_t i = 0; i < static_cast<std::size_t>(w.elements() / kChannels); ++i) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(w.elements() / kAnalyzedChannels); ++i) {
     w.values<float>()[i] *= 100.0F;
   }
   skewed.set_constant(weight, std::make_shared<const Tensor>(std::move(w)));

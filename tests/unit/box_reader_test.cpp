@@ -19,16 +19,16 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-PortInfo port(std::string name, Shape shape) {
+PortInfo float_port(std::string name, Shape shape) {
   return {std::move(name), DType::kFloat32, std::move(shape)};
 }
 
 /// The boxes of outputs with these shapes, whose elements are 0 but for what `fill` sets.
-class Outputs {
+class DetectorOutputs {
  public:
-  explicit Outputs(std::vector<Shape> shapes) {
+  explicit DetectorOutputs(std::vector<Shape> shapes) {
     for (const Shape& shape : shapes) {
-      ports.push_back(port(concat("output", ports.size()), shape));
+      ports.push_back(float_port(concat("output", ports.size()), shape));
       tensors.emplace_back(DType::kFloat32, shape);
     }
   }
@@ -71,7 +71,7 @@ void expect_box(const Box& box, float left, float top, float right, float bottom
 
 // 64 x 32 pixels: 8 x 4 cells of 8, 4 x 2 of 16, 2 x 1 of 32: rows 0 to 31, 32 to 39, 40 to 41.
 TEST(BoxReader, DecodesYolox) {
-  Outputs outputs({{1, 42, 7}});
+  DetectorOutputs outputs({{1, 42, 7}});
   // Row 34 is the cell (2, 0) of stride 16: centre (2.5, 0.25) * 16, size (2, 1) * 16.
   outputs.set(0, 34 * 7, {0.5F, 0.25F, std::log(2.0F), 0.0F, 0.5F, 0.2F, 0.8F});
   // Row 41 is the cell (1, 0) of stride 32.
@@ -83,7 +83,7 @@ TEST(BoxReader, DecodesYolox) {
 }
 
 TEST(BoxReader, DecodesColumnsOfYolov8InTheSecondImageOfABatch) {
-  Outputs outputs({{2, 6, 3}});
+  DetectorOutputs outputs({{2, 6, 3}});
   outputs.set(0, 18 + 1, {30, 20, 10, 8, 0.1F, 0.6F}, 3);
   const std::vector<Box> boxes = outputs.read(find_detector("yolov8"), {2, 3, 640, 640}, 1);
   ASSERT_EQ(boxes.size(), 1U);
@@ -91,7 +91,7 @@ TEST(BoxReader, DecodesColumnsOfYolov8InTheSecondImageOfABatch) {
 }
 
 TEST(BoxReader, DecodesRowsOfYolov5) {
-  Outputs outputs({{1, 3, 7}});
+  DetectorOutputs outputs({{1, 3, 7}});
   outputs.set(0, 7, {30, 20, 10, 8, 0.5F, 0.1F, 0.9F});
   const std::vector<Box> boxes = outputs.read(find_detector("yolov5"), {1, 3, 640, 640});
   ASSERT_EQ(boxes.size(), 1U);
@@ -99,7 +99,7 @@ TEST(BoxReader, DecodesRowsOfYolov5) {
 }
 
 TEST(BoxReader, DecodesScoresAndCornersOfSsdWithoutTheBackground) {
-  Outputs outputs({{1, 2, 3}, {1, 2, 4}});
+  DetectorOutputs outputs({{1, 2, 3}, {1, 2, 4}});
   outputs.set(0, 3, {0.1F, 0.2F, 0.7F});
   outputs.set(1, 4, {0.25F, 0.5F, 0.5F, 0.75F});
   const std::vector<Box> boxes = outputs.read(find_detector("ssd"), {1, 3, 240, 320});
@@ -109,7 +109,7 @@ TEST(BoxReader, DecodesScoresAndCornersOfSsdWithoutTheBackground) {
 
 // Row 1 of [1, 7, 2, 4] is the cell (1, 0); strides of 16.
 TEST(BoxReader, DecodesTheMapOfFastestdet) {
-  Outputs outputs({{1, 7, 2, 4}});
+  DetectorOutputs outputs({{1, 7, 2, 4}});
   outputs.set(0, 1, {0.81F, std::atanh(0.5F), std::atanh(0.25F), 0.0F, std::log(3.0F), 0.4F, 0.3F},
               8);
   const std::vector<Box> boxes = outputs.read(find_detector("fastestdet"), {1, 3, 32, 64});
@@ -119,7 +119,7 @@ TEST(BoxReader, DecodesTheMapOfFastestdet) {
 }
 
 TEST(BoxReader, DecodesTheTwoGridsOfBlazeface) {
-  Outputs outputs({{1, 512, 1}, {1, 384, 1}, {1, 512, 16}, {1, 384, 16}});
+  DetectorOutputs outputs({{1, 512, 1}, {1, 384, 1}, {1, 512, 16}, {1, 384, 16}});
   for (float& score : outputs.tensors[0].values<float>()) score = -100.0F;
   for (float& score : outputs.tensors[1].values<float>()) score = -100.0F;
   // Row 6 * (8 * 2 + 3) + 5 of the second grid is the cell (3, 2): anchor (3.5, 2.5) * 32.
@@ -139,7 +139,7 @@ TEST(BoxReader, DecodesDistancesAndCornersThatBeginWithY) {
   detector.position.unit = BoxUnit::kCells;
   detector.grid = {{16, 1}};
   detector.grid_offset = 0.5;
-  Outputs outputs({{1, 4, 5}});
+  DetectorOutputs outputs({{1, 4, 5}});
   outputs.set(0, 15, {1, 0.5F, 0.25F, 2, 0.75F});  // cell (1, 1): anchor (24, 24)
   expect_box(outputs.read(detector, {1, 3, 32, 32}).at(0), 8, 16, 28, 56, 0, 0.75F);
   detector.form = BoxForm::kCornersYx;
@@ -153,7 +153,7 @@ TEST(BoxReader, OutputsAreTakenByNameToo) {
   Detector detector = find_detector("ssd");
   detector.boxes.outputs = {std::string("output0")};
   detector.scores.outputs = {std::string("output1")};
-  Outputs outputs({{1, 2, 4}, {1, 2, 2}});
+  DetectorOutputs outputs({{1, 2, 4}, {1, 2, 2}});
   outputs.set(0, 0, {0, 0, 0.5F, 1});
   outputs.set(1, 0, {0.2F, 0.8F});
   expect_box(outputs.read(detector, {1, 3, 100, 100}).at(0), 0, 0, 50, 100, 0, 0.8F);
@@ -162,7 +162,7 @@ TEST(BoxReader, OutputsAreTakenByNameToo) {
 TEST(BoxReader, OutputsThatDoNotFitAreRefused) {
   const Shape input{1, 3, 32, 64};
   const auto error = [&](const char* name, std::vector<Shape> shapes) {
-    return Outputs(std::move(shapes)).error(find_detector(name), input);
+    return DetectorOutputs(std::move(shapes)).error(find_detector(name), input);
   };
   EXPECT_THAT(error("yolox", {{1, 41, 7}}),
               HasSubstr("hold 41 boxes, expected 42: those of strides 8, 16, 32 and an input of "
@@ -177,16 +177,16 @@ TEST(BoxReader, OutputsThatDoNotFitAreRefused) {
   EXPECT_THAT(error("yolov8", {{1, 0, 7}}), HasSubstr("expected [batch, channels, rows]"));
   EXPECT_THAT(error("ssd", {{1, 2, 3}}), HasSubstr("reads output 1 (from 0), the network has 1"));
   EXPECT_THAT(error("ssd", {{1, 2, 3}, {1, 3, 4}}), HasSubstr("hold 3 boxes and 2 scores"));
-  EXPECT_THAT(Outputs({{1, 2, 7}}).error(find_detector("yolov5"), {1, 7}),
+  EXPECT_THAT(DetectorOutputs({{1, 2, 7}}).error(find_detector("yolov5"), {1, 7}),
               HasSubstr("input has shape [1, 7], expected an image"));
   Detector named = find_detector("ssd");
   named.scores.outputs = {std::string("scorse")};
-  Outputs outputs({{1, 2, 3}, {1, 2, 4}});
+  DetectorOutputs outputs({{1, 2, 3}, {1, 2, 4}});
   outputs.ports[0].name = "scores";
   EXPECT_THAT(outputs.error(named, input), HasSubstr("no output 'scorse'; did you mean 'scores'"));
   Detector uneven = find_detector("ssd");
   uneven.scores.outputs = {std::int64_t{0}, std::int64_t{2}};
-  EXPECT_THAT(Outputs({{1, 2, 3}, {1, 4, 4}, {1, 2, 2}}).error(uneven, input),
+  EXPECT_THAT(DetectorOutputs({{1, 2, 3}, {1, 4, 4}, {1, 2, 2}}).error(uneven, input),
               HasSubstr("have 3 and 2 channels"));
 }
 
@@ -205,12 +205,12 @@ TEST(BoxReader, NumbersThatAreNoneMakeNoBox) {
                                                                        {30, 20, 10, 8, kInf, 1},
                                                                        {30, 20, 10, 8, -kInf, -1},
                                                                        {30, 20, 10, 8, 0, kInf}}) {
-    Outputs outputs({{1, 1, 6}});
+    DetectorOutputs outputs({{1, 1, 6}});
     std::copy(row.begin(), row.end(), outputs.tensors[0].values<float>().begin());
     EXPECT_THAT(outputs.read(detector, {1, 3, 64, 64}), IsEmpty());
   }
   // exp() overflows to infinity; a score that is not a number loses against one that is.
-  Outputs outputs({{1, 42, 7}});
+  DetectorOutputs outputs({{1, 42, 7}});
   outputs.set(0, 0, {0, 0, 1000, 0, 1, 1, 0});
   EXPECT_THAT(outputs.read(find_detector("yolox"), {1, 3, 32, 64}), IsEmpty());
   outputs.set(0, 0, {0, 0, 0, 0, 1, nan, 0.5F});
@@ -218,7 +218,7 @@ TEST(BoxReader, NumbersThatAreNoneMakeNoBox) {
 }
 
 TEST(BoxReader, EqualScoresKeepTheOrderOfTheRows) {
-  Outputs outputs({{1, 40, 6}});
+  DetectorOutputs outputs({{1, 40, 6}});
   for (std::int64_t row = 0; row < 40; ++row) {
     outputs.set(0, row * 6, {static_cast<float>(20 * row), 0, 10, 10, 1, 0.5F});
   }
@@ -232,7 +232,7 @@ TEST(BoxReader, EqualScoresKeepTheOrderOfTheRows) {
 // Only the best rows are looked at: 4,096 of them, of which 300 at most stay.
 TEST(BoxReader, ManyBoxesAreBounded) {
   constexpr std::int64_t kRows = 50'000;
-  Outputs outputs({{1, kRows, 6}});
+  DetectorOutputs outputs({{1, kRows, 6}});
   for (std::int64_t row = 0; row < kRows; ++row) {
     // The first 45,000 rows lie on each other, and the last ones are the best.
     const auto x = static_cast<float>(row < 45'000 ? 0 : 20 * (row - 45'000));
@@ -280,7 +280,7 @@ TEST(BoxReader, AnyDetectorOnAnyOutputIsAnsweredOrRefused) {
       for (std::int64_t axis = below(4); axis > 0; --axis) dims.push_back(below(9));
       shapes.emplace_back(dims);
     }
-    Outputs outputs(shapes);
+    DetectorOutputs outputs(shapes);
     for (Tensor& tensor : outputs.tensors) {
       for (float& value : tensor.values<float>()) {
         const auto bits = static_cast<std::uint32_t>(random());

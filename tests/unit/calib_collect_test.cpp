@@ -23,14 +23,15 @@ namespace qtool {
 namespace {
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kSide = 8;
+constexpr std::int64_t kCollectedSide = 8;
 
 Graph small_net(Dim batch = {std::nullopt, "N"}) {
   Net net;
-  net.input("image", {1, 3, kSide, kSide});
+  net.input("image", {1, 3, kCollectedSide, kCollectedSide});
   const ValueId id = *net.graph.find_value("image");
-  net.graph.declare(id, DType::kFloat32,
-                    std::vector<Dim>{std::move(batch), {3, {}}, {kSide, {}}, {kSide, {}}});
+  net.graph.declare(
+      id, DType::kFloat32,
+      std::vector<Dim>{std::move(batch), {3, {}}, {kCollectedSide, {}}, {kCollectedSide, {}}});
   net.op("Relu", "relu", {net.conv("conv", "image", 3)});
   net.graph.add_output(*net.graph.find_value("relu_out"));
   return net.graph;
@@ -59,7 +60,7 @@ class CollectTest : public testing::Test {
     return "accepted";
   }
 
-  const ImageFolder folder_{kSide, 9};
+  const ImageFolder folder_{kCollectedSide, 9};
   CollectOptions options_;
 };
 
@@ -68,12 +69,12 @@ TEST_F(CollectTest, TakesForChannelsWhatAMatrixProductMultiplies) {
   for (const bool has_convolution : {false, true}) {
     Net net;
     net.graph = small_net({1, {}});
-    net.constant("matrix", Tensor(DType::kFloat32, {kSide, 2}));
+    net.constant("matrix", Tensor(DType::kFloat32, {kCollectedSide, 2}));
     net.output(net.op("MatMul", "product", {"relu_out", "matrix"}));
     if (has_convolution) net.output(net.conv("other", "relu_out", 3));
     const Collection collection = collect_with(net.graph);
     const TensorStatistics& relu = collection.tensors[1];
-    ASSERT_EQ(relu.statistics.channels(), has_convolution ? 3 : kSide);
+    ASSERT_EQ(relu.statistics.channels(), has_convolution ? 3 : kCollectedSide);
     EXPECT_EQ(collection.tensors[0].statistics.channels(), 3);
     // All that is not by channel stays the same.
     const Collection plain = collect_with(small_net());
@@ -82,7 +83,8 @@ TEST_F(CollectTest, TakesForChannelsWhatAMatrixProductMultiplies) {
     EXPECT_NEAR(relu.statistics.mean(), plain.tensors[1].statistics.mean(), 1e-9);
     if (has_convolution) continue;
     double mean = 0.0;
-    for (std::int64_t c = 0; c < kSide; ++c) mean += relu.statistics.channel_mean(c) / kSide;
+    for (std::int64_t c = 0; c < kCollectedSide; ++c)
+      mean += relu.statistics.channel_mean(c) / kCollectedSide;
     EXPECT_NEAR(mean, relu.statistics.mean(), 1e-9);
   }
 }
@@ -99,7 +101,7 @@ TEST_F(CollectTest, ObservesTheNamedTensorsInTheGraphsOrder) {
   EXPECT_EQ(collection.image_list_hash, hash_of(images()));
   for (const TensorStatistics& tensor : collection.tensors) {
     EXPECT_EQ(tensor.statistics.images(), 9);
-    EXPECT_EQ(tensor.statistics.count(), 9 * 3 * kSide * kSide);
+    EXPECT_EQ(tensor.statistics.count(), 9 * 3 * kCollectedSide * kCollectedSide);
   }
   EXPECT_GE(collection.tensors[1].statistics.min(), 0.0F);
   EXPECT_GT(collection.tensors[1].statistics.zeros(), 0);
@@ -125,7 +127,7 @@ TEST_F(CollectTest, TellsMapsFromVectors) {
 TEST_F(CollectTest, TellsAConcatenationFromItsParts) {
   const auto graph_with = [](std::int64_t axis) {
     Net net;
-    net.input("image", {1, 3, kSide, kSide});
+    net.input("image", {1, 3, kCollectedSide, kCollectedSide});
     const auto first = net.op("Relu", "first", {net.conv("conv", "image", 3)});
     net.op("Concat", "both", {first, "image"}, {{"axis", axis}});
     net.graph.add_output(*net.graph.find_value("both_out"));
@@ -212,7 +214,8 @@ TEST_F(CollectTest, TakesImagesOfDifferentSizesWhereTheModelDoes) {
   net.graph.add_output(*net.graph.find_value("relu_out"));
   folder_.add("large.ppm", 1, 13);
   const Collection collection = collect_with(net.graph);
-  EXPECT_EQ(collection.tensors[1].statistics.count(), 3 * (9 * kSide * kSide + 13 * 13));
+  EXPECT_EQ(collection.tensors[1].statistics.count(),
+            3 * (9 * kCollectedSide * kCollectedSide + 13 * 13));
   // The smallest image, which comes last, gives a vector. The others give maps, which decides.
   folder_.add("z.ppm", 2, 1);
   EXPECT_EQ(collect_with(net.graph).outputs, Outputs::kMaps);
@@ -319,7 +322,7 @@ TEST_F(CollectTest, NamesTheNearestActivationForAnUnknownName) {
 
 TEST_F(CollectTest, NamesImageAndNodeOfAValueThatIsNotFinite) {
   Net net;
-  net.input("image", {1, 3, kSide, kSide});
+  net.input("image", {1, 3, kCollectedSide, kCollectedSide});
   net.op("Log", "log", {net.op("Relu", "relu", {"image"})});
   net.graph.add_output(*net.graph.find_value("log_out"));
   options_.tensors = {"log_out"};

@@ -16,7 +16,7 @@
 namespace qtool {
 namespace {
 
-Tensor random_tensor(const Shape& shape, unsigned seed) {
+Tensor clipped_normal(const Shape& shape, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.2F, 1.0F);
   Tensor tensor(DType::kFloat32, shape);
@@ -80,7 +80,7 @@ TEST(Statistics, SumEveryValueOnceWhateverTheShape) {
   for (const Shape& shape :
        {Shape{1, 1000}, Shape{2, 7}, Shape{1, 3, 5}, Shape{2, 5, 7, 7}, Shape{1, 3, 190, 191},
         Shape{1, 37, 1, 1}, Shape{1, 130, 14, 14}, Shape{1, 5000}, Shape{1, 2, 3, 4, 5}}) {
-    const Tensor tensor = random_tensor(shape, 1);
+    const Tensor tensor = clipped_normal(shape, 1);
     const Statistics statistics = statistics_of(tensor);
     const auto values = tensor.values<float>();
     const double sum = std::accumulate(values.begin(), values.end(), 0.0);
@@ -98,7 +98,7 @@ TEST(Statistics, SumEveryValueOnceWhateverTheShape) {
 TEST(Statistics, AgreeOnBothLayouts) {
   for (const Shape& shape : {Shape{2, 3, 9, 11}, Shape{1, 24, 33, 33}, Shape{1, 5000, 1, 2},
                              Shape{1, 3, 190, 191}, Shape{1, 2100, 4, 5}}) {
-    Tensor tensor = random_tensor(shape, 2);
+    Tensor tensor = clipped_normal(shape, 2);
     // Multiples of 1/64: every partial sum is exact, so both orders of addition agree.
     for (float& value : tensor.values<float>()) value = std::nearbyint(value * 64.0F) / 64.0F;
     const std::vector<float> last = channels_last(tensor);
@@ -108,7 +108,7 @@ TEST(Statistics, AgreeOnBothLayouts) {
 }
 
 TEST(Statistics, TakeABatchAsItsImages) {
-  const Tensor batch = random_tensor({4, 6, 10, 10}, 3);
+  const Tensor batch = clipped_normal({4, 6, 10, 10}, 3);
   const Statistics whole = statistics_of(batch);
   EXPECT_EQ(whole.images(), 4);
   Statistics backwards;
@@ -122,7 +122,7 @@ TEST(Statistics, MergeExactly) {
   Statistics whole;
   std::vector<Statistics> parts(3);
   for (unsigned image = 0; image < 12; ++image) {
-    Tensor tensor = random_tensor({1, 5, 8, 8}, image);
+    Tensor tensor = clipped_normal({1, 5, 8, 8}, image);
     for (float& value : tensor.values<float>()) value *= static_cast<float>(image + 1);
     whole.observe(tensor);
     parts[image % 3].observe(tensor);
@@ -136,8 +136,8 @@ TEST(Statistics, MergeExactly) {
 }
 
 TEST(Statistics, MergeByTakingAsByCopying) {
-  const Statistics first = statistics_of(random_tensor({2, 5, 8, 8}, 1));
-  const Statistics second = statistics_of(random_tensor({1, 5, 8, 8}, 2));
+  const Statistics first = statistics_of(clipped_normal({2, 5, 8, 8}, 1));
+  const Statistics second = statistics_of(clipped_normal({1, 5, 8, 8}, 2));
   Statistics copied = first;
   copied.merge(second);
   Statistics taken;
@@ -155,7 +155,7 @@ TEST(Statistics, MergeByTakingAsByCopying) {
 TEST(Statistics, OfAConcatenationFollowFromThoseOfItsParts) {
   // Whole numbers, whose sums are exact in any order.
   const auto whole = [](const Shape& shape, unsigned seed) {
-    Tensor tensor = random_tensor(shape, seed);
+    Tensor tensor = clipped_normal(shape, seed);
     for (float& value : tensor.values<float>()) value = std::round(8.0F * value);
     return tensor;
   };
@@ -185,7 +185,7 @@ TEST(Statistics, OfAConcatenationFollowFromThoseOfItsParts) {
 // More values than are counted of an image: the last channels are four times as large, and so are
 // the lower right pixels.
 Tensor large_image(const Shape& shape, unsigned seed) {
-  Tensor tensor = random_tensor(shape, seed);
+  Tensor tensor = clipped_normal(shape, seed);
   const std::int64_t plane = shape.elements() / shape[1];
   const auto values = tensor.values<float>();
   for (std::int64_t c = 0; c < shape[1]; ++c) {
@@ -236,8 +236,8 @@ TEST(Statistics, OfALargeImageAreExactButForASampleInTheHistogram) {
 }
 
 TEST(Statistics, CountMoreOfEachImageWhereImagesAreFew) {
-  const Tensor small = random_tensor({1, 16, 32, 32}, 1);  // as many as are always counted
-  const Tensor large = random_tensor({1, 24, 160, 160}, 2);
+  const Tensor small = clipped_normal({1, 16, 32, 32}, 1);  // as many as are always counted
+  const Tensor large = clipped_normal({1, 24, 160, 160}, 2);
   const auto counted = [](const Tensor& tensor, std::int64_t images) {
     Statistics statistics;
     statistics.observe(tensor, 0, Counting::sample_of(images));
@@ -282,7 +282,7 @@ TEST(Statistics, CountSomethingOfEveryImageHoweverFewItsPixels) {
        {Shape{1, 70000}, Shape{1, 50000, 1, 2}, Shape{1, 30000, 3, 1}, Shape{1, 40000, 2, 2},
         Shape{1, 9000, 3, 3}, Shape{1, 1, 1, 70000}, Shape{1, 1, 300, 300}}) {
     for (unsigned seed = 0; seed < 8; ++seed) {
-      const Statistics statistics = statistics_of(random_tensor(shape, seed));
+      const Statistics statistics = statistics_of(clipped_normal(shape, seed));
       EXPECT_GE(statistics.histogram().count(), Counting::kMinCounted / 3) << shape.to_string();
       EXPECT_EQ(statistics.count(), shape.elements());
     }
@@ -294,7 +294,7 @@ TEST(Statistics, CountAFewPixelsHoweverManyTheirChannels) {
        {Shape{1, 1280, 7, 7}, Shape{1, 2000, 14, 14}, Shape{1, 1000, 13, 13}}) {
     const std::int64_t pixels = shape[2] * shape[3];
     for (unsigned seed = 0; seed < 4; ++seed) {
-      const Statistics statistics = statistics_of(random_tensor(shape, seed));
+      const Statistics statistics = statistics_of(clipped_normal(shape, seed));
       EXPECT_GE(statistics.histogram().count(), std::min<std::int64_t>(24, pixels) * shape[1]);
       EXPECT_LT(statistics.histogram().count(), statistics.count());
     }
@@ -337,8 +337,8 @@ TEST(Statistics, OfALargeImageDoNotDependOnLayoutOrGrouping) {
 }
 
 TEST(Statistics, OfAConcatenationWeighSamplesByWhatTheyStandFor) {
-  const Tensor narrow = random_tensor({1, 6, 50, 50}, 1);  // all of 15,000 values
-  const Tensor wide = random_tensor({1, 120, 50, 50}, 2);  // a sample of 300,000
+  const Tensor narrow = clipped_normal({1, 6, 50, 50}, 1);  // all of 15,000 values
+  const Tensor wide = clipped_normal({1, 120, 50, 50}, 2);  // a sample of 300,000
   const Statistics a = statistics_of(narrow);
   const Statistics b = statistics_of(wide);
   ASSERT_EQ(a.histogram().count(), 15'000);
@@ -362,7 +362,7 @@ TEST(Statistics, NameAValueThatIsNotFinite) {
     for (const Shape& shape :
          {Shape{1, 2, 40, 40}, Shape{1, 3200}, Shape{1, 2, 1600, 1}, Shape{1, 3, 150, 150}}) {
       for (const std::int64_t place : {std::int64_t{1777}, shape.elements() - 3}) {
-        Tensor tensor = random_tensor(shape, 4);
+        Tensor tensor = clipped_normal(shape, 4);
         tensor.values<float>()[static_cast<std::size_t>(place)] = bad;
         Statistics statistics;
         try {

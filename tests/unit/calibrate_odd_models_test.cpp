@@ -29,12 +29,12 @@ namespace qtool {
 namespace {
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kSide = 6;
+constexpr std::int64_t kOddSide = 6;
 
 class OddNet : public Net {
  public:
   OddNet() {
-    input("image", {1, 3, kSide, kSide});
+    input("image", {1, 3, kOddSide, kOddSide});
     graph.declare(id("image"), DType::kFloat32,
                   std::vector<Dim>{{{}, "N"}, {3, {}}, {{}, "H"}, {{}, "W"}});
   }
@@ -55,8 +55,8 @@ class OddModels : public testing::Test {
     fs::create_directories(root_);
     std::mt19937 random(5);
     for (int image = 0; image < 4; ++image) {
-      std::string bytes = concat("P6\n", kSide, " ", kSide, "\n255\n");
-      for (std::int64_t i = 0; i < kSide * kSide * 3; ++i) {
+      std::string bytes = concat("P6\n", kOddSide, " ", kOddSide, "\n255\n");
+      for (std::int64_t i = 0; i < kOddSide * kOddSide * 3; ++i) {
         bytes.push_back(static_cast<char>(random() % 256));
       }
       write_file(root_ / concat(image, ".ppm"), bytes);
@@ -88,7 +88,7 @@ class OddModels : public testing::Test {
     const Quantized emitted = quantize(prepared, calibrated.table);
     const Graph& integer = emitted.graph;
     const Executor int8(prepare(integer));
-    Tensor image(DType::kFloat32, {1, 3, kSide, kSide});
+    Tensor image(DType::kFloat32, {1, 3, kOddSide, kOddSide});
     std::mt19937 random(7);
     std::uniform_real_distribution<float> real(-2.0F, 2.0F);
     for (float& value : image.values<float>()) value = real(random);
@@ -245,12 +245,12 @@ TEST_F(OddModels, AreObservedAsTheyRun) {
   const std::string dead = net.op("Neg", "dead", {"image"});
   net.output(net.op("Add", "sum", {"image", later}));
   const Executor executor(net.graph);
-  const auto plan = executor.compile({{"image", Shape{1, 3, kSide, kSide}}},
+  const auto plan = executor.compile({{"image", Shape{1, 3, kOddSide, kOddSide}}},
                                      {.observe = {dead, later, later, "image"}});
   EXPECT_EQ(plan->outputs().size(), 1U);
   ASSERT_EQ(plan->observed().size(), 4U);
   EXPECT_EQ(plan->observed()[1].shape, (Shape{1, 3, 1, 1}));
-  Tensor image(DType::kFloat32, {1, 3, kSide, kSide});
+  Tensor image(DType::kFloat32, {1, 3, kOddSide, kOddSide});
   for (float& value : image.values<float>()) value = 2.0F;
   Workspace workspace;
   const std::vector<TensorView> inputs{image};
@@ -261,7 +261,7 @@ TEST_F(OddModels, AreObservedAsTheyRun) {
       EXPECT_EQ(tensor.values<float>()[5], -2.0F);
     }
     if (i == 1) {
-      EXPECT_EQ(tensor.values<float>()[2], 0.2F * kSide);
+      EXPECT_EQ(tensor.values<float>()[2], 0.2F * kOddSide);
     }
   }));
   EXPECT_EQ(seen, (std::vector<int>{1, 1, 1, 1}));

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <random>
 #include <string>
 
@@ -12,6 +11,7 @@
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement.h"
+#include "support/code_of.h"
 #include "support/image_folder.h"
 #include "unit/quantize_net.h"
 
@@ -19,7 +19,7 @@ namespace qtool {
 namespace {
 
 /// Two convolutions on images of 8 x 8 pixels.
-Graph network() {
+Graph two_layer_network() {
   Net net;
   const auto conv = [&](const std::string& name, const std::string& x, std::int64_t in) {
     Tensor weights(DType::kFloat32, Shape{4, in, 3, 3});
@@ -43,19 +43,9 @@ class CalibrationTest : public ::testing::Test {
   [[nodiscard]] ImageSet images() const { return folder_.list(); }
 
   const ImageFolder folder_{8, 3};
-  Executor fp32_{network()};
+  Executor fp32_{two_layer_network()};
   CalibrateOptions options_;
 };
-
-ErrorCode code_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return ErrorCode::kCancelled;
-}
 
 TEST_F(CalibrationTest, MakesATableThatQuantizeNeedsNothingBeside) {
   options_.types.weight_bits = 4;

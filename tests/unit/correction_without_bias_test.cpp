@@ -21,7 +21,7 @@ namespace qtool {
 namespace {
 
 constexpr std::int64_t kSamples = 24;
-constexpr std::int64_t kDepth = 6;
+constexpr std::int64_t kUnbiasedDepth = 6;
 
 /// Every output channel is a sum of `x`, whose channels have means of their own, along the last
 /// axis.
@@ -35,7 +35,7 @@ class CorrectionTest : public testing::Test {
       Tensor x = random_floats(one, static_cast<unsigned>(40 + i));
       const auto values = x.values<float>();
       for (std::size_t e = 0; e < values.size(); ++e) {
-        values[e] += static_cast<float>(e % static_cast<std::size_t>(kDepth)) - 1.5F;
+        values[e] += static_cast<float>(e % static_cast<std::size_t>(kUnbiasedDepth)) - 1.5F;
       }
       folder_.add(concat("x", 10 + i, ".npy"), x);
       inputs_.push_back(std::move(x));
@@ -82,8 +82,8 @@ class CorrectionTest : public testing::Test {
 /// x [2, 3, 6] times a matrix [6, 5] plus a constant of rank 1 to 3, or no constant.
 Net matrix_net(const Shape& added) {
   Net net;
-  net.input("x", {2, 3, kDepth});
-  net.constant("w", random_floats({kDepth, 5}, 1));
+  net.input("x", {2, 3, kUnbiasedDepth});
+  net.constant("w", random_floats({kUnbiasedDepth, 5}, 1));
   std::string y = net.op("MatMul", "product", {"x", "w"});
   if (added.rank() > 0) {
     net.constant("b", random_floats(added, 2));
@@ -95,7 +95,7 @@ Net matrix_net(const Shape& added) {
 
 TEST_F(CorrectionTest, OfAMatMulGoesIntoTheConstantThatIsAddedToIt) {
   const Net net = matrix_net({5});
-  const CalibrationTable table = calibrated(net, {2, 3, kDepth});
+  const CalibrationTable table = calibrated(net, {2, 3, kUnbiasedDepth});
   ASSERT_EQ(table.find("x")->observed.channel_means.size(), 6U);
   for (std::size_t c = 0; c < 6; ++c) {
     EXPECT_NEAR(table.find("x")->observed.channel_means[c], static_cast<float>(c) - 1.5F, 0.2F);
@@ -112,7 +112,7 @@ TEST_F(CorrectionTest, OfAMatMulGoesIntoTheConstantThatIsAddedToIt) {
 }
 
 TEST_F(CorrectionTest, OfAMatMulNeedsAConstantOfItsChannels) {
-  const CalibrationTable table = calibrated(matrix_net({}), {2, 3, kDepth});
+  const CalibrationTable table = calibrated(matrix_net({}), {2, 3, kUnbiasedDepth});
   for (const Shape& added : {Shape{}, Shape{1}, Shape{3, 1}}) {
     const Net net = matrix_net(added);
     StaticOptions options;
@@ -126,7 +126,7 @@ TEST_F(CorrectionTest, OfAMatMulNeedsAConstantOfItsChannels) {
 TEST_F(CorrectionTest, LeavesAConstantThatOthersReadAsItIs) {
   Net net = matrix_net({2, 3, 5});
   net.output(net.op("Relu", "other", {"b"}));
-  const CalibrationTable table = calibrated(net, {2, 3, kDepth});
+  const CalibrationTable table = calibrated(net, {2, 3, kUnbiasedDepth});
   StaticOptions options;
   options.types.weight_bits = 4;
   const Quantized corrected = quantize(net.graph, table, options);
@@ -138,7 +138,7 @@ TEST_F(CorrectionTest, LeavesAConstantThatOthersReadAsItIs) {
 // In the emitted forms: QLinearMatMul, and what dynamic and weight-only models compute.
 TEST_F(CorrectionTest, HoldsInEveryFormAndMode) {
   const Net net = matrix_net({1, 5});
-  const CalibrationTable table = calibrated(net, {2, 3, kDepth});
+  const CalibrationTable table = calibrated(net, {2, 3, kUnbiasedDepth});
   StaticOptions form;
   form.types.weight_bits = 4;
   form.form = ModelForm::kQOperator;
@@ -171,15 +171,15 @@ TEST_F(CorrectionTest, HoldsInEveryFormAndMode) {
 /// A convolution without a bias, and a Gemm with factors for both what it multiplies and adds.
 TEST_F(CorrectionTest, KnowsTheFactorsOfGemmAndGivesConvolutionsABias) {
   Net net;
-  net.input("x", {4, kDepth, 1, 1});
-  net.constant("filter", random_floats({5, kDepth, 1, 1}, 1));
+  net.input("x", {4, kUnbiasedDepth, 1, 1});
+  net.constant("filter", random_floats({5, kUnbiasedDepth, 1, 1}, 1));
   const auto conv = net.op("Conv", "conv", {"x", "filter"});
   const auto flat = net.op("Flatten", "flat", {conv});
   net.constant("w", random_floats({7, 5}, 3));
   net.constant("b", random_floats({1, 7}, 4));
   net.output(net.op("Gemm", "gemm", {flat, "w", "b"},
                     {{"transB", std::int64_t{1}}, {"alpha", 2.0F}, {"beta", 0.5F}}));
-  const CalibrationTable table = calibrated(net, {4, kDepth, 1, 1});
+  const CalibrationTable table = calibrated(net, {4, kUnbiasedDepth, 1, 1});
   DynamicOptions dynamic;
   dynamic.weights.bits = 4;
   WeightOnlyOptions stored;
@@ -199,8 +199,8 @@ TEST_F(CorrectionTest, KnowsTheFactorsOfGemmAndGivesConvolutionsABias) {
 TEST_F(CorrectionTest, OfARecurrentLayerIsForEachDirection) {
   constexpr std::int64_t kHidden = 5;
   Net net;
-  net.input("x", {3, 2, kDepth});
-  net.constant("w", random_floats({2, kHidden, kDepth}, 1, -0.2F, 0.2F));
+  net.input("x", {3, 2, kUnbiasedDepth});
+  net.constant("w", random_floats({2, kHidden, kUnbiasedDepth}, 1, -0.2F, 0.2F));
   net.constant("r", Tensor(DType::kFloat32, {2, kHidden, kHidden}));
   net.constant("b", random_floats({2, 2 * kHidden}, 3, -0.1F, 0.1F));
   const std::vector<std::string> linear{"Affine", "Affine"};
@@ -210,7 +210,7 @@ TEST_F(CorrectionTest, OfARecurrentLayerIsForEachDirection) {
                      {"activations", linear},
                      {"activation_alpha", std::vector<float>{1.0F, 1.0F}},
                      {"activation_beta", std::vector<float>{0.0F, 0.0F}}}));
-  const CalibrationTable table = calibrated(net, {3, 2, kDepth});
+  const CalibrationTable table = calibrated(net, {3, 2, kUnbiasedDepth});
   WeightOnlyOptions stored;
   stored.weights.bits = 4;
   const double was = deviation(net.graph, quantize(net.graph, stored).graph);
@@ -225,7 +225,7 @@ TEST_F(CorrectionTest, OfARecurrentLayerIsForEachDirection) {
 }
 
 TEST_F(CorrectionTest, RefusesTheTableOfAnotherModel) {
-  const CalibrationTable table = calibrated(matrix_net({5}), {2, 3, kDepth});
+  const CalibrationTable table = calibrated(matrix_net({5}), {2, 3, kUnbiasedDepth});
   const Net other = matrix_net({1, 5});
   EXPECT_THROW(quantize(other.graph, DynamicOptions(), &table), Error);
   EXPECT_THROW(quantize(other.graph, WeightOnlyOptions(), &table), Error);

@@ -5,27 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
+
+#include "unit/histograms.h"
 
 namespace qtool {
 namespace {
 
-constexpr Scheme kU8{DType::kUInt8, 8, Symmetry::kAsymmetric};
-
-FloatHistogram histogram_of(const std::vector<float>& values) {
-  FloatHistogram histogram;
-  histogram.observe(values);
-  return histogram;
-}
-
-std::vector<float> normal_values(std::int64_t count, float scale, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0.0F, scale);
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) value = normal(random);
-  return values;
-}
+constexpr Scheme kDensityScheme{DType::kUInt8, 8, Symmetry::kAsymmetric};
 
 // Normal with a spike of zeros and a negative tail cut short: both signs, none symmetric.
 std::vector<float> skewed_values() {
@@ -99,9 +86,9 @@ TEST(QuantizationEffect, AgreesWithQuantizingTheValuesThemselves) {
   std::vector<float> values = normal_values(50000, 1.0F, 9);
   for (float& value : values) value = std::max(value, 0.0F);
   const FloatHistogram histogram = histogram_of(values);
-  const Limits limits = limits_of(kU8);
+  const Limits limits = limits_of(kDensityScheme);
   for (const float top : {histogram.max(), 2.0F}) {
-    const Affine affine = choose_affine({0.0F, top}, kU8);
+    const Affine affine = choose_affine({0.0F, top}, kDensityScheme);
     double signal = 0.0;
     double noise = 0.0;
     for (const float value : values) {
@@ -116,8 +103,8 @@ TEST(QuantizationEffect, AgreesWithQuantizingTheValuesThemselves) {
 
 TEST(QuantizationEffect, CountsSaturatedValues) {
   const FloatHistogram histogram = histogram_of({0.0F, 0.5F, 1.0F, 1.001F, 5.0F, -1.0F, -0.001F});
-  const QuantizationEffect effect =
-      Density(histogram).effect(choose_affine({0.0F, 1.0F}, kU8), limits_of(kU8));
+  const QuantizationEffect effect = Density(histogram).effect(
+      choose_affine({0.0F, 1.0F}, kDensityScheme), limits_of(kDensityScheme));
   EXPECT_DOUBLE_EQ(effect.saturated_share,
                    2.0 / 7.0);  // 5 and -1; the others are within half a step
 }
@@ -125,17 +112,20 @@ TEST(QuantizationEffect, CountsSaturatedValues) {
 TEST(QuantizationEffect, TellsClippingFromRounding) {
   const FloatHistogram histogram = histogram_of({0.0F, 0.5F, 1.0F, 5.0F, -3.0F, -3.0F});
   const Density density(histogram);
-  const Limits limits = limits_of(kU8);
-  const QuantizationEffect clipped = density.effect(choose_affine({0.0F, 1.0F}, kU8), limits);
+  const Limits limits = limits_of(kDensityScheme);
+  const QuantizationEffect clipped =
+      density.effect(choose_affine({0.0F, 1.0F}, kDensityScheme), limits);
   EXPECT_NEAR(clipped.clipping, 4.0 * 4.0 + 2.0 * 3.0 * 3.0, 0.01);
   EXPECT_NEAR(clipped.noise - clipped.clipping, 0.0, 1e-4);
-  const QuantizationEffect whole = density.effect(choose_affine({-3.0F, 5.0F}, kU8), limits);
+  const QuantizationEffect whole =
+      density.effect(choose_affine({-3.0F, 5.0F}, kDensityScheme), limits);
   EXPECT_LT(whole.clipping, 0.001);
   EXPECT_GT(whole.noise, 0.0);
 }
 
 TEST(QuantizationEffect, IsHarmlessOnNothing) {
-  const QuantizationEffect effect = Density(FloatHistogram()).effect(Affine{}, limits_of(kU8));
+  const QuantizationEffect effect =
+      Density(FloatHistogram()).effect(Affine{}, limits_of(kDensityScheme));
   EXPECT_EQ(effect.saturated_share, 0.0);
   EXPECT_EQ(effect.sqnr_db(), std::numeric_limits<double>::infinity());
 }

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string message_of(const std::string& json) {
+std::string detector_message(const std::string& json) {
   try {
     static_cast<void>(detector_from_json(json, "a.json"));
   } catch (const Error& error) {
@@ -64,34 +64,35 @@ TEST(Detector, JsonSaysWhatANamedOneDoes) {
 }
 
 TEST(Detector, JsonErrorsNameTheField) {
-  EXPECT_THAT(message_of("{}"), HasSubstr("'boxes' is missing"));
-  EXPECT_THAT(message_of(R"({"boxes": {}})"), HasSubstr("'scores' is missing"));
-  EXPECT_THAT(message_of(R"({"boxes": {"fom": "centre"}, "scores": {}})"),
+  EXPECT_THAT(detector_message("{}"), HasSubstr("'boxes' is missing"));
+  EXPECT_THAT(detector_message(R"({"boxes": {}})"), HasSubstr("'scores' is missing"));
+  EXPECT_THAT(detector_message(R"({"boxes": {"fom": "centre"}, "scores": {}})"),
               HasSubstr(R"(.boxes: found the unknown field "fom"; did you mean 'form')"));
-  EXPECT_THAT(message_of(R"({"boxes": {"form": "center"}, "scores": {}})"),
+  EXPECT_THAT(detector_message(R"({"boxes": {"form": "center"}, "scores": {}})"),
               HasSubstr(".boxes.form: found \"center\", expected centre, corners"));
-  EXPECT_THAT(message_of(R"({"boxes": {"first": -1}, "scores": {}})"),
+  EXPECT_THAT(detector_message(R"({"boxes": {"first": -1}, "scores": {}})"),
               HasSubstr(".boxes.first: found -1, expected a whole number from 0"));
-  EXPECT_THAT(message_of(R"({"boxes": {"outputs": []}, "scores": {}})"),
+  EXPECT_THAT(detector_message(R"({"boxes": {"outputs": []}, "scores": {}})"),
               HasSubstr("outputs of the boxes: found 0, expected 1 to 64"));
-  EXPECT_THAT(message_of(R"({"boxes": {"outputs": [64]}, "scores": {}})"),
+  EXPECT_THAT(detector_message(R"({"boxes": {"outputs": [64]}, "scores": {}})"),
               HasSubstr("found 64, expected a whole number from 0 to 63"));
-  EXPECT_THAT(
-      message_of(R"({"boxes": {"form": "corners", "size": {"unit": "share"}}, "scores": {}})"),
-      HasSubstr(".boxes.size: found an object, expected no size unless"));
-  EXPECT_THAT(message_of(R"({"boxes": {"position": {"unit": "cells"}}, "scores": {}})"),
+  EXPECT_THAT(detector_message(
+                  R"({"boxes": {"form": "corners", "size": {"unit": "share"}}, "scores": {}})"),
+              HasSubstr(".boxes.size: found an object, expected no size unless"));
+  EXPECT_THAT(detector_message(R"({"boxes": {"position": {"unit": "cells"}}, "scores": {}})"),
               HasSubstr("counted in cells, which need a grid"));
-  EXPECT_THAT(message_of(R"({"boxes": {"form": "distances"}, "scores": {}})"),
+  EXPECT_THAT(detector_message(R"({"boxes": {"form": "distances"}, "scores": {}})"),
               HasSubstr("measured from anchors, which need a grid"));
-  EXPECT_THAT(message_of(R"({"boxes": {}, "scores": {}, "grid": {"levels": [{"stride": 0}]}})"),
-              HasSubstr("stride: found 0, expected a whole number from 1"));
-  EXPECT_THAT(message_of(R"({"boxes": {}, "scores": {}, "thresholds": []})"),
+  EXPECT_THAT(
+      detector_message(R"({"boxes": {}, "scores": {}, "grid": {"levels": [{"stride": 0}]}})"),
+      HasSubstr("stride: found 0, expected a whole number from 1"));
+  EXPECT_THAT(detector_message(R"({"boxes": {}, "scores": {}, "thresholds": []})"),
               HasSubstr("number of thresholds: found 0, expected 1 to 16"));
-  EXPECT_THAT(message_of(R"({"boxes": {}, "scores": {}, "thresholds": [0.5, 0.3]})"),
+  EXPECT_THAT(detector_message(R"({"boxes": {}, "scores": {}, "thresholds": [0.5, 0.3]})"),
               HasSubstr("ascending"));
-  EXPECT_THAT(message_of(R"({"boxes": {}, "scores": {}, "nms_iou": 2})"),
+  EXPECT_THAT(detector_message(R"({"boxes": {}, "scores": {}, "nms_iou": 2})"),
               HasSubstr(".nms_iou: found 2, expected a number from 0 to 1"));
-  EXPECT_THAT(message_of("[["), HasSubstr("not JSON"));
+  EXPECT_THAT(detector_message("[["), HasSubstr("not JSON"));
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ struct Ran {
   std::vector<std::string> kernels;
 };
 
-Ran run(const Graph& graph, const std::vector<Tensor>& inputs, const CompileOptions& options) {
+Ran run_chain(const Graph& graph, const std::vector<Tensor>& inputs,
+              const CompileOptions& options) {
   const auto plan = Executor(graph).compile({}, options);
   const std::vector<TensorView> views(inputs.begin(), inputs.end());
   Workspace workspace;
@@ -65,18 +66,19 @@ Ran run(const Graph& graph, const std::vector<Tensor>& inputs, const CompileOpti
 std::vector<std::string> compare(const ChainNet& net, const std::vector<Tensor>& inputs) {
   CompileOptions plain;
   plain.lowering = Lowering::kReference;
-  const Ran expected = run(net.graph, inputs, plain);
+  const Ran expected = run_chain(net.graph, inputs, plain);
   for (const int threads : {1, 3}) {
     CompileOptions fused;
     fused.threads = threads;
-    EXPECT_EQ(run(net.graph, inputs, fused).outputs, expected.outputs) << threads << " threads";
+    EXPECT_EQ(run_chain(net.graph, inputs, fused).outputs, expected.outputs)
+        << threads << " threads";
   }
-  return run(net.graph, inputs, {}).kernels;
+  return run_chain(net.graph, inputs, {}).kernels;
 }
 
 std::vector<Tensor> one(const Shape& shape) {
   std::vector<Tensor> inputs;
-  inputs.push_back(testing::random_tensor(shape, -6, 6));
+  inputs.push_back(tests::random_tensor(shape, -6, 6));
   return inputs;
 }
 
@@ -119,7 +121,7 @@ TEST(Chains, LeaveBroadcastsAlone) {
   const std::string y = net.input("y", {1, 3, 1, 1});
   net.output(net.op("Sigmoid", {net.op("Mul", {x, net.op("Sigmoid", {y})})}));
   std::vector<Tensor> inputs = one({1, 3, 5, 7});
-  inputs.push_back(testing::random_tensor({1, 3, 1, 1}));
+  inputs.push_back(tests::random_tensor({1, 3, 1, 1}));
   EXPECT_EQ(compare(net, inputs).size(), 3U);
 }
 
@@ -138,14 +140,14 @@ TEST(Chains, StopAtObservedTensors) {
   net.output(net.op("Mul", {x, inner}));
   CompileOptions options;
   options.observe = {inner};
-  EXPECT_EQ(run(net.graph, one({1, 3, 5, 7}), options).kernels.size(), 2U);
+  EXPECT_EQ(run_chain(net.graph, one({1, 3, 5, 7}), options).kernels.size(), 2U);
 }
 
 /// A convolution of `x` whose output `function` turns into the network's.
 template <typename Function>
 ChainNet convolution_with(const Function& function) {
   ChainNet net;
-  net.graph.add_constant("w", testing::random_tensor({24, 16, 3, 3}, -0.2F, 0.2F));
+  net.graph.add_constant("w", tests::random_tensor({24, 16, 3, 3}, -0.2F, 0.2F));
   const std::string x = net.input("x", {1, 16, 9, 7});
   net.output(function(net, net.op("Conv", {x, "w"})));
   return net;
@@ -157,12 +159,12 @@ double difference_when_fused(const ChainNet& net) {
   const std::vector<Tensor> inputs = one({1, 16, 9, 7});
   CompileOptions plain;
   plain.lowering = Lowering::kReference;
-  const std::vector<float> expected = run(net.graph, inputs, plain).outputs.at(0);
+  const std::vector<float> expected = run_chain(net.graph, inputs, plain).outputs.at(0);
   double largest = 0.0;
   for (const int threads : {1, 3}) {
     CompileOptions options;
     options.threads = threads;
-    const Ran fused = run(net.graph, inputs, options);
+    const Ran fused = run_chain(net.graph, inputs, options);
     for (const std::string& kernel : fused.kernels) {
       EXPECT_TRUE(kernel == "reorder" || kernel.find("conv") != std::string::npos ||
                   kernel.find("gemm") != std::string::npos || kernel.find("jit") == 0)
@@ -201,7 +203,7 @@ TEST(Chains, OfSiluStayWhereTheConvolutionIsReadElsewhere) {
     n.output(x);
     return n.op("Mul", {x, n.op("Sigmoid", {x})});
   });
-  const std::vector<std::string> kernels = run(net.graph, one({1, 16, 9, 7}), {}).kernels;
+  const std::vector<std::string> kernels = run_chain(net.graph, one({1, 16, 9, 7}), {}).kernels;
   EXPECT_NE(std::ranges::find(kernels, "chain of 2"), kernels.end());
 }
 
@@ -213,7 +215,7 @@ TEST(Chains, OfSiluStayWhereTheSigmoidIsObserved) {
     if (net.graph.node(id).is("Mul")) continue;
     CompileOptions options;
     options.observe = {net.graph.value(net.graph.node(id).outputs[0]).name};
-    EXPECT_GT(run(net.graph, one({1, 16, 9, 7}), options).kernels.size(), 1U);
+    EXPECT_GT(run_chain(net.graph, one({1, 16, 9, 7}), options).kernels.size(), 1U);
   }
 }
 

@@ -21,7 +21,7 @@ constexpr int kInputZero = 113;
 constexpr float kOutputScale = 0.4F;
 constexpr int kOutputZero = 101;
 
-struct Layer {
+struct UpsamplingLayer {
   Shape x;
   Shape w;  // [C, M / groups, kh, kw]
   std::int64_t groups = 1;
@@ -32,7 +32,7 @@ struct Layer {
   int weight_zero = 0;
 };
 
-const Layer kLayers[] = {
+const UpsamplingLayer kUpsamplingLayers[] = {
     {{1, 24, 5, 7}, {24, 20, 2, 2}, 1, {2, 2}},
     {{2, 5, 6, 4}, {5, 7, 3, 3}, 1, {2, 2}, {1, 1, 1, 1}, {1, 1}, {1, 1}},
     {{1, 16, 4, 5}, {16, 18, 4, 4}, 1, {2, 2}, {1, 1, 1, 1}},
@@ -45,7 +45,7 @@ const Layer kLayers[] = {
     {{1, 12, 5, 4}, {12, 6, 3, 3}, 1, {2, 2}, {1, 1, 0, 0}, {1, 1}, {0, 0}, 9},
 };
 
-struct Case {
+struct UpsamplingCase {
   Graph graph;
   std::vector<int> x;  // integers of the input that run() is given
   std::vector<int> w;
@@ -54,8 +54,8 @@ struct Case {
 };
 
 // The node, with real output or with a quantized one behind a Relu.
-Case case_of(const Layer& layer, bool quantized) {
-  Case made;
+UpsamplingCase case_of(const UpsamplingLayer& layer, bool quantized) {
+  UpsamplingCase made;
   std::mt19937 random(7);
   const auto draw = [&](std::int64_t count, int low, int high) {
     std::vector<int> values;
@@ -119,7 +119,8 @@ Case case_of(const Layer& layer, bool quantized) {
 }
 
 // The int32 sums, in ONNX's order.
-std::vector<std::int64_t> sums_of(const Layer& layer, const Case& made, const Shape& y) {
+std::vector<std::int64_t> sums_of(const UpsamplingLayer& layer, const UpsamplingCase& made,
+                                  const Shape& y) {
   std::vector<std::int64_t> sums(static_cast<std::size_t>(y.elements()));
   const auto at = [](const Shape& shape, std::int64_t a, std::int64_t b, std::int64_t c,
                      std::int64_t d) {
@@ -155,9 +156,9 @@ std::vector<std::int64_t> sums_of(const Layer& layer, const Case& made, const Sh
 }
 
 TEST(QConvTranspose, EqualsNaiveSumsOnEveryPathAndNumberOfThreads) {
-  for (const Layer& layer : kLayers) {
+  for (const UpsamplingLayer& layer : kUpsamplingLayers) {
     for (const bool quantized : {false, true}) {
-      const Case made = case_of(layer, quantized);
+      const UpsamplingCase made = case_of(layer, quantized);
       Tensor x(DType::kFloat32, layer.x);
       std::transform(made.x.begin(), made.x.end(), x.values<float>().begin(),
                      [](int q) { return kInputScale * static_cast<float>(q - kInputZero); });
@@ -206,7 +207,7 @@ TEST(QConvTranspose, EqualsNaiveSumsOnEveryPathAndNumberOfThreads) {
 }
 
 TEST(QConvTranspose, StaysInFloatWhereStridesWouldMakeTooManyPhases) {
-  const Layer layer{{1, 2, 2, 2}, {2, 3, 2, 2}, 1, {9, 8}};
+  const UpsamplingLayer layer{{1, 2, 2, 2}, {2, 3, 2, 2}, 1, {9, 8}};
   const auto plan = Executor(case_of(layer, true).graph).compile({});
   for (const StepInfo& step : plan->steps()) {
     EXPECT_FALSE(step.op_type == "ConvTranspose" && step.integer);

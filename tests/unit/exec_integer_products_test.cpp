@@ -27,9 +27,10 @@ struct Inputs {
 };
 
 /// Runs `op_type` with the tensors of `inputs` as inputs of the graph, or with constant weights.
-std::vector<std::int32_t> run(const std::string& op_type, const Inputs& inputs, bool constant,
-                              const std::map<std::string, Attribute, std::less<>>& attributes,
-                              std::string* kernel = nullptr) {
+std::vector<std::int32_t> run_product(
+    const std::string& op_type, const Inputs& inputs, bool constant,
+    const std::map<std::string, Attribute, std::less<>>& attributes,
+    std::string* kernel = nullptr) {
   Net net;
   const auto add = [&](const std::string& name, const Tensor& tensor, bool is_constant) {
     if (is_constant) {
@@ -110,8 +111,8 @@ void compare_convolutions(std::int64_t groups) {
       }
     }
     std::string kernel;
-    EXPECT_EQ(run("ConvInteger", inputs, true, attributes), expected);
-    EXPECT_EQ(run("ConvInteger", inputs, false, attributes, &kernel), expected);
+    EXPECT_EQ(run_product("ConvInteger", inputs, true, attributes), expected);
+    EXPECT_EQ(run_product("ConvInteger", inputs, false, attributes, &kernel), expected);
     EXPECT_EQ(kernel, "portable");
   }
 }
@@ -141,8 +142,8 @@ void compare_products(bool per_column) {
       expected.push_back(sum);
     }
   }
-  EXPECT_EQ(run("MatMulInteger", inputs, true, {}), expected);
-  EXPECT_EQ(run("MatMulInteger", inputs, false, {}), expected);
+  EXPECT_EQ(run_product("MatMulInteger", inputs, true, {}), expected);
+  EXPECT_EQ(run_product("MatMulInteger", inputs, false, {}), expected);
 }
 
 TEST(MatMulInteger, EqualsTheNaiveSumForEveryPairOfTypes) {
@@ -175,14 +176,14 @@ TEST(MatMulInteger, MultipliesStacksWithAZeroPointPerRow) {
       }
     }
   }
-  EXPECT_EQ(run("MatMulInteger", inputs, false, {}), expected);
-  EXPECT_EQ(run("MatMulInteger", inputs, true, {}), expected);
+  EXPECT_EQ(run_product("MatMulInteger", inputs, false, {}), expected);
+  EXPECT_EQ(run_product("MatMulInteger", inputs, true, {}), expected);
 }
 
 TEST(IntegerProducts, NameWhatDoesNotFit) {
   const auto message = [](const std::string& op, const Inputs& inputs) -> std::string {
     try {
-      run(op, inputs, true, {});
+      run_product(op, inputs, true, {});
     } catch (const Error& error) {
       return error.what();
     }

@@ -22,7 +22,7 @@ using Ints = std::vector<std::int64_t>;
 /// tie: sums are rounded once there, and before that here.
 enum class Agreement : std::uint8_t { kSameBits, kOneStep };
 
-struct Case {
+struct ShapeCase {
   const char* name;
   Shape shape;  // of the input "x"
   std::function<void(QdqNet&)> build;
@@ -30,7 +30,7 @@ struct Case {
   Agreement agreement = Agreement::kOneStep;
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const ShapeCase& c, std::ostream* out) { *out << c.name; }
 
 std::string in(QdqNet& net) { return net.qdq("x", 0.02F, 117); }
 
@@ -60,7 +60,7 @@ void resize_to_another_scale(QdqNet& net, Tensor scales) {
                      0.031F, 60));
 }
 
-std::vector<Case> pairs() {
+std::vector<ShapeCase> pair_cases() {
   const Shape image{2, 6, 9, 7};
   return {
       {"Sub", image, [](QdqNet& net) { net.output(two(net, "Sub", 0.03F, 110)); }, 0.03F},
@@ -109,7 +109,7 @@ std::vector<Case> pairs() {
   };
 }
 
-std::vector<Case> rows() {
+std::vector<ShapeCase> row_cases() {
   const Shape row{2, 6, 31};
   return {
       {"RowConvWithRelu", row,
@@ -200,7 +200,7 @@ std::vector<Case> rows() {
   };
 }
 
-std::vector<Case> volumes() {
+std::vector<ShapeCase> volume_cases() {
   const Shape volume{2, 4, 5, 6, 7};
   return {
       {"VolumeConvWithRelu", volume,
@@ -270,7 +270,7 @@ std::vector<Case> volumes() {
   };
 }
 
-std::vector<Case> images() {
+std::vector<ShapeCase> image_cases() {
   const Shape image{2, 6, 9, 7};
   return {
       {"ReduceMeanWithoutItsAxes", image,
@@ -335,10 +335,10 @@ std::vector<Case> images() {
   };
 }
 
-class IntegerShapes : public ::testing::TestWithParam<Case> {};
+class IntegerShapes : public ::testing::TestWithParam<ShapeCase> {};
 
 TEST_P(IntegerShapes, AgreeWithTheSpecification) {
-  const Case& test = GetParam();
+  const ShapeCase& test = GetParam();
   QdqNet net;
   const ValueId x_id = net.graph.add_value("x");
   std::vector<Dim> dims;
@@ -382,10 +382,10 @@ TEST_P(IntegerShapes, AgreeWithTheSpecification) {
 }
 
 const auto kName = [](const auto& test) { return std::string(test.param.name); };
-INSTANTIATE_TEST_SUITE_P(Pairs, IntegerShapes, ::testing::ValuesIn(pairs()), kName);
-INSTANTIATE_TEST_SUITE_P(Rows, IntegerShapes, ::testing::ValuesIn(rows()), kName);
-INSTANTIATE_TEST_SUITE_P(Volumes, IntegerShapes, ::testing::ValuesIn(volumes()), kName);
-INSTANTIATE_TEST_SUITE_P(Images, IntegerShapes, ::testing::ValuesIn(images()), kName);
+INSTANTIATE_TEST_SUITE_P(Pairs, IntegerShapes, ::testing::ValuesIn(pair_cases()), kName);
+INSTANTIATE_TEST_SUITE_P(Rows, IntegerShapes, ::testing::ValuesIn(row_cases()), kName);
+INSTANTIATE_TEST_SUITE_P(Volumes, IntegerShapes, ::testing::ValuesIn(volume_cases()), kName);
+INSTANTIATE_TEST_SUITE_P(Images, IntegerShapes, ::testing::ValuesIn(image_cases()), kName);
 
 // Between convolutions over one axis no layout is changed.
 TEST(IntegerShapes, RowsStayImagesBetweenConvolutions) {

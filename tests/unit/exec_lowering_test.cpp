@@ -19,13 +19,13 @@
 namespace qtool {
 namespace {
 
-struct Case {
+struct ClusterCase {
   const char* name;
   std::function<void(QdqNet&)> build;  // from input "x" [2, 6, 9, 7] to the graph's output
   float step;                          // of the output grid, 0 for float outputs
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const ClusterCase& c, std::ostream* out) { *out << c.name; }
 
 using Ints = std::vector<std::int64_t>;
 
@@ -36,7 +36,7 @@ std::string conv(QdqNet& net, const std::string& x, Shape w, std::int64_t group,
                 {{"group", group}, {"pads", pads}, {"strides", strides}, {"dilations", dilations}});
 }
 
-std::vector<Case> cases() {
+std::vector<ClusterCase> cluster_cases() {
   const auto in = [](QdqNet& net) { return net.qdq("x", 0.02F, 117); };
   return {
       {"ConvWithRelu",
@@ -262,7 +262,7 @@ std::vector<Case> cases() {
   };
 }
 
-class IntegerLowering : public ::testing::TestWithParam<Case> {};
+class IntegerLowering : public ::testing::TestWithParam<ClusterCase> {};
 
 TEST_P(IntegerLowering, AgreesWithTheSpecification) {
   QdqNet net;
@@ -296,7 +296,7 @@ TEST_P(IntegerLowering, AgreesWithTheSpecification) {
   EXPECT_LE(off * 50, fast.size()) << off << " of " << fast.size() << " are one step off";
 }
 
-INSTANTIATE_TEST_SUITE_P(Clusters, IntegerLowering, ::testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Clusters, IntegerLowering, ::testing::ValuesIn(cluster_cases()),
                          [](const auto& test) { return std::string(test.param.name); });
 
 /// What runs of x + conv(x), given by `pieces` of a graph.

@@ -47,7 +47,7 @@ class SharingNet : public Net {
   }
 };
 
-std::vector<float> run(const Plan& plan, const Tensor& x) {
+std::vector<float> run_packed(const Plan& plan, const Tensor& x) {
   Workspace workspace;
   const std::vector<TensorView> inputs{x};
   std::vector<float> all;
@@ -72,7 +72,7 @@ TEST(PackedWeights, AreApartForGemmsThatReadOneConstantBothWays) {
   net.output(net.op("MatMul", "product", {"x", "w"}));
   const Executor executor(net.graph);
   const Tensor x = random_floats({2, 5}, 2);
-  const std::vector<float> found = run(*executor.compile({}), x);
+  const std::vector<float> found = run_packed(*executor.compile({}), x);
   const auto w = net.graph.value(net.id("w")).constant->values<float>();
   for (std::size_t row = 0; row < 2; ++row) {
     for (std::size_t column = 0; column < 5; ++column) {
@@ -110,9 +110,9 @@ TEST(PackedWeights, AreApartForIntegerGemmsThatReadOneConstantBothWays) {
   for (const StepInfo& step : plan->steps()) integer += step.op_type == "Gemm" && step.integer;
   ASSERT_EQ(integer, 2U);
   const Tensor x = random_floats({2, 5}, 3);
-  const std::vector<float> found = run(*plan, x);
+  const std::vector<float> found = run_packed(*plan, x);
   const std::vector<float> expected =
-      run(*executor.compile({}, {.lowering = Lowering::kReference}), x);
+      run_packed(*executor.compile({}, {.lowering = Lowering::kReference}), x);
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 0.0501F) << i;
 }
 
@@ -123,7 +123,8 @@ void expect_own_weights_per_shape(const Graph& graph, const Shape& first, const 
   static_cast<void>(both.compile({{"x", first}}));
   const auto warm = both.compile({{"x", first}});
   const Tensor x = random_floats(second, 4);
-  EXPECT_EQ(run(*both.compile({{"x", second}}), x), run(*fresh.compile({{"x", second}}), x));
+  EXPECT_EQ(run_packed(*both.compile({{"x", second}}), x),
+            run_packed(*fresh.compile({{"x", second}}), x));
 }
 
 TEST(PackedWeights, FollowAConstantThatIsFoldedFromTheShape) {

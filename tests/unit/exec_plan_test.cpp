@@ -38,7 +38,7 @@ Net small_network() {
   return net;
 }
 
-std::vector<float> run(const Plan& plan, const Tensor& input) {
+std::vector<float> run_plan(const Plan& plan, const Tensor& input) {
   Workspace workspace;
   const std::vector<TensorView> inputs{input};
   const auto values = plan.run(inputs, workspace)[0].values<float>();
@@ -77,8 +77,8 @@ TEST(Executor, FusesActivationsAndResidualsWithoutChangingTheResult) {
   const auto plain = executor.compile({}, {.lowering = Lowering::kReference});
   EXPECT_LT(fused->steps().size(), plain->steps().size());
   const Tensor x = random_floats({1, 3, 8, 6}, 7);
-  const std::vector<float> a = run(*fused, x);
-  const std::vector<float> b = run(*plain, x);
+  const std::vector<float> a = run_plan(*fused, x);
+  const std::vector<float> b = run_plan(*plain, x);
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-4F);
 }
 
@@ -95,7 +95,7 @@ TEST(Executor, FusesTheActivationOfASumWhoseOperandsAreObserved) {
   const auto apart = executor.compile({}, {.observe = {"c2_out", "add_out"}});
   EXPECT_EQ(apart->steps().size(), fused->steps().size() + 1);
   const Tensor x = random_floats({1, 3, 8, 6}, 7);
-  EXPECT_EQ(run(*fused, x), run(*apart, x));
+  EXPECT_EQ(run_plan(*fused, x), run_plan(*apart, x));
 }
 
 TEST(Executor, FusesAClipIntoABroadcastSum) {
@@ -115,7 +115,7 @@ TEST(Executor, FusesAClipIntoABroadcastSum) {
   const Executor executor(net.graph);
   const auto fused = executor.compile({});
   EXPECT_EQ(fused->steps().size(), 1U);
-  const std::vector<float> y = run(*fused, x);
+  const std::vector<float> y = run_plan(*fused, x);
   EXPECT_EQ(y[0], -4.0F);
   EXPECT_EQ(y[1], 3.0F);
   EXPECT_EQ(y[2], 3.0F);
@@ -131,13 +131,13 @@ TEST(Executor, GivesTheSameForAnyThreadsAndBatch) {
   const auto two = executor.compile({}, {.threads = 2});
   const auto batched = executor.compile({{"x", Shape{3, 3, 8, 6}}}, {.threads = 2});
   const Tensor images = random_floats({3, 3, 8, 6}, 8);
-  const std::vector<float> all = run(*batched, images);
+  const std::vector<float> all = run_plan(*batched, images);
   for (std::size_t n = 0; n < 3; ++n) {
     Tensor image(DType::kFloat32, {1, 3, 8, 6});
     std::memcpy(image.data(), images.data() + n * static_cast<std::size_t>(image.bytes()),
                 static_cast<std::size_t>(image.bytes()));
-    const std::vector<float> single = run(*one, image);
-    const std::vector<float> divided = run(*two, image);
+    const std::vector<float> single = run_plan(*one, image);
+    const std::vector<float> divided = run_plan(*two, image);
     ASSERT_EQ(single.size(), 5U);
     float largest = 0.0F;
     for (const float value : single) largest = std::max(largest, std::abs(value));
@@ -153,10 +153,11 @@ TEST(Executor, SharesOnePlanBetweenWorkers) {
   const Executor executor(net.graph);
   const auto plan = executor.compile({});
   const Tensor x = random_floats({1, 3, 8, 6}, 9);
-  const std::vector<float> expected = run(*plan, x);
+  const std::vector<float> expected = run_plan(*plan, x);
   std::vector<std::vector<float>> results(16);
-  parallel_items(
-      16, 4, [&](std::int64_t i, int) { results[static_cast<std::size_t>(i)] = run(*plan, x); });
+  parallel_items(16, 4, [&](std::int64_t i, int) {
+    results[static_cast<std::size_t>(i)] = run_plan(*plan, x);
+  });
   for (const auto& result : results) EXPECT_EQ(result, expected);
 }
 
@@ -183,7 +184,7 @@ TEST(Executor, ShowsObservedTensorsInOrderAndWhole) {
   EXPECT_EQ(seen, (std::vector<std::size_t>{2, 1, 3, 0}));
   EXPECT_GE(lowest_r2, 0.0F);
   EXPECT_EQ(flat.size(), 4U);
-  const auto unobserved = run(*executor.compile({}), x);
+  const auto unobserved = run_plan(*executor.compile({}), x);
   for (std::size_t i = 0; i < unobserved.size(); ++i) {
     EXPECT_NEAR(outputs[0].values<float>()[i], unobserved[i], 1e-4F);
   }

@@ -15,12 +15,12 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kSide = 4;
+constexpr std::int64_t kReplayedSide = 4;
 
 /// Branches that meet again: what one tensor reaches is never all that comes after it.
 Graph branches() {
   Net net;
-  net.input("x", {1, 2, kSide, kSide});
+  net.input("x", {1, 2, kReplayedSide, kReplayedSide});
   net.op("Relu", "relu", {net.conv("c1", "x")});
   net.op("MaxPool", "pool", {"relu_out"},
          {{"kernel_shape", std::vector<std::int64_t>{3, 3}},
@@ -33,7 +33,7 @@ Graph branches() {
 }
 
 Tensor input_of(float first) {
-  Tensor x(DType::kFloat32, {1, 2, kSide, kSide});
+  Tensor x(DType::kFloat32, {1, 2, kReplayedSide, kReplayedSide});
   float next = first;
   for (float& value : x.values<float>()) value = next += 0.125F;
   return x;
@@ -44,13 +44,13 @@ std::shared_ptr<const Plan> plan_of(const Graph& graph, const std::vector<std::s
   options.observe = observe;
   options.threads = 1;
   options.keep = true;
-  return Executor(graph).compile({{"x", Shape{1, 2, kSide, kSide}}}, options);
+  return Executor(graph).compile({{"x", Shape{1, 2, kReplayedSide, kReplayedSide}}}, options);
 }
 
-using Outputs = std::vector<std::vector<float>>;
+using ReplayedOutputs = std::vector<std::vector<float>>;
 
-Outputs values_of(std::span<const TensorView> views) {
-  Outputs outputs;
+ReplayedOutputs values_of(std::span<const TensorView> views) {
+  ReplayedOutputs outputs;
   for (const TensorView& view : views) {
     const std::span<const float> values = view.values<float>();
     outputs.emplace_back(values.begin(), values.end());
@@ -58,7 +58,7 @@ Outputs values_of(std::span<const TensorView> views) {
   return outputs;
 }
 
-Outputs run(const Graph& graph, const Tensor& x) {
+ReplayedOutputs run_once(const Graph& graph, const Tensor& x) {
   const auto plan = plan_of(graph, {});
   Workspace workspace;
   const std::array<TensorView, 1> inputs{TensorView(x)};
@@ -93,9 +93,9 @@ TEST(Replay, EqualsANetworkInWhichOneTensorIsChanged) {
   for (const float first : {-2.0F, 1.0F}) {
     const Tensor x = input_of(first);
     const std::array<TensorView, 1> inputs{TensorView(x)};
-    EXPECT_EQ(values_of(replay.run(inputs)), run(graph, x));
+    EXPECT_EQ(values_of(replay.run(inputs)), run_once(graph, x));
     for (std::size_t i = 0; i < kTensors.size(); ++i) {
-      EXPECT_EQ(values_of(replay.run_changed(i, twice)), run(doubled(graph, kTensors[i]), x))
+      EXPECT_EQ(values_of(replay.run_changed(i, twice)), run_once(doubled(graph, kTensors[i]), x))
           << kTensors[i];
     }
   }
@@ -106,7 +106,7 @@ TEST(Replay, LeavesNoTraceOfAChange) {
   Replay replay(plan_of(graph, kTensors), nullptr);
   const Tensor x = input_of(-1.0F);
   const std::array<TensorView, 1> inputs{TensorView(x)};
-  const Outputs clean = values_of(replay.run(inputs));
+  const ReplayedOutputs clean = values_of(replay.run(inputs));
   const auto same = [](const TensorView& original, std::byte* out) {
     const std::span<const float> values = original.values<float>();
     for (std::size_t i = 0; i < values.size(); ++i) reinterpret_cast<float*>(out)[i] = values[i];
@@ -138,8 +138,8 @@ TEST(Replay, TakesOneStepFromANetworkWithOtherWeights) {
   Replay replay(plan, plan_of(all, kTensors));
   const Tensor x = input_of(-1.0F);
   const std::array<TensorView, 1> inputs{TensorView(x)};
-  const Outputs clean = values_of(replay.run(inputs));
-  const Outputs changed = values_of(replay.run_variant(*step));
+  const ReplayedOutputs clean = values_of(replay.run(inputs));
+  const ReplayedOutputs changed = values_of(replay.run_variant(*step));
   EXPECT_NE(changed, clean);
   // Fusion depends on what is observed, so the same tensors are.
   const auto reference = plan_of(one, kTensors);
@@ -150,7 +150,7 @@ TEST(Replay, TakesOneStepFromANetworkWithOtherWeights) {
 
 TEST(Replay, RefusesPlansOfOtherSteps) {
   Net net;
-  net.input("x", {1, 2, kSide, kSide});
+  net.input("x", {1, 2, kReplayedSide, kReplayedSide});
   net.output(net.conv("c1", "x"));
   const auto small = plan_of(net.graph, {});
   const auto large = plan_of(branches(), {});

@@ -14,9 +14,9 @@ namespace {
 
 // Promised between numbers of threads, as a share of the result's largest magnitude: oneDNN may
 // choose another kernel for a part than for the whole, which adds in another order.
-constexpr float kMaxDifference = 1e-5F;
+constexpr float kThreadDifference = 1e-5F;
 constexpr std::int64_t kWorthDividing = 1 << 15;  // products; of fewer, nothing would be tested
-constexpr int kRounds = 100;
+constexpr int kThreadRounds = 100;
 
 constexpr unsigned kSeed = 11;
 
@@ -42,7 +42,7 @@ float difference(const Tensor& a, const Tensor& b) {
 TEST(Threads, LeaveConvolutionsEqualToTheLastBits) {
   RandomCases random(kSeed);
   int compared = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kThreadRounds; ++round) {
     ConvSpec spec;
     const std::int64_t kernel = random.between(1, 4);
     const std::int64_t stride = random.between(1, 2);
@@ -86,19 +86,19 @@ TEST(Threads, LeaveConvolutionsEqualToTheLastBits) {
     };
     const Tensor whole = result(1);
     for (const int threads : {2, 3, 4}) {
-      EXPECT_LE(difference(whole, result(threads)), kMaxDifference)
+      EXPECT_LE(difference(whole, result(threads)), kThreadDifference)
           << spec.source.to_string() << " by " << spec.weights.to_string() << " in " << spec.groups
           << " groups, " << threads << " threads";
     }
     ++compared;
   }
-  EXPECT_GT(compared, kRounds / 2);
+  EXPECT_GT(compared, kThreadRounds / 2);
 }
 
 TEST(Threads, LeaveProductsEqualToTheLastBits) {
   RandomCases random(kSeed);
   int compared = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kThreadRounds; ++round) {
     MatmulSpec spec;
     const std::int64_t stack = random.one_in(4) ? random.between(2, 5) : 0;
     const std::int64_t m = random.one_in(3) ? 1 : random.between(1, 60);
@@ -130,12 +130,12 @@ TEST(Threads, LeaveProductsEqualToTheLastBits) {
     };
     const Tensor whole = result(1);
     for (const int threads : {2, 3, 4}) {
-      EXPECT_LE(difference(whole, result(threads)), kMaxDifference)
+      EXPECT_LE(difference(whole, result(threads)), kThreadDifference)
           << spec.a.to_string() << " by " << spec.b.to_string() << ", " << threads << " threads";
     }
     ++compared;
   }
-  EXPECT_GT(compared, kRounds / 2);
+  EXPECT_GT(compared, kThreadRounds / 2);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ constexpr std::string_view kPointer =
 constexpr std::string_view kPage = "\n <!DOCTYPE HTML><title>404</title>";
 
 template <typename Read>
-std::string refusal(Read read) {
+std::string refusal_to_read(Read read) {
   try {
     read();
   } catch (const Error& error) {
@@ -33,11 +33,11 @@ std::string refusal(Read read) {
 }
 
 std::string refused_model(std::string_view bytes) {
-  return refusal([&] { static_cast<void>(load_onnx_bytes(bytes, ".", "m.onnx")); });
+  return refusal_to_read([&] { static_cast<void>(load_onnx_bytes(bytes, ".", "m.onnx")); });
 }
 
 std::string refused_table(std::string_view bytes) {
-  return refusal([&] { static_cast<void>(recognise(bytes, "t.json")); });
+  return refusal_to_read([&] { static_cast<void>(recognise(bytes, "t.json")); });
 }
 
 TEST(RecogniseForeignFile, CallsFilesByTheirNames) {
@@ -78,7 +78,7 @@ TEST(RecogniseForeignFile, ReadersOfModelsAndTablesUseIt) {
   EXPECT_THAT(refused_model(kPage), HasSubstr("model 'm.onnx' is a web page"));
   EXPECT_THAT(refused_model(""), HasSubstr("model 'm.onnx' is empty"));
   EXPECT_THAT(refused_table(kPointer), HasSubstr("table 't.json' is a Git LFS pointer"));
-  EXPECT_THAT(refusal([] { static_cast<void>(preprocess_from_json(kPointer)); }),
+  EXPECT_THAT(refusal_to_read([] { static_cast<void>(preprocess_from_json(kPointer)); }),
               HasSubstr("is a Git LFS pointer"));
 }
 

@@ -45,7 +45,7 @@ class Files : public ::testing::Test {
 
 // The message of the Error that `action` throws; empty if it throws none.
 template <typename Action>
-std::string refusal(Action action) {
+std::string io_refusal(Action action) {
   try {
     action();
   } catch (const Error& error) {
@@ -185,7 +185,8 @@ TEST_F(Files, BehindSymbolicLinksAreWritten) {
   EXPECT_EQ(content("inner/made"), "new");
   EXPECT_TRUE(fs::is_symlink(folder_ / "dangling"));
   fs::create_symlink("round", folder_ / "round");
-  EXPECT_NE(refusal([&] { write_file(folder_ / "round", "x"); }).find("links"), std::string::npos);
+  EXPECT_NE(io_refusal([&] { write_file(folder_ / "round", "x"); }).find("links"),
+            std::string::npos);
 }
 
 TEST_F(Files, AreKnownByAnyName) {
@@ -212,10 +213,10 @@ TEST_F(Files, ThatArePipesAreRefusedWithoutWaiting) {
   const fs::path pipe = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   ::alarm(10);  // ends the program should one of these wait
-  EXPECT_NE(refusal([&] { write_file(pipe, "x"); }).find("pipe"), std::string::npos);
-  EXPECT_NE(refusal([&] { require_writable(pipe); }).find("pipe"), std::string::npos);
-  EXPECT_NE(refusal([&] { read_file(pipe, 1); }).find("regular"), std::string::npos);
-  EXPECT_NE(refusal([&] { write_file("/dev/zero", "x"); }).find("device"), std::string::npos);
+  EXPECT_NE(io_refusal([&] { write_file(pipe, "x"); }).find("pipe"), std::string::npos);
+  EXPECT_NE(io_refusal([&] { require_writable(pipe); }).find("pipe"), std::string::npos);
+  EXPECT_NE(io_refusal([&] { read_file(pipe, 1); }).find("regular"), std::string::npos);
+  EXPECT_NE(io_refusal([&] { write_file("/dev/zero", "x"); }).find("device"), std::string::npos);
   ::alarm(0);
   EXPECT_TRUE(fs::is_fifo(pipe));
   EXPECT_NO_THROW(write_file("/dev/null", "x"));
@@ -250,7 +251,7 @@ TEST_F(Files, ThatAreProtectedAreNotReplaced) {
     if (::geteuid() == 0 && ::setuid(kNobody) != 0) return 10;
     write_file(folder_ / "kept", "old");
     if (::chmod((folder_ / "kept").c_str(), 0444) != 0) return 11;
-    return refusal([&] { write_file(folder_ / "kept", "new"); }).empty() ? 12 : 0;
+    return io_refusal([&] { write_file(folder_ / "kept", "new"); }).empty() ? 12 : 0;
   }));
   EXPECT_EQ(code, 0);
   EXPECT_EQ(content("kept"), "old");

@@ -11,7 +11,7 @@ namespace {
 
 const LayerNames kConv = {{"c", "Conv", "x", "y", "w", 0}};
 
-CalibrationTable sample() {
+CalibrationTable two_entry_table() {
   CalibrationTable table;
   table.method = "minmax";
   for (const char* tensor : {"x", "y"}) {
@@ -27,12 +27,12 @@ CalibrationTable sample() {
 std::string written(const FormatInfo& format, const LayerNames& names) try {
   TableWriteOptions options;
   options.names = names;
-  return format.write(sample(), options);
+  return format.write(two_entry_table(), options);
 } catch (const Error& error) {
   return error.what();
 }
 
-std::string read(const FormatInfo& format, const std::string& bytes, const LayerNames& names) {
+std::string read_back(const FormatInfo& format, const std::string& bytes, const LayerNames& names) {
   CalibrationTable table = format.read(bytes, {names}).table;
   if (table.method.empty()) table.method = "minmax";  // other tools' tables need not say
   return find_format("qtool").write(table, {});
@@ -47,7 +47,7 @@ TEST(FormatList, SaysWhereNamesOfLayersHaveAnEffectOnWriting) {
 TEST(FormatList, SaysWhereNamesOfLayersHaveAnEffectOnReading) {
   for (const FormatInfo& format : formats()) {
     const std::string bytes = written(format, kConv);
-    EXPECT_EQ(read(format, bytes, {}) != read(format, bytes, kConv), format.reads_layers)
+    EXPECT_EQ(read_back(format, bytes, {}) != read_back(format, bytes, kConv), format.reads_layers)
         << format.name;
   }
 }

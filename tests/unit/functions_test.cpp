@@ -71,8 +71,8 @@ TEST(Functions, HaveDefaultAttributesSinceVersion9) {
 }
 
 TEST(Functions, AreRefusedWhenTheyCallThemselvesOrGrowWithoutEnd) {
-  EXPECT_THAT(refusal(with_function("main (float[2] x) => (float[2] y) { y = local.F (x) }",
-                                    R"(<domain: "local", opset_import: ["local" : 1]>
+  EXPECT_THAT(refusal_of(with_function("main (float[2] x) => (float[2] y) { y = local.F (x) }",
+                                       R"(<domain: "local", opset_import: ["local" : 1]>
                      F (v) => (w) { w = local.F (v) })")),
               HasSubstr("function 'F' calls itself"));
   std::string chain;
@@ -86,7 +86,7 @@ TEST(Functions, AreRefusedWhenTheyCallThemselvesOrGrowWithoutEnd) {
   }
   chain += "<domain: \"local\", opset_import: [\"\" : 17]> F12 (v) => (w) { w = Abs (v) }";
   EXPECT_THAT(
-      refusal(with_function("main (float[2] x) => (float[2] y) { y = local.F0 (x) }", chain)),
+      refusal_of(with_function("main (float[2] x) => (float[2] y) { y = local.F0 (x) }", chain)),
       HasSubstr("the calls of functions"));
 }
 
@@ -96,8 +96,8 @@ TEST(Functions, AreRefusedWhenTheirOpsetHasAnotherMeaning) {
                          concat("<domain: \"local\", opset_import: [\"\" : ", opset,
                                 "]> F (v) => (w) { w = ", op, " (v) }"));
   };
-  EXPECT_EQ(refusal(with_opset(15, "Softmax")), "");
-  EXPECT_THAT(refusal(with_opset(11, "Softmax")),
+  EXPECT_EQ(refusal_of(with_opset(15, "Softmax")), "");
+  EXPECT_THAT(refusal_of(with_opset(11, "Softmax")),
               HasSubstr("function 'F': its Softmax is of version 11"));
 }
 

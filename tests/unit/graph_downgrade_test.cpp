@@ -25,7 +25,7 @@ TEST(UpgradeOpset, SpreadsPadsOverAllAxes) {
                           .ints("axes", {-1, 2})
                           .upgrade();
   EXPECT_THAT(ints_at(graph, 1), ElementsAre(0, 0, 2, 1, 0, 0, 4, 3));
-  EXPECT_EQ(node_named(graph, "node").inputs.size(), 3U);
+  EXPECT_EQ(node_called(graph, "node").inputs.size(), 3U);
 }
 
 TEST(UpgradeOpset, SplitsUnevenlyWhereOpset18Would) {
@@ -39,7 +39,7 @@ TEST(UpgradeOpset, SplitsUnevenlyWhereOpset18Would) {
       OneNode("Split", 18, {"x"}, [](NodeProto& n) { set(n, "num_outputs", std::int64_t{2}); },
               {"y", "z"})
           .upgrade();
-  EXPECT_EQ(node_named(even, "node").inputs.size(), 1U);
+  EXPECT_EQ(node_called(even, "node").inputs.size(), 1U);
 }
 
 TEST(UpgradeOpset, ReadsTheAxesOfResize) {
@@ -82,10 +82,10 @@ TEST(UpgradeOpset, ReadsOperatorsThatAreNewerThanTheOpset) {
 
 TEST(UpgradeOpset, TurnsTheAxesOfReductionsBackIntoAttributes) {
   const Graph graph = OneNode("ReduceMean", 18, {"x", "a"}).ints("a", {2, 3}).upgrade();
-  EXPECT_THAT(node_named(graph, "node").get_ints("axes", {}), ElementsAre(2, 3));
-  EXPECT_EQ(node_named(graph, "node").inputs.size(), 1U);
+  EXPECT_THAT(node_called(graph, "node").get_ints("axes", {}), ElementsAre(2, 3));
+  EXPECT_EQ(node_called(graph, "node").inputs.size(), 1U);
   const Graph all = OneNode("ReduceMax", 20, {"x"}).upgrade();
-  EXPECT_TRUE(node_named(all, "node").attributes.empty());
+  EXPECT_TRUE(node_called(all, "node").attributes.empty());
   const auto noop = [](NodeProto& n) { set(n, "noop_with_empty_axes", std::int64_t{1}); };
   EXPECT_THAT(ops_of(OneNode("ReduceMin", 18, {"x"}, noop).upgrade()), ElementsAre("Identity"));
   EXPECT_THAT(OneNode("ReduceL2", 18, {"x"}, noop).refusal(), HasSubstr("over no axis"));
@@ -104,8 +104,8 @@ TEST(UpgradeOpset, KeepsTheMeaningOfNewQuantization) {
         .upgrade();
   };
   const Graph s8 = graph(3);
-  EXPECT_EQ(s8.value(node_named(s8, "node").inputs.at(2)).dtype, DType::kInt8);
-  EXPECT_EQ(node_named(graph(2), "node").inputs.size(), 2U);
+  EXPECT_EQ(s8.value(node_called(s8, "node").inputs.at(2)).dtype, DType::kInt8);
+  EXPECT_EQ(node_called(graph(2), "node").inputs.size(), 2U);
   const auto blocks = [](NodeProto& n) { set(n, "block_size", std::int64_t{16}); };
   for (const char* op : {"QuantizeLinear", "DequantizeLinear"}) {
     OneNode one(op, 21, {"x", "s"}, blocks);

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "graph/passes.h"
+#include "unit/ops_of.h"
 
 namespace qtool {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-Tensor random_tensor(Shape shape, std::mt19937& random, float low = -1.0F, float high = 1.0F) {
+Tensor uniform_tensor(Shape shape, std::mt19937& random, float low = -1.0F, float high = 1.0F) {
   Tensor tensor(DType::kFloat32, std::move(shape));
   std::uniform_real_distribution<float> real(low, high);
   for (float& value : tensor.values<float>()) value = real(random);
@@ -52,12 +53,6 @@ struct Builder {
   }
 };
 
-std::vector<std::string> ops_of(const Graph& graph) {
-  std::vector<std::string> ops;
-  for (const NodeId id : graph.nodes()) ops.push_back(graph.node(id).op_type);
-  return ops;
-}
-
 // x -> producer (weights w, bias b if any) -> BatchNormalization -> y
 struct NormalizedLayer : Builder {
   std::mt19937 random{11};
@@ -66,12 +61,12 @@ struct NormalizedLayer : Builder {
                   std::map<std::string, Attribute, std::less<>> attributes = {},
                   const std::string& bias = "b") {
     input("x");
-    graph.add_constant("w", random_tensor(weight, random));
-    if (!bias.empty()) graph.add_constant(bias, random_tensor({channels}, random));
-    graph.add_constant("gamma", random_tensor({channels}, random));
-    graph.add_constant("beta", random_tensor({channels}, random));
-    graph.add_constant("mean", random_tensor({channels}, random));
-    graph.add_constant("var", random_tensor({channels}, random, 0.1F, 2.0F));
+    graph.add_constant("w", uniform_tensor(weight, random));
+    if (!bias.empty()) graph.add_constant(bias, uniform_tensor({channels}, random));
+    graph.add_constant("gamma", uniform_tensor({channels}, random));
+    graph.add_constant("beta", uniform_tensor({channels}, random));
+    graph.add_constant("mean", uniform_tensor({channels}, random));
+    graph.add_constant("var", uniform_tensor({channels}, random, 0.1F, 2.0F));
     node(op, {"x", "w", bias}, {"c"}, std::move(attributes));
     node("BatchNormalization", {"c", "gamma", "beta", "mean", "var"}, {"y"}, {{"epsilon", 0.001F}});
     output("y");

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-std::set<std::string> names_of(const Graph& graph) {
+std::set<std::string> living_names(const Graph& graph) {
   std::set<std::string> names;
   for (const ValueId id : graph.living_values()) names.insert(graph.value(id).name);
   return names;
@@ -77,8 +77,8 @@ TEST(Prepare, IsIdempotentAndKeepsNamesOnRealModels) {
     if (loaded.info.opsets.size() == 1) {
       EXPECT_EQ(complaint_of_checker(bytes), "");
     }
-    const std::set<std::string> before = names_of(loaded);
-    const std::set<std::string> after = names_of(graph);
+    const std::set<std::string> before = living_names(loaded);
+    const std::set<std::string> after = living_names(graph);
     for (const auto& [gone, surviving] : graph.info.aliases) {
       EXPECT_FALSE(after.contains(gone)) << gone;
       EXPECT_TRUE(after.contains(surviving)) << surviving;

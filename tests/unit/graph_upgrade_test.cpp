@@ -6,13 +6,14 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using Ints = std::vector<std::int64_t>;
 
 TEST(UpgradeOpset, KeepsNodesThatMeanTheSameEverywhere) {
   const Graph graph = OneNode("Relu", 1, {"x"}, [](NodeProto& n) {
                         set(n, "consumed_inputs", std::vector<std::int64_t>{0});
                       }).upgrade();
   EXPECT_THAT(ops_of(graph), ElementsAre("Relu"));
-  EXPECT_TRUE(node_named(graph, "node").attributes.empty());
+  EXPECT_TRUE(node_called(graph, "node").attributes.empty());
 }
 
 TEST(UpgradeOpset, AlignsTheOperandOfLegacyArithmeticWithItsAxis) {
@@ -25,7 +26,7 @@ TEST(UpgradeOpset, AlignsTheOperandOfLegacyArithmeticWithItsAxis) {
                             .floats("b", {3}, {1, 2, 3})
                             .upgrade();
     EXPECT_THAT(ops_of(graph), ElementsAre(op));
-    const Node& node = node_named(graph, "node");
+    const Node& node = node_called(graph, "node");
     EXPECT_EQ(graph.value(node.inputs[1]).constant->shape(), Shape({3, 1, 1}));
     EXPECT_TRUE(node.attributes.empty());
   }
@@ -34,7 +35,7 @@ TEST(UpgradeOpset, AlignsTheOperandOfLegacyArithmeticWithItsAxis) {
       OneNode("Add", 6, {"x", "b"}, [](NodeProto& n) { set(n, "broadcast", std::int64_t{1}); })
           .floats("b", {5}, {1, 2, 3, 4, 5})
           .upgrade();
-  EXPECT_EQ(graph.value(node_named(graph, "node").inputs[1]).name, "b");
+  EXPECT_EQ(graph.value(node_called(graph, "node").inputs[1]).name, "b");
 }
 
 TEST(UpgradeOpset, UnsqueezesComputedOperandsOfLegacyArithmetic) {
@@ -60,14 +61,14 @@ TEST(UpgradeOpset, FindsRanksBehindConvolutions) {
   *one.model.mutable_graph()->add_node() = node_proto("Conv", {"x", "w"}, {"p"});
   *one.model.mutable_graph()->add_node() = node_proto("Relu", {"p"}, {"c"});
   const Graph graph = one.upgrade();
-  EXPECT_EQ(graph.value(node_named(graph, "node").inputs[1]).constant->shape(), Shape({2, 1, 1}));
+  EXPECT_EQ(graph.value(node_called(graph, "node").inputs[1]).constant->shape(), Shape({2, 1, 1}));
 }
 
 TEST(UpgradeOpset, GivesTheSlopeOfPReluToTheChannels) {
   const Graph graph = OneNode("PRelu", 6, {"x", "s"}).floats("s", {3}, {1, 2, 3}).upgrade();
-  EXPECT_EQ(graph.value(node_named(graph, "node").inputs[1]).constant->shape(), Shape({3, 1, 1}));
+  EXPECT_EQ(graph.value(node_called(graph, "node").inputs[1]).constant->shape(), Shape({3, 1, 1}));
   const Graph single = OneNode("PRelu", 6, {"x", "s"}).floats("s", {1}, {1}).upgrade();
-  EXPECT_EQ(single.value(node_named(single, "node").inputs[1]).name, "s");
+  EXPECT_EQ(single.value(node_called(single, "node").inputs[1]).name, "s");
 }
 
 TEST(UpgradeOpset, MovesTheLimitsOfClipToInputs) {
@@ -77,33 +78,32 @@ TEST(UpgradeOpset, MovesTheLimitsOfClipToInputs) {
                      }).upgrade();
   EXPECT_THAT(floats_at(both, 1), ElementsAre(0.0F));
   EXPECT_THAT(floats_at(both, 2), ElementsAre(6.0F));
-  EXPECT_EQ(both.value(node_named(both, "node").inputs[1]).constant->shape(), Shape());
+  EXPECT_EQ(both.value(node_called(both, "node").inputs[1]).constant->shape(), Shape());
   const Graph upper =
       OneNode("Clip", 6, {"x"}, [](NodeProto& n) { set(n, "max", 6.0F); }).upgrade();
-  EXPECT_FALSE(node_named(upper, "node").has_input(1));
+  EXPECT_FALSE(node_called(upper, "node").has_input(1));
   EXPECT_THAT(floats_at(upper, 2), ElementsAre(6.0F));
 }
 
 TEST(UpgradeOpset, NumbersTheTypeOfCast) {
   const Graph graph =
       OneNode("Cast", 1, {"x"}, [](NodeProto& n) { set(n, "to", std::string("INT32")); }).upgrade();
-  EXPECT_EQ(node_named(graph, "node").get_int("to", 0), 6);
+  EXPECT_EQ(node_called(graph, "node").get_int("to", 0), 6);
   const OneNode wrong("Cast", 1, {"x"}, [](NodeProto& n) { set(n, "to", std::string("BYTE")); });
   EXPECT_THAT(wrong.refusal(), HasSubstr("'to' names no type"));
   const Graph newer = OneNode("Cast", 19, {"x"}, [](NodeProto& n) {
                         set(n, "to", std::int64_t{6});
                         set(n, "saturate", std::int64_t{1});
                       }).upgrade();
-  EXPECT_FALSE(node_named(newer, "node").has("saturate"));
+  EXPECT_FALSE(node_called(newer, "node").has("saturate"));
 }
 
 TEST(UpgradeOpset, KeepsTheOldDefaultsOfSelu) {
   const Graph graph = OneNode("Selu", 1, {"x"}).upgrade();
-  EXPECT_EQ(node_named(graph, "node").get_float("gamma", 0.0F), 1.0507F);
+  EXPECT_EQ(node_called(graph, "node").get_float("gamma", 0.0F), 1.0507F);
 }
 
 TEST(UpgradeOpset, MovesListsFromAttributesToInputs) {
-  using Ints = std::vector<std::int64_t>;
   const Graph reshape = OneNode("Reshape", 1, {"x"}, [](NodeProto& n) {
                           set(n, "shape", Ints{6, 20});
                         }).upgrade();
@@ -112,9 +112,9 @@ TEST(UpgradeOpset, MovesListsFromAttributesToInputs) {
     const Graph graph =
         OneNode(op, 11, {"x"}, [](NodeProto& n) { set(n, "axes", Ints{0}); }).upgrade();
     EXPECT_THAT(ints_at(graph, 1), ElementsAre(0));
-    EXPECT_TRUE(node_named(graph, "node").attributes.empty());
+    EXPECT_TRUE(node_called(graph, "node").attributes.empty());
   }
-  EXPECT_EQ(node_named(OneNode("Squeeze", 11, {"x"}).upgrade(), "node").inputs.size(), 1U);
+  EXPECT_EQ(node_called(OneNode("Squeeze", 11, {"x"}).upgrade(), "node").inputs.size(), 1U);
   const Graph slice = OneNode("Slice", 9, {"x"}, [](NodeProto& n) {
                         set(n, "starts", Ints{1});
                         set(n, "ends", Ints{2});
@@ -142,7 +142,6 @@ TEST(UpgradeOpset, MovesListsFromAttributesToInputs) {
 }
 
 TEST(UpgradeOpset, MovesThePadsFromAttributesToInputs) {
-  using Ints = std::vector<std::int64_t>;
   const Ints pads{0, 0, 1, 1, 0, 0, 2, 2};
   const Graph first =
       OneNode("Pad", 1, {"x"}, [&](NodeProto& n) { set(n, "paddings", pads); }).upgrade();
@@ -163,7 +162,7 @@ TEST(UpgradeOpset, TurnsTheFirstTileIntoRepeats) {
 }
 
 TEST(UpgradeOpset, GivesConcatItsFirstDefaultAxis) {
-  EXPECT_EQ(node_named(OneNode("Concat", 1, {"x", "x"}).upgrade(), "node").get_int("axis", 0), 1);
+  EXPECT_EQ(node_called(OneNode("Concat", 1, {"x", "x"}).upgrade(), "node").get_int("axis", 0), 1);
 }
 
 TEST(UpgradeOpset, RenamesScatterAndModes) {
@@ -172,19 +171,19 @@ TEST(UpgradeOpset, RenamesScatterAndModes) {
   const Graph sample = OneNode("GridSample", 20, {"x", "x"}, [](NodeProto& n) {
                          set(n, "mode", std::string("linear"));
                        }).upgrade();
-  EXPECT_EQ(node_named(sample, "node").get_string("mode", ""), "bilinear");
+  EXPECT_EQ(node_called(sample, "node").get_string("mode", ""), "bilinear");
   const Graph align = OneNode("RoiAlign", 10, {"x", "r", "i"})
                           .floats("r", {1, 4}, {0, 0, 1, 1})
                           .ints("i", {0})
                           .upgrade();
-  EXPECT_EQ(node_named(align, "node").get_string("coordinate_transformation_mode", ""),
+  EXPECT_EQ(node_called(align, "node").get_string("coordinate_transformation_mode", ""),
             "output_half_pixel");
 }
 
 TEST(UpgradeOpset, TurnsUpsampleIntoResize) {
   const std::vector<float> scales{1, 1, 2, 2};
   const auto nearest = [](const Graph& graph) {
-    const Node& node = node_named(graph, "node");
+    const Node& node = node_called(graph, "node");
     EXPECT_EQ(node.op_type, "Resize");
     EXPECT_EQ(node.get_string("coordinate_transformation_mode", ""), "asymmetric");
     EXPECT_EQ(node.get_string("nearest_mode", ""), "floor");
@@ -207,15 +206,15 @@ TEST(UpgradeOpset, TurnsUpsampleIntoResize) {
                                [](NodeProto& n) { set(n, "mode", std::string("bilinear")); })
                            .floats("s", {4}, scales)
                            .upgrade();
-  EXPECT_EQ(node_named(linear, "node").get_string("mode", ""), "linear");
+  EXPECT_EQ(node_called(linear, "node").get_string("mode", ""), "linear");
 }
 
 TEST(UpgradeOpset, SamplesTheFirstResizeAsItDid) {
   const Graph up = OneNode("Resize", 10, {"x", "s"}).floats("s", {4}, {1, 1, 2, 2}).upgrade();
-  EXPECT_EQ(node_named(up, "node").get_string("nearest_mode", ""), "floor");
+  EXPECT_EQ(node_called(up, "node").get_string("nearest_mode", ""), "floor");
   const Graph down =
       OneNode("Resize", 10, {"x", "s"}).floats("s", {4}, {1, 1, 0.6F, 0.6F}).upgrade();
-  EXPECT_EQ(node_named(down, "node").get_string("nearest_mode", ""), "ceil");
+  EXPECT_EQ(node_called(down, "node").get_string("nearest_mode", ""), "ceil");
   OneNode both("Resize", 10, {"x", "s"});
   EXPECT_THAT(both.floats("s", {4}, {1, 1, 0.6F, 2}).refusal(), HasSubstr("shrinks another"));
 }
@@ -226,7 +225,7 @@ TEST(UpgradeOpset, DropsEmptyInputsOfResize) {
                           .floats("scales", {0}, {})
                           .ints("sizes", {2, 3, 8, 10})
                           .upgrade();
-  const Node& node = node_named(graph, "node");
+  const Node& node = node_called(graph, "node");
   EXPECT_FALSE(node.has_input(1));
   EXPECT_FALSE(node.has_input(2));
   EXPECT_THAT(ints_at(graph, 3), ElementsAre(2, 3, 8, 10));
@@ -242,7 +241,7 @@ TEST(UpgradeOpset, DropsTrainingFromNormalizationAndDropout) {
                {"y", "m", "v", "sm", "sv"});
   for (const char* name : {"a", "b", "c", "d"}) norm.floats(name, {3}, {1, 2, 3});
   const Graph graph = norm.upgrade();
-  EXPECT_EQ(node_named(graph, "node").outputs.size(), 1U);
+  EXPECT_EQ(node_called(graph, "node").outputs.size(), 1U);
   *norm.model.mutable_graph()->add_output() = tensor_info("m", {3});
   EXPECT_THAT(norm.refusal(), HasSubstr("outputs of training are read"));
   OneNode apart("BatchNormalization", 7, {"x", "a", "a", "a", "a"},
@@ -253,7 +252,7 @@ TEST(UpgradeOpset, DropsTrainingFromNormalizationAndDropout) {
                           set(n, "ratio", 0.5F);
                           set(n, "is_test", std::int64_t{1});
                         }).upgrade();
-  EXPECT_TRUE(node_named(dropout, "node").attributes.empty());
+  EXPECT_TRUE(node_called(dropout, "node").attributes.empty());
 }
 
 TEST(UpgradeOpset, DropsFlagsThatSayNothing) {
@@ -263,7 +262,7 @@ TEST(UpgradeOpset, DropsFlagsThatSayNothing) {
                        set(n, "kernel_shape", window);
                        set(n, "dilations", ones);
                      }).upgrade();
-  EXPECT_FALSE(node_named(pool, "node").has("dilations"));
+  EXPECT_FALSE(node_called(pool, "node").has("dilations"));
   const OneNode dilated("GlobalMaxPool", 19, {"x"},
                         [&](NodeProto& n) { set(n, "dilations", window); });
   EXPECT_THAT(dilated.refusal(), HasSubstr("attribute 'dilations' of opset 19"));
@@ -271,12 +270,12 @@ TEST(UpgradeOpset, DropsFlagsThatSayNothing) {
                      set(n, "kernel_shape", window);
                      set(n, "p", 2.0F);
                    }).upgrade();
-  EXPECT_EQ(node_named(lp, "node").get_int("p", 0), 2);
+  EXPECT_EQ(node_called(lp, "node").get_int("p", 0), 2);
   const Graph gemm = OneNode("Gemm", 6, {"a", "a", "a"},
                              [](NodeProto& n) { set(n, "broadcast", std::int64_t{1}); })
                          .floats("a", {1, 1}, {1})
                          .upgrade();
-  EXPECT_TRUE(node_named(gemm, "node").attributes.empty());
+  EXPECT_TRUE(node_called(gemm, "node").attributes.empty());
   const Graph lstm = OneNode("LSTM", 1, {"a", "a", "a"},
                              [](NodeProto& n) {
                                set(n, "hidden_size", std::int64_t{1});
@@ -284,7 +283,7 @@ TEST(UpgradeOpset, DropsFlagsThatSayNothing) {
                              })
                          .floats("a", {1, 1, 1}, {1})
                          .upgrade();
-  EXPECT_FALSE(node_named(lstm, "node").has("output_sequence"));
+  EXPECT_FALSE(node_called(lstm, "node").has("output_sequence"));
 }
 
 // Ignored without a word, `dilation` would change the result; and a model that another node lifts
@@ -302,15 +301,15 @@ TEST(UpgradeOpset, RefusesAttributesThatTheOperatorDoesNotHave) {
   // ONNX's checker lets tools keep notes in such names.
   const OneNode noted("Div", 13, {"x", "x"},
                       [](NodeProto& n) { set(n, "__note", std::int64_t{1}); });
-  EXPECT_TRUE(node_named(noted.upgrade(), "node").has("__note"));
+  EXPECT_TRUE(node_called(noted.upgrade(), "node").has("__note"));
 }
 
 TEST(UpgradeOpset, KeepsTheRowsOfEarlySoftmax) {
   for (const char* op : {"Softmax", "LogSoftmax", "Hardmax"}) {
     const Graph rows = OneNode(op, 11, {"x"}).upgrade();
     EXPECT_THAT(ops_of(rows), ElementsAre("Shape", "Flatten", op, "Reshape"));
-    EXPECT_EQ(node_named(rows, "node").get_int("axis", 0), -1);
-    EXPECT_EQ(node_named(rows, "node_rows").get_int("axis", 0), 1);
+    EXPECT_EQ(node_called(rows, "node").get_int("axis", 0), -1);
+    EXPECT_EQ(node_called(rows, "node_rows").get_int("axis", 0), 1);
     for (const std::int64_t last : {3, -1}) {
       const Graph graph =
           OneNode(op, 11, {"x"}, [&](NodeProto& n) { set(n, "axis", last); }).upgrade();
@@ -319,7 +318,7 @@ TEST(UpgradeOpset, KeepsTheRowsOfEarlySoftmax) {
     const Graph unknown = OneNode(op, 11, {"x"}).hide_rank().upgrade();
     EXPECT_THAT(ops_of(unknown), ElementsAre("Shape", "Flatten", op, "Reshape"));
     const Graph modern = OneNode(op, 13, {"x"}).upgrade();
-    EXPECT_FALSE(node_named(modern, "node").has("axis"));
+    EXPECT_FALSE(node_called(modern, "node").has("axis"));
   }
 }
 

@@ -3,28 +3,20 @@
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "image/decode_budget.h"
 #include "image/header.h"
 #include "qtool/base/error.h"
-#include "support/places.h"
+#include "unit/image_bytes.h"
 
 namespace qtool {
 namespace {
-namespace fs = std::filesystem;
-
 using testing::HasSubstr;
-
-std::string golden(const std::string& name) {
-  return read_file(fs::path(kSourceFolder) / "tests/golden/image" / name, 1 << 20);
-}
 
 TEST(DecodeBudget, IsNeverExceededByThreadsTogether) {
   DecodeBudget budget(100);
@@ -73,12 +65,6 @@ TEST(ImageHeader, KnowsWhatDecodingTakes) {
   EXPECT_LE(rgb.decoder_bytes, 6 * pixels + 64 * (rgb.width + rgb.height));
   const ImageHeader alpha = read_png_header(golden("decode_alpha.png"));
   EXPECT_GE(alpha.decoder_bytes, 8 * alpha.width * alpha.height);
-}
-
-std::string big_endian(std::uint32_t value) {
-  std::string out;
-  for (int i = 3; i >= 0; --i) out.push_back(static_cast<char>(value >> (8 * i)));
-  return out;
 }
 
 TEST(DecodeImage, RefusesWhatWouldTakeTooMuchBeforeItTakesIt) {

@@ -14,6 +14,7 @@
 #include "qtool/base/error.h"
 #include "qtool/image/image.h"
 #include "support/places.h"
+#include "unit/image_bytes.h"
 
 namespace qtool {
 namespace {
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string refusal(std::string_view bytes) {
+std::string decode_refusal(std::string_view bytes) {
   try {
     static_cast<void>(decode_image(bytes, "cat.jpg"));
   } catch (const Error& error) {
@@ -31,10 +32,6 @@ std::string refusal(std::string_view bytes) {
     return error.what();
   }
   return "accepted";
-}
-
-std::string golden(const std::string& name) {
-  return read_file(fs::path(kSourceFolder) / "tests/golden/image" / name, 1 << 20);
 }
 
 /// Every encoded image among the golden files.
@@ -60,12 +57,6 @@ void decode_or_refuse(std::string_view bytes) {
   }
 }
 
-std::string big_endian(std::uint32_t value, int bytes) {
-  std::string out;
-  for (int i = bytes - 1; i >= 0; --i) out.push_back(static_cast<char>(value >> (8 * i)));
-  return out;
-}
-
 TEST(DecodeImage, ReadsEveryPnmType) {
   EXPECT_THAT(decode_image("P6 1 2 255\n\1\2\3\4\5\6", "x").pixels, ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_THAT(decode_image("P5\n# c 9\n1 1\n255\n\7", "x").pixels, ElementsAre(7, 7, 7));
@@ -76,34 +67,36 @@ TEST(DecodeImage, ReadsEveryPnmType) {
 }
 
 TEST(DecodeImage, RefusesPnmThatLies) {
-  EXPECT_THAT(refusal("P6 100 100 255 abc"), HasSubstr("ends early"));
-  EXPECT_THAT(refusal("P3 60000 60000 255 1"), HasSubstr("pixels, at most"));
-  EXPECT_THAT(refusal("P5 0 3 255 a"), HasSubstr("no pixels"));
-  EXPECT_THAT(refusal("P5 99999999999 3 255 a"), HasSubstr("above 65535"));
-  EXPECT_THAT(refusal("P5 -1 3 255 a"), HasSubstr("expects a number"));
-  EXPECT_THAT(refusal("P5 1 1 0 a"), HasSubstr("sample limit of 0"));
-  EXPECT_THAT(refusal("P6"), HasSubstr("ends early"));
+  EXPECT_THAT(decode_refusal("P6 100 100 255 abc"), HasSubstr("ends early"));
+  EXPECT_THAT(decode_refusal("P3 60000 60000 255 1"), HasSubstr("pixels, at most"));
+  EXPECT_THAT(decode_refusal("P5 0 3 255 a"), HasSubstr("no pixels"));
+  EXPECT_THAT(decode_refusal("P5 99999999999 3 255 a"), HasSubstr("above 65535"));
+  EXPECT_THAT(decode_refusal("P5 -1 3 255 a"), HasSubstr("expects a number"));
+  EXPECT_THAT(decode_refusal("P5 1 1 0 a"), HasSubstr("sample limit of 0"));
+  EXPECT_THAT(decode_refusal("P6"), HasSubstr("ends early"));
 }
 
 TEST(DecodeImage, NamesFilesThatAreNoImages) {
-  EXPECT_THAT(refusal(""), HasSubstr("is empty"));
-  EXPECT_THAT(refusal("GIF89a"),
+  EXPECT_THAT(decode_refusal(""), HasSubstr("is empty"));
+  EXPECT_THAT(decode_refusal("GIF89a"),
               HasSubstr("is a GIF image, expected a JPEG, PNG, BMP, WebP or PNM"));
-  EXPECT_THAT(refusal("version https://git-lfs.github.com/spec/v1\noid sha256:1"),
+  EXPECT_THAT(decode_refusal("version https://git-lfs.github.com/spec/v1\noid sha256:1"),
               HasSubstr("is a Git LFS pointer, not the file itself; run 'git lfs pull'"));
-  EXPECT_THAT(refusal("hello"), HasSubstr("is not an image that can be read, expected a JPEG"));
-  EXPECT_THAT(refusal("\xFF\xD8"), HasSubstr("JPEG without a frame"));
+  EXPECT_THAT(decode_refusal("hello"),
+              HasSubstr("is not an image that can be read, expected a JPEG"));
+  EXPECT_THAT(decode_refusal("\xFF\xD8"), HasSubstr("JPEG without a frame"));
   EXPECT_THROW(static_cast<void>(load_image("/nowhere/x.jpg")), Error);
 }
 
 TEST(DecodeImage, RefusesWebpThatLiesOrMoves) {
-  EXPECT_THAT(refusal("RIFF\1\2\3\4WEBPVP8 "), HasSubstr("ends early"));
-  EXPECT_THAT(refusal(std::string_view("RIFF\4\0\0\0WEBP", 12)), HasSubstr("corrupt WebP"));
-  EXPECT_THAT(refusal(golden("animated.webp")),
+  EXPECT_THAT(decode_refusal("RIFF\1\2\3\4WEBPVP8 "), HasSubstr("ends early"));
+  EXPECT_THAT(decode_refusal(std::string_view("RIFF\4\0\0\0WEBP", 12)), HasSubstr("corrupt WebP"));
+  EXPECT_THAT(decode_refusal(golden("animated.webp")),
               HasSubstr("is an animated WebP, expected a single"));
   std::string webp = golden("decode_lossless.webp");
   webp[21] = '\xFF';  // the width
-  EXPECT_THAT(refusal(webp), testing::AnyOf(HasSubstr("corrupt WebP"), HasSubstr("ends early")));
+  EXPECT_THAT(decode_refusal(webp),
+              testing::AnyOf(HasSubstr("corrupt WebP"), HasSubstr("ends early")));
 }
 
 // 16383x16383 pixels without loss take 4 bytes each while they are decoded, and tables.
@@ -116,7 +109,7 @@ TEST(DecodeImage, KnowsWhatALosslessWebpTakesBeforeItIsDecoded) {
   EXPECT_EQ(header.width, 16383);
   EXPECT_GT(header.height, 16000);
   EXPECT_GT(header.decoder_bytes, 9 * header.width * header.height);
-  EXPECT_THAT(refusal(webp), HasSubstr("MB to decode, at most"));
+  EXPECT_THAT(decode_refusal(webp), HasSubstr("MB to decode, at most"));
 }
 
 TEST(DecodeImage, RefusesEveryCutOffFile) {
@@ -124,7 +117,8 @@ TEST(DecodeImage, RefusesEveryCutOffFile) {
     // The padding of the last BMP row is no loss.
     const std::size_t whole = bytes.size() - (bytes.starts_with("BM") ? 4 : 0);
     for (std::size_t size = 0; size < whole; ++size) {
-      EXPECT_NE(refusal(bytes.substr(0, size)), "accepted") << size << " of " << bytes.size();
+      EXPECT_NE(decode_refusal(bytes.substr(0, size)), "accepted")
+          << size << " of " << bytes.size();
     }
   }
 }
@@ -133,17 +127,17 @@ TEST(DecodeImage, ChecksSizesBeforeItTakesMemory) {
   std::string jpeg = golden("decode_gray.jpg");
   const std::size_t frame = jpeg.find("\xFF\xC0");
   jpeg.replace(frame + 5, 4, big_endian(0xFFFFFFFFU, 4));
-  EXPECT_THAT(refusal(jpeg), HasSubstr("65535x65535 pixels, at most"));
+  EXPECT_THAT(decode_refusal(jpeg), HasSubstr("65535x65535 pixels, at most"));
   std::string bmp = golden("decode_rgb.bmp");
   bmp.replace(22, 4, std::string("\0\0\0\x80", 4));
-  EXPECT_THAT(refusal(bmp), HasSubstr("x2147483648 pixels, at most"));
+  EXPECT_THAT(decode_refusal(bmp), HasSubstr("x2147483648 pixels, at most"));
 }
 
 TEST(DecodeImage, RefusesPngWithAWrongChecksum) {
   std::string png = golden("decode_alpha.png");
   const std::size_t data = png.find("IDAT");
   png[data + 20] = static_cast<char>(png[data + 20] ^ 1);
-  EXPECT_THAT(refusal(png), HasSubstr("checksum"));
+  EXPECT_THAT(decode_refusal(png), HasSubstr("checksum"));
 }
 
 TEST(DecodeImage, RefusesHuffmanTablesBeyondTheDecodersRoom) {
@@ -152,14 +146,14 @@ TEST(DecodeImage, RefusesHuffmanTablesBeyondTheDecodersRoom) {
   const std::string overfull = concat("\xFF\xC4", big_endian(2 + 17 + 510, 2), std::string(1, '\0'),
                                       "\xFF\xFF", std::string(14, '\0'), std::string(510, 'x'));
   jpeg.insert(table, overfull);
-  EXPECT_THAT(refusal(jpeg), HasSubstr("corrupt Huffman table"));
+  EXPECT_THAT(decode_refusal(jpeg), HasSubstr("corrupt Huffman table"));
 }
 
 TEST(DecodeImage, RefusesAJpegOfFewerBitsThanBlocks) {
   std::string jpeg = golden("decode_gray.jpg");
   const std::size_t frame = jpeg.find("\xFF\xC0");
   jpeg.replace(frame + 5, 4, big_endian((8000U << 16U) | 8000U, 4));
-  EXPECT_THAT(refusal(jpeg), HasSubstr("ends early"));
+  EXPECT_THAT(decode_refusal(jpeg), HasSubstr("ends early"));
 }
 
 TEST(DecodeImage, RefusesJpegWithScansWithoutEnd) {
@@ -169,7 +163,7 @@ TEST(DecodeImage, RefusesJpegWithScansWithoutEnd) {
   std::string many;
   for (int i = 0; i < 200; ++i) many += header;
   jpeg.insert(scan, many);
-  EXPECT_THAT(refusal(jpeg), HasSubstr("more than 100 JPEG scans"));
+  EXPECT_THAT(decode_refusal(jpeg), HasSubstr("more than 100 JPEG scans"));
 }
 
 TEST(DecodeImage, SurvivesCoefficientsThatOverflow) {

@@ -34,7 +34,7 @@ Preprocess sized(ResizeMode mode, std::int64_t width, std::int64_t height) {
   return preprocess;
 }
 
-std::string refusal(const Preprocess& preprocess) {
+std::string preprocess_refusal(const Preprocess& preprocess) {
   try {
     check(preprocess);
   } catch (const Error& error) {
@@ -167,31 +167,32 @@ TEST(Preprocess, AFlatImageStaysFlatAtEverySize) {
 }
 
 TEST(Preprocess, RefusesNonsenseInOneSentence) {
-  EXPECT_THAT(refusal(sized(ResizeMode::kSquash, 0, 5)), HasSubstr("squash width is 0 pixels"));
-  EXPECT_THAT(refusal(sized(ResizeMode::kLetterbox, 5, 20000)), HasSubstr("1 to 16384"));
+  EXPECT_THAT(preprocess_refusal(sized(ResizeMode::kSquash, 0, 5)),
+              HasSubstr("squash width is 0 pixels"));
+  EXPECT_THAT(preprocess_refusal(sized(ResizeMode::kLetterbox, 5, 20000)), HasSubstr("1 to 16384"));
   Preprocess p = sized(ResizeMode::kSquash, 10, 10);
   p.crop_width = p.crop_height = 11;
-  EXPECT_THAT(refusal(p), HasSubstr("larger than the resized image, 10x10"));
+  EXPECT_THAT(preprocess_refusal(p), HasSubstr("larger than the resized image, 10x10"));
   p.crop_height = 0;
-  EXPECT_THAT(refusal(p), HasSubstr("height is 0 pixels"));
+  EXPECT_THAT(preprocess_refusal(p), HasSubstr("height is 0 pixels"));
   p = sized(ResizeMode::kLetterbox, 10, 10);
   p.crop_width = p.crop_height = 5;
-  EXPECT_THAT(refusal(p), HasSubstr("letterbox"));
+  EXPECT_THAT(preprocess_refusal(p), HasSubstr("letterbox"));
   p = {};
   p.mean = {1.0F, 2.0F};
-  EXPECT_THAT(refusal(p), HasSubstr("mean has 2 values"));
+  EXPECT_THAT(preprocess_refusal(p), HasSubstr("mean has 2 values"));
   p = {};
   p.channels = ChannelOrder::kGray;
   p.std = {1.0F, 1.0F, 1.0F};
-  EXPECT_THAT(refusal(p), HasSubstr("std has 3 values"));
+  EXPECT_THAT(preprocess_refusal(p), HasSubstr("std has 3 values"));
   p = {};
   p.std = {0.0F};
-  EXPECT_THAT(refusal(p), HasSubstr("std holds 0"));
+  EXPECT_THAT(preprocess_refusal(p), HasSubstr("std holds 0"));
   p.std = {std::numeric_limits<float>::quiet_NaN()};
-  EXPECT_THAT(refusal(p), HasSubstr("std holds nan"));
+  EXPECT_THAT(preprocess_refusal(p), HasSubstr("std holds nan"));
   p = {};
   p.mean = {std::numeric_limits<float>::infinity()};
-  EXPECT_THAT(refusal(p), HasSubstr("mean holds inf"));
+  EXPECT_THAT(preprocess_refusal(p), HasSubstr("mean holds inf"));
 }
 
 TEST(Preprocess, RefusesImagesThatDoNotFit) {
@@ -241,7 +242,7 @@ TEST(PreprocessPreset, EveryOneIsValidAndSorted) {
   EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
   for (const std::string& name : names) {
     const Preprocess preset = preprocess_preset(name);
-    EXPECT_EQ(refusal(preset), "accepted") << name;
+    EXPECT_EQ(preprocess_refusal(preset), "accepted") << name;
     EXPECT_FALSE(doubtful(preset).has_value()) << name;
   }
 }

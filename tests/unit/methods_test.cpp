@@ -93,14 +93,14 @@ double least_noise(const Values& values, const Scheme& scheme) {
   return least;
 }
 
-struct Case {
+struct LeastSquaresCase {
   std::string name;
   Values values;
   Scheme scheme;
 };
 
-std::vector<Case> least_squares_cases() {
-  std::vector<Case> cases;
+std::vector<LeastSquaresCase> least_squares_cases() {
+  std::vector<LeastSquaresCase> cases;
   for (const int bits : {8, 4}) {
     const Scheme symmetric{DType::kInt8, bits, Symmetry::kSymmetric};
     const Scheme with_zero_point{DType::kUInt8, bits, Symmetry::kAsymmetric};
@@ -121,7 +121,7 @@ MethodOptions options_of(const Scheme& scheme) {
 }
 
 TEST(MseMethod, FindsTheLeastNoiseWithinThreePerMille) {
-  for (const Case& c : least_squares_cases()) {
+  for (const LeastSquaresCase& c : least_squares_cases()) {
     const double noise =
         noise_of(c.values, decided("mse", c.values, options_of(c.scheme)), c.scheme);
     EXPECT_LE(noise, 1.003 * least_noise(c.values, c.scheme)) << c.name;
@@ -140,7 +140,7 @@ TEST(MseMethod, MovesBothEndsOfAnAsymmetricRange) {
 }
 
 TEST(GradientMethod, EndsInAValleyNearTheBest) {
-  for (const Case& c : least_squares_cases()) {
+  for (const LeastSquaresCase& c : least_squares_cases()) {
     const double noise =
         noise_of(c.values, decided("gradient", c.values, options_of(c.scheme)), c.scheme);
     EXPECT_LE(noise, 1.25 * least_noise(c.values, c.scheme)) << c.name;
@@ -173,7 +173,7 @@ Range literal_admm(const Values& values, const Scheme& scheme) {
 }
 
 TEST(AdmmMethod, EndsWhereTheAlternationOnTheValuesEnds) {
-  for (const Case& c : least_squares_cases()) {
+  for (const LeastSquaresCase& c : least_squares_cases()) {
     const Range found = decided("admm", c.values, options_of(c.scheme));
     const Range expected = literal_admm(c.values, c.scheme);
     // The alternation on values stops where their rounding pattern no longer changes; on the
@@ -338,7 +338,7 @@ TEST(KlMnnMethod, LeavesOutMagnitudesUpToAMillionth) {
 }
 
 TEST(AutoMethod, IsTheLeastNoisyOfItsCandidates) {
-  for (const Case& c : least_squares_cases()) {
+  for (const LeastSquaresCase& c : least_squares_cases()) {
     const MethodOptions options = options_of(c.scheme);
     const double chosen = noise_of(c.values, decided("auto", c.values, options), c.scheme);
     for (const char* method : {"minmax", "kl", "mse", "percentile"}) {

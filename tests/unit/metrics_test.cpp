@@ -13,8 +13,8 @@ namespace qtool {
 namespace {
 
 using Floats = std::vector<float>;
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNanFloat = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfiniteFloat = std::numeric_limits<float>::infinity();
 
 TEST(SqnrDb, IsTwentyDecibelsForATenthOfTheAmplitude) {
   EXPECT_NEAR(sqnr_db(Floats{10, -10}, Floats{9, -9}), 20.0, 1e-12);
@@ -26,9 +26,9 @@ TEST(SqnrDb, StaysFiniteForDegenerateSignals) {
   EXPECT_EQ(sqnr_db(Floats{0, 0}, Floats{0, 0}), kSqnrLimitDb);
   EXPECT_EQ(sqnr_db(Floats{1, 2}, Floats{1, 2}), kSqnrLimitDb);
   EXPECT_EQ(sqnr_db(Floats{0, 0}, Floats{1, 0}), -kSqnrLimitDb);
-  EXPECT_EQ(sqnr_db(Floats{1, 2}, Floats{1, kNan}), -kSqnrLimitDb);
-  EXPECT_EQ(sqnr_db(Floats{1, 2}, Floats{1, kInf}), -kSqnrLimitDb);
-  EXPECT_EQ(sqnr_db(Floats{kInf, 2}, Floats{1, 2}), -kSqnrLimitDb);
+  EXPECT_EQ(sqnr_db(Floats{1, 2}, Floats{1, kNanFloat}), -kSqnrLimitDb);
+  EXPECT_EQ(sqnr_db(Floats{1, 2}, Floats{1, kInfiniteFloat}), -kSqnrLimitDb);
+  EXPECT_EQ(sqnr_db(Floats{kInfiniteFloat, 2}, Floats{1, 2}), -kSqnrLimitDb);
 }
 
 TEST(SqnrDb, RefusesSignalsOfDifferentLength) {
@@ -49,7 +49,7 @@ TEST(HasAnswer, NeedsFiniteNumbersAndNoNan) {
   EXPECT_TRUE(has_answer(std::vector<float>{1.0F, 2.0F}));
   EXPECT_TRUE(has_answer(std::vector<float>{-kInfinity, 0.0F}));  // log of 0 and of 1
   EXPECT_TRUE(has_answer({}));
-  EXPECT_FALSE(has_answer(std::vector<float>{1.0F, kNan}));
+  EXPECT_FALSE(has_answer(std::vector<float>{1.0F, kNanFloat}));
   EXPECT_FALSE(has_answer(std::vector<float>{1.0F, kInfinity}));
   EXPECT_FALSE(has_answer(std::vector<float>{-kInfinity, -kInfinity}));
 }
@@ -77,15 +77,15 @@ TEST(Cosine, KnowsParallelOppositeAndOrthogonalVectors) {
 TEST(Cosine, HasDefinedAnswersForZeroAndNonFiniteVectors) {
   EXPECT_EQ(cosine(Floats{0, 0}, Floats{0, 0}), 1.0);
   EXPECT_EQ(cosine(Floats{0, 0}, Floats{1, 0}), 0.0);
-  EXPECT_EQ(cosine(Floats{kNan, 0}, Floats{1, 0}), 0.0);
-  EXPECT_EQ(cosine(Floats{kInf, 0}, Floats{1, 0}), 0.0);
+  EXPECT_EQ(cosine(Floats{kNanFloat, 0}, Floats{1, 0}), 0.0);
+  EXPECT_EQ(cosine(Floats{kInfiniteFloat, 0}, Floats{1, 0}), 0.0);
   EXPECT_NEAR(cosine(Floats{1e-30F, 0}, Floats{1e-30F, 0}), 1.0, 1e-12);
 }
 
 TEST(MaxAbsError, FindsTheLargestDifference) {
   EXPECT_EQ(max_abs_error(Floats{1, 5, -3}, Floats{1, 4, 1}), 4.0);
-  EXPECT_EQ(max_abs_error(Floats{kInf}, Floats{kInf}), 0.0);
-  EXPECT_TRUE(std::isinf(max_abs_error(Floats{1, 2}, Floats{kNan, 2})));
+  EXPECT_EQ(max_abs_error(Floats{kInfiniteFloat}, Floats{kInfiniteFloat}), 0.0);
+  EXPECT_TRUE(std::isinf(max_abs_error(Floats{1, 2}, Floats{kNanFloat, 2})));
 }
 
 TEST(TopK, PutsTheLowerIndexFirstAmongEqualScores) {
@@ -94,7 +94,8 @@ TEST(TopK, PutsTheLowerIndexFirstAmongEqualScores) {
 }
 
 TEST(TopK, PutsNotANumberLast) {
-  EXPECT_THAT(top_k(Floats{kNan, -kInf, kNan, 1}, 4), testing::ElementsAre(3, 1, 0, 2));
+  EXPECT_THAT(top_k(Floats{kNanFloat, -kInfiniteFloat, kNanFloat, 1}, 4),
+              testing::ElementsAre(3, 1, 0, 2));
 }
 
 TEST(TopK, ReturnsEverythingWhenThereIsLessThanAsked) {
@@ -113,7 +114,7 @@ TEST(AreProbabilities, TellsSoftmaxOutputFromLogits) {
   EXPECT_TRUE(are_probabilities(Floats{0.25F, 0.75F}));
   EXPECT_FALSE(are_probabilities(Floats{0.25F, 0.25F}));
   EXPECT_FALSE(are_probabilities(Floats{2.0F, -1.0F}));
-  EXPECT_FALSE(are_probabilities(Floats{kNan, 1.0F}));
+  EXPECT_FALSE(are_probabilities(Floats{kNanFloat, 1.0F}));
 }
 
 TEST(Median, AveragesTheMiddleTwoOfAnEvenCount) {

@@ -18,10 +18,10 @@
 // Models of one operator of com.microsoft, for its tests.
 namespace qtool::microsoft {
 
-using testing::Attributes;
-using testing::constant;
-using testing::OpInput;
-using testing::random_tensor;
+using tests::Attributes;
+using tests::constant;
+using tests::OpInput;
+using tests::random_tensor;
 using Ints = std::vector<std::int64_t>;
 using Inputs = std::vector<OpInput>;
 

@@ -12,11 +12,11 @@
 namespace qtool {
 namespace {
 
-constexpr Limits kU8{0, 255};
+constexpr Limits kByteLimits{0, 255};
 
 TEST(MinFirst, GivesThePublishedAnswer) {
   // The example of TensorFlow's documentation: the range -10 to 30 in eight bits.
-  const MinFirst map = min_first({-10.0F, 30.0F}, kU8);
+  const MinFirst map = min_first({-10.0F, 30.0F}, kByteLimits);
   EXPECT_EQ(quantize_min_first(-10.0F, map), 0);
   EXPECT_EQ(quantize_min_first(10.0F, map), 128);
   EXPECT_EQ(quantize_min_first(30.0F, map), 255);
@@ -28,7 +28,7 @@ TEST(MinFirst, GivesThePublishedAnswer) {
 
 TEST(MinFirst, KeepsRealZeroExact) {
   for (const Range range : {Range{-3.0F, 7.0F}, Range{0.0F, 1.0F}, Range{-0.1F, 77.7F}}) {
-    for (const Limits limits : {kU8, Limits{-128, 127}, Limits{0, 15}}) {
+    for (const Limits limits : {kByteLimits, Limits{-128, 127}, Limits{0, 15}}) {
       const MinFirst map = min_first(range, limits);
       EXPECT_EQ(dequantize_min_first(quantize_min_first(0.0F, map), map), 0.0F);
     }
@@ -36,7 +36,7 @@ TEST(MinFirst, KeepsRealZeroExact) {
 }
 
 TEST(MinFirst, RoundsHalvesAwayFromZero) {
-  const MinFirst map = min_first({-100.0F, 155.0F}, kU8);  // one integer per unit
+  const MinFirst map = min_first({-100.0F, 155.0F}, kByteLimits);  // one integer per unit
   EXPECT_EQ(quantize_min_first(0.5F, map) - map.offset, 1);
   EXPECT_EQ(quantize_min_first(2.5F, map) - map.offset, 3);
   EXPECT_EQ(quantize_min_first(-0.5F, map) - map.offset, -1);
@@ -46,7 +46,7 @@ TEST(MinFirst, AddsNoBiasWhereRoundingTheDifferenceDoes) {
   // rmin k = -63.4: rounding (x - rmin) k and reading it back with the integer offset moves every
   // value by 0.4 of a step in the mean; rounding both and subtracting moves none.
   const Range range{-63.4F, 191.6F};
-  const MinFirst map = min_first(range, kU8);
+  const MinFirst map = min_first(range, kByteLimits);
   ASSERT_NEAR(map.per_unit, 1.0, 1e-6);
   ASSERT_EQ(map.offset, 63);
   std::mt19937 random(1);
@@ -77,7 +77,7 @@ TEST(MinFirst, DriftsNotAtAllOverManyRequantizations) {
   for (int pass = 0; pass < 10; ++pass) {
     const float s = step(random);
     const Range range{-120.4F * s, 134.6F * s};
-    const MinFirst map = min_first(range, kU8);
+    const MinFirst map = min_first(range, kByteLimits);
     bias += (std::round(range.min * map.per_unit) - range.min * map.per_unit) / map.per_unit;
     for (float& x : both) x = dequantize_min_first(quantize_min_first(x, map), map);
     for (float& x : difference) {
@@ -98,11 +98,11 @@ TEST(MinFirst, DriftsNotAtAllOverManyRequantizations) {
 }
 
 TEST(MinFirst, DefinesDegenerateRanges) {
-  const MinFirst map = min_first({0.0F, 0.0F}, kU8);
+  const MinFirst map = min_first({0.0F, 0.0F}, kByteLimits);
   EXPECT_EQ(quantize_min_first(0.0F, map), 0);
   EXPECT_EQ(dequantize_min_first(0, map), 0.0F);
-  EXPECT_THROW(min_first({1.0F, -1.0F}, kU8), Error);
-  EXPECT_THROW(min_first({0.0F, std::numeric_limits<float>::infinity()}, kU8), Error);
+  EXPECT_THROW(min_first({1.0F, -1.0F}, kByteLimits), Error);
+  EXPECT_THROW(min_first({0.0F, std::numeric_limits<float>::infinity()}, kByteLimits), Error);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string message_of(std::string_view text) {
+std::string mnn_message(std::string_view text) {
   try {
     read_mnn_config(text);
   } catch (const Error& error) {
@@ -60,17 +60,17 @@ TEST(MnnConfig, TakesOneChannelOfAGrayConfiguration) {
 }
 
 TEST(MnnConfig, RefusesWhatItDoesNotKnow) {
-  EXPECT_THAT(message_of(R"({"used_image_nums": 3})"), HasSubstr("'used_image_num'"));
-  EXPECT_THAT(message_of(R"({"feature_quantize_method": "kl"})"), HasSubstr("KL, EMA, ADMM"));
-  EXPECT_THAT(message_of(R"({"format": "YUV"})"), HasSubstr("RGB, BGR, GRAY"));
-  EXPECT_THAT(message_of(R"({"normal": [0, 1, 1]})"), HasSubstr("above 0"));
-  EXPECT_THAT(message_of(R"({"mean": [1, 2]})"), HasSubstr("1 or 3"));
-  EXPECT_THAT(message_of(R"({"width": 3})"), HasSubstr("together"));
-  EXPECT_THAT(message_of(R"({"feature_clamp_value": 100})"), HasSubstr("127"));
-  EXPECT_THAT(message_of(R"({"quant_bits": 16})"), HasSubstr("2 to 8"));
-  EXPECT_EQ(message_of(R"({"quant_bits": 4, "weight_clamp_value": 7})"), "no error");
-  EXPECT_THAT(message_of("[]"), HasSubstr("an object"));
-  EXPECT_THAT(message_of("{"), HasSubstr("not JSON"));
+  EXPECT_THAT(mnn_message(R"({"used_image_nums": 3})"), HasSubstr("'used_image_num'"));
+  EXPECT_THAT(mnn_message(R"({"feature_quantize_method": "kl"})"), HasSubstr("KL, EMA, ADMM"));
+  EXPECT_THAT(mnn_message(R"({"format": "YUV"})"), HasSubstr("RGB, BGR, GRAY"));
+  EXPECT_THAT(mnn_message(R"({"normal": [0, 1, 1]})"), HasSubstr("above 0"));
+  EXPECT_THAT(mnn_message(R"({"mean": [1, 2]})"), HasSubstr("1 or 3"));
+  EXPECT_THAT(mnn_message(R"({"width": 3})"), HasSubstr("together"));
+  EXPECT_THAT(mnn_message(R"({"feature_clamp_value": 100})"), HasSubstr("127"));
+  EXPECT_THAT(mnn_message(R"({"quant_bits": 16})"), HasSubstr("2 to 8"));
+  EXPECT_EQ(mnn_message(R"({"quant_bits": 4, "weight_clamp_value": 7})"), "no error");
+  EXPECT_THAT(mnn_message("[]"), HasSubstr("an object"));
+  EXPECT_THAT(mnn_message("{"), HasSubstr("not JSON"));
 }
 
 }  // namespace

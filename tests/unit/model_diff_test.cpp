@@ -73,7 +73,7 @@ TEST(ModelDiff, FindsTheWeightThatChanged) {
 
 TEST(ModelDiff, NamesAShapeThatChanged) {
   const ModelDiff diff =
-      diff_of(four_layers(), with_weight("c_b", Tensor(DType::kFloat32, {kChannels, 1})));
+      diff_of(four_layers(), with_weight("c_b", Tensor(DType::kFloat32, {kLayerChannels, 1})));
   EXPECT_THAT(text_of(diff, {}), HasSubstr("float32 [4] in A, float32 [4, 1] in B"));
   EXPECT_FALSE(ModelLimits{}.accept(diff));
 }

@@ -12,6 +12,7 @@
 #include "graph/passes.h"
 #include "onnx_check.h"
 #include "onnx_models.h"
+#include "ops_of.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
 
@@ -19,7 +20,7 @@
 namespace qtool {
 
 using onnx::NodeProto;
-using Attributes = std::function<void(NodeProto&)>;
+using SetAttributes = std::function<void(NodeProto&)>;
 
 inline onnx::AttributeProto& attribute(NodeProto& node, const std::string& name,
                                        onnx::AttributeProto::AttributeType type) {
@@ -51,7 +52,7 @@ struct OneNode {
   onnx::ModelProto model;
 
   OneNode(const std::string& op, std::int64_t opset, const std::vector<std::string>& inputs,
-          const Attributes& attributes = {}, const std::vector<std::string>& outputs = {"y"}) {
+          const SetAttributes& attributes = {}, const std::vector<std::string>& outputs = {"y"}) {
     model.set_ir_version(3);
     model.add_opset_import()->set_version(opset);
     onnx::GraphProto& graph = *model.mutable_graph();
@@ -111,27 +112,21 @@ struct OneNode {
   }
 };
 
-inline const Node& node_named(const Graph& graph, const std::string& name) {
+inline const Node& node_called(const Graph& graph, const std::string& name) {
   for (const NodeId id : graph.nodes()) {
     if (graph.node(id).name == name) return graph.node(id);
   }
   throw std::runtime_error("no node " + name);
 }
 
-inline std::vector<std::string> ops_of(const Graph& graph) {
-  std::vector<std::string> ops;
-  for (const NodeId id : graph.nodes()) ops.push_back(graph.node(id).op_type);
-  return ops;
-}
-
 inline std::vector<std::int64_t> ints_at(const Graph& graph, std::size_t index,
                                          const std::string& name = "node") {
-  return to_int64s(*graph.value(node_named(graph, name).inputs.at(index)).constant);
+  return to_int64s(*graph.value(node_called(graph, name).inputs.at(index)).constant);
 }
 
 inline std::vector<float> floats_at(const Graph& graph, std::size_t index) {
   const auto values =
-      graph.value(node_named(graph, "node").inputs.at(index)).constant->values<float>();
+      graph.value(node_called(graph, "node").inputs.at(index)).constant->values<float>();
   return {values.begin(), values.end()};
 }
 

@@ -56,10 +56,6 @@ onnx::ModelProto product(std::int32_t type, const std::string& weights, const st
   return model;
 }
 
-Graph load(const onnx::ModelProto& model) {
-  return load_onnx_bytes(model.SerializeAsString(), "", "model");
-}
-
 std::string refusal(const onnx::ModelProto& model) {
   try {
     static_cast<void>(prepare(load(model)));
@@ -150,12 +146,6 @@ TEST(FourBits, InBlocksBecomeReals) {
 }
 
 /// The model as it is written, read by protobuf.
-onnx::ModelProto saved(const Graph& graph) {
-  onnx::ModelProto model;
-  EXPECT_TRUE(model.ParseFromString(save_onnx_bytes(graph)));
-  return model;
-}
-
 const onnx::TensorProto& initializer(const onnx::ModelProto& model, const std::string& name) {
   for (const onnx::TensorProto& tensor : model.graph().initializer()) {
     if (tensor.name() == name) return tensor;

@@ -7,6 +7,7 @@
 #include "onnx_models.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
+#include "unit/ops_of.h"
 
 namespace qtool {
 namespace {
@@ -17,20 +18,10 @@ using onnx::TensorProto;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Graph load(const ModelProto& model) {
-  return load_onnx_bytes(model.SerializeAsString(), "", "model");
-}
-
 std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>& ids) {
   std::vector<std::string> names;
   for (const ValueId id : ids) names.push_back(graph.value(id).name);
   return names;
-}
-
-std::vector<std::string> ops_of(const Graph& graph) {
-  std::vector<std::string> ops;
-  for (const NodeId id : graph.nodes()) ops.push_back(graph.node(id).op_type);
-  return ops;
 }
 
 // Loads a changed small model and returns the error's sentence; fails when there is none.

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/text.h"
 #include "graph/onnx_proto.h"
+#include "qtool/graph/onnx.h"
 
 namespace qtool {
 
@@ -54,6 +57,16 @@ inline onnx::ModelProto small_model(std::int64_t opset = 13) {
   *graph.add_initializer() = float_proto("w", {2, 2}, {1, 2, 3, 4});
   *graph.add_node() = node_proto("Add", {"x", "w"}, {"sum"});
   *graph.add_node() = node_proto("Relu", {"sum"}, {"y"});
+  return model;
+}
+
+inline Graph load(const onnx::ModelProto& model) {
+  return load_onnx_bytes(model.SerializeAsString(), "", "model");
+}
+
+inline onnx::ModelProto saved(const Graph& graph) {
+  onnx::ModelProto model;
+  EXPECT_TRUE(model.ParseFromString(save_onnx_bytes(graph)));
   return model;
 }
 

@@ -6,13 +6,13 @@
 namespace qtool {
 namespace {
 
-using testing::constant;
-using testing::OpCase;
-using testing::random_tensor;
-using testing::run_op;
+using tests::constant;
+using tests::OpCase;
+using tests::random_tensor;
+using tests::run_op;
 using Ints = std::vector<std::int64_t>;
 
-struct Layer {
+struct ConvLayer {
   std::int64_t inputs, outputs, height, width, kernel_h, kernel_w, dilation;
   Ints pads;  // top, left, bottom, right
 };
@@ -20,7 +20,7 @@ struct Layer {
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 // ONNX's Conv of one image with stride 1, in double.
-std::vector<double> definition(const Layer& layer, const Tensor& x, const Tensor& w,
+std::vector<double> definition(const ConvLayer& layer, const Tensor& x, const Tensor& w,
                                const Shape& out) {
   std::vector<double> y;
   for (std::int64_t m = 0; m < layer.outputs; ++m) {
@@ -48,7 +48,7 @@ std::vector<double> definition(const Layer& layer, const Tensor& x, const Tensor
 
 // oneDNN's fastest kernel left out taps where the padding on the right reaches half of the result.
 TEST(Conv, EqualsItsDefinitionWherePaddingIsWide) {
-  const Layer layers[] = {
+  const ConvLayer layers[] = {
       {6, 64, 5, 7, 5, 5, 1, {2, 0, 4, 4}},   {4, 64, 3, 7, 1, 5, 2, {0, 4, 0, 4}},
       {8, 128, 4, 9, 2, 6, 2, {5, 5, 1, 5}},  {3, 192, 5, 15, 1, 9, 2, {0, 8, 0, 8}},
       {5, 64, 7, 7, 3, 3, 4, {4, 4, 4, 4}},   {2, 64, 4, 11, 3, 7, 2, {2, 6, 2, 6}},
@@ -56,7 +56,7 @@ TEST(Conv, EqualsItsDefinitionWherePaddingIsWide) {
       {4, 64, 6, 15, 1, 9, 2, {0, 15, 0, 1}}, {4, 64, 6, 7, 5, 5, 2, {4, 0, 4, 8}},
       {4, 64, 4, 8, 5, 5, 2, {4, 4, 4, 4}},
   };
-  for (const Layer& layer : layers) {
+  for (const ConvLayer& layer : layers) {
     const Tensor x = random_tensor({1, layer.inputs, layer.height, layer.width}, -1, 1, 1);
     const Tensor w =
         random_tensor({layer.outputs, layer.inputs, layer.kernel_h, layer.kernel_w}, -1, 1, 2);

@@ -8,24 +8,24 @@
 namespace qtool {
 namespace {
 
-using testing::Attributes;
-using testing::constant;
-using testing::infer_error;
-using testing::infer_op;
-using testing::OpCase;
-using testing::OpInput;
-using testing::random_tensor;
-using testing::run_op;
+using tests::Attributes;
+using tests::constant;
+using tests::infer_error;
+using tests::infer_op;
+using tests::OpCase;
+using tests::OpInput;
+using tests::random_tensor;
+using tests::run_op;
 using Ints = std::vector<std::int64_t>;
 
-struct Layer {
+struct TransposeLayer {
   Shape x;
   Shape w;
   Attributes attributes;
   Ints pads_begin;  // what the attributes come to
 };
 
-OpCase case_of(const Layer& layer, bool constant_weights) {
+OpCase case_of(const TransposeLayer& layer, bool constant_weights) {
   OpCase test{"ConvTranspose", {}, layer.attributes, 1};
   test.inputs.emplace_back(random_tensor(layer.x, -1, 1, 1));
   Tensor w = random_tensor(layer.w, -1, 1, 2);
@@ -38,7 +38,7 @@ OpCase case_of(const Layer& layer, bool constant_weights) {
   return test;
 }
 
-Ints ints_of(const Layer& layer, const char* key, std::int64_t fallback) {
+Ints ints_of(const TransposeLayer& layer, const char* key, std::int64_t fallback) {
   const auto found = layer.attributes.find(key);
   if (found != layer.attributes.end()) return std::get<Ints>(found->second);
   return Ints(static_cast<std::size_t>(layer.x.rank() - 2), fallback);
@@ -62,7 +62,7 @@ Ints index_of(std::int64_t at, const Shape& shape) {
 }
 
 // Every input element times every tap, added where ONNX's definition puts it.
-std::vector<double> scattered(const OpCase& test, const Layer& layer, const Shape& y) {
+std::vector<double> scattered(const OpCase& test, const TransposeLayer& layer, const Shape& y) {
   const auto x = test.inputs[0].tensor->values<float>();
   const auto w = test.inputs[1].tensor->values<float>();
   const auto b = test.inputs[2].tensor->values<float>();
@@ -95,7 +95,7 @@ std::vector<double> scattered(const OpCase& test, const Layer& layer, const Shap
   return sums;
 }
 
-const Layer kLayers[] = {
+const TransposeLayer kTransposeLayers[] = {
     {{2, 3, 7}, {3, 4, 3}, {{"strides", Ints{2}}}, {0}},
     {{1, 4, 5, 6}, {4, 6, 2, 2}, {{"strides", Ints{2, 2}}}, {0, 0}},
     {{2, 4, 5, 6},
@@ -133,7 +133,7 @@ const Layer kLayers[] = {
 };
 
 TEST(ConvTranspose, EqualsItsDefinitionInAllLayoutsAndOnAllThreads) {
-  for (const Layer& layer : kLayers) {
+  for (const TransposeLayer& layer : kTransposeLayers) {
     for (const bool constant_weights : {true, false}) {
       const OpCase test = case_of(layer, constant_weights);
       const Shape y = infer_op(test)[0].shape;
@@ -157,10 +157,11 @@ TEST(ConvTranspose, EqualsItsDefinitionInAllLayoutsAndOnAllThreads) {
 TEST(ConvTranspose, DividesRowsOfLargeImagesAmongThreads) {
   for (const auto& [kernel, stride, pad] :
        {std::tuple{2, 2, 0}, {3, 2, 1}, {5, 3, 2}, {4, 1, 3}, {2, 4, 1}}) {
-    const Layer layer{{1, 8, 20, 21},
-                      {8, 6, kernel, kernel},
-                      {{"strides", Ints{stride, stride}}, {"pads", Ints{pad, pad, pad, pad}}},
-                      {pad, pad}};
+    const TransposeLayer layer{
+        {1, 8, 20, 21},
+        {8, 6, kernel, kernel},
+        {{"strides", Ints{stride, stride}}, {"pads", Ints{pad, pad, pad, pad}}},
+        {pad, pad}};
     const OpCase test = case_of(layer, true);
     const std::vector<double> expected = scattered(test, layer, infer_op(test)[0].shape);
     for (const int threads : {1, 2, 5}) {

@@ -11,12 +11,13 @@
 namespace qtool {
 namespace {
 
-using testing::Attributes;
-using testing::constant;
-using testing::OpCase;
-using testing::OpInput;
-using testing::random_tensor;
-using testing::run_op;
+using tests::Attributes;
+using tests::constant;
+using tests::inputs;
+using tests::OpCase;
+using tests::OpInput;
+using tests::random_tensor;
+using tests::run_op;
 using Ints = std::vector<std::int64_t>;
 
 Tensor image(std::uint64_t seed = 1) { return random_tensor({2, 6, 4, 10}, -2, 2, seed); }
@@ -35,13 +36,6 @@ Tensor truths(std::uint64_t seed = 1) {
 OpCase make_case(std::string op_type, std::vector<OpInput> inputs, Attributes attributes = {},
                  std::size_t outputs = 1) {
   return {std::move(op_type), std::move(inputs), std::move(attributes), outputs};
-}
-
-template <typename... Inputs>
-std::vector<OpInput> inputs(Inputs... items) {
-  std::vector<OpInput> list;
-  (list.push_back(std::move(items)), ...);
-  return list;
 }
 
 OpInput ints(std::initializer_list<std::int64_t> values) { return constant<std::int64_t>(values); }

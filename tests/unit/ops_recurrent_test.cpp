@@ -12,13 +12,13 @@
 namespace qtool {
 namespace {
 
-using testing::Attributes;
-using testing::constant;
-using testing::infer_error;
-using testing::OpCase;
-using testing::OpInput;
-using testing::random_tensor;
-using testing::run_op;
+using tests::Attributes;
+using tests::constant;
+using tests::infer_error;
+using tests::OpCase;
+using tests::OpInput;
+using tests::random_tensor;
+using tests::run_op;
 using Strings = std::vector<std::string>;
 using Function = std::function<double(double)>;
 

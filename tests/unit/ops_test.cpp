@@ -11,19 +11,20 @@
 namespace qtool {
 namespace {
 
-using testing::constant;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
-using testing::infer_error;
-using testing::infer_op;
-using testing::OpCase;
-using testing::OpInput;
-using testing::random_tensor;
-using testing::run_op;
+using tests::constant;
+using tests::infer_error;
+using tests::infer_op;
+using tests::inputs;
+using tests::OpCase;
+using tests::OpInput;
+using tests::random_tensor;
+using tests::run_op;
 using Ints = std::vector<std::int64_t>;
 
-Tensor floats(Shape shape, std::initializer_list<float> values) {
+Tensor float_tensor(Shape shape, std::initializer_list<float> values) {
   return Tensor::of<float>(std::move(shape), values);
 }
 
@@ -39,15 +40,7 @@ std::vector<float> floats_of(const Tensor& tensor) {
   return {values.begin(), values.end()};
 }
 
-// Inputs of a case; a braced list cannot hold tensors, they only move.
-template <typename... Inputs>
-std::vector<OpInput> inputs(Inputs... items) {
-  std::vector<OpInput> list;
-  (list.emplace_back(std::move(items)), ...);
-  return list;
-}
-
-OpCase op_case(std::string op_type, std::vector<OpInput> items, testing::Attributes attributes = {},
+OpCase op_case(std::string op_type, std::vector<OpInput> items, tests::Attributes attributes = {},
                std::size_t outputs = 1) {
   return {std::move(op_type), std::move(items), std::move(attributes), outputs};
 }
@@ -59,7 +52,7 @@ TEST(Binary, BroadcastsBothOperands) {
 }
 
 TEST(Binary, BroadcastsAScalarToAnEmptyTensor) {
-  const auto result = run_op(op_case("Mul", inputs(counting({0, 4}), floats({}, {2}))));
+  const auto result = run_op(op_case("Mul", inputs(counting({0, 4}), float_tensor({}, {2}))));
   EXPECT_EQ(result[0].shape(), (Shape{0, 4}));
 }
 
@@ -100,8 +93,9 @@ TEST(Binary, ReportsAnIntegerDivisionByZero) {
 
 TEST(Cast, SaturatesFloatsOutsideTheIntegerType) {
   const float inf = std::numeric_limits<float>::infinity();
-  const auto result = run_op(op_case(
-      "Cast", inputs(floats({6}, {-1.7F, 2.9F, 3e9F, -inf, inf, NAN})), {{"to", std::int64_t{6}}}));
+  const auto result =
+      run_op(op_case("Cast", inputs(float_tensor({6}, {-1.7F, 2.9F, 3e9F, -inf, inf, NAN})),
+                     {{"to", std::int64_t{6}}}));
   EXPECT_THAT(result[0].values<std::int32_t>(),
               ElementsAre(-1, 2, 2147483647, -2147483647 - 1, 2147483647, 0));
 }
@@ -175,7 +169,8 @@ TEST(Split, ListsAllPartsAndChecksTheirSum) {
 TEST(QuantizeLinear, RoundsTiesToEvenAndSaturates) {
   OpCase test{"QuantizeLinear", {}, {}, 1};
   const float inf = std::numeric_limits<float>::infinity();
-  test.inputs.emplace_back(floats({9}, {0.5F, 1.5F, 2.5F, -0.5F, -129.5F, 300.0F, inf, -inf, NAN}));
+  test.inputs.emplace_back(
+      float_tensor({9}, {0.5F, 1.5F, 2.5F, -0.5F, -129.5F, 300.0F, inf, -inf, NAN}));
   test.inputs.push_back(constant(Tensor::scalar(1.0F)));
   test.inputs.push_back(constant(Tensor::scalar<std::uint8_t>(128)));
   EXPECT_THAT(run_op(test)[0].values<std::uint8_t>(),

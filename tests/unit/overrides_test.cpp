@@ -10,7 +10,7 @@
 namespace qtool {
 namespace {
 
-constexpr Scheme kU8{DType::kUInt8, 8, Symmetry::kAsymmetric};
+constexpr Scheme kOverriddenScheme{DType::kUInt8, 8, Symmetry::kAsymmetric};
 
 CalibrationTable table() {
   CalibrationTable table;
@@ -18,7 +18,7 @@ CalibrationTable table() {
     ActivationEntry entry;
     entry.tensor = name;
     entry.range = {-1.0F, 2.0F};
-    entry.affine = choose_affine(entry.range, kU8);
+    entry.affine = choose_affine(entry.range, kOverriddenScheme);
     entry.observed.min = -1.0F;
     entry.observed.max = 2.0F;
     entry.saturated_share = 0.5;
@@ -29,13 +29,14 @@ CalibrationTable table() {
   return table;
 }
 
-CalibrationTable with(const Overrides& overrides, const Scheme& scheme = kU8) {
+CalibrationTable with(const Overrides& overrides, const Scheme& scheme = kOverriddenScheme) {
   CalibrationTable changed = table();
   apply_overrides(overrides, scheme, nullptr, changed);
   return changed;
 }
 
-std::string refusal(const Overrides& overrides, ErrorCode code, const Scheme& scheme = kU8) {
+std::string refusal(const Overrides& overrides, ErrorCode code,
+                    const Scheme& scheme = kOverriddenScheme) {
   try {
     with(overrides, scheme);
   } catch (const Error& error) {
@@ -88,7 +89,7 @@ TEST(Overrides, ChooseTheZeroPointByTheTypeWhenThereIsNone) {
   EXPECT_EQ(entry.dtype, DType::kInt8);
   CalibrationTable positive = table();
   positive.activations[0].observed.min = 0.0F;
-  apply_overrides({{}, {{"data", 0.5F, {}}}, {}}, kU8, nullptr, positive);
+  apply_overrides({{}, {{"data", 0.5F, {}}}, {}}, kOverriddenScheme, nullptr, positive);
   EXPECT_EQ(positive.activations[0].affine.zero_point, 0);
 }
 
@@ -114,7 +115,7 @@ TEST(Overrides, MeasureWhatTheyCostWhereTheStatisticsAreKnown) {
   tensor.statistics.observe(data);
   collection.tensors.push_back(tensor);
   CalibrationTable changed = table();
-  apply_overrides({{{"data", {-1.0F, 0.75F}}}, {}, {}}, kU8, &collection, changed);
+  apply_overrides({{{"data", {-1.0F, 0.75F}}}, {}, {}}, kOverriddenScheme, &collection, changed);
   EXPECT_NEAR(changed.find("data")->saturated_share, 0.5, 1e-9);
   EXPECT_TRUE(changed.find("data")->sqnr_db.has_value());
 }

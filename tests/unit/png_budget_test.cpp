@@ -11,20 +11,13 @@
 #include "base/text.h"
 #include "image/header.h"
 #include "qtool/base/error.h"
+#include "unit/image_bytes.h"
 
 namespace qtool {
 namespace {
 
 constexpr std::int64_t kWidth = 2047;
 constexpr std::int64_t kHeight = 1025;
-
-std::string big_endian(std::uint32_t value) {
-  std::string out;
-  for (unsigned shift = 32; shift > 0; shift -= 8) {
-    out.push_back(static_cast<char>(value >> (shift - 8)));
-  }
-  return out;
-}
 
 std::string chunk(std::string_view type, std::string_view data) {
   const std::string body = concat(type, data);
@@ -73,19 +66,20 @@ class Zeros {
   unsigned used_ = 0;
 };
 
-struct Kind {
+struct PngKind {
   unsigned colour;
   unsigned depth;
   unsigned channels;
 };
-constexpr std::array kKinds = {Kind{0, 1, 1}, Kind{0, 4, 1},  Kind{0, 8, 1}, Kind{0, 16, 1},
-                               Kind{2, 8, 3}, Kind{2, 16, 3}, Kind{3, 1, 1}, Kind{3, 8, 1},
-                               Kind{4, 8, 2}, Kind{4, 16, 2}, Kind{6, 8, 4}, Kind{6, 16, 4}};
+constexpr std::array kKinds = {PngKind{0, 1, 1},  PngKind{0, 4, 1}, PngKind{0, 8, 1},
+                               PngKind{0, 16, 1}, PngKind{2, 8, 3}, PngKind{2, 16, 3},
+                               PngKind{3, 1, 1},  PngKind{3, 8, 1}, PngKind{4, 8, 2},
+                               PngKind{4, 16, 2}, PngKind{6, 8, 4}, PngKind{6, 16, 4}};
 enum class Interlace : std::uint8_t { kNo, kYes };
 enum class Transparency : std::uint8_t { kNo, kYes };
 
 // Bytes of the rows before compression: a filter and the samples, in up to seven passes.
-std::int64_t row_bytes(const Kind& kind, Interlace interlace) {
+std::int64_t row_bytes(const PngKind& kind, Interlace interlace) {
   struct Pass {
     std::int64_t x, y, every_x, every_y;
   };
@@ -107,7 +101,7 @@ std::int64_t row_bytes(const Kind& kind, Interlace interlace) {
   return bytes;
 }
 
-std::string black_png(const Kind& kind, Interlace interlace, Transparency transparency) {
+std::string black_png(const PngKind& kind, Interlace interlace, Transparency transparency) {
   std::string header = big_endian(kWidth) + big_endian(kHeight);
   header.push_back(static_cast<char>(kind.depth));
   header.push_back(static_cast<char>(kind.colour));
@@ -123,7 +117,7 @@ std::string black_png(const Kind& kind, Interlace interlace, Transparency transp
 
 // The decoder gets what the header's estimate says and not a byte more, besides its tables.
 TEST(PngBudget, HoldsForEveryKindOfImage) {
-  for (const Kind& kind : kKinds) {
+  for (const PngKind& kind : kKinds) {
     for (const Interlace interlace : {Interlace::kNo, Interlace::kYes}) {
       for (const Transparency transparency : {Transparency::kNo, Transparency::kYes}) {
         if (transparency == Transparency::kYes && kind.colour >= 4) continue;

@@ -15,7 +15,7 @@ using nlohmann::json;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
-ActivationEntry activation(std::string tensor, Degenerate degenerate = Degenerate::kNo) {
+ActivationEntry degenerate_activation(std::string tensor, Degenerate degenerate = Degenerate::kNo) {
   ActivationEntry entry;
   entry.tensor = std::move(tensor);
   entry.degenerate = degenerate;
@@ -27,15 +27,15 @@ CalibrationTable three_activations() {
   table.method = "kl";
   table.image_count = 10;
   table.preprocess = Preprocess();
-  ActivationEntry good = activation("good");
+  ActivationEntry good = degenerate_activation("good");
   good.observed.min = -0.75F;
   good.observed.max = 12.5F;
   good.range = {-0.5F, 8.0F};
   good.affine = {0.03125F, 16};
   good.sqnr_db = 40.0;
-  ActivationEntry worst = activation("worst");
+  ActivationEntry worst = degenerate_activation("worst");
   worst.sqnr_db = 12.5;
-  table.activations = {good, worst, activation("dead", Degenerate::kAllZero)};
+  table.activations = {good, worst, degenerate_activation("dead", Degenerate::kAllZero)};
   table.weights.push_back({.tensor = "w", .consumer = "conv", .affines = {{1.0F}}});
   return table;
 }
@@ -52,7 +52,8 @@ TEST(TextOfCalibration, ShowsEveryTensorWithItsRangeAndItsNoise) {
 
 TEST(TextOfCalibration, SaysWhatIsDegenerate) {
   CalibrationTable table;
-  table.activations = {activation("e", Degenerate::kEmpty), activation("s", Degenerate::kTooSmall)};
+  table.activations = {degenerate_activation("e", Degenerate::kEmpty),
+                       degenerate_activation("s", Degenerate::kTooSmall)};
   const std::string text = text_of(table, "out.json");
   EXPECT_THAT(text, ContainsRegex("e .* no values\n"));
   EXPECT_THAT(text, ContainsRegex("s .* too small\n"));

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <string>
@@ -17,6 +16,7 @@
 #include "quantize/placement.h"
 #include "support/quantize_in.h"
 #include "support/random_floats.h"
+#include "support/signal_to_noise.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
@@ -43,23 +43,12 @@ Net mixed_net() {
   return net;
 }
 
-std::vector<float> run(const Graph& graph, const Tensor& x) {
+std::vector<float> run_prepared(const Graph& graph, const Tensor& x) {
   const Executor executor(prepare(graph));
   Workspace workspace;
   const TensorView view = x;
   const auto out = executor.compile({})->run({&view, 1}, workspace)[0].values<float>();
   return {out.begin(), out.end()};
-}
-
-double sqnr_db(const std::vector<float>& reference, const std::vector<float>& other) {
-  double signal = 0.0;
-  double noise = 1e-30;
-  for (std::size_t i = 0; i < reference.size(); ++i) {
-    const double error = static_cast<double>(reference[i]) - static_cast<double>(other[i]);
-    signal += static_cast<double>(reference[i]) * static_cast<double>(reference[i]);
-    noise += error * error;
-  }
-  return 10.0 * std::log10(signal / noise);
 }
 
 Graph make(const Graph& graph, QuantizeMode mode, QuantizeReport& report,
@@ -101,10 +90,12 @@ TEST(DynamicMode, StaysCloseToFp32) {
   const Graph dynamic = make(net.graph, QuantizeMode::kDynamic, report);
   for (const float extent : {0.01F, 1.0F, 1000.0F}) {  // the range follows the input
     const Tensor x = random_floats({1, 4, 8, 8}, 9, -extent, extent);
-    EXPECT_GT(sqnr_db(run(net.graph, x), run(dynamic, x)), 30.0) << extent;
+    EXPECT_GT(signal_to_noise(run_prepared(net.graph, x), run_prepared(dynamic, x)), 30.0)
+        << extent;
   }
   const Tensor nothing(DType::kFloat32, {1, 4, 8, 8});
-  EXPECT_GT(sqnr_db(run(net.graph, nothing), run(dynamic, nothing)), 30.0);
+  EXPECT_GT(signal_to_noise(run_prepared(net.graph, nothing), run_prepared(dynamic, nothing)),
+            30.0);
 }
 
 TEST(DynamicMode, IsCountedAsIntegerWorkOnTheKernels) {
@@ -140,7 +131,7 @@ TEST(DynamicMode, LeavesConvolutionsOfVolumesInFp32) {
   const QuantizeReport& report = emitted.report;
   EXPECT_EQ(report.find("conv")->reason, "ConvInteger takes images only");
   const Tensor x = random_floats({1, 2, 4, 4, 4}, 2);
-  EXPECT_EQ(run(quantized, x), run(graph, x));
+  EXPECT_EQ(run_prepared(quantized, x), run_prepared(graph, x));
 }
 
 TEST(WeightOnlyMode, StoresWeightsAsInt8AndComputesInFp32) {
@@ -152,7 +143,7 @@ TEST(WeightOnlyMode, StoresWeightsAsInt8AndComputesInFp32) {
   EXPECT_EQ(report.weight_bytes, 6 * 4 * 9 + 4 * 9 + 50);
   EXPECT_EQ(complaint_of_checker(save_onnx_bytes(stored)), "");
   const Tensor x = random_floats({1, 4, 8, 8}, 9);
-  EXPECT_GT(sqnr_db(run(net.graph, x), run(stored, x)), 40.0);
+  EXPECT_GT(signal_to_noise(run_prepared(net.graph, x), run_prepared(stored, x)), 40.0);
   const Executor executor(prepare(stored));
   EXPECT_EQ(coverage_of(*executor.compile({})).integer_macs, 0);
   for (const NodeReport& node : report.nodes) {
@@ -203,7 +194,7 @@ TEST(WeightOnlyMode, StoresTransposedFiltersAndBothWeightsOfRecurrentNetworks) {
   }
   EXPECT_EQ(complaint_of_checker(save_onnx_bytes(stored)), "");
   const Tensor x = random_floats({1, 4, 6, 5}, 9);
-  EXPECT_GT(sqnr_db(run(net.graph, x), run(stored, x)), 35.0);
+  EXPECT_GT(signal_to_noise(run_prepared(net.graph, x), run_prepared(stored, x)), 35.0);
 }
 
 // Else --weight-bits would be refused for a network of nothing but recurrent layers.

@@ -370,7 +370,7 @@ TEST(Placements, PlaceAsExcludingTheNodesDoes) {
 const Target& with_tables() { return find_target("qtool"); }
 
 // conv -> SiLU -> conv
-Net silu_net() {
+Net plain_silu_net() {
   Net net;
   const auto c = net.conv("c1", net.input("x", {1, 2, 4, 4}));
   net.output(net.conv("c2", net.op("Mul", "silu", {c, net.op("Sigmoid", "gate", {c})})));
@@ -386,7 +386,7 @@ std::vector<NodeRole> roles(const Net& net, const PlacementOptions& options = {}
 }
 
 TEST(Placement, HasNoPairInsideAFunctionThatRunsAsATable) {
-  const Net net = silu_net();
+  const Net net = plain_silu_net();
   EXPECT_THAT(pairs(net, {}, with_tables()), ElementsAre("x", "c1_out", "silu_out"));
   EXPECT_THAT(roles(net), Each(NodeRole::kInteger));
   EXPECT_EQ(place(net.graph, with_tables(), {}).functions.size(), 1U);
@@ -397,14 +397,14 @@ TEST(Placement, LeavesAFunctionInFloatWhenOneOfItsNodesIsExcluded) {
   PlacementOptions options;
   options.exclude = {"gate"};
   options.has_range = [](std::string_view tensor) { return tensor != "gate_out"; };
-  EXPECT_THAT(roles(silu_net(), options), ElementsAre(NodeRole::kInteger, NodeRole::kFloat,
-                                                      NodeRole::kFloat, NodeRole::kInteger));
+  EXPECT_THAT(roles(plain_silu_net(), options), ElementsAre(NodeRole::kInteger, NodeRole::kFloat,
+                                                            NodeRole::kFloat, NodeRole::kInteger));
 }
 
 TEST(Placement, LeavesAFunctionInFloatWhoseInputHasNoRange) {
   PlacementOptions options;
   options.has_range = [](std::string_view tensor) { return tensor != "c1_out"; };
-  const Net net = silu_net();
+  const Net net = plain_silu_net();
   EXPECT_THAT(roles(net, options), ElementsAre(NodeRole::kInteger, NodeRole::kFloat,
                                                NodeRole::kFloat, NodeRole::kInteger));
   EXPECT_THAT(place(net.graph, with_tables(), options).nodes[1].reason,

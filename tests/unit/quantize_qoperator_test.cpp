@@ -80,7 +80,7 @@ void expect_equal_outputs(const BothForms& forms, const Shape& input) {
   }
 }
 
-std::multiset<std::string> ops_of(const Graph& graph) {
+std::multiset<std::string> all_ops_of(const Graph& graph) {
   std::multiset<std::string> ops;
   for (const NodeId id : graph.nodes()) ops.insert(graph.node(id).op_type);
   return ops;
@@ -117,7 +117,7 @@ TEST(QOperatorForm, GivesTheSameBitsForEveryOperatorThatHasIt) {
                                            {"leaky_out", {-0.3F, 0.7F}},
                                            {"gate_out", {0.0F, 1.0F}},
                                            {"mul_out", {-0.2F, 3.0F}}});
-  const std::multiset<std::string> ops = ops_of(forms.qoperator);
+  const std::multiset<std::string> ops = all_ops_of(forms.qoperator);
   EXPECT_EQ(ops.count("QLinearConv"), 6U);
   for (const char* op : {"QLinearAdd", "QLinearMul", "QLinearConcat", "QLinearSigmoid",
                          "QLinearLeakyRelu", "QLinearGlobalAveragePool", "QLinearAveragePool",
@@ -144,13 +144,13 @@ TEST(QOperatorForm, LeavesActivationsThatTheLimitsDoNotReplace) {
   };
   const BothForms replaced =
       both_forms(net_with(0.0F, 6.0F), {{"clip_out", {0.0F, 5.9F}}, {"x", {-1.0F, 1.0F}}});
-  EXPECT_EQ(ops_of(replaced.qoperator).count("Clip"), 0U);
-  EXPECT_EQ(ops_of(replaced.qoperator).count("QLinearConv"), 1U);
+  EXPECT_EQ(all_ops_of(replaced.qoperator).count("Clip"), 0U);
+  EXPECT_EQ(all_ops_of(replaced.qoperator).count("QLinearConv"), 1U);
   expect_equal_outputs(replaced, {1, 2, 5, 5});
   // 0.5 lies inside the range, so that integers above it would appear.
   const BothForms kept = both_forms(net_with(0.0F, 0.5F), {{"clip_out", {0.0F, 1.0F}}});
-  EXPECT_EQ(ops_of(kept.qoperator).count("Clip"), 1U);
-  EXPECT_EQ(ops_of(kept.qoperator).count("QLinearConv"), 0U);
+  EXPECT_EQ(all_ops_of(kept.qoperator).count("Clip"), 1U);
+  EXPECT_EQ(all_ops_of(kept.qoperator).count("QLinearConv"), 0U);
   expect_equal_outputs(kept, {1, 2, 5, 5});
 }
 
@@ -160,7 +160,7 @@ TEST(QOperatorForm, LeavesInQdqWhatHasARealResult) {
   net.output(
       net.op("Tanh", "tanh", {net.conv("c2", net.conv("c1", net.input("x", {1, 2, 4, 4})))}));
   const BothForms forms = both_forms(net);
-  EXPECT_EQ(ops_of(forms.qoperator).count("Tanh"), 1U);
+  EXPECT_EQ(all_ops_of(forms.qoperator).count("Tanh"), 1U);
   expect_equal_outputs(forms, {1, 2, 4, 4});
 }
 
@@ -217,8 +217,8 @@ TEST(QOperatorForm, GivesTheSameBitsForWholeNetworks) {
     options.form = ModelForm::kQOperator;
     const Quantized made = quantize(prepared, table, options);
     // Every convolution but one whose result is real.
-    EXPECT_GE(ops_of(made.graph).count("QLinearConv"), ops_of(prepared).count("Conv") - 1);
-    EXPECT_EQ(ops_of(made.graph).count("QGemm"), ops_of(prepared).count("Gemm"));
+    EXPECT_GE(all_ops_of(made.graph).count("QLinearConv"), all_ops_of(prepared).count("Conv") - 1);
+    EXPECT_EQ(all_ops_of(made.graph).count("QGemm"), all_ops_of(prepared).count("Gemm"));
     EXPECT_LT(made.graph.nodes().size(), pairs.graph.nodes().size());
     for (const ImageEntry& entry : images.entries) {
       const Tensor input = preprocess_image(load_image(entry.path), calibration.collect.preprocess);

@@ -29,7 +29,7 @@ std::string with(std::string text, std::string_view from, std::string_view to) {
   return text.replace(at, from.size(), to);
 }
 
-std::string message_of(const std::string& text) {
+std::string rewrites_message(const std::string& text) {
   try {
     read_table(text);
   } catch (const Error& error) {
@@ -53,10 +53,11 @@ TEST(TableOfARewrittenNetwork, ReadsBackAsItWasWritten) {
 TEST(TableOfARewrittenNetwork, IsRefusedWhenItsRewritesAreNotWellFormed) {
   const std::string text = write_table(rewritten_table());
   constexpr std::string_view kNames = R"(["one","two"])";
-  EXPECT_THAT(message_of(with(text, kNames, "[]")), HasSubstr("at least one name"));
-  EXPECT_THAT(message_of(with(text, kNames, R"(["one","one"])")), HasSubstr("names, each once"));
-  EXPECT_THAT(message_of(with(text, kNames, R"([""])")), HasSubstr("names, each once"));
-  EXPECT_THAT(message_of(with(text, R"("fingerprint":"123456789abcdef0")", R"("x":1)")),
+  EXPECT_THAT(rewrites_message(with(text, kNames, "[]")), HasSubstr("at least one name"));
+  EXPECT_THAT(rewrites_message(with(text, kNames, R"(["one","one"])")),
+              HasSubstr("names, each once"));
+  EXPECT_THAT(rewrites_message(with(text, kNames, R"([""])")), HasSubstr("names, each once"));
+  EXPECT_THAT(rewrites_message(with(text, R"("fingerprint":"123456789abcdef0")", R"("x":1)")),
               HasSubstr("rewrites"));
 }
 

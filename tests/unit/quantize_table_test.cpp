@@ -6,6 +6,7 @@
 #include "quantize/weights.h"
 #include "quantize_net.h"
 #include "support/absent.h"
+#include "support/code_of.h"
 #include "support/places.h"
 
 namespace qtool {
@@ -13,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Net two_convolutions() {
+Net two_convolution_net() {
   Net net;
   net.output(net.conv("c2", net.op("Relu", "r1", {net.conv("c1", net.input("x", {1, 2, 4, 4}))})));
   return net;
@@ -33,18 +34,8 @@ CalibrationTable table_for(const Net& net) {
   return table;
 }
 
-ErrorCode code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  ADD_FAILURE() << "no error";
-  return ErrorCode::kIo;
-}
-
 TEST(Quantize, FollowsTheTableAndSaysWhereItCameFrom) {
-  const Net net = two_convolutions();
+  const Net net = two_convolution_net();
   CalibrationTable table = table_for(net);
   table.preprocess = Preprocess();
   StaticOptions options;
@@ -62,7 +53,7 @@ TEST(Quantize, FollowsTheTableAndSaysWhereItCameFrom) {
 }
 
 TEST(Quantize, RefusesTheTableOfAnotherModel) {
-  const Net net = two_convolutions();
+  const Net net = two_convolution_net();
   CalibrationTable table = table_for(net);
   QuantizeReport report;
   table.model_fingerprint ^= 1;
@@ -73,7 +64,7 @@ TEST(Quantize, RefusesTheTableOfAnotherModel) {
 }
 
 TEST(Quantize, RefusesAModelThatIsQuantizedAlready) {
-  const Net net = two_convolutions();
+  const Net net = two_convolution_net();
   CalibrationTable table = table_for(net);
   const Quantized emitted = quantize(net.graph, table);
   const Graph& once = emitted.graph;
@@ -82,7 +73,7 @@ TEST(Quantize, RefusesAModelThatIsQuantizedAlready) {
 }
 
 TEST(Quantize, LeavesLayersWithoutARangeInFp32) {
-  const Net net = two_convolutions();
+  const Net net = two_convolution_net();
   CalibrationTable table = table_for(net);
   table.activations.pop_back();
   const Quantized emitted = quantize(net.graph, table);
@@ -94,7 +85,7 @@ TEST(Quantize, LeavesLayersWithoutARangeInFp32) {
 }
 
 TEST(Quantize, TakesTheScalesOfTheTableAsTheyAre) {
-  const Net net = two_convolutions();
+  const Net net = two_convolution_net();
   CalibrationTable table = table_for(net);
   table.activations[0].affine = {0.03F, 7};
   const Quantized emitted = quantize(net.graph, table);
@@ -105,7 +96,7 @@ TEST(Quantize, TakesTheScalesOfTheTableAsTheyAre) {
 }
 
 TEST(FillWeightEntries, ListsTheScalesThatQuantizeUses) {
-  const Net net = two_convolutions();
+  const Net net = two_convolution_net();
   CalibrationTable table = table_for(net);
   fill_weight_entries(net.graph, {}, table);
   ASSERT_EQ(table.weights.size(), 2U);
@@ -121,7 +112,7 @@ TEST(FillWeightEntries, ListsTheScalesThatQuantizeUses) {
 }
 
 TEST(FillWeightEntries, KeepsScalesThatWereSetByHand) {
-  const Net net = two_convolutions();
+  const Net net = two_convolution_net();
   CalibrationTable table = table_for(net);
   table.weights.push_back({"c1_w", "c1", {{0.5F, 0.25F}, {}, 0}});
   fill_weight_entries(net.graph, {}, table);
@@ -132,7 +123,7 @@ TEST(FillWeightEntries, KeepsScalesThatWereSetByHand) {
 }
 
 TEST(Quantize, RefusesWeightScalesThatDoNotFit) {
-  const Net net = two_convolutions();
+  const Net net = two_convolution_net();
   CalibrationTable table = table_for(net);
   table.weights.push_back({"c1_w", "c1", {{0.5F, 0.5F, 0.5F}, {}, 0}});
   EXPECT_EQ(code_of([&] { quantize(net.graph, table); }), ErrorCode::kInvalidTable);

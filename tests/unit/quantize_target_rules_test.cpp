@@ -17,9 +17,10 @@ namespace qtool {
 namespace {
 
 using Ints = std::vector<std::int64_t>;
-using Ranges = std::map<std::string, Range>;
+using TensorRanges = std::map<std::string, Range>;
 
-Quantized quantized_for(std::string_view target_name, const Net& net, const Ranges& ranges = {}) {
+Quantized quantized_for(std::string_view target_name, const Net& net,
+                        const TensorRanges& ranges = {}) {
   const Target& target = find_target(target_name);
   const Graph prepared = prepare(net.graph);
   CalibrationTable table;
@@ -97,7 +98,7 @@ void expect_bias_of_sums(const Graph& graph, std::string_view name) {
   }
 }
 
-Tensor counting(const Shape& shape) {
+Tensor sawtooth(const Shape& shape) {
   Tensor tensor(DType::kFloat32, shape);
   float next = -0.5F;
   for (float& value : tensor.values<float>()) value = next = next > 0.5F ? -0.5F : next + 0.03F;
@@ -125,8 +126,8 @@ TEST(TfliteLike, QuantizesConvolutionsAsTheSpecificationSays) {
 // The same, FULLY_CONNECTED: weights per tensor.
 TEST(TfliteLike, GivesMatrixProductsOneScaleForTheirWeights) {
   Net net;
-  net.constant("m", counting({8, 400}));
-  net.constant("b", counting({400}));
+  net.constant("m", sawtooth({8, 400}));
+  net.constant("b", sawtooth({400}));
   net.output(net.op("Gemm", "fc", {net.input("x", {1, 8}), "m", "b"}));
   const Quantized made = quantized_for("tflite-like", net);
   expect_symmetric_weights(made.graph, "fc", 1);

@@ -14,14 +14,15 @@
 #include "quantize/placement.h"
 #include "quantize/weights.h"
 #include "quantize_net.h"
+#include "support/signal_to_noise.h"
 
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kChannels = 4;
-constexpr std::int64_t kSide = 6;
+constexpr std::int64_t kTypedChannels = 4;
+constexpr std::int64_t kTypedSide = 6;
 
-Tensor drawn(const Shape& shape, unsigned seed) {
+Tensor centred_floats(const Shape& shape, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.0F, 0.5F);
   Tensor tensor(DType::kFloat32, shape);
@@ -30,14 +31,14 @@ Tensor drawn(const Shape& shape, unsigned seed) {
 }
 
 /// conv 3x3 -> Relu -> conv 1x1 -> + (the first Relu) -> global pool -> Gemm.
-Graph network() {
+Graph typed_network() {
   Net net;
-  net.input("x", {1, kChannels, kSide, kSide});
-  net.constant("a_w", drawn(Shape{kChannels, kChannels, 3, 3}, 1));
-  net.constant("a_b", drawn(Shape{kChannels}, 2));
-  net.constant("b_w", drawn(Shape{kChannels, kChannels, 1, 1}, 3));
-  net.constant("g_w", drawn(Shape{3, kChannels}, 4));
-  net.constant("g_b", drawn(Shape{3}, 5));
+  net.input("x", {1, kTypedChannels, kTypedSide, kTypedSide});
+  net.constant("a_w", centred_floats(Shape{kTypedChannels, kTypedChannels, 3, 3}, 1));
+  net.constant("a_b", centred_floats(Shape{kTypedChannels}, 2));
+  net.constant("b_w", centred_floats(Shape{kTypedChannels, kTypedChannels, 1, 1}, 3));
+  net.constant("g_w", centred_floats(Shape{3, kTypedChannels}, 4));
+  net.constant("g_b", centred_floats(Shape{3}, 5));
   const std::vector<std::int64_t> one(4, 1);
   net.op("Conv", "a", {"x", "a_w", "a_b"}, {{"pads", one}});
   net.op("Relu", "relu", {"a_out"});
@@ -50,21 +51,21 @@ Graph network() {
   return net.graph;
 }
 
-Tensor image() { return drawn(Shape{1, kChannels, kSide, kSide}, 6); }
+Tensor typed_image() { return centred_floats(Shape{1, kTypedChannels, kTypedSide, kTypedSide}, 6); }
 
-std::vector<float> run(const Graph& graph, Lowering lowering = Lowering::kInteger) {
+std::vector<float> run_typed(const Graph& graph, Lowering lowering = Lowering::kInteger) {
   const Executor executor(graph);
   CompileOptions options;
   options.lowering = lowering;
   Workspace workspace;
-  const Tensor x = image();
+  const Tensor x = typed_image();
   const TensorView view(x);
   const auto plan = executor.compile({}, options);
   const auto values = plan->run({&view, 1}, workspace)[0].values<float>();
   return {values.begin(), values.end()};
 }
 
-/// A table with the ranges that the network has on image(), with the types of `choices`.
+/// A table with the ranges that the network has on typed_image(), with the types of `choices`.
 CalibrationTable table_for(const Graph& graph, const TypeChoices& choices,
                            std::string_view target_name = kDefaultTarget) {
   const Target target = with_choices(find_target(target_name), choices);
@@ -77,7 +78,7 @@ CalibrationTable table_for(const Graph& graph, const TypeChoices& choices,
   CompileOptions options;
   options.observe = tensors_to_calibrate(graph, target);
   Workspace workspace;
-  const Tensor x = image();
+  const Tensor x = typed_image();
   const TensorView view(x);
   const auto plan = executor.compile({}, options);
   static_cast<void>(plan->run({&view, 1}, workspace, [&](std::size_t i, const TensorView& tensor) {
@@ -99,16 +100,6 @@ Graph quantized(const Graph& graph, const CalibrationTable& table,
   return quantize(graph, table, options).graph;
 }
 
-double sqnr_db(const std::vector<float>& reference, const std::vector<float>& other) {
-  double signal = 0.0;
-  double noise = 1e-30;
-  for (std::size_t i = 0; i < reference.size(); ++i) {
-    signal += double{reference[i]} * reference[i];
-    noise += std::pow(double{reference[i]} - other[i], 2);
-  }
-  return 10.0 * std::log10(signal / noise);
-}
-
 /// Steps that do the work of the layers and run in FP32.
 std::vector<std::string> float_layers(const Graph& graph) {
   std::vector<std::string> names;
@@ -119,16 +110,16 @@ std::vector<std::string> float_layers(const Graph& graph) {
   return names;
 }
 
-struct Case {
+struct TypeCase {
   std::string name;
   TypeChoices choices;
   double least_sqnr_db;
 };
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<TypeCase> type_cases() {
+  std::vector<TypeCase> all;
   const auto add = [&](const std::string& name, double least, auto set) {
-    Case one{name, {}, least};
+    TypeCase one{name, {}, least};
     set(one.choices);
     all.push_back(one);
   };
@@ -157,20 +148,20 @@ std::vector<Case> cases() {
 }
 
 TEST(QuantizeTypes, AllRunOnIntegersAndStayNearFp32) {
-  const Graph graph = network();
-  const std::vector<float> expected = run(graph);
-  for (const Case& one : cases()) {
+  const Graph graph = typed_network();
+  const std::vector<float> expected = run_typed(graph);
+  for (const TypeCase& one : type_cases()) {
     SCOPED_TRACE(one.name);
     const Graph int8 = quantized(graph, table_for(graph, one.choices));
     EXPECT_THAT(float_layers(int8), testing::IsEmpty());
-    EXPECT_GT(sqnr_db(expected, run(int8)), one.least_sqnr_db);
+    EXPECT_GT(signal_to_noise(expected, run_typed(int8)), one.least_sqnr_db);
     // The lowered integers are what the nodes of the standard model compute one by one.
-    EXPECT_GT(sqnr_db(run(int8, Lowering::kReference), run(int8)), 60.0);
+    EXPECT_GT(signal_to_noise(run_typed(int8, Lowering::kReference), run_typed(int8)), 60.0);
   }
 }
 
 TEST(QuantizeTypes, WeightsWithZeroPointsRunOnIntegersWhereTheTargetAllowsThem) {
-  const Graph graph = network();
+  const Graph graph = typed_network();
   StaticOptions options;
   options.target = "qtool";
   TypeChoices choices;
@@ -185,14 +176,14 @@ TEST(QuantizeTypes, WeightsWithZeroPointsRunOnIntegersWhereTheTargetAllowsThem) 
       EXPECT_FALSE(std::all_of(points.begin(), points.end(), [](int z) { return z == 0; }));
       const Graph int8 = quantized(graph, read_table(write_table(table)), options);
       EXPECT_THAT(float_layers(int8), testing::IsEmpty());
-      EXPECT_GT(sqnr_db(run(graph), run(int8)), bits == 8 ? 30.0 : 15.0);
-      EXPECT_GT(sqnr_db(run(int8, Lowering::kReference), run(int8)), 60.0);
+      EXPECT_GT(signal_to_noise(run_typed(graph), run_typed(int8)), bits == 8 ? 30.0 : 15.0);
+      EXPECT_GT(signal_to_noise(run_typed(int8, Lowering::kReference), run_typed(int8)), 60.0);
     }
   }
 }
 
 TEST(QuantizeTypes, FewerBitsOfActivationsKeepWithinTheirLimits) {
-  const Graph graph = network();
+  const Graph graph = typed_network();
   for (const int bits : {2, 4, 7}) {
     TypeChoices choices;
     choices.activation_bits = bits;
@@ -214,7 +205,7 @@ TEST(QuantizeTypes, FewerBitsOfActivationsKeepWithinTheirLimits) {
     for (const ValueId id : integers) options.observe.push_back(int8.value(id).name);
     const Executor executor(int8);
     Workspace workspace;
-    const Tensor x = image();
+    const Tensor x = typed_image();
     const TensorView view(x);
     int lowest = 127;
     int highest = -128;
@@ -231,7 +222,7 @@ TEST(QuantizeTypes, FewerBitsOfActivationsKeepWithinTheirLimits) {
 }
 
 TEST(QuantizeTypes, ANarrowedReluBecomesTheClip) {
-  const Graph graph = network();
+  const Graph graph = typed_network();
   TypeChoices choices;
   choices.activation_bits = 4;
   const Graph int8 = quantized(graph, table_for(graph, choices));
@@ -245,13 +236,13 @@ TEST(QuantizeTypes, ANarrowedReluBecomesTheClip) {
 }
 
 TEST(QuantizeTypes, EightBitsNeedNoClip) {
-  const Graph graph = network();
+  const Graph graph = typed_network();
   const Graph int8 = quantized(graph, table_for(graph, {}));
   for (const NodeId id : int8.nodes()) EXPECT_FALSE(int8.node(id).is("Clip"));
 }
 
 TEST(QuantizeTypes, WinogradBitsAreForThreeByThreeConvolutionsOfStrideOneOnly) {
-  const Graph graph = network();
+  const Graph graph = typed_network();
   Target target = find_target("cpu");
   target.winograd_bits = 6;
   EXPECT_EQ(weight_scheme(graph, node_named(graph, "a"), target).bits, 6);
@@ -268,7 +259,7 @@ TEST(QuantizeTypes, WinogradBitsAreForThreeByThreeConvolutionsOfStrideOneOnly) {
   ASSERT_NE(entry, table.weights.end());
   EXPECT_EQ(entry->bits, 6);
   const auto w = graph.value(*graph.find_value("a_w")).constant->values<float>();
-  for (std::size_t c = 0; c < kChannels; ++c) {
+  for (std::size_t c = 0; c < kTypedChannels; ++c) {
     float largest = 0.0F;
     for (std::size_t i = 0; i < 36; ++i) largest = std::max(largest, std::abs(w[c * 36 + i]));
     EXPECT_FLOAT_EQ(entry->affines.scales[c], largest / 31.0F);
@@ -294,7 +285,7 @@ TEST(QuantizeTypes, DoNotApplyWinogradBitsToStridesDilationsOrGroups) {
 }
 
 TEST(QuantizeTypes, OfTheTableHoldUntilOptionsChooseOthers) {
-  const Graph graph = network();
+  const Graph graph = typed_network();
   TypeChoices choices;
   choices.weight_bits = 4;
   CalibrationTable table = table_for(graph, choices);

@@ -18,6 +18,7 @@
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement.h"
 #include "support/random_floats.h"
+#include "support/signal_to_noise.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
@@ -61,7 +62,7 @@ TEST(SplitRow, GivesZeroForTinyRowsAndNanForBrokenOnes) {
   EXPECT_GT(scale_of({3e38F, 0.0F}), 0.0F);
 }
 
-struct Layer {
+struct RecurrentLayer {
   std::string op_type = "LSTM";
   std::string direction = "forward";
   std::int64_t layout = 0;
@@ -87,7 +88,7 @@ Attribute strings(const std::string& text, std::int64_t count) {
 }
 
 // The layer in FP32; its output is `y`.
-Net network(const Layer& l) {
+Net recurrent_network(const RecurrentLayer& l) {
   Net net;
   const auto dims = l.shape_of_x().dims();
   net.input("x", {dims[0], dims[1], dims[2]});
@@ -115,8 +116,8 @@ struct RunResult {
   bool integer = false;
 };
 
-RunResult run(const Graph& graph, const Tensor& x, int threads = 1,
-              Lowering lowering = Lowering::kInteger) {
+RunResult run_recurrent(const Graph& graph, const Tensor& x, int threads = 1,
+                        Lowering lowering = Lowering::kInteger) {
   const Executor executor(prepare(graph));
   CompileOptions options;
   options.threads = threads;
@@ -130,16 +131,6 @@ RunResult run(const Graph& graph, const Tensor& x, int threads = 1,
     if (step.node == "layer") result.integer = step.integer;
   }
   return result;
-}
-
-double sqnr_db(const std::vector<float>& reference, const std::vector<float>& other) {
-  double signal = 0.0;
-  double noise = 1e-30;
-  for (std::size_t i = 0; i < reference.size(); ++i) {
-    signal += std::pow(double{reference[i]}, 2);
-    noise += std::pow(double{reference[i]} - double{other[i]}, 2);
-  }
-  return 10.0 * std::log10(signal / noise);
 }
 
 Quantized in_static_mode(const Net& net, const std::string& target = "cpu") {
@@ -161,11 +152,11 @@ Graph in_dynamic_mode(const Net& net, DynamicLstm lstm = DynamicLstm::kStandard)
   return quantize(net.graph, options).graph;
 }
 
-std::vector<Layer> all_layers() {
-  std::vector<Layer> layers;
+std::vector<RecurrentLayer> all_layers() {
+  std::vector<RecurrentLayer> layers;
   for (const char* op_type : {"LSTM", "GRU", "RNN"}) {
     for (const char* direction : {"forward", "reverse", "bidirectional"}) {
-      Layer layer;
+      RecurrentLayer layer;
       layer.op_type = op_type;
       layer.direction = direction;
       layers.push_back(layer);
@@ -175,7 +166,7 @@ std::vector<Layer> all_layers() {
       layers.push_back(layer);
     }
   }
-  Layer after;
+  RecurrentLayer after;
   after.op_type = "GRU";
   after.after = true;
   layers.push_back(after);
@@ -184,7 +175,8 @@ std::vector<Layer> all_layers() {
 
 // With the identity for its activation, a layer's outputs are its sums. They are computed here in
 // the order of the definition, products one by one.
-std::vector<float> sums_one_by_one(const Graph& quantized, const Layer& l, const Tensor& x) {
+std::vector<float> sums_one_by_one(const Graph& quantized, const RecurrentLayer& l,
+                                   const Tensor& x) {
   const auto of = [&](const std::string& name) -> const Tensor& {
     return *quantized.value(quantized.find_value(name).value()).constant;
   };
@@ -243,18 +235,18 @@ std::vector<float> sums_one_by_one(const Graph& quantized, const Layer& l, const
 TEST(RecurrentIntegers, EqualSumsOfProductsOneByOne) {
   for (const auto& [inputs, hidden] : {std::pair(1, 1), {11, 7}, {64, 16}, {33, 70}, {200, 130}}) {
     for (const char* direction : {"forward", "reverse", "bidirectional"}) {
-      Layer layer;
+      RecurrentLayer layer;
       layer.op_type = "RNN";
       layer.activation = "Affine";  // the identity
       layer.direction = direction;
       layer.inputs = inputs;
       layer.hidden = hidden;
       layer.steps = 3;
-      const Net net = network(layer);
+      const Net net = recurrent_network(layer);
       const Graph quantized = in_static_mode(net).graph;
       const Tensor x = random_floats(layer.shape_of_x(), 9, -1.2F, 1.2F);
       for (const int threads : {1, 3}) {
-        const RunResult result = run(quantized, x, threads);
+        const RunResult result = run_recurrent(quantized, x, threads);
         EXPECT_TRUE(result.integer);
         EXPECT_EQ(result.values, sums_one_by_one(quantized, layer, x))
             << direction << " " << inputs << " " << hidden << " " << threads;
@@ -266,33 +258,34 @@ TEST(RecurrentIntegers, EqualSumsOfProductsOneByOne) {
 // Where only the hidden state is rounded, and to 16 bits, little is lost against the same model
 // with products in FP32.
 TEST(RecurrentIntegers, LoseLittleAgainstProductsInFp32) {
-  for (const Layer& layer : all_layers()) {
-    const Net net = network(layer);
+  for (const RecurrentLayer& layer : all_layers()) {
+    const Net net = recurrent_network(layer);
     const Tensor x = random_floats(layer.shape_of_x(), 9);
-    const std::vector<float> real = run(net.graph, x).values;
+    const std::vector<float> real = run_recurrent(net.graph, x).values;
     for (const Graph& quantized : {in_static_mode(net).graph, in_dynamic_mode(net)}) {
-      const RunResult integer = run(quantized, x);
+      const RunResult integer = run_recurrent(quantized, x);
       EXPECT_TRUE(integer.integer);
-      const RunResult reference = run(quantized, x, 1, Lowering::kReference);
+      const RunResult reference = run_recurrent(quantized, x, 1, Lowering::kReference);
       EXPECT_FALSE(reference.integer);
-      EXPECT_GT(sqnr_db(reference.values, integer.values), 75.0)
+      EXPECT_GT(signal_to_noise(reference.values, integer.values), 75.0)
           << layer.op_type << " " << layer.direction << " " << layer.layout;
-      EXPECT_GT(sqnr_db(real, integer.values), 28.0) << layer.op_type << " " << layer.direction;
-      EXPECT_EQ(run(quantized, x, 4).values, integer.values);
+      EXPECT_GT(signal_to_noise(real, integer.values), 28.0)
+          << layer.op_type << " " << layer.direction;
+      EXPECT_EQ(run_recurrent(quantized, x, 4).values, integer.values);
     }
   }
 }
 
 TEST(RecurrentIntegers, GiveASequenceTheSameWhateverElseIsInTheBatch) {
   for (const char* op_type : {"LSTM", "GRU", "RNN"}) {
-    Layer three;
+    RecurrentLayer three;
     three.op_type = op_type;
-    Layer one = three;
+    RecurrentLayer one = three;
     one.batch = 1;
-    const Net together = network(three);
-    Net alone = network(one);
+    const Net together = recurrent_network(three);
+    Net alone = recurrent_network(one);
     const Tensor x = random_floats(three.shape_of_x(), 9);
-    const std::vector<float> all = run(in_static_mode(together).graph, x).values;
+    const std::vector<float> all = run_recurrent(in_static_mode(together).graph, x).values;
     Tensor x0(DType::kFloat32, one.shape_of_x());
     for (std::int64_t t = 0; t < three.steps; ++t) {
       std::copy_n(x.values<float>().begin() + t * 3 * three.inputs, three.inputs,
@@ -302,7 +295,7 @@ TEST(RecurrentIntegers, GiveASequenceTheSameWhateverElseIsInTheBatch) {
     std::copy_n(together.graph.value(together.id("h0")).constant->values<float>().begin(),
                 three.hidden, h0.values<float>().begin());
     alone.graph.set_constant(alone.id("h0"), std::make_shared<const Tensor>(std::move(h0)));
-    const std::vector<float> first = run(in_static_mode(alone).graph, x0).values;
+    const std::vector<float> first = run_recurrent(in_static_mode(alone).graph, x0).values;
     for (std::int64_t t = 0; t < three.steps; ++t) {
       for (std::int64_t i = 0; i < three.hidden; ++i) {
         EXPECT_EQ(all[static_cast<std::size_t>(t * 3 * three.hidden + i)],
@@ -313,10 +306,10 @@ TEST(RecurrentIntegers, GiveASequenceTheSameWhateverElseIsInTheBatch) {
 }
 
 TEST(StaticMode, StoresBothWeightsOfRecurrentLayersAndQuantizesTheirInput) {
-  Layer layer;
+  RecurrentLayer layer;
   layer.inputs = 60;
   layer.hidden = 50;
-  const Net net = network(layer);
+  const Net net = recurrent_network(layer);
   for (const char* target : {"cpu", "qtool"}) {
     const Quantized quantized = in_static_mode(net, target);
     EXPECT_EQ(quantized.report.find("layer")->role, NodeRole::kInteger);
@@ -345,10 +338,10 @@ TEST(StaticMode, LeavesRecurrentLayersOfComputedWeightsInFp32) {
 
 TEST(DynamicMode, MeasuresTheInputOfRecurrentLayers) {
   for (const char* op_type : {"LSTM", "GRU", "RNN"}) {
-    Layer layer;
+    RecurrentLayer layer;
     layer.op_type = op_type;
     layer.inputs = layer.hidden = 40;
-    const Graph quantized = in_dynamic_mode(network(layer));
+    const Graph quantized = in_dynamic_mode(recurrent_network(layer));
     EXPECT_EQ(count_ops(quantized, "DynamicQuantizeLinear"), 1U);
     EXPECT_EQ(count_ops(quantized, "DequantizeLinear"), 3U);
     EXPECT_EQ(complaint_of_checker(save_onnx_bytes(quantized)), "");
@@ -358,22 +351,22 @@ TEST(DynamicMode, MeasuresTheInputOfRecurrentLayers) {
 // Two forms of the same arithmetic.
 TEST(DynamicMode, WritesTheLstmOfOnnxRuntimeWhereAsked) {
   for (const char* direction : {"forward", "bidirectional"}) {
-    Layer layer;
+    RecurrentLayer layer;
     layer.direction = direction;
     layer.lengths = true;
-    const Net net = network(layer);
+    const Net net = recurrent_network(layer);
     const Graph asked = in_dynamic_mode(net, DynamicLstm::kMicrosoft);
     EXPECT_EQ(count_ops(asked, "DynamicQuantizeLSTM"), 1U);
     EXPECT_EQ(asked.info.opsets.at("com.microsoft"), 1);
     const Graph read = load_onnx_bytes(save_onnx_bytes(asked), "", "asked");
     const Tensor x = random_floats(layer.shape_of_x(), 9);
-    const RunResult integer = run(read, x);
+    const RunResult integer = run_recurrent(read, x);
     EXPECT_TRUE(integer.integer);
-    EXPECT_EQ(integer.values, run(in_dynamic_mode(net), x).values);
+    EXPECT_EQ(integer.values, run_recurrent(in_dynamic_mode(net), x).values);
   }
-  Layer batch_first;
+  RecurrentLayer batch_first;
   batch_first.layout = 1;
-  const Graph kept = in_dynamic_mode(network(batch_first), DynamicLstm::kMicrosoft);
+  const Graph kept = in_dynamic_mode(recurrent_network(batch_first), DynamicLstm::kMicrosoft);
   EXPECT_EQ(count_ops(kept, "LSTM"), 1U);
 }
 

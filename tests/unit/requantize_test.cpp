@@ -15,16 +15,16 @@
 namespace qtool {
 namespace {
 
-using testing::kIntMax;
-using testing::kIntMin;
-using testing::published_rdbpot;
-using testing::published_srdhm;
+using tests::kIntMax;
+using tests::kIntMin;
+using tests::published_rdbpot;
+using tests::published_srdhm;
 
 std::int32_t published_twice(std::int32_t x, const FixedMultiplier& m) {
-  return static_cast<std::int32_t>(testing::published_twice(x, {m.mantissa, m.shift}));
+  return static_cast<std::int32_t>(tests::published_twice(x, {m.mantissa, m.shift}));
 }
 std::int32_t published_once(std::int32_t x, const FixedMultiplier& m) {
-  return static_cast<std::int32_t>(testing::published_once(x, {m.mantissa, m.shift}));
+  return static_cast<std::int32_t>(tests::published_once(x, {m.mantissa, m.shift}));
 }
 
 TEST(Requantization, HasANameForEachPath) {
@@ -87,7 +87,7 @@ TEST(DecomposeMultiplier, CoversEveryMagnitude) {
     const FixedMultiplier fixed = decompose_multiplier(real);
     ASSERT_GE(fixed.mantissa, 1 << 30);
     ASSERT_NEAR(std::ldexp(fixed.mantissa, fixed.shift - 31) / real, 1.0, std::ldexp(1.0, -31));
-    const testing::PublishedMultiplier published = testing::published_multiplier(real);
+    const tests::PublishedMultiplier published = tests::published_multiplier(real);
     ASSERT_EQ(fixed.mantissa, published.mantissa);
     ASSERT_EQ(fixed.shift, published.shift);
   }

@@ -18,9 +18,9 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kSide = 12;
+constexpr std::int64_t kRoundedSide = 12;
 
-Tensor drawn(const Shape& shape, unsigned seed) {
+Tensor floats_to_round(const Shape& shape, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.05F, 0.3F);
   Tensor tensor(DType::kFloat32, shape);
@@ -30,14 +30,14 @@ Tensor drawn(const Shape& shape, unsigned seed) {
 
 /// A convolution, a depthwise one, a transposed one, which the target leaves in FP32, and a
 /// matrix product.
-Graph network() {
+Graph rounded_network() {
   Net net;
-  net.input("image", {1, 3, kSide, kSide});
-  net.constant("stem_w", drawn(Shape{8, 3, 3, 3}, 1));
-  net.constant("stem_b", drawn(Shape{8}, 2));
-  net.constant("deep_w", drawn(Shape{8, 1, 3, 3}, 3));
-  net.constant("up_w", drawn(Shape{8, 4, 2, 2}, 4));
-  net.constant("last_w", drawn(Shape{4, 5}, 5));
+  net.input("image", {1, 3, kRoundedSide, kRoundedSide});
+  net.constant("stem_w", floats_to_round(Shape{8, 3, 3, 3}, 1));
+  net.constant("stem_b", floats_to_round(Shape{8}, 2));
+  net.constant("deep_w", floats_to_round(Shape{8, 1, 3, 3}, 3));
+  net.constant("up_w", floats_to_round(Shape{8, 4, 2, 2}, 4));
+  net.constant("last_w", floats_to_round(Shape{4, 5}, 5));
   net.op("Conv", "stem", {"image", "stem_w", "stem_b"},
          {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}});
   net.op("Relu", "relu", {"stem_out"});
@@ -85,8 +85,8 @@ class RoundOnImages : public testing::Test {
     return "accepted";
   }
 
-  ImageFolder folder_{kSide, 5};
-  Executor fp32_{network()};
+  ImageFolder folder_{kRoundedSide, 5};
+  Executor fp32_{rounded_network()};
   CollectOptions collect_;
   CalibrationTable table_;
   StaticOptions options_;

@@ -12,7 +12,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kDepth = 18;
+constexpr std::int64_t kRoundedDepth = 18;
 constexpr std::int64_t kOutputs = 12;  // of a group
 constexpr std::int64_t kRows = 501;    // not a multiple of the lanes
 
@@ -35,15 +35,15 @@ class Adaround : public testing::TestWithParam<std::int64_t> {
     net_.op("Relu", "relu", {"conv_out"});
     net_.output("relu_out");
     node_ = net_.graph.nodes().front();
-    std::vector<float> rows(static_cast<std::size_t>(groups * kRows * kDepth));
+    std::vector<float> rows(static_cast<std::size_t>(groups * kRows * kRoundedDepth));
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      rows[i] = normal(random) + (i % kDepth == 0 ? 0.0F : 0.8F * rows[i - 1]);
+      rows[i] = normal(random) + (i % kRoundedDepth == 0 ? 0.0F : 0.8F * rows[i - 1]);
     }
     moments_.groups = groups;
-    moments_.depth = kDepth;
+    moments_.depth = kRoundedDepth;
     add_rows(rows, moments_);
     samples_.capacity = kRows + 3;
-    add_samples(rows, groups, kDepth, kRows, samples_);
+    add_samples(rows, groups, kRoundedDepth, kRows, samples_);
   }
 
   [[nodiscard]] Layer layer() const {
@@ -67,10 +67,10 @@ class Adaround : public testing::TestWithParam<std::int64_t> {
       for (std::int64_t r = 0; r < kRows; ++r) {
         double real = layer.bias[static_cast<std::size_t>(c)];
         double made = real;
-        for (std::int64_t k = 0; k < kDepth; ++k) {
+        for (std::int64_t k = 0; k < kRoundedDepth; ++k) {
           const double x = samples_.vectors[static_cast<std::size_t>(
-              ((c / kOutputs) * samples_.capacity + r) * kDepth + k)];
-          const auto at = static_cast<std::size_t>(c * kDepth + k);
+              ((c / kOutputs) * samples_.capacity + r) * kRoundedDepth + k)];
+          const auto at = static_cast<std::size_t>(c * kRoundedDepth + k);
           real += x * static_cast<double>(w[at]);
           made += x * scale * q[at];
         }
@@ -115,8 +115,9 @@ TEST_P(Adaround, IsBlindToWhatTheActivationHides) {
   // What holds them then is the cost of an error by itself: none grows.
   const auto w = one.weights.values<float>();
   const auto error = [&](const Tensor& q, std::size_t i) {
-    return std::abs(
-        one.affines.at(i / kDepth).scale * static_cast<float>(q.values<std::int8_t>()[i]) - w[i]);
+    return std::abs(one.affines.at(i / kRoundedDepth).scale *
+                        static_cast<float>(q.values<std::int8_t>()[i]) -
+                    w[i]);
   };
   for (std::size_t i = 0; i < w.size(); ++i) EXPECT_LE(error(adaround, i), error(gptq, i)) << i;
 }

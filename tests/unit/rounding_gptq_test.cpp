@@ -17,7 +17,7 @@ namespace {
 
 using Matrix = std::vector<std::vector<double>>;
 
-Tensor drawn(const Shape& shape, unsigned seed) {
+Tensor gptq_floats(const Shape& shape, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.2F, 0.5F);
   Tensor tensor(DType::kFloat32, shape);
@@ -134,7 +134,7 @@ TEST(RoundingGptq, RoundsAsPublished) {
       Net net;
       const ValueId x = net.graph.add_value("x");
       net.graph.add_input(x);
-      net.constant("w", drawn(test.weights, 3));
+      net.constant("w", gptq_floats(test.weights, 3));
       net.op(test.op, "layer", {"x", "w"}, {{"group", test.groups}});
       Layer layer = layer_of(net.graph, 4, symmetry);
       const std::int64_t depth = layer.ports.depth;
@@ -172,7 +172,7 @@ TEST(RoundingGptq, RoundsAsPublished) {
 TEST(RoundingGptq, LeavesTheMeanToBiasCorrection) {
   Net net;
   net.graph.add_input(net.graph.add_value("x"));
-  net.constant("w", drawn(Shape{24, 3}, 8));
+  net.constant("w", gptq_floats(Shape{24, 3}, 8));
   net.op("MatMul", "layer", {"x", "w"});
   Layer layer = layer_of(net.graph, 3, Symmetry::kSymmetric);
   std::vector<float> x(24 * 400);
@@ -205,7 +205,7 @@ TEST(RoundingGptq, LeavesTheMeanToBiasCorrection) {
 TEST(RoundingGptq, IsNearestWhereNothingIsKnown) {
   Net net;
   net.graph.add_input(net.graph.add_value("x"));
-  net.constant("w", drawn(Shape{24, 3}, 8));
+  net.constant("w", gptq_floats(Shape{24, 3}, 8));
   net.op("MatMul", "layer", {"x", "w"});
   Layer layer = layer_of(net.graph, 4, Symmetry::kSymmetric);
   round_weights(layer, find_rounding("nearest"));
@@ -259,7 +259,7 @@ TEST(InputRows, AreWhatTheLayerMultiplies) {
     net.graph.declare(x, DType::kFloat32, std::move(dims));
     net.graph.add_input(x);
     net.op("Relu", "relu", {"x"});
-    net.constant("w", drawn(test.weights, 7));
+    net.constant("w", gptq_floats(test.weights, 7));
     net.op(test.op, "layer", {"relu_out", "w"}, test.attributes);
     net.graph.add_output(net.id("layer_out"));
     const NodeId id = net.graph.nodes().back();
@@ -267,7 +267,7 @@ TEST(InputRows, AreWhatTheLayerMultiplies) {
     const InputRows rows = InputRows::of(net.graph, id, ports).value();
     const Layer layer = begin_layer(net.graph, id, ports, Scheme{});
 
-    const Tensor input = drawn(test.input, 9);
+    const Tensor input = gptq_floats(test.input, 9);
     const TensorView view(input);
     const Executor executor(net.graph);
     CompileOptions options;

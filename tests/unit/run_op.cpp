@@ -6,7 +6,7 @@
 #include "ops/strides.h"
 #include "qtool/base/error.h"
 
-namespace qtool::testing {
+namespace qtool::tests {
 namespace {
 
 Tensor to_channels_last(const Tensor& plain) {
@@ -147,4 +147,4 @@ Tensor random_tensor(Shape shape, float low, float high, std::uint64_t seed) {
   return tensor;
 }
 
-}  // namespace qtool::testing
+}  // namespace qtool::tests

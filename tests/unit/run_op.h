@@ -10,7 +10,7 @@
 #include "qtool/graph/graph.h"
 #include "qtool/tensor/tensor.h"
 
-namespace qtool::testing {
+namespace qtool::tests {
 
 using Attributes = std::map<std::string, Attribute, std::less<>>;
 
@@ -28,6 +28,14 @@ OpInput constant(Tensor tensor);
 template <typename T>
 OpInput constant(std::initializer_list<T> values) {
   return constant(Tensor::of<T>({static_cast<std::int64_t>(values.size())}, values));
+}
+
+/// Inputs of a case; a braced list cannot hold tensors, they only move.
+template <typename... Items>
+std::vector<OpInput> inputs(Items... items) {
+  std::vector<OpInput> list;
+  (list.emplace_back(std::move(items)), ...);
+  return list;
 }
 
 /// An operator with its inputs, outside of any model.
@@ -51,4 +59,4 @@ std::string infer_error(const OpCase& test);
 /// float32 values of a fixed pseudo-random sequence in [low, high).
 Tensor random_tensor(Shape shape, float low = -2.0F, float high = 2.0F, std::uint64_t seed = 1);
 
-}  // namespace qtool::testing
+}  // namespace qtool::tests

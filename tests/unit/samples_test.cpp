@@ -23,11 +23,11 @@ namespace qtool {
 namespace {
 using testing::HasSubstr;
 
-constexpr std::int64_t kSide = 8;
+constexpr std::int64_t kSampleSide = 8;
 
 Graph image_network() {
   Net net;
-  net.input("image", {1, 3, kSide, kSide});
+  net.input("image", {1, 3, kSampleSide, kSampleSide});
   const std::string hidden = net.op("Relu", "relu", {net.conv("conv", "image", 3)});
   net.output(net.conv("last", hidden, 3));
   return net.graph;
@@ -87,7 +87,7 @@ TEST(Samples, FallIntoPartsThatAreTheWholeTogether) {
 }
 
 TEST(Samples, OfATensorCalibrateAsTheImageItWasMadeOf) {
-  const ImageFolder images(kSide, 3);
+  const ImageFolder images(kSampleSide, 3);
   const TensorFolder tensors;
   const Executor fp32(image_network());
   CalibrateOptions options;
@@ -114,7 +114,7 @@ TEST(Samples, OfATensorCalibrateAsTheImageItWasMadeOf) {
 
 TEST(Samples, OfTensorsKeepTheModelFromClaimingAPreprocessing) {
   const TensorFolder tensors;
-  tensors.count("x.npy", {2, 3, kSide, kSide});
+  tensors.count("x.npy", {2, 3, kSampleSide, kSampleSide});
   const Executor fp32(image_network());
   const Samples samples(list_tensors(tensors.path(), input_specs(fp32.graph())));
   const CalibrationTable table = calibrate(fp32, samples, {}).table;
@@ -151,7 +151,7 @@ TEST_F(TwoInputs, CalibrateAndCompareInEveryWay) {
 }
 
 TEST_F(TwoInputs, AreRefusedToImagesAndToOtherNumbersOfInputs) {
-  const ImageFolder images(kSide, 1);
+  const ImageFolder images(kSampleSide, 1);
   const auto refusal = [&](const Executor& executor, const Samples& samples) -> std::string {
     try {
       static_cast<void>(calibrate(executor, samples, {}));

@@ -110,7 +110,7 @@ TEST(SavedStatistics, GiveAConcatenationTheSameTable) {
   }
 }
 
-std::string refusal(const std::string& bytes) {
+std::string collection_refusal(const std::string& bytes) {
   try {
     static_cast<void>(read_collection(bytes));
   } catch (const Error& error) {
@@ -126,7 +126,7 @@ TEST(SavedStatistics, AreRefusedWhenBinsHoldMoreThanTheValues) {
   LinearHistogram exact = counted.magnitudes(2048);
   exact.counts[5] += counted.zeros() + 1;
   counted.set_exact_magnitudes(exact);
-  EXPECT_NE(refusal(write_collection(collection)), "");
+  EXPECT_NE(collection_refusal(write_collection(collection)), "");
 }
 
 TEST(SavedStatistics, AreReadFromEverySeedOfTheFuzzTarget) {
@@ -171,14 +171,14 @@ TEST(SavedStatistics, AreRefusedWhenExtremesOfImagesContradictTheRest) {
 TEST(SavedStatistics, AreRefusedWhenAnotherVersionSavedThem) {
   std::string bytes = write_collection(sample());
   bytes.replace(bytes.find("\"schema\":4"), 10, "\"schema\":3");
-  EXPECT_NE(refusal(bytes).find("found schema 3, expected 4"), std::string::npos);
+  EXPECT_NE(collection_refusal(bytes).find("found schema 3, expected 4"), std::string::npos);
 }
 
 TEST(SavedStatistics, AreRefusedWhenOutputsAreOfNoKnownKind) {
   std::string bytes = write_collection(sample());
   const std::size_t place = bytes.find(R"("maps")");
   ASSERT_NE(place, std::string::npos);
-  EXPECT_NE(refusal(bytes.replace(place, 6, R"("mops")")).find("'vectors' or 'maps'"),
+  EXPECT_NE(collection_refusal(bytes.replace(place, 6, R"("mops")")).find("'vectors' or 'maps'"),
             std::string::npos);
 }
 
@@ -187,9 +187,9 @@ TEST(SavedStatistics, AreRefusedWhenCutOffAnywhere) {
   std::mt19937 random(4);
   for (int i = 0; i < 300; ++i) {
     const std::size_t kept = random() % whole.size();
-    EXPECT_FALSE(refusal(whole.substr(0, kept)).empty()) << kept;
+    EXPECT_FALSE(collection_refusal(whole.substr(0, kept)).empty()) << kept;
   }
-  EXPECT_NE(refusal(whole + "x").find("behind the last"), std::string::npos);
+  EXPECT_NE(collection_refusal(whole + "x").find("behind the last"), std::string::npos);
 }
 
 TEST(SavedStatistics, AreReadOrRefusedWhateverTheBytes) {
@@ -203,18 +203,18 @@ TEST(SavedStatistics, AreReadOrRefusedWhateverTheBytes) {
     for (int change = 0; change < 3; ++change) {
       bytes[from + random() % (bytes.size() - from)] = static_cast<char>(random() % 256);
     }
-    refused += refusal(bytes).empty() ? 0 : 1;
+    refused += collection_refusal(bytes).empty() ? 0 : 1;
   }
   EXPECT_GT(refused, 500);
 }
 
 TEST(SavedStatistics, MustNotClaimMoreThanTheyHold) {
-  EXPECT_FALSE(refusal("").empty());
-  EXPECT_FALSE(refusal("{}\n").empty());
+  EXPECT_FALSE(collection_refusal("").empty());
+  EXPECT_FALSE(collection_refusal("{}\n").empty());
   const std::string text = write_collection(sample());
   // A histogram of 2^62 cells must be refused before it is allocated.
   std::string head = text.substr(0, text.find('\n') + 1);
-  EXPECT_FALSE(refusal(head + std::string(9, '\xFF')).empty());
+  EXPECT_FALSE(collection_refusal(head + std::string(9, '\xFF')).empty());
 }
 
 TEST(FromCells, RefusesCountsThatDoNotFitTheExtremes) {

@@ -77,7 +77,7 @@ class EqualizedModel : public testing::TestWithParam<const char*> {
  protected:
   EqualizedModel() {
     for (unsigned seed = 1; seed <= 3; ++seed) {
-      folder_.add(std::to_string(seed) + ".npy", image({1, 3, 12, 12}, seed));
+      folder_.add(std::to_string(seed) + ".npy", uniform_image({1, 3, 12, 12}, seed));
     }
     CalibrateOptions calibrated;
     calibrated.target = GetParam();
@@ -132,7 +132,7 @@ TEST_P(EqualizedModel, HasTensorsInTheUnitsOfTheFp32Network) {
   const Executor int8(prepare(int8_));
   const std::vector<std::string> all{"*"};
   std::vector<Tensor> sample;
-  sample.push_back(image({1, 3, 12, 12}, 2));
+  sample.push_back(uniform_image({1, 3, 12, 12}, 2));
   std::int64_t compared = 0;
   for (const TensorPair& pair : TensorPairs(fp32_, &int8, sample, all, {}).run(sample)) {
     if (!pair.int8) continue;
@@ -149,7 +149,7 @@ TEST_P(EqualizedModel, IsRefusedWhereItDoesNotSayHowItWasScaled) {
   const Executor int8(prepare(silent));
   const std::vector<std::string> all{"*"};
   std::vector<Tensor> sample;
-  sample.push_back(image({1, 3, 12, 12}, 2));
+  sample.push_back(uniform_image({1, 3, 12, 12}, 2));
   EXPECT_THROW(TensorPairs(fp32_, &int8, sample, all, {}), Error);
 }
 

@@ -72,7 +72,7 @@ class SearchTest : public testing::Test {
     return judged;
   }
 
-  const ImageFolder folder_{kSide, 5};
+  const ImageFolder folder_{kLayerSide, 5};
   Executor fp32_;
   SearchOptions options_;
   Recipe recipe_;

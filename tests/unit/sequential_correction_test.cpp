@@ -21,10 +21,10 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kSide = 8;
+constexpr std::int64_t kCorrectedSide = 8;
 constexpr std::int64_t kImages = 6;
 
-Tensor drawn(const Shape& shape, unsigned seed) {
+Tensor shifted_floats(const Shape& shape, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.1F, 0.4F);
   Tensor tensor(DType::kFloat32, shape);
@@ -33,14 +33,14 @@ Tensor drawn(const Shape& shape, unsigned seed) {
 }
 
 /// Two branches behind a convolution, their sum, and a matrix product without a bias port.
-Graph network() {
+Graph corrected_network() {
   Net net;
-  net.input("image", {1, 3, kSide, kSide});
-  net.constant("stem_w", drawn(Shape{4, 3, 3, 3}, 1));
-  net.constant("left_w", drawn(Shape{4, 4, 3, 3}, 2));
-  net.constant("right_w", drawn(Shape{4, 4, 1, 1}, 3));
-  net.constant("right_b", drawn(Shape{4}, 4));
-  net.constant("last_w", drawn(Shape{4, 5}, 5));
+  net.input("image", {1, 3, kCorrectedSide, kCorrectedSide});
+  net.constant("stem_w", shifted_floats(Shape{4, 3, 3, 3}, 1));
+  net.constant("left_w", shifted_floats(Shape{4, 4, 3, 3}, 2));
+  net.constant("right_w", shifted_floats(Shape{4, 4, 1, 1}, 3));
+  net.constant("right_b", shifted_floats(Shape{4}, 4));
+  net.constant("last_w", shifted_floats(Shape{4, 5}, 5));
   const std::vector<std::int64_t> one(4, 1);
   net.op("Conv", "stem", {"image", "stem_w"}, {{"pads", one}});
   net.op("Relu", "relu", {"stem_out"});
@@ -93,7 +93,7 @@ class SequentialCorrectionTest : public testing::Test {
   /// The largest difference of the mean of a channel of `tensor`, one of four, from FP32, over
   /// positions where FP32 exceeds `above`.
   [[nodiscard]] double deviation(const Graph& int8, const std::string& tensor, float above) const {
-    constexpr std::size_t kPixels = kSide * kSide;
+    constexpr std::size_t kPixels = kCorrectedSide * kCorrectedSide;
     const std::vector<float> a = values_of(executor_.graph(), tensor);
     const std::vector<float> b = values_of(int8, tensor);
     std::array<double, 4> sums{};
@@ -113,8 +113,8 @@ class SequentialCorrectionTest : public testing::Test {
     return std::move(quantized.graph);
   }
 
-  const ImageFolder folder_{kSide, kImages};
-  Executor executor_{network()};
+  const ImageFolder folder_{kCorrectedSide, kImages};
+  Executor executor_{corrected_network()};
   CollectOptions collect_;
   CalibrationTable table_;
   StaticOptions options_;
@@ -144,13 +144,14 @@ TEST_F(SequentialCorrectionTest, BringsTheMeanOfEveryLayerToThatOfFp32WhereItsAc
 // In FP32 y = x; in the other graph y = x + 0.5 where x > 0, and 3 x + 0.5 elsewhere. Half of the
 // 64 pixels of the image are positive.
 TEST_F(SequentialCorrectionTest, CountsOnlyWhatTheActivationPasses) {
-  std::string bytes = concat("P6\n", kSide, " ", kSide, "\n255\n");
-  for (std::int64_t i = 0; i < kSide * kSide; ++i) bytes.append(3, i % 2 == 0 ? '\xff' : '\0');
-  const ImageFolder folder(kSide, 0);
+  std::string bytes = concat("P6\n", kCorrectedSide, " ", kCorrectedSide, "\n255\n");
+  for (std::int64_t i = 0; i < kCorrectedSide * kCorrectedSide; ++i)
+    bytes.append(3, i % 2 == 0 ? '\xff' : '\0');
+  const ImageFolder folder(kCorrectedSide, 0);
   write_file(folder.path() / "half.ppm", bytes);
   const auto graph = [](float slope, float shift) {
     Net net;
-    net.input("image", {1, 3, kSide, kSide});
+    net.input("image", {1, 3, kCorrectedSide, kCorrectedSide});
     net.constant("shift", Tensor::scalar<float>(shift));
     const auto bent = net.op("LeakyRelu", "bent", {"image"}, {{"alpha", slope}});
     net.output(net.op("Add", "y", {bent, "shift"}));
@@ -183,7 +184,7 @@ TEST_F(SequentialCorrectionTest, NotesTheImagesThatItLeavesOut) {
 
 TEST_F(SequentialCorrectionTest, NamesImageAndTensorOfAValueThatIsNotFinite) {
   Net net;
-  net.input("image", {1, 3, kSide, kSide});
+  net.input("image", {1, 3, kCorrectedSide, kCorrectedSide});
   net.output(net.op("Sqrt", "root", {"image"}));  // of negative numbers too
   const Executor executor(net.graph);
   const std::vector<ComparedLayer> layers = {{"root_out", "root_out", 0.0F, 6.0F}};

@@ -24,13 +24,13 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kSide = 8;
+constexpr std::int64_t kCheckedSide = 8;
 
 class SetCheckTest : public testing::Test {
  protected:
   SetCheckTest() {
     Net net;
-    net.input("image", {1, 3, kSide, kSide});
+    net.input("image", {1, 3, kCheckedSide, kCheckedSide});
     net.output(net.op("Relu", "last", {net.conv("second", net.conv("first", "image", 3), 3)}));
     executor_.emplace(prepare(net.graph));
   }
@@ -38,8 +38,8 @@ class SetCheckTest : public testing::Test {
   // An image of random bytes, in the middle fourth of their range.
   void add_dim(const ImageFolder& folder, const std::string& name, unsigned seed) {
     std::mt19937 random(seed);
-    std::string bytes = concat("P6\n", kSide, " ", kSide, "\n255\n");
-    for (std::int64_t i = 0; i < kSide * kSide * 3; ++i) {
+    std::string bytes = concat("P6\n", kCheckedSide, " ", kCheckedSide, "\n255\n");
+    for (std::int64_t i = 0; i < kCheckedSide * kCheckedSide * 3; ++i) {
       bytes.push_back(static_cast<char>(96 + random() % 64));
     }
     write_file(folder.path() / name, bytes);
@@ -59,7 +59,7 @@ class SetCheckTest : public testing::Test {
 };
 
 TEST_F(SetCheckTest, NamesWhatStandsOut) {
-  ImageFolder folder(kSide, 0);
+  ImageFolder folder(kCheckedSide, 0);
   for (unsigned i = 0; i < 9; ++i) add_dim(folder, concat("dim_", i, ".ppm"), i);
   folder.add("wild.ppm", 77);  // four times as wide
   const Samples samples(folder.list());
@@ -78,7 +78,7 @@ TEST_F(SetCheckTest, NamesWhatStandsOut) {
 }
 
 TEST_F(SetCheckTest, FindsManyOfOneKindEnough) {
-  ImageFolder folder(kSide, 64);
+  ImageFolder folder(kCheckedSide, 64);
   const Samples samples(folder.list());
   const SetCheck found = check(samples);
   EXPECT_TRUE(found.is_enough());
@@ -93,7 +93,7 @@ TEST_F(SetCheckTest, FindsManyOfOneKindEnough) {
 
 // With halves of the same images both ways lose nothing.
 TEST_F(SetCheckTest, LosesNothingBetweenEqualHalves) {
-  ImageFolder folder(kSide, 0);
+  ImageFolder folder(kCheckedSide, 0);
   for (unsigned i = 0; i < 6; ++i) {
     for (const char* copy : {"a", "b"}) folder.add(concat(i, copy, ".ppm"), static_cast<int>(i));
   }
@@ -105,7 +105,7 @@ TEST_F(SetCheckTest, LosesNothingBetweenEqualHalves) {
 // The example network and its images; one of them is there twice.
 TEST(SetCheckOfSigns, FindsACopyAmongImagesThatAreAlike) {
   const std::filesystem::path data = std::filesystem::path(kSourceFolder) / "data";
-  const ImageFolder folder(kSide, 0);
+  const ImageFolder folder(kCheckedSide, 0);
   const ImageSet all = list_images(data / "calib", {}, 24);
   for (std::size_t i = 0; i < all.entries.size(); ++i) {
     std::filesystem::copy_file(all.entries[i].path, folder.path() / concat("sign_", i, ".jpg"));
@@ -130,7 +130,7 @@ class SetCheckOfCopies : public testing::TestWithParam<std::pair<std::size_t, st
 TEST_P(SetCheckOfCopies, SaysSoFirst) {
   const auto [images, copies] = GetParam();
   const std::filesystem::path data = std::filesystem::path(kSourceFolder) / "data";
-  const ImageFolder folder(kSide, 0);
+  const ImageFolder folder(kCheckedSide, 0);
   const ImageSet all = list_images(data / "calib", {}, static_cast<std::int64_t>(images));
   for (std::size_t i = 0; i < images * copies; ++i) {
     std::filesystem::copy_file(all.entries[i % images].path,
@@ -155,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(Folders, SetCheckOfCopies,
                          testing::Values(std::pair{1U, 8U}, std::pair{6U, 2U}, std::pair{3U, 5U}));
 
 TEST_F(SetCheckTest, RefusesTooFew) {
-  const ImageFolder folder(kSide, 3);
+  const ImageFolder folder(kCheckedSide, 3);
   try {
     static_cast<void>(check(Samples(folder.list())));
     FAIL() << "three images were accepted";

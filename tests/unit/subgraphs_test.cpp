@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 
 // -- If --
 
-std::string choose(const std::string& condition, const std::string& inputs = "") {
+std::string branching(const std::string& condition, const std::string& inputs = "") {
   return concat(kHead, "main (float[3] x", inputs, ") => (float[3] y) {\n", condition, R"(
     twice = Add (x, x)
     y = If (c) <
@@ -31,10 +31,10 @@ std::string choose(const std::string& condition, const std::string& inputs = "")
 }
 
 TEST(If, GivesWayToTheBranchOfAKnownCondition) {
-  const std::string fixed = choose("c = Constant <value = bool {1}> ()");
+  const std::string fixed = branching("c = Constant <value = bool {1}> ()");
   EXPECT_THAT(ops_of(prepare(load_text(fixed))), ElementsAre("Add", "Add"));
   EXPECT_THAT(run_all_ways(fixed, list(floats({1, 2, 3}))), ElementsAre(3, 6, 9));
-  const std::string by_shape = choose(R"(
+  const std::string by_shape = branching(R"(
     s = Shape (x)
     two = Constant <value = int64[1] {2}> ()
     less = Less (s, two)
@@ -45,7 +45,7 @@ TEST(If, GivesWayToTheBranchOfAKnownCondition) {
 }
 
 TEST(If, RunsTheBranchThatTheDataChooses) {
-  const std::string text = choose(R"(
+  const std::string text = branching(R"(
     zero = Constant <value = float {0}> ()
     sum = ReduceSum <keepdims = 0> (x)
     c = Greater (sum, zero))");
@@ -108,7 +108,7 @@ TEST(If, MayLieInAnIfThatCapturesThroughIt) {
 }
 
 TEST(If, IsRefusedWhenItsBranchesDiffer) {
-  EXPECT_THAT(refusal(concat(kHead, R"(main (float[2] x, bool c) => (float[M] y) {
+  EXPECT_THAT(refusal_of(concat(kHead, R"(main (float[2] x, bool c) => (float[M] y) {
     y = If (c) <
       then_branch = then () => (float[2] t) { t = Abs (x) },
       else_branch = other () => (float[4] e) { e = Concat <axis = 0> (x, x) }
@@ -116,10 +116,10 @@ TEST(If, IsRefusedWhenItsBranchesDiffer) {
   })")),
               HasSubstr("the data decides which branch runs, and output 0 is float32[4] of one and "
                         "float32[2] of the other"));
-  EXPECT_THAT(refusal(concat(kHead, R"(main (float[2] x, bool c) => (float[2] y) {
+  EXPECT_THAT(refusal_of(concat(kHead, R"(main (float[2] x, bool c) => (float[2] y) {
     y = If (c) < then_branch = then () => (float[2] t) { t = Abs (x) } > })")),
               HasSubstr("else_branch"));
-  EXPECT_THAT(refusal(concat(kHead, R"(main (float[2] x) => (float[2] y) {
+  EXPECT_THAT(refusal_of(concat(kHead, R"(main (float[2] x) => (float[2] y) {
     y = If (x) <
       then_branch = then () => (float[2] t) { t = Abs (x) },
       else_branch = other () => (float[2] e) { e = Neg (x) }
@@ -234,12 +234,12 @@ TEST(Loop, MayLieInAFunctionAndGrowItsState) {
 }
 
 TEST(Loop, IsRefusedWhenItsShapesDependOnData) {
-  EXPECT_THAT(refusal(concat(kHead, R"(main (float[2] x, int64 m) => (float[T, 2] all) {
+  EXPECT_THAT(refusal_of(concat(kHead, R"(main (float[2] x, int64 m) => (float[T, 2] all) {
     last, all = Loop (m, , x) <
       body = body (int64 i, bool ci, float[2] s) => (bool co, float[2] so, float[2] slice) {
         so = Abs (s) slice = Neg (s) co = Identity (ci) } > })")),
               HasSubstr("the data decides how often it runs, and so the length of output 1"));
-  EXPECT_THAT(refusal(concat(kHead, R"(main (float[1] x, int64 m) => (float[T] y) {
+  EXPECT_THAT(refusal_of(concat(kHead, R"(main (float[1] x, int64 m) => (float[T] y) {
     y = Loop (m, , x) <
       body = body (int64 i, bool ci, float[N] s) => (bool co, float[K] so) {
         so = Concat <axis = 0> (s, s) co = Identity (ci) } > })")),
@@ -247,16 +247,17 @@ TEST(Loop, IsRefusedWhenItsShapesDependOnData) {
 }
 
 TEST(Loop, IsRefusedWhenItNeverEnds) {
-  EXPECT_THAT(refusal(loop("c = Constant <value = bool {1}> () m = Constant <value = int64 "
-                           "{4611686018427387904}> ()",
-                           "co = Identity (ci)")),
+  EXPECT_THAT(refusal_of(loop("c = Constant <value = bool {1}> () m = Constant <value = int64 "
+                              "{4611686018427387904}> ()",
+                              "co = Identity (ci)")),
               HasSubstr("did not end within 1000000 iterations"));
 }
 
 TEST(Loop, IsRefusedWhenItsBodyDoesNotFit) {
   const auto body = [](const std::string& text) {
-    return refusal(concat(kHead, "main (float[2] x, int64 m) => (float[2] y) { y = Loop (m, , x) <",
-                          " body = ", text, " > }"));
+    return refusal_of(concat(kHead,
+                             "main (float[2] x, int64 m) => (float[2] y) { y = Loop (m, , x) <",
+                             " body = ", text, " > }"));
   };
   EXPECT_THAT(body("b (int64 i, bool ci) => (bool co) { co = Identity (ci) }"),
               HasSubstr("inputs of the body: found 2, expected 3"));
@@ -323,7 +324,7 @@ TEST(Subgraphs, AreRefusedInTimeWhenTheyLieDeepInEachOther) {
                ", float[2] so) { co", d, " = Identity (ci", d, ") ", inner, " } >");
   }
   const std::string message =
-      refusal(concat(kHead, "main (float[2] s) => (float[2] so) { ", inner, " }"));
+      refusal_of(concat(kHead, "main (float[2] s) => (float[2] so) { ", inner, " }"));
   EXPECT_THAT(message, testing::AnyOf(IsEmpty(), HasSubstr("too deep")));
 }
 
@@ -333,12 +334,13 @@ TEST(Subgraphs, AreRefusedBeyondSixteenLevels) {
     inner = concat("t = If (c) < then_branch = a", depth, " () => (float[2] t) { ", inner,
                    " }, else_branch = b", depth, " () => (float[2] t) { t = Neg (x) } >");
   }
-  EXPECT_THAT(refusal(concat(kHead, "main (float[2] x, bool c) => (float[2] t) { ", inner, " }")),
-              HasSubstr("subgraphs lie more than 16 deep in each other"));
+  EXPECT_THAT(
+      refusal_of(concat(kHead, "main (float[2] x, bool c) => (float[2] t) { ", inner, " }")),
+      HasSubstr("subgraphs lie more than 16 deep in each other"));
 }
 
 TEST(Subgraphs, AreSearchedForUnknownOperators) {
-  EXPECT_THAT(refusal(concat(kHead, R"(main (float[2] x, bool c) => (float[2] y) {
+  EXPECT_THAT(refusal_of(concat(kHead, R"(main (float[2] x, bool c) => (float[2] y) {
     y = If (c) <
       then_branch = then () => (float[2] t) { t = local.Odd (x) },
       else_branch = other () => (float[2] e) { e = local.Odd (x) }

@@ -59,7 +59,7 @@ class SuggestTest : public testing::Test {
     throw std::runtime_error(tensor);
   }
 
-  const ImageFolder folder_{kSide, 5};
+  const ImageFolder folder_{kLayerSide, 5};
   Executor fp32_;
   SuggestOptions options_;
   Recipe recipe_;

@@ -59,7 +59,7 @@ TEST(TableDiff, IsNothingBetweenEqualTables) {
   EXPECT_THAT(names(diff.activations), ElementsAre("x"));
   EXPECT_THAT(names(diff.weights), ElementsAre("w"));
   EXPECT_TRUE(diff.within(0.0));
-  EXPECT_TRUE(diff_of({}, {}).within(0.0));
+  EXPECT_TRUE(diff_of(CalibrationTable{}, CalibrationTable{}).within(0.0));
 }
 
 TEST(TableDiff, IsRelativeToTheLargerOfTwo) {

@@ -1,11 +1,11 @@
 #include <gmock/gmock.h>
 
 #include <bit>
-#include <functional>
 
 #include "base/text.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/format.h"
+#include "support/code_of.h"
 
 namespace qtool {
 namespace {
@@ -30,16 +30,6 @@ std::string message_of(std::string_view format, std::string_view bytes) {
   }
   return "no error";
 }
-ErrorCode code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  ADD_FAILURE() << "no error";
-  return ErrorCode::kIo;
-}
-
 ActivationEntry asymmetric_entry(const std::string& tensor) {
   ActivationEntry entry;
   entry.tensor = tensor;
@@ -141,8 +131,8 @@ constexpr std::string_view kNcnn =
     "conv1 7.705117 \n"
     "conv2 0.371121 \n";
 
-const LayerNames kLayers = {{"conv1", "Conv", "x", "a", "w1", 0},
-                            {"conv2", "Conv", "a", "b", "w2", 0}};
+const LayerNames kTwoLayers = {{"conv1", "Conv", "x", "a", "w1", 0},
+                               {"conv2", "Conv", "a", "b", "w2", 0}};
 
 TEST(NcnnTable, ReadsReciprocalsAndKeepsTheirText) {
   const TableReadResult result = read("ncnn", kNcnn);
@@ -163,7 +153,7 @@ TEST(NcnnTable, AnInfiniteReciprocalIsAnAllZeroChannel) {
 }
 
 TEST(NcnnTable, MapsLayersToTheTensorsTheyRead) {
-  const TableReadResult result = read("ncnn", kNcnn, kLayers);
+  const TableReadResult result = read("ncnn", kNcnn, kTwoLayers);
   const CalibrationTable& table = result.table;
   EXPECT_EQ(table.activations[0].tensor, "x");
   EXPECT_EQ(table.activations[1].tensor, "a");
@@ -172,14 +162,14 @@ TEST(NcnnTable, MapsLayersToTheTensorsTheyRead) {
   EXPECT_EQ(table.weights[0].affines.axis, 0);
   EXPECT_THAT(result.notes, IsEmpty());
   TableWriteOptions options;
-  options.names = kLayers;
+  options.names = kTwoLayers;
   EXPECT_EQ(write("ncnn", table, options), kNcnn);
   EXPECT_EQ(code_of([&] { write("ncnn", table); }), ErrorCode::kUsage);
 }
 
 TEST(NcnnTable, NamesTheNearestLayersForAnUnknownOne) {
   try {
-    read("ncnn", "conv3 1.5 \n", kLayers);
+    read("ncnn", "conv3 1.5 \n", kTwoLayers);
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(),
@@ -218,7 +208,7 @@ TEST(NcnnTable, AnyKeyWithParamIsAWeightRow) {
 }
 
 TEST(NcnnTable, OneTensorReadWithTwoScalesTakesTheWidest) {
-  LayerNames names = kLayers;
+  LayerNames names = kTwoLayers;
   names[1].input = "x";
   const TableReadResult result = read("ncnn", kNcnn, names);
   ASSERT_EQ(result.table.activations.size(), 1U);

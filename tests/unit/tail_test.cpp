@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr const char* kHead =
+constexpr const char* kTailHead =
     "<ir_version: 8, opset_import: [\"\" : 17, \"TRT\" : 1]>\n"
     "main (float[1, 3, 4, 4] image) => ";
 
@@ -38,7 +38,7 @@ constexpr const char* kNetwork = R"(
 )";
 
 std::string detector(const std::string& outputs, const std::string& end) {
-  return concat(kHead, outputs, kNetwork, end, "}");
+  return concat(kTailHead, outputs, kNetwork, end, "}");
 }
 
 const std::string kSelection = R"(

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // x -> Relu -> Neg; the INT8 model rounds the input and what Relu gives, by hand-made scales.
-Graph network() {
+Graph paired_network() {
   Net net;
   net.input("x", {1, 4});
   net.op("Relu", "relu", {"x"});
@@ -60,7 +60,7 @@ std::vector<T> values_of(const Tensor& tensor) {
 }
 
 TEST(TensorPairs, HoldTheIntegersOfTheModelAndWhatTheyStandFor) {
-  const std::vector<TensorPair> pairs = pairs_of(network(), rounded({0.25F}), {"*"});
+  const std::vector<TensorPair> pairs = pairs_of(paired_network(), rounded({0.25F}), {"*"});
   ASSERT_EQ(pairs.size(), 3U);
   EXPECT_EQ(pairs[0].name, "x");
   EXPECT_EQ(pairs[0].int8_name, "q_out");
@@ -76,7 +76,7 @@ TEST(TensorPairs, HoldTheIntegersOfTheModelAndWhatTheyStandFor) {
 
 TEST(TensorPairs, DequantizeWithAScalePerChannel) {
   const std::vector<TensorPair> pairs =
-      pairs_of(network(), rounded({0.25F, 0.5F, 0.125F, 1.0F}), {"relu_*"});
+      pairs_of(paired_network(), rounded({0.25F, 0.5F, 0.125F, 1.0F}), {"relu_*"});
   ASSERT_EQ(pairs.size(), 1U);
   EXPECT_EQ(pairs[0].affines.axis, 1);
   EXPECT_THAT(values_of<std::int8_t>(*pairs[0].integers), ElementsAre(0, 1, 8, 2));
@@ -87,7 +87,8 @@ TEST(TensorPairs, ATensorThatTheInt8ModelLacksHasNoCounterpart) {
   Net net;
   net.input("x", {1, 4});
   net.output(net.op("Neg", "last", {net.op("Relu", "other", {"x"})}));
-  const std::vector<TensorPair> pairs = pairs_of(network(), net.graph, {"relu_out", "last_out"});
+  const std::vector<TensorPair> pairs =
+      pairs_of(paired_network(), net.graph, {"relu_out", "last_out"});
   ASSERT_EQ(pairs.size(), 2U);
   EXPECT_FALSE(pairs[0].int8);
   EXPECT_TRUE(pairs[1].int8);
@@ -96,7 +97,7 @@ TEST(TensorPairs, ATensorThatTheInt8ModelLacksHasNoCounterpart) {
 
 TEST(TensorPairs, APatternThatMatchesNothingNamesWhatIsNear) {
   try {
-    pairs_of(network(), network(), {"relu_ou"});
+    pairs_of(paired_network(), paired_network(), {"relu_ou"});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUsage);
@@ -105,10 +106,10 @@ TEST(TensorPairs, APatternThatMatchesNothingNamesWhatIsNear) {
 }
 
 TEST(TensorPairs, ATensorThatWasFoldedIsExplained) {
-  Graph graph = network();
+  Graph graph = paired_network();
   graph.info.aliases["conv_out"] = "relu_out";
   try {
-    pairs_of(graph, network(), {"conv_out"});
+    pairs_of(graph, paired_network(), {"conv_out"});
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("whose result is 'relu_out'"));

@@ -11,15 +11,10 @@
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "support/parse_onnx.h"
+#include "unit/ops_of.h"
 
 // Runs models in ONNX's text form, for tests of what becomes of their functions and subgraphs.
 namespace qtool {
-
-inline std::vector<std::string> ops_of(const Graph& graph) {
-  std::vector<std::string> ops;
-  for (const NodeId id : graph.nodes()) ops.push_back(graph.node(id).op_type);
-  return ops;
-}
 
 inline std::vector<float> run(const Graph& graph, const std::vector<Tensor>& inputs,
                               const InputShapes& shapes = {}) {
@@ -65,7 +60,7 @@ std::vector<Tensor> list(Tensors... tensors) {
   return all;
 }
 
-inline std::string refusal(const std::string& text) {
+inline std::string refusal_of(const std::string& text) {
   try {
     const Graph prepared = prepare(load_text(text));
     std::vector<Tensor> inputs;

@@ -16,7 +16,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kSide = 8;
+constexpr std::int64_t kTunedSide = 8;
 
 /// Weights of a 1x1 convolution; `factor` is for every fourth channel of its output or input, from
 /// channel 0 on.
@@ -37,7 +37,7 @@ Tensor weights(std::int64_t outputs, std::int64_t inputs, bool of_output, float 
 /// a Concat joins it with another such tensor.
 Graph loud_channel(bool joined) {
   Net net;
-  net.input("image", {1, 3, kSide, kSide});
+  net.input("image", {1, 3, kTunedSide, kTunedSide});
   net.constant("loud_w", weights(4, 3, true, 30.0F));
   std::string last = net.op("Conv", "loud", {"image", "loud_w"});
   if (joined) {
@@ -64,7 +64,7 @@ struct Tuned {
     return tune_ranges(fp32, table, options, folder.list(), run);
   }
 
-  const ImageFolder folder{kSide, 6};
+  const ImageFolder folder{kTunedSide, 6};
   Executor fp32;
   CalibrationTable table;
   StaticOptions options;

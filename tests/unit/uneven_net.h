@@ -36,7 +36,7 @@ inline std::string uneven_conv(Net& net, const std::string& name, const std::str
                 {{"group", groups}, {"pads", std::vector<std::int64_t>{1, 1, 1, 1}}});
 }
 
-inline Tensor image(const Shape& shape, unsigned seed) {
+inline Tensor uniform_image(const Shape& shape, unsigned seed) {
   return random_floats(shape, seed, -1.0F, 1.0F);
 }
 
@@ -52,7 +52,7 @@ inline Collection observed(const Executor& fp32, const Calibration& calibration)
     collection.tensors.push_back({tensor, "", {}});
   Workspace workspace;
   for (unsigned seed = 1; seed <= 6; ++seed) {
-    const Tensor input = image(plan->inputs()[0].shape, seed);
+    const Tensor input = uniform_image(plan->inputs()[0].shape, seed);
     const std::vector<TensorView> inputs{input};
     plan->run(inputs, workspace, [&](std::size_t i, const TensorView& tensor) {
       collection.tensors[i].statistics.observe(tensor);

@@ -42,7 +42,7 @@ class WideTensors : public testing::Test {
     const Executor executor(prepare(Graph(int8)));
     SqnrSums sums;
     for (unsigned seed = 60; seed < 64; ++seed) {
-      const Tensor input = image({1, 3, 12, 12}, seed);
+      const Tensor input = uniform_image({1, 3, 12, 12}, seed);
       Workspace a;
       Workspace b;
       const std::vector<TensorView> inputs{input};
@@ -114,7 +114,7 @@ TEST_F(WideTensors, AreAnalyzedWithTheStepOfTheirSecondByte) {
 TEST_F(WideTensors, AreDumpedBeforeTheyAreRoundedToTwoBytes) {
   const Executor int8(prepare(made({"s1_out"}).graph));
   std::vector<Tensor> sample;
-  sample.push_back(image({1, 3, 12, 12}, 60));
+  sample.push_back(uniform_image({1, 3, 12, 12}, 60));
   const std::vector<std::string> names{"s1_out"};
   const std::vector<TensorPair> pairs = TensorPairs(fp32_, &int8, sample, names, {}).run(sample);
   ASSERT_EQ(pairs.size(), 1U);
@@ -151,7 +151,7 @@ TEST_F(WideTensors, RunInFewerPassesWithTheSameBits) {
       EXPECT_EQ(count(*fused, "QuantizeLinear"), 3);
       EXPECT_EQ(count(*unfused, "Sub"), 3);
       EXPECT_GE(count(*unfused, "Add"), 1);  // or within a chain
-      const Tensor input = image({1, 3, 12, 12}, 60);
+      const Tensor input = uniform_image({1, 3, 12, 12}, 60);
       Workspace a;
       Workspace b;
       const std::vector<TensorView> inputs{input};
