@@ -38,12 +38,6 @@ ValueId add_ints(Graph& graph, std::string_view name, const std::vector<std::int
                             Tensor::of<std::int64_t>({std::ssize(numbers)}, std::span(numbers)));
 }
 
-NodeId node_behind(const Graph& graph, NodeId id) {
-  const std::vector<NodeId>& order = graph.nodes();
-  const auto next = std::find(order.begin(), order.end(), id) + 1;
-  return next == order.end() ? kNoNode : *next;
-}
-
 void add_alias(Graph& graph, const std::string& gone, const std::string& surviving) {
   graph.info.aliases[gone] = surviving;
 }

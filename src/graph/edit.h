@@ -11,7 +11,7 @@
 namespace qtool {
 
 /// Disconnects all inputs and outputs of a node. It stays listed until Graph::remove_dead_nodes(),
-/// which removes many nodes at the cost of one Graph::remove_node().
+/// so that a pass that walks a list of the nodes can still ask for it.
 void disconnect(Graph& graph, NodeId id);
 
 /// Whether disconnect() was called for a node that is still listed, or remove_node().
@@ -26,9 +26,6 @@ ValueId add_named(Graph& graph, std::string_view prefix, std::string_view name);
 
 /// A new constant of one axis.
 ValueId add_ints(Graph& graph, std::string_view name, const std::vector<std::int64_t>& numbers);
-
-/// The node that is listed behind `id`, kNoNode where it is the last. Cost: linear in the graph.
-[[nodiscard]] NodeId node_behind(const Graph& graph, NodeId id);
 
 /// Records in info.aliases that `surviving` took the place of the tensor `gone`; a pass that may
 /// remove a surviving tensor later must end with close_aliases().

@@ -76,9 +76,7 @@ void remove_identities(Graph& graph) {
     const ValueId output = graph.node(id).outputs[0];
     const NodeId producer = graph.value(input).producer;
     if (producer == kNoNode || graph.is_output(input)) continue;
-    const std::vector<ValueId>& made = graph.node(producer).outputs;
-    const auto index =
-        static_cast<std::size_t>(std::find(made.begin(), made.end(), input) - made.begin());
+    const std::size_t index = graph.output_index(input);
     graph.remove_node(id);
     graph.set_output(producer, index, output);
     graph.replace_uses(input, output);

@@ -308,13 +308,13 @@ ValueId Upgrade::after(std::string_view op_type, std::vector<ValueId> more_input
                    std::move(more_inputs),
                    {output},
                    std::move(attributes)},
-                  node_behind(graph_, id_));
+                  graph_.node_behind(id_));
   return inner;
 }
 
 void Upgrade::after(std::string_view op_type, std::vector<ValueId> inputs, ValueId output) {
   graph_.add_node({"", std::string(op_type), "", std::move(inputs), {output}, {}},
-                  node_behind(graph_, id_));
+                  graph_.node_behind(id_));
 }
 
 void Upgrade::fail(std::string_view message) const {

@@ -195,7 +195,7 @@ void Clusters::reshape_output(NodeId id, const Shape& shape) {
   const ValueId value = graph.node(id).outputs[0];
   const ValueInfo info = shaped.info(value);
   if (info.shape == shape) return;
-  const NodeId next = node_behind(graph, id);
+  const NodeId next = graph.node_behind(id);
   const ValueId written = shaped.add_value(graph.value(value).name + "_view", {info.dtype, shape});
   graph.set_output(id, 0, written);
   const ValueId dims = add_dims(info.shape);

@@ -97,9 +97,7 @@ void sink_dequantize(Clusters& c) {
     if (node.is("MaxPool")) c.shaped.lower_node(id, "QMaxPool", {});
     c.shaped.mark_integer(id);
     const std::vector<ValueId> outputs = c.graph.node(id).outputs;
-    const std::vector<NodeId>& now = c.graph.nodes();
-    const auto position = std::find(now.begin(), now.end(), id) + 1;
-    const NodeId before = position == now.end() ? kNoNode : *position;
+    const NodeId before = c.graph.node_behind(id);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (outputs[i] == kNoValue) continue;
       const ValueId moved =

@@ -127,7 +127,7 @@ void lower_wrapping_conv(Clusters& c, NodeId id, const ProductParts& parts,
   ValueId value = c.shaped.add_value(name + "_sums", {DType::kInt32, shape});
   c.graph.set_output(id, 0, value);
 
-  const NodeId next = node_behind(c.graph, id);
+  const NodeId next = c.graph.node_behind(id);
   const auto then = [&](std::string op_type, std::vector<ValueId> more, DType dtype, bool last,
                         Node::AttributeMap attributes = {}) {
     more.insert(more.begin(), value);

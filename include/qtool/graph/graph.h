@@ -1,10 +1,13 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -108,8 +111,12 @@ class Graph {
   ModelInfo info;
 
   // -- reading, never from a temporary: what is returned would dangle --
-  [[nodiscard]] const std::vector<NodeId>& nodes() const& noexcept { return order_; }
+  /// The nodes in their order. The list changes when the graph is edited. Cost: linear in the graph
+  /// after an edit elsewhere than at the end of the order, none otherwise.
+  [[nodiscard]] const std::vector<NodeId>& nodes() const&;
   const std::vector<NodeId>& nodes() const&& = delete;
+  /// The node that is listed behind `id`, kNoNode where it is the last.
+  [[nodiscard]] NodeId node_behind(NodeId id) const { return record(id).next; }
   [[nodiscard]] const Node& node(NodeId id) const&;
   const Node& node(NodeId id) const&& = delete;
   /// False once the node was removed.
@@ -128,6 +135,8 @@ class Graph {
   /// Nodes that read `id`, each once, in no particular order.
   [[nodiscard]] const std::vector<NodeId>& consumers(ValueId id) const&;
   const std::vector<NodeId>& consumers(ValueId id) const&& = delete;
+  /// The place of `id` among the outputs of its producer.
+  [[nodiscard]] std::size_t output_index(ValueId id) const { return record(id).port; }
   [[nodiscard]] bool is_input(ValueId id) const;
   [[nodiscard]] bool is_output(ValueId id) const;
   [[nodiscard]] bool is_constant(ValueId id) const {
@@ -136,7 +145,8 @@ class Graph {
   /// How messages name a node: `node 'conv1' (Conv)`; an unnamed one by its first output.
   [[nodiscard]] std::string describe(NodeId id) const;
 
-  // -- editing --
+  // -- editing, each at a cost that does not depend on the size of the graph, on how many nodes
+  // read a value or on how many operands a node has, but for what it removes or replaces --
   /// A new value. Throws Error(kInvalidModel) when the name is taken.
   ValueId add_value(std::string name);
   /// A new constant.
@@ -185,26 +195,75 @@ class Graph {
   void check() const;
 
  private:
+  // Where things are that are too many to search for. A copy of a graph does without until it is
+  // edited.
+  template <typename T>
+  struct Lookup {
+    std::unique_ptr<T> made;
+
+    Lookup() = default;
+    Lookup(const Lookup& /*other*/) noexcept {}
+    Lookup(Lookup&&) noexcept = default;
+    Lookup& operator=(const Lookup& /*other*/) noexcept {
+      made.reset();
+      return *this;
+    }
+    Lookup& operator=(Lookup&&) noexcept = default;
+    ~Lookup() = default;
+  };
   struct ValueRecord {
     Value value;
     std::vector<NodeId> consumers;
+    Lookup<std::unordered_map<NodeId, std::size_t>> places;  // in `consumers`
+    std::size_t port = 0;                                    // among the outputs of the producer
+    std::ptrdiff_t output_port = -1;                         // among the outputs of the graph
     bool is_input = false;
-    bool is_output = false;
   };
   struct NodeRecord {
     Node node;
     bool alive = true;
+    NodeId previous = kNoNode;
+    NodeId next = kNoNode;
+    Lookup<std::set<std::pair<ValueId, std::size_t>>> ports;  // of the values that it reads
   };
+  // The order as a list, made from the links between the nodes when it is asked for. Threads that
+  // only read a graph may ask at the same time.
+  class Order {
+   public:
+    Order() = default;
+    Order(const Order& other);
+    Order(Order&& other) noexcept;
+    Order& operator=(const Order& other);
+    Order& operator=(Order&& other) noexcept;
+    ~Order() = default;
+
+    const std::vector<NodeId>& list(const Graph& graph) const;
+    void append(NodeId id);
+    void forget() { is_current_ = false; }
+
+   private:
+    mutable std::mutex mutex_;
+    mutable std::atomic<bool> is_current_ = true;
+    mutable std::vector<NodeId> list_;
+  };
+
   ValueRecord& record(ValueId id);
   [[nodiscard]] const ValueRecord& record(ValueId id) const;
   NodeRecord& record(NodeId id);
   [[nodiscard]] const NodeRecord& record(NodeId id) const;
-  void add_consumer(ValueId value, NodeId node);
-  void drop_consumer(ValueId value, NodeId node);
+  void link(NodeId id, NodeId before);
+  void unlink(NodeId id);
+  void set_order(const std::vector<NodeId>& order);
+  void add_reader(ValueId value, NodeId node);
+  void drop_reader(ValueId value, NodeId node);
+  bool reads(NodeId id, ValueId value);
+  void move_port(NodeId id, std::size_t port, ValueId from, ValueId to);
 
   std::vector<ValueRecord> values_;
   std::vector<NodeRecord> nodes_;
-  std::vector<NodeId> order_;
+  Order order_;
+  NodeId first_ = kNoNode;
+  NodeId last_ = kNoNode;
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
   std::unordered_map<std::string, ValueId> by_name_;
