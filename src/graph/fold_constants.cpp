@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "base/text.h"
@@ -19,15 +18,12 @@ namespace {
 // size of the removed node, so that shapes and scalars always fold.
 constexpr std::int64_t kFreeBytes = 256;
 
-bool may_fold(const Graph& graph, const Node& node) {
+bool is_kept(const Node& node) {
   constexpr std::array kKept = {"QuantizeLinear", "DequantizeLinear",  "Bernoulli",
                                 "Multinomial",    "RandomNormal",      "RandomNormalLike",
                                 "RandomUniform",  "RandomUniformLike", "Constant"};
-  const bool kept = std::any_of(kKept.begin(), kKept.end(),
-                                [&](const char* op_type) { return node.op_type == op_type; });
-  return !kept && std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
-    return input == kNoValue || graph.is_constant(input);
-  });
+  return std::any_of(kKept.begin(), kKept.end(),
+                     [&](const char* op_type) { return node.op_type == op_type; });
 }
 
 // Adds the node's name to errors, because tensors and shapes do not know it.
@@ -56,7 +52,12 @@ class Folder {
   }
 
   void run() {
-    for (const NodeId id : graph_.nodes()) queue_if_ready(id);
+    for (const NodeId id : graph_.nodes()) {
+      const std::vector<ValueId> inputs = inputs_of(id);
+      const auto computed =
+          std::ranges::count_if(inputs, [&](ValueId input) { return !graph_.is_constant(input); });
+      computed == 0 ? queue(id) : static_cast<void>(computed_.emplace(id, computed));
+    }
     while (!ready_.empty()) {
       const NodeId id = ready_.front();
       ready_.pop_front();
@@ -73,8 +74,16 @@ class Folder {
 
   ValueState& state(ValueId id) { return values_[static_cast<std::size_t>(id)]; }
 
-  void queue_if_ready(NodeId id) {
-    if (may_fold(graph_, graph_.node(id)) && queued_.insert(id).second) ready_.push_back(id);
+  void queue(NodeId id) {
+    if (!is_kept(graph_.node(id))) ready_.push_back(id);
+  }
+
+  // Of a node that reads a value which is a constant now.
+  void learn_constant(NodeId id) {
+    const auto computed = computed_.find(id);
+    if (computed == computed_.end() || --computed->second > 0) return;
+    computed_.erase(computed);
+    queue(id);
   }
 
   [[nodiscard]] std::vector<ValueId> inputs_of(NodeId id) const {
@@ -149,7 +158,7 @@ class Folder {
     }
     for (const ValueId output : outputs) {
       if (output == kNoValue) continue;
-      for (const NodeId reader : graph_.consumers(output)) queue_if_ready(reader);
+      for (const NodeId reader : graph_.consumers(output)) learn_constant(reader);
     }
   }
 
@@ -157,8 +166,8 @@ class Folder {
   const Evaluate& evaluate_;
   std::vector<ValueState> values_;
   std::deque<NodeId> ready_;
-  std::unordered_set<NodeId> queued_;
-  std::unordered_map<NodeId, std::int64_t> waiting_;  // with the bytes of their results
+  std::unordered_map<NodeId, std::int64_t> computed_;  // number of different inputs
+  std::unordered_map<NodeId, std::int64_t> waiting_;   // with the bytes of their results
 };
 
 }  // namespace

@@ -219,11 +219,12 @@ class GraphReader {
       reject(concat(what, ": domain '", node.domain, "' is reserved"));
     }
     for (const std::string& input : proto.input()) node.inputs.push_back(intern(input, call));
+    std::unordered_set<ValueId> made;
     for (const std::string& output : proto.output()) {
       const ValueId value = intern(output, call);
-      const bool repeated = value != kNoValue && std::find(node.outputs.begin(), node.outputs.end(),
-                                                           value) != node.outputs.end();
-      if (repeated) reject(concat(what, ": value '", output, "' is defined twice"));
+      if (value != kNoValue && !made.insert(value).second) {
+        reject(concat(what, ": value '", output, "' is defined twice"));
+      }
       node.outputs.push_back(value);
     }
     std::map<std::string, std::vector<std::string>> captured;  // by attribute

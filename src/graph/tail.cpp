@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <unordered_set>
 #include <utility>
 
 #include "base/text.h"
@@ -154,7 +155,7 @@ std::optional<LeftOut> cut_tail(Graph& graph) {
     }
   }
   std::vector<ValueId> instead;
-  std::vector<ValueId> seen = outputs;  // as they are before a Q/DQ pair
+  std::unordered_set<ValueId> seen(outputs.begin(), outputs.end());  // as before a Q/DQ pair
   for (const NodeId id : graph.nodes()) {
     if (found.tail.root(id) == kNoNode) continue;
     if (has_weights(graph, id, found)) return std::nullopt;
@@ -162,9 +163,7 @@ std::optional<LeftOut> cut_tail(Graph& graph) {
       const bool shown =
           found.depends_on_data(input) && !found.is_of_tail(input) && !graph.is_input(input);
       if (!shown) continue;
-      const ValueId original = before_quantization(graph, input);
-      if (std::ranges::find(seen, original) != seen.end()) continue;
-      seen.push_back(original);
+      if (!seen.insert(before_quantization(graph, input)).second) continue;
       outputs.push_back(input);
       instead.push_back(input);
     }

@@ -37,13 +37,13 @@ void learn_constant(ShapedGraph& shaped, ValueId id) {
 // Types and shapes of the inputs, from the caller and from the model.
 void learn_inputs(ShapedGraph& shaped, const InputShapes& shapes) {
   const Graph& graph = shaped.graph;
-  std::vector<std::string> names;
-  for (const ValueId id : graph.inputs()) names.push_back(graph.value(id).name);
   for (const auto& [name, shape] : shapes) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      throw Error(ErrorCode::kUsage,
-                  concat("the model has no input '", name, "'", nearest_text(name, names)));
-    }
+    const std::optional<ValueId> known = graph.find_value(name);
+    if (known && graph.is_input(*known)) continue;
+    std::vector<std::string> names;
+    for (const ValueId id : graph.inputs()) names.push_back(graph.value(id).name);
+    throw Error(ErrorCode::kUsage,
+                concat("the model has no input '", name, "'", nearest_text(name, names)));
   }
   for (const ValueId id : graph.inputs()) {
     const Value& value = graph.value(id);
