@@ -73,8 +73,9 @@ struct Workspace::State {
 };
 
 /// Assigns arena offsets: no two storages that live at the same step overlap. Greedy by size, the
-/// lowest gap that fits. Returns the bytes of the arena. Cost: O(n log n) for n storages as long as
-/// each meets a bounded number of others.
+/// lowest gap that fits. Returns the bytes of the arena. Cost: O(n log n) for n storages; the
+/// search for gaps is bounded, so an arena may be larger than it has to be where very many live at
+/// once.
 std::int64_t assign_offsets(std::vector<Storage>& storages);
 
 /// Lowers a shaped graph as the options say.

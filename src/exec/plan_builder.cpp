@@ -56,19 +56,21 @@ class Placed {
     }
   }
 
-  // Collects those that live at the same time as `storage`, each once; false when there are too
-  // many.
-  bool meeting(const Storage& storage, std::vector<std::size_t>& found) const {
-    constexpr std::size_t kMax = 4096;
+  // Collects those that live at the same time as `storage`, each once; false when there are more
+  // than `limit`.
+  bool meeting(const Storage& storage, std::size_t limit, std::vector<std::size_t>& found) const {
     found.clear();
+    const auto take = [&](const std::vector<std::size_t>& some) {
+      if (some.size() > limit - found.size()) return false;
+      found.insert(found.end(), some.begin(), some.end());
+      return true;
+    };
     for (auto node = leaves_ + static_cast<std::size_t>(storage.first_step); node > 0; node /= 2) {
-      found.insert(found.end(), spans_[node].begin(), spans_[node].end());
-      if (found.size() > kMax) return false;
+      if (!take(spans_[node])) return false;
     }
     for (auto it = starts_.upper_bound(storage.first_step);
          it != starts_.end() && it->first <= storage.last_step; ++it) {
-      found.insert(found.end(), it->second.begin(), it->second.end());
-      if (found.size() > kMax) return false;
+      if (!take(it->second)) return false;
     }
     return true;
   }
@@ -90,6 +92,12 @@ std::int64_t assign_offsets(std::vector<Storage>& storages) {
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return storages[a].bytes > storages[b].bytes;
   });
+  // One storage is compared with so many others, and all together with so many, before those that
+  // meet more than a few go to the end of the arena unseen.
+  constexpr std::size_t kMaxMeets = 4096;
+  constexpr std::size_t kMaxMeetsOfAll = std::size_t{1} << 22;
+  constexpr std::size_t kFewMeets = 64;
+  std::size_t left = kMaxMeetsOfAll;
   std::int64_t total = 0;
   Placed placed(storages);
   std::vector<std::size_t> meets;
@@ -97,7 +105,10 @@ std::int64_t assign_offsets(std::vector<Storage>& storages) {
     Storage& storage = storages[i];
     const std::int64_t size = align_up(storage.bytes);
     std::int64_t offset = 0;
-    if (placed.meeting(storage, meets)) {
+    const std::size_t limit = std::min(kMaxMeets, std::max(kFewMeets, left));
+    const bool seen = placed.meeting(storage, limit, meets);
+    left -= std::min(left, meets.size());
+    if (seen) {
       std::sort(meets.begin(), meets.end(), [&](std::size_t a, std::size_t b) {
         return storages[a].offset < storages[b].offset;
       });
