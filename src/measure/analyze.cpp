@@ -58,8 +58,9 @@ class Analysis {
     plan_ = fp32.compile(shapes_by_name, compile);
     variant_plan_ = variant_.compile(shapes_by_name, compile);
     without_biases_plan_ = without_biases_.compile(shapes_by_name, compile);
+    const StepsOfNodes steps_of(plan_->steps(), fp32.graph());
     for (const NodeId node : parts_.weighted) {
-      const std::optional<std::size_t> step = step_of(plan_->steps(), fp32.graph(), node);
+      const std::optional<std::size_t> step = steps_of.step_of(node);
       if (!step) {
         parts_.not_compared.emplace_back(name_of(fp32.graph(), node));
         continue;

@@ -102,6 +102,7 @@ class FasterSearch {
         integer_cost[reader] += cost / static_cast<double>(crossing.to.size());
       }
     }
+    const StepsOfNodes float_steps_of(float_plan_->steps(), graph);
     std::vector<double> gains;
     for (const NodeSet& block : linked.blocks) {
       std::set<std::size_t> float_steps;
@@ -109,7 +110,7 @@ class FasterSearch {
       for (const NodeId id : block) {
         const auto cost = integer_cost.find(name_of(graph, id));
         if (cost != integer_cost.end()) gain += cost->second;
-        if (const auto step = step_of(float_plan_->steps(), graph, id)) float_steps.insert(*step);
+        if (const auto step = float_steps_of.step_of(id)) float_steps.insert(*step);
       }
       for (const std::size_t step : float_steps) gain -= seconds[0][step];
       gains.push_back(gain);

@@ -58,9 +58,10 @@ MixForecast::MixForecast(const Executor& fp32, std::span<const Shape> inputs,
   for (std::size_t i = 0; i < std::min(elements_.size(), shaped.infos.size()); ++i) {
     if (shaped.infos[i]) elements_[i] = static_cast<double>(shaped.infos[i]->shape.elements());
   }
+  const StepsOfNodes steps_of(plan->steps(), *graph_);
   for (const NodeId id : graph_->nodes()) {
     if (!multiplies(graph_->node(id))) continue;
-    const std::optional<std::size_t> step = step_of(plan->steps(), *graph_, id);
+    const std::optional<std::size_t> step = steps_of.step_of(id);
     if (!step) continue;
     macs_[index_of(id)] = static_cast<double>(plan->steps()[*step].macs);
     total_macs_ += macs_[index_of(id)];

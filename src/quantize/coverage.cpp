@@ -105,10 +105,10 @@ std::optional<Outlook> outlook_of(const Graph& prepared, const Plan& plan, const
   const Placement placement = place(prepared, target);
   outlook.report.nodes = report_nodes(prepared, placement);
   std::vector<StepInfo> steps = plan.steps();
-  const std::vector<StepInfo>& made = plan.steps();
+  const StepsOfNodes made(plan.steps(), prepared);
   for (const NodePlacement& placed : placement.nodes) {
     if (!multiplies(prepared.node(placed.id))) continue;
-    const std::optional<std::size_t> step = step_of(made, prepared, placed.id);
+    const std::optional<std::size_t> step = made.step_of(placed.id);
     if (!step) continue;
     steps[*step].node = name_of(prepared, placed.id);
     steps[*step].integer = placed.role == NodeRole::kInteger;

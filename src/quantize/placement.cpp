@@ -279,6 +279,8 @@ class Placer {
   [[nodiscard]] bool reads_as_integers(NodeId reader, ValueId id) const {
     if (!runs_on_integers(reader)) return false;
     if (const ElementFunction* function = function_of(reader)) return id == function->input;
+    // All inputs of these are activations, and may be very many.
+    if (kind_of(reader) == OpKind::kCombining) return !takes_in(reader, id);
     const Node& node = graph_.node(reader);
     const auto inputs = activation_inputs(graph_, reader);
     return std::any_of(inputs.begin(), inputs.end(), [&](std::size_t i) {

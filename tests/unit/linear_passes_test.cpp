@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "calib/decide.h"
 #include "exec/plan.h"
+#include "exec/step_of.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
@@ -86,6 +87,87 @@ Graph quantized(int count) {
   return net.graph;
 }
 
+// One value that very many nodes read, and a node that reads very many values.
+Graph fan(const std::string& op_type, int count) {
+  Net net = with_input();
+  Node last{"last", op_type, "", {}, {net.graph.add_value("last_out")}, {}};
+  if (op_type == "Concat") last.attributes["axis"] = std::int64_t{0};
+  for (int i = 0; i < count; ++i) {
+    last.inputs.push_back(net.id(net.op("Neg", concat("n", i), {"x"})));
+  }
+  net.graph.add_node(std::move(last));
+  net.output("last_out");
+  return net.graph;
+}
+
+// A node with very many outputs, of which every second one is a constant's.
+Graph split(int count) {
+  Net net;
+  net.input("x", {1, count});
+  std::vector<ValueId> parts;
+  for (int i = 0; i < count; ++i) parts.push_back(net.graph.add_value(concat("part", i)));
+  net.constant("c", Tensor(DType::kFloat32, Shape{1, count}));
+  const Node::AttributeMap attributes = {{"axis", std::int64_t{1}}};
+  net.graph.add_node({"split", "Split", "", {net.id("x")}, parts, attributes});
+  std::vector<ValueId> constants;
+  for (int i = 0; i < count; ++i) constants.push_back(net.graph.add_value(concat("folded", i)));
+  net.graph.add_node({"fold", "Split", "", {net.id("c")}, constants, attributes});
+  for (int i = 0; i < count; ++i) {
+    const std::string sum = net.op("Add", concat("n", i), {concat("part", i), concat("folded", i)});
+    net.output(net.op("Identity", concat("y", i), {sum}));
+  }
+  return net.graph;
+}
+
+// A long list of initializers; a node reads all of them, and folds, and another one with the input.
+Graph initializers(int count) {
+  Net net = with_input();
+  Node sum{"sum", "Sum", "", {}, {net.graph.add_value("sum_out")}, {}};
+  Node all{"all", "Concat", "", {}, {net.graph.add_value("all_out")}, {{"axis", std::int64_t{0}}}};
+  for (int i = 0; i < count; ++i) {
+    net.constant(concat("c", i), Tensor::of<float>({1}, {0.5F}));
+    sum.inputs.push_back(net.id(concat("c", i)));
+    all.inputs.push_back(net.id(net.op("Neg", concat("n", i), {concat("c", i)})));
+  }
+  sum.inputs.push_back(net.id("x"));
+  net.graph.add_node(std::move(sum));
+  net.graph.add_node(std::move(all));
+  net.output("sum_out");
+  net.output("all_out");
+  return net.graph;
+}
+
+// Every node becomes three when it is upgraded.
+Graph upgraded(int count) {
+  Graph graph = chain("Mish", count);
+  graph.info.opsets[""] = 18;
+  return graph;
+}
+
+// Lowering lets each node move integers, and puts one behind it.
+Graph moved(int count) {
+  Net net = with_input();
+  net.constant("s", Tensor::scalar<float>(0.02F));
+  net.constant("z", Tensor::scalar<std::uint8_t>(10));
+  std::string last = net.op("QuantizeLinear", "q", {"x", "s", "z"});
+  last = net.op("DequantizeLinear", "d", {last, "s", "z"});
+  for (int i = 0; i < count; ++i) last = net.op("Transpose", concat("n", i), {last});
+  net.output(last);
+  return net.graph;
+}
+
+// Reads the tensors of a network, very many of them, at its end: a tail that no plan holds.
+Graph tail(int count) {
+  Net net = with_input();
+  Node last{"last", "Unknown", "elsewhere", {}, {net.graph.add_value("last_out")}, {}};
+  for (int i = 0; i < count; ++i) {
+    last.inputs.push_back(net.id(net.op("Relu", concat("n", i), {"x"})));
+  }
+  net.graph.add_node(std::move(last));
+  net.output("last_out");
+  return net.graph;
+}
+
 // The time for four times as many nodes over the time for `count`, each the least of up to six
 // tries.
 double growth(const std::function<double(int)>& seconds_for, int count) {
@@ -102,6 +184,7 @@ double growth(const std::function<double(int)>& seconds_for, int count) {
 struct Model {
   const char* name;
   Graph (*build)(int count);
+  int nodes = 5000;  // where a quadratic step would show against the others
 };
 void PrintTo(const Model& model, std::ostream* out) { *out << model.name; }
 
@@ -109,28 +192,40 @@ class LinearPasses : public testing::TestWithParam<Model> {};
 
 TEST_P(LinearPasses, FourTimesTheNodesTakeAboutFourTimesTheTime) {
   // Linear passes have a factor of four. Eight is allowed; a quadratic pass has sixteen.
-  constexpr int kNodes = 5000;
-  const std::string small = save_onnx_bytes(GetParam().build(kNodes));
-  const std::string large = save_onnx_bytes(GetParam().build(4 * kNodes));
+  const int few = GetParam().nodes;
+  const std::string small = save_onnx_bytes(GetParam().build(few));
+  const std::string large = save_onnx_bytes(GetParam().build(4 * few));
   const auto seconds = [&](int nodes) {
     return seconds_of([&] {
-      const std::string& bytes = nodes == kNodes ? small : large;
+      const std::string& bytes = nodes == few ? small : large;
       const Executor executor(prepare(load_onnx_bytes(bytes, "", "chain")));
       static_cast<void>(executor.compile({}));
     });
   };
-  const double ratio = growth(seconds, kNodes);
+  const double ratio = growth(seconds, few);
   EXPECT_LT(ratio, 8.0);
   RecordProperty("ratio", to_fixed(ratio, 2));
 }
+
+const auto name_of_model = [](const auto& test) { return std::string(test.param.name); };
 
 INSTANTIATE_TEST_SUITE_P(
     Models, LinearPasses,
     testing::Values(Model{"identities", [](int count) { return chain("Identity", count); }},
                     Model{"activations", [](int count) { return chain("Relu", count); }},
                     Model{"one_constant", readers_of_one_constant}, Model{"folded", folded},
-                    Model{"quantized", quantized}),
-    [](const auto& test) { return test.param.name; });
+                    Model{"quantized", quantized},
+                    Model{"fan_to_a_concat", [](int count) { return fan("Concat", count); }},
+                    Model{"fan_to_a_sum", [](int count) { return fan("Sum", count); }}),
+    name_of_model);
+
+INSTANTIATE_TEST_SUITE_P(LargeModels, LinearPasses,
+                         testing::Values(Model{"split", split, 20'000},
+                                         Model{"initializers", initializers, 20'000},
+                                         Model{"upgraded", upgraded, 20'000},
+                                         Model{"moved", moved, 20'000},
+                                         Model{"tail", tail, 20'000}),
+                         name_of_model);
 
 // Placing, choosing scales and zero points, and emitting look tensors up in a table, and readers of
 // one zero point.
@@ -157,6 +252,29 @@ TEST(Quantize, TakesAboutFourTimesTheTimeForFourTimesTheNodes) {
   const double ratio = growth(seconds, kNodes);
   EXPECT_LT(ratio, 8.0);
   RecordProperty("ratio", to_fixed(ratio, 2));
+}
+
+// Reports name each step after the node that it computes.
+TEST(NamedSteps, TakesAboutFourTimesTheTimeForFourTimesTheNodes) {
+  const auto seconds = [](int nodes) {
+    Net net = with_input();
+    ValueId last = net.id("x");
+    for (int i = 0; i < nodes; ++i) {
+      const ValueId next = net.graph.add_value(concat("t", i));
+      net.graph.add_node({"", "Relu", "", {last}, {next}, {}});
+      last = next;
+    }
+    net.graph.add_output(last);
+    const Executor executor(net.graph);
+    const std::vector<StepInfo> steps = executor.compile({})->steps();
+    EXPECT_EQ(std::ssize(steps), nodes);
+    std::vector<StepInfo> named;
+    const double took = seconds_of([&] { named = named_steps(steps, executor.graph()); });
+    EXPECT_EQ(named.back().node, concat("t", nodes - 1));
+    return took;
+  };
+  EXPECT_LT(growth(seconds, 20'000),
+            12.0);  // 16 if it were not linear; larger sets leave the cache
 }
 
 TEST(AddAliases, TakesAboutFourTimesTheTimeForFourTimesTheNames) {
@@ -209,6 +327,20 @@ TEST(AssignOffsets, TakesTheSameGapsAsALookAtAllStorages) {
       ASSERT_EQ(storages[i].offset, expected[i].offset) << "round " << round << ", storage " << i;
     }
   }
+}
+
+// Where everything lives at once there is one place for each, whether it is looked for or not.
+TEST(AssignOffsets, EndsSoonWhereVeryManyLiveAtOnce) {
+  const auto seconds = [](int count) {
+    std::vector<Storage> storages(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < storages.size(); ++i) {
+      storages[i].bytes = 64;
+      storages[i].first_step = static_cast<std::int32_t>(i);
+      storages[i].last_step = count;
+    }
+    return seconds_of([&] { EXPECT_EQ(assign_offsets(storages), std::int64_t{64} * count); });
+  };
+  EXPECT_LT(growth(seconds, 20'000), 8.0);
 }
 
 // The code of the Error and how often `stop` was called.
