@@ -1,6 +1,5 @@
 #include "graph/onnx_graph_reader.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
