@@ -29,6 +29,10 @@ Verbosity verbosity() noexcept;
 /// Error(kCancelled) when the user asks to stop while nobody reads the pipe.
 void print_result(std::string_view text);
 
+/// Writes text to stderr as it is. What cannot be written is lost: so is the rest when the user
+/// asks to stop while nobody reads the pipe.
+void write_stderr(std::string_view text);
+
 // One line each.
 void note(std::string_view message);     ///< something useful that the user did not ask for
 void detail(std::string_view message);   ///< shown with --verbose

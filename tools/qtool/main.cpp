@@ -48,7 +48,7 @@ constexpr const char* kFooter =
 int report_usage(const Program& program, std::string_view message) {
   error(message);
   const Command* command = program.given();
-  std::cerr << "Try: qtool " << (command == nullptr ? "" : command->name() + " ") << "--help\n";
+  write_stderr(concat("Try: qtool ", command == nullptr ? "" : command->name() + " ", "--help\n"));
   return kExitUsage;
 }
 
@@ -77,6 +77,7 @@ int run(int argc, char** argv) {
   if (!session.run) return report_usage(program, "a command is expected");
   if (program.config().given()) declare_input(program.config().value());
   program.given()->require_effect();
+  stop_if_interrupted();
   session.run();
   return kExitOk;
 }

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include "base/text.h"
+#include "console.h"
 #include "qtool/base/error.h"
 #include "signals.h"
 #include "terminal.h"
@@ -25,11 +25,6 @@ constexpr auto kLineInterval = milliseconds(5000);
 constexpr std::int64_t kWidestBar = 24;
 constexpr std::int64_t kNarrowestBar = 8;
 constexpr std::string_view kClearLine = "\r\x1b[K";
-
-void write_stderr(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
-}
 
 std::string rate_text(double per_second) {
   return concat(to_fixed(per_second, per_second < 100.0 ? 1 : 0), "/s");
