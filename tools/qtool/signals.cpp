@@ -1,5 +1,7 @@
 #include "signals.h"
 
+#include <signal.h>
+
 #include <atomic>
 #include <csignal>
 
@@ -15,9 +17,28 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 extern "C" void request_stop(int signal) { stop_requested = signal; }
 
+// Loading the libraries takes tens of milliseconds, and they begin with code of their own. This
+// runs before that of any of them. A sanitizer would not be ready by then.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define QTOOL_SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define QTOOL_SANITIZED
+#endif
+#if !defined(QTOOL_SANITIZED)
+void catch_interrupts_early(int /*argc*/, char** /*argv*/, char** /*environment*/) {
+  catch_interrupts();
+}
+[[gnu::section(".preinit_array"),
+  gnu::used]] void (*const run_first)(int, char**, char**) = catch_interrupts_early;
+#endif
+
 }  // namespace
 
 void catch_interrupts() {
+  if (interrupted()) return;  // the next signal ends the program
   struct sigaction action = {};
   action.sa_handler = request_stop;
   // The default action returns after the first signal. System calls do not restart: one may wait

@@ -2,8 +2,10 @@
 
 namespace qtool::tool {
 
-/// From now on the first Ctrl-C (or SIGTERM) only asks the running work to stop; a second one ends
-/// the program at once. A system call that waits returns with EINTR and is not resumed.
+/// The program calls it as it begins, where it can before its libraries are ready. From now on the
+/// first Ctrl-C (or SIGTERM) only asks the running work to stop; a second one ends the program at
+/// once. A system call that waits returns with EINTR and is not resumed. A write beyond a limit on
+/// the size of files fails instead of ending the program.
 void catch_interrupts();
 
 /// Whether the user asked to stop.
