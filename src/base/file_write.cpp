@@ -223,6 +223,9 @@ class Staged {
     while (!bytes.empty()) {
       const ssize_t n = ::write(file_.get(), bytes.data(), bytes.size());
       if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && errno == EFBIG) {
+        refuse(named_, "it would be larger than ulimit -f, or the file system, allows");
+      }
       if (n < 0) refuse(named_, std::strerror(errno));
       bytes.remove_prefix(static_cast<std::size_t>(n));
     }

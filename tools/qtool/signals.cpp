@@ -38,6 +38,9 @@ void catch_interrupts_early(int /*argc*/, char** /*argv*/, char** /*environment*
 }  // namespace
 
 void catch_interrupts() {
+  // The system sends it where a file grows beyond a limit of the process. Ignored, the write fails
+  // like one to a full disk, with an error that says so.
+  std::signal(SIGXFSZ, SIG_IGN);
   if (interrupted()) return;  // the next signal ends the program
   struct sigaction action = {};
   action.sa_handler = request_stop;
