@@ -28,6 +28,14 @@ std::string check_flag(const std::string& value) {
   return known ? std::string() : concat("found '", value, "', expected true or false");
 }
 
+/// An empty word is no value of any option: it names no file, and it is no number and no name.
+Check refuse_empty(const Option& option) {
+  return [check = option.check(), expected = option.placeholder()](std::string& value) {
+    if (value.empty()) return concat("found '', expected ", expected);
+    return check ? check(value) : std::string();
+  };
+}
+
 /// An option that the program itself obeys: CLI11 has a function for each.
 CLI::Option* declare_own(const Option& option, CLI::App& app) {
   if (option.name() == "--help") return app.set_help_flag(option.names());
@@ -50,7 +58,7 @@ CLI::Option* declare(const Option& option, CLI::App& app) {
   CLI::Option* declared = std::visit(declare_variable, option.variable());
   if (!option.placeholder().empty()) declared->type_name(option.placeholder());
   if (option.is_required()) declared->required();
-  if (option.check()) declared->transform(validator(option.check()));
+  if (!option.is_flag()) declared->transform(validator(refuse_empty(option)));
   if (option.takes_one_value_each()) declared->allow_extra_args(false);
   return declared;
 }
