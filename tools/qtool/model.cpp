@@ -8,6 +8,7 @@
 #include "files.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
+#include "qtool/graph/broken_weights.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quantize/quantize.h"
@@ -52,10 +53,24 @@ Model open_model(const std::string& path) {
   return model;
 }
 
+void warn_of_broken_weights(const Model& model) {
+  const BrokenWeights found = find_broken_weights(model.executor->whole_graph());
+  if (found.tensors == 0) return;
+  const std::string others =
+      found.tensors == 1 ? "" : concat(" (and ", found.tensors - 1, " more tensors have such)");
+  warning(concat("model '", model.path, "': ", found.broken, " of ", found.numbers,
+                 " numbers in weights '", found.first, "' are NaN or infinite", others,
+                 ": what it computes with them says nothing"));
+}
+
 Models open_models(const std::string& fp32_path, const std::string& int8_path) {
   Models models;
   models.fp32 = open_model(fp32_path);
-  if (!int8_path.empty()) models.int8 = open_model(int8_path);
+  warn_of_broken_weights(models.fp32);
+  if (!int8_path.empty()) {
+    models.int8 = open_model(int8_path);
+    warn_of_broken_weights(*models.int8);
+  }
   const auto& [fp32, int8] = models;
   if (int8 && !quantized_node(int8->loaded)) {
     throw Error(ErrorCode::kMismatch, concat("--int8: model '", int8->path,

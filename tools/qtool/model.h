@@ -33,6 +33,9 @@ struct Model {
 /// Warns when the executor leaves out the end of the network.
 void warn_of_left_out(const std::string& path, const Executor& executor);
 
+/// Warns when weights of a model are NaN or infinite.
+void warn_of_broken_weights(const Model& model);
+
 Model open_model(const std::string& path);
 
 /// The models of a command that may compare two.
