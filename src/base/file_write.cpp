@@ -16,6 +16,7 @@
 
 #include "base/descriptor.h"
 #include "base/file.h"
+#include "base/signal_mask.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 
@@ -252,6 +253,24 @@ class Staged {
   State state_ = State::kTemporary;
 };
 
+// One rename after the other. Between two of them only SIGKILL, a crash of the system or a loss of
+// power can end the program, and leave new files beside old ones.
+void publish_all(std::vector<Staged>& staged) {
+  const SignalsHeldBack held_back;
+  for (std::size_t i = 0; i < staged.size(); ++i) {
+    try {
+      if (i + 1 < staged.size()) {
+        staged[i].publish();
+      } else {
+        staged[i].publish_for_good();
+      }
+    } catch (...) {
+      while (i-- > 0) staged[i].take_back();
+      throw;
+    }
+  }
+}
+
 }  // namespace
 
 void write_files(std::span<const OutputFile> files, const FileCheck& check) {
@@ -270,18 +289,7 @@ void write_files(std::span<const OutputFile> files, const FileCheck& check) {
     for (const Staged& file : staged) written.push_back(file.written());
     check(written);
   }
-  for (std::size_t i = 0; i < staged.size(); ++i) {
-    try {
-      if (i + 1 < staged.size()) {
-        staged[i].publish();
-      } else {
-        staged[i].publish_for_good();
-      }
-    } catch (...) {
-      while (i-- > 0) staged[i].take_back();
-      throw;
-    }
-  }
+  publish_all(staged);
   // Makes the new names as durable as the contents; a folder that cannot be synced is not an error.
   for (const fs::path& folder : folders) {
     const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

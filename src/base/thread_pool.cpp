@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/floating_point_mode.h"
+#include "base/signal_mask.h"
 
 namespace qtool {
 namespace {
@@ -152,6 +153,8 @@ class Pool {
     if (size_.load(std::memory_order_acquire) >= threads) return;
     const std::lock_guard lock(growing_);
     while (size_.load(std::memory_order_relaxed) < threads && !stop_) {
+      // Signals are the caller's: one that reached a thread of the pool would end no wait of it.
+      const SignalsHeldBack held_back;
       try {
         threads_.emplace_back([this] { work(); });
       } catch (const std::system_error&) {

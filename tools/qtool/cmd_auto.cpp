@@ -208,6 +208,14 @@ void make_folder(const std::string& folder) {
   }
 }
 
+// Of a model that is refused the table is of use, unless it would come to lie beside an older
+// model.
+void keep_table(const Error& refusal, const Files& files) {
+  std::error_code failure;
+  if (refusal.code() == ErrorCode::kCancelled) return;
+  if (!std::filesystem::exists(files.model, failure)) write_held_outputs();
+}
+
 void run_auto(AutoCommand& options, const Command& command) {
   options.run.apply();
   options.preprocess.read();
@@ -239,8 +247,14 @@ void run_auto(AutoCommand& options, const Command& command) {
       {{&add_calibrate, &lines.calibrate},
        {&add_quantize, &lines.quantize},
        {&add_eval, &lines.eval}}};
+  hold_next_outputs();  // the table waits for the model that is made with it
   for (const auto& [add, line] : steps) {
-    run_step(add, line->words(), quietly, results);
+    try {
+      run_step(add, line->words(), quietly, results);
+    } catch (const Error& refusal) {
+      keep_table(refusal, files);
+      throw;
+    }
     made.commands.push_back(line->words());
   }
   made.calibrated_on = results.calibrated->samples;

@@ -51,6 +51,14 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path);
 /// write_files() of outputs, and a note for each.
 void write_outputs(std::span<const OutputFile> files, const FileCheck& check = {});
 
+/// The next call of write_outputs() only keeps its files in memory, where read_input() finds them;
+/// the one after it writes them with its own, all or none. So what two steps of a command make
+/// belongs together whenever the command ends.
+void hold_next_outputs();
+
+/// Writes what is held, if there is anything.
+void write_held_outputs();
+
 /// The default path of a result: in the current folder, the name of the model, the target if it is
 /// not the default one, and `ending`: `model.tensorrt.int8.onnx`.
 std::string default_output(const std::filesystem::path& model, const std::string& target,
