@@ -88,7 +88,7 @@ run_target() {
     dictionary=$(dictionary_of "$target")
     "$OUT/tests/fuzz/qtool_${target}_fuzz" "$OUT/corpus/$target" "${seeds[@]}" \
       ${dictionary:+-dict=tests/fuzz/$dictionary.dict} -max_total_time="$seconds" -max_len=16384 \
-      -timeout=60 -report_slow_units=60 -rss_limit_mb=3072 -malloc_limit_mb=0 -print_final_stats=1 \
+      -timeout=10 -report_slow_units=10 -rss_limit_mb=2048 -malloc_limit_mb=0 -print_final_stats=1 \
       -artifact_prefix="$OUT/findings/$target/" >"$log" 2>&1 || status=$?
     executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1)
     last=$(grep -a -E 'cov: [0-9]+' "$log" | tail -n 1) || true

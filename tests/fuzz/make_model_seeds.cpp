@@ -22,6 +22,7 @@
 #include "support/integer_models.h"
 #include "support/parse_onnx.h"
 #include "support/quantize_in.h"
+#include "support/tail_models.h"
 
 namespace qtool::fuzz {
 namespace {
@@ -309,6 +310,9 @@ void write_models(const std::filesystem::path& folder) {
     write(concat("microsoft_", recipe.op_type), model_of(recipe));
   }
   for (const TextModel& model : control_flow_models()) {
+    write_file(folder / (model.name + ".onnx"), parse_onnx(model.text).SerializeAsString());
+  }
+  for (const TextModel& model : tail_models()) {
     write_file(folder / (model.name + ".onnx"), parse_onnx(model.text).SerializeAsString());
   }
   for (const TextModel& model : integer_models()) {

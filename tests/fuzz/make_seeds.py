@@ -1,9 +1,12 @@
-"""Writes the seeds of corpus/load_onnx: small models that reach most of the reader.
+"""Writes the seeds of corpus/load_onnx, small models that reach most of the reader, and those of
+corpus/read_tensors whose extents are up to 2^62.
 
 Run with Debian's python3-onnx: python3 make_seeds.py. The models are in the repository; this is
 how they were made.
 """
+import io
 import pathlib
+import zipfile
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
@@ -75,3 +78,35 @@ save("scale_of_zero", [
     node("QuantizeLinear", ["x", "s", "z"], ["q"]),
     node("DequantizeLinear", ["q", "s", "z"], ["y"]),
 ], [numpy_helper.from_array(np.float32(0), "s"), numpy_helper.from_array(np.uint8(3), "z")], 13)
+
+# Arrays of more elements than there are, or than there can be. The first byte says the kind of the
+# file, the second the input that takes it (read_tensors_fuzz.cpp).
+ARRAYS = FOLDER.parent / "read_tensors"
+KINDS = {"npy": 0, "npz": 1, "pb": 2}
+
+
+def save_array(name, kind, spec, content):
+    (ARRAYS / name).write_bytes(bytes([KINDS[kind], spec]) + content)
+
+
+def npy(*extents):
+    shape = "".join(f"{extent}, " for extent in extents)
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({shape}), }}"
+    return b"\x93NUMPY\x01\0" + bytes([118, 0]) + header.ljust(117).encode() + b"\n" + bytes(24)
+
+
+def npz(content):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(zipfile.ZipInfo("x.npy"), content)
+    return packed.getvalue()
+
+
+def proto(*extents):
+    return TensorProto(name="x", data_type=TensorProto.FLOAT, dims=extents, raw_data=bytes(24)).SerializeToString()
+
+
+for name, extents in {"large": (2, 1 << 62), "beyond": (1 << 62, 1 << 62), "none": (1 << 62, 0)}.items():
+    save_array(f"npy_{name}", "npy", 28, npy(*extents))
+    save_array(f"npz_{name}", "npz", 28, npz(npy(*extents)))
+    save_array(f"proto_{name}", "pb", 28, proto(*extents))

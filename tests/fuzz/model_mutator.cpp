@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/arity.h"
 #include "graph/onnx_defs.h"
 #include "graph/passes.h"
+#include "model_nesting.h"
 #include "model_parts.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
@@ -23,24 +25,6 @@ using onnx::TensorProto;
 NodeProto* any_node(Random& random, GraphProto& graph) {
   if (graph.node_size() == 0) return nullptr;
   return graph.mutable_node(static_cast<int>(random.below(std::size_t(graph.node_size()))));
-}
-
-// A tensor of the graph, or nothing at all.
-std::string any_name(Random& random, const GraphProto& graph) {
-  std::vector<const std::string*> names;
-  for (const auto& input : graph.input()) names.push_back(&input.name());
-  for (const auto& tensor : graph.initializer()) names.push_back(&tensor.name());
-  for (const NodeProto& node : graph.node()) {
-    for (const std::string& output : node.output()) names.push_back(&output);
-  }
-  if (names.empty() || random.one_in(24)) return {};
-  return *random.pick(names);
-}
-
-std::string new_name(Random& random) {
-  std::string name = "t";
-  for (int i = 0; i < 6; ++i) name += static_cast<char>('a' + random.below(26));
-  return name;
 }
 
 // Makes something read `name`: a node instead of one of its operands, or the graph's outputs.
@@ -284,19 +268,24 @@ void fit_attributes(ModelProto& model) {
 
 using Change = void (*)(Random&, GraphProto&);
 
-// Changes the graph, or one that lies in it.
-void change_graph(Random& random, GraphProto& graph, Change change) {
+// Changes the graph, or one that lies in it. `outer`: names of the graphs around it, which it may
+// read.
+void change_graph(Random& random, GraphProto& graph, Change change,
+                  std::vector<std::string> outer = {}) {
   std::vector<GraphProto*> inner;
   for (NodeProto& node : *graph.mutable_node()) {
     for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
       if (attribute.has_g()) inner.push_back(attribute.mutable_g());
     }
   }
-  if (inner.empty() || random.one_in(2)) {
-    change(random, graph);
-  } else {
-    change_graph(random, *random.pick(inner), change);
+  if (!inner.empty() && !random.one_in(2)) {
+    for (int i = 0; i < 4; ++i) outer.push_back(any_name(random, graph));
+    return change_graph(random, *random.pick(inner), change, std::move(outer));
   }
+  NodeProto* reader = outer.empty() || !random.one_in(4) ? nullptr : any_node(random, graph);
+  if (reader == nullptr || reader->input_size() == 0) return change(random, graph);
+  reader->set_input(static_cast<int>(random.below(std::size_t(reader->input_size()))),
+                    random.pick(outer));
 }
 
 // Changes the nodes of a function as if they were a graph.
@@ -310,13 +299,16 @@ void change_function(Random& random, ModelProto& model, Change change) {
 }
 
 void mutate(Random& random, ModelProto& model) {
-  static constexpr std::array<Change, 12> kChanges = {
+  static constexpr std::array<Change, 16> kChanges = {
       add_node,        add_node,           remove_node,        change_operator,
       change_operands, change_operands,    change_attribute,   change_attribute,
-      change_port,     change_initializer, change_initializer, quantize_operand};
+      change_port,     change_initializer, change_initializer, quantize_operand,
+      enclose_in_if,   enclose_in_loop,    add_tail,           change_port};
   for (std::size_t i = 1 + random.below(4); i > 0; --i) {
     if (random.one_in(8)) {
       change_model(random, model);
+    } else if (random.one_in(24)) {
+      move_to_function(random, model);
     } else if (model.functions_size() > 0 && random.one_in(3)) {
       change_function(random, model, random.pick(kChanges));
     } else {

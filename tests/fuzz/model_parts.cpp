@@ -119,13 +119,32 @@ const OperatorUse* find_use(const std::string& op_type) {
   return nullptr;
 }
 
+std::string any_name(Random& random, const onnx::GraphProto& graph) {
+  std::vector<const std::string*> names;
+  for (const auto& input : graph.input()) names.push_back(&input.name());
+  for (const auto& tensor : graph.initializer()) names.push_back(&tensor.name());
+  for (const onnx::NodeProto& node : graph.node()) {
+    for (const std::string& output : node.output()) names.push_back(&output);
+  }
+  if (names.empty() || random.one_in(24)) return {};
+  return *random.pick(names);
+}
+
+std::string new_name(Random& random) {
+  std::string name = "t";
+  for (int i = 0; i < 6; ++i) name += static_cast<char>('a' + random.below(26));
+  return name;
+}
+
 std::int64_t random_int(Random& random) {
-  static constexpr std::array<std::int64_t, 12> kEnds = {std::numeric_limits<std::int64_t>::min(),
+  static constexpr std::array<std::int64_t, 14> kEnds = {std::numeric_limits<std::int64_t>::min(),
                                                          std::numeric_limits<std::int64_t>::max(),
                                                          std::numeric_limits<std::int32_t>::min(),
                                                          std::numeric_limits<std::int32_t>::max(),
                                                          std::int64_t{1} << 32,
                                                          std::int64_t{1} << 40,
+                                                         std::int64_t{1} << 62,
+                                                         -(std::int64_t{1} << 62),
                                                          255,
                                                          256,
                                                          65535,
@@ -156,6 +175,9 @@ float random_float(Random& random) {
 
 std::int64_t random_extent(Random& random) {
   if (random.one_in(64)) return random_int(random);
+  if (random.one_in(32)) {
+    return (std::int64_t{1} << random.between(0, 62)) + random.between(-1, 1);
+  }
   return random.one_in(8) ? random.between(0, 40) : random.between(1, 8);
 }
 

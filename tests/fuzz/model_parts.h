@@ -28,9 +28,14 @@ const std::vector<OperatorUse>& known_operators();
 /// Its row, or null.
 const OperatorUse* find_use(const std::string& op_type);
 
+/// A tensor of the graph; now and then none, as an empty name.
+std::string any_name(Random& random, const onnx::GraphProto& graph);
+std::string new_name(Random& random);
+
 /// Small as a rule, sometimes at the ends of a type.
 std::int64_t random_int(Random& random);
 float random_float(Random& random);
+/// Small as a rule, sometimes of any magnitude up to 2^62.
 std::int64_t random_extent(Random& random);
 std::int32_t random_type(Random& random);
 

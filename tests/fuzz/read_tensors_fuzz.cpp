@@ -26,14 +26,16 @@ constexpr std::array<const char*, 5> kKinds = {"npy", "npz", "pb", "raw", "jsonl
 constexpr std::array<DType, 4> kTypes = {DType::kFloat32, DType::kInt64, DType::kUInt8,
                                          DType::kBool};
 
-// Shapes of every kind: unknown, scalar, a sequence, fixed, with a batch that is open or fixed.
+// Shapes of every kind: scalar, a sequence, fixed, with a batch that is open or fixed, unknown, and
+// of more elements than there can be.
 InputSpec spec_of(std::uint8_t byte) {
-  InputSpec spec{"x", kTypes[byte % 4], std::nullopt};
-  const std::array<std::vector<std::optional<std::int64_t>>, 6> shapes = {
-      {{}, {std::nullopt}, {2, 3}, {1, 2, 3}, {std::nullopt, 3}, {1, std::nullopt, 2, 2, 1}}};
-  const std::size_t shape = byte / 4 % 7;
-  if (shape < shapes.size()) spec.extents = shapes[shape];
-  return spec;
+  using Extents = std::vector<std::optional<std::int64_t>>;
+  constexpr std::int64_t kMost = std::int64_t{1} << 62;
+  static const std::array<std::optional<Extents>, 9> shapes = {
+      {Extents{}, Extents{std::nullopt}, Extents{2, 3}, Extents{1, 2, 3}, Extents{std::nullopt, 3},
+       Extents{1, std::nullopt, 2, 2, 1}, std::nullopt, Extents{std::nullopt, kMost},
+       Extents{kMost / 2, kMost, 0}}};
+  return {"x", kTypes[byte % 4], shapes[byte / 4 % shapes.size()]};
 }
 
 // A link for each kind of file, because the ending of a name says the kind.

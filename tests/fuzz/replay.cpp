@@ -1,5 +1,8 @@
 // Runs a fuzz target on every file of a folder and on mutations of it with a fixed seed, for
 // machines without a fuzzing engine. A target with a mutator of its own is mutated by that.
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
@@ -23,6 +26,8 @@ using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t kMutations = 3000;  // of all files together
 constexpr std::size_t kMaxBytes = 1 << 14;
+constexpr unsigned kMaxSeconds = 10;          // of one input
+constexpr long kMaxMemoryKb = long{2} << 20;  // of the process, as tools/fuzz.sh allows
 constexpr std::uint8_t kTelling[] = {0x00, 0x01, 0x7F, 0x80, 0xFF};
 
 Bytes mutated(Bytes bytes, std::mt19937& random) {
@@ -76,7 +81,14 @@ void keep_current(int signal) {
 void run(const Bytes& bytes) {
   current_data = bytes.data();
   current_size = bytes.size();
+  ::alarm(kMaxSeconds);
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+  ::alarm(0);
+  ::rusage usage = {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  if (usage.ru_maxrss <= kMaxMemoryKb) return;
+  std::cerr << "the process takes " << usage.ru_maxrss << " KB\n";
+  std::raise(SIGABRT);
 }
 
 Bytes next_mutation(const Bytes& bytes) {
@@ -100,7 +112,8 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size,
 }
 
 int main(int argc, char** argv) {
-  for (const int signal : {SIGABRT, SIGSEGV, SIGFPE, SIGILL}) std::signal(signal, keep_current);
+  for (const int signal : {SIGABRT, SIGSEGV, SIGFPE, SIGILL, SIGALRM})
+    std::signal(signal, keep_current);
   std::size_t inputs = 0;
   for (int i = 1; i < argc; ++i) {
     std::vector<std::filesystem::path> files;

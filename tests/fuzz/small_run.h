@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "qtool/exec/executor.h"
 #include "qtool/graph/graph.h"
@@ -14,8 +13,8 @@ inline constexpr std::int64_t kMaxElements = 1 << 12;  ///< of an input
 inline constexpr std::int64_t kMaxArena = 1 << 20;     ///< bytes
 inline constexpr std::int64_t kMaxMacs = 1 << 22;      ///< of all steps
 
-/// A shape for every input, open extents 2; nothing when an input is not small.
-std::optional<InputShapes> small_shapes(const Graph& graph);
+/// A shape for every input, open extents 2. Throws Error for extents that are no shape.
+InputShapes closed_shapes(const Graph& graph);
 
 /// Runs a plan on values of either sign, if it is small, and reads every byte of every output.
 void run_small(const Plan& plan);

@@ -1,0 +1,19 @@
+// Mutations that give a model subgraphs, functions and a tail.
+#pragma once
+
+#include "graph/onnx_proto.h"
+#include "random.h"
+
+namespace qtool::fuzz {
+
+/// Moves a node into both branches of an If; what it reads it captures.
+void enclose_in_if(Random& random, onnx::GraphProto& graph);
+/// Moves a node into the body of a Loop; all but its first operand it captures.
+void enclose_in_loop(Random& random, onnx::GraphProto& graph);
+/// Adds nodes behind a tensor that no plan can hold: the data decides how many results they have,
+/// or the operator is unknown.
+void add_tail(Random& random, onnx::GraphProto& graph);
+/// Moves a node into a function of its own, which it then calls.
+void move_to_function(Random& random, onnx::ModelProto& model);
+
+}  // namespace qtool::fuzz
