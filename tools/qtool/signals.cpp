@@ -1,7 +1,5 @@
 #include "signals.h"
 
-#include <signal.h>
-
 #include <atomic>
 #include <csignal>
 
