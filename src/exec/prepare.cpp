@@ -73,6 +73,7 @@ Graph prepare(Graph graph, ExpandBudget& budget, const StopCheck& stop) {
   graph.remove_dead_nodes();
   pass(to_float32);
   pass(fold_constant_nodes);  // upgrades read axes and shapes from constants
+  pass(take_in_constants);    // those of subgraphs, too
   pass(upgrade_opset);
   pass(remove_identities);
   const auto fold = [&] {

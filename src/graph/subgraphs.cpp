@@ -54,6 +54,37 @@ void change_subgraphs(Graph& graph, NodeId id,
   }
 }
 
+void take_in_constants(Graph& graph) {
+  constexpr std::int64_t kSmallConstant = 128;  // bytes; what a file says once is held many times
+  const std::vector<NodeId> order = graph.nodes();
+  for (const NodeId id : order) {
+    if (!graph.node(id).has_subgraphs()) continue;
+    const Node node = graph.node(id);  // a copy, whose inputs stay
+    std::vector<ValueId> inputs(
+        node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(node.own_inputs()));
+    for (const SubgraphUse& use : subgraphs_of(graph, id)) {
+      const Graph& body = use.subgraph->graph;
+      std::vector<KnownValue> known(body.inputs().size());
+      const std::size_t first = known.size() - use.captured.size();
+      std::size_t taken = 0;
+      for (std::size_t i = 0; i < use.captured.size(); ++i) {
+        const Value& value = graph.value(use.captured[i]);
+        if (value.constant == nullptr || value.constant->bytes() > kSmallConstant) {
+          inputs.push_back(use.captured[i]);
+          continue;
+        }
+        known[first + i].constant = value.constant;
+        ++taken;
+      }
+      if (taken == 0) continue;
+      graph.attributes(id).find(use.attribute)->second = std::make_shared<const Subgraph>(
+          Subgraph{bind_inputs(body, known).graph, use.captured.size() - taken});
+    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) graph.set_input(id, i, inputs[i]);
+    graph.truncate_inputs(id, inputs.size());
+  }
+}
+
 void for_each_node(const Graph& graph, const std::function<void(const Graph&, NodeId)>& visit) {
   for (const NodeId id : graph.nodes()) {
     visit(graph, id);

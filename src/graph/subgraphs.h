@@ -43,6 +43,11 @@ SubgraphUse subgraph_of(const Graph& graph, NodeId id, std::string_view attribut
 void change_subgraphs(Graph& graph, NodeId id,
                       const std::function<Graph(Graph, std::span<const ValueId>)>& change);
 
+/// Makes small constants that subgraphs capture, such as axes and shapes, constants of theirs:
+/// upgrades and other passes look at one graph at a time. Subgraphs of subgraphs stay as they are.
+/// Cost: linear in the subgraphs.
+void take_in_constants(Graph& graph);
+
 /// Calls `visit` for every node, those of subgraphs too.
 void for_each_node(const Graph& graph, const std::function<void(const Graph&, NodeId)>& visit);
 

@@ -105,8 +105,10 @@ void require_known(const Graph& graph, NodeId id, std::int64_t from) {
     if (is_internal(name) || is_newer_attribute(node.op_type, name)) continue;
     if (!schema.has_attribute(name)) fail(concat("has the attribute '", name, "' of"));
   }
-  if (arity != nullptr && node.inputs.size() > arity->inputs.size() && !arity->is_open()) {
-    fail(concat("has ", node.inputs.size(), " inputs as in"));
+  // What its subgraphs read from the graph around them are no inputs of the operator.
+  const std::size_t inputs = node.own_inputs();
+  if (arity != nullptr && inputs > arity->inputs.size() && !arity->is_open()) {
+    fail(concat("has ", inputs, " inputs as in"));
   }
 }
 
