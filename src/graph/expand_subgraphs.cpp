@@ -108,7 +108,7 @@ std::optional<std::vector<Iteration>> unroll(const Graph& graph, NodeId id, cons
   if (node.has_input(0)) {
     const auto given = steering_value<std::int64_t>(tools.known(node.inputs[0]), what);
     if (!given) return std::nullopt;
-    trips = *given;
+    trips = std::max(*given, std::int64_t{0});  // a negative number of times is none
   }
   if (node.has_input(1)) {
     const auto given = steering_value<bool>(tools.known(node.inputs[1]), what);

@@ -75,7 +75,10 @@ class LoopOperator : public Operator {
         outputs_(op.node.outputs.size()) {
     const std::size_t states = parts_of_loop(op.graph, op.id).states;
     for (std::size_t i = 0; i < states; ++i) state_bytes_.push_back(bytes_of(op.input(2 + i)));
-    if (const Tensor* trips = op.constant(0)) known_trips_ = trips->values<std::int64_t>()[0];
+    if (const Tensor* trips = op.constant(0)) {
+      // More turns than that are refused while it runs.
+      known_trips_ = std::clamp<std::int64_t>(trips->values<std::int64_t>()[0], 0, kMaxTrips);
+    }
     for (std::size_t i = states; i < outputs_; ++i) {
       const bool wanted = op.node.has_output(i) && known_trips_ > 0;
       slice_bytes_.push_back(wanted ? bytes_of(op.output(i)) / known_trips_ : 0);

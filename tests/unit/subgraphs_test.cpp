@@ -181,6 +181,20 @@ TEST(Loop, MayRunNoTimes) {
               ElementsAre(13, 23));
 }
 
+TEST(Loop, RunsNoTimesWhenTheNumberIsNegative) {
+  for (const char* trips : {"-1", "-3000000000000000000", "-9223372036854775808"}) {
+    const std::string text = loop(
+        concat("m = Constant <value = int64 {", trips, "}> () c = Constant <value = bool {1}> ()"),
+        "co = Identity (ci)");
+    EXPECT_THAT(ops_of(prepare(load_text(text))), testing::Not(testing::Contains("Loop"))) << trips;
+    EXPECT_THAT(run_all_ways(text, list(floats({10, 20}))), ElementsAre(10, 20)) << trips;
+  }
+  const std::string text =
+      loop("c = Constant <value = bool {1}> ()", "co = Identity (ci)", ", int64 m");
+  EXPECT_THAT(run_all_ways(text, list(floats({10, 20}), Tensor::scalar<std::int64_t>(-7))),
+              ElementsAre(10, 20));
+}
+
 TEST(Loop, HandsOutStatesAsEachOther) {
   // Fibonacci: (a, b) -> (b, a + b).
   const std::string text = concat(kHead, R"(main (float[1] a, float[1] b, int64 m) => (float[1] y) {
