@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,7 +27,8 @@ bool has_subgraphs(const Graph& graph) {
 }
 
 // What is known of the values of a graph when all its inputs have a fixed shape, or else nothing.
-std::optional<ShapedGraph> shape_fixed(const Graph& graph, const StopCheck& stop) {
+std::optional<ShapedGraph> shape_fixed(const Graph& graph, const ExpandBudget& budget,
+                                       const StopCheck& stop) {
   for (const ValueId id : graph.inputs()) {
     const Value& value = graph.value(id);
     const bool fixed =
@@ -35,7 +37,7 @@ std::optional<ShapedGraph> shape_fixed(const Graph& graph, const StopCheck& stop
     if (!fixed) return std::nullopt;
   }
   try {
-    return specialize(graph, {}, {}, stop);
+    return specialize(graph, {}, {}, stop, budget.folding);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kCancelled) throw;
     return std::nullopt;  // whoever runs the graph says why it cannot be
@@ -48,7 +50,7 @@ Graph prepare(Graph graph, ExpandBudget& budget, const StopCheck& stop);
 // are new nodes.
 bool expand(Graph& graph, ExpandBudget& budget, const StopCheck& stop) {
   if (!has_subgraphs(graph)) return false;
-  const std::optional<ShapedGraph> shaped = shape_fixed(graph, stop);
+  const std::optional<ShapedGraph> shaped = shape_fixed(graph, budget, stop);
   // Values that expanding adds have other ids in the shaped graph, which expands on its own.
   const std::size_t shared = graph.value_limit();
   const ExpandTools tools{
@@ -79,7 +81,7 @@ Graph prepare(Graph graph, ExpandBudget& budget, const StopCheck& stop) {
   const auto fold = [&] {
     fold_constants(graph, [&](const Graph& whole, NodeId id) {
       check_stop(stop);
-      return evaluate_node(whole, id, LoweredParams{});
+      return evaluate_node(whole, id, LoweredParams{}, budget.folding.get());
     });
     graph.check();
   };
@@ -98,7 +100,7 @@ Graph prepare(Graph graph, ExpandBudget& budget, const StopCheck& stop) {
 }  // namespace
 
 Graph prepare(Graph graph, const StopCheck& stop) {
-  ExpandBudget budget{kMaxLoopNodes};
+  ExpandBudget budget{kMaxLoopNodes, std::make_shared<FoldBudget>(graph)};
   return prepare(std::move(graph), budget, stop);
 }
 

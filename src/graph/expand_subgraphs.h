@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "graph/fold_budget.h"
 #include "graph/subgraphs.h"
 #include "qtool/graph/graph.h"
 
@@ -16,8 +18,9 @@ inline constexpr std::int64_t kMaxTrips = 1'000'000;
 /// What expanding may still cost, counted in nodes, for all graphs of a model together. Bodies in
 /// bodies would otherwise double the work with every level.
 struct ExpandBudget {
-  std::int64_t copies;          ///< nodes that loops may become; without more they stay loops
-  std::int64_t work = 1 << 18;  ///< nodes of bodies that may be looked at
+  std::int64_t copies;  ///< nodes that loops may become; without more they stay loops
+  std::shared_ptr<FoldBudget> folding;  ///< what constants may take
+  std::int64_t work = 1 << 18;          ///< nodes of bodies that may be looked at
 
   /// Throws Error(kUnsupported) when the work has become too much.
   void spend(std::int64_t nodes);

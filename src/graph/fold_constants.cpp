@@ -136,10 +136,12 @@ class Folder {
     if (bytes > state(whole).stored + std::ssize(nodes) * kFreeBytes) return;
     std::int64_t freed = state(whole).stored;
     for (const NodeId id : nodes) {
+      std::optional<std::vector<Tensor>> results = evaluate_named(graph_, id, evaluate_);
+      if (!results) continue;  // there is no room for it any more: it stays a node
       const std::int64_t part = std::min(freed, waiting_.at(id));
       waiting_.erase(id);
       for (const ValueId input : inputs_of(id)) --state(input).waiting;
-      fold(id, std::move(*evaluate_named(graph_, id, evaluate_)), part);
+      fold(id, std::move(*results), part);
       freed -= part;
     }
   }

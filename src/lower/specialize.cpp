@@ -137,7 +137,7 @@ bool try_fold(ShapedGraph& shaped, NodeId id, QdqOfConstants qdq) {
   const bool is_qdq = node.is("QuantizeLinear") || node.is("DequantizeLinear");
   if (is_qdq && qdq == QdqOfConstants::kKeep) return false;
   std::optional<std::vector<Tensor>> results =
-      evaluate_node(shaped.graph, id, shaped.lowered(id).params);
+      evaluate_node(shaped.graph, id, shaped.lowered(id).params, shaped.folding.get());
   return results && replace_by_constants(shaped, id, std::move(*results));
 }
 
@@ -234,6 +234,7 @@ ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
   ShapedGraph shaped;
   shaped.graph = graph;
   shaped.outputs = graph.outputs().size();
+  shaped.folding = budget.folding;
   for (const std::string& name : observe) {
     const std::optional<ValueId> id = graph.find_value(name);
     const bool known = id && !graph.is_constant(*id) &&
@@ -304,8 +305,10 @@ ValueId ShapedGraph::add_constant(std::string_view base, Tensor tensor) {
 }
 
 ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
-                       const std::vector<std::string>& observe, const StopCheck& stop) {
-  ExpandBudget budget{kMaxLoopNodes};
+                       const std::vector<std::string>& observe, const StopCheck& stop,
+                       std::shared_ptr<FoldBudget> folding) {
+  if (folding == nullptr) folding = std::make_shared<FoldBudget>(graph);
+  ExpandBudget budget{kMaxLoopNodes, std::move(folding)};
   return specialize(graph, shapes, observe, budget, stop);
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "graph/fold_budget.h"
 #include "ops/lowered.h"
 #include "ops/operator.h"
 #include "qtool/base/progress.h"
@@ -21,6 +23,8 @@ struct ShapedGraph {
   /// passes must not change.
   std::size_t outputs = 0;
   std::vector<ValueId> observed{};  ///< as CompileOptions::observe names them
+  /// What constants may still take; the subgraphs of nodes share it.
+  std::shared_ptr<FoldBudget> folding{};
 
   [[nodiscard]] const ValueInfo& info(ValueId id) const {
     return *infos[static_cast<std::size_t>(id)];
@@ -52,11 +56,13 @@ struct ShapedGraph {
 /// Infers type and shape of every value from `shapes` and turns every value that is then known into
 /// a constant (mainly shape arithmetic). An If, Loop or Scan whose course is known then gives way
 /// to the nodes of its subgraph. Q/DQ of constants stays, because lowering needs it. Nodes that the
-/// tensors called `observe` depend on stay too. Throws Error(kUnsupported) for unknown operators,
+/// tensors called `observe` depend on stay too, and so do those whose results `folding`, null for
+/// one of the graph's own, has no room for. Throws Error(kUnsupported) for unknown operators,
 /// Error(kInvalidModel) for contradictions, Error(kUsage) when `shapes` names no input or
 /// contradicts a declared shape or when an observed tensor is not computed by the network.
 ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
-                       const std::vector<std::string>& observe = {}, const StopCheck& stop = {});
+                       const std::vector<std::string>& observe = {}, const StopCheck& stop = {},
+                       std::shared_ptr<FoldBudget> folding = nullptr);
 
 /// Infers the shapes of values that an edit of the graph added.
 void infer_missing(ShapedGraph& shaped);

@@ -46,7 +46,7 @@ std::optional<Alone> cut_out(const Graph& whole, NodeId id) {
 }  // namespace
 
 std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whole_id,
-                                                 const LoweredParams& lowered) {
+                                                 const LoweredParams& lowered, FoldBudget* budget) {
   const OpDef* def = find_op(whole.node(whole_id).op_type, whole.node(whole_id).domain);
   if (def == nullptr) return std::nullopt;
   if (whole.node(whole_id).has_subgraphs()) return std::nullopt;  // it does not stand alone
@@ -69,10 +69,14 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
   }
   const OpContext context(graph, id, infos, lowered);
   const std::vector<ValueInfo> shapes = def->infer(context);
-  for (const ValueInfo& shape : shapes) {
-    const std::int64_t bytes = shape.shape.elements() * size_of(shape.dtype);
-    if (bytes > std::max(kMaxSmallResultBytes, kMaxGrowth * input_bytes)) return std::nullopt;
+  const std::int64_t most = std::max(kMaxSmallResultBytes, kMaxGrowth * input_bytes);
+  std::int64_t result_bytes = 0;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const std::int64_t bytes = shapes[i].shape.elements() * size_of(shapes[i].dtype);
+    if (bytes > most) return std::nullopt;
+    if (node.has_output(i)) result_bytes += bytes;
   }
+  if (budget != nullptr && !budget->take(result_bytes)) return std::nullopt;
 
   std::vector<Tensor> results;
   std::vector<std::int32_t> outputs;
@@ -92,10 +96,9 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
     }
     return results;
   }
+  if (result_bytes == 0) return results;  // other extents may be huge, and so the tables for them
   const std::unique_ptr<Operator> op = def->make(context);
-  if (op->workspace_bytes() > std::max(kMaxSmallResultBytes, kMaxGrowth * input_bytes)) {
-    return std::nullopt;
-  }
+  if (op->workspace_bytes() > most) return std::nullopt;
   Tensor scratch(DType::kUInt8, Shape{op->workspace_bytes()});
   op->run({values, inputs, outputs, scratch.data(), 1});
   return results;

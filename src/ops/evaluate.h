@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "graph/fold_budget.h"
 #include "ops/lowered.h"
 #include "qtool/graph/graph.h"
 #include "qtool/tensor/tensor.h"
@@ -10,10 +11,12 @@
 namespace qtool {
 
 /// The outputs of a node all of whose inputs are constants, computed with the executor's own
-/// operators. Nothing when the operator is unknown or has subgraphs, an input is not constant, or
-/// an output exceeds 64 MiB and four times the inputs. Throws what the operator throws. `lowered`:
-/// what lowering says about the node. Absent outputs come back as empty tensors.
+/// operators. Nothing when the operator is unknown or has subgraphs, an input is not constant, an
+/// output exceeds 64 MiB and four times the inputs, or the outputs exceed what is left of `budget`,
+/// null for none. Throws what the operator throws. `lowered`: what lowering says about the node.
+/// Absent outputs come back as empty tensors.
 std::optional<std::vector<Tensor>> evaluate_node(const Graph& graph, NodeId id,
-                                                 const LoweredParams& lowered);
+                                                 const LoweredParams& lowered,
+                                                 FoldBudget* budget = nullptr);
 
 }  // namespace qtool

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <string>
+
+namespace qtool {
+
+/// The bytes that a line of /proc/self/status tells: `VmRSS` now, `VmHWM` at most.
+inline std::int64_t resident_bytes(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(key + ":")) return std::stoll(line.substr(key.size() + 1)) * 1024;
+  }
+  return 0;
+}
+
+/// By how many bytes `work` raises the memory that the process holds, at the highest.
+inline std::int64_t peak_growth(const std::function<void()>& work) {
+  std::ofstream("/proc/self/clear_refs") << "5";  // forgets the peak of what ran before
+  const std::int64_t before = resident_bytes("VmRSS");
+  work();
+  return std::max<std::int64_t>(resident_bytes("VmHWM") - before, 0);
+}
+
+}  // namespace qtool
