@@ -20,6 +20,11 @@ std::int32_t quantized_bound(float bound, const Affine& affine) {
 
 }  // namespace
 
+bool are_finite(std::initializer_list<float> multipliers) {
+  return std::all_of(multipliers.begin(), multipliers.end(),
+                     [](float multiplier) { return std::isfinite(multiplier); });
+}
+
 std::optional<Affines> Clusters::affines(NodeId id) const {
   const Node& node = graph.node(id);
   if (!node.has_input(1)) return std::nullopt;

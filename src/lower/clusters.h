@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,10 @@
 #include "qtool/quant/affine.h"
 
 namespace qtool {
+
+/// Whether all are finite numbers. Scales far from each other have ratios and products beyond the
+/// range of floats, by which no kernel may multiply; such a node stays in FP32.
+bool are_finite(std::initializer_list<float> multipliers);
 
 /// Recognises the parts of Q/DQ clusters in a shaped graph: the quantized form of a node's inputs,
 /// and the QuantizeLinear of its result. Graph outputs are never absorbed.

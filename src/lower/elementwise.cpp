@@ -35,7 +35,7 @@ void lower_requantize(Clusters& c, NodeId id) {
   const Node node = c.graph.node(id);
   const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
   const std::optional<Affine> affine = source ? c.u8_affine(id) : std::nullopt;
-  if (!affine) return;
+  if (!affine || !are_finite({source->affine.scale / affine->scale})) return;
   const ValueId target = node.outputs[0];
   if (*affine == source->affine && !c.graph.is_output(target)) {
     c.graph.replace_uses(target, source->quantized);
@@ -47,6 +47,15 @@ void lower_requantize(Clusters& c, NodeId id) {
                 {rescale_table(c.requantization, source->affine, *affine, kElementwiseLimits)}});
 }
 
+// Whether every number that the kernel of an operator of two tensors multiplies by is finite.
+bool has_finite_ratios(std::string_view op_type, const Affine& a, const Affine& b,
+                       const Affine& y) {
+  if (op_type == "QMul") return are_finite({a.scale * b.scale, a.scale * b.scale / y.scale});
+  if (op_type == "QDiv") return are_finite({a.scale / b.scale, a.scale / b.scale / y.scale});
+  const float sum = 2.0F * std::max(a.scale, b.scale);
+  return are_finite({a.scale / y.scale, b.scale / y.scale, sum / y.scale});
+}
+
 void lower_binary(Clusters& c, NodeId id, std::string_view op_type,
                   const std::optional<Clusters::Sink>& sink) {
   const Node& node = c.graph.node(id);
@@ -54,6 +63,7 @@ void lower_binary(Clusters& c, NodeId id, std::string_view op_type,
   const std::optional<Clusters::Source> a = c.source(node.inputs[0]);
   const std::optional<Clusters::Source> b = c.source(node.inputs[1]);
   if (!a || !b || c.shaped.info(sink->quantized).shape.rank() > kMaxAxes) return;
+  if (!has_finite_ratios(op_type, a->affine, b->affine, sink->result.affine)) return;
   c.replace(id, op_type, {a->quantized, b->quantized}, sink,
             QBinaryParams{a->affine, b->affine, sink->result});
 }
@@ -79,6 +89,9 @@ void lower_concat(Clusters& c, NodeId id) {
   }
   const std::optional<Clusters::Sink> sink = c.sink(id);
   if (!sink) return;
+  for (const Affine& input : params.inputs) {
+    if (!are_finite({input.scale / sink->result.affine.scale})) return;
+  }
   params.result = sink->result;
   c.replace(id, "QConcat", inputs, sink, std::move(params));
 }
@@ -91,7 +104,7 @@ void lower_average(Clusters& c, NodeId id) {
   const bool volume = rank == 5 && c.requantization == Requantization::kFloat;
   if (!source || (rank != 4 && !volume)) return;
   const std::optional<Clusters::Sink> sink = c.sink(id);
-  if (!sink) return;
+  if (!sink || !are_finite({source->affine.scale / sink->result.affine.scale})) return;
   c.replace(id, "QAveragePool", {source->quantized}, sink,
             QAverageParams{source->affine, sink->result});
 }
@@ -106,6 +119,7 @@ void lower_global_average(Clusters& c, NodeId id) {
   const std::optional<Clusters::Sink> sink = c.sink(id);
   QAverageParams params{source->affine, std::nullopt};
   if (sink) params.result = sink->result;
+  if (sink && !are_finite({source->affine.scale / sink->result.affine.scale})) return;
   ValueId image = source->quantized;
   if (shape.rank() != 4) {
     const std::int64_t pixels = shape.elements() / (shape[0] * shape[1]);
@@ -136,6 +150,7 @@ void lower_resize(Clusters& c, NodeId id) {
   const std::optional<Clusters::Sink> sink = source ? c.sink(id) : std::nullopt;
   const OpContext op(c.graph, id, c.shaped.infos);
   if (!sink || !can_resize_bytes(op)) return;
+  if (!are_finite({source->affine.scale / sink->result.affine.scale})) return;
   std::vector<ValueId> inputs = node.inputs;
   inputs[0] = source->quantized;
   c.replace(id, "QResize", inputs, sink, QAverageParams{source->affine, sink->result});

@@ -88,6 +88,15 @@ bool integer_sums_fit(const ProductParts& parts, const Tensor& weights) {
   return true;
 }
 
+// Whether the scales s_x s_w[c] of the sums, and the multipliers s_x s_w[c] / s_y, are finite.
+bool has_finite_multipliers(const ProductParts& parts, const std::optional<Clusters::Sink>& sink) {
+  const std::vector<float>& scales = parts.weights.affines.scales;
+  return std::all_of(scales.begin(), scales.end(), [&](float weight_scale) {
+    const float scale = parts.source.affine.scale * weight_scale;
+    return are_finite({scale, sink ? scale / sink->result.affine.scale : 0.0F});
+  });
+}
+
 // One value for each channel of an image, as an operand of another operator.
 template <typename T>
 ValueId per_channel(Clusters& c, std::string_view name, const std::vector<T>& values) {
@@ -160,9 +169,15 @@ void finish(Clusters& c, NodeId id, std::string_view op_type, const ProductParts
     // Only a pair right behind makes a QLinearConv of it. The sums of other forms are reals.
     const std::optional<Clusters::Sink> sink = c.sink(id);
     if (!sink || sink->absorbed.size() != 1 || !integer_sums_fit(without, weights)) return;
+    if (!has_finite_multipliers(parts, sink)) return;
     lower_wrapping_conv(c, id, parts, *sink, std::move(weights));
     return;
   }
+  std::optional<Clusters::Sink> sink = c.sink(id);
+  std::optional<Clusters::Residual> residual;
+  if (!sink && op_type == "QConv") residual = c.residual(id);
+  if (residual) sink = residual->sink;
+  if (!has_finite_multipliers(parts, sink)) return;  // stays in FP32
   const std::string name = c.graph.value(c.graph.node(id).inputs[1]).name;
   const ValueId w = c.shaped.add_constant(name + "_s8", std::move(weights));
   std::vector<ValueId> inputs{parts.source.quantized, w};
@@ -172,15 +187,11 @@ void finish(Clusters& c, NodeId id, std::string_view op_type, const ProductParts
         Tensor::of<std::int32_t>({parts.channels},
                                  std::span<const std::int32_t>(parts.bias.integers))));
   }
-  std::optional<Clusters::Sink> sink = c.sink(id);
   QProductParams params;
-  if (!sink && op_type == "QConv") {
-    if (std::optional<Clusters::Residual> residual = c.residual(id)) {
-      inputs.resize(3, kNoValue);
-      inputs.push_back(residual->source.quantized);
-      params.residual = residual->source.affine;
-      sink = std::move(residual->sink);
-    }
+  if (residual) {
+    inputs.resize(3, kNoValue);
+    inputs.push_back(residual->source.quantized);
+    params.residual = residual->source.affine;
   }
   params.input = parts.source.affine;
   const Affines& affines = parts.weights.affines;
