@@ -276,13 +276,20 @@ std::unique_ptr<Operator> make_conv(const OpContext& op) {
       elements, macs);
 }
 
-// Stacks of matrices by NumPy's rules, without axes of their own for vectors.
+// Stacks of matrices by NumPy's rules: a vector is a matrix of one row, or of one column, and the
+// result does not have that axis.
 struct MatrixShapes {
   Shape a, b, y;
+  Shape output;  // y as the node writes it
 
   explicit MatrixShapes(const OpContext& op) : a(op.input(0).shape), b(op.input(1).shape) {
-    op.require(a.rank() >= 2 && b.rank() >= 2,
-               concat("found ", a.to_string(), " and ", b.to_string(), ", expected matrices"));
+    op.require(a.rank() >= 1 && b.rank() >= 1,
+               concat("found ", a.to_string(), " and ", b.to_string(),
+                      ", expected operands with at least one axis"));
+    const bool row = a.rank() == 1;
+    const bool column = b.rank() == 1;
+    if (row) a = Shape{1, a[0]};
+    if (column) b = Shape{b[0], 1};
     const std::int64_t k = a[a.rank() - 1];
     op.require(k == b[b.rank() - 2],
                concat("cannot multiply ", a.to_string(), " by ", b.to_string()));
@@ -290,9 +297,13 @@ struct MatrixShapes {
       return Shape({shape.dims().begin(), shape.dims().end() - 2});
     };
     std::vector<std::int64_t> dims = broadcast(op, stack(a), stack(b)).dims();
+    std::vector<std::int64_t> kept = dims;
     dims.push_back(a[a.rank() - 2]);
     dims.push_back(b[b.rank() - 1]);
+    if (!row) kept.push_back(a[a.rank() - 2]);
+    if (!column) kept.push_back(b[b.rank() - 1]);
     y = shape_of(op, std::move(dims));
+    output = Shape(std::move(kept));
   }
 };
 
@@ -301,7 +312,7 @@ std::vector<ValueInfo> infer_matmul(const OpContext& op) {
   const MatrixShapes shapes(op);
   check_zero_points(op, 2, shapes.y[shapes.y.rank() - 2]);
   check_zero_points(op, 3, shapes.y[shapes.y.rank() - 1]);
-  return {{DType::kInt32, shapes.y}};
+  return {{DType::kInt32, shapes.output}};
 }
 
 std::unique_ptr<Operator> make_matmul(const OpContext& op) {

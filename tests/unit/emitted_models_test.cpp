@@ -149,5 +149,51 @@ TEST(ScalesOfLayers, LeaveALayerInFp32WhoseMultiplierIsInfinite) {
   EXPECT_EQ(integers(0x1p120F, 0x1p-100F), 1U);
 }
 
+// -- products of vectors --
+
+Graph vector_product(const char* inputs, const char* product) {
+  return prepare(load_text(text_of_opset(
+      14, concat("(float", inputs, " x) => (float[a] y) {",
+                 "w = Constant <value = float[4,3] {1.0, 2.0, 3.0, 0.5, 0.25, 0.125, -1.0, -2.0, "
+                 "-3.0, 1.5, 1.25, 1.0}> () v = Constant <value = float[4] {1.0, -2.0, 3.0, 4.0}> "
+                 "() ",
+                 product, " }"))));
+}
+
+TEST(ProductsOfVectors, AreQuantizedInEveryMode) {
+  for (const auto& [inputs, product] :
+       {std::pair("[4]", "y = MatMul (x, w)"), std::pair("[4]", "z = MatMul (x, w) y = Relu (z)"),
+        std::pair("[2,4]", "y = MatMul (x, v)"), std::pair("[4]", "y = MatMul (x, v)")}) {
+    SCOPED_TRACE(product);
+    const Graph prepared = vector_product(inputs, product);
+    const std::vector<float> exact =
+        outputs_for(prepared, 0.75F, Lowering::kInteger, Requantization::kFloat);
+    for (const QuantizeMode mode : {QuantizeMode::kDynamic, QuantizeMode::kWeightOnly}) {
+      const Graph emitted = read_again(quantize_in(mode, prepared).graph);
+      const std::vector<float> y =
+          outputs_for(emitted, 0.75F, Lowering::kInteger, Requantization::kFloat);
+      ASSERT_EQ(y.size(), exact.size());
+      for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], exact[i], 0.05);
+    }
+    EXPECT_NO_THROW(outputs_for(read_again(with_ranges(prepared, {"x"}, 1.0F, 8.0F)), 0.75F,
+                                Lowering::kInteger, Requantization::kFloat));
+  }
+}
+
+TEST(ProductsOfVectors, AreQuantizedInTheFileOfATrial) {
+  const std::filesystem::path path =
+      std::filesystem::path(kSharedData) / "hostile" / "r10_matmul_1d.onnx";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << absent(path);
+  const Graph prepared = prepare(load_onnx(path));
+  const Graph emitted = read_again(quantize_in(QuantizeMode::kDynamic, prepared).graph);
+  const auto run = [](const Graph& graph) {
+    return outputs_for(graph, 1.0F, Lowering::kInteger, Requantization::kFloat);
+  };
+  const std::vector<float> exact = run(prepared);
+  const std::vector<float> y = run(emitted);
+  ASSERT_EQ(y.size(), exact.size());
+  for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], exact[i], 0.05);
+}
+
 }  // namespace
 }  // namespace qtool
