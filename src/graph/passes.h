@@ -60,7 +60,8 @@ bool is_newer_attribute(std::string_view op_type, std::string_view attribute);
 std::int64_t least_opset(const Graph& graph);
 
 /// Rewrites a graph of kCanonicalOpset that holds something newer in terms of its least opset, so
-/// that other tools read it; upgrade_opset() undoes it. Other graphs stay as they are.
+/// that other tools read it; upgrade_opset() undoes it. Other graphs stay as they are, and so do
+/// those with an operator of ONNX's own domain that no opset is known to have.
 void raise_opset(Graph& graph);
 
 }  // namespace qtool

@@ -106,6 +106,13 @@ std::int64_t least_opset(const Graph& graph) {
 void raise_opset(Graph& graph) {
   const auto opset = graph.info.opsets.find("");
   if (opset == graph.info.opsets.end() || opset->second != kCanonicalOpset) return;
+  // Nobody knows what such an operator means in another opset, and a reader of a newer opset would
+  // have to take it for one of that opset.
+  bool unknown = false;
+  for_each_node(graph, [&](const Graph& around, NodeId id) {
+    unknown = unknown || is_unknown(around.node(id));
+  });
+  if (unknown) return;
   raise_nodes(graph, least_opset(graph));
 }
 

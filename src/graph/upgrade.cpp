@@ -62,8 +62,7 @@ void require_known_operators(const Graph& graph) {
     const Node& node = around.node(id);
     if (is_runnable(node.op_type, node.domain)) return;
     obstacles.add(node.op_type, node.domain, name_of(around, id));
-    unknown = unknown || (node.domain.empty() && !has_upgrade(node.op_type) &&
-                          !OperatorSchema(node.op_type, kCanonicalOpset).exists());
+    unknown = unknown || is_unknown(node);
   });
   if (unknown) obstacles.fail(graph.info);
 }
@@ -154,6 +153,11 @@ void drop_import(Graph& graph, std::string_view domain) {
 }
 
 }  // namespace
+
+bool is_unknown(const Node& node) {
+  return node.domain.empty() && !is_runnable(node.op_type, "") && !has_upgrade(node.op_type) &&
+         !OperatorSchema(node.op_type, kCanonicalOpset).exists();
+}
 
 bool has_upgrade(std::string_view op_type, std::string_view domain) {
   if (domain == kMicrosoftDomain) return find_row(kMicrosoftUpgrades, op_type) != nullptr;

@@ -100,6 +100,10 @@ class Upgrade {
 /// canonical one.
 using UpgradeRule = void (*)(Upgrade&);
 
+/// Whether a node of ONNX's own domain has an operator that the canonical opset does not have and
+/// that nothing here runs: one of a newer opset, or of a runtime's own.
+bool is_unknown(const Node& node);
+
 /// Whether upgrades.inc, or microsoft.inc for that domain, has a rule for an operator.
 bool has_upgrade(std::string_view op_type, std::string_view domain = "");
 
