@@ -74,17 +74,17 @@ bool is_internal(std::string_view attribute) {
 
 // An attribute that nobody reads could have been meant to change the result: a mistyped name, or
 // one of another opset. What upgrade_opset() keeps of newer opsets stays in the canonical one.
-void require_attributes(const Graph& graph, NodeId id, std::int64_t from) {
+void require_attributes(const Graph& graph, NodeId id, std::int64_t opset) {
   const Node& node = graph.node(id);
   if (node.attributes.empty()) return;
-  const OperatorSchema schema(node.op_type, from);
+  const OperatorSchema schema(node.op_type, opset);
   if (!schema.exists()) return;
   for (const auto& [name, attribute] : node.attributes) {
     if (is_internal(name) || schema.has_attribute(name)) continue;
-    if (from == kCanonicalOpset && is_newer_attribute(node.op_type, name)) continue;
+    if (opset == kCanonicalOpset && is_newer_attribute(node.op_type, name)) continue;
     throw Error(ErrorCode::kInvalidModel,
                 concat(graph.describe(id), ": has the attribute '", name, "', which ", node.op_type,
-                       " of opset ", from, " does not have"));
+                       " of opset ", opset, " does not have"));
   }
 }
 
@@ -177,14 +177,21 @@ void upgrade_opset(Graph& graph) {
       continue;
     }
     if (!node.domain.empty()) continue;
-    if (from <= kCanonicalOpset) require_attributes(graph, id, from);
+    if (from <= kCanonicalOpset) {
+      require_attributes(graph, id, std::max(from, first_opset(node.op_type)));
+    }
     // An attribute of the first opsets: a hint about memory.
     if (from < 6 && node.has("consumed_inputs")) graph.attributes(id).erase("consumed_inputs");
     if (const UpgradeRow* row = find_row(kUpgrades, node.op_type)) {
       Upgrade upgrade(graph, id, std::max(from, first_opset(node.op_type)));
       row->rule(upgrade);
     }
-    if (from > kCanonicalOpset) require_known(graph, id, from);
+    if (from > kCanonicalOpset) {
+      require_known(graph, id, from);
+    } else if (graph.node(id).domain.empty()) {
+      // Whoever reads what is written later finds a node of the canonical opset.
+      require_attributes(graph, id, kCanonicalOpset);
+    }
   }
   graph.info.opsets[""] = kCanonicalOpset;
   if (translated) drop_import(graph, kMicrosoftDomain);

@@ -220,5 +220,27 @@ TEST(UnknownOperators, AtTheEndDoNotMeetANewerOpset) {
   }
 }
 
+std::string refusal_of_model(const Graph& graph) {
+  try {
+    static_cast<void>(prepare(graph));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// Opset 7 has no Det. A node of it means what the first Det means, which has no such attribute.
+TEST(AttributesOfOtherOperators, AreRefusedWhereTheOperatorIsNewerThanTheOpset) {
+  const std::string text =
+      text_of_opset(7, "(float[2,3,3] x) => (float[2] y) { y = Det <num_scan_inputs = 8> (x) }");
+  EXPECT_THAT(refusal_of_model(load_text(text)), HasSubstr("has the attribute 'num_scan_inputs'"));
+  const std::string plain = text_of_opset(7, "(float[2,3,3] x) => (float[2] y) { y = Det (x) }");
+  EXPECT_EQ(refusal_of_model(load_text(plain)), "");
+  const std::filesystem::path path =
+      std::filesystem::path(kSharedData) / "hostile" / "r11_newer_attribute.onnx";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << absent(path);
+  EXPECT_THAT(refusal_of_model(load_onnx(path)), HasSubstr("has the attribute 'num_scan_inputs'"));
+}
+
 }  // namespace
 }  // namespace qtool
