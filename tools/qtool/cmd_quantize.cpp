@@ -270,10 +270,10 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
   std::vector<OutputFile> outputs{{summary.output, files.model}};
   if (!files.data.empty()) outputs.push_back({data_file, files.data});
   write_outputs(outputs, [&](std::span<const std::filesystem::path> written) {
-    if (!options.verify.given()) return;
+    const WrittenModel model{written, summary.output, files.data_name};
+    if (!options.verify.given()) return model.require_readable();
     summary.verified =
-        options.verify.run(fp32, {written, summary.output, files.data_name}, *samples, of_images,
-                           options.images.policy(), options.run);
+        options.verify.run(fp32, model, *samples, of_images, options.images.policy(), options.run);
     for (const std::string& fault : summary.verified->faults) {
       refuse_unless_forced(concat("--verify: ", fault), summary, options, step != nullptr);
     }

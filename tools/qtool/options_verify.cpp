@@ -31,6 +31,19 @@ Graph WrittenModel::load() const {
       interrupted);
 }
 
+void WrittenModel::require_readable() const {
+  for (const std::filesystem::path& file : files) {
+    if (!std::filesystem::is_regular_file(file)) return;
+  }
+  try {
+    static_cast<void>(prepare(load(), interrupted));
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) throw;
+    throw Error(error.code(), concat("model '", name, "', which is not kept because it cannot be ",
+                                     "read again: ", error.what()));
+  }
+}
+
 void add_verify_limit(Command& command, double& min_sqnr_db) {
   command
       .option("--min-sqnr", min_sqnr_db,

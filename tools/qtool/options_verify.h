@@ -23,6 +23,10 @@ struct WrittenModel {
   std::string data_name;                         ///< the second file's in the model
 
   [[nodiscard]] Graph load() const;
+  /// Loads and prepares what lies on the disk, as any command will that is given the model. Throws
+  /// Error, with the name that the model would have got, when that fails. Models that are thrown
+  /// away, to /dev/null, are not looked at.
+  void require_readable() const;
 };
 
 /// Whether and how a model that was made is run before it gets its name: --verify, --min-sqnr.
