@@ -36,7 +36,7 @@ std::int64_t run_zeros(const Graph& prepared) {
   return outputs[0].shape.elements();
 }
 
-std::string refusal_of(const std::string& graph) {
+std::string refusal_of_graph(const std::string& graph) {
   try {
     run_zeros(prepare(load_text(text_of(graph))));
   } catch (const Error& error) {
@@ -74,7 +74,7 @@ TEST(Folding, LeavesNodesThatRun) {
 
 TEST(Folding, RefusesWhatDoesNotFitTheMachine) {
   std::string message;
-  EXPECT_LT(peak_growth([&] { message = refusal_of(doubling(38)); }), 300 * kMiB);
+  EXPECT_LT(peak_growth([&] { message = refusal_of_graph(doubling(38)); }), 300 * kMiB);
   EXPECT_THAT(message, HasSubstr("the activations need"));
 }
 

@@ -30,7 +30,7 @@ Graph with_text(const std::string& text) {
   return graph;
 }
 
-std::string refusal_of(const std::string& text) {
+std::string refusal_of_channels(const std::string& text) {
   try {
     static_cast<void>(scaled_channels_of(with_text(text)));
   } catch (const Error& error) {
@@ -53,12 +53,12 @@ TEST(ScaledChannels, AreReadAsTheyWereWritten) {
 }
 
 TEST(ScaledChannels, OfTextThatIsNoneAreRefused) {
-  EXPECT_THAT(refusal_of("{"), HasSubstr("qtool.scaled_channels"));
-  EXPECT_THAT(refusal_of("{}"), HasSubstr("qtool.scaled_channels"));
-  EXPECT_THAT(refusal_of(R"([{"tensors":["a"]}])"), HasSubstr("factors"));
-  EXPECT_THAT(refusal_of(R"([{"tensors":["a"],"factors":"A~"}])"),
+  EXPECT_THAT(refusal_of_channels("{"), HasSubstr("qtool.scaled_channels"));
+  EXPECT_THAT(refusal_of_channels("{}"), HasSubstr("qtool.scaled_channels"));
+  EXPECT_THAT(refusal_of_channels(R"([{"tensors":["a"]}])"), HasSubstr("factors"));
+  EXPECT_THAT(refusal_of_channels(R"([{"tensors":["a"],"factors":"A~"}])"),
               HasSubstr("one character from ! to z for each channel"));
-  EXPECT_THAT(refusal_of(R"([{"tensors":"a","factors":"A"}])"), HasSubstr("tensors"));
+  EXPECT_THAT(refusal_of_channels(R"([{"tensors":"a","factors":"A"}])"), HasSubstr("tensors"));
 }
 
 TEST(ScaledChannels, AreThoseOfTheTensorOrRefused) {
