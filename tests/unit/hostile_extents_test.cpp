@@ -105,18 +105,16 @@ TEST(Folding, IsBoundedInSumOverAllSubgraphs) {
 TEST(HostileFiles, RunOrAreRefusedWithLittleMemory) {
   const std::filesystem::path folder = std::filesystem::path(kSharedData) / "hostile";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << absent(folder);
-  for (const auto& [file, runs] : {std::pair("r9_concat_doubling.onnx", false)}) {
-    std::string message;
-    EXPECT_LT(peak_growth([&] {
-                try {
-                  run_zeros(prepare(load_onnx(folder / file)));
-                } catch (const Error& error) {
-                  message = error.what();
-                }
-              }),
-              300 * kMiB);
-    EXPECT_EQ(message.empty(), runs) << message;
-  }
+  std::string message;
+  EXPECT_LT(peak_growth([&] {
+              try {
+                run_zeros(prepare(load_onnx(folder / "r9_concat_doubling.onnx")));
+              } catch (const Error& error) {
+                message = error.what();
+              }
+            }),
+            300 * kMiB);
+  EXPECT_NE(message, "");
 }
 
 }  // namespace
