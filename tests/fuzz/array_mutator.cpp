@@ -60,7 +60,10 @@ std::string npy_of(Random& random) {
 }
 
 void append(std::string& bytes, std::uint64_t number, int count) {
-  for (int i = 0; i < count; ++i) bytes += static_cast<char>(number >> (8 * i) & 255U);
+  for (int i = 0; i < count; ++i) {
+    bytes += static_cast<char>(number & 255U);
+    number >>= 8;
+  }
 }
 
 std::string deflated(const std::string& bytes) {
