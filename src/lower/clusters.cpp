@@ -11,11 +11,9 @@
 namespace qtool {
 namespace {
 
-constexpr Limits kClusterLimits{0, 255};
-
 std::int32_t quantized_bound(float bound, const Affine& affine) {
-  if (std::isinf(bound)) return bound > 0 ? kClusterLimits.max : kClusterLimits.min;
-  return quantize_value(bound, affine, kClusterLimits);
+  if (std::isinf(bound)) return bound > 0 ? kU8Limits.max : kU8Limits.min;
+  return quantize_value(bound, affine, kU8Limits);
 }
 
 }  // namespace

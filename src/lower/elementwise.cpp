@@ -16,8 +16,6 @@
 namespace qtool {
 namespace {
 
-constexpr Limits kElementwiseLimits{0, 255};
-
 // Operators of two tensors and what runs them.
 constexpr std::pair<std::string_view, std::string_view> kBinary[] = {
     {"Add", "QAdd"},  //
@@ -43,8 +41,7 @@ void lower_requantize(Clusters& c, NodeId id) {
     return;
   }
   c.replace(id, "QLookup", {source->quantized}, std::nullopt,
-            QLookupParams{
-                {rescale_table(c.requantization, source->affine, *affine, kElementwiseLimits)}});
+            QLookupParams{{rescale_table(c.requantization, source->affine, *affine, kU8Limits)}});
 }
 
 // Whether every number that the kernel of an operator of two tensors multiplies by is finite.

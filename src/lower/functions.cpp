@@ -15,7 +15,6 @@
 namespace qtool {
 namespace {
 
-constexpr Limits kFunctionLimits{0, 255};
 constexpr std::int64_t kIntegers = 256;
 // Of all tables with a row per channel that a plan holds. A file can ask for many with one
 // constant.
@@ -142,7 +141,7 @@ void lower_function(Clusters& c, const ElementFunction& function, std::int64_t& 
   const QuantizedResult& y = sink->result;
   for (std::size_t i = 0; i < values.size(); ++i) {
     params.tables[i / kIntegers][i % kIntegers] = static_cast<std::uint8_t>(
-        std::clamp(quantize_value(values[i], y.affine, kFunctionLimits), y.low, y.high));
+        std::clamp(quantize_value(values[i], y.affine, kU8Limits), y.low, y.high));
   }
   c.replace(last, "QLookup", {source->quantized}, sink, std::move(params));
   for (const NodeId id : function.nodes) {

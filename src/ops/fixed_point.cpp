@@ -183,13 +183,12 @@ void FixedAverage::run(const std::uint8_t* in, std::uint8_t* out, int threads) c
 
 std::array<std::uint8_t, 256> rescale_table(Requantization path, const Affine& from,
                                             const Affine& to, Limits limits) {
-  constexpr Limits kU8{0, 255};
   std::array<std::uint8_t, 256> table{};
   for (std::int32_t q = 0; q < 256; ++q) {
     const std::int32_t rescaled = path == Requantization::kFloat
-                                      ? quantize_value(dequantize_value(q, from), to, kU8)
+                                      ? quantize_value(dequantize_value(q, from), to, kU8Limits)
                                       : Requantizer(path, ratio(from.scale, to.scale))(
-                                            q - from.zero_point, to.zero_point, kU8);
+                                            q - from.zero_point, to.zero_point, kU8Limits);
     table[static_cast<std::size_t>(q)] =
         static_cast<std::uint8_t>(std::clamp(rescaled, limits.min, limits.max));
   }

@@ -35,6 +35,8 @@ struct QuantizedResult {
   Affine affine;
   std::int32_t low = 0;
   std::int32_t high = 255;
+
+  [[nodiscard]] Limits limits() const noexcept { return {low, high}; }
 };
 
 /// QConv, QConvTranspose, QGemm. Without a result they write float32.

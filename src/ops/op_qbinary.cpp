@@ -55,14 +55,12 @@ std::unique_ptr<Operator> make_binary(const OpContext& op, std::string_view kern
       kernel_name);
 }
 
-Limits result_limits(const QuantizedResult& result) { return {result.low, result.high}; }
-
 // Runs an operator of fixed_point.h instead of a kernel.
 template <typename Fixed>
 std::unique_ptr<Operator> make_fixed_binary(const OpContext& op) {
   const auto& [a, b, result] = op.params<QBinaryParams>();
   return make_binary(op, kernel_label("portable", op.requantization),
-                     [fixed = Fixed(op.requantization, a, b, result.affine, result_limits(result))](
+                     [fixed = Fixed(op.requantization, a, b, result.affine, result.limits())](
                          const std::uint8_t* l, const std::uint8_t* r, std::uint8_t* out,
                          std::int64_t count) { fixed.run(l, r, out, count); });
 }
@@ -111,10 +109,10 @@ std::unique_ptr<Operator> make_qmul(const OpContext& op) {
 
 // A kernel that computes on the reals and rounds once, whatever the plan requantizes sums by: it
 // has no sums of integers.
-template <typename Kernel, typename Params>
+template <typename Kernel>
 std::unique_ptr<Operator> make_real(const OpContext& op) {
   const auto& [a, b, y] = op.params<QBinaryParams>();
-  Params params;
+  RealPairParams params;
   params.sa = a.scale;
   params.sb = b.scale;
   params.sy = y.affine.scale;
@@ -126,8 +124,8 @@ std::unique_ptr<Operator> make_real(const OpContext& op) {
 template <typename Choose>
 std::unique_ptr<Operator> make_choice(const OpContext& op, const Choose& choose) {
   const auto& [a, b, y] = op.params<QBinaryParams>();
-  const auto a_table = rescale_table(op.requantization, a, y.affine, result_limits(y));
-  const auto b_table = rescale_table(op.requantization, b, y.affine, result_limits(y));
+  const auto a_table = rescale_table(op.requantization, a, y.affine, y.limits());
+  const auto b_table = rescale_table(op.requantization, b, y.affine, y.limits());
   return make_binary(
       op, LookupKernel().kernel(),
       [a_table, b_table, choose, kernel = LookupKernel()](
@@ -157,10 +155,8 @@ std::unique_ptr<Operator> make_qmax(const OpContext& op) {
 OpDef op_QAdd() { return {infer_qbinary, make_qadd, LayoutRule::kAny}; }
 OpDef op_QSub() { return {infer_qbinary, make_qsub, LayoutRule::kAny}; }
 OpDef op_QMul() { return {infer_qbinary, make_qmul, LayoutRule::kAny}; }
-OpDef op_QDiv() { return {infer_qbinary, make_real<DivKernel, DivParams>, LayoutRule::kAny}; }
-OpDef op_QSquaredDifference() {
-  return {infer_qbinary, make_real<SquareKernel, SquareParams>, LayoutRule::kAny};
-}
+OpDef op_QDiv() { return {infer_qbinary, make_real<DivKernel>, LayoutRule::kAny}; }
+OpDef op_QSquaredDifference() { return {infer_qbinary, make_real<SquareKernel>, LayoutRule::kAny}; }
 OpDef op_QMin() { return {infer_qbinary, make_qmin, LayoutRule::kAny}; }
 OpDef op_QMax() { return {infer_qbinary, make_qmax, LayoutRule::kAny}; }
 

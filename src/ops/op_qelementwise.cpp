@@ -15,8 +15,6 @@
 namespace qtool {
 namespace {
 
-Limits concat_limits(const QuantizedResult& result) { return {result.low, result.high}; }
-
 // One input of a concatenation: blocks of `inner` contiguous bytes, written `outer_step` bytes
 // apart.
 struct ConcatPart {
@@ -32,7 +30,7 @@ std::unique_ptr<Operator> make_qconcat(const OpContext& op) {
   const std::int64_t axis = axis_of(op, op.node.get_int("axis", 0), out.rank());
   const auto& [inputs, result] = op.params<QConcatParams>();
   const Affine y = result.affine;
-  const Limits limits = concat_limits(result);
+  const Limits limits = result.limits();
   // Bytes that one step along the axis spans, in memory order.
   const std::int64_t step = strides_of(out, layout)[static_cast<std::size_t>(axis)];
   const std::int64_t run = step * out[axis];

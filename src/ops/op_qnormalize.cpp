@@ -130,7 +130,7 @@ class QuantizedNormalization final : public Operator {
 
   [[nodiscard]] std::uint8_t byte(const Line& line, std::int64_t q) const {
     const QuantizedResult& y = *params_.result;
-    const std::int32_t value = quantize_value(line.at(q), y.affine, {0, 255});
+    const std::int32_t value = quantize_value(line.at(q), y.affine, kU8Limits);
     return static_cast<std::uint8_t>(std::clamp(value, y.low, y.high));
   }
 

@@ -56,20 +56,23 @@ ConvGeometry resolve_conv(const OpContext& op, const Shape& input, const Shape& 
 /// answer: nothing is cut off.
 ConvGeometry resolve_conv_transpose(const OpContext& op, const Shape& input, const Shape& weights);
 
-/// Writes the extents and steps of a window over two spatial axes into a kernel's shape.
+/// Writes the extents and steps of a window into a kernel's shape: those of the last two axes,
+/// where there are three.
 template <typename KernelShape>
 void set_window(const Shape& input, const Window& window, KernelShape& shape) {
   shape.batch = input[0];
-  shape.in_h = input[2];
-  shape.in_w = input[3];
-  shape.out_h = window.output[0];
-  shape.out_w = window.output[1];
-  shape.stride_h = window.strides[0];
-  shape.stride_w = window.strides[1];
-  shape.dilation_h = window.dilations[0];
-  shape.dilation_w = window.dilations[1];
-  shape.pad_top = window.pads_begin[0];
-  shape.pad_left = window.pads_begin[1];
+  const std::size_t y = window.output.size() - 2;
+  const std::size_t x = y + 1;
+  shape.in_h = input[input.rank() - 2];
+  shape.in_w = input[input.rank() - 1];
+  shape.out_h = window.output[y];
+  shape.out_w = window.output[x];
+  shape.stride_h = window.strides[y];
+  shape.stride_w = window.strides[x];
+  shape.dilation_h = window.dilations[y];
+  shape.dilation_w = window.dilations[x];
+  shape.pad_top = window.pads_begin[y];
+  shape.pad_left = window.pads_begin[x];
 }
 
 }  // namespace qtool

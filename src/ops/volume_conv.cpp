@@ -45,16 +45,8 @@ class VolumeConv final : public Operator {
     const Shape& w = op.input(1).shape;
     const ProductExtents extents{w[0], x[1] * w[2], w[3], w[4], conv.groups};
     conv_ = pack_product(op, extents, concat("volume ", w[2]), by_slice(op));
-    shape_.in_h = x[3];
-    shape_.in_w = x[4];
-    shape_.out_h = conv.output[3];
-    shape_.out_w = conv.output[4];
-    shape_.stride_h = window_.strides[1];
-    shape_.stride_w = window_.strides[2];
-    shape_.dilation_h = window_.dilations[1];
-    shape_.dilation_w = window_.dilations[2];
-    shape_.pad_top = window_.pads_begin[1];
-    shape_.pad_left = window_.pads_begin[2];
+    set_window(x, window_, shape_);
+    shape_.batch = 1;
     if (requantizes_sums(op)) fixed_.emplace(fixed_output(op, out_channels_));
     element_ = product_type(op) == DType::kUInt8 ? 1 : 4;
     label_ = kernel_label(conv_->kernel(), op.requantization);

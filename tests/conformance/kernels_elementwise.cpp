@@ -102,7 +102,7 @@ TEST(MulKernel, EqualsTheReference) {
 }
 
 // Scales of any size: quotients and squares beyond the floats saturate alike.
-template <typename Kernel, typename Params, typename Rows, typename Reference>
+template <typename Kernel, typename Rows, typename Reference>
 void expect_real_pairs_equal(const Rows& rows, const Reference& reference) {
   auto random = tests::seeded_generator();
   for (const auto& row : tests::runnable(rows)) {
@@ -111,12 +111,12 @@ void expect_real_pairs_equal(const Rows& rows, const Reference& reference) {
     for (int round = 0; round < kElementwiseRounds; ++round) {
       const std::int64_t count = pick(random, 0, 300);
       const float extreme = pick(random, 0, 9) == 0 ? 1e36F : 1.0F;
-      Params params{scale(random) * extreme,
-                    scale(random),
-                    scale(random),
-                    byte(random),
-                    byte(random),
-                    byte(random)};
+      RealPairParams params{scale(random) * extreme,
+                            scale(random),
+                            scale(random),
+                            byte(random),
+                            byte(random),
+                            byte(random)};
       set_clamp(random, params.low, params.high);
       const RandomBytes a(random, count);
       const RandomBytes b(random, count);
@@ -130,11 +130,11 @@ void expect_real_pairs_equal(const Rows& rows, const Reference& reference) {
 }
 
 TEST(DivKernel, EqualsTheReference) {
-  expect_real_pairs_equal<DivKernel, DivParams>(div_kernels(), reference_div);
+  expect_real_pairs_equal<DivKernel>(div_kernels(), reference_div);
 }
 
 TEST(DivKernel, TakesZeroByZeroForZero) {
-  const DivParams params{.sa = 1.0F, .sb = 1.0F, .sy = 1.0F, .za = 7, .zb = 9, .zy = 100};
+  const RealPairParams params{.sa = 1.0F, .sb = 1.0F, .sy = 1.0F, .za = 7, .zb = 9, .zy = 100};
   const std::array<std::uint8_t, 3> a{7, 8, 6};
   const std::array<std::uint8_t, 3> b{9, 9, 9};
   for (const auto& row : tests::runnable(div_kernels())) {
@@ -145,7 +145,7 @@ TEST(DivKernel, TakesZeroByZeroForZero) {
 }
 
 TEST(SquareKernel, EqualsTheReference) {
-  expect_real_pairs_equal<SquareKernel, SquareParams>(square_kernels(), reference_square);
+  expect_real_pairs_equal<SquareKernel>(square_kernels(), reference_square);
 }
 
 TEST(LookupKernel, EqualsTheReference) {

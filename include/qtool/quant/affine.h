@@ -31,6 +31,9 @@ struct Limits {
   std::int32_t max;
 };
 
+/// Those of activations in kernels: every bit of a byte.
+inline constexpr Limits kU8Limits{0, 255};
+
 enum class Symmetry : std::uint8_t {
   kSymmetric,   ///< zero point 0, limits +-(2^(bits-1) - 1)
   kAsymmetric,  ///< a zero point anywhere in the type

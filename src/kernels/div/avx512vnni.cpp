@@ -4,8 +4,8 @@
 namespace qtool {
 namespace {
 
-void run(const DivParams& params, const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* out,
-         std::int64_t count) {
+void run(const RealPairParams& params, const std::uint8_t* a, const std::uint8_t* b,
+         std::uint8_t* out, std::int64_t count) {
   const __m512 sa = _mm512_set1_ps(params.sa);
   const __m512 sb = _mm512_set1_ps(params.sb);
   const __m512 sy = _mm512_set1_ps(params.sy);

@@ -7,8 +7,8 @@
 namespace qtool {
 namespace {
 
-void run(const DivParams& params, const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* out,
-         std::int64_t count) {
+void run_div(const RealPairParams& params, const std::uint8_t* a, const std::uint8_t* b,
+             std::uint8_t* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     const float dividend = static_cast<float>(a[i] - params.za) * params.sa;
     const float divisor = static_cast<float>(b[i] - params.zb) * params.sb;
@@ -20,6 +20,6 @@ void run(const DivParams& params, const std::uint8_t* a, const std::uint8_t* b, 
 
 }  // namespace
 
-constexpr DivFunctions div_portable = {run};
+constexpr DivFunctions div_portable = {run_div};
 
 }  // namespace qtool

@@ -5,7 +5,7 @@
 
 namespace qtool {
 
-void reference_div(const DivParams& params, const std::uint8_t* a, const std::uint8_t* b,
+void reference_div(const RealPairParams& params, const std::uint8_t* a, const std::uint8_t* b,
                    std::uint8_t* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     const float dividend = static_cast<float>(a[i] - params.za) * params.sa;

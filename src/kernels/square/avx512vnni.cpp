@@ -4,7 +4,7 @@
 namespace qtool {
 namespace {
 
-void run(const SquareParams& params, const std::uint8_t* a, const std::uint8_t* b,
+void run(const RealPairParams& params, const std::uint8_t* a, const std::uint8_t* b,
          std::uint8_t* out, std::int64_t count) {
   const __m512 sa = _mm512_set1_ps(params.sa);
   const __m512 sb = _mm512_set1_ps(params.sb);

@@ -6,8 +6,8 @@
 namespace qtool {
 namespace {
 
-void run(const SquareParams& params, const std::uint8_t* a, const std::uint8_t* b,
-         std::uint8_t* out, std::int64_t count) {
+void run_square(const RealPairParams& params, const std::uint8_t* a, const std::uint8_t* b,
+                std::uint8_t* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     const float from_a = static_cast<float>(a[i] - params.za) * params.sa;
     const float from_b = static_cast<float>(b[i] - params.zb) * params.sb;
@@ -19,6 +19,6 @@ void run(const SquareParams& params, const std::uint8_t* a, const std::uint8_t* 
 
 }  // namespace
 
-constexpr SquareFunctions square_portable = {run};
+constexpr SquareFunctions square_portable = {run_square};
 
 }  // namespace qtool

@@ -3,7 +3,7 @@
 
 namespace qtool {
 
-void reference_square(const SquareParams& params, const std::uint8_t* a, const std::uint8_t* b,
+void reference_square(const RealPairParams& params, const std::uint8_t* a, const std::uint8_t* b,
                       std::uint8_t* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     const float from_a = static_cast<float>(a[i] - params.za) * params.sa;

@@ -20,7 +20,7 @@ class SquareKernel {
 
   [[nodiscard]] std::string_view kernel() const { return row_->name; }
   /// `count` elements of each; `out` may be `a` or `b`.
-  void run(const SquareParams& params, const std::uint8_t* a, const std::uint8_t* b,
+  void run(const RealPairParams& params, const std::uint8_t* a, const std::uint8_t* b,
            std::uint8_t* out, std::int64_t count) const {
     row_->functions->run(params, a, b, out, count);
   }
@@ -30,7 +30,7 @@ class SquareKernel {
 };
 
 /// The specification: naive, never dispatched.
-void reference_square(const SquareParams& params, const std::uint8_t* a, const std::uint8_t* b,
+void reference_square(const RealPairParams& params, const std::uint8_t* a, const std::uint8_t* b,
                       std::uint8_t* out, std::int64_t count);
 
 }  // namespace qtool
