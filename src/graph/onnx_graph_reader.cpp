@@ -29,10 +29,6 @@ constexpr std::int64_t kMaxCalledBytes = std::int64_t{1} << 30;  // constants ar
 // Domains and attributes that lowering uses begin with this.
 constexpr std::string_view kReserved = "qtool.";
 
-[[noreturn]] void reject(const std::string& message, ErrorCode code = ErrorCode::kInvalidModel) {
-  throw Error(code, message);
-}
-
 // Attributes by name, as the caller of a function gives them.
 using Arguments = std::map<std::string, const AttributeProto*, std::less<>>;
 
@@ -80,8 +76,8 @@ class GraphReader {
  private:
   void read_parts(onnx::GraphProto& proto) {
     if (depth_ > kMaxNesting) {
-      reject(concat("subgraphs lie more than ", kMaxNesting, " deep in each other"),
-             ErrorCode::kUnsupported);
+      refuse_model(concat("subgraphs lie more than ", kMaxNesting, " deep in each other"),
+                   ErrorCode::kUnsupported);
     }
     read_constants(proto);
     read_inputs(proto);
@@ -107,13 +103,13 @@ class GraphReader {
 
   void read_constants(onnx::GraphProto& proto) {
     if (proto.sparse_initializer_size() > 0) {
-      reject(concat("initializer '", proto.sparse_initializer(0).values().name(),
-                    "': is sparse, which is not supported"),
-             ErrorCode::kUnsupported);
+      refuse_model(concat("initializer '", proto.sparse_initializer(0).values().name(),
+                          "': is sparse, which is not supported"),
+                   ErrorCode::kUnsupported);
     }
     for (onnx::TensorProto& tensor : *proto.mutable_initializer()) {
       check_stop(parts_.stop);
-      if (tensor.name().empty()) reject("an initializer has no name");
+      if (tensor.name().empty()) refuse_model("an initializer has no name");
       const std::string what = concat("initializer '", tensor.name(), "'");
       const ValueId id = graph_.add_constant(tensor.name(), parts_.tensors.read(tensor, what));
       if (holds_4_bits(tensor)) four_bits_.push_back(id);
@@ -124,7 +120,7 @@ class GraphReader {
 
   void read_inputs(const onnx::GraphProto& proto) {
     for (const onnx::ValueInfoProto& info : proto.input()) {
-      if (info.name().empty()) reject(concat("a ", role_, " input has no name"));
+      if (info.name().empty()) refuse_model(concat("a ", role_, " input has no name"));
       const auto known = graph_.find_value(info.name());
       // Up to IR version 3 every initializer was an input as well. Those of a body are counted.
       if (known && graph_.is_constant(*known) && depth_ == 0) continue;
@@ -138,19 +134,19 @@ class GraphReader {
   void read_outputs(const onnx::GraphProto& proto) {
     for (const onnx::ValueInfoProto& info : proto.output()) {
       const auto value = graph_.find_value(info.name());
-      if (!value) reject(concat("graph output '", info.name(), "': nothing defines it"));
+      if (!value) refuse_model(concat("graph output '", info.name(), "': nothing defines it"));
       if (graph_.is_output(*value)) {
-        reject(concat("graph output '", info.name(), "': is listed twice"));
+        refuse_model(concat("graph output '", info.name(), "': is listed twice"));
       }
       add_output(*value, info);
     }
-    if (graph_.outputs().empty()) reject("the graph has no outputs");
+    if (graph_.outputs().empty()) refuse_model("the graph has no outputs");
   }
 
   // A body may hand out one value twice, and values of the graph around it.
   void read_body_outputs(const onnx::GraphProto& proto) {
     for (const onnx::ValueInfoProto& info : proto.output()) {
-      if (info.name().empty()) reject(concat("a ", role_, " output has no name"));
+      if (info.name().empty()) refuse_model(concat("a ", role_, " output has no name"));
       ValueId value = intern(info.name(), nullptr);
       if (graph_.is_output(value)) {
         const ValueId copy = graph_.add_value(graph_.unique_name(info.name()));
@@ -212,32 +208,32 @@ class GraphReader {
     if (!node_names_.insert(node.name).second) node.name.clear();
     node.op_type = proto.op_type();
     node.domain = plain_domain(proto.domain());
-    if (node.op_type.empty()) reject(concat(what, ": names no operator"));
+    if (node.op_type.empty()) refuse_model(concat(what, ": names no operator"));
     // Reserved for compiled plans: operators of that domain exist only there.
     if (node.domain.starts_with(kReserved)) {
-      reject(concat(what, ": domain '", node.domain, "' is reserved"));
+      refuse_model(concat(what, ": domain '", node.domain, "' is reserved"));
     }
     for (const std::string& input : proto.input()) node.inputs.push_back(intern(input, call));
     std::unordered_set<ValueId> made;
     for (const std::string& output : proto.output()) {
       const ValueId value = intern(output, call);
       if (value != kNoValue && !made.insert(value).second) {
-        reject(concat(what, ": value '", output, "' is defined twice"));
+        refuse_model(concat(what, ": value '", output, "' is defined twice"));
       }
       node.outputs.push_back(value);
     }
     std::map<std::string, std::vector<std::string>> captured;  // by attribute
     for (AttributeProto& given : *proto.mutable_attribute()) {
       if (given.name().starts_with(kReserved)) {
-        reject(concat(what, ": attribute name '", given.name(), "' is reserved"));
+        refuse_model(concat(what, ": attribute name '", given.name(), "' is reserved"));
       }
       const AttributeProto* attribute = resolve(given, call, what);
       if (attribute == nullptr) continue;
       const bool is_graph = type_of(*attribute) == AttributeProto::GRAPH;
       if (is_graph && !is_run(proto, given)) {
-        reject(concat(what, ": attribute '", given.name(),
-                      "' is a subgraph, which the operator does not run"),
-               ErrorCode::kUnsupported);
+        refuse_model(concat(what, ": attribute '", given.name(),
+                            "' is a subgraph, which the operator does not run"),
+                     ErrorCode::kUnsupported);
       }
       const bool is_constant = node.is("Constant") && given.name() == "value";
       if (is_constant && attribute->has_t() && holds_4_bits(attribute->t())) {
@@ -247,7 +243,7 @@ class GraphReader {
                         : is_constant ? read_constant(*attribute, what, parts_.tensors)
                                       : read_attribute(*attribute, what, parts_.tensors);
       if (!node.attributes.try_emplace(given.name(), std::move(value)).second) {
-        reject(concat(what, ": attribute '", given.name(), "' is given twice"));
+        refuse_model(concat(what, ": attribute '", given.name(), "' is given twice"));
       }
     }
     for (const auto& [attribute, names] : captured) {
@@ -264,7 +260,7 @@ class GraphReader {
     call.function = &function;
     call.depth = outer == nullptr ? 1 : outer->depth + 1;
     for (const Call* around = outer; around != nullptr; around = around->outer) {
-      if (around->function == &function) reject(concat(what, " calls itself"));
+      if (around->function == &function) refuse_model(concat(what, " calls itself"));
     }
     call.prefix = concat(outer == nullptr ? "" : outer->prefix,
                          proto.name().empty() ? function.name() : proto.name(), "/");
@@ -285,8 +281,9 @@ class GraphReader {
                       const std::string& what) {
     const auto require = [&](std::int64_t found, std::int64_t max, std::string_view kind) {
       if (found <= max) return;
-      reject(concat(what, ": the calls of functions ", kind, ", at most ", max, " are accepted"),
-             ErrorCode::kUnsupported);
+      refuse_model(
+          concat(what, ": the calls of functions ", kind, ", at most ", max, " are accepted"),
+          ErrorCode::kUnsupported);
     };
     parts_.called_nodes += function.node_size();
     parts_.called_bytes += static_cast<std::int64_t>(function.ByteSizeLong());
@@ -316,14 +313,14 @@ class GraphReader {
     const onnx::FunctionProto& function = *call.function;
     const auto require_count = [&](int found, int expected, std::string_view side) {
       if (found <= expected) return;
-      reject(concat(what, ": found ", found, " ", side, ", expected at most ", expected));
+      refuse_model(concat(what, ": found ", found, " ", side, ", expected at most ", expected));
     };
     require_count(proto.input_size(), function.input_size(), "inputs");
     require_count(proto.output_size(), function.output_size(), "outputs");
     for (int i = 0; i < function.input_size(); ++i) {
       const ValueId value = i < proto.input_size() ? intern(proto.input(i), outer) : kNoValue;
       if (!call.values.emplace(function.input(i), value).second) {
-        reject(concat(what, ": input '", function.input(i), "' is listed twice"));
+        refuse_model(concat(what, ": input '", function.input(i), "' is listed twice"));
       }
     }
     for (int i = 0; i < proto.output_size(); ++i) {
@@ -331,7 +328,7 @@ class GraphReader {
       if (value == kNoValue) continue;
       const auto [known, added] = call.values.try_emplace(function.output(i), value);
       if (added) continue;
-      if (known->second == kNoValue) reject(concat(what, ": output ", i, " has no value"));
+      if (known->second == kNoValue) refuse_model(concat(what, ": output ", i, " has no value"));
       copies.emplace_back(known->second, value);
     }
   }
@@ -343,16 +340,16 @@ class GraphReader {
     if (given.ref_attr_name().empty()) return &given;
     const Arguments* arguments = call == nullptr ? arguments_ : &call->arguments;
     if (arguments == nullptr) {
-      reject(concat(what, ": attribute '", given.name(),
-                    "' refers to the attribute of a function, but is in none"));
+      refuse_model(concat(what, ": attribute '", given.name(),
+                          "' refers to the attribute of a function, but is in none"));
     }
     const auto found = arguments->find(given.ref_attr_name());
     if (found == arguments->end()) return nullptr;
     const int type = type_of(*found->second);
     if (type == AttributeProto::GRAPH || type == AttributeProto::GRAPHS) {
-      reject(concat(what, ": attribute '", given.name(),
-                    "' is a subgraph that is handed to a function, which is not supported"),
-             ErrorCode::kUnsupported);
+      refuse_model(concat(what, ": attribute '", given.name(),
+                          "' is a subgraph that is handed to a function, which is not supported"),
+                   ErrorCode::kUnsupported);
     }
     return found->second;
   }
@@ -375,8 +372,8 @@ class GraphReader {
       for (const ValueId input : graph_.node(id).inputs) {
         if (input == kNoValue || graph_.is_input(input) || graph_.is_constant(input)) continue;
         if (graph_.value(input).producer == kNoNode) {
-          reject(concat(graph_.describe(id), ": reads '", graph_.value(input).name,
-                        "', which no node, input or initializer defines"));
+          refuse_model(concat(graph_.describe(id), ": reads '", graph_.value(input).name,
+                              "', which no node, input or initializer defines"));
         }
       }
     }
@@ -392,6 +389,8 @@ class GraphReader {
 };
 
 }  // namespace
+
+void refuse_model(const std::string& message, ErrorCode code) { throw Error(code, message); }
 
 Graph read_graph(onnx::GraphProto& proto, const ModelInfo& info, ModelParts& parts) {
   return GraphReader(parts, "graph", 0, nullptr).read(proto, info);

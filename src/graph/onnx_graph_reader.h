@@ -1,9 +1,12 @@
 #pragma once
 
+#include <string>
+
 #include "base/stop.h"
 #include "graph/onnx_functions.h"
 #include "graph/onnx_proto.h"
 #include "graph/onnx_tensor.h"
+#include "qtool/base/error.h"
 #include "qtool/graph/graph.h"
 
 namespace qtool {
@@ -24,6 +27,10 @@ struct ModelParts {
 /// Error(kInvalidModel) and Error(kUnsupported) naming the node or value; functions that call
 /// themselves, or grow beyond limits, are refused before they take memory.
 Graph read_graph(onnx::GraphProto& proto, const ModelInfo& info, ModelParts& parts);
+
+/// What a model is refused for: Error(code) with this message.
+[[noreturn]] void refuse_model(const std::string& message,
+                               ErrorCode code = ErrorCode::kInvalidModel);
 
 /// Functions within functions, and graphs within graphs.
 inline constexpr int kMaxNesting = 16;

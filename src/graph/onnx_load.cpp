@@ -25,11 +25,6 @@ namespace {
 
 using onnx::AttributeProto;
 
-[[noreturn]] void refuse_model(const std::string& message,
-                               ErrorCode code = ErrorCode::kInvalidModel) {
-  throw Error(code, message);
-}
-
 ModelInfo read_info(const onnx::ModelProto& model) {
   if (!model.has_graph()) refuse_model("the model has no graph");
   ModelInfo info;

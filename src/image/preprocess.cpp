@@ -10,8 +10,6 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMaxSide = 16384;
-
 template <typename Value>
 struct Named {
   Value value;
@@ -67,8 +65,8 @@ std::size_t channels_of(const Preprocess& preprocess) {
 }
 
 void check_side(std::int64_t pixels, std::string_view what) {
-  if (pixels < 1 || pixels > kMaxSide) {
-    refuse(concat(what, " is ", pixels, " pixels, expected 1 to ", kMaxSide));
+  if (pixels < 1 || pixels > kMaxPreprocessSide) {
+    refuse(concat(what, " is ", pixels, " pixels, expected 1 to ", kMaxPreprocessSide));
   }
 }
 

@@ -8,7 +8,6 @@ namespace qtool {
 namespace {
 
 constexpr std::int64_t kMaxPreprocessBytes = std::int64_t{1} << 16;
-constexpr std::int64_t kMaxPreprocessSide = 16384;
 
 std::int64_t side_of(const JsonField& object, std::string_view key) {
   return object.at(key).as_int(1, kMaxPreprocessSide);

@@ -13,6 +13,9 @@
 
 namespace qtool {
 
+/// Pixels of a side that a resize or crop may ask for.
+inline constexpr std::int64_t kMaxPreprocessSide = 16384;
+
 /// How an image gets its size before the crop.
 enum class ResizeMode : std::uint8_t {
   kNone,         ///< the size of the file

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "calib/formats/types.h"
 #include "json/json.h"
 #include "json/json_text.h"
 #include "qtool/base/error.h"
@@ -12,22 +13,11 @@
 namespace qtool {
 namespace {
 
-Range override_range_of(const JsonField& field) {
-  const std::vector<float> ends = field.as_floats();
-  if (ends.size() != 2 || ends[0] > 0.0F || ends[1] < 0.0F) {
-    field.fail("two numbers, the first at most 0 and the second at least 0");
-  }
-  return {ends[0], ends[1]};
-}
-
-Overrides::GivenScale scale_of(const std::string& tensor, const JsonField& field) {
+Overrides::GivenScale given_scale_of(const std::string& tensor, const JsonField& field) {
   field.require_object({"scale", "zero_point"});
   Overrides::GivenScale given;
   given.tensor = tensor;
-  given.scale = field.at("scale").as_float();
-  if (given.scale < std::numeric_limits<float>::min()) {
-    field.at("scale").fail("a positive, normal float32");
-  }
+  given.scale = scale_of(field.at("scale"));
   if (const auto zero_point = field.find("zero_point")) {
     given.zero_point = static_cast<std::int32_t>(zero_point->as_int(-128, 255));
   }
@@ -58,10 +48,10 @@ Overrides read_overrides(std::string_view text) {
   root.require_object({"ranges", "scales", "exclude", "wide"});
   Overrides overrides;
   for (const std::string& name : names_in(document, root, "ranges")) {
-    overrides.ranges.push_back({name, override_range_of(root.at("ranges").at(name))});
+    overrides.ranges.push_back({name, range_of(root.at("ranges").at(name))});
   }
   for (const std::string& name : names_in(document, root, "scales")) {
-    overrides.scales.push_back(scale_of(name, root.at("scales").at(name)));
+    overrides.scales.push_back(given_scale_of(name, root.at("scales").at(name)));
   }
   const auto read_names = [&](std::string_view key, std::vector<std::string>& names) {
     const auto list = root.find(key);

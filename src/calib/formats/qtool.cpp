@@ -22,8 +22,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kTableFormat = "qtool calibration table";
-constexpr std::string_view kWeightsPerTensor = "per-tensor";
-constexpr std::string_view kWeightsPerChannel = "per-channel";
 constexpr std::string_view kUser = "user";
 constexpr std::int64_t kMaxTableCount = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMaxTableAxis = 7;
@@ -72,7 +70,7 @@ Json to_json(const ActivationEntry& entry) {
   object["tensor"] = entry.tensor;
   object["producer"] = entry.producer;
   object["dtype"] = name_of(entry.dtype);
-  object["granularity"] = kWeightsPerTensor;
+  object["granularity"] = kPerTensor;
   if (!entry.method.empty()) object["method"] = entry.method;
   object["scale"] = json_number(entry.affine.scale);
   object["zero_point"] = entry.affine.zero_point;
@@ -105,7 +103,7 @@ Json to_json(const WeightEntry& entry) {
   Json object;
   object["tensor"] = entry.tensor;
   object["consumer"] = entry.consumer;
-  object["granularity"] = entry.affines.axis < 0 ? kWeightsPerTensor : kWeightsPerChannel;
+  object["granularity"] = entry.affines.axis < 0 ? kPerTensor : kPerChannel;
   if (entry.affines.axis >= 0) object["axis"] = entry.affines.axis;
   if (entry.bits != 8) object["bits"] = entry.bits;
   object["scales"] = json_numbers(entry.affines.scales);
@@ -155,20 +153,6 @@ std::string name_in(const JsonField& field) {
   return name;
 }
 
-float scale_of(const JsonField& field) {
-  const float scale = field.as_float();
-  if (scale < std::numeric_limits<float>::min()) field.fail("a positive, normal float32");
-  return scale;
-}
-
-Range table_range_of(const JsonField& field) {
-  const std::vector<float> ends = field.as_floats();
-  if (ends.size() != 2 || ends[0] > 0.0F || ends[1] < 0.0F) {
-    field.fail("two numbers, the first at most 0 and the second at least 0");
-  }
-  return {ends[0], ends[1]};
-}
-
 Degenerate degenerate_of(const JsonField& field) {
   const std::string name = field.as_string();
   for (const DegenerateName& row : kDegenerateNames) {
@@ -210,7 +194,7 @@ ActivationEntry activation_of(const JsonField& field) {
                         "zero_point", "range", "degenerate", "origin", "saturated_share", "sqnr_db",
                         "observed"});
   const JsonField granularity = field.at("granularity");
-  if (granularity.as_string() != kWeightsPerTensor) granularity.fail("'per-tensor'");
+  if (granularity.as_string() != kPerTensor) granularity.fail("'per-tensor'");
   ActivationEntry entry;
   entry.tensor = name_in(field.at("tensor"));
   entry.producer = field.at("producer").as_string();
@@ -220,7 +204,7 @@ ActivationEntry activation_of(const JsonField& field) {
   const bool is_unsigned = entry.dtype == DType::kUInt8;
   entry.affine.zero_point = static_cast<std::int32_t>(
       field.at("zero_point").as_int(is_unsigned ? 0 : -128, is_unsigned ? 255 : 127));
-  entry.range = table_range_of(field.at("range"));
+  entry.range = range_of(field.at("range"));
   if (const auto degenerate = field.find("degenerate")) {
     entry.degenerate = degenerate_of(*degenerate);
   }
@@ -244,9 +228,9 @@ WeightEntry weight_of(const JsonField& field) {
   entry.consumer = field.at("consumer").as_string();
   const JsonField granularity = field.at("granularity");
   const std::string name = granularity.as_string();
-  if (name == kWeightsPerChannel) {
+  if (name == kPerChannel) {
     entry.affines.axis = field.at("axis").as_int(0, kMaxTableAxis);
-  } else if (name != kWeightsPerTensor) {
+  } else if (name != kPerTensor) {
     granularity.fail("'per-tensor' or 'per-channel'");
   }
   entry.affines.scales = field.at("scales").as_floats();

@@ -1,12 +1,13 @@
 #include "calib/formats/types.h"
 
+#include <limits>
+#include <vector>
+
 #include "base/text.h"
 
 namespace qtool {
 namespace {
 
-constexpr std::string_view kPerTensor = "per-tensor";
-constexpr std::string_view kPerChannel = "per-channel";
 constexpr std::string_view kSymmetric = "symmetric";
 constexpr std::string_view kAsymmetric = "asymmetric";
 
@@ -74,6 +75,20 @@ TypeChoices types_of(const JsonField& field) {
   types.activation_symmetry = symmetry_of(field, "activation_symmetry");
   types.activation_bits = bits_of(field, "activation_bits");
   return types;
+}
+
+float scale_of(const JsonField& field) {
+  const float scale = field.as_float();
+  if (scale < std::numeric_limits<float>::min()) field.fail("a positive, normal float32");
+  return scale;
+}
+
+Range range_of(const JsonField& field) {
+  const std::vector<float> ends = field.as_floats();
+  if (ends.size() != 2 || ends[0] > 0.0F || ends[1] < 0.0F) {
+    field.fail("two numbers, the first at most 0 and the second at least 0");
+  }
+  return {ends[0], ends[1]};
 }
 
 }  // namespace qtool
