@@ -58,6 +58,11 @@ std::string to_fixed(double value, int decimals) {
   return to_chars_text(value, std::chars_format::fixed, std::clamp(decimals, 0, 60));
 }
 
+std::string to_signed_fixed(double value, int decimals) {
+  const std::string text = to_fixed(value, decimals);
+  return text.starts_with('-') ? text : concat("+", text);
+}
+
 double parse_double(std::string_view text, std::string_view what) {
   return parse_number<double>(text, what, "a number");
 }

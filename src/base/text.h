@@ -17,6 +17,8 @@ std::string to_text(std::uint64_t value);
 
 /// Decimal text with exactly `decimals` digits after the point; independent of the locale.
 std::string to_fixed(double value, int decimals);
+/// The same with `+` in front of numbers from 0 on, and of those that round to 0 from above.
+std::string to_signed_fixed(double value, int decimals);
 
 /// Reads a whole string as a number. Throws Error(kInvalidArgument) naming `what` otherwise.
 double parse_double(std::string_view text, std::string_view what);

@@ -5,7 +5,20 @@
 
 namespace qtool {
 
-std::string milliseconds(double seconds) { return to_fixed(seconds * 1e3, 3); }
+namespace {
+
+constexpr double kMilliseconds = 1e3;
+
+}  // namespace
+
+std::string milliseconds(double seconds, int decimals) {
+  return to_fixed(seconds * kMilliseconds, decimals);
+}
+
+std::string slower_by(const MedianInterval& slower) {
+  const auto text = [](double seconds) { return to_signed_fixed(seconds * kMilliseconds, 2); };
+  return concat(text(slower.median), " ms (", text(slower.low), " to ", text(slower.high), ")");
+}
 
 std::string ratio(double slow, double fast) {
   return fast > 0.0 ? concat(to_fixed(slow / fast, 2), "x") : std::string("-");

@@ -2,10 +2,14 @@
 
 #include <string>
 
+#include "qtool/measure/profile.h"
+
 namespace qtool {
 
 /// `1.234` for 0.001234 s.
-std::string milliseconds(double seconds);
+std::string milliseconds(double seconds, int decimals = 3);
+/// `+1.23 ms (+1.20 to +1.31)` for what one model takes longer than another.
+std::string slower_by(const MedianInterval& slower);
 /// `2.50x`; `-` where `fast` is 0.
 std::string ratio(double slow, double fast);
 /// One line where the times of a model cannot be trusted; empty otherwise.

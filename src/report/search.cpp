@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "json/json_text.h"
+#include "report/latency.h"
 #include "report/percent.h"
 #include "report/preprocessing_json.h"
 
@@ -17,17 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Kind = TextTable::Kind;
 
-constexpr double kMillisecondsPerSecond = 1e3;
 constexpr double kNoLimit = 1e9;  // percent of boxes added
-
-std::string short_milliseconds(double seconds) {
-  return to_fixed(kMillisecondsPerSecond * seconds, 2);
-}
-
-std::string signed_milliseconds(double seconds) {
-  const std::string text = short_milliseconds(seconds);
-  return text.starts_with('-') ? text : concat("+", text);
-}
 
 std::string nodes_text(std::size_t nodes) {
   return concat(nodes, nodes == 1 ? " node" : " nodes", " in FP32");
@@ -45,9 +36,7 @@ bool is_same(const SearchPoint& a, const SearchPoint& b) {
 std::string slower_text(const SearchPoint& point, double int8_seconds) {
   if (!point.slower_seconds) return "";
   const MedianInterval& slower = *point.slower_seconds;
-  std::string text =
-      concat(signed_milliseconds(slower.median), " ms (", signed_milliseconds(slower.low), " to ",
-             signed_milliseconds(slower.high), ")");
+  std::string text = slower_by(slower);
   if (int8_seconds > 0.0) text += concat(", ", percent(slower.median / int8_seconds, 1));
   return text;
 }
@@ -243,8 +232,8 @@ std::string text_of(const SearchGoal& goal) {
 }
 
 std::string text_of(const SearchCost& cost, int threads) {
-  return concat("an image costs ", short_milliseconds(cost.trial_seconds),
-                " ms per model that is tried, ", short_milliseconds(cost.probe_seconds),
+  return concat("an image costs ", milliseconds(cost.trial_seconds, 2),
+                " ms per model that is tried, ", milliseconds(cost.probe_seconds, 2),
                 " ms to measure ", cost.sources, " sources alone, on each of ", threads,
                 threads == 1 ? " thread: " : " threads: ", cost.images, " images for models, ",
                 cost.probed, " for sources");
@@ -263,7 +252,7 @@ std::string text_of(const SearchResult& result, std::size_t width) {
       concat("INT8: ", accuracy_text(result.int8, kind), " on ", result.int8.images, " images, ",
              percent(result.int8.integer_share, 1), " of MACs on integers");
   if (result.int8_seconds > 0.0) {
-    text += concat(", ", short_milliseconds(result.int8_seconds), " ms on ", result.threads,
+    text += concat(", ", milliseconds(result.int8_seconds, 2), " ms on ", result.threads,
                    result.threads == 1 ? " thread" : " threads");
   }
   text += concat("\nGoal: ", text_of(result.goal),

@@ -4,23 +4,15 @@
 
 #include "base/printable.h"
 #include "base/text.h"
+#include "report/latency.h"
 #include "report/percent.h"
 #include "report/shell.h"
 
 namespace qtool {
 namespace {
 
-constexpr double kMilliseconds = 1e3;
-
-std::string signed_fixed(double value, int decimals) {
-  const std::string text = to_fixed(value, decimals);
-  return text.starts_with('-') ? text : concat("+", text);
-}
-
 std::string cost_text(const MedianInterval& slower, double int8_seconds) {
-  std::string text = concat(signed_fixed(kMilliseconds * slower.median, 2), " ms (",
-                            signed_fixed(kMilliseconds * slower.low, 2), " to ",
-                            signed_fixed(kMilliseconds * slower.high, 2), ")");
+  std::string text = slower_by(slower);
   if (int8_seconds > 0.0) {
     const double share = slower.median / int8_seconds;
     text += concat(share < 0.0 ? ", " : ", +", percent(share, 1));
@@ -89,7 +81,7 @@ std::string by_source_text(const SuggestResult& result) {
       text += concat(last == nullptr ? "" : "\n", "  ", printable(trial.source), " (",
                      name_of(trial.kind), "): ");
     }
-    text += concat(trial.what, " ", signed_fixed(trial.gain_db, 2));
+    text += concat(trial.what, " ", to_signed_fixed(trial.gain_db, 2));
     last = &trial;
   }
   return concat(text, "\n\n");
@@ -108,7 +100,7 @@ std::string text_of(const SuggestResult& result) {
                  ", against its ", to_fixed(kMilliseconds * result.int8_seconds, 2), " ms\n");
   for (const Suggestion& suggestion : result.suggestions) {
     const ChangeOptions options = options_of(suggestion.change);
-    text += concat("\n", signed_fixed(suggestion.gain_db, 2), " dB, to ",
+    text += concat("\n", to_signed_fixed(suggestion.gain_db, 2), " dB, to ",
                    to_fixed(suggestion.sqnr_db, 2), " dB; ",
                    cost_text(suggestion.slower_seconds, result.int8_seconds), "\n    ",
                    line_of(options), "\n");
