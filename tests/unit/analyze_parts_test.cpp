@@ -21,33 +21,18 @@
 #include "qtool/measure/infer.h"
 #include "qtool/quantize/calibrate.h"
 #include "report/analysis.h"
-#include "support/image_folder.h"
+#include "unit/analyzed_network.h"
 #include "unit/four_layers.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
 namespace {
 
-class AnalyzePartsTest : public testing::Test {
+class AnalyzePartsTest : public AnalyzedNetwork {
  protected:
-  AnalyzePartsTest() : fp32_(prepare(four_layers())) {
-    options_.preprocess.mean = {127.5F};
-    options_.preprocess.std = {64.0F};
-    CalibrateOptions calibrate_options;
-    calibrate_options.collect.preprocess = options_.preprocess;
-    calibrate_options.method = "minmax";
-    table_ = calibrate(fp32_, images(), calibrate_options).table;
-  }
+  AnalyzePartsTest() : AnalyzedNetwork(four_layers(), kLayerSide) {}
 
-  [[nodiscard]] ImageSet images(std::size_t count = 5) const {
-    ImageSet list = folder_.list();
-    list.entries.resize(count);
-    return list;
-  }
   [[nodiscard]] Graph quantized() const { return quantize(fp32_.graph(), table_).graph; }
-  [[nodiscard]] AnalyzeResult analysis_of(const Graph& emitted, std::size_t count = 5) const {
-    return analyze(fp32_, Executor(prepare(emitted)), images(count), options_);
-  }
   /// The noise of a network that differs from FP32 in constants.
   [[nodiscard]] double noise_with(Graph changed) const {
     const Executor other(std::move(changed));
@@ -56,11 +41,6 @@ class AnalyzePartsTest : public testing::Test {
     const EvalResult result = evaluate(fp32_, &other, images(), eval);
     return std::pow(10.0, -result.outputs.at(0).pooled_sqnr_db / 10.0);
   }
-
-  const ImageFolder folder_{kLayerSide, 5};
-  Executor fp32_;
-  AnalyzeOptions options_;
-  CalibrationTable table_;
 };
 
 const ErrorSource* find(const AnalyzeResult& result, SourceKind kind, const std::string& name) {

@@ -18,7 +18,7 @@
 #include "qtool/quantize/calibrate.h"
 #include "report/analysis.h"
 #include "report/page.h"
-#include "support/image_folder.h"
+#include "unit/analyzed_network.h"
 #include "unit/quantize_net.h"
 
 namespace qtool {
@@ -56,18 +56,10 @@ void expect_first(const AnalyzeResult& result, const std::string& fault) {
   EXPECT_THAT(html_of(page), testing::HasSubstr(concat("\"faults\":[\"", fault)));
 }
 
-class AnalyzeTest : public testing::Test {
+class AnalyzeTest : public AnalyzedNetwork {
  protected:
-  AnalyzeTest() : fp32_(prepare(three_layers())) {
-    options_.preprocess.mean = {127.5F};
-    options_.preprocess.std = {64.0F};
-    CalibrateOptions calibrate_options;
-    calibrate_options.collect.preprocess = options_.preprocess;
-    calibrate_options.method = "minmax";
-    table_ = calibrate(fp32_, images(), calibrate_options).table;
-  }
+  AnalyzeTest() : AnalyzedNetwork(three_layers(), kAnalyzedSide) {}
 
-  [[nodiscard]] ImageSet images() const { return folder_.list(); }
   [[nodiscard]] Graph quantized(const CalibrationTable& table,
                                 const std::vector<std::string>& exclude = {}) const {
     StaticOptions options;
@@ -75,14 +67,6 @@ class AnalyzeTest : public testing::Test {
     options.bias_correction = BiasCorrection::kOff;
     return quantize(fp32_.graph(), table, options).graph;
   }
-  [[nodiscard]] AnalyzeResult analysis_of(const Graph& emitted) const {
-    return analyze(fp32_, Executor(prepare(emitted)), images(), options_);
-  }
-
-  const ImageFolder folder_{kAnalyzedSide, 5};
-  Executor fp32_;
-  AnalyzeOptions options_;
-  CalibrationTable table_;
 };
 
 TEST_F(AnalyzeTest, FindsARangeThatIsFarTooWide) {

@@ -24,7 +24,7 @@
 namespace qtool {
 namespace {
 
-// Processor time of this thread, which other work on the machine hardly affects.
+// Processor time, which other work on the machine hardly affects.
 double seconds_of(const std::function<void()>& work) {
   const auto now = [] {
     timespec time{};

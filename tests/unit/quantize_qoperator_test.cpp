@@ -21,6 +21,7 @@
 #include "quantize_net.h"
 #include "support/places.h"
 #include "support/random_floats.h"
+#include "table_with.h"
 
 namespace qtool {
 namespace {
@@ -38,15 +39,7 @@ BothForms both_forms(const Net& net, const std::map<std::string, Range>& ranges 
                      std::string_view target_name = "cpu", TypeChoices types = {}) {
   const Target target = with_choices(find_target(target_name), types);
   const Graph prepared = prepare(net.graph);
-  CalibrationTable table;
-  for (const std::string& tensor : tensors_to_calibrate(prepared, target)) {
-    const auto known = ranges.find(tensor);
-    ActivationEntry& entry = table.activations.emplace_back();
-    entry.tensor = tensor;
-    entry.range = known == ranges.end() ? Range{-1.0F, 1.0F} : known->second;
-    entry.affine = choose_affine(entry.range, target.activations);
-    entry.dtype = target.activations.dtype;
-  }
+  const CalibrationTable table = table_with(prepared, target, ranges);
   StaticOptions options;
   options.target = target_name;
   options.types = types;

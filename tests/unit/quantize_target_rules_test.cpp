@@ -12,6 +12,7 @@
 #include "qtool/quantize/quantize.h"
 #include "quantize/placement.h"
 #include "quantize_net.h"
+#include "table_with.h"
 
 namespace qtool {
 namespace {
@@ -23,15 +24,7 @@ Quantized quantized_for(std::string_view target_name, const Net& net,
                         const TensorRanges& ranges = {}) {
   const Target& target = find_target(target_name);
   const Graph prepared = prepare(net.graph);
-  CalibrationTable table;
-  for (const std::string& tensor : tensors_to_calibrate(prepared, target)) {
-    const auto known = ranges.find(tensor);
-    ActivationEntry& entry = table.activations.emplace_back();
-    entry.tensor = tensor;
-    entry.range = known == ranges.end() ? Range{-1.0F, 1.0F} : known->second;
-    entry.affine = choose_affine(entry.range, target.activations);
-    entry.dtype = target.activations.dtype;
-  }
+  const CalibrationTable table = table_with(prepared, target, ranges);
   StaticOptions options;
   options.target = target_name;
   return quantize(prepared, table, options);
