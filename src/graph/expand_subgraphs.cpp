@@ -118,9 +118,7 @@ std::optional<std::vector<Iteration>> unroll(const Graph& graph, NodeId id, cons
   const Graph& body = parts.body.subgraph->graph;
   // Seen before the work, which would leave no budget for other loops.
   const auto nodes = static_cast<std::int64_t>(body.nodes().size());
-  if (always_continues(body) && trips < kMaxTrips && trips * (nodes + 1) > tools.budget.copies) {
-    return std::nullopt;
-  }
+  if (always_continues(body) && trips > tools.budget.copies / (nodes + 1)) return std::nullopt;
   std::vector<KnownValue> known(2 + parts.states);
   known[1].constant = scalar_of(true);
   for (std::size_t i = 0; i < parts.states; ++i) known[2 + i] = tools.known(node.inputs[2 + i]);

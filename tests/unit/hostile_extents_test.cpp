@@ -100,6 +100,29 @@ TEST(Folding, IsBoundedInSumOverAllSubgraphs) {
             400 * kMiB);
 }
 
+// A count beyond the budget is seen before the first iteration, however large it is: each one makes
+// a tensor of one more axis, and folds all of it.
+TEST(Loop, IsNotUnrolledForALargeCount) {
+  const std::string text = text_of(R"((float[1] x) => (float[a] y) {
+    n = Constant <value = int64[1] {2097152}> ()
+    axes = Constant <value = int64[1] {0}> ()
+    c = Constant <value = bool[1] {1}> ()
+    y = Loop (n, c, x) <
+      body = body (int64 i, bool go, float[b] s) => (bool more, float[d] t) {
+        more = Identity (go)
+        t = Unsqueeze (s, axes)
+      }
+    >
+  })");
+  EXPECT_LT(peak_growth([&] {
+              try {
+                static_cast<void>(Executor(prepare(load_text(text))).compile({}));
+              } catch (const Error&) {  // its shapes depend on how often it runs
+              }
+            }),
+            100 * kMiB);
+}
+
 // -- the files of a trial --
 
 TEST(HostileFiles, RunOrAreRefusedWithLittleMemory) {
