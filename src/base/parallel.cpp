@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/floating_point_mode.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "qtool/base/error.h"
@@ -41,14 +42,17 @@ class FirstError {
 template <typename Task>
 void run_team(int workers, const Task& task) {
   FirstError error;
+  const StopScope* const scope = StopScope::current();
   run_parts(workers, [&](int worker) {
     const bool outer = inside_worker;
     inside_worker = true;
+    const StopScope* const outer_scope = StopScope::enter(scope);
     try {
       task(worker);
     } catch (...) {
       error.keep(worker);
     }
+    StopScope::enter(outer_scope);
     inside_worker = outer;
   });
   error.rethrow();
@@ -75,6 +79,7 @@ int resolve_threads(int requested) {
 void parallel_ranges(std::int64_t count, int threads,
                      const std::function<void(std::int64_t, std::int64_t, int)>& body) {
   if (count <= 0) return;
+  check_stop_inside();
   const auto workers = static_cast<int>(std::min<std::int64_t>(threads, count));
   if (workers <= 1 || inside_worker) {
     body(0, count, 0);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string_view>
 
@@ -17,5 +18,56 @@ inline void check_stop(const StopCheck& stop) {
 /// stopped after `done` of `total` `items`".
 void report_progress(const Progress& progress, std::int64_t done, std::int64_t total,
                      std::string_view work, std::string_view items);
+
+/// While it lives, loops of this thread, and of the workers of parallel loops that it starts, ask
+/// `stop` whether they are to end; see check_stop_inside(). Within another scope it does nothing:
+/// the outermost one counts.
+class StopScope {
+ public:
+  /// `stop` must live as long. Loops that end within `patience` are left to: what called them then
+  /// says how far the work is.
+  explicit StopScope(const StopCheck& stop, std::chrono::milliseconds patience = {});
+  ~StopScope();
+  StopScope(const StopScope&) = delete;
+  StopScope& operator=(const StopScope&) = delete;
+
+  /// The scope of this thread, for other threads that do a part of its work; null for none.
+  static const StopScope* current() noexcept;
+  /// Makes `scope` this thread's. Returns the one that it had before.
+  static const StopScope* enter(const StopScope* scope) noexcept;
+
+  /// Throws Error(kCancelled) when the work is to end.
+  void check() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const StopCheck& stop_;
+  Clock::time_point end_of_patience_;
+  bool outermost_;
+};
+
+/// Throws Error(kCancelled) when the scope around this loop is to end; does nothing without one.
+/// Cost: a few nanoseconds.
+inline void check_stop_inside() {
+  if (const StopScope* scope = StopScope::current()) scope->check();
+}
+
+/// Calls check_stop_inside() once for about a million steps of all loops of this thread, so that it
+/// may be used in loops within loops.
+class StopPace {
+ public:
+  void step(std::int64_t steps = 1) {
+    left_ -= steps;
+    if (left_ > 0) return;
+    left_ = kSteps;
+    check_stop_inside();
+  }
+
+ private:
+  static constexpr std::int64_t kSteps = 1 << 20;
+  inline static thread_local std::int64_t steps_left = kSteps;
+  std::int64_t& left_ = steps_left;
+};
 
 }  // namespace qtool

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/parallel.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "exec/plan.h"
 #include "graph/node_name.h"
@@ -141,6 +142,7 @@ std::shared_ptr<const Plan> Executor::compile(const InputShapes& shapes,
       shapes,       resolved.observe, resolved.threads, resolved.lowering, resolved.requantization,
       resolved.keep};
   return state_->plans.get(key, [&] {
+    const StopScope scope(state_->stop);
     ShapedGraph shaped = specialize(state_->graph, shapes, resolved.observe, state_->stop);
     lower(shaped, resolved, state_->stop);
     return PlanBuilder(shaped, resolved, state_->packs, state_->stop).build();

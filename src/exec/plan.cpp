@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/parallel.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 
@@ -12,6 +13,10 @@ namespace qtool {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// A run that takes longer ends in the middle when it is asked to. What runs many samples stops
+// between two of them, and says how many it has seen.
+constexpr std::chrono::milliseconds kPatience{1000};
 
 // Points every plan value at its memory; only the caller's inputs change from run to run.
 void bind(const Plan::State& plan, Workspace::State& workspace) {
@@ -71,6 +76,7 @@ std::span<const TensorView> Plan::State::run(std::span<const TensorView> given,
   }
 
   const FlushDenormals flush;
+  const StopScope scope(stop, kPatience);
   std::byte* scratch = workspace.arena.data() + workspace_offset;
   std::size_t next_probe = 0;
   const auto fire_probes = [&](std::int32_t step) {
@@ -82,6 +88,7 @@ std::span<const TensorView> Plan::State::run(std::span<const TensorView> given,
   fire_probes(-1);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const PlanStep& step = steps[i];
+    check_stop_inside();
     const auto start = step_seconds.empty() ? Clock::time_point{} : Clock::now();
     step.op->run({workspace.values, step.inputs, step.outputs, scratch, threads});
     if (!step_seconds.empty()) {

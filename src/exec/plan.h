@@ -60,6 +60,7 @@ struct Plan::State {
   std::int64_t workspace_offset = 0;
   int threads = 1;
   std::uint64_t serial = 0;  ///< tells workspaces whether they are bound to this plan
+  StopCheck stop;            ///< asked by runs that take long
 
   std::span<const TensorView> run(std::span<const TensorView> given, Workspace::State& workspace,
                                   const Probe& probe, std::span<double> step_seconds) const;
@@ -112,6 +113,7 @@ class PlanBuilder {
   PackCache& packs_;
   StopCheck stop_;
   std::unique_ptr<Plan::State> plan_;
+  std::int64_t table_bytes_ = 0;                            // that operators have claimed
   std::unordered_multimap<ValueId, std::size_t> probe_of_;  // indices in CompileOptions::observe
   // By ValueId: the plan value in plain and in channels-last layout, -1 where there is none.
   std::vector<std::array<std::int32_t, 2>> by_layout_;

@@ -24,7 +24,7 @@ std::int64_t bytes_of(const ValueInfo& info) { return info.shape.elements() * si
 
 // Whether both layouts are the same bytes.
 bool layouts_agree(const Shape& shape) {
-  return shape.rank() != 4 || shape[1] == 1 || shape[2] * shape[3] == 1;
+  return shape.rank() != 4 || shape.elements() == 0 || shape[1] == 1 || shape[2] * shape[3] == 1;
 }
 
 // Checked here because an allocation may succeed and only using the memory fails.
@@ -251,11 +251,16 @@ void PlanBuilder::add_node(NodeId id) {
     }
   }
 
+  // Other extents may be huge, and so would be what is prepared for them.
+  const bool makes_nothing = std::ranges::all_of(node.outputs, [&](ValueId output) {
+    return output == kNoValue || shaped_.info(output).shape.elements() == 0;
+  });
   OpContext context(graph, id, shaped_.infos, shaped_.lowered(id).params);
   context.threads = options_.threads;
   context.packs = &packs_;
   context.requantization = options_.requantization;
-  add_bodies(id, context);
+  context.table_bytes = &table_bytes_;
+  if (!makes_nothing) add_bodies(id, context);
   PlanStep step;
   for (const ValueId input : node.inputs) {
     if (input == kNoValue) {
@@ -286,7 +291,7 @@ void PlanBuilder::add_node(NodeId id) {
     context.output_layouts.push_back(chosen);
     observe(output, value, step_index);
   }
-  step.op = def->make(context);
+  step.op = makes_nothing ? make_operator([](const Operands&) {}) : def->make(context);
   StepInfo info;
   info.node = node.name;
   const std::string& origin = shaped_.lowered(id).origin;
@@ -366,7 +371,8 @@ void PlanBuilder::finish() {
   }
   plan_->workspace_offset = assign_offsets(plan_->storages);
   plan_->arena_bytes = plan_->workspace_offset + align_up(scratch);
-  require_memory(plan_->arena_bytes);
+  plan_->stop = stop_;
+  require_memory(plan_->arena_bytes + table_bytes_);
   std::stable_sort(plan_->probes.begin(), plan_->probes.end(),
                    [](const ProbePoint& a, const ProbePoint& b) { return a.step < b.step; });
   for (std::size_t i = 0; i < shaped_.observed.size(); ++i) {

@@ -100,6 +100,7 @@ Graph prepare(Graph graph, ExpandBudget& budget, const StopCheck& stop) {
 }  // namespace
 
 Graph prepare(Graph graph, const StopCheck& stop) {
+  const StopScope scope(stop);
   ExpandBudget budget{kMaxLoopNodes, std::make_shared<FoldBudget>(graph)};
   return prepare(std::move(graph), budget, stop);
 }

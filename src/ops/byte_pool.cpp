@@ -1,8 +1,14 @@
 #include "ops/byte_pool.h"
 
+#include <algorithm>
+
 namespace qtool {
 
-PoolShape pool_shape(const Shape& x, const Window& window) {
+PoolShape pool_shape(const OpContext& op, const Window& window) {
+  const Shape& x = op.input(0).shape;
+  // In a vector on each thread, which grows to twice what it holds.
+  const std::int64_t places = std::min(window.kernel[0], x[2]) * std::min(window.kernel[1], x[3]);
+  op.claim(places, static_cast<std::size_t>(2 * std::max(op.threads, 1)) * sizeof(std::int64_t));
   PoolShape shape;
   set_window(x, window, shape);
   shape.channels = x[1];
@@ -15,7 +21,7 @@ PoolShape pool_shape(const Shape& x, const Window& window) {
 
 std::unique_ptr<Operator> make_byte_max_pool(const OpContext& op, const Window& window) {
   return make_operator(
-      [shape = pool_shape(op.input(0).shape, window), kernel = PoolKernel()](const Operands& o) {
+      [shape = pool_shape(op, window), kernel = PoolKernel()](const Operands& o) {
         kernel.max(shape, o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
       },
       PoolKernel().kernel());

@@ -8,8 +8,9 @@
 
 namespace qtool {
 
-/// The extents for the kernels of a pooling of `x` [N, C, H, W] by `window`.
-PoolShape pool_shape(const Shape& x, const Window& window);
+/// The extents for the kernels of a pooling of input 0 [N, C, H, W] by `window`. Claims the memory
+/// that these take for the places of a window's elements.
+PoolShape pool_shape(const OpContext& op, const Window& window);
 
 /// The operator that writes the largest u8 element of each window of its input [N, C, H, W]. Both
 /// tensors are channels-last.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "base/stop.h"
 #include "ops/strides.h"
 #include "qtool/tensor/tensor.h"
 
@@ -33,7 +34,11 @@ template <typename Body>
 void for_columns(const Columns& columns, int threads, const Body& body) {
   if (columns.count() * columns.extent < kParallelElements) threads = 1;
   parallel_ranges(columns.count(), threads, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t column = begin; column < end; ++column) body(columns.offset(column));
+    StopPace pace;
+    for (std::int64_t column = begin; column < end; ++column) {
+      pace.step(columns.extent);
+      body(columns.offset(column));
+    }
   });
 }
 

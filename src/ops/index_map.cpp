@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/stop.h"
 #include "ops/strides.h"
 
 namespace qtool {
@@ -38,7 +39,9 @@ IndexMap::IndexMap(const Shape& input, Layout input_layout, const Shape& output,
 template <typename T>
 void IndexMap::copy_elements(T* target, const T* source, int threads) const {
   const auto copy_rows = [&](std::int64_t begin, std::int64_t end, int) {
+    StopPace pace;
     for (std::int64_t row = begin; row < end; ++row) {
+      pace.step(inner_);
       std::int64_t rest = row;
       const T* from = source;
       for (std::size_t axis = offsets_.size() - 1; axis-- > 0;) {

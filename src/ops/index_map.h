@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ops/operator.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
@@ -29,5 +30,11 @@ class IndexMap {
   std::int64_t rows_ = 1;             // product of the others
   bool inner_is_contiguous_ = false;  // the innermost table is 0, 1, 2, ...
 };
+
+/// Claims the tables of one axis of the output: the positions and the offsets, each of which may
+/// grow to twice its length.
+inline void claim_index_tables(const OpContext& op, std::int64_t extent) {
+  op.claim(extent, 4 * sizeof(std::int64_t));
+}
 
 }  // namespace qtool

@@ -74,7 +74,14 @@ std::int64_t count_steps(const OpContext& op, std::int64_t start, std::int64_t l
 using RangeTypes = TypeList<float, double, std::int32_t, std::int64_t>;
 
 template <typename T>
-Tensor range_of(const OpContext& op) {
+struct Steps {
+  T start{};
+  T delta{};
+  std::int64_t count = 0;
+};
+
+template <typename T>
+Steps<T> steps_of(const OpContext& op) {
   T bounds[3] = {};
   for (std::size_t i = 0; i < 3; ++i) {
     const Tensor* constant = op.constant(i);
@@ -86,40 +93,46 @@ Tensor range_of(const OpContext& op) {
   const auto [start, limit, delta] = bounds;
   op.require(delta != T{0}, "the step is 0");
   using Wide = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
-  const std::int64_t count =
-      count_steps(op, static_cast<Wide>(start), static_cast<Wide>(limit), static_cast<Wide>(delta));
-  Tensor tensor(dtype_of<T>(), Shape{count});
-  const std::span<T> out = tensor.values<T>();
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    // The value lies between start and limit; only the product, an intermediate result, may wrap
-    // around.
-    if constexpr (std::is_integral_v<T>) {
-      out[i] =
-          static_cast<T>(static_cast<std::uint64_t>(start) + i * static_cast<std::uint64_t>(delta));
-    } else {
-      out[i] = static_cast<T>(static_cast<double>(start) +
-                              static_cast<double>(i) * static_cast<double>(delta));
-    }
-  }
-  return tensor;
+  return {start, delta,
+          count_steps(op, static_cast<Wide>(start), static_cast<Wide>(limit),
+                      static_cast<Wide>(delta))};
 }
 
-Tensor range_tensor(const OpContext& op) {
+template <typename T>
+std::unique_ptr<Operator> make_steps(const OpContext& op) {
+  return make_operator([steps = steps_of<T>(op)](const Operands& o) {
+    T* out = o.out<T>(0);
+    for (std::int64_t i = 0; i < steps.count; ++i) {
+      // The value lies between start and limit; only the product, an intermediate result, may wrap
+      // around.
+      if constexpr (std::is_integral_v<T>) {
+        out[i] =
+            static_cast<T>(static_cast<std::uint64_t>(steps.start) +
+                           static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(steps.delta));
+      } else {
+        out[i] = static_cast<T>(static_cast<double>(steps.start) +
+                                static_cast<double>(i) * static_cast<double>(steps.delta));
+      }
+    }
+  });
+}
+
+// Only the number of elements, which may be many.
+std::vector<ValueInfo> infer_range(const OpContext& op) {
   require_type(op, 0, RangeTypes{});
   for (std::size_t i = 0; i < 3; ++i) {
     require_same_type(op, 0, i);
     require_single(op, i, "a bound of the range");
   }
-  switch (op.input(0).dtype) {
-    case DType::kFloat32:
-      return range_of<float>(op);
-    case DType::kFloat64:
-      return range_of<double>(op);
-    case DType::kInt32:
-      return range_of<std::int32_t>(op);
-    default:
-      return range_of<std::int64_t>(op);
-  }
+  std::int64_t count = 0;
+  with_type(RangeTypes{}, op.input(0).dtype,
+            [&](auto element) { count = steps_of<decltype(element)>(op).count; });
+  return {{op.input(0).dtype, Shape{count}}};
+}
+
+std::unique_ptr<Operator> make_range(const OpContext& op) {
+  return make_for_type(RangeTypes{}, op.input(0).dtype,
+                       [&](auto element) { return make_steps<decltype(element)>(op); });
 }
 
 }  // namespace
@@ -134,12 +147,6 @@ OpDef op_Constant() {
 
 OpDef op_ConstantOfShape() { return {infer_filled, make_filled}; }
 
-OpDef op_Range() {
-  return {[](const OpContext& op) {
-            const Tensor range = range_tensor(op);
-            return std::vector<ValueInfo>{{range.dtype(), range.shape()}};
-          },
-          [](const OpContext& op) { return make_copy(share(range_tensor(op))); }};
-}
+OpDef op_Range() { return {infer_range, make_range}; }
 
 }  // namespace qtool

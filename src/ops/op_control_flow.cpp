@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/round_up.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "graph/expand_subgraphs.h"
 #include "ops/operator.h"
@@ -109,6 +110,7 @@ class LoopOperator : public Operator {
     bool next_more = more;
     for (; more && iteration < trips; ++iteration) {
       require_end(iteration);
+      check_stop_inside();
       std::vector<std::byte*> outputs = {reinterpret_cast<std::byte*>(&next_more)};
       outputs.insert(outputs.end(), buffers[0].begin(), buffers[0].end());
       for (std::size_t i = 0; i < slice_bytes_.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/parallel.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "ops/float_weights.h"
 #include "ops/onednn.h"
@@ -37,7 +38,9 @@ class TransposedLoop {
     const std::int64_t area = pixels / spec_.destination[0];
     parallel_ranges(pixels, threads, [&](std::int64_t from, std::int64_t to, int) {
       std::vector<std::int64_t> at(spec_.window.kernel.size());
+      StopPace pace;
       for (std::int64_t pixel = from; pixel < to; ++pixel) {
+        pace.step(spec_.weights.elements());
         std::int64_t rest = pixel % area;
         std::int64_t offset = pixel / area * destination_strides_[0];
         for (std::size_t axis = at.size(); axis-- > 0;) {

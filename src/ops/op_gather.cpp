@@ -142,14 +142,18 @@ GatherNd resolve_gather_nd(const OpContext& op) {
     op.require(axis >= batch_axes || in[axis] == indices[axis],
                concat("axis ", axis, " of shapes ", in.to_string(), " and ", indices.to_string(),
                       " differs, expected batches of one size"));
-    (axis < batch_axes ? nd.tuples.batches : nd.tuples.tuples) *= indices[axis];
   }
+  const auto elements_of = [&](const Shape& shape, std::int64_t begin, std::int64_t end) {
+    return shape_of(op, {shape.dims().begin() + begin, shape.dims().begin() + end}).elements();
+  };
+  nd.tuples.batches = elements_of(indices, 0, batch_axes);
+  nd.tuples.tuples = elements_of(indices, batch_axes, indices.rank() - 1);
+  nd.block = elements_of(in, batch_axes + nd.tuples.depth, in.rank());
   for (std::int64_t axis = batch_axes; axis < in.rank(); ++axis) {
     if (axis < batch_axes + nd.tuples.depth) {
       nd.extents.push_back(in[axis]);
     } else {
       dims.push_back(in[axis]);
-      nd.block *= in[axis];
     }
   }
   nd.output = shape_of(op, std::move(dims));

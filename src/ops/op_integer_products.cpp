@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "base/round_up.h"
+#include "base/stop.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/packed_sums.h"
@@ -165,7 +166,11 @@ class LoopProduct final : public Operator {
   void run(const Operands& o) const override {
     auto* out = o.out<std::int32_t>(0);
     parallel_ranges(elements_, o.threads(), [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t i = begin; i < end; ++i) out[i] = static_cast<std::int32_t>(sum_(o, i));
+      StopPace pace;
+      for (std::int64_t i = begin; i < end; ++i) {
+        pace.step(macs_ / elements_);
+        out[i] = static_cast<std::int32_t>(sum_(o, i));
+      }
     });
   }
   [[nodiscard]] std::int64_t macs() const override { return macs_; }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/stop.h"
 #include "graph/onnx_dtype.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
@@ -39,6 +40,7 @@ std::vector<ValueInfo> infer_det(const OpContext& op) {
 // By elimination with the largest pivots; destroys `m` [n, n].
 double determinant(double* m, std::int64_t n) {
   double product = 1;
+  StopPace pace;
   for (std::int64_t k = 0; k < n; ++k) {
     std::int64_t pivot = k;
     for (std::int64_t row = k + 1; row < n; ++row) {
@@ -51,6 +53,7 @@ double determinant(double* m, std::int64_t n) {
     }
     product *= m[k * n + k];
     for (std::int64_t row = k + 1; row < n; ++row) {
+      pace.step(n - k);
       const double factor = m[row * n + k] / m[k * n + k];
       for (std::int64_t c = k; c < n; ++c) m[row * n + c] -= factor * m[k * n + c];
     }

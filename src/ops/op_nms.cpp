@@ -3,6 +3,7 @@
 #include <array>
 #include <numeric>
 
+#include "base/stop.h"
 #include "ops/computed.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
@@ -93,7 +94,9 @@ std::vector<Tensor> suppress(const OpContext& op) {
     std::stable_sort(order.begin(), order.end(),
                      [&](std::int64_t a, std::int64_t b) { return score(a) > score(b); });
     std::vector<Box> kept;
+    StopPace pace;
     for (const std::int64_t i : order) {
+      pace.step(1 + std::ssize(kept));
       if (std::ssize(kept) >= limits.most_boxes) break;
       const Box candidate = box(i);
       const bool hidden = std::any_of(kept.begin(), kept.end(), [&](const Box& other) {

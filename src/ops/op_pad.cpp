@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/stop.h"
 #include "ops/index_map.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
@@ -99,10 +100,13 @@ std::unique_ptr<Operator> make_mirrored_pad(const OpContext& op, PadMode mode) {
   const Shape& out = op.output(0).shape;
   const std::vector<std::int64_t> pads = pads_of(op);
   std::vector<std::vector<std::int64_t>> positions;
+  StopPace pace;
   for (std::int64_t axis = 0; axis < out.rank(); ++axis) {
     const std::int64_t last = in[axis] - 1;
     std::vector<std::int64_t> table;
+    claim_index_tables(op, out[axis]);
     for (std::int64_t o = 0; o < out[axis]; ++o) {
+      pace.step();
       std::int64_t position = o - pads[static_cast<std::size_t>(axis)];
       if (mode == PadMode::kWrap && last >= 0) {
         position %= last + 1;

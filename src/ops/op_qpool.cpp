@@ -52,7 +52,7 @@ std::unique_ptr<Operator> make_qmax_pool(const OpContext& op) {
 
 std::unique_ptr<Operator> make_qaverage_pool(const OpContext& op) {
   if (op.input(0).shape.rank() == 5) return make_volume_average(op);
-  const PoolShape shape = pool_shape(op.input(0).shape, resolve_window(op, op.input(0).shape, {}));
+  const PoolShape shape = pool_shape(op, resolve_window(op, op.input(0).shape, {}));
   if (op.requantization != Requantization::kFloat) return make_fixed_pool(op, shape);
   return make_operator(
       [shape, params = average_params(op), kernel = PoolKernel()](const Operands& o) {
@@ -100,9 +100,9 @@ std::unique_ptr<Operator> make_global(const OpContext& op) {
     window.strides = window.dilations = window.output = {1, 1};
     window.pads_begin = window.pads_end = {0, 0};
     if (op.requantization != Requantization::kFloat)
-      return make_fixed_pool(op, pool_shape(x, window));
+      return make_fixed_pool(op, pool_shape(op, window));
     return make_operator(
-        [shape = pool_shape(x, window), params = average_params(op),
+        [shape = pool_shape(op, window), params = average_params(op),
          kernel = PoolKernel()](const Operands& o) {
           kernel.average(shape, params, o.in<std::uint8_t>(0), o.out<std::uint8_t>(0), o.threads());
         },

@@ -22,8 +22,8 @@ class QuantizedResize final : public Operator {
       : params_(op.params<QAverageParams>()), in_(op.input(0).shape), threads_(op.threads) {
     const ResizeOptions options = resize_options(op);
     const std::vector<AxisScaling> scaling = resize_scaling(op, options);
-    rows_ = linear_positions(options, scaling[2]);
-    columns_ = linear_positions(options, scaling[3]);
+    rows_ = linear_positions(op, options, scaling[2]);
+    columns_ = linear_positions(op, options, scaling[3]);
   }
 
   [[nodiscard]] std::int64_t workspace_bytes() const override {

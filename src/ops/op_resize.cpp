@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/stop.h"
 #include "ops/index_map.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
@@ -27,12 +28,19 @@ class Extrapolation {
     const std::vector<AxisScaling> scaling = resize_scaling(op, options);
     const Shape& out = op.output(0).shape;
     const std::vector<std::int64_t> strides = strides_of(out, op.output_layout(0));
+    if (options.coordinates != ResizeOptions::Coordinates::kCrop) return;
+    StopPace pace;
     for (std::size_t axis = 0; axis < scaling.size(); ++axis) {
       std::vector<std::int64_t> dims = out.dims();
-      dims[axis] = 1;
-      for (std::int64_t x = 0; x < scaling[axis].to; ++x) {
-        if (!scaling[axis].is_outside(options, scaling[axis].source(options, x))) continue;
-        slices_.push_back({LoopNest<1>(dims, {strides}), x * strides[axis]});
+      std::int64_t first = 0;  // of the neighbours that lie outside
+      for (std::int64_t x = 0; x <= scaling[axis].to; ++x) {
+        pace.step();
+        const bool outside = x < scaling[axis].to &&
+                             scaling[axis].is_outside(options, scaling[axis].source(options, x));
+        if (outside) continue;
+        dims[axis] = x - first;
+        if (x > first) slices_.push_back({LoopNest<1>(dims, {strides}), first * strides[axis]});
+        first = x + 1;
       }
     }
   }
@@ -74,9 +82,12 @@ std::unique_ptr<Operator> make_nearest(const OpContext& op, const ResizeOptions&
   const Shape& in = op.input(0).shape;
   const Shape& out = op.output(0).shape;
   std::vector<std::vector<std::int64_t>> positions;
+  StopPace pace;
   for (const AxisScaling& axis : resize_scaling(op, options)) {
     std::vector<std::int64_t> table;
+    claim_index_tables(op, axis.to);
     for (std::int64_t x = 0; x < axis.to; ++x) {
+      pace.step();
       const std::int64_t position =
           axis.is_identity(options) ? x
                                     : nearest_position(options.nearest, axis.source(options, x));
@@ -92,6 +103,8 @@ std::unique_ptr<Operator> make_nearest(const OpContext& op, const ResizeOptions&
   });
 }
 
+constexpr std::size_t kTapBytes = 2 * (sizeof(std::int64_t) + sizeof(float));
+
 // Resizing along one axis: each output position is a weighted sum of `taps` input positions.
 struct Pass {
   std::int64_t outer = 1;  // extents around the axis, in memory order
@@ -99,7 +112,7 @@ struct Pass {
   std::int64_t from = 0;
   std::int64_t to = 0;
   std::int64_t taps = 0;
-  std::vector<std::int64_t> positions;  // [to][taps]
+  std::vector<std::int64_t> positions;  // [to][taps]; vectors grow to twice what they hold
   std::vector<float> weights;
 
   void run(const float* in, float* out, int threads) const;
@@ -108,7 +121,9 @@ struct Pass {
 void Pass::run(const float* in, float* out, int threads) const {
   const std::int64_t rows = inner == 1 ? outer : outer * to;
   const auto one_row_per_axis = [&](std::int64_t begin, std::int64_t end, int) {
+    StopPace pace;
     for (std::int64_t row = begin; row < end; ++row) {
+      pace.step(to * taps);
       const float* x = in + row * from;
       float* y = out + row * to;
       for (std::int64_t o = 0; o < to; ++o) {
@@ -122,7 +137,9 @@ void Pass::run(const float* in, float* out, int threads) const {
     }
   };
   const auto one_row_per_position = [&](std::int64_t begin, std::int64_t end, int) {
+    StopPace pace;
     for (std::int64_t row = begin; row < end; ++row) {
+      pace.step(inner * taps);
       const float* image = in + row / to * from * inner;
       float* y = out + row * inner;
       const auto first = static_cast<std::size_t>(row % to * taps);
@@ -197,7 +214,10 @@ class InterpolateOperator final : public Operator {
       pass.inner = std::max<std::int64_t>(1, strides_of(shape, layout)[axis]);
       const std::int64_t elements = shape.elements();
       pass.outer = elements == 0 ? 0 : elements / (pass.from * pass.inner);
+      op.claim(pass.to, static_cast<std::size_t>(pass.taps) * kTapBytes);
+      StopPace pace;
       for (std::int64_t x = 0; x < pass.to; ++x) {
+        pace.step(pass.taps);
         append_taps(pass, options, scaling[axis], scaling[axis].source(options, x));
       }
       dims[axis] = pass.to;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/stop.h"
 #include "ops/checked_index.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
@@ -109,12 +110,15 @@ class RoiAlignOperator final : public Operator {
   void run(const Operands& o) const override {
     const std::int64_t pixels = options_.height * options_.width;
     parallel_ranges(y_[0] * pixels, o.threads(), [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t i = begin; i < end; ++i) pool(i / pixels, i % pixels, o);
+      StopPace pace;
+      for (std::int64_t i = begin; i < end; ++i) {
+        pool(i / pixels, i % pixels, o, pace);
+      }
     });
   }
 
  private:
-  void pool(std::int64_t roi, std::int64_t pixel, const Operands& o) const {
+  void pool(std::int64_t roi, std::int64_t pixel, const Operands& o, StopPace& pace) const {
     const float* box = o.in<float>(1) + roi * 4;
     const Bins columns(box[0], box[2], options_.width, options_);
     const Bins rows(box[1], box[3], options_.height, options_);
@@ -124,6 +128,7 @@ class RoiAlignOperator final : public Operator {
     float* y = o.out<float>(0) + roi * x_[1] * options_.height * options_.width + pixel;
     const std::int64_t samples = rows.samples * columns.samples;
     for (std::int64_t c = 0; c < x_[1]; ++c, x += area, y += options_.height * options_.width) {
+      pace.step(samples);
       float result = options_.largest && samples > 0 ? std::numeric_limits<float>::lowest() : 0.0F;
       for (std::int64_t i = 0; i < rows.samples; ++i) {
         const Sample row = rows.sample(pixel / options_.width, i, x_[2]);

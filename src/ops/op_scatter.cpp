@@ -146,13 +146,16 @@ ScatteredBlocks resolve_blocks(const OpContext& op) {
   const std::int64_t depth = indices[indices.rank() - 1];
   ScatteredBlocks blocks;
   std::vector<std::int64_t> expected(indices.dims().begin(), indices.dims().end() - 1);
-  for (const std::int64_t extent : expected) blocks.tuples *= extent;
+  const auto elements_of = [&](std::vector<std::int64_t> dims) {
+    return shape_of(op, std::move(dims)).elements();
+  };
+  blocks.tuples = elements_of(expected);
+  blocks.block = elements_of({in.dims().begin() + depth, in.dims().end()});
   for (std::int64_t axis = 0; axis < in.rank(); ++axis) {
     if (axis < depth) {
       blocks.extents.push_back(in[axis]);
     } else {
       expected.push_back(in[axis]);
-      blocks.block *= in[axis];
     }
   }
   op.require(updates == Shape(expected), concat("updates have shape ", updates.to_string(),

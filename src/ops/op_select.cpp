@@ -17,11 +17,10 @@ Tensor ints_tensor(const std::vector<std::int64_t>& values) {
   return Tensor::of<std::int64_t>({std::ssize(values)}, std::span<const std::int64_t>(values));
 }
 
-// NonZero: the coordinates of elements that are not 0, one row per axis.
-std::vector<Tensor> nonzero(const OpContext& op) {
-  const Tensor& in = deciding_constant(op, 0);
+// Calls use(index) for the elements that are not 0.
+template <typename Use>
+void for_nonzeros(const Tensor& in, const Use& use) {
   const std::int64_t size = size_of(in.dtype());
-  std::vector<std::int64_t> places;
   for (std::int64_t i = 0; i < in.elements(); ++i) {
     const std::byte* element = in.data() + i * size;
     bool zero = std::all_of(element, element + size, [](std::byte b) { return b == std::byte{0}; });
@@ -31,21 +30,31 @@ std::vector<Tensor> nonzero(const OpContext& op) {
       zero =
           std::all_of(element, element + size - 1, [](std::byte b) { return b == std::byte{0}; });
     }
-    if (!zero) places.push_back(i);
+    if (!zero) use(i);
   }
-  const std::int64_t rank = in.shape().rank();
-  Tensor result(DType::kInt64, Shape{rank, std::ssize(places)});
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    std::int64_t rest = places[i];
-    for (std::int64_t axis = rank; axis-- > 0;) {
-      const std::size_t row = static_cast<std::size_t>(axis) * places.size();
-      result.values<std::int64_t>()[row + i] = rest % in.shape()[axis];
-      rest /= in.shape()[axis];
-    }
-  }
-  std::vector<Tensor> results;
-  results.push_back(std::move(result));
-  return results;
+}
+
+// NonZero: the coordinates of elements that are not 0, one row per axis. The result may be much
+// larger than the input, so its shape is known before it is made.
+std::vector<ValueInfo> infer_nonzero(const OpContext& op) {
+  const Tensor& in = deciding_constant(op, 0);
+  std::int64_t count = 0;
+  for_nonzeros(in, [&](std::int64_t) { ++count; });
+  return {{DType::kInt64, shape_of(op, {in.shape().rank(), count})}};
+}
+
+std::unique_ptr<Operator> make_nonzero(const OpContext& op) {
+  return make_operator(
+      [in = op.shared_constant(0), count = op.output(0).shape[1]](const Operands& o) {
+        std::int64_t* out = o.out<std::int64_t>(0);
+        for_nonzeros(*in, [&](std::int64_t rest) {
+          for (std::int64_t axis = in->shape().rank(); axis-- > 0;) {
+            out[axis * count] = rest % in->shape()[axis];
+            rest /= in->shape()[axis];
+          }
+          ++out;
+        });
+      });
 }
 
 // Compress: the positions along the axis, or in the flattened input, that are selected.
@@ -181,9 +190,7 @@ std::vector<Tensor> unique(const OpContext& op) {
 
 }  // namespace
 
-OpDef op_NonZero() {
-  return computed_row([](const OpContext& op) { return nonzero(op); });
-}
+OpDef op_NonZero() { return {infer_nonzero, make_nonzero}; }
 OpDef op_Unique() {
   return computed_row([](const OpContext& op) { return unique(op); });
 }

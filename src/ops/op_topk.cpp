@@ -114,6 +114,7 @@ void select(const Columns& columns, std::int64_t count, Wanted wanted, const Ope
 std::unique_ptr<Operator> make_topk(const OpContext& op) {
   const std::int64_t axis = order_axis(op, -1);
   const Columns columns = columns_of(op.input(0).shape, axis);
+  op.claim(columns.extent, sizeof(std::int64_t));  // the order of one column
   const std::int64_t count = infer_topk(op)[0].shape[axis];
   const Wanted wanted = op.node.get_int("largest", 1) != 0 ? Wanted::kLargest : Wanted::kSmallest;
   return make_for_type(OrderedTypes{}, op.input(0).dtype, [&](auto element) {

@@ -1,9 +1,11 @@
 #include "ops/operator.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 
@@ -87,6 +89,17 @@ std::vector<std::int64_t> OpContext::constant_ints(std::size_t index, std::strin
          concat(what, " depends on the data; only constants are supported"));
   }
   return to_int64s(*tensor);
+}
+
+void OpContext::claim(std::int64_t entries, std::size_t bytes) const {
+  const auto each = static_cast<std::int64_t>(bytes);
+  const std::int64_t before = table_bytes == nullptr ? 0 : *table_bytes;
+  const std::int64_t room = std::max<std::int64_t>(physical_memory() - before, 0);
+  if (each > 0 && entries > room / each) {
+    fail(ErrorCode::kUnsupported, concat("needs tables of ", entries, " entries of ", each,
+                                         " bytes, this machine has ", physical_memory(), " bytes"));
+  }
+  if (table_bytes != nullptr) *table_bytes += entries * each;
 }
 
 Layout OpContext::input_layout(std::size_t index) const {

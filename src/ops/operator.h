@@ -49,6 +49,7 @@ class OpContext {
   PackCache* packs = nullptr;  ///< null: nothing is shared
   Requantization requantization = Requantization::kFloat;
   std::vector<std::shared_ptr<const Body>> bodies;  ///< of the subgraphs; only while making it
+  std::int64_t* table_bytes = nullptr;  ///< what operators claimed so far; null: not counted
 
   OpContext(const Graph& g, NodeId node_id, const std::vector<std::optional<ValueInfo>>& infos,
             const LoweredParams& lowered = kNotLowered)
@@ -95,6 +96,11 @@ class OpContext {
   /// Layouts chosen for this node; only while making the operator. Constants are always plain.
   [[nodiscard]] Layout input_layout(std::size_t index) const;
   [[nodiscard]] Layout output_layout(std::size_t index) const;
+
+  /// Announces memory that an operator takes besides its tensors and its workspace, such as tables
+  /// with an entry for each index of an axis: `entries` of `bytes` each. Call it before they are
+  /// allocated. Throws Error(kUnsupported) when all that was claimed exceeds the machine's memory.
+  void claim(std::int64_t entries, std::size_t bytes) const;
 
   /// Throws Error(code) with "node 'x' (Op): " before the message.
   [[noreturn]] void fail(ErrorCode code, std::string_view message) const;

@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "base/round_up.h"
+#include "base/stop.h"
 #include "base/text.h"
 
 namespace qtool {
@@ -159,7 +160,9 @@ void Recurrent::run_job(const Operands& o, std::size_t index,
   const bool reverse = spec_.reverse[static_cast<std::size_t>(job.direction)];
   const auto* gates = reinterpret_cast<const float*>(o.workspace() + gates_at_) +
                       job.direction * spec_.steps * spec_.batch * spec_.columns();
+  StopPace pace;
   for (std::int64_t at = 0; at < longest; ++at) {
+    pace.step(step.rows * hidden * spec_.columns());
     const auto time_of = [&](std::int64_t sequence) {
       return reverse ? lengths[static_cast<std::size_t>(sequence)] - 1 - at : at;
     };

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/stop.h"
 #include "base/text.h"
 #include "ops/infer_rules.h"
 
@@ -199,9 +200,13 @@ bool AxisScaling::is_outside(const ResizeOptions& options, float coordinate) con
          !(coordinate >= 0 && coordinate <= static_cast<float>(from - 1));
 }
 
-std::vector<Between> linear_positions(const ResizeOptions& options, const AxisScaling& axis) {
+std::vector<Between> linear_positions(const OpContext& op, const ResizeOptions& options,
+                                      const AxisScaling& axis) {
+  op.claim(axis.to, 2 * sizeof(Between));  // a vector grows to twice what it holds
   std::vector<Between> all;
+  StopPace pace;
   for (std::int64_t i = 0; i < axis.to; ++i) {
+    pace.step();
     const float x = axis.is_identity(options) ? static_cast<float>(i) : axis.source(options, i);
     const float below = std::floor(x);
     const auto first = static_cast<std::int64_t>(below);

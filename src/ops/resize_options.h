@@ -67,7 +67,8 @@ struct Between {
 };
 
 /// One for each output position of an axis that is interpolated linearly.
-std::vector<Between> linear_positions(const ResizeOptions& options, const AxisScaling& axis);
+std::vector<Between> linear_positions(const OpContext& op, const ResizeOptions& options,
+                                      const AxisScaling& axis);
 
 /// Whether QResize computes a node: it interpolates linearly along the one to three spatial axes of
 /// a tensor with elements, and neither averages where it shrinks nor makes up what lies outside.

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/parallel.h"
+#include "base/stop.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
@@ -92,10 +93,18 @@ class LoopNest {
       for (std::size_t k = 0; k < K; ++k) at[k] += index[axis] * steps_[axis][k];
     }
     std::int64_t skipped = index[inner];
+    StopPace pace;
     while (begin < end) {
       const std::int64_t count =
           extents_[inner] - skipped < end - begin ? extents_[inner] - skipped : end - begin;
-      body(count, at);
+      // In pieces, so that a loop over billions of elements can be stopped.
+      Offsets piece = at;
+      for (std::int64_t done = 0; done < count; done += kPiece) {
+        const std::int64_t some = count - done < kPiece ? count - done : kPiece;
+        body(some, piece);
+        pace.step(some);
+        for (std::size_t k = 0; k < K; ++k) piece[k] += some * steps_[inner][k];
+      }
       begin += count;
       for (std::size_t k = 0; k < K; ++k) at[k] -= skipped * steps_[inner][k];
       skipped = 0;
@@ -118,6 +127,8 @@ class LoopNest {
   }
 
  private:
+  static constexpr std::int64_t kPiece = std::int64_t{1} << 22;
+
   std::int64_t total_ = 1;
   std::size_t loops_ = 1;
   std::array<std::int64_t, kMaxLoops> extents_{};

@@ -20,7 +20,10 @@ class VolumePool {
   explicit VolumePool(const OpContext& op)
       : window_(resolve_window(op, op.input(0).shape, {})),
         planes_(op.input(0).shape[0] * op.input(0).shape[1]),
-        extents_(op.input(0).shape.dims().begin() + 2, op.input(0).shape.dims().end()) {}
+        extents_(op.input(0).shape.dims().begin() + 2, op.input(0).shape.dims().end()) {
+    op.claim(std::max(op.threads, 1),
+             static_cast<std::size_t>(window_.output[2]) * sizeof(std::int64_t));
+  }
 
   /// add(accumulator, byte) for each byte of a window, then finish(accumulator, window size by axis
   /// inside the volume and with its padding) for each of a row.

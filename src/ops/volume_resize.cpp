@@ -23,7 +23,7 @@ class VolumeResize final : public Operator {
     const std::vector<AxisScaling> scaling = resize_scaling(op, options);
     for (std::size_t axis = 2; axis < scaling.size(); ++axis) {
       const std::size_t to = axis + positions_.size() - scaling.size();
-      positions_[to] = linear_positions(options, scaling[axis]);
+      positions_[to] = linear_positions(op, options, scaling[axis]);
       in_[to] = scaling[axis].from;
     }
   }

@@ -1,5 +1,6 @@
 #include "qtool/tensor/tensor.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -120,9 +121,9 @@ Shape::Shape(std::vector<std::int64_t> dims) : dims_(std::move(dims)) {
 }
 
 std::int64_t Shape::elements() const {
+  if (std::find(dims_.begin(), dims_.end(), 0) != dims_.end()) return 0;
   std::int64_t product = 1;
   for (const std::int64_t dim : dims_) {
-    if (dim == 0) return 0;
     if (product > kMaxElements / dim) {
       throw Error(ErrorCode::kInvalidArgument,
                   concat("shape ", to_string(), ": more than ", kMaxElements, " elements"));

@@ -113,7 +113,7 @@ TEST_P(CapturesOfOpset, AreTakenByAnIfWithinAnIf) {
 
 // Axes became an input in opset 18, and exporters share constants by the graph around.
 TEST_P(CapturesOfOpset, MayBeConstantsThatAnOperatorIsMadeFrom) {
-  if (GetParam() < 18) GTEST_SKIP() << "ReduceMax of opset 17 has no input for its axes";
+  if (GetParam() < 18) return;  // ReduceMax has no input for its axes yet
   const std::string text = text_of(R"(main (float[2, 2] x, bool c) => (float[2] y) {
     axes = Constant <value = int64[1] {1}> ()
     y = If (c) <

@@ -101,7 +101,8 @@ template <typename Finish>
 void for_each_part(const PoolShape& shape, const std::uint8_t* in, std::uint8_t* out, int threads,
                    const Finish& finish) {
   const std::int64_t rows = shape.batch * shape.out_h;
-  const std::int64_t bytes = rows * shape.out_w * shape.channels * shape.kernel_h * shape.kernel_w;
+  const double bytes = static_cast<double>(rows * shape.out_w * shape.channels) *
+                       static_cast<double>(shape.kernel_h) * static_cast<double>(shape.kernel_w);
   if (rows == 0 || shape.out_w == 0 || shape.channels == 0) return;
   if (bytes < kSmall) threads = 1;
   const bool by_rows = rows >= 4 * threads;
