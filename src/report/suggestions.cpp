@@ -97,7 +97,7 @@ std::string text_of(const SuggestResult& result) {
   if (result.suggestions.empty()) return concat(text, "none brings ", threshold, "\n");
   text += concat("these bring ", threshold, ", and as much more than every smaller one. Times are ",
                  "of an image on ", result.threads, result.threads == 1 ? " thread" : " threads",
-                 ", against its ", to_fixed(kMilliseconds * result.int8_seconds, 2), " ms\n");
+                 ", against its ", milliseconds(result.int8_seconds, 2), " ms\n");
   for (const Suggestion& suggestion : result.suggestions) {
     const ChangeOptions options = options_of(suggestion.change);
     text += concat("\n", to_signed_fixed(suggestion.gain_db, 2), " dB, to ",
