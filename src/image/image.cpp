@@ -1,6 +1,7 @@
 #include "qtool/image/image.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -121,6 +122,9 @@ Image decode_image(std::string_view bytes, std::string_view name,
     return decode(bytes, lease, alpha);
   } catch (const Error& error) {
     throw Error(error.code(), concat("image '", name, "' ", error.what()));
+  } catch (const std::bad_alloc&) {  // less is left than the machine has: other images may fit
+    throw Error(ErrorCode::kInvalidImage,
+                concat("image '", name, "' takes more memory than there is"));
   }
 }
 

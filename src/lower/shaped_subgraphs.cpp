@@ -65,7 +65,7 @@ class SubgraphShaper {
                   " after it; expected the same, as the data decides how often it runs or it runs "
                   "too often to be unrolled"));
     }
-    add_scans(parts, found, states);
+    add_scans(parts, found, known_trips(), states);
     finish();
     return states;
   }
@@ -109,23 +109,31 @@ class SubgraphShaper {
     return outputs;
   }
 
+  // How often the loop runs, where constants alone decide that.
+  [[nodiscard]] std::optional<std::int64_t> known_trips() const {
+    const Node& node = shaped_.graph.node(id_);
+    if (!always_continues(params_.subgraphs.front()->shaped.graph)) return std::nullopt;
+    if (node.has_input(1)) {
+      const auto begins = steering_value<bool>(known_of(shaped_, node.inputs[1]), "Loop");
+      if (!begins) return std::nullopt;
+      if (!*begins) return 0;
+    }
+    if (!node.has_input(0)) fail("runs without an end");
+    const auto trips = steering_value<std::int64_t>(known_of(shaped_, node.inputs[0]), "Loop");
+    if (trips && *trips > kMaxTrips) {
+      fail(concat("runs ", *trips, " times, at most ", kMaxTrips, " are accepted"));
+    }
+    return trips;
+  }
+
   // The shapes of the outputs that gather a slice of each iteration, behind those of `outputs`.
   void add_scans(const LoopParts& parts, const std::vector<ValueInfo>& found,
-                 std::vector<ValueInfo>& outputs) {
-    const Node& node = shaped_.graph.node(id_);
-    const Graph& body = params_.subgraphs.front()->shaped.graph;
-    const auto trips = steering_value<std::int64_t>(known_of(shaped_, node.inputs[0]), "Loop");
-    const auto begins = node.has_input(1)
-                            ? steering_value<bool>(known_of(shaped_, node.inputs[1]), "Loop")
-                            : std::optional(true);
+                 const std::optional<std::int64_t>& trips, std::vector<ValueInfo>& outputs) {
     for (std::size_t i = 0; i < parts.scans; ++i) {
-      if (!node.has_output(parts.states + i)) continue;
-      if (!trips || *trips < 1 || begins != true || !always_continues(body)) {
+      if (!shaped_.graph.node(id_).has_output(parts.states + i)) continue;
+      if (trips.value_or(0) < 1) {
         fail(concat("the data decides how often it runs, and so the length of output ",
                     parts.states + i, "; only constants are supported"));
-      }
-      if (*trips > kMaxTrips) {
-        fail(concat("runs ", *trips, " times, at most ", kMaxTrips, " are accepted"));
       }
       const ValueInfo& slice = found[1 + parts.states + i];
       std::vector<std::int64_t> dims = {*trips};

@@ -92,20 +92,22 @@ qtool::CalibrationTable table_of(const qtool::Graph& graph, const StaticOptions&
 }
 
 // Why the graph cannot be prepared or does not run; empty when it does. Nothing when its inputs are
-// not small: whether there is memory for all of it is another question then.
+// not small, for then there may be no memory for it, and nothing when it runs for long.
 std::optional<std::string> problem_of(qtool::Graph graph) {
   bool is_small = true;
+  const qtool::StopCheck stop = qtool::fuzz::stop_soon();
   try {
-    graph = qtool::prepare(std::move(graph));
+    graph = qtool::prepare(std::move(graph), stop);
     const qtool::InputShapes shapes = qtool::fuzz::closed_shapes(graph);
     for (const auto& [name, shape] : shapes) {
       is_small = is_small && shape.elements() <= qtool::fuzz::kMaxElements;
     }
-    const qtool::Executor executor(std::move(graph));
+    const qtool::Executor executor(std::move(graph), stop);
     qtool::fuzz::run_small(*executor.compile(shapes));
     return is_small ? std::optional<std::string>("") : std::nullopt;
   } catch (const qtool::Error& error) {
-    return is_small ? std::optional<std::string>(error.what()) : std::nullopt;
+    const bool is_known = is_small && error.code() != qtool::ErrorCode::kCancelled;
+    return is_known ? std::optional<std::string>(error.what()) : std::nullopt;
   }
 }
 
@@ -119,7 +121,8 @@ qtool::Graph load_emitted(const std::string& bytes) {
 }
 
 void check(std::string_view bytes) {
-  const qtool::Graph graph = qtool::prepare(qtool::load_onnx_bytes(bytes, "", "fuzz"));
+  const qtool::Graph graph =
+      qtool::prepare(qtool::load_onnx_bytes(bytes, "", "fuzz"), qtool::fuzz::stop_soon());
   const auto choices = static_cast<std::uint64_t>(graph.info.model_version);
   const auto [mode, options] = choices_of(choices);
   std::string emitted;

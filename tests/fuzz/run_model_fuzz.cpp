@@ -14,13 +14,14 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-    qtool::Graph graph = qtool::prepare(qtool::load_onnx_bytes(bytes, "", "fuzz"));
+    const qtool::StopCheck stop = qtool::fuzz::stop_soon();
+    qtool::Graph graph = qtool::prepare(qtool::load_onnx_bytes(bytes, "", "fuzz"), stop);
     graph.check();
     const qtool::InputShapes shapes = qtool::fuzz::closed_shapes(graph);
     // One of many, so that most of the time goes into new models.
     qtool::CompileOptions options;
     if (graph.info.model_version % 4 == 3) options.lowering = qtool::Lowering::kReference;
-    const qtool::Executor executor(std::move(graph));
+    const qtool::Executor executor(std::move(graph), stop);
     qtool::fuzz::run_small(*executor.compile(shapes, options));
   } catch (const qtool::Error&) {
   } catch (const std::bad_alloc&) {  // shapes may ask for what is not there; the program says so

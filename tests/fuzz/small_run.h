@@ -13,6 +13,10 @@ inline constexpr std::int64_t kMaxElements = 1 << 12;  ///< of an input
 inline constexpr std::int64_t kMaxArena = 1 << 20;     ///< bytes
 inline constexpr std::int64_t kMaxMacs = 1 << 22;      ///< of all steps
 
+/// Asks to stop from five seconds on. A small model may run for hours, and must end when it is
+/// asked to.
+StopCheck stop_soon();
+
 /// A shape for every input, open extents 2. Throws Error for extents that are no shape.
 InputShapes closed_shapes(const Graph& graph);
 

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "qtool/image/image.h"
 #include "support/places.h"
 #include "unit/image_bytes.h"
+#include "unit/peak_memory.h"
 
 namespace qtool {
 namespace {
@@ -33,6 +35,23 @@ std::string decode_refusal(std::string_view bytes) {
   }
   return "accepted";
 }
+
+/// While it lives the process may have so much memory more than now.
+class MemoryLimit {
+ public:
+  explicit MemoryLimit(std::int64_t bytes) {
+    ::getrlimit(RLIMIT_AS, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = static_cast<rlim_t>(resident_bytes("VmSize") + bytes);
+    ::setrlimit(RLIMIT_AS, &limit);
+  }
+  ~MemoryLimit() { ::setrlimit(RLIMIT_AS, &before_); }
+  MemoryLimit(const MemoryLimit&) = delete;
+  MemoryLimit& operator=(const MemoryLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
 
 /// Every encoded image among the golden files.
 std::vector<std::string> samples() {
@@ -131,6 +150,14 @@ TEST(DecodeImage, ChecksSizesBeforeItTakesMemory) {
   std::string bmp = golden("decode_rgb.bmp");
   bmp.replace(22, 4, std::string("\0\0\0\x80", 4));
   EXPECT_THAT(decode_refusal(bmp), HasSubstr("x2147483648 pixels, at most"));
+}
+
+TEST(DecodeImage, RefusesWhatTakesMoreMemoryThanIsLeft) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers need address space without a limit";
+  std::string webp = golden("decode_lossy.webp");
+  webp.replace(webp.find("\x9D\x01\x2A") + 3, 4, "\x40\x1F\x40\x1F");  // 8000x8000
+  const MemoryLimit limit(std::int64_t{64} << 20);
+  EXPECT_THAT(decode_refusal(webp), HasSubstr("takes more memory than there is"));
 }
 
 TEST(DecodeImage, RefusesPngWithAWrongChecksum) {

@@ -8,7 +8,8 @@
 
 namespace qtool {
 
-/// The bytes that a line of /proc/self/status tells: `VmRSS` now, `VmHWM` at most.
+/// The bytes that a line of /proc/self/status tells: `VmRSS` now, `VmHWM` at most, `VmSize`
+/// of address space.
 inline std::int64_t resident_bytes(const std::string& key) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {

@@ -261,10 +261,23 @@ TEST(Loop, IsRefusedWhenItsShapesDependOnData) {
 }
 
 TEST(Loop, IsRefusedWhenItNeverEnds) {
-  EXPECT_THAT(refusal_of(loop("c = Constant <value = bool {1}> () m = Constant <value = int64 "
-                              "{4611686018427387904}> ()",
-                              "co = Identity (ci)")),
+  const std::string constants =
+      "c = Constant <value = bool {1}> () m = Constant <value = int64 {4611686018427387904}> ()";
+  EXPECT_THAT(refusal_of(loop(constants, "no = Not (ci) co = Not (no)")),
               HasSubstr("did not end within 1000000 iterations"));
+  // Refused before it runs where nothing but the count can end it.
+  EXPECT_THAT(refusal_of(loop(constants, "co = Identity (ci)")),
+              HasSubstr("runs 4611686018427387904 times, at most 1000000 are accepted"));
+  Graph without_count = load_text(loop(constants, "co = Identity (ci)"));
+  for (const NodeId id : without_count.nodes()) {
+    if (without_count.node(id).is("Loop")) without_count.set_input(id, 0, kNoValue);
+  }
+  try {
+    static_cast<void>(Executor(prepare(without_count)).compile({}));
+    ADD_FAILURE() << "a loop without an end was accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("runs without an end"));
+  }
 }
 
 TEST(Loop, IsRefusedWhenItsBodyDoesNotFit) {
