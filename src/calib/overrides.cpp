@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "calib/statistics.h"
 #include "qtool/base/error.h"
+#include "qtool/calib/collect.h"
 #include "quant/density.h"
 
 namespace qtool {

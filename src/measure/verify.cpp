@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "qtool/exec/executor.h"
 #include "qtool/measure/evaluate.h"
 
 namespace qtool {

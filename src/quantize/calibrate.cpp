@@ -9,6 +9,7 @@
 #include "calib/decide.h"
 #include "calib/statistics.h"
 #include "qtool/base/error.h"
+#include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
 #include "quantize/groundwork.h"

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "graph/node_name.h"
 #include "qtool/base/error.h"
+#include "qtool/exec/executor.h"
 #include "qtool/quantize/calibrate.h"
 #include "quantize/bias_correction.h"
 #include "quantize/groundwork.h"

@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include "qtool/graph/graph.h"
 #include "qtool/samples/samples.h"
 
 namespace qtool {

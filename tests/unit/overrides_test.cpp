@@ -6,6 +6,7 @@
 
 #include "calib/statistics.h"
 #include "qtool/base/error.h"
+#include "qtool/calib/collect.h"
 
 namespace qtool {
 namespace {

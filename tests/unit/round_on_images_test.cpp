@@ -10,6 +10,7 @@
 #include "base/partial_results.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
+#include "qtool/exec/executor.h"
 #include "qtool/quantize/calibrate.h"
 #include "quantize/placement.h"
 #include "support/image_folder.h"

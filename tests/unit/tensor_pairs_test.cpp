@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "qtool/base/error.h"
+#include "qtool/exec/executor.h"
 #include "qtool/measure/infer.h"
 #include "unit/quantize_net.h"
 

@@ -10,6 +10,7 @@
 #include "options_quantization.h"
 #include "options_resume.h"
 #include "options_run.h"
+#include "qtool/calib/collect.h"
 #include "qtool/calib/table.h"
 #include "qtool/quantize/quantize.h"
 

@@ -8,12 +8,12 @@
 
 #include "qtool/base/progress.h"
 #include "qtool/calib/method.h"
-#include "qtool/exec/executor.h"
-#include "qtool/graph/graph.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/samples/samples.h"
 
 namespace qtool {
+
+class Executor;
 
 struct TensorStatistics;  // name and statistics of one activation, in src/calib/statistics.h
 

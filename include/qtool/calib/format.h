@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "qtool/calib/table.h"
-#include "qtool/graph/graph.h"
 #include "qtool/image/preprocess.h"
 
 namespace qtool {
+
+class Graph;
 
 /// Which tensors of the model belong to a layer of another tool's table; unneeded fields are empty.
 struct LayerName {

@@ -6,11 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "qtool/calib/collect.h"
 #include "qtool/calib/table.h"
 #include "qtool/quant/affine.h"
 
 namespace qtool {
+
+struct Collection;
 
 /// Ranges, scales and exclusions that a user gives. `tensor` and the exclusions are names or
 /// patterns with `*` and `?`.

@@ -3,9 +3,10 @@
 #include <cstdint>
 #include <string>
 
-#include "qtool/graph/graph.h"
 
 namespace qtool {
+
+class Graph;
 
 /// Weights that are no numbers: what a network computes with them says nothing.
 struct BrokenWeights {

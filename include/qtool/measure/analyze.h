@@ -8,10 +8,8 @@
 #include <vector>
 
 #include "qtool/base/progress.h"
-#include "qtool/calib/collect.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
-#include "qtool/exec/executor.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/measure/profile.h"
 #include "qtool/quant/affine.h"
@@ -19,6 +17,9 @@
 #include "qtool/samples/samples.h"
 
 namespace qtool {
+
+class Executor;
+struct Collection;
 
 struct AnalyzeOptions {
   Preprocess preprocess{};

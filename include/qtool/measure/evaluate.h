@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "qtool/base/progress.h"
-#include "qtool/exec/executor.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/measure/answer.h"
 #include "qtool/quant/affine.h"
 #include "qtool/samples/samples.h"
 
 namespace qtool {
+
+class Executor;
 
 /// Images whose outputs are not an answer: see has_answer().
 struct Unanswered {

@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "qtool/base/progress.h"
-#include "qtool/exec/executor.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/measure/answer.h"
 #include "qtool/quant/affine.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
+
+class Executor;
+class Plan;
 
 struct InferOptions {
   int threads = 0;           ///< threads inside operators; 0 = all available

@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "qtool/base/progress.h"
-#include "qtool/exec/executor.h"
 #include "qtool/measure/analyze.h"
 #include "qtool/measure/answer.h"
 #include "qtool/measure/profile.h"
 #include "qtool/samples/samples.h"
 
 namespace qtool {
+
+class Executor;
 
 class PartialResults;  // base/partial_results.h
 

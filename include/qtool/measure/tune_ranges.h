@@ -4,13 +4,14 @@
 #include <vector>
 
 #include "qtool/calib/table.h"
-#include "qtool/exec/executor.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/measure/analyze.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/samples/samples.h"
 
 namespace qtool {
+
+class Executor;
 
 /// The result of tune_ranges().
 struct RangeTuning {

@@ -9,12 +9,13 @@
 #include "qtool/calib/method.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/calib/table.h"
-#include "qtool/exec/executor.h"
 #include "qtool/quantize/quantize.h"
 #include "qtool/quantize/target.h"
 #include "qtool/samples/samples.h"
 
 namespace qtool {
+
+class Executor;
 
 struct CalibrateOptions {
   std::string target{kDefaultTarget};

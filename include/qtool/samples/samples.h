@@ -9,12 +9,13 @@
 #include <variant>
 #include <vector>
 
-#include "qtool/graph/graph.h"
 #include "qtool/image/image.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/tensor/tensor.h"
 
 namespace qtool {
+
+class Graph;
 
 /// What a network declares of one of its inputs.
 struct InputSpec {
