@@ -131,7 +131,6 @@ else
 fi || { tail -n 20 "$work/mmdebstrap.log" >&2; fail "mmdebstrap could not make a root"; }
 
 mv "$work/qtool" "$root/root/qtool"
-[[ ! -e $root/root/shared ]] || fail "there is a ../shared in the root"
 
 # CPU seconds that this script's ended processes have used.
 cpu() { awk '{ print int(($16 + $17) / 100) }' "/proc/$$/stat"; }

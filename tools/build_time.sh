@@ -44,6 +44,7 @@ mkdir -p "$BUILDS/time"
 launcher="$BASH;$ROOT/tools/build_time.sh;--launch;$log"
 logged "$BUILDS/time/$preset.log" cmake -S "$ROOT" --preset "$preset" -B "$folder" \
   -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher" -DCMAKE_CXX_LINKER_LAUNCHER="$launcher"
+export CCACHE_DISABLE=1
 began=$SECONDS
 logged "$BUILDS/time/$preset.log" cmake --build "$folder" ${1:+--target "$@"}
 wall=$((SECONDS - began))
@@ -67,8 +68,9 @@ awk '
   }
   { used = seconds($1) + seconds($2); total += used; room = room_of($3); sum[room] += used; ++files[room] }
   END {
-    for (room in sum) printf "%-28s %6d %10.1f\n", room, files[room], sum[room] | "sort -k3,3nr -t: "
-    close("sort -k3,3nr -t: ")
+    by_seconds = "sort -nr | cut -f 2"
+    for (room in sum) printf "%.1f\t%-28s %6d %10.1f\n", sum[room], room, files[room], sum[room] | by_seconds
+    close(by_seconds)
     printf "%-28s %6s %10.1f\n", "all", "", total
   }' "$log"
 echo "$wall s of wall time on $(nproc) cores"

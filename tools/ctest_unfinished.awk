@@ -17,7 +17,8 @@ function escaped(text) {
 END {
   for (i = 1; i <= count; ++i) {
     status = names[i] in result ? result[names[i]] : "none"
-    printf "<testcase name=\"%s\" status=\"%s\">\n", escaped(names[i]), status == "none" ? "notrun" : status
+    printf "<testcase name=\"%s\" status=\"%s\"%s>\n", escaped(names[i]), status == "none" ? "notrun" : status,
+      status == "none" ? " ended=\"yes\"" : ""
     if (status == "none") print "<system-out>skipped: the time was over\n</system-out>"
     if (status == "notrun") print "<system-out>skipped: no reason recorded\n</system-out>"
     print "</testcase>"

@@ -1,7 +1,7 @@
 # Sourced by demo.sh, test.sh and .ci/run. Installs missing packages, builds, and explains failures.
-# Provides: require_packages, require_node, choose_builds, choose_program, build, build_program, build_all,
-# slowest_tests, run_tests, show, script_help, and the variables ROOT, BUILDS (the folder of all builds,
-# one per preset) and QTOOL (the program).
+# Provides: require_packages, require_node, choose_builds, choose_program, build, configure, make_targets,
+# build_program, build_all, slowest_tests, run_tests, show, script_help, and the variables ROOT, BUILDS (the
+# folder of all builds, one per preset) and QTOOL (the program).
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -111,14 +111,26 @@ require_node() {
 # Configures and builds a preset. Arguments: preset, options for the configuration (-D...), targets (all
 # of them when there are none).
 build() {
-  local preset=$1 log=$BUILDS/$1.log options=()
+  local preset=$1 options=()
   shift
   while [[ ${1-} == -D* ]]; do options+=("$1"); shift; done
-  (($# == 0)) || set -- --target "$@"
+  configure "$preset" ${options[@]+"${options[@]}"}
+  make_targets "$preset" "$@"
+}
+
+configure() { # configure PRESET OPTION...
+  local preset=$1 log=$BUILDS/$1.log
+  shift
   : >"$log"
   say "" "Building: minutes the first time, seconds from then on; output goes to $log"
-  logged "$log" cmake -S "$ROOT" --preset "$preset" -B "$BUILDS/$preset" ${options[@]+"${options[@]}"}
-  logged "$log" cmake --build "$BUILDS/$preset" "$@"
+  logged "$log" cmake -S "$ROOT" --preset "$preset" -B "$BUILDS/$preset" "$@"
+}
+
+make_targets() { # make_targets PRESET TARGET...: every target when there are none
+  local preset=$1
+  shift
+  (($# == 0)) || set -- --target "$@"
+  logged "$BUILDS/$preset.log" cmake --build "$BUILDS/$preset" "$@"
 }
 
 # The release build without tests, which needs BUILD_PACKAGES only, and with all of them. Both are made

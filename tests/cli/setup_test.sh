@@ -1,34 +1,14 @@
 #!/bin/bash
-# Runs tools/setup.sh, test.sh, demo.sh, bare.sh and .ci/run against stand-ins of Debian's package tools,
+# Runs tools/setup.sh, test.sh, demo.sh and bare.sh against stand-ins of Debian's package tools,
 # CMake and qtool.
 # Usage: setup_test.sh SOURCE_FOLDER
-set -u
-source_folder=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
-expect() {  # expect NAME CONDITION...
-  local name=$1
-  shift
-  "$@" || { echo "failed: $name"; cat "$work/output" "$work/calls"; failures=1; }
-}
+. "$(dirname "$0")/stand_ins.sh"
 
-stand_in() { printf '#!/bin/bash\n%s\n' "$2" >"$work/bin/$1"; chmod +x "$work/bin/$1"; }
-mkdir "$work/bin"
-# A package is installed when a file of its name exists; apt-get install makes them.
-mkdir "$work/installed"
-stand_in dpkg-query "[[ -e $work/installed/\${!#} ]] && printf installed"
-stand_in apt-get "echo \"apt-get \$*\" >>$work/calls
-case \$* in *broken*) exit 100 ;; *install*) for p; do touch $work/installed/\$p; done ;; esac"
-stand_in sudo "echo sudo >>$work/calls; \"\$@\""
-stand_in id 'echo 0'
 run() { # run COMMANDS: in a shell with setup.sh sourced and the stand-ins first on PATH
   : >"$work/calls"
   PATH=$work/bin:$PATH bash -c "set -euo pipefail; . '$source_folder/tools/setup.sh'; $1" \
     >"$work/output" 2>&1
 }
-says() { grep -q -- "$1" "$work/output"; }
-called() { grep -q -- "$1" "$work/calls"; }
 silent() { [[ ! -s $work/output && ! -s $work/calls ]]; }
 
 run 'require_packages one two'
@@ -64,52 +44,6 @@ expect "Debian's own node is accepted" silent
 run "show two 'words here' \"it's\" a=b"
 expect "a shown command can be pasted" says "^\\$ two 'words here' .*s.* a=b$"
 
-# A clone with spaces in its path, in which the scripts run against stand-ins.
-clone="$work/a clone"
-mkdir "$clone" "$work/home" "$work/elsewhere"
-cp -r "$source_folder/tools" "$source_folder/.ci" "$source_folder/CMakePresets.json" "$clone"
-touch "$clone/tools/fuzz.sh"
-chmod +x "$clone/tools/fuzz.sh"
-ln -s "$source_folder/data" "$clone/data"
-cat >"$work/qtool" <<END
-#!/bin/bash
-echo "qtool \$*" >>"$work/calls"
-while ((\$#)); do
-  [[ \$1 != -o ]] || echo file >"\$2"
-  [[ \$1 != --json ]] || printf '  "top1": 0.5,\n  "top1": 0.5,\n  "agreement": 1,\n  "images_per_second": 2,\n  "images_per_second": 4\n'
-  shift
-done
-END
-chmod +x "$work/qtool"
-stand_in cmake "echo \"cmake \$*\" >>$work/calls
-while ((\$#)); do
-  if [[ \$1 == -B ]]; then mkdir -p \"\$2/tools/qtool\"; cp $work/qtool \"\$2/tools/qtool/qtool\"; fi
-  shift
-done"
-stand_in ctest "while ((\$#)); do [[ \$1 != --output-junit ]] || cp $work/results.xml \"\$2\"; shift; done"
-cat >"$work/results.xml" <<'END'
-	<testcase name="one" status="run">
-		<system-out></system-out>
-	</testcase>
-	<testcase name="two" status="notrun">
-		<skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
-		<system-out>[ RUN      ] A.b
-x.cpp:3: Skipped
-no &quot;node&quot; here
-</system-out>
-	</testcase>
-END
-script() { # script NAME ARGUMENTS...: runs a script of the clone from another folder
-  local name=$1
-  shift
-  : >"$work/calls"
-  (cd "$work/elsewhere" && env -u XDG_CACHE_HOME HOME="$work/home" PATH="$work/bin:$PATH" bash "$clone/tools/$name" "$@") \
-    >"$work/output" 2>&1
-  code=$?
-}
-last_line_is() { [[ $(tail -n 1 "$work/output") == "$1" ]]; }
-ends_with() { [[ $code -eq $1 ]]; }
-
 stand_in id 'echo 0'
 stand_in node 'echo 16'
 script test.sh -R unit
@@ -134,71 +68,6 @@ expect "a failed test fails" ends_with 1
 expect "failures are counted" last_line_is '0 passed, 1 failed, 1 skipped'
 
 stand_in node 'echo 18'
-# Continuous integration, in parts. The cache is a folder of the test's own: it keeps what was left out.
-ci() { rm -rf "$work/home/.cache"; script ../.ci/run "$@"; }
-printf '#!/bin/bash\necho fuzzed $1\n' >"$clone/tools/fuzz.sh"
-ci
-expect "continuous integration fails with a test" ends_with 1
-expect "a table says what became of each part" says '^threads .* s .* s   fail$'
-expect "four suites and their parts failed" last_line_is '1 passed, 8 failed, 4 skipped'
-sed -i 's/status="fail"/status="run"/' "$work/results.xml"
-ci
-expect "continuous integration passes" ends_with 0
-expect "four suites and five parts passed" last_line_is '9 passed, 0 failed, 4 skipped'
-expect "fuzzers run for two minutes" says '^fuzzed 2$'
-echo 'exit 1' >>"$clone/tools/fuzz.sh"
-ci release
-expect "a part runs alone" last_line_is '2 passed, 0 failed, 1 skipped'
-ci
-expect "a finding fails" ends_with 1
-expect "a finding is counted" last_line_is '8 passed, 1 failed, 4 skipped'
-ci nothing
-expect "an unknown part is refused" says "no part 'nothing', there are: release sanitizers"
-printf '#!/bin/bash\n' >"$clone/tools/fuzz.sh"
-
-# Parts that would not end in time are not started. The release takes a second here, ten times as long
-# as its row says, so 30 seconds of another row are 300.
-sed -i -E 's/^(release +release).*/\1 1 0/; s/^(sanitizers|corpora|fuzzing)( +fuzz).*/\1\2 1000 0/;
-  s/^(threads +tsan).*/\1 0 0/' "$clone/.ci/parts"
-export QTOOL_CI_SECONDS=60
-ci
-expect "a part that does not fit is left out" says '^sanitizers .* left out$'
-expect "and the run is good all the same" ends_with 0
-expect "with what is missing before its last line" \
-  last_line_is 'incomplete: 4 passed, 0 failed, 5 skipped'
-expect "and a reason" says '^skipped: would take about [0-9]* s, [0-9]* s are left: sanitizers'
-order_is() { [[ $(sed -n 's/^=== //p' "$work/output" | tr '\n' ' ') == "$1 " ]]; }
-expect "the parts have an order" order_is 'release threads'
-sed -i -E 's/^(corpora +fuzz).*/\1 0 0/' "$clone/.ci/parts"
-script ../.ci/run threads # a single part does not forget what was left out
-script ../.ci/run
-expect "parts that were left out come first, after the release" order_is 'release corpora fuzzing threads'
-script ../.ci/run
-expect "parts that are no longer left out go back to their place" order_is 'release threads corpora fuzzing'
-
-# A part that is still running at the deadline is ended, with processes that left its group.
-cp "$work/bin/ctest" "$work/ctest"
-stand_in ctest "case \$* in
-  *-N) printf '  Test  #1: one\n  Test #2: two words\n  Test #3: three\n' ;;
-  *tsan*) printf '1/3 Test #1: one .......   Passed    0.01 sec\n2/3 Test #2: two words ....***Failed    0.01 sec\n'
-    sleep 98763 & set -m; sleep 98762 & wait ;;
-  *) bash $work/ctest \"\$@\" ;;
-esac"
-export QTOOL_CI_SECONDS=3
-ci release threads
-expect "a part is ended at the deadline" says "^The time is over: 'threads' is ended"
-expect "its tests without a result are skipped" says '^skipped: the time was over: threads, three$'
-expect "its tests with a result keep it" last_line_is 'incomplete: 3 passed, 1 failed, 3 skipped'
-expect "a failed test of an ended part fails" ends_with 1
-expect "nothing of its groups is left" eval '! grep -lzE "^9876[23]$" /proc/[0-9]*/cmdline 2>/dev/null'
-stand_in ctest 'sleep 30'
-export QTOOL_CI_SECONDS=2
-ci
-expect "a release that does not end in time fails" ends_with 1
-expect "and says so" says '^failed: the release part did not end in time$'
-unset QTOOL_CI_SECONDS
-cp "$work/ctest" "$work/bin/ctest"
-
 for name in demo.sh test.sh; do
   script $name --help
   expect "$name has help" says "^Usage: tools/$name"

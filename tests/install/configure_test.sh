@@ -72,6 +72,7 @@ done
 expect "README names presets" test -d "$work/presets/release"
 (cd "$work/bare" && "$(command -v ctest)" --preset release) >"$work/output" 2>&1
 expect "no tests are a failure" test $? -ne 0
+expect "which is said" says 'No tests were found'
 unset FILES
 
 # In either order, with what this machine has.
