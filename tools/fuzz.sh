@@ -33,7 +33,8 @@ done
 
 # Libraries that were built without sanitizers keep memory to the end of the process.
 export LSAN_OPTIONS=suppressions=$ROOT/tests/fuzz/lsan.supp:print_suppressions=0
-# Large allocations fail with std::bad_alloc, because filling them would make executions slow.
+# Larger allocations fail: filling them would make executions slow. Where a small input may not ask for so
+# much at once, that is a finding.
 export ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=256
 export UBSAN_OPTIONS=print_stacktrace=1
 readonly CORES=$(nproc)  # before the next line: nproc follows OMP_NUM_THREADS

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ops/operator.h"
+#include "qtool/base/error.h"
 
 namespace qtool {
 namespace {
@@ -67,9 +68,10 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
     values.emplace_back(constant);
     input_bytes += constant.bytes();
   }
-  const OpContext context(graph, id, infos, lowered);
-  const std::vector<ValueInfo> shapes = def->infer(context);
   const std::int64_t most = std::max(kMaxSmallResultBytes, kMaxGrowth * input_bytes);
+  OpContext context(graph, id, infos, lowered);
+  context.most_table_bytes = most;
+  const std::vector<ValueInfo> shapes = def->infer(context);
   std::int64_t result_bytes = 0;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const std::int64_t bytes = shapes[i].shape.elements() * size_of(shapes[i].dtype);
@@ -97,7 +99,13 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
     return results;
   }
   if (result_bytes == 0) return results;  // other extents may be huge, and so the tables for them
-  const std::unique_ptr<Operator> op = def->make(context);
+  std::unique_ptr<Operator> op;
+  try {
+    op = def->make(context);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnsupported) throw;
+    return std::nullopt;  // it takes large tables, or is refused when a plan is made
+  }
   if (op->workspace_bytes() > most) return std::nullopt;
   Tensor scratch(DType::kUInt8, Shape{op->workspace_bytes()});
   op->run({values, inputs, outputs, scratch.data(), 1});

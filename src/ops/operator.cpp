@@ -94,10 +94,10 @@ std::vector<std::int64_t> OpContext::constant_ints(std::size_t index, std::strin
 void OpContext::claim(std::int64_t entries, std::size_t bytes) const {
   const auto each = static_cast<std::int64_t>(bytes);
   const std::int64_t before = table_bytes == nullptr ? 0 : *table_bytes;
-  const std::int64_t room = std::max<std::int64_t>(physical_memory() - before, 0);
+  const std::int64_t room = std::max<std::int64_t>(most_table_bytes - before, 0);
   if (each > 0 && entries > room / each) {
     fail(ErrorCode::kUnsupported, concat("needs tables of ", entries, " entries of ", each,
-                                         " bytes, this machine has ", physical_memory(), " bytes"));
+                                         " bytes, there is room for ", room, " bytes"));
   }
   if (table_bytes != nullptr) *table_bytes += entries * each;
 }

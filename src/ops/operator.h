@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "ops/body.h"
 #include "ops/lowered.h"
 #include "ops/pack_cache.h"
@@ -50,6 +51,7 @@ class OpContext {
   Requantization requantization = Requantization::kFloat;
   std::vector<std::shared_ptr<const Body>> bodies;  ///< of the subgraphs; only while making it
   std::int64_t* table_bytes = nullptr;  ///< what operators claimed so far; null: not counted
+  std::int64_t most_table_bytes = physical_memory();  ///< that they may claim
 
   OpContext(const Graph& g, NodeId node_id, const std::vector<std::optional<ValueInfo>>& infos,
             const LoweredParams& lowered = kNotLowered)
@@ -99,7 +101,7 @@ class OpContext {
 
   /// Announces memory that an operator takes besides its tensors and its workspace, such as tables
   /// with an entry for each index of an axis: `entries` of `bytes` each. Call it before they are
-  /// allocated. Throws Error(kUnsupported) when all that was claimed exceeds the machine's memory.
+  /// allocated. Throws Error(kUnsupported) when all that was claimed exceeds `most_table_bytes`.
   void claim(std::int64_t entries, std::size_t bytes) const;
 
   /// Throws Error(code) with "node 'x' (Op): " before the message.

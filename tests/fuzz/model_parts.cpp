@@ -187,11 +187,14 @@ std::int32_t random_type(Random& random) {
 }
 
 void fill(Random& random, TensorProto& tensor) {
-  std::int64_t elements = 1;
+  // Beside an empty axis extents may be as large as they are; elsewhere they are kept small.
+  const bool empty =
+      std::find(tensor.dims().begin(), tensor.dims().end(), 0) != tensor.dims().end();
+  std::int64_t elements = empty ? 0 : 1;
   for (std::int64_t& extent : *tensor.mutable_dims()) {
     // By division: an extent may be the largest there is.
-    if (extent < 0 || extent > kMaxElements / std::max<std::int64_t>(elements, 1)) extent = 1;
-    elements *= extent;
+    if (extent < 0 || (!empty && extent > kMaxElements / elements)) extent = 1;
+    elements *= empty ? 0 : extent;
   }
   std::string bytes;
   const std::int32_t type = tensor.data_type();
@@ -216,9 +219,11 @@ void fill(Random& random, TensorProto& tensor) {
 void random_tensor(Random& random, TensorProto& tensor) {
   tensor.set_data_type(random_type(random));
   tensor.clear_dims();
+  const bool empty = random.one_in(32);
   for (std::int64_t axis = random.between(0, 4); axis > 0; --axis) {
-    tensor.add_dims(random.between(1, 4));
+    tensor.add_dims(empty ? random_extent(random) : random.between(1, 4));
   }
+  if (empty) tensor.add_dims(0);
   fill(random, tensor);
 }
 

@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -64,7 +66,14 @@ InputShapes closed_shapes(const Graph& graph) {
   return shapes;
 }
 
-void run_small(const Plan& plan) {
+void run_small(const Executor& executor, const InputShapes& shapes, const CompileOptions& options) {
+  std::shared_ptr<const Plan> compiled;
+  try {
+    compiled = executor.compile(shapes, options);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  const Plan& plan = *compiled;
   if (plan.arena_bytes() > kMaxArena) return;
   for (const PortInfo& port : plan.inputs()) {
     if (port.shape.elements() > kMaxElements) return;

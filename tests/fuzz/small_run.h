@@ -20,7 +20,10 @@ StopCheck stop_soon();
 /// A shape for every input, open extents 2. Throws Error for extents that are no shape.
 InputShapes closed_shapes(const Graph& graph);
 
-/// Runs a plan on values of either sign, if it is small, and reads every byte of every output.
-void run_small(const Plan& plan);
+/// Compiles and runs a model on values of either sign, if it is small, and reads every byte of
+/// every output. Tables for large shapes may need more memory than there is while it is compiled;
+/// nothing else may.
+void run_small(const Executor& executor, const InputShapes& shapes,
+               const CompileOptions& options = {});
 
 }  // namespace qtool::fuzz

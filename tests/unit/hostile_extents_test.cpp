@@ -225,6 +225,18 @@ TEST(Folding, IsBoundedInSumOverAllSubgraphs) {
             400 * kMiB);
 }
 
+// Folding is bounded with all that it takes, not only by its result.
+TEST(FoldConstants, LeavesANodeThatNeedsLargeTables) {
+  const Graph graph = load_text(text_of(R"((float[1,16777216] x) => (float[a,b] y) {
+    c = Constant <value = float[1,1] {1}> ()
+    pads = Constant <value = int64[4] {0, 0, 0, 16777215}> ()
+    p = Pad <mode = "edge"> (c, pads)
+    y = Add (x, p) })"));
+  Graph prepared;
+  EXPECT_LT(peak_growth([&] { prepared = prepare(graph); }), 200 * kMiB);
+  EXPECT_EQ(prepared.nodes().size(), 2U);
+}
+
 // A count beyond the budget is seen before the first iteration, however large it is: each one makes
 // a tensor of one more axis, and folds all of it.
 TEST(Loop, IsNotUnrolledForALargeCount) {
