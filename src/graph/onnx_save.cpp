@@ -207,7 +207,7 @@ onnx::ModelProto model_of(const Graph& graph, DataFile* data) {
   return model;
 }
 
-std::string bytes_of(const onnx::ModelProto& model) {
+std::string stored_bytes(const onnx::ModelProto& model) {
   require_size(model.ByteSizeLong());
   std::string bytes;
   if (!model.SerializeToString(&bytes)) {
@@ -222,7 +222,7 @@ std::string save_onnx_bytes(const Graph& given) {
   Graph graph = given;  // constants are shared
   raise_opset(graph);
   require_size(bytes_of_constants(graph));
-  return bytes_of(model_of(graph, nullptr));
+  return stored_bytes(model_of(graph, nullptr));
 }
 
 OnnxFiles save_onnx_files(const Graph& given, std::string data_name, DataPlace place) {
@@ -230,10 +230,12 @@ OnnxFiles save_onnx_files(const Graph& given, std::string data_name, DataPlace p
   raise_opset(graph);
   if (place == DataPlace::kWhereNeeded && !is_too_large(bytes_of_constants(graph))) {
     const onnx::ModelProto model = model_of(graph, nullptr);
-    if (!is_too_large(model.ByteSizeLong())) return {bytes_of(model), {}, std::move(data_name)};
+    if (!is_too_large(model.ByteSizeLong())) {
+      return {stored_bytes(model), {}, std::move(data_name)};
+    }
   }
   DataFile data(data_name);
-  std::string bytes = bytes_of(model_of(graph, &data));
+  std::string bytes = stored_bytes(model_of(graph, &data));
   return {std::move(bytes), std::move(data).bytes(), std::move(data_name)};
 }
 

@@ -45,8 +45,8 @@ Blocks take_blocks(Upgrade& up) {
 }
 
 // A constant input of a type and size.
-const Tensor& require_constant(const Upgrade& up, std::size_t index, std::string_view what,
-                               DType dtype, std::int64_t elements) {
+const Tensor& require_typed_constant(const Upgrade& up, std::size_t index, std::string_view what,
+                                     DType dtype, std::int64_t elements) {
   const Tensor* tensor = up.constant(index);
   if (tensor == nullptr) up.fail(concat(what, " depend on the data; only constants are supported"));
   if (tensor->dtype() != dtype || tensor->elements() != elements) {
@@ -70,13 +70,13 @@ std::vector<float> zero_points(const Upgrade& up, const Blocks& blocks) {
   if (up.input(3) == kNoValue) return points;
   if (up.constant(3) != nullptr && up.constant(3)->dtype() == DType::kFloat32) {
     const Tensor& reals =
-        require_constant(up, 3, "the zero points", DType::kFloat32, blocks.columns * count);
+        require_typed_constant(up, 3, "the zero points", DType::kFloat32, blocks.columns * count);
     points.assign(reals.values<float>().begin(), reals.values<float>().end());
     return points;
   }
   const std::int64_t stride = (count * blocks.bits + 7) / 8;
   const Tensor& packed =
-      require_constant(up, 3, "the zero points", DType::kUInt8, blocks.columns * stride);
+      require_typed_constant(up, 3, "the zero points", DType::kUInt8, blocks.columns * stride);
   for (std::int64_t n = 0; n < blocks.columns; ++n) {
     const std::uint8_t* row = packed.values<std::uint8_t>().data() + n * stride;
     for (std::int64_t b = 0; b < count; ++b) {
@@ -90,10 +90,10 @@ std::vector<float> zero_points(const Upgrade& up, const Blocks& blocks) {
 // The weights [K, N].
 Tensor unpacked(const Upgrade& up, const Blocks& blocks) {
   const std::int64_t count = blocks.count();
-  const Tensor& packed = require_constant(up, 1, "the weights", DType::kUInt8,
-                                          blocks.columns * count * blocks.bytes());
+  const Tensor& packed = require_typed_constant(up, 1, "the weights", DType::kUInt8,
+                                                blocks.columns * count * blocks.bytes());
   const Tensor& scales =
-      require_constant(up, 2, "the scales", DType::kFloat32, blocks.columns * count);
+      require_typed_constant(up, 2, "the scales", DType::kFloat32, blocks.columns * count);
   const std::vector<float> zeros = zero_points(up, blocks);
   Tensor weights(DType::kFloat32, {blocks.rows, blocks.columns});
   float* out = weights.values<float>().data();

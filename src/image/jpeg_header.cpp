@@ -43,7 +43,8 @@ void check_huffman_tables(std::string_view segment) {
 
 // The most memory that the decoder uses: every component's plane in whole blocks, the coefficients
 // of a progressive file, and the image.
-std::int64_t decoder_bytes_of(const ImageHeader& header, std::string_view frame, bool progressive) {
+std::int64_t jpeg_decoder_bytes(const ImageHeader& header, std::string_view frame,
+                                bool progressive) {
   constexpr std::int64_t kBlock = 8;
   constexpr std::int64_t kMaxFactor = 4;
   const std::size_t components = read_number(frame, 5, 1, ByteOrder::kBig);
@@ -107,7 +108,7 @@ ImageHeader read_jpeg_header(std::string_view bytes) {
       header.height = read_number(segment, 1, 2, ByteOrder::kBig);
       header.width = read_number(segment, 3, 2, ByteOrder::kBig);
       check_image_size(header.width, header.height);
-      header.decoder_bytes = decoder_bytes_of(header, segment, marker == kProgressive);
+      header.decoder_bytes = jpeg_decoder_bytes(header, segment, marker == kProgressive);
     }
     constexpr std::string_view kTag("Exif\0\0", 6);
     if (marker == kExif && header.orientation == 1 && segment.starts_with(kTag)) {

@@ -72,8 +72,8 @@ PngKind read_first_chunk(std::string_view data, ImageHeader& header) {
 
 // The most memory that the decoder uses: the compressed data in a buffer that doubles, the inflated
 // rows, the samples, and a copy of the samples for each conversion on the way to 8-bit RGB.
-std::int64_t decoder_bytes_of(const ImageHeader& header, const PngKind& kind, bool has_transparency,
-                              std::size_t file_bytes) {
+std::int64_t png_decoder_bytes(const ImageHeader& header, const PngKind& kind,
+                               bool has_transparency, std::size_t file_bytes) {
   const std::int64_t pixels = header.width * header.height;
   const std::int64_t sample = kind.depth == 16 ? 2 : 1;
   std::int64_t rows =
@@ -134,7 +134,7 @@ ImageHeader read_png_header(std::string_view bytes) {
     } else if (type == "eXIf") {
       header.orientation = exif_orientation(data);
     } else if (type == "IEND") {
-      header.decoder_bytes = decoder_bytes_of(header, kind, has_transparency, bytes.size());
+      header.decoder_bytes = png_decoder_bytes(header, kind, has_transparency, bytes.size());
       return header;
     } else if (critical && type != "IDAT") {
       fail_image("has a critical PNG chunk of an unknown type");

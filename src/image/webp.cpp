@@ -54,8 +54,8 @@ WebpChunks read_chunks(std::string_view bytes) {
 // blocks. Lossless ones are in memory whole, 4 bytes a pixel and one row of transforms for every
 // four; they may have a set of Huffman tables of 21 kB for every 16 pixels, each set of at least
 // 20 bits in the file. Source: libwebp, src/dec/vp8l_dec.c.
-std::int64_t decoder_bytes_of(std::int64_t width, std::int64_t height, bool lossless,
-                              std::size_t file_bytes) {
+std::int64_t webp_decoder_bytes(std::int64_t width, std::int64_t height, bool lossless,
+                                std::size_t file_bytes) {
   constexpr std::int64_t kRows = 400;  // bytes for each pixel of a row
   constexpr std::int64_t kTables = std::int64_t{1} << 20;
   std::int64_t bytes = kRows * width + kTables;
@@ -87,7 +87,7 @@ ImageHeader read_webp_header(std::string_view bytes) {
   check_image_size(header.width, header.height);
   header.orientation = chunks.orientation;
   header.decoder_bytes =
-      decoder_bytes_of(header.width, header.height, chunks.lossless, bytes.size()) +
+      webp_decoder_bytes(header.width, header.height, chunks.lossless, bytes.size()) +
       3 * header.width * header.height;
   return header;
 }

@@ -158,8 +158,8 @@ void lower_wrapping_conv(Clusters& c, NodeId id, const ProductParts& parts,
   then("QuantizeLinear", {one, zero}, DType::kUInt8, true);
 }
 
-void finish(Clusters& c, NodeId id, std::string_view op_type, const ProductParts& parts,
-            Tensor weights) {
+void finish_product(Clusters& c, NodeId id, std::string_view op_type, const ProductParts& parts,
+                    Tensor weights) {
   if (!integer_sums_fit(parts, weights)) {
     if (op_type != "QConv" || !parts.bias.stored || c.requantization != Requantization::kFloat) {
       return;  // stays in FP32
@@ -221,7 +221,8 @@ void lower_conv(Clusters& c, NodeId id) {
   if (!fits_channels(weights->affines, 0, channels)) return;
   auto bias = read_bias(c, node, 2, source->affine.scale, weights->affines.scales, channels);
   if (!bias) return;
-  finish(c, id, "QConv", {*source, *weights, std::move(*bias), channels}, weights->values->clone());
+  finish_product(c, id, "QConv", {*source, *weights, std::move(*bias), channels},
+                 weights->values->clone());
 }
 
 // The filters [C, M / groups, kernel...] of a ConvTranspose as [M, C / groups, kernel...].
@@ -276,8 +277,8 @@ void lower_conv_transpose(Clusters& c, NodeId id) {
   auto bias = read_bias(c, node, 2, source->affine.scale, weights->affines.scales, channels);
   if (!bias) return;
   Tensor filters = by_output_channel(*weights->values, groups);
-  finish(c, id, "QConvTranspose", {*source, std::move(*weights), std::move(*bias), channels},
-         std::move(filters));
+  finish_product(c, id, "QConvTranspose",
+                 {*source, std::move(*weights), std::move(*bias), channels}, std::move(filters));
 }
 
 // Gemm and MatMul with constant weights become QGemm: weights [N, K], rows of the input flattened.
@@ -303,8 +304,8 @@ void lower_gemm(Clusters& c, NodeId id) {
     bias = read_bias(c, node, 2, source->affine.scale, weights->affines.scales, channels);
   }
   if (!bias) return;
-  finish(c, id, "QGemm", {*source, *weights, std::move(*bias), channels},
-         transposed_b ? weights->values->clone() : transposed(*weights->values));
+  finish_product(c, id, "QGemm", {*source, *weights, std::move(*bias), channels},
+                 transposed_b ? weights->values->clone() : transposed(*weights->values));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ bool reaches_beyond(const Range& seen, const Range& range) {
   return seen.max > range.max + far || seen.min < range.min - far;
 }
 
-std::string text_of(const Range& range) {
+std::string range_text(const Range& range) {
   return concat(to_fixed(static_cast<double>(range.min), 2), " to ",
                 to_fixed(static_cast<double>(range.max), 2));
 }
@@ -44,13 +44,13 @@ std::vector<std::string> AnalyzeResult::faults() const {
                               percent_text(source.share), " of the noise: ");
     if (source.saturated_share >= kManyClipped && reaches_beyond(source.seen, source.range)) {
       text += concat(percent_text(source.saturated_share),
-                     " of its values are clipped, it reaches ", text_of(source.seen),
-                     " on these images and the INT8 model holds ", text_of(source.range));
+                     " of its values are clipped, it reaches ", range_text(source.seen),
+                     " on these images and the INT8 model holds ", range_text(source.range));
       if (input) text += "; is the preprocessing that of the calibration?";
     } else if (source.used_share < kLittleUsed) {
       text += concat("it uses ", percent_text(source.used_share), " of its integers, it reaches ",
-                     text_of(source.seen), " on these images and the INT8 model holds ",
-                     text_of(source.range));
+                     range_text(source.seen), " on these images and the INT8 model holds ",
+                     range_text(source.range));
     } else if (source.median_peak > 0.0 && source.loudest_peak >= kFarLarger * source.median_peak) {
       text += concat("its channel ", source.loudest_channel, " reaches ",
                      to_fixed(source.loudest_peak, 2), ", the median of its ", source.channels,

@@ -17,8 +17,8 @@ struct ImageBlocks {
   std::int64_t columns = 1;
 };
 
-std::vector<std::int64_t> list_of(const OpContext& op, std::string_view key, std::size_t count,
-                                  std::int64_t fallback, std::int64_t lowest) {
+std::vector<std::int64_t> window_list(const OpContext& op, std::string_view key, std::size_t count,
+                                      std::int64_t fallback, std::int64_t lowest) {
   constexpr std::int64_t kMaxExtent = std::int64_t{1} << 24;
   std::vector<std::int64_t> list =
       op.node.get_ints(key, std::vector<std::int64_t>(count, fallback));
@@ -44,11 +44,11 @@ ImageBlocks resolve(const OpContext& op) {
   static_cast<void>(shape_of(op, image));
   op.require(blocks.block_elements > 0 && in[1] % blocks.block_elements == 0,
              concat("blocks of ", blocks.block_elements, " elements do not divide ", in[1]));
-  const std::vector<std::int64_t> pads = list_of(op, "pads", 2 * axes, 0, 0);
+  const std::vector<std::int64_t> pads = window_list(op, "pads", 2 * axes, 0, 0);
   Window& window = blocks.window;
   window.kernel = block;
-  window.strides = list_of(op, "strides", axes, 1, 1);
-  window.dilations = list_of(op, "dilations", axes, 1, 1);
+  window.strides = window_list(op, "strides", axes, 1, 1);
+  window.dilations = window_list(op, "dilations", axes, 1, 1);
   window.pads_begin.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(axes));
   window.pads_end.assign(pads.begin() + static_cast<std::ptrdiff_t>(axes), pads.end());
   std::vector<std::int64_t> dims{in[0], in[1] / blocks.block_elements};

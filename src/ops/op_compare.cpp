@@ -53,7 +53,7 @@ std::vector<ValueInfo> infer_where(const OpContext& op) {
 }
 
 template <typename T>
-void choose(const LoopNest<4>& nest, const Operands& o) {
+void choose_elements(const LoopNest<4>& nest, const Operands& o) {
   const auto* condition = o.in<std::uint8_t>(0);
   const T* yes = o.in<T>(1);
   const T* no = o.in<T>(2);
@@ -75,7 +75,8 @@ std::unique_ptr<Operator> make_where(const OpContext& op) {
                                   broadcast_strides(op.input(1).shape, op.input_layout(1), shape),
                                   broadcast_strides(op.input(2).shape, op.input_layout(2), shape)});
   return with_element_of(size_of(op.output(0).dtype), [&](auto element) {
-    return make_operator([nest](const Operands& o) { choose<decltype(element)>(nest, o); });
+    return make_operator(
+        [nest](const Operands& o) { choose_elements<decltype(element)>(nest, o); });
   });
 }
 

@@ -92,7 +92,7 @@ std::optional<Filters> filters_of(const OpContext& op, const ConvWeights& extent
   return filters;
 }
 
-std::shared_ptr<const PackedSums> pack(const OpContext& op, const Filters& filters) {
+std::shared_ptr<const PackedSums> pack_filters(const OpContext& op, const Filters& filters) {
   const auto make = [&] {
     ConvWeights weights = filters.extents;
     weights.values = filters.values;
@@ -112,7 +112,9 @@ std::shared_ptr<const PackedSums> pack(const OpContext& op, const Filters& filte
 class KernelProduct final : public Operator {
  public:
   KernelProduct(const OpContext& op, const Filters& filters, ConvShape shape)
-      : packed_(pack(op, filters)), shape_(shape), signed_(op.input(0).dtype == DType::kInt8) {
+      : packed_(pack_filters(op, filters)),
+        shape_(shape),
+        signed_(op.input(0).dtype == DType::kInt8) {
     shape_.padding = std::uint8_t{0};
     input_bytes_ = signed_ ? align_up(op.input(0).shape.elements()) : 0;
     workspace_ = input_bytes_ + packed_->conv.workspace_bytes(shape_, op.threads);

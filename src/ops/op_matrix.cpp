@@ -13,24 +13,24 @@
 namespace qtool {
 namespace {
 
-struct Matrices {
+struct MatrixStack {
   std::int64_t count = 0;
   std::int64_t rows = 0;
   std::int64_t columns = 0;
 };
 
-Matrices matrices_of(const OpContext& op) {
+MatrixStack matrices_of(const OpContext& op) {
   const Shape& shape = op.input(0).shape;
   op.require(shape.rank() >= 2,
              concat("the input has shape ", shape.to_string(), ", expected matrices"));
-  Matrices matrices{0, shape[shape.rank() - 2], shape[shape.rank() - 1]};
+  MatrixStack matrices{0, shape[shape.rank() - 2], shape[shape.rank() - 1]};
   if (shape.elements() > 0) matrices.count = shape.elements() / (matrices.rows * matrices.columns);
   return matrices;
 }
 
 std::vector<ValueInfo> infer_det(const OpContext& op) {
   require_type(op, 0, FloatingTypes{});
-  const Matrices matrices = matrices_of(op);
+  const MatrixStack matrices = matrices_of(op);
   op.require(matrices.rows == matrices.columns,
              concat("the input has shape ", op.input(0).shape.to_string(), ", expected squares"));
   const std::vector<std::int64_t>& dims = op.input(0).shape.dims();
@@ -64,7 +64,7 @@ double determinant(double* m, std::int64_t n) {
 template <typename T>
 class DetOperator final : public Operator {
  public:
-  DetOperator(const Matrices& matrices, std::int64_t results)
+  DetOperator(const MatrixStack& matrices, std::int64_t results)
       : matrices_(matrices), results_(results) {}
 
   [[nodiscard]] std::int64_t workspace_bytes() const override {
@@ -81,7 +81,7 @@ class DetOperator final : public Operator {
   }
 
  private:
-  Matrices matrices_;
+  MatrixStack matrices_;
   std::int64_t results_;
 };
 
@@ -103,7 +103,7 @@ std::vector<ValueInfo> infer_trilu(const OpContext& op) {
 }
 
 std::unique_ptr<Operator> make_trilu(const OpContext& op) {
-  const Matrices m = matrices_of(op);
+  const MatrixStack m = matrices_of(op);
   const bool upper = op.node.get_int("upper", 1) != 0;
   const std::int64_t size = size_of(op.input(0).dtype);
   return make_operator([=](const Operands& o) {
@@ -141,7 +141,7 @@ std::vector<ValueInfo> infer_eye(const OpContext& op) {
 }
 
 std::unique_ptr<Operator> make_eye(const OpContext& op) {
-  const Matrices m = matrices_of(op);
+  const MatrixStack m = matrices_of(op);
   const std::int64_t k = std::clamp(op.node.get_int("k", 0), -m.rows, m.columns);
   std::unique_ptr<Operator> made;
   with_cast_type(op.output(0).dtype, [&](auto element) {

@@ -19,7 +19,7 @@ namespace qtool {
 namespace {
 
 // All the weights, as they are.
-std::shared_ptr<const PackedConv> pack(const OpContext& op, const ProductExtents& extents) {
+std::shared_ptr<const PackedConv> pack_whole(const OpContext& op, const ProductExtents& extents) {
   return pack_product(op, extents, "", op.constant(1)->values<std::int8_t>());
 }
 
@@ -55,7 +55,7 @@ class ResidualInput {
 class QuantizedConv final : public Operator {
  public:
   QuantizedConv(const OpContext& op, const ProductExtents& extents, const ConvShape& shape)
-      : conv_(pack(op, extents)),
+      : conv_(pack_whole(op, extents)),
         residual_(op),
         shape_(shape),
         has_base_(op.has_input(3) && !op.params<QProductParams>().result) {
@@ -84,7 +84,7 @@ class QuantizedConv final : public Operator {
 class FixedPointConv final : public Operator {
  public:
   FixedPointConv(const OpContext& op, const ProductExtents& extents, const ConvShape& shape)
-      : conv_(pack(op, extents)),
+      : conv_(pack_whole(op, extents)),
         residual_(op),
         output_(fixed_output(op, extents.out_channels)),
         label_(kernel_label(conv_->kernel(), op.requantization)),
@@ -118,8 +118,8 @@ class FixedPointConv final : public Operator {
   std::int64_t macs_ = 0;
 };
 
-std::unique_ptr<Operator> make_product(const OpContext& op, const ProductExtents& extents,
-                                       const ConvShape& shape) {
+std::unique_ptr<Operator> make_conv_product(const OpContext& op, const ProductExtents& extents,
+                                            const ConvShape& shape) {
   if (requantizes_sums(op)) return std::make_unique<FixedPointConv>(op, extents, shape);
   return std::make_unique<QuantizedConv>(op, extents, shape);
 }
@@ -138,7 +138,7 @@ std::unique_ptr<Operator> make_qconv(const OpContext& op) {
   const Window& window = conv.window;
   ConvShape shape;
   set_window(x, window, shape);
-  return make_product(op, ProductExtents{w[0], x[1], w[2], w[3], conv.groups}, shape);
+  return make_conv_product(op, ProductExtents{w[0], x[1], w[2], w[3], conv.groups}, shape);
 }
 
 std::vector<ValueInfo> infer_qgemm(const OpContext& op) {
@@ -154,7 +154,7 @@ std::unique_ptr<Operator> make_qgemm(const OpContext& op) {
   const Shape& w = op.input(1).shape;
   ConvShape shape;  // one pixel per row
   shape.in_w = shape.out_w = op.input(0).shape.elements() / std::max<std::int64_t>(1, w[1]);
-  return make_product(op, ProductExtents{w[0], w[1], 1, 1, 1}, shape);
+  return make_conv_product(op, ProductExtents{w[0], w[1], 1, 1, 1}, shape);
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ float stretch_of(const ResizeOptions& options, const AxisScaling& axis) {
   if (!options.antialias) return 1.0F;
   return std::clamp(1.0F / axis.scale, 1.0F, static_cast<float>(axis.from + 1));
 }
-std::int64_t reach_of(const ResizeOptions& options, const AxisScaling& axis) {
+std::int64_t filter_reach(const ResizeOptions& options, const AxisScaling& axis) {
   const float radius = options.mode == ResizeOptions::Interpolation::kCubic ? 2.0F : 1.0F;
   return static_cast<std::int64_t>(std::ceil(radius * stretch_of(options, axis)));
 }
@@ -210,7 +210,7 @@ class InterpolateOperator final : public Operator {
       const Shape shape(dims);
       pass.from = dims[axis];
       pass.to = scaling[axis].to;
-      pass.taps = 2 * reach_of(options, scaling[axis]);
+      pass.taps = 2 * filter_reach(options, scaling[axis]);
       pass.inner = std::max<std::int64_t>(1, strides_of(shape, layout)[axis]);
       const std::int64_t elements = shape.elements();
       pass.outer = elements == 0 ? 0 : elements / (pass.from * pass.inner);

@@ -61,7 +61,7 @@ CombineUpdates combine_by(Reduction reduction) {
   };
 }
 
-CombineUpdates combine_of(const OpContext& op) {
+CombineUpdates combine_updates_of(const OpContext& op) {
   const Reduction reduction = reduction_of(op);
   CombineUpdates combine = nullptr;
   const auto choose = [&](auto element) { combine = combine_by<decltype(element)>(reduction); };
@@ -112,7 +112,7 @@ std::unique_ptr<Operator> make_elements(const OpContext& op) {
   const LoopNest<2> nest(chosen.dims(), {strides_of(chosen, Layout::kPlain), to});
   const std::int64_t bytes = in.elements() * size_of(op.input(0).dtype);
   const std::int64_t size = size_of(op.input(0).dtype);
-  const CombineUpdates combine = combine_of(op);
+  const CombineUpdates combine = combine_updates_of(op);
   return make_for_type(IndexTypes{}, op.input(1).dtype, [&](auto index) {
     using Index = decltype(index);
     return make_operator([=](const Operands& o) {
@@ -174,7 +174,7 @@ std::unique_ptr<Operator> make_scatter_nd(const OpContext& op) {
   const std::int64_t bytes = op.input(0).shape.elements() * size_of(op.input(0).dtype);
   const std::int64_t tuples = op.input(2).shape.elements() == 0 ? 0 : blocks.tuples;
   const std::int64_t block_bytes = blocks.block * size_of(op.input(0).dtype);
-  const CombineUpdates combine = combine_of(op);
+  const CombineUpdates combine = combine_updates_of(op);
   return make_for_type(IndexTypes{}, op.input(1).dtype, [&](auto index) {
     using Index = decltype(index);
     return make_operator([=](const Operands& o) {

@@ -25,7 +25,7 @@ using CombineInputs =
     std::function<void(const LoopNest<3>&, const void* a, const void* b, void* out, int threads)>;
 
 template <typename T, typename F>
-CombineInputs combine_of(F f) {
+CombineInputs combine_inputs_by(F f) {
   return [f](const LoopNest<3>& nest, const void* a, const void* b, void* out, int threads) {
     run_binary(nest, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(out),
                threads, f);
@@ -55,7 +55,7 @@ OpDef fold_row(F /*f*/) {
   return {infer_all,
           [](const OpContext& op) {
             return make_for_type(NumberTypes{}, op.input(0).dtype, [&](auto element) {
-              return make_fold(op, combine_of<decltype(element)>(F{}));
+              return make_fold(op, combine_inputs_by<decltype(element)>(F{}));
             });
           },
           LayoutRule::kAny};
@@ -99,7 +99,7 @@ OpDef op_Mean() {
           },
           [](const OpContext& op) -> std::unique_ptr<Operator> {
             return std::make_unique<MeanOperator>(
-                make_fold(op, combine_of<float>([](float a, float b) { return a + b; })),
+                make_fold(op, combine_inputs_by<float>([](float a, float b) { return a + b; })),
                 op.output(0).shape.elements(), op.input_count());
           },
           LayoutRule::kAny};

@@ -11,7 +11,7 @@
 namespace qtool {
 namespace {
 
-std::span<const std::byte> bytes_of(const Tensor& tensor) {
+std::span<const std::byte> tensor_bytes(const Tensor& tensor) {
   return {tensor.data(), static_cast<std::size_t>(tensor.bytes())};
 }
 
@@ -23,7 +23,7 @@ std::uint64_t hash_of(const PackSource& source) {
       continue;
     }
     hash = hash_bytes(concat(name_of(tensor->dtype()), tensor->shape().to_string()), hash);
-    hash = hash_bytes(bytes_of(*tensor), hash);
+    hash = hash_bytes(tensor_bytes(*tensor), hash);
   }
   return hash;
 }

@@ -19,8 +19,8 @@ using Nearest = ResizeOptions::Nearest;
 using Interpolation = ResizeOptions::Interpolation;
 
 template <typename Kind>
-Kind choose(const OpContext& op, std::string_view key, std::string_view fallback,
-            std::initializer_list<std::pair<std::string_view, Kind>> choices) {
+Kind choose_option(const OpContext& op, std::string_view key, std::string_view fallback,
+                   std::initializer_list<std::pair<std::string_view, Kind>> choices) {
   const std::string found = op.node.get_string(key, fallback);
   for (const auto& [name, kind] : choices) {
     if (found == name) return kind;
@@ -63,10 +63,10 @@ std::span<const float> floats_of(const OpContext& op, std::size_t input, std::si
 void set_sizes(const OpContext& op, const std::vector<std::int64_t>& axes,
                std::vector<AxisScaling>& scaling) {
   enum class Policy : std::uint8_t { kStretch, kNotLarger, kNotSmaller };
-  const Policy policy = choose<Policy>(op, "keep_aspect_ratio_policy", "stretch",
-                                       {{"stretch", Policy::kStretch},
-                                        {"not_larger", Policy::kNotLarger},
-                                        {"not_smaller", Policy::kNotSmaller}});
+  const Policy policy = choose_option<Policy>(op, "keep_aspect_ratio_policy", "stretch",
+                                              {{"stretch", Policy::kStretch},
+                                               {"not_larger", Policy::kNotLarger},
+                                               {"not_smaller", Policy::kNotSmaller}});
   const std::vector<std::int64_t> sizes = ints_of(op, 3, "the list of sizes");
   op.require(sizes.size() == axes.size(),
              concat("the sizes have shape [", sizes.size(), "], expected [", axes.size(), "]"));
@@ -114,24 +114,24 @@ void set_scales(const OpContext& op, const ResizeOptions& options,
 
 ResizeOptions resize_options(const OpContext& op) {
   ResizeOptions options;
-  options.mode = choose<Interpolation>(op, "mode", "nearest",
-                                       {{"nearest", Interpolation::kNearest},
-                                        {"linear", Interpolation::kLinear},
-                                        {"cubic", Interpolation::kCubic}});
+  options.mode = choose_option<Interpolation>(op, "mode", "nearest",
+                                              {{"nearest", Interpolation::kNearest},
+                                               {"linear", Interpolation::kLinear},
+                                               {"cubic", Interpolation::kCubic}});
   options.coordinates =
-      choose<Coordinates>(op, "coordinate_transformation_mode", "half_pixel",
-                          {{"half_pixel", Coordinates::kHalfPixel},
-                           {"pytorch_half_pixel", Coordinates::kHalfPixelOrZero},
-                           {"tf_half_pixel_for_nn", Coordinates::kHalfPixelUnshifted},
-                           {"half_pixel_symmetric", Coordinates::kHalfPixelSymmetric},
-                           {"align_corners", Coordinates::kAlignCorners},
-                           {"asymmetric", Coordinates::kAsymmetric},
-                           {"tf_crop_and_resize", Coordinates::kCrop}});
-  options.nearest = choose<Nearest>(op, "nearest_mode", "round_prefer_floor",
-                                    {{"round_prefer_floor", Nearest::kRoundPreferFloor},
-                                     {"round_prefer_ceil", Nearest::kRoundPreferCeil},
-                                     {"floor", Nearest::kFloor},
-                                     {"ceil", Nearest::kCeil}});
+      choose_option<Coordinates>(op, "coordinate_transformation_mode", "half_pixel",
+                                 {{"half_pixel", Coordinates::kHalfPixel},
+                                  {"pytorch_half_pixel", Coordinates::kHalfPixelOrZero},
+                                  {"tf_half_pixel_for_nn", Coordinates::kHalfPixelUnshifted},
+                                  {"half_pixel_symmetric", Coordinates::kHalfPixelSymmetric},
+                                  {"align_corners", Coordinates::kAlignCorners},
+                                  {"asymmetric", Coordinates::kAsymmetric},
+                                  {"tf_crop_and_resize", Coordinates::kCrop}});
+  options.nearest = choose_option<Nearest>(op, "nearest_mode", "round_prefer_floor",
+                                           {{"round_prefer_floor", Nearest::kRoundPreferFloor},
+                                            {"round_prefer_ceil", Nearest::kRoundPreferCeil},
+                                            {"floor", Nearest::kFloor},
+                                            {"ceil", Nearest::kCeil}});
   options.cubic_a = op.node.get_float("cubic_coeff_a", -0.75F);
   options.exclude_outside = op.node.get_int("exclude_outside", 0) != 0;
   options.antialias = op.node.get_int("antialias", 0) != 0;

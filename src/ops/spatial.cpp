@@ -59,7 +59,7 @@ std::string read_auto_pad(const OpContext& op) {
 }
 
 // Input elements that the last tap of a window is away from the first, and one.
-std::int64_t reach_of(const OpContext& op, const Window& window, std::size_t axis) {
+std::int64_t window_reach(const OpContext& op, const Window& window, std::size_t axis) {
   const std::int64_t reach = (window.kernel[axis] - 1) * window.dilations[axis] + 1;
   op.require(window.kernel[axis] <= kMaxExtent && reach <= kMaxExtent, "an extent is too large");
   return reach;
@@ -89,7 +89,7 @@ Window resolve_window(const OpContext& op, const Shape& input,
   for (std::size_t i = 0; i < axes; ++i) {
     const std::int64_t extent = input[static_cast<std::int64_t>(i) + 2];
     const std::int64_t stride = window.strides[i];
-    const std::int64_t reach = reach_of(op, window, i);
+    const std::int64_t reach = window_reach(op, window, i);
     op.require(extent <= kMaxExtent, "an extent is too large");
     std::int64_t output = 0;
     if (same) {
@@ -171,7 +171,7 @@ ConvGeometry resolve_conv_transpose(const OpContext& op, const Shape& input, con
     const std::int64_t extent = input[static_cast<std::int64_t>(i) + 2];
     op.require(extent <= kMaxExtent, "an extent is too large");
     // Where the last tap of the last input element ends.
-    const std::int64_t span = (extent - 1) * window.strides[i] + reach_of(op, window, i);
+    const std::int64_t span = (extent - 1) * window.strides[i] + window_reach(op, window, i);
     const std::int64_t full = span + extra[i];
     if (auto_pad == "VALID") window.pads_begin[i] = window.pads_end[i] = 0;
     if (same || !wanted.empty()) {

@@ -15,7 +15,7 @@ namespace {
 
 // The taps of one residue of the depth: [M][C / groups][depth][pixels] as [M][taps][C / groups]
 // [pixels], so that a channel of a slice is one of each of the slices that these taps read.
-std::vector<std::int8_t> by_slice(const OpContext& op, const Residue& depth) {
+std::vector<std::int8_t> taps_by_slice(const OpContext& op, const Residue& depth) {
   const Shape& shape = op.input(1).shape;
   const auto values = op.constant(1)->values<std::int8_t>();
   const std::int64_t pixels = shape[3] * shape[4];
@@ -50,7 +50,7 @@ class VolumeConvTranspose final : public Operator {
       const std::int64_t taps = std::max<std::int64_t>(1, std::ssize(depth.taps));
       gathered = std::max(gathered, taps);
       TransposedConv conv(op, {x[1] * taps, geometry.groups, x[3], x[4], out_channels_, 1}, window,
-                          by_slice(op, depth),
+                          taps_by_slice(op, depth),
                           concat("volume ", r, " of ", stride, " ", window.dilations[0], " ",
                                  window.pads_begin[0] % stride, " "));
       scratch_bytes_ = std::max(scratch_bytes_, conv.scratch_bytes());

@@ -25,7 +25,7 @@ std::string decibels(const std::optional<double>& value) {
 
 Json pair_of(const Range& range) { return {range.min, range.max}; }
 
-Json json_of(const ErrorSource& source) {
+Json json_of_source(const ErrorSource& source) {
   Json row{{"name", source.name},       {"kind", name_of(source.kind)}, {"node", source.node},
            {"op_type", source.op_type}, {"noise", source.noise},        {"sqnr_db", source.sqnr_db},
            {"share", source.share}};
@@ -76,7 +76,7 @@ std::string layers_text(const AnalyzeResult& result, std::size_t most, std::size
   return text;
 }
 
-std::string verdict_of(const AnalyzeResult& result) {
+std::string sqnr_verdict(const AnalyzeResult& result) {
   std::string text = concat("INT8 against FP32: ", to_fixed(result.sqnr_db, 2), " dB");
   if (result.sqnr_interval_db) {
     const auto [low, high] = *result.sqnr_interval_db;
@@ -120,7 +120,7 @@ std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t w
   }
   std::string text;
   for (const std::string& fault : result.faults()) text += concat(printable(fault), "\n\n");
-  text += concat(verdict_of(result), "\n", table.to_string(width));
+  text += concat(sqnr_verdict(result), "\n", table.to_string(width));
   if (shown < result.sources.size()) {
     text += concat(result.sources.size() - shown, " more with less noise\n");
   }
@@ -149,7 +149,9 @@ std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPrep
     json["outputs"].push_back({{"output", output.name}, {"sqnr_db", output.sqnr_db}});
   }
   json["sources"] = Json::array();
-  for (const ErrorSource& source : result.sources) json["sources"].push_back(json_of(source));
+  for (const ErrorSource& source : result.sources) {
+    json["sources"].push_back(json_of_source(source));
+  }
   json["layers"] = Json::array();
   for (const LayerNoise& layer : result.layers) {
     json["layers"].push_back({{"layer", layer.node},

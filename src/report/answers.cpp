@@ -19,7 +19,7 @@ std::string corners(const Box& box) {
                 whole(box.bottom));
 }
 
-std::string text_of(const BoxAgreement& agreement, std::size_t width) {
+std::string box_agreement_text(const BoxAgreement& agreement, std::size_t width) {
   TextTable table({{"  boxes from score"},
                    {"IoU", Kind::kNumber, 8},
                    {"FP32", Kind::kNumber, 5},
@@ -38,7 +38,7 @@ std::string text_of(const BoxAgreement& agreement, std::size_t width) {
                 agreement.nms_iou, ":\n", table.to_string(width));
 }
 
-std::string text_of(const MaskAgreement& agreement) {
+std::string mask_agreement_text(const MaskAgreement& agreement) {
   const std::optional<double> iou = agreement.mean_iou();
   return concat("pixels: ", percent_of(agreement.equal, agreement.pixels),
                 " of the same class, mean IoU ", iou ? to_fixed(*iou, 4) : std::string("-"),
@@ -111,8 +111,8 @@ std::vector<std::pair<std::int32_t, std::int64_t>> pixels_by_class(const Mask& m
 
 std::string text_of(const AnswerAgreement& agreement, std::size_t width) {
   std::string text;
-  if (agreement.boxes) text += text_of(*agreement.boxes, width);
-  if (agreement.mask) text += text_of(*agreement.mask);
+  if (agreement.boxes) text += box_agreement_text(*agreement.boxes, width);
+  if (agreement.mask) text += mask_agreement_text(*agreement.mask);
   const auto line = [&](const char* what, const std::optional<EqualAnswers>& answers) {
     if (!answers) return;
     text += concat(what, ": ", answers->equal, " of ", answers->all, " equal (",

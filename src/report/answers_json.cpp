@@ -8,12 +8,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json share(std::int64_t part, std::int64_t total) {
+Json share_json(std::int64_t part, std::int64_t total) {
   if (total == 0) return {};
   return static_cast<double>(part) / static_cast<double>(total);
 }
 
-Json json_of(const BoxAgreement& agreement) {
+Json json_of_box_agreement(const BoxAgreement& agreement) {
   Json matches = Json::array();
   for (const BoxMatch& match : agreement.matches) {
     matches.push_back({{"score", match.score},
@@ -21,7 +21,7 @@ Json json_of(const BoxAgreement& agreement) {
                        {"fp32", match.fp32},
                        {"int8", match.int8},
                        {"kept", match.kept},
-                       {"kept_share", share(match.kept, match.fp32)},
+                       {"kept_share", share_json(match.kept, match.fp32)},
                        {"added", match.added()}});
     const auto& precision = match.mean_average_precision;
     matches.back()["mean_average_precision"] = precision ? Json(*precision) : Json();
@@ -32,7 +32,7 @@ Json json_of(const BoxAgreement& agreement) {
           {"matches", std::move(matches)}};
 }
 
-Json json_of(const MaskAgreement& agreement) {
+Json json_of_mask_agreement(const MaskAgreement& agreement) {
   Json classes = Json::array();
   for (const ClassPixels& one : agreement.classes) {
     classes.push_back({{"class", one.label},
@@ -44,24 +44,24 @@ Json json_of(const MaskAgreement& agreement) {
   const std::optional<double> iou = agreement.mean_iou();
   return {{"images", agreement.images},
           {"pixels", agreement.pixels},
-          {"agreement", share(agreement.equal, agreement.pixels)},
+          {"agreement", share_json(agreement.equal, agreement.pixels)},
           {"mean_iou", iou ? Json(*iou) : Json()},
           {"classes", std::move(classes)}};
 }
 
-Json json_of(const EqualAnswers& answers) {
+Json json_of_equal_answers(const EqualAnswers& answers) {
   return {{"all", answers.all},
           {"equal", answers.equal},
-          {"agreement", share(answers.equal, answers.all)}};
+          {"agreement", share_json(answers.equal, answers.all)}};
 }
 
 }  // namespace
 
 void add_agreement(const AnswerAgreement& agreement, Json& json) {
-  if (agreement.boxes) json["boxes"] = json_of(*agreement.boxes);
-  if (agreement.mask) json["mask"] = json_of(*agreement.mask);
-  if (agreement.decisions) json["decisions"] = json_of(*agreement.decisions);
-  if (agreement.texts) json["texts"] = json_of(*agreement.texts);
+  if (agreement.boxes) json["boxes"] = json_of_box_agreement(*agreement.boxes);
+  if (agreement.mask) json["mask"] = json_of_mask_agreement(*agreement.mask);
+  if (agreement.decisions) json["decisions"] = json_of_equal_answers(*agreement.decisions);
+  if (agreement.texts) json["texts"] = json_of_equal_answers(*agreement.texts);
 }
 
 Json json_of(std::span<const Box> boxes, std::span<const std::string> class_names) {
@@ -84,7 +84,7 @@ Json json_of(const Mask& mask, std::span<const std::string> class_names) {
     const auto index = static_cast<std::size_t>(label);
     if (label >= 0 && index < class_names.size()) entry["name"] = class_names[index];
     entry["pixels"] = pixels;
-    entry["share"] = share(pixels, std::ssize(mask.labels));
+    entry["share"] = share_json(pixels, std::ssize(mask.labels));
     list.push_back(std::move(entry));
   }
   return list;

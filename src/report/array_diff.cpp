@@ -40,7 +40,7 @@ struct Source {
   std::string member;  // of an .npz archive
 };
 
-std::string key_of(const Source& source) { return concat(source.name, "\n", source.kind); }
+std::string source_key(const Source& source) { return concat(source.name, "\n", source.kind); }
 
 std::string title_of(const Source& source) {
   return source.kind.empty() ? source.name : concat(source.name, " (", source.kind, ")");
@@ -112,7 +112,7 @@ double mean(std::span<const float> values) {
   return values.empty() ? 0.0 : sum / static_cast<double>(values.size());
 }
 
-double share(const ArrayDiff& diff) {
+double equal_share(const ArrayDiff& diff) {
   const std::int64_t elements = diff.shape.elements();
   return elements == 0 ? 1.0 : static_cast<double>(diff.equal) / static_cast<double>(elements);
 }
@@ -208,13 +208,13 @@ ArraysDiff diff_arrays(const fs::path& a, const fs::path& b, const Progress& pro
   // Two single arrays belong together, whatever they are called.
   if (!folder && of_a.size() == 1 && of_b.size() == 1) of_b[0].name = of_a[0].name;
   std::unordered_map<std::string, const Source*> by_key;
-  for (const Source& source : of_b) by_key.try_emplace(key_of(source), &source);
+  for (const Source& source : of_b) by_key.try_emplace(source_key(source), &source);
   ArraysDiff diff;
   std::unordered_set<const Source*> met;
   std::int64_t done = 0;
   for (const Source& source : of_a) {
     report_progress(progress, done++, std::ssize(of_a), "comparison", "arrays");
-    const auto other = by_key.find(key_of(source));
+    const auto other = by_key.find(source_key(source));
     if (other == by_key.end()) {
       diff.only_a.push_back(title_of(source));
       continue;
@@ -254,7 +254,7 @@ std::string text_of(const ArraysDiff& diff, const ArrayLimits& limits, std::size
   for (const ArrayDiff& row : diff.both) {
     table.add({row_name(row), row.shape.to_string(), to_fixed(row.sqnr_db, 2),
                to_text(static_cast<float>(row.max_abs_error)), to_fixed(row.cosine, 6),
-               percent(share(row), 2), to_text(static_cast<float>(row.mean_a)),
+               percent(equal_share(row), 2), to_text(static_cast<float>(row.mean_a)),
                to_text(static_cast<float>(row.mean_b)), limits.accept(row) ? "" : "beyond"});
   }
   std::string out = diff.both.empty() ? "" : table.to_string(width) + "\n";
@@ -301,7 +301,7 @@ std::string json_of(const ArraysDiff& diff, const ArrayLimits& limits) {
     one["mean_a"] = finite_or_null(row.mean_a);
     one["mean_b"] = finite_or_null(row.mean_b);
     one["equal"] = row.equal;
-    one["equal_share"] = share(row);
+    one["equal_share"] = equal_share(row);
     if (row.first_mismatch) {
       one["first_mismatch"] = index_of(row.shape, *row.first_mismatch);
       one["largest_error_at"] = index_of(row.shape, *row.worst);

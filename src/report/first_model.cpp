@@ -43,7 +43,7 @@ bool loses_top1(const EvalResult& compared) {
 }
 
 // Of the outputs that are amounts: positions and classes have no noise.
-const OutputError* worst_of(const std::vector<OutputError>& outputs) {
+const OutputError* worst_output(const std::vector<OutputError>& outputs) {
   const OutputError* worst = nullptr;
   for (const OutputError& output : outputs) {
     if (!is_float(output.dtype)) continue;
@@ -93,7 +93,7 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
                percent_of(compared.agreement, compared.images), " of the ", compared.noun, "s");
     return advice;
   }
-  const OutputError* worst = worst_of(compared.outputs);
+  const OutputError* worst = worst_output(compared.outputs);
   if (worst == nullptr || worst->sqnr_db >= kMinSqnr) return std::nullopt;
   advice.why =
       concat("output '", worst->name, "' has ", to_fixed(worst->sqnr_db, 2), " dB against FP32");

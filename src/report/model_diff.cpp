@@ -29,7 +29,7 @@ bool is_quantization(const Node& node) {
   return node.is("QuantizeLinear") || node.is("DequantizeLinear");
 }
 
-std::string_view bytes_of(const Tensor& tensor) {
+std::string_view tensor_bytes(const Tensor& tensor) {
   return {reinterpret_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.bytes())};
 }
 
@@ -41,7 +41,7 @@ bool equal_attribute(const Attribute& a, const Attribute& b) {
   return fingerprint((*subgraph)->graph) == fingerprint(std::get<SubgraphPtr>(b)->graph);
 }
 
-std::string text_of(const Value& value) {
+std::string value_text(const Value& value) {
   std::string text(value.dtype ? name_of(*value.dtype) : "any type");
   if (!value.shape) return text;
   text += " [";
@@ -98,7 +98,7 @@ class Side {
     for (const auto& [key, value] : node.attributes) {
       hash = hash_bytes(key, hash);
       if (const auto* tensor = std::get_if<TensorPtr>(&value))
-        hash = hash_bytes(bytes_of(**tensor), hash);
+        hash = hash_bytes(tensor_bytes(**tensor), hash);
       if (const auto* number = std::get_if<std::int64_t>(&value))
         hash = hash_bytes(to_text(*number), hash);
       if (const auto* numbers = std::get_if<std::vector<std::int64_t>>(&value)) {
@@ -107,7 +107,7 @@ class Side {
     }
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const TensorPtr tensor = node.has_input(i) ? constant(node.inputs[i]) : nullptr;
-      hash = hash_bytes(tensor == nullptr ? "flows" : bytes_of(*tensor), hash);
+      hash = hash_bytes(tensor == nullptr ? "flows" : tensor_bytes(*tensor), hash);
     }
     return hash;
   }
@@ -189,7 +189,7 @@ class Comparison {
       const auto port = [&](const Side& side, const std::vector<ValueId>& ids) {
         if (i >= ids.size()) return std::string("absent");
         const Value& value = side.graph().value(ids[i]);
-        return concat("'", value.name, "' ", text_of(value));
+        return concat("'", value.name, "' ", value_text(value));
       };
       const std::string of_a = port(a_, a);
       const std::string of_b = port(b_, b);

@@ -117,7 +117,7 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-Json worst_of(const std::vector<WorstImage>& images) {
+Json worst_json(const std::vector<WorstImage>& images) {
   Json list = Json::array();
   for (const WorstImage& image : images) {
     Json row{{"path", printable(image.path)},
@@ -200,7 +200,7 @@ Json figures_of(const Page& page) {
   figures["histograms"] = histograms_of(page.analysis.sources);
   figures["scatter"] = scatter_of(page.analysis);
   figures["channels"] = channels_of(page.analysis.sources);
-  figures["worst"] = worst_of(page.worst);
+  figures["worst"] = worst_json(page.worst);
   figures["sources_left_out"] = 0;
   return figures;
 }

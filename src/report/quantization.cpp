@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Kind = TextTable::Kind;
 
-std::string_view name_of(NodeRole role) {
+std::string_view role_name(NodeRole role) {
   switch (role) {
     case NodeRole::kInteger:
       return "integer";
@@ -205,7 +205,7 @@ std::string json_of(const QuantizationSummary& s) {
   if (s.verified) json["verified"] = verification_json(*s.verified);
   json["nodes"] = Json::array();
   for (const NodeReport& node : s.report.nodes) {
-    Json row{{"node", node.node}, {"op_type", node.op_type}, {"role", name_of(node.role)}};
+    Json row{{"node", node.node}, {"op_type", node.op_type}, {"role", role_name(node.role)}};
     if (!node.reason.empty()) row["reason"] = node.reason;
     json["nodes"].push_back(std::move(row));
   }

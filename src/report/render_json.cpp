@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json json_of(const std::vector<OutputError>& outputs) {
+Json json_of_outputs(const std::vector<OutputError>& outputs) {
   Json list = Json::array();
   for (const OutputError& output : outputs) {
     list.push_back({{"name", output.name},
@@ -28,7 +28,7 @@ Json json_of(const std::vector<OutputError>& outputs) {
   return list;
 }
 
-Json json_of(const InferRun& run, std::span<const std::string> class_names) {
+Json json_of_run(const InferRun& run, std::span<const std::string> class_names) {
   Json top = Json::array();
   for (const ScoredClass& scored : run.top) {
     Json entry{{"class", scored.index}};
@@ -43,7 +43,7 @@ Json json_of(const InferRun& run, std::span<const std::string> class_names) {
           {"integer_steps", run.integer_steps}, {"top", std::move(top)}};
 }
 
-Json json_of(const std::vector<PortSummary>& ports) {
+Json json_of_ports(const std::vector<PortSummary>& ports) {
   Json list = Json::array();
   for (const PortSummary& port : ports) {
     list.push_back({{"name", port.name}, {"type", port.type}, {"shape", port.shape}});
@@ -51,7 +51,7 @@ Json json_of(const std::vector<PortSummary>& ports) {
   return list;
 }
 
-Json json_of(const Outlook& outlook) {
+Json json_of_outlook(const Outlook& outlook) {
   Json left = Json::array();
   for (const NodeReport& node : outlook.report.nodes) {
     if (node.role != NodeRole::kFloat) continue;
@@ -67,7 +67,7 @@ Json json_of(const Outlook& outlook) {
           {"fp32", std::move(left)}};
 }
 
-Json json_of(const std::vector<NodeNames>& names) {
+Json json_of_names(const std::vector<NodeNames>& names) {
   Json rows = Json::array();
   for (const NodeNames& row : names) {
     rows.push_back({{"node", row.node}, {"operator", row.op_type}, {"outputs", row.outputs}});
@@ -97,7 +97,7 @@ std::string json_of(const EvalResult& result, const std::optional<SourcedPreproc
   if (result.int8) {
     json["int8"] = score(*result.int8);
     json["agreement"] = result.classes > 0 ? share(result.agreement, result.images) : Json();
-    json["outputs"] = json_of(result.outputs);
+    json["outputs"] = json_of_outputs(result.outputs);
     add_agreement(result.answers, json);
   }
   add_classes(result, json);
@@ -113,16 +113,16 @@ std::string json_of(const InferResult& result, std::span<const std::string> clas
                     const std::optional<SourcedPreprocess>& preprocess) {
   Json json{{"threads", result.threads},         {"repeat", result.repeat},
             {"classes", result.classes},         {"requantize", name_of(result.requantization)},
-            {"preprocess", json_of(preprocess)}, {"fp32", json_of(result.fp32, class_names)}};
+            {"preprocess", json_of(preprocess)}, {"fp32", json_of_run(result.fp32, class_names)}};
   const auto add_answer = [&](const char* model, const InferRun& run) {
     if (result.detects) json[model]["boxes"] = json_of(run.answer.boxes, class_names);
     if (run.answer.mask) json[model]["pixels"] = json_of(*run.answer.mask, class_names);
   };
   add_answer("fp32", result.fp32);
   if (result.int8) {
-    json["int8"] = json_of(*result.int8, class_names);
+    json["int8"] = json_of_run(*result.int8, class_names);
     add_answer("int8", *result.int8);
-    json["outputs"] = json_of(result.outputs);
+    json["outputs"] = json_of_outputs(result.outputs);
     add_agreement(result.answers, json);
   }
   return json_text(json);
@@ -136,8 +136,8 @@ std::string json_of(const ModelSummary& model, const std::optional<RunSummary>& 
   }
   Json json{{"producer", model.producer},
             {"opset", model.opset},
-            {"inputs", json_of(model.inputs)},
-            {"outputs", json_of(model.outputs)},
+            {"inputs", json_of_ports(model.inputs)},
+            {"outputs", json_of_ports(model.outputs)},
             {"nodes", model.nodes},
             {"operators", std::move(operators)},
             {"parameters", model.parameters},
@@ -160,9 +160,9 @@ std::string json_of(const ModelSummary& model, const std::optional<RunSummary>& 
                     {"integer_steps", plan.integer_steps},
                     {"arena_bytes", plan.arena_bytes},
                     {"layers", std::move(layers)}};
-    if (run->outlook) json["outlook"] = json_of(*run->outlook);
+    if (run->outlook) json["outlook"] = json_of_outlook(*run->outlook);
   }
-  if (!model.names.empty()) json["names"] = json_of(model.names);
+  if (!model.names.empty()) json["names"] = json_of_names(model.names);
   return json_text(json);
 }
 

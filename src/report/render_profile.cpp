@@ -140,7 +140,7 @@ std::string crossing_lines(const char* name, const PlanProfile& profile) {
   return text;
 }
 
-Json json_of(const PlanProfile& profile, const MachinePeak& peak) {
+Json json_of_plan(const PlanProfile& profile, const MachinePeak& peak) {
   Json steps = Json::array();
   for (const StepTime& step : profile.steps) {
     const std::optional<Rate> rate = rate_of(step, peak);
@@ -243,8 +243,8 @@ std::string json_of(const ProfileResult& result) {
              {{"fp32_macs_per_second", result.peak.fp32_macs_per_second},
               {"int8_macs_per_second", result.peak.int8_macs_per_second},
               {"copied_bytes_per_second", result.peak.copied_bytes_per_second}}},
-            {"fp32", json_of(result.fp32, result.peak)}};
-  if (result.int8) json["int8"] = json_of(*result.int8, result.peak);
+            {"fp32", json_of_plan(result.fp32, result.peak)}};
+  if (result.int8) json["int8"] = json_of_plan(*result.int8, result.peak);
   return json_text(json);
 }
 

@@ -74,7 +74,7 @@ std::string accuracy_text(const SearchPoint& point, SearchGoal::Kind kind) {
   return text;
 }
 
-std::string_view name_of(SearchGoal::Kind kind) {
+std::string_view goal_name(SearchGoal::Kind kind) {
   switch (kind) {
     case SearchGoal::Kind::kSqnr:
       return "sqnr";
@@ -88,7 +88,7 @@ std::string_view name_of(SearchGoal::Kind kind) {
   return "";
 }
 
-std::string_view name_of(SearchEnd end) {
+std::string_view end_name(SearchEnd end) {
   switch (end) {
     case SearchEnd::kComplete:
       return "complete";
@@ -169,7 +169,7 @@ std::string frontier_text(const SearchResult& result, std::size_t width) {
 
 Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
-Json json_of(const SearchPoint& point) {
+Json json_of_point(const SearchPoint& point) {
   Json json{{"sqnr_db", point.sqnr_db},
             {"output_sqnr_db", point.output_sqnr_db},
             {"images", point.images},
@@ -201,8 +201,8 @@ Json json_of(const SearchPoint& point) {
   return json;
 }
 
-Json json_of(const SearchGoal& goal) {
-  Json json{{"kind", name_of(goal.kind)}, {"value", goal.value}};
+Json json_of_goal(const SearchGoal& goal) {
+  Json json{{"kind", goal_name(goal.kind)}, {"value", goal.value}};
   if (goal.kind == SearchGoal::Kind::kBoxes) {
     json["most_added"] = goal.most_added < kNoLimit ? Json(goal.most_added) : Json();
   }
@@ -270,15 +270,15 @@ std::string text_of(const SearchResult& result, std::size_t width) {
 std::string json_of(const SearchResult& result,
                     const std::optional<SourcedPreprocess>& preprocess) {
   Json json;
-  json["goal"] = json_of(result.goal);
+  json["goal"] = json_of_goal(result.goal);
   json["surest"] = optional(result.surest);
   json["reached"] = result.reached;
-  json["end"] = name_of(result.end);
+  json["end"] = end_name(result.end);
   json["preprocess"] = json_of(preprocess);
-  json["int8"] = json_of(result.int8);
-  json["best"] = json_of(result.best);
+  json["int8"] = json_of_point(result.int8);
+  json["best"] = json_of_point(result.best);
   json["frontier"] = Json::array();
-  for (const SearchPoint& point : result.frontier) json["frontier"].push_back(json_of(point));
+  for (const SearchPoint& point : result.frontier) json["frontier"].push_back(json_of_point(point));
   json["images"] = result.cost.images;
   json["sources"] = result.cost.sources;
   json["probed_images"] = result.cost.probed;

@@ -36,7 +36,7 @@ std::string copies_text(const SetCheck& check, std::string_view noun) {
                 "s, so that their agreement below says nothing. Remove the copies\n\n");
 }
 
-std::string verdict_of(const SetCheck& check, std::string_view noun) {
+std::string set_verdict(const SetCheck& check, std::string_view noun) {
   std::string text =
       concat(copies_text(check, noun), "two halves of ", check.samples, " ", noun,
              "s: ", check.moved(), " of ", check.moves.size(), " scales differ by more than 5 %\n");
@@ -136,7 +136,7 @@ std::string text_of_errors(const EvalResult& result, std::size_t width) {
 }
 
 std::string text_of(const SetCheck& check, const Samples& samples, std::size_t width) {
-  return concat(verdict_of(check, samples.noun()), moves_text(check, width),
+  return concat(set_verdict(check, samples.noun()), moves_text(check, width),
                 setters_text(check, samples, width), twins_text(check, samples, width));
 }
 

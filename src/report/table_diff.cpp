@@ -56,7 +56,7 @@ TensorDiff compare(const WeightEntry& a, const WeightEntry& b) {
 std::string_view reader_of(const ActivationEntry& /*entry*/) { return {}; }
 std::string_view reader_of(const WeightEntry& entry) { return entry.consumer; }
 
-std::string key_of(std::string_view tensor, std::string_view reader) {
+std::string entry_key(std::string_view tensor, std::string_view reader) {
   return concat(tensor, "\n", reader);
 }
 
@@ -67,7 +67,7 @@ class Entries {
  public:
   explicit Entries(const std::vector<Entry>& entries) {
     for (const Entry& entry : entries) {
-      by_key_.try_emplace(key_of(entry.tensor, reader_of(entry)), &entry);
+      by_key_.try_emplace(entry_key(entry.tensor, reader_of(entry)), &entry);
       by_tensor_.try_emplace(entry.tensor, &entry);
     }
   }
@@ -75,7 +75,7 @@ class Entries {
   /// The entry of this table for the tensor of another table's entry, or null.
   [[nodiscard]] const Entry* find(const Entry& wanted) const {
     for (const std::string_view reader : {reader_of(wanted), std::string_view()}) {
-      const auto found = by_key_.find(key_of(wanted.tensor, reader));
+      const auto found = by_key_.find(entry_key(wanted.tensor, reader));
       if (found != by_key_.end()) return found->second;
     }
     const auto found = by_tensor_.find(wanted.tensor);

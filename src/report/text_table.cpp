@@ -18,7 +18,7 @@ constexpr std::size_t kMinName =
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
 
 /// Bytes of the first `count` characters.
-std::size_t bytes_of(std::string_view text, std::size_t count) {
+std::size_t bytes_of_characters(std::string_view text, std::size_t count) {
   std::size_t at = 0;
   while (at < text.size()) {
     if (starts_character(text[at]) && count-- == 0) break;
@@ -31,11 +31,11 @@ std::size_t bytes_of(std::string_view text, std::size_t count) {
 std::string shortened(const std::string& text, std::size_t width) {
   const std::size_t columns = columns_of(text);
   if (columns <= width) return text;
-  if (width <= kLeftOut.size()) return text.substr(0, bytes_of(text, width));
+  if (width <= kLeftOut.size()) return text.substr(0, bytes_of_characters(text, width));
   const std::size_t kept = width - kLeftOut.size();
   const std::size_t end = kept - kept / 2;  // names differ most often at their ends
-  return concat(text.substr(0, bytes_of(text, kept / 2)), kLeftOut,
-                text.substr(bytes_of(text, columns - end)));
+  return concat(text.substr(0, bytes_of_characters(text, kept / 2)), kLeftOut,
+                text.substr(bytes_of_characters(text, columns - end)));
 }
 
 }  // namespace

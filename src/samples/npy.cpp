@@ -33,8 +33,8 @@ constexpr std::array<std::pair<std::string_view, DType>, 12> kTypes = {{
     {"b1", DType::kBool},
 }};
 
-[[noreturn]] void fail(std::string_view what, std::string_view message,
-                       ErrorCode code = ErrorCode::kInvalidArgument) {
+[[noreturn]] void refuse_array(std::string_view what, std::string_view message,
+                               ErrorCode code = ErrorCode::kInvalidArgument) {
   throw Error(code, concat(what, ": ", message));
 }
 
@@ -53,7 +53,9 @@ class HeaderText {
       const std::string_view key = quoted();
       expect(':');
       if (key == "descr" && !descr) {
-        if (peek() == '[') fail(what_, "holds records, expected numbers", ErrorCode::kUnsupported);
+        if (peek() == '[') {
+          refuse_array(what_, "holds records, expected numbers", ErrorCode::kUnsupported);
+        }
         descr = quoted();
       } else if (key == "fortran_order" && !order) {
         order = truth() ? AxisOrder::kColumnMajor : AxisOrder::kRowMajor;
@@ -72,14 +74,15 @@ class HeaderText {
       header.shape = Shape(*std::move(dims));
       static_cast<void>(header.shape.elements());
     } catch (const Error& error) {
-      fail(what_, error.what());
+      refuse_array(what_, error.what());
     }
     return header;
   }
 
  private:
   [[noreturn]] void broken() const {
-    fail(what_, "its header is not that of an .npy file: expected descr, fortran_order and shape");
+    refuse_array(what_,
+                 "its header is not that of an .npy file: expected descr, fortran_order and shape");
   }
 
   void skip_blanks() {
@@ -136,7 +139,8 @@ class HeaderText {
       try {
         dims.push_back(parse_int(digits, "extent"));
       } catch (const Error&) {
-        fail(what_, concat("its header has the extent ", digits, ", more than any array has"));
+        refuse_array(what_,
+                     concat("its header has the extent ", digits, ", more than any array has"));
       }
       if (!accept(',') && peek() != ')') broken();
     }
@@ -148,11 +152,13 @@ class HeaderText {
       if (descr.size() != 3 || descr.substr(1) != text) continue;
       if (descr[0] == '<' || (descr[0] == '|' && size_of(dtype) == 1)) return dtype;
       if (descr[0] == '>') {
-        fail(what_, "is big-endian, expected little-endian numbers", ErrorCode::kUnsupported);
+        refuse_array(what_, "is big-endian, expected little-endian numbers",
+                     ErrorCode::kUnsupported);
       }
     }
-    fail(what_, concat("has the element type '", descr, "', expected a number type of ONNX"),
-         ErrorCode::kUnsupported);
+    refuse_array(what_,
+                 concat("has the element type '", descr, "', expected a number type of ONNX"),
+                 ErrorCode::kUnsupported);
   }
 
   std::string_view text_;
@@ -181,34 +187,36 @@ ArrayHeader read_npy_header(ByteSource& bytes, std::string_view what) {
   std::array<std::byte, 12> head{};
   const auto at = [&](std::size_t i) { return std::to_integer<std::int64_t>(head[i]); };
   constexpr std::int64_t kShort = 10;  // magic, version, a length of 2 bytes
-  if (bytes.size() < kShort) fail(what, "is too short for an .npy file");
+  if (bytes.size() < kShort) refuse_array(what, "is too short for an .npy file");
   bytes.read(0, std::span(head).first(kShort));
   if (std::string_view(reinterpret_cast<const char*>(head.data()), kMagic.size()) != kMagic) {
-    fail(what, "is not an .npy file");
+    refuse_array(what, "is not an .npy file");
   }
   const std::int64_t version = at(6);
   if (version < 1 || version > 3) {
-    fail(what, concat("has version ", version, " of the format, expected 1 to 3"),
-         ErrorCode::kUnsupported);
+    refuse_array(what, concat("has version ", version, " of the format, expected 1 to 3"),
+                 ErrorCode::kUnsupported);
   }
   std::int64_t begin = kShort;
   std::int64_t length = at(8) + 256 * at(9);
   if (version > 1) {  // a length of 4 bytes
     begin += 2;
-    if (bytes.size() < begin) fail(what, "ends in its header");
+    if (bytes.size() < begin) refuse_array(what, "ends in its header");
     bytes.read(0, head);
     length += 65536 * at(10) + 16777216 * at(11);
   }
-  if (length > kMaxHeaderBytes || length > bytes.size() - begin) fail(what, "ends in its header");
+  if (length > kMaxHeaderBytes || length > bytes.size() - begin) {
+    refuse_array(what, "ends in its header");
+  }
   std::string text(static_cast<std::size_t>(length), '\0');
   bytes.read(begin, std::as_writable_bytes(std::span(text)));
   ArrayHeader header = HeaderText(text, what).parse();
   header.data_offset = begin + length;
   const std::int64_t expected = header.shape.elements() * size_of(header.dtype);
   if (bytes.size() - header.data_offset != expected) {
-    fail(what,
-         concat("has ", bytes.size() - header.data_offset, " bytes of elements, expected ",
-                expected, " for shape ", header.shape.to_string(), " of ", name_of(header.dtype)));
+    refuse_array(what, concat("has ", bytes.size() - header.data_offset,
+                              " bytes of elements, expected ", expected, " for shape ",
+                              header.shape.to_string(), " of ", name_of(header.dtype)));
   }
   return header;
 }

@@ -25,8 +25,8 @@ constexpr std::int64_t kMaxDeflated = 1032;
 constexpr std::int64_t kMaxUnpackedBytes = std::int64_t{1} << 30;
 constexpr std::int64_t kBeyond4GiB = 0xFFFFFFFF;
 
-[[noreturn]] void fail(const fs::path& path, std::string_view message,
-                       ErrorCode code = ErrorCode::kInvalidArgument) {
+[[noreturn]] void refuse_archive(const fs::path& path, std::string_view message,
+                                 ErrorCode code = ErrorCode::kInvalidArgument) {
   throw Error(code, concat("file '", path.string(), "': ", message));
 }
 
@@ -51,15 +51,15 @@ std::string read_directory(FileBytes& file, const fs::path& path) {
   const std::string end = read_text(file, file.size() - tail, tail);
   const std::size_t record = end.rfind("PK\x05\x06");
   if (record == std::string::npos || end.size() - record < kEndBytes) {
-    fail(path, "is not an .npz archive");
+    refuse_archive(path, "is not an .npz archive");
   }
   const std::int64_t size = u32(end, record + 12);
   const std::int64_t offset = u32(end, record + 16);
   if (offset == kBeyond4GiB) {
-    fail(path, "is an archive beyond 4 GiB, which is not read", ErrorCode::kUnsupported);
+    refuse_archive(path, "is an archive beyond 4 GiB, which is not read", ErrorCode::kUnsupported);
   }
   if (size > kMaxDirectoryBytes || offset > file.size() || size > file.size() - offset) {
-    fail(path, "is a corrupt archive: its directory lies outside of it");
+    refuse_archive(path, "is a corrupt archive: its directory lies outside of it");
   }
   return read_text(file, offset, size);
 }
@@ -71,7 +71,7 @@ class InflatedBytes : public ByteSource {
       : packed_(std::move(packed)), size_(size), path_(std::move(path)) {
     // Negative: without the header of zlib's own files.
     if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK) {
-      fail(path_, "found no memory to unpack it", ErrorCode::kIo);
+      refuse_archive(path_, "found no memory to unpack it", ErrorCode::kIo);
     }
   }
   ~InflatedBytes() override { inflateEnd(&stream_); }
@@ -103,7 +103,8 @@ class InflatedBytes : public ByteSource {
         if (stream_.avail_in == 0) refill();
         const int state = inflate(&stream_, Z_NO_FLUSH);
         if (state != Z_OK && (state != Z_STREAM_END || stream_.avail_out > 0)) {
-          fail(path_, "is a corrupt archive: what is compressed in it cannot be unpacked");
+          refuse_archive(path_,
+                         "is a corrupt archive: what is compressed in it cannot be unpacked");
         }
       }
       done_ += std::ssize(part);
@@ -113,7 +114,9 @@ class InflatedBytes : public ByteSource {
 
   void refill() {
     const std::int64_t some = std::min(packed_->size() - taken_, std::ssize(buffer_));
-    if (some == 0) fail(path_, "is a corrupt archive: what is compressed in it ends early");
+    if (some == 0) {
+      refuse_archive(path_, "is a corrupt archive: what is compressed in it ends early");
+    }
     packed_->read(taken_, std::span(buffer_).first(static_cast<std::size_t>(some)));
     taken_ += some;
     stream_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
@@ -152,29 +155,30 @@ std::vector<NpzMember> npz_members(const fs::path& path) {
     if (!member.name.ends_with(".npy")) continue;
     member.name.resize(member.name.size() - 4);
     if (encrypted || (method != kStoredMethod && !member.deflated)) {
-      fail(path,
-           concat("array '", member.name, "' is ", encrypted ? "encrypted" : "compressed",
-                  ", expected it stored or deflated as numpy.savez does"),
-           ErrorCode::kUnsupported);
+      refuse_archive(path,
+                     concat("array '", member.name, "' is ", encrypted ? "encrypted" : "compressed",
+                            ", expected it stored or deflated as numpy.savez does"),
+                     ErrorCode::kUnsupported);
     }
     if (std::max({member.stored, member.size, member.offset}) == kBeyond4GiB) {
-      fail(path, concat("array '", member.name, "' lies beyond 4 GiB, which is not read"),
-           ErrorCode::kUnsupported);
+      refuse_archive(path, concat("array '", member.name, "' lies beyond 4 GiB, which is not read"),
+                     ErrorCode::kUnsupported);
     }
     // Deflate makes at most 1032 bytes of one.
     if (member.deflated ? member.size / kMaxDeflated > member.stored
                         : member.size != member.stored) {
-      fail(path, concat("is a corrupt archive: array '", member.name, "' has two sizes"));
+      refuse_archive(path, concat("is a corrupt archive: array '", member.name, "' has two sizes"));
     }
     if (member.deflated && member.size > kMaxUnpackedBytes) {
-      fail(path,
-           concat("array '", member.name, "' has ", member.size, " bytes unpacked, at most ",
-                  kMaxUnpackedBytes, " are accepted; use .npy"),
-           ErrorCode::kUnsupported);
+      refuse_archive(
+          path,
+          concat("array '", member.name, "' has ", member.size, " bytes unpacked, at most ",
+                 kMaxUnpackedBytes, " are accepted; use .npy"),
+          ErrorCode::kUnsupported);
     }
     members.push_back(std::move(member));
   }
-  if (!rest.empty()) fail(path, "is a corrupt archive: its directory is broken");
+  if (!rest.empty()) refuse_archive(path, "is a corrupt archive: its directory is broken");
   return members;
 }
 
@@ -191,7 +195,8 @@ std::unique_ptr<ByteSource> open_member(const fs::path& path, const NpzMember& m
     return offset > file->size() || size > file->size() - offset;
   };
   const auto corrupt = [&] {
-    fail(path, concat("is a corrupt archive: array '", member.name, "' lies outside of it"));
+    refuse_archive(path,
+                   concat("is a corrupt archive: array '", member.name, "' lies outside of it"));
   };
   if (outside(member.offset, kLocal)) corrupt();
   const std::string local = read_text(*file, member.offset, kLocal);

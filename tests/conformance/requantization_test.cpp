@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr Requantization kIntegerPaths[] = {Requantization::kGemmlowp, Requantization::kSingle};
 
 /// The executor on one and on two threads gives the bits of the interpreter.
-void expect_equal(const Graph& quantized, const Tensor& input) {
+void expect_interpreted(const Graph& quantized, const Tensor& input) {
   const Executor executor(prepare(quantized));
   const std::string& name = executor.graph().value(executor.graph().inputs()[0]).name;
   for (const Requantization path : kIntegerPaths) {
@@ -97,7 +97,7 @@ TEST_P(RequantizationOf, EqualsTheNaiveReferenceOnImages) {
   const auto image =
       load_preprocessed(images.entries[1], calibration.collect.preprocess, BadImages::kFail, bad);
   ASSERT_TRUE(image);
-  expect_equal(quantized, *image);
+  expect_interpreted(quantized, *image);
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, RequantizationOf, ::testing::ValuesIn(integer_networks()),
@@ -205,7 +205,7 @@ TEST(RequantizationOfClusters, EqualsTheNaiveReference) {
     net.input("x", {1, 6, 9, 7});
     build(net, net.qdq("x", 0.02F, 117));
     net.graph.check();
-    expect_equal(net.graph, ramp({1, 6, 9, 7}));
+    expect_interpreted(net.graph, ramp({1, 6, 9, 7}));
   }
 }
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 
 #include "base/file.h"
 #include "interop/other_runtime.h"
@@ -28,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 using Ints = std::vector<std::int64_t>;
 using Strings = std::vector<std::string>;
-using Attributes = std::map<std::string, Attribute, std::less<>>;
+using Attributes = Node::AttributeMap;
 
 // Largest difference over largest magnitude.
 double relative_error(std::span<const float> found, std::span<const float> expected) {

@@ -15,7 +15,7 @@ namespace {
 
 using testing::ElementsAre;
 
-Detector detector(std::vector<double> thresholds) {
+Detector yolo_detector(std::vector<double> thresholds) {
   Detector detector = find_detector("yolov5");
   detector.thresholds = std::move(thresholds);
   return detector;
@@ -37,7 +37,7 @@ TEST(MatchBoxes, TakesTheNearestThatIsFree) {
 }
 
 TEST(BoxScorer, CountsKeptAndAddedBoxes) {
-  BoxScorer scorer(detector({0.3, 0.6}));
+  BoxScorer scorer(yolo_detector({0.3, 0.6}));
   // Image 1: one equal box, one moved by a fifth (IoU 2/3), one lost, one added.
   scorer.add(std::vector{shifted(0, 0.9F), shifted(20, 0.8F), shifted(40, 0.5F)},
              std::vector{shifted(22, 0.7F), shifted(0, 0.65F), shifted(60, 0.4F)});
@@ -65,7 +65,7 @@ TEST(BoxScorer, CountsKeptAndAddedBoxes) {
 // 2/3, then 0: 5/9. Class 1: one truth that is found: 1. Class 2: one that is not: 0. Class 3 has
 // no truth.
 TEST(BoxScorer, AveragePrecisionOfAHandMadeRanking) {
-  BoxScorer scorer(detector({0.3}));
+  BoxScorer scorer(yolo_detector({0.3}));
   scorer.add(std::vector{shifted(0, 0.9F), shifted(20, 0.8F), shifted(40, 0.7F),
                          shifted(0, 0.6F, 1), shifted(0, 0.5F, 2)},
              std::vector{shifted(0, 0.9F), shifted(60, 0.8F), shifted(20, 0.1F),
@@ -78,7 +78,7 @@ TEST(BoxScorer, AveragePrecisionOfAHandMadeRanking) {
 // A right and a wrong box of one score: neither order is true, so they count together.
 TEST(BoxScorer, EqualScoresCountTogether) {
   for (const bool right_first : {false, true}) {
-    BoxScorer scorer(detector({0.3}));
+    BoxScorer scorer(yolo_detector({0.3}));
     const std::vector<Box> none;
     const std::vector<Box> right{shifted(0, 0.5F)};
     const std::vector<Box> wrong{shifted(60, 0.5F)};
@@ -89,7 +89,7 @@ TEST(BoxScorer, EqualScoresCountTogether) {
 }
 
 TEST(BoxScorer, WithoutAnyBoxThereIsNoPrecision) {
-  BoxScorer scorer(detector({0.3}));
+  BoxScorer scorer(yolo_detector({0.3}));
   scorer.add({}, std::vector{shifted(0, 0.9F)});
   EXPECT_FALSE(scorer.result().matches[0].mean_average_precision);
   EXPECT_EQ(scorer.result().matches[0].added(), 1);
@@ -121,7 +121,7 @@ TEST(BoxScorer, EqualsTheDefinitionOnRandomBoxesHoweverTheyAreShared) {
   std::mt19937 random(17);
   const auto below = [&](unsigned end) { return static_cast<int>(random() % end); };
   for (int round = 0; round < 50; ++round) {
-    std::vector<BoxScorer> scorers(3, BoxScorer(detector({0.3})));
+    std::vector<BoxScorer> scorers(3, BoxScorer(yolo_detector({0.3})));
     std::map<std::int64_t, std::vector<std::pair<float, bool>>> ranked;
     std::map<std::int64_t, int> truths;
     int kept = 0;
@@ -160,7 +160,7 @@ TEST(BoxScorer, EqualsTheDefinitionOnRandomBoxesHoweverTheyAreShared) {
     for (const auto& [label, count] : truths) expected += naive_precision(ranked[label], count);
     std::vector<int> order{0, 1, 2};
     std::shuffle(order.begin(), order.end(), random);
-    BoxScorer sum(detector({0.3}));
+    BoxScorer sum(yolo_detector({0.3}));
     for (const int i : order) sum += scorers[static_cast<std::size_t>(i)];
     const BoxMatch match = sum.result().matches.front();
     EXPECT_EQ(match.kept, kept);

@@ -16,7 +16,7 @@ auto all_of(const CellCounts& counts) {
 }
 
 // Counts `values` in one cell as a kernel does.
-void count(CellCounts& counts, std::size_t cell, std::int64_t values) {
+void count_in_cell(CellCounts& counts, std::size_t cell, std::int64_t values) {
   while (values > 0) {
     const std::int64_t part = std::min(values, CellCounts::kMaxAtOnce);
     counts.make_room(part, all_of(counts));
@@ -42,7 +42,7 @@ TEST(CellCounts, StartsWithoutCells) {
 TEST(CellCounts, AddsWhatIsCountedAndWhatIsAdded) {
   CellCounts counts;
   counts.grow_front(2);
-  count(counts, 1, 30);
+  count_in_cell(counts, 1, 30);
   counts.add(1, 30);
   EXPECT_EQ(counts.at(0), 0);
   EXPECT_EQ(counts.at(1), 60);
@@ -53,8 +53,8 @@ TEST(CellCounts, NeverLosesACarry) {
   for (const std::int64_t total : {32767, 32768, 32769, 65535, 65536, 65537, 98304, 1000000}) {
     CellCounts counts;
     counts.grow_front(3);
-    count(counts, 1, total);
-    count(counts, 2, 5);
+    count_in_cell(counts, 1, total);
+    count_in_cell(counts, 2, 5);
     EXPECT_EQ(counts.at(0), 0);
     EXPECT_EQ(counts.at(1), total);
     EXPECT_EQ(counts.at(2), 5);
@@ -123,7 +123,7 @@ TEST(CellCounts, CountsAsAPlainVectorDoes) {
     if (step % 7 == 0) {
       counts.add(cell, values);
     } else {
-      count(counts, cell, values);
+      count_in_cell(counts, cell, values);
     }
     expected[cell] += values;
     if (step % 500 == 499) {
@@ -146,7 +146,7 @@ TEST(CellCounts, AddsCountsOfAnySize) {
   counts.add(0, 7);
   EXPECT_EQ(counts.at(0), CellCounts::kMaxCount);
   EXPECT_EQ(counts.at(1), 0);
-  count(counts, 1, 70000);
+  count_in_cell(counts, 1, 70000);
   EXPECT_EQ(counts.at(0), CellCounts::kMaxCount);
   EXPECT_EQ(counts.at(1), 70000);
 }

@@ -14,7 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 
-std::array<int, 3> pixel(const Image& image, std::int64_t x, std::int64_t y) {
+std::array<int, 3> colour_at(const Image& image, std::int64_t x, std::int64_t y) {
   const std::uint8_t* at = image.pixels.data() + (y * image.width + x) * 3;
   return {at[0], at[1], at[2]};
 }
@@ -48,20 +48,20 @@ TEST_F(Drawn, BoxesLieWhereTheyAreInTheImage) {
   const std::array<int, 3> orange{255, 130, 40};
   const std::array<int, 3> blue{0, 0, 100};
   // x is 8 times, y 4 times that of the input.
-  EXPECT_EQ(pixel(page, 8 + 120, kTop + 150), green);
-  EXPECT_EQ(pixel(page, 8 + 239, kTop + 150), green);
-  EXPECT_EQ(pixel(page, 8 + 180, kTop + 179), green);
-  EXPECT_EQ(pixel(page, 8 + 180, kTop + 150), blue);
-  EXPECT_EQ(pixel(page, 8 + 119, kTop + 150), blue);
-  EXPECT_EQ(pixel(page, kSecond + 120, kTop + 150), green);
-  EXPECT_EQ(pixel(page, kSecond + 360, kTop + 150), orange);
+  EXPECT_EQ(colour_at(page, 8 + 120, kTop + 150), green);
+  EXPECT_EQ(colour_at(page, 8 + 239, kTop + 150), green);
+  EXPECT_EQ(colour_at(page, 8 + 180, kTop + 179), green);
+  EXPECT_EQ(colour_at(page, 8 + 180, kTop + 150), blue);
+  EXPECT_EQ(colour_at(page, 8 + 119, kTop + 150), blue);
+  EXPECT_EQ(colour_at(page, kSecond + 120, kTop + 150), green);
+  EXPECT_EQ(colour_at(page, kSecond + 360, kTop + 150), orange);
 }
 
 // The pixels of a colour in the whole page.
-std::int64_t count(const Image& page, const std::array<int, 3>& colour) {
+std::int64_t count_pixels(const Image& page, const std::array<int, 3>& colour) {
   std::int64_t found = 0;
   for (std::int64_t y = 0; y < page.height; ++y) {
-    for (std::int64_t x = 0; x < page.width; ++x) found += pixel(page, x, y) == colour ? 1 : 0;
+    for (std::int64_t x = 0; x < page.width; ++x) found += colour_at(page, x, y) == colour ? 1 : 0;
   }
   return found;
 }
@@ -80,15 +80,15 @@ TEST_F(Drawn, CaptionsDoNotCoverEachOther) {
     return draw_answers(image_, preprocess_, result_, {});
   };
   result_.box_pairs = {{std::nullopt, 0, 0.0}};
-  const std::int64_t alone = count(drawn({other}), orange);
+  const std::int64_t alone = count_pixels(drawn({other}), orange);
   result_.fp32.answer.boxes = {best};
   result_.box_pairs = {{0, 0, 1.0}, {std::nullopt, 1, 0.0}};
   const Image page = drawn({best, other});
   // Borders cross: the left and the upper side of the better box lie on the other one's.
   const std::int64_t border = 2 * (15 * 8 + 15 * 4);
-  EXPECT_GE(count(page, orange), alone - border);
+  EXPECT_GE(count_pixels(page, orange), alone - border);
   EXPECT_GT(alone, 2 * border);
-  EXPECT_GT(count(page, green), 0);
+  EXPECT_GT(count_pixels(page, green), 0);
   // Many boxes at one place find no room, and are drawn all the same.
   EXPECT_NO_THROW(static_cast<void>(drawn(std::vector<Box>(2, best))));
 }
@@ -104,10 +104,10 @@ TEST_F(Drawn, ThumbnailsHaveBothModelsBoxesAndNoCaptions) {
   EXPECT_EQ(page.width, 2 * 240 + 4);
   EXPECT_EQ(page.height, 120);
   const std::array<int, 3> green{60, 210, 110};
-  EXPECT_EQ(pixel(page, 60, 75), green);  // x is 4 times, y 2 times that of the input
-  EXPECT_EQ(pixel(page, 244 + 60, 75), green);
-  EXPECT_EQ(pixel(page, 0, 0), (std::array<int, 3>{255, 130, 40}));
-  EXPECT_EQ(pixel(page, 60, 50), (std::array<int, 3>{0, 0, 100}));  // where a caption would be
+  EXPECT_EQ(colour_at(page, 60, 75), green);  // x is 4 times, y 2 times that of the input
+  EXPECT_EQ(colour_at(page, 244 + 60, 75), green);
+  EXPECT_EQ(colour_at(page, 0, 0), (std::array<int, 3>{255, 130, 40}));
+  EXPECT_EQ(colour_at(page, 60, 50), (std::array<int, 3>{0, 0, 100}));  // where a caption would be
   EXPECT_EQ(boxes_text(result_, 0), "2 boxes, 1 lost");
   EXPECT_EQ(boxes_text(result_, 1), "1 box, 0 added");
 }
@@ -115,8 +115,8 @@ TEST_F(Drawn, ThumbnailsHaveBothModelsBoxesAndNoCaptions) {
 TEST_F(Drawn, MasksTintAllClassesButTheFirst) {
   result_.fp32.answer.mask = Mask{2, 1, {0, 1}};
   const Image page = draw_answers(image_, preprocess_, result_, {});
-  EXPECT_THAT(pixel(page, 8 + 239, kTop + 100), ElementsAre(0, 0, 100));
-  EXPECT_NE(pixel(page, 8 + 240, kTop + 100), pixel(page, 8 + 239, kTop + 100));
+  EXPECT_THAT(colour_at(page, 8 + 239, kTop + 100), ElementsAre(0, 0, 100));
+  EXPECT_NE(colour_at(page, 8 + 240, kTop + 100), colour_at(page, 8 + 239, kTop + 100));
 }
 
 TEST_F(Drawn, BestClassesStandBelow) {

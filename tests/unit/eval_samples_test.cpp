@@ -20,8 +20,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-SampleResult sample(const char* path, std::int64_t label, TopClass fp32, TopClass int8,
-                    double margin_lost = 0.0) {
+SampleResult sample_result(const char* path, std::int64_t label, TopClass fp32, TopClass int8,
+                           double margin_lost = 0.0) {
   return {.path = path,
           .label = label,
           .top1 = {fp32, int8},
@@ -35,12 +35,12 @@ EvalResult three_classes() {
   result.classes = 3;
   result.class_names = {"cat", "dog", "-fish"};
   result.samples = {
-      sample("a.jpg", 0, {0, 4.0}, {0, 3.5}),
-      sample("b.jpg", 0, {0, 0.25}, {1, 0.5}, 0.75),
-      sample("c.jpg", 0, {1, 1.0}, {1, 1.0}),
-      sample("=d,\"x\".jpg", 2, {1, 2.0}, {2, 0.5}, 2.5),
-      sample("e.jpg", -1, {2, 1.0}, {1, 0.5}, 1.5),
-      sample("no.jpg", 1, {-1, 0.0}, {1, 0.5}),
+      sample_result("a.jpg", 0, {0, 4.0}, {0, 3.5}),
+      sample_result("b.jpg", 0, {0, 0.25}, {1, 0.5}, 0.75),
+      sample_result("c.jpg", 0, {1, 1.0}, {1, 1.0}),
+      sample_result("=d,\"x\".jpg", 2, {1, 2.0}, {2, 0.5}, 2.5),
+      sample_result("e.jpg", -1, {2, 1.0}, {1, 0.5}, 1.5),
+      sample_result("no.jpg", 1, {-1, 0.0}, {1, 0.5}),
   };
   result.samples.back().sqnr_db.clear();
   result.images = 6;
@@ -63,7 +63,7 @@ TEST(TallyClasses, CountsRightAnswersOfBothModelsPerClass) {
 
 TEST(Confusions, PutWhatChangedMostFirst) {
   EvalResult result = three_classes();
-  result.samples.push_back(sample("f.jpg", 0, {0, 1.0}, {1, 1.0}, 2.0));
+  result.samples.push_back(sample_result("f.jpg", 0, {0, 1.0}, {1, 1.0}, 2.0));
   const std::vector<Confusion> pairs = confusions(result.samples);
   ASSERT_EQ(pairs.size(), 2U);
   EXPECT_EQ(pairs[0].label, 0);
@@ -82,8 +82,9 @@ TEST(Flips, AreOrderedByTheMarginLost) {
 
 TEST(Flips, TakeAnInfiniteMarginForTheLargest) {
   const double infinity = std::numeric_limits<double>::infinity();
-  const std::vector<SampleResult> samples{sample("a", -1, {0, 1.0}, {1, 1.0}, 2.0),
-                                          sample("b", -1, {0, infinity}, {1, 1.0}, infinity)};
+  const std::vector<SampleResult> samples{
+      sample_result("a", -1, {0, 1.0}, {1, 1.0}, 2.0),
+      sample_result("b", -1, {0, infinity}, {1, 1.0}, infinity)};
   EXPECT_EQ(flips(samples).front()->path, "b");
 }
 
@@ -141,7 +142,7 @@ TEST(TextOfClasses, NamesTheClassesAndMistakesThatChanged) {
 TEST(TextOfClasses, NamesTheWorstFiveAndCountsTheRest) {
   EvalResult result = three_classes();
   for (int label = 3; label < 9; ++label) {
-    result.samples.push_back(sample("x.jpg", label, {label, 1.0}, {0, 1.0}, 2.0));
+    result.samples.push_back(sample_result("x.jpg", label, {label, 1.0}, {0, 1.0}, 2.0));
   }
   const std::string text = text_of_classes(result, kAnyWidth);  // of 9 classes and 8 mistakes
   EXPECT_THAT(text, HasSubstr("\nand 4 more, see --json\nmistakes"));

@@ -54,7 +54,7 @@ struct UpsamplingCase {
 };
 
 // The node, with real output or with a quantized one behind a Relu.
-UpsamplingCase case_of(const UpsamplingLayer& layer, bool quantized) {
+UpsamplingCase upsampling_case(const UpsamplingLayer& layer, bool quantized) {
   UpsamplingCase made;
   std::mt19937 random(7);
   const auto draw = [&](std::int64_t count, int low, int high) {
@@ -158,7 +158,7 @@ std::vector<std::int64_t> sums_of(const UpsamplingLayer& layer, const Upsampling
 TEST(QConvTranspose, EqualsNaiveSumsOnEveryPathAndNumberOfThreads) {
   for (const UpsamplingLayer& layer : kUpsamplingLayers) {
     for (const bool quantized : {false, true}) {
-      const UpsamplingCase made = case_of(layer, quantized);
+      const UpsamplingCase made = upsampling_case(layer, quantized);
       Tensor x(DType::kFloat32, layer.x);
       std::transform(made.x.begin(), made.x.end(), x.values<float>().begin(),
                      [](int q) { return kInputScale * static_cast<float>(q - kInputZero); });
@@ -208,7 +208,7 @@ TEST(QConvTranspose, EqualsNaiveSumsOnEveryPathAndNumberOfThreads) {
 
 TEST(QConvTranspose, StaysInFloatWhereStridesWouldMakeTooManyPhases) {
   const UpsamplingLayer layer{{1, 2, 2, 2}, {2, 3, 2, 2}, 1, {9, 8}};
-  const auto plan = Executor(case_of(layer, true).graph).compile({});
+  const auto plan = Executor(upsampling_case(layer, true).graph).compile({});
   for (const StepInfo& step : plan->steps()) {
     EXPECT_FALSE(step.op_type == "ConvTranspose" && step.integer);
   }

@@ -9,7 +9,7 @@
 namespace qtool {
 namespace {
 
-std::size_t offset(std::int64_t index) { return static_cast<std::size_t>(index); }
+std::size_t to_size(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 // Sums of windows over channels-last integers, from every input channel to every output channel.
 void window_sums(const Shape& in, const Shape& out, const Window& w, const std::int64_t* source,
@@ -62,13 +62,13 @@ TEST(DivideWindow, ComputesWhatTheWholeComputes) {
     if (out[2] == 0 || out[3] == 0) continue;
     w.output = {out[2], out[3]};
     const Shape result{out[0], out[1], out[2], out[3]};
-    std::vector<std::int64_t> source(offset(in.elements()));
+    std::vector<std::int64_t> source(to_size(in.elements()));
     for (std::int64_t& value : source) value = pick(-9, 9);
-    std::vector<std::int64_t> whole(offset(result.elements()));
+    std::vector<std::int64_t> whole(to_size(result.elements()));
     window_sums(in, result, w, source.data(), whole.data());
     for (const int threads : {1, 2, 3, 8}) {
       const auto pieces = divide_window(in, result, w, Layout::kChannelsLast, 1 << 20, threads);
-      std::vector<std::int64_t> parts(offset(result.elements()), -12345);
+      std::vector<std::int64_t> parts(to_size(result.elements()), -12345);
       std::int64_t elements = 0;
       for (const WindowPiece& piece : pieces) {
         for (std::size_t axis = 0; axis < 2; ++axis) {

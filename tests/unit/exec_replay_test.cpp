@@ -32,7 +32,7 @@ Graph branches() {
   return std::move(net.graph);
 }
 
-Tensor input_of(float first) {
+Tensor replay_input(float first) {
   Tensor x(DType::kFloat32, {1, 2, kReplayedSide, kReplayedSide});
   float next = first;
   for (float& value : x.values<float>()) value = next += 0.125F;
@@ -49,7 +49,7 @@ std::shared_ptr<const Plan> plan_of(const Graph& graph, const std::vector<std::s
 
 using ReplayedOutputs = std::vector<std::vector<float>>;
 
-ReplayedOutputs values_of(std::span<const TensorView> views) {
+ReplayedOutputs replayed_values(std::span<const TensorView> views) {
   ReplayedOutputs outputs;
   for (const TensorView& view : views) {
     const std::span<const float> values = view.values<float>();
@@ -62,7 +62,7 @@ ReplayedOutputs run_once(const Graph& graph, const Tensor& x) {
   const auto plan = plan_of(graph, {});
   Workspace workspace;
   const std::array<TensorView, 1> inputs{TensorView(x)};
-  return values_of(plan->run(inputs, workspace));
+  return replayed_values(plan->run(inputs, workspace));
 }
 
 /// The network with everything that reads `tensor` reading twice its value.
@@ -91,11 +91,12 @@ TEST(Replay, EqualsANetworkInWhichOneTensorIsChanged) {
   const Graph graph = branches();
   Replay replay(plan_of(graph, kTensors), nullptr);
   for (const float first : {-2.0F, 1.0F}) {
-    const Tensor x = input_of(first);
+    const Tensor x = replay_input(first);
     const std::array<TensorView, 1> inputs{TensorView(x)};
-    EXPECT_EQ(values_of(replay.run(inputs)), run_once(graph, x));
+    EXPECT_EQ(replayed_values(replay.run(inputs)), run_once(graph, x));
     for (std::size_t i = 0; i < kTensors.size(); ++i) {
-      EXPECT_EQ(values_of(replay.run_changed(i, twice)), run_once(doubled(graph, kTensors[i]), x))
+      EXPECT_EQ(replayed_values(replay.run_changed(i, twice)),
+                run_once(doubled(graph, kTensors[i]), x))
           << kTensors[i];
     }
   }
@@ -104,16 +105,16 @@ TEST(Replay, EqualsANetworkInWhichOneTensorIsChanged) {
 TEST(Replay, LeavesNoTraceOfAChange) {
   const Graph graph = branches();
   Replay replay(plan_of(graph, kTensors), nullptr);
-  const Tensor x = input_of(-1.0F);
+  const Tensor x = replay_input(-1.0F);
   const std::array<TensorView, 1> inputs{TensorView(x)};
-  const ReplayedOutputs clean = values_of(replay.run(inputs));
+  const ReplayedOutputs clean = replayed_values(replay.run(inputs));
   const auto same = [](const TensorView& original, std::byte* out) {
     const std::span<const float> values = original.values<float>();
     for (std::size_t i = 0; i < values.size(); ++i) reinterpret_cast<float*>(out)[i] = values[i];
   };
   for (std::size_t i = 0; i < kTensors.size(); ++i) {
     replay.run_changed(i, twice);
-    EXPECT_EQ(values_of(replay.run_changed(kTensors.size() - 1 - i, same)), clean);
+    EXPECT_EQ(replayed_values(replay.run_changed(kTensors.size() - 1 - i, same)), clean);
   }
 }
 
@@ -136,16 +137,16 @@ TEST(Replay, TakesOneStepFromANetworkWithOtherWeights) {
   }
   ASSERT_TRUE(step.has_value());
   Replay replay(plan, plan_of(all, kTensors));
-  const Tensor x = input_of(-1.0F);
+  const Tensor x = replay_input(-1.0F);
   const std::array<TensorView, 1> inputs{TensorView(x)};
-  const ReplayedOutputs clean = values_of(replay.run(inputs));
-  const ReplayedOutputs changed = values_of(replay.run_variant(*step));
+  const ReplayedOutputs clean = replayed_values(replay.run(inputs));
+  const ReplayedOutputs changed = replayed_values(replay.run_variant(*step));
   EXPECT_NE(changed, clean);
   // Fusion depends on what is observed, so the same tensors are.
   const auto reference = plan_of(one, kTensors);
   Workspace workspace;
-  EXPECT_EQ(changed, values_of(reference->run(inputs, workspace)));
-  EXPECT_EQ(values_of(replay.run_variant(*step)), changed);
+  EXPECT_EQ(changed, replayed_values(reference->run(inputs, workspace)));
+  EXPECT_EQ(replayed_values(replay.run_variant(*step)), changed);
 }
 
 TEST(Replay, RefusesPlansOfOtherSteps) {

@@ -20,7 +20,7 @@ constexpr int kThreadRounds = 100;
 
 constexpr unsigned kSeed = 11;
 
-std::byte* bytes_of(Tensor& tensor) { return static_cast<std::byte*>(tensor.data()); }
+std::byte* workspace_bytes_of(Tensor& tensor) { return static_cast<std::byte*>(tensor.data()); }
 
 template <typename Operation>
 Tensor workspace_of(const Operation& operation) {
@@ -81,7 +81,7 @@ TEST(Threads, LeaveConvolutionsEqualToTheLastBits) {
                                                 spec.bias ? bias.values<float>().data() : nullptr);
       convolution.run(source.values<float>().data(), *packed,
                       spec.residual ? residual.values<float>().data() : nullptr,
-                      destination.values<float>().data(), bytes_of(workspace));
+                      destination.values<float>().data(), workspace_bytes_of(workspace));
       return destination;
     };
     const Tensor whole = result(1);
@@ -125,7 +125,7 @@ TEST(Threads, LeaveProductsEqualToTheLastBits) {
       const PackedPtr packed =
           product.pack(b.values<float>().data(), spec.bias ? bias.values<float>().data() : nullptr);
       product.run(a.values<float>().data(), *packed, destination.values<float>().data(),
-                  bytes_of(workspace));
+                  workspace_bytes_of(workspace));
       return destination;
     };
     const Tensor whole = result(1);

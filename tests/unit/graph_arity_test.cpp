@@ -19,8 +19,8 @@ namespace {
 using ::testing::HasSubstr;
 
 // What loading says of `y = op(inputs)`.
-std::string refusal(const std::string& op, const std::vector<std::string>& inputs,
-                    const std::vector<std::string>& outputs, std::int64_t opset = 17) {
+std::string arity_refusal(const std::string& op, const std::vector<std::string>& inputs,
+                          const std::vector<std::string>& outputs, std::int64_t opset = 17) {
   onnx::ModelProto model = small_model(opset);
   model.mutable_graph()->clear_node();
   onnx::NodeProto node = node_proto(op, inputs, {"y"});
@@ -75,30 +75,33 @@ TEST(Arity, IsKnownOfEveryOperatorThatPassesLookInto) {
 }
 
 TEST(Arity, FollowsTheOpsetOfTheModel) {
-  EXPECT_EQ(refusal("Squeeze", {"x"}, {"y"}, 13), "accepted");
-  EXPECT_EQ(refusal("Squeeze", {"x", "w"}, {"y"}, 13), "accepted");
-  EXPECT_THAT(refusal("Squeeze", {"x", "w"}, {"y"}, 12), HasSubstr("found 2 inputs, expected 1"));
-  EXPECT_EQ(refusal("ReduceMean", {"x", "w"}, {"y"}, 18), "accepted");
-  EXPECT_THAT(refusal("ReduceMean", {"x", "w"}, {"y"}, 17), HasSubstr("expected 1 (opset 17)"));
+  EXPECT_EQ(arity_refusal("Squeeze", {"x"}, {"y"}, 13), "accepted");
+  EXPECT_EQ(arity_refusal("Squeeze", {"x", "w"}, {"y"}, 13), "accepted");
+  EXPECT_THAT(arity_refusal("Squeeze", {"x", "w"}, {"y"}, 12),
+              HasSubstr("found 2 inputs, expected 1"));
+  EXPECT_EQ(arity_refusal("ReduceMean", {"x", "w"}, {"y"}, 18), "accepted");
+  EXPECT_THAT(arity_refusal("ReduceMean", {"x", "w"}, {"y"}, 17),
+              HasSubstr("expected 1 (opset 17)"));
 }
 
 TEST(Arity, IsSaidWithNodeFoundAndExpected) {
-  EXPECT_EQ(refusal("Add", {"x"}, {"y"}),
+  EXPECT_EQ(arity_refusal("Add", {"x"}, {"y"}),
             "model 'm': node 'n' (Add): found 1 input, expected 2 (opset 17)");
-  EXPECT_THAT(refusal("Conv", {"x", "w", "w", "w"}, {"y"}),
+  EXPECT_THAT(arity_refusal("Conv", {"x", "w", "w", "w"}, {"y"}),
               HasSubstr("found 4 inputs, expected 2 to 3"));
-  EXPECT_THAT(refusal("Concat", {}, {"y"}), HasSubstr("found 0 inputs, expected at least 1"));
-  EXPECT_THAT(refusal("Relu", {"x"}, {"y", "z"}), HasSubstr("found 2 outputs, expected 1"));
-  EXPECT_THAT(refusal("Relu", {"x"}, {}), HasSubstr("found 0 outputs, expected 1"));
-  EXPECT_THAT(refusal("Add", {"x", ""}, {"y"}), HasSubstr("input 1 has no name, expected one"));
-  EXPECT_THAT(refusal("Concat", {"x", "", "x"}, {"y"}), HasSubstr("input 1 has no name"));
-  EXPECT_THAT(refusal("TopK", {"x", "w"}, {"", "y"}), HasSubstr("output 0 has no name"));
+  EXPECT_THAT(arity_refusal("Concat", {}, {"y"}), HasSubstr("found 0 inputs, expected at least 1"));
+  EXPECT_THAT(arity_refusal("Relu", {"x"}, {"y", "z"}), HasSubstr("found 2 outputs, expected 1"));
+  EXPECT_THAT(arity_refusal("Relu", {"x"}, {}), HasSubstr("found 0 outputs, expected 1"));
+  EXPECT_THAT(arity_refusal("Add", {"x", ""}, {"y"}),
+              HasSubstr("input 1 has no name, expected one"));
+  EXPECT_THAT(arity_refusal("Concat", {"x", "", "x"}, {"y"}), HasSubstr("input 1 has no name"));
+  EXPECT_THAT(arity_refusal("TopK", {"x", "w"}, {"", "y"}), HasSubstr("output 0 has no name"));
 }
 
 TEST(Arity, LeavesOptionalOperandsAndForeignOperatorsFree) {
-  EXPECT_EQ(refusal("Clip", {"x", "", "w"}, {"y"}), "accepted");
-  EXPECT_EQ(refusal("LSTM", {"x", "w", "w", "", ""}, {"", "y"}), "accepted");
-  EXPECT_EQ(refusal("OfTheFuture", {"", "x", ""}, {"", "y"}), "accepted");
+  EXPECT_EQ(arity_refusal("Clip", {"x", "", "w"}, {"y"}), "accepted");
+  EXPECT_EQ(arity_refusal("LSTM", {"x", "w", "w", "", ""}, {"", "y"}), "accepted");
+  EXPECT_EQ(arity_refusal("OfTheFuture", {"", "x", ""}, {"", "y"}), "accepted");
 }
 
 }  // namespace

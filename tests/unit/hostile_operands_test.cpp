@@ -127,13 +127,13 @@ bool fits(const Names& names, std::string_view pattern) {
 }
 
 // `first`, then `rest` with a number where they must differ.
-Names names_of(std::size_t count, const std::string& first, const std::string& rest) {
+Names operand_names(std::size_t count, const std::string& first, const std::string& rest) {
   Names names(count, rest);
   if (!names.empty()) names[0] = first;
   return names;
 }
 
-Names outputs_of(std::size_t count) {
+Names output_names(std::size_t count) {
   Names names;
   for (std::size_t i = 0; i < count; ++i) names.push_back(concat("out", i));
   return names;
@@ -169,8 +169,8 @@ struct Tally {
 void try_operator(const Arity& row, std::string_view rest, Tally& tally,
                   const std::string& domain = "") {
   const std::string op(row.op_type);
-  const Names all_inputs = names_of(row.inputs.size(), "c", std::string(rest));
-  const Names all_outputs = outputs_of(row.outputs.size());
+  const Names all_inputs = operand_names(row.inputs.size(), "c", std::string(rest));
+  const Names all_outputs = output_names(row.outputs.size());
   const auto attempt = [&](const Names& inputs, const Names& outputs) {
     std::string what = concat(op, " ", row.since, ":");
     for (const std::string& input : inputs) what += concat(" '", input, "'");
@@ -184,9 +184,9 @@ void try_operator(const Arity& row, std::string_view rest, Tally& tally,
     tally.ran += outcome.ran ? 1 : 0;
   };
   const auto input_lists = lists_for(
-      row.inputs, [&](std::size_t count) { return names_of(count, "c", std::string(rest)); });
+      row.inputs, [&](std::size_t count) { return operand_names(count, "c", std::string(rest)); });
   for (const Names& inputs : input_lists) attempt(inputs, all_outputs);
-  for (const Names& outputs : lists_for(row.outputs, outputs_of)) attempt(all_inputs, outputs);
+  for (const Names& outputs : lists_for(row.outputs, output_names)) attempt(all_inputs, outputs);
 }
 
 TEST(HostileOperands, OfKnownOperatorsAreRefusedOrHarmless) {
@@ -213,9 +213,9 @@ TEST(HostileOperands, OfOperatorsOfOnnxRuntimeAreRefusedOrHarmless) {
 
 TEST(HostileOperands, OfUnknownOperatorsAreHarmless) {
   for (std::size_t inputs = 0; inputs < 4; ++inputs) {
-    for (const Names& in : with_gaps(names_of(inputs, "c", "c"))) {
+    for (const Names& in : with_gaps(operand_names(inputs, "c", "c"))) {
       for (std::size_t outputs = 0; outputs < 4; ++outputs) {
-        for (const Names& out : with_gaps(outputs_of(outputs))) {
+        for (const Names& out : with_gaps(output_names(outputs))) {
           EXPECT_TRUE(put_through(model_of("OfTheFuture", 17, in, out)).loaded);
         }
       }

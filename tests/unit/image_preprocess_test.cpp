@@ -6,14 +6,10 @@
 
 #include "qtool/base/error.h"
 #include "qtool/image/preprocess.h"
+#include "unit/values_of.h"
 
 namespace qtool {
 namespace {
-
-std::vector<float> values_of(const Tensor& tensor) {
-  const std::span<const float> values = tensor.values<float>();
-  return {values.begin(), values.end()};
-}
 
 using testing::ElementsAre;
 using testing::HasSubstr;

@@ -48,7 +48,7 @@ double divergence_by_definition(const Counts& counts, std::int64_t kept, std::in
   return divergence;
 }
 
-void expect_definition(const Counts& counts, std::int64_t levels) {
+void expect_kl_definition(const Counts& counts, std::int64_t levels) {
   const KlDivergences candidates(counts, levels);
   const auto bins = static_cast<std::int64_t>(counts.size());
   std::int64_t best = bins;
@@ -105,14 +105,14 @@ TEST(KlDivergences, MatchesTheDefinitionOnRandomHistograms) {
     Counts counts(static_cast<std::size_t>(bins));
     for (auto& count : counts) count = random() % 3 == 0 ? 0 : static_cast<int>(random() % 50);
     counts.back() += 1;
-    expect_definition(counts, levels);
+    expect_kl_definition(counts, levels);
   }
 }
 
 TEST(KlDivergences, MatchesTheDefinitionOnBellShapedHistograms) {
-  expect_definition(normal_counts(200000, 512, 1.0, 12), 128);
-  expect_definition(normal_counts(3000, 512, 1.5, 13), 128);  // many empty bins
-  expect_definition(normal_counts(200000, 300, 0.5, 14), 32);
+  expect_kl_definition(normal_counts(200000, 512, 1.0, 12), 128);
+  expect_kl_definition(normal_counts(3000, 512, 1.5, 13), 128);  // many empty bins
+  expect_kl_definition(normal_counts(200000, 300, 0.5, 14), 32);
 }
 
 TEST(KlDivergences, KeepsRoundingErrorsFarBelowATieForLargeCounts) {

@@ -74,7 +74,7 @@ Graph folded(int count) {
 }
 
 // Sigmoid between Quantize and Dequantize: lowered to integers, one by one.
-Graph quantized(int count) {
+Graph quantized_sigmoids(int count) {
   Net net = with_input();
   net.constant("s", Tensor::scalar<float>(0.02F));
   net.constant("z", Tensor::scalar<std::uint8_t>(10));
@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Model{"identities", [](int count) { return chain("Identity", count); }},
                     Model{"activations", [](int count) { return chain("Relu", count); }},
                     Model{"one_constant", readers_of_one_constant}, Model{"folded", folded},
-                    Model{"quantized", quantized},
+                    Model{"quantized", quantized_sigmoids},
                     Model{"fan_to_a_concat", [](int count) { return fan("Concat", count); }},
                     Model{"fan_to_a_sum", [](int count) { return fan("Sum", count); }},
                     Model{"split", split}, Model{"initializers", initializers},
@@ -303,7 +303,8 @@ TEST(AssignOffsets, EndsSoonWhereVeryManyLiveAtOnce) {
 }
 
 // The code of the Error and how often `stop` was called.
-std::pair<ErrorCode, int> stop_after(int questions, const std::function<void(StopCheck)>& work) {
+std::pair<ErrorCode, int> stop_at_question(int questions,
+                                           const std::function<void(StopCheck)>& work) {
   int asked = 0;
   try {
     work([&] { return ++asked > questions; });
@@ -328,11 +329,11 @@ TEST(StopCheck, EndsLoadingPreparingAndCompiling) {
        {std::function<void(StopCheck)>(load), std::function<void(StopCheck)>(fold),
         std::function<void(StopCheck)>(compile)}) {
     for (const int questions : {0, 3, 150}) {
-      const auto [code, asked] = stop_after(questions, work);
+      const auto [code, asked] = stop_at_question(questions, work);
       EXPECT_EQ(code, ErrorCode::kCancelled);
       EXPECT_EQ(asked, questions + 1);  // and no more
     }
-    const auto [code, asked] = stop_after(std::numeric_limits<int>::max(), work);
+    const auto [code, asked] = stop_at_question(std::numeric_limits<int>::max(), work);
     EXPECT_EQ(code, ErrorCode::kUsage);  // came to its end
     EXPECT_GE(asked, 200);               // at least once per node
   }

@@ -46,14 +46,14 @@ Values after_relu(Values values) {
   return values;
 }
 
-Statistics statistics_of(const Values& values) {
+Statistics statistics_of_channel(const Values& values) {
   Statistics statistics;
   statistics.observe(one_channel(values), 0, Counting::all());
   return statistics;
 }
 
 Range decided(std::string_view method, const Values& values, const MethodOptions& options = {}) {
-  return find_method(method).decide(statistics_of(values), options);
+  return find_method(method).decide(statistics_of_channel(values), options);
 }
 
 double noise_of(const Values& values, const Range& range, const Scheme& scheme) {
@@ -71,7 +71,7 @@ double noise_of(const Values& values, const Range& range, const Scheme& scheme) 
 double least_noise(const Values& values, const Scheme& scheme) {
   Values sample;
   for (std::size_t i = 0; i < values.size(); i += 5) sample.push_back(values[i]);
-  const Range whole = statistics_of(values).range();
+  const Range whole = statistics_of_channel(values).range();
   const double top = std::max(-whole.min, whole.max);
   double least = noise_of(values, whole, scheme);
   double best = 1.0;
@@ -136,7 +136,7 @@ TEST(MseMethod, MovesBothEndsOfAnAsymmetricRange) {
   const Range range = decided("mse", values);
   EXPECT_GT(range.min, -0.9F);
   EXPECT_LT(noise_of(values, range, scheme),
-            0.95 * noise_of(values, statistics_of(values).range(), scheme));
+            0.95 * noise_of(values, statistics_of_channel(values).range(), scheme));
 }
 
 TEST(GradientMethod, EndsInAValleyNearTheBest) {
@@ -144,7 +144,7 @@ TEST(GradientMethod, EndsInAValleyNearTheBest) {
     const double noise =
         noise_of(c.values, decided("gradient", c.values, options_of(c.scheme)), c.scheme);
     EXPECT_LE(noise, 1.25 * least_noise(c.values, c.scheme)) << c.name;
-    EXPECT_LE(noise, 1.001 * noise_of(c.values, statistics_of(c.values).range(), c.scheme))
+    EXPECT_LE(noise, 1.001 * noise_of(c.values, statistics_of_channel(c.values).range(), c.scheme))
         << c.name;
   }
 }
@@ -152,7 +152,7 @@ TEST(GradientMethod, EndsInAValleyNearTheBest) {
 // The alternation on the values themselves, as MNN does it.
 Range literal_admm(const Values& values, const Scheme& scheme) {
   const Limits limits = limits_of(scheme);
-  const Range whole = statistics_of(values).range();
+  const Range whole = statistics_of_channel(values).range();
   const double top = std::max(-whole.min, whole.max);
   const double low = limits.min;
   const double high = limits.max;
@@ -181,7 +181,7 @@ TEST(AdmmMethod, EndsWhereTheAlternationOnTheValuesEnds) {
     const double noise = noise_of(c.values, found, c.scheme);
     const double literal_noise = noise_of(c.values, expected, c.scheme);
     EXPECT_LE(noise, 1.01 * literal_noise) << c.name;
-    const Range whole = statistics_of(c.values).range();
+    const Range whole = statistics_of_channel(c.values).range();
     if (found == whole) {  // the method does not hand out what is worse than no clip at all
       EXPECT_GE(1.01 * literal_noise, noise_of(c.values, whole, c.scheme)) << c.name;
     } else {
@@ -201,13 +201,13 @@ TEST(PercentileMethod, CutsHalfTheRestAtEitherEnd) {
     std::sort(sorted.begin(), sorted.end());
     const double tail = 0.005 * (100.0 - percentile);
     const auto rank = static_cast<std::size_t>(tail * 100000.0);
-    const auto cell = statistics_of(values).histogram().cell_width();
+    const auto cell = statistics_of_channel(values).histogram().cell_width();
     EXPECT_NEAR(range.min, sorted[rank], (sorted[rank + 1] - sorted[rank - 1]) + 2 * cell);
     EXPECT_NEAR(range.max, sorted[99999 - rank],
                 (sorted[100000 - rank] - sorted[99998 - rank]) + 2 * cell);
   }
   options.percentile = 100.0;
-  EXPECT_EQ(decided("percentile", values, options), statistics_of(values).range());
+  EXPECT_EQ(decided("percentile", values, options), statistics_of_channel(values).range());
   options.percentile = 49.0;
   EXPECT_THROW(decided("percentile", values, options), Error);
 }
@@ -258,11 +258,11 @@ TEST(AciqMethod, ClipsAtThePublishedMultiples) {
 
 TEST(AciqNcnnMethod, FollowsItsFormulaEvenAboveTheLargestValue) {
   Values values = normal_values();
-  const double absmax = statistics_of(values).absmax();
+  const double absmax = statistics_of_channel(values).absmax();
   EXPECT_NEAR(decided("aciq_ncnn", values).max, absmax * 4.2396 / std::sqrt(2.0 * std::log(1e5)),
               1e-5);
   values.resize(1000);
-  const float largest = statistics_of(values).absmax();
+  const float largest = statistics_of_channel(values).absmax();
   EXPECT_GT(decided("aciq_ncnn", values).max, largest);
 }
 
@@ -318,7 +318,7 @@ TEST(FractionalKl, EqualsItsDefinition) {
 TEST(KlMnnMethod, DoesNotSearchSmallImages) {
   Values values = after_relu(normal_values());
   values.resize(99);
-  const float absmax = statistics_of(values).absmax();
+  const float absmax = statistics_of_channel(values).absmax();
   EXPECT_FLOAT_EQ(decided("kl_mnn", values).max, absmax * 2047.5F / 2048.0F);
 }
 
@@ -408,7 +408,7 @@ TEST(AutoMethod, LetsImagesOfZerosHaveNoVoteWhereOutputsAreMaps) {
 
 TEST(AutoMethod, AnswersDegenerateTensorsWhereOutputsAreMaps) {
   for (const Values& values : {Values(), Values(50), Values{2.5F}, Values{-1e-40F, 3e38F}}) {
-    const Statistics statistics = values.empty() ? Statistics() : statistics_of(values);
+    const Statistics statistics = values.empty() ? Statistics() : statistics_of_channel(values);
     const Range range = best_method(statistics, {}, Outputs::kMaps).range;
     EXPECT_LE(range.min, 0.0F);
     EXPECT_GE(range.max, 0.0F);

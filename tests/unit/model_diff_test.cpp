@@ -33,7 +33,7 @@ Graph named(const std::string& prefix) {
 }
 
 // x rounded with `scale` and `zero_point`, then Relu.
-Graph rounded(float scale, std::uint8_t zero_point) {
+Graph rounded_relu(float scale, std::uint8_t zero_point) {
   Net net;
   net.input("x", {1, 4});
   net.constant("s", Tensor::scalar<float>(scale));
@@ -105,16 +105,16 @@ TEST(ModelDiff, MatchesRenamedNodesByWhatTheyAre) {
 }
 
 TEST(ModelDiff, ComparesScalesAndZeroPoints) {
-  const ModelDiff same = diff_of(rounded(0.5F, 3), rounded(0.5F, 3));
+  const ModelDiff same = diff_of(rounded_relu(0.5F, 3), rounded_relu(0.5F, 3));
   ASSERT_EQ(same.scales.size(), 1U);
   EXPECT_TRUE(same.equal());
-  const ModelDiff diff = diff_of(rounded(0.5F, 3), rounded(0.4F, 3));
+  const ModelDiff diff = diff_of(rounded_relu(0.5F, 3), rounded_relu(0.4F, 3));
   ASSERT_EQ(diff.scales.size(), 1U);
   EXPECT_EQ(diff.scales[0].name, "x");
   EXPECT_NEAR(diff.scales[0].scale, 0.2, 1e-6);
   EXPECT_TRUE(ModelLimits({{}, 0.25}).accept(diff));
   EXPECT_FALSE(ModelLimits({{}, 0.1}).accept(diff));
-  const ModelDiff moved = diff_of(rounded(0.5F, 3), rounded(0.5F, 4));
+  const ModelDiff moved = diff_of(rounded_relu(0.5F, 3), rounded_relu(0.5F, 4));
   EXPECT_TRUE(moved.scales[0].zero_points_differ);
   EXPECT_FALSE(moved.equal());
 }
@@ -123,7 +123,7 @@ TEST(ModelDiff, QuantizedAgainstFloatIsTheSameStructure) {
   Net net;
   net.input("x", {1, 4});
   net.output(net.op("Relu", "relu", {"x"}));
-  const ModelDiff diff = diff_of(net.graph, rounded(0.5F, 3));
+  const ModelDiff diff = diff_of(net.graph, rounded_relu(0.5F, 3));
   EXPECT_TRUE(diff.prepared);
   EXPECT_TRUE(diff.only_b.empty());
   EXPECT_TRUE(diff.changed.empty());

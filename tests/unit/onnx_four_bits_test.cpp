@@ -56,7 +56,7 @@ onnx::ModelProto product(std::int32_t type, const std::string& weights, const st
   return model;
 }
 
-std::string refusal(const onnx::ModelProto& model) {
+std::string four_bit_refusal(const onnx::ModelProto& model) {
   try {
     static_cast<void>(prepare(load(model)));
   } catch (const Error& error) {
@@ -138,11 +138,11 @@ TEST(FourBits, InBlocksBecomeReals) {
   EXPECT_THAT(plan->run(inputs, workspace)[0].values<float>(),
               ElementsAre(-9, -12, -32, 0.5F, 0.5F, 0.375F));
   node.mutable_attribute(1)->set_i(3);
-  EXPECT_EQ(refusal(model), "");  // 3 and 1 inputs
+  EXPECT_EQ(four_bit_refusal(model), "");  // 3 and 1 inputs
   node.mutable_attribute(1)->set_i(1);
-  EXPECT_THAT(refusal(model), HasSubstr("expected float32 of [4, 3]"));
+  EXPECT_THAT(four_bit_refusal(model), HasSubstr("expected float32 of [4, 3]"));
   node.mutable_attribute(1)->set_i(-2);
-  EXPECT_THAT(refusal(model), HasSubstr("'block_size' is negative"));
+  EXPECT_THAT(four_bit_refusal(model), HasSubstr("'block_size' is negative"));
 }
 
 /// The model as it is written, read by protobuf.
@@ -195,7 +195,7 @@ TEST(FourBits, MayLieInNodesConstant) {
   EXPECT_EQ(initializer(prepared, "w").data_type(), kInt4);
   EXPECT_EQ(initializer(prepared, "w").raw_data(), kSigned);
   *given.mutable_graph()->mutable_node(1) = node_proto("Cast", {"w"}, {"real"});
-  EXPECT_THAT(refusal(given), HasSubstr("'w': has integers of 4 bits, read by"));
+  EXPECT_THAT(four_bit_refusal(given), HasSubstr("'w': has integers of 4 bits, read by"));
 }
 
 // Whose integers a pass made larger than 4 bits hold takes its neighbours along to 8.
@@ -217,9 +217,9 @@ TEST(FourBits, BecomeEightWhereTheyNoLongerFit) {
 TEST(FourBits, AreRefusedWhereTheyWouldBeTakenForEight) {
   onnx::ModelProto model = product(kUInt4, kSigned, std::string("\xf1\x02", 2));
   *model.mutable_graph()->mutable_node(0) = node_proto("Cast", {"w"}, {"real"});
-  EXPECT_THAT(refusal(model), HasSubstr("'w': has integers of 4 bits, read by"));
+  EXPECT_THAT(four_bit_refusal(model), HasSubstr("'w': has integers of 4 bits, read by"));
   onnx::ModelProto short_one = product(kInt4, "\x12", std::string("\xf1\x02", 2));
-  EXPECT_THAT(refusal(short_one), HasSubstr("found 1 bytes, expected 6"));
+  EXPECT_THAT(four_bit_refusal(short_one), HasSubstr("found 1 bytes, expected 6"));
 }
 
 }  // namespace

@@ -18,14 +18,14 @@ using onnx::TensorProto;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>& ids) {
+std::vector<std::string> value_names(const Graph& graph, const std::vector<ValueId>& ids) {
   std::vector<std::string> names;
   for (const ValueId id : ids) names.push_back(graph.value(id).name);
   return names;
 }
 
 // Loads a changed small model and returns the error's sentence; fails when there is none.
-std::string refusal(ErrorCode code, const std::function<void(ModelProto&)>& change) {
+std::string load_refusal(ErrorCode code, const std::function<void(ModelProto&)>& change) {
   ModelProto model = small_model();
   change(model);
   try {
@@ -38,7 +38,7 @@ std::string refusal(ErrorCode code, const std::function<void(ModelProto&)>& chan
   return {};
 }
 
-const Tensor& constant_of(const Graph& graph, std::string_view name) {
+const Tensor& constant_named(const Graph& graph, std::string_view name) {
   const auto id = graph.find_value(name);
   if (!id || !graph.is_constant(*id)) throw std::runtime_error("no such constant");
   return *graph.value(*id).constant;
@@ -55,10 +55,10 @@ TEST(LoadOnnx, ReadsNodesTensorsAndModelInfo) {
   entry->set_value("none");
   *model.mutable_graph()->add_value_info() = tensor_info("sum", {2, 2});
   const Graph graph = load(model);
-  EXPECT_THAT(names_of(graph, graph.inputs()), ElementsAre("x"));
-  EXPECT_THAT(names_of(graph, graph.outputs()), ElementsAre("y"));
+  EXPECT_THAT(value_names(graph, graph.inputs()), ElementsAre("x"));
+  EXPECT_THAT(value_names(graph, graph.outputs()), ElementsAre("y"));
   EXPECT_THAT(ops_of(graph), ElementsAre("Add", "Relu"));
-  EXPECT_THAT(constant_of(graph, "w").values<float>(), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(constant_named(graph, "w").values<float>(), ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(graph.value(*graph.find_value("sum")).dtype, DType::kFloat32);
   EXPECT_EQ(graph.info.producer_name, "test");
   EXPECT_EQ(graph.info.producer_version, "1.2");
@@ -103,8 +103,8 @@ TEST(LoadOnnx, TakesInitializersListedAsInputsForConstants) {
   model.set_ir_version(3);
   *model.mutable_graph()->add_input() = tensor_info("w", {2, 2});
   const Graph graph = load(model);
-  EXPECT_THAT(names_of(graph, graph.inputs()), ElementsAre("x"));
-  EXPECT_EQ(constant_of(graph, "w").elements(), 4);
+  EXPECT_THAT(value_names(graph, graph.inputs()), ElementsAre("x"));
+  EXPECT_EQ(constant_named(graph, "w").elements(), 4);
 }
 
 TEST(LoadOnnx, AcceptsOpsetsAndIrVersionsFromTheFuture) {
@@ -200,45 +200,47 @@ TEST(LoadOnnx, ReadsEveryElementTypeFromBothKindsOfStorage) {
       }
     }
     const Graph graph = load(model);
-    EXPECT_EQ(constant_of(graph, "raw").dtype(), c.dtype);
-    EXPECT_TRUE(identical(constant_of(graph, "raw"), constant_of(graph, "typed")));
-    const Tensor real = to_float32(constant_of(graph, "raw"));
+    EXPECT_EQ(constant_named(graph, "raw").dtype(), c.dtype);
+    EXPECT_TRUE(identical(constant_named(graph, "raw"), constant_named(graph, "typed")));
+    const Tensor real = to_float32(constant_named(graph, "raw"));
     EXPECT_EQ(real.values<float>()[0], c.value);
   }
 }
 
 TEST(LoadOnnx, RefusesDataThatDoNotFillTheShape) {
   const auto weight = [](ModelProto& m) { return m.mutable_graph()->mutable_initializer(0); };
-  EXPECT_THAT(refusal(ErrorCode::kInvalidModel, [&](ModelProto& m) { weight(m)->set_dims(0, 3); }),
-              HasSubstr("initializer 'w': found 4 values, expected 6 for shape [3, 2] of float32"));
-  EXPECT_THAT(refusal(ErrorCode::kInvalidModel, [&](ModelProto& m) { weight(m)->set_dims(0, -2); }),
-              HasSubstr("negative"));
   EXPECT_THAT(
-      refusal(ErrorCode::kInvalidModel, [&](ModelProto& m) { weight(m)->set_raw_data("12345"); }),
-      HasSubstr("found 5 bytes, expected 16"));
+      load_refusal(ErrorCode::kInvalidModel, [&](ModelProto& m) { weight(m)->set_dims(0, 3); }),
+      HasSubstr("initializer 'w': found 4 values, expected 6 for shape [3, 2] of float32"));
+  EXPECT_THAT(
+      load_refusal(ErrorCode::kInvalidModel, [&](ModelProto& m) { weight(m)->set_dims(0, -2); }),
+      HasSubstr("negative"));
+  EXPECT_THAT(load_refusal(ErrorCode::kInvalidModel,
+                           [&](ModelProto& m) { weight(m)->set_raw_data("12345"); }),
+              HasSubstr("found 5 bytes, expected 16"));
   for (const std::int64_t extent :
        {std::int64_t{1} << 39, std::int64_t{1} << 60, std::int64_t{0x7fffffffffffffff}}) {
-    EXPECT_THAT(
-        refusal(ErrorCode::kInvalidModel, [&](ModelProto& m) { weight(m)->set_dims(1, extent); }),
-        HasSubstr("initializer 'w'"));
+    EXPECT_THAT(load_refusal(ErrorCode::kInvalidModel,
+                             [&](ModelProto& m) { weight(m)->set_dims(1, extent); }),
+                HasSubstr("initializer 'w'"));
   }
 }
 
 TEST(LoadOnnx, RefusesValuesOutsideTheElementType) {
-  EXPECT_THAT(refusal(ErrorCode::kInvalidModel,
-                      [](ModelProto& m) {
-                        TensorProto& t = *m.mutable_graph()->add_initializer();
-                        t.set_name("k");
-                        t.set_data_type(TensorProto::UINT8);
-                        t.add_dims(1);
-                        t.add_int32_data(256);
-                      }),
+  EXPECT_THAT(load_refusal(ErrorCode::kInvalidModel,
+                           [](ModelProto& m) {
+                             TensorProto& t = *m.mutable_graph()->add_initializer();
+                             t.set_name("k");
+                             t.set_data_type(TensorProto::UINT8);
+                             t.add_dims(1);
+                             t.add_int32_data(256);
+                           }),
               HasSubstr("initializer 'k': found the value 256 in a tensor of uint8"));
 }
 
 TEST(LoadOnnx, RefusesBrokenGraphs) {
   const auto invalid = [](const std::function<void(ModelProto&)>& change) {
-    return refusal(ErrorCode::kInvalidModel, change);
+    return load_refusal(ErrorCode::kInvalidModel, change);
   };
   EXPECT_THAT(invalid([](ModelProto& m) { m.mutable_graph()->mutable_node(0)->set_input(0, "z"); }),
               HasSubstr("node 'Add_sum' (Add): reads 'z', which no node, input or initializer"));
@@ -278,7 +280,7 @@ TEST(LoadOnnx, RefusesBrokenGraphs) {
 
 TEST(LoadOnnx, NamesTheNodeOfWhatItDoesNotSupport) {
   const auto unsupported = [](const std::function<void(ModelProto&)>& change) {
-    return refusal(ErrorCode::kUnsupported, change);
+    return load_refusal(ErrorCode::kUnsupported, change);
   };
   const auto attribute = [](ModelProto& m, AttributeProto::AttributeType type) {
     auto* a = m.mutable_graph()->mutable_node(1)->add_attribute();
@@ -313,7 +315,7 @@ TEST(LoadOnnx, NamesTheNodeOfWhatItDoesNotSupport) {
 }
 
 TEST(LoadOnnx, NamesEveryOperatorThatIsNotSupportedWithItsCount) {
-  const std::string message = refusal(ErrorCode::kUnsupported, [](ModelProto& m) {
+  const std::string message = load_refusal(ErrorCode::kUnsupported, [](ModelProto& m) {
     onnx::GraphProto& graph = *m.mutable_graph();
     const auto node = [&](const std::string& op, const std::string& domain) {
       *graph.add_node() = node_proto(op, {"y"}, {concat(op, graph.node_size())});

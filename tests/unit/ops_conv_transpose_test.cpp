@@ -25,7 +25,7 @@ struct TransposeLayer {
   Ints pads_begin;  // what the attributes come to
 };
 
-OpCase case_of(const TransposeLayer& layer, bool constant_weights) {
+OpCase transpose_case(const TransposeLayer& layer, bool constant_weights) {
   OpCase test{"ConvTranspose", {}, layer.attributes, 1};
   test.inputs.emplace_back(random_tensor(layer.x, -1, 1, 1));
   Tensor w = random_tensor(layer.w, -1, 1, 2);
@@ -135,7 +135,7 @@ const TransposeLayer kTransposeLayers[] = {
 TEST(ConvTranspose, EqualsItsDefinitionInAllLayoutsAndOnAllThreads) {
   for (const TransposeLayer& layer : kTransposeLayers) {
     for (const bool constant_weights : {true, false}) {
-      const OpCase test = case_of(layer, constant_weights);
+      const OpCase test = transpose_case(layer, constant_weights);
       const Shape y = infer_op(test)[0].shape;
       const std::vector<double> expected = scattered(test, layer, y);
       for (const Layout layout : {Layout::kPlain, Layout::kChannelsLast}) {
@@ -162,7 +162,7 @@ TEST(ConvTranspose, DividesRowsOfLargeImagesAmongThreads) {
         {8, 6, kernel, kernel},
         {{"strides", Ints{stride, stride}}, {"pads", Ints{pad, pad, pad, pad}}},
         {pad, pad}};
-    const OpCase test = case_of(layer, true);
+    const OpCase test = transpose_case(layer, true);
     const std::vector<double> expected = scattered(test, layer, infer_op(test)[0].shape);
     for (const int threads : {1, 2, 5}) {
       const Tensor found = std::move(run_op(test, Layout::kChannelsLast, threads)[0]);

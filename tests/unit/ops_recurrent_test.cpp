@@ -54,7 +54,7 @@ struct Network {
   }
 };
 
-OpCase case_of(const Network& n) {
+OpCase recurrent_case(const Network& n) {
   const std::int64_t d = n.directions();
   const std::int64_t columns = n.gates * n.hidden;
   OpCase test{n.op_type, {}, n.attributes, n.op_type == "LSTM" ? std::size_t{3} : std::size_t{2}};
@@ -225,8 +225,8 @@ void expect_row(const Tensor& found, std::int64_t row, const Row& expected,
   }
 }
 
-void expect_definition(const Network& n, int threads) {
-  const OpCase test = case_of(n);
+void expect_recurrence(const Network& n, int threads) {
+  const OpCase test = recurrent_case(n);
   const std::vector<Tensor> found = run_op(test, Layout::kPlain, threads);
   const Reference reference(n, test);
   const std::int64_t directions = n.directions();
@@ -312,7 +312,7 @@ TEST(Recurrent, EqualsItsDefinition) {
     for (const int threads : {1, 5}) {
       SCOPED_TRACE(network.op_type + " " + network.direction + ", threads " +
                    std::to_string(threads));
-      expect_definition(network, threads);
+      expect_recurrence(network, threads);
     }
   }
 }
@@ -321,13 +321,13 @@ TEST(Recurrent, RefusesLengthsBeyondTheSequence) {
   Network network{"GRU", 3};
   for (const std::int32_t wrong : {-1, 6}) {
     network.lengths = {5, wrong, 1};
-    EXPECT_THROW(run_op(case_of(network)), Error);
+    EXPECT_THROW(run_op(recurrent_case(network)), Error);
   }
 }
 
 TEST(Recurrent, RefusesWhatDoesNotFit) {
   const auto error = [](const std::function<void(OpCase&)>& change) {
-    OpCase test = case_of(Network{"LSTM", 4});
+    OpCase test = recurrent_case(Network{"LSTM", 4});
     change(test);
     return infer_error(test);
   };

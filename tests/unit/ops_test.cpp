@@ -7,6 +7,7 @@
 
 #include "qtool/base/error.h"
 #include "unit/run_op.h"
+#include "unit/values_of.h"
 
 namespace qtool {
 namespace {
@@ -35,11 +36,6 @@ Tensor counting(Shape shape) {
   return tensor;
 }
 
-std::vector<float> floats_of(const Tensor& tensor) {
-  const auto values = tensor.values<float>();
-  return {values.begin(), values.end()};
-}
-
 OpCase op_case(std::string op_type, std::vector<OpInput> items, tests::Attributes attributes = {},
                std::size_t outputs = 1) {
   return {std::move(op_type), std::move(items), std::move(attributes), outputs};
@@ -48,7 +44,7 @@ OpCase op_case(std::string op_type, std::vector<OpInput> items, tests::Attribute
 TEST(Binary, BroadcastsBothOperands) {
   const auto result = run_op(op_case("Add", inputs(counting({3, 1}), counting({4}))));
   EXPECT_EQ(result[0].shape(), (Shape{3, 4}));
-  EXPECT_THAT(floats_of(result[0]), ElementsAre(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5));
+  EXPECT_THAT(values_of(result[0]), ElementsAre(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5));
 }
 
 TEST(Binary, BroadcastsAScalarToAnEmptyTensor) {
@@ -123,9 +119,9 @@ TEST(Slice, FollowsPythonForNegativeStepsAndFarBounds) {
   test.inputs.push_back(constant<std::int64_t>({-2, 1}));
   const auto result = run_op(test);
   EXPECT_EQ(result[0].shape(), (Shape{1, 3}));
-  EXPECT_THAT(floats_of(result[0]), ElementsAre(9, 7, 5));
+  EXPECT_THAT(values_of(result[0]), ElementsAre(9, 7, 5));
   test.inputs[4] = constant<std::int64_t>({kLowest, 1});
-  EXPECT_THAT(floats_of(run_op(test)[0]), ElementsAre(9));
+  EXPECT_THAT(values_of(run_op(test)[0]), ElementsAre(9));
   test.inputs[4] = constant<std::int64_t>({0, 1});
   EXPECT_THAT(infer_error(test), HasSubstr("a step is 0"));
 }
@@ -134,12 +130,12 @@ TEST(Pad, RepeatsReflectsAndCrops) {
   OpCase test{"Pad", {}, {{"mode", std::string("reflect")}}, 1};
   test.inputs.emplace_back(counting({1, 4}));
   test.inputs.push_back(constant<std::int64_t>({0, 2, 0, 3}));
-  EXPECT_THAT(floats_of(run_op(test)[0]), ElementsAre(2, 1, 0, 1, 2, 3, 2, 1, 0));
+  EXPECT_THAT(values_of(run_op(test)[0]), ElementsAre(2, 1, 0, 1, 2, 3, 2, 1, 0));
   test.attributes["mode"] = std::string("edge");
   test.inputs[1] = constant<std::int64_t>({1, 1, 0, -2});
-  EXPECT_THAT(floats_of(run_op(test)[0]), ElementsAre(0, 0, 1, 0, 0, 1));
+  EXPECT_THAT(values_of(run_op(test)[0]), ElementsAre(0, 0, 1, 0, 0, 1));
   test.attributes["mode"] = std::string("constant");
-  EXPECT_THAT(floats_of(run_op(test)[0]), ElementsAre(0, 0, 0, 0, 0, 1));
+  EXPECT_THAT(values_of(run_op(test)[0]), ElementsAre(0, 0, 0, 0, 0, 1));
   test.attributes["mode"] = std::string("reflect");
   test.inputs[1] = constant<std::int64_t>({0, 4, 0, 0});
   EXPECT_THAT(infer_error(test), HasSubstr("a pad of 4 does not fit axis 1 of extent 4"));
@@ -149,7 +145,7 @@ TEST(Gather, RefusesIndicesOutsideTheAxis) {
   OpCase test{"Gather", {}, {}, 1};
   test.inputs.emplace_back(counting({3, 2}));
   test.inputs.emplace_back(Tensor::of<std::int64_t>({2}, {-1, 0}));
-  EXPECT_THAT(floats_of(run_op(test)[0]), ElementsAre(4, 5, 0, 1));
+  EXPECT_THAT(values_of(run_op(test)[0]), ElementsAre(4, 5, 0, 1));
   test.inputs[1] = Tensor::of<std::int64_t>({1}, {3});
   EXPECT_THROW(run_op(test), Error);
 }
@@ -159,9 +155,9 @@ TEST(Split, ListsAllPartsAndChecksTheirSum) {
   test.inputs.emplace_back(counting({2, 4}));
   test.inputs.push_back(constant<std::int64_t>({1, 0, 3}));
   const auto parts = run_op(test);
-  EXPECT_THAT(floats_of(parts[0]), ElementsAre(0, 4));
+  EXPECT_THAT(values_of(parts[0]), ElementsAre(0, 4));
   EXPECT_EQ(parts[1].elements(), 0);
-  EXPECT_THAT(floats_of(parts[2]), ElementsAre(1, 2, 3, 5, 6, 7));
+  EXPECT_THAT(values_of(parts[2]), ElementsAre(1, 2, 3, 5, 6, 7));
   test.inputs[1] = constant<std::int64_t>({1, 1, 3});
   EXPECT_THAT(infer_error(test), HasSubstr("add up to 5"));
 }

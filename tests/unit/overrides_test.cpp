@@ -30,16 +30,16 @@ CalibrationTable table() {
   return table;
 }
 
-CalibrationTable with(const Overrides& overrides, const Scheme& scheme = kOverriddenScheme) {
+CalibrationTable overridden(const Overrides& overrides, const Scheme& scheme = kOverriddenScheme) {
   CalibrationTable changed = table();
   apply_overrides(overrides, scheme, nullptr, changed);
   return changed;
 }
 
-std::string refusal(const Overrides& overrides, ErrorCode code,
-                    const Scheme& scheme = kOverriddenScheme) {
+std::string override_refusal(const Overrides& overrides, ErrorCode code,
+                             const Scheme& scheme = kOverriddenScheme) {
   try {
-    with(overrides, scheme);
+    overridden(overrides, scheme);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), code) << error.what();
     return error.what();
@@ -60,7 +60,7 @@ std::string text_refusal(std::string_view text) {
 }
 
 TEST(Overrides, ReplaceTheRangesOfMatchingTensorsAndMarkThem) {
-  const CalibrationTable changed = with({{{"conv1*", {0.0F, 6.0F}}}, {}, {}});
+  const CalibrationTable changed = overridden({{{"conv1*", {0.0F, 6.0F}}}, {}, {}});
   for (const char* name : {"conv1_out", "conv10_out"}) {
     const ActivationEntry& entry = *changed.find(name);
     EXPECT_EQ(entry.range, (Range{0.0F, 6.0F}));
@@ -74,17 +74,17 @@ TEST(Overrides, ReplaceTheRangesOfMatchingTensorsAndMarkThem) {
 }
 
 TEST(Overrides, ReplaceScalesAndFindTheirRanges) {
-  const CalibrationTable changed = with({{}, {{"data", 0.5F, 128}}, {}});
+  const CalibrationTable changed = overridden({{}, {{"data", 0.5F, 128}}, {}});
   const ActivationEntry& entry = *changed.find("data");
   EXPECT_EQ(entry.affine, (Affine{0.5F, 128}));
   EXPECT_EQ(entry.range, (Range{-64.0F, 63.5F}));
 }
 
 TEST(Overrides, ChooseTheZeroPointByTheTypeWhenThereIsNone) {
-  const CalibrationTable by_u8 = with({{}, {{"data", 0.5F, {}}}, {}});
+  const CalibrationTable by_u8 = overridden({{}, {{"data", 0.5F, {}}}, {}});
   EXPECT_EQ(by_u8.find("data")->affine.zero_point, 128);
   const Scheme s8{DType::kInt8, 8, Symmetry::kSymmetric};
-  const CalibrationTable by_s8 = with({{}, {{"data", 0.5F, {}}}, {}}, s8);
+  const CalibrationTable by_s8 = overridden({{}, {{"data", 0.5F, {}}}, {}}, s8);
   const ActivationEntry& entry = *by_s8.find("data");
   EXPECT_EQ(entry.affine.zero_point, 0);
   EXPECT_EQ(entry.dtype, DType::kInt8);
@@ -95,14 +95,14 @@ TEST(Overrides, ChooseTheZeroPointByTheTypeWhenThereIsNone) {
 }
 
 TEST(Overrides, FollowAliases) {
-  const CalibrationTable changed = with({{{"bn1_out", {0.0F, 1.0F}}}, {}, {}});
+  const CalibrationTable changed = overridden({{{"bn1_out", {0.0F, 1.0F}}}, {}, {}});
   EXPECT_EQ(changed.find("conv1_out")->range.max, 1.0F);
 }
 
 TEST(Overrides, LetANameBeatAPatternAndTheLaterBeatTheEarlier) {
   const Overrides overrides{
       {{"conv1_out", {0.0F, 1.0F}}, {"*", {0.0F, 2.0F}}, {"*_out", {0.0F, 3.0F}}}, {}, {}};
-  const CalibrationTable changed = with(overrides);
+  const CalibrationTable changed = overridden(overrides);
   EXPECT_EQ(changed.find("conv1_out")->range.max, 1.0F);
   EXPECT_EQ(changed.find("conv10_out")->range.max, 3.0F);
   EXPECT_EQ(changed.find("data")->range.max, 2.0F);
@@ -122,23 +122,23 @@ TEST(Overrides, MeasureWhatTheyCostWhereTheStatisticsAreKnown) {
 }
 
 TEST(Overrides, NameWhatIsNearWhenNothingMatches) {
-  EXPECT_THAT(refusal({{{"conv1_ou", {0.0F, 1.0F}}}, {}, {}}, ErrorCode::kUsage),
+  EXPECT_THAT(override_refusal({{{"conv1_ou", {0.0F, 1.0F}}}, {}, {}}, ErrorCode::kUsage),
               testing::AllOf(testing::HasSubstr("'conv1_ou' matches no calibrated tensor"),
                              testing::HasSubstr("did you mean 'conv1_out' or 'conv10_out'?")));
-  refusal({{}, {{"conv?", 1.0F, {}}}, {}}, ErrorCode::kUsage);
+  override_refusal({{}, {{"conv?", 1.0F, {}}}, {}}, ErrorCode::kUsage);
 }
 
 TEST(Overrides, RefuseRangesWithoutZeroAndMapsThatAreNone) {
   constexpr ErrorCode kCode = ErrorCode::kInvalidArgument;
-  refusal({{{"data", {0.5F, 1.0F}}}, {}, {}}, kCode);
-  refusal({{{"data", {-2.0F, -1.0F}}}, {}, {}}, kCode);
-  refusal({{}, {{"data", 0.0F, {}}}, {}}, kCode);
-  refusal({{}, {{"data", 1e-42F, {}}}, {}}, kCode);
-  refusal({{}, {{"data", 1.0F, -1}}, {}}, kCode);
+  override_refusal({{{"data", {0.5F, 1.0F}}}, {}, {}}, kCode);
+  override_refusal({{{"data", {-2.0F, -1.0F}}}, {}, {}}, kCode);
+  override_refusal({{}, {{"data", 0.0F, {}}}, {}}, kCode);
+  override_refusal({{}, {{"data", 1e-42F, {}}}, {}}, kCode);
+  override_refusal({{}, {{"data", 1.0F, -1}}, {}}, kCode);
   const Scheme four{DType::kUInt8, 4, Symmetry::kAsymmetric};
-  refusal({{}, {{"data", 1.0F, 16}}, {}}, kCode, four);
+  override_refusal({{}, {{"data", 1.0F, 16}}, {}}, kCode, four);
   const Scheme symmetric{DType::kInt8, 8, Symmetry::kSymmetric};
-  refusal({{}, {{"data", 1.0F, 3}}, {}}, kCode, symmetric);
+  override_refusal({{}, {{"data", 1.0F, 3}}, {}}, kCode, symmetric);
 }
 
 TEST(Overrides, NamesAreCheckedBeforeThereIsAnythingButNames) {

@@ -29,7 +29,7 @@ Json data_of(const std::string& html) {
   return Json::parse(html.substr(begin, html.find(kEnd, begin) - begin));
 }
 
-std::size_t count(std::string_view text, std::string_view part) {
+std::size_t occurrences(std::string_view text, std::string_view part) {
   std::size_t found = 0;
   for (std::size_t at = text.find(part); at != std::string_view::npos;
        at = text.find(part, at + 1)) {
@@ -83,7 +83,7 @@ TEST(Page, NoNameLeavesTheBlock) {
   const Page page = page_of(hostile);
   const std::string html = html_of(page);
   for (const std::string_view markup : {"<", ">", "&", "<script", "</script"}) {
-    EXPECT_EQ(count(html, markup), count(plain, markup)) << markup;
+    EXPECT_EQ(occurrences(html, markup), occurrences(plain, markup)) << markup;
   }
   EXPECT_TRUE(std::all_of(html.begin(), html.end(), [](char c) { return c > 0 && c < 0x7F; }));
   EXPECT_EQ(data_of(html).at("analysis"), Json::parse(json_of(page.analysis, page.preprocess)));

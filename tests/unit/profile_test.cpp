@@ -31,7 +31,7 @@ Graph two_convolutions() {
   return std::move(net.graph);
 }
 
-Graph quantized(const Graph& graph) {
+Graph int8_of(const Graph& graph) {
   CalibrationTable table;
   table.model_fingerprint = fingerprint(graph);
   table.method = "minmax";
@@ -95,8 +95,8 @@ void expect_profile_of(const Executor& executor, const Shape& shape, const PlanP
 }
 
 /// The error's message. Fails when there is none or it has another code.
-std::string refusal(ErrorCode code, const Executor& fp32, const Executor* int8, const Tensor& input,
-                    const ProfileOptions& options) {
+std::string profile_refusal(ErrorCode code, const Executor& fp32, const Executor* int8,
+                            const Tensor& input, const ProfileOptions& options) {
   try {
     static_cast<void>(profile(fp32, int8, input, options));
   } catch (const Error& error) {
@@ -126,7 +126,7 @@ TEST(Profile, HasOneEntryForEachStepOfTheOnlyModel) {
 TEST(Profile, MeasuresBothModels) {
   const Graph graph = two_convolutions();
   const Executor fp32(graph);
-  const Executor int8(quantized(graph));
+  const Executor int8(int8_of(graph));
   const ProfileResult result = profile(fp32, &int8, images(3), repeated(3));
   EXPECT_EQ(result.batch, 3);
   expect_profile_of(fp32, {3, 2, 4, 4}, result.fp32);
@@ -170,7 +170,7 @@ TEST(Profile, KnowsThePeakOfTheMachine) {
 // Exporters leave nodes without names. Their times must not be lost, nor be taken for one node's.
 TEST(Profile, CallsNodesWithoutNamesAsTheirOutputs) {
   const Executor fp32(without_names(two_convolutions()));
-  const Executor integers(without_names(quantized(two_convolutions())));
+  const Executor integers(without_names(int8_of(two_convolutions())));
   const ProfileResult result = profile(fp32, &integers, images(), repeated(2));
   for (const PlanProfile* one : {&result.fp32, &*result.int8}) {
     std::vector<std::string> products;
@@ -214,29 +214,30 @@ TEST(Profile, StopsWhenProgressSaysSo) {
     last = done;
     return done == 2 ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
   };
-  EXPECT_THAT(refusal(ErrorCode::kCancelled, fp32, nullptr, images(), options),
+  EXPECT_THAT(profile_refusal(ErrorCode::kCancelled, fp32, nullptr, images(), options),
               HasSubstr("stopped after 2 of 1000 runs"));
   EXPECT_EQ(last, 2);
 }
 
 TEST(Profile, RefusesOptionsThatMakeNoSense) {
   const Executor fp32(two_convolutions());
-  EXPECT_THAT(refusal(ErrorCode::kUsage, fp32, nullptr, images(), repeated(0)),
+  EXPECT_THAT(profile_refusal(ErrorCode::kUsage, fp32, nullptr, images(), repeated(0)),
               HasSubstr("repeat: found 0, expected 1 or more"));
-  EXPECT_THAT(refusal(ErrorCode::kUsage, fp32, nullptr, images(), repeated(-5)),
+  EXPECT_THAT(profile_refusal(ErrorCode::kUsage, fp32, nullptr, images(), repeated(-5)),
               HasSubstr("found -5"));
   ProfileOptions options = repeated(1);
   options.threads = -1;
-  EXPECT_THAT(refusal(ErrorCode::kUsage, fp32, nullptr, images(), options), HasSubstr("-1"));
+  EXPECT_THAT(profile_refusal(ErrorCode::kUsage, fp32, nullptr, images(), options),
+              HasSubstr("-1"));
 }
 
 TEST(Profile, RefusesAnInputOfAnotherShapeOrType) {
   const Executor fp32(two_convolutions());
-  EXPECT_THAT(refusal(ErrorCode::kMismatch, fp32, nullptr, Tensor(DType::kFloat32, {1, 2, 4, 5}),
-                      repeated(1)),
+  EXPECT_THAT(profile_refusal(ErrorCode::kMismatch, fp32, nullptr,
+                              Tensor(DType::kFloat32, {1, 2, 4, 5}), repeated(1)),
               AllOf(HasSubstr("'x'"), HasSubstr("[1, 2, 4, 5]")));
-  EXPECT_THAT(refusal(ErrorCode::kMismatch, fp32, nullptr, Tensor(DType::kUInt8, {1, 2, 4, 4}),
-                      repeated(1)),
+  EXPECT_THAT(profile_refusal(ErrorCode::kMismatch, fp32, nullptr,
+                              Tensor(DType::kUInt8, {1, 2, 4, 4}), repeated(1)),
               AllOf(HasSubstr("'x'"), HasSubstr("uint8")));
 }
 
@@ -244,8 +245,8 @@ TEST(Profile, RefusesAModelWithTwoInputs) {
   Net net;
   net.output(net.op("Add", "add", {net.input("a", {1, 2}), net.input("b", {1, 2})}));
   const Executor two_inputs(net.graph);
-  EXPECT_THAT(refusal(ErrorCode::kUnsupported, two_inputs, nullptr, Tensor(DType::kFloat32, {1, 2}),
-                      repeated(1)),
+  EXPECT_THAT(profile_refusal(ErrorCode::kUnsupported, two_inputs, nullptr,
+                              Tensor(DType::kFloat32, {1, 2}), repeated(1)),
               AllOf(HasSubstr("2 inputs"), HasSubstr("'a', 'b'")));
 }
 
@@ -255,11 +256,11 @@ TEST(Profile, RefusesModelsThatDoNotBelongTogether) {
   const std::string x = net.input("x", {1, 2, 4, 4});
   net.output(net.op("GlobalAveragePool", "pool", {x}));
   const Executor other(net.graph);
-  EXPECT_THAT(refusal(ErrorCode::kMismatch, fp32, &other, images(), repeated(1)),
+  EXPECT_THAT(profile_refusal(ErrorCode::kMismatch, fp32, &other, images(), repeated(1)),
               AllOf(HasSubstr("[1, 2, 4, 4]"), HasSubstr("[1, 2, 1, 1]")));
   net.output(net.op("Relu", "relu", {x}));
   const Executor more(net.graph);
-  EXPECT_THAT(refusal(ErrorCode::kMismatch, fp32, &more, images(), repeated(1)),
+  EXPECT_THAT(profile_refusal(ErrorCode::kMismatch, fp32, &more, images(), repeated(1)),
               HasSubstr("the FP32 model has 1 outputs, the INT8 model 2"));
 }
 

@@ -15,7 +15,7 @@ namespace {
 using Ranges = std::map<std::string, Range, std::less<>>;
 
 /// Quantizes with given ranges; a tensor that is not listed spans [0, 1].
-Quantized quantized(const Net& net, const Ranges& ranges = {}) {
+Quantized quantized_in(const Net& net, const Ranges& ranges = {}) {
   const Target& target = find_target("cpu");
   CalibrationTable table;
   for (const std::string& tensor : tensors_to_calibrate(net.graph, target)) {
@@ -46,7 +46,7 @@ TEST(EmitQdq, GivesATensorOnePairHoweverManyReadIt) {
   const auto r = net.op("Relu", "r1", {net.conv("c1", net.input("x", {1, 2, 4, 4}))});
   const auto sum = net.op("Add", "add", {net.conv("c2", r), net.op("Tanh", "tanh", {r})});
   net.output(net.conv("c3", sum));
-  const Quantized q = quantized(net);
+  const Quantized q = quantized_in(net);
   // x, r1_out, c2_out, tanh_out, add_out
   EXPECT_EQ(count_ops(q.graph, "QuantizeLinear"), 5U);
   EXPECT_EQ(q.report.quantized_tensors, 5);
@@ -59,7 +59,7 @@ TEST(EmitQdq, GivesATensorOnePairHoweverManyReadIt) {
 TEST(EmitQdq, KeepsTheNamesOfNodesTensorsInputsAndOutputs) {
   Net net;
   net.output(net.conv("c2", net.conv("c1", net.input("x", {1, 2, 4, 4}))));
-  const Quantized q = quantized(net);
+  const Quantized q = quantized_in(net);
   EXPECT_EQ(q.graph.value(q.graph.inputs()[0]).name, "x");
   EXPECT_EQ(q.graph.value(q.graph.outputs()[0]).name, "c2_out");
   const Node& c1 = q.graph.node(node_named(q.graph, "c1"));
@@ -71,7 +71,7 @@ TEST(EmitQdq, KeepsTheNamesOfNodesTensorsInputsAndOutputs) {
 TEST(EmitQdq, StoresWeightsAsInt8PerChannelAndBiasesAsInt32) {
   Net net;
   net.output(net.conv("c1", net.input("x", {1, 2, 4, 4})));
-  const Quantized q = quantized(net, {{"x", {-1.0F, 1.55F}}});
+  const Quantized q = quantized_in(net, {{"x", {-1.0F, 1.55F}}});
   const auto constant = [&](const char* name) {
     return q.graph.value(q.graph.find_value(name).value()).constant;
   };
@@ -101,7 +101,7 @@ TEST(EmitQdq, FoldsAlphaAndBetaOfAGemmIntoItsIntegers) {
   net.constant("c", Tensor::of<float>({1, 2}, {1, -1}));
   net.output(
       net.op("Gemm", "fc", {net.input("x", {1, 2}), "w", "c"}, {{"alpha", 0.5F}, {"beta", 3.0F}}));
-  const Quantized q = quantized(net);
+  const Quantized q = quantized_in(net);
   const Node& fc = q.graph.node(node_named(q.graph, "fc"));
   EXPECT_FALSE(fc.has("alpha"));
   EXPECT_FALSE(fc.has("beta"));
@@ -120,7 +120,7 @@ TEST(EmitQdq, SharesAWeightThatSeveralNodesReadAtOneScale) {
   net.constant("w", Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
   net.output(net.op("MatMul", "m1", {x, "w"}));
   net.output(net.op("MatMul", "m2", {net.op("Tanh", "tanh", {x}), "w"}));
-  const Quantized q = quantized(net);
+  const Quantized q = quantized_in(net);
   EXPECT_EQ(q.graph.consumers(q.graph.find_value("w_dq").value()).size(), 2U);
   EXPECT_EQ(q.report.weight_bytes, 4);
 }
@@ -130,7 +130,7 @@ TEST(EmitQdq, StoresConstantOperandsAsU8) {
   net.constant("k", Tensor::of<float>({1, 2, 1, 1}, {-0.5F, 2.0F}));
   const auto product = net.op("Mul", "mul", {net.conv("c1", net.input("x", {1, 2, 4, 4})), "k"});
   net.output(net.conv("c2", product));
-  const Quantized q = quantized(net);
+  const Quantized q = quantized_in(net);
   const auto integers = q.graph.value(q.graph.find_value("k_q").value()).constant;
   const Affine affine = choose_affine({-0.5F, 2.0F}, find_target("cpu").activations);
   EXPECT_THAT(integers->values<std::uint8_t>(), testing::ElementsAre(0, 255));
@@ -145,7 +145,8 @@ TEST(EmitQdq, PassingNodesHaveEqualMapsOnBothSides) {
   const auto r =
       net.op("Reshape", "reshape", {net.conv("c1", net.input("x", {1, 2, 4, 4})), "shape"});
   net.output(net.op("MatMul", "fc", {r, "w"}));
-  const Quantized q = quantized(net, {{"c1_out", {-3.0F, 5.0F}}, {"reshape_out", {-1.0F, 1.0F}}});
+  const Quantized q =
+      quantized_in(net, {{"c1_out", {-3.0F, 5.0F}}, {"reshape_out", {-1.0F, 1.0F}}});
   EXPECT_EQ(scale_of(q.graph, "reshape_out_q"), scale_of(q.graph, "c1_out_q"));
   expect_valid_onnx(q.graph);
 }
@@ -162,8 +163,8 @@ Net concat_net() {
 }
 
 TEST(EmitQdq, AlignsAConcatWhoseRangesAreWithinOneBit) {
-  const Quantized q =
-      quantized(concat_net(), {{"ra_out", {0, 4}}, {"rb_out", {0, 2}}, {"joined_out", {0, 3.5F}}});
+  const Quantized q = quantized_in(
+      concat_net(), {{"ra_out", {0, 4}}, {"rb_out", {0, 2}}, {"joined_out", {0, 3.5F}}});
   EXPECT_TRUE(q.report.unequal_concats.empty());
   for (const char* tensor : {"ra_out_q", "rb_out_q", "pool_out_q", "joined_out_q"}) {
     EXPECT_EQ(scale_of(q.graph, tensor), 4.0F / 255) << tensor;
@@ -172,7 +173,7 @@ TEST(EmitQdq, AlignsAConcatWhoseRangesAreWithinOneBit) {
 }
 
 TEST(EmitQdq, KeepsAndReportsAConcatWhoseRangesDifferByMoreThanOneBit) {
-  const Quantized q = quantized(
+  const Quantized q = quantized_in(
       concat_net(), {{"ra_out", {0, 4}}, {"rb_out", {0, 1.9F}}, {"joined_out", {0, 3.5F}}});
   ASSERT_EQ(q.report.unequal_concats.size(), 1U);
   EXPECT_EQ(q.report.unequal_concats[0].node, "joined");
@@ -187,7 +188,7 @@ TEST(EmitQdq, AGraphOutputThatIntegerNodesReadKeepsItsName) {
   const auto c = net.conv("c1", net.input("x", {1, 2, 4, 4}));
   net.output(c);
   net.output(net.conv("c2", c));
-  const Quantized q = quantized(net);
+  const Quantized q = quantized_in(net);
   const ValueId out = q.graph.outputs()[0];
   EXPECT_EQ(q.graph.value(out).name, "c1_out");
   EXPECT_EQ(q.graph.node(q.graph.value(out).producer).op_type, "DequantizeLinear");
@@ -199,7 +200,7 @@ TEST(EmitQdq, AvoidsNamesTheModelAlreadyUses) {
   net.constant("x_q", Tensor::scalar<float>(1.0F));
   net.constant("scale", Tensor::scalar<float>(1.0F));
   net.output(net.conv("c1", net.op("Div", "div", {net.input("x", {1, 2, 4, 4}), "x_q"})));
-  EXPECT_NO_THROW(quantized(net).graph.check());
+  EXPECT_NO_THROW(quantized_in(net).graph.check());
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ CalibrationTable rewritten_table() {
   return table;
 }
 
-std::string with(std::string text, std::string_view from, std::string_view to) {
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
   const std::size_t at = text.find(from);
   EXPECT_NE(at, text.npos);
   return text.replace(at, from.size(), to);
@@ -53,11 +53,11 @@ TEST(TableOfARewrittenNetwork, ReadsBackAsItWasWritten) {
 TEST(TableOfARewrittenNetwork, IsRefusedWhenItsRewritesAreNotWellFormed) {
   const std::string text = write_table(rewritten_table());
   constexpr std::string_view kNames = R"(["one","two"])";
-  EXPECT_THAT(rewrites_message(with(text, kNames, "[]")), HasSubstr("at least one name"));
-  EXPECT_THAT(rewrites_message(with(text, kNames, R"(["one","one"])")),
+  EXPECT_THAT(rewrites_message(replaced(text, kNames, "[]")), HasSubstr("at least one name"));
+  EXPECT_THAT(rewrites_message(replaced(text, kNames, R"(["one","one"])")),
               HasSubstr("names, each once"));
-  EXPECT_THAT(rewrites_message(with(text, kNames, R"([""])")), HasSubstr("names, each once"));
-  EXPECT_THAT(rewrites_message(with(text, R"("fingerprint":"123456789abcdef0")", R"("x":1)")),
+  EXPECT_THAT(rewrites_message(replaced(text, kNames, R"([""])")), HasSubstr("names, each once"));
+  EXPECT_THAT(rewrites_message(replaced(text, R"("fingerprint":"123456789abcdef0")", R"("x":1)")),
               HasSubstr("rewrites"));
 }
 

@@ -20,7 +20,7 @@ Net two_convolution_net() {
   return net;
 }
 
-CalibrationTable table_for(const Net& net) {
+CalibrationTable kl_table(const Net& net) {
   CalibrationTable table;
   table.model_fingerprint = fingerprint(net.graph);
   table.method = "kl";
@@ -36,7 +36,7 @@ CalibrationTable table_for(const Net& net) {
 
 TEST(Quantize, FollowsTheTableAndSaysWhereItCameFrom) {
   const Net net = two_convolution_net();
-  CalibrationTable table = table_for(net);
+  CalibrationTable table = kl_table(net);
   table.preprocess = Preprocess();
   StaticOptions options;
   options.version = "1.2.3";
@@ -54,7 +54,7 @@ TEST(Quantize, FollowsTheTableAndSaysWhereItCameFrom) {
 
 TEST(Quantize, RefusesTheTableOfAnotherModel) {
   const Net net = two_convolution_net();
-  CalibrationTable table = table_for(net);
+  CalibrationTable table = kl_table(net);
   QuantizeReport report;
   table.model_fingerprint ^= 1;
   EXPECT_EQ(code_of([&] { quantize(net.graph, table); }), ErrorCode::kMismatch);
@@ -65,7 +65,7 @@ TEST(Quantize, RefusesTheTableOfAnotherModel) {
 
 TEST(Quantize, RefusesAModelThatIsQuantizedAlready) {
   const Net net = two_convolution_net();
-  CalibrationTable table = table_for(net);
+  CalibrationTable table = kl_table(net);
   const Quantized emitted = quantize(net.graph, table);
   const Graph& once = emitted.graph;
   table.model_fingerprint = fingerprint(once);
@@ -74,7 +74,7 @@ TEST(Quantize, RefusesAModelThatIsQuantizedAlready) {
 
 TEST(Quantize, LeavesLayersWithoutARangeInFp32) {
   const Net net = two_convolution_net();
-  CalibrationTable table = table_for(net);
+  CalibrationTable table = kl_table(net);
   table.activations.pop_back();
   const Quantized emitted = quantize(net.graph, table);
   const Graph& graph = emitted.graph;
@@ -86,7 +86,7 @@ TEST(Quantize, LeavesLayersWithoutARangeInFp32) {
 
 TEST(Quantize, TakesTheScalesOfTheTableAsTheyAre) {
   const Net net = two_convolution_net();
-  CalibrationTable table = table_for(net);
+  CalibrationTable table = kl_table(net);
   table.activations[0].affine = {0.03F, 7};
   const Quantized emitted = quantize(net.graph, table);
   const Graph& graph = emitted.graph;
@@ -97,7 +97,7 @@ TEST(Quantize, TakesTheScalesOfTheTableAsTheyAre) {
 
 TEST(FillWeightEntries, ListsTheScalesThatQuantizeUses) {
   const Net net = two_convolution_net();
-  CalibrationTable table = table_for(net);
+  CalibrationTable table = kl_table(net);
   fill_weight_entries(net.graph, {}, table);
   ASSERT_EQ(table.weights.size(), 2U);
   EXPECT_EQ(table.weights[0].tensor, "c1_w");
@@ -113,7 +113,7 @@ TEST(FillWeightEntries, ListsTheScalesThatQuantizeUses) {
 
 TEST(FillWeightEntries, KeepsScalesThatWereSetByHand) {
   const Net net = two_convolution_net();
-  CalibrationTable table = table_for(net);
+  CalibrationTable table = kl_table(net);
   table.weights.push_back({"c1_w", "c1", {{0.5F, 0.25F}, {}, 0}});
   fill_weight_entries(net.graph, {}, table);
   EXPECT_THAT(table.weights[0].affines.scales, testing::ElementsAre(0.5F, 0.25F));
@@ -124,7 +124,7 @@ TEST(FillWeightEntries, KeepsScalesThatWereSetByHand) {
 
 TEST(Quantize, RefusesWeightScalesThatDoNotFit) {
   const Net net = two_convolution_net();
-  CalibrationTable table = table_for(net);
+  CalibrationTable table = kl_table(net);
   table.weights.push_back({"c1_w", "c1", {{0.5F, 0.5F, 0.5F}, {}, 0}});
   EXPECT_EQ(code_of([&] { quantize(net.graph, table); }), ErrorCode::kInvalidTable);
   table.weights[0].affines.scales = {0.5F, -1.0F};

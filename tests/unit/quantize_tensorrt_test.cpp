@@ -23,11 +23,13 @@ namespace {
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
-Placement placed(const Net& net) { return place(net.graph, find_target("tensorrt")); }
+Placement tensorrt_placement(const Net& net) { return place(net.graph, find_target("tensorrt")); }
 
 std::vector<std::string> quantized_names(const Net& net) {
   std::vector<std::string> names;
-  for (const ValueId id : placed(net).quantized) names.push_back(net.graph.value(id).name);
+  for (const ValueId id : tensorrt_placement(net).quantized) {
+    names.push_back(net.graph.value(id).name);
+  }
   return names;
 }
 
@@ -94,7 +96,7 @@ TEST(TensorRtTarget, AsksForNoPairsAroundOperatorsThatMoveValues) {
                            {{"kernel_shape", std::vector<std::int64_t>{2, 2}}});
   net.output(net.conv("c2", pool));
   EXPECT_THAT(quantized_names(net), UnorderedElementsAre("x", "pool_out"));
-  for (const NodePlacement& node : placed(net).nodes) {
+  for (const NodePlacement& node : tensorrt_placement(net).nodes) {
     EXPECT_NE(node.role, NodeRole::kFloat) << net.graph.describe(node.id);
   }
 }

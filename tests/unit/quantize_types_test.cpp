@@ -66,8 +66,8 @@ std::vector<float> run_typed(const Graph& graph, Lowering lowering = Lowering::k
 }
 
 /// A table with the ranges that the network has on typed_image(), with the types of `choices`.
-CalibrationTable table_for(const Graph& graph, const TypeChoices& choices,
-                           std::string_view target_name = kDefaultTarget) {
+CalibrationTable table_of_types(const Graph& graph, const TypeChoices& choices,
+                                std::string_view target_name = kDefaultTarget) {
   const Target target = with_choices(find_target(target_name), choices);
   CalibrationTable table;
   table.model_fingerprint = fingerprint(graph);
@@ -95,8 +95,8 @@ CalibrationTable table_for(const Graph& graph, const TypeChoices& choices,
   return table;
 }
 
-Graph quantized(const Graph& graph, const CalibrationTable& table,
-                const StaticOptions& options = {}) {
+Graph quantized_by(const Graph& graph, const CalibrationTable& table,
+                   const StaticOptions& options = {}) {
   return quantize(graph, table, options).graph;
 }
 
@@ -152,7 +152,7 @@ TEST(QuantizeTypes, AllRunOnIntegersAndStayNearFp32) {
   const std::vector<float> expected = run_typed(graph);
   for (const TypeCase& one : type_cases()) {
     SCOPED_TRACE(one.name);
-    const Graph int8 = quantized(graph, table_for(graph, one.choices));
+    const Graph int8 = quantized_by(graph, table_of_types(graph, one.choices));
     EXPECT_THAT(float_layers(int8), testing::IsEmpty());
     EXPECT_GT(signal_to_noise(expected, run_typed(int8)), one.least_sqnr_db);
     // The lowered integers are what the nodes of the standard model compute one by one.
@@ -170,11 +170,11 @@ TEST(QuantizeTypes, WeightsWithZeroPointsRunOnIntegersWhereTheTargetAllowsThem) 
     choices.weight_granularity = granularity;
     for (const int bits : {8, 5}) {
       choices.weight_bits = bits;
-      CalibrationTable table = table_for(graph, choices, options.target);
+      CalibrationTable table = table_of_types(graph, choices, options.target);
       fill_weight_entries(graph, options, table);
       const std::vector<std::int32_t>& points = table.weights.at(0).affines.zero_points;
       EXPECT_FALSE(std::all_of(points.begin(), points.end(), [](int z) { return z == 0; }));
-      const Graph int8 = quantized(graph, read_table(write_table(table)), options);
+      const Graph int8 = quantized_by(graph, read_table(write_table(table)), options);
       EXPECT_THAT(float_layers(int8), testing::IsEmpty());
       EXPECT_GT(signal_to_noise(run_typed(graph), run_typed(int8)), bits == 8 ? 30.0 : 15.0);
       EXPECT_GT(signal_to_noise(run_typed(int8, Lowering::kReference), run_typed(int8)), 60.0);
@@ -189,12 +189,12 @@ TEST(QuantizeTypes, FewerBitsOfActivationsKeepWithinTheirLimits) {
     choices.activation_bits = bits;
     choices.activation_dtype = DType::kInt8;
     // Ranges narrower than the data, so that something has to be clipped.
-    CalibrationTable table = table_for(graph, choices);
+    CalibrationTable table = table_of_types(graph, choices);
     for (ActivationEntry& entry : table.activations) {
       entry.range = {0.25F * entry.range.min, 0.25F * entry.range.max};
       entry.affine = choose_affine(entry.range, table.method_options.scheme);
     }
-    Graph int8 = quantized(graph, table);
+    Graph int8 = quantized_by(graph, table);
     std::vector<ValueId> integers;
     for (const NodeId id : int8.nodes()) {
       if (int8.node(id).is("QuantizeLinear")) integers.push_back(int8.node(id).outputs[0]);
@@ -225,7 +225,7 @@ TEST(QuantizeTypes, ANarrowedReluBecomesTheClip) {
   const Graph graph = typed_network();
   TypeChoices choices;
   choices.activation_bits = 4;
-  const Graph int8 = quantized(graph, table_for(graph, choices));
+  const Graph int8 = quantized_by(graph, table_of_types(graph, choices));
   const NodeId relu = node_named(int8, "relu");
   EXPECT_TRUE(int8.node(relu).is("Clip"));
   EXPECT_EQ(int8.value(int8.node(relu).inputs[1]).constant->values<float>()[0], 0.0F);
@@ -237,7 +237,7 @@ TEST(QuantizeTypes, ANarrowedReluBecomesTheClip) {
 
 TEST(QuantizeTypes, EightBitsNeedNoClip) {
   const Graph graph = typed_network();
-  const Graph int8 = quantized(graph, table_for(graph, {}));
+  const Graph int8 = quantized_by(graph, table_of_types(graph, {}));
   for (const NodeId id : int8.nodes()) EXPECT_FALSE(int8.node(id).is("Clip"));
 }
 
@@ -252,7 +252,7 @@ TEST(QuantizeTypes, WinogradBitsAreForThreeByThreeConvolutionsOfStrideOneOnly) {
   // As ncnn: the scale of a channel is its largest magnitude over 31.
   TypeChoices choices;
   choices.winograd_bits = 6;
-  CalibrationTable table = table_for(graph, choices);
+  CalibrationTable table = table_of_types(graph, choices);
   fill_weight_entries(graph, {}, table);
   const auto entry = std::find_if(table.weights.begin(), table.weights.end(),
                                   [](const WeightEntry& e) { return e.tensor == "a_w"; });
@@ -288,7 +288,7 @@ TEST(QuantizeTypes, OfTheTableHoldUntilOptionsChooseOthers) {
   const Graph graph = typed_network();
   TypeChoices choices;
   choices.weight_bits = 4;
-  CalibrationTable table = table_for(graph, choices);
+  CalibrationTable table = table_of_types(graph, choices);
   fill_weight_entries(graph, {}, table);
   EXPECT_EQ(table.weights.at(0).bits, 4);
   const auto largest = [](const Graph& int8) {
@@ -297,10 +297,10 @@ TEST(QuantizeTypes, OfTheTableHoldUntilOptionsChooseOthers) {
     for (const std::int8_t v : q) top = std::max(top, std::abs(int{v}));
     return top;
   };
-  EXPECT_EQ(largest(quantized(graph, table)), 7);
+  EXPECT_EQ(largest(quantized_by(graph, table)), 7);
   StaticOptions options;
   options.types.weight_bits = 8;
-  EXPECT_EQ(largest(quantized(graph, table, options)), 127);
+  EXPECT_EQ(largest(quantized_by(graph, table, options)), 127);
 }
 
 TEST(QuantizeTypes, RefuseWhatTheTargetDoesNotTake) {

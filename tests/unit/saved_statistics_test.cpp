@@ -19,7 +19,7 @@
 namespace qtool {
 namespace {
 
-Statistics statistics_of(unsigned seed, float shift) {
+Statistics drawn_statistics(unsigned seed, float shift) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(shift, 2.0F);
   Statistics statistics;
@@ -31,7 +31,7 @@ Statistics statistics_of(unsigned seed, float shift) {
   return statistics;
 }
 
-Collection sample() {
+Collection sample_collection() {
   Collection collection;
   collection.model_fingerprint = 0x0123456789ABCDEFULL;
   collection.model_path = "some/model.onnx";
@@ -40,10 +40,10 @@ Collection sample() {
   collection.image_count = 3;
   collection.outputs = Outputs::kMaps;
   collection.preprocess.emplace().mean = {123.675F, 116.28F, 103.53F};
-  collection.tensors.push_back({"input", "", statistics_of(1, -0.5F)});
-  collection.tensors.push_back({"relu \"out\"", "relu", statistics_of(2, 0.5F)});
+  collection.tensors.push_back({"input", "", drawn_statistics(1, -0.5F)});
+  collection.tensors.push_back({"relu \"out\"", "relu", drawn_statistics(2, 0.5F)});
   collection.tensors.push_back({"nothing", "dead", Statistics()});
-  Statistics counted = statistics_of(3, 0.0F);
+  Statistics counted = drawn_statistics(3, 0.0F);
   LinearHistogram exact = magnitude_histogram(counted.histogram(), 2048);
   std::swap(exact.counts.front(), exact.counts.back());  // unlike what the cells tell
   counted.set_exact_magnitudes(exact);
@@ -52,7 +52,7 @@ Collection sample() {
 }
 
 TEST(SavedStatistics, ReadBackAsTheyWere) {
-  const Collection before = sample();
+  const Collection before = sample_collection();
   const Collection after = read_collection(write_collection(before));
   EXPECT_EQ(after.model_fingerprint, before.model_fingerprint);
   EXPECT_EQ(after.model_path, before.model_path);
@@ -66,7 +66,7 @@ TEST(SavedStatistics, ReadBackAsTheyWere) {
 }
 
 TEST(SavedStatistics, GiveEveryMethodTheSameTable) {
-  const Collection before = sample();
+  const Collection before = sample_collection();
   const Collection after = read_collection(write_collection(before));
   for (const MethodInfo& method : methods()) {
     EXPECT_EQ(write_table(decide(after, method.name, {})),
@@ -121,7 +121,7 @@ std::string collection_refusal(const std::string& bytes) {
 }
 
 TEST(SavedStatistics, AreRefusedWhenBinsHoldMoreThanTheValues) {
-  Collection collection = sample();
+  Collection collection = sample_collection();
   Statistics& counted = collection.tensors.back().statistics;
   LinearHistogram exact = counted.magnitudes(2048);
   exact.counts[5] += counted.zeros() + 1;
@@ -144,7 +144,7 @@ TEST(SavedStatistics, AreReadFromEverySeedOfTheFuzzTarget) {
 // `auto` relies on these.
 TEST(SavedStatistics, AreRefusedWhenExtremesOfImagesContradictTheRest) {
   const auto accepted = [](void (*spoil)(StatisticsState&)) {
-    StatisticsState state = statistics_of(1, -0.5F).state();
+    StatisticsState state = drawn_statistics(1, -0.5F).state();
     spoil(state);
     try {
       static_cast<void>(Statistics::from_state(std::move(state)));
@@ -169,13 +169,13 @@ TEST(SavedStatistics, AreRefusedWhenExtremesOfImagesContradictTheRest) {
 }
 
 TEST(SavedStatistics, AreRefusedWhenAnotherVersionSavedThem) {
-  std::string bytes = write_collection(sample());
+  std::string bytes = write_collection(sample_collection());
   bytes.replace(bytes.find("\"schema\":4"), 10, "\"schema\":3");
   EXPECT_NE(collection_refusal(bytes).find("found schema 3, expected 4"), std::string::npos);
 }
 
 TEST(SavedStatistics, AreRefusedWhenOutputsAreOfNoKnownKind) {
-  std::string bytes = write_collection(sample());
+  std::string bytes = write_collection(sample_collection());
   const std::size_t place = bytes.find(R"("maps")");
   ASSERT_NE(place, std::string::npos);
   EXPECT_NE(collection_refusal(bytes.replace(place, 6, R"("mops")")).find("'vectors' or 'maps'"),
@@ -183,7 +183,7 @@ TEST(SavedStatistics, AreRefusedWhenOutputsAreOfNoKnownKind) {
 }
 
 TEST(SavedStatistics, AreRefusedWhenCutOffAnywhere) {
-  const std::string whole = write_collection(sample());
+  const std::string whole = write_collection(sample_collection());
   std::mt19937 random(4);
   for (int i = 0; i < 300; ++i) {
     const std::size_t kept = random() % whole.size();
@@ -193,7 +193,7 @@ TEST(SavedStatistics, AreRefusedWhenCutOffAnywhere) {
 }
 
 TEST(SavedStatistics, AreReadOrRefusedWhateverTheBytes) {
-  const std::string whole = write_collection(sample());
+  const std::string whole = write_collection(sample_collection());
   std::mt19937 random(5);
   int refused = 0;
   for (int i = 0; i < 3000; ++i) {
@@ -211,7 +211,7 @@ TEST(SavedStatistics, AreReadOrRefusedWhateverTheBytes) {
 TEST(SavedStatistics, MustNotClaimMoreThanTheyHold) {
   EXPECT_FALSE(collection_refusal("").empty());
   EXPECT_FALSE(collection_refusal("{}\n").empty());
-  const std::string text = write_collection(sample());
+  const std::string text = write_collection(sample_collection());
   // A histogram of 2^62 cells must be refused before it is allocated.
   std::string head = text.substr(0, text.find('\n') + 1);
   EXPECT_FALSE(collection_refusal(head + std::string(9, '\xFF')).empty());

@@ -25,7 +25,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string bytes_of(std::uint32_t value, unsigned count) {
+std::string little_endian(std::uint32_t value, unsigned count) {
   std::string bytes;
   for (unsigned i = 0; i < count; ++i) {
     bytes.push_back(static_cast<char>(value >> 8U * i & 255U));
@@ -37,17 +37,17 @@ std::string bytes_of(std::uint32_t value, unsigned count) {
 std::string wav(const std::vector<float>& values, bool floats = false, unsigned channels = 1) {
   std::string data;
   for (const float value : values) {
-    data += floats ? bytes_of(std::bit_cast<std::uint32_t>(value), 4)
-                   : bytes_of(static_cast<std::uint32_t>(static_cast<std::int32_t>(value)), 2);
+    data += floats ? little_endian(std::bit_cast<std::uint32_t>(value), 4)
+                   : little_endian(static_cast<std::uint32_t>(static_cast<std::int32_t>(value)), 2);
   }
   const std::uint32_t bits = floats ? 32 : 16;
-  const std::string format = bytes_of(floats ? 3 : 1, 2) + bytes_of(channels, 2) +
-                             bytes_of(16000, 4) + bytes_of(16000 * bits / 8, 4) +
-                             bytes_of(bits / 8, 2) + bytes_of(bits, 2);
-  const std::string note = "LIST" + bytes_of(3, 4) + std::string("abc\0", 4);  // an odd size
-  const std::string body = "WAVE" + note + "fmt " + bytes_of(16, 4) + format + "data" +
-                           bytes_of(static_cast<std::uint32_t>(data.size()), 4) + data;
-  return "RIFF" + bytes_of(static_cast<std::uint32_t>(body.size()), 4) + body;
+  const std::string format = little_endian(floats ? 3 : 1, 2) + little_endian(channels, 2) +
+                             little_endian(16000, 4) + little_endian(16000 * bits / 8, 4) +
+                             little_endian(bits / 8, 2) + little_endian(bits, 2);
+  const std::string note = "LIST" + little_endian(3, 4) + std::string("abc\0", 4);  // an odd size
+  const std::string body = "WAVE" + note + "fmt " + little_endian(16, 4) + format + "data" +
+                           little_endian(static_cast<std::uint32_t>(data.size()), 4) + data;
+  return "RIFF" + little_endian(static_cast<std::uint32_t>(body.size()), 4) + body;
 }
 
 // state' = state + x, y = state'; both of four values.
@@ -99,9 +99,9 @@ TEST(Audio, IsTakenAsAWholeWhereTheExtentIsOpen) {
   EXPECT_THAT(first_of(cut, 1), ElementsAre(1.0F, 0.0F));
 }
 
-std::string refusal(const TensorFolder& folder, const std::string& bytes,
-                    const TensorReading& how = {},
-                    const InputSpec& spec = {"x", DType::kFloat32, {{1, 4}}}) {
+std::string audio_refusal(const TensorFolder& folder, const std::string& bytes,
+                          const TensorReading& how = {},
+                          const InputSpec& spec = {"x", DType::kFloat32, {{1, 4}}}) {
   try {
     const auto file = folder.add("bad.wav", bytes);
     static_cast<void>(list_tensors(file, {spec, {"state", DType::kFloat32, {{1, 4}}}}, 0, how));
@@ -114,24 +114,25 @@ std::string refusal(const TensorFolder& folder, const std::string& bytes,
 TEST(Audio, IsRefusedWithAReason) {
   const TensorFolder folder;
   const std::string good = wav({1.0F, 2.0F});
-  EXPECT_EQ(refusal(folder, good, reading()), "accepted");
-  EXPECT_THAT(refusal(folder, "RIFF", reading()), HasSubstr("is no RIFF WAVE file"));
-  EXPECT_THAT(refusal(folder, good.substr(0, 12), reading()), HasSubstr("holds no values"));
-  EXPECT_THAT(refusal(folder, good.substr(0, good.size() - 1), reading()), HasSubstr("are left"));
-  EXPECT_THAT(refusal(folder, wav({1.0F, 2.0F}, false, 2), reading()),
+  EXPECT_EQ(audio_refusal(folder, good, reading()), "accepted");
+  EXPECT_THAT(audio_refusal(folder, "RIFF", reading()), HasSubstr("is no RIFF WAVE file"));
+  EXPECT_THAT(audio_refusal(folder, good.substr(0, 12), reading()), HasSubstr("holds no values"));
+  EXPECT_THAT(audio_refusal(folder, good.substr(0, good.size() - 1), reading()),
+              HasSubstr("are left"));
+  EXPECT_THAT(audio_refusal(folder, wav({1.0F, 2.0F}, false, 2), reading()),
               HasSubstr("has 2 channels, expected 1"));
   std::string eight_bits = good;
   eight_bits[eight_bits.find("fmt ") + 22] = 8;
-  EXPECT_THAT(refusal(folder, eight_bits, reading()), HasSubstr("format 1 in 8 bits"));
-  EXPECT_THAT(refusal(folder, wav({}), reading()), HasSubstr("at least one element"));
-  EXPECT_THAT(refusal(folder, good, reading(5)), HasSubstr("expected 1 to the window of 4"));
-  EXPECT_THAT(refusal(folder, good, reading(1, 3)), HasSubstr("takes [1, 4]"));
-  EXPECT_THAT(refusal(folder, good, reading(), {"x", DType::kFloat32, {{2, 4}}}),
+  EXPECT_THAT(audio_refusal(folder, eight_bits, reading()), HasSubstr("format 1 in 8 bits"));
+  EXPECT_THAT(audio_refusal(folder, wav({}), reading()), HasSubstr("at least one element"));
+  EXPECT_THAT(audio_refusal(folder, good, reading(5)), HasSubstr("expected 1 to the window of 4"));
+  EXPECT_THAT(audio_refusal(folder, good, reading(1, 3)), HasSubstr("takes [1, 4]"));
+  EXPECT_THAT(audio_refusal(folder, good, reading(), {"x", DType::kFloat32, {{2, 4}}}),
               HasSubstr("holds one row of values"));
-  EXPECT_THAT(refusal(folder, good, {{}, {{"other", "y"}}}), HasSubstr("no input 'other'"));
-  EXPECT_THAT(refusal(folder, good, {{}, {{"state", "y"}, {"state", "z"}}}),
+  EXPECT_THAT(audio_refusal(folder, good, {{}, {{"other", "y"}}}), HasSubstr("no input 'other'"));
+  EXPECT_THAT(audio_refusal(folder, good, {{}, {{"state", "y"}, {"state", "z"}}}),
               HasSubstr("named twice"));
-  EXPECT_THAT(refusal(folder, good, {{}, {{"state", "y"}, {"x", "z"}}}),
+  EXPECT_THAT(audio_refusal(folder, good, {{}, {{"state", "y"}, {"x", "z"}}}),
               HasSubstr("every input is one"));
 }
 

@@ -21,7 +21,7 @@ std::string write(std::string_view format, const CalibrationTable& table,
                   const TableWriteOptions& options = {}) {
   return find_format(format).write(table, options);
 }
-std::string message_of(std::string_view format, std::string_view bytes) {
+std::string format_message(std::string_view format, std::string_view bytes) {
   try {
     read(format, bytes);
   } catch (const Error& error) {
@@ -104,17 +104,19 @@ TEST(TensorRtCache, AZeroScaleIsFlagged) {
 }
 
 TEST(TensorRtCache, RefusesWhatIsNotOne) {
-  EXPECT_THAT(message_of("tensorrt", ""), HasSubstr("line 1"));
-  EXPECT_THAT(message_of("tensorrt", "TRT-8600-Foo\n"), HasSubstr("EntropyCalibration2"));
-  EXPECT_THAT(message_of("tensorrt", "TRT-x-MinMaxCalibration\n"), HasSubstr("TRT-<version>"));
+  EXPECT_THAT(format_message("tensorrt", ""), HasSubstr("line 1"));
+  EXPECT_THAT(format_message("tensorrt", "TRT-8600-Foo\n"), HasSubstr("EntropyCalibration2"));
+  EXPECT_THAT(format_message("tensorrt", "TRT-x-MinMaxCalibration\n"), HasSubstr("TRT-<version>"));
   const std::string head = "TRT-8600-MinMaxCalibration\n";
-  EXPECT_THAT(message_of("tensorrt", head + "a 3f800000\n"), HasSubstr("line 2"));
-  EXPECT_THAT(message_of("tensorrt", head + "a: 3f80000g\n"), HasSubstr("8 hexadecimal digits"));
-  EXPECT_THAT(message_of("tensorrt", head + "a: 003f800000\n"), HasSubstr("8 hexadecimal digits"));
-  EXPECT_THAT(message_of("tensorrt", head + "a: 7f800000\n"), HasSubstr("finite"));
-  EXPECT_THAT(message_of("tensorrt", head + "a: 7fc00000\n"), HasSubstr("finite"));
-  EXPECT_THAT(message_of("tensorrt", head + "a: bf800000\n"), HasSubstr("not below 0"));
-  EXPECT_THAT(message_of("tensorrt", head + ": 3f800000\n"), HasSubstr("name"));
+  EXPECT_THAT(format_message("tensorrt", head + "a 3f800000\n"), HasSubstr("line 2"));
+  EXPECT_THAT(format_message("tensorrt", head + "a: 3f80000g\n"),
+              HasSubstr("8 hexadecimal digits"));
+  EXPECT_THAT(format_message("tensorrt", head + "a: 003f800000\n"),
+              HasSubstr("8 hexadecimal digits"));
+  EXPECT_THAT(format_message("tensorrt", head + "a: 7f800000\n"), HasSubstr("finite"));
+  EXPECT_THAT(format_message("tensorrt", head + "a: 7fc00000\n"), HasSubstr("finite"));
+  EXPECT_THAT(format_message("tensorrt", head + "a: bf800000\n"), HasSubstr("not below 0"));
+  EXPECT_THAT(format_message("tensorrt", head + ": 3f800000\n"), HasSubstr("name"));
 }
 
 TEST(TensorRtCache, CannotWriteANameWithALineBreak) {
@@ -217,13 +219,13 @@ TEST(NcnnTable, OneTensorReadWithTwoScalesTakesTheWidest) {
 }
 
 TEST(NcnnTable, RefusesWhatIsNotOne) {
-  EXPECT_THAT(message_of("ncnn", "a \n"), HasSubstr("line 1"));
-  EXPECT_THAT(message_of("ncnn", "a 1 2 \n"), HasSubstr("one number"));
-  EXPECT_THAT(message_of("ncnn", "a x \n"), HasSubstr("a number"));
-  EXPECT_THAT(message_of("ncnn", "a nan \n"), HasSubstr("a number"));
-  EXPECT_THAT(message_of("ncnn", "a 0 \n"), HasSubstr("above 0"));
-  EXPECT_THAT(message_of("ncnn", "a_param_0 -1 \n"), HasSubstr("above 0"));
-  EXPECT_THAT(message_of("ncnn", std::string(256, 'a') + " 1 \n"), HasSubstr("1 to 255 bytes"));
+  EXPECT_THAT(format_message("ncnn", "a \n"), HasSubstr("line 1"));
+  EXPECT_THAT(format_message("ncnn", "a 1 2 \n"), HasSubstr("one number"));
+  EXPECT_THAT(format_message("ncnn", "a x \n"), HasSubstr("a number"));
+  EXPECT_THAT(format_message("ncnn", "a nan \n"), HasSubstr("a number"));
+  EXPECT_THAT(format_message("ncnn", "a 0 \n"), HasSubstr("above 0"));
+  EXPECT_THAT(format_message("ncnn", "a_param_0 -1 \n"), HasSubstr("above 0"));
+  EXPECT_THAT(format_message("ncnn", std::string(256, 'a') + " 1 \n"), HasSubstr("1 to 255 bytes"));
 }
 
 TEST(NcnnTable, CannotWriteLayersThatItWouldReadBackOtherwise) {
@@ -265,13 +267,14 @@ TEST(OrtJson, WidensARangeToHoldZero) {
 }
 
 TEST(OrtJson, RefusesWhatIsNotOne) {
-  EXPECT_THAT(message_of("ort_json", "[]"), HasSubstr("an object"));
-  EXPECT_THAT(message_of("ort_json", R"({"x": [1]})"), HasSubstr("x"));
-  EXPECT_THAT(message_of("ort_json", R"({"x": [2, 1]})"), HasSubstr("not above"));
-  EXPECT_THAT(message_of("ort_json", R"({"x": {"lowest": 1}})"), HasSubstr("'highest' is missing"));
-  EXPECT_THAT(message_of("ort_json", R"({"x": [[1, 2], [3, 4]]})"), HasSubstr("per-channel"));
-  EXPECT_THAT(message_of("ort_json", R"({"x": [1e39, 1e40]})"), HasSubstr("float32"));
-  EXPECT_THAT(message_of("ort_json", R"({"": [0, 1]})"), HasSubstr("name"));
+  EXPECT_THAT(format_message("ort_json", "[]"), HasSubstr("an object"));
+  EXPECT_THAT(format_message("ort_json", R"({"x": [1]})"), HasSubstr("x"));
+  EXPECT_THAT(format_message("ort_json", R"({"x": [2, 1]})"), HasSubstr("not above"));
+  EXPECT_THAT(format_message("ort_json", R"({"x": {"lowest": 1}})"),
+              HasSubstr("'highest' is missing"));
+  EXPECT_THAT(format_message("ort_json", R"({"x": [[1, 2], [3, 4]]})"), HasSubstr("per-channel"));
+  EXPECT_THAT(format_message("ort_json", R"({"x": [1e39, 1e40]})"), HasSubstr("float32"));
+  EXPECT_THAT(format_message("ort_json", R"({"": [0, 1]})"), HasSubstr("name"));
 }
 
 TEST(OrtCache, SplitsAtTheLastBlankAndSaysWhatIsMissing) {
@@ -296,9 +299,9 @@ TEST(OrtCache, WritesTheLargestMagnitudeSortedByName) {
 }
 
 TEST(OrtCache, RefusesWhatIsNotOne) {
-  EXPECT_THAT(message_of("ort_cache", "a\n"), HasSubstr("<name> <amax>"));
-  EXPECT_THAT(message_of("ort_cache", "a b\n"), HasSubstr("a number"));
-  EXPECT_THAT(message_of("ort_cache", "a inf\n"), HasSubstr("finite"));
+  EXPECT_THAT(format_message("ort_cache", "a\n"), HasSubstr("<name> <amax>"));
+  EXPECT_THAT(format_message("ort_cache", "a b\n"), HasSubstr("a number"));
+  EXPECT_THAT(format_message("ort_cache", "a inf\n"), HasSubstr("finite"));
 }
 
 // -- AIMET --
@@ -353,16 +356,16 @@ std::string aimet_with(std::string_view activation, std::string_view parameters 
 
 TEST(AimetEncodings, RefusesWhatItCannotHold) {
   const std::string head = R"([{"is_symmetric": "False", "max": 1, "min": 0, "scale": 0.1, )";
-  EXPECT_THAT(message_of("aimet", aimet_with(head + R"("bitwidth": 16, "offset": 0}])")),
+  EXPECT_THAT(format_message("aimet", aimet_with(head + R"("bitwidth": 16, "offset": 0}])")),
               HasSubstr("8 bits"));
-  EXPECT_THAT(message_of("aimet", aimet_with(head + R"("bitwidth": 8, "offset": 3}])")),
+  EXPECT_THAT(format_message("aimet", aimet_with(head + R"("bitwidth": 8, "offset": 3}])")),
               HasSubstr("offset"));
-  EXPECT_THAT(message_of("aimet", aimet_with(head + R"("bitwidth": 8, "offset": -256}])")),
+  EXPECT_THAT(format_message("aimet", aimet_with(head + R"("bitwidth": 8, "offset": -256}])")),
               HasSubstr("-255 to 0"));
-  EXPECT_THAT(message_of("aimet", aimet_with("[]")), HasSubstr("at least one"));
-  EXPECT_THAT(message_of("aimet", R"({"version": "1.0.0", "activation_encodings": []})"),
+  EXPECT_THAT(format_message("aimet", aimet_with("[]")), HasSubstr("at least one"));
+  EXPECT_THAT(format_message("aimet", R"({"version": "1.0.0", "activation_encodings": []})"),
               HasSubstr("0.4.0"));
-  EXPECT_THAT(message_of("aimet", aimet_with(R"([{"is_symmetric": "yes", "max": 1, "min": 0,
+  EXPECT_THAT(format_message("aimet", aimet_with(R"([{"is_symmetric": "yes", "max": 1, "min": 0,
                          "scale": 0.1, "bitwidth": 8, "offset": 0}])")),
               HasSubstr("True"));
 }
@@ -405,11 +408,11 @@ TEST(TpuMlirTable, MapsOperationsToTheirOutputs) {
 }
 
 TEST(TpuMlirTable, RefusesWhatIsNotOne) {
-  EXPECT_THAT(message_of("tpu_mlir", "a 1 2\n"), HasSubstr("<threshold>"));
-  EXPECT_THAT(message_of("tpu_mlir", "a 1 x 2\n"), HasSubstr("a number"));
-  EXPECT_THAT(message_of("tpu_mlir", "a -1 0 2\n"), HasSubstr("threshold"));
-  EXPECT_THAT(message_of("tpu_mlir", "a 1 3 2\n"), HasSubstr("min not above max"));
-  EXPECT_THAT(message_of("tpu_mlir", "a inf 0 2\n"), HasSubstr("finite"));
+  EXPECT_THAT(format_message("tpu_mlir", "a 1 2\n"), HasSubstr("<threshold>"));
+  EXPECT_THAT(format_message("tpu_mlir", "a 1 x 2\n"), HasSubstr("a number"));
+  EXPECT_THAT(format_message("tpu_mlir", "a -1 0 2\n"), HasSubstr("threshold"));
+  EXPECT_THAT(format_message("tpu_mlir", "a 1 3 2\n"), HasSubstr("min not above max"));
+  EXPECT_THAT(format_message("tpu_mlir", "a inf 0 2\n"), HasSubstr("finite"));
 }
 
 // -- all --

@@ -52,7 +52,7 @@ CalibrationTable sample_table() {
   return table;
 }
 
-std::string message_of(std::string_view text) {
+std::string table_message(std::string_view text) {
   try {
     static_cast<void>(read_table(text));
   } catch (const Error& error) {
@@ -63,7 +63,7 @@ std::string message_of(std::string_view text) {
 }
 
 // The sample with one field replaced; `path` as in a JSON pointer.
-std::string with(const std::string& path, const nlohmann::json& value) {
+std::string sample_with(const std::string& path, const nlohmann::json& value) {
   nlohmann::json document = nlohmann::json::parse(write_table(sample_table()));
   document[nlohmann::json::json_pointer(path)] = value;
   return document.dump();
@@ -97,19 +97,23 @@ TEST(Table, KeepsTheTypesThatAUserChose) {
 }
 
 TEST(Table, RefusesTypesThatDoNotExist) {
-  EXPECT_NE(message_of(with("/types", {{"weight_bits", 9}})).find("weight_bits"),
+  EXPECT_NE(table_message(sample_with("/types", {{"weight_bits", 9}})).find("weight_bits"),
             std::string::npos);
-  EXPECT_NE(message_of(with("/types", {{"weight_bits", 1}})).find("weight_bits"),
+  EXPECT_NE(table_message(sample_with("/types", {{"weight_bits", 1}})).find("weight_bits"),
             std::string::npos);
-  EXPECT_NE(message_of(with("/types", {{"activation_dtype", "int4"}})).find("'int8'"),
+  EXPECT_NE(table_message(sample_with("/types", {{"activation_dtype", "int4"}})).find("'int8'"),
             std::string::npos);
-  EXPECT_NE(message_of(with("/types", {{"bits", 4}})).find("types"), std::string::npos);
-  EXPECT_NE(message_of(with("/types", {{"weight_granularity", "row"}})).find("'per-channel'"),
+  EXPECT_NE(table_message(sample_with("/types", {{"bits", 4}})).find("types"), std::string::npos);
+  EXPECT_NE(
+      table_message(sample_with("/types", {{"weight_granularity", "row"}})).find("'per-channel'"),
+      std::string::npos);
+  EXPECT_NE(table_message(sample_with("/activations/0/origin", "me")).find("'user'"),
             std::string::npos);
-  EXPECT_NE(message_of(with("/activations/0/origin", "me")).find("'user'"), std::string::npos);
-  EXPECT_NE(message_of(with("/weights/2/zero_points", {1})).find("as many"), std::string::npos);
-  EXPECT_NE(message_of(with("/activations/0/observed/channel_mins", {1})).find("channel_mins"),
+  EXPECT_NE(table_message(sample_with("/weights/2/zero_points", {1})).find("as many"),
             std::string::npos);
+  EXPECT_NE(
+      table_message(sample_with("/activations/0/observed/channel_mins", {1})).find("channel_mins"),
+      std::string::npos);
 }
 
 TEST(Table, KeepsEveryFloatExactly) {
@@ -144,20 +148,20 @@ TEST(Table, FindsTensorsByNameAndByAlias) {
 }
 
 TEST(Table, NamesTheFieldThatIsWrong) {
-  EXPECT_EQ(message_of(with("/activations/1/scale", "big")),
+  EXPECT_EQ(table_message(sample_with("/activations/1/scale", "big")),
             "table.activations[1].scale: found \"big\", expected a number");
-  EXPECT_EQ(message_of(with("/activations/0/zero_point", 256)),
+  EXPECT_EQ(table_message(sample_with("/activations/0/zero_point", 256)),
             "table.activations[0].zero_point: found 256, expected a whole number from 0 to 255");
-  EXPECT_EQ(message_of(with("/schema", 2)),
+  EXPECT_EQ(table_message(sample_with("/schema", 2)),
             "table.schema: found 2, expected a whole number from 1 to 1");
-  EXPECT_EQ(message_of(with("/weights/0/scale", 1)),
+  EXPECT_EQ(table_message(sample_with("/weights/0/scale", 1)),
             "table.weights[0]: found the unknown field \"scale\"; did you mean 'scales'?");
-  EXPECT_EQ(message_of("{}"), "table: the field 'format' is missing");
+  EXPECT_EQ(table_message("{}"), "table: the field 'format' is missing");
 }
 
 TEST(Table, RefusesValuesOutsideTheirDomain) {
   const auto refused = [](const std::string& path, const nlohmann::json& value) {
-    const std::string message = message_of(with(path, value));
+    const std::string message = table_message(sample_with(path, value));
     EXPECT_NE(message.find("expected"), std::string::npos) << path << ": " << message;
   };
   refused("/format", "another table");
@@ -201,11 +205,11 @@ TEST(Table, RefusesValuesOutsideTheirDomain) {
 
 TEST(Table, SurvivesAnyBytes) {
   const std::string text = write_table(sample_table());
-  EXPECT_NE(message_of("").find("not JSON"), std::string::npos);
-  EXPECT_NE(message_of("\xff\xfe{").find("UTF-16"), std::string::npos);
-  EXPECT_NE(message_of(std::string(100000, '[')).find("nesting"), std::string::npos);
-  EXPECT_NE(message_of(std::string(kMaxTableBytes + 1, ' ')).find("bytes"), std::string::npos);
-  EXPECT_NE(message_of("{\"format\": 1e999}").find("not JSON"), std::string::npos);
+  EXPECT_NE(table_message("").find("not JSON"), std::string::npos);
+  EXPECT_NE(table_message("\xff\xfe{").find("UTF-16"), std::string::npos);
+  EXPECT_NE(table_message(std::string(100000, '[')).find("nesting"), std::string::npos);
+  EXPECT_NE(table_message(std::string(kMaxTableBytes + 1, ' ')).find("bytes"), std::string::npos);
+  EXPECT_NE(table_message("{\"format\": 1e999}").find("not JSON"), std::string::npos);
   std::mt19937 random(2);
   for (int round = 0; round < 3000; ++round) {
     std::string broken = text.substr(0, random() % text.size());

@@ -37,7 +37,7 @@ constexpr const char* kNetwork = R"(
   scores = Sigmoid (score)
 )";
 
-std::string detector(const std::string& outputs, const std::string& end) {
+std::string detector_text(const std::string& outputs, const std::string& end) {
   return concat(kTailHead, outputs, kNetwork, end, "}");
 }
 
@@ -50,7 +50,7 @@ const std::string kSelection = R"(
   found = Gather <axis = 1> (boxes, index)
 )";
 
-std::vector<std::string> names_of(const std::vector<PortInfo>& ports) {
+std::vector<std::string> port_names(const std::vector<PortInfo>& ports) {
   std::vector<std::string> names;
   for (const PortInfo& port : ports) names.push_back(port.name);
   return names;
@@ -67,20 +67,20 @@ std::string failure_of(const std::string& text) {
 }
 
 TEST(Tail, IsLeftOutAndSaysSo) {
-  const Executor executor(
-      prepare(load_text(detector("(float[1, N, 4] found, float[1, 2, 16] scores)", kSelection))));
+  const Executor executor(prepare(
+      load_text(detector_text("(float[1, N, 4] found, float[1, 2, 16] scores)", kSelection))));
   ASSERT_TRUE(executor.left_out());
   EXPECT_THAT(executor.left_out()->reason,
               HasSubstr("(NonMaxSuppression): the data decides the shape of its result"));
   EXPECT_THAT(executor.left_out()->outputs, ElementsAre("found"));
   EXPECT_THAT(executor.left_out()->instead, ElementsAre("boxes"));
-  EXPECT_THAT(names_of(executor.compile({})->outputs()), ElementsAre("scores", "boxes"));
+  EXPECT_THAT(port_names(executor.compile({})->outputs()), ElementsAre("scores", "boxes"));
 }
 
 TEST(Tail, MayBeAnOperatorOfAnotherRuntime) {
-  const Executor executor(prepare(load_text(
-      detector("(int32[1, 1] count, float[1, 5, 4] found)",
-               "count, found = TRT.EfficientNMS_TRT <max_output_boxes = 5> (boxes, scores)"))));
+  const Executor executor(prepare(load_text(detector_text(
+      "(int32[1, 1] count, float[1, 5, 4] found)",
+      "count, found = TRT.EfficientNMS_TRT <max_output_boxes = 5> (boxes, scores)"))));
   ASSERT_TRUE(executor.left_out());
   EXPECT_THAT(executor.left_out()->reason, HasSubstr("qtool does not run this operator"));
   EXPECT_THAT(executor.left_out()->instead, ElementsAre("boxes", "scores"));
@@ -88,14 +88,15 @@ TEST(Tail, MayBeAnOperatorOfAnotherRuntime) {
 
 TEST(Tail, MayBeALoopThatTheDataCounts) {
   const auto selects = [](const std::string& times, const std::string& body) {
-    const Executor executor(prepare(load_text(detector("(float[N, 4] slices)", concat(times, R"(
+    const Executor executor(
+        prepare(load_text(detector_text("(float[N, 4] slices)", concat(times, R"(
   zero = Constant <value = int64[4] {0, 0, 0, 0}> ()
   sum, slices = Loop (times, , zero) <
     body = body (int64 i, bool ci, int64[4] s) => (bool co, int64[4] so, float[4] row) {
       co = Identity (ci)
       so = Identity (s)
       )",
-                                                                                      body, R"(
+                                                                       body, R"(
     }
   >
 )")))));
@@ -121,7 +122,7 @@ TEST(Tail, MayBeALoopThatTheDataCounts) {
 
 // ONNX Runtime and others put a pair before each reader.
 TEST(Tail, ShowsATensorOnceHoweverOftenItIsQuantized) {
-  const Executor executor(prepare(load_text(detector("(float[1, N, 4] found)", R"(
+  const Executor executor(prepare(load_text(detector_text("(float[1, N, 4] found)", R"(
   s = Constant <value = float {0.02}> ()
   z = Constant <value = uint8 {128}> ()
   q = QuantizeLinear (boxes, s, z)
@@ -135,7 +136,7 @@ TEST(Tail, ShowsATensorOnceHoweverOftenItIsQuantized) {
 )"))));
   ASSERT_TRUE(executor.left_out());
   EXPECT_THAT(executor.left_out()->instead, ElementsAre("boxes", "scores"));
-  EXPECT_THAT(names_of(executor.compile({})->outputs()), ElementsAre("boxes", "scores"));
+  EXPECT_THAT(port_names(executor.compile({})->outputs()), ElementsAre("boxes", "scores"));
 }
 
 TEST(Tail, ThatMultipliesWithWeightsIsNotLeftOut) {
@@ -144,8 +145,9 @@ TEST(Tail, ThatMultipliesWithWeightsIsNotLeftOut) {
   w2 = Constant <value = float[4, 2] {1, 2, 3, 4, 5, 6, 7, 8}> ()
   y = MatMul (strange, w2)
 )";
-  EXPECT_THAT(failure_of(detector("(float[1, 16, 2] y)", end)), HasSubstr("TRT.Attention (1 node"));
-  EXPECT_THAT(failure_of(detector("(float[1, N, 2] y)", R"(
+  EXPECT_THAT(failure_of(detector_text("(float[1, 16, 2] y)", end)),
+              HasSubstr("TRT.Attention (1 node"));
+  EXPECT_THAT(failure_of(detector_text("(float[1, N, 2] y)", R"(
   hits = NonZero (scores)
   hit = Transpose <perm = [1, 0]> (hits)
   real = Cast <to = 1> (hit)
@@ -156,7 +158,7 @@ TEST(Tail, ThatMultipliesWithWeightsIsNotLeftOut) {
 }
 
 TEST(Tail, IsNotWhatFollowsFromShapes) {
-  const std::string text = detector("(float[1, 16, 4] y)", R"(
+  const std::string text = detector_text("(float[1, 16, 4] y)", R"(
   shape = Shape (boxes)
   all = ConstantOfShape (shape)
   none = NonZero (all)

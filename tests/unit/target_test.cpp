@@ -42,7 +42,7 @@ TypeChoices choice(std::optional<T> TypeChoices::*what, Value value) {
 }
 
 /// The refusal's message; empty when the choices are accepted or the error has another code.
-std::string refusal(std::string_view target, const TypeChoices& choices) {
+std::string choice_refusal(std::string_view target, const TypeChoices& choices) {
   try {
     static_cast<void>(with_choices(find_target(target), choices));
   } catch (const Error& error) {
@@ -249,11 +249,11 @@ TEST(WithChoices, TakesAllChoicesAtOnce) {
 TEST(WithChoices, RefusesBitsOutsideTwoToEight) {
   for (const int bits : {-1, 0, 1, 9, 32}) {
     const std::string found = "found " + std::to_string(bits) + " bits, expected 2 to 8";
-    EXPECT_THAT(refusal("cpu", choice(&TypeChoices::weight_bits, bits)),
+    EXPECT_THAT(choice_refusal("cpu", choice(&TypeChoices::weight_bits, bits)),
                 AllOf(HasSubstr("weights"), HasSubstr(found)));
-    EXPECT_THAT(refusal("cpu", choice(&TypeChoices::winograd_bits, bits)),
+    EXPECT_THAT(choice_refusal("cpu", choice(&TypeChoices::winograd_bits, bits)),
                 AllOf(HasSubstr("3x3 convolutions"), HasSubstr(found)));
-    EXPECT_THAT(refusal("cpu", choice(&TypeChoices::activation_bits, bits)),
+    EXPECT_THAT(choice_refusal("cpu", choice(&TypeChoices::activation_bits, bits)),
                 AllOf(HasSubstr("activations"), HasSubstr(found)));
   }
   for (const int bits : {2, 8}) {
@@ -268,14 +268,16 @@ TEST(WithChoices, RefusesBitsOutsideTwoToEight) {
 
 TEST(WithChoices, RefusesAsymmetricWeightsWhereTheTargetTakesNone) {
   const TypeChoices choices = choice(&TypeChoices::weight_symmetry, Symmetry::kAsymmetric);
-  EXPECT_THAT(refusal("cpu", choices), HasSubstr("target 'cpu' takes symmetric weights only"));
-  EXPECT_THAT(refusal("tensorrt", choices), HasSubstr("'tensorrt' takes symmetric weights only"));
-  EXPECT_EQ(refusal("qtool", choices), "");
-  EXPECT_EQ(refusal("cpu", choice(&TypeChoices::weight_symmetry, Symmetry::kSymmetric)), "");
+  EXPECT_THAT(choice_refusal("cpu", choices),
+              HasSubstr("target 'cpu' takes symmetric weights only"));
+  EXPECT_THAT(choice_refusal("tensorrt", choices),
+              HasSubstr("'tensorrt' takes symmetric weights only"));
+  EXPECT_EQ(choice_refusal("qtool", choices), "");
+  EXPECT_EQ(choice_refusal("cpu", choice(&TypeChoices::weight_symmetry, Symmetry::kSymmetric)), "");
 }
 
 TEST(WithChoices, NamesTheNearestForAnUnknownWeightMethod) {
-  EXPECT_THAT(refusal("cpu", choice(&TypeChoices::weight_method, "msee")),
+  EXPECT_THAT(choice_refusal("cpu", choice(&TypeChoices::weight_method, "msee")),
               AllOf(HasSubstr("'msee'"), HasSubstr("did you mean 'mse'")));
   for (const WeightMethodInfo& method : weight_methods()) {
     EXPECT_EQ(with_choices(find_target("cpu"),

@@ -9,6 +9,7 @@
 #include "qtool/exec/executor.h"
 #include "qtool/measure/infer.h"
 #include "unit/quantize_net.h"
+#include "unit/values_of.h"
 
 namespace qtool {
 namespace {
@@ -24,7 +25,7 @@ Graph paired_network() {
   return std::move(net.graph);
 }
 
-Graph rounded(std::vector<float> scales) {
+Graph twice_rounded(std::vector<float> scales) {
   Net net;
   net.input("x", {1, 4});
   net.constant("s", Tensor::scalar<float>(0.5F));
@@ -54,14 +55,8 @@ std::vector<TensorPair> pairs_of(const Graph& fp32, const Graph& int8,
   return TensorPairs(a, &b, sample, patterns, {.threads = 1}).run(sample);
 }
 
-template <typename T>
-std::vector<T> values_of(const Tensor& tensor) {
-  const std::span<const T> values = tensor.values<T>();
-  return {values.begin(), values.end()};
-}
-
 TEST(TensorPairs, HoldTheIntegersOfTheModelAndWhatTheyStandFor) {
-  const std::vector<TensorPair> pairs = pairs_of(paired_network(), rounded({0.25F}), {"*"});
+  const std::vector<TensorPair> pairs = pairs_of(paired_network(), twice_rounded({0.25F}), {"*"});
   ASSERT_EQ(pairs.size(), 3U);
   EXPECT_EQ(pairs[0].name, "x");
   EXPECT_EQ(pairs[0].int8_name, "q_out");
@@ -77,7 +72,7 @@ TEST(TensorPairs, HoldTheIntegersOfTheModelAndWhatTheyStandFor) {
 
 TEST(TensorPairs, DequantizeWithAScalePerChannel) {
   const std::vector<TensorPair> pairs =
-      pairs_of(paired_network(), rounded({0.25F, 0.5F, 0.125F, 1.0F}), {"relu_*"});
+      pairs_of(paired_network(), twice_rounded({0.25F, 0.5F, 0.125F, 1.0F}), {"relu_*"});
   ASSERT_EQ(pairs.size(), 1U);
   EXPECT_EQ(pairs[0].affines.axis, 1);
   EXPECT_THAT(values_of<std::int8_t>(*pairs[0].integers), ElementsAre(0, 1, 8, 2));

@@ -70,7 +70,7 @@ std::vector<Encoding> encodings_of(const JsonField& field) {
   return encodings;
 }
 
-ActivationEntry activation_of(const std::string& name, const JsonField& field) {
+ActivationEntry encoded_activation(const std::string& name, const JsonField& field) {
   const std::vector<Encoding> encodings = encodings_of(field);
   if (encodings.size() != 1) field.fail("one encoding: activations have one scale");
   const Encoding& encoding = encodings[0];
@@ -131,7 +131,7 @@ TableReadResult read_aimet(std::string_view bytes, const TableReadOptions& optio
   ActivationList list(result);
   for (const auto& [name, field] : root.at("activation_encodings").members()) {
     if (name.empty() || name.size() > kMaxNameBytes) field.fail("a tensor with a name");
-    list.add(activation_of(name, field));
+    list.add(encoded_activation(name, field));
   }
   for (const auto& [name, field] : root.at("param_encodings").members()) {
     if (name.empty() || name.size() > kMaxNameBytes) field.fail("a parameter with a name");

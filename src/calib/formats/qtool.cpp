@@ -153,7 +153,7 @@ std::string name_in(const JsonField& field) {
   return name;
 }
 
-Degenerate degenerate_of(const JsonField& field) {
+Degenerate read_degenerate(const JsonField& field) {
   const std::string name = field.as_string();
   for (const DegenerateName& row : kDegenerateNames) {
     if (row.name == name) return row.value;
@@ -161,7 +161,7 @@ Degenerate degenerate_of(const JsonField& field) {
   field.fail("'empty', 'all-zero' or 'too-small'");
 }
 
-Observed observed_of(const JsonField& field) {
+Observed read_observed(const JsonField& field) {
   field.require_object({"min", "max", "mean", "std", "count", "zeros", "channel_means",
                         "channel_mins", "channel_maxs"});
   Observed observed;
@@ -189,7 +189,7 @@ Observed observed_of(const JsonField& field) {
   return observed;
 }
 
-ActivationEntry activation_of(const JsonField& field) {
+ActivationEntry read_activation(const JsonField& field) {
   field.require_object({"tensor", "producer", "dtype", "granularity", "method", "scale",
                         "zero_point", "range", "degenerate", "origin", "saturated_share", "sqnr_db",
                         "observed"});
@@ -206,7 +206,7 @@ ActivationEntry activation_of(const JsonField& field) {
       field.at("zero_point").as_int(is_unsigned ? 0 : -128, is_unsigned ? 255 : 127));
   entry.range = range_of(field.at("range"));
   if (const auto degenerate = field.find("degenerate")) {
-    entry.degenerate = degenerate_of(*degenerate);
+    entry.degenerate = read_degenerate(*degenerate);
   }
   if (const auto origin = field.find("origin")) {
     if (origin->as_string() != kUser) origin->fail("'user'");
@@ -216,11 +216,11 @@ ActivationEntry activation_of(const JsonField& field) {
   if (const auto sqnr = field.find("sqnr_db")) {
     entry.sqnr_db = sqnr->as_double(-kMaxReal, kMaxReal);
   }
-  entry.observed = observed_of(field.at("observed"));
+  entry.observed = read_observed(field.at("observed"));
   return entry;
 }
 
-WeightEntry weight_of(const JsonField& field) {
+WeightEntry read_weight(const JsonField& field) {
   field.require_object({"tensor", "consumer", "granularity", "axis", "bits", "scales",
                         "reciprocals", "zero_points"});
   WeightEntry entry;
@@ -348,8 +348,8 @@ CalibrationTable read_table(std::string_view text) {
   table.method_options.scheme = scheme_of(method.at("scheme"));
   if (const auto types = root.find("types")) table.types = types_of(*types);
   if (const auto rewrites = root.find("rewrites")) table.rewrites = rewrites_of(*rewrites);
-  table.activations = entries_of(root.at("activations"), activation_of);
-  table.weights = entries_of(root.at("weights"), weight_of);
+  table.activations = entries_of(root.at("activations"), read_activation);
+  table.weights = entries_of(root.at("weights"), read_weight);
   table.aliases = entries_of(root.at("aliases"), alias_of);
   require_unique_names(table);
   return table;

@@ -7,8 +7,8 @@ namespace qtool {
 namespace {
 
 // Each operand has 256 values only, so its product is looked up.
-void run(const AddParams& params, const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* out,
-         std::int64_t count) {
+void run_add(const AddParams& params, const std::uint8_t* a, const std::uint8_t* b,
+             std::uint8_t* out, std::int64_t count) {
   float from_a[256];
   float from_b[256];
   for (std::int32_t q = 0; q < 256; ++q) {
@@ -22,6 +22,6 @@ void run(const AddParams& params, const std::uint8_t* a, const std::uint8_t* b, 
 
 }  // namespace
 
-constexpr AddFunctions add_portable = {run};
+constexpr AddFunctions add_portable = {run_add};
 
 }  // namespace qtool

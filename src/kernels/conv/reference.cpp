@@ -9,8 +9,8 @@ struct OutputElement {
   std::int64_t image, y, x, channel;
 };
 
-std::int64_t accumulate(const ConvWeights& weights, const ConvShape& shape,
-                        const std::uint8_t* input, const OutputElement& at) {
+std::int64_t conv_sum(const ConvWeights& weights, const ConvShape& shape, const std::uint8_t* input,
+                      const OutputElement& at) {
   const auto channel = static_cast<std::size_t>(at.channel);
   const std::int64_t depth = weights.in_channels / weights.groups;
   const std::int64_t group = at.channel / (weights.out_channels / weights.groups);
@@ -48,7 +48,7 @@ void for_each_output(const ConvWeights& weights, const ConvShape& shape, const s
     for (std::int64_t y = 0; y < shape.out_h; ++y) {
       for (std::int64_t x = 0; x < shape.out_w; ++x) {
         for (std::int64_t c = 0; c < weights.out_channels; ++c) {
-          const std::int64_t acc = accumulate(weights, shape, input, {image, y, x, c});
+          const std::int64_t acc = conv_sum(weights, shape, input, {image, y, x, c});
           const std::int64_t pixel = (image * shape.out_h + y) * shape.out_w + x;
           finish(static_cast<std::int32_t>(acc), static_cast<std::size_t>(c), pixel * stride + c);
         }

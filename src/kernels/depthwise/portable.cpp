@@ -44,8 +44,8 @@ struct Block {
   float multiplier[kDepthwiseBlock];
 };
 
-void accumulate(const DepthwiseCall& call, const std::byte* values, std::int64_t y, std::int64_t x,
-                std::int64_t count, std::int32_t* acc) {
+void add_block(const DepthwiseCall& call, const std::byte* values, std::int64_t y, std::int64_t x,
+               std::int64_t count, std::int32_t* acc) {
   const auto* weight = reinterpret_cast<const std::int8_t*>(values);
   for (std::int64_t term = 0; term < call.terms; ++term) {
     for (std::int64_t i = 0; i < call.kernel_h; ++i) {
@@ -63,8 +63,8 @@ void accumulate(const DepthwiseCall& call, const std::byte* values, std::int64_t
   }
 }
 
-void store(const DepthwiseCall& call, const Block& block, std::int64_t at, std::int64_t count,
-           const std::int32_t* acc) {
+void store_block(const DepthwiseCall& call, const Block& block, std::int64_t at, std::int64_t count,
+                 const std::int32_t* acc) {
   const std::int64_t first = call.block * kDepthwiseBlock;
   for (std::int64_t c = 0; c < count; ++c) {
     const std::int32_t sum = acc[c] + block.bias[c];
@@ -82,7 +82,7 @@ void store(const DepthwiseCall& call, const Block& block, std::int64_t at, std::
   }
 }
 
-void run(const DepthwiseCall& call) {
+void run_depthwise(const DepthwiseCall& call) {
   const std::int64_t taps = call.terms * call.kernel_h * call.kernel_w;
   const std::byte* packed = call.packed + call.block * block_bytes(taps);
   Block block;
@@ -92,14 +92,14 @@ void run(const DepthwiseCall& call) {
   for (std::int64_t y = call.row_begin; y < call.row_end; ++y) {
     for (std::int64_t x = 0; x < call.out_w; ++x) {
       std::int32_t acc[kDepthwiseBlock] = {};
-      accumulate(call, packed + kHeaderBytes, y, x, count, acc);
-      store(call, block, (y * call.out_w + x) * call.out_pixel_stride + first, count, acc);
+      add_block(call, packed + kHeaderBytes, y, x, count, acc);
+      store_block(call, block, (y * call.out_w + x) * call.out_pixel_stride + first, count, acc);
     }
   }
 }
 
 }  // namespace
 
-constexpr DepthwiseFunctions depthwise_portable = {packed_bytes, pack, run, 1};
+constexpr DepthwiseFunctions depthwise_portable = {packed_bytes, pack, run_depthwise, 1};
 
 }  // namespace qtool

@@ -7,8 +7,8 @@
 namespace qtool {
 namespace {
 
-std::int32_t accumulate(const DepthwiseWeights& weights, const DepthwiseCall& call, std::int64_t y,
-                        std::int64_t x, std::int64_t channel) {
+std::int32_t depthwise_sum(const DepthwiseWeights& weights, const DepthwiseCall& call,
+                           std::int64_t y, std::int64_t x, std::int64_t channel) {
   std::int64_t sum = weights.bias[channel];
   const std::int8_t* weight = weights.values + channel;
   for (std::int64_t term = 0; term < weights.terms; ++term) {
@@ -34,7 +34,7 @@ void reference_depthwise(const DepthwiseWeights& weights, const DepthwiseCall& c
     for (std::int64_t x = 0; x < call.out_w; ++x) {
       for (std::int64_t c = begin; c < end; ++c) {
         const std::int64_t at = (y * call.out_w + x) * call.out_pixel_stride + c;
-        const std::int32_t sum = accumulate(weights, call, y, x, c);
+        const std::int32_t sum = depthwise_sum(weights, call, y, x, c);
         if (call.output_type == OutputType::kInt32) {
           static_cast<std::int32_t*>(call.output)[at] = sum;
           continue;

@@ -33,7 +33,8 @@ void multiply(const GemmCall& call, std::int64_t row, std::int64_t panel, Accumu
   }
 }
 
-void store(const GemmCall& call, std::int64_t row, std::int64_t panel, const Accumulators& acc) {
+void store_panel(const GemmCall& call, std::int64_t row, std::int64_t panel,
+                 const Accumulators& acc) {
   const std::int64_t first = panel * kGemmPanel;
   const std::int64_t count = std::min(kGemmPanel, call.channels - first);
   const std::int64_t at = row * call.output_stride + first;
@@ -60,18 +61,18 @@ void store(const GemmCall& call, std::int64_t row, std::int64_t panel, const Acc
   }
 }
 
-void run(const GemmCall& call) {
+void run_gemm(const GemmCall& call) {
   for (std::int64_t row = 0; row < call.row_count; ++row) {
     for (std::int64_t panel = 0; panel < call.panels; ++panel) {
       Accumulators acc{};
       multiply(call, row, panel, acc);
-      store(call, row, panel, acc);
+      store_panel(call, row, panel, acc);
     }
   }
 }
 
 }  // namespace
 
-constexpr GemmFunctions gemm_portable = {run};
+constexpr GemmFunctions gemm_portable = {run_gemm};
 
 }  // namespace qtool

@@ -8,12 +8,12 @@
 namespace qtool {
 namespace {
 
-const std::uint8_t* row_of(const GemmCall& call, std::int64_t tap, std::int64_t row) {
+const std::uint8_t* tap_row(const GemmCall& call, std::int64_t tap, std::int64_t row) {
   if (call.source == RowSource::kStrided) return call.base + row * call.row_stride;
   return call.rows[tap * call.row_pitch + row] + call.row_offset;
 }
 
-std::int32_t accumulate(const GemmCall& call, std::int64_t row, std::int64_t channel) {
+std::int32_t gemm_sum(const GemmCall& call, std::int64_t row, std::int64_t channel) {
   const std::int64_t groups = ceil_div(call.row_bytes, kGemmGroup);
   std::int64_t sum = call.bias[channel];
   for (std::int64_t tap = 0; tap < call.taps; ++tap) {
@@ -23,7 +23,7 @@ std::int32_t accumulate(const GemmCall& call, std::int64_t row, std::int64_t cha
           ((tap * groups + group) * call.panels + channel / kGemmPanel) * kGemmPanel;
       for (std::int64_t byte = 0; byte < kGemmGroup; ++byte) {
         const std::int64_t at = (panel_row + channel % kGemmPanel) * kGemmGroup + byte;
-        sum += std::int64_t{row_of(call, tap, row)[first + byte]} * call.weights[at];
+        sum += std::int64_t{tap_row(call, tap, row)[first + byte]} * call.weights[at];
       }
     }
   }
@@ -36,7 +36,7 @@ void reference_gemm(const GemmCall& call) {
   for (std::int64_t row = 0; row < call.row_count; ++row) {
     for (std::int64_t channel = 0; channel < call.channels; ++channel) {
       const std::int64_t at = row * call.output_stride + channel;
-      const std::int32_t sum = accumulate(call, row, channel);
+      const std::int32_t sum = gemm_sum(call, row, channel);
       if (call.output_type == OutputType::kInt32) {
         static_cast<std::int32_t*>(call.output)[at] = sum;
         continue;

@@ -6,8 +6,8 @@
 namespace qtool {
 namespace {
 
-void run(const MulParams& params, const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* out,
-         std::int64_t count) {
+void run_mul(const MulParams& params, const std::uint8_t* a, const std::uint8_t* b,
+             std::uint8_t* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int32_t product = (a[i] - params.za) * (b[i] - params.zb);
     out[i] = requantize(static_cast<float>(product) * params.m, params.zy, params.low, params.high);
@@ -16,6 +16,6 @@ void run(const MulParams& params, const std::uint8_t* a, const std::uint8_t* b, 
 
 }  // namespace
 
-constexpr MulFunctions mul_portable = {run};
+constexpr MulFunctions mul_portable = {run_mul};
 
 }  // namespace qtool

@@ -35,7 +35,7 @@ Window look(const PoolShape& shape, const std::uint8_t* in, std::int64_t image, 
 }
 
 template <typename Finish>
-void for_each_output(const PoolShape& shape, const std::uint8_t* in, std::uint8_t* out,
+void for_each_pooled(const PoolShape& shape, const std::uint8_t* in, std::uint8_t* out,
                      const Finish& finish) {
   const std::int64_t stride = shape.out_pixel_stride == 0 ? shape.channels : shape.out_pixel_stride;
   for (std::int64_t image = 0; image < shape.batch; ++image) {
@@ -53,12 +53,12 @@ void for_each_output(const PoolShape& shape, const std::uint8_t* in, std::uint8_
 }  // namespace
 
 void reference_max_pool(const PoolShape& shape, const std::uint8_t* in, std::uint8_t* out) {
-  for_each_output(shape, in, out, [](const Window& window) { return window.largest; });
+  for_each_pooled(shape, in, out, [](const Window& window) { return window.largest; });
 }
 
 void reference_average_pool(const PoolShape& shape, const AverageParams& params,
                             const std::uint8_t* in, std::uint8_t* out) {
-  for_each_output(shape, in, out, [&](const Window& window) {
+  for_each_pooled(shape, in, out, [&](const Window& window) {
     const std::int64_t count =
         params.count_padding == CountPadding::kInclude ? window.in_padded : window.inside;
     if (count == 0) return requantize(0.0F, params.zy, params.low, params.high);
