@@ -1,0 +1,3 @@
+namespace {
+void run(int a) {}
+}  // namespace

@@ -1,0 +1,3 @@
+namespace {
+int alone = 1;
+}  // namespace

@@ -1,0 +1,3 @@
+namespace {
+thread_local int calls = 1;
+}  // namespace
