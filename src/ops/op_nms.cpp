@@ -78,7 +78,12 @@ std::vector<Tensor> suppress(const OpContext& op) {
   const std::span<const float> corners = deciding_constant(op, 0).values<float>();
   const std::span<const float> values = deciding_constant(op, 1).values<float>();
   std::vector<std::int64_t> selected;  // batch, class, box
-  for (std::int64_t row = 0; row < scores[0] * scores[1] && limits.most_boxes > 0; ++row) {
+  // A file may name more classes than can be counted through when no box has a score for them.
+  const bool any = limits.most_boxes > 0 && scores.elements() > 0;
+  const std::int64_t rows = any ? Shape{scores[0], scores[1]}.elements() : 0;
+  StopPace pace;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    pace.step(scores[2]);
     const std::int64_t batch = row / scores[1];
     const auto score = [&](std::int64_t box) {
       return values[static_cast<std::size_t>(row * scores[2] + box)];
@@ -94,7 +99,6 @@ std::vector<Tensor> suppress(const OpContext& op) {
     std::stable_sort(order.begin(), order.end(),
                      [&](std::int64_t a, std::int64_t b) { return score(a) > score(b); });
     std::vector<Box> kept;
-    StopPace pace;
     for (const std::int64_t i : order) {
       pace.step(1 + std::ssize(kept));
       if (std::ssize(kept) >= limits.most_boxes) break;

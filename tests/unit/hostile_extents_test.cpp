@@ -170,6 +170,25 @@ TEST(NonZero, IsNotMadeBeforeItsMemoryIsCompared) {
             2 * kLittle);
 }
 
+// What a model computes that is given as a file; the number of elements of its first output.
+std::int64_t load_and_run(const std::string& graph) {
+  return run_zeros(prepare(load_text(text_of(graph))));
+}
+
+// Neither boxes nor scores have elements.
+TEST(NonMaxSuppression, EndsAtOnceWithoutBoxes) {
+  std::int64_t elements = -1;
+  EXPECT_LT(peak_growth([&] {
+              elements = load_and_run(R"((float[1] x) => (int64[a,b] y) {
+                boxes = Constant <value = float[1,0,4] {}> ()
+                scores = Constant <value = float[1,1099511627776,0] {}> ()
+                most = Constant <value = int64[1] {5}> ()
+                y = NonMaxSuppression (boxes, scores, most) })");
+            }),
+            kLittle);
+  EXPECT_EQ(elements, 0);
+}
+
 // -- constants --
 
 // One float, doubled by each of so many nodes.

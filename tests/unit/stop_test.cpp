@@ -7,10 +7,12 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/parallel.h"
 #include "base/text.h"
+#include "ops/evaluate.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "support/parse_onnx.h"
@@ -92,6 +94,33 @@ TEST(StopScope, EndsALoopThatRunsOften) {
     Workspace workspace;
     plan->run(inputs, workspace);
   }));
+}
+
+// Evaluates a node that only reads constants, which is asked to stop from the start.
+void evaluate_stopped(const std::string& op_type, std::vector<Tensor> constants,
+                      Node::AttributeMap attributes = {}) {
+  Graph graph;
+  graph.info.opsets[""] = 17;
+  Node node{"node", op_type, "", {}, {graph.add_value("out")}, std::move(attributes)};
+  for (Tensor& constant : constants) {
+    node.inputs.push_back(
+        graph.add_constant(concat("in", node.inputs.size()), std::move(constant)));
+  }
+  const NodeId id = graph.add_node(std::move(node));
+  const StopCheck stop = [] { return true; };
+  const StopScope scope(stop);
+  static_cast<void>(evaluate_node(graph, id, {}));
+}
+
+// No box reaches the score that is demanded.
+TEST(StopScope, EndsTheSelectionAmongManyClasses) {
+  std::vector<Tensor> constants;
+  constants.emplace_back(DType::kFloat32, Shape{1, 1, 4});
+  constants.emplace_back(DType::kFloat32, Shape{1, 1 << 21, 1});
+  constants.push_back(Tensor::scalar<std::int64_t>(1));
+  constants.push_back(Tensor::scalar<float>(0.5F));
+  constants.push_back(Tensor::scalar<float>(0.5F));
+  EXPECT_TRUE(is_cancelled([&] { evaluate_stopped("NonMaxSuppression", std::move(constants)); }));
 }
 
 // Whoever runs many samples says how many were done, so a short run is not cut off.
