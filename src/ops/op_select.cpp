@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "base/stop.h"
 #include "ops/columns.h"
 #include "ops/computed.h"
 #include "ops/infer_rules.h"
@@ -113,7 +114,9 @@ CompareSlices compare_slices(const Tensor& in, const Columns& columns) {
                 slice * columns.inner + i % std::max<std::int64_t>(1, columns.inner)];
   };
   return [element, width = columns.count()](std::int64_t a, std::int64_t b) {
+    StopPace pace;
     for (std::int64_t i = 0; i < width; ++i) {
+      pace.step();
       const T x = element(a, i);
       const T y = element(b, i);
       if (x < y || (x == x && y != y)) return -1;  // NaN is larger than every number
@@ -124,10 +127,38 @@ CompareSlices compare_slices(const Tensor& in, const Columns& columns) {
 }
 
 // Unique: slices along an axis, or elements, each once.
-std::vector<Tensor> unique_slices(const OpContext& op, const Tensor& in, std::int64_t axis,
-                                  const Shape& source, const CompareSlices& compare) {
-  const Columns columns = columns_of(source, axis);
-  const std::int64_t count = source[axis];
+struct Slices {
+  const Tensor& in;
+  Shape source;  // `in` or its flat form
+  std::int64_t axis = 0;
+
+  [[nodiscard]] std::int64_t count() const { return source[axis]; }
+  // Slices without elements are all equal, so that the first one stands for all of them. There may
+  // be more than lists of them fit the memory. Source: ONNX Runtime and NumPy.
+  [[nodiscard]] bool are_empty() const { return source.elements() == 0; }
+  [[nodiscard]] Shape shape_of_kinds(std::int64_t kinds) const {
+    std::vector<std::int64_t> dims = source.dims();
+    dims[static_cast<std::size_t>(axis)] = kinds;
+    return Shape(std::move(dims));
+  }
+};
+
+Slices slices_of(const OpContext& op) {
+  require_type(op, 0, NumberTypes{});
+  const Tensor& in = deciding_constant(op, 0);
+  const bool flat = !op.node.has("axis");
+  Shape source = flat ? Shape{in.elements()} : in.shape();
+  const std::int64_t axis = axis_of(op, flat ? 0 : op.node.get_int("axis", 0), source.rank());
+  return {in, std::move(source), axis};
+}
+
+std::vector<Tensor> unique_slices(const OpContext& op, const Slices& slices,
+                                  const CompareSlices& compare) {
+  const Tensor& in = slices.in;
+  const Columns columns = columns_of(slices.source, slices.axis);
+  const std::int64_t count = slices.count();
+  constexpr std::size_t kLists = 14;  // at most, those that grow counted twice
+  op.claim(count, kLists * sizeof(std::int64_t));
   std::vector<std::int64_t> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -159,41 +190,59 @@ std::vector<Tensor> unique_slices(const OpContext& op, const Tensor& in, std::in
     counts = std::move(new_counts);
     for (std::int64_t& kind : kind_of) kind = renamed[static_cast<std::size_t>(kind)];
   }
-  std::vector<std::int64_t> dims = source.dims();
-  dims[static_cast<std::size_t>(axis)] = std::ssize(first);
-  Tensor values(in.dtype(), Shape(std::move(dims)));
+  Tensor values(in.dtype(), slices.shape_of_kinds(std::ssize(first)));
   const std::int64_t bytes = columns.inner * size_of(in.dtype());
   std::byte* out = values.data();
+  StopPace pace;
   for (std::int64_t outer = 0; outer < columns.outer; ++outer) {
     for (const std::int64_t slice : first) {
+      pace.step(columns.inner);
       out = std::copy_n(in.data() + (outer * columns.extent + slice) * bytes, bytes, out);
     }
   }
   std::vector<Tensor> results;
   results.push_back(std::move(values));
-  for (const auto& list : {first, kind_of, counts}) results.push_back(ints_tensor(list));
+  for (const auto* list : {&first, &kind_of, &counts}) results.push_back(ints_tensor(*list));
   return results;
 }
 
-std::vector<Tensor> unique(const OpContext& op) {
-  require_type(op, 0, NumberTypes{});
-  const Tensor& in = deciding_constant(op, 0);
-  const bool flat = !op.node.has("axis");
-  const Shape source = flat ? Shape{in.elements()} : in.shape();
-  const std::int64_t axis = axis_of(op, flat ? 0 : op.node.get_int("axis", 0), source.rank());
+std::vector<Tensor> unique(const OpContext& op, const Slices& slices) {
   CompareSlices compare;
-  with_type(NumberTypes{}, in.dtype(), [&](auto element) {
-    compare = compare_slices<decltype(element)>(in, columns_of(source, axis));
+  with_type(NumberTypes{}, slices.in.dtype(), [&](auto element) {
+    compare = compare_slices<decltype(element)>(slices.in, columns_of(slices.source, slices.axis));
   });
-  return unique_slices(op, in, axis, source, compare);
+  return unique_slices(op, slices, compare);
+}
+
+std::vector<ValueInfo> infer_unique(const OpContext& op) {
+  const Slices slices = slices_of(op);
+  if (!slices.are_empty()) return infos_of(unique(op, slices));
+  const std::int64_t kinds = std::min<std::int64_t>(1, slices.count());
+  const std::int64_t kind_of = op.node.has_output(2) ? slices.count() : 0;
+  return {{slices.in.dtype(), slices.shape_of_kinds(kinds)},
+          {DType::kInt64, Shape{kinds}},
+          {DType::kInt64, shape_of(op, {kind_of})},
+          {DType::kInt64, Shape{kinds}}};
+}
+
+std::unique_ptr<Operator> make_unique_slices(const OpContext& op) {
+  const Slices slices = slices_of(op);
+  if (!slices.are_empty()) return make_copies(unique(op, slices));
+  return make_operator([count = slices.count()](const Operands& o) {
+    const auto fill = [&](std::size_t output, std::int64_t value) {
+      if (!o.has_output(output)) return;
+      std::fill_n(o.out<std::int64_t>(output), o.output(output).shape.elements(), value);
+    };
+    fill(1, 0);
+    fill(2, 0);
+    fill(3, count);
+  });
 }
 
 }  // namespace
 
 OpDef op_NonZero() { return {infer_nonzero, make_nonzero}; }
-OpDef op_Unique() {
-  return computed_row([](const OpContext& op) { return unique(op); });
-}
+OpDef op_Unique() { return {infer_unique, make_unique_slices}; }
 OpDef op_Compress() {
   return {[](const OpContext& op) {
             return std::vector<ValueInfo>{{op.input(0).dtype, compression_of(op).output}};

@@ -189,6 +189,49 @@ TEST(NonMaxSuppression, EndsAtOnceWithoutBoxes) {
   EXPECT_EQ(elements, 0);
 }
 
+// All slices along an axis are equal when they have no elements.
+TEST(Unique, OfSlicesWithoutElementsCostsNothing) {
+  std::int64_t elements = -1;
+  EXPECT_LT(peak_growth([&] {
+              elements = load_and_run(R"((float[1] x) => (float[a,b] y) {
+                c = Constant <value = float[0,67108864] {}> ()
+                y = Unique <axis = 1> (c) })");
+            }),
+            kLittle);
+  EXPECT_EQ(elements, 0);
+  EXPECT_LT(peak_growth([&] {
+              EXPECT_THAT(refusal_of_graph(R"((float[1] x) => (int64[a] y) {
+                            c = Constant <value = float[0,1099511627776] {}> ()
+                            u, first, y = Unique <axis = 1> (c) })"),
+                          HasSubstr("the activations need"));
+            }),
+            kLittle);
+}
+
+TEST(Unique, OfSlicesWithoutElementsKeepsTheFirst) {
+  for (const std::int64_t sorted : {0, 1}) {
+    const auto plan = Executor(prepare(load_text(text_of(concat(
+                                   R"((float[1] x) => (float[a,b] u, int64[c] f, int64[d] i,
+                                                       int64[e] n) {
+        c = Constant <value = float[0,3] {}> ()
+        u, f, i, n = Unique <axis = 1, sorted = )",
+                                   sorted, "> (c) }")))))
+                          .compile({});
+    const Tensor x(DType::kFloat32, Shape{1});
+    const std::vector<TensorView> inputs{TensorView(x)};
+    Workspace workspace;
+    const auto outputs = plan->run(inputs, workspace);
+    const auto ints = [&](std::size_t i) {
+      const auto* data = reinterpret_cast<const std::int64_t*>(outputs[i].data);
+      return std::vector<std::int64_t>(data, data + outputs[i].shape.elements());
+    };
+    EXPECT_EQ(outputs[0].shape, (Shape{0, 1}));
+    EXPECT_THAT(ints(1), ::testing::ElementsAre(0));
+    EXPECT_THAT(ints(2), ::testing::ElementsAre(0, 0, 0));
+    EXPECT_THAT(ints(3), ::testing::ElementsAre(3));
+  }
+}
+
 // -- constants --
 
 // One float, doubled by each of so many nodes.

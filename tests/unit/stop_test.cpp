@@ -112,6 +112,14 @@ void evaluate_stopped(const std::string& op_type, std::vector<Tensor> constants,
   static_cast<void>(evaluate_node(graph, id, {}));
 }
 
+TEST(StopScope, EndsTheSearchForUniqueSlices) {
+  std::vector<Tensor> constants;
+  constants.emplace_back(DType::kFloat32, Shape{1024, 2048});
+  EXPECT_TRUE(is_cancelled([&] {
+    evaluate_stopped("Unique", std::move(constants), {{"axis", std::int64_t{0}}});
+  }));
+}
+
 // No box reaches the score that is demanded.
 TEST(StopScope, EndsTheSelectionAmongManyClasses) {
   std::vector<Tensor> constants;
