@@ -54,7 +54,7 @@ ImageBlocks resolve(const OpContext& op) {
   std::vector<std::int64_t> dims{in[0], in[1] / blocks.block_elements};
   for (std::size_t i = 0; i < axes; ++i) {
     const std::int64_t padded = image[i] + window.pads_begin[i] + window.pads_end[i];
-    const std::int64_t span = padded - (block[i] - 1) * window.dilations[i] - 1;
+    const std::int64_t span = padded - reach_of(op, block[i], window.dilations[i]);
     op.require(span >= 0, concat("a block of ", block[i], " does not fit into ", padded));
     window.output.push_back(span / window.strides[i] + 1);
     dims.push_back(image[i]);

@@ -58,13 +58,6 @@ std::string read_auto_pad(const OpContext& op) {
   return auto_pad;
 }
 
-// Input elements that the last tap of a window is away from the first, and one.
-std::int64_t window_reach(const OpContext& op, const Window& window, std::size_t axis) {
-  const std::int64_t reach = (window.kernel[axis] - 1) * window.dilations[axis] + 1;
-  op.require(window.kernel[axis] <= kMaxExtent && reach <= kMaxExtent, "an extent is too large");
-  return reach;
-}
-
 // The attribute `group` of a convolution of either direction, and what both demand of the operands.
 std::int64_t read_groups(const OpContext& op, const Shape& input, const Shape& weights) {
   op.require(weights.rank() == input.rank() && input.rank() >= 3 && input.rank() <= 5,
@@ -79,6 +72,14 @@ std::int64_t read_groups(const OpContext& op, const Shape& input, const Shape& w
 
 }  // namespace
 
+std::int64_t reach_of(const OpContext& op, std::int64_t kernel, std::int64_t dilation) {
+  // Before they are multiplied: weights may have 2^40 elements.
+  const bool fits = kernel <= kMaxExtent && (kernel - 1) * dilation < kMaxExtent;
+  op.require(fits, concat("a window of ", kernel, " with dilation ", dilation,
+                          " reaches over more than ", kMaxExtent, " elements"));
+  return (kernel - 1) * dilation + 1;
+}
+
 Window resolve_window(const OpContext& op, const Shape& input,
                       const std::vector<std::int64_t>& kernel) {
   Window window = read_window(op, input, kernel);
@@ -89,7 +90,7 @@ Window resolve_window(const OpContext& op, const Shape& input,
   for (std::size_t i = 0; i < axes; ++i) {
     const std::int64_t extent = input[static_cast<std::int64_t>(i) + 2];
     const std::int64_t stride = window.strides[i];
-    const std::int64_t reach = window_reach(op, window, i);
+    const std::int64_t reach = reach_of(op, window.kernel[i], window.dilations[i]);
     op.require(extent <= kMaxExtent, "an extent is too large");
     std::int64_t output = 0;
     if (same) {
@@ -171,7 +172,8 @@ ConvGeometry resolve_conv_transpose(const OpContext& op, const Shape& input, con
     const std::int64_t extent = input[static_cast<std::int64_t>(i) + 2];
     op.require(extent <= kMaxExtent, "an extent is too large");
     // Where the last tap of the last input element ends.
-    const std::int64_t span = (extent - 1) * window.strides[i] + window_reach(op, window, i);
+    const std::int64_t reach = reach_of(op, window.kernel[i], window.dilations[i]);
+    const std::int64_t span = (extent - 1) * window.strides[i] + reach;
     const std::int64_t full = span + extra[i];
     if (auto_pad == "VALID") window.pads_begin[i] = window.pads_end[i] = 0;
     if (same || !wanted.empty()) {

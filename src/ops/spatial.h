@@ -26,6 +26,11 @@ struct Window {
 Window resolve_window(const OpContext& op, const Shape& input,
                       const std::vector<std::int64_t>& kernel);
 
+/// Input elements from the first tap of a window along one axis to the last one, both counted.
+/// Throws Error(kInvalidModel) above 2^24, for no real network has such extents and products of
+/// smaller ones never overflow. `dilation` must be 1 to 2^24.
+std::int64_t reach_of(const OpContext& op, std::int64_t kernel, std::int64_t dilation);
+
 /// Whether a pooling node slides a window or takes each image whole.
 enum class PoolExtent : std::uint8_t { kWindow, kGlobal };
 

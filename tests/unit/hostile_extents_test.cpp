@@ -232,6 +232,15 @@ TEST(Unique, OfSlicesWithoutElementsKeepsTheFirst) {
   }
 }
 
+// (2^40 - 1) * 2^24 does not fit 64 bits.
+TEST(Col2Im, RefusesBlocksThatReachTooFar) {
+  EXPECT_THAT(refusal_of_graph(R"((float[0,1099511627776,16777217] x) => (float[a,b,c] y) {
+                image = Constant <value = int64[1] {1}> ()
+                block = Constant <value = int64[1] {1099511627776}> ()
+                y = Col2Im <dilations = [16777216]> (x, image, block) })"),
+              HasSubstr("reaches over more than 16777216 elements"));
+}
+
 // -- constants --
 
 // One float, doubled by each of so many nodes.
