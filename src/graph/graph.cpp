@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "graph/free_name.h"
 #include "graph/index_of.h"
 #include "graph/node_name.h"
 #include "qtool/base/error.h"
@@ -88,17 +89,7 @@ ValueId Graph::add_constant(std::string name, std::shared_ptr<const Tensor> tens
 }
 
 std::string Graph::unique_name(std::string_view base) const {
-  if (!by_name_.contains(std::string(base))) return std::string(base);
-  // Numbers are given out in order, so doubling and bisection find the first free one.
-  const auto taken = [&](std::int64_t n) { return by_name_.contains(concat(base, "_", n)); };
-  std::int64_t high = 1;
-  while (taken(high)) high *= 2;
-  std::int64_t low = high / 2;  // taken, or 0
-  while (low + 1 < high) {
-    const std::int64_t middle = low + (high - low) / 2;
-    (taken(middle) ? low : high) = middle;
-  }
-  return concat(base, "_", high);
+  return free_name(base, [&](const std::string& name) { return by_name_.contains(name); });
 }
 
 void Graph::add_input(ValueId id) {

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "graph/edit.h"
+#include "graph/free_name.h"
 #include "graph/node_name.h"
 #include "graph/rank.h"
 #include "qtool/base/error.h"
@@ -103,11 +104,11 @@ Graph name_as_in_file(const SubgraphUse& use, std::span<const Graph* const> scop
   };
   for (std::size_t i = 0; i < graph.value_limit(); ++i) {
     const auto id = static_cast<ValueId>(i);
-    const std::string name = graph.value(id).name;
+    const std::string& name = graph.value(id).name;
     if (!is_taken(name)) continue;
-    std::string free = name;
-    for (int n = 1; is_taken(free) || graph.find_value(free); ++n) free = concat(name, "_", n);
-    graph.rename_value(id, std::move(free));
+    graph.rename_value(id, free_name(name, [&](const std::string& free) {
+                         return is_taken(free) || graph.find_value(free).has_value();
+                       }));
   }
   const std::vector<ValueId> captures(
       graph.inputs().end() - static_cast<std::ptrdiff_t>(use.captured.size()),

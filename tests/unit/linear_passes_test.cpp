@@ -5,6 +5,7 @@
 #include <ctime>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -240,6 +241,45 @@ TEST(NamedSteps, EndsSoonForVeryManySteps) {
   std::vector<StepInfo> named;
   EXPECT_LT(seconds_of([&] { named = named_steps(steps, executor.graph()); }), kMaxSeconds);
   EXPECT_EQ(named.back().node, concat("t", kMany - 1));
+}
+
+// Values of subgraphs that have the name of one of the graph around them get another in a file.
+TEST(SaveOnnx, EndsSoonForVeryManyClashesOfNames) {
+  constexpr int kClashes = kMany / 5;
+  Net body;
+  body.input("x", {1, 8});
+  const ValueId inner = body.graph.add_value("v");
+  body.graph.add_node({"", "Neg", "", {body.id("x")}, {inner}, {}});
+  body.graph.add_output(inner);
+  const auto branch = std::make_shared<const Subgraph>(Subgraph{body.graph, 1});
+  Net net = with_input();
+  ValueId last = net.id("x");
+  const auto add = [&](const std::string& name, Node node) {
+    const ValueId next = net.graph.add_value(name);
+    node.outputs = {next};
+    net.graph.add_node(std::move(node));
+    last = next;
+  };
+  for (int i = 0; i < kClashes; ++i) {
+    add(i == 0 ? "v" : concat("v_", i), {"", "Relu", "", {last}, {}, {}});
+  }
+  const ValueId condition = net.graph.add_value("c");
+  net.graph.declare(condition, DType::kBool, std::vector<Dim>());
+  net.graph.add_input(condition);
+  for (int i = 0; i < kClashes; ++i) {
+    add(concat("if", i), {"",
+                          "If",
+                          "",
+                          {condition, last, last},
+                          {},
+                          {{"then_branch", branch}, {"else_branch", branch}}});
+  }
+  net.graph.add_output(last);
+  EXPECT_LT(seconds_of([&] {
+              static_cast<void>(save_onnx_bytes(net.graph));
+              static_cast<void>(fingerprint(net.graph));
+            }),
+            kMaxSeconds);
 }
 
 TEST(AddAliases, EndsSoonForVeryManyNames) {
