@@ -75,9 +75,19 @@ std::int64_t bytes_of(const Attribute& attribute) {
       attribute);
 }
 
-// What it costs to hold one more copy of a folded body, counted in nodes. Long names, attributes
-// and constants count as well, or a small file could fill the memory. Constants of `body` are
-// shared.
+// Of a declared shape, beyond the axes that the values of networks have: those count as a part of
+// their node.
+std::int64_t bytes_of(const std::vector<Dim>& shape) {
+  constexpr std::int64_t kUsualAxes = 8;
+  std::int64_t bytes = std::max<std::int64_t>(std::ssize(shape) - kUsualAxes, 0) *
+                       static_cast<std::int64_t>(sizeof(Dim));
+  for (const Dim& dim : shape) bytes += std::ssize(dim.symbol);
+  return bytes;
+}
+
+// What it costs to hold one more copy of a folded body, counted in nodes. Long names, attributes,
+// shapes and constants count as well, or a small file could fill the memory. Constants of `body`
+// are shared.
 std::int64_t cost_of(const Graph& folded, const Graph& body) {
   constexpr std::int64_t kBytesOfANode = 256;
   constexpr std::int64_t kBytesOfAConstant = 1024;
@@ -88,6 +98,7 @@ std::int64_t cost_of(const Graph& folded, const Graph& body) {
   for (const ValueId id : folded.living_values()) {
     const Value& value = folded.value(id);
     bytes += std::ssize(value.name);
+    if (value.shape) bytes += bytes_of(*value.shape);
     if (value.constant != nullptr && !shared.contains(value.constant.get())) {
       constants += value.constant->bytes();
     }

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -166,19 +165,7 @@ class GraphReader {
   void declare(ValueId value, const onnx::ValueInfoProto& info) {
     if (!info.type().has_tensor_type()) return;
     const onnx::TypeProto::Tensor& type = info.type().tensor_type();
-    std::optional<std::vector<Dim>> shape;
-    if (type.has_shape()) {
-      shape.emplace();
-      for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
-        // Some exporters write negative extents for unknown ones.
-        if (dim.has_dim_value() && dim.dim_value() >= 0) {
-          shape->push_back({dim.dim_value(), ""});
-        } else {
-          shape->push_back({std::nullopt, dim.dim_param()});
-        }
-      }
-    }
-    graph_.declare(value, dtype_of_onnx(type.elem_type()), std::move(shape));
+    graph_.declare(value, dtype_of_onnx(type.elem_type()), declared_shape(info));
   }
 
   // The value of a name in the graph, or in the function that is being called.

@@ -2,10 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/text.h"
 #include "graph/onnx_dtype.h"
+#include "graph/rank.h"
 #include "qtool/base/error.h"
 
 namespace qtool {
@@ -56,6 +59,25 @@ void require_tensor(const onnx::ValueInfoProto& info, std::string_view role) {
     throw Error(ErrorCode::kUnsupported, concat(role, " '", info.name(), "': has element type ",
                                                 element, " of ONNX, which is not supported"));
   }
+}
+
+std::optional<std::vector<Dim>> declared_shape(const onnx::ValueInfoProto& info) {
+  const onnx::TypeProto::Tensor& type = info.type().tensor_type();
+  if (!type.has_shape()) return std::nullopt;
+  if (type.shape().dim_size() > kMaxRank) {
+    throw Error(ErrorCode::kUnsupported,
+                concat("value '", info.name(), "' ", too_many_axes(type.shape().dim_size())));
+  }
+  std::vector<Dim> shape;
+  for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
+    // Some exporters write negative extents for unknown ones.
+    if (dim.has_dim_value() && dim.dim_value() >= 0) {
+      shape.push_back({dim.dim_value(), ""});
+    } else {
+      shape.push_back({std::nullopt, dim.dim_param()});
+    }
+  }
+  return shape;
 }
 
 Attribute read_constant(const AttributeProto& proto, std::string_view node, TensorReader& tensors) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/onnx_proto.h"
 #include "graph/onnx_tensor.h"
@@ -25,6 +27,10 @@ bool is_run(const onnx::NodeProto& node, const onnx::AttributeProto& attribute);
 /// Throws Error(kUnsupported) when an input or output, `role` says of what, is not a tensor of a
 /// type that qtool has.
 void require_tensor(const onnx::ValueInfoProto& info, std::string_view role);
+
+/// The shape that a file declares for a tensor, if it does. Throws Error(kUnsupported) for more
+/// than kMaxRank axes.
+std::optional<std::vector<Dim>> declared_shape(const onnx::ValueInfoProto& info);
 
 /// An attribute that is no subgraph; `node` describes whose. Throws Error(kInvalidModel) and
 /// Error(kUnsupported) as TensorReader::read() does, and for types that Graph does not have.

@@ -14,6 +14,7 @@
 #include "base/file_kind.h"
 #include "base/text.h"
 #include "graph/onnx_dtype.h"
+#include "graph/rank.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
 
@@ -38,6 +39,9 @@ constexpr std::int32_t kInt4 = 22;
 }
 
 Shape read_shape(const TensorProto& proto, std::string_view what) {
+  if (proto.dims_size() > kMaxRank) {
+    refuse_tensor(what, too_many_axes(proto.dims_size()), ErrorCode::kUnsupported);
+  }
   std::vector<std::int64_t> dims(proto.dims().begin(), proto.dims().end());
   try {
     Shape shape(std::move(dims));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "graph/op_traits.h"
 
 namespace qtool {
@@ -51,7 +52,9 @@ class RankFinder {
       case RankRule::kElementsOfInput1: {
         if (!node.has_input(1)) return std::nullopt;
         const Tensor* shape = graph_.value(node.inputs[1]).constant.get();
-        return shape != nullptr ? Rank(shape->elements()) : std::nullopt;
+        // A huge constant is refused where its shape is inferred, but not copied as one before.
+        if (shape == nullptr || shape->elements() > kMaxRank) return std::nullopt;
+        return shape->elements();
       }
     }
     return std::nullopt;
@@ -62,6 +65,10 @@ class RankFinder {
 };
 
 }  // namespace
+
+std::string too_many_axes(std::int64_t axes) {
+  return concat("has ", axes, " axes, expected at most ", kMaxRank);
+}
 
 std::optional<std::int64_t> rank_of(const Graph& graph, ValueId id) {
   return RankFinder(graph).find(id);

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "graph/rank.h"
 #include "lower/shaped_subgraphs.h"
 #include "ops/evaluate.h"
 #include "qtool/base/error.h"
@@ -27,6 +28,24 @@ std::optional<ValueInfo>& slot(ShapedGraph& shaped, ValueId id) {
   const auto index = static_cast<std::size_t>(id);
   if (index >= shaped.infos.size()) shaped.infos.resize(shaped.graph.value_limit());
   return shaped.infos[index];
+}
+
+void learn_output(ShapedGraph& shaped, NodeId id, std::size_t output, const ValueInfo& info) {
+  const std::int64_t axes = info.shape.rank();
+  if (axes > kMaxRank) {
+    throw Error(ErrorCode::kUnsupported,
+                concat(shaped.graph.describe(id), ": output ", output, " ", too_many_axes(axes)));
+  }
+  slot(shaped, shaped.graph.node(id).outputs[output]) = info;
+}
+
+void learn_input(ShapedGraph& shaped, ValueId id, Shape shape) {
+  const Value& value = shaped.graph.value(id);
+  if (shape.rank() > kMaxRank) {
+    throw Error(ErrorCode::kUnsupported,
+                concat("input '", value.name, "' ", too_many_axes(shape.rank())));
+  }
+  slot(shaped, id) = ValueInfo{*value.dtype, std::move(shape)};
 }
 
 void learn_constant(ShapedGraph& shaped, ValueId id) {
@@ -55,7 +74,7 @@ void learn_inputs(ShapedGraph& shaped, const InputShapes& shapes) {
       if (given == shapes.end()) {
         throw Error(ErrorCode::kUsage, concat("input '", value.name, "' needs a shape"));
       }
-      slot(shaped, id) = ValueInfo{*value.dtype, given->second};
+      learn_input(shaped, id, given->second);
       continue;
     }
     std::vector<std::int64_t> dims;
@@ -73,13 +92,13 @@ void learn_inputs(ShapedGraph& shaped, const InputShapes& shapes) {
                            dim.symbol.empty() ? "?" : dim.symbol, "); it needs a shape"));
       }
     }
-    const Shape shape(std::move(dims));
+    Shape shape(std::move(dims));
     if (given != shapes.end() && shape != given->second) {
       throw Error(ErrorCode::kMismatch,
                   concat("input '", value.name, "' has shape ", shape.to_string(), ", found ",
                          given->second.to_string()));
     }
-    slot(shaped, id) = ValueInfo{*value.dtype, shape};
+    learn_input(shaped, id, std::move(shape));
   }
 }
 
@@ -165,7 +184,7 @@ void infer_node(ShapedGraph& shaped, NodeId id) {
       context.fail(ErrorCode::kUnsupported, concat("output ", i, " is not supported"));
     }
     static_cast<void>(outputs[i].shape.elements());  // throws for absurd sizes before allocation
-    slot(shaped, node.outputs[i]) = outputs[i];
+    learn_output(shaped, id, i, outputs[i]);
   }
 }
 
@@ -205,7 +224,7 @@ class Specializer {
   void learn(NodeId id, const std::vector<ValueInfo>& outputs) {
     const std::vector<ValueId>& values = shaped_.graph.node(id).outputs;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (values[i] != kNoValue) slot(shaped_, values[i]) = outputs.at(i);
+      if (values[i] != kNoValue) learn_output(shaped_, id, i, outputs.at(i));
     }
   }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "base/text.h"
+#include "graph/rank.h"
 #include "ops/operator.h"
 #include "qtool/base/error.h"
 
@@ -74,6 +76,10 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
   const std::vector<ValueInfo> shapes = def->infer(context);
   std::int64_t result_bytes = 0;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const std::int64_t axes = shapes[i].shape.rank();
+    if (axes > kMaxRank) {
+      context.fail(ErrorCode::kUnsupported, concat("output ", i, " ", too_many_axes(axes)));
+    }
     const std::int64_t bytes = shapes[i].shape.elements() * size_of(shapes[i].dtype);
     if (bytes > most) return std::nullopt;
     if (node.has_output(i)) result_bytes += bytes;
