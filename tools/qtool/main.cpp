@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <exception>
-#include <iostream>
 #include <new>
 #include <string>
 #include <string_view>
@@ -68,7 +67,7 @@ int run(int argc, char** argv) {
   try {
     const Request request = program.parse({argv + std::min(argc, 1), argv + argc});
     if (request != Request::kRun) {
-      std::cout << page_for(request, program);
+      print_result(page_for(request, program));
       return kExitOk;
     }
   } catch (const CommandLineError& problem) {
