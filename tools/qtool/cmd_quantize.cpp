@@ -109,21 +109,28 @@ Preprocess preprocess_of(const std::optional<Preprocess>& named, const Calibrati
   return stored.preprocess;
 }
 
-// What the emitted model really runs on integers, read back as any user will read it.
-void read_back(const OnnxFiles& files, QuantizeMode mode, QuantizationSummary& summary) {
+// What the emitted model really runs on integers, read back as any user will read it. Returns what
+// is wrong with it, if anything is.
+std::optional<std::string> read_back(const OnnxFiles& files, QuantizeMode mode,
+                                     const std::string& model, const Graph& prepared,
+                                     QuantizationSummary& summary) {
+  Preprocess preprocess;
   try {
     Model emitted;
     emitted.path = summary.output;
     emitted.loaded = load_onnx_files(files, summary.output);
     const std::optional<StoredPreprocess> stored = emitted.stored_preprocess();
+    if (stored) preprocess = stored->preprocess;
     summary.coverage = qtool::measure_coverage(
-        emitted.loaded, typical_shapes(emitted.loaded, stored ? stored->preprocess : Preprocess()),
-        summary.report, interrupted);
+        emitted.loaded, typical_shapes(emitted.loaded, preprocess), summary.report, interrupted);
     summary.coverage_line = coverage_line(summary.coverage, summary.report);
+    return std::nullopt;
   } catch (const Error& error) {
     // These modes need no run, so that they take operators that only other runtimes have.
     if (mode == QuantizeMode::kStatic || error.code() != ErrorCode::kUnsupported) throw;
     summary.coverage_line = concat("coverage is not known: ", error.what());
+    if (!can_run(prepared, preprocess)) return std::nullopt;
+    return concat("model '", model, "' runs, and what it becomes does not (", error.what(), ")");
   }
 }
 
@@ -262,7 +269,9 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
       std::max(static_cast<std::int64_t>(std::filesystem::file_size(options.model)),
                summarize(fp32.loaded).parameter_bytes);
   summary.int8_bytes = std::ssize(files.model) + std::ssize(files.data);
-  read_back(files, mode, summary);
+  if (const auto fault = read_back(files, mode, options.model, prepared, summary)) {
+    refuse_unless_forced(*fault, summary, options, step != nullptr);
+  }
   if (gains_nothing(mode, summary.coverage, summary.report)) {
     refuse_unless_forced(concat("nothing of model '", options.model, "' becomes integers"), summary,
                          options, step != nullptr);
@@ -350,7 +359,8 @@ void add_quantize(Program& program, Session& session) {
                               "For where no table of qtool says how images are prepared.")
                       .placeholder("NAME|FILE"));
   command.flag("--force", options->force,
-               "Write the model even if nothing of it becomes integers, or --verify fails");
+               "Write the model even if nothing of it becomes integers, or --verify fails\n"
+               "Also where qtool runs MODEL, but not what it becomes.");
   command.flag("--external-data", options->external_data,
                "Write the weights to a second file, OUTPUT.data\n"
                "A model of more than 2 GiB is written so in any case.");

@@ -11,6 +11,7 @@
 #include "qtool/graph/broken_weights.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess.h"
+#include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "signals.h"
 
@@ -51,6 +52,17 @@ Model open_model(const std::string& path) {
   model.executor = std::make_unique<Executor>(prepare(model.loaded, interrupted), interrupted);
   warn_of_left_out(path, *model.executor);
   return model;
+}
+
+bool can_run(const Graph& prepared, const Preprocess& preprocess) {
+  try {
+    const Executor executor(prepared, interrupted);
+    static_cast<void>(executor.compile(typical_shapes(prepared, preprocess)));
+    return true;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) throw;
+    return false;
+  }
 }
 
 void warn_of_broken_weights(const Model& model) {

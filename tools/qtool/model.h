@@ -33,6 +33,9 @@ struct Model {
 /// Warns when the executor leaves out the end of the network.
 void warn_of_left_out(const std::string& path, const Executor& executor);
 
+/// Whether a prepared model runs for the shapes with which its emitted form is tried.
+bool can_run(const Graph& prepared, const Preprocess& preprocess);
+
 /// Warns when weights of a model are NaN or infinite.
 void warn_of_broken_weights(const Model& model);
 
