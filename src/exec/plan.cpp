@@ -18,10 +18,15 @@ using Clock = std::chrono::steady_clock;
 // between two of them, and says how many it has seen.
 constexpr std::chrono::milliseconds kPatience{1000};
 
-// Points every plan value at its memory; only the caller's inputs change from run to run.
-void bind(const Plan::State& plan, Workspace::State& workspace) {
-  if (workspace.serial == plan.serial) return;
-  workspace.arena = Tensor(DType::kUInt8, Shape{plan.arena_bytes});
+// Points every plan value at its memory, in the arena at `memory` or, if that is null, in one of
+// the workspace. Only the caller's inputs change from run to run.
+void bind(const Plan::State& plan, Workspace::State& workspace, std::byte* memory) {
+  if (workspace.serial == plan.serial && (memory == nullptr || memory == workspace.memory)) return;
+  if (memory == nullptr) {
+    workspace.arena = Tensor(DType::kUInt8, Shape{plan.arena_bytes});
+    memory = workspace.arena.data();
+  }
+  workspace.memory = memory;
   workspace.values.clear();
   for (const PlanValue& value : plan.values) {
     const Storage& storage = plan.storages[static_cast<std::size_t>(value.storage)];
@@ -29,7 +34,7 @@ void bind(const Plan::State& plan, Workspace::State& workspace) {
     if (storage.constant != nullptr) {
       data = storage.constant->data();
     } else if (storage.graph_input < 0) {
-      data = workspace.arena.data() + storage.offset;
+      data = memory + storage.offset;
     }
     workspace.values.emplace_back(data, value.info.dtype, value.info.shape, value.layout);
   }
@@ -54,12 +59,13 @@ const std::vector<PortInfo>& Plan::observed() const noexcept { return state_->ob
 
 std::span<const TensorView> Plan::State::run(std::span<const TensorView> given,
                                              Workspace::State& workspace, const Probe& probe,
-                                             std::span<double> step_seconds) const {
+                                             std::span<double> step_seconds,
+                                             std::byte* memory) const {
   if (given.size() != input_infos.size()) {
     throw Error(ErrorCode::kMismatch,
                 concat("the network has ", input_infos.size(), " inputs, found ", given.size()));
   }
-  bind(*this, workspace);
+  bind(*this, workspace, memory);
   for (std::size_t i = 0; i < given.size(); ++i) {
     const PortInfo& port = input_infos[i];
     if (given[i].dtype != port.dtype || given[i].shape != port.shape ||
@@ -77,7 +83,7 @@ std::span<const TensorView> Plan::State::run(std::span<const TensorView> given,
 
   const FlushDenormals flush;
   const StopScope scope(stop, kPatience);
-  std::byte* scratch = workspace.arena.data() + workspace_offset;
+  std::byte* scratch = workspace.memory + workspace_offset;
   std::size_t next_probe = 0;
   const auto fire_probes = [&](std::int32_t step) {
     for (; next_probe < probes.size() && probes[next_probe].step <= step; ++next_probe) {
@@ -106,6 +112,12 @@ std::span<const TensorView> Plan::State::run(std::span<const TensorView> given,
 std::span<const TensorView> Plan::run(std::span<const TensorView> inputs, Workspace& workspace,
                                       const Probe& probe) const {
   return state_->run(inputs, *workspace.state_, probe, {});
+}
+
+std::span<const TensorView> PlanBuilder::run_in(const Plan& plan,
+                                                std::span<const TensorView> inputs,
+                                                Workspace::State& views, std::byte* memory) {
+  return plan.state_->run(inputs, views, {}, {}, memory);
 }
 
 std::span<const TensorView> Plan::run_timed(std::span<const TensorView> inputs,

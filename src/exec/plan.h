@@ -63,12 +63,14 @@ struct Plan::State {
   StopCheck stop;            ///< asked by runs that take long
 
   std::span<const TensorView> run(std::span<const TensorView> given, Workspace::State& workspace,
-                                  const Probe& probe, std::span<double> step_seconds) const;
+                                  const Probe& probe, std::span<double> step_seconds,
+                                  std::byte* memory = nullptr) const;
 };
 
 struct Workspace::State {
   std::uint64_t serial = 0;
   Tensor arena;
+  std::byte* memory = nullptr;  ///< where the tensors are: `arena`, or memory of someone else
   std::vector<TensorView> values;
   std::vector<TensorView> outputs;
 };
@@ -86,12 +88,20 @@ void lower(ShapedGraph& shaped, const CompileOptions& options, const StopCheck& 
 /// assigns the memory.
 class PlanBuilder {
  public:
+  /// `table_bytes`: where the tables of a plan that runs inside another one count with those of
+  /// that.
   PlanBuilder(const ShapedGraph& shaped, const CompileOptions& options, PackCache& packs,
-              StopCheck stop = {});
+              StopCheck stop = {}, std::int64_t* table_bytes = nullptr);
+  PlanBuilder(const PlanBuilder&) = delete;
+  PlanBuilder& operator=(const PlanBuilder&) = delete;
+  ~PlanBuilder() = default;
   std::shared_ptr<const Plan> build();
   /// Of each step of a plan, the bytes of the tensors that it reads and writes, each whole and
   /// once; 0 of a step that runs a subgraph. For reports.
   static std::vector<std::int64_t> moved_bytes(const Plan& plan);
+  /// Runs a plan inside the run of another one: its tensors lie in the arena_bytes() at `memory`.
+  static std::span<const TensorView> run_in(const Plan& plan, std::span<const TensorView> inputs,
+                                            Workspace::State& views, std::byte* memory);
 
  private:
   std::int32_t add_value(const ValueInfo& info, Layout layout, std::int32_t storage);
@@ -113,7 +123,8 @@ class PlanBuilder {
   PackCache& packs_;
   StopCheck stop_;
   std::unique_ptr<Plan::State> plan_;
-  std::int64_t table_bytes_ = 0;                            // that operators have claimed
+  std::int64_t own_table_bytes_ = 0;
+  std::int64_t& table_bytes_;  // that the operators of all plans within each other have claimed
   std::unordered_multimap<ValueId, std::size_t> probe_of_;  // indices in CompileOptions::observe
   // By ValueId: the plan value in plain and in channels-last layout, -1 where there is none.
   std::vector<std::array<std::int32_t, 2>> by_layout_;

@@ -1,9 +1,12 @@
 #include "exec/plan_body.h"
 
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <utility>
+
+#include "exec/plan.h"
 
 namespace qtool {
 namespace {
@@ -13,23 +16,26 @@ class PlanBody : public Body {
   PlanBody(std::shared_ptr<const Plan> plan, std::vector<std::size_t> inputs)
       : plan_(std::move(plan)), inputs_(std::move(inputs)) {}
 
-  void run(std::span<const TensorView> inputs, std::span<std::byte* const> outputs) const override {
+  void run(std::span<const TensorView> inputs, std::span<std::byte* const> outputs,
+           std::byte* workspace) const override {
     std::vector<TensorView> given;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       given.push_back(inputs[inputs_[i]]);
       given.back().shape = plan_->inputs()[i].shape;  // the same elements: conditions may be [1]
     }
-    Workspace workspace = take();
-    const std::span<const TensorView> results = plan_->run(given, workspace);
+    std::unique_ptr<Workspace::State> views = take();
+    const std::span<const TensorView> results =
+        PlanBuilder::run_in(*plan_, given, *views, workspace);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const std::int64_t bytes = results[i].shape.elements() * size_of(results[i].dtype);
       if (outputs[i] == nullptr || bytes == 0) continue;
       std::memmove(outputs[i], results[i].data, static_cast<std::size_t>(bytes));
     }
     const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(workspace));
+    idle_.push_back(std::move(views));
   }
 
+  [[nodiscard]] std::int64_t workspace_bytes() const override { return plan_->arena_bytes(); }
   [[nodiscard]] std::int64_t macs() const override {
     const std::vector<StepInfo>& steps = plan_->steps();
     return std::accumulate(steps.begin(), steps.end(), std::int64_t{0},
@@ -37,18 +43,19 @@ class PlanBody : public Body {
   }
 
  private:
-  Workspace take() const {
+  std::unique_ptr<Workspace::State> take() const {
     const std::lock_guard lock(mutex_);
-    if (idle_.empty()) return Workspace();
-    Workspace workspace = std::move(idle_.back());
+    if (idle_.empty()) return std::make_unique<Workspace::State>();
+    std::unique_ptr<Workspace::State> views = std::move(idle_.back());
     idle_.pop_back();
-    return workspace;
+    return views;
   }
 
   std::shared_ptr<const Plan> plan_;
   std::vector<std::size_t> inputs_;
   mutable std::mutex mutex_;
-  mutable std::vector<Workspace> idle_;  // as many as threads ran it at once
+  // As many as threads ran it at once. The memory of the tensors is not in them.
+  mutable std::vector<std::unique_ptr<Workspace::State>> idle_;
 };
 
 }  // namespace

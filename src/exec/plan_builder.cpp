@@ -128,12 +128,13 @@ std::int64_t assign_offsets(std::vector<Storage>& storages) {
 }
 
 PlanBuilder::PlanBuilder(const ShapedGraph& shaped, const CompileOptions& options, PackCache& packs,
-                         StopCheck stop)
+                         StopCheck stop, std::int64_t* table_bytes)
     : shaped_(shaped),
       options_(options),
       packs_(packs),
       stop_(std::move(stop)),
-      plan_(std::make_unique<Plan::State>()) {
+      plan_(std::make_unique<Plan::State>()),
+      table_bytes_(table_bytes == nullptr ? own_table_bytes_ : *table_bytes) {
   by_layout_.assign(shaped.graph.value_limit(), {-1, -1});
   primary_.assign(shaped.graph.value_limit(), -1);
   plan_->threads = options.threads;
@@ -323,7 +324,8 @@ std::vector<std::int64_t> PlanBuilder::moved_bytes(const Plan& plan) {
   return bytes;
 }
 
-// Plans for the subgraphs of a node.
+// Plans for the subgraphs of a node. Their tensors lie in the workspace of its operator, so that
+// they count with those of this plan, and those of nodes that never run at once share memory.
 void PlanBuilder::add_bodies(NodeId id, OpContext& context) {
   const auto* params = std::get_if<SubgraphParams>(&shaped_.lowered(id).params);
   if (params == nullptr) return;
@@ -333,8 +335,8 @@ void PlanBuilder::add_bodies(NodeId id, OpContext& context) {
   for (const auto& subgraph : params->subgraphs) {
     ShapedGraph shaped = subgraph->shaped;
     lower(shaped, options, stop_);
-    context.bodies.push_back(
-        make_body(PlanBuilder(shaped, options, packs_, stop_).build(), subgraph->inputs));
+    context.bodies.push_back(make_body(
+        PlanBuilder(shaped, options, packs_, stop_, &table_bytes_).build(), subgraph->inputs));
   }
 }
 

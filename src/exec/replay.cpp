@@ -28,8 +28,8 @@ void require_equal_steps(const Plan::State& plan, const Plan::State& variant) {
 Replay::Replay(std::shared_ptr<const Plan> plan, std::shared_ptr<const Plan> variant)
     : plan_(std::move(plan)) {
   const Plan::State& state = *plan_->state_;
-  if (variant != nullptr) add_variant(std::move(variant));
   arena_ = Tensor(DType::kUInt8, Shape{state.arena_bytes});
+  if (variant != nullptr) add_variant(std::move(variant));
   sharing_.resize(state.storages.size());
   changed_.resize(state.storages.size());
   for (std::size_t v = 0; v < state.values.size(); ++v) {
@@ -39,6 +39,10 @@ Replay::Replay(std::shared_ptr<const Plan> plan, std::shared_ptr<const Plan> var
 
 void Replay::add_variant(std::shared_ptr<const Plan> variant) {
   require_equal_steps(*plan_->state_, *variant->state_);
+  // Equal steps may be other operators, which need more to work with.
+  const std::int64_t bytes =
+      plan_->state_->workspace_offset + variant->arena_bytes() - variant->state_->workspace_offset;
+  if (arena_.bytes() < bytes) arena_ = Tensor(DType::kUInt8, Shape{bytes});
   variants_.push_back(std::move(variant));
 }
 

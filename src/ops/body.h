@@ -18,9 +18,11 @@ class Body {
 
   /// `inputs`: as many as the subgraph has, in plain layout; those that were constants when it was
   /// made are not looked at. Copies the bytes of each output to the memory given for it, unless it
-  /// is null; that may be the memory of an input.
-  virtual void run(std::span<const TensorView> inputs,
-                   std::span<std::byte* const> outputs) const = 0;
+  /// is null; that may be the memory of an input. `workspace`: workspace_bytes(), for this run
+  /// only.
+  virtual void run(std::span<const TensorView> inputs, std::span<std::byte* const> outputs,
+                   std::byte* workspace) const = 0;
+  [[nodiscard]] virtual std::int64_t workspace_bytes() const = 0;
   /// Of one run.
   [[nodiscard]] virtual std::int64_t macs() const = 0;
 };

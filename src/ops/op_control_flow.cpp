@@ -41,6 +41,10 @@ class IfOperator : public Operator {
     }
   }
 
+  // One branch runs.
+  [[nodiscard]] std::int64_t workspace_bytes() const override {
+    return std::max(branches_[0].body->workspace_bytes(), branches_[1].body->workspace_bytes());
+  }
   void run(const Operands& operands) const override {
     const Branch& branch = branches_[operands.in<bool>(0)[0] ? 1 : 0];
     std::vector<TensorView> inputs;
@@ -49,7 +53,7 @@ class IfOperator : public Operator {
     }
     std::vector<std::byte*> outputs;
     for (std::size_t i = 0; i < outputs_; ++i) outputs.push_back(output_or_null(operands, i));
-    branch.body->run(inputs, outputs);
+    branch.body->run(inputs, outputs, operands.workspace());
   }
   [[nodiscard]] std::int64_t macs() const override {
     return std::max(branches_[0].body->macs(), branches_[1].body->macs());
@@ -86,11 +90,8 @@ class LoopOperator : public Operator {
     }
   }
 
-  // States change hands between two buffers: a body may hand out one state as another.
   [[nodiscard]] std::int64_t workspace_bytes() const override {
-    std::int64_t bytes = 0;
-    for (const std::int64_t state : state_bytes_) bytes += 2 * align_up(state);
-    return bytes;
+    return buffer_bytes() + body_->workspace_bytes();
   }
   [[nodiscard]] std::int64_t macs() const override {
     return body_->macs() * std::max<std::int64_t>(known_trips_, 1);
@@ -117,7 +118,7 @@ class LoopOperator : public Operator {
         std::byte* whole = output_or_null(operands, state_bytes_.size() + i);
         outputs.push_back(whole == nullptr ? nullptr : whole + iteration * slice_bytes_[i]);
       }
-      body_->run(inputs, outputs);
+      body_->run(inputs, outputs, operands.workspace() + buffer_bytes());
       for (std::size_t i = 0; i < state_bytes_.size(); ++i) inputs[2 + i].data = buffers[0][i];
       std::swap(buffers[0], buffers[1]);
       more = next_more;
@@ -134,6 +135,13 @@ class LoopOperator : public Operator {
     if (iteration < kMaxTrips) return;
     throw Error(ErrorCode::kUnsupported,
                 concat(what_, ": did not end within ", kMaxTrips, " iterations"));
+  }
+
+  // States change hands between two buffers: a body may hand out one state as another.
+  [[nodiscard]] std::int64_t buffer_bytes() const {
+    std::int64_t bytes = 0;
+    for (const std::int64_t state : state_bytes_) bytes += 2 * align_up(state);
+    return bytes;
   }
 
   [[nodiscard]] std::array<std::vector<std::byte*>, 2> split(std::byte* workspace) const {

@@ -135,6 +135,83 @@ TEST(Tables, AreRefusedBeforeTheyAreAllocated) {
             kLittle);
 }
 
+// One If for each of `makers`, which the data decides; both branches hold `maker`, which makes `t`
+// of x. The results are added up.
+std::string conditional_sum(const std::vector<std::string>& makers, const std::string& type) {
+  std::string text = concat("(", type, "[1] x, bool c) => (", type, "[1] y) {\n");
+  std::string sum;
+  for (std::size_t i = 0; i < makers.size(); ++i) {
+    const auto branch = [&](const char* name) {
+      return concat(name, " = ", name, i, " () => (", type, "[1] t) { ", makers[i], " }");
+    };
+    text +=
+        concat("y", i, " = If (c) <", branch("then_branch"), ", ", branch("else_branch"), ">\n");
+    sum += concat(i == 0 ? "y" : ", y", i);
+  }
+  return concat(text, "y = Concat <axis = 0> (", sum, ") }");
+}
+
+// Pads x to so many elements, by a table of as many numbers.
+std::string padding(std::int64_t elements) {
+  return concat(
+      "pads = Constant <value = int64[2] {0, ", elements - 1,
+      "}> () u = Pad <mode = \"edge\"> (x, pads) first = Constant <value = int64[1] {0}> ()"
+      " last = Constant <value = int64[1] {1}> () t = Slice (u, first, last)");
+}
+
+// Each table fits, both together do not. The second would be most of the memory.
+TEST(Tables, CountTogetherInAllSubgraphs) {
+  constexpr std::int64_t kEach = 4 * sizeof(std::int64_t);  // bytes of an entry
+  const std::string small = padding(32 * kMiB / kEach);
+  const std::string large = padding((physical_memory() - 16 * kMiB) / kEach);
+  for (const auto& makers : {std::vector{small, large}, std::vector{small, small, large}}) {
+    EXPECT_LT(peak_growth([&] {
+                EXPECT_THAT(refusal_of_graph(conditional_sum(makers, "uint8")),
+                            HasSubstr("needs tables of"));
+              }),
+              5 * kLittle);
+  }
+}
+
+// -- tensors of subgraphs --
+
+// Makes 2^22 elements of x twice over: 32 MiB.
+constexpr const char* kGrowing = R"(
+  e = Constant <value = int64[1] {4194304}> ()
+  u = Expand (x, e) v = Neg (u) t = ReduceMax (v) )";
+
+// Bodies that never run at once share their memory, which the plan counts.
+TEST(Subgraphs, TakeTheMemoryOfTheirPlan) {
+  const Graph prepared =
+      prepare(load_text(text_of(conditional_sum(std::vector<std::string>(16, kGrowing), "float"))));
+  EXPECT_GE(Executor(prepared).compile({})->arena_bytes(), 32 * kMiB);
+  EXPECT_LT(peak_growth([&] { run_zeros(prepared); }), 3 * 32 * kMiB);
+}
+
+TEST(Subgraphs, AreRefusedWithWhatLiesAroundThem) {
+  // Twice a quarter around the If, which is read behind it, and twice a third inside.
+  const std::int64_t words = physical_memory() / std::int64_t{sizeof(float)};
+  const auto grow = [](std::int64_t elements, const char* name) {
+    return concat("e", name, " = Constant <value = int64[1] {", elements, "}> () u", name,
+                  " = Expand (x, e", name, ") v", name, " = Neg (u", name, ")\n");
+  };
+  const auto around = [&](std::int64_t elements) {
+    const std::string inner = concat("{ ", grow(words / 3, "b"), " t = ReduceMax (vb) }");
+    return concat("(float[1] x, bool c) => (float[a] y) {\n", grow(elements, "a"),
+                  "m = If (c) <then_branch = one () => (float[1] t) ", inner,
+                  ", else_branch = two () => (float[1] t) ", inner,
+                  ">\n w = ReduceMax (va) y = Add (m, w) }");
+  };
+  EXPECT_NO_THROW(static_cast<void>(Executor(prepare(load_text(text_of(around(1))))).compile({})));
+  const Graph both = prepare(load_text(text_of(around(words / 2))));
+  try {
+    static_cast<void>(Executor(both).compile({}));
+    ADD_FAILURE() << "expected a refusal";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the activations need"));
+  }
+}
+
 TEST(Range, IsNotMadeBeforeItsMemoryIsCompared) {
   constexpr std::int64_t kMost = std::int64_t{1} << 32;  // elements that a range may have
   if (physical_memory() >= 8 * kMost) GTEST_SKIP() << "the longest range fits this machine";
