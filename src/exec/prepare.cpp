@@ -21,14 +21,29 @@ namespace {
 // That loops may become in a model. A longer loop stays one, and what is in it stays FP32.
 constexpr std::int64_t kMaxLoopNodes = 1 << 12;
 
+// Known shapes steer what is expanded; what they are learned from is thrown away. So these loops
+// have a budget of their own, for all graphs of a model and all times they are looked at together.
+// Of that no graph takes more at once than a plan may: the values of a loop may grow with each
+// turn.
+constexpr std::int64_t kMaxShapedLoopNodes = 1 << 16;
+constexpr std::int64_t kMaxShapedAtOnce = 1 << 14;
+constexpr std::int64_t kMaxShapedBodyNodes = 1 << 18;
+constexpr std::int64_t kShapedTimes = 16;  // that the model's own nodes may be looked at besides
+
+struct Budgets {
+  ExpandBudget expand;
+  ExpandBudget shaping;
+};
+
 bool has_subgraphs(const Graph& graph) {
   return std::ranges::any_of(graph.nodes(),
                              [&](NodeId id) { return graph.node(id).has_subgraphs(); });
 }
 
 // What is known of the values of a graph when all its inputs have a fixed shape, or else nothing.
-std::optional<ShapedGraph> shape_fixed(const Graph& graph, const ExpandBudget& budget,
+std::optional<ShapedGraph> shape_fixed(const Graph& graph, ExpandBudget& budget,
                                        const StopCheck& stop) {
+  if (budget.work < 0) return std::nullopt;
   for (const ValueId id : graph.inputs()) {
     const Value& value = graph.value(id);
     const bool fixed =
@@ -36,21 +51,27 @@ std::optional<ShapedGraph> shape_fixed(const Graph& graph, const ExpandBudget& b
         std::ranges::all_of(*value.shape, [](const Dim& dim) { return dim.size.has_value(); });
     if (!fixed) return std::nullopt;
   }
+  std::optional<ShapedGraph> shaped;
+  ExpandBudget once = budget;
+  once.copies = std::min(budget.copies, kMaxShapedAtOnce);
+  const std::int64_t copies = once.copies;
   try {
-    return specialize(graph, {}, {}, stop, budget.folding);
-  } catch (const Error& error) {
+    shaped = specialize(graph, once, stop);
+  } catch (const Error& error) {  // whoever runs the graph says why it cannot be
     if (error.code() == ErrorCode::kCancelled) throw;
-    return std::nullopt;  // whoever runs the graph says why it cannot be
   }
+  budget.copies -= copies - once.copies;
+  budget.work = once.work;
+  return shaped;
 }
 
-Graph prepare(Graph graph, ExpandBudget& budget, const StopCheck& stop);
+Graph prepare(Graph graph, Budgets& budgets, const StopCheck& stop);
 
 // Expands what control flow is decided, and prepares the bodies of the rest. Returns whether there
 // are new nodes.
-bool expand(Graph& graph, ExpandBudget& budget, const StopCheck& stop) {
+bool expand(Graph& graph, Budgets& budgets, const StopCheck& stop) {
   if (!has_subgraphs(graph)) return false;
-  const std::optional<ShapedGraph> shaped = shape_fixed(graph, budget, stop);
+  const std::optional<ShapedGraph> shaped = shape_fixed(graph, budgets.shaping, stop);
   // Values that expanding adds have other ids in the shaped graph, which expands on its own.
   const std::size_t shared = graph.value_limit();
   const ExpandTools tools{
@@ -59,14 +80,14 @@ bool expand(Graph& graph, ExpandBudget& budget, const StopCheck& stop) {
         return shaped && is_shared ? known_of(*shaped, id) : known_of(graph, id);
       },
       [&](Graph body) {
-        budget.spend(static_cast<std::int64_t>(body.nodes().size()));
-        return prepare(std::move(body), budget, stop);
+        budgets.expand.spend(static_cast<std::int64_t>(body.nodes().size()));
+        return prepare(std::move(body), budgets, stop);
       },
-      budget};
+      budgets.expand};
   return expand_subgraphs(graph, tools);
 }
 
-Graph prepare(Graph graph, ExpandBudget& budget, const StopCheck& stop) {
+Graph prepare(Graph graph, Budgets& budgets, const StopCheck& stop) {
   const auto pass = [&](void (*run)(Graph&)) {
     check_stop(stop);
     run(graph);
@@ -81,12 +102,12 @@ Graph prepare(Graph graph, ExpandBudget& budget, const StopCheck& stop) {
   const auto fold = [&] {
     fold_constants(graph, [&](const Graph& whole, NodeId id) {
       check_stop(stop);
-      return evaluate_node(whole, id, LoweredParams{}, budget.folding.get());
+      return evaluate_node(whole, id, LoweredParams{}, budgets.expand.folding.get());
     });
     graph.check();
   };
   fold();
-  while (expand(graph, budget, stop)) {
+  while (expand(graph, budgets, stop)) {
     pass(remove_identities);
     fold();
   }
@@ -101,8 +122,11 @@ Graph prepare(Graph graph, ExpandBudget& budget, const StopCheck& stop) {
 
 Graph prepare(Graph graph, const StopCheck& stop) {
   const StopScope scope(stop);
-  ExpandBudget budget{kMaxLoopNodes, std::make_shared<FoldBudget>(graph)};
-  return prepare(std::move(graph), budget, stop);
+  const auto folding = std::make_shared<FoldBudget>(graph);
+  const auto nodes = static_cast<std::int64_t>(graph.nodes().size());
+  Budgets budgets{{kMaxLoopNodes, folding},
+                  {kMaxShapedLoopNodes, folding, kMaxShapedBodyNodes + kShapedTimes * nodes}};
+  return prepare(std::move(graph), budgets, stop);
 }
 
 const Value& image_input(const Graph& graph) {

@@ -355,6 +355,42 @@ TEST(Subgraphs, AreRefusedInTimeWhenTheyLieDeepInEachOther) {
   EXPECT_THAT(message, testing::AnyOf(IsEmpty(), HasSubstr("too deep")));
 }
 
+// Three loops in each body, which run up to 100000 times each.
+std::string tree_of_loops(int levels) {
+  std::string inner = "t0 = Neg (s0) more0 = Not (stop0)";
+  for (std::int64_t level = 1; level < levels; ++level) {
+    const std::string below = to_text(level - 1);
+    const auto within = [&](const std::string& from, const std::string& to) {
+      return concat(to, " = Loop (n, , ", from, ") < body = b", below, " (int64 i", below,
+                    ", bool go", below, ", float[1] s", below, ") => (bool more", below,
+                    ", float[1] t", below, ") { stop", below, " = Not (go", below, ") ", inner,
+                    " } >\n");
+    };
+    const std::string own = to_text(level);
+    inner = concat(within("s" + own, "u" + own), within("u" + own, "v" + own),
+                   within("v" + own, "t" + own), "more", own, " = Not (stop", own, ")");
+  }
+  return inner;
+}
+
+// What every body would become is looked at for all of them together, not for each anew.
+TEST(Subgraphs, ArePreparedInTimeHoweverManyHoldLoops) {
+  const Graph graph = load_text(concat(
+      kHead, "main (float[1] s5) => (float[1] t5) { go5 = Constant <value = bool {1}> () ",
+      "stop5 = Not (go5) n = Constant <value = int64 {100000}> ()\n", tree_of_loops(6), " }"));
+  std::int64_t steps = 0;
+  const StopCheck count = [&] {
+    ++steps;
+    return false;
+  };
+  try {
+    static_cast<void>(prepare(graph, count));
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("too deep"));
+  }
+  EXPECT_LT(steps, 1 << 19);
+}
+
 TEST(Subgraphs, AreRefusedBeyondSixteenLevels) {
   std::string inner = "t = Abs (x)";
   for (int depth = 0; depth < 17; ++depth) {
