@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
@@ -18,6 +19,10 @@ void require_same_model(const Graph& prepared, const CalibrationTable& table,
   throw Error(ErrorCode::kMismatch,
               concat("the calibration table belongs to another model: it has fingerprint ",
                      to_hex(table.model_fingerprint), ", the model ", to_hex(expected)));
+}
+
+std::string table_hash(const CalibrationTable& table) {
+  return to_hex(hash_bytes(write_table(table)));
 }
 
 void add_provenance(const Graph& prepared, const QuantizeOptions& options,

@@ -2,7 +2,6 @@
 #include <set>
 #include <utility>
 
-#include "base/hash.h"
 #include "base/text.h"
 #include "graph/node_name.h"
 #include "qtool/base/error.h"
@@ -77,7 +76,7 @@ void add_metadata(const CalibrationTable& table, Graph& graph) {
     metadata[std::string(kPreprocessKey)] = to_json_text(*table.preprocess);
   }
   metadata["qtool.method"] = table.method;
-  metadata["qtool.table_hash"] = to_hex(hash_bytes(write_table(table)));
+  metadata[std::string(kTableHashKey)] = table_hash(table);
 }
 
 }  // namespace

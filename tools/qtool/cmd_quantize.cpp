@@ -240,6 +240,7 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
                                    {},
                                    overrides.wide,
                                    find_model_form(options.form).value()};
+    const std::string hash = table_hash(*table);
     apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
                     *table);
     if (options.faster.given()) {
@@ -255,7 +256,10 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
       options.accuracy.measure(fp32, *table, *samples, of_images, options.images.policy(),
                                options.run, quantize_options);
     }
-    return quantize(prepared, *table, quantize_options);
+    Quantized made = quantize(prepared, *table, quantize_options);
+    // That of the file, which overrides do not change.
+    made.graph.info.metadata[std::string(kTableHashKey)] = hash;
+    return made;
   }();
   summary.report = std::move(int8.report);
 

@@ -1,12 +1,16 @@
 #include "model.h"
 
 #include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/text.h"
 #include "console.h"
 #include "files.h"
 #include "qtool/base/error.h"
+#include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/broken_weights.h"
 #include "qtool/graph/onnx.h"
@@ -75,6 +79,38 @@ void warn_of_broken_weights(const Model& model) {
                  ": what it computes with them says nothing"));
 }
 
+namespace {
+
+// The table that a command with default names writes along with a model; empty for other names.
+std::filesystem::path table_beside(const std::filesystem::path& int8) {
+  constexpr std::string_view kEnding = ".int8.onnx";
+  std::string name = int8.filename().string();
+  if (!name.ends_with(kEnding)) return {};
+  name.resize(name.size() - kEnding.size());
+  return int8.parent_path() / (name + ".table.json");
+}
+
+// Two files take two renames. What ends the program between them leaves a new table beside an old
+// model, and only their contents tell.
+void warn_of_another_table(const Model& int8) {
+  const auto& metadata = int8.loaded.info.metadata;
+  const auto own = metadata.find(std::string(kTableHashKey));
+  const std::filesystem::path table = table_beside(int8.path);
+  std::error_code failure;
+  if (own == metadata.end() || table.empty()) return;
+  if (!std::filesystem::is_regular_file(table, failure)) return;
+  try {
+    if (table_hash(read_table(read_input(table, kMaxTableBytes))) == own->second) return;
+  } catch (const Error& error) {
+    detail(concat("'", table.string(), "' is not looked at: ", error.what()));
+    return;
+  }
+  warning(concat("model '", int8.path, "' was not made with table '", table.string(),
+                 "': one of the two was replaced; quantize again to have a model of that table"));
+}
+
+}  // namespace
+
 Models open_models(const std::string& fp32_path, const std::string& int8_path) {
   Models models;
   models.fp32 = open_model(fp32_path);
@@ -82,6 +118,7 @@ Models open_models(const std::string& fp32_path, const std::string& int8_path) {
   if (!int8_path.empty()) {
     models.int8 = open_model(int8_path);
     warn_of_broken_weights(*models.int8);
+    warn_of_another_table(*models.int8);
   }
   const auto& [fp32, int8] = models;
   if (int8 && !quantized_node(int8->loaded)) {

@@ -165,6 +165,11 @@ inline constexpr std::string_view kTunedKey = "qtool.tuned_ranges";
 inline constexpr std::string_view kWideKey = "qtool.wide_tensors";
 inline constexpr std::string_view kFormKey = "qtool.form";
 inline constexpr std::string_view kScaledChannelsKey = "qtool.scaled_channels";
+/// The same of a table: table_hash() of the one that the model was made with.
+inline constexpr std::string_view kTableHashKey = "qtool.table_hash";
+
+/// The hash of what write_table() writes, 16 hexadecimal digits.
+std::string table_hash(const CalibrationTable& table);
 
 /// Options of every mode.
 struct QuantizeOptions {
