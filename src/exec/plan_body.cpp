@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/saturate.h"
 #include "exec/plan.h"
 
 namespace qtool {
@@ -38,8 +39,9 @@ class PlanBody : public Body {
   [[nodiscard]] std::int64_t workspace_bytes() const override { return plan_->arena_bytes(); }
   [[nodiscard]] std::int64_t macs() const override {
     const std::vector<StepInfo>& steps = plan_->steps();
-    return std::accumulate(steps.begin(), steps.end(), std::int64_t{0},
-                           [](std::int64_t sum, const StepInfo& step) { return sum + step.macs; });
+    return std::accumulate(
+        steps.begin(), steps.end(), std::int64_t{0},
+        [](std::int64_t sum, const StepInfo& step) { return saturating_sum(sum, step.macs); });
   }
 
  private:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/round_up.h"
+#include "base/saturate.h"
 #include "base/stop.h"
 #include "base/text.h"
 #include "graph/expand_subgraphs.h"
@@ -94,7 +95,7 @@ class LoopOperator : public Operator {
     return buffer_bytes() + body_->workspace_bytes();
   }
   [[nodiscard]] std::int64_t macs() const override {
-    return body_->macs() * std::max<std::int64_t>(known_trips_, 1);
+    return saturating_product(body_->macs(), std::max<std::int64_t>(known_trips_, 1));
   }
   [[nodiscard]] std::string kernel() const override { return "loop"; }
 

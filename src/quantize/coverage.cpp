@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/saturate.h"
 #include "base/text.h"
 #include "exec/step_of.h"
 #include "graph/node_name.h"
@@ -54,8 +55,8 @@ Coverage coverage_of(const std::vector<StepInfo>& steps) {
   for (const StepInfo& step : steps) {
     if (step.macs == 0) continue;
     const std::int64_t integer = step.integer ? 1 : 0;
-    coverage.macs += step.macs;
-    coverage.integer_macs += integer * step.macs;
+    coverage.macs = saturating_sum(coverage.macs, step.macs);
+    coverage.integer_macs = saturating_sum(coverage.integer_macs, integer * step.macs);
     const OpKind kind = traits_of(step.op_type).kind;
     if (kind == OpKind::kConvolution) {
       ++coverage.convolutions;

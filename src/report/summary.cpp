@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/saturate.h"
 #include "base/text.h"
 #include "graph/node_name.h"
 #include "graph/obstacles.h"
@@ -79,10 +80,10 @@ PlanSummary summarize(const Plan& plan) {
   summary.arena_bytes = plan.arena_bytes();
   summary.steps = std::ssize(plan.steps());
   for (const StepInfo& step : plan.steps()) {
-    summary.macs += step.macs;
+    summary.macs = saturating_sum(summary.macs, step.macs);
     if (step.integer) {
       ++summary.integer_steps;
-      summary.integer_macs += step.macs;
+      summary.integer_macs = saturating_sum(summary.integer_macs, step.macs);
     }
     if (step.macs > 0) summary.layers.push_back(step);
   }
