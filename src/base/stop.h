@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string_view>
@@ -69,5 +70,17 @@ class StopPace {
   inline static thread_local std::int64_t steps_left = kSteps;
   std::int64_t& left_ = steps_left;
 };
+
+/// Calls `body(begin, end)` for consecutive pieces of [0, count) and looks between them, so that
+/// one row of billions of elements can be stopped. Rows of one piece count no steps: whoever runs
+/// many of them does.
+template <typename Body>
+void in_pieces(std::int64_t count, const Body& body) {
+  constexpr std::int64_t kBetweenLooks = 1 << 20;
+  for (std::int64_t begin = 0; begin < count; begin += kBetweenLooks) {
+    if (begin > 0) check_stop_inside();
+    body(begin, std::min(count, begin + kBetweenLooks));
+  }
+}
 
 }  // namespace qtool

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/parallel.h"
+#include "base/stop.h"
 
 namespace qtool {
 namespace {
@@ -13,14 +14,18 @@ template <typename T>
 void transpose(const T* in, T* out, std::int64_t rows, std::int64_t columns, std::int64_t begin,
                std::int64_t end) {
   constexpr std::int64_t kBlock = 16;
+  StopPace pace;
   for (std::int64_t r0 = begin; r0 < end; r0 += kBlock) {
     const std::int64_t r1 = std::min(end, r0 + kBlock);
-    for (std::int64_t c0 = 0; c0 < columns; c0 += kBlock) {
-      const std::int64_t c1 = std::min(columns, c0 + kBlock);
-      for (std::int64_t r = r0; r < r1; ++r) {
-        for (std::int64_t c = c0; c < c1; ++c) out[c * rows + r] = in[r * columns + c];
+    pace.step((r1 - r0) * columns);
+    in_pieces(columns, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t c0 = first; c0 < last; c0 += kBlock) {
+        const std::int64_t c1 = std::min(last, c0 + kBlock);
+        for (std::int64_t r = r0; r < r1; ++r) {
+          for (std::int64_t c = c0; c < c1; ++c) out[c * rows + r] = in[r * columns + c];
+        }
       }
-    }
+    });
   }
 }
 

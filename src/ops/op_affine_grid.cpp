@@ -1,4 +1,5 @@
 // AffineGrid: the positions that an affine map of an image's coordinates reads, for GridSample.
+#include "base/stop.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 
@@ -42,22 +43,24 @@ std::unique_ptr<Operator> make_affine_grid(const OpContext& op) {
   return make_operator([=](const Operands& o) {
     if (points == 0) return;
     const std::int64_t per_image = points / size[0];
-    for (std::int64_t i = 0; i < points; ++i) {
-      float place[4] = {0, 0, 0, 1};  // x, y, (z,) 1
-      std::int64_t rest = i % per_image;
-      for (std::int64_t axis = 0; axis < axes; ++axis) {
-        const std::int64_t extent = size[static_cast<std::size_t>(axes + 1 - axis)];
-        place[axis] = coordinate(rest % extent, extent, align_corners);
-        rest /= extent;
+    in_pieces(points, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        float place[4] = {0, 0, 0, 1};  // x, y, (z,) 1
+        std::int64_t rest = i % per_image;
+        for (std::int64_t axis = 0; axis < axes; ++axis) {
+          const std::int64_t extent = size[static_cast<std::size_t>(axes + 1 - axis)];
+          place[axis] = coordinate(rest % extent, extent, align_corners);
+          rest /= extent;
+        }
+        place[axes] = 1;
+        const float* map = o.in<float>(0) + i / per_image * axes * (axes + 1);
+        for (std::int64_t row = 0; row < axes; ++row, map += axes + 1) {
+          float sum = 0;
+          for (std::int64_t k = 0; k <= axes; ++k) sum += map[k] * place[k];
+          o.out<float>(0)[i * axes + row] = sum;
+        }
       }
-      place[axes] = 1;
-      const float* map = o.in<float>(0) + i / per_image * axes * (axes + 1);
-      for (std::int64_t row = 0; row < axes; ++row, map += axes + 1) {
-        float sum = 0;
-        for (std::int64_t k = 0; k <= axes; ++k) sum += map[k] * place[k];
-        o.out<float>(0)[i * axes + row] = sum;
-      }
-    }
+    });
   });
 }
 

@@ -5,6 +5,7 @@
 #include "graph/constant_node.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
+#include "ops/rows.h"
 
 // Operators that make tensors from attributes and constants.
 namespace qtool {
@@ -22,8 +23,7 @@ std::shared_ptr<const Tensor> constant_value(const OpContext& op) {
 
 std::unique_ptr<Operator> make_copy(std::shared_ptr<const Tensor> tensor) {
   return make_operator([tensor = std::move(tensor)](const Operands& o) {
-    if (tensor->bytes() == 0) return;
-    std::memcpy(o.out<std::byte>(0), tensor->data(), static_cast<std::size_t>(tensor->bytes()));
+    copy_bytes(o.out<std::byte>(0), tensor->data(), tensor->bytes());
   });
 }
 
@@ -45,7 +45,11 @@ std::unique_ptr<Operator> make_filled(const OpContext& op) {
     const auto size = static_cast<std::size_t>(value->bytes());
     std::byte* out = o.out<std::byte>(0);
     const std::int64_t elements = o.output(0).shape.elements();
-    for (std::int64_t i = 0; i < elements; ++i, out += size) std::memcpy(out, value->data(), size);
+    in_pieces(elements, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i, out += size) {
+        std::memcpy(out, value->data(), size);
+      }
+    });
   });
 }
 
@@ -102,18 +106,20 @@ template <typename T>
 std::unique_ptr<Operator> make_steps(const OpContext& op) {
   return make_operator([steps = steps_of<T>(op)](const Operands& o) {
     T* out = o.out<T>(0);
-    for (std::int64_t i = 0; i < steps.count; ++i) {
-      // The value lies between start and limit; only the product, an intermediate result, may wrap
-      // around.
-      if constexpr (std::is_integral_v<T>) {
-        out[i] =
-            static_cast<T>(static_cast<std::uint64_t>(steps.start) +
-                           static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(steps.delta));
-      } else {
-        out[i] = static_cast<T>(static_cast<double>(steps.start) +
-                                static_cast<double>(i) * static_cast<double>(steps.delta));
+    in_pieces(steps.count, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        // The value lies between start and limit; only the product, an intermediate result, may
+        // wrap around.
+        if constexpr (std::is_integral_v<T>) {
+          out[i] = static_cast<T>(static_cast<std::uint64_t>(steps.start) +
+                                  static_cast<std::uint64_t>(i) *
+                                      static_cast<std::uint64_t>(steps.delta));
+        } else {
+          out[i] = static_cast<T>(static_cast<double>(steps.start) +
+                                  static_cast<double>(i) * static_cast<double>(steps.delta));
+        }
       }
-    }
+    });
   });
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "kernels/elementary/elementary.h"
 #include "ops/infer_rules.h"
@@ -73,6 +74,7 @@ class ElementwiseChain final : public Operator {
     const int threads = elements_ < kParallelElements ? 1 : o.threads();
     parallel_ranges(elements_, threads, [&](std::int64_t begin, std::int64_t end, int) {
       float results[kMaxChainSteps][kTile];
+      StopPace pace;
       for (std::int64_t at = begin; at < end; at += kTile) {
         const auto side = [&](const ChainOperand& operand) -> Side {
           switch (operand.source) {
@@ -86,6 +88,7 @@ class ElementwiseChain final : public Operator {
           return {nullptr, operand.number};
         };
         const std::int64_t count = std::min(kTile, end - at);
+        pace.step(count);
         for (std::size_t i = 0; i < steps_.size(); ++i) {
           float* y = i + 1 == steps_.size() ? o.out<float>(0) + at : results[i];
           apply(functions, steps_[i].function, side(steps_[i].a), side(steps_[i].b), count, y);

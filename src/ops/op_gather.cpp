@@ -1,8 +1,7 @@
-#include <cstring>
-
 #include "ops/checked_index.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
+#include "ops/rows.h"
 #include "ops/strides.h"
 
 namespace qtool {
@@ -35,11 +34,12 @@ void gather(const GatheredBlocks& blocks, std::int64_t count, const Operands& o)
   const Index* indices = o.in<Index>(1);
   const std::byte* in = o.in<std::byte>(0);
   std::byte* out = o.out<std::byte>(0);
+  StopPace pace;
   for (std::int64_t i = 0; i < blocks.outer; ++i) {
     for (std::int64_t j = 0; j < count; ++j, out += blocks.bytes) {
+      pace.step(blocks.bytes);
       const std::int64_t position = checked_index(indices[j], blocks.extent);
-      std::memcpy(out, in + (i * blocks.extent + position) * blocks.bytes,
-                  static_cast<std::size_t>(blocks.bytes));
+      copy_bytes(out, in + (i * blocks.extent + position) * blocks.bytes, blocks.bytes);
     }
   }
 }
@@ -174,12 +174,14 @@ std::unique_ptr<Operator> make_gather_nd(const OpContext& op) {
     return make_operator([nd, bytes](const Operands& o) {
       const Index* tuple = o.in<Index>(1);
       std::byte* out = o.out<std::byte>(0);
+      StopPace pace;
       for (std::int64_t i = 0; i < nd.tuples.batches * nd.tuples.tuples; ++i, out += bytes) {
+        pace.step(bytes);
         std::int64_t place = i / nd.tuples.tuples;
         for (const std::int64_t extent : nd.extents) {
           place = place * extent + checked_index(*tuple++, extent);
         }
-        std::memcpy(out, o.in<std::byte>(0) + place * bytes, static_cast<std::size_t>(bytes));
+        copy_bytes(out, o.in<std::byte>(0) + place * bytes, bytes);
       }
     });
   });

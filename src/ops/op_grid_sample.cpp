@@ -5,6 +5,7 @@
 #include <cmath>
 #include <span>
 
+#include "base/stop.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 #include "ops/strides.h"
@@ -159,11 +160,17 @@ class GridSampleOperator final : public Operator {
     const std::int64_t pixels = shape_.elements() / shape_[1];
     const int threads = shape_.elements() < kParallelElements ? 1 : o.threads();
     parallel_ranges(pixels, threads, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t i = begin; i < end; ++i) sample(i, o);
+      StopPace pace;
+      for (std::int64_t i = begin; i < end; ++i) {
+        pace.step(kStepsPerPixel + shape_[1]);
+        sample(i, o);
+      }
     });
   }
 
  private:
+  static constexpr std::int64_t kStepsPerPixel = 16;  // a pixel's place and weights take as long
+
   void sample(std::int64_t pixel, const Operands& o) const {
     const std::size_t axes = axes_.size();
     std::int64_t out = 0;

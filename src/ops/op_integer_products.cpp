@@ -128,8 +128,10 @@ class KernelProduct final : public Operator {
     const auto* input = o.in<std::uint8_t>(0);
     if (signed_) {
       auto* raised = reinterpret_cast<std::uint8_t*>(o.workspace());
-      std::transform(input, input + o.input(0).shape.elements(), raised,
-                     [](std::uint8_t byte) { return static_cast<std::uint8_t>(byte ^ 0x80U); });
+      in_pieces(o.input(0).shape.elements(), [&](std::int64_t begin, std::int64_t end) {
+        std::transform(input + begin, input + end, raised + begin,
+                       [](std::uint8_t byte) { return static_cast<std::uint8_t>(byte ^ 0x80U); });
+      });
       input = raised;
     }
     auto* out = o.out<std::int32_t>(0);
@@ -137,7 +139,9 @@ class KernelProduct final : public Operator {
     if (zero_point == 0) return;
     const auto channels = static_cast<std::int64_t>(packed_->sums.size());
     parallel_ranges(pixels_, o.threads(), [&](std::int64_t begin, std::int64_t end, int) {
+      StopPace pace;
       for (std::int64_t pixel = begin; pixel < end; ++pixel) {
+        pace.step(channels);
         std::int32_t* row = out + pixel * channels;
         for (std::int64_t c = 0; c < channels; ++c) {
           row[c] -= zero_point * packed_->sums[static_cast<std::size_t>(c)];

@@ -1,10 +1,12 @@
 // Matrix products in FP32, through oneDNN: MatMul, Gemm, and FusedGemm with a clamp behind it.
 #include <algorithm>
 
+#include "base/stop.h"
 #include "base/text.h"
 #include "ops/float_weights.h"
 #include "ops/onednn.h"
 #include "ops/operator.h"
+#include "ops/rows.h"
 
 namespace qtool {
 namespace {
@@ -138,7 +140,7 @@ class FloatProduct final : public Operator {
   void run(const Operands& o) const override {
     float* out = o.out<float>(0);
     if (matmul_ == nullptr) {
-      std::fill_n(out, output_.elements(), 0.0F);
+      fill_elements(out, output_.elements(), 0.0F);
     } else {
       onednn::PackedPtr weights = weights_;
       if (!weights) weights = matmul_->pack(o.in<float>(1), nullptr);
@@ -160,7 +162,9 @@ class FloatProduct final : public Operator {
     const std::int64_t columns = output_[1];
     const std::int64_t column_step = c.rank() >= 1 && c[c.rank() - 1] != 1 ? 1 : 0;
     const std::int64_t row_step = c.rank() == 2 && c[0] != 1 ? c[1] : 0;
+    StopPace pace;
     for (std::int64_t r = 0; r < rows; ++r) {
+      pace.step(columns);
       for (std::int64_t i = 0; i < columns; ++i) {
         float& y = out[r * columns + i];
         y += beta_ * addend[r * row_step + i * column_step];

@@ -1,12 +1,12 @@
 // Operators on the matrices in the last two axes: Det, Trilu; and EyeLike.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "base/stop.h"
 #include "graph/onnx_dtype.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
+#include "ops/rows.h"
 #include "ops/strides.h"
 #include "tensor/convert.h"
 
@@ -42,6 +42,7 @@ double determinant(double* m, std::int64_t n) {
   double product = 1;
   StopPace pace;
   for (std::int64_t k = 0; k < n; ++k) {
+    pace.step(n - k);
     std::int64_t pivot = k;
     for (std::int64_t row = k + 1; row < n; ++row) {
       if (std::abs(m[row * n + k]) > std::abs(m[pivot * n + k])) pivot = row;
@@ -73,8 +74,10 @@ class DetOperator final : public Operator {
   void run(const Operands& o) const override {
     auto* work = reinterpret_cast<double*>(o.workspace());
     const std::int64_t elements = matrices_.rows * matrices_.rows;
+    StopPace pace;
     for (std::int64_t i = 0; i < results_; ++i) {
       const T* in = o.in<T>(0) + i * elements;
+      pace.step(elements);
       std::transform(in, in + elements, work, [](T x) { return static_cast<double>(x); });
       o.out<T>(0)[i] = static_cast<T>(determinant(work, matrices_.rows));
     }
@@ -111,19 +114,18 @@ std::unique_ptr<Operator> make_trilu(const OpContext& op) {
     const std::int64_t k = std::clamp(wanted, -m.rows, m.columns);
     const std::byte* in = o.in<std::byte>(0);
     std::byte* out = o.out<std::byte>(0);
+    StopPace pace;
     for (std::int64_t row = 0; row < m.count * m.rows; ++row) {
+      pace.step(1 + m.columns * size);
       // Columns [begin, end) of the row are kept.
       const std::int64_t diagonal = row % m.rows + k;
       const std::int64_t begin = upper ? std::clamp<std::int64_t>(diagonal, 0, m.columns) : 0;
       const std::int64_t end =
           upper ? m.columns : std::clamp<std::int64_t>(diagonal + 1, 0, m.columns);
       const auto place = [&](std::int64_t column) { return (row * m.columns + column) * size; };
-      const auto bytes = [&](std::int64_t columns) {
-        return static_cast<std::size_t>(columns * size);
-      };
-      std::memset(out + place(0), 0, bytes(begin));
-      std::memcpy(out + place(begin), in + place(begin), bytes(end - begin));
-      std::memset(out + place(end), 0, bytes(m.columns - end));
+      fill_elements(out + place(0), begin * size, std::byte{0});
+      copy_bytes(out + place(begin), in + place(begin), (end - begin) * size);
+      fill_elements(out + place(end), (m.columns - end) * size, std::byte{0});
     }
   });
 }
@@ -148,8 +150,10 @@ std::unique_ptr<Operator> make_eye(const OpContext& op) {
     using T = decltype(element);
     made = make_operator([m, k](const Operands& o) {
       T* out = o.out<T>(0);
-      std::fill_n(out, m.rows * m.columns, convert<T>(0));
+      fill_elements(out, m.rows * m.columns, convert<T>(0));
+      StopPace pace;
       for (std::int64_t row = 0; row < m.rows; ++row) {
+        pace.step();
         const std::int64_t column = row + k;
         if (column >= 0 && column < m.columns) out[row * m.columns + column] = convert<T>(1);
       }

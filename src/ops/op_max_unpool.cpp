@@ -1,9 +1,8 @@
 // MaxUnpool: puts elements back to where MaxPool found them, with zeros elsewhere.
-#include <algorithm>
-
 #include "ops/checked_index.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
+#include "ops/rows.h"
 #include "ops/strides.h"
 
 namespace qtool {
@@ -60,17 +59,19 @@ std::unique_ptr<Operator> make_unpool(const OpContext& op) {
     using T = decltype(element);
     return make_operator([=](const Operands& o) {
       T* out = o.out<T>(0);
-      std::fill_n(out, outer.elements(), T{0});
+      fill_elements(out, outer.elements(), T{0});
       const std::vector<std::int64_t> steps = strides_of(outer, Layout::kPlain);
-      for (std::int64_t i = 0; i < count; ++i) {
-        std::int64_t rest = checked_index(o.in<std::int64_t>(1)[i], inner.elements());
-        std::int64_t place = 0;
-        for (std::int64_t axis = inner.rank(); axis-- > 0;) {
-          place += rest % inner[axis] * steps[static_cast<std::size_t>(axis)];
-          rest /= inner[axis];
+      in_pieces(count, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          std::int64_t rest = checked_index(o.in<std::int64_t>(1)[i], inner.elements());
+          std::int64_t place = 0;
+          for (std::int64_t axis = inner.rank(); axis-- > 0;) {
+            place += rest % inner[axis] * steps[static_cast<std::size_t>(axis)];
+            rest /= inner[axis];
+          }
+          out[place] = o.in<T>(0)[i];
         }
-        out[place] = o.in<T>(0)[i];
-      }
+      });
     });
   });
 }

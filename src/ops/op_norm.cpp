@@ -3,6 +3,7 @@
 
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
+#include "ops/rows.h"
 #include "ops/strides.h"
 
 namespace qtool {
@@ -95,24 +96,18 @@ struct Moments {
 
 Moments moments_of(const float* values, std::int64_t count) {
   double sum = 0;
-  for (std::int64_t i = 0; i < count; ++i) sum += static_cast<double>(values[i]);
+  in_pieces(count, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) sum += static_cast<double>(values[i]);
+  });
   const double mean = sum / static_cast<double>(count);
   double squares = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double distance = static_cast<double>(values[i]) - mean;
-    squares += distance * distance;
-  }
+  in_pieces(count, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const double distance = static_cast<double>(values[i]) - mean;
+      squares += distance * distance;
+    }
+  });
   return {mean, squares / static_cast<double>(count)};
-}
-
-// Calls `body(row)` for each row, in parallel when all rows together are large.
-template <typename Body>
-void for_rows(std::int64_t rows, std::int64_t width, int threads, const Body& body) {
-  const auto range = [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t row = begin; row < end; ++row) body(row);
-  };
-  if (rows * width < kParallelElements) return range(0, rows, 0);
-  parallel_ranges(rows, threads, range);
 }
 
 std::vector<ValueInfo> infer_instance_norm(const OpContext& op) {
@@ -139,7 +134,9 @@ std::unique_ptr<Operator> make_instance_norm(const OpContext& op) {
       const double offset = static_cast<double>(o.in<float>(2)[c]) - moments.mean * factor;
       const auto f = static_cast<float>(factor);
       const auto b = static_cast<float>(offset);
-      for (std::int64_t i = 0; i < width; ++i) y[i] = x[i] * f + b;
+      in_pieces(width, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) y[i] = x[i] * f + b;
+      });
     });
   });
 }
@@ -183,10 +180,11 @@ std::unique_ptr<Operator> make_layer_norm(const OpContext& op) {
       const Moments moments = moments_of(x, width);
       const auto mean = static_cast<float>(moments.mean);
       const auto factor = static_cast<float>(1.0 / std::sqrt(moments.variance + epsilon));
-      for (std::int64_t i = 0; i < width; ++i) y[i] = (x[i] - mean) * factor * scale[i];
-      if (bias != nullptr) {
-        for (std::int64_t i = 0; i < width; ++i) y[i] += bias[i];
-      }
+      in_pieces(width, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) y[i] = (x[i] - mean) * factor * scale[i];
+        if (bias == nullptr) return;
+        for (std::int64_t i = begin; i < end; ++i) y[i] += bias[i];
+      });
       if (o.has_output(1)) o.out<float>(1)[row] = mean;
       if (o.has_output(2)) o.out<float>(2)[row] = factor;
     });
@@ -225,8 +223,10 @@ void normalize_channel(const LrnOptions& options, const float* image, std::int64
   const std::int64_t first = std::max<std::int64_t>(0, channel - (options.size - 1) / 2);
   const std::int64_t last = std::min(channels - 1, channel + options.size / 2);
   const float factor = options.alpha / static_cast<float>(options.size);
+  StopPace pace;
   for (std::int64_t begin = 0; begin < pixels; begin += kLrnBlock) {
     const std::int64_t width = std::min(kLrnBlock, pixels - begin);
+    pace.step((last - first + 1) * width);
     std::fill_n(squares, width, 0.0F);
     for (std::int64_t c = first; c <= last; ++c) {
       const float* x = image + c * pixels + begin;

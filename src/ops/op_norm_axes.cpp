@@ -29,15 +29,19 @@ std::unique_ptr<Operator> make_lp(const OpContext& op) {
         const T* in = o.in<T>(0) + at;
         T* out = o.out<T>(0) + at;
         double sum = 0;
-        for (std::int64_t i = 0; i < columns.extent; ++i) {
-          const auto x = static_cast<double>(in[i * columns.inner]);
-          sum += squares ? x * x : std::abs(x);
-        }
+        in_pieces(columns.extent, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t i = begin; i < end; ++i) {
+            const auto x = static_cast<double>(in[i * columns.inner]);
+            sum += squares ? x * x : std::abs(x);
+          }
+        });
         const double norm = squares ? std::sqrt(sum) : sum;
-        for (std::int64_t i = 0; i < columns.extent; ++i) {
-          const auto x = static_cast<double>(in[i * columns.inner]);
-          out[i * columns.inner] = norm == 0 ? T{0} : static_cast<T>(x / norm);
-        }
+        in_pieces(columns.extent, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t i = begin; i < end; ++i) {
+            const auto x = static_cast<double>(in[i * columns.inner]);
+            out[i * columns.inner] = norm == 0 ? T{0} : static_cast<T>(x / norm);
+          }
+        });
       });
     });
   });

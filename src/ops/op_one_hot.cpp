@@ -48,13 +48,17 @@ std::unique_ptr<Operator> make_one_hot(const OpContext& op) {
       return make_operator([columns](const Operands& o) {
         const T off = o.in<T>(2)[0];
         const T on = o.in<T>(2)[1];
+        StopPace pace;
         for (std::int64_t column = 0; column < columns.count(); ++column) {
+          pace.step(columns.extent);
           auto hot = convert<std::int64_t>(o.in<Place>(0)[column]);
           if (hot < 0 && hot >= -columns.extent) hot += columns.extent;
           T* out = o.out<T>(0) + columns.offset(column);
-          for (std::int64_t i = 0; i < columns.extent; ++i) {
-            out[i * columns.inner] = i == hot ? on : off;
-          }
+          in_pieces(columns.extent, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+              out[i * columns.inner] = i == hot ? on : off;
+            }
+          });
         }
       });
     });

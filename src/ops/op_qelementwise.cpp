@@ -10,6 +10,7 @@
 #include "ops/fixed_point.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
+#include "ops/rows.h"
 #include "ops/strides.h"
 
 namespace qtool {
@@ -52,16 +53,20 @@ std::unique_ptr<Operator> make_qconcat(const OpContext& op) {
         const int threads = run * outer < kParallelElements ? 1 : o.threads();
         auto* y_data = o.out<std::uint8_t>(0);
         parallel_ranges(outer, threads, [&](std::int64_t begin, std::int64_t end, int) {
+          StopPace pace;
           for (std::int64_t row = begin; row < end; ++row) {
             for (std::size_t i = 0; i < parts.size(); ++i) {
               const ConcatPart& part = parts[i];
               const std::uint8_t* from = o.in<std::uint8_t>(i) + row * part.inner;
               std::uint8_t* to = y_data + row * run + part.offset;
-              if (part.same_scale) {
-                std::copy_n(from, part.inner, to);
-              } else {
-                kernel.run(part.table, from, to, part.inner);
-              }
+              pace.step(part.inner);
+              in_pieces(part.inner, [&](std::int64_t first, std::int64_t last) {
+                if (part.same_scale) {
+                  std::copy(from + first, from + last, to + first);
+                } else {
+                  kernel.run(part.table, from + first, to + first, last - first);
+                }
+              });
             }
           }
         });
@@ -88,16 +93,23 @@ std::unique_ptr<Operator> make_channel_lookup(const OpContext& op,
         auto* y = o.out<std::uint8_t>(0);
         if (channels_last) {
           return parallel_ranges(pixels, threads, [&](std::int64_t begin, std::int64_t end, int) {
-            lookup_by_channel(rows, channels, x + begin * channels, y + begin * channels,
-                              end - begin);
+            in_pieces(end - begin, [&](std::int64_t first, std::int64_t last) {
+              const std::int64_t at = (begin + first) * channels;
+              lookup_by_channel(rows, channels, x + at, y + at, last - first);
+            });
           });
         }
         parallel_ranges(plane == 0 ? 0 : pixels / plane * channels, threads,
                         [&](std::int64_t begin, std::int64_t end, int) {
+                          StopPace pace;
                           for (std::int64_t p = begin; p < end; ++p) {
+                            pace.step(plane);
                             const auto at = static_cast<std::size_t>(p % channels * 256);
-                            kernel.run(std::span<const std::uint8_t, 256>(rows.data() + at, 256),
-                                       x + p * plane, y + p * plane, plane);
+                            const std::span<const std::uint8_t, 256> table(rows.data() + at, 256);
+                            in_pieces(plane, [&](std::int64_t first, std::int64_t last) {
+                              kernel.run(table, x + p * plane + first, y + p * plane + first,
+                                         last - first);
+                            });
                           }
                         });
       },
@@ -111,11 +123,10 @@ std::unique_ptr<Operator> make_lookup(const OpContext& op) {
   const std::int64_t count = op.input(0).shape.elements();
   return make_operator(
       [table, count, kernel = LookupKernel()](const Operands& o) {
-        parallel_ranges(count, count < kParallelElements ? 1 : o.threads(),
-                        [&](std::int64_t begin, std::int64_t end, int) {
-                          kernel.run(table, o.in<std::uint8_t>(0) + begin,
-                                     o.out<std::uint8_t>(0) + begin, end - begin);
-                        });
+        for_pieces(count, o.threads(), [&](std::int64_t begin, std::int64_t end) {
+          kernel.run(table, o.in<std::uint8_t>(0) + begin, o.out<std::uint8_t>(0) + begin,
+                     end - begin);
+        });
       },
       LookupKernel().kernel());
 }
@@ -142,9 +153,16 @@ std::unique_ptr<Operator> make_quantize_to_u8(const OpContext& op) {
     return make_operator(
         [=, kernel = QuantizeKernel()](const Operands& o) {
           const std::int64_t image = geometry.channels * geometry.pixels;
+          StopPace pace;
           for (std::int64_t n = 0; n < shape[0]; ++n) {
-            kernel.quantize_planes(affine, geometry, o.in<float>(0) + n * image,
-                                   o.out<std::uint8_t>(0) + n * image);
+            pace.step(image);
+            in_pieces(geometry.pixels, [&](std::int64_t first, std::int64_t last) {
+              PlaneGeometry piece = geometry;
+              piece.pixels = last - first;
+              kernel.quantize_planes(
+                  affine, piece, o.in<float>(0) + n * image + first,
+                  o.out<std::uint8_t>(0) + n * image + first * geometry.pixel_stride);
+            });
           }
         },
         QuantizeKernel().kernel());
@@ -152,11 +170,10 @@ std::unique_ptr<Operator> make_quantize_to_u8(const OpContext& op) {
   const std::int64_t count = shape.elements();
   return make_operator(
       [=, kernel = QuantizeKernel()](const Operands& o) {
-        parallel_ranges(count, count < kParallelElements ? 1 : o.threads(),
-                        [&](std::int64_t begin, std::int64_t end, int) {
-                          kernel.quantize(affine, o.in<float>(0) + begin,
-                                          o.out<std::uint8_t>(0) + begin, end - begin);
-                        });
+        for_pieces(count, o.threads(), [&](std::int64_t begin, std::int64_t end) {
+          kernel.quantize(affine, o.in<float>(0) + begin, o.out<std::uint8_t>(0) + begin,
+                          end - begin);
+        });
       },
       QuantizeKernel().kernel());
 }
@@ -165,11 +182,10 @@ std::unique_ptr<Operator> make_dequantize_from_u8(const OpContext& op) {
   const std::int64_t count = op.input(0).shape.elements();
   return make_operator(
       [count, affine = edge_affine(op), kernel = QuantizeKernel()](const Operands& o) {
-        parallel_ranges(count, count < kParallelElements ? 1 : o.threads(),
-                        [&](std::int64_t begin, std::int64_t end, int) {
-                          kernel.dequantize(affine, o.in<std::uint8_t>(0) + begin,
-                                            o.out<float>(0) + begin, end - begin);
-                        });
+        for_pieces(count, o.threads(), [&](std::int64_t begin, std::int64_t end) {
+          kernel.dequantize(affine, o.in<std::uint8_t>(0) + begin, o.out<float>(0) + begin,
+                            end - begin);
+        });
       },
       QuantizeKernel().kernel());
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "base/stop.h"
 #include "kernels/lookup/lookup.h"
 #include "ops/operator.h"
 #include "ops/strides.h"
@@ -84,7 +85,9 @@ class QuantizedNormalization final : public Operator {
   void fit(const Operands& o, const std::uint8_t* x, std::int64_t first) const {
     const std::int64_t count = std::min(kNormalizedBlock, channels_ - first);
     std::array<Sums, kNormalizedBlock> sums;
+    StopPace pace;
     for (std::int64_t start = 0; start < pixels_; start += kPiece) {
+      pace.step(count * kPiece);
       add_up(x, first, count, start, std::min(pixels_, start + kPiece), sums);
     }
     for (std::int64_t c = first; c < first + count; ++c) {
@@ -145,12 +148,18 @@ class QuantizedNormalization final : public Operator {
     if (channels_last_) {
       const std::span<const std::uint8_t> rows(tables(o),
                                                static_cast<std::size_t>(channels_ * kIntegers));
-      return lookup_by_channel(rows, channels_, x + begin * channels_, y + begin * channels_,
-                               end - begin);
+      return in_pieces(end - begin, [&](std::int64_t first, std::int64_t last) {
+        const std::int64_t at = (begin + first) * channels_;
+        lookup_by_channel(rows, channels_, x + at, y + at, last - first);
+      });
     }
+    StopPace pace;
     for (std::int64_t c = begin; c < end; ++c) {
-      lookup_.run(std::span<const std::uint8_t, 256>(tables(o) + c * kIntegers, 256),
-                  x + c * pixels_, y + c * pixels_, pixels_);
+      pace.step(pixels_);
+      const std::span<const std::uint8_t, 256> table(tables(o) + c * kIntegers, 256);
+      in_pieces(pixels_, [&](std::int64_t first, std::int64_t last) {
+        lookup_.run(table, x + c * pixels_ + first, y + c * pixels_ + first, last - first);
+      });
     }
   }
   void write_reals(const Operands& o, const std::uint8_t* x, std::int64_t n, std::int64_t begin,
@@ -161,10 +170,14 @@ class QuantizedNormalization final : public Operator {
   template <typename Use>
   void each(std::int64_t begin, std::int64_t end, const Use& use) const {
     const std::int64_t inner = channels_last_ ? channels_ : pixels_;
+    StopPace pace;
     for (std::int64_t outer = begin; outer < end; ++outer) {
-      for (std::int64_t i = 0; i < inner; ++i) {
-        use(channels_last_ ? i : outer, outer * inner + i);
-      }
+      pace.step(inner);
+      in_pieces(inner, [&](std::int64_t from, std::int64_t to) {
+        for (std::int64_t i = from; i < to; ++i) {
+          use(channels_last_ ? i : outer, outer * inner + i);
+        }
+      });
     }
   }
 

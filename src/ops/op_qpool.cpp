@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "base/stop.h"
 #include "kernels/pool/pool.h"
 #include "ops/byte_pool.h"
 #include "ops/fixed_point.h"
@@ -73,6 +74,7 @@ void global_average(const std::uint8_t* in, float* out, std::int64_t pixels, std
                     const Affine& affine) {
   constexpr std::int64_t kSumBlock = 64;
   const float scale = affine.scale / static_cast<float>(pixels);
+  StopPace pace;
   for (std::int64_t first = 0; first < channels; first += kSumBlock) {
     const std::int64_t count = std::min(kSumBlock, channels - first);
     std::int64_t sums[kSumBlock] = {};
@@ -80,6 +82,7 @@ void global_average(const std::uint8_t* in, float* out, std::int64_t pixels, std
     for (std::int64_t start = 0; start < pixels; start += std::int64_t{1} << 23) {
       const std::int64_t end = std::min(pixels, start + (std::int64_t{1} << 23));
       std::int32_t partial[kSumBlock] = {};
+      pace.step((end - start) * count);
       for (std::int64_t p = start; p < end; ++p) {
         const std::uint8_t* row = in + p * channels + first;
         for (std::int64_t c = 0; c < count; ++c) partial[c] += row[c];

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/parallel.h"
+#include "base/stop.h"
 #include "kernels/requantize.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
@@ -39,7 +40,9 @@ class QuantizedResize final : public Operator {
     parallel_ranges(rows, rows * out_row < kParallelElements ? 1 : o.threads(),
                     [&](std::int64_t begin, std::int64_t end, int worker) {
                       float* line = lines + worker * row_elements();
+                      StopPace pace;
                       for (std::int64_t row = begin; row < end; ++row) {
+                        pace.step(row_elements() + out_row);
                         const std::int64_t image = row / std::ssize(rows_);
                         const Between& y = rows_[static_cast<std::size_t>(row % std::ssize(rows_))];
                         const auto* x = o.in<std::uint8_t>(0) + image * in_[2] * row_elements();

@@ -8,6 +8,7 @@
 #include "kernels/quantize/quantize.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
+#include "ops/rows.h"
 #include "ops/strides.h"
 #include "qtool/quant/affine.h"
 
@@ -159,15 +160,18 @@ Range range_with_zero(std::span<const float> data) {
   constexpr std::size_t kLanes = 16;  // side by side, so that the loop vectorizes
   std::array<float, kLanes> low{};
   std::array<float, kLanes> high{};
-  std::size_t i = 0;
-  for (; i + kLanes <= data.size(); i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float x = data[i + lane];
-      low[lane] = x < low[lane] ? x : low[lane];
-      high[lane] = x > high[lane] ? x : high[lane];
+  const std::size_t whole = data.size() / kLanes * kLanes;
+  in_pieces(static_cast<std::int64_t>(whole), [&](std::int64_t begin, std::int64_t end) {
+    for (auto at = static_cast<std::size_t>(begin); at < static_cast<std::size_t>(end);
+         at += kLanes) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        const float x = data[at + lane];
+        low[lane] = x < low[lane] ? x : low[lane];
+        high[lane] = x > high[lane] ? x : high[lane];
+      }
     }
-  }
-  for (; i < data.size(); ++i) {
+  });
+  for (std::size_t i = whole; i < data.size(); ++i) {
     low[0] = data[i] < low[0] ? data[i] : low[0];
     high[0] = data[i] > high[0] ? data[i] : high[0];
   }
@@ -184,10 +188,9 @@ void quantize_dynamically(const QuantizeKernel& kernel, const Operands& o) {
   affine.zero_point = quantize<std::uint8_t>(-range.min, affine.scale, 0);
   const auto count = static_cast<std::int64_t>(in.size());
   auto* out = o.out<std::uint8_t>(0);
-  parallel_ranges(count, count < kParallelElements ? 1 : o.threads(),
-                  [&](std::int64_t begin, std::int64_t end, int) {
-                    kernel.quantize(affine, in.data() + begin, out + begin, end - begin);
-                  });
+  for_pieces(count, o.threads(), [&](std::int64_t begin, std::int64_t end) {
+    kernel.quantize(affine, in.data() + begin, out + begin, end - begin);
+  });
   if (o.has_output(1)) *o.out<float>(1) = affine.scale;
   if (o.has_output(2)) *o.out<std::uint8_t>(2) = static_cast<std::uint8_t>(affine.zero_point);
 }

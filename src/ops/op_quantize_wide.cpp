@@ -8,6 +8,7 @@
 #include "base/round_up.h"
 #include "kernels/quantize/quantize.h"
 #include "ops/operator.h"
+#include "ops/rows.h"
 #include "ops/strides.h"
 
 namespace qtool {
@@ -39,12 +40,10 @@ class QuantizeWide final : public Operator {
     if (elements_ == 0) return;
     if (planes_) return run_planes(o);
     if (multiplies_) return run_scaled(o);
-    parallel_ranges(elements_, elements_ < kParallelElements ? 1 : o.threads(),
-                    [&](std::int64_t begin, std::int64_t end, int) {
-                      kernel_.quantize_wide(high_, low_, o.in<float>(0) + begin,
-                                            o.out<std::uint8_t>(0) + begin,
-                                            o.out<std::uint8_t>(1) + begin, end - begin);
-                    });
+    for_pieces(elements_, o.threads(), [&](std::int64_t begin, std::int64_t end) {
+      kernel_.quantize_wide(high_, low_, o.in<float>(0) + begin, o.out<std::uint8_t>(0) + begin,
+                            o.out<std::uint8_t>(1) + begin, end - begin);
+    });
   }
   [[nodiscard]] std::int64_t workspace_bytes() const override { return workspace_; }
   [[nodiscard]] std::string kernel() const override { return std::string(kernel_.kernel()); }
@@ -57,7 +56,9 @@ class QuantizeWide final : public Operator {
     parallel_ranges(images_ * pixels_, threads,
                     [&](std::int64_t begin, std::int64_t end, int worker) {
                       auto* products = reinterpret_cast<float*>(o.workspace() + worker * buffer_);
+                      StopPace pace;
                       for (std::int64_t pixel = begin; pixel < end; pixel += piece_) {
+                        pace.step(piece_ * channels_);
                         const std::int64_t count = std::min(piece_, end - pixel);
                         const float* from = o.in<float>(0) + pixel * channels_;
                         for (std::int64_t p = 0; p < count; ++p) {
@@ -76,7 +77,9 @@ class QuantizeWide final : public Operator {
   void run_planes(const Operands& o) const {
     auto* products = reinterpret_cast<float*>(o.workspace());
     auto* rest = reinterpret_cast<float*>(o.workspace() + buffer_);
+    StopPace pace;
     for (std::int64_t item = 0; item < images_ * pixels_;) {
+      pace.step(piece_ * channels_);
       const std::int64_t image = item / pixels_;
       const std::int64_t pixel = item % pixels_;
       const std::int64_t count = std::min(piece_, pixels_ - pixel);

@@ -7,6 +7,7 @@
 #include "ops/checked_index.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
+#include "ops/rows.h"
 
 namespace qtool {
 namespace {
@@ -80,8 +81,7 @@ void check_operands(const OpContext& op) {
 }
 
 void copy_input(const Operands& o, std::int64_t bytes) {
-  if (bytes > 0)
-    std::memcpy(o.out<std::byte>(0), o.in<std::byte>(0), static_cast<std::size_t>(bytes));
+  copy_bytes(o.out<std::byte>(0), o.in<std::byte>(0), bytes);
 }
 
 std::int64_t scatter_axis(const OpContext& op) {
@@ -173,7 +173,8 @@ std::unique_ptr<Operator> make_scatter_nd(const OpContext& op) {
   const ScatteredBlocks blocks = resolve_blocks(op);
   const std::int64_t bytes = op.input(0).shape.elements() * size_of(op.input(0).dtype);
   const std::int64_t tuples = op.input(2).shape.elements() == 0 ? 0 : blocks.tuples;
-  const std::int64_t block_bytes = blocks.block * size_of(op.input(0).dtype);
+  const std::int64_t size = size_of(op.input(0).dtype);
+  const std::int64_t block_bytes = blocks.block * size;
   const CombineUpdates combine = combine_updates_of(op);
   return make_for_type(IndexTypes{}, op.input(1).dtype, [&](auto index) {
     using Index = decltype(index);
@@ -181,12 +182,17 @@ std::unique_ptr<Operator> make_scatter_nd(const OpContext& op) {
       copy_input(o, bytes);
       const Index* tuple = o.in<Index>(1);
       const std::byte* update = o.in<std::byte>(2);
+      StopPace pace;
       for (std::int64_t i = 0; i < tuples; ++i, update += block_bytes) {
+        pace.step(blocks.block);
         std::int64_t place = 0;
         for (const std::int64_t extent : blocks.extents) {
           place = place * extent + checked_index(*tuple++, extent);
         }
-        combine(o.out<std::byte>(0) + place * block_bytes, update, blocks.block);
+        std::byte* target = o.out<std::byte>(0) + place * block_bytes;
+        in_pieces(blocks.block, [&](std::int64_t begin, std::int64_t end) {
+          combine(target + begin * size, update + begin * size, end - begin);
+        });
       }
     });
   });

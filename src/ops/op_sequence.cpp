@@ -1,10 +1,9 @@
 // Operators along one axis whose elements depend on those before: CumSum, ReverseSequence.
-#include <cstring>
-
 #include "ops/checked_index.h"
 #include "ops/columns.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
+#include "ops/rows.h"
 
 namespace qtool {
 namespace {
@@ -34,11 +33,13 @@ std::unique_ptr<Operator> make_cumsum(const OpContext& op) {
         const T* in = o.in<T>(0) + at + first;
         T* out = o.out<T>(0) + at + first;
         Sum sum{0};
-        for (std::int64_t i = 0; i < columns.extent; ++i) {
-          const Sum next = wrap_add(sum, static_cast<Sum>(in[i * step]));
-          out[i * step] = static_cast<T>(exclusive ? sum : next);
-          sum = next;
-        }
+        in_pieces(columns.extent, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t i = begin; i < end; ++i) {
+            const Sum next = wrap_add(sum, static_cast<Sum>(in[i * step]));
+            out[i * step] = static_cast<T>(exclusive ? sum : next);
+            sum = next;
+          }
+        });
       });
     });
   });
@@ -81,6 +82,7 @@ std::unique_ptr<Operator> make_reverse(const OpContext& op) {
     const auto place = [&](std::int64_t time, std::int64_t batch) {
       return (axes.time == 0 ? time * shape[1] + batch : batch * shape[1] + time) * bytes;
     };
+    StopPace pace;
     for (std::int64_t batch = 0; batch < shape[axes.batch]; ++batch) {
       const std::int64_t length = o.in<std::int64_t>(1)[batch];
       if (length < 0 || length > steps) {
@@ -88,9 +90,10 @@ std::unique_ptr<Operator> make_reverse(const OpContext& op) {
                     concat("found a sequence of ", length, " steps, expected 0 to ", steps));
       }
       for (std::int64_t time = 0; time < steps; ++time) {
+        pace.step(bytes);
         const std::int64_t from = time < length ? length - 1 - time : time;
-        std::memcpy(o.out<std::byte>(0) + place(time, batch),
-                    o.in<std::byte>(0) + place(from, batch), static_cast<std::size_t>(bytes));
+        copy_bytes(o.out<std::byte>(0) + place(time, batch),
+                   o.in<std::byte>(0) + place(from, batch), bytes);
       }
     }
   });

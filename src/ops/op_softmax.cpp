@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/round_up.h"
+#include "base/stop.h"
 #include "kernels/elementary/elementary.h"
 #include "kernels/vector_math.h"
 #include "ops/infer_rules.h"
@@ -33,32 +34,38 @@ void normalize_columns(SoftmaxKind kind, const float* in, float* out, std::int64
   double sum[kColumns];
   std::copy_n(in, columns, highest);
   std::fill_n(sum, columns, 0.0);
-  for (std::int64_t row = 1; row < extent; ++row) {
-    const float* x = in + row * step;
-    for (std::int64_t c = 0; c < columns; ++c) highest[c] = std::max(highest[c], x[c]);
-  }
-  for (std::int64_t row = 0; row < extent; ++row) {
-    const float* x = in + row * step;
-    float* y = out + row * step;
-    for (std::int64_t c = 0; c < columns; ++c) {
-      const float shifted = x[c] - highest[c];
-      const float power = vector_exp(shifted);
-      sum[c] += static_cast<double>(power);
-      y[c] = kind == SoftmaxKind::kLog ? shifted : power;
+  in_pieces(extent, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      const float* x = in + row * step;
+      for (std::int64_t c = 0; c < columns; ++c) highest[c] = std::max(highest[c], x[c]);
     }
-  }
+  });
+  in_pieces(extent, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      const float* x = in + row * step;
+      float* y = out + row * step;
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const float shifted = x[c] - highest[c];
+        const float power = vector_exp(shifted);
+        sum[c] += static_cast<double>(power);
+        y[c] = kind == SoftmaxKind::kLog ? shifted : power;
+      }
+    }
+  });
   float factor[kColumns];
   for (std::int64_t c = 0; c < columns; ++c) {
     factor[c] = static_cast<float>(kind == SoftmaxKind::kLog ? std::log(sum[c]) : 1.0 / sum[c]);
   }
-  for (std::int64_t row = 0; row < extent; ++row) {
-    float* y = out + row * step;
-    if (kind == SoftmaxKind::kLog) {
-      for (std::int64_t c = 0; c < columns; ++c) y[c] -= factor[c];
-    } else {
-      for (std::int64_t c = 0; c < columns; ++c) y[c] *= factor[c];
+  in_pieces(extent, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      float* y = out + row * step;
+      if (kind == SoftmaxKind::kLog) {
+        for (std::int64_t c = 0; c < columns; ++c) y[c] -= factor[c];
+      } else {
+        for (std::int64_t c = 0; c < columns; ++c) y[c] *= factor[c];
+      }
     }
-  }
+  });
 }
 
 // The same for one column that lies in neighbouring elements; eight lanes fill the vectors.
@@ -70,26 +77,32 @@ void normalize_row(const ElementaryFunctions& functions, SoftmaxKind kind, const
   const std::int64_t whole = extent / kLanes * kLanes;
   float highest[kLanes];
   std::fill_n(highest, kLanes, in[0]);
-  for (std::int64_t i = 0; i < whole; i += kLanes) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      highest[lane] = std::max(highest[lane], in[i + lane]);
+  in_pieces(whole, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; i += kLanes) {
+      for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+        highest[lane] = std::max(highest[lane], in[i + lane]);
+      }
     }
-  }
+  });
   float top = *std::max_element(highest, highest + kLanes);
   for (std::int64_t i = whole; i < extent; ++i) top = std::max(top, in[i]);
 
   if (extent < kShort) {  // a call would cost more
     for (std::int64_t i = 0; i < extent; ++i) out[i] = vector_exp(in[i] - top);
   } else {
-    for (std::int64_t i = 0; i < extent; ++i) out[i] = in[i] - top;
-    functions.exp(out, out, extent);
+    in_pieces(extent, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) out[i] = in[i] - top;
+      functions.exp(out + begin, out + begin, end - begin);
+    });
   }
   double sums[kLanes] = {};
-  for (std::int64_t i = 0; i < whole; i += kLanes) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      sums[lane] += static_cast<double>(out[i + lane]);
+  in_pieces(whole, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; i += kLanes) {
+      for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+        sums[lane] += static_cast<double>(out[i + lane]);
+      }
     }
-  }
+  });
   double sum = 0;
   for (const double part : sums) sum += part;
   for (std::int64_t i = whole; i < extent; ++i) sum += static_cast<double>(out[i]);
@@ -114,14 +127,17 @@ std::unique_ptr<Operator> make_softmax(const OpContext& op, SoftmaxKind kind) {
   const std::int64_t items = elements == 0 ? 0 : elements / (extent * inner) * blocks;
   return make_operator([=, kernel = ElementaryKernel()](const Operands& o) {
     const auto body = [&](std::int64_t begin, std::int64_t end, int) {
+      StopPace pace;
       for (std::int64_t item = begin; item < end; ++item) {
         const std::int64_t column = item % blocks * kColumns;
         const std::int64_t position = item / blocks * extent * inner + column;
         if (inner == 1) {
+          pace.step(extent);
           normalize_row(kernel.functions(), kind, o.in<float>(0) + position,
                         o.out<float>(0) + position, extent);
           continue;
         }
+        pace.step(extent * std::min(kColumns, inner - column));
         normalize_columns(kind, o.in<float>(0) + position, o.out<float>(0) + position, extent,
                           inner, std::min(kColumns, inner - column));
       }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/stop.h"
 #include "ops/columns.h"
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
@@ -44,7 +45,9 @@ template <typename T>
 void find_winners(const T* in, std::int64_t* out, std::int64_t extent, std::int64_t step,
                   std::int64_t columns, Wanted wanted, bool last_of_equals) {
   std::fill_n(out, columns, std::int64_t{0});
+  StopPace pace;
   for (std::int64_t row = 1; row < extent; ++row) {
+    pace.step(columns);
     for (std::int64_t c = 0; c < columns; ++c) {
       const T x = in[row * step + c];
       const T best = in[out[c] * step + c];
@@ -85,29 +88,45 @@ std::vector<ValueInfo> infer_topk(const OpContext& op) {
   return {{in.dtype, shape}, {DType::kInt64, shape}};
 }
 
+constexpr std::int64_t kLongColumn = 1 << 21;  // sorting one takes about a second
+
 // The first `count` elements of each column in order; equal elements keep their order.
 template <typename T>
 void select(const Columns& columns, std::int64_t count, Wanted wanted, const Operands& o) {
   T* values = o.has_output(0) ? o.out<T>(0) : nullptr;
   std::int64_t* positions = o.has_output(1) ? o.out<std::int64_t>(1) : nullptr;
   std::vector<std::int64_t> order(static_cast<std::size_t>(columns.extent));
+  const auto sort = [&](const auto& before) {
+    std::partial_sort(order.begin(), order.begin() + count, order.end(), before);
+  };
+  StopPace pace;
   for (std::int64_t column = 0; column < columns.count(); ++column) {
     const std::int64_t outer = column / columns.inner;
     const std::int64_t inner = column % columns.inner;
     const T* in = o.in<T>(0) + columns.offset(column);
     const auto at = [&](std::int64_t position) { return in[position * columns.inner]; };
     std::iota(order.begin(), order.end(), std::int64_t{0});
-    std::partial_sort(order.begin(), order.begin() + count, order.end(),
-                      [&](std::int64_t a, std::int64_t b) {
-                        if (precedes(at(a), at(b), wanted)) return true;
-                        return !precedes(at(b), at(a), wanted) && a < b;
-                      });
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t target = (outer * count + i) * columns.inner + inner;
-      const std::int64_t position = order[static_cast<std::size_t>(i)];
-      if (values != nullptr) values[target] = at(position);
-      if (positions != nullptr) positions[target] = position;
+    const auto before = [&](std::int64_t a, std::int64_t b) {
+      if (precedes(at(a), at(b), wanted)) return true;
+      return !precedes(at(b), at(a), wanted) && a < b;
+    };
+    pace.step(columns.extent);
+    if (columns.extent < kLongColumn) {
+      sort(before);
+    } else {
+      sort([&](std::int64_t a, std::int64_t b) {
+        pace.step();
+        return before(a, b);
+      });
     }
+    in_pieces(count, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t target = (outer * count + i) * columns.inner + inner;
+        const std::int64_t position = order[static_cast<std::size_t>(i)];
+        if (values != nullptr) values[target] = at(position);
+        if (positions != nullptr) positions[target] = position;
+      }
+    });
   }
 }
 
@@ -139,9 +158,11 @@ std::unique_ptr<Operator> make_hardmax(const OpContext& op) {
         const T* in = o.in<T>(0) + at;
         find_winners(in, &winner, columns.extent, columns.inner, 1, Wanted::kLargest, false);
         T* out = o.out<T>(0) + at;
-        for (std::int64_t i = 0; i < columns.extent; ++i) {
-          out[i * columns.inner] = i == winner ? T{1} : T{0};
-        }
+        in_pieces(columns.extent, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t i = begin; i < end; ++i) {
+            out[i * columns.inner] = i == winner ? T{1} : T{0};
+          }
+        });
       });
     });
   });

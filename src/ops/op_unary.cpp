@@ -8,6 +8,7 @@
 #include "kernels/vector_math.h"
 #include "ops/elementwise.h"
 #include "ops/operator.h"
+#include "ops/rows.h"
 #include "tensor/convert.h"
 
 namespace qtool {
@@ -47,8 +48,7 @@ OpDef kernel_row(Make /*make*/) {
             QTOOL_CHECK(op.input_layout(0) == op.output_layout(0));
             return make_operator([f = Make{}(op), kernel = ElementaryKernel(),
                                   elements = op.output(0).shape.elements()](const Operands& o) {
-              const int threads = elements < kParallelElements ? 1 : o.threads();
-              parallel_ranges(elements, threads, [&](std::int64_t begin, std::int64_t end, int) {
+              for_pieces(elements, o.threads(), [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t at = begin; at < end; at += kUnaryTile) {
                   f(kernel.functions(), o.in<float>(0) + at, o.out<float>(0) + at,
                     std::min(kUnaryTile, end - at));

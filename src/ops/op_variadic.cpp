@@ -3,6 +3,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/operator.h"
+#include "ops/rows.h"
 
 // Operators over any number of tensors: the first two are combined, then each further one is
 // combined into the result in place.
@@ -70,7 +71,9 @@ class MeanOperator final : public Operator {
   void run(const Operands& o) const override {
     sum_->run(o);
     float* out = o.out<float>(0);
-    for (std::int64_t i = 0; i < elements_; ++i) out[i] /= inputs_;
+    in_pieces(elements_, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) out[i] /= inputs_;
+    });
   }
 
  private:

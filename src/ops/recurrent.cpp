@@ -10,6 +10,7 @@
 #include "base/round_up.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "ops/rows.h"
 
 namespace qtool {
 
@@ -112,7 +113,7 @@ void Recurrent::run(const Operands& o) const {
     input_product_->run(o, reinterpret_cast<float*>(o.workspace() + gates_at_),
                         o.workspace() + input_product_at_);
   }
-  if (o.has_output(0)) std::fill_n(o.out<float>(0), o.output(0).shape.elements(), 0.0F);
+  if (o.has_output(0)) fill_elements(o.out<float>(0), o.output(0).shape.elements(), 0.0F);
   const auto count = static_cast<std::int64_t>(jobs_.size());
   parallel_ranges(count, o.threads(), [&](std::int64_t from, std::int64_t to, int) {
     for (std::int64_t i = from; i < to; ++i) run_job(o, static_cast<std::size_t>(i), lengths);

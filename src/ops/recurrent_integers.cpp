@@ -9,6 +9,7 @@
 
 #include "base/parallel.h"
 #include "base/round_up.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "ops/packed_sums.h"
 
@@ -101,7 +102,9 @@ class IntegerInput final : public InputProduct {
       for (float& s : scales) s *= scale;
       packed.conv.run(shape_, o.in<std::uint8_t>(0), sums, workspace + sum_bytes_, o.threads());
       parallel_ranges(shape_.out_w, o.threads(), [&](std::int64_t begin, std::int64_t end, int) {
+        StopPace pace;
         for (std::int64_t row = begin; row < end; ++row) {
+          pace.step(columns_);
           const std::int32_t* from = sums + row * columns_;
           float* to = gates + row * columns_;
           for (std::int64_t c = 0; c < columns_; ++c) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/stop.h"
 #include "ops/strides.h"
 
 namespace qtool {
@@ -27,9 +28,11 @@ void SlicedVolume::gather(const std::byte* slices, std::int64_t first, std::int6
   const std::int64_t each = channels_ / groups_;
   const bool small = pixels_ * channels_ * taps < kParallelElements;
   parallel_ranges(pixels_, small ? 1 : threads, [&](std::int64_t begin, std::int64_t end, int) {
+    StopPace pace;
     for (std::int64_t p = begin; p < end; ++p) {
       std::byte* to = image + p * channels_ * taps;
       for (std::int64_t g = 0; g < groups_; ++g) {
+        pace.step(taps * each);
         for (std::int64_t t = 0; t < taps; ++t, to += each) {
           const std::int64_t from = first + t * step;
           if (from < 0 || from >= depth_) {

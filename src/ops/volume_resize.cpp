@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/stop.h"
 #include "kernels/requantize.h"
 #include "ops/resize_options.h"
 #include "ops/strides.h"
@@ -40,7 +41,9 @@ class VolumeResize final : public Operator {
     parallel_ranges(slices, slices * slice < kParallelElements ? 1 : o.threads(),
                     [&](std::int64_t begin, std::int64_t end, int worker) {
                       float* const pixels = scratch + worker * scratch_elements();
+                      StopPace pace;
                       for (std::int64_t i = begin; i < end; ++i) {
+                        pace.step(in_[1] * in_[2]);
                         const std::int64_t plane = i / out(0);
                         blend_slices(o.in<std::uint8_t>(0) + plane * in_[0] * in_[1] * in_[2],
                                      positions_[0][static_cast<std::size_t>(i % out(0))], pixels);
@@ -65,11 +68,13 @@ class VolumeResize final : public Operator {
     }
   }
 
-  void resize_slice(float* pixels, std::uint8_t* out) const {
+  void resize_slice(float* pixels, std::uint8_t* to) const {
     const QuantizedResult& result = *params_.result;
     const float m = params_.input.scale / result.affine.scale;
+    StopPace pace;
     float* const line = pixels + in_[1] * in_[2];
     for (const Between& y : positions_[1]) {
+      pace.step(in_[2] + out(2));
       const float* a = pixels + y.low * in_[2];
       const float* b = pixels + y.high * in_[2];
       for (std::int64_t i = 0; i < in_[2]; ++i) {
@@ -77,7 +82,7 @@ class VolumeResize final : public Operator {
       }
       for (const Between& x : positions_[2]) {
         const float sum = line[x.low] * x.low_weight + line[x.high] * x.high_weight;
-        *out++ = requantize(sum * m, result.affine.zero_point, result.low, result.high);
+        *to++ = requantize(sum * m, result.affine.zero_point, result.low, result.high);
       }
     }
   }
