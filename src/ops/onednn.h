@@ -72,6 +72,8 @@ class Deconvolution {
   [[nodiscard]] static bool takes(const Window& window);
 
   Deconvolution(const WeightedSpec& spec, int threads);
+  /// Whether a run ends soon when it is asked to: no call of oneDNN's plain loops takes long.
+  [[nodiscard]] bool ends_soon() const;
   ~Deconvolution();
   Deconvolution(const Deconvolution&) = delete;
   Deconvolution& operator=(const Deconvolution&) = delete;
@@ -129,6 +131,9 @@ struct PoolSpec : WindowedSpec {
 
 class Pooling {
  public:
+  /// Whether a run ends soon when it is asked to: no row of the result takes long.
+  [[nodiscard]] static bool takes(const PoolSpec& spec, int threads);
+
   Pooling(const PoolSpec& spec, int threads);
   ~Pooling();
   Pooling(const Pooling&) = delete;

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/round_up.h"
+#include "base/saturate.h"
 #include "ops/onednn_engine.h"
 
 namespace qtool::onednn {
@@ -16,6 +18,28 @@ bool divides_channels(const ConvSpec& spec, int threads) {
   return threads > 1 && spec.groups == 1 && spec.source[0] == 1 &&
          spec.layout == Layout::kChannelsLast && spec.weights[0] >= kChannelsPerThread * threads &&
          spec.weights.elements() > spec.source.elements() + kCopy * spec.destination.elements();
+}
+
+// The channels of a piece's result in parts that a long run is stopped between. Only one image
+// whose planes lie apart is divided so: rows divide what has its channels together.
+std::vector<Range64> divide_long(const ConvSpec& spec, const WindowPiece& piece,
+                                 std::int64_t products, std::int64_t longest) {
+  const std::int64_t outputs = spec.weights[0];
+  const std::int64_t each = products / std::max<std::int64_t>(spec.destination.elements(), 1);
+  const std::int64_t parts =
+      parts_of(saturating_product(piece.destination.elements(), each), longest);
+  if (spec.layout == Layout::kChannelsLast || piece.source[0] != 1 || parts == 1) {
+    return {{0, outputs}};
+  }
+  const std::int64_t per_group = outputs / spec.groups;
+  if (parts <= spec.groups) return divide_evenly(outputs, parts, per_group);
+  std::vector<Range64> ranges;
+  for (std::int64_t first = 0; first < outputs; first += per_group) {
+    for (const Range64& range : divide_evenly(per_group, ceil_div(parts, spec.groups), kVector)) {
+      ranges.push_back({first + range.begin, first + range.end});
+    }
+  }
+  return ranges;
 }
 
 // Adds the residual to a result and applies the clamp, as the primitive itself would.
@@ -76,32 +100,44 @@ struct Convolution::State {
   std::vector<Piece> pieces;
   PackPlans packs;
   std::int64_t scratch = 0;
+  int threads = 1;
   bool by_channels = false;
 
+  void divide(std::int64_t longest);
   void add(const WindowPiece& window, const Range64& channels);
   void run(const Piece& piece, const float* source, const Packed::Part& weights,
            const float* residual, float* destination, std::byte* workspace) const;
 };
 
 void Convolution::State::add(const WindowPiece& window, const Range64& channels) {
+  check_stop_inside();
   const std::int64_t outputs = channels.end - channels.begin;
+  // Some of the groups, or a part of one, read the channels of these groups.
+  const std::int64_t groups = std::max<std::int64_t>(1, outputs * spec.groups / spec.weights[0]);
+  const std::int64_t first_group = channels.begin * spec.groups / spec.weights[0];
+  Dims source = window.source.dims();
+  std::int64_t source_offset = window.source_offset;
+  if (spec.groups > 1) {
+    source[1] = source[1] / spec.groups * groups;
+    source_offset += first_group * (window.source.elements() / spec.groups);
+  }
   Dims weights = spec.weights.dims();
   Dims steps = strides_of(weights, spec.weights_layout);
   weights[0] = outputs;
   const std::int64_t per_output = spec.weights.elements() / spec.weights[0];
   if (spec.groups > 1) {
-    weights[0] /= spec.groups;
+    weights[0] /= groups;
     steps.insert(steps.begin(), weights[0] * per_output);
-    weights.insert(weights.begin(), spec.groups);
+    weights.insert(weights.begin(), groups);
   }
   Dims result = window.destination.dims();
   result[1] = outputs;
   const Desc destination = dense(result, spec.layout);
   const dnnl::convolution_forward::desc desc(
       dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
-      dense(window.source.dims(), spec.layout), any(weights), spec.bias ? dense({outputs}) : Desc(),
-      destination, window.window.strides, skipped(window.window.dilations),
-      window.window.pads_begin, window.window.pads_end);
+      dense(source, spec.layout), any(weights), spec.bias ? dense({outputs}) : Desc(), destination,
+      window.window.strides, skipped(window.window.dilations), window.window.pads_begin,
+      window.window.pads_end);
   const auto choose = [&](bool adds) {
     const bool clamps = spec.residual == adds;
     const dnnl::primitive_attr attr = attributes(
@@ -120,9 +156,11 @@ void Convolution::State::add(const WindowPiece& window, const Range64& channels)
   }
   const std::size_t pack = packs.add({Desc(weights, kF32, steps), chosen.weights_desc(),
                                       channels.begin * per_output, channels.begin, outputs});
-  pieces.push_back({chosen, dnnl::convolution_forward(chosen), pack, window.source_offset,
-                    window.destination_offset, scratch, channels, adds,
-                    window.destination.elements()});
+  const std::int64_t plane = window.destination.elements() / window.destination[1];
+  const std::int64_t skipped_planes = by_channels ? 0 : channels.begin * plane;
+  pieces.push_back({chosen, dnnl::convolution_forward(chosen), pack, source_offset,
+                    window.destination_offset + skipped_planes, scratch, channels, adds,
+                    outputs * plane});
   scratch += scratch_bytes(chosen.scratchpad_desc());
   if (by_channels) scratch += scratch_bytes(destination);
 }
@@ -152,24 +190,41 @@ void Convolution::State::run(const Piece& piece, const float* source, const Pack
                 spec.destination[1], residual, spec.clamp, destination);
 }
 
+void Convolution::State::divide(std::int64_t longest) {
+  pieces.clear();
+  packs = {};
+  scratch = 0;
+  const std::int64_t outputs = spec.weights[0];
+  const std::int64_t products =
+      saturating_product(spec.destination.elements() / outputs, spec.weights.elements());
+  if (by_channels) {
+    const std::int64_t parts = std::max<std::int64_t>(threads, parts_of(products, longest));
+    for (const Range64& channels : divide_evenly(outputs, parts, kVector)) {
+      add({spec.source, spec.destination, spec.window, 0, 0}, channels);
+    }
+    return;
+  }
+  for (const WindowPiece& piece :
+       divide_window(spec.source, spec.destination, spec.window, spec.layout, products, threads,
+                     WindowUse::kGather, longest)) {
+    for (const Range64& channels : divide_long(spec, piece, products, longest)) {
+      add(piece, channels);
+    }
+  }
+}
+
 Convolution::Convolution(const ConvSpec& spec, int threads) : state_(std::make_unique<State>()) {
   const OnThisThread alone;
   state_->spec = spec;
+  state_->threads = std::max(threads, 1);
   state_->by_channels = divides_channels(spec, threads);
-  const std::int64_t outputs = spec.weights[0];
-  const std::int64_t products = spec.destination.elements() / outputs * spec.weights.elements();
   guarded("convolution", [&] {
-    if (state_->by_channels) {
-      for (const Range64& channels : divide_evenly(outputs, threads, kVector)) {
-        state_->add({spec.source, spec.destination, spec.window, 0, 0}, channels);
-      }
-      return;
-    }
-    for (const WindowPiece& piece : divide_window(spec.source, spec.destination, spec.window,
-                                                  spec.layout, products, threads)) {
-      state_->add(piece, {0, outputs});
+    for (const std::int64_t longest : kLongestCalls) {
+      state_->divide(longest);
+      if (!is_slow(state_->pieces.front().desc)) break;
     }
   });
+  state_->scratch = share_scratch(state_->pieces, state_->threads, state_->scratch);
 }
 
 Convolution::~Convolution() = default;
@@ -188,7 +243,7 @@ std::string Convolution::implementation() const {
 
 void Convolution::run(const float* source, const Packed& packed, const float* residual,
                       float* destination, std::byte* workspace) const {
-  run_pieces(state_->pieces, [&](const State::Piece& piece) {
+  run_pieces(state_->pieces, state_->threads, [&](const State::Piece& piece) {
     state_->run(piece, source, packed.parts[piece.pack], residual, destination, workspace);
   });
 }

@@ -1,7 +1,9 @@
 // Transposed convolution through oneDNN.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
+#include "base/saturate.h"
 #include "ops/onednn_engine.h"
 
 namespace qtool::onednn {
@@ -37,6 +39,8 @@ struct Deconvolution::State {
   std::vector<Piece> pieces;
   PackPlans packs;
   std::int64_t scratch = 0;
+  int threads = 1;
+  std::int64_t longest_call = 0;  // multiplications, with those in the padding
 };
 
 bool Deconvolution::takes(const Window& window) {
@@ -51,11 +55,18 @@ Deconvolution::Deconvolution(const WeightedSpec& spec, int threads)
   const OnThisThread alone;
   const Desc stored = stored_weights(spec);
   const std::int64_t outputs = spec.destination[1];
-  const std::int64_t products = spec.source.elements() / spec.source[1] * spec.weights.elements();
-  guarded("transposed convolution", [&] {
+  const std::int64_t products =
+      saturating_product(spec.source.elements() / spec.source[1], spec.weights.elements());
+  state_->threads = std::max(threads, 1);
+  const std::int64_t per_result = spec.weights.elements() / outputs;
+  const auto divide = [&](std::int64_t longest) {
+    state_->pieces.clear();
+    state_->packs = {};
+    state_->scratch = state_->longest_call = 0;
     for (const WindowPiece& piece :
          divide_window(spec.source, spec.destination, spec.window, spec.layout, products, threads,
-                       WindowUse::kScatter)) {
+                       WindowUse::kScatter, longest)) {
+      check_stop_inside();
       const dnnl::deconvolution_forward::desc desc(
           dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
           dense(piece.source.dims(), spec.layout), any(stored.dims()),
@@ -68,11 +79,24 @@ Deconvolution::Deconvolution(const WeightedSpec& spec, int threads)
       state_->pieces.push_back({chosen, dnnl::deconvolution_forward(chosen), pack,
                                 piece.source_offset, piece.destination_offset, state_->scratch});
       state_->scratch += scratch_bytes(chosen.scratchpad_desc());
+      state_->longest_call = std::max(state_->longest_call,
+                                      saturating_product(piece.destination.elements(), per_result));
+    }
+  };
+  guarded("transposed convolution", [&] {
+    for (const std::int64_t longest : kLongestCalls) {
+      divide(longest);
+      if (!is_slow(state_->pieces.front().desc)) break;
     }
   });
+  state_->scratch = share_scratch(state_->pieces, state_->threads, state_->scratch);
 }
 
 Deconvolution::~Deconvolution() = default;
+
+bool Deconvolution::ends_soon() const {
+  return state_->longest_call <= kLongestCalls[1] || !is_slow(state_->pieces.front().desc);
+}
 
 std::string Deconvolution::format() const { return state_->packs.format(); }
 
@@ -88,7 +112,7 @@ std::string Deconvolution::implementation() const {
 
 void Deconvolution::run(const float* source, const Packed& packed, float* destination,
                         std::byte* workspace) const {
-  run_pieces(state_->pieces, [&](const State::Piece& piece) {
+  run_pieces(state_->pieces, state_->threads, [&](const State::Piece& piece) {
     execute(piece.primitive,
             weighted_args(piece.desc, source + piece.source_offset, packed.parts[piece.pack],
                           destination + piece.destination_offset,

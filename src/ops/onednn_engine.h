@@ -1,6 +1,7 @@
 #pragma once
 
 // Shared by the onednn_*.cpp files only (see onednn.h).
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "ops/onednn.h"
 #include "ops/pieces.h"
@@ -73,14 +75,50 @@ std::byte* at_bytes(std::byte* base, std::int64_t offset);
 
 void execute(const dnnl::primitive& primitive, const Args& args);
 
-/// Runs `run(piece)` for each of the pieces, on as many threads.
+/// What a call of oneDNN may multiply, by whether its plain loops compute it.
+inline constexpr std::int64_t kLongestCalls[] = {kLongestCall, kLongestCall >> 3};
+template <typename PrimitiveDesc>
+bool is_slow(const PrimitiveDesc& desc) {
+  return std::string_view(desc.impl_info_str()).starts_with("ref");
+}
+
+/// Threads that run so many pieces: one for each, or `threads` when they were divided further to be
+/// stopped between them.
+inline int workers_for(std::int64_t pieces, int threads) {
+  return pieces <= 2 * std::int64_t{threads} ? static_cast<int>(pieces) : threads;
+}
+
+/// Runs `run(piece)` for each of the pieces.
 template <typename Piece, typename Run>
-void run_pieces(const std::vector<Piece>& pieces, const Run& run) {
+void run_pieces(const std::vector<Piece>& pieces, int threads, const Run& run) {
   const auto count = static_cast<std::int64_t>(pieces.size());
-  parallel_ranges(count, static_cast<int>(count), [&](std::int64_t from, std::int64_t to, int) {
+  parallel_ranges(count, workers_for(count, threads), [&](std::int64_t from, std::int64_t to, int) {
     const OnThisThread alone;
-    for (std::int64_t i = from; i < to; ++i) run(pieces[static_cast<std::size_t>(i)]);
+    for (std::int64_t i = from; i < to; ++i) {
+      check_stop_inside();
+      run(pieces[static_cast<std::size_t>(i)]);
+    }
   });
+}
+
+/// Pieces have scratchpads one behind the other, `bytes` together. Lets those that one thread runs
+/// share one. Returns the bytes that are left.
+template <typename Piece>
+std::int64_t share_scratch(std::vector<Piece>& pieces, int threads, std::int64_t bytes) {
+  const auto count = static_cast<std::int64_t>(pieces.size());
+  const std::int64_t workers = workers_for(count, threads);
+  if (workers == count) return bytes;
+  std::int64_t largest = 0;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const std::int64_t end = i + 1 < pieces.size() ? pieces[i + 1].scratch_offset : bytes;
+    largest = std::max(largest, end - pieces[i].scratch_offset);
+  }
+  for (std::int64_t worker = 0; worker < workers; ++worker) {
+    for (std::int64_t i = count * worker / workers; i < count * (worker + 1) / workers; ++i) {
+      pieces[static_cast<std::size_t>(i)].scratch_offset = worker * largest;
+    }
+  }
+  return workers * largest;
 }
 
 /// Which part of the weights and bias a piece reads, and in which format.

@@ -1,7 +1,9 @@
 // Matrix products through oneDNN.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
+#include "base/saturate.h"
 #include "ops/onednn_engine.h"
 
 namespace qtool::onednn {
@@ -33,6 +35,13 @@ struct MatricesPart {
     part.dims[axis] = range.end - range.begin;
     offset = range.begin * whole.strides[axis];
   }
+
+  /// Part of this part.
+  [[nodiscard]] MatricesPart along(std::size_t axis, const Range64& range) const {
+    MatricesPart inner(part, axis, range);
+    inner.offset += offset;
+    return inner;
+  }
 };
 
 // The axis of the result [batch..., M, N] that threads divide among themselves.
@@ -59,6 +68,7 @@ struct Matmul::State {
   std::vector<Piece> pieces;
   PackPlans packs;
   std::int64_t scratch = 0;
+  int threads = 1;
 };
 
 Matmul::Matmul(const MatmulSpec& spec, int threads) {
@@ -71,36 +81,52 @@ Matmul::Matmul(const MatmulSpec& spec, int threads) {
   const std::size_t axis = divided_axis(spec.destination, threads);
   const bool of_columns = axis == rank - 1;
   const bool of_rows = axis == rank - 2;
-  if (spec.destination.elements() * a.dims.back() < kWorthDividing) threads = 1;
-  const auto ranges = divide_evenly(destination.dims[axis], threads, of_columns ? kVector : 1);
+  const std::int64_t products = saturating_product(spec.destination.elements(), a.dims.back());
+  if (products < kWorthDividing) threads = 1;
+  // More parts than threads where these multiply long, and rows where a single matrix is large.
+  const std::int64_t parts = std::max<std::int64_t>(threads, parts_of(products));
+  const auto ranges = divide_evenly(destination.dims[axis], parts, of_columns ? kVector : 1);
+  const std::int64_t rows = destination.dims[rank - 2];
+  const bool of_matrices = !of_columns && !of_rows;
+  const std::int64_t row_parts =
+      of_matrices ? parts_of(products / std::max<std::int64_t>(std::ssize(ranges), 1)) : 1;
+  const auto row_ranges = divide_evenly(rows, row_parts);
   const auto whole_of = [](const Matrices& operand) {
     return MatricesPart(operand, 0, {0, operand.dims[0]});
   };
   state_ = std::make_unique<State>();
+  state_->threads = std::max(threads, 1);
+  const auto add = [&](const Range64& range, const Range64& some_rows) {
+    check_stop_inside();
+    const MatricesPart a_all = of_columns ? whole_of(a) : MatricesPart(a, axis, range);
+    const MatricesPart b_part = of_rows ? whole_of(b) : MatricesPart(b, axis, range);
+    const MatricesPart all(destination, axis, range);
+    const MatricesPart a_part = row_parts == 1 ? a_all : a_all.along(rank - 2, some_rows);
+    const MatricesPart result = row_parts == 1 ? all : all.along(rank - 2, some_rows);
+    const std::int64_t columns = result.part.dims.back();
+    Dims bias_dims(rank, 1);
+    bias_dims.back() = columns;
+    const Desc a_desc = a_part.part.desc();
+    const Desc b_desc = any(b_part.part.dims);
+    const Desc result_desc = result.part.desc();
+    const dnnl::matmul::desc desc =
+        spec.bias ? dnnl::matmul::desc(a_desc, b_desc, dense(bias_dims), result_desc)
+                  : dnnl::matmul::desc(a_desc, b_desc, result_desc);
+    const dnnl::matmul::primitive_desc chosen(desc, attributes(spec.clamp, nullptr, spec.alpha),
+                                              cpu());
+    const std::size_t pack =
+        state_->packs.add({b_part.part.desc(), chosen.weights_desc(), b_part.offset,
+                           of_columns ? range.begin : 0, columns});
+    state_->pieces.push_back(
+        {chosen, dnnl::matmul(chosen), pack, a_part.offset, result.offset, state_->scratch});
+    state_->scratch += scratch_bytes(chosen.scratchpad_desc());
+  };
   guarded("matrix product", [&] {
     for (const Range64& range : ranges) {
-      const MatricesPart a_part = of_columns ? whole_of(a) : MatricesPart(a, axis, range);
-      const MatricesPart b_part = of_rows ? whole_of(b) : MatricesPart(b, axis, range);
-      const MatricesPart result(destination, axis, range);
-      const std::int64_t columns = result.part.dims.back();
-      Dims bias_dims(rank, 1);
-      bias_dims.back() = columns;
-      const Desc a_desc = a_part.part.desc();
-      const Desc b_desc = any(b_part.part.dims);
-      const Desc result_desc = result.part.desc();
-      const dnnl::matmul::desc desc =
-          spec.bias ? dnnl::matmul::desc(a_desc, b_desc, dense(bias_dims), result_desc)
-                    : dnnl::matmul::desc(a_desc, b_desc, result_desc);
-      const dnnl::matmul::primitive_desc chosen(desc, attributes(spec.clamp, nullptr, spec.alpha),
-                                                cpu());
-      const std::size_t pack =
-          state_->packs.add({b_part.part.desc(), chosen.weights_desc(), b_part.offset,
-                             of_columns ? range.begin : 0, columns});
-      state_->pieces.push_back(
-          {chosen, dnnl::matmul(chosen), pack, a_part.offset, result.offset, state_->scratch});
-      state_->scratch += scratch_bytes(chosen.scratchpad_desc());
+      for (const Range64& some_rows : row_ranges) add(range, some_rows);
     }
   });
+  state_->scratch = share_scratch(state_->pieces, state_->threads, state_->scratch);
 }
 
 Matmul::~Matmul() = default;
@@ -114,7 +140,7 @@ PackedPtr Matmul::pack(const float* b, const float* bias) const {
 std::int64_t Matmul::workspace_bytes() const { return state_->scratch; }
 
 void Matmul::run(const float* a, const Packed& b, float* destination, std::byte* workspace) const {
-  run_pieces(state_->pieces, [&](const State::Piece& piece) {
+  run_pieces(state_->pieces, state_->threads, [&](const State::Piece& piece) {
     execute(piece.primitive, weighted_args(piece.desc, a + piece.a_offset, b.parts[piece.pack],
                                            destination + piece.destination_offset,
                                            at_bytes(workspace, piece.scratch_offset)));

@@ -9,6 +9,7 @@
 #include "ops/float_weights.h"
 #include "ops/onednn.h"
 #include "ops/operator.h"
+#include "ops/rows.h"
 #include "ops/spatial.h"
 #include "ops/strides.h"
 
@@ -108,6 +109,11 @@ class FloatConvTranspose final : public Operator {
       return;
     }
     deconv_ = std::make_unique<onednn::Deconvolution>(spec, op.threads);
+    if (!deconv_->ends_soon()) {
+      deconv_.reset();
+      loop_ = std::make_unique<TransposedLoop>(spec, op.output_layout(0));
+      return;
+    }
     weights_ = packed_constants(op, "deconv", *deconv_, spec.bias);
   }
 
@@ -131,7 +137,7 @@ class FloatConvTranspose final : public Operator {
 
  private:
   void clamp(float* values, std::int64_t count, int threads) const {
-    parallel_ranges(count, threads, [&](std::int64_t from, std::int64_t to, int) {
+    for_pieces(count, threads, [&](std::int64_t from, std::int64_t to) {
       for (std::int64_t i = from; i < to; ++i) {
         values[i] = std::min(std::max(values[i], clamp_->min), clamp_->max);
       }

@@ -57,10 +57,10 @@ std::vector<std::int64_t> index_steps(const OpContext& op) {
 }
 
 template <typename T>
-std::unique_ptr<Operator> make_plain_max(const OpContext& op) {
+std::unique_ptr<Operator> make_plain_max(const OpContext& op,
+                                         PoolExtent extent = PoolExtent::kWindow) {
   const Shape& x = op.input(0).shape;
-  const WindowLoop loop(x, op.input_layout(0), pool_window(op, PoolExtent::kWindow),
-                        op.output_layout(0));
+  const WindowLoop loop(x, op.input_layout(0), pool_window(op, extent), op.output_layout(0));
   const std::int64_t plane_elements = x.elements() / (x[0] * x[1]);
   return make_operator([loop, plane_elements, steps = index_steps(op)](const Operands& o) {
     const T* in = o.in<T>(0);
@@ -79,6 +79,27 @@ std::unique_ptr<Operator> make_plain_max(const OpContext& op) {
   });
 }
 
+// Windows so large that one call of oneDNN could not be stopped.
+std::unique_ptr<Operator> make_plain_average(const OpContext& op, const onednn::PoolSpec& spec) {
+  const WindowLoop loop(spec.source, op.input_layout(0), spec.window, op.output_layout(0));
+  double elements = 1;
+  for (const std::int64_t extent : spec.window.kernel) elements *= static_cast<double>(extent);
+  const bool padding_counts = spec.kind == onednn::PoolKind::kAverageIncludingPadding;
+  return make_operator([=](const Operands& o) {
+    const float* in = o.in<float>(0);
+    float* out = o.out<float>(0);
+    loop.run(o.threads(), [&](std::int64_t, std::int64_t to, const auto& visit) {
+      double sum = 0;
+      std::int64_t inside = 0;
+      visit([&](const WindowLoop::Tap& tap) {
+        sum += static_cast<double>(in[tap.offset]);
+        ++inside;
+      });
+      out[to] = static_cast<float>(sum / (padding_counts ? elements : static_cast<double>(inside)));
+    });
+  });
+}
+
 template <PoolExtent extent, onednn::PoolKind kind>
 std::unique_ptr<Operator> make_pool(const OpContext& op) {
   onednn::PoolSpec spec;
@@ -91,6 +112,10 @@ std::unique_ptr<Operator> make_pool(const OpContext& op) {
     spec.kind = onednn::PoolKind::kAverageIncludingPadding;
   }
   spec.layout = op.input_layout(0);
+  if (!onednn::Pooling::takes(spec, op.threads)) {
+    if (kind == onednn::PoolKind::kMax) return make_plain_max<float>(op, extent);
+    return make_plain_average(op, spec);
+  }
   return std::make_unique<FloatPool>(spec, op.threads);
 }
 

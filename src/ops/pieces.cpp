@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/round_up.h"
+#include "base/saturate.h"
 
 namespace qtool {
 namespace {
@@ -88,40 +89,27 @@ WindowPiece pixels_of(const Shape& source, const Shape& destination, const Windo
   return piece;
 }
 
-}  // namespace
-
-std::vector<Range64> divide_evenly(std::int64_t count, std::int64_t parts, std::int64_t unit) {
-  const std::int64_t units = ceil_div(count, unit);
-  parts = std::min(units, parts);
-  std::vector<Range64> ranges;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    ranges.push_back(
-        {units * part / parts * unit, std::min(count, units * (part + 1) / parts * unit)});
-  }
-  return ranges;
-}
-
-std::vector<WindowPiece> divide_window(const Shape& source, const Shape& destination,
-                                       const Window& window, Layout layout, std::int64_t operations,
-                                       int threads, WindowUse use) {
-  constexpr std::int64_t kWorthDividing = 1 << 15;  // a microsecond or two
+// divide_window(), but for what takes long.
+std::vector<WindowPiece> divide_work(const Shape& source, const Shape& destination,
+                                     const Window& window, Layout layout, std::int64_t parts,
+                                     WindowUse use) {
   const std::vector<WindowPiece> whole{{source, destination, window, 0, 0}};
-  if (threads <= 1 || operations < kWorthDividing) return whole;
+  if (parts <= 1) return whole;
 
   std::vector<WindowPiece> pieces;
   const bool together = layout == Layout::kChannelsLast;
-  const bool rows_divide = source[0] == 1 && destination[2] % threads == 0;
+  const bool rows_divide = source[0] == 1 && destination[2] % parts == 0;
   if (together && is_pointwise(window) && !rows_divide) {
     const std::int64_t pixels = source.elements() / source[1];
-    for (const Range64& range : divide_evenly(pixels, threads)) {
+    for (const Range64& range : divide_evenly(pixels, parts)) {
       pieces.push_back(pixels_of(source, destination, window, range));
     }
     return pieces;
   }
   const std::int64_t images = source[0];
-  const std::int64_t per_image = together ? ceil_div(threads, images) : 1;
-  if (images % threads == 0 || per_image == 1) {
-    for (const Range64& range : divide_evenly(images, threads)) {
+  const std::int64_t per_image = together ? ceil_div(parts, images) : 1;
+  if (images % parts == 0 || per_image == 1) {
+    for (const Range64& range : divide_evenly(images, parts)) {
       const auto some = [&](const Shape& shape) {
         std::vector<std::int64_t> dims = shape.dims();
         dims[0] = range.end - range.begin;
@@ -143,6 +131,47 @@ std::vector<WindowPiece> divide_window(const Shape& source, const Shape& destina
     }
   }
   return pieces;
+}
+
+}  // namespace
+
+std::vector<Range64> divide_evenly(std::int64_t count, std::int64_t parts, std::int64_t unit) {
+  const std::int64_t units = ceil_div(count, unit);
+  parts = std::min(units, parts);
+  std::vector<Range64> ranges;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    ranges.push_back(
+        {units * part / parts * unit, std::min(count, units * (part + 1) / parts * unit)});
+  }
+  return ranges;
+}
+
+std::int64_t parts_of(std::int64_t operations, std::int64_t longest) {
+  constexpr std::int64_t kMostParts = 1024;
+  return std::clamp<std::int64_t>((operations - 1) / longest + 1, 1, kMostParts);
+}
+
+std::vector<WindowPiece> divide_window(const Shape& source, const Shape& destination,
+                                       const Window& window, Layout layout, std::int64_t operations,
+                                       int threads, WindowUse use, std::int64_t longest) {
+  constexpr std::int64_t kWorthDividing = 1 << 15;  // a microsecond or two
+  std::vector<WindowPiece> pieces =
+      divide_work(source, destination, window, layout,
+                  operations < kWorthDividing ? 1 : std::max(threads, 1), use);
+  if (operations / longest < std::ssize(pieces)) return pieces;
+  std::vector<WindowPiece> parts;
+  const std::int64_t each = operations / destination.elements();  // of a result
+  for (const WindowPiece& piece : pieces) {
+    const std::int64_t wanted =
+        parts_of(saturating_product(piece.destination.elements(), each), longest);
+    for (WindowPiece& part :
+         divide_work(piece.source, piece.destination, piece.window, layout, wanted, use)) {
+      part.source_offset += piece.source_offset;
+      part.destination_offset += piece.destination_offset;
+      parts.push_back(std::move(part));
+    }
+  }
+  return parts;
 }
 
 }  // namespace qtool

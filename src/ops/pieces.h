@@ -23,15 +23,25 @@ enum class WindowUse : std::uint8_t {
   kScatter,  ///< an element of the source adds to a window of the result: transposed convolution
 };
 
+/// Multiplications after which a long run looks whether it is to end: some tenths of a second.
+inline constexpr std::int64_t kLongestCall = std::int64_t{1} << 33;
+
 /// Divides an operation from `source` [N, C, spatial...] to `destination` [N, M, spatial...] into
 /// at most `threads` pieces (more where images do not divide evenly) of about equal work. A piece
 /// is dense in memory, so rows are divided where the layout keeps them together: channels-last.
 /// Pointwise windows (1x1, stride 1, no padding) are divided by pixels. The result is one piece
 /// when `operations` (multiplications or reads) are too few, or when the operation cannot be
 /// divided.
+/// Pieces of more than `longest` operations are divided further, by images and rows, so that a long
+/// run can be stopped between them.
 std::vector<WindowPiece> divide_window(const Shape& source, const Shape& destination,
                                        const Window& window, Layout layout, std::int64_t operations,
-                                       int threads, WindowUse use = WindowUse::kGather);
+                                       int threads, WindowUse use = WindowUse::kGather,
+                                       std::int64_t longest = kLongestCall);
+
+/// How many parts of about `longest` operations `operations` are, at most 1024: each is prepared
+/// before it runs.
+std::int64_t parts_of(std::int64_t operations, std::int64_t longest = kLongestCall);
 
 /// [begin, end).
 struct Range64 {

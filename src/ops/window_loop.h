@@ -38,17 +38,13 @@ class WindowLoop {
     const std::int64_t planes = source_[0] * source_[1];
     std::int64_t pixels = 1;
     for (const std::int64_t extent : window_.output) pixels *= extent;
-    std::int64_t taps = 1;  // inside the source, at most
-    for (std::size_t axis = 0; axis < window_.kernel.size(); ++axis) {
-      taps *= std::min(window_.kernel[axis], source_[static_cast<std::int64_t>(axis) + 2]);
-    }
     if (planes * pixels < kParallelElements) threads = 1;
     parallel_ranges(planes * pixels, threads, [&](std::int64_t begin, std::int64_t end, int) {
       std::vector<std::int64_t> index(window_.output.size());
       std::vector<std::int64_t> place(index.size());
       StopPace pace;
       for (std::int64_t i = begin; i < end; ++i) {
-        pace.step(taps);
+        pace.step();
         const std::int64_t plane = i / pixels;
         const std::int64_t n = plane / source_[1];
         const std::int64_t c = plane % source_[1];
@@ -60,7 +56,7 @@ class WindowLoop {
           to += index[axis] * to_[axis + 2];
         }
         const std::int64_t from = n * from_[0] + c * from_[1];
-        result(plane, to, [&](const auto& use) { visit(index, from, 0, place, use); });
+        result(plane, to, [&](const auto& use) { visit(index, from, 0, place, pace, use); });
       }
     });
   }
@@ -68,17 +64,19 @@ class WindowLoop {
  private:
   template <typename Use>
   void visit(const std::vector<std::int64_t>& index, std::int64_t offset, std::size_t axis,
-             std::vector<std::int64_t>& place, const Use& use) const {
+             std::vector<std::int64_t>& place, StopPace& pace, const Use& use) const {
     if (axis == index.size()) return use(Tap{offset, place});
     const std::int64_t first = index[axis] * window_.strides[axis] - window_.pads_begin[axis];
     const std::int64_t step = window_.dilations[axis];
     const std::int64_t extent = source_[static_cast<std::int64_t>(axis) + 2];
     // Most of a large window may lie in the padding.
     const std::int64_t begin = first < 0 ? ceil_div(-first, step) : 0;
-    const std::int64_t end = first < extent ? (extent - 1 - first) / step + 1 : 0;
-    for (std::int64_t tap = begin; tap < std::min(end, window_.kernel[axis]); ++tap) {
+    const std::int64_t end =
+        std::min(first < extent ? (extent - 1 - first) / step + 1 : 0, window_.kernel[axis]);
+    pace.step(std::max<std::int64_t>(end - begin, 0));
+    for (std::int64_t tap = begin; tap < end; ++tap) {
       place[axis] = first + tap * step;
-      visit(index, offset + place[axis] * from_[axis + 2], axis + 1, place, use);
+      visit(index, offset + place[axis] * from_[axis + 2], axis + 1, place, pace, use);
     }
   }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -67,7 +68,10 @@ TEST(DivideWindow, ComputesWhatTheWholeComputes) {
     std::vector<std::int64_t> whole(to_size(result.elements()));
     window_sums(in, result, w, source.data(), whole.data());
     for (const int threads : {1, 2, 3, 8}) {
-      const auto pieces = divide_window(in, result, w, Layout::kChannelsLast, 1 << 20, threads);
+      // Every second time what each thread gets is divided once more.
+      const std::int64_t longest = round % 2 == 0 ? kLongestCall : 1 << 16;
+      const auto pieces = divide_window(in, result, w, Layout::kChannelsLast, 1 << 20, threads,
+                                        WindowUse::kGather, longest);
       std::vector<std::int64_t> parts(to_size(result.elements()), -12345);
       std::int64_t elements = 0;
       for (const WindowPiece& piece : pieces) {
@@ -95,6 +99,21 @@ TEST(DivideWindow, LeavesSmallWorkWhole) {
   const Shape shape{1, 4, 8, 8};
   EXPECT_EQ(divide_window(shape, shape, w, Layout::kChannelsLast, 1024, 4).size(), 1U);
   EXPECT_EQ(divide_window(shape, shape, w, Layout::kChannelsLast, 1 << 20, 4).size(), 4U);
+}
+
+TEST(DivideWindow, DividesWhatTakesLongForOneThreadToo) {
+  Window w;
+  w.kernel = {3, 3};
+  w.strides = w.dilations = w.pads_begin = w.pads_end = {1, 1};
+  w.output = {8, 8};
+  const Shape shape{2, 4, 8, 8};
+  const auto pieces = [&](std::int64_t operations, int threads) {
+    return divide_window(shape, shape, w, Layout::kChannelsLast, operations, threads).size();
+  };
+  EXPECT_EQ(pieces(kLongestCall - 1, 1), 1U);
+  EXPECT_EQ(pieces(8 * kLongestCall, 1), 8U);
+  EXPECT_EQ(pieces(8 * kLongestCall, 2), 8U);
+  EXPECT_EQ(pieces(std::numeric_limits<std::int64_t>::max(), 1), 16U);  // as many as rows
 }
 
 TEST(DivideEvenly, CoversAllWithoutEmptyRangesAtMultiplesOfTheUnit) {
