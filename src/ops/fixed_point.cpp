@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/parallel.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "qtool/base/error.h"
 
@@ -57,7 +58,9 @@ void FixedOutput::run(std::int64_t pixels, const std::int32_t* sums, const std::
                       std::uint8_t* out, int threads) const {
   const auto channels = static_cast<std::int64_t>(channels_.size());
   parallel_ranges(pixels, threads, [&](std::int64_t begin, std::int64_t end, int /*worker*/) {
+    StopPace pace;
     for (std::int64_t pixel = begin; pixel < end; ++pixel) {
+      pace.step(channels);
       for (std::int64_t c = 0; c < channels; ++c) {
         const std::int64_t at = pixel * channels + c;
         const Requantizer& channel = channels_[static_cast<std::size_t>(c)];
@@ -150,7 +153,9 @@ void FixedAverage::run_pixel(const std::uint8_t* image, std::int64_t y, std::int
   const std::int64_t count =
       inside(top, s.kernel_h, s.dilation_h, s.in_h + (padded ? s.pad_bottom : 0)) *
       inside(left, s.kernel_w, s.dilation_w, s.in_w + (padded ? s.pad_right : 0));
+  StopPace pace;
   for (std::int64_t c = 0; c < s.channels; ++c) {
+    pace.step(s.kernel_h + s.kernel_w + count);
     std::int32_t sum = 0;
     for (std::int64_t i = 0; i < s.kernel_h; ++i) {
       const std::int64_t in_y = top + i * s.dilation_h;

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/stop.h"
 #include "kernels/requantize.h"
 #include "ops/strides.h"
 #include "ops/volume.h"
@@ -85,10 +86,14 @@ class VolumePool {
   void fill_row(const std::uint8_t* x, std::int64_t z, std::int64_t r,
                 std::vector<std::int64_t>& row, const Add& add) const {
     std::fill(row.begin(), row.end(), 0);
+    const std::int64_t reads = window_.output[2] * std::min(window_.kernel[2], extents_[2]);
+    StopPace pace;
+    pace.step(window_.output[2]);
     const Taps slices = taps_of(0, z, 0, extents_[0]);
     const Taps lines = taps_of(1, r, 0, extents_[1]);
     for (std::int64_t k = slices.from; k < slices.to; ++k) {
       for (std::int64_t l = lines.from; l < lines.to; ++l) {
+        pace.step(reads);
         const std::int64_t depth =
             z * window_.strides[0] - window_.pads_begin[0] + k * window_.dilations[0];
         const std::int64_t line =

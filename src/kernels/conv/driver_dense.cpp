@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "base/round_up.h"
+#include "base/stop.h"
 #include "kernels/conv/driver.h"
 #include "kernels/conv/panels.h"
 #include "kernels/conv/rows.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr std::int64_t kTileRows = 24;              // a multiple of every kernel's row tile
 constexpr std::int64_t kTableBytes = 8192;          // pointer table of a block: a share of the L1
 constexpr std::int64_t kMaxTiles = 4;               // per block
+constexpr std::int64_t kProductsPerStep = 64;       // that take about as long as a step elsewhere
 constexpr std::int64_t kCachedWeights = 384 << 10;  // weights that stay in the L2 beside the rest
 
 // The work of one convolution in tiles of pixels times units of channels, and their order.
@@ -175,6 +177,8 @@ void DenseConv::run_pixels(const RowGeometry& geometry, std::int64_t first, std:
   const bool strided = is_strided(shape);
   const std::int64_t element = output_.type == OutputType::kUInt8 ? 1 : 4;
   const std::int64_t area = shape.out_h * shape.out_w;
+  const std::int64_t row_products = all_taps() * panels_.row_bytes;
+  StopPace pace;
   while (first < last) {
     std::int64_t count = std::min(block, last - first);
     if (mode != RowMode::kIndirect) count = std::min(count, area - first % area);
@@ -204,6 +208,7 @@ void DenseConv::run_pixels(const RowGeometry& geometry, std::int64_t first, std:
         copy_patches(geometry, unit.group, first, count, scratch.rows);
         copied_group = unit.group;
       }
+      pace.step(count * row_products * unit.channels / kProductsPerStep);
       kernel_.functions->run(call);
     }
     first += count;

@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "base/round_up.h"
+#include "base/stop.h"
 #include "kernels/conv/driver.h"
 #include "kernels/depthwise/depthwise.h"
 #include "kernels/requantize.h"
@@ -75,7 +76,9 @@ class DepthwiseConv final : public ConvDriver {
     run_kernel(dense, input, sums, OutputType::kInt32, threads);
     const std::int64_t pixels = shape.batch * shape.out_h * shape.out_w;
     parallel_ranges(pixels, threads, [&](std::int64_t from, std::int64_t to, int /*worker*/) {
+      StopPace pace;
       for (std::int64_t pixel = from; pixel < to; ++pixel) {
+        pace.step(channels_);
         add_residual(sums + pixel * channels_, residual + pixel * channels_,
                      static_cast<std::uint8_t*>(output) + pixel * shape.out_pixel_stride);
       }
@@ -87,7 +90,9 @@ class DepthwiseConv final : public ConvDriver {
   void add_base(const ConvShape& shape, const float* base, float* output, int threads) const {
     const std::int64_t pixels = shape.batch * shape.out_h * shape.out_w;
     parallel_ranges(pixels, threads, [&](std::int64_t from, std::int64_t to, int /*worker*/) {
+      StopPace pace;
       for (std::int64_t pixel = from; pixel < to; ++pixel) {
+        pace.step(channels_);
         float* out = output + pixel * shape.out_pixel_stride;
         const float* b = base + pixel * channels_;
         for (std::int64_t c = 0; c < channels_; ++c) out[c] += b[c];
@@ -124,11 +129,17 @@ class DepthwiseConv final : public ConvDriver {
     const std::int64_t out_bytes =
         shape.out_h * shape.out_w * shape.out_pixel_stride * (type == OutputType::kUInt8 ? 1 : 4);
     const std::int64_t items = shape.batch * blocks * steps;
+    // Between two calls a long run looks whether it is to end.
+    constexpr std::int64_t kTapsPerCall = 1 << 24;
+    const std::int64_t taps = rows * shape.out_w * terms_ * kernel_h_ * kernel_w_;  // of a step
+    const std::int64_t most = kTapsPerCall / std::max<std::int64_t>(1, taps) + 1;
     parallel_ranges(items, threads, [&](std::int64_t from, std::int64_t to, int /*worker*/) {
       DepthwiseCall part = call;
+      StopPace pace;
       while (from < to) {
         const std::int64_t step = from % steps;
-        const std::int64_t last = std::min(steps, step + (to - from));
+        const std::int64_t last = std::min(steps, step + std::min(most, to - from));
+        pace.step((last - step) * taps);
         const std::int64_t image = from / steps / blocks;
         part.block = from / steps % blocks;
         part.input = input + image * in_bytes;

@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "base/round_up.h"
+#include "base/stop.h"
 #include "qtool/base/error.h"
 
 namespace qtool {
@@ -66,12 +67,14 @@ void for_each_run(const PoolShape& shape, std::int64_t image, std::int64_t y,
     return taps_of(x * shape.stride_w - shape.pad_left, shape.kernel_w, shape.dilation_w,
                    shape.in_w, shape.pad_right);
   };
+  StopPace pace;
   for (std::int64_t x = 0; x < shape.out_w;) {
     const Taps columns = columns_of(x);
     std::int64_t end = x + 1;
     while (end < shape.out_w && columns_of(end) == columns) ++end;
     offsets.clear();
     for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+      pace.step(columns.end - columns.begin);
       for (std::int64_t j = columns.begin; j < columns.end; ++j) {
         offsets.push_back(((i - rows.begin) * shape.dilation_h * shape.in_w +
                            (j - columns.begin) * shape.dilation_w) *
@@ -96,6 +99,29 @@ void for_each_run(const PoolShape& shape, std::int64_t image, std::int64_t y,
   }
 }
 
+// Calls `finish(part)` for parts of `call` between which a long run looks whether it is to end:
+// some of the pixels, and some of the channels where a single window is large.
+template <typename Finish>
+void for_each_look(const PoolCall& call, const Finish& finish) {
+  constexpr std::int64_t kReads = 1 << 24;
+  StopPace pace;
+  const std::int64_t taps = std::max<std::int64_t>(call.taps, 1);
+  const std::int64_t fitting = kReads / taps / kChannelBlock * kChannelBlock;
+  const std::int64_t channels = std::min(call.channels, std::max(kChannelBlock, fitting));
+  const std::int64_t pixels = std::max<std::int64_t>(1, kReads / taps / channels);
+  for (std::int64_t p = 0; p < call.pixels; p += pixels) {
+    for (std::int64_t c = 0; c < call.channels; c += channels) {
+      PoolCall part = call;
+      part.pixels = std::min(pixels, call.pixels - p);
+      part.channels = std::min(channels, call.channels - c);
+      if (call.taps > 0) part.base += p * call.in_step + c;
+      part.out += p * call.out_step + c;
+      pace.step(part.pixels * taps * ceil_div(part.channels, kChannelBlock));
+      finish(part);
+    }
+  }
+}
+
 // Splits rows between threads, or channels where there are few rows.
 template <typename Finish>
 void for_each_part(const PoolShape& shape, const std::uint8_t* in, std::uint8_t* out, int threads,
@@ -116,7 +142,7 @@ void for_each_part(const PoolShape& shape, const std::uint8_t* in, std::uint8_t*
       for_each_run(shape, row / shape.out_h, row % shape.out_h, offsets, in + first, out + first,
                    [&](PoolCall& call, std::int64_t padded) {
                      call.channels = last - first;
-                     finish(call, padded);
+                     for_each_look(call, [&](PoolCall& part) { finish(part, padded); });
                    });
     }
   });
