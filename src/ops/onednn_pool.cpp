@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kLongestPooling = std::int64_t{1} << 30;  // reads
 
 // Elements under a window, at most.
-std::int64_t taps_of(const WindowedSpec& spec) {
+std::int64_t window_taps(const WindowedSpec& spec) {
   std::int64_t taps = 1;
   for (std::size_t axis = 0; axis < spec.window.kernel.size(); ++axis) {
     taps *= std::min(spec.window.kernel[axis], spec.source[static_cast<std::int64_t>(axis) + 2]);
@@ -22,7 +22,7 @@ std::int64_t taps_of(const WindowedSpec& spec) {
 }
 
 std::vector<WindowPiece> divide_pooling(const PoolSpec& spec, int threads) {
-  const std::int64_t reads = saturating_product(spec.destination.elements(), taps_of(spec));
+  const std::int64_t reads = saturating_product(spec.destination.elements(), window_taps(spec));
   if (spec.layout == Layout::kChannelsLast || reads / kLongestPooling < std::max(threads, 1)) {
     return divide_window(spec.source, spec.destination, spec.window, spec.layout, reads, threads,
                          WindowUse::kGather, kLongestPooling);
@@ -40,7 +40,7 @@ std::vector<WindowPiece> divide_pooling(const PoolSpec& spec, int threads) {
 }  // namespace
 
 bool Pooling::takes(const PoolSpec& spec, int threads) {
-  const std::int64_t taps = taps_of(spec);
+  const std::int64_t taps = window_taps(spec);
   return std::ranges::all_of(divide_pooling(spec, threads), [&](const WindowPiece& piece) {
     return saturating_product(piece.destination.elements(), taps) <= 2 * kLongestPooling;
   });
