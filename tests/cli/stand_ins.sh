@@ -1,6 +1,7 @@
 # Sourced by the tests of scripts, with the source folder as $1: stand-ins of Debian's package tools, of CMake,
 # CTest and qtool, a clone of the scripts that runs against them, and checks of what it printed and called.
 set -u
+unset QTOOL_CI_SECONDS # that of a run which this test is a part of
 source_folder=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
