@@ -92,7 +92,7 @@ stand_in ctest "case \$* in
   *) bash $work/ctest \"\$@\" ;;
 esac"
 rows 's/ [0-9]+ +[0-9]+$/ 0 0/'
-QTOOL_CI_SECONDS=5 ci release threads
+QTOOL_CI_SECONDS=12 ci release threads
 expect "a part is ended at the deadline" says "^The time is over: 'threads' is ended"
 expect "its tests without a result are skipped" says '^skipped: the time was over: threads, three$'
 expect "its tests with a result keep it" last_line_is 'incomplete: 3 passed, 1 failed, 3 skipped'
@@ -109,7 +109,7 @@ pkill -TERM -f "^bash $clone/.ci/run threads\$"
 wait
 expect "it can be stopped" test $((SECONDS - began)) -lt 30
 stand_in ctest 'sleep 100'
-QTOOL_CI_SECONDS=3 ci
+QTOOL_CI_SECONDS=8 ci
 expect "a release that does not end in time fails" ends_with 1
 expect "and says so" says '^failed: the release part did not end in time$'
 exit $failures
