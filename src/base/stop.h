@@ -54,20 +54,22 @@ inline void check_stop_inside() {
   if (const StopScope* scope = StopScope::current()) scope->check();
 }
 
-/// Calls check_stop_inside() once for about a million steps of all loops of this thread, so that it
-/// may be used in loops within loops.
+/// Steps of loops between two looks whether they are to end: some milliseconds.
+inline constexpr std::int64_t kStepsBetweenLooks = 1 << 20;
+
+/// Calls check_stop_inside() once for so many steps of all loops of this thread, so that it may be
+/// used in loops within loops.
 class StopPace {
  public:
   void step(std::int64_t steps = 1) {
     left_ -= steps;
     if (left_ > 0) return;
-    left_ = kSteps;
+    left_ = kStepsBetweenLooks;
     check_stop_inside();
   }
 
  private:
-  static constexpr std::int64_t kSteps = 1 << 20;
-  inline static thread_local std::int64_t steps_left = kSteps;
+  inline static thread_local std::int64_t steps_left = kStepsBetweenLooks;
   std::int64_t& left_ = steps_left;
 };
 
@@ -76,10 +78,9 @@ class StopPace {
 /// many of them does.
 template <typename Body>
 void in_pieces(std::int64_t count, const Body& body) {
-  constexpr std::int64_t kBetweenLooks = 1 << 20;
-  for (std::int64_t begin = 0; begin < count; begin += kBetweenLooks) {
+  for (std::int64_t begin = 0; begin < count; begin += kStepsBetweenLooks) {
     if (begin > 0) check_stop_inside();
-    body(begin, std::min(count, begin + kBetweenLooks));
+    body(begin, std::min(count, begin + kStepsBetweenLooks));
   }
 }
 
