@@ -29,6 +29,7 @@ using FileInfo = struct ::stat;
 // Names of temporary files have a fixed length, so that a long file name cannot make them too long.
 constexpr std::string_view kTemporaryHead = ".qtool-";
 constexpr std::string_view kTemporaryTail = ".tmp";
+constexpr std::string_view kAsideTail = ".old";
 
 [[noreturn]] void refuse(const fs::path& path, std::string_view why) {
   throw Error(ErrorCode::kIo, concat("file '", path.string(), "': cannot be written: ", why));
@@ -122,10 +123,10 @@ void collect_leftovers(const fs::path& folder) {
   }
 }
 
-std::string random_name() {
+std::string random_name(std::string_view tail) {
   std::random_device random;
   const std::uint64_t bits = (std::uint64_t{random()} << 32U) | random();
-  return concat(kTemporaryHead, to_hex(bits), kTemporaryTail);
+  return concat(kTemporaryHead, to_hex(bits), tail);
 }
 
 bool syncs(int descriptor) {
@@ -154,55 +155,55 @@ class Staged {
         target_(std::move(other.target_)),
         temporary_(std::exchange(other.temporary_, fs::path())),
         file_(std::move(other.file_)),
-        state_(other.state_) {}
+        aside_(std::move(other.aside_)),
+        published_(other.published_) {}
   Staged& operator=(Staged&&) = delete;
   ~Staged() {
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
   }
 
-  /// Gives the file its name such that take_back() can undo it.
-  void publish() {
-    if (target_.discard) return;
-    if (target_.old) {
-      // The temporary name holds the old file afterwards.
-      if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.path.c_str(),
-                      RENAME_EXCHANGE) == 0) {
-        state_ = State::kExchanged;
-        return;
-      }
-      if (errno != EINVAL && errno != ENOSYS) refuse(named_, std::strerror(errno));
+  /// Gives the old file, if there is one, a name that no one takes for a result.
+  void set_aside() {
+    if (target_.discard || !target_.old) return;
+    const fs::path aside = target_.folder() / random_name(kAsideTail);
+    if (::rename(target_.path.c_str(), aside.c_str()) == 0) {
+      aside_ = aside;
+    } else if (errno != ENOENT) {  // removed meanwhile
+      refuse(named_, std::strerror(errno));
     }
-    publish_for_good();
   }
 
-  /// The same without the possibility to undo it: for the last file, after which nothing can fail.
-  void publish_for_good() {
+  /// Gives the new file its name.
+  void publish() {
     if (target_.discard) return;
     if (::rename(temporary_.c_str(), target_.path.c_str()) != 0) {
       refuse(named_, std::strerror(errno));
     }
     temporary_.clear();
-    state_ = State::kRenamed;
+    published_ = true;
+  }
+
+  /// Undoes publish() and set_aside(). An old file that cannot get its name back stays aside.
+  void take_back() noexcept {
+    if (published_) ::unlink(target_.path.c_str());
+    if (!aside_.empty()) ::rename(aside_.c_str(), target_.path.c_str());
+    aside_.clear();
+  }
+
+  /// Removes what was set aside.
+  void forget_old() noexcept {
+    if (!aside_.empty()) ::unlink(aside_.c_str());
+    aside_.clear();
   }
 
   /// Where the bytes are before publish().
   [[nodiscard]] const fs::path& written() const { return target_.discard ? named_ : temporary_; }
 
-  void take_back() noexcept {
-    if (state_ == State::kExchanged) {
-      ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.path.c_str(), RENAME_EXCHANGE);
-    } else if (state_ == State::kRenamed && !target_.old) {
-      ::unlink(target_.path.c_str());
-    }
-  }
-
  private:
-  enum class State : std::uint8_t { kTemporary, kExchanged, kRenamed };
-
   void create() {
     constexpr int kMaxAttempts = 100;
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-      temporary_ = target_.folder() / random_name();
+      temporary_ = target_.folder() / random_name(kTemporaryTail);
       // The system applies the process's umask.
       file_ = Descriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
       if (!file_.is_open()) {
@@ -250,25 +251,26 @@ class Staged {
   Target target_;
   fs::path temporary_;
   Descriptor file_;
-  State state_ = State::kTemporary;
+  fs::path aside_;  // where the old file is while the new ones get their names
+  bool published_ = false;
 };
 
-// One rename after the other. Between two of them only SIGKILL, a crash of the system or a loss of
-// power can end the program, and leave new files beside old ones.
+// The old files are set aside before the first new one gets its name, so that old and new ones
+// never stand side by side, whatever ends the program: SIGKILL or a loss of power between two
+// renames leaves some names without a file, and nothing lost. A single file is replaced by one
+// rename.
 void publish_all(std::vector<Staged>& staged) {
   const SignalsHeldBack held_back;
-  for (std::size_t i = 0; i < staged.size(); ++i) {
-    try {
-      if (i + 1 < staged.size()) {
-        staged[i].publish();
-      } else {
-        staged[i].publish_for_good();
-      }
-    } catch (...) {
-      while (i-- > 0) staged[i].take_back();
-      throw;
+  try {
+    if (staged.size() > 1) {
+      for (Staged& file : staged) file.set_aside();
     }
+    for (Staged& file : staged) file.publish();
+  } catch (...) {
+    for (Staged& file : staged) file.take_back();
+    throw;
   }
+  for (Staged& file : staged) file.forget_old();
 }
 
 }  // namespace

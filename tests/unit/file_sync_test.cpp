@@ -1,14 +1,20 @@
-// Tests that files are synced to the disk before they get their names. The functions below replace
-// the system's in this program: they record the call while a test listens, and forward it.
+// Tests that files are synced to the disk before they get their names, and that a kill between two
+// renames mixes no old files with new ones. The functions below replace the system's in this
+// program: they record the call while a test listens, or kill the process, and forward it.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +34,7 @@ struct Call {
 };
 
 thread_local std::vector<Call>* listener = nullptr;
+thread_local int renames_until_kill = 0;  // none when 0
 
 void note(const char* name, const struct stat& info) {
   listener->push_back({name, info.st_ino, info.st_size, S_ISDIR(info.st_mode)});
@@ -36,6 +43,10 @@ void note(const char* name, const struct stat& info) {
 void note_file(const char* name, const char* path) {
   struct stat info = {};
   if (listener != nullptr && ::stat(path, &info) == 0) note(name, info);
+}
+
+void kill_at_rename() {
+  if (renames_until_kill > 0 && --renames_until_kill == 0) ::raise(SIGKILL);
 }
 
 }  // namespace
@@ -50,12 +61,14 @@ int fsync(int descriptor) {
 }
 
 int rename(const char* from, const char* to) noexcept {
+  qtool::kill_at_rename();
   qtool::note_file("rename", from);
   return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0U));
 }
 
 int renameat2(int from_folder, const char* from, int to_folder, const char* to,
               unsigned flags) noexcept {
+  qtool::kill_at_rename();
   qtool::note_file("rename", from);
   return static_cast<int>(::syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
 }
@@ -120,13 +133,56 @@ TEST_F(FileSync, OfAllFilesComesBeforeTheFirstGetsItsName) {
   const std::string a(5000, 'a');
   const std::string b(7000, 'b');
   write_file(folder_ / "b", "old");
-  calls_.clear();
+  const std::size_t before = calls_.size();
   const std::array<OutputFile, 2> files{OutputFile{folder_ / "a", a}, OutputFile{folder_ / "b", b}};
   write_files(files);
-  expect_synced_before_named(2);
-  ASSERT_GE(calls_.size(), 2U);
-  EXPECT_EQ(calls_[0].name, "fsync");
-  EXPECT_EQ(calls_[1].name, "fsync");
+  expect_synced_before_named(4);  // the old one, it again when it is set aside, and both new ones
+  ASSERT_GE(calls_.size(), before + 2);
+  EXPECT_EQ(calls_[before].name, "fsync");
+  EXPECT_EQ(calls_[before + 1].name, "fsync");
+}
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A process that is killed at its n-th rename, for every n, as SIGKILL may do.
+TEST_F(FileSync, AKillMixesNoOldFilesWithNewOnes) {
+  const std::vector<std::string> names{"table", "model", "weights"};
+  bool killed = true;
+  for (int at = 1; killed; ++at) {
+    ASSERT_LE(at, 20);
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    for (const std::string& name : names) write_file(folder_ / name, "old " + name);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      std::vector<OutputFile> files;
+      for (const std::string& name : names) files.push_back({folder_ / name, "new"});
+      renames_until_kill = at;
+      write_files(files);
+      ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    killed = WIFSIGNALED(status);
+    std::set<std::string> generations;  // of the files that stand under their names
+    for (const std::string& name : names) {
+      if (fs::exists(folder_ / name)) generations.insert(bytes_of(folder_ / name).substr(0, 3));
+    }
+    EXPECT_LE(generations.size(), 1U) << "killed at rename " << at;
+    std::set<std::string> kept;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
+      kept.insert(bytes_of(entry.path()));
+    }
+    if (killed) {
+      for (const std::string& name : names) EXPECT_EQ(kept.count("old " + name), 1U) << at;
+    } else {
+      EXPECT_EQ(at, 7) << "three files are set aside, three get their names";
+      EXPECT_EQ(kept, std::set<std::string>{"new"});
+    }
+  }
 }
 
 }  // namespace

@@ -90,8 +90,7 @@ std::filesystem::path table_beside(const std::filesystem::path& int8) {
   return int8.parent_path() / (name + ".table.json");
 }
 
-// Two files take two renames. What ends the program between them leaves a new table beside an old
-// model, and only their contents tell.
+// One of the two may have been made anew or copied from elsewhere, and only their contents tell.
 void warn_of_another_table(const Model& int8) {
   const auto& metadata = int8.loaded.info.metadata;
   const auto own = metadata.find(std::string(kTableHashKey));
