@@ -67,7 +67,7 @@ std::unique_ptr<Operator> make_rows(const OpContext& op, RowFunction<Inputs> f);
 
 /// Arithmetic that wraps around for integers (models are untrusted; overflow must stay defined).
 template <typename T>
-T wrap_add(T a, T b) {
+constexpr T wrap_add(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     using U = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
@@ -76,7 +76,7 @@ T wrap_add(T a, T b) {
   }
 }
 template <typename T>
-T wrap_sub(T a, T b) {
+constexpr T wrap_sub(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     using U = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<U>(a) - static_cast<U>(b));
@@ -85,9 +85,10 @@ T wrap_sub(T a, T b) {
   }
 }
 template <typename T>
-T wrap_mul(T a, T b) {
+constexpr T wrap_mul(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
-    using U = std::make_unsigned_t<T>;
+    // Narrow unsigned numbers would become int, where a product of two 16-bit ones overflows.
+    using U = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
     return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
   } else {
     return a * b;
