@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "graph/arity.h"
 #include "graph/four_bits.h"
+#include "graph/onnx_schema.h"
 #include "graph/passes.h"
 #include "graph/rank.h"
 #include "graph/subgraphs.h"
@@ -86,6 +87,14 @@ void raise_nodes(Graph& graph, std::int64_t to) {
   graph.info.opsets[""] = to;
 }
 
+// Whether a node has an operator that ended before the canonical opset, such as Upsample, and that
+// no rule has translated.
+bool has_ended(const Node& node) {
+  const Arity* first = find_arity(node.op_type, 1);
+  return node.domain.empty() && first != nullptr && first->since <= kCanonicalOpset &&
+         !OperatorSchema(node.op_type, kCanonicalOpset).exists();
+}
+
 }  // namespace
 
 bool is_newer_attribute(std::string_view op_type, std::string_view attribute) {
@@ -110,7 +119,8 @@ void raise_opset(Graph& graph) {
   // have to take it for one of that opset.
   bool unknown = false;
   for_each_node(graph, [&](const Graph& around, NodeId id) {
-    unknown = unknown || is_unknown(around.node(id));
+    const Node& node = around.node(id);
+    unknown = unknown || is_unknown(node) || has_ended(node);
   });
   if (unknown) return;
   raise_nodes(graph, least_opset(graph));

@@ -73,6 +73,22 @@ TEST(RaiseOpset, IsAsHighAsTheNewestNode) {
   EXPECT_EQ(least_opset(prepared("BitwiseNot", {"x"})), 18);
 }
 
+// No newer opset has Upsample; in a model of the canonical one a plan may leave it out.
+TEST(RaiseOpset, LeavesGraphsWithAnOperatorThatEndedAlone) {
+  OneNode one("BitwiseNot", kCanonicalOpset, {"x"});
+  onnx::GraphProto& proto = *one.floats("scales", {4}, {1, 1, 2, 2}).model.mutable_graph();
+  *proto.add_node() = node_proto("Upsample", {"z", "scales"}, {"large"});
+  *proto.add_output() = tensor_info("large", {1});
+  *proto.add_input() = tensor_info("z", {1, 1, 2, 2});
+  Graph graph = load_onnx_bytes(one.model.SerializeAsString(), "", "model");
+  upgrade_opset(graph);
+  EXPECT_EQ(least_opset(graph), 18);
+  const onnx::ModelProto model = saved(graph);
+  EXPECT_EQ(model.opset_import(0).version(), kCanonicalOpset);
+  Graph again = load_onnx_bytes(model.SerializeAsString(), "", "model");
+  EXPECT_NO_THROW(upgrade_opset(again));
+}
+
 TEST(RaiseOpset, LeavesGraphsOfTheCanonicalOpsetAlone) {
   const Graph graph = prepared("Relu", {"x"});
   EXPECT_EQ(least_opset(graph), kCanonicalOpset);
