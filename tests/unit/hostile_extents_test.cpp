@@ -22,8 +22,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
-// Sanitizers keep what is freed for a while, and some of what lies around it.
-constexpr std::int64_t kLittle = (kSanitized ? 4 : 1) * 64 * kMiB;
+constexpr std::int64_t kLittle = 64 * kMiB;
 
 std::string text_of(const std::string& graph) {
   return concat("<ir_version: 8, opset_import: [\"\": 17]>\nmain ", graph);

@@ -11,7 +11,6 @@
 #include "peak_memory.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
-#include "support/places.h"
 #include "text_models.h"
 
 namespace qtool {
@@ -20,8 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Sanitizers keep what is freed for a while, and some of what lies around it.
-constexpr std::int64_t kMegabyte = (kSanitized ? std::int64_t{4} : 1) << 20;
+constexpr std::int64_t kMegabyte = 1 << 20;
 
 std::string rank_refusal(const onnx::ModelProto& model) {
   try {
