@@ -22,9 +22,9 @@ struct OutputFile {
 /// Writes all of `files` or none: each goes to a temporary file beside its path and is flushed to
 /// the disk (fsync); only then are all of them renamed. A reader never sees half a file, not even
 /// after a crash, and when one file cannot be written none is changed. One file is replaced by one
-/// rename. Of several, old ones never stand beside new ones: the old ones are set aside before. What
-/// kills the program between two renames leaves them in their folders as `.qtool-*.old`.
-/// A symbolic link is followed: the file it names is written. Other hard links to a file that is
+/// rename. Of several, old ones never stand beside new ones: the old ones are set aside before.
+/// What kills the program between two renames leaves them in their folders as `.qtool-*.old`. A
+/// symbolic link is followed: the file it names is written. Other hard links to a file that is
 /// replaced keep the old content. A new file has the permissions that the process's umask leaves; a
 /// replaced one keeps its permissions, and its owner and group where the system allows it.
 /// `/dev/null` discards; every other device, pipe or folder is refused, and so is a write-protected
