@@ -12,8 +12,6 @@
 #include <array>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
@@ -64,13 +62,6 @@ int rename(const char* from, const char* to) noexcept {
   qtool::kill_at_rename();
   qtool::note_file("rename", from);
   return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0U));
-}
-
-int renameat2(int from_folder, const char* from, int to_folder, const char* to,
-              unsigned flags) noexcept {
-  qtool::kill_at_rename();
-  qtool::note_file("rename", from);
-  return static_cast<int>(::syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
 }
 
 }  // extern "C"
@@ -142,11 +133,6 @@ TEST_F(FileSync, OfAllFilesComesBeforeTheFirstGetsItsName) {
   EXPECT_EQ(calls_[before + 1].name, "fsync");
 }
 
-std::string bytes_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // A process that is killed at its n-th rename, for every n, as SIGKILL may do.
 TEST_F(FileSync, AKillMixesNoOldFilesWithNewOnes) {
   const std::vector<std::string> names{"table", "model", "weights"};
@@ -169,12 +155,13 @@ TEST_F(FileSync, AKillMixesNoOldFilesWithNewOnes) {
     killed = WIFSIGNALED(status);
     std::set<std::string> generations;  // of the files that stand under their names
     for (const std::string& name : names) {
-      if (fs::exists(folder_ / name)) generations.insert(bytes_of(folder_ / name).substr(0, 3));
+      if (fs::exists(folder_ / name))
+        generations.insert(read_file(folder_ / name, 100).substr(0, 3));
     }
     EXPECT_LE(generations.size(), 1U) << "killed at rename " << at;
     std::set<std::string> kept;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
-      kept.insert(bytes_of(entry.path()));
+      kept.insert(read_file(entry.path(), 100));
     }
     if (killed) {
       for (const std::string& name : names) EXPECT_EQ(kept.count("old " + name), 1U) << at;
