@@ -309,6 +309,7 @@ bool expand_subgraphs(Graph& graph, const ExpandTools& tools) {
       }
       return tools.fold(bind_inputs(body, known).graph);
     });
+    drop_unread_captures(graph, id);
   }
   graph.sort();
   graph.remove_dead_nodes();

@@ -12,6 +12,21 @@
 #include "qtool/base/error.h"
 
 namespace qtool {
+namespace {
+
+// The inputs of a node without what its subgraphs capture.
+std::vector<ValueId> own_operands(const Node& node) {
+  return {node.inputs.begin(),
+          node.inputs.begin() + static_cast<std::ptrdiff_t>(node.own_inputs())};
+}
+
+void set_operands(Graph& graph, NodeId id, const std::vector<ValueId>& inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) graph.set_input(id, i, inputs[i]);
+  graph.truncate_inputs(id, inputs.size());
+}
+
+}  // namespace
+
 void fail_node(const Graph& graph, NodeId id, std::string_view message) {
   throw Error(ErrorCode::kInvalidModel, concat(graph.describe(id), ": ", message));
 }
@@ -60,9 +75,7 @@ void take_in_constants(Graph& graph) {
   const std::vector<NodeId> order = graph.nodes();
   for (const NodeId id : order) {
     if (!graph.node(id).has_subgraphs()) continue;
-    const Node node = graph.node(id);  // a copy, whose inputs stay
-    std::vector<ValueId> inputs(
-        node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(node.own_inputs()));
+    std::vector<ValueId> inputs = own_operands(graph.node(id));
     for (const SubgraphUse& use : subgraphs_of(graph, id)) {
       const Graph& body = use.subgraph->graph;
       std::vector<KnownValue> known(body.inputs().size());
@@ -81,9 +94,30 @@ void take_in_constants(Graph& graph) {
       graph.attributes(id).find(use.attribute)->second = std::make_shared<const Subgraph>(
           Subgraph{bind_inputs(body, known).graph, use.captured.size() - taken});
     }
-    for (std::size_t i = 0; i < inputs.size(); ++i) graph.set_input(id, i, inputs[i]);
-    graph.truncate_inputs(id, inputs.size());
+    set_operands(graph, id, inputs);
   }
+}
+
+void drop_unread_captures(Graph& graph, NodeId id) {
+  std::vector<ValueId> inputs = own_operands(graph.node(id));
+  for (const SubgraphUse& use : subgraphs_of(graph, id)) {
+    const Graph& body = use.subgraph->graph;
+    const std::size_t own = body.inputs().size() - use.captured.size();
+    std::vector<ValueId> read(body.inputs().begin(),
+                              body.inputs().begin() + static_cast<std::ptrdiff_t>(own));
+    for (std::size_t i = 0; i < use.captured.size(); ++i) {
+      const ValueId input = body.inputs()[own + i];
+      if (body.consumers(input).empty() && !body.is_output(input)) continue;
+      read.push_back(input);
+      inputs.push_back(use.captured[i]);
+    }
+    if (read.size() == body.inputs().size()) continue;
+    Subgraph narrowed{body, read.size() - own};
+    narrowed.graph.set_inputs(std::move(read));
+    graph.attributes(id).find(use.attribute)->second =
+        std::make_shared<const Subgraph>(std::move(narrowed));
+  }
+  set_operands(graph, id, inputs);
 }
 
 void for_each_node(const Graph& graph, const std::function<void(const Graph&, NodeId)>& visit) {

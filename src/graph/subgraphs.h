@@ -48,6 +48,11 @@ void change_subgraphs(Graph& graph, NodeId id,
 /// Cost: linear in the subgraphs.
 void take_in_constants(Graph& graph);
 
+/// Drops what the subgraphs of a node capture and do not read, such as the operands of nodes that
+/// were removed as dead: a model file does not say it either. Cost: that of copying the subgraphs
+/// that change.
+void drop_unread_captures(Graph& graph, NodeId id);
+
 /// Calls `visit` for every node, those of subgraphs too.
 void for_each_node(const Graph& graph, const std::function<void(const Graph&, NodeId)>& visit);
 

@@ -130,6 +130,27 @@ TEST_P(CapturesOfOpset, MayBeConstantsThatAnOperatorIsMadeFrom) {
   }
 }
 
+// Only a dead node reads what no plan can compute: the If does not depend on it.
+TEST_P(CapturesOfOpset, EndWithTheLastNodeThatReadsThem) {
+  const std::string text = text_of(R"(main (float[2] x, bool c, bool d) => (float[2] y) {
+    z = Abs (x)
+    unknown = local.Unknown (x)
+    y = If (c) <
+      then_branch = then () => (float[2] t) {
+        t = Add (x, z)
+        dead = If (d) <
+          then_branch = inner () => (float[2] tt) { tt = Add (x, unknown) },
+          else_branch = other () => (float[2] te) { te = Sub (x, z) }
+        >
+      },
+      else_branch = last () => (float[2] e) { e = Neg (z) }
+    >
+  })");
+  EXPECT_THAT(run_all_ways(text, list(floats({-1, 2}), Tensor::scalar<bool>(true),
+                                      Tensor::scalar<bool>(false))),
+              ElementsAre(0, 4));
+}
+
 INSTANTIATE_TEST_SUITE_P(Opsets, CapturesOfOpset, ::testing::Values(16, 17, 18, 19, 20, 21));
 
 TEST(Captures, AreTakenInTheFileOfATrial) {
