@@ -157,7 +157,11 @@ bool takes_bias(const Graph& graph, NodeId id, const WeightPorts& ports, const T
   const Node& node = graph.node(id);
   if (node.is("MatMul")) return added_bias(graph, id, ports).has_value();
   if (is_recurrent(graph, id)) {
-    return ports.input == 1 && (!node.has_input(3) || graph.is_constant(node.inputs[3]));
+    if (ports.input != 1 || !node.has_input(3)) return ports.input == 1;
+    if (!graph.is_constant(node.inputs[3])) return false;
+    // Of each direction the biases of W, then those of R.
+    const Shape& w = graph.value(ports.weight).constant->shape();
+    return graph.value(node.inputs[3]).constant->shape() == Shape{w[0], 2 * w[1]};
   }
   if (node.is("ConvTranspose") && node.get_int("group", 1) != 1) return false;
   if (!node.has_input(2)) return has_room_for_bias(node, ports, target);

@@ -89,7 +89,7 @@ std::string refuse_expansion(const Graph& graph, const Node& node, const WeightP
 
 std::string refuse_recurrent(const Graph& graph, NodeId id, const Target& target) {
   const std::vector<WeightPorts> both = stored_weight_ports(graph, id);
-  if (both.empty()) return "its weights are not constants of rank 3";
+  if (both.empty()) return "its weights are not two constants of rank 3 with the same rows";
   for (const WeightPorts& ports : both) {
     std::string reason = refuse_constant(graph, ports.weight, "weight");
     if (reason.empty()) reason = refuse_expansion(graph, graph.node(id), ports, target);

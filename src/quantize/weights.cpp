@@ -101,6 +101,11 @@ std::vector<WeightPorts> stored_weight_ports(const Graph& graph, NodeId id) {
     if (!node.has_input(input) || !graph.is_constant(node.inputs[input])) return {};
     const Shape& shape = graph.value(node.inputs[input]).constant->shape();
     if (shape.rank() != 3) return {};
+    // W and R have the same directions and rows, or the layer does not run.
+    if (!all.empty()) {
+      const Shape& w = graph.value(all.front().weight).constant->shape();
+      if (shape[0] != w[0] || shape[1] != w[1]) return {};
+    }
     WeightPorts ports;
     ports.input = input;
     ports.weight = node.inputs[input];

@@ -8,8 +8,10 @@
 
 #include "qtool/exec/executor.h"
 #include "qtool/graph/graph.h"
+#include "qtool/quantize/target.h"
 #include "quantize/rounding.h"
 #include "quantize/weights.h"
+#include "unit/quantize_net.h"
 
 namespace qtool {
 namespace {
@@ -196,6 +198,24 @@ TEST(BiasCorrection, CountsTheTapsThatReadPadding) {
     ASSERT_EQ(found.size(), expected.size());
     for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-6) << i;
   }
+}
+
+// Of each direction a recurrent layer has the biases of W, then those of R.
+TEST(BiasCorrection, LeavesARecurrentLayerWhoseBiasesDoNotFit) {
+  const auto takes = [](Shape bias) {
+    Net net;
+    net.input("x", {3, 1, 64});
+    net.constant("w", Tensor(DType::kFloat32, {1, 24, 64}));
+    net.constant("r", Tensor(DType::kFloat32, {1, 24, 8}));
+    net.constant("b", Tensor(DType::kFloat32, std::move(bias)));
+    net.output(net.op("GRU", "gru", {"x", "w", "r", "b"}));
+    const NodeId layer = net.graph.nodes()[0];
+    return takes_bias(net.graph, layer, stored_weight_ports(net.graph, layer).front(),
+                      find_target("cpu"));
+  };
+  EXPECT_TRUE(takes({1, 48}));
+  EXPECT_FALSE(takes({1, 47}));
+  EXPECT_FALSE(takes({48}));
 }
 
 }  // namespace

@@ -434,5 +434,20 @@ TEST(Placement, LeavesFunctionsWithPolesAndConstantsOfTheWrongAxisInFloat) {
   EXPECT_THAT(roles(rows), ElementsAre(NodeRole::kInteger, NodeRole::kFloat, NodeRole::kInteger));
 }
 
+// The biases are corrected row by row of W, and stored by the rows of R.
+TEST(Placement, KeepsARecurrentLayerInFp32WhoseWeightsDoNotFitEachOther) {
+  const auto role_of = [](Shape w, Shape r) {
+    Net net;
+    net.input("x", {3, 1, 64});
+    net.constant("w", Tensor(DType::kFloat32, std::move(w)));
+    net.constant("r", Tensor(DType::kFloat32, std::move(r)));
+    net.output(net.op("GRU", "gru", {"x", "w", "r"}, {{"hidden_size", std::int64_t{8}}}));
+    return placed(net, "gru").role;
+  };
+  EXPECT_EQ(role_of({1, 24, 64}, {1, 24, 8}), NodeRole::kInteger);
+  EXPECT_EQ(role_of({1, 24, 64}, {2, 24, 8}), NodeRole::kFloat);
+  EXPECT_EQ(role_of({1, 24, 64}, {1, 32, 8}), NodeRole::kFloat);
+}
+
 }  // namespace
 }  // namespace qtool

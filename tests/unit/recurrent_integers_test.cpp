@@ -333,7 +333,7 @@ TEST(StaticMode, LeavesRecurrentLayersOfComputedWeightsInFp32) {
   net.constant("r", random_floats({1, 3, 3}, 2));
   net.output(net.op("RNN", "rnn", {"x", "w", "r"}, {{"hidden_size", std::int64_t{3}}}));
   const Placement placement = place(net.graph, find_target("cpu"));
-  EXPECT_EQ(placement.nodes.front().reason, "its weights are not constants of rank 3");
+  EXPECT_EQ(placement.nodes.front().reason, "its weights are not two constants of rank 3 with the same rows");
 }
 
 TEST(DynamicMode, MeasuresTheInputOfRecurrentLayers) {
