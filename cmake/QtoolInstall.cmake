@@ -1,6 +1,6 @@
 # `cmake --install` and find_package(qtool).
 install(TARGETS qtool EXPORT qtoolTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS qtool_core EXPORT qtoolTargets
+install(TARGETS qtool_core qtool_engine EXPORT qtoolTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/qtool DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT qtoolTargets NAMESPACE qtool:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/qtool)

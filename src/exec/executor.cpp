@@ -15,7 +15,7 @@
 #include "graph/subgraphs.h"
 #include "graph/tail.h"
 #include "lower/lower.h"
-#include "ops/pack_cache.h"
+#include "ops/integer/pack_cache.h"
 #include "qtool/base/error.h"
 
 namespace qtool {

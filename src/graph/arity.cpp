@@ -19,7 +19,7 @@ constexpr auto kArities = std::to_array<Arity>({
 
 constexpr auto kMicrosoftRows = std::to_array<Arity>({
 #define QTOOL_MICROSOFT(op, inputs, outputs, attributes, rule) {#op, 1, inputs, outputs},
-#include "graph/microsoft.inc"
+#include "graph/upgrade/microsoft.inc"
 });
 
 constexpr bool comes_before(const Arity& a, const Arity& b) {

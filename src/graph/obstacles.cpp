@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "graph/op_traits.h"
-#include "graph/upgrade.h"
+#include "graph/upgrade/upgrade.h"
 #include "qtool/base/error.h"
 
 namespace qtool {

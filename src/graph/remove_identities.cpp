@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "graph/constant_float.h"
-#include "graph/onnx_dtype.h"
+#include "graph/onnx/dtype.h"
 #include "graph/passes.h"
 
 namespace qtool {

@@ -1,7 +1,7 @@
 #include <memory>
 #include <utility>
 
-#include "graph/onnx_dtype.h"
+#include "graph/onnx/dtype.h"
 #include "graph/passes.h"
 #include "graph/subgraphs.h"
 

@@ -10,7 +10,7 @@
 #include "graph/rank.h"
 #include "lower/passes.h"
 #include "ops/evaluate.h"
-#include "ops/fixed_point.h"
+#include "ops/integer/fixed_point.h"
 #include "ops/resize_options.h"
 
 namespace qtool {

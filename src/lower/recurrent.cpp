@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "graph/op_traits.h"
 #include "lower/passes.h"
-#include "ops/packed_sums.h"
+#include "ops/integer/packed_sums.h"
 
 namespace qtool {
 namespace {

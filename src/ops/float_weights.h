@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "ops/onednn.h"
+#include "ops/onednn/onednn.h"
 #include "ops/operator.h"
 
 // The weights (input 1) and the bias (input 2) of FP32 operators that oneDNN runs.

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/packed_product.h"
+#include "ops/integer/packed_product.h"
 #include "ops/spatial.h"
 
 // Integer transposed convolution on the kernels of QConv. Outputs whose positions have the same

@@ -6,8 +6,8 @@
 
 #include "base/disjoint_sets.h"
 #include "graph/index_of.h"
-#include "quantize/channel_noise.h"
-#include "quantize/operands.h"
+#include "quantize/placement/operands.h"
+#include "quantize/rewrites/channel_noise.h"
 
 namespace qtool {
 namespace {

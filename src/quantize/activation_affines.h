@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "qtool/quantize/quantize.h"
-#include "quantize/placement.h"
+#include "quantize/placement/placement.h"
 #include "quantize/table_view.h"
 
 namespace qtool {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "quantize/emit.h"
+#include "quantize/emission/emit.h"
 
 namespace qtool {
 

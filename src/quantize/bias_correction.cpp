@@ -12,8 +12,8 @@
 #include "qtool/base/error.h"
 #include "qtool/quantize/coverage.h"
 #include "quantize/added_bias.h"
-#include "quantize/operands.h"
-#include "quantize/weight_layout.h"
+#include "quantize/placement/operands.h"
+#include "quantize/weights/weight_layout.h"
 
 namespace qtool {
 

@@ -12,8 +12,8 @@
 #include "graph/node_name.h"
 #include "graph/op_traits.h"
 #include "qtool/exec/executor.h"
-#include "quantize/operands.h"
-#include "quantize/placement.h"
+#include "quantize/placement/operands.h"
+#include "quantize/placement/placement.h"
 
 namespace qtool {
 namespace {

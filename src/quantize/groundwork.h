@@ -11,8 +11,8 @@
 #include "qtool/quantize/target.h"
 #include "quantize/activation_affines.h"
 #include "quantize/layer.h"
-#include "quantize/placement.h"
-#include "quantize/rewrite.h"
+#include "quantize/placement/placement.h"
+#include "quantize/rewrites/rewrite.h"
 #include "quantize/table_view.h"
 
 namespace qtool {

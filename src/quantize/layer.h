@@ -8,9 +8,9 @@
 #include "qtool/graph/graph.h"
 #include "qtool/quantize/target.h"
 #include "qtool/tensor/tensor.h"
-#include "quantize/input_moments.h"
-#include "quantize/weight_layout.h"
-#include "quantize/weights.h"
+#include "quantize/rounding/input_moments.h"
+#include "quantize/weights/weight_layout.h"
+#include "quantize/weights/weights.h"
 
 // Layers with constant weights become integers in stages, the same ones in every mode:
 // begin_layer(), choose_scales(), round_weights() (rounding.h), where ranges are known

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "qtool/base/error.h"
-#include "quantize/operands.h"
+#include "quantize/placement/operands.h"
 
 namespace qtool {
 namespace {

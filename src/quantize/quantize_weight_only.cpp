@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "quantize/operands.h"
-#include "quantize/weights.h"
+#include "quantize/placement/operands.h"
+#include "quantize/weights/weights.h"
 #include "quantize/without_table.h"
 
 namespace qtool {

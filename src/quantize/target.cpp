@@ -13,7 +13,7 @@
 namespace qtool {
 
 #define QTOOL_TARGET(name) Target target_##name();
-#include "quantize/targets.inc"
+#include "quantize/targets/targets.inc"
 
 namespace {
 
@@ -32,7 +32,7 @@ bool Target::fuses(std::string_view producer, std::string_view activation) const
 std::span<const Target> targets() {
   static const std::vector<Target> all = {
 #define QTOOL_TARGET(name) target_##name(),
-#include "quantize/targets.inc"
+#include "quantize/targets/targets.inc"
   };
   return all;
 }

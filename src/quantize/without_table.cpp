@@ -5,9 +5,9 @@
 
 #include "graph/node_name.h"
 #include "quantize/bias_correction.h"
-#include "quantize/operands.h"
-#include "quantize/provenance.h"
-#include "quantize/rounding.h"
+#include "quantize/emission/provenance.h"
+#include "quantize/placement/operands.h"
+#include "quantize/rounding/rounding.h"
 #include "quantize/table_view.h"
 
 namespace qtool {

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "qtool/quantize/quantize.h"
-#include "quantize/emit.h"
+#include "quantize/emission/emit.h"
 
 namespace qtool {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "qtool/measure/analyze.h"
+#include "qtool/analyze/analyze.h"
 #include "report/preprocessing.h"
 #include "report/text_table.h"
 

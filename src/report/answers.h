@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "qtool/measure/answer.h"
-#include "qtool/measure/infer.h"
+#include "qtool/answers/answer.h"
+#include "qtool/compare/infer.h"
 #include "report/text_table.h"
 
 namespace qtool {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "qtool/measure/answer.h"
+#include "qtool/answers/answer.h"
 
 namespace qtool {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "qtool/measure/search.h"
+#include "qtool/search/search.h"
 
 namespace qtool {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "qtool/measure/evaluate.h"
+#include "qtool/compare/evaluate.h"
 #include "report/preprocessing.h"
 #include "report/quantization.h"
 #include "report/text_table.h"

@@ -1,7 +1,7 @@
 #include "report/latency.h"
 
 #include "base/text.h"
-#include "measure/metrics.h"
+#include "compare/metrics.h"
 
 namespace qtool {
 

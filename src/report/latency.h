@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "qtool/measure/profile.h"
+#include "qtool/compare/profile.h"
 
 namespace qtool {
 

@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "qtool/calib/table.h"
-#include "qtool/measure/evaluate.h"
-#include "qtool/measure/search.h"
+#include "qtool/compare/evaluate.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
+#include "qtool/search/search.h"
 #include "report/preprocessing.h"
 #include "report/text_table.h"
 

@@ -4,9 +4,9 @@
 #include <span>
 #include <string>
 
-#include "qtool/measure/evaluate.h"
-#include "qtool/measure/infer.h"
-#include "qtool/measure/profile.h"
+#include "qtool/compare/evaluate.h"
+#include "qtool/compare/infer.h"
+#include "qtool/compare/profile.h"
 #include "report/preprocessing.h"
 #include "report/summary.h"
 #include "report/text_table.h"

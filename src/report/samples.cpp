@@ -6,7 +6,7 @@
 
 #include "base/printable.h"
 #include "base/text.h"
-#include "measure/class_tally.h"
+#include "compare/class_tally.h"
 #include "report/answers.h"
 #include "report/csv.h"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "qtool/measure/evaluate.h"
+#include "qtool/compare/evaluate.h"
 #include "report/text_table.h"
 
 namespace qtool {

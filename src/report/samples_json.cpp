@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "measure/class_tally.h"
+#include "compare/class_tally.h"
 
 namespace qtool {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "qtool/measure/evaluate.h"
+#include "qtool/compare/evaluate.h"
 
 namespace qtool {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "qtool/measure/search.h"
+#include "qtool/search/search.h"
 #include "report/preprocessing.h"
 #include "report/text_table.h"
 

@@ -6,9 +6,9 @@
 
 #include "base/printable.h"
 #include "base/text.h"
+#include "compare/class_tally.h"
 #include "json/json.h"
 #include "json/json_text.h"
-#include "measure/class_tally.h"
 #include "report/answers.h"
 #include "report/percent.h"
 #include "report/samples_json.h"

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <string>
 
-#include "measure/set_check.h"
-#include "qtool/measure/evaluate.h"
+#include "analyze/set_check.h"
+#include "qtool/compare/evaluate.h"
 #include "qtool/samples/samples.h"
 
 namespace qtool {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "qtool/measure/analyze.h"
+#include "qtool/analyze/analyze.h"
 
 namespace qtool {
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "qtool/measure/analyze.h"
+#include "qtool/analyze/analyze.h"
 
 namespace qtool {
 

@@ -24,7 +24,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess.h"
 #include "qtool/quantize/target.h"
-#include "quantize/placement.h"
+#include "quantize/placement/placement.h"
 #include "support/absent.h"
 #include "support/float_view.h"
 #include "support/places.h"

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <vector>
 
-#include "quantize/rounding.h"
-#include "quantize/weights.h"
+#include "quantize/rounding/rounding.h"
+#include "quantize/weights/weights.h"
 
 namespace qtool {
 namespace {

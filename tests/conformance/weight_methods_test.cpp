@@ -11,7 +11,7 @@
 
 #include "qtool/base/error.h"
 #include "qtool/quantize/quantize.h"
-#include "quantize/weights.h"
+#include "quantize/weights/weights.h"
 
 namespace qtool {
 

@@ -29,7 +29,7 @@
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/quantize.h"
-#include "quantize/placement.h"
+#include "quantize/placement/placement.h"
 #include "random_network.h"
 
 namespace qtool::fuzz {

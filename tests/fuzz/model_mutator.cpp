@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graph/arity.h"
-#include "graph/onnx_defs.h"
+#include "graph/onnx/defs.h"
 #include "graph/passes.h"
 #include "model_nesting.h"
 #include "model_parts.h"

@@ -1,7 +1,7 @@
 // Mutations that give a model subgraphs, functions and a tail.
 #pragma once
 
-#include "graph/onnx_proto.h"
+#include "graph/onnx/proto.h"
 #include "random.h"
 
 namespace qtool::fuzz {

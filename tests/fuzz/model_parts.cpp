@@ -6,7 +6,7 @@
 #include <limits>
 #include <string_view>
 
-#include "graph/onnx_defs.h"
+#include "graph/onnx/defs.h"
 
 namespace qtool::fuzz {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::array kNames = {
 #define QTOOL_OP(name, ...) #name,
 #include "graph/operators.inc"
 #define QTOOL_UPGRADE(name, rule) #name,
-#include "graph/upgrades.inc"
+#include "graph/upgrade/upgrades.inc"
 };
 
 constexpr std::int64_t kMaxElements = 512;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/onnx_proto.h"
+#include "graph/onnx/proto.h"
 #include "random.h"
 
 namespace qtool::fuzz {

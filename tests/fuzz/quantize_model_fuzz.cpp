@@ -17,7 +17,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
-#include "quantize/placement.h"
+#include "quantize/placement/placement.h"
 #include "small_run.h"
 
 namespace {

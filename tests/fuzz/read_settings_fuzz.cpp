@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "qtool/answers/answer.h"
 #include "qtool/base/error.h"
 #include "qtool/calib/format.h"
 #include "qtool/calib/overrides.h"
 #include "qtool/image/preprocess.h"
-#include "qtool/measure/answer.h"
 
 namespace {
 

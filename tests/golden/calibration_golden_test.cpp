@@ -23,8 +23,8 @@
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "quant/density.h"
-#include "quantize/placement.h"
-#include "quantize/weights.h"
+#include "quantize/placement/placement.h"
+#include "quantize/weights/weights.h"
 #include "support/absent.h"
 #include "support/places.h"
 

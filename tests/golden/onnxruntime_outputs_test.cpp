@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/text.h"
-#include "measure/metrics.h"
+#include "compare/metrics.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/image.h"

@@ -10,7 +10,7 @@ isas=$(sed -n 's/^qtool_add_isa(\([a-z0-9_]*\).*/\1/p' src/CMakeLists.txt | tr '
 find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc' | LC_ALL=C sort |
   xargs awk -v isas="${isas%|}" '
   BEGIN {
-    rooms = split("base json tensor quant image kernels graph samples ops lower exec calib quantize measure report tools", order)
+    rooms = split("base json tensor quant image kernels graph samples ops lower exec calib quantize answers compare on_images pipeline analyze search report tools", order)
     for (i = 1; i <= rooms; ++i) rank[order[i]] = i
     rank["image"] = rank["kernels"] = rank["graph"] = rank["quant"] + 1  # siblings
     isa_file = "^src/kernels/[a-z0-9_]+/(" isas ")[.]cpp$"
@@ -19,18 +19,18 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     isa_header = "^base/round_up[.]h$|^kernels/(intrinsics|unroll|(epilogue|pairwise)_[a-z0-9]+)[.]h$"
 
     # Header pattern and where it may be included.
-    rule("^(onnx|google/protobuf)/", "^src/graph/onnx_")
+    rule("^(onnx|google/protobuf)/", "^src/graph/onnx/")
     rule("^(stb/)?stb_[a-z_]+[.]h$", "^src/image/")
     rule("^webp/", "^src/image/webp[.]cpp$")
-    rule("^Eigen/", "^src/quantize/rounding_gptq[.]cpp$")
+    rule("^Eigen/", "^src/quantize/rounding/gptq[.]cpp$")
     rule("^xxhash[.]h$", "^src/base/hash[.]cpp$")
-    rule("^(oneapi/)?dnnl", "^src/ops/onednn_[a-z]+[.](cpp|h)$")
+    rule("^(oneapi/)?dnnl", "^src/ops/onednn/[a-z]+[.](cpp|h)$")
     rule("^nlohmann/", "^src/json/|^src/image/preprocess_json[.]h$|^src/calib/formats/|^src/report/")
     rule("^zlib[.]h$", "^src/samples/npz[.]cpp$")
-    rule("^CLI/", "^tools/qtool/program_parse[.]cpp$")
+    rule("^CLI/", "^tools/qtool/program/parse[.]cpp$")
     rule("^spdlog/", "^tools/qtool/console[.]cpp$")
     # oneDNN divides work by OpenMP unless it is told not to.
-    rule("^omp[.]h$", "^src/ops/onednn_engine[.]cpp$")
+    rule("^omp[.]h$", "^src/ops/onednn/engine[.]cpp$")
     rule("^cpuid[.]h$", "^src/kernels/isa[.]cpp$")
     # The denormal bits of the control register; there is no other way.
     rule("intrin[.]h$|^arm_neon[.]h$",
@@ -51,8 +51,9 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
   /^[ \t]*#[ \t]*include[ \t]*"/ {
     split($0, quoted, "\""); target = quoted[2]
     is_public = target ~ /^qtool\//
-    if (room == "tools" && target !~ /\//) next  # a header in the same folder
+    if (room == "tools" && target !~ /\//) next  # a header of the program
     split(target, part, "/"); other = is_public ? part[2] : part[1]
+    if (room == "tools" && other ~ /^(commands|options|program)$/) next
     if (in_public && !is_public) breach("a public header includes the internal \"" target "\"")
     else if (room == "tools" && !is_public && other !~ /^(base|report)$/)
       breach("tools include the internal \"" target "\"")

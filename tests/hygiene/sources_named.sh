@@ -1,6 +1,6 @@
 #!/bin/sh
 # A header whose functions are defined elsewhere has the source of its name: `foo.h` has `foo.cpp`, or
-# `foo_*.cpp` where several files share the work; that of a public header lies in the room of the same
+# `foo_*.cpp` where several files share the work, or is the header of a folder `foo`; that of a public header lies in the room of the same
 # name under src. Exceptions have a reason in sources_elsewhere.txt, as `path: reason`; an entry whose
 # header needs none is a breach too.
 # Usage: sources_named.sh ROOT; prints `header: what`; exit 1 on breaches.
@@ -57,7 +57,9 @@ breach() { printf '%s\n' "$1"; breaches=1; }
 find include/qtool src -name '*.h' | LC_ALL=C sort | declaring | while read -r header; do
   source=${header%.h}
   case $source in include/qtool/*) source=src/${source#include/qtool/} ;; esac
-  for file in "$source.cpp" "$source"_*.cpp; do
+  folder=${source%/*}
+  [ "${folder##*/}" != "${source##*/}" ] || continue
+  for file in "$source.cpp" "$source"_*.cpp "$source"/*.cpp; do
     [ ! -e "$file" ] || continue 2
   done
   printf '%s %s\n' "$header" "$source"

@@ -13,7 +13,7 @@
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/graph/onnx_files.h"
-#include "qtool/quantize/calibrate.h"
+#include "qtool/pipeline/calibrate.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "quantized_networks.h"

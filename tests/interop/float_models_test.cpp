@@ -11,7 +11,7 @@
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
 #include "qtool/image/preprocess.h"
-#include "qtool/quantize/calibrate.h"
+#include "qtool/pipeline/calibrate.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "support/absent.h"

@@ -15,7 +15,7 @@
 #include "qtool/graph/onnx.h"
 #include "qtool/image/image.h"
 #include "qtool/image/preprocess.h"
-#include "qtool/quantize/calibrate.h"
+#include "qtool/pipeline/calibrate.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "support/absent.h"

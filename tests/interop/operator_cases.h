@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/onnx_proto.h"
+#include "graph/onnx/proto.h"
 
 namespace qtool {
 

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "graph/onnx_proto.h"
+#include "graph/onnx/proto.h"
 #include "operator_cases.h"
 #include "other_runtime.h"
 #include "qtool/exec/executor.h"

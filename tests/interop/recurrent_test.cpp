@@ -10,9 +10,9 @@
 #include "other_runtime.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/quantize/calibrate.h"
+#include "qtool/pipeline/calibrate.h"
 #include "qtool/quantize/quantize.h"
-#include "quantize/placement.h"
+#include "quantize/placement/placement.h"
 #include "support/random_floats.h"
 #include "unit/quantize_net.h"
 

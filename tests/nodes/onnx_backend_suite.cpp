@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "graph/obstacles.h"
-#include "graph/onnx_tensor.h"
+#include "graph/onnx/tensor.h"
 #include "nodes/backend_suite.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"

@@ -144,7 +144,7 @@ std::string page() {
       "- opset: the first one that has the operator. Older forms are rewritten to opset 17, newer\n"
       "  ones up to 22 as well, except for what opset 17 cannot say: a model with that is saved "
       "in\n"
-      "  the opset that can (`src/graph/newer.inc`).\n"
+      "  the opset that can (`src/graph/upgrade/newer.inc`).\n"
       "- types: of the first input, as far as cases pass. float16 and bfloat16 are widened to\n"
       "  float32 when the model is prepared. Constants of int4 and uint4, which only\n"
       "  DequantizeLinear may read, are computed with in 8 bits and written in 4; in blocks\n"

@@ -10,7 +10,7 @@
 #include "graph/rank.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
-#include "quantize/element_types.h"
+#include "quantize/placement/element_types.h"
 #include "support/absent.h"
 #include "support/places.h"
 

@@ -3,8 +3,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "graph/onnx_defs.h"
-#include "graph/onnx_proto.h"
+#include "graph/onnx/defs.h"
+#include "graph/onnx/proto.h"
 #include "qtool/graph/onnx.h"
 
 #pragma GCC diagnostic push

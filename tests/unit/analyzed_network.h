@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <utility>
 
+#include "qtool/analyze/analyze.h"
 #include "qtool/calib/table.h"
 #include "qtool/exec/executor.h"
 #include "qtool/image/image.h"
-#include "qtool/measure/analyze.h"
-#include "qtool/quantize/calibrate.h"
+#include "qtool/pipeline/calibrate.h"
 #include "support/image_folder.h"
 
 namespace qtool {

@@ -13,7 +13,7 @@
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
-#include "run_op.h"
+#include "unit/run_op.h"
 
 // Models of one operator of com.microsoft, for its tests.
 namespace qtool::microsoft {

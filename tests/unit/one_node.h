@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "graph/passes.h"
-#include "onnx_check.h"
-#include "onnx_models.h"
-#include "ops_of.h"
 #include "qtool/base/error.h"
 #include "qtool/graph/onnx.h"
+#include "unit/onnx_check.h"
+#include "unit/onnx_models.h"
+#include "unit/ops_of.h"
 
 // Models of one node, for the tests of upgrade_opset().
 namespace qtool {

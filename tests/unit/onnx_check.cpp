@@ -1,6 +1,6 @@
-#include "onnx_check.h"
+#include "unit/onnx_check.h"
 
-#include "graph/onnx_proto.h"
+#include "graph/onnx/proto.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wall"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "graph/onnx_proto.h"
+#include "graph/onnx/proto.h"
 #include "qtool/graph/onnx.h"
 
 namespace qtool {

@@ -1,9 +1,9 @@
-#include "onnx_schemas.h"
+#include "unit/onnx_schemas.h"
 
 #include <algorithm>
 #include <tuple>
 
-#include "graph/onnx_defs.h"
+#include "graph/onnx/defs.h"
 
 namespace qtool {
 namespace {

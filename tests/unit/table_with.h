@@ -6,7 +6,7 @@
 #include "qtool/calib/table.h"
 #include "qtool/quant/affine.h"
 #include "qtool/quantize/target.h"
-#include "quantize/placement.h"
+#include "quantize/placement/placement.h"
 
 namespace qtool {
 

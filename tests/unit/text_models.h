@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/text.h"
-#include "onnx_check.h"
 #include "qtool/base/error.h"
 #include "qtool/exec/executor.h"
 #include "support/parse_onnx.h"
+#include "unit/onnx_check.h"
 #include "unit/ops_of.h"
 
 // Runs models in ONNX's text form, for tests of what becomes of their functions and subgraphs.

@@ -10,7 +10,7 @@
 #include "qtool/calib/format.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/quantize/calibrate.h"
+#include "qtool/pipeline/calibrate.h"
 #include "qtool/quantize/coverage.h"
 #include "qtool/quantize/quantize.h"
 #include "support/random_floats.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "program.h"
+#include "program/program.h"
 
 namespace qtool::tool {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "program.h"
-#include "qtool/measure/evaluate.h"
+#include "program/program.h"
+#include "qtool/compare/evaluate.h"
 #include "report/preprocessing.h"
 #include "report/quantization.h"
 

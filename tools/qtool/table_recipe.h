@@ -4,8 +4,8 @@
 #include <string>
 
 #include "model.h"
+#include "qtool/analyze/analyze.h"
 #include "qtool/calib/overrides.h"
-#include "qtool/measure/analyze.h"
 #include "qtool/quantize/quantize.h"
 
 namespace qtool::tool {

@@ -25,6 +25,14 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
+/// Values counted on the integers that they are rounded to, and beyond: bin i holds those from
+/// `first` + i * `width` on. The two outermost bins hold everything further out.
+struct LevelHistogram {
+  double first = 0.0;
+  double width = 0.0;  ///< one step of the integers; of 16 bits 256 steps
+  std::vector<std::int64_t> counts;
+};
+
 /// Inclusive integer limits of a type.
 struct Limits {
   std::int32_t min;

@@ -2,10 +2,10 @@
 #include <iostream>
 
 #include "qtool/base/error.h"
+#include "qtool/compare/evaluate.h"
 #include "qtool/exec/executor.h"
 #include "qtool/graph/onnx.h"
-#include "qtool/measure/evaluate.h"
-#include "qtool/quantize/calibrate.h"
+#include "qtool/pipeline/calibrate.h"
 #include "qtool/quantize/coverage.h"
 
 int main(int argc, char** argv) try {

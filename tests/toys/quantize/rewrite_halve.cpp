@@ -1,6 +1,6 @@
 #include <memory>
 
-#include "quantize/rewrite.h"
+#include "quantize/rewrites/rewrite.h"
 
 namespace qtool {
 namespace {

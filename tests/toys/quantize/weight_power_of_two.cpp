@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "quantize/weight_slice.h"
+#include "quantize/weights/weight_slice.h"
 
 namespace qtool {
 

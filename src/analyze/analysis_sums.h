@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analyze/accumulated_error.h"
+#include "compare/metrics.h"
+#include "compare/tensor_rounding.h"
+#include "qtool/analyze/analyze.h"
+
+namespace qtool {
+
+/// What analyze() learns of one sample.
+struct SampleSums {
+  bool usable = false;
+  bool compares_biases = false;     ///< `weights_alone` has sums
+  std::vector<SqnrSums> int8;       ///< the whole model: per output
+  std::vector<SqnrSums> sources{};  ///< source * outputs + output; activations, then nodes
+  /// Nodes of which weights and bias are other ones, with FP32's bias: node * outputs + output.
+  std::vector<SqnrSums> weights_alone{};
+  std::vector<TensorRounding> roundings{};  ///< per activation
+  AccumulatedErrors::Sums accumulated{};
+  std::vector<std::vector<ValuePair>> output_pairs{};  ///< of the first images
+};
+
+/// The sums of all samples. They are added one after the other, in the order of the list.
+class AnalysisSums {
+ public:
+  void add(SampleSums&& sample);
+
+  [[nodiscard]] std::int64_t images() const noexcept { return images_; }
+  [[nodiscard]] double noise() const;
+  [[nodiscard]] std::optional<std::array<double, 2>> interval_db() const;
+  /// Noise of a source, numbered as in SampleSums::sources.
+  [[nodiscard]] double noise_of_source(std::size_t source) const;
+  /// Of a node whose weights and bias are other ones, numbered among these: which part of its noise
+  /// its weights make with the bias of FP32. More than 1 where the bias makes up for them.
+  [[nodiscard]] double part_of_weights(std::size_t node, std::size_t source) const;
+
+  [[nodiscard]] const std::vector<SqnrSums>& outputs() const noexcept { return int8_; }
+  [[nodiscard]] const TensorRounding& rounding(std::size_t activation) const {
+    return roundings_.at(activation);
+  }
+  [[nodiscard]] const AccumulatedErrors::Sums& accumulated() const noexcept { return accumulated_; }
+  [[nodiscard]] const std::vector<std::vector<ValuePair>>& output_pairs() const noexcept {
+    return output_pairs_;
+  }
+
+ private:
+  std::int64_t images_ = 0;
+  std::vector<SqnrSums> int8_;
+  std::vector<std::vector<SqnrSums>> groups_;  // of int8_, see jackknife_interval()
+  std::vector<SqnrSums> sources_;
+  std::vector<SqnrSums> with_bias_;  // as sources_, of the images that compare biases
+  std::vector<SqnrSums> weights_alone_;
+  std::vector<TensorRounding> roundings_;
+  AccumulatedErrors::Sums accumulated_;
+  std::vector<std::vector<ValuePair>> output_pairs_;
+};
+
+}  // namespace qtool

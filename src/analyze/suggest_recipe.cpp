@@ -1,0 +1,205 @@
+// The recipe of an INT8 model.
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/text.h"
+#include "compare/quantized_parts.h"
+#include "graph/node_name.h"
+#include "qtool/analyze/analyze.h"
+#include "qtool/base/error.h"
+#include "quantize/weights/weights.h"
+
+namespace qtool {
+namespace {
+
+constexpr int kByteBits = 8;
+
+[[noreturn]] void refuse(std::string_view what) {
+  throw Error(ErrorCode::kUnsupported,
+              concat("the INT8 model cannot be made again from what it says: ", what));
+}
+
+// A Clip in front keeps the integers of a smaller type within their limits.
+int bits_of(const QuantizedActivation& activation) {
+  const Range range = represented_range(activation.affine, activation.limits);
+  const float top = std::clamp(activation.high, range.min, range.max);
+  const auto highest = static_cast<std::int32_t>(std::lround(top / activation.affine.scale)) +
+                       activation.affine.zero_point;
+  const bool is_signed = activation.limits.min < 0;
+  int bits = 2;
+  while (bits < kByteBits && highest >= (1 << (is_signed ? bits - 1 : bits))) ++bits;
+  return bits;
+}
+
+void add_activations(const std::vector<QuantizedActivation>& activations, CalibrationTable& table) {
+  if (activations.empty()) refuse("it has no activations with stored scales");
+  Scheme scheme;
+  scheme.bits = 2;
+  scheme.dtype = activations.front().limits.min < 0 ? DType::kInt8 : DType::kUInt8;
+  const std::int32_t middle = scheme.dtype == DType::kInt8 ? 0 : 128;
+  bool symmetric = true;
+  for (const QuantizedActivation& activation : activations) {
+    if (activation.limits.max - activation.limits.min > 255) {
+      refuse(concat("activation '", activation.tensor, "' has 16 bits, expected 8"));
+    }
+    if ((activation.limits.min < 0) != (scheme.dtype == DType::kInt8)) {
+      refuse("it has signed and unsigned activations, expected one type");
+    }
+    if (!std::isnormal(activation.affine.scale) || activation.affine.scale < 0.0F ||
+        !std::isfinite(256.0F * activation.affine.scale)) {
+      refuse(concat("activation '", activation.tensor, "' has scale ", activation.affine.scale));
+    }
+    ActivationEntry entry;
+    entry.tensor = activation.tensor;
+    entry.affine = activation.affine;
+    entry.dtype = scheme.dtype;
+    const Range range = range_of(activation);
+    entry.range = {std::min(range.min, 0.0F), std::max(range.max, 0.0F)};
+    scheme.bits = std::max(scheme.bits, bits_of(activation));
+    symmetric = symmetric && activation.affine.zero_point == middle;
+    table.activations.push_back(std::move(entry));
+  }
+  scheme.symmetry = symmetric ? Symmetry::kSymmetric : Symmetry::kAsymmetric;
+  table.types.activation_dtype = scheme.dtype;
+  table.types.activation_symmetry = scheme.symmetry;
+  if (scheme.bits < kByteBits) table.types.activation_bits = scheme.bits;
+  table.method_options.scheme = scheme;
+}
+
+/// Scales and zero points of constant integers behind a DequantizeLinear; nothing where `id` is
+/// something else.
+std::optional<Affines> stored_affines(const Graph& int8, ValueId id, const Shape& shape,
+                                      std::int64_t axis) {
+  const NodeId producer = int8.value(id).producer;
+  if (producer == kNoNode || !int8.node(producer).is("DequantizeLinear")) return std::nullopt;
+  const Node& node = int8.node(producer);
+  const Tensor* integers = int8.value(node.inputs[0]).constant.get();
+  const Tensor* scale = int8.value(node.inputs[1]).constant.get();
+  if (integers == nullptr || scale == nullptr || scale->dtype() != DType::kFloat32) {
+    return std::nullopt;
+  }
+  const auto refuse_weight = [&](std::string_view what) {
+    refuse(concat("weights '", int8.value(node.inputs[0]).name, "' ", what));
+  };
+  const bool is_signed = integers->dtype() == DType::kInt8;
+  if (!is_signed && integers->dtype() != DType::kUInt8) {
+    refuse_weight(concat("are ", name_of(integers->dtype()), ", expected int8 or uint8"));
+  }
+  Affines affines;
+  const auto scales = scale->values<float>();
+  affines.scales.assign(scales.begin(), scales.end());
+  if (scales.size() != 1 || scale->shape().rank() == 1) {
+    std::int64_t along = node.get_int("axis", 1);
+    if (along < 0) along += shape.rank();
+    if (scales.size() != 1 &&
+        (along != axis || static_cast<std::int64_t>(scales.size()) != shape[axis])) {
+      refuse_weight("have scales along another axis than their output channels");
+    }
+    if (along == axis && shape[axis] == static_cast<std::int64_t>(scales.size())) {
+      affines.axis = axis;
+    }
+  }
+  if (!node.has_input(2)) {
+    if (!is_signed) refuse_weight("are uint8 without zero points");
+    return affines;
+  }
+  const Tensor* zeros = int8.value(node.inputs[2]).constant.get();
+  if (zeros == nullptr || zeros->elements() != scale->elements()) return std::nullopt;
+  bool any = false;
+  for (const std::int64_t zero : to_int64s(*zeros)) {
+    affines.zero_points.push_back(static_cast<std::int32_t>(is_signed ? zero : zero - 128));
+    any = any || affines.zero_points.back() != 0;
+  }
+  if (!any) affines.zero_points.clear();
+  return affines;
+}
+
+/// What quantize() subtracts from the bias of a layer to get the one of the INT8 model.
+std::vector<double> bias_shift(const Graph& fp32, const WeightPorts& ports, const Tensor& bias) {
+  const std::vector<float> real = real_bias(fp32, ports);
+  if (bias.dtype() != DType::kFloat32 ||
+      bias.elements() != static_cast<std::int64_t>(real.size())) {
+    return {};
+  }
+  std::vector<double> shift;
+  for (std::size_t c = 0; c < real.size(); ++c) {
+    shift.push_back(static_cast<double>(real[c]) - static_cast<double>(bias.values<float>()[c]));
+  }
+  return shift;
+}
+
+/// The integers behind a weight for which stored_affines() has an answer.
+std::shared_ptr<const Tensor> stored_integers(const Graph& int8, const Node& layer) {
+  const Node& stored = int8.node(int8.value(layer.inputs[1]).producer);
+  return int8.value(stored.inputs[0]).constant;
+}
+
+void add_layers(const Graph& fp32, const Graph& int8, Recipe& recipe) {
+  const bool is_rounded_on_images = int8.info.metadata.contains(std::string(kRoundingKey));
+  std::unordered_map<std::string_view, NodeId> counterparts;
+  for (const NodeId id : int8.nodes()) counterparts.emplace(name_of(int8, id), id);
+  bool any_per_channel = false;
+  bool any_zero_points = false;
+  for (const NodeId id : fp32.nodes()) {
+    const auto ports = weight_ports(fp32, id);
+    if (!ports) continue;
+    const std::string name(name_of(fp32, id));
+    const auto found = counterparts.find(name);
+    if (found == counterparts.end()) refuse(concat("it has no node '", name, "'"));
+    const Node* counterpart = &int8.node(found->second);
+    std::optional<Affines> affines;
+    if (counterpart->has_input(1)) {
+      affines = stored_affines(int8, counterpart->inputs[1],
+                               fp32.value(ports->weight).constant->shape(), ports->axis);
+    }
+    if (!affines) {
+      recipe.options.exclude.push_back(name);
+      continue;
+    }
+    if (is_rounded_on_images) recipe.options.rounded[name] = {stored_integers(int8, *counterpart)};
+    any_per_channel = any_per_channel || affines->axis >= 0;
+    any_zero_points = any_zero_points || !affines->zero_points.empty();
+    WeightEntry entry;
+    entry.tensor = fp32.value(ports->weight).name;
+    entry.consumer = name;
+    entry.affines = *std::move(affines);
+    recipe.table.weights.push_back(std::move(entry));
+    if (!counterpart->has_input(2)) continue;
+    const std::shared_ptr<const Tensor> bias = reals_of(int8, counterpart->inputs[2]);
+    if (bias == nullptr) continue;
+    std::vector<double> shift = bias_shift(fp32, *ports, *bias);
+    if (!shift.empty()) recipe.options.bias_shifts.emplace(name, std::move(shift));
+  }
+  recipe.table.types.weight_granularity =
+      any_per_channel ? Granularity::kPerChannel : Granularity::kPerTensor;
+  recipe.table.types.weight_symmetry =
+      any_zero_points ? Symmetry::kAsymmetric : Symmetry::kSymmetric;
+}
+
+}  // namespace
+
+Recipe recipe_of(const Graph& fp32, const Graph& emitted) {
+  const auto& metadata = emitted.info.metadata;
+  if (const auto rewrites = metadata.find(std::string(kRewritesKey));
+      rewrites != metadata.end() && !rewrites->second.empty()) {
+    refuse(concat("it was rewritten before (", rewrites->second,
+                  "); the table that it was made of tells more, see --table"));
+  }
+  if (metadata.contains(std::string(kWideKey))) refuse("it keeps 16 bits of some tensors");
+  Recipe recipe;
+  if (const auto target = metadata.find(std::string(kTargetKey)); target != metadata.end()) {
+    const bool known = std::any_of(targets().begin(), targets().end(),
+                                   [&](const Target& row) { return row.name == target->second; });
+    if (known) recipe.options.target = target->second;
+  }
+  const QuantizedParts parts = quantized_parts(fp32, emitted);
+  add_activations(parts.activations, recipe.table);
+  recipe.options.bias_correction = BiasCorrection::kSequential;
+  add_layers(fp32, with_integer_weights(emitted), recipe);
+  return recipe;
+}
+
+}  // namespace qtool

@@ -1,0 +1,391 @@
+#include "analyze/suggest_trials.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "answers/answer.h"
+#include "base/parallel.h"
+#include "base/stop.h"
+#include "base/text.h"
+#include "calib/statistics.h"
+#include "compare/model_pair.h"
+#include "compare/output_noise.h"
+#include "compare/race.h"
+#include "compare/sample_runs.h"
+#include "qtool/base/error.h"
+#include "qtool/compare/evaluate.h"
+#include "qtool/exec/executor.h"
+#include "qtool/on_images/sequential_correction.h"
+#include "qtool/pipeline/calibrate.h"
+#include "qtool/quantize/coverage.h"
+#include "samples/network_inputs.h"
+
+namespace qtool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The answers of FP32 and of the models of a batch to one image.
+struct Answers {
+  bool usable = false;
+  bool fp32 = false;
+  std::int64_t fp32_class = -1;
+  std::vector<SqnrSums> sums;          // plan * outputs + output
+  std::vector<bool> answered;          // per plan
+  std::vector<std::int64_t> class_of;  // per plan
+};
+
+std::int64_t top_class(const FloatOutputs& outputs, std::int64_t classes) {
+  if (classes == 0 || !has_answer(outputs[0])) return -1;
+  return top_k(outputs[0], 1).front();
+}
+
+/// The score of one plan of a batch, sample by sample in the order of the list.
+class ScoreSums {
+ public:
+  /// `p`: the plan; `outputs`: how many it has; `label`: of the sample.
+  void add(const Answers& one, std::size_t p, std::size_t outputs, std::int64_t label) {
+    score_.sqnr_db.resize(outputs);
+    ++score_.images;
+    if (label >= 0) ++score_.labelled;
+    if (label >= 0 && one.fp32_class == label) ++score_.fp32_top1;
+    if (label >= 0 && one.class_of[p] == label) ++score_.top1;
+    if (one.fp32_class >= 0) ++answered_;
+    if (one.fp32_class >= 0 && one.class_of[p] == one.fp32_class) ++equal_;
+    if (!one.fp32) return;
+    if (!one.answered[p]) {
+      ++score_.unanswered;
+      return;
+    }
+    ++compared_;
+    for (std::size_t o = 0; o < outputs; ++o) {
+      score_.sqnr_db[o] += one.sums[p * outputs + o].decibels();
+    }
+  }
+
+  [[nodiscard]] TrialScore score(std::size_t outputs) const {
+    TrialScore score = score_;
+    score.sqnr_db.resize(outputs);
+    if (answered_ > 0) {
+      score.agreement = static_cast<double>(equal_) / static_cast<double>(score.images);
+    }
+    for (double& db : score.sqnr_db) {
+      db = compared_ == 0 ? -kSqnrLimitDb : db / static_cast<double>(compared_);
+    }
+    return score;
+  }
+
+ private:
+  TrialScore score_;
+  std::int64_t compared_ = 0;
+  std::int64_t answered_ = 0;  // with a class, by FP32
+  std::int64_t equal_ = 0;
+};
+
+/// The table that another method gives, with what the user set in the recipe's own.
+CalibrationTable decided(const Executor& fp32, const Recipe& recipe, const Collection& statistics,
+                         const std::string& method) {
+  CalibrateOptions options;
+  options.target = recipe.options.target;
+  options.types = recipe.table.types;
+  options.rewrites = recipe.table.rewrites.names;
+  options.overrides.exclude = recipe.options.exclude;
+  options.method = method;
+  options.method_options = recipe.table.method_options;
+  options.collect.threads = recipe.options.threads;
+  options.collect.model_fingerprint = statistics.model_fingerprint;
+  for (const TensorStatistics& tensor : statistics.tensors) {
+    options.collect.tensors.push_back(tensor.tensor);
+  }
+  CalibrationTable table = Calibration(fp32, std::move(options)).decide(statistics);
+  for (ActivationEntry& entry : table.activations) {
+    const ActivationEntry* own = recipe.table.find(entry.tensor);
+    if (own != nullptr && own->origin == Origin::kUser) entry = *own;
+  }
+  return table;
+}
+
+bool any_effect(const std::vector<RewriteReport>& reports) {
+  return std::any_of(reports.begin(), reports.end(),
+                     [](const RewriteReport& report) { return report.tensors > 0; });
+}
+
+}  // namespace
+
+namespace {
+
+/// The share of FP32's boxes that are kept, or 1 minus that of those added: the lower one.
+std::optional<double> agreement_of(const BoxMatch& match) {
+  if (match.fp32 == 0) return match.int8 == 0 ? std::nullopt : std::optional(0.0);
+  const auto all = static_cast<double>(match.fp32);
+  return std::min(static_cast<double>(match.kept) / all,
+                  1.0 - static_cast<double>(match.added()) / all);
+}
+
+std::optional<double> equal_pixels_of(const AnswerAgreement& answers) {
+  if (!answers.mask || answers.mask->pixels == 0) return std::nullopt;
+  return static_cast<double>(answers.mask->equal) / static_cast<double>(answers.mask->pixels);
+}
+
+}  // namespace
+
+std::optional<BoxMatch> judged_boxes(const AnswerAgreement& answers) {
+  if (!answers.boxes || answers.boxes->matches.empty()) return std::nullopt;
+  // Ascending by score, then by IoU: the last one of the first score.
+  const std::vector<BoxMatch>& matches = answers.boxes->matches;
+  const auto end = std::find_if(matches.begin(), matches.end(), [&](const BoxMatch& match) {
+    return match.score != matches.front().score;
+  });
+  return *(end - 1);
+}
+
+std::optional<double> agreement_of(const AnswerAgreement& answers) {
+  std::optional<double> lowest;
+  if (const std::optional<BoxMatch> boxes = judged_boxes(answers)) lowest = agreement_of(*boxes);
+  const std::optional<double> pixels = equal_pixels_of(answers);
+  return pixels ? std::min(lowest.value_or(1.0), *pixels) : lowest;
+}
+
+Trials::Trials(const Executor& fp32, const Recipe& recipe, const Samples& samples,
+               const SuggestOptions& options, AnswerOptions answers)
+    : fp32_(fp32),
+      recipe_(recipe),
+      samples_(samples),
+      options_(options),
+      answers_(std::move(answers)),
+      shapes_(shapes_of(first_sample(samples, options.preprocess, options.bad_images))) {}
+
+const CalibrationTable* Trials::table_by_method(const std::string& method) const {
+  auto [found, fresh] = by_method_.try_emplace(method);
+  if (fresh) {
+    try {
+      found->second = decided(fp32_, recipe_, *options_.statistics, method);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kCancelled) throw;
+    }
+  }
+  return found->second ? &*found->second : nullptr;
+}
+
+CalibrationTable Trials::table_of(const Change& change) const {
+  if (!change.method.empty()) {
+    const CalibrationTable* table = table_by_method(change.method);
+    if (table == nullptr) {
+      throw Error(ErrorCode::kUnsupported, concat("method '", change.method, "' refuses"));
+    }
+    return *table;
+  }
+  // Scales of weights depend on rewrites and, where a bias is large, on ranges.
+  if (change.weight_method.empty() || change.rewrites || !change.ranges.empty()) {
+    return recipe_.table;
+  }
+  auto [found, fresh] = by_weight_method_.try_emplace(change.weight_method, recipe_.table);
+  if (fresh) {
+    StaticOptions options = recipe_.options;
+    options.types.weight_method = change.weight_method;
+    fill_weight_entries(fp32_.graph(), options, found->second);
+  }
+  return found->second;
+}
+
+const BiasShifts& Trials::shifts_of(const Change& change, const CalibrationTable& table,
+                                    const StaticOptions& options) const {
+  for (const auto& [known, shifts] : by_correction_) {
+    if (known == change) return shifts;
+  }
+  const CorrectionImages& images = options_.correction.value();
+  CollectOptions collect;
+  collect.preprocess = images.preprocess;
+  collect.bad_images = options_.bad_images;
+  collect.threads = options_.threads;
+  collect.progress = [&](std::int64_t, std::int64_t) {
+    return options_.stop && options_.stop() ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+  };
+  ShiftsOnImages measured = sequential_bias_shifts(fp32_, table, options, images.samples, collect);
+  return by_correction_.emplace_back(change, std::move(measured.shifts)).second;
+}
+
+std::optional<Quantized> Trials::quantized(const Change& change) const {
+  CalibrationTable table = table_of(change);
+  StaticOptions options = recipe_.options;
+  options.exclude.insert(options.exclude.end(), change.exclude.begin(), change.exclude.end());
+  options.wide.insert(options.wide.end(), change.wide.begin(), change.wide.end());
+  if (!change.ranges.empty()) {
+    Overrides overrides;
+    overrides.ranges = change.ranges;
+    apply_overrides(overrides, chosen_target(table, options).activations, nullptr, table);
+  }
+  if (!change.weight_method.empty()) options.types.weight_method = change.weight_method;
+  if (change.rewrites) options.rewrites = change.rewrites;
+  if (!change.corrected_on.empty()) {
+    options.bias_correction = BiasCorrection::kSequential;
+    options.bias_shifts = shifts_of(change, table, options);
+  }
+  Quantized quantized = quantize(fp32_.graph(), table, options);
+  if (quantized.report.quantized_tensors == 0) return std::nullopt;
+  const bool rewritten = change.rewrites && !change.rewrites->empty();
+  if (rewritten && !any_effect(quantized.report.rewrites)) return std::nullopt;
+  return quantized;
+}
+
+std::unique_ptr<Executor> Trials::model(const Change& change) const {
+  std::optional<Quantized> made = quantized(change);
+  if (!made) return nullptr;
+  return std::make_unique<Executor>(prepare(std::move(made->graph), options_.stop), options_.stop);
+}
+
+void Trials::run(std::span<Trial> trials) const {
+  for (std::size_t begin = 0; begin < trials.size(); begin += kTogether) {
+    const std::size_t count = std::min(kTogether, trials.size() - begin);
+    run_some(trials.subspan(begin, count), begin, trials.size());
+  }
+}
+
+void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t all) const {
+  std::vector<std::unique_ptr<Executor>> executors;
+  std::vector<std::shared_ptr<const Plan>> plans;
+  std::vector<std::size_t> trial_of;  // by plan
+  std::shared_ptr<const Plan> fp32;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    check_stop(options_.stop);
+    try {
+      std::unique_ptr<Executor> executor = model(trials[i].change);
+      if (executor == nullptr) continue;
+      ModelPair pair = compile_pair(fp32_, executor.get(), shapes_, 1);
+      fp32 = std::move(pair.fp32);
+      plans.push_back(std::move(pair.int8));
+      executors.push_back(std::move(executor));
+      trial_of.push_back(i);
+    } catch (const Error& error) {
+      // What cannot be made is no suggestion; without a change it must be possible.
+      if (error.code() == ErrorCode::kCancelled || trials[i].change == Change()) throw;
+    }
+  }
+  if (plans.empty()) return;
+  const std::size_t outputs = fp32->outputs().size();
+  struct Worker {
+    Workspace fp32;
+    std::vector<Workspace> int8;
+    KeptOutputs reference;
+    std::vector<AnswerScorer> scorers;  // per plan
+  };
+  std::vector<Worker> workers(static_cast<std::size_t>(sample_workers(samples_, options_)));
+  std::vector<Answers> answers(kSampleBlock);  // since the last merge
+  std::vector<ScoreSums> scores(plans.size());
+  std::vector<SqnrSums> sums(plans.size() * outputs);
+  const auto merge = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t entry = begin; entry < end; ++entry) {
+      const Answers one = std::exchange(answers[entry % kSampleBlock], {});
+      if (!one.usable) continue;
+      for (std::size_t i = 0; i < one.sums.size(); ++i) sums[i] += one.sums[i];
+      const std::int64_t label = samples_.label(static_cast<std::int64_t>(entry));
+      for (std::size_t p = 0; p < plans.size(); ++p) scores[p].add(one, p, outputs, label);
+    }
+  };
+  const AnswerReader reader(answers_, *fp32, options_.preprocess.layout);
+  const bool reads = answers_.boxes || answers_.mask;
+  const std::int64_t classes = reads ? 0 : class_count(fp32->outputs().front().shape, 1);
+  AnalyzeOptions part = options_;
+  if (options_.progress) {
+    part.progress = [&](std::int64_t done, std::int64_t total) {
+      const auto share = static_cast<std::int64_t>(trials.size());
+      return options_.progress(static_cast<std::int64_t>(before) * total + done * share,
+                               static_cast<std::int64_t>(all) * total);
+    };
+  }
+  for_each_sample(
+      samples_, part, *fp32, "trying changes",
+      [&](std::size_t entry, std::span<const TensorView> inputs, int index) {
+        Worker& worker = workers[static_cast<std::size_t>(index)];
+        worker.int8.resize(plans.size());
+        worker.scorers.resize(plans.size(), AnswerScorer(answers_));
+        Answers& answer = answers[entry % kSampleBlock];
+        answer.usable = true;
+        const std::span<const TensorView> reals = fp32->run(inputs, worker.fp32);
+        worker.reference.keep(reals);
+        const FloatOutputs real_floats(reals);
+        answer.fp32 = all_answered(real_floats);
+        answer.fp32_class = top_class(real_floats, classes);
+        const Answer real = reader.read(reals);
+        for (std::size_t p = 0; p < plans.size(); ++p) {
+          const std::span<const TensorView> made = plans[p]->run(inputs, worker.int8[p]);
+          const std::vector<SqnrSums> compared = worker.reference.compare(made);
+          answer.sums.insert(answer.sums.end(), compared.begin(), compared.end());
+          const FloatOutputs floats(made);
+          answer.answered.push_back(all_answered(floats));
+          answer.class_of.push_back(top_class(floats, classes));
+          if (reads) worker.scorers[p].add(real, reader.read(made));
+        }
+      },
+      merge);
+  for (std::size_t p = 0; p < plans.size(); ++p) {
+    Trial& trial = trials[trial_of[p]];
+    trial.noise = noise_of(std::span(sums).subspan(p * outputs, outputs));
+    trial.score = scores[p].score(outputs);
+    if (reads) {
+      AnswerScorer scorer(answers_);
+      for (const Worker& worker : workers) {
+        if (!worker.scorers.empty()) scorer += worker.scorers[p];
+      }
+      const AnswerAgreement agreement = scorer.result();
+      trial.score.agreement = agreement_of(agreement);
+      trial.score.boxes = judged_boxes(agreement);
+      trial.score.equal_pixels = equal_pixels_of(agreement);
+    }
+    trial.score.integer_share = coverage_of(*plans[p]).integer_share();
+  }
+}
+
+std::vector<Tensor> Trials::first() const {
+  return first_sample(samples_, options_.preprocess, options_.bad_images);
+}
+
+Trials::Seconds Trials::seconds_of_image() const {
+  const std::vector<Tensor> sample = first();
+  const std::vector<TensorView> inputs = views_of(sample);
+  const Clock::time_point begin = Clock::now();
+  const std::unique_ptr<Executor> int8 = model({});
+  const ModelPair pair = compile_pair(fp32_, int8.get(), shapes_, 1);
+  const double make = std::chrono::duration<double>(Clock::now() - begin).count();
+  const auto seconds_of = [&](const Plan& plan) {
+    Workspace workspace;
+    double last = 0.0;
+    for (int run = 0; run < 2; ++run) {  // the first one warms up
+      const Clock::time_point start = Clock::now();
+      plan.run(inputs, workspace);
+      last = std::chrono::duration<double>(Clock::now() - start).count();
+    }
+    return last;
+  };
+  Seconds seconds{seconds_of(*pair.fp32), 0.0, make};
+  if (pair.int8 != nullptr) seconds.int8 = seconds_of(*pair.int8);
+  return seconds;
+}
+
+std::vector<MedianInterval> Trials::slower(std::span<const Change> changes,
+                                           double& base_seconds) const {
+  std::vector<std::unique_ptr<Executor>> executors;
+  std::vector<std::shared_ptr<const Plan>> plans;
+  const int threads = resolve_threads(options_.threads);
+  const auto add = [&](const Change& change) {
+    executors.push_back(model(change));
+    plans.push_back(compile_pair(fp32_, executors.back().get(), shapes_, threads).int8);
+  };
+  add({});
+  for (const Change& change : changes) add(change);
+  const std::vector<Tensor> sample = first();
+  const std::vector<TensorView> inputs = views_of(sample);
+  std::vector<const Plan*> runners;
+  for (const auto& plan : plans) runners.push_back(plan.get());
+  const std::vector<std::vector<double>> seconds =
+      race(runners, inputs, options_.repeat, options_.progress);
+  base_seconds = median(seconds[0]);
+  std::vector<MedianInterval> result;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    result.push_back(difference_of(seconds[i + 1], seconds[0]));
+  }
+  return result;
+}
+
+}  // namespace qtool

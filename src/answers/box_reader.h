@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "qtool/answers/answer.h"
+#include "qtool/exec/executor.h"
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+/// The best rows of an image that suppression looks at, and the boxes that are kept of them: a
+/// network may claim millions.
+inline constexpr std::int64_t kMaxCandidates = 4096;
+inline constexpr std::int64_t kMaxBoxes = 300;
+
+/// The score from which boxes take part in average precision, unless the threshold is lower.
+/// Source: Detectron2, SCORE_THRESH_TEST.
+inline constexpr double kRankedScore = 0.05;
+
+/// A corner beyond this many pixels is no number of a box.
+inline constexpr double kFarthestCorner = 1e6;
+
+/// Area of the intersection over area of the union, in double; 0 for two boxes without area.
+double intersection_over_union(const Box& a, const Box& b);
+
+/// Greedy suppression within each class: of `boxes`, best first, keeps a box unless a kept one of
+/// its class overlaps it with an IoU above `most_iou`, and stops at kMaxBoxes.
+/// Cost: O(boxes * kept).
+std::vector<Box> suppress(std::span<const Box> boxes, double most_iou);
+
+/// A detector for the outputs of one plan.
+class BoxReader {
+ public:
+  /// `input`: shape of the plan's input; `channels` says where its channels lie. Throws
+  /// Error(kMismatch) when an output is not there, has no rows or too few channels, when scores and
+  /// boxes differ in the number of rows, or when the grid has another number of cells.
+  BoxReader(Detector detector, std::span<const PortInfo> outputs, const Shape& input,
+            ChannelAxis channels);
+
+  /// The boxes of image `slot` of the batch after suppression, best first (of equal scores the one
+  /// of the lower row), from kRankedScore or the lowest threshold on. A row whose score or corners
+  /// are not finite, or that has no area, is no box. `outputs` follow those of the plan.
+  /// Cost: O(rows * classes), and suppression's.
+  [[nodiscard]] std::vector<Box> read(std::span<const TensorView> outputs,
+                                      std::int64_t slot = 0) const;
+
+  [[nodiscard]] const Detector& detector() const { return detector_; }
+  [[nodiscard]] std::int64_t classes() const { return classes_; }
+
+ private:
+  /// The rows of one output.
+  struct Rows {
+    std::size_t output = 0;
+    std::int64_t count = 0;
+    std::int64_t channels = 0;
+    std::int64_t row_step = 0;
+    std::int64_t channel_step = 0;
+  };
+  struct Candidate {
+    double score = 0.0;
+    std::int64_t row = 0;
+    std::int64_t label = 0;
+  };
+  [[nodiscard]] std::vector<Rows> bind(const AnchorRows& rows, std::span<const PortInfo> outputs,
+                                       std::int64_t last_channel, const char* what) const;
+  void require_grid(std::int64_t rows) const;
+  [[nodiscard]] std::vector<Candidate> candidates(std::span<const TensorView> outputs,
+                                                  std::int64_t slot) const;
+  [[nodiscard]] bool box_of(const Candidate& candidate, const float* numbers, std::int64_t step,
+                            Box& box) const;
+
+  Detector detector_;
+  std::int64_t batch_ = 1;
+  double width_ = 0.0;
+  double height_ = 0.0;
+  std::vector<Rows> boxes_;
+  std::vector<Rows> scores_;
+  std::int64_t classes_ = 0;
+  double floor_ = 0.0;
+};
+
+}  // namespace qtool

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <array>
+
+#include "base/choices.h"
+#include "base/text.h"
+#include "qtool/answers/answer.h"
+#include "qtool/base/error.h"
+
+namespace qtool {
+
+#define QTOOL_DETECTOR(name, summary) Detector detector_##name();
+#include "answers/detectors/detectors.inc"
+#undef QTOOL_DETECTOR
+
+namespace {
+
+constexpr std::array kDetectors = {
+#define QTOOL_DETECTOR(name, summary) DetectorInfo{#name, summary},
+#include "answers/detectors/detectors.inc"
+#undef QTOOL_DETECTOR
+};
+
+using Maker = Detector (*)();
+constexpr std::array<Maker, kDetectors.size()> kMakers = {
+#define QTOOL_DETECTOR(name, summary) detector_##name,
+#include "answers/detectors/detectors.inc"
+#undef QTOOL_DETECTOR
+};
+
+// `of`: which detector's field it is.
+template <typename T>
+void require_within(std::string_view of, std::string_view field, T value, T least, T most) {
+  if (value >= least && value <= most) return;
+  throw Error(ErrorCode::kUsage, concat("detector '", of, "': ", field, ": found ", value,
+                                        ", expected ", least, " to ", most));
+}
+
+void require(bool holds, const Detector& detector, std::string_view sentence) {
+  if (holds) return;
+  throw Error(ErrorCode::kUsage, concat("detector '", detector.name, "': ", sentence));
+}
+
+void check(const Detector& detector, const AnchorRows& rows, std::string_view field) {
+  require_within<std::int64_t>(detector.name, concat("outputs of the ", field),
+                               std::ssize(rows.outputs), 1, kMaxDetectorOutputs);
+  for (const OutputChoice& output : rows.outputs) {
+    if (const auto* position = std::get_if<std::int64_t>(&output)) {
+      require_within<std::int64_t>(detector.name, concat("output of the ", field), *position, 0,
+                                   kMaxDetectorOutputs - 1);
+    }
+  }
+}
+
+}  // namespace
+
+void check(const Detector& detector) {
+  const std::string& name = detector.name;
+  const auto channel = [&](std::string_view field, std::int64_t value) {
+    require_within<std::int64_t>(name, field, value, 0, kMaxDetectorChannels);
+  };
+  check(detector, detector.boxes, "boxes");
+  check(detector, detector.scores, "scores");
+  channel("first channel of the box", detector.first_box_channel);
+  channel("first channel of the classes", detector.first_class_channel);
+  if (detector.class_count) {
+    require_within<std::int64_t>(name, "count of the classes", *detector.class_count, 1,
+                                 kMaxDetectorChannels);
+  }
+  if (detector.objectness) {
+    channel("channel of the objectness", detector.objectness->channel);
+    require_within(name, "power of the objectness", detector.objectness->power, 0.01, 100.0);
+  }
+  require_within(name, "power of the classes", detector.class_power, 0.01, 100.0);
+  require_within<std::int64_t>(name, "levels of the grid", std::ssize(detector.grid), 0, 16);
+  for (const GridLevel& level : detector.grid) {
+    require_within<std::int64_t>(name, "stride", level.stride, 1, 16384);
+    require_within<std::int64_t>(name, "rows per cell", level.per_cell, 1, 1024);
+  }
+  require_within(name, "offset of the grid", detector.grid_offset, -16.0, 16.0);
+  require_within<std::int64_t>(name, "number of thresholds", std::ssize(detector.thresholds), 1,
+                               16);
+  for (const double threshold : detector.thresholds) {
+    require_within(name, "threshold", threshold, 0.0, 1.0);
+  }
+  require(std::ranges::is_sorted(detector.thresholds), detector,
+          "the thresholds are not in ascending order");
+  require_within(name, "IoU of the suppression", detector.nms_iou, 0.0, 1.0);
+
+  const bool centre = detector.form == BoxForm::kCentre;
+  const bool cells = detector.position.unit == BoxUnit::kCells ||
+                     (centre && detector.size.unit == BoxUnit::kCells);
+  require(!cells || !detector.grid.empty(), detector,
+          "numbers are counted in cells, which need a grid");
+  require(detector.form != BoxForm::kDistances || !detector.grid.empty(), detector,
+          "distances are measured from anchors, which need a grid");
+}
+
+std::span<const DetectorInfo> detectors() { return kDetectors; }
+
+Detector find_detector(std::string_view name) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kDetectors.size(); ++i) {
+    if (kDetectors[i].name == name) {
+      Detector detector = kMakers[i]();
+      detector.name = name;
+      return detector;
+    }
+    names.emplace_back(kDetectors[i].name);
+  }
+  throw Error(ErrorCode::kUsage,
+              concat("detector '", name, "' is unknown", expected_text(name, names)));
+}
+
+}  // namespace qtool

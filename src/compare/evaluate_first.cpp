@@ -1,0 +1,32 @@
+// What is asked of one sample before all are run.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "compare/model_pair.h"
+#include "qtool/base/error.h"
+#include "qtool/compare/evaluate.h"
+
+namespace qtool {
+
+std::vector<Tensor> first_sample(const Samples& samples, const Preprocess& preprocess,
+                                 BadImages policy) {
+  std::vector<BadImage> bad;
+  for (std::int64_t i = 0; i < samples.size(); ++i) {
+    std::optional<std::vector<Tensor>> sample = samples.load(i, preprocess, policy, bad);
+    if (sample) return *std::move(sample);
+  }
+  throw Error(ErrorCode::kMismatch,
+              concat("none of ", samples.size(), " ", samples.noun(), "s is usable",
+                     bad.empty() ? std::string() : concat("; the first: ", bad.front().reason)));
+}
+
+std::int64_t classes_of(const Executor& executor, std::span<const Tensor> sample, int threads,
+                        Requantization requantization) {
+  const std::vector<Shape> inputs = shapes_of(sample);
+  const ModelPair pair = compile_pair(executor, nullptr, inputs, threads, requantization);
+  return class_count(pair.fp32->outputs().front().shape, batch_of(inputs));
+}
+
+}  // namespace qtool

@@ -1,0 +1,37 @@
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "qtool/compare/evaluate.h"
+
+namespace qtool {
+
+double EvalResult::images_per_second(const ModelScore& score) const {
+  return score.run_seconds > 0.0 ? static_cast<double>(images) * workers / score.run_seconds : 0.0;
+}
+
+std::vector<std::string> EvalResult::doubts() const {
+  std::vector<std::string> sentences;
+  const auto add = [&](std::string_view model, const Unanswered& unanswered) {
+    if (unanswered.images == 0) return;
+    sentences.push_back(concat("the ", model, " model's outputs are NaN or infinite for ",
+                               unanswered.images, " of ", images, " ", noun, "s, the first: '",
+                               unanswered.first.string(), "'"));
+  };
+  add("FP32", fp32.unanswered);
+  if (int8) add("INT8", int8->unanswered);
+  if (near_chance) {
+    sentences.push_back(concat(
+        "FP32 top-1 is ", fp32.top1, " of ", labelled, " images, about what ", "guessing among ",
+        classes, " classes gives: the preprocessing or the ", "labels are probably wrong"));
+  }
+  return sentences;
+}
+
+bool EvalResult::useless() const {
+  const auto most = [&](const ModelScore& score) { return 2 * score.unanswered.images > images; };
+  return most(fp32) || (int8 && most(*int8));
+}
+
+}  // namespace qtool

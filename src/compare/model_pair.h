@@ -1,0 +1,85 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "compare/metrics.h"
+#include "qtool/answers/answer.h"
+#include "qtool/exec/executor.h"
+#include "qtool/samples/samples.h"
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+/// The FP32 plan and, perhaps, the INT8 plan of one comparison, with equal ports.
+struct ModelPair {
+  std::shared_ptr<const Plan> fp32;
+  std::shared_ptr<const Plan> int8;  ///< null without a second model
+
+  [[nodiscard]] std::int64_t models() const { return int8 == nullptr ? 1 : 2; }
+  [[nodiscard]] const Plan& plan(std::int64_t model) const { return model == 0 ? *fp32 : *int8; }
+};
+
+/// Compiles both models for inputs of `shapes`, in their order. Throws Error(kMismatch) when the
+/// number of shapes is another or the second model's ports differ from the first one's: names of
+/// several inputs, shapes of outputs.
+ModelPair compile_pair(const Executor& fp32, const Executor* int8, std::span<const Shape> shapes,
+                       int threads, Requantization requantization = Requantization::kFloat);
+
+/// The shapes of a plan's inputs by their names.
+InputShapes input_shapes(const Plan& plan);
+
+/// Samples in a run with these inputs: the first extent of the first input, or 1.
+std::int64_t batch_of(std::span<const Shape> inputs);
+
+/// The shapes of a sample's tensors.
+std::vector<Shape> shapes_of(std::span<const Tensor> sample);
+
+/// Throws Error(kUsage) unless a measurement is repeated 1 or more times.
+void check_repeat(std::int64_t repeat);
+
+/// Throws Error(kMismatch) naming the file where a tensor of sample `item` has another shape.
+void require_shape(const Samples& samples, std::int64_t item, const Tensor& tensor,
+                   const Shape& expected);
+
+/// The same of all its tensors: those of the first sample, for which `plan` was made.
+void require_shapes(const Samples& samples, std::int64_t item, std::span<const Tensor> sample,
+                    const Plan& plan);
+
+/// Scores per class in an output of `batch` images: its elements per image when all extents but
+/// the first and one other are 1, if there are two or more; 0 otherwise.
+std::int64_t class_count(const Shape& output, std::int64_t batch);
+
+/// The outputs of a run as floats; other numbers are converted. The views must live as long.
+class FloatOutputs {
+ public:
+  explicit FloatOutputs(std::span<const TensorView> outputs);
+  [[nodiscard]] std::size_t size() const noexcept { return values_.size(); }
+  [[nodiscard]] std::span<const float> operator[](std::size_t i) const { return values_.at(i); }
+  /// The elements of output `i` that belong to sample `slot` of `batch`.
+  [[nodiscard]] std::span<const float> part(std::size_t i, std::int64_t slot,
+                                            std::int64_t batch) const;
+
+ private:
+  std::vector<Tensor> converted_;
+  std::vector<std::span<const float>> values_;
+};
+
+/// Whether all outputs have an answer, see has_answer().
+bool all_answered(const FloatOutputs& outputs, std::int64_t slot = 0, std::int64_t batch = 1);
+
+/// Distance of one output from the reference, and the sums behind its SQNR.
+struct ComparedOutput {
+  OutputError error;
+  SqnrSums sums;
+};
+/// `psnr_peak`: see AnswerOptions.
+ComparedOutput compare_output(std::span<const float> reference,
+                              std::span<const float> approximation,
+                              std::optional<double> psnr_peak = {});
+
+}  // namespace qtool

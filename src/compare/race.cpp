@@ -1,0 +1,41 @@
+#include "compare/race.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/stop.h"
+#include "compare/metrics.h"
+
+namespace qtool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::int64_t kRaceWarmUps = 3;
+
+}  // namespace
+
+std::vector<std::vector<double>> race(std::span<const Plan* const> plans,
+                                      std::span<const TensorView> inputs, std::int64_t rounds,
+                                      const Progress& progress) {
+  std::vector<Workspace> workspaces(plans.size());
+  std::vector<std::vector<double>> seconds(plans.size());
+  for (std::int64_t round = -kRaceWarmUps; round < rounds; ++round) {
+    for (std::size_t turn = 0; turn < plans.size(); ++turn) {
+      const std::size_t p = (turn + static_cast<std::size_t>(round + kRaceWarmUps)) % plans.size();
+      const Clock::time_point start = Clock::now();
+      plans[p]->run(inputs, workspaces[p]);
+      const double taken = std::chrono::duration<double>(Clock::now() - start).count();
+      if (round >= 0) seconds[p].push_back(taken);
+    }
+    report_progress(progress, std::max<std::int64_t>(round + 1, 0), rounds, "measurement", "runs");
+  }
+  return seconds;
+}
+
+MedianInterval difference_of(std::span<const double> a, std::span<const double> b) {
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
+  return median_interval(std::move(differences));
+}
+
+}  // namespace qtool

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "qtool/compare/evaluate.h"
+#include "qtool/exec/executor.h"
+#include "qtool/image/preprocess.h"
+#include "qtool/samples/samples.h"
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+/// Workers that for_each_sample() hands samples to.
+int sample_workers(const Samples& samples, const SampleRunOptions& options);
+
+/// Samples between two calls of `merge`.
+inline constexpr std::size_t kSampleBlock = 64;
+
+/// Calls `body(entry, inputs, worker)` once for every usable sample, one per worker at a time.
+/// `entry` counts in the list. Each sample must have the shapes that `plan` takes. Reports the
+/// progress of `options`; `work` names it where it is stopped. Returns the images left out, in the
+/// order of the list. `merge(begin, end)`, if it is given, is called on one thread after every
+/// kSampleBlock entries, in the order of the list: sums made there depend on no thread and need no
+/// memory for each sample. Throws as Samples::load() and require_shapes(), and Error(kCancelled).
+std::vector<BadImage> for_each_sample(
+    const Samples& samples, const SampleRunOptions& options, const Plan& plan,
+    std::string_view work,
+    const std::function<void(std::size_t, std::span<const TensorView>, int)>& body,
+    const std::function<void(std::size_t, std::size_t)>& merge = {});
+
+}  // namespace qtool

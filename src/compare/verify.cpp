@@ -1,0 +1,43 @@
+#include <cmath>
+#include <utility>
+
+#include "base/text.h"
+#include "qtool/compare/evaluate.h"
+#include "qtool/exec/executor.h"
+
+namespace qtool {
+
+Verification verify(const Executor& fp32, const Executor& int8, const Samples& samples,
+                    const EvalOptions& options, double min_sqnr_db) {
+  EvalOptions run = options;
+  run.labels = LabelSource::kUnused;
+  run.answers = {};
+  EvalResult compared = evaluate(fp32, &int8, samples, run);
+  Verification result;
+  result.noun = std::move(compared.noun);
+  result.samples = compared.images;
+  result.min_sqnr_db = min_sqnr_db;
+  result.bad = std::move(compared.bad);
+  const Unanswered& lost = compared.int8->unanswered;
+  if (lost.images > compared.fp32.unanswered.images) {
+    result.faults.push_back(concat("the INT8 model's outputs are NaN or infinite for ", lost.images,
+                                   " of ", result.samples, " ", result.noun, "s, the first: '",
+                                   lost.first.string(), "'"));
+  } else if (compared.fp32.unanswered.images == result.samples) {
+    result.faults.push_back(concat("the FP32 model's outputs are NaN or infinite for all of ",
+                                   result.samples, " ", result.noun, "s"));
+  }
+  for (OutputError& output : compared.outputs) {
+    // Where no sample was compared, which is told above, there is no SQNR.
+    if (Verification::judges(output) && !std::isnan(output.sqnr_db) &&
+        output.sqnr_db < min_sqnr_db) {
+      result.faults.push_back(concat("output '", output.name, "' has ", to_fixed(output.sqnr_db, 2),
+                                     " dB against FP32, expected ", to_text(min_sqnr_db),
+                                     " or more"));
+    }
+    result.outputs.push_back(std::move(output));
+  }
+  return result;
+}
+
+}  // namespace qtool

@@ -1,0 +1,13 @@
+#pragma once
+
+// The operator schemas of the onnx library, whose headers do not pass our warnings.
+#include "graph/onnx/proto.h"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wall"
+#pragma GCC diagnostic ignored "-Wextra"
+#pragma GCC diagnostic ignored "-Wpedantic"
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wshadow"
+#include <onnx/defs/schema.h>  // IWYU pragma: export
+#pragma GCC diagnostic pop

@@ -1,0 +1,187 @@
+#include <google/protobuf/io/coded_stream.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "base/file_kind.h"
+#include "base/stop.h"
+#include "base/text.h"
+#include "graph/obstacles.h"
+#include "graph/onnx/functions.h"
+#include "graph/onnx/graph_reader.h"
+#include "graph/onnx/node.h"
+#include "graph/onnx/proto.h"
+#include "graph/onnx/tensor.h"
+#include "qtool/base/error.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/graph/onnx_files.h"
+
+namespace qtool {
+namespace {
+
+using onnx::AttributeProto;
+
+ModelInfo read_info(const onnx::ModelProto& model) {
+  if (!model.has_graph()) refuse_model("the model has no graph");
+  ModelInfo info;
+  info.ir_version = model.ir_version();
+  info.model_version = model.model_version();
+  info.producer_name = model.producer_name();
+  info.producer_version = model.producer_version();
+  info.domain = model.domain();
+  info.doc_string = model.doc_string();
+  info.graph_name = model.graph().name();
+  for (const onnx::OperatorSetIdProto& opset : model.opset_import()) {
+    std::int64_t& version = info.opsets[plain_domain(opset.domain())];
+    if (version != 0 && version != opset.version()) {
+      refuse_model(concat("the model imports two versions of operator set '", opset.domain(), "'"));
+    }
+    version = opset.version();
+  }
+  // The first two IR versions had no opset imports; opset 1 is implied.
+  if (model.opset_import_size() == 0 && info.ir_version < 3) info.opsets[""] = 1;
+  if (!info.opsets.contains("")) refuse_model("the model does not import ONNX's own operator set");
+  if (info.opsets[""] < 1) {
+    refuse_model(
+        concat("the model imports version ", info.opsets[""], " of ONNX's own operator set"));
+  }
+  for (const onnx::StringStringEntryProto& entry : model.metadata_props()) {
+    info.metadata[entry.key()] = entry.value();
+  }
+  return info;
+}
+
+// A model that cannot be loaded is refused with everything in it that qtool does not run.
+class Readable {
+ public:
+  explicit Readable(const OnnxFunctions& functions) : functions_(functions) {}
+
+  void add(const onnx::GraphProto& graph, int depth = 0) {
+    if (depth > kMaxNesting) return;  // whoever reads it says so
+    for (const onnx::NodeProto& node : graph.node()) add(node, depth);
+  }
+
+  void require(const ModelInfo& info) const {
+    if (!readable_) obstacles_.fail(info);
+  }
+
+ private:
+  void add(const onnx::NodeProto& node, int depth) {
+    if (functions_.find(node) != nullptr) return;
+    const std::string_view reason = refuse(node);
+    readable_ = readable_ && reason.empty();
+    const std::string domain = plain_domain(node.domain());
+    if (!reason.empty() || !is_runnable(node.op_type(), domain)) {
+      const bool named = !node.name().empty() || node.output_size() == 0;
+      obstacles_.add(node.op_type(), domain, named ? node.name() : node.output(0), reason);
+    }
+    for (const AttributeProto& attribute : node.attribute()) {
+      if (type_of(attribute) == AttributeProto::GRAPH) add(attribute.g(), depth + 1);
+    }
+  }
+
+  // Why a node cannot become one of Graph's; empty when it can.
+  static std::string_view refuse(const onnx::NodeProto& node) {
+    for (const AttributeProto& attribute : node.attribute()) {
+      const int type = type_of(attribute);
+      if (type == AttributeProto::GRAPHS) return "a list of subgraphs";
+      if (type == AttributeProto::GRAPH && !is_run(node, attribute)) return "a subgraph";
+      if (type == AttributeProto::SPARSE_TENSOR || type == AttributeProto::SPARSE_TENSORS) {
+        return "a sparse tensor";
+      }
+    }
+    return {};
+  }
+
+  const OnnxFunctions& functions_;
+  bool readable_ = true;
+  Obstacles obstacles_;
+};
+
+// Whether `bytes` begin as a model does and end within one of its fields.
+bool is_cut_off(std::string_view bytes) {
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                            static_cast<int>(bytes.size()));
+  constexpr int kMaxField = 25;  // of ModelProto
+  constexpr std::uint32_t kVarint = 0;
+  constexpr std::uint32_t kBytes = 2;
+  for (int fields = 0;; ++fields) {
+    const std::uint32_t tag = in.ReadTag();
+    if (tag == 0) return false;
+    if (tag >> 3U > kMaxField) return false;
+    std::uint64_t number = 0;
+    if ((tag & 7U) != kVarint && (tag & 7U) != kBytes) return false;
+    if (!in.ReadVarint64(&number)) return fields > 0;
+    if ((tag & 7U) == kVarint) continue;
+    const auto left =
+        static_cast<std::uint64_t>(static_cast<int>(bytes.size()) - in.CurrentPosition());
+    if (number > left) return fields > 0;
+    in.Skip(static_cast<int>(number));
+  }
+}
+
+Graph load(std::string bytes, TensorReader& tensors, std::string_view name, const StopCheck& stop) {
+  check_stop(stop);
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  if (size > kMaxMessageBytes) {
+    refuse_model(concat("model '", name, "': has ", size, " bytes, at most ", kMaxMessageBytes,
+                        " are accepted"));
+  }
+  const std::string_view found = bytes.empty() ? "is empty" : recognise_foreign_file(bytes);
+  if (!found.empty())
+    refuse_model(concat("model '", name, "' ", found, ", expected an ONNX model"));
+  onnx::ModelProto model;
+  if (!model.ParseFromArray(bytes.data(), static_cast<int>(size))) {
+    refuse_model(concat("model '", name,
+                        is_cut_off(bytes)
+                            ? "' ends early: the file is cut off, expected a whole ONNX model"
+                            : "': is not an ONNX file"));
+  }
+  bytes = {};  // parsing copied all of it
+  try {
+    const ModelInfo info = read_info(model);
+    const OnnxFunctions functions(model, info.opsets);
+    Readable readable(functions);
+    readable.add(model.graph());
+    readable.require(info);
+    ModelParts parts{tensors, functions, stop};
+    return read_graph(*model.mutable_graph(), info, parts);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) throw;
+    throw Error(error.code(), concat("model '", name, "': ", error.what()));
+  }
+}
+
+}  // namespace
+
+// ONNX's checker is not consulted: it refuses every model newer than itself, and the Loader has to
+// validate what it uses anyway.
+Graph load_onnx(const std::filesystem::path& path, const StopCheck& stop) {
+  std::vector<std::filesystem::path> data_files;
+  return load_onnx(path, data_files, stop);
+}
+
+Graph load_onnx(const std::filesystem::path& path, std::vector<std::filesystem::path>& data_files,
+                const StopCheck& stop) {
+  TensorReader tensors(path.parent_path());
+  Graph graph = load(read_file(path, kMaxMessageBytes), tensors, path.string(), stop);
+  data_files.insert(data_files.end(), tensors.data_files().begin(), tensors.data_files().end());
+  return graph;
+}
+
+Graph load_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
+                      std::string_view name, const StopCheck& stop) {
+  TensorReader tensors(folder);
+  return load(std::string(bytes), tensors, name, stop);
+}
+
+Graph load_onnx_files(const OnnxFiles& files, std::string_view name, const StopCheck& stop) {
+  TensorReader tensors(files.data_name, files.data);
+  return load(files.model, tensors, name, stop);
+}
+
+}  // namespace qtool

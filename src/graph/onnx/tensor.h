@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "graph/onnx/proto.h"
+#include "qtool/tensor/tensor.h"
+
+namespace qtool {
+
+/// Converts TensorProtos of one model; knows where their external data lies.
+class TensorReader {
+ public:
+  explicit TensorReader(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  /// External data lie in memory: `data` stands for the only file, which is called `name`.
+  TensorReader(std::string_view name, std::string_view data) : memory_(Memory{name, data}) {}
+
+  /// `what` names the tensor in messages. Throws Error(kInvalidModel) when the bytes present do
+  /// not fill the shape, before memory is taken; Error(kUnsupported) for types qtool lacks. What
+  /// holds_4_bits() becomes int8 or uint8.
+  Tensor read(const onnx::TensorProto& proto, std::string_view what);
+
+  /// The files that external data were read from.
+  [[nodiscard]] const std::set<std::filesystem::path>& data_files() const { return data_files_; }
+
+ private:
+  Tensor read_4_bits(const onnx::TensorProto& proto, std::string_view what);
+  Tensor read_as(const onnx::TensorProto& proto, std::string_view what, DType dtype, Shape shape);
+  Tensor read_external(const onnx::TensorProto& proto, std::string_view what, DType dtype,
+                       Shape shape);
+
+  struct Memory {
+    std::string_view name;
+    std::string_view data;
+  };
+
+  Tensor read_from_file(const std::string& location, std::int64_t offset, std::string_view what,
+                        DType dtype, Shape shape);
+  Tensor read_from_memory(const std::string& location, std::int64_t offset, std::string_view what,
+                          DType dtype, Shape shape) const;
+
+  std::filesystem::path folder_;
+  std::optional<Memory> memory_;
+  std::int64_t external_bytes_ = 0;
+  std::set<std::filesystem::path> data_files_;
+};
+
+/// Whether a tensor is of int4 or uint4, two of which share a byte.
+bool holds_4_bits(const onnx::TensorProto& proto);
+
+void write_tensor(const Tensor& tensor, onnx::TensorProto& proto);
+
+/// Writes int8 as int4 and uint8 as uint4. The values must fit.
+void write_4_bits(const Tensor& tensor, onnx::TensorProto& proto);
+
+}  // namespace qtool

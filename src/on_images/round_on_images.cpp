@@ -1,0 +1,321 @@
+#include "qtool/on_images/round_on_images.h"
+
+#include <algorithm>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/floating_point_mode.h"
+#include "base/hash.h"
+#include "base/parallel.h"
+#include "base/partial_results.h"
+#include "base/stop.h"
+#include "base/text.h"
+#include "graph/node_name.h"
+#include "qtool/base/error.h"
+#include "qtool/exec/executor.h"
+#include "quantize/bias_correction.h"
+#include "quantize/groundwork.h"
+#include "quantize/placement/operands.h"
+#include "quantize/rounding/input_moments.h"
+#include "quantize/rounding/rounding.h"
+#include "samples/network_inputs.h"
+
+namespace qtool {
+namespace {
+
+// Vectors of all images together that a layer's moments are made of. More do not help: see
+// docs/accuracy.md.
+constexpr std::int64_t kMaxRows = 24'576;
+// Vectors that are kept themselves, for methods that need samples, and bytes of them.
+constexpr std::int64_t kMaxSampleRows = 8'192;
+constexpr std::int64_t kMaxSampleBytes = std::int64_t{256} << 20;
+
+/// Vectors of one image for each layer, at most.
+std::int64_t rows_of_each(const Samples& samples) {
+  return std::max<std::int64_t>(1, kMaxRows / std::max<std::int64_t>(samples.size(), 1));
+}
+
+/// A layer on its way to integers.
+struct WaitingLayer {
+  NodeId node = kNoNode;
+  WeightPorts ports;
+  InputRows rows;
+  InputMoments moments;
+  InputSamples samples;  // with room for none where none are to be kept
+
+  /// Bytes of what is kept of the input.
+  [[nodiscard]] std::int64_t bytes() const {
+    return rows.moment_bytes() + samples.capacity * rows.row_bytes();
+  }
+};
+
+/// The layers that become integers and whose input vectors can be read.
+std::vector<WaitingLayer> waiting_layers(const Groundwork& ground) {
+  std::vector<WaitingLayer> layers;
+  const Graph& graph = ground.graph();
+  std::unordered_map<std::string_view, int> uses;  // integers are handed on by name
+  for (const NodePlacement& placed : ground.placement().nodes) ++uses[name_of(graph, placed.id)];
+  for (const NodePlacement& placed : ground.placement().nodes) {
+    if (placed.role != NodeRole::kInteger || uses[name_of(graph, placed.id)] > 1) continue;
+    const auto ports = weight_ports(graph, placed.id);
+    if (!ports || graph.is_constant(graph.node(placed.id).inputs[0])) continue;
+    std::optional<InputRows> rows = InputRows::of(graph, placed.id, *ports);
+    if (!rows || rows->depth() == 0) continue;
+    InputMoments moments;
+    moments.groups = rows->groups();
+    moments.depth = rows->depth();
+    layers.push_back({placed.id, *ports, *std::move(rows), std::move(moments), {}});
+  }
+  return layers;
+}
+
+/// Makes room for samples in the layers where they fit into `max_memory` beside the moments.
+void make_room_for_samples(std::vector<WaitingLayer>& layers, std::int64_t images,
+                           std::int64_t max_memory) {
+  for (WaitingLayer& layer : layers) {
+    const std::int64_t row = std::max<std::int64_t>(layer.rows.row_bytes(), 1);
+    const std::int64_t rows = std::min(kMaxSampleRows, kMaxSampleBytes / row);
+    layer.samples.capacity = rows / std::max<std::int64_t>(images, 1) * images;
+    if (layer.bytes() > max_memory) layer.samples.capacity = 0;
+  }
+}
+
+/// Adds up the moments of some layers over all images.
+class MomentPass {
+ public:
+  MomentPass(const Executor& fp32, std::span<WaitingLayer> layers, const Samples& samples,
+             const CollectOptions& collect)
+      : fp32_(fp32), layers_(layers), samples_(samples), collect_(collect) {
+    require_inputs_for(samples, fp32.graph());
+    const Graph& graph = fp32.graph();
+    for (const WaitingLayer& layer : layers) {
+      const std::string& name = graph.value(graph.node(layer.node).inputs[0]).name;
+      const auto found = std::find(options_.observe.begin(), options_.observe.end(), name);
+      positions_.push_back(static_cast<std::size_t>(found - options_.observe.begin()));
+      if (found == options_.observe.end()) options_.observe.push_back(name);
+    }
+    options_.threads = 1;
+  }
+
+  /// `each_image` is called after each, by one thread at a time. Returns the images in use; those
+  /// left out are added to `bad`, in the order of the list.
+  std::int64_t run(const std::function<void()>& each_image, std::vector<BadImage>& bad) {
+    const int threads = resolve_threads(collect_.threads);
+    const std::int64_t count = samples_.size();
+    std::vector<Workspace> workspaces(static_cast<std::size_t>(threads));
+    std::int64_t used = 0;
+    // As many images at a time as there are threads: then each layer adds theirs in the order of
+    // the list, whatever the number of threads.
+    for (std::int64_t begin = 0; begin < count; begin += threads) {
+      const std::int64_t part = std::min<std::int64_t>(threads, count - begin);
+      std::vector<std::optional<ImageRows>> rows(static_cast<std::size_t>(part));
+      std::vector<std::vector<BadImage>> left_out(rows.size());
+      parallel_items(part, threads, [&](std::int64_t i, int worker) {
+        rows[static_cast<std::size_t>(i)] =
+            rows_of(begin + i, workspaces[static_cast<std::size_t>(worker)],
+                    left_out[static_cast<std::size_t>(i)]);
+        const std::lock_guard lock(mutex_);
+        each_image();
+      });
+      for (const auto& image : rows) used += image ? 1 : 0;
+      for (auto& some : left_out) std::move(some.begin(), some.end(), std::back_inserter(bad));
+      parallel_items(std::ssize(layers_), threads, [&](std::int64_t layer, int) {
+        const auto l = static_cast<std::size_t>(layer);
+        for (const auto& image : rows) {
+          if (!image) continue;
+          WaitingLayer& to = layers_[l];
+          add_rows((*image)[l], to.moments);
+          if (to.samples.capacity == 0) continue;
+          add_samples((*image)[l], to.moments.groups, to.moments.depth, to.samples.capacity / count,
+                      to.samples);
+        }
+      });
+    }
+    return used;
+  }
+
+ private:
+  using ImageRows = std::vector<std::vector<float>>;  // by layer
+
+  std::optional<ImageRows> rows_of(std::int64_t item, Workspace& workspace,
+                                   std::vector<BadImage>& bad) const {
+    const std::optional<std::vector<Tensor>> sample =
+        samples_.load(item, collect_.preprocess, collect_.bad_images, bad);
+    if (!sample) return std::nullopt;
+    const FlushDenormals flush;
+    const std::vector<TensorView> views = views_of(*sample);
+    ImageRows rows(layers_.size());
+    fp32_.compile(shapes_for(samples_, fp32_.graph(), *sample), options_)
+        ->run(views, workspace, [&](std::size_t position, const TensorView& tensor) {
+          for (std::size_t l = 0; l < layers_.size(); ++l) {
+            if (positions_[l] != position) continue;
+            rows[l] = layers_[l].rows.gather(tensor, rows_of_each(samples_));
+            if (all_finite(rows[l])) continue;
+            throw Error(ErrorCode::kInvalidArgument,
+                        concat(samples_.noun(), " '", samples_.path(item).string(), "', tensor '",
+                               options_.observe[position],
+                               "': found NaN or an infinity, expected finite values"));
+          }
+        });
+    return rows;
+  }
+
+  const Executor& fp32_;
+  std::span<WaitingLayer> layers_;
+  const Samples& samples_;
+  const CollectOptions& collect_;
+  CompileOptions options_;
+  std::vector<std::size_t> positions_;  // by layer: of its input in options_.observe
+  std::mutex mutex_;
+};
+
+/// Consecutive layers whose moments and samples, and as many vectors as wait to be added, fit into
+/// `max_memory` together.
+std::vector<std::span<WaitingLayer>> passes_of(std::vector<WaitingLayer>& layers,
+                                               std::int64_t waiting_rows, std::int64_t max_memory) {
+  std::vector<std::span<WaitingLayer>> passes;
+  std::size_t begin = 0;
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const std::int64_t more = layers[i].bytes() + waiting_rows * layers[i].rows.row_bytes();
+    if (i > begin && bytes + more > max_memory) {
+      passes.push_back(std::span(layers).subspan(begin, i - begin));
+      begin = i;
+      bytes = 0;
+    }
+    bytes += more;
+  }
+  if (begin < layers.size()) passes.push_back(std::span(layers).subspan(begin));
+  return passes;
+}
+
+/// The layer with its scales, and what is known of its input and output.
+Layer layer_of(const Groundwork& ground, const WaitingLayer& waiting, BiasCorrection correction) {
+  const Graph& graph = ground.graph();
+  Layer layer = ground.scaled_layer(waiting.node, waiting.ports, 1);
+  layer.input.moments = &waiting.moments;
+  if (waiting.samples.rows > 0) layer.input.samples = &waiting.samples;
+  layer.input.passed = passed_interval(graph, waiting.node);
+  layer.input.mean_is_corrected =
+      takes_bias(graph, waiting.node, waiting.ports, ground.target()) &&
+      ((correction == BiasCorrection::kSequential && !graph.node(waiting.node).is("MatMul")) ||
+       (correction != BiasCorrection::kOff && has_means(graph, layer)));
+  return layer;
+}
+
+/// A rounded layer as a partial result: its source as hexadecimal digits, then its integers.
+std::string bytes_of(const RoundedLayer& layer) {
+  const auto integers = layer.integers->values<std::int8_t>();
+  std::string bytes = to_hex(layer.source);
+  bytes.append(reinterpret_cast<const char*>(integers.data()), integers.size());
+  return bytes;
+}
+
+/// The partial result of this layer; nothing when it is missing or of other weights or scales.
+std::optional<RoundedLayer> partial_result(const PartialResults& results, std::string_view name,
+                                           const Layer& layer) {
+  const std::optional<std::string> bytes = results.find(name);
+  const std::string source = to_hex(rounding_source(layer));
+  const auto count = static_cast<std::size_t>(layer.weights.elements());
+  if (!bytes || bytes->size() != source.size() + count || !bytes->starts_with(source)) {
+    return std::nullopt;
+  }
+  Tensor integers(DType::kInt8, layer.weights.shape());
+  std::copy_n(bytes->begin() + std::ssize(source), count, integers.values<std::int8_t>().begin());
+  if (!fits(integers, layer)) return std::nullopt;
+  return RoundedLayer{std::make_shared<const Tensor>(std::move(integers)), rounding_source(layer)};
+}
+
+/// Moves the layers that `results` hold from `layers` to `rounded`.
+void take_results(const Groundwork& ground, const PartialResults& results,
+                  BiasCorrection correction, std::vector<WaitingLayer>& layers,
+                  RoundedWeights& rounded) {
+  std::erase_if(layers, [&](const WaitingLayer& waiting) {
+    const std::string_view name = name_of(ground.graph(), waiting.node);
+    std::optional<RoundedLayer> known =
+        partial_result(results, name, layer_of(ground, waiting, correction));
+    if (known) rounded.emplace(name, *std::move(known));
+    return known.has_value();
+  });
+}
+
+}  // namespace
+
+RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& table,
+                                const StaticOptions& options, const Samples& samples,
+                                const CollectOptions& collect, const RoundOnImagesOptions& limits) {
+  const RoundingInfo& rounding = find_rounding(options.rounding);
+  const int threads = resolve_threads(collect.threads);
+  const Groundwork ground = lay_groundwork(fp32.graph(), table, options);
+  const Graph& graph = ground.graph();
+  // Rewrites change what layers multiply.
+  std::optional<Executor> rewritten;
+  if (!ground.rewrites().names.empty()) rewritten.emplace(graph);
+  std::vector<WaitingLayer> layers = waiting_layers(ground);
+  std::erase_if(layers, [&](const WaitingLayer& layer) {
+    return layer.rows.moment_bytes() > limits.max_memory;
+  });
+  RoundedOnImages result;
+  const BiasCorrection correction = options.bias_correction;
+  if (limits.resume != nullptr) {
+    take_results(ground, *limits.resume, correction, layers, result.weights);
+  }
+  if (rounding.needs == RoundingNeeds::kSamples) {
+    make_room_for_samples(layers, samples.size(), limits.max_memory);
+  }
+  const std::vector<std::span<WaitingLayer>> passes =
+      passes_of(layers, std::min<std::int64_t>(threads, samples.size()) * rows_of_each(samples),
+                limits.max_memory);
+  const std::int64_t total = samples.size() * std::ssize(passes) + std::ssize(layers);
+  std::int64_t done = 0;
+  const auto report = [&] {
+    report_progress(collect.progress, done, total, "weight rounding",
+                    concat(samples.noun(), "s and layers"));
+  };
+  std::mutex mutex;
+  for (const std::span<WaitingLayer> pass : passes) {
+    result.bad.clear();  // each pass meets the same
+    const std::int64_t used = MomentPass(rewritten ? *rewritten : fp32, pass, samples, collect)
+                                  .run(
+                                      [&] {
+                                        ++done;
+                                        report();
+                                      },
+                                      result.bad);
+    if (used == 0) {
+      throw Error(ErrorCode::kInvalidImage, concat("weight rounding: none of ", samples.size(), " ",
+                                                   samples.noun(), "s is usable"));
+    }
+    std::vector<RoundedLayer> rounded(pass.size());
+    parallel_items(std::ssize(pass), threads, [&](std::int64_t item, int) {
+      const auto i = static_cast<std::size_t>(item);
+      WaitingLayer& waiting = pass[i];
+      Layer layer = layer_of(ground, waiting, correction);
+      const bool is_late =
+          rounding.needs == RoundingNeeds::kSamples && limits.out_of_time && limits.out_of_time();
+      round_weights(layer, is_late ? find_rounding("gptq") : rounding);
+      rounded[i] = {std::make_shared<const Tensor>(std::move(layer.integers)),
+                    rounding_source(layer)};
+      if (limits.resume != nullptr && !is_late) {
+        limits.resume->keep(name_of(graph, waiting.node), bytes_of(rounded[i]));
+      }
+      waiting.moments = {};
+      waiting.samples = {};
+      const std::lock_guard lock(mutex);
+      ++done;
+      report();
+    });
+    for (std::size_t i = 0; i < pass.size(); ++i) {
+      result.weights.emplace(name_of(graph, pass[i].node), std::move(rounded[i]));
+    }
+  }
+  return result;
+}
+
+}  // namespace qtool

@@ -1,0 +1,115 @@
+#include "ops/integer/packed_product.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+
+namespace qtool {
+namespace {
+
+// s_x s_w[c], one per output channel; the product rounds to float as ONNX's int32 bias scale does.
+std::vector<float> product_scales(const QProductParams& params, std::int64_t channels) {
+  const auto weight_scales = params.weight_scales->values<float>();
+  const float input_scale = params.input.scale;
+  std::vector<float> scales;
+  for (std::int64_t c = 0; c < channels; ++c) {
+    scales.push_back(input_scale *
+                     weight_scales[weight_scales.size() == 1 ? 0 : static_cast<std::size_t>(c)]);
+  }
+  return scales;
+}
+
+// Identifies the epilogue that the kernel is packed for, for sharing packed weights.
+std::string form_of(const OpContext& op, const ProductExtents& extents, std::string_view part) {
+  const auto& params = op.params<QProductParams>();
+  std::string form = concat("qconv ", part, " ", extents.out_channels, " ", extents.in_channels,
+                            " ", extents.kernel_h, " ", extents.kernel_w, " ", extents.groups, " ",
+                            params.input.zero_point);
+  if (requantizes_sums(op)) return form + " i32";
+  form += concat(" ", params.input.scale);
+  if (!params.result) return form + " f32";
+  const QuantizedResult& y = *params.result;
+  form += concat(" u8 ", y.affine.scale, " ", y.affine.zero_point, " ", y.low, " ", y.high);
+  if (!params.residual) return form;
+  return form + concat(" + ", params.residual->scale, " ", params.residual->zero_point);
+}
+
+// s_x s_w[c] / s_y in double, one per output channel.
+std::vector<double> fixed_multipliers(const QProductParams& params, std::int64_t channels) {
+  const auto weight_scales = params.weight_scales->values<float>();
+  const auto input_scale = static_cast<double>(params.input.scale);
+  const auto output_scale = static_cast<double>(params.result.value().affine.scale);
+  std::vector<double> multipliers;
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const float weight_scale =
+        weight_scales[weight_scales.size() == 1 ? 0 : static_cast<std::size_t>(c)];
+    multipliers.push_back(input_scale * static_cast<double>(weight_scale) / output_scale);
+  }
+  return multipliers;
+}
+
+}  // namespace
+
+DType product_type(const OpContext& op) {
+  return op.params<QProductParams>().result ? DType::kUInt8 : DType::kFloat32;
+}
+
+bool requantizes_sums(const OpContext& op) {
+  return op.params<QProductParams>().result && op.requantization != Requantization::kFloat;
+}
+
+std::shared_ptr<const PackedConv> pack_product(const OpContext& op, const ProductExtents& extents,
+                                               std::string_view part,
+                                               std::span<const std::int8_t> values) {
+  const auto& params = op.params<QProductParams>();
+  const auto make = [&] {
+    ConvWeights weights;
+    weights.values = values;
+    weights.out_channels = extents.out_channels;
+    weights.in_channels = extents.in_channels;
+    weights.kernel_h = extents.kernel_h;
+    weights.kernel_w = extents.kernel_w;
+    weights.groups = extents.groups;
+    if (op.has_input(2)) weights.bias = op.constant(2)->values<std::int32_t>();
+    weights.input_zero_point = params.input.zero_point;
+    const auto stored = params.weight_zero_points->values<std::int32_t>();
+    std::vector<std::int32_t> zero_points(stored.begin(), stored.end());
+    if (std::all_of(zero_points.begin(), zero_points.end(), [](auto z) { return z == 0; })) {
+      zero_points.clear();
+    } else if (zero_points.size() == 1) {
+      zero_points.resize(static_cast<std::size_t>(extents.out_channels), zero_points[0]);
+    }
+    weights.weight_zero_points = zero_points;
+    if (requantizes_sums(op)) return std::make_shared<PackedConv>(PackedConv::of_sums(weights));
+    std::vector<float> scales = product_scales(params, extents.out_channels);
+    if (!params.result) return std::make_shared<PackedConv>(weights, std::move(scales));
+    const QuantizedResult& y = *params.result;
+    Epilogue epilogue;
+    epilogue.multiplier = std::move(scales);
+    for (float& multiplier : epilogue.multiplier) multiplier /= y.affine.scale;
+    epilogue.zero_point = y.affine.zero_point;
+    epilogue.low = y.low;
+    epilogue.high = y.high;
+    if (params.residual) {
+      epilogue.residual = {params.residual->scale / y.affine.scale, params.residual->zero_point};
+    }
+    return std::make_shared<PackedConv>(weights, std::move(epilogue));
+  };
+  return op.packed<PackedConv>(
+      {form_of(op, extents, part),
+       {op.shared_constant(1), op.shared_constant(2), params.weight_zero_points,
+        requantizes_sums(op) ? nullptr : params.weight_scales}},
+      make);
+}
+
+FixedOutput fixed_output(const OpContext& op, std::int64_t channels) {
+  const auto& params = op.params<QProductParams>();
+  return {op.requantization,
+          fixed_multipliers(params, channels),
+          params.result->affine,
+          {params.result->low, params.result->high},
+          params.residual};
+}
+
+}  // namespace qtool

@@ -1,0 +1,208 @@
+// Operators on u8, made by lowering: QConcat, QLookup, and the edges between FP32 and u8: Quantize,
+// Dequantize.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/parallel.h"
+#include "kernels/lookup/lookup.h"
+#include "kernels/quantize/quantize.h"
+#include "ops/infer_rules.h"
+#include "ops/integer/fixed_point.h"
+#include "ops/operator.h"
+#include "ops/rows.h"
+#include "ops/strides.h"
+
+namespace qtool {
+namespace {
+
+// One input of a concatenation: blocks of `inner` contiguous bytes, written `outer_step` bytes
+// apart.
+struct ConcatPart {
+  std::int64_t offset;
+  std::int64_t inner;
+  bool same_scale;
+  std::array<std::uint8_t, 256> table;
+};
+
+std::unique_ptr<Operator> make_qconcat(const OpContext& op) {
+  const Shape& out = op.output(0).shape;
+  const Layout layout = op.output_layout(0);
+  const std::int64_t axis = axis_of(op, op.node.get_int("axis", 0), out.rank());
+  const auto& [inputs, result] = op.params<QConcatParams>();
+  const Affine y = result.affine;
+  const Limits limits = result.limits();
+  // Bytes that one step along the axis spans, in memory order.
+  const std::int64_t step = strides_of(out, layout)[static_cast<std::size_t>(axis)];
+  const std::int64_t run = step * out[axis];
+  const std::int64_t outer = run == 0 ? 0 : out.elements() / run;
+  std::vector<ConcatPart> parts;
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < op.input_count(); ++i) {
+    const Affine x = inputs[i];
+    ConcatPart part{};
+    part.offset = offset * step;
+    part.inner = op.input(i).shape[axis] * step;
+    part.same_scale = x == y && limits.min == 0 && limits.max == 255;
+    part.table = rescale_table(op.requantization, x, y, limits);
+    parts.push_back(part);
+    offset += op.input(i).shape[axis];
+  }
+  return make_operator(
+      [parts, run, outer, kernel = LookupKernel()](const Operands& o) {
+        const int threads = run * outer < kParallelElements ? 1 : o.threads();
+        auto* y_data = o.out<std::uint8_t>(0);
+        parallel_ranges(outer, threads, [&](std::int64_t begin, std::int64_t end, int) {
+          StopPace pace;
+          for (std::int64_t row = begin; row < end; ++row) {
+            for (std::size_t i = 0; i < parts.size(); ++i) {
+              const ConcatPart& part = parts[i];
+              const std::uint8_t* from = o.in<std::uint8_t>(i) + row * part.inner;
+              std::uint8_t* to = y_data + row * run + part.offset;
+              pace.step(part.inner);
+              in_pieces(part.inner, [&](std::int64_t first, std::int64_t last) {
+                if (part.same_scale) {
+                  std::copy(from + first, from + last, to + first);
+                } else {
+                  kernel.run(part.table, from + first, to + first, last - first);
+                }
+              });
+            }
+          }
+        });
+      },
+      LookupKernel().kernel());
+}
+
+// A table for each index of axis 1: pixel by pixel where these are neighbours, else plane by plane.
+std::unique_ptr<Operator> make_channel_lookup(const OpContext& op,
+                                              const std::vector<QLookupParams::Table>& tables) {
+  const Shape& shape = op.input(0).shape;
+  const std::int64_t channels = shape[1];
+  const std::int64_t pixels = shape.elements() == 0 ? 0 : shape.elements() / channels;
+  std::vector<std::uint8_t> rows;
+  for (const QLookupParams::Table& table : tables) {
+    rows.insert(rows.end(), table.begin(), table.end());
+  }
+  const bool channels_last = op.input_layout(0) == Layout::kChannelsLast;
+  const std::int64_t plane = shape[0] == 0 ? 0 : pixels / shape[0];
+  return make_operator(
+      [=, rows = std::move(rows), kernel = LookupKernel()](const Operands& o) {
+        const int threads = pixels * channels < kParallelElements ? 1 : o.threads();
+        const auto* x = o.in<std::uint8_t>(0);
+        auto* y = o.out<std::uint8_t>(0);
+        if (channels_last) {
+          return parallel_ranges(pixels, threads, [&](std::int64_t begin, std::int64_t end, int) {
+            in_pieces(end - begin, [&](std::int64_t first, std::int64_t last) {
+              const std::int64_t at = (begin + first) * channels;
+              lookup_by_channel(rows, channels, x + at, y + at, last - first);
+            });
+          });
+        }
+        parallel_ranges(plane == 0 ? 0 : pixels / plane * channels, threads,
+                        [&](std::int64_t begin, std::int64_t end, int) {
+                          StopPace pace;
+                          for (std::int64_t p = begin; p < end; ++p) {
+                            pace.step(plane);
+                            const auto at = static_cast<std::size_t>(p % channels * 256);
+                            const std::span<const std::uint8_t, 256> table(rows.data() + at, 256);
+                            in_pieces(plane, [&](std::int64_t first, std::int64_t last) {
+                              kernel.run(table, x + p * plane + first, y + p * plane + first,
+                                         last - first);
+                            });
+                          }
+                        });
+      },
+      LookupKernel().kernel());
+}
+
+std::unique_ptr<Operator> make_lookup(const OpContext& op) {
+  const std::vector<QLookupParams::Table>& tables = op.params<QLookupParams>().tables;
+  if (tables.size() > 1) return make_channel_lookup(op, tables);
+  const QLookupParams::Table table = tables.front();
+  const std::int64_t count = op.input(0).shape.elements();
+  return make_operator(
+      [table, count, kernel = LookupKernel()](const Operands& o) {
+        for_pieces(count, o.threads(), [&](std::int64_t begin, std::int64_t end) {
+          kernel.run(table, o.in<std::uint8_t>(0) + begin, o.out<std::uint8_t>(0) + begin,
+                     end - begin);
+        });
+      },
+      LookupKernel().kernel());
+}
+
+std::vector<ValueInfo> infer_u8(const OpContext& op) {
+  return {{DType::kUInt8, op.input(0).shape}};
+}
+
+ClampedAffine edge_affine(const OpContext& op) {
+  const Affine affine = op.params<EdgeParams>().affine;
+  return {affine.scale, affine.zero_point};
+}
+
+// Converts image by image when the layout changes too, otherwise all elements at once.
+std::unique_ptr<Operator> make_quantize_to_u8(const OpContext& op) {
+  const Shape shape = op.input(0).shape;
+  const ClampedAffine affine = edge_affine(op);
+  if (op.input_layout(0) != op.output_layout(0)) {
+    PlaneGeometry geometry;
+    geometry.channels = shape[1];
+    geometry.pixels = shape[2] * shape[3];
+    geometry.plane_stride = geometry.pixels;
+    geometry.pixel_stride = geometry.channels;
+    return make_operator(
+        [=, kernel = QuantizeKernel()](const Operands& o) {
+          const std::int64_t image = geometry.channels * geometry.pixels;
+          StopPace pace;
+          for (std::int64_t n = 0; n < shape[0]; ++n) {
+            pace.step(image);
+            in_pieces(geometry.pixels, [&](std::int64_t first, std::int64_t last) {
+              PlaneGeometry piece = geometry;
+              piece.pixels = last - first;
+              kernel.quantize_planes(
+                  affine, piece, o.in<float>(0) + n * image + first,
+                  o.out<std::uint8_t>(0) + n * image + first * geometry.pixel_stride);
+            });
+          }
+        },
+        QuantizeKernel().kernel());
+  }
+  const std::int64_t count = shape.elements();
+  return make_operator(
+      [=, kernel = QuantizeKernel()](const Operands& o) {
+        for_pieces(count, o.threads(), [&](std::int64_t begin, std::int64_t end) {
+          kernel.quantize(affine, o.in<float>(0) + begin, o.out<std::uint8_t>(0) + begin,
+                          end - begin);
+        });
+      },
+      QuantizeKernel().kernel());
+}
+
+std::unique_ptr<Operator> make_dequantize_from_u8(const OpContext& op) {
+  const std::int64_t count = op.input(0).shape.elements();
+  return make_operator(
+      [count, affine = edge_affine(op), kernel = QuantizeKernel()](const Operands& o) {
+        for_pieces(count, o.threads(), [&](std::int64_t begin, std::int64_t end) {
+          kernel.dequantize(affine, o.in<std::uint8_t>(0) + begin, o.out<float>(0) + begin,
+                            end - begin);
+        });
+      },
+      QuantizeKernel().kernel());
+}
+
+}  // namespace
+
+OpDef op_QConcat() {
+  return {[](const OpContext& op) { return std::vector<ValueInfo>{concatenated(op)}; },
+          make_qconcat, LayoutRule::kAny};
+}
+OpDef op_QLookup() { return {infer_u8, make_lookup, LayoutRule::kAny}; }
+OpDef op_Quantize() { return {infer_u8, make_quantize_to_u8, LayoutRule::kToChannelsLast}; }
+OpDef op_Dequantize() {
+  return {[](const OpContext& op) {
+            return std::vector<ValueInfo>{{DType::kFloat32, op.input(0).shape}};
+          },
+          make_dequantize_from_u8, LayoutRule::kAny};
+}
+
+}  // namespace qtool

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ops/onednn/onednn.h"
+#include "ops/operator.h"
+#include "ops/pieces.h"
+#include "ops/recurrent/spec.h"
+
+// The products of recurrent layers: in FP32 through oneDNN, on integers through the kernels of
+// convolutions, where a row is a pixel.
+namespace qtool {
+
+/// What X adds to the gates, for all steps and directions in one go.
+class InputProduct {
+ public:
+  InputProduct() = default;
+  InputProduct(const InputProduct&) = delete;
+  InputProduct& operator=(const InputProduct&) = delete;
+  virtual ~InputProduct() = default;
+
+  [[nodiscard]] virtual std::int64_t workspace_bytes() const = 0;
+  [[nodiscard]] virtual std::string_view kernel() const = 0;
+  /// `gates`: [directions][rows of X][gates * hidden].
+  virtual void run(const Operands& o, float* gates, std::byte* workspace) const = 0;
+};
+
+/// What the hidden states of some sequences add to some of the gates in one step.
+class HiddenProduct {
+ public:
+  HiddenProduct() = default;
+  HiddenProduct(const HiddenProduct&) = delete;
+  HiddenProduct& operator=(const HiddenProduct&) = delete;
+  virtual ~HiddenProduct() = default;
+
+  /// Weights that are computed by the network, packed once for all steps.
+  using Weights = std::vector<onednn::PackedPtr>;
+
+  [[nodiscard]] virtual std::int64_t workspace_bytes() const = 0;
+  [[nodiscard]] virtual Weights weights(const Operands& o) const = 0;
+  /// `rows`: [sequences][hidden]; `out`: [sequences][columns of the block]; `weights`: the result
+  /// of weights() in this execution. One thread.
+  virtual void run(std::int64_t direction, const float* rows, const Weights& weights, float* out,
+                   std::byte* workspace) const = 0;
+};
+
+std::unique_ptr<InputProduct> make_input_product(const OpContext& op, const RecurrentSpec& spec);
+
+/// `sequences` rows of hidden states times the rows `block` of R.
+std::unique_ptr<HiddenProduct> make_hidden_product(const OpContext& op, const RecurrentSpec& spec,
+                                                   std::int64_t sequences, const Range64& block);
+
+}  // namespace qtool

@@ -1,0 +1,86 @@
+#include "quantize/emission/function_tables.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "graph/constant_float.h"
+#include "graph/index_of.h"
+#include "graph/op_traits.h"
+#include "graph/rank.h"
+
+namespace qtool {
+namespace {
+
+// Operators without steps or poles. Exp, Log, Sqrt and a division by the element are none of them:
+// one integer more or less of what they read may change their result many times over.
+constexpr auto kSmooth = std::to_array<std::string_view>({"Abs",         "Add",
+                                                          "Celu",        "Clip",
+                                                          "Elu",         "Erf",
+                                                          "HardSigmoid", "HardSwish",
+                                                          "LeakyRelu",   "Max",
+                                                          "Min",         "Mul",
+                                                          "Neg",         "PRelu",
+                                                          "Relu",        "Selu",
+                                                          "Sigmoid",     "Softplus",
+                                                          "Softsign",    "Sub",
+                                                          "Tanh",        "ThresholdedRelu"});
+
+bool is_smooth(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  if (std::ranges::find(kSmooth, node.op_type) != kSmooth.end()) return true;
+  if (node.is("Div")) return graph.is_constant(node.inputs[1]);
+  if (!node.is("Pow")) return false;
+  const std::optional<float> exponent = constant_float(graph, node.inputs[1]);
+  return exponent == 2.0F || exponent == 3.0F;
+}
+
+// Whether a node by itself needs no table. What reads a constant beside the tensor does: a table is
+// made of the real constant, a kernel reads it rounded. Sums and products have kernels with every
+// target, and stay as they are there.
+bool runs_better(const Target& target, const Node& node) {
+  if (!target.runs(node.op_type)) return false;
+  return traits_of(node).kind != OpKind::kCombining || node.is("Add") || node.is("Mul");
+}
+
+// Whether constants of several numbers have one for each index of axis 1.
+bool has_channels_on_axis_1(const Graph& graph, const ElementFunction& function, NodeId id) {
+  return std::ranges::all_of(graph.node(id).inputs, [&](ValueId input) {
+    const std::optional<std::int64_t> from_end = channel_axis_from_end(graph, input);
+    return !from_end || rank_of(graph, function.input) == *from_end + 1;
+  });
+}
+
+}  // namespace
+
+std::vector<ElementFunction> functions_as_tables(const Graph& graph, const Target& target,
+                                                 std::span<const std::optional<DType>> types,
+                                                 const Tail& tail, std::span<const char> fixed) {
+  if (!target.fuses_functions) return {};
+  std::vector<ElementFunction> functions = element_functions(graph);
+  std::erase_if(functions, [&](const ElementFunction& function) {
+    if (function.nodes.size() == 1 && runs_better(target, graph.node(function.nodes[0])))
+      return true;
+    if (types[index_of(function.input)] != DType::kFloat32) return true;
+    if (fixed[index_of(function.input)] != 0) return true;
+    return !std::ranges::all_of(function.nodes, [&](NodeId id) {
+      return tail.root(id) == kNoNode && is_smooth(graph, id) &&
+             has_channels_on_axis_1(graph, function, id) &&
+             types[index_of(graph.node(id).outputs[0])] == DType::kFloat32;
+    });
+  });
+  return functions;
+}
+
+bool take_out_alone(std::vector<ElementFunction>& functions, NodeId id) {
+  const auto function = std::ranges::find_if(functions, [id](const ElementFunction& candidate) {
+    return std::ranges::find(candidate.nodes, id) != candidate.nodes.end();
+  });
+  if (function == functions.end()) return true;
+  if (function->nodes.size() > 1) return false;
+  functions.erase(function);
+  return true;
+}
+
+}  // namespace qtool

@@ -1,0 +1,399 @@
+#include "quantize/placement/placement.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "graph/element_functions.h"
+#include "graph/index_of.h"
+#include "graph/op_traits.h"
+#include "graph/tail.h"
+#include "qtool/base/error.h"
+#include "quantize/emission/function_tables.h"
+#include "quantize/placement/element_types.h"
+#include "quantize/placement/operands.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::string_view kExcluded = "excluded by --exclude";
+
+}  // namespace
+
+/// Makes the placement of one graph; place() ends it.
+class Placer {
+ public:
+  Placer(const Graph& graph, const Target& target, const PlacementOptions& options)
+      : graph_(graph), target_(target), options_(options), types_(element_types(graph)) {
+    std::size_t nodes = 0;
+    for (const NodeId id : graph.nodes()) nodes = std::max(nodes, index_of(id) + 1);
+    refusal_.resize(nodes);
+    fused_into_.resize(nodes, kNoNode);
+    activation_.resize(nodes, kNoNode);
+    residual_.resize(nodes, kNoValue);
+    adder_.resize(nodes, kNoNode);
+    commutes_.resize(nodes, 0);
+    function_.resize(nodes, -1);
+    source_.resize(graph.value_limit());
+    inside_.resize(graph.value_limit(), 0);
+    wanted_.resize(graph.value_limit(), 0);
+  }
+
+  void refuse_by_operator() {
+    const Tail tail = find_tail(graph_);
+    for (const NodeId id : graph_.nodes()) {
+      refusal_[index_of(id)] = refuse_node(graph_, id, target_, types_, tail);
+    }
+    fixed_ = values_from_constants(graph_);
+    for (const NodeId id : graph_.nodes()) {
+      if (listed(id) && accepted(id)) refusal_[index_of(id)] = refuse_fixed(graph_, id, fixed_);
+    }
+    functions_ = functions_as_tables(graph_, target_, types_, tail, fixed_);
+    exclude(match_nodes(graph_, options_.exclude));
+  }
+
+  void exclude(std::span<const NodeId> nodes) {
+    for (const NodeId id : nodes) refusal_[index_of(id)] = kExcluded;
+  }
+
+  /// All that follows once it is known what may not run on integers.
+  Placement place() {
+    fuse_squares();
+    fuse_functions();
+    fuse_activations();
+    fuse_residuals();
+    follow_sources();
+    demand();
+    return finish();
+  }
+
+ private:
+  /// Follows shared affine maps through passing nodes, then refuses nodes that read a tensor
+  /// without a range.
+  void follow_sources() {
+    for (std::size_t i = 0; i < source_.size(); ++i) source_[i] = static_cast<ValueId>(i);
+    for (const NodeId id : graph_.nodes()) {
+      const Node& node = graph_.node(id);
+      if (const ElementFunction* function = function_of(id)) {
+        if (!quantizable(function->input)) {
+          refusal_[index_of(id)] = no_range("input", function->input);
+        }
+        continue;
+      }
+      if (!listed(id) || !accepted(id) || fused_into_[index_of(id)] != kNoNode) continue;
+      if (moves(id) && target_.movers == Movers::kCommute) continue;
+      for (const std::size_t i : activation_inputs(graph_, id)) {
+        if (!quantizable(node.inputs[i]) && !takes_in(id, node.inputs[i])) {
+          refusal_[index_of(id)] = no_range("input", node.inputs[i]);
+        }
+      }
+      if (!moves(id) || !accepted(id)) continue;
+      for (const ValueId output : node.outputs) {
+        if (output != kNoValue) source_[index_of(output)] = source_[index_of(node.inputs[0])];
+      }
+    }
+  }
+
+  /// The square of a difference runs inside that difference, so that this is not rounded.
+  void fuse_squares() {
+    for (const NodeId id : graph_.nodes()) {
+      if (!graph_.node(id).is("Sub") || !accepted(id)) continue;
+      const NodeId square = square_of(graph_, id);
+      if (square == kNoNode || refusal_[index_of(square)] == kExcluded) continue;
+      if (!take_out_alone(functions_, square)) continue;
+      refusal_[index_of(square)].clear();
+      fused_into_[index_of(square)] = id;
+      activation_[index_of(id)] = square;
+    }
+  }
+
+  /// Functions that are not left out run on integers as a whole.
+  void fuse_functions() {
+    std::erase_if(functions_, [&](const ElementFunction& function) {
+      return std::ranges::any_of(function.nodes,
+                                 [&](NodeId id) { return refusal_[index_of(id)] == kExcluded; });
+    });
+    for (std::size_t i = 0; i < functions_.size(); ++i) {
+      for (const NodeId id : functions_[i].nodes) {
+        refusal_[index_of(id)].clear();
+        function_[index_of(id)] = static_cast<std::int32_t>(i);
+      }
+    }
+  }
+
+  /// The function that a node is part of, or null.
+  [[nodiscard]] const ElementFunction* function_of(NodeId id) const {
+    const std::int32_t index = function_[index_of(id)];
+    return index < 0 ? nullptr : &functions_[static_cast<std::size_t>(index)];
+  }
+
+  void fuse_activations() {
+    for (const NodeId id : graph_.nodes()) {
+      if (!accepted(id) || function_of(id) != nullptr) continue;
+      if (activation_[index_of(id)] != kNoNode || fused_into_[index_of(id)] != kNoNode) continue;
+      const ValueId result = graph_.node(id).outputs[0];
+      if (graph_.is_output(result)) continue;
+      const std::vector<NodeId>& readers = graph_.consumers(result);
+      if (readers.size() != 1 || !accepted(readers[0])) continue;
+      if (function_of(readers[0]) != nullptr) continue;
+      const Node& reader = graph_.node(readers[0]);
+      if (!reader.domain.empty() || !target_.fuses(graph_.node(id).op_type, reader.op_type) ||
+          reader.inputs[0] != result || !saturates_at_zero(graph_, readers[0])) {
+        continue;
+      }
+      fused_into_[index_of(readers[0])] = id;
+      activation_[index_of(id)] = readers[0];
+    }
+  }
+
+  /// Finds for each Add the product that it can be fused into: the producer of one of its operands
+  /// (of the first, if both qualify). That operand is remembered.
+  void fuse_residuals() {
+    const auto& producers = target_.residual_producers;
+    for (const NodeId id : graph_.nodes()) {
+      const Node& node = graph_.node(id);
+      if (!accepted(id) || function_of(id) != nullptr || !node.is("Add") ||
+          node.inputs[0] == node.inputs[1])
+        continue;
+      for (const ValueId operand : node.inputs) {
+        const NodeId producer = graph_.value(operand).producer;
+        if (producer == kNoNode || !accepted(producer) || graph_.is_output(operand) ||
+            graph_.consumers(operand).size() != 1 ||
+            std::find(producers.begin(), producers.end(), graph_.node(producer).op_type) ==
+                producers.end()) {
+          continue;
+        }
+        residual_[index_of(id)] = operand;
+        adder_[index_of(producer)] = id;
+        break;
+      }
+    }
+  }
+
+  /// Walks from the outputs back to the inputs. Finds the tensors that a product follows, directly
+  /// or not, and those that a node reads as integers.
+  void demand() {
+    const std::vector<NodeId>& order = graph_.nodes();
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      for (const ValueId output : graph_.node(*it).outputs) {
+        if (output != kNoValue) decide(output);
+      }
+      commutes_[index_of(*it)] = commutes(*it) ? 1 : 0;
+    }
+    for (const ValueId input : graph_.inputs()) decide(input);
+  }
+
+  Placement finish() {
+    Placement placement;
+    const auto add = [&](ValueId id) {
+      if (id != kNoValue && wanted_[index_of(id)] != 0) placement.quantized.push_back(id);
+    };
+    for (const ValueId input : graph_.inputs()) add(input);
+    for (const NodeId id : graph_.nodes()) {
+      for (const ValueId output : graph_.node(id).outputs) add(output);
+      placement.nodes.push_back(describe(id));
+      if (adds_inside(id)) ++placement.residuals;
+    }
+    std::erase_if(functions_, [&](const ElementFunction& function) {
+      return wanted_[index_of(function.output)] == 0;
+    });
+    placement.functions = std::move(functions_);
+    placement.source = std::move(source_);
+    return placement;
+  }
+
+  [[nodiscard]] std::string no_range(std::string_view what, ValueId id) const {
+    return concat("the table has no range for its ", what, " '", graph_.value(id).name, "'");
+  }
+  [[nodiscard]] bool listed(NodeId id) const { return is_listed(target_, graph_.node(id)); }
+  [[nodiscard]] OpKind kind_of(NodeId id) const { return traits_of(graph_.node(id)).kind; }
+  [[nodiscard]] bool moves(NodeId id) const { return kind_of(id) == OpKind::kMoving; }
+  [[nodiscard]] bool accepted(NodeId id) const { return refusal_[index_of(id)].empty(); }
+
+  [[nodiscard]] bool quantizable(ValueId id) const {
+    if (types_[index_of(id)] != DType::kFloat32) return false;
+    if (graph_.is_constant(id) || !options_.has_range) return true;
+    return options_.has_range(graph_.value(source_[index_of(id)]).name);
+  }
+
+  /// Whether an operand of an Add is the result of the product into which the Add is fused. It then
+  /// exists only inside that product and needs no pair.
+  [[nodiscard]] bool takes_in(NodeId id, ValueId operand) const {
+    return residual_[index_of(id)] == operand && accepted(graph_.value(operand).producer);
+  }
+
+  /// Whether a product adds its result to a shortcut before it rounds: it needs no pair then.
+  [[nodiscard]] bool adds_inside(NodeId id) const {
+    return adder_[index_of(id)] != kNoNode && accepted(id) &&
+           runs_on_integers(adder_[index_of(id)]);
+  }
+
+  /// Whether the back-end will move a pair across a node: the node only moves values, and one of
+  /// its outputs has a pair or is read by such a node.
+  [[nodiscard]] bool commutes(NodeId id) const {
+    if (!accepted(id) || !moves(id) || target_.movers != Movers::kCommute) return false;
+    for (const ValueId output : graph_.node(id).outputs) {
+      if (output == kNoValue) continue;
+      if (wanted_[index_of(output)] != 0) return true;
+      for (const NodeId reader : graph_.consumers(output)) {
+        if (commutes_[index_of(reader)] != 0) return true;
+      }
+    }
+    return false;
+  }
+
+  /// The tensor that holds a node's result after its fused activation.
+  [[nodiscard]] ValueId result_of(NodeId id) const {
+    const NodeId activation = activation_[index_of(id)];
+    return first_output(graph_.node(activation == kNoNode ? id : activation));
+  }
+
+  [[nodiscard]] bool any_wanted(NodeId id) const {
+    const std::vector<ValueId>& outputs = graph_.node(id).outputs;
+    return std::any_of(outputs.begin(), outputs.end(), [&](ValueId output) {
+      return output != kNoValue && wanted_[index_of(output)] != 0;
+    });
+  }
+
+  [[nodiscard]] bool runs_on_integers(NodeId id) const {
+    if (!accepted(id) || fused_into_[index_of(id)] != kNoNode) return false;
+    if (const ElementFunction* function = function_of(id)) {
+      return wanted_[index_of(function->output)] != 0;
+    }
+    switch (kind_of(id)) {
+      case OpKind::kConvolution:
+      case OpKind::kMatrixProduct:
+      case OpKind::kRecurrent:
+      case OpKind::kAveraging:
+        return true;  // they read integers and can write either kind
+      case OpKind::kCombining:
+      case OpKind::kElementwise:
+        return wanted_[index_of(result_of(id))] != 0;
+      case OpKind::kMoving:
+        return target_.movers == Movers::kShareAffine && any_wanted(id);
+      case OpKind::kOther:
+        return false;
+    }
+    return false;
+  }
+
+  [[nodiscard]] bool reads_as_integers(NodeId reader, ValueId id) const {
+    if (!runs_on_integers(reader)) return false;
+    if (const ElementFunction* function = function_of(reader)) return id == function->input;
+    // All inputs of these are activations, and may be very many.
+    if (kind_of(reader) == OpKind::kCombining) return !takes_in(reader, id);
+    const Node& node = graph_.node(reader);
+    const auto inputs = activation_inputs(graph_, reader);
+    return std::any_of(inputs.begin(), inputs.end(), [&](std::size_t i) {
+      return node.inputs[i] == id && !takes_in(reader, id);
+    });
+  }
+
+  /// Whether the integer kernel of a node, with its fused activation, can only write integers.
+  [[nodiscard]] bool writes_integers_only(NodeId id) const {
+    if (id == kNoNode) return false;
+    const NodeId main = fused_into_[index_of(id)] == kNoNode ? id : fused_into_[index_of(id)];
+    const auto& ops = target_.integer_result_ops;
+    return accepted(main) &&
+           std::find(ops.begin(), ops.end(), graph_.node(main).op_type) != ops.end();
+  }
+
+  void decide(ValueId id) {
+    bool read_as_integers = false;
+    bool inside = false;
+    for (const NodeId reader : graph_.consumers(id)) {
+      read_as_integers = read_as_integers || reads_as_integers(reader, id);
+      inside = inside || (listed(reader) && is_product(kind_of(reader)));
+      for (const ValueId output : graph_.node(reader).outputs) {
+        inside = inside || (output != kNoValue && inside_[index_of(output)] != 0);
+      }
+    }
+    inside_[index_of(id)] = inside ? 1 : 0;
+    if (!quantizable(id)) return;
+    const NodeId producer = graph_.value(id).producer;
+    const ElementFunction* function = producer == kNoNode ? nullptr : function_of(producer);
+    if (function != nullptr && id != function->output) return;
+    const bool fused = producer != kNoNode && activation_[index_of(producer)] != kNoNode;
+    if (fused || (producer != kNoNode && adds_inside(producer))) return;
+    const bool for_producer = inside && !graph_.is_output(id) && writes_integers_only(producer);
+    wanted_[index_of(id)] = read_as_integers || for_producer ? 1 : 0;
+  }
+
+  [[nodiscard]] NodePlacement describe(NodeId id) const {
+    const Node& node = graph_.node(id);
+    const bool ranks = listed(id) && runs_on_integers(id);  // ArgMax gives positions
+    if (!computes_reals(node, types_) && !ranks) return {id, NodeRole::kNotReal, {}};
+    if (!accepted(id)) return {id, NodeRole::kFloat, refusal_[index_of(id)]};
+    const NodeId main = fused_into_[index_of(id)];
+    if (main != kNoNode) {
+      if (runs_on_integers(main)) return {id, NodeRole::kFused, {}};
+      return {id, NodeRole::kFloat, "its result is read in FP32 only"};
+    }
+    if (runs_on_integers(id)) {
+      return {id, moves(id) ? NodeRole::kPassing : NodeRole::kInteger, {}};
+    }
+    if (commutes_[index_of(id)] != 0) return {id, NodeRole::kPassing, {}};
+    const ElementFunction* function = function_of(id);
+    const ValueId result = function != nullptr ? function->output : result_of(id);
+    if (options_.has_range && !quantizable(result)) {
+      return {id, NodeRole::kFloat, no_range("result", result)};
+    }
+    return {id, NodeRole::kFloat, "its result is read in FP32 only"};
+  }
+
+  const Graph& graph_;
+  const Target& target_;
+  const PlacementOptions& options_;
+  std::vector<std::optional<DType>> types_;
+  std::vector<std::string> refusal_;  // by node: why it stays FP32; empty: accepted
+  std::vector<NodeId> fused_into_;    // by activation: the node it runs inside of
+  std::vector<NodeId> activation_;    // by node: the activation that runs inside it
+  std::vector<ValueId> residual_;     // by Add: the operand whose producer it is fused into
+  std::vector<NodeId> adder_;         // by product: the Add that is fused into it
+  std::vector<ElementFunction> functions_;
+  std::vector<std::int32_t> function_;  // by node: index of its function, -1 for none
+  std::vector<char> fixed_;             // by value: computed from constants alone
+  std::vector<char> commutes_;          // by node: see commutes()
+  std::vector<ValueId> source_;
+  std::vector<char> inside_;  // by value: a product follows, directly or not
+  std::vector<char> wanted_;  // by value: gets a pair
+};
+
+Placement place(const Graph& graph, const Target& target, const PlacementOptions& options) {
+  Placer placer(graph, target, options);
+  placer.refuse_by_operator();
+  Placement placement = placer.place();
+  if (!options.has_range) return placement;
+  // Calibration skips tensors that no integer node would read. So if a node would stay in FP32 with
+  // any table, the reason given is that one, not the missing range.
+  PlacementOptions any_table = options;
+  any_table.has_range = nullptr;
+  const Placement ideal = place(graph, target, any_table);
+  for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
+    if (placement.nodes[i].role == NodeRole::kFloat && ideal.nodes[i].role == NodeRole::kFloat) {
+      placement.nodes[i].reason = ideal.nodes[i].reason;
+    }
+  }
+  return placement;
+}
+
+struct Placements::State {
+  State(const Graph& graph, const Target& target, PlacementOptions given)
+      : options(std::move(given)), placer(graph, target, options) {
+    placer.refuse_by_operator();
+  }
+  PlacementOptions options;
+  Placer placer;  ///< as it is before nodes are left out
+};
+
+Placements::Placements(const Graph& graph, const Target& target, PlacementOptions options)
+    : state_(std::make_unique<State>(graph, target, std::move(options))) {}
+
+Placements::~Placements() = default;
+
+Placement Placements::without(std::span<const NodeId> nodes) const {
+  Placer placer = state_->placer;
+  placer.exclude(nodes);
+  return placer.place();
+}
+
+}  // namespace qtool

@@ -1,0 +1,334 @@
+#include "quantize/rewrites/channel_groups.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "graph/constant_float.h"
+#include "graph/op_traits.h"
+#include "ops/evaluate.h"
+#include "quantize/placement/operands.h"
+#include "quantize/weights/weight_layout.h"
+
+namespace qtool {
+namespace {
+
+/// Far more than networks have; channels beyond these stay as they are. Numbers of groups travel
+/// through operators as float32 values, which hold them exactly.
+constexpr std::size_t kMaxGroups = std::size_t{1} << 20U;
+/// Values that are moved at most, over all operators: many times those of large detectors.
+constexpr std::int64_t kMaxMoved = std::int64_t{1} << 26;
+
+}  // namespace
+
+bool is_depthwise(const ScalableLayer& layer) { return layer.group_size == 1; }
+
+ChannelGroups::ChannelGroups(const Graph& graph, const InputShapes& shapes,
+                             std::span<const ChannelFactor> factors)
+    : graph_(graph),
+      shaped_(specialize(graph, shapes)),
+      groups_(std::max(graph.value_limit(), shaped_.graph.value_limit())),
+      parent_{ChannelGroup::kZero, ChannelGroup::kLocked},
+      factors_(factors) {
+  shaped_.infos.resize(groups_.size());
+  for (const ValueId id : graph.inputs()) set_locked(id);
+  for (const NodeId id : graph.nodes()) visit(id);
+  for (const ValueId id : graph.outputs()) lock(id);
+}
+
+ChannelGroup ChannelGroups::root(ChannelGroup group) const {
+  while (parent_[index_of(group)] != group) group = parent_[index_of(group)];
+  return group;
+}
+
+std::vector<ChannelGroup> ChannelGroups::channels(ValueId id) const {
+  std::vector<ChannelGroup> roots = groups(id).channels;
+  for (ChannelGroup& group : roots) group = root(group);
+  return roots;
+}
+
+std::vector<ChannelGroup> ChannelGroups::elements(ValueId id) const {
+  std::vector<ChannelGroup> roots;
+  if (!groups(id).elements) return roots;
+  for (const float number : groups(id).elements->values<float>()) {
+    roots.push_back(root(static_cast<ChannelGroup>(static_cast<std::int32_t>(number))));
+  }
+  return roots;
+}
+
+ChannelGroup ChannelGroups::merge(ChannelGroup a, ChannelGroup b) {
+  for (ChannelGroup* group : {&a, &b}) {
+    while (parent_[index_of(*group)] != *group) {  // shortens the way for the next one
+      ChannelGroup& up = parent_[index_of(*group)];
+      up = parent_[index_of(up)];
+      *group = up;
+    }
+  }
+  if (a == ChannelGroup::kZero) return b;
+  if (b == ChannelGroup::kZero || a == b) return a;
+  // The lower number stays, so that kLocked does.
+  parent_[index_of(std::max(a, b))] = std::min(a, b);
+  return std::min(a, b);
+}
+
+ChannelGroup ChannelGroups::add_group() {
+  if (parent_.size() >= kMaxGroups) return ChannelGroup::kLocked;
+  const auto group = static_cast<ChannelGroup>(parent_.size());
+  parent_.push_back(group);
+  return group;
+}
+
+bool ChannelGroups::any_free(ValueId id) const {
+  const Groups& known = groups(id);
+  const auto free = [&](ChannelGroup group) { return is_free(root(group)); };
+  if (std::any_of(known.channels.begin(), known.channels.end(), free)) return true;
+  return std::ranges::any_of(elements(id), free);
+}
+
+void ChannelGroups::lock(ValueId id) {
+  const Groups& known = groups(id);
+  for (const ChannelGroup group : known.channels) merge(group, ChannelGroup::kLocked);
+  for (const ChannelGroup group : elements(id)) merge(group, ChannelGroup::kLocked);
+}
+
+void ChannelGroups::set_locked(ValueId id) {
+  const auto& known = info(id);
+  if (!known || known->shape.rank() < 2 ||
+      known->shape[1] > static_cast<std::int64_t>(kMaxGroups)) {
+    return;
+  }
+  groups(id).channels.assign(static_cast<std::size_t>(known->shape[1]), ChannelGroup::kLocked);
+}
+
+void ChannelGroups::lock_node(const Node& node) {
+  for (const ValueId input : node.inputs) {
+    if (input != kNoValue) lock(input);
+  }
+  for (const ValueId output : node.outputs) {
+    if (output != kNoValue) set_locked(output);
+  }
+}
+
+void ChannelGroups::visit(NodeId id) {
+  const Node& node = graph_.node(id);
+  const auto is_fixed = [&](ValueId output) {
+    return output == kNoValue || shaped_.graph.is_constant(output);
+  };
+  // Shapes, and what is computed from them: the factors do not matter to it.
+  if (std::all_of(node.outputs.begin(), node.outputs.end(), is_fixed)) return;
+  const OpTraits& traits = traits_of(node);
+  bool understood = false;
+  if (is_product(traits.kind)) {
+    understood = begin_layer(id);
+  } else if (node.is("Mul")) {
+    understood = begin_factor(id) || multiply_by_gate(node);
+  } else if (node.is("Add")) {
+    understood = join(node);
+  } else if (node.is("Concat")) {
+    understood = concatenate(node);
+  } else if (keeps_channels(node)) {
+    groups(node.outputs[0]) = groups(node.inputs[0]);
+    understood = true;
+  } else if (traits.kind == OpKind::kMoving && !node.is("MaxPool") && !node.is("Resize")) {
+    understood = move(id);
+  }
+  if (!understood) lock_node(node);
+}
+
+bool ChannelGroups::begin_layer(NodeId id) {
+  const Node& node = graph_.node(id);
+  const auto ports = weight_ports(graph_, id);
+  if (!ports || ports->weight == ports->bias || node.get_int("transA", 0) != 0) return false;
+  const bool conv = traits_of(node).kind == OpKind::kConvolution;
+  if (node.is("ConvTranspose") && node.get_int("group", 1) != 1) return false;
+  const auto& input = info(node.inputs[0]);
+  if (!input || (!conv && input->shape.rank() != 2)) return false;
+  // Weights that others read too would be scaled for them as well.
+  for (const ValueId constant : {ports->weight, ports->bias}) {
+    if (constant == kNoValue) continue;
+    const Tensor* tensor = graph_.value(constant).constant.get();
+    if (tensor == nullptr || tensor->dtype() != DType::kFloat32 || graph_.is_output(constant) ||
+        graph_.consumers(constant).size() != 1 || !all_finite(tensor->values<float>())) {
+      return false;
+    }
+  }
+  if (ports->bias != kNoValue &&
+      graph_.value(ports->bias).constant->elements() != ports->channels) {
+    return false;
+  }
+  const WeightLayout layout =
+      layout_of(graph_, id, *ports, graph_.value(ports->weight).constant->shape());
+  // Weights whose input is not known by channel can still be scaled by output channel.
+  if (static_cast<std::int64_t>(groups(node.inputs[0]).channels.size()) != layout.total_inputs) {
+    lock(node.inputs[0]);
+  }
+  std::vector<ChannelGroup>& results = groups(node.outputs[0]).channels;
+  for (std::int64_t c = 0; c < ports->channels; ++c) results.push_back(add_group());
+  layers_.push_back({id, *ports, layout.inputs});
+  return true;
+}
+
+bool ChannelGroups::begin_factor(NodeId id) {
+  const auto known = std::ranges::find(factors_, id, &ChannelFactor::node);
+  if (known == factors_.end()) return false;
+  const Node& node = graph_.node(id);
+  const std::int64_t channels = graph_.value(known->factors).constant->elements();
+  const auto& from = info(node.inputs[0]);
+  const auto& to = info(node.outputs[0]);
+  if (!from || !to || from->shape != to->shape || from->shape.rank() < 2 ||
+      from->shape[1] != channels) {
+    return false;
+  }
+  if (std::ssize(groups(node.inputs[0]).channels) != channels) lock(node.inputs[0]);
+  std::vector<ChannelGroup>& results = groups(node.outputs[0]).channels;
+  for (std::int64_t c = 0; c < channels; ++c) results.push_back(add_group());
+  return true;
+}
+
+bool ChannelGroups::multiply_by_gate(const Node& node) {
+  const auto is_gate_of = [&](ValueId gate, ValueId tensor) {
+    const auto& small = info(gate);
+    const auto& large = info(tensor);
+    if (!small || !large || small->shape.rank() != large->shape.rank()) return false;
+    if (small->shape.rank() < 3 || small->shape[1] != large->shape[1]) return false;
+    for (std::int64_t axis = 2; axis < small->shape.rank(); ++axis) {
+      if (small->shape[axis] != 1) return false;
+    }
+    return !groups(tensor).channels.empty() && !graph_.is_constant(tensor);
+  };
+  for (const std::size_t gate : {std::size_t{1}, std::size_t{0}}) {
+    const ValueId tensor = node.inputs[1 - gate];
+    if (!is_gate_of(node.inputs[gate], tensor) || is_gate_of(tensor, node.inputs[gate])) continue;
+    lock(node.inputs[gate]);
+    groups(node.outputs[0]) = groups(tensor);
+    return true;
+  }
+  return false;
+}
+
+bool ChannelGroups::keeps_channels(const Node& node) const {
+  if (node.inputs.empty() || node.outputs.size() != 1) return false;
+  if (node.is("Relu") || node.is("LeakyRelu") || node.is("Identity")) return true;
+  if (node.is("Clip")) {
+    return node.has_input(1) && constant_float(graph_, node.inputs[1]) == 0.0F &&
+           (!node.has_input(2) || constant_float(graph_, node.inputs[2]).has_value());
+  }
+  constexpr std::array kPools = {"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
+                                 "Resize"};
+  if (std::none_of(kPools.begin(), kPools.end(), [&](const char* op) { return node.is(op); })) {
+    return false;
+  }
+  const auto& from = info(node.inputs[0]);
+  const auto& to = info(node.outputs[0]);
+  return !groups(node.inputs[0]).channels.empty() && from && to && from->shape.rank() == 4 &&
+         to->shape.rank() == 4 && from->shape[1] == to->shape[1];
+}
+
+bool ChannelGroups::join(const Node& node) {
+  const Groups& a = groups(node.inputs[0]);
+  const Groups& b = groups(node.inputs[1]);
+  const auto& shape_a = info(node.inputs[0]);
+  const auto& shape_b = info(node.inputs[1]);
+  if (a.channels.empty() || a.channels.size() != b.channels.size() || !shape_a || !shape_b ||
+      shape_a->shape != shape_b->shape) {
+    return false;
+  }
+  std::vector<ChannelGroup> joined;
+  for (std::size_t c = 0; c < a.channels.size(); ++c) {
+    joined.push_back(merge(a.channels[c], b.channels[c]));
+  }
+  groups(node.outputs[0]).channels = std::move(joined);
+  return true;
+}
+
+bool ChannelGroups::concatenate(const Node& node) {
+  const auto& result = info(node.outputs[0]);
+  if (!result) return false;
+  const std::int64_t axis = node.get_int("axis", 1);
+  if ((axis < 0 ? axis + result->shape.rank() : axis) != 1) return false;
+  std::vector<ChannelGroup> all;
+  for (const ValueId input : node.inputs) {
+    const std::vector<ChannelGroup>& part = groups(input).channels;
+    const auto& shape = info(input);
+    if (!shape || static_cast<std::int64_t>(part.size()) != shape->shape[1]) return false;
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  groups(node.outputs[0]).channels = std::move(all);
+  return true;
+}
+
+bool ChannelGroups::move(NodeId id) {
+  Node node = graph_.node(id);
+  const ValueId from = node.inputs[0];
+  if (!any_free(from)) return false;  // locked stays locked
+  const auto& known = info(from);
+  if (!known || known->dtype != DType::kFloat32 || known->shape.elements() == 0) {
+    return false;
+  }
+  if (known->shape.elements() > kMaxMoved - moved_) return false;
+  moved_ += known->shape.elements();
+  // The operator alone, with the numbers of the groups for its input.
+  Graph alone;
+  alone.info.opsets = graph_.info.opsets;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] == kNoValue) continue;
+    const Value& value = shaped_.graph.value(node.inputs[i]);
+    if (i > 0 && value.constant == nullptr) return false;
+    std::shared_ptr<const Tensor> constant = value.constant;
+    if (i == 0) {
+      Tensor elements(DType::kFloat32, known->shape);
+      const Groups& source = groups(from);
+      if (source.elements) {
+        elements = source.elements->clone();
+      } else {
+        const auto to = elements.values<float>();
+        const std::size_t channels = source.channels.size();
+        const std::size_t inner =
+            to.size() / (static_cast<std::size_t>(known->shape[0]) * channels);
+        for (std::size_t e = 0; e < to.size(); ++e) {
+          to[e] = static_cast<float>(source.channels[e / inner % channels]);
+        }
+      }
+      constant = std::make_shared<const Tensor>(std::move(elements));
+    } else if (node.is("Pad") && i == 2 && constant_float(shaped_.graph, node.inputs[i]) != 0.0F) {
+      return false;
+    }
+    node.inputs[i] = alone.add_constant(alone.unique_name("operand"), std::move(constant));
+  }
+  const std::vector<ValueId> outputs = node.outputs;
+  for (ValueId& output : node.outputs) {
+    if (output != kNoValue) output = alone.add_value(alone.unique_name("result"));
+  }
+  auto results = evaluate_node(alone, alone.add_node(std::move(node)), LoweredParams{});
+  if (!results || results->size() != outputs.size()) return false;
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (outputs[o] != kNoValue) set_elements(outputs[o], std::move((*results)[o]));
+  }
+  return true;
+}
+
+void ChannelGroups::set_elements(ValueId id, Tensor elements) {
+  const Shape& shape = elements.shape();
+  const auto numbers = std::as_const(elements).values<float>();
+  if (shape.rank() < 2 || shape.elements() == 0) {
+    groups(id).elements = std::make_shared<const Tensor>(std::move(elements));
+    return;
+  }
+  const auto channels = static_cast<std::size_t>(shape[1]);
+  const std::size_t inner = numbers.size() / (static_cast<std::size_t>(shape[0]) * channels);
+  std::vector<ChannelGroup> by_channel(channels, ChannelGroup::kZero);
+  for (std::size_t e = 0; e < numbers.size(); ++e) {
+    const ChannelGroup group =
+        root(static_cast<ChannelGroup>(static_cast<std::int32_t>(numbers[e])));
+    ChannelGroup& channel = by_channel[e / inner % channels];
+    if (group == ChannelGroup::kZero || channel == group) continue;  // zeros fit any channel
+    if (channel != ChannelGroup::kZero) {
+      groups(id).elements = std::make_shared<const Tensor>(std::move(elements));
+      return;
+    }
+    channel = group;
+  }
+  groups(id).channels = std::move(by_channel);
+}
+
+}  // namespace qtool

@@ -1,0 +1,119 @@
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "base/parallel.h"
+#include "quantize/layer.h"
+#include "quantize/weights/weight_layout.h"
+
+namespace qtool {
+namespace {
+
+using Matrix = Eigen::MatrixXd;  // column-major
+
+// Added to the diagonal, as a share of its mean: directions of which few vectors tell nothing must
+// not be paid for with the others.
+constexpr double kGptqDamping = 0.01;
+constexpr Eigen::Index kBlock = 64;
+
+/// The weights of one group: [outputs, depth], elements of the layer's tensors.
+struct GroupView {
+  WeightLayout layout;
+  std::int64_t first_channel = 0;
+  std::int64_t channels = 0;
+
+  [[nodiscard]] std::size_t at(std::int64_t output, std::int64_t element) const {
+    return static_cast<std::size_t>(layout.first(first_channel + output, element / layout.taps) +
+                                    element % layout.taps);
+  }
+};
+
+/// What the squared error of an output is made of: H = E[x x^T], without E[x] E[x]^T where the mean
+/// is corrected, plus the noise of the quantized input, damped.
+Matrix error_matrix(const Layer& layer, std::int64_t group) {
+  const InputMoments& moments = *layer.input.moments;
+  const Eigen::Index depth = moments.depth;
+  const auto rows = static_cast<double>(moments.rows);
+  const float* second = moments.second.data() + group * depth * depth;
+  const double* first = moments.first.data() + group * depth;
+  Matrix h = Eigen::Map<const Eigen::MatrixXf>(second, depth, depth).cast<double>() / rows;
+  if (layer.input.mean_is_corrected) {
+    const Eigen::VectorXd mean = Eigen::Map<const Eigen::VectorXd>(first, depth) / rows;
+    h -= mean * mean.transpose();
+  }
+  const double step = layer.input.affine ? layer.input.affine->scale : 0.0;
+  // With fewer vectors than elements, what they say of pairs is mostly chance.
+  const double chance = static_cast<double>(depth) / (rows + static_cast<double>(depth));
+  h.diagonal().array() += step * step / 12.0 + (kGptqDamping + chance) * h.diagonal().mean();
+  return h;
+}
+
+/// Rounds the weights of one group. Elements are rounded in descending order of H's diagonal; each
+/// is first moved by what the errors so far can still be made up for: with H = L L^T (L lower
+/// triangular, elements in ascending order, rounded from the last to the first),
+///   q_k = round(w_k + sum over j > k of (w_j - q_j) L_jk / L_kk).
+void round_group(const Layer& layer, const GroupView& view, const Matrix& h,
+                 std::span<std::int8_t> integers) {
+  const Eigen::Index depth = h.rows();
+  // Nothing to gain where the input is always the same, nothing to learn from overflown sums.
+  if (!h.allFinite() || h.diagonal().maxCoeff() <= 0.0) return;
+  std::vector<Eigen::Index> order(static_cast<std::size_t>(depth));
+  std::iota(order.begin(), order.end(), Eigen::Index{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](Eigen::Index a, Eigen::Index b) { return h(a, a) < h(b, b); });
+  Matrix factor = h(order, order);
+  Eigen::LLT<Eigen::Ref<Matrix>> cholesky(factor);
+  if (cholesky.info() != Eigen::Success || !factor.diagonal().allFinite()) return;
+
+  const Limits limits = limits_of(layer.scheme);
+  const auto weights = layer.weights.values<float>();
+  Matrix errors = Matrix::Zero(view.channels, depth);
+  for (Eigen::Index end = depth; end > 0; end -= std::min(end, kBlock)) {
+    const Eigen::Index begin = std::max<Eigen::Index>(end - kBlock, 0);
+    const Eigen::Index behind = depth - end;
+    // What the elements behind this block ask of it.
+    Matrix moves = errors.rightCols(behind) * factor.block(end, begin, behind, end - begin);
+    for (Eigen::Index k = end; k-- > begin;) {
+      const Eigen::Index element = order[static_cast<std::size_t>(k)];
+      const double pivot = factor(k, k);
+      for (Eigen::Index o = 0; o < view.channels; ++o) {
+        const std::size_t at = view.at(o, element);
+        const Affine affine = layer.affines.at(static_cast<std::size_t>(view.first_channel + o));
+        const double weight = static_cast<double>(weights[at]);
+        const auto wanted = static_cast<float>(weight + moves(o, k - begin) / pivot);
+        const std::int32_t q = quantize_value(wanted, affine, limits);
+        integers[at] = static_cast<std::int8_t>(q);
+        errors(o, k) = weight - static_cast<double>(affine.scale) * (q - affine.zero_point);
+      }
+      if (k == begin) break;
+      moves.leftCols(k - begin) += errors.col(k) * factor.row(k).segment(begin, k - begin);
+    }
+  }
+}
+
+}  // namespace
+
+/// Second-order rounding: minimises sum over rows of the weights of e H e^T, e = w - s (q - z), by
+/// rounding one element after the other and moving those to come by the error so far. With nothing
+/// known about the input, and where H is singular, to nearest. Cost per group: depth^3 / 3 for the
+/// factor and outputs depth^2 / 2 for the moves.
+/// Source: Frantar et al., GPTQ, arXiv 2210.17323; in the form that needs no inverse of H, Chee et
+/// al., QuIP, arXiv 2307.13304, theorem 6. Differs from source: the mean is taken out of H where
+/// bias correction takes it out of the outputs; the noise of the quantized input is added.
+Tensor rounding_gptq(const Layer& layer) {
+  Tensor rounded = quantize_weights(layer.weights, layer.scheme, layer.affines);
+  const InputMoments* moments = layer.input.moments;
+  if (moments == nullptr || moments->rows == 0 || moments->depth == 0) return rounded;
+  const auto integers = rounded.values<std::int8_t>();
+  for (std::int64_t g = 0; g < moments->groups; ++g) {
+    const GroupView view{layer.layout, g * layer.layout.channels_per_group,
+                         layer.layout.channels_per_group};
+    round_group(layer, view, error_matrix(layer, g), integers);
+  }
+  return rounded;
+}
+
+}  // namespace qtool

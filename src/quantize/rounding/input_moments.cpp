@@ -1,0 +1,167 @@
+#include "quantize/rounding/input_moments.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "base/text.h"
+#include "graph/constant_float.h"
+#include "ops/onednn/onednn.h"
+#include "ops/operator.h"
+#include "ops/spatial.h"
+#include "ops/strides.h"
+#include "qtool/base/error.h"
+
+namespace qtool {
+namespace {
+
+/// `count` of `positions`, spread evenly: multiples of the golden ratio fall into step neither with
+/// the rows nor with the columns of an image.
+std::vector<std::int64_t> spread(std::int64_t positions, std::int64_t count) {
+  std::vector<std::int64_t> chosen;
+  if (positions <= count) {
+    for (std::int64_t i = 0; i < positions; ++i) chosen.push_back(i);
+    return chosen;
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double turns = (static_cast<double>(i) + 0.5) * (std::numbers::phi - 1.0);
+    const double part = turns - std::floor(turns);
+    chosen.push_back(
+        std::min(static_cast<std::int64_t>(part * static_cast<double>(positions)), positions - 1));
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::optional<InputRows> InputRows::of(const Graph& graph, NodeId id, const WeightPorts& ports) {
+  const Node& node = graph.node(id);
+  const Shape& shape = graph.value(ports.weight).constant->shape();
+  InputRows rows(graph, id, shape);
+  rows.is_convolution_ = node.is("Conv");
+  const bool is_product = node.is("MatMul") || (node.is("Gemm") && node.get_int("transA", 0) == 0);
+  if (!rows.is_convolution_ && !is_product) return std::nullopt;
+  if (rows.is_convolution_) rows.groups_ = node.get_int("group", 1);
+  rows.depth_ = ports.depth;
+  return rows;
+}
+
+std::vector<float> InputRows::gather(const TensorView& input, std::int64_t max_rows) const {
+  if (is_convolution_) return gather_windows(input, max_rows);
+  const Shape& shape = input.shape;
+  if (shape.rank() == 0 || shape[shape.rank() - 1] != depth_) {
+    throw Error(ErrorCode::kInvalidModel,
+                concat(graph_->describe(node_), ": its input has shape ", shape.to_string(),
+                       ", expected ", depth_, " elements on the last axis"));
+  }
+  const std::vector<std::int64_t> positions = spread(shape.elements() / depth_, max_rows);
+  const std::vector<std::int64_t> steps = strides_of(shape, input.layout);
+  std::vector<float> rows(positions.size() * static_cast<std::size_t>(depth_));
+  const float* from = input.values<float>().data();
+  float* to = rows.data();
+  for (const std::int64_t position : positions) {
+    std::int64_t offset = 0;
+    std::int64_t rest = position;
+    for (std::int64_t axis = shape.rank() - 1; axis-- > 0; rest /= shape[axis]) {
+      offset += rest % shape[axis] * steps[static_cast<std::size_t>(axis)];
+    }
+    for (std::int64_t i = 0; i < depth_; ++i) *to++ = from[offset + i * steps.back()];
+  }
+  return rows;
+}
+
+std::vector<float> InputRows::gather_windows(const TensorView& input, std::int64_t max_rows) const {
+  static const std::vector<std::optional<ValueInfo>> kNone;  // attributes are all that is read
+  const OpContext op(*graph_, node_, kNone);
+  const Window window = resolve_conv(op, input.shape, weights_).window;
+  const std::size_t axes = window.kernel.size();
+  const std::vector<std::int64_t> steps = strides_of(input.shape, input.layout);
+  const std::int64_t channels = weights_[1];
+  std::int64_t places = input.shape[0];
+  for (const std::int64_t extent : window.output) places *= extent;
+  const std::vector<std::int64_t> positions = spread(places, max_rows);
+  const auto count = static_cast<std::int64_t>(positions.size());
+  const std::int64_t taps = channels == 0 ? 0 : depth_ / channels;
+  std::vector<float> rows(static_cast<std::size_t>(groups_ * count * depth_));
+  const float* from = input.values<float>().data();
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(taps));  // -1: padding
+  for (std::int64_t r = 0; r < count; ++r) {
+    std::vector<std::int64_t> corner(axes);
+    std::int64_t rest = positions[static_cast<std::size_t>(r)];
+    for (std::size_t a = axes; a-- > 0; rest /= window.output[a]) {
+      corner[a] = rest % window.output[a] * window.strides[a] - window.pads_begin[a];
+    }
+    const std::int64_t image = rest * steps[0];
+    for (std::int64_t t = 0; t < taps; ++t) {
+      std::int64_t tap = t;
+      std::int64_t& offset = offsets[static_cast<std::size_t>(t)] = image;
+      for (std::size_t a = axes; a-- > 0 && offset >= 0; tap /= window.kernel[a]) {
+        const std::int64_t at = corner[a] + tap % window.kernel[a] * window.dilations[a];
+        const bool inside = at >= 0 && at < input.shape[static_cast<std::int64_t>(a) + 2];
+        offset = inside ? offset + at * steps[a + 2] : -1;
+      }
+    }
+    for (std::int64_t g = 0; g < groups_; ++g) {
+      float* to = rows.data() + (g * count + r) * depth_;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        const float* plane = from + (g * channels + c) * steps[1];
+        for (const std::int64_t offset : offsets) *to++ = offset < 0 ? 0.0F : plane[offset];
+      }
+    }
+  }
+  return rows;
+}
+
+PassedInterval passed_interval(const Graph& graph, NodeId id) {
+  PassedInterval passed;
+  const ValueId result = graph.node(id).outputs[0];
+  if (graph.is_output(result) || graph.consumers(result).size() != 1) return passed;
+  const Node& next = graph.node(graph.consumers(result).front());
+  if (next.is("Relu")) passed.above = 0.0F;
+  if (next.is("Clip") && next.inputs[0] == result) {
+    const auto bound = [&](std::size_t input, float otherwise) {
+      if (!next.has_input(input)) return otherwise;
+      return constant_float(graph, next.inputs[input]).value_or(otherwise);
+    };
+    passed = {bound(1, passed.above), bound(2, passed.below)};
+  }
+  return passed;
+}
+
+void add_samples(const std::vector<float>& rows, std::int64_t groups, std::int64_t depth,
+                 std::int64_t max_rows, InputSamples& samples) {
+  if (groups == 0 || depth == 0) return;
+  samples.vectors.resize(static_cast<std::size_t>(groups * samples.capacity * depth));
+  const std::int64_t count = std::ssize(rows) / (groups * depth);
+  const std::int64_t taken = std::min({max_rows, count, samples.capacity - samples.rows});
+  for (std::int64_t i = 0; i < taken; ++i) {
+    const std::int64_t from = i * count / taken;
+    for (std::int64_t g = 0; g < groups; ++g) {
+      std::copy_n(rows.begin() + (g * count + from) * depth, depth,
+                  samples.vectors.begin() + (g * samples.capacity + samples.rows + i) * depth);
+    }
+  }
+  samples.rows += std::max<std::int64_t>(taken, 0);
+}
+
+void add_rows(const std::vector<float>& rows, InputMoments& moments) {
+  const std::int64_t depth = moments.depth;
+  const auto width = static_cast<std::size_t>(moments.groups * depth);
+  if (moments.second.empty()) {
+    moments.second.resize(width * static_cast<std::size_t>(depth));
+    moments.first.resize(width);
+  }
+  const std::int64_t count = std::ssize(rows) / std::max<std::int64_t>(moments.groups * depth, 1);
+  if (count == 0) return;
+  for (std::int64_t g = 0; g < moments.groups; ++g) {
+    const float* x = rows.data() + g * count * depth;
+    onednn::add_gram(x, count, depth, moments.second.data() + g * depth * depth);
+    double* sums = moments.first.data() + g * depth;
+    for (std::int64_t r = 0; r < count; ++r) {
+      for (std::int64_t i = 0; i < depth; ++i) sums[i] += static_cast<double>(x[r * depth + i]);
+    }
+  }
+  moments.rows += count;
+}
+
+}  // namespace qtool

@@ -1,0 +1,282 @@
+#include "report/page/page.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/check.h"
+#include "base/printable.h"
+#include "qtool/quantize/coverage.h"
+#include "report/analysis.h"
+#include "report/page/page_template.h"
+#include "report/render.h"
+
+namespace qtool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kPlace = "QTOOL_PAGE_DATA";
+/// Points are drawn on a grid of so many places each way.
+constexpr double kGrid = 1000.0;
+
+/// Of equal width; empty ones at either end are left out.
+Json histograms_of(const std::vector<ErrorSource>& sources) {
+  Json histograms = Json::array();
+  for (const ErrorSource& source : sources) {
+    const std::vector<std::int64_t>& counts = source.levels.counts;
+    const auto filled = [](std::int64_t count) { return count > 0; };
+    const auto first = std::ranges::find_if(counts, filled);
+    if (first == counts.end()) continue;
+    const auto end = std::find_if(counts.rbegin(), counts.rend(), filled).base();
+    const auto skipped = static_cast<double>(first - counts.begin());
+    histograms.push_back({{"tensor", source.name},
+                          {"lower", source.levels.first + skipped * source.levels.width},
+                          {"step", source.levels.width},
+                          {"counts", std::vector<std::int64_t>(first, end)}});
+  }
+  return histograms;
+}
+
+std::int64_t place(float value, double low, double high) {
+  if (!(high > low)) return 0;
+  const double part = (static_cast<double>(value) - low) / (high - low);
+  return static_cast<std::int64_t>(std::clamp(part, 0.0, 1.0) * kGrid);
+}
+
+/// Points as whole numbers on a grid that both models share: fp32, int8, fp32, int8, ...
+Json points_of(std::string_view what, const std::string& name,
+               const std::vector<ValuePair>& pairs) {
+  Range range{std::numeric_limits<float>::max(), std::numeric_limits<float>::lowest()};
+  for (const ValuePair& pair : pairs) {
+    if (!std::isfinite(pair.fp32) || !std::isfinite(pair.int8)) continue;
+    range.min = std::min({range.min, pair.fp32, pair.int8});
+    range.max = std::max({range.max, pair.fp32, pair.int8});
+  }
+  Json points = Json::array();
+  for (const ValuePair& pair : pairs) {
+    if (!std::isfinite(pair.fp32) || !std::isfinite(pair.int8)) continue;
+    for (const float value : {pair.fp32, pair.int8}) {
+      points.push_back(
+          place(value, static_cast<double>(range.min), static_cast<double>(range.max)));
+    }
+  }
+  return {{what, name}, {"range", {range.min, range.max}}, {"points", std::move(points)}};
+}
+
+Json scatter_of(const AnalyzeResult& analysis) {
+  Json scatter = Json::array();
+  for (const AnalyzedOutput& output : analysis.outputs) {
+    if (!output.pairs.empty()) scatter.push_back(points_of("output", output.name, output.pairs));
+  }
+  for (const ErrorSource& source : analysis.sources) {
+    if (!source.pairs.empty()) scatter.push_back(points_of("tensor", source.name, source.pairs));
+  }
+  return scatter;
+}
+
+/// Channels whose ranges differ, as whole numbers on a grid: low, high, low, high, ...
+Json channels_of(const std::vector<ErrorSource>& sources) {
+  Json all = Json::array();
+  for (const ErrorSource& source : sources) {
+    Range range;
+    for (const Range& reached : source.channel_ranges) {
+      range = {std::min(range.min, reached.min), std::max(range.max, reached.max)};
+    }
+    Json ends = Json::array();
+    for (const Range& reached : source.channel_ranges) {
+      for (const float end : {reached.min, reached.max}) {
+        ends.push_back(place(end, static_cast<double>(range.min), static_cast<double>(range.max)));
+      }
+    }
+    if (ends.empty()) continue;
+    all.push_back(
+        {{"tensor", source.name}, {"range", {range.min, range.max}}, {"ends", std::move(ends)}});
+  }
+  return all;
+}
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    const std::size_t used = std::min<std::size_t>(3, bytes.size() - i);
+    for (std::size_t k = 0; k < 3; ++k) {
+      group = group << 8U | (k < used ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      text += k <= used ? kDigits[group >> (18 - 6 * k) & 63U] : '=';
+    }
+  }
+  return text;
+}
+
+Json worst_json(const std::vector<WorstImage>& images) {
+  Json list = Json::array();
+  for (const WorstImage& image : images) {
+    Json row{{"path", printable(image.path)},
+             {"flipped", image.flipped},
+             {"sqnr_db", image.sqnr_db},
+             {"label", printable(image.label)},
+             {"fp32", printable(image.answers[0])},
+             {"int8", printable(image.answers[1])},
+             {"drawn", image.drawn}};
+    if (!image.jpeg.empty()) row["jpeg"] = base64(image.jpeg);
+    list.push_back(std::move(row));
+  }
+  return list;
+}
+
+/// The nodes that have a source of error, in the network's order; `` stands for its inputs.
+Json strip_of(const Page& page) {
+  std::unordered_set<std::string_view> with_error;
+  for (const ErrorSource& source : page.analysis.sources) with_error.insert(source.node);
+  Json strip = Json::array();
+  if (with_error.contains("")) strip.push_back("");
+  for (const std::string& node : page.nodes) {
+    if (with_error.contains(node)) strip.push_back(node);
+  }
+  return strip;
+}
+
+/// Seconds of the steps of each node of the strip, in FP32 and INT8; null for what runs as a part
+/// of another node's step.
+Json latency_of(const Page& page, const Json& strip) {
+  const auto by_node = [](const PlanProfile& profile) {
+    std::unordered_map<std::string_view, double> seconds;
+    for (const StepTime& step : profile.steps) seconds[step.step.node] += step.seconds;
+    return seconds;
+  };
+  const auto fp32 = by_node(page.latency.fp32);
+  const PlanProfile int8_profile = page.latency.int8.value_or(PlanProfile{});
+  const auto int8 = by_node(int8_profile);
+  Json nodes = Json::array();
+  for (const Json& node : strip) {
+    const std::string& name = node.get_ref<const std::string&>();
+    const auto seconds = [&](const auto& of) {
+      const auto found = of.find(name);
+      return found == of.end() ? Json() : Json(found->second);
+    };
+    nodes.push_back(Json::array({seconds(fp32), seconds(int8)}));
+  }
+  return {{"threads", page.latency.threads},
+          {"repeat", page.latency.repeat},
+          {"fp32_seconds", page.latency.fp32.median_seconds},
+          {"int8_seconds", int8_profile.median_seconds},
+          {"nodes", std::move(nodes)}};
+}
+
+Json figures_of(const Page& page) {
+  std::vector<StepInfo> steps;
+  if (page.latency.int8) {
+    for (const StepTime& step : page.latency.int8->steps) steps.push_back(step.step);
+  }
+  const Coverage coverage = coverage_of(steps);
+  Json figures;
+  figures["analysis"] = Json::parse(json_of(page.analysis, page.preprocess, page.suggestions));
+  for (Json& source : figures["analysis"]["sources"]) source.erase("channel_ranges");
+  figures["noun"] = page.analysis.noun;
+  figures["evaluation"] = Json::parse(json_of(page.evaluation, page.preprocess));
+  // Rows of images and of classes are for --json and files: there may be any number of them.
+  for (const char* list : {"top1_by_class", "confusions"}) figures["evaluation"].erase(list);
+  Json& flips = figures["evaluation"]["flips"];
+  const std::size_t flipped = flips.size();
+  flips = flipped;
+  figures["doubts"] = page.evaluation.doubts();
+  figures["bytes"] = {{"fp32", page.fp32_bytes}, {"int8", page.int8_bytes}};
+  figures["macs"] = {{"all", coverage.macs}, {"integer", coverage.integer_macs}};
+  figures["strip"] = strip_of(page);
+  figures["latency"] = latency_of(page, figures["strip"]);
+  figures["provenance"] = Json::array();
+  for (const auto& [what, value] : page.provenance) {
+    figures["provenance"].push_back(Json::array({what, printable(value)}));
+  }
+  figures["histograms"] = histograms_of(page.analysis.sources);
+  figures["scatter"] = scatter_of(page.analysis);
+  figures["channels"] = channels_of(page.analysis.sources);
+  figures["worst"] = worst_json(page.worst);
+  figures["sources_left_out"] = 0;
+  return figures;
+}
+
+/// At most `most` of everything that there is one of for each tensor or node. None at all: nothing
+/// that holds names either.
+void keep(std::size_t most, Json& figures) {
+  Json& analysis = figures["analysis"];
+  const auto shorten = [most](Json& list) {
+    if (list.size() > most) list.get_ref<Json::array_t&>().resize(most);
+  };
+  const std::size_t before = analysis["sources"].size();
+  for (const char* list : {"sources", "layers", "not_compared", "bad_images"}) {
+    shorten(analysis[list]);
+  }
+  shorten(figures["strip"]);
+  shorten(figures["latency"]["nodes"]);
+  const std::int64_t left_out = figures["sources_left_out"].get<std::int64_t>();
+  figures["sources_left_out"] =
+      left_out + static_cast<std::int64_t>(before - analysis["sources"].size());
+  if (most > 0) return;
+  analysis.erase("suggestions");
+  analysis["outputs"] = Json::array();
+  analysis["faults"] = Json::array();
+  figures["evaluation"]["outputs"] = Json::array();
+  figures["evaluation"]["left_out"] = Json::array();
+  figures["provenance"] = Json::array();
+  figures["doubts"] = Json::array();
+}
+
+/// JSON that contains nothing with a meaning in HTML.
+std::string block_of(const Json& figures) {
+  const std::string text = figures.dump(-1, ' ', true, Json::error_handler_t::replace);
+  std::string block;
+  block.reserve(text.size());
+  for (const char c : text) {  // these characters occur within strings only
+    switch (c) {
+      case '<':
+        block += "\\u003c";
+        break;
+      case '>':
+        block += "\\u003e";
+        break;
+      case '&':
+        block += "\\u0026";
+        break;
+      default:
+        block += c;
+    }
+  }
+  return block;
+}
+
+}  // namespace
+
+std::string html_of(const Page& page) {
+  const std::size_t place = kPageTemplate.find(kPlace);
+  QTOOL_CHECK(place != std::string_view::npos);
+  Json figures = figures_of(page);
+  std::string block = block_of(figures);
+  const std::size_t room = kMaxPageBytes - kPageTemplate.size();
+  std::size_t most = figures["analysis"]["sources"].size();
+  for (const char* drawings : {"channels", "scatter", "histograms", "worst"}) {
+    if (block.size() <= room) break;
+    figures[drawings] = Json::array();
+    block = block_of(figures);
+  }
+  while (block.size() > room && most > 0) {
+    most /= 2;
+    keep(most, figures);
+    block = block_of(figures);
+  }
+  std::string html(kPageTemplate.substr(0, place));
+  html += block;
+  html += kPageTemplate.substr(place + kPlace.size());
+  return html;
+}
+
+}  // namespace qtool

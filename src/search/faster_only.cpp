@@ -1,0 +1,343 @@
+#include "search/faster_only.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "analyze/exclusions.h"
+#include "base/parallel.h"
+#include "base/stop.h"
+#include "compare/crossings.h"
+#include "compare/metrics.h"
+#include "compare/model_pair.h"
+#include "compare/race.h"
+#include "exec/step_of.h"
+#include "graph/node_name.h"
+#include "qtool/base/error.h"
+#include "samples/network_inputs.h"
+#include "search/islands.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::size_t kTogether = 6;  // models of a race, beside the one they are compared with
+constexpr std::int64_t kMaxRaces = 4;
+constexpr double kRaceSeconds = 3.0;       // what a race should take at most
+constexpr std::int64_t kLeastRounds = 15;  // below that, intervals say little
+
+/// A model with some nodes in FP32, ready to run.
+struct Made {
+  std::unique_ptr<Executor> executor;
+  std::shared_ptr<const Plan> plan;
+};
+
+class FasterSearch {
+ public:
+  FasterSearch(const Executor& fp32, const Recipe& recipe, std::span<const Shape> shapes,
+               const FasterOptions& options, const PlanTimer& timer)
+      : fp32_(fp32),
+        recipe_(recipe),
+        shapes_(shapes),
+        options_(options),
+        timer_(timer),
+        exclusions_(fp32.graph(), recipe),
+        threads_(resolve_threads(options.threads)) {
+    result_.threads = threads_;
+  }
+
+  FasterResult run() {
+    int8_ = make({});
+    if (int8_.plan == nullptr) {
+      throw Error(ErrorCode::kUnsupported,
+                  "nothing of the model is on integers: there is nothing to make faster");
+    }
+    float_plan_ = compile_pair(fp32_, nullptr, shapes_, threads_).fp32;
+    std::vector<NodeSet> candidates = islands();
+    NodeSet chosen;
+    for (races_ = 0; races_ < kMaxRaces && !candidates.empty(); ++races_) {
+      chosen = improved(chosen, candidates);
+    }
+    finish(chosen);
+    return std::move(result_);
+  }
+
+ private:
+  Made make(const NodeSet& nodes) const {
+    check_stop(options_.stop);
+    StaticOptions options = recipe_.options;
+    for (std::string& name : exclusions_.names_of(nodes))
+      options.exclude.push_back(std::move(name));
+    Quantized quantized = quantize(fp32_.graph(), recipe_.table, options);
+    if (quantized.report.quantized_tensors == 0) return {};
+    Made made;
+    made.executor = std::make_unique<Executor>(prepare(std::move(quantized.graph), options_.stop),
+                                               options_.stop);
+    made.plan = compile_pair(fp32_, made.executor.get(), shapes_, threads_).int8;
+    return made;
+  }
+
+  /// What each block costs on integers, conversions beside it included, minus what it costs in
+  /// FP32. A conversion belongs to those that need it in equal parts.
+  std::vector<double> gains(const LinkedBlocks& linked) const {
+    const Graph& graph = fp32_.graph();
+    const Plan* const plans[] = {float_plan_.get(), int8_.plan.get()};
+    const std::vector<std::vector<double>> seconds = timer_.steps(plans);
+    const std::vector<StepInfo> integer_steps =
+        named_steps(int8_.plan->steps(), int8_.executor->graph());
+    std::map<std::string, double, std::less<>> integer_cost;  // by node
+    for (std::size_t i = 0; i < integer_steps.size(); ++i) {
+      integer_cost[integer_steps[i].node] += seconds[1][i];
+    }
+    for (const Crossing& crossing : crossings_of(integer_steps, int8_.executor->graph())) {
+      const bool leaves = integer_steps[crossing.step].op_type == "DequantizeLinear";
+      const double cost = seconds[1][crossing.step];
+      if (leaves) {
+        integer_cost[crossing.from] += cost;
+        continue;
+      }
+      for (const std::string& reader : crossing.to) {
+        integer_cost[reader] += cost / static_cast<double>(crossing.to.size());
+      }
+    }
+    const StepsOfNodes float_steps_of(float_plan_->steps(), graph);
+    std::vector<double> gains;
+    for (const NodeSet& block : linked.blocks) {
+      std::set<std::size_t> float_steps;
+      double gain = 0.0;
+      for (const NodeId id : block) {
+        const auto cost = integer_cost.find(name_of(graph, id));
+        if (cost != integer_cost.end()) gain += cost->second;
+        if (const auto step = float_steps_of.step_of(id)) float_steps.insert(*step);
+      }
+      for (const std::size_t step : float_steps) gain -= seconds[0][step];
+      gains.push_back(gain);
+    }
+    return gains;
+  }
+
+  /// Blocks for which `takes` holds, in groups that hang together; those without a node on integers
+  /// connect others, and cost nothing.
+  static std::vector<std::vector<std::size_t>> groups(const LinkedBlocks& linked,
+                                                      const std::vector<bool>& takes) {
+    const std::size_t count = linked.blocks.size();
+    std::vector<std::vector<std::size_t>> beside(count);
+    for (std::size_t b = 0; b < count; ++b) {
+      for (const std::size_t next : linked.after[b]) {
+        beside[b].push_back(next);
+        beside[next].push_back(b);
+      }
+    }
+    std::vector<bool> seen(count, false);
+    std::vector<std::vector<std::size_t>> found;
+    for (std::size_t start = 0; start < count; ++start) {
+      if (seen[start] || !takes[start] || linked.blocks[start].empty()) continue;
+      std::vector<std::size_t> group;
+      std::vector<std::size_t> open{start};
+      seen[start] = true;
+      while (!open.empty()) {
+        const std::size_t block = open.back();
+        open.pop_back();
+        group.push_back(block);
+        for (const std::size_t next : beside[block]) {
+          if (seen[next] || !takes[next]) continue;
+          seen[next] = true;
+          open.push_back(next);
+        }
+      }
+      found.push_back(std::move(group));
+    }
+    return found;
+  }
+
+  /// What to try, the largest gain by single steps first: groups of neighbours that are faster in
+  /// FP32, the same with what lies between two of them, and all of them together.
+  std::vector<NodeSet> islands() const {
+    const LinkedBlocks linked = linked_blocks(fp32_.graph(), exclusions_);
+    const std::vector<double> gain = gains(linked);
+    const std::size_t count = linked.blocks.size();
+    std::vector<bool> faster(count);
+    for (std::size_t b = 0; b < count; ++b) faster[b] = gain[b] > 0.0 || linked.blocks[b].empty();
+    std::vector<bool> bridged = faster;
+    for (std::size_t b = 0; b < count; ++b) {
+      std::size_t neighbours = 0;
+      for (const std::size_t next : linked.after[b]) neighbours += faster[next] ? 1U : 0U;
+      for (std::size_t other = 0; other < count; ++other) {
+        const auto& after = linked.after[other];
+        if (faster[other] && std::ranges::find(after, b) != after.end()) ++neighbours;
+      }
+      if (neighbours >= 2) bridged[b] = true;
+    }
+    std::vector<std::pair<double, NodeSet>> ranked;
+    std::set<NodeSet> seen;
+    for (const std::vector<bool>& takes : {faster, bridged}) {
+      NodeSet all;
+      double all_gain = 0.0;
+      for (const std::vector<std::size_t>& group : groups(linked, takes)) {
+        NodeSet nodes;
+        double sum = 0.0;
+        for (const std::size_t block : group) {
+          nodes.insert(nodes.end(), linked.blocks[block].begin(), linked.blocks[block].end());
+          if (!linked.blocks[block].empty()) sum += gain[block];
+        }
+        std::sort(nodes.begin(), nodes.end());
+        if (nodes.empty() || sum <= 0.0) continue;
+        all = joined(all, nodes);
+        all_gain += sum;
+        if (seen.insert(nodes).second) ranked.emplace_back(sum, std::move(nodes));
+      }
+      if (!all.empty() && seen.insert(all).second) ranked.emplace_back(all_gain, std::move(all));
+    }
+    std::ranges::stable_sort(ranked,
+                             [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<NodeSet> islands;
+    for (auto& [sum, nodes] : ranked) islands.push_back(std::move(nodes));
+    return islands;
+  }
+
+  struct Entrant {
+    NodeSet nodes;
+    Made made;
+  };
+
+  /// `nodes` with an island more, where one is measurably faster; takes what was tried out of the
+  /// candidates.
+  NodeSet improved(const NodeSet& nodes, std::vector<NodeSet>& candidates) {
+    std::vector<Entrant> entrants;
+    entrants.push_back({nodes, make(nodes)});
+    while (!candidates.empty() && entrants.size() <= kTogether) {
+      NodeSet more = joined(nodes, candidates.front());
+      candidates.erase(candidates.begin());
+      if (more == nodes) continue;
+      Made made = make(more);
+      if (made.plan == nullptr) continue;  // that is FP32 alone, which the last race has
+      entrants.push_back({std::move(more), std::move(made)});
+    }
+    if (entrants.size() == 1) return nodes;
+    result_.tried += static_cast<std::int64_t>(entrants.size()) - 1;
+    const std::vector<std::vector<double>> seconds = race_of(entrants);
+    NodeSet all = nodes;
+    std::size_t best = 0;
+    double best_difference = 0.0;
+    std::size_t faster = 0;
+    for (std::size_t i = 1; i < entrants.size(); ++i) {
+      const MedianInterval difference = difference_of(seconds[i], seconds[0]);
+      if (difference.high >= 0.0) continue;
+      ++faster;
+      all = joined(all, entrants[i].nodes);
+      if (difference.median < best_difference) {
+        best = i;
+        best_difference = difference.median;
+      }
+    }
+    if (faster < 2 || all == entrants[best].nodes) return entrants[best].nodes;
+    std::vector<Entrant> both;
+    both.push_back({all, make(all)});
+    if (both[0].made.plan == nullptr) return entrants[best].nodes;
+    both.push_back(std::move(entrants[best]));
+    ++result_.tried;
+    const std::vector<std::vector<double>> last = race_of(both);
+    return difference_of(last[0], last[1]).high < 0.0 ? both[0].nodes : both[1].nodes;
+  }
+
+  std::vector<std::vector<double>> race_of(const std::vector<Entrant>& entrants) const {
+    std::vector<const Plan*> plans;
+    for (const Entrant& entrant : entrants) plans.push_back(entrant.made.plan.get());
+    return timer_.runs(plans);
+  }
+
+  /// The last race: what was chosen, the recipe's model and FP32.
+  void finish(NodeSet chosen) {
+    Made mixed = chosen.empty() ? Made() : make(chosen);
+    std::vector<const Plan*> plans{float_plan_.get(), int8_.plan.get()};
+    if (mixed.plan != nullptr) plans.push_back(mixed.plan.get());
+    const std::vector<std::vector<double>> seconds = timer_.runs(plans);
+    std::size_t winner = seconds.size() - 1;
+    // It has to be faster once more: the best of many is so by chance now and then.
+    if (winner == 2 && difference_of(seconds[2], seconds[1]).high >= 0.0) {
+      winner = 1;
+      chosen.clear();
+    }
+    result_.repeat = static_cast<std::int64_t>(seconds[0].size());
+    result_.fp32_seconds = median(seconds[0]);
+    result_.int8_seconds = median(seconds[1]);
+    result_.mixed_seconds = median(seconds[winner]);
+    result_.gained = difference_of(seconds[winner], seconds[1]);
+    result_.over_fp32 = difference_of(seconds[winner], seconds[0]);
+    result_.fp32_alone = result_.over_fp32.low > 0.0;
+    if (result_.fp32_alone) {
+      for (const NodeSet& block : blocks_of(fp32_.graph(), exclusions_)) {
+        chosen = joined(chosen, block);
+      }
+    }
+    result_.exclude = exclusions_.names_of(chosen);
+  }
+
+  const Executor& fp32_;
+  const Recipe& recipe_;
+  std::span<const Shape> shapes_;
+  const FasterOptions& options_;
+  const PlanTimer& timer_;
+  Exclusions exclusions_;
+  int threads_;
+  Made int8_;
+  std::shared_ptr<const Plan> float_plan_;
+  std::int64_t races_ = 0;
+  FasterResult result_;
+};
+
+}  // namespace
+
+FasterResult faster_only(const Executor& fp32, const Recipe& recipe, std::span<const Shape> shapes,
+                         const FasterOptions& options, const PlanTimer& timer) {
+  return FasterSearch(fp32, recipe, shapes, options, timer).run();
+}
+
+FasterResult faster_only(const Executor& fp32, const Recipe& recipe, std::span<const Tensor> sample,
+                         const FasterOptions& options) {
+  check_repeat(options.repeat);
+  const std::vector<Shape> shapes = shapes_of(sample);
+  const std::vector<TensorView> inputs = views_of(sample);
+  std::int64_t races = 0;
+  PlanTimer timer;
+  timer.steps = [&](std::span<const Plan* const> plans) {
+    std::vector<std::vector<double>> medians;
+    std::vector<Workspace> workspaces(plans.size());
+    std::vector<std::vector<std::vector<double>>> times(plans.size());  // plan, step, round
+    for (std::int64_t round = -1; round < kLeastRounds; ++round) {
+      check_stop(options.stop);
+      for (std::size_t p = 0; p < plans.size(); ++p) {
+        std::vector<double> seconds(plans[p]->steps().size());
+        plans[p]->run_timed(inputs, workspaces[p], seconds);
+        times[p].resize(seconds.size());
+        if (round < 0) continue;  // warming up
+        for (std::size_t i = 0; i < seconds.size(); ++i) times[p][i].push_back(seconds[i]);
+      }
+    }
+    for (auto& plan : times) {
+      std::vector<double>& of_plan = medians.emplace_back();
+      for (std::vector<double>& step : plan) of_plan.push_back(median(std::move(step)));
+    }
+    return medians;
+  };
+  timer.runs = [&](std::span<const Plan* const> plans) {
+    // Two rounds tell how many fit into the time.
+    double round_seconds = 0.0;
+    for (const std::vector<double>& one : race(plans, inputs, 2, {})) round_seconds += median(one);
+    const double fit = kRaceSeconds / std::max(round_seconds, 1e-9);
+    const std::int64_t rounds = std::min(
+        options.repeat, std::max(kLeastRounds, static_cast<std::int64_t>(std::min(fit, 1e6))));
+    report_progress(options.progress, races, 2 * kMaxRaces + 1, "measurement", "races");
+    ++races;
+    return race(plans, inputs, rounds, [&](std::int64_t, std::int64_t) {
+      return options.stop && options.stop() ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+    });
+  };
+  FasterResult result = faster_only(fp32, recipe, shapes, options, timer);
+  report_progress(options.progress, 2 * kMaxRaces + 1, 2 * kMaxRaces + 1, "measurement", "races");
+  return result;
+}
+
+}  // namespace qtool

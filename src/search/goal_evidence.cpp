@@ -1,0 +1,108 @@
+#include "search/goal_evidence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numbers>
+
+namespace qtool {
+namespace {
+
+constexpr double kRounding = 1e-9;  // 100 * 0.58 is less than 58
+
+/// z with P(Z <= z) = confidence, of a normal distribution.
+double normal_quantile(double confidence) {
+  double low = 0.0;
+  double high = 40.0;
+  for (int halving = 0; halving < 100; ++halving) {
+    const double z = 0.5 * (low + high);
+    const double probability = 0.5 * std::erfc(-z / std::numbers::sqrt2);
+    (probability < confidence ? low : high) = z;
+  }
+  return high;
+}
+
+double upper_end(double mistakes, double all, double z) {
+  if (all <= 0.0) return 1.0;
+  const double share = mistakes / all;
+  if (share >= 1.0) return share;
+  const double half = z * std::sqrt(share * (1.0 - share) / all + z * z / (4.0 * all * all));
+  return std::min(1.0, (share + z * z / (2.0 * all) + half) / (1.0 + z * z / all));
+}
+
+}  // namespace
+
+double wilson_upper(double mistakes, double all, double confidence) {
+  return upper_end(mistakes, all, normal_quantile(confidence));
+}
+
+double allowed_mistakes(double all, double most_share, double confidence) {
+  const double z = normal_quantile(confidence);
+  // The end of the interval lies above the share, and rises with it.
+  double fits = 0.0;
+  double fails = std::floor(most_share * all + kRounding) + 1.0;
+  while (fails - fits > 1.0) {
+    const double mistakes = std::floor(0.5 * (fits + fails));
+    (upper_end(mistakes, all, z) <= most_share + kRounding ? fits : fails) = mistakes;
+  }
+  return fits;
+}
+
+std::vector<double> rising_fit(std::span<const double> values) {
+  struct Level {
+    double sum = 0.0;
+    std::size_t count = 0;
+    [[nodiscard]] double mean() const { return sum / static_cast<double>(count); }
+  };
+  std::vector<Level> levels;
+  for (const double value : values) {
+    levels.push_back({value, 1});
+    while (levels.size() > 1 && levels[levels.size() - 2].mean() > levels.back().mean()) {
+      const Level last = levels.back();
+      levels.pop_back();
+      levels.back().sum += last.sum;
+      levels.back().count += last.count;
+    }
+  }
+  std::vector<double> fit;
+  for (const Level& level : levels) fit.insert(fit.end(), level.count, level.mean());
+  return fit;
+}
+
+std::vector<GoalCount> goal_counts(const SearchGoal& goal, const TrialScore& score) {
+  const bool boxes = goal.kind == SearchGoal::Kind::kBoxes;
+  if (!boxes && goal.kind != SearchGoal::Kind::kAgreement) return {};
+  const double most = 1.0 - goal.value / 100.0;
+  std::vector<GoalCount> counts;
+  if (score.boxes) {
+    const auto all = static_cast<double>(score.boxes->fp32);
+    counts.push_back(
+        {GoalCount::Kind::kNotKept, all - static_cast<double>(score.boxes->kept), all, most});
+    counts.push_back({GoalCount::Kind::kAdded, static_cast<double>(score.boxes->added()), all,
+                      boxes ? goal.most_added / 100.0 : most});
+  }
+  if (boxes) return counts;
+  const auto images = static_cast<double>(score.images);
+  if (score.equal_pixels) {
+    counts.push_back(
+        {GoalCount::Kind::kOtherPixels, (1.0 - *score.equal_pixels) * images, images, most});
+  } else if (!score.boxes && score.agreement) {
+    counts.push_back(
+        {GoalCount::Kind::kOtherClasses, (1.0 - *score.agreement) * images, images, most});
+  }
+  return counts;
+}
+
+double allowed_mistakes(const GoalCount& count, double confidence) {
+  if (count.kind == GoalCount::Kind::kOtherPixels) return count.most_share * count.all;
+  constexpr double kHalf = 0.5;  // a curve through counts has parts of a mistake
+  const double allowed = allowed_mistakes(count.all, count.most_share, confidence);
+  return confidence > kHalf ? allowed + kHalf : allowed;
+}
+
+double sure_share(const GoalCount& count, double mistakes, double confidence) {
+  if (count.kind == GoalCount::Kind::kOtherPixels) return mistakes / std::max(count.all, 1.0);
+  return wilson_upper(mistakes, count.all, confidence);
+}
+
+}  // namespace qtool

@@ -1,0 +1,159 @@
+#include "search/islands.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <utility>
+
+#include "graph/index_of.h"
+#include "quantize/placement/operands.h"
+
+namespace qtool {
+namespace {
+
+/// Runs of one length, and blocks whose surroundings are looked at, of large networks.
+constexpr std::size_t kStarts = 200;
+constexpr std::size_t kEnds = 100;  // lengths of first and of last blocks
+constexpr std::size_t kMaxIslandSources = 200;
+constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+/// Blocks, and which follows from which.
+struct BlockGraph {
+  std::vector<NodeSet> blocks;
+  std::vector<std::set<std::size_t>> before;
+  std::vector<std::set<std::size_t>> after;
+};
+
+BlockGraph block_graph(const Graph& graph, const Exclusions& exclusions) {
+  std::size_t nodes = 0;
+  for (const NodeId id : graph.nodes()) nodes = std::max(nodes, index_of(id) + 1);
+  std::vector<std::size_t> block_of(nodes, kNone);
+  BlockGraph made;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    std::set<std::size_t> read;
+    for (const ValueId input : node.inputs) {
+      const NodeId producer = input == kNoValue ? kNoNode : graph.value(input).producer;
+      if (producer != kNoNode && block_of[index_of(producer)] != kNone) {
+        read.insert(block_of[index_of(producer)]);
+      }
+    }
+    const bool own = multiplies(node) || read.empty();
+    const std::size_t block = own ? made.blocks.size() : *read.rbegin();
+    if (own) {
+      made.blocks.emplace_back();
+      made.before.emplace_back();
+      made.after.emplace_back();
+    }
+    block_of[index_of(id)] = block;
+    for (const std::size_t other : read) {
+      if (other == block) continue;
+      made.before[block].insert(other);
+      made.after[other].insert(block);
+    }
+    const NodeRole role = exclusions.role(id);
+    if (role == NodeRole::kInteger || role == NodeRole::kPassing || role == NodeRole::kFused) {
+      made.blocks[block].push_back(id);
+    }
+  }
+  for (NodeSet& block : made.blocks) std::sort(block.begin(), block.end());
+  return made;
+}
+
+/// Everything that is reached from a block along `edges`, itself too.
+std::vector<char> reached(std::size_t from, const std::vector<std::set<std::size_t>>& edges) {
+  std::vector<char> seen(edges.size(), 0);
+  std::vector<std::size_t> open{from};
+  seen[from] = 1;
+  while (!open.empty()) {
+    const std::size_t block = open.back();
+    open.pop_back();
+    for (const std::size_t next : edges[block]) {
+      if (std::exchange(seen[next], 1) == 0) open.push_back(next);
+    }
+  }
+  return seen;
+}
+
+class Collector {
+ public:
+  explicit Collector(const BlockGraph& graph) : graph_(graph) {}
+
+  void add(NodeSet nodes) {
+    if (!nodes.empty() && seen_.insert(nodes).second) islands_.push_back(std::move(nodes));
+  }
+
+  template <typename Holds>
+  void add_blocks(const Holds& holds) {
+    NodeSet nodes;
+    for (std::size_t b = 0; b < graph_.blocks.size(); ++b) {
+      if (holds(b)) nodes.insert(nodes.end(), graph_.blocks[b].begin(), graph_.blocks[b].end());
+    }
+    std::sort(nodes.begin(), nodes.end());
+    add(std::move(nodes));
+  }
+
+  [[nodiscard]] std::vector<NodeSet> take() { return std::move(islands_); }
+
+ private:
+  const BlockGraph& graph_;
+  std::set<NodeSet> seen_;
+  std::vector<NodeSet> islands_;
+};
+
+std::size_t stride_of(std::size_t count, std::size_t most) {
+  return std::max<std::size_t>(1, (count + most - 1) / most);
+}
+
+}  // namespace
+
+std::vector<NodeSet> blocks_of(const Graph& graph, const Exclusions& exclusions) {
+  std::vector<NodeSet> blocks = block_graph(graph, exclusions).blocks;
+  std::erase_if(blocks, [](const NodeSet& block) { return block.empty(); });
+  return blocks;
+}
+
+LinkedBlocks linked_blocks(const Graph& graph, const Exclusions& exclusions) {
+  BlockGraph made = block_graph(graph, exclusions);
+  LinkedBlocks linked{std::move(made.blocks), {}};
+  for (const std::set<std::size_t>& after : made.after) {
+    linked.after.emplace_back(after.begin(), after.end());
+  }
+  return linked;
+}
+
+std::vector<NodeSet> islands_of(const Graph& graph, const Exclusions& exclusions,
+                                const AnalyzeResult& analysis) {
+  const BlockGraph made = block_graph(graph, exclusions);
+  const std::size_t count = made.blocks.size();
+  Collector islands(made);
+  for (std::size_t i = 0; i < std::min(kMaxIslandSources, analysis.sources.size()); ++i) {
+    if (analysis.sources[i].noise > 0.0) islands.add(exclusions.of(analysis.sources[i]));
+  }
+  for (const NodeSet& block : made.blocks) islands.add(block);
+  for (std::size_t length = 2; length < count; length += std::max<std::size_t>(1, length / 2)) {
+    const std::size_t starts = count - length + 1;
+    const std::size_t stride = std::max(stride_of(starts, kStarts), length / 4);
+    for (std::size_t begin = 0; begin < starts; begin += stride) {
+      islands.add_blocks([&](std::size_t b) { return b >= begin && b < begin + length; });
+    }
+  }
+  for (std::size_t length = 2; length < count; length += stride_of(count, kEnds)) {
+    islands.add_blocks([&](std::size_t b) { return b < length; });
+    islands.add_blocks([&](std::size_t b) { return b >= count - length; });
+  }
+  for (std::size_t block = 0; block < count; block += stride_of(count, kStarts)) {
+    const auto around = [&](const std::set<std::size_t>& others) {
+      islands.add_blocks([&](std::size_t b) { return b == block || others.contains(b); });
+    };
+    around(made.before[block]);
+    around(made.after[block]);
+    for (const auto* edges : {&made.before, &made.after}) {
+      const std::vector<char> all = reached(block, *edges);
+      islands.add_blocks([&](std::size_t b) { return all[b] != 0; });
+    }
+  }
+  return islands.take();
+}
+
+}  // namespace qtool

@@ -1,0 +1,400 @@
+#include "qtool/search/search.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "analyze/exclusions.h"
+#include "analyze/suggest_trials.h"
+#include "base/parallel.h"
+#include "base/text.h"
+#include "compare/metrics.h"
+#include "compare/output_noise.h"
+#include "qtool/base/error.h"
+#include "qtool/exec/executor.h"
+#include "search/mix_path.h"
+#include "search/search_candidates.h"
+#include "search/search_memory.h"
+#include "search/search_tried.h"
+
+namespace qtool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Shares of the budget: measuring the sources may take this much, and models are tried until this
+/// much is used up; the rest is for times.
+constexpr double kProbeShare = 0.35;
+constexpr double kTrialShare = 0.9;
+/// What a source costs beside an FP32 run: the steps that follow from it.
+constexpr double kReplayShare = 0.5;
+/// Models along the path that are run at once.
+constexpr std::size_t kAlong = 6;
+/// Rounds without a better model after which a goal is given up.
+constexpr std::size_t kPatience = 6;
+constexpr std::size_t kMaxTimed = 12;
+constexpr std::int64_t kMinRuns = 5;
+/// The forecast goes this far beyond the goal: sources measured alone may promise too much.
+constexpr double kBeyondDb = 6.0;
+/// Tensors in 16 bits: few, and more where nothing else reaches the goal. They must bring a
+/// decibel; more of them, more than next to nothing.
+const WideCounts kFewWide{{1, 2, 4, 6, 9, 13, 19, 28}, 0.003};
+const WideCounts kManyWide{{40, 57, 80, 113, 160}, 0.0005};
+constexpr double kLeastWideDb = 1.0;
+constexpr double kNextToNothingDb = 0.25;
+
+class Search {
+ public:
+  Search(const Executor& fp32, const Recipe& recipe, const Samples& samples,
+         const SearchOptions& options)
+      : fp32_(fp32),
+        recipe_(recipe),
+        samples_(samples),
+        options_(options),
+        memory_(options.partial),
+        tried_(options) {
+    trial_options_.preprocess = options.preprocess;
+    trial_options_.bad_images = options.bad_images;
+    trial_options_.threads = options.threads;
+    trial_options_.repeat = options.repeat;
+    trial_options_.progress = [this](std::int64_t, std::int64_t) {
+      return must_end() ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+    };
+    trial_options_.stop = [this] {
+      if (options_.stop && options_.stop()) asked_to_stop_ = true;
+      return asked_to_stop_ || past_deadline();
+    };
+    deadline_seconds_ = kTrialShare * options.budget_seconds;
+    result_.goal = options.goal;
+    result_.threads = resolve_threads(options.threads);
+  }
+
+  /// Ends with what is known when it is stopped.
+  SearchResult run() {
+    try {
+      trials_.emplace(fp32_, recipe_, samples_, trial_options_, options_.answers);
+      exclusions_.emplace(fp32_.graph(), recipe_);
+      estimate();
+      try_sets({NodeSet()});
+      require_meaning(options_, tried_.first().trial);
+      if (!is_reached()) {
+        probe();
+        follow_path();
+        // Neighbours of a model that is far from the goal are not worth a run: first what leads
+        // far.
+        for (const WideCounts* counts : {&kFewWide, &kManyWide}) {
+          const bool wider = (counts == &kFewWide || !is_reached()) && widen(*counts);
+          if (wider && !is_reached()) follow_path();
+        }
+        refine();
+      }
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kCancelled) throw;
+      result_.end = asked_to_stop_ ? SearchEnd::kInterrupted : SearchEnd::kBudget;
+    }
+    if (tried_.empty()) {
+      throw result_.end == SearchEnd::kInterrupted
+          ? Error(ErrorCode::kCancelled, "search stopped before any model was measured")
+          : Error(ErrorCode::kUsage,
+                  concat("budget: found ", options_.budget_seconds,
+                         " seconds, which are over before the INT8 model was run on all images"));
+    }
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] double elapsed() const {
+    return std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
+  [[nodiscard]] bool past_deadline() const { return elapsed() >= deadline_seconds_; }
+
+  /// Reports the progress of the whole search.
+  bool must_end() {
+    const auto total = static_cast<std::int64_t>(std::ceil(options_.budget_seconds));
+    const std::int64_t done = std::min(static_cast<std::int64_t>(elapsed()), total - 1);
+    if (options_.progress &&
+        options_.progress(std::max<std::int64_t>(done, 0), total) == ProgressAnswer::kStop) {
+      asked_to_stop_ = true;
+    }
+    return trial_options_.stop();
+  }
+
+  /// Times one image, and says what the parts of the search will cost.
+  void estimate() {
+    once_ = trials_->seconds_of_image();
+    const std::int64_t sources = exclusions_->sources();
+    SearchCost& cost = result_.cost;
+    cost.images = samples_.size();
+    cost.sources = sources;
+    cost.probe_seconds = once_.fp32 * (1.0 + kReplayShare * static_cast<double>(sources));
+    cost.trial_seconds = once_.int8 + once_.fp32 / static_cast<double>(Trials::kTogether);
+    const double at_once = result_.threads;
+    const double affordable =
+        kProbeShare * options_.budget_seconds * at_once / std::max(cost.probe_seconds, 1e-9);
+    const double most = static_cast<double>(
+        std::min(std::max<std::int64_t>(options_.probed_images, 1), cost.images));
+    cost.probed = static_cast<std::int64_t>(std::clamp(std::floor(affordable), 1.0, most));
+    if (options_.announce) options_.announce(cost);
+  }
+
+  /// Measures each source alone, on a part of the images.
+  AnalyzeResult measured_sources() {
+    const Samples some = samples_.spread(result_.cost.probed);
+    const StopCheck& stop = trial_options_.stop;
+    const Executor int8(
+        prepare(quantize(fp32_.graph(), recipe_.table, recipe_.options).graph, stop), stop);
+    AnalyzeOptions probe_options = trial_options_;
+    probe_options.enough = [this] { return elapsed() >= kProbeShare * options_.budget_seconds; };
+    AnalyzeResult analysis = analyze(fp32_, int8, some, probe_options);
+    memory_.keep(analysis);
+    return analysis;
+  }
+
+  /// What may be tried, by what the sources do.
+  void probe() {
+    std::optional<AnalyzeResult> known = memory_.sources();
+    AnalyzeResult analysis = known ? std::move(*known) : measured_sources();
+    result_.cost.probed = analysis.images;
+    PathLimits limits;
+    limits.least_integer_share = options_.least_integer_share;
+    limits.threads = result_.threads;
+    limits.stop = trial_options_.stop;
+    if (options_.goal.kind == SearchGoal::Kind::kSqnr) {
+      limits.enough_noise = std::pow(10.0, -(options_.goal.value + kBeyondDb) / 10.0);
+    }
+    candidates_.emplace(fp32_, trials_->shapes(), *exclusions_, std::move(analysis), limits);
+    result_.islands = candidates_->islands();
+    tried_.set_first_cost(candidates_->cost({}, {}));
+  }
+
+  [[nodiscard]] bool is_reached() const { return tried_.reaches_goal(tried_.best()); }
+
+  /// Tensors in 16 bits of the models that are tried.
+  [[nodiscard]] std::vector<std::string> wide() const {
+    return candidates_ ? candidates_->wide() : std::vector<std::string>();
+  }
+
+  [[nodiscard]] SearchCandidates::IsKnown known() const {
+    return [this](const NodeSet& nodes) { return tried_.find(nodes, wide()) != nullptr; };
+  }
+
+  /// Chooses the tensors that keep 16 bits in all models to come: the fewest that reach the goal,
+  /// or else those after which more bring next to nothing. Where the goal is reached by now, only
+  /// those count that reach it at a lower cost. False where there are none.
+  bool widen(const WideCounts& counts) {
+    const Target target = chosen_target(recipe_.table, recipe_.options);
+    if (!target.wide_activations || target.activations.bits != 8) return false;
+    const bool was_reached = is_reached();
+    std::vector<Mixture> mixtures;
+    for (std::vector<std::string>& tensors : candidates_->loudest(counts)) {
+      if (was_reached && candidates_->cost({}, tensors) >= tried_.best().cost) break;
+      mixtures.push_back({{}, std::move(tensors)});
+    }
+    try_mixtures(mixtures);
+    const auto decibels = [&](const std::vector<std::string>& tensors) {
+      const Tried& tried = *tried_.find({}, tensors);
+      return tried.trial.noise ? noise_decibels(*tried.trial.noise) : -kSqnrLimitDb;
+    };
+    double least = decibels(wide()) + kLeastWideDb;
+    for (const Mixture& mixture : mixtures) {
+      least = std::max(least, decibels(mixture.wide) - kNextToNothingDb);
+    }
+    for (const Mixture& mixture : mixtures) {
+      const bool reaches = tried_.reaches_goal(*tried_.find({}, mixture.wide));
+      if (!reaches && (was_reached || decibels(mixture.wide) < least)) continue;
+      set_wide(mixture.wide);
+      return true;
+    }
+    return false;
+  }
+
+  void set_wide(const std::vector<std::string>& tensors) {
+    candidates_->set_wide(tensors);
+    result_.islands = candidates_->islands();
+    spent_.clear();
+  }
+
+  /// The cheapest model of the path that reaches the goal; first those spread over all of it, then
+  /// those between the last one that does not and the first one that does.
+  void follow_path() {
+    const std::vector<Mix> path = candidates_->path_from({}, PathLimits().most_steps);
+    std::size_t fails = 0;
+    std::size_t reaches = path.size();
+    while (reaches - fails > 1) {
+      const std::size_t last = reaches == path.size() ? reaches - 1 : reaches;
+      const std::vector<std::size_t> steps = steps_between(fails, last, reaches, kAlong);
+      if (steps.empty()) break;
+      std::vector<NodeSet> sets;
+      for (const std::size_t step : steps) sets.push_back(path[step].excluded);
+      try_sets(sets);
+      const std::size_t known_end = reaches;
+      for (const std::size_t step : steps) {
+        const Tried* tried = tried_.find(path[step].excluded, wide());
+        if (tried != nullptr && tried_.allowed(*tried) && tried_.reaches_goal(*tried)) {
+          reaches = step;
+          break;
+        }
+        fails = step;
+      }
+      if (reaches == known_end && reaches == path.size()) break;  // the last one was run too
+    }
+  }
+
+  /// Rounds of models around the best one. Once the goal is reached, until a round brings nothing;
+  /// before that, until a few in a row did: first all around the best model, then around those next
+  /// to it.
+  void refine() {
+    for (std::size_t in_vain = 0; in_vain < kPatience;) {
+      const NodeSet best = tried_.best().nodes;
+      if (is_reached()) {
+        const std::size_t before = tried_.best_index();
+        const std::vector<std::string> tensors = tried_.at(before).wide;
+        if (tensors != wide()) set_wide(tensors);
+        std::vector<Mixture> mixtures;
+        for (const NodeSet& nodes : candidates_->smaller_than(best, known())) {
+          mixtures.push_back({nodes, tensors});
+        }
+        for (std::vector<std::string>& fewer : fewer_of(tensors)) {
+          mixtures.push_back({best, std::move(fewer)});
+        }
+        try_mixtures(mixtures);
+        if (tried_.best_index() == before) return;
+        continue;
+      }
+      std::vector<NodeSet> sets;
+      for (const std::size_t i : tried_.ranked()) {
+        if (!spent_.contains(i)) sets = candidates_->larger_than(tried_.at(i).nodes, known());
+        if (!sets.empty()) break;
+        spent_.insert(i);
+      }
+      if (sets.empty()) return;
+      try_sets(sets);
+      in_vain = tried_.best().nodes == best ? in_vain + 1 : 0;
+    }
+  }
+
+  /// Nodes in FP32 and tensors in 16 bits.
+  struct Mixture {
+    NodeSet nodes;
+    std::vector<std::string> wide;
+  };
+
+  void try_sets(const std::vector<NodeSet>& sets) {
+    std::vector<Mixture> mixtures;
+    for (const NodeSet& nodes : sets) mixtures.push_back({nodes, wide()});
+    try_mixtures(mixtures);
+  }
+
+  /// Makes and runs models, six at a time, but those that are known; what was run before a stop is
+  /// kept.
+  void try_mixtures(const std::vector<Mixture>& mixtures) {
+    for (std::size_t begin = 0; begin < mixtures.size(); begin += Trials::kTogether) {
+      std::vector<Trial> trials;
+      std::vector<Mixture> made;
+      for (std::size_t i = begin; i < std::min(mixtures.size(), begin + Trials::kTogether); ++i) {
+        const auto& [nodes, wide] = mixtures[i];
+        if (tried_.find(nodes, wide) != nullptr) continue;
+        made.push_back(mixtures[i]);
+        trials.push_back({Change{.exclude = exclusions_->names_of(nodes), .wide = wide}});
+      }
+      memory_.run(*trials_, trials, samples_.size());
+      for (std::size_t i = 0; i < trials.size(); ++i) {
+        if (trials[i].noise) ++result_.tried;
+        const double cost = candidates_ ? candidates_->cost(made[i].nodes, made[i].wide) : 0.0;
+        tried_.add({std::move(made[i].nodes), std::move(made[i].wide), cost, std::move(trials[i])});
+      }
+      tell_best();
+    }
+  }
+
+  /// Reports a model that is better than all before.
+  void tell_best() {
+    const std::size_t best = tried_.best_index();
+    if (std::exchange(told_, best) == best || !options_.improved) return;
+    options_.improved(tried_.point(best), elapsed());
+  }
+
+  /// Whether the times of `models` were measured in what is left of the budget.
+  bool measure_times(const std::vector<std::size_t>& models) {
+    const auto count = static_cast<double>(models.size() + 1);
+    const double left = kTrialShare * (options_.budget_seconds - elapsed()) - count * once_.make;
+    const double round = std::max(once_.fp32, once_.int8) * count;
+    const auto runs = static_cast<std::int64_t>(left / std::max(round, 1e-9)) - 3;
+    if (runs < std::min(kMinRuns, options_.repeat)) return false;
+    trial_options_.repeat = std::min(runs, options_.repeat);
+    deadline_seconds_ = options_.budget_seconds;
+    std::vector<Change> changes;
+    for (const std::size_t i : models) changes.push_back(tried_.at(i).trial.change);
+    try {
+      const std::vector<MedianInterval> slower = trials_->slower(changes, result_.int8_seconds);
+      for (std::size_t i = 0; i < models.size(); ++i) {
+        tried_.set_slower(models[i], slower[i], result_.int8_seconds);
+      }
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kCancelled) throw;
+      return false;
+    }
+    return true;
+  }
+
+  void finish() {
+    std::vector<std::size_t> shown = tried_.frontier(kMaxTimed);
+    const bool wanted = result_.end != SearchEnd::kInterrupted && !shown.empty();
+    bool measured = false;
+    for (std::size_t count = kMaxTimed; wanted && !measured && count > 0; count /= 2) {
+      const std::vector<std::size_t> some = tried_.frontier(count);
+      measured = !asked_to_stop_ && measure_times(some);
+      if (measured) shown = some;
+    }
+    if (wanted && !measured && result_.end == SearchEnd::kComplete) {
+      result_.end = SearchEnd::kBudget;
+    }
+    if (asked_to_stop_) result_.end = SearchEnd::kInterrupted;
+    // Without times no model is thrown away, and none is said to keep the limit.
+    if (options_.most_slower && (measured || shown.empty())) tried_.keep_timed();
+    result_.int8 = tried_.point(0);
+    result_.best = tried_.point(tried_.best_index());
+    const bool keeps_limit = !options_.most_slower || measured || tried_.best_index() == 0;
+    result_.reached = result_.best.reaches_goal && tried_.allowed(tried_.best()) && keeps_limit;
+    result_.frontier.push_back(result_.int8);
+    for (const std::size_t i : shown) result_.frontier.push_back(tried_.point(i));
+    result_.surest = tried_.surest();
+    result_.seconds = elapsed();
+  }
+
+  const Executor& fp32_;
+  const Recipe& recipe_;
+  const Samples& samples_;
+  const SearchOptions& options_;
+  SearchMemory memory_;
+  SuggestOptions trial_options_;
+  Clock::time_point begin_ = Clock::now();
+  double deadline_seconds_ = 0.0;
+  std::atomic<bool> asked_to_stop_ = false;  ///< by the caller
+  std::optional<Trials> trials_;
+  std::optional<Exclusions> exclusions_;
+  std::optional<SearchCandidates> candidates_;
+  Trials::Seconds once_;         ///< what an image takes
+  std::size_t told_ = 0;         ///< the model that was told last
+  std::set<std::size_t> spent_;  ///< tried models that larger_than() has nothing more for
+  TriedModels tried_;
+  SearchResult result_;
+};
+
+}  // namespace
+
+SearchResult search(const Executor& fp32, const Recipe& recipe, const Samples& samples,
+                    const SearchOptions& options) {
+  check(options.preprocess);
+  check_options(options);
+  return Search(fp32, recipe, samples, options).run();
+}
+
+}  // namespace qtool

@@ -1,0 +1,327 @@
+#include "qtool/analyze/analyze.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "compare/quantized_parts.h"
+#include "qtool/base/error.h"
+#include "qtool/compare/evaluate.h"
+#include "qtool/exec/executor.h"
+#include "qtool/pipeline/calibrate.h"
+#include "report/analysis.h"
+#include "report/page/page.h"
+#include "unit/analyzed_network.h"
+#include "unit/quantize_net.h"
+
+namespace qtool {
+namespace {
+constexpr std::int64_t kAnalyzedSide = 8;
+constexpr std::int64_t kAnalyzedChannels = 3;
+
+/// Three convolutions with random weights, each followed by Relu.
+Graph three_layers() {
+  Net net;
+  std::string last = net.input("x", {1, kAnalyzedChannels, kAnalyzedSide, kAnalyzedSide});
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal(0.0F, 0.6F);
+  for (const std::string name : {"a", "b", "c"}) {
+    Tensor w(DType::kFloat32, {kAnalyzedChannels, kAnalyzedChannels, 3, 3});
+    for (float& value : w.values<float>()) value = normal(random);
+    net.constant(name + "_w", std::move(w));
+    net.op("Conv", name, {last, name + "_w"}, {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}});
+    last = net.op("Relu", name + "_relu", {name + "_out"});
+  }
+  net.output(last);
+  return std::move(net.graph);
+}
+
+/// Whether text, JSON and page of a result begin with a fault that begins so.
+void expect_first(const AnalyzeResult& result, const std::string& fault) {
+  ASSERT_FALSE(result.faults().empty());
+  EXPECT_THAT(result.faults()[0], testing::StartsWith(fault));
+  EXPECT_THAT(text_of(result, 3), testing::StartsWith(fault));
+  const auto json = nlohmann::json::parse(json_of(result, {}, {}));
+  EXPECT_THAT(json.at("faults").at(0).get<std::string>(), testing::StartsWith(fault));
+  Page page;
+  page.analysis = result;
+  // The script shows the list above everything else, in this order.
+  EXPECT_THAT(html_of(page), testing::HasSubstr(concat("\"faults\":[\"", fault)));
+}
+
+class AnalyzeTest : public AnalyzedNetwork {
+ protected:
+  AnalyzeTest() : AnalyzedNetwork(three_layers(), kAnalyzedSide) {}
+
+  [[nodiscard]] Graph quantized(const CalibrationTable& table,
+                                const std::vector<std::string>& exclude = {}) const {
+    StaticOptions options;
+    options.exclude = exclude;
+    options.bias_correction = BiasCorrection::kOff;
+    return quantize(fp32_.graph(), table, options).graph;
+  }
+};
+
+TEST_F(AnalyzeTest, FindsARangeThatIsFarTooWide) {
+  CalibrationTable coarse = table_;
+  for (ActivationEntry& entry : coarse.activations) {
+    if (entry.tensor == "b_relu_out") entry.affine.scale *= 30.0F;
+  }
+  const AnalyzeResult result = analysis_of(quantized(coarse));
+  ASSERT_FALSE(result.sources.empty());
+  EXPECT_EQ(result.sources[0].name, "b_relu_out");
+  EXPECT_EQ(result.sources[0].node, "b_relu");
+  EXPECT_EQ(result.sources[0].kind, SourceKind::kActivation);
+  ASSERT_EQ(result.faults().size(), 1U);
+  EXPECT_THAT(result.faults()[0], testing::StartsWith("tensor 'b_relu_out' makes"));
+  EXPECT_THAT(result.faults()[0], testing::HasSubstr("of its integers"));
+  EXPECT_GT(result.sources[0].share, 0.9);
+  EXPECT_LT(result.sources[0].used_share, 0.05);
+  EXPECT_EQ(result.sources[0].saturated_share, 0.0);
+}
+
+TEST_F(AnalyzeTest, FindsARangeThatClips) {
+  CalibrationTable clipped = table_;
+  for (ActivationEntry& entry : clipped.activations) {
+    if (entry.tensor == "a_relu_out") entry.affine.scale /= 8.0F;
+  }
+  const AnalyzeResult result = analysis_of(quantized(clipped));
+  EXPECT_EQ(result.sources.at(0).name, "a_relu_out");
+  EXPECT_GT(result.sources[0].saturated_share, 0.1);
+  expect_first(result, "tensor 'a_relu_out' makes");
+  EXPECT_THAT(result.faults()[0], testing::HasSubstr("of its values are clipped"));
+}
+
+TEST_F(AnalyzeTest, FindsInputsFarBeyondWhatTheTableSaw) {
+  const Graph emitted = quantized(table_);
+  options_.preprocess.std = {8.0F};
+  const AnalyzeResult result = analysis_of(emitted);
+  expect_first(result, "input 'x' makes");
+  EXPECT_THAT(result.faults()[0], testing::HasSubstr("preprocessing that of the calibration"));
+}
+
+// An activation that makes half of the noise.
+ErrorSource half_of_the_noise(double used_share) {
+  ErrorSource source;
+  source.name = "y";
+  source.node = "node";
+  source.share = 0.5;
+  source.used_share = used_share;
+  return source;
+}
+
+// Rows of a matrix have no channels to compare.
+TEST(Faults, NameNoChannelsWhereThereAreNone) {
+  AnalyzeResult result;
+  result.sources = {half_of_the_noise(0.9)};
+  EXPECT_THAT(result.faults(), testing::IsEmpty());
+}
+
+TEST(Faults, NameARangeThatClipsOnOneSide) {
+  AnalyzeResult result;
+  result.sources = {half_of_the_noise(0.5)};
+  result.sources[0].saturated_share = 0.2;
+  result.sources[0].range = {-10.0F, 1.0F};
+  result.sources[0].seen = {0.0F, 5.0F};
+  ASSERT_EQ(result.faults().size(), 1U);
+  EXPECT_THAT(result.faults()[0], testing::HasSubstr("20.0 % of its values are clipped"));
+}
+
+// The Clip in front of a type of four bits is the range of the tensor.
+TEST_F(AnalyzeTest, CountsTheIntegersOfSmallTypes) {
+  CalibrateOptions calibrate_options;
+  calibrate_options.collect.preprocess = options_.preprocess;
+  calibrate_options.method = "minmax";
+  calibrate_options.types.activation_bits = 4;
+  const AnalyzeResult result =
+      analysis_of(quantized(calibrate(fp32_, images(), calibrate_options).table));
+  for (const ErrorSource& source : result.sources) {
+    if (source.kind != SourceKind::kActivation) continue;
+    EXPECT_GT(source.used_share, 0.4) << source.name;
+  }
+}
+
+TEST_F(AnalyzeTest, NamesNoFaultWhereThereIsNone) {
+  EXPECT_THAT(analysis_of(quantized(table_)).faults(), testing::IsEmpty());
+}
+
+// One channel of 24, a hundred times the others; the next layer takes it back.
+TEST_F(AnalyzeTest, FindsAChannelAHundredTimesTheOthers) {
+  constexpr std::int64_t kMany = 24;
+  constexpr std::int64_t kLoud = 5;
+  Net net;
+  net.input("x", {1, kAnalyzedChannels, kAnalyzedSide, kAnalyzedSide});
+  std::mt19937 random(9);
+  std::normal_distribution<float> normal(0.0F, 0.4F);
+  Tensor a(DType::kFloat32, {kMany, kAnalyzedChannels, 1, 1});
+  Tensor b(DType::kFloat32, {kAnalyzedChannels, kMany, 1, 1});
+  for (float& value : a.values<float>()) value = normal(random);
+  for (float& value : b.values<float>()) value = normal(random);
+  for (std::int64_t i = 0; i < kAnalyzedChannels; ++i) {
+    a.values<float>()[static_cast<std::size_t>(kLoud * kAnalyzedChannels + i)] *= 100.0F;
+    b.values<float>()[static_cast<std::size_t>(i * kMany + kLoud)] /= 100.0F;
+  }
+  net.constant("a_w", std::move(a));
+  net.constant("b_w", std::move(b));
+  net.op("Conv", "a", {"x", "a_w"});
+  net.op("Conv", "b", {"a_out", "b_w"});
+  net.output("b_out");
+  const Executor fp32(prepare(std::move(net.graph)));
+  CalibrateOptions calibrate_options;
+  calibrate_options.collect.preprocess = options_.preprocess;
+  calibrate_options.method = "minmax";
+  const CalibrationTable table = calibrate(fp32, images(), calibrate_options).table;
+  const Executor int8(prepare(quantize(fp32.graph(), table).graph));
+  const AnalyzeResult result = analyze(fp32, int8, images(), options_);
+  expect_first(result, "tensor 'a_out' makes");
+  EXPECT_THAT(result.faults()[0], testing::HasSubstr("its channel 5 reaches"));
+  EXPECT_EQ(result.sources.at(0).channels, kMany);
+}
+
+// Brute force: each layer alone on integers, all others excluded.
+TEST_F(AnalyzeTest, RanksLayersAsQuantizingEachAloneDoes) {
+  const AnalyzeResult result = analysis_of(quantized(table_));
+  ASSERT_EQ(result.layers.size(), 3U);
+  double last = std::numeric_limits<double>::infinity();
+  for (const LayerNoise& layer : result.layers) {
+    std::vector<std::string> others;
+    for (const std::string name : {"a", "b", "c"}) {
+      if (name != layer.node) others.push_back(name);
+    }
+    const Executor alone(prepare(quantized(table_, others)));
+    EvalOptions eval;
+    eval.preprocess = options_.preprocess;
+    const double sqnr = evaluate(fp32_, &alone, images(), eval).outputs.at(0).pooled_sqnr_db;
+    const double noise = std::pow(10.0, -sqnr / 10.0);
+    EXPECT_NEAR(layer.noise / noise, 1.0, 0.15) << layer.node;
+    EXPECT_LT(noise, last);
+    last = noise;
+  }
+}
+
+// Of fewer than 8 bits, what keeps integers within their limits is a Clip where FP32 has the Relu.
+TEST_F(AnalyzeTest, FindsARangeOfFewBitsThatClips) {
+  StaticOptions options;
+  options.types.activation_bits = 6;
+  CalibrationTable clipped = table_;
+  clipped.method_options.scheme.bits = 6;
+  for (ActivationEntry& entry : clipped.activations) {
+    entry.affine = choose_affine(entry.range, clipped.method_options.scheme);
+    if (entry.tensor == "a_relu_out") entry.affine.scale /= 4.0F;  // 63 of 252 levels
+  }
+  const AnalyzeResult result = analysis_of(quantize(fp32_.graph(), clipped, options).graph);
+  EXPECT_EQ(result.sources.at(0).name, "a_relu_out");
+  EXPECT_GT(result.sources[0].saturated_share, 0.1);
+}
+
+TEST_F(AnalyzeTest, FindsWeightsOfWhichOneChannelIsAHundredTimesTheOthers) {
+  StaticOptions options;
+  options.types.weight_granularity = Granularity::kPerTensor;
+  options.bias_correction = BiasCorrection::kOff;
+  Graph skewed = fp32_.graph();
+  const ValueId weight = skewed.find_value("b_w").value();
+  Tensor w = skewed.value(weight).constant->clone();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(w.elements() / kAnalyzedChannels); ++i) {
+    w.values<float>()[i] *= 100.0F;
+  }
+  skewed.set_constant(weight, std::make_shared<const Tensor>(std::move(w)));
+  const Executor fp32(std::move(skewed));
+  CalibrateOptions calibrate_options;
+  calibrate_options.collect.preprocess = options_.preprocess;
+  calibrate_options.types = options.types;
+  const CalibrationTable table = calibrate(fp32, images(), calibrate_options).table;
+  const Executor int8(prepare(quantize(fp32.graph(), table, options).graph));
+  const AnalyzeResult result = analyze(fp32, int8, images(), options_);
+  double others = 0.0;
+  for (const ErrorSource& source : result.sources) {
+    if (source.kind == SourceKind::kWeights && source.name != "b") others += source.noise;
+  }
+  const auto b = std::find_if(result.sources.begin(), result.sources.end(),
+                              [](const ErrorSource& s) { return s.name == "b"; });
+  ASSERT_NE(b, result.sources.end());
+  EXPECT_EQ(b->kind, SourceKind::kWeights);
+  EXPECT_GT(b->noise, others);
+}
+
+// Brute force: a model in which this source alone is quantized.
+TEST_F(AnalyzeTest, MeasuresWeightsAsAModelWithNothingElse) {
+  const Graph emitted = quantized(table_);
+  const AnalyzeResult result = analysis_of(emitted);
+  const QuantizedParts parts = quantized_parts(fp32_.graph(), prepare(emitted));
+  ASSERT_EQ(parts.weighted.size(), 3U);
+  for (const NodeId node : parts.weighted) {
+    Graph alone = fp32_.graph();
+    const ValueId weight = alone.node(node).inputs[1];
+    alone.set_constant(weight, parts.with_weights.value(weight).constant);
+    const Executor other(std::move(alone));
+    EvalOptions eval;
+    eval.preprocess = options_.preprocess;
+    const EvalResult expected = evaluate(fp32_, &other, images(), eval);
+    const auto source =
+        std::find_if(result.sources.begin(), result.sources.end(), [&](const ErrorSource& s) {
+          return s.kind == SourceKind::kWeights && s.name == fp32_.graph().node(node).name;
+        });
+    ASSERT_NE(source, result.sources.end());
+    // FP32 sums differ in their last bits where other steps are fused.
+    EXPECT_NEAR(source->sqnr_db, expected.outputs[0].pooled_sqnr_db, 0.01);
+  }
+}
+
+TEST_F(AnalyzeTest, ExplainsMostOfSmallErrorsAndDoesNotDependOnThreads) {
+  const Graph emitted = quantized(table_);
+  options_.threads = 1;
+  const AnalyzeResult one = analysis_of(emitted);
+  EXPECT_EQ(one.images, 5);
+  EXPECT_GT(one.explained, 0.7);
+  EXPECT_LT(one.explained, 1.4);
+  options_.threads = 3;
+  const AnalyzeResult three = analysis_of(emitted);
+  ASSERT_EQ(one.sources.size(), three.sources.size());
+  for (std::size_t i = 0; i < one.sources.size(); ++i) {
+    EXPECT_EQ(one.sources[i].name, three.sources[i].name);
+    EXPECT_EQ(one.sources[i].noise, three.sources[i].noise);
+  }
+}
+
+TEST_F(AnalyzeTest, RefusesAModelWhoseWeightsAreThoseOfARewrittenNetwork) {
+  Graph rewritten = quantized(table_);
+  rewritten.info.metadata[std::string(kRewritesKey)] = "equalize";
+  try {
+    static_cast<void>(analysis_of(rewritten));
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+    EXPECT_THAT(error.what(), testing::HasSubstr("equalize"));
+  }
+}
+
+// Time that is over leaves out whole images, never the first one.
+TEST_F(AnalyzeTest, BeginsNoImageOnceItIsEnough) {
+  const Graph emitted = quantized(table_);
+  options_.enough = [] { return true; };
+  const AnalyzeResult cut = analysis_of(emitted);
+  EXPECT_EQ(cut.images, 1);
+  options_.enough = nullptr;
+  ImageSet first = images();
+  first.entries.resize(1);
+  const AnalyzeResult one = analyze(fp32_, Executor(prepare(emitted)), first, options_);
+  ASSERT_EQ(cut.sources.size(), one.sources.size());
+  for (std::size_t i = 0; i < one.sources.size(); ++i) {
+    EXPECT_EQ(cut.sources[i].name, one.sources[i].name);
+    EXPECT_EQ(cut.sources[i].noise, one.sources[i].noise);
+  }
+}
+
+TEST_F(AnalyzeTest, RefusesAModelThatIsNotQuantized) {
+  EXPECT_THROW(static_cast<void>(analysis_of(fp32_.graph())), Error);
+}
+
+}  // namespace
+}  // namespace qtool

@@ -1,0 +1,319 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "compare/metrics.h"
+#include "qtool/analyze/analyze.h"
+#include "qtool/base/error.h"
+#include "qtool/compare/evaluate.h"
+#include "qtool/compare/profile.h"
+#include "qtool/exec/executor.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/on_images/sequential_correction.h"
+#include "qtool/pipeline/calibrate.h"
+#include "report/suggestions.h"
+#include "support/image_folder.h"
+#include "unit/four_layers.h"
+#include "unit/onnx_models.h"
+#include "unit/quantize_net.h"
+
+namespace qtool {
+namespace {
+
+using testing::ElementsAre;
+
+class SuggestTest : public testing::Test {
+ protected:
+  SuggestTest() : fp32_(prepare(four_layers())) {
+    options_.preprocess.mean = {127.5F};
+    options_.preprocess.std = {64.0F};
+    options_.repeat = 7;
+    CalibrateOptions calibrate_options;
+    calibrate_options.collect.preprocess = options_.preprocess;
+    calibrate_options.method = "minmax";
+    CalibrationResult calibrated = calibrate(fp32_, folder_.list(), calibrate_options);
+    recipe_.table = std::move(calibrated.table);
+    collection_ = std::move(calibrated.collection);
+  }
+
+  [[nodiscard]] Graph int8(const Recipe& recipe) const {
+    return prepare(quantize(fp32_.graph(), recipe.table, recipe.options).graph);
+  }
+  [[nodiscard]] SuggestResult suggestions(const Recipe& recipe) const {
+    const Executor quantized(int8(recipe));
+    const AnalyzeResult analysis = analyze(fp32_, quantized, folder_.list(), options_);
+    return suggest(fp32_, recipe, analysis, folder_.list(), options_);
+  }
+  [[nodiscard]] double decibels(const Recipe& recipe) const {
+    const Executor quantized(int8(recipe));
+    EvalOptions eval;
+    eval.preprocess = options_.preprocess;
+    return evaluate(fp32_, &quantized, folder_.list(), eval).outputs.at(0).pooled_sqnr_db;
+  }
+  ActivationEntry& entry(Recipe& recipe, const std::string& tensor) const {
+    for (ActivationEntry& one : recipe.table.activations) {
+      if (one.tensor == tensor) return one;
+    }
+    throw std::runtime_error(tensor);
+  }
+
+  const ImageFolder folder_{kLayerSide, 5};
+  Executor fp32_;
+  SuggestOptions options_;
+  Recipe recipe_;
+  Collection collection_;
+};
+
+// What a user pastes must bring what was said.
+TEST_F(SuggestTest, SaysWhatQuantizingWithTheOptionsGives) {
+  entry(recipe_, "b_relu_out").affine.scale *= 20.0F;
+  const SuggestResult result = suggestions(recipe_);
+  EXPECT_NEAR(result.sqnr_db, decibels(recipe_), 1e-6);
+  ASSERT_FALSE(result.suggestions.empty());
+  for (const Suggestion& suggestion : result.suggestions) {
+    EXPECT_GE(suggestion.gain_db, 0.5);
+    Recipe changed = recipe_;
+    changed.options.exclude = suggestion.change.exclude;
+    changed.options.rewrites = suggestion.change.rewrites;
+    changed.options.wide = suggestion.change.wide;
+    if (!suggestion.change.weight_method.empty()) {
+      changed.options.types.weight_method = suggestion.change.weight_method;
+    }
+    Overrides overrides;
+    overrides.ranges = suggestion.change.ranges;
+    apply_overrides(overrides, Scheme(), nullptr, changed.table);
+    EXPECT_NEAR(suggestion.sqnr_db, decibels(changed), 1e-6);
+    EXPECT_NEAR(suggestion.gain_db, suggestion.sqnr_db - result.sqnr_db, 1e-9);
+    EXPECT_LE(suggestion.slower_seconds.low, suggestion.slower_seconds.median);
+    EXPECT_LE(suggestion.slower_seconds.median, suggestion.slower_seconds.high);
+  }
+  EXPECT_TRUE(std::is_sorted(
+      result.suggestions.begin(), result.suggestions.end(),
+      [](const Suggestion& a, const Suggestion& b) { return a.gain_db > b.gain_db; }));
+}
+
+// The correction of biases on images is made once for each change that has it, and is what
+// qtool quantize makes.
+TEST_F(SuggestTest, TriesACorrectionOfTheBiasesOnImages) {
+  // Much is clipped, which shifts means; the table's channel means do not tell by how much.
+  entry(recipe_, "b_relu_out").affine.scale *= 0.5F;
+  options_.sources = 0;  // nothing else is tried that could bring more
+  options_.correction = {folder_.list(), options_.preprocess, {"--images", "some photos"}};
+  const SuggestResult result = suggestions(recipe_);
+  const auto found =
+      std::find_if(result.suggestions.begin(), result.suggestions.end(),
+                   [](const Suggestion& s) { return !s.change.corrected_on.empty(); });
+  ASSERT_NE(found, result.suggestions.end());
+  EXPECT_THAT(line_of(options_of(found->change)),
+              testing::HasSubstr("--bias-correction sequential --images 'some photos'"));
+  Recipe changed = recipe_;
+  changed.options.rewrites = found->change.rewrites;
+  if (!found->change.weight_method.empty()) {
+    changed.options.types.weight_method = found->change.weight_method;
+  }
+  changed.options.bias_correction = BiasCorrection::kSequential;
+  CollectOptions collect;
+  collect.preprocess = options_.preprocess;
+  changed.options.bias_shifts =
+      sequential_bias_shifts(fp32_, changed.table, changed.options, folder_.list(), collect).shifts;
+  EXPECT_NEAR(found->sqnr_db, decibels(changed), 1e-6);
+}
+
+// Of what costs no time the best one is said, even if it brings little more than a smaller one.
+TEST_F(SuggestTest, SaysTheBestOfWhatCostsNoTime) {
+  for (ActivationEntry& one : recipe_.table.activations) one.affine.scale *= 0.7F;
+  options_.correction = {folder_.list(), options_.preprocess, {"--images", "photos"}};
+  options_.most = 1000;
+  const auto best_free = [](const SuggestResult& result) {
+    double best = 0.0;
+    for (const Suggestion& suggestion : result.suggestions) {
+      const bool is_free = suggestion.change.exclude.empty() && suggestion.change.wide.empty();
+      if (is_free) best = std::max(best, suggestion.gain_db);
+    }
+    return best;
+  };
+  options_.least_gain_db = 1e-9;  // all that brings anything more than a smaller one
+  const double most = best_free(suggestions(recipe_));
+  options_.least_gain_db = 0.5;
+  ASSERT_GT(most, 0.5);
+  EXPECT_DOUBLE_EQ(best_free(suggestions(recipe_)), most);
+}
+
+// For the worst source it says what every change of it brings, also what is not worth a suggestion.
+TEST_F(SuggestTest, TriesEveryChangeOfTheWorstSource) {
+  CalibrateOptions calibrate_options;
+  calibrate_options.collect.preprocess = options_.preprocess;
+  calibrate_options.target = recipe_.options.target = "qtool";  // which has 16 bits
+  CalibrationResult calibrated = calibrate(fp32_, folder_.list(), calibrate_options);
+  recipe_.table = std::move(calibrated.table);
+  collection_ = std::move(calibrated.collection);
+  entry(recipe_, "b_relu_out").affine.scale *= 20.0F;
+  options_.statistics = &collection_;
+  const SuggestResult result = suggestions(recipe_);
+  std::vector<std::string> tried;
+  for (const SourceTrial& trial : result.by_source) {
+    if (trial.source != "b_relu_out") continue;
+    tried.push_back(trial.what);
+    EXPECT_EQ(trial.kind, SourceKind::kActivation);
+    if (trial.what == "FP32" || trial.what == "16 bits" || trial.what == "range of the images") {
+      EXPECT_GT(trial.gain_db, 10.0) << trial.what;
+    }
+  }
+  EXPECT_THAT(tried, testing::IsSupersetOf({"FP32", "16 bits", "range of the images"}));
+  EXPECT_LE(tried.size(), 7U);  // nearly equal ranges of several methods are tried once
+  EXPECT_EQ(result.by_source.front().source, "b_relu_out");
+  EXPECT_THAT(text_of(result), testing::StartsWith("what a change of one source alone brings"));
+}
+
+TEST_F(SuggestTest, NamesTheRangeThatTheImagesHave) {
+  entry(recipe_, "b_relu_out").affine.scale *= 20.0F;
+  const SuggestResult result = suggestions(recipe_);
+  const auto given = std::find_if(
+      result.suggestions.begin(), result.suggestions.end(),
+      [](const Suggestion& s) { return s.change.ranges.size() == 1 && s.change.exclude.empty(); });
+  ASSERT_NE(given, result.suggestions.end());
+  const Overrides::GivenRange& range = given->change.ranges[0];
+  EXPECT_EQ(range.tensor, "b_relu_out");
+  EXPECT_EQ(range.range, entry(recipe_, "b_relu_out").range);  // that of minmax on these images
+  EXPECT_GT(given->gain_db, 10.0);
+}
+
+// Another tool's node names would make every layer look excluded.
+TEST_F(SuggestTest, RefusesAModelWithOtherNodeNames) {
+  onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(save_onnx_bytes(int8(recipe_))));
+  for (onnx::NodeProto& node : *model.mutable_graph()->mutable_node()) {
+    node.set_name("other_" + node.name());
+  }
+  const Graph renamed = load_onnx_bytes(model.SerializeAsString(), "", "renamed");
+  EXPECT_THROW(recipe_of(fp32_.graph(), prepare(renamed)), Error);
+}
+
+TEST_F(SuggestTest, SaysThatNothingBringsAnything) {
+  options_.least_gain_db = 100.0;
+  const SuggestResult result = suggestions(recipe_);
+  EXPECT_GT(result.tried, 5);
+  EXPECT_TRUE(result.suggestions.empty());
+  EXPECT_THAT(text_of(result), testing::HasSubstr("none brings 100.0 dB"));
+}
+
+TEST_F(SuggestTest, TriesOtherMethodsWhereThereAreStatistics) {
+  for (ActivationEntry& one : recipe_.table.activations) one.affine.scale *= 8.0F;
+  options_.statistics = &collection_;
+  const SuggestResult result = suggestions(recipe_);
+  const bool any = std::any_of(result.suggestions.begin(), result.suggestions.end(),
+                               [](const Suggestion& s) { return !s.change.method.empty(); });
+  EXPECT_TRUE(any);
+}
+
+// A larger change that brings little more than a smaller one is left out.
+TEST_F(SuggestTest, LeavesOutWhatASmallerChangeBringsToo) {
+  for (ActivationEntry& one : recipe_.table.activations) one.affine.scale *= 20.0F;
+  const SuggestResult result = suggestions(recipe_);
+  ASSERT_GE(result.suggestions.size(), 2U);
+  for (std::size_t i = 1; i < result.suggestions.size(); ++i) {
+    const Suggestion& smaller = result.suggestions[i];
+    const Suggestion& larger = result.suggestions[i - 1];
+    EXPECT_GE(larger.gain_db, smaller.gain_db + 0.5);
+    EXPECT_GE(larger.change.exclude.size(), smaller.change.exclude.size());
+  }
+}
+
+TEST_F(SuggestTest, DoesNotDependOnThreads) {
+  entry(recipe_, "b_relu_out").affine.scale *= 20.0F;
+  options_.threads = 1;
+  const SuggestResult one = suggestions(recipe_);
+  options_.threads = 3;
+  const SuggestResult three = suggestions(recipe_);
+  ASSERT_EQ(one.suggestions.size(), three.suggestions.size());
+  for (std::size_t i = 0; i < one.suggestions.size(); ++i) {
+    EXPECT_EQ(one.suggestions[i].change, three.suggestions[i].change);
+    EXPECT_EQ(one.suggestions[i].noise, three.suggestions[i].noise);
+  }
+}
+
+// The integers, scales and biases that a model has are those that its recipe makes again.
+TEST_F(SuggestTest, MakesTheSameModelAgainFromWhatItSays) {
+  struct Case {
+    std::string what;
+    Recipe recipe;
+  };
+  std::vector<Case> cases(6, {"as it is", recipe_});
+  cases[1].what = "a layer in FP32";
+  cases[1].recipe.options.exclude = {"b"};
+  cases[2].what = "one scale for all weights of a layer";
+  cases[2].recipe.options.types.weight_granularity = Granularity::kPerTensor;
+  cases[3].what = "signed activations";
+  cases[3].recipe.options.types.activation_dtype = DType::kInt8;
+  cases[4].what = "six bits";
+  cases[4].recipe.options.types.activation_bits = 6;
+  cases[5].what = "another target";
+  cases[5].recipe.options.target = "qtool";
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.what);
+    const Graph made = int8(one.recipe);
+    const Recipe told = recipe_of(fp32_.graph(), made);
+    EXPECT_EQ(told.options.target, one.recipe.options.target);
+    EXPECT_NEAR(decibels(told), decibels(one.recipe), 1e-6);
+    const Graph again = int8(told);
+    for (const NodeId id : made.nodes()) {
+      for (const ValueId input : made.node(id).inputs) {
+        if (input == kNoValue || !made.is_constant(input)) continue;
+        const std::string& name = made.value(input).name;
+        const std::optional<ValueId> other = again.find_value(name);
+        ASSERT_TRUE(other) << name;
+        EXPECT_TRUE(identical(*made.value(input).constant, *again.value(*other).constant)) << name;
+      }
+    }
+  }
+}
+
+TEST_F(SuggestTest, RefusesModelsThatDoNotSayTheirScales) {
+  const auto refusal = [&](const Graph& graph) {
+    try {
+      static_cast<void>(recipe_of(fp32_.graph(), graph));
+      return std::string("accepted");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+      return std::string(error.what());
+    }
+  };
+  EXPECT_THAT(refusal(prepare(quantize(fp32_.graph(), WeightOnlyOptions()).graph)),
+              testing::HasSubstr("no activations with stored scales"));
+  Graph rewritten = int8(recipe_);
+  rewritten.info.metadata[std::string(kRewritesKey)] = "equalize";
+  EXPECT_THAT(refusal(rewritten), testing::HasSubstr("equalize"));
+}
+
+TEST(ChangeOptions, AreWordsOfACommandLine) {
+  Change change;
+  change.exclude = {"conv1", "-odd"};
+  change.ranges = {{"relu out", {-0.5F, 6.0F}}};
+  EXPECT_THAT(options_of(change).words,
+              ElementsAre("--exclude", "conv1", "--exclude=-odd", "--range", "relu out=-0.5,6"));
+  EXPECT_EQ(options_of(change).command, "quantize");
+  SuggestResult result;
+  result.suggestions.push_back({.change = change});
+  EXPECT_THAT(text_of(result), testing::HasSubstr("--range 'relu out=-0.5,6'"));
+  Change method;
+  method.method = "mse";
+  EXPECT_EQ(options_of(method).command, "calibrate");
+}
+
+// Ranks of the binomial distribution with p = 1/2, as tables list them.
+TEST(MedianInterval, HasTheRanksOfTheTables) {
+  std::vector<double> values;
+  for (int i = 1; i <= 31; ++i) values.push_back(32 - i);
+  EXPECT_EQ(median_interval(values).median, 16.0);
+  EXPECT_EQ(median_interval(values).low, 10.0);
+  EXPECT_EQ(median_interval(values).high, 22.0);
+  EXPECT_EQ(median_interval({3.0, 1.0, 2.0}).low, 1.0);
+  EXPECT_EQ(median_interval({3.0, 1.0, 2.0}).high, 3.0);
+  EXPECT_EQ(median_interval({}).median, 0.0);
+}
+
+}  // namespace
+}  // namespace qtool

@@ -1,0 +1,166 @@
+#include "answers/answer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+#include <string>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "compare/model_pair.h"
+#include "qtool/answers/answer.h"
+#include "qtool/base/error.h"
+#include "qtool/compare/evaluate.h"
+#include "qtool/compare/infer.h"
+
+namespace qtool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Each pixel (r, g, b), in 0 to 1, is a row of six channels: r g b times `gain`, then r g b.
+Graph pixel_network(float gain) {
+  Graph graph;
+  graph.info.opsets[""] = 13;
+  const ValueId input = graph.add_value("pixels");
+  graph.declare(input, DType::kFloat32, {{{{}, "N"}, {3, ""}, {4, ""}, {4, ""}}});
+  graph.add_input(input);
+  const auto add = [&](const char* op, std::vector<ValueId> inputs, const char* output) {
+    const ValueId value = graph.add_value(output);
+    Node node;
+    node.name = node.op_type = op;
+    node.inputs = std::move(inputs);
+    node.outputs = {value};
+    if (node.op_type == "Concat") node.attributes["axis"] = std::int64_t{1};
+    graph.add_node(std::move(node));
+    return value;
+  };
+  const ValueId factor = graph.add_constant("gain", Tensor::of<float>({1}, {gain}));
+  const ValueId scaled = add("Mul", {input, factor}, "scaled");
+  graph.add_output(add("Concat", {scaled, input}, "rows"));
+  return graph;
+}
+
+/// Centre (r, g), size (b, r), score b.
+AnswerOptions pixel_boxes() {
+  AnswerOptions answers;
+  Detector& detector = answers.boxes.emplace();
+  detector.name = "pixels";
+  detector.boxes.axis = detector.scores.axis = ChannelAxis::kFirst;
+  detector.position.unit = detector.size.unit = BoxUnit::kShare;
+  detector.thresholds = {0.2, 0.6};
+  return answers;
+}
+
+class Answers : public testing::Test {
+ protected:
+  Answers() {
+    const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    folder_ = fs::path(testing::TempDir()) / concat("qtool_answers_", name);
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    std::mt19937 random(3);
+    for (int image = 0; image < 7; ++image) {
+      std::string text = "P3 4 4 255\n";
+      for (int i = 0; i < 48; ++i) text += concat(static_cast<std::int64_t>(random() % 256), "\n");
+      write_file(folder_ / concat(image, ".ppm"), text);
+    }
+    options_.preprocess.std = {255.0F};
+  }
+  ~Answers() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] EvalResult run(float gain) const {
+    const Executor fp32(pixel_network(1.0F));
+    const Executor int8(pixel_network(gain));
+    return evaluate(fp32, &int8, list_images(folder_), options_);
+  }
+
+  fs::path folder_;
+  EvalOptions options_;
+};
+
+TEST_F(Answers, OfEqualModelsAreEqual) {
+  options_.answers = pixel_boxes();
+  const EvalResult result = run(1.0F);
+  ASSERT_TRUE(result.answers.boxes);
+  EXPECT_EQ(result.answers.boxes->images, 7);
+  for (const BoxMatch& match : result.answers.boxes->matches) {
+    EXPECT_GT(match.fp32, 7);
+    EXPECT_EQ(match.int8, match.fp32);
+    EXPECT_EQ(match.kept, match.fp32);
+    EXPECT_DOUBLE_EQ(*match.mean_average_precision, 1.0);
+  }
+  EXPECT_EQ(result.classes, 0);
+}
+
+TEST_F(Answers, DependOnNeitherThreadsNorBatch) {
+  options_.answers = pixel_boxes();
+  options_.answers.mask.emplace();
+  const AnswerAgreement one = run(0.9F).answers;
+  options_.threads = 3;
+  options_.batch = 2;
+  const AnswerAgreement many = run(0.9F).answers;
+  ASSERT_EQ(one.boxes->matches.size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const BoxMatch& a = one.boxes->matches[i];
+    const BoxMatch& b = many.boxes->matches[i];
+    EXPECT_EQ(a.fp32, b.fp32);
+    EXPECT_EQ(a.int8, b.int8);
+    EXPECT_EQ(a.kept, b.kept);
+    EXPECT_EQ(a.mean_average_precision, b.mean_average_precision);
+    EXPECT_LT(a.kept, a.fp32);
+    EXPECT_GT(a.kept, 0);
+  }
+  EXPECT_EQ(one.mask->pixels, 7 * 16);
+  EXPECT_EQ(one.mask->equal, many.mask->equal);
+  EXPECT_EQ(one.mask->mean_iou(), many.mask->mean_iou());
+  EXPECT_LT(one.mask->equal, one.mask->pixels);
+}
+
+TEST_F(Answers, OfOneImageAreThoseOfAFolderWithIt) {
+  options_.answers = pixel_boxes();
+  const Executor fp32(pixel_network(1.0F));
+  const Executor int8(pixel_network(0.9F));
+  ImageSet images = list_images(folder_);
+  images.entries.resize(1);
+  const EvalResult folder = evaluate(fp32, &int8, images, options_);
+  std::vector<BadImage> bad;
+  const auto input =
+      load_preprocessed(images.entries.front(), options_.preprocess, BadImages::kFail, bad);
+  const InferResult one = infer(fp32, &int8, *input, {.repeat = 1, .answers = options_.answers});
+  const BoxMatch& match = one.answers.boxes->matches.front();
+  EXPECT_EQ(match.kept, folder.answers.boxes->matches.front().kept);
+  EXPECT_EQ(std::ssize(one.fp32.answer.boxes), match.fp32);
+  EXPECT_EQ(std::ssize(one.int8->answer.boxes), match.int8);
+  std::int64_t both = 0;
+  for (const BoxPair& pair : one.box_pairs) {
+    if (pair.fp32 && pair.int8) ++both;
+    EXPECT_EQ(pair.iou >= 0.5, pair.fp32 && pair.int8);
+  }
+  EXPECT_EQ(both, match.kept);
+  EXPECT_EQ(std::ssize(one.box_pairs), match.fp32 + match.added());
+}
+
+TEST_F(Answers, HaveThePsnrThatTheErrorGives) {
+  options_.answers.psnr_peak = 1.0;
+  const EvalResult result = run(0.5F);
+  ASSERT_TRUE(result.outputs.front().psnr_db);
+  EXPECT_GT(*result.outputs.front().psnr_db, result.outputs.front().sqnr_db);
+  EXPECT_EQ(*run(1.0F).outputs.front().psnr_db, kSqnrLimitDb);
+  options_.answers.psnr_peak = 10.0;
+  EXPECT_NEAR(*run(0.5F).outputs.front().psnr_db, *result.outputs.front().psnr_db + 20.0, 1e-9);
+}
+
+TEST_F(Answers, ThatTheOutputsCannotGiveAreRefused) {
+  options_.answers = pixel_boxes();
+  options_.answers.boxes->first_class_channel = 6;
+  EXPECT_THROW(static_cast<void>(run(1.0F)), Error);
+  options_.answers = {};
+  options_.answers.mask = {0.5};
+  EXPECT_THROW(static_cast<void>(run(1.0F)), Error);
+}
+
+}  // namespace
+}  // namespace qtool

@@ -1,0 +1,84 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/text.h"
+#include "qtool/compare/evaluate.h"
+#include "qtool/exec/executor.h"
+#include "qtool/samples/samples.h"
+#include "support/parse_onnx.h"
+#include "support/tensor_folder.h"
+
+namespace qtool {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// `y` is computed by `nodes` from `x`, which is [1, 4]; `best` is the place of its largest element.
+Executor network(const std::string& nodes) {
+  return Executor(
+      prepare(load_text(concat("<ir_version: 8, opset_import: [\"\": 17]>\n",
+                               "main (float[1, 4] x) => (float[1, 4] y, int64[1, 1] best) {", nodes,
+                               "best = ArgMax <axis = 1> (y) }"))));
+}
+
+class Verify : public testing::Test {
+ protected:
+  // Counting up from 1, 2 and 3.
+  Verify() {
+    for (int i = 1; i <= 3; ++i) folder_.count(concat(i, ".npy"), {1, 4}, static_cast<float>(i));
+  }
+  [[nodiscard]] Verification of(const std::string& int8, double min_sqnr_db) const {
+    const Executor other = network(int8);
+    const Samples samples(list_tensors(folder_.path(), input_specs(fp32_.graph())));
+    return verify(fp32_, other, samples, {}, min_sqnr_db);
+  }
+
+  const TensorFolder folder_;
+  const Executor fp32_ = network("y = Identity (x)");
+};
+
+// Noise of a tenth of the signal: 20 dB.
+constexpr const char* kLouder = "a = Constant <value = float {1.1}> () y = Mul (x, a)";
+
+TEST_F(Verify, PassesAModelAboveTheLimit) {
+  const Verification verified = of(kLouder, 19.9);
+  EXPECT_EQ(verified.noun, "sample");
+  EXPECT_EQ(verified.samples, 3);
+  EXPECT_THAT(verified.faults, IsEmpty());
+  ASSERT_EQ(verified.outputs.size(), 2U);
+  EXPECT_NEAR(verified.outputs[0].sqnr_db, 20.0, 1e-4);
+}
+
+TEST_F(Verify, NamesTheOutputBelowTheLimit) {
+  EXPECT_THAT(of(kLouder, 20.1).faults,
+              ElementsAre("output 'y' has 20.00 dB against FP32, expected 20.1 or more"));
+}
+
+TEST_F(Verify, RefusesAModelWhoseOutputIsZero) {
+  const std::string silent = "a = Constant <value = float {0.0}> () y = Mul (x, a)";
+  EXPECT_THAT(of(silent, kDefaultVerifyDb).faults, ElementsAre(HasSubstr("'y' has 0.00 dB")));
+}
+
+TEST_F(Verify, ShowsPlacesAndDoesNotJudgeThem) {
+  // The largest is the last one of `x` and the first one of its negative.
+  const Verification verified = of("y = Neg (x)", -200.0);
+  EXPECT_THAT(verified.faults, IsEmpty());
+  EXPECT_TRUE(Verification::judges(verified.outputs[0]));
+  EXPECT_FALSE(Verification::judges(verified.outputs[1]));
+  EXPECT_EQ(verified.outputs[1].max_abs_error, 3.0);
+  EXPECT_THAT(of("y = Neg (x)", 3.0).faults, ElementsAre(HasSubstr("output 'y'")));
+}
+
+TEST_F(Verify, RefusesAModelThatAnswersWithoutNumbers) {
+  // The logarithm of 1 - x, for which sample 1 begins with minus infinity and goes on as NaN.
+  const std::string lost = "a = Constant <value = float {1.0}> () b = Sub (a, x) y = Log (b)";
+  const Verification verified = of(lost, -200.0);
+  EXPECT_THAT(verified.faults, ElementsAre(HasSubstr("NaN or infinite for 3 of 3 samples")));
+}
+
+}  // namespace
+}  // namespace qtool

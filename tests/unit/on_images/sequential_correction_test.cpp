@@ -1,0 +1,245 @@
+#include "qtool/on_images/sequential_correction.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "on_images/masked_shift.h"
+#include "qtool/base/error.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/pipeline/calibrate.h"
+#include "quantize/placement/placement.h"
+#include "support/image_folder.h"
+#include "unit/quantize_net.h"
+
+namespace qtool {
+namespace {
+
+constexpr std::int64_t kCorrectedSide = 8;
+constexpr std::int64_t kImages = 6;
+
+Tensor shifted_floats(const Shape& shape, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.1F, 0.4F);
+  Tensor tensor(DType::kFloat32, shape);
+  for (float& v : tensor.values<float>()) v = normal(random);
+  return tensor;
+}
+
+/// Two branches behind a convolution, their sum, and a matrix product without a bias port.
+Graph corrected_network() {
+  Net net;
+  net.input("image", {1, 3, kCorrectedSide, kCorrectedSide});
+  net.constant("stem_w", shifted_floats(Shape{4, 3, 3, 3}, 1));
+  net.constant("left_w", shifted_floats(Shape{4, 4, 3, 3}, 2));
+  net.constant("right_w", shifted_floats(Shape{4, 4, 1, 1}, 3));
+  net.constant("right_b", shifted_floats(Shape{4}, 4));
+  net.constant("last_w", shifted_floats(Shape{4, 5}, 5));
+  const std::vector<std::int64_t> one(4, 1);
+  net.op("Conv", "stem", {"image", "stem_w"}, {{"pads", one}});
+  net.op("Relu", "relu", {"stem_out"});
+  net.op("Conv", "left", {"relu_out", "left_w"}, {{"pads", one}});
+  net.op("Conv", "right", {"relu_out", "right_w", "right_b"});
+  net.op("Add", "add", {"left_out", "right_out"});
+  net.op("GlobalAveragePool", "pool", {"add_out"});
+  net.op("Flatten", "flat", {"pool_out"});
+  net.op("MatMul", "last", {"flat_out", "last_w"});
+  net.graph.add_output(net.id("last_out"));
+  return net.graph;
+}
+
+class SequentialCorrectionTest : public testing::Test {
+ protected:
+  SequentialCorrectionTest() {
+    collect_.preprocess.mean = {127.5F};
+    collect_.preprocess.std = {64.0F};
+    collect_.threads = 1;
+    CalibrateOptions calibrate_options;
+    calibrate_options.collect = collect_;
+    calibrate_options.collect.tensors = tensors_to_calibrate(executor_.graph(), find_target("cpu"));
+    calibrate_options.method = "minmax";
+    table_ = calibrate(executor_, images(), calibrate_options).table;
+    options_.types.weight_bits = 4;  // coarse weights: there is something to correct
+    options_.bias_correction = BiasCorrection::kSequential;
+  }
+
+  [[nodiscard]] ImageSet images() const { return folder_.list(); }
+  [[nodiscard]] BiasShifts shifts() const {
+    return sequential_bias_shifts(executor_, table_, options_, images(), collect_).shifts;
+  }
+  /// The values of `tensor` on all images, [image][channel][pixel].
+  [[nodiscard]] std::vector<float> values_of(const Graph& graph, const std::string& tensor) const {
+    Graph cut = graph;
+    const ValueId id = cut.find_value(tensor).value();
+    cut.replace_output(cut.outputs()[0], id);
+    const Executor executor(std::move(cut));
+    std::vector<float> all;
+    std::vector<BadImage> bad;
+    for (const ImageEntry& entry : images().entries) {
+      const auto image = load_preprocessed(entry, collect_.preprocess, BadImages::kFail, bad);
+      const TensorView view(*image);
+      Workspace workspace;
+      const auto values = executor.compile({})->run({&view, 1}, workspace)[0].values<float>();
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  }
+  /// The largest difference of the mean of a channel of `tensor`, one of four, from FP32, over
+  /// positions where FP32 exceeds `above`.
+  [[nodiscard]] double deviation(const Graph& int8, const std::string& tensor, float above) const {
+    constexpr std::size_t kPixels = kCorrectedSide * kCorrectedSide;
+    const std::vector<float> a = values_of(executor_.graph(), tensor);
+    const std::vector<float> b = values_of(int8, tensor);
+    std::array<double, 4> sums{};
+    std::array<double, 4> counts{};
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (!(a[i] > above)) continue;
+      sums[i / kPixels % 4] += double{b[i]} - a[i];
+      counts[i / kPixels % 4] += 1.0;
+    }
+    double largest = 0.0;
+    for (std::size_t c = 0; c < 4; ++c) largest = std::max(largest, std::abs(sums[c] / counts[c]));
+    return largest;
+  }
+  [[nodiscard]] Graph quantized(const StaticOptions& options) {
+    Quantized quantized = quantize(executor_.graph(), table_, options);
+    report_ = std::move(quantized.report);
+    return std::move(quantized.graph);
+  }
+
+  const ImageFolder folder_{kCorrectedSide, kImages};
+  Executor executor_{corrected_network()};
+  CollectOptions collect_;
+  CalibrationTable table_;
+  StaticOptions options_;
+  QuantizeReport report_;
+};
+
+TEST_F(SequentialCorrectionTest, BringsTheMeanOfEveryLayerToThatOfFp32WhereItsActivationPasses) {
+  StaticOptions off = options_;
+  off.bias_correction = BiasCorrection::kOff;
+  const Graph before = quantized(off);
+  options_.bias_shifts = shifts();
+  const Graph after = quantized(options_);
+  constexpr float kEverything = -std::numeric_limits<float>::infinity();
+  const std::map<std::string, float> layers = {
+      {"stem_out", 0.0F}, {"left_out", kEverything}, {"right_out", kEverything}};
+  for (const auto& [tensor, above] : layers) {
+    const double was = deviation(before, tensor, above);
+    EXPECT_GT(was, 0.01) << tensor;
+    // What is left: a share of 50 / (positions + 50), here below 0.3, and the bias is a whole
+    // number of s_x s_w.
+    EXPECT_LT(deviation(after, tensor, above), 0.3 * was + 0.002) << tensor;
+  }
+  EXPECT_EQ(report_.corrected_biases, 3);
+  EXPECT_THAT(report_.uncorrected_layers, testing::ElementsAre("last"));
+}
+
+// In FP32 y = x; in the other graph y = x + 0.5 where x > 0, and 3 x + 0.5 elsewhere. Half of the
+// 64 pixels of the image are positive.
+TEST_F(SequentialCorrectionTest, CountsOnlyWhatTheActivationPasses) {
+  std::string bytes = concat("P6\n", kCorrectedSide, " ", kCorrectedSide, "\n255\n");
+  for (std::int64_t i = 0; i < kCorrectedSide * kCorrectedSide; ++i)
+    bytes.append(3, i % 2 == 0 ? '\xff' : '\0');
+  const ImageFolder folder(kCorrectedSide, 0);
+  write_file(folder.path() / "half.ppm", bytes);
+  const auto graph = [](float slope, float shift) {
+    Net net;
+    net.input("image", {1, 3, kCorrectedSide, kCorrectedSide});
+    net.constant("shift", Tensor::scalar<float>(shift));
+    const auto bent = net.op("LeakyRelu", "bent", {"image"}, {{"alpha", slope}});
+    net.output(net.op("Add", "y", {bent, "shift"}));
+    return net.graph;
+  };
+  const Executor fp32(graph(1.0F, 0.0F));
+  const Executor other(graph(3.0F, 0.5F));
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<ComparedLayer> layers = {{"y_out", "y_out", 0.0F, kInfinity},
+                                             {"y_out", "y_out", 0.0F, 1.0F}};
+  const auto found = masked_shifts(fp32, other, layers, folder.list(), collect_, [] {}).by_layer;
+  ASSERT_EQ(found.size(), 2U);
+  for (const double shift : found[0]) EXPECT_NEAR(shift, 0.5 * 32 / (32 + 50), 1e-6);
+  for (const double shift : found[1]) EXPECT_EQ(shift, 0.0);  // nothing passes
+}
+
+// Fewer images than were given: who corrects by them must hear of it.
+TEST_F(SequentialCorrectionTest, NotesTheImagesThatItLeavesOut) {
+  const BiasShifts of_good = shifts();
+  ImageSet with_bad = images();
+  write_file(folder_.path() / "cut.ppm", "P6 8 8 255 ");
+  with_bad.entries.insert(with_bad.entries.begin() + 2, {folder_.path() / "cut.ppm", -1});
+  collect_.threads = 3;
+  const ShiftsOnImages found =
+      sequential_bias_shifts(executor_, table_, options_, with_bad, collect_);
+  ASSERT_THAT(found.bad, testing::SizeIs(1));
+  EXPECT_EQ(found.bad.front().path.filename(), "cut.ppm");
+  EXPECT_EQ(found.shifts, of_good);
+}
+
+TEST_F(SequentialCorrectionTest, NamesImageAndTensorOfAValueThatIsNotFinite) {
+  Net net;
+  net.input("image", {1, 3, kCorrectedSide, kCorrectedSide});
+  net.output(net.op("Sqrt", "root", {"image"}));  // of negative numbers too
+  const Executor executor(net.graph);
+  const std::vector<ComparedLayer> layers = {{"root_out", "root_out", 0.0F, 6.0F}};
+  try {
+    static_cast<void>(masked_shifts(executor, executor, layers, images(), collect_, [] {}));
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(error.what(),
+                testing::AllOf(testing::HasSubstr("'root_out'"), testing::HasSubstr(".ppm'")));
+  }
+}
+
+TEST_F(SequentialCorrectionTest, DoesNotDependOnThreads) {
+  const BiasShifts one = shifts();
+  collect_.threads = 3;
+  options_.threads = 3;
+  EXPECT_EQ(shifts(), one);
+  EXPECT_EQ(one.size(), 3U);
+  EXPECT_EQ(one.at("left").size(), 4U);
+}
+
+TEST_F(SequentialCorrectionTest, CountsItsProgressOverAllRuns) {
+  std::int64_t last = 0;
+  std::int64_t all = 0;
+  collect_.progress = [&](std::int64_t done, std::int64_t total) {
+    EXPECT_EQ(done, last + 1);
+    last = done;
+    all = total;
+    return ProgressAnswer::kContinue;
+  };
+  static_cast<void>(shifts());
+  // The stem, and both branches at once.
+  EXPECT_EQ(all, 2 * kImages);
+  EXPECT_EQ(last, all);
+}
+
+TEST_F(SequentialCorrectionTest, StopsWhenAsked) {
+  collect_.progress = [](std::int64_t done, std::int64_t) {
+    return done > kImages ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+  };
+  try {
+    static_cast<void>(shifts());
+    FAIL() << "nothing stopped";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCancelled);
+  }
+}
+
+TEST_F(SequentialCorrectionTest, RefusesShiftsOfAnotherLayer) {
+  options_.bias_shifts["left"] = {1.0};
+  EXPECT_THROW(static_cast<void>(quantized(options_)), Error);
+}
+
+}  // namespace
+}  // namespace qtool

@@ -1,0 +1,160 @@
+// INT8 models of equalized networks, tensor by tensor against the FP32 network.
+#include "quantize/rewrites/scaled_channels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "qtool/analyze/analyze.h"
+#include "qtool/base/error.h"
+#include "qtool/compare/infer.h"
+#include "qtool/exec/executor.h"
+#include "qtool/samples/samples.h"
+#include "quantize/groundwork.h"
+#include "support/tensor_folder.h"
+#include "unit/uneven_net.h"
+
+namespace qtool {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Graph with_text(const std::string& text) {
+  Graph graph;
+  graph.info.metadata[std::string(kRewritesKey)] = "equalize";
+  graph.info.metadata[std::string(kScaledChannelsKey)] = text;
+  return graph;
+}
+
+std::string refusal_of_channels(const std::string& text) {
+  try {
+    static_cast<void>(scaled_channels_of(with_text(text)));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidModel);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ScaledChannels, AreReadAsTheyWereWritten) {
+  ScaledChannels scaled;
+  scaled.factors["a"] = scaled.factors["b"] = {1.0, 0.5, std::exp2(-0.25)};
+  scaled.factors["shuffled"] = {};
+  const std::string text = to_json_text(scaled);
+  EXPECT_EQ(text,
+            R"([{"tensors":["shuffled"],"factors":""},{"tensors":["a","b"],"factors":"AEB"}])");
+  EXPECT_EQ(scaled_channels_of(with_text(text)).factors, scaled.factors);
+  scaled.factors["c"] = {0.7};
+  EXPECT_THROW(static_cast<void>(to_json_text(scaled)), Error);
+}
+
+TEST(ScaledChannels, OfTextThatIsNoneAreRefused) {
+  EXPECT_THAT(refusal_of_channels("{"), HasSubstr("qtool.scaled_channels"));
+  EXPECT_THAT(refusal_of_channels("{}"), HasSubstr("qtool.scaled_channels"));
+  EXPECT_THAT(refusal_of_channels(R"([{"tensors":["a"]}])"), HasSubstr("factors"));
+  EXPECT_THAT(refusal_of_channels(R"([{"tensors":["a"],"factors":"A~"}])"),
+              HasSubstr("one character from ! to z for each channel"));
+  EXPECT_THAT(refusal_of_channels(R"([{"tensors":"a","factors":"A"}])"), HasSubstr("tensors"));
+}
+
+TEST(ScaledChannels, AreThoseOfTheTensorOrRefused) {
+  Tensor tensor(DType::kFloat32, Shape{1, 2, 1, 2});
+  for (float& value : tensor.values<float>()) value = 1.0F;
+  const std::vector<double> two{0.5, 2.0};
+  scale_channels(tensor, "t", two, tensor.values<float>().data());
+  EXPECT_THAT(std::vector<float>(tensor.values<float>().begin(), tensor.values<float>().end()),
+              ElementsAre(0.5F, 0.5F, 2.0F, 2.0F));
+  const std::vector<double> three{1.0, 1.0, 1.0};
+  EXPECT_THROW(scale_channels(tensor, "t", three, tensor.values<float>().data()), Error);
+}
+
+/// A network of uneven channels, its table, and the INT8 model of the equalized network.
+class EqualizedModel : public testing::TestWithParam<const char*> {
+ protected:
+  EqualizedModel() {
+    for (unsigned seed = 1; seed <= 3; ++seed) {
+      folder_.add(std::to_string(seed) + ".npy", uniform_image({1, 3, 12, 12}, seed));
+    }
+    CalibrateOptions calibrated;
+    calibrated.target = GetParam();
+    table_ = table_of(fp32_, calibrated);
+    options_ = equalized();
+    options_.target = GetParam();
+    int8_ = quantize(fp32_.graph(), table_, options_).graph;
+  }
+  static bool with_functions() { return std::string(GetParam()) == "qtool"; }
+
+  [[nodiscard]] AnalyzeResult analysis(const Executor& fp32, const Graph& int8) const {
+    const Samples samples(list_tensors(folder_.path(), input_specs(fp32_.graph())));
+    return analyze(fp32, Executor(prepare(int8)), samples, {});
+  }
+
+  const TensorFolder folder_;
+  const Executor fp32_{prepare(with_functions() ? silu_net(0.1F).graph : uneven_net().graph)};
+  CalibrationTable table_;
+  StaticOptions options_;
+  Graph int8_;
+};
+
+// The equalized network in FP32 is the oracle: there, nothing is divided when it is compared.
+TEST_P(EqualizedModel, IsAnalyzedAsItsOwnNetworkWouldBe) {
+  const Groundwork ground = lay_groundwork(fp32_.graph(), table_, options_);
+  ASSERT_THAT(ground.rewrites().names, ElementsAre("equalize"));
+  Graph without_word = int8_;
+  without_word.info.metadata.erase(std::string(kRewritesKey));
+  const AnalyzeResult expected = analysis(Executor(prepare(Graph(ground.graph()))), without_word);
+  const AnalyzeResult found = analysis(fp32_, int8_);
+  EXPECT_NEAR(found.sqnr_db, expected.sqnr_db, 0.01);
+  using Key = std::pair<SourceKind, std::string>;
+  std::map<Key, const ErrorSource*> by_name;
+  for (const ErrorSource& source : expected.sources) by_name[{source.kind, source.name}] = &source;
+  std::int64_t scaled = 0;
+  for (const ErrorSource& source : found.sources) {
+    const Key key{source.kind, source.name};
+    ASSERT_TRUE(by_name.contains(key)) << source.name;
+    const ErrorSource& own = *by_name[key];
+    // The noise of a bias is the difference of two that are nearly equal.
+    EXPECT_NEAR(source.sqnr_db, own.sqnr_db, source.kind == SourceKind::kBias ? 0.5 : 0.05)
+        << source.name;
+    EXPECT_NEAR(source.local_sqnr_db, own.local_sqnr_db, 0.05) << source.name;
+    EXPECT_NEAR(source.median_peak, own.median_peak, 1e-4) << source.name;
+    scaled += source.scaled ? 1 : 0;
+  }
+  EXPECT_EQ(found.sources.size(), expected.sources.size());
+  EXPECT_GE(scaled, 2);
+}
+
+TEST_P(EqualizedModel, HasTensorsInTheUnitsOfTheFp32Network) {
+  const Executor int8(prepare(int8_));
+  const std::vector<std::string> all{"*"};
+  std::vector<Tensor> sample;
+  sample.push_back(uniform_image({1, 3, 12, 12}, 2));
+  std::int64_t compared = 0;
+  for (const TensorPair& pair : TensorPairs(fp32_, &int8, sample, all, {}).run(sample)) {
+    if (!pair.int8) continue;
+    ++compared;
+    EXPECT_GT(pair.sqnr_db, 15.0) << pair.name;
+  }
+  EXPECT_GE(compared, 5);
+}
+
+TEST_P(EqualizedModel, IsRefusedWhereItDoesNotSayHowItWasScaled) {
+  Graph silent = int8_;
+  silent.info.metadata.erase(std::string(kScaledChannelsKey));
+  EXPECT_THROW(static_cast<void>(analysis(fp32_, silent)), Error);
+  const Executor int8(prepare(silent));
+  const std::vector<std::string> all{"*"};
+  std::vector<Tensor> sample;
+  sample.push_back(uniform_image({1, 3, 12, 12}, 2));
+  EXPECT_THROW(TensorPairs(fp32_, &int8, sample, all, {}), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, EqualizedModel, testing::Values("cpu", "qtool"),
+                         [](const auto& row) { return std::string(row.param); });
+
+}  // namespace
+}  // namespace qtool

@@ -1,0 +1,192 @@
+// Tensors that keep 16 bits.
+#include "quantize/emission/wide_tensors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compare/metrics.h"
+#include "compare/quantized_parts.h"
+#include "qtool/base/error.h"
+#include "qtool/compare/infer.h"
+#include "qtool/exec/executor.h"
+#include "unit/uneven_net.h"
+
+namespace qtool {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+/// conv -> SiLU -> depthwise -> SiLU -> conv for target qtool.
+class WideTensors : public testing::Test {
+ protected:
+  WideTensors() {
+    CalibrateOptions calibrated;
+    calibrated.target = "qtool";
+    table_ = table_of(fp32_, calibrated);
+  }
+  [[nodiscard]] Quantized made(const std::vector<std::string>& wide,
+                               StaticOptions options = for_qtool({})) const {
+    options.wide = wide;
+    return quantize(fp32_.graph(), table_, options);
+  }
+  /// Against the FP32 network, over a few images.
+  [[nodiscard]] double sqnr(const Graph& int8) const {
+    const Executor executor(prepare(Graph(int8)));
+    SqnrSums sums;
+    for (unsigned seed = 60; seed < 64; ++seed) {
+      const Tensor input = uniform_image({1, 3, 12, 12}, seed);
+      Workspace a;
+      Workspace b;
+      const std::vector<TensorView> inputs{input};
+      sums += sqnr_sums(fp32_.compile({})->run(inputs, a)[0].values<float>(),
+                        executor.compile({})->run(inputs, b)[0].values<float>());
+    }
+    return sums.decibels();
+  }
+  [[nodiscard]] std::string refusal(const std::vector<std::string>& wide,
+                                    StaticOptions options) const {
+    try {
+      static_cast<void>(made(wide, std::move(options)));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUsage);
+      return error.what();
+    }
+    return "";
+  }
+
+  const Executor fp32_{prepare(silu_net(1.0F).graph)};
+  CalibrationTable table_;
+};
+
+TEST_F(WideTensors, LoseNothingThatRoundingThemWouldLose) {
+  const Quantized plain = made({});
+  const Quantized wide = made({"*"});
+  EXPECT_THAT(plain.report.wide, testing::IsEmpty());
+  EXPECT_THAT(wide.report.wide, UnorderedElementsAre("x", "c1_out", "s1_out", "c2_out", "s2_out"));
+  EXPECT_THAT(wide.report.not_wide, Contains("c3_out"));
+  // With 16 bits everywhere only the weights are rounded.
+  const Quantized weights = quantize(fp32_.graph(), WeightOnlyOptions());
+  EXPECT_GT(sqnr(wide.graph), sqnr(plain.graph) + 3.0);
+  EXPECT_NEAR(sqnr(wide.graph), sqnr(weights.graph), 1.0);
+  EXPECT_EQ(wide.graph.info.metadata.at(std::string(kWideKey)), "5");
+}
+
+TEST_F(WideTensors, AreMultipliedOnIntegers) {
+  Quantized wide = made({"*"});
+  const Coverage coverage = measure_coverage(prepare(Graph(wide.graph)),
+                                             typical_shapes(fp32_.graph(), {}), wide.report, {});
+  EXPECT_EQ(coverage.integer_macs, coverage.macs);
+  EXPECT_EQ(coverage.integer_convolutions, 6);  // both bytes of three
+}
+
+TEST_F(WideTensors, AreReadUnroundedByFunctions) {
+  const Quantized wide = made({"c1_out"});
+  EXPECT_EQ(wide.report.functions, 1);
+  EXPECT_EQ(wide.report.quantized_tensors, made({}).report.quantized_tensors - 1);
+  for (const NodeReport& node : wide.report.nodes) {
+    if (node.node != "s1") continue;
+    EXPECT_EQ(node.role, NodeRole::kFloat);
+    EXPECT_EQ(node.reason, "its input 'c1_out' keeps 16 bits");
+  }
+}
+
+// As one integer of both bytes: a 254th of the step.
+TEST_F(WideTensors, AreAnalyzedWithTheStepOfTheirSecondByte) {
+  const Graph int8 = prepare(made({"s1_out"}).graph);
+  const auto step_of = [&](const QuantizedParts& parts) {
+    for (const QuantizedActivation& activation : parts.activations) {
+      if (activation.tensor == "s1_out") return activation.affine.scale;
+    }
+    return 0.0F;
+  };
+  const float before = step_of(quantized_parts(fp32_.graph(), prepare(made({}).graph)));
+  EXPECT_EQ(step_of(quantized_parts(fp32_.graph(), int8)), before / kWideSteps);
+}
+
+TEST_F(WideTensors, AreDumpedBeforeTheyAreRoundedToTwoBytes) {
+  const Executor int8(prepare(made({"s1_out"}).graph));
+  std::vector<Tensor> sample;
+  sample.push_back(uniform_image({1, 3, 12, 12}, 60));
+  const std::vector<std::string> names{"s1_out"};
+  const std::vector<TensorPair> pairs = TensorPairs(fp32_, &int8, sample, names, {}).run(sample);
+  ASSERT_EQ(pairs.size(), 1U);
+  EXPECT_FALSE(pairs[0].integers);
+  EXPECT_TRUE(pairs[0].int8);
+}
+
+// One step makes both bytes, and the second product is added as it is made. Where somebody looks
+// at what lies between, the same network runs without that.
+TEST_F(WideTensors, RunInFewerPassesWithTheSameBits) {
+  for (const std::vector<std::string>& rewrites :
+       {std::vector<std::string>{}, std::vector<std::string>{"equalize"}}) {
+    StaticOptions options = for_qtool({});
+    options.rewrites = rewrites;
+    const Executor int8(prepare(made({"*"}, options).graph));
+    CompileOptions apart;
+    for (const NodeId id : int8.graph().nodes()) {
+      const Node& node = int8.graph().node(id);
+      const bool between = node.is("Sub") || node.is("Conv");
+      if (between && !int8.graph().is_output(node.outputs[0])) {
+        apart.observe.push_back(int8.graph().value(node.outputs[0]).name);
+      }
+    }
+    for (const Requantization path : {Requantization::kFloat, Requantization::kSingle}) {
+      CompileOptions together;
+      together.requantization = apart.requantization = path;
+      const auto fused = int8.compile({}, together);
+      const auto unfused = int8.compile({}, apart);
+      const auto count = [](const Plan& plan, std::string_view op_type) {
+        return std::ranges::count(plan.steps(), op_type, &StepInfo::op_type);
+      };
+      EXPECT_EQ(count(*fused, "Sub"), 0);
+      EXPECT_EQ(count(*fused, "Add"), 0);
+      EXPECT_EQ(count(*fused, "QuantizeLinear"), 3);
+      EXPECT_EQ(count(*unfused, "Sub"), 3);
+      EXPECT_GE(count(*unfused, "Add"), 1);  // or within a chain
+      const Tensor input = uniform_image({1, 3, 12, 12}, 60);
+      Workspace a;
+      Workspace b;
+      const std::vector<TensorView> inputs{input};
+      const auto one = fused->run(inputs, a)[0].values<float>();
+      const auto other = unfused->run(inputs, b)[0].values<float>();
+      EXPECT_THAT(std::vector<float>(one.begin(), one.end()), testing::ElementsAreArray(other));
+    }
+  }
+}
+
+TEST_F(WideTensors, OfAGraphOutputKeepItsName) {
+  Net net;
+  const auto c1 = net.conv("c1", net.input("x", {1, 2, 4, 4}));
+  net.output(c1);
+  const Executor fp32(prepare(net.graph));
+  CalibrateOptions calibrated;
+  calibrated.target = "qtool";
+  const CalibrationTable table = [&] {
+    const Calibration calibration(fp32, calibrated);
+    return calibration.decide(observed(fp32, calibration));
+  }();
+  StaticOptions options = for_qtool({});
+  options.wide = {"x"};
+  const Graph graph = quantize(fp32.graph(), table, options).graph;
+  EXPECT_EQ(graph.value(graph.outputs().front()).name, "c1_out");
+  EXPECT_THAT(quantize(fp32.graph(), table, options).report.wide, ElementsAre("x"));
+}
+
+TEST_F(WideTensors, AreRefusedWhereTheyCannotBe) {
+  EXPECT_THAT(refusal({"s1_oot"}, for_qtool({})), HasSubstr("did you mean 's1_out'"));
+  EXPECT_THAT(refusal({"s1_out"}, {}), HasSubstr("target 'cpu' has none, expected target qtool"));
+  StaticOptions few = for_qtool({});
+  few.types.activation_bits = 4;
+  EXPECT_THAT(refusal({"s1_out"}, few), HasSubstr("found activations of 4 bits, expected 8"));
+}
+
+}  // namespace
+}  // namespace qtool

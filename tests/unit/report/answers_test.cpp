@@ -1,0 +1,73 @@
+#include "report/answers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "report/render.h"
+
+namespace qtool {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+AnswerAgreement agreement() {
+  AnswerAgreement agreement;
+  agreement.boxes = {.detector = "mine\x1b", .nms_iou = 0.45, .images = 2};
+  agreement.boxes->matches = {
+      {.score = 0.3, .iou = 0.5, .fp32 = 8, .int8 = 7, .kept = 6, .mean_average_precision = 0.5},
+      {.score = 0.3, .iou = 0.7, .fp32 = 0, .int8 = 1, .kept = 0}};
+  agreement.mask = {.images = 2, .pixels = 200, .equal = 150, .classes = {{3, 100, 80, 60}}};
+  return agreement;
+}
+
+TEST(TextOfAnswers, SaysWhatIsKeptAndAdded) {
+  EvalResult result;
+  result.images = 2;
+  result.int8.emplace();
+  result.answers = agreement();
+  const std::string text = text_of(result);
+  EXPECT_THAT(text, HasSubstr("boxes by detector 'mine\\u001b', NMS at IoU 0.45:\n"));
+  EXPECT_THAT(text, ContainsRegex("  0.3 +0.5 +8 +7 +6 +75.0 % +1 +0.500\n"));
+  EXPECT_THAT(text, ContainsRegex("  0.3 +0.7 +0 +1 +0 +- +1 +-\n"));
+  EXPECT_THAT(text, HasSubstr("pixels: 75.00 % of the same class, mean IoU 0.5000 over 1 class\n"));
+  const auto json = nlohmann::json::parse(json_of(result, SourcedPreprocess()));
+  EXPECT_EQ(json["boxes"]["matches"][0]["kept_share"], 0.75);
+  EXPECT_EQ(json["boxes"]["matches"][0]["mean_average_precision"], 0.5);
+  EXPECT_TRUE(json["boxes"]["matches"][1]["kept_share"].is_null());
+  EXPECT_TRUE(json["boxes"]["matches"][1]["mean_average_precision"].is_null());
+  EXPECT_EQ(json["mask"]["agreement"], 0.75);
+  EXPECT_EQ(json["mask"]["classes"][0]["iou"], 0.5);
+}
+
+TEST(TextOfAnswers, PutsBoxesThatMatchInOneLine) {
+  InferResult result;
+  result.detects = true;
+  result.classes = 2;
+  result.fp32.answer.boxes = {{1, 2, 30, 40, 0, 0.9F}, {5, 5, 9, 9, 1, 0.5F}};
+  result.int8.emplace();
+  result.int8->answer.boxes = {{50, 50, 60, 60, 1, 0.7F}, {1, 2, 30, 41, 0, 0.6F}};
+  result.box_pairs = {{0, 1, 0.97}, {1, std::nullopt, 0.0}, {std::nullopt, 0, 0.0}};
+  const std::vector<std::string> names{"cat"};
+  const std::string text = text_of(result, names);
+  EXPECT_THAT(text, ContainsRegex("cat +0.900 +0.600 +0.97 +1,2 30,40\n"));
+  EXPECT_THAT(text, ContainsRegex("class 1 +0.500 +- +- +5,5 9,9\n"));
+  EXPECT_THAT(text, ContainsRegex("class 1 +- +0.700 +- +50,50 60,60\n"));
+  const auto json = nlohmann::json::parse(json_of(result, names, SourcedPreprocess()));
+  EXPECT_EQ(json["fp32"]["boxes"][0]["name"], "cat");
+  EXPECT_EQ(json["int8"]["boxes"][0]["corners"][3], 60.0);
+  EXPECT_EQ(json["int8"]["boxes"][0]["score"].dump(), "0.7");
+}
+
+TEST(TextOfAnswers, SaysThatThereIsNoBox) {
+  InferResult result;
+  result.detects = true;
+  EXPECT_THAT(text_of(result, {}), HasSubstr("no box\n"));
+}
+
+}  // namespace
+}  // namespace qtool

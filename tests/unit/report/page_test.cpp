@@ -1,0 +1,247 @@
+#include "report/page/page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "qtool/image/image.h"
+#include "report/analysis.h"
+#include "support/image_folder.h"
+
+namespace qtool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kBlock = "<script type=\"application/json\" id=\"data\">";
+constexpr std::string_view kEnd = "</script>";
+
+/// What a browser hands to the script: everything up to the first end tag.
+Json data_of(const std::string& html) {
+  const std::size_t begin = html.find(kBlock) + kBlock.size();
+  return Json::parse(html.substr(begin, html.find(kEnd, begin) - begin));
+}
+
+std::size_t occurrences(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string_view::npos;
+       at = text.find(part, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+/// As many tensors as that, each written by a node, the first one the worst.
+Page page_of(const std::vector<std::string>& tensors) {
+  Page page;
+  page.analysis.images = 4;
+  for (const std::string& tensor : tensors) {
+    ErrorSource source;
+    source.name = tensor;
+    source.node = concat("node of ", tensor);
+    source.op_type = "Conv";
+    source.share = 1.0 / static_cast<double>(page.analysis.sources.size() + 1);
+    source.range = {-1.0F, 1.0F};
+    page.analysis.sources.push_back(source);
+    page.analysis.layers.push_back({source.node, source.noise});
+    page.nodes.push_back(source.node);
+  }
+  return page;
+}
+
+std::vector<std::string> many_names(std::size_t names, std::size_t length) {
+  std::vector<std::string> list;
+  for (std::size_t i = 0; i < names; ++i) list.push_back(concat(i, std::string(length, 'x')));
+  return list;
+}
+
+TEST(Page, HoldsTheFiguresOfTheJson) {
+  const Page page = page_of({"a", "b"});
+  const std::string html = html_of(page);
+  EXPECT_THAT(html, testing::StartsWith("<!doctype html>"));
+  EXPECT_THAT(html, testing::EndsWith("</html>\n"));
+  EXPECT_EQ(data_of(html).at("analysis"), Json::parse(json_of(page.analysis, page.preprocess)));
+  EXPECT_EQ(data_of(html).at("sources_left_out"), 0);
+}
+
+TEST(Page, NoNameLeavesTheBlock) {
+  const std::string plain = html_of(page_of({"a"}));
+  const std::vector<std::string> hostile{"</script><img src=x onerror=alert(1)>",
+                                         "<!--<script>",
+                                         "]]>\"'\\",
+                                         "\xE2\x80\xA8\xE2\x80\xA9",
+                                         "QTOOL_PAGE_DATA",
+                                         "__proto__",
+                                         std::string("not UTF-8 \xFF and a zero \0", 24)};
+  const Page page = page_of(hostile);
+  const std::string html = html_of(page);
+  for (const std::string_view markup : {"<", ">", "&", "<script", "</script"}) {
+    EXPECT_EQ(occurrences(html, markup), occurrences(plain, markup)) << markup;
+  }
+  EXPECT_TRUE(std::all_of(html.begin(), html.end(), [](char c) { return c > 0 && c < 0x7F; }));
+  EXPECT_EQ(data_of(html).at("analysis"), Json::parse(json_of(page.analysis, page.preprocess)));
+}
+
+TEST(Page, AThousandSourcesFitIntoIt) {
+  const std::string html = html_of(page_of(many_names(1000, 60)));
+  EXPECT_LE(html.size(), kMaxPageBytes);
+  EXPECT_EQ(data_of(html).at("analysis").at("sources").size(), 1000U);
+}
+
+TEST(Page, LeavesOutTheLeastSourcesWhereTheyAreTooMany) {
+  const std::string html = html_of(page_of(many_names(20000, 60)));
+  EXPECT_LE(html.size(), kMaxPageBytes);
+  const Json data = data_of(html);
+  const Json& sources = data.at("analysis").at("sources");
+  EXPECT_GT(sources.size(), 500U);
+  EXPECT_EQ(sources.at(0).at("share"), 1.0);
+  EXPECT_EQ(sources.size() + data.at("sources_left_out").get<std::size_t>(), 20000U);
+}
+
+TEST(Page, FitsWhateverTheNamesAre) {
+  Page page = page_of({std::string(3'000'000, 'x')});
+  page.analysis.sources[0].saturated_share = 1.0;  // a fault, which names it
+  page.evaluation.int8.emplace();
+  page.evaluation.outputs.emplace_back().name = page.analysis.sources[0].name;
+  page.provenance = {{"command", page.analysis.sources[0].name}};
+  EXPECT_LE(html_of(page).size(), kMaxPageBytes);
+}
+
+/// What stands in a figure of the page.
+Json figure(const Page& page, const char* name) { return data_of(html_of(page)).at(name); }
+
+TEST(Page, DrawsTheLevelsThatAreInUse) {
+  Page page = page_of({"a", "b"});
+  page.analysis.sources[0].levels = {-4.0, 0.5, {0, 0, 7, 0, 1, 0}};
+  const Json histograms = figure(page, "histograms");
+  ASSERT_EQ(histograms.size(), 1U);
+  EXPECT_EQ(histograms.at(0).at("tensor"), "a");
+  EXPECT_EQ(histograms.at(0).at("lower"), -3.0);
+  EXPECT_EQ(histograms.at(0).at("step"), 0.5);
+  EXPECT_EQ(histograms.at(0).at("counts"), Json({7, 0, 1}));
+}
+
+// Both models share a grid, so that equal values lie on the diagonal.
+TEST(Page, DrawsOneModelAgainstTheOther) {
+  Page page = page_of({"a"});
+  page.analysis.sources[0].pairs = {{-1.0F, -1.0F}, {3.0F, 1.0F}};
+  page.analysis.outputs = {{"logits", 20.0, {{0.0F, 2.0F}}}};
+  const Json scatter = figure(page, "scatter");
+  ASSERT_EQ(scatter.size(), 2U);
+  EXPECT_EQ(scatter.at(0).at("output"), "logits");
+  EXPECT_EQ(scatter.at(0).at("points"), Json({0, 1000}));
+  EXPECT_EQ(scatter.at(1).at("range"), Json({-1.0, 3.0}));
+  EXPECT_EQ(scatter.at(1).at("points"), Json({0, 0, 1000, 500}));
+  page.analysis.sources[0].pairs = {{std::nanf(""), 1.0F}};
+  EXPECT_TRUE(figure(page, "scatter").at(1).at("points").empty());
+}
+
+TEST(Page, DrawsChannelsWhereTheyDiffer) {
+  Page page = page_of({"a", "b"});
+  page.analysis.sources[1].channel_ranges = {{-1.0F, 0.0F}, {0.0F, 9.0F}};
+  const Json channels = figure(page, "channels");
+  ASSERT_EQ(channels.size(), 1U);
+  EXPECT_EQ(channels.at(0).at("ends"), Json({0, 100, 100, 1000}));
+}
+
+TEST(Page, ShowsTheWorstImagesWithBothAnswers) {
+  Page page = page_of({"a"});
+  page.worst = {
+      {"photos/<b>.jpg", true, 3.5, "cat", {"cat, margin 1.00", "dog, margin 0.25"}, "Man"}};
+  const Json worst = figure(page, "worst");
+  ASSERT_EQ(worst.size(), 1U);
+  EXPECT_EQ(worst.at(0).at("path"), "photos/<b>.jpg");
+  EXPECT_EQ(worst.at(0).at("int8"), "dog, margin 0.25");
+  EXPECT_EQ(worst.at(0).at("jpeg"), "TWFu");  // RFC 4648
+}
+
+TEST(Page, LeavesOutDrawingsBeforeSources) {
+  Page page = page_of(many_names(100, 60));
+  for (ErrorSource& source : page.analysis.sources) {
+    source.levels = {0.0, 1.0, std::vector<std::int64_t>(512, 1'000'000'000'000)};
+  }
+  page.worst.resize(1);
+  page.worst[0].jpeg = std::string(1'300'000, 'x');
+  const std::string html = html_of(page);
+  EXPECT_LE(html.size(), kMaxPageBytes);
+  const Json data = data_of(html);
+  EXPECT_TRUE(data.at("histograms").empty());
+  EXPECT_EQ(data.at("worst").size(), 1U);
+  EXPECT_EQ(data.at("analysis").at("sources").size(), 100U);
+}
+
+// Of a folder of any size the page has a number.
+TEST(Page, HoldsNoRowForEachImage) {
+  Page page = page_of({"a"});
+  page.evaluation.int8.emplace();
+  page.evaluation.classes = 3;
+  for (int i = 0; i < 40'000; ++i) {
+    SampleResult& sample = page.evaluation.samples.emplace_back();
+    sample.path = concat("photos/of/a/folder/image", i, ".jpg");
+    sample.label = 0;
+    sample.top1 = {TopClass{0, 1.0}, TopClass{1, 1.0}};
+  }
+  const std::string html = html_of(page);
+  EXPECT_LE(html.size(), 100'000U);
+  EXPECT_EQ(data_of(html).at("evaluation").at("flips"), 40'000);
+}
+
+TEST(WorstImages, AreThoseOfAnotherClassThenThoseWithTheLowestSqnr) {
+  EvalResult result;
+  result.classes = 3;
+  result.class_names = {"cat", "dog", "owl"};
+  for (const double db : {20.0, 3.0, 10.0, 30.0}) {
+    SampleResult& sample = result.samples.emplace_back();
+    sample.path = concat("absent/", db);
+    sample.sqnr_db = {db};
+    sample.top1 = {TopClass{0, 1.0}, TopClass{0, 1.0}};
+  }
+  result.samples[3].top1[1] = {2, 0.5};
+  const std::vector<WorstImage> worst = worst_images(result, 3);
+  ASSERT_EQ(worst.size(), 3U);
+  EXPECT_TRUE(worst[0].flipped);
+  EXPECT_EQ(worst[0].sqnr_db, 30.0);
+  EXPECT_THAT(worst[0].answers[0], testing::HasSubstr("cat"));
+  EXPECT_THAT(worst[0].answers[1], testing::HasSubstr("owl"));
+  EXPECT_EQ(worst[1].sqnr_db, 3.0);
+  EXPECT_EQ(worst[2].sqnr_db, 10.0);
+  EXPECT_TRUE(worst[0].jpeg.empty());  // there is no such file
+}
+
+// The strip follows the network, not the errors; times go with it.
+TEST(Page, OrdersLayersAsTheNetworkRuns) {
+  Page page = page_of({"late", "early"});
+  page.nodes = {"node of early", "without an error", "node of late"};
+  for (const double seconds : {0.5, 0.25}) {
+    StepTime& step = page.latency.fp32.steps.emplace_back();
+    step.step.node = "node of late";
+    step.seconds = seconds;
+  }
+  const Json data = data_of(html_of(page));
+  EXPECT_EQ(data.at("strip"), Json({"node of early", "node of late"}));
+  EXPECT_EQ(data.at("latency").at("nodes"),
+            Json::array({Json::array({nullptr, nullptr}), Json::array({0.75, nullptr})}));
+}
+
+// A thumbnail is a small JPEG of the whole image.
+TEST(WorstImages, HavePictures) {
+  ImageFolder folder(400, 1);
+  EvalResult result;
+  result.samples.emplace_back().path = folder.list().entries.at(0).path;
+  result.samples[0].sqnr_db = {1.0};
+  const std::vector<WorstImage> worst = worst_images(result, 3);
+  ASSERT_EQ(worst.size(), 1U);
+  const Image image = decode_image(worst[0].jpeg, "a.jpg");
+  EXPECT_EQ(image.width, kThumbnailSide);
+  EXPECT_EQ(image.height, kThumbnailSide);
+}
+
+}  // namespace
+}  // namespace qtool

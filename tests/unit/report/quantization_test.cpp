@@ -1,0 +1,220 @@
+#include "report/quantization.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace qtool {
+namespace {
+
+using nlohmann::json;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+ActivationEntry degenerate_activation(std::string tensor, Degenerate degenerate = Degenerate::kNo) {
+  ActivationEntry entry;
+  entry.tensor = std::move(tensor);
+  entry.degenerate = degenerate;
+  return entry;
+}
+
+CalibrationTable three_activations() {
+  CalibrationTable table;
+  table.method = "kl";
+  table.image_count = 10;
+  table.preprocess = Preprocess();
+  ActivationEntry good = degenerate_activation("good");
+  good.observed.min = -0.75F;
+  good.observed.max = 12.5F;
+  good.range = {-0.5F, 8.0F};
+  good.affine = {0.03125F, 16};
+  good.sqnr_db = 40.0;
+  ActivationEntry worst = degenerate_activation("worst");
+  worst.sqnr_db = 12.5;
+  table.activations = {good, worst, degenerate_activation("dead", Degenerate::kAllZero)};
+  table.weights.push_back({.tensor = "w", .consumer = "conv", .affines = {{1.0F}}});
+  return table;
+}
+
+TEST(TextOfCalibration, ShowsEveryTensorWithItsRangeAndItsNoise) {
+  EXPECT_EQ(text_of(three_activations(), "out.json"),
+            "tensor      min      max  range                scale  zero point  SQNR dB\n"
+            "good    -0.7500  12.5000  [-0.5000, 8.0000]  0.03125          16     40.0\n"
+            "worst    0.0000   0.0000  [0.0000, 0.0000]         1           0     12.5\n"
+            "dead     0.0000   0.0000  [0.0000, 0.0000]         1           0        -  all zero\n"
+            "\n"
+            "3 activations and 1 weights by 'kl' from 10 images -> out.json\n");
+}
+
+TEST(TextOfCalibration, SaysWhatIsDegenerate) {
+  CalibrationTable table;
+  table.activations = {degenerate_activation("e", Degenerate::kEmpty),
+                       degenerate_activation("s", Degenerate::kTooSmall)};
+  const std::string text = text_of(table, "out.json");
+  EXPECT_THAT(text, ContainsRegex("e .* no values\n"));
+  EXPECT_THAT(text, ContainsRegex("s .* too small\n"));
+}
+
+TEST(JsonOfCalibration, CountsAndNamesTheNoisiestTensor) {
+  SourcedPreprocess assumed;
+  assumed.source = "assumed";
+  EXPECT_EQ(json::parse(json_of(three_activations(), "out.json", assumed)),
+            json({{"output", "out.json"},
+                  {"method", "kl"},
+                  {"images", 10},
+                  {"preprocess",
+                   {{"source", "assumed"},
+                    {"changed", json::object()},
+                    {"used",
+                     {{"resize", {{"mode", "none"}}},
+                      {"channels", "rgb"},
+                      {"layout", "nchw"},
+                      {"mean", {0.0}},
+                      {"std", {1.0}}}}}},
+                  {"activations", 3},
+                  {"weights", 1},
+                  {"degenerate", 1},
+                  {"lowest_sqnr", {{"tensor", "worst"}, {"sqnr_db", 12.5}}}}));
+}
+
+TEST(JsonOfCalibration, LeavesTheNoiseOutWhereNoneIsKnown) {
+  const json parsed = json::parse(json_of(CalibrationTable(), "out.json", SourcedPreprocess()));
+  EXPECT_FALSE(parsed.contains("lowest_sqnr"));
+  EXPECT_EQ(parsed["activations"], 0);
+}
+
+QuantizationSummary one_layer_left() {
+  QuantizationSummary summary;
+  summary.output = "m.onnx";
+  summary.fp32_bytes = 2000;
+  summary.int8_bytes = 525;
+  summary.coverage_line = "the coverage line";
+  summary.report.nodes = {{"c1", "Conv", NodeRole::kInteger, ""},
+                          {"head", "Conv", NodeRole::kFloat, "excluded by --exclude"},
+                          {"shape", "Shape", NodeRole::kNotReal, ""},
+                          {"soft", "Softmax", NodeRole::kFloat, "no integer form"}};
+  return summary;
+}
+
+TEST(TextOfQuantization, NamesEveryNodeThatStayedInFp32) {
+  EXPECT_EQ(text_of(one_layer_left()),
+            "m.onnx: 525 bytes, 26.2 % of FP32\n"
+            "FP32: 'head' Conv (excluded by --exclude)\n"
+            "FP32: 'soft' Softmax (no integer form)\n"
+            "the coverage line\n");
+}
+
+TEST(TextOfQuantization, DoesNotDivideByAnEmptyModel) {
+  QuantizationSummary summary;
+  summary.output = "m.onnx";
+  summary.int8_bytes = 5;
+  EXPECT_EQ(text_of(summary), "m.onnx: 5 bytes, 0.0 % of FP32\n\n");
+}
+
+TEST(TextOfQuantization, NotesConcatenationsWhoseOperandsKeepTheirScales) {
+  QuantizationSummary summary = one_layer_left();
+  summary.report.unequal_concats = {{"cat", {"a", "b"}, {0.5F, 0.125F}, 0.25}};
+  EXPECT_THAT(text_of(summary),
+              HasSubstr("note: the operands of 'cat' keep scales of their own: the narrowest uses "
+                        "25.0 % of the common range\n"));
+}
+
+TEST(TextOfQuantization, SaysWhichConvolutionsOnnxRuntimeRunsInFp32) {
+  QuantizationSummary summary = one_layer_left();
+  EXPECT_THAT(text_of(summary), testing::Not(HasSubstr("ONNX Runtime")));
+  summary.report.residuals = 9;
+  EXPECT_THAT(text_of(summary),
+              HasSubstr("note: convolutions that add a shortcut before they round: 9; ONNX Runtime "
+                        "runs these in FP32\n"));
+}
+
+TEST(TextOfQuantization, NamesFiveLayersWithoutCorrectionAndCountsTheRest) {
+  QuantizationSummary summary = one_layer_left();
+  summary.report.uncorrected_layers = {"a"};
+  EXPECT_THAT(text_of(summary), HasSubstr("\nbias not corrected: 'a'\nthe coverage line\n"));
+  summary.report.uncorrected_layers = {"a", "b", "c", "d", "e"};
+  EXPECT_THAT(text_of(summary), HasSubstr("\nbias not corrected: 'a', 'b', 'c', 'd', 'e'\nthe"));
+  summary.report.uncorrected_layers = {"a", "b", "c", "d", "e", "f", "g"};
+  EXPECT_THAT(text_of(summary),
+              HasSubstr("\nbias not corrected: 'a', 'b', 'c', 'd', 'e' and 2 more\nthe"));
+}
+
+TEST(JsonOfQuantization, HasTheWholeReport) {
+  QuantizationSummary summary;
+  summary.output = "m.onnx";
+  summary.fp32_bytes = 2000;
+  summary.int8_bytes = 525;
+  summary.coverage_line = "line";
+  summary.coverage.macs = 100;
+  summary.coverage.integer_macs = 90;
+  summary.coverage.convolutions = 4;
+  summary.coverage.integer_convolutions = 3;
+  summary.report.target = "cpu";
+  summary.report.weight_bytes = 400;
+  summary.report.output_channels = 12;
+  summary.report.added_nodes = 9;
+  summary.report.quantized_tensors = 5;
+  summary.report.corrected_biases = 2;
+  summary.report.tuned_ranges = 4;
+  summary.report.residuals = 3;
+  summary.report.functions = 6;
+  summary.report.wide = {"stem"};
+  summary.report.uncorrected_layers = {"fc"};
+  summary.report.unequal_concats = {{"cat", {"a", "b"}, {0.5F, 0.125F}, 0.25}};
+  EXPECT_EQ(json::parse(json_of(summary)),
+            json({{"output", "m.onnx"},
+                  {"target", "cpu"},
+                  {"fp32_bytes", 2000},
+                  {"int8_bytes", 525},
+                  {"weight_bytes", 400},
+                  {"output_channels", 12},
+                  {"added_nodes", 9},
+                  {"qoperator_nodes", 0},
+                  {"quantized_tensors", 5},
+                  {"corrected_biases", 2},
+                  {"tuned_ranges", 4},
+                  {"residual_convolutions", 3},
+                  {"functions_as_tables", 6},
+                  {"wide_tensors", json::array({"stem"})},
+                  {"uncorrected_layers", json::array({"fc"})},
+                  {"coverage",
+                   {{"line", "line"},
+                    {"macs", 100},
+                    {"integer_macs", 90},
+                    {"convolutions", 4},
+                    {"integer_convolutions", 3}}},
+                  {"nodes", json::array()},
+                  {"unequal_concats", json::array({{{"node", "cat"},
+                                                    {"operands", {"a", "b"}},
+                                                    {"scales", {0.5, 0.125}},
+                                                    {"smallest_share", 0.25}}})}}));
+}
+
+TEST(JsonOfQuantization, SaysTheRoleOfEveryNodeAndAReasonWhereThereIsOne) {
+  QuantizationSummary summary;
+  summary.report.nodes = {{"a", "Conv", NodeRole::kInteger, ""},
+                          {"b", "Flatten", NodeRole::kPassing, ""},
+                          {"c", "Relu", NodeRole::kFused, ""},
+                          {"d", "Softmax", NodeRole::kFloat, "why"},
+                          {"e", "Shape", NodeRole::kNotReal, ""}};
+  EXPECT_EQ(
+      json::parse(json_of(summary))["nodes"],
+      json::array({{{"node", "a"}, {"op_type", "Conv"}, {"role", "integer"}},
+                   {{"node", "b"}, {"op_type", "Flatten"}, {"role", "passing"}},
+                   {{"node", "c"}, {"op_type", "Relu"}, {"role", "fused"}},
+                   {{"node", "d"}, {"op_type", "Softmax"}, {"role", "fp32"}, {"reason", "why"}},
+                   {{"node", "e"}, {"op_type", "Shape"}, {"role", "not real"}}}));
+}
+
+TEST(JsonOfQuantization, SurvivesNamesThatAreNotUtf8) {
+  QuantizationSummary summary;
+  summary.output = "\xff.onnx";
+  EXPECT_EQ(json::parse(json_of(summary))["output"], "\xEF\xBF\xBD.onnx");
+}
+
+}  // namespace
+}  // namespace qtool

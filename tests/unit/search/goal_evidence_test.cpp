@@ -1,0 +1,113 @@
+// What counts on some images say about others.
+#include "search/goal_evidence.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/search.h"
+#include "search/search_tried.h"
+
+namespace qtool {
+namespace {
+
+using testing::DoubleEq;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Brown, Cai, DasGupta 2001: 95 % on both sides.
+TEST(WilsonUpper, IsTheEndOfThePublishedInterval) {
+  EXPECT_NEAR(wilson_upper(5, 10, 0.975), 0.7634, 1e-4);
+  EXPECT_NEAR(wilson_upper(0, 10, 0.975), 0.2775, 1e-4);
+  EXPECT_DOUBLE_EQ(wilson_upper(3, 10, 0.5), 0.3);
+  EXPECT_DOUBLE_EQ(wilson_upper(12, 10, 0.9), 1.2);  // boxes may be added without end
+  EXPECT_EQ(wilson_upper(0, 0, 0.9), 1.0);
+}
+
+TEST(AllowedMistakes, AreFewerThanTheGoalsShare) {
+  EXPECT_EQ(allowed_mistakes(152, 0.05, 0.5), 7);
+  EXPECT_EQ(allowed_mistakes(152, 0.05, 0.9), 4);
+  EXPECT_EQ(allowed_mistakes(710, 0.05, 0.9), 28);
+  EXPECT_EQ(allowed_mistakes(60, 0.01, 0.9), 0);  // even none would show too little
+  EXPECT_EQ(allowed_mistakes(100, 0.42, 0.5), 42);
+  EXPECT_EQ(allowed_mistakes(0, 0.05, 0.9), 0);
+}
+
+TEST(RisingFit, TakesTheMeanOfNeighboursThatFall) {
+  EXPECT_THAT(rising_fit(std::vector<double>{0, 2, 1, 4, 3, 2}),
+              ElementsAre(0, 1.5, 1.5, DoubleEq(3), DoubleEq(3), DoubleEq(3)));
+  EXPECT_THAT(rising_fit(std::vector<double>{3, 2, 1}), ElementsAre(2, 2, 2));
+  EXPECT_THAT(rising_fit({}), testing::IsEmpty());
+}
+
+class LuckyModel : public testing::Test {
+ protected:
+  LuckyModel() {
+    options_.goal = {SearchGoal::Kind::kBoxes, 95.0, 5.0};
+    options_.goal.confidence = 0.9;
+  }
+  /// Models of rising cost and falling noise; one with more noise than two others has lost fewer
+  /// boxes than they.
+  [[nodiscard]] TriedModels models() const {
+    TriedModels tried(options_);
+    add(tried, 0.0, 0.05, 30);
+    add(tried, 0.1, 0.02, 3);
+    add(tried, 0.2, 0.015, 9);
+    add(tried, 0.3, 0.012, 8);
+    add(tried, 0.5, 0.005, 3);
+    add(tried, 0.6, 0.004, 2);
+    return tried;
+  }
+  static void add(TriedModels& tried, double cost, double noise, std::int64_t lost) {
+    Tried model;
+    model.nodes = NodeSet(static_cast<std::size_t>(cost * 10.0), NodeId{1});
+    model.cost = cost;
+    model.trial.noise = noise;
+    model.trial.score.sqnr_db = {20.0};
+    model.trial.score.images = 60;
+    model.trial.score.integer_share = 1.0;
+    model.trial.score.boxes = BoxMatch{0.3, 0.7, 152, 152, 152 - lost};
+    model.trial.score.boxes->int8 = 152 - lost;
+    tried.add(std::move(model));
+  }
+  SearchOptions options_;
+};
+
+TEST_F(LuckyModel, IsNotTakenWhereOthersOfItsNoiseLoseMore) {
+  const TriedModels tried = models();
+  EXPECT_THAT(tried.at(1).fitted.at(0), DoubleEq(20.0 / 3.0));
+  EXPECT_FALSE(tried.reaches_goal(tried.at(1)));
+  EXPECT_EQ(tried.best_index(), 4U);
+  const SearchPoint best = tried.point(4);
+  EXPECT_NEAR(best.kept_at_least.value_or(0.0), 1.0 - wilson_upper(3, 152, 0.9), 1e-12);
+  EXPECT_THAT(text_of(best, options_.goal),
+              HasSubstr("98.03 % of 152 boxes kept and 0.00 % added"));
+  EXPECT_FALSE(tried.surest().has_value());
+}
+
+TEST_F(LuckyModel, IsTakenWhereTheCountAloneDecides) {
+  options_.goal.confidence = 0.5;
+  EXPECT_EQ(models().best_index(), 1U);
+}
+
+TEST_F(LuckyModel, CostsLessThanWhatIsSure) {
+  EXPECT_THAT(models().frontier(12), ElementsAre(1, 4, 5));  // what costs more must be surer
+  EXPECT_THAT(models().frontier(2), ElementsAre(1, 4));      // the best one stays
+}
+
+// With 152 boxes nobody can know that 99 % are kept.
+TEST_F(LuckyModel, IsNoneWithoutAMistakeWhereTheImagesAreTooFew) {
+  options_.goal = {SearchGoal::Kind::kBoxes, 99.0, 1.0};
+  options_.goal.confidence = 0.9;
+  TriedModels tried = models();
+  EXPECT_FALSE(tried.reaches_goal(tried.best()));
+  add(tried, 0.9, 0.001, 0);
+  EXPECT_TRUE(tried.reaches_goal(tried.at(6)));
+  EXPECT_NEAR(tried.surest().value_or(0.0), 1.0 - wilson_upper(0, 152, 0.9), 1e-12);
+}
+
+}  // namespace
+}  // namespace qtool

@@ -1,0 +1,357 @@
+#include "qtool/search/search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyze/suggest_trials.h"
+#include "base/partial_results.h"
+#include "qtool/base/error.h"
+#include "qtool/calib/overrides.h"
+#include "qtool/compare/evaluate.h"
+#include "qtool/exec/executor.h"
+#include "qtool/pipeline/calibrate.h"
+#include "qtool/quantize/coverage.h"
+#include "report/search.h"
+#include "support/image_folder.h"
+#include "unit/four_layers.h"
+
+namespace qtool {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class SearchTest : public testing::Test {
+ protected:
+  SearchTest() : fp32_(prepare(four_layers())) {
+    options_.preprocess.mean = {127.5F};
+    options_.preprocess.std = {64.0F};
+    options_.repeat = 5;
+    CalibrateOptions calibrate_options;
+    calibrate_options.collect.preprocess = options_.preprocess;
+    calibrate_options.method = "minmax";
+    recipe_.table = calibrate(fp32_, folder_.list(), calibrate_options).table;
+  }
+
+  void plant(const std::string& tensor, float factor) {
+    for (ActivationEntry& one : recipe_.table.activations) {
+      if (one.tensor == tensor) one.affine.scale *= factor;
+    }
+  }
+  [[nodiscard]] SearchResult find(SearchGoal goal) {
+    options_.goal = goal;
+    return search(fp32_, recipe_, folder_.list(), options_);
+  }
+  [[nodiscard]] SearchResult find_sqnr(double db) { return find({SearchGoal::Kind::kSqnr, db}); }
+
+  /// What eval says of the model that quantize makes with these overrides.
+  struct Judged {
+    double sqnr_db = 0.0;
+    double integer_share = 0.0;
+  };
+  [[nodiscard]] Judged judged(const std::vector<std::string>& exclude,
+                              const std::vector<std::string>& wide = {}) const {
+    Recipe changed = recipe_;
+    changed.options.exclude = exclude;
+    changed.options.wide = wide;
+    Quantized made = quantize(fp32_.graph(), changed.table, changed.options);
+    Judged judged;
+    judged.integer_share = measure_coverage(made.graph, {}, made.report).integer_share();
+    const Executor int8(prepare(std::move(made.graph)));
+    EvalOptions eval;
+    eval.preprocess = options_.preprocess;
+    judged.sqnr_db = evaluate(fp32_, &int8, folder_.list(), eval).outputs.at(0).sqnr_db;
+    return judged;
+  }
+
+  const ImageFolder folder_{kLayerSide, 5};
+  Executor fp32_;
+  SearchOptions options_;
+  Recipe recipe_;
+};
+
+// One tensor with a scale far too large is the whole problem; what reads or makes it is the answer.
+TEST_F(SearchTest, FindsAPlantedBadTensor) {
+  const double healthy = judged({}).sqnr_db;
+  plant("b_relu_out", 40.0F);
+  const SearchResult result = find_sqnr(healthy - 1.0);
+  EXPECT_TRUE(result.reached);
+  EXPECT_EQ(result.end, SearchEnd::kComplete);
+  EXPECT_LT(result.int8.sqnr_db, healthy - 10.0);
+  EXPECT_GE(result.best.sqnr_db, healthy - 1.0);
+  EXPECT_THAT(result.best.exclude, Contains(testing::AnyOf("b", "c")));
+  EXPECT_THAT(result.best.exclude, Not(Contains("a")));
+  EXPECT_THAT(result.best.exclude, Not(Contains("d")));
+}
+
+// Where the target can, such a tensor keeps 16 bits, and no multiplication leaves the integers.
+TEST_F(SearchTest, WidensAPlantedBadTensor) {
+  recipe_.options.target = "qtool";
+  const double healthy = judged({}).sqnr_db;
+  plant("b_relu_out", 40.0F);
+  const SearchResult result = find_sqnr(healthy - 1.0);
+  EXPECT_TRUE(result.reached);
+  EXPECT_THAT(result.best.exclude, IsEmpty());
+  EXPECT_THAT(result.best.wide, testing::ElementsAre("b_relu_out"));
+  EXPECT_EQ(result.best.integer_share, 1.0);
+  EXPECT_DOUBLE_EQ(result.best.sqnr_db, judged({}, result.best.wide).sqnr_db);
+  EXPECT_THAT(text_of(result), HasSubstr("0 nodes in FP32, 1 tensor in 16 bits"));
+}
+
+// More of them are tried once neither these nor FP32 reach the goal; each model was run.
+TEST_F(SearchTest, MixesWideTensorsWithNodesInFp32) {
+  recipe_.options.target = "qtool";
+  plant("b_relu_out", 40.0F);
+  options_.least_integer_share = 0.9;  // no layer fits into FP32
+  const SearchResult result = find_sqnr(150.0);
+  EXPECT_FALSE(result.reached);
+  EXPECT_GE(result.best.wide.size(), 2U);
+  EXPECT_GT(result.best.sqnr_db, judged({}, {"b_relu_out"}).sqnr_db);
+  for (const SearchPoint& point : result.frontier) {
+    EXPECT_DOUBLE_EQ(point.sqnr_db, judged(point.exclude, point.wide).sqnr_db);
+  }
+}
+
+// Every point was run: forecasts are never reported.
+TEST_F(SearchTest, ReportsWhatEvalSaysOfTheModels) {
+  plant("b_relu_out", 20.0F);
+  plant("c_relu_out", 10.0F);
+  const SearchResult result = find_sqnr(30.0);
+  ASSERT_GE(result.frontier.size(), 2U);
+  for (const SearchPoint& point : result.frontier) {
+    const Judged judged_point = judged(point.exclude);
+    EXPECT_DOUBLE_EQ(point.sqnr_db, judged_point.sqnr_db);
+    EXPECT_DOUBLE_EQ(point.integer_share, judged_point.integer_share);
+    EXPECT_EQ(point.images, 5);
+  }
+  for (std::size_t i = 1; i < result.frontier.size(); ++i) {
+    EXPECT_GE(result.frontier[i].cost, result.frontier[i - 1].cost);
+  }
+  const std::string text = text_of(result);
+  EXPECT_THAT(text, HasSubstr("Goal: 30 dB or more; "));
+  EXPECT_THAT(text, HasSubstr("on 5 images"));
+}
+
+TEST_F(SearchTest, LeavesAModelAloneThatReachesTheGoal) {
+  const SearchResult result = find_sqnr(judged({}).sqnr_db - 0.5);
+  EXPECT_TRUE(result.reached);
+  EXPECT_THAT(result.best.exclude, IsEmpty());
+  EXPECT_EQ(result.best.integer_share, 1.0);
+}
+
+TEST_F(SearchTest, SaysThatAGoalIsNotReachedAndReturnsTheNearest) {
+  plant("b_relu_out", 20.0F);
+  options_.least_integer_share = 0.4;  // what is left when both `b` and `c` are in FP32 is 0.47
+  const SearchResult result = find_sqnr(150.0);
+  EXPECT_FALSE(result.reached);
+  EXPECT_EQ(result.end, SearchEnd::kComplete);
+  EXPECT_GT(result.best.sqnr_db, result.int8.sqnr_db + 3.0);
+  EXPECT_GE(result.best.integer_share, 0.4);
+  EXPECT_THAT(text_of(result), HasSubstr("nearest: "));
+}
+
+TEST_F(SearchTest, DoesNotDependOnThreads) {
+  plant("b_relu_out", 20.0F);
+  plant("d_relu_out", 6.0F);
+  options_.threads = 1;
+  const SearchResult one = find_sqnr(35.0);
+  options_.threads = 3;
+  const SearchResult three = find_sqnr(35.0);
+  EXPECT_EQ(one.tried, three.tried);
+  ASSERT_EQ(one.frontier.size(), three.frontier.size());
+  for (std::size_t i = 0; i < one.frontier.size(); ++i) {
+    EXPECT_EQ(one.frontier[i].exclude, three.frontier[i].exclude);
+    EXPECT_EQ(one.frontier[i].sqnr_db, three.frontier[i].sqnr_db);
+  }
+  EXPECT_EQ(one.best.exclude, three.best.exclude);
+}
+
+// The share of pixels with FP32's class is evaluate()'s.
+TEST_F(SearchTest, ReachesAnAgreementOfMasks) {
+  plant("b_relu_out", 40.0F);
+  options_.answers.mask = MaskRule{};
+  const SearchResult result = find({SearchGoal::Kind::kAgreement, 97.0});
+  EXPECT_TRUE(result.reached);
+  ASSERT_TRUE(result.int8.agreement.has_value());
+  EXPECT_LT(*result.int8.agreement, 0.97);
+  EXPECT_GE(result.best.agreement.value_or(0.0), 0.97);
+  for (const SearchPoint* point : {&result.int8, &result.best}) {
+    StaticOptions quantize_options = recipe_.options;
+    quantize_options.exclude = point->exclude;
+    const Executor int8(prepare(quantize(fp32_.graph(), recipe_.table, quantize_options).graph));
+    EvalOptions eval;
+    eval.preprocess = options_.preprocess;
+    eval.answers = options_.answers;
+    const EvalResult judged_result = evaluate(fp32_, &int8, folder_.list(), eval);
+    ASSERT_TRUE(judged_result.answers.mask.has_value());
+    EXPECT_DOUBLE_EQ(*point->agreement,
+                     static_cast<double>(judged_result.answers.mask->equal) /
+                         static_cast<double>(judged_result.answers.mask->pixels));
+  }
+}
+
+TEST(AgreementOf, CountsBoxesLostAndBoxesAdded) {
+  const auto boxes = [](std::int64_t fp32, std::int64_t int8, std::int64_t kept) {
+    AnswerAgreement answers;
+    // Ascending by score, then IoU; only the second row counts.
+    answers.boxes.emplace().matches = {
+        {.score = 0.3, .iou = 0.5, .fp32 = 7, .int8 = 7, .kept = 7},
+        {.score = 0.3, .iou = 0.7, .fp32 = fp32, .int8 = int8, .kept = kept},
+        {.score = 0.5, .iou = 0.5, .fp32 = 9, .int8 = 9, .kept = 9},
+        {.score = 0.5, .iou = 0.7, .fp32 = 9, .int8 = 9, .kept = 9}};
+    return agreement_of(answers);
+  };
+  EXPECT_DOUBLE_EQ(boxes(100, 97, 97).value(), 0.97);
+  EXPECT_DOUBLE_EQ(boxes(100, 105, 97).value(), 0.92);  // 8 were added
+  EXPECT_DOUBLE_EQ(boxes(10, 40, 10).value(), -2.0);
+  EXPECT_FALSE(boxes(0, 0, 0).has_value());  // a wrong decoder finds none in either
+  EXPECT_EQ(boxes(0, 1, 0).value(), 0.0);
+  EXPECT_FALSE(agreement_of({}).has_value());
+  AnswerAgreement both;  // the lower one counts
+  both.mask.emplace().pixels = 100;
+  both.mask->equal = 99;
+  both.boxes.emplace().matches = {{.score = 0.3, .iou = 0.5, .fp32 = 10, .int8 = 5, .kept = 5}};
+  EXPECT_DOUBLE_EQ(agreement_of(both).value(), 0.5);
+}
+
+// A rewritten network has other ranges than the FP32 model; what is reported must hold all the
+// same.
+TEST_F(SearchTest, SearchesARewrittenModel) {
+  recipe_.options.rewrites = {"equalize"};
+  plant("b_relu_out", 20.0F);
+  const double start = judged({}).sqnr_db;
+  const SearchResult result = find_sqnr(start + 3.0);
+  EXPECT_DOUBLE_EQ(result.int8.sqnr_db, start);
+  EXPECT_TRUE(result.reached);
+  EXPECT_DOUBLE_EQ(result.best.sqnr_db, judged(result.best.exclude).sqnr_db);
+}
+
+TEST_F(SearchTest, KeepsTheBestWhenItIsStopped) {
+  plant("b_relu_out", 20.0F);
+  int asked = 0;
+  // After the INT8 model has been run on its five images.
+  options_.progress = [&](std::int64_t, std::int64_t) {
+    return ++asked > 8 ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+  };
+  const SearchResult result = find_sqnr(60.0);
+  EXPECT_EQ(result.end, SearchEnd::kInterrupted);
+  EXPECT_FALSE(result.reached);
+  EXPECT_GE(result.tried, 1);
+  EXPECT_GE(result.best.sqnr_db, result.int8.sqnr_db);
+  options_.progress = [](std::int64_t, std::int64_t) { return ProgressAnswer::kStop; };
+  EXPECT_THROW(static_cast<void>(find_sqnr(60.0)), Error);
+}
+
+// A search that was stopped and goes on finds what one that was not stopped finds, and runs no
+// model twice.
+TEST_F(SearchTest, GoesOnWhereItWasStopped) {
+  plant("b_relu_out", 20.0F);
+  plant("d_relu_out", 6.0F);
+  int all = 0;
+  options_.progress = [&](std::int64_t, std::int64_t) {
+    ++all;
+    return ProgressAnswer::kContinue;
+  };
+  const SearchResult whole = find_sqnr(35.0);
+  const std::filesystem::path file = folder_.path() / "search.partial";
+  {
+    PartialResults partial(file, 7);
+    options_.partial = &partial;
+    int asked = 0;
+    options_.progress = [&](std::int64_t, std::int64_t) {
+      return ++asked > all / 2 ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+    };
+    const SearchResult part = find_sqnr(35.0);
+    EXPECT_EQ(part.end, SearchEnd::kInterrupted);
+    EXPECT_LT(part.tried, whole.tried);
+  }
+  PartialResults partial(file, 7);
+  EXPECT_GE(partial.size(), 2);  // the sources, and models
+  options_.partial = &partial;
+  options_.progress = {};
+  const SearchResult rest = find_sqnr(35.0);
+  EXPECT_EQ(rest.tried, whole.tried);
+  EXPECT_EQ(rest.best.exclude, whole.best.exclude);
+  EXPECT_EQ(rest.best.sqnr_db, whole.best.sqnr_db);
+  EXPECT_EQ(rest.frontier.size(), whole.frontier.size());
+  // With all known, nothing is run but FP32 and INT8 once, for the forecast of the cost.
+  std::int64_t images = 0;
+  options_.most_slower.reset();
+  options_.progress = [&](std::int64_t, std::int64_t) {
+    ++images;
+    return ProgressAnswer::kContinue;
+  };
+  EXPECT_EQ(find_sqnr(35.0).tried, whole.tried);
+  EXPECT_LT(images, all / 2);  // those are of the timed runs
+}
+
+// Untrusted: what it holds may be of anything.
+TEST_F(SearchTest, MeasuresWhatAFileKeepsOnlyBroken) {
+  const SearchResult whole = find_sqnr(30.0);
+  PartialResults partial(folder_.path() / "broken.partial", 7);
+  options_.partial = &partial;
+  for (const char* text :
+       {"", "{", "[]", "{\"images\": 1}", "{\"images\": \"x\", \"sources\": [[1]]}"}) {
+    partial.keep("sources", text);
+    EXPECT_EQ(find_sqnr(30.0).best.exclude, whole.best.exclude);
+  }
+}
+
+TEST_F(SearchTest, SaysWhatItWillCost) {
+  SearchCost cost;
+  options_.announce = [&](const SearchCost& said) { cost = said; };
+  const SearchResult result = find_sqnr(20.0);
+  EXPECT_EQ(cost.images, 5);
+  EXPECT_GT(cost.trial_seconds, 0.0);
+  EXPECT_GT(cost.probe_seconds, cost.trial_seconds);
+  // x, three tensors between the layers, four layers: nothing rounds the output.
+  EXPECT_EQ(cost.sources, 8);
+  EXPECT_GT(result.seconds, 0.0);
+  EXPECT_THAT(text_of(cost, 2), HasSubstr("8 sources alone"));
+}
+
+TEST_F(SearchTest, RefusesWhatMakesNoSense) {
+  const auto code_of = [&](SearchGoal goal) {
+    try {
+      static_cast<void>(find(goal));
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::kIo;
+  };
+  // Four channels of 8 x 8 are not scores per class.
+  EXPECT_EQ(code_of({SearchGoal::Kind::kAgreement, 99.0}), ErrorCode::kUnsupported);
+  EXPECT_EQ(code_of({SearchGoal::Kind::kAgreement, 101.0}), ErrorCode::kUsage);
+  options_.answers.mask = MaskRule{};
+  EXPECT_EQ(code_of({SearchGoal::Kind::kTop1Drop, 0.5}), ErrorCode::kUsage);
+  options_.least_integer_share = 1.5;
+  EXPECT_EQ(code_of({SearchGoal::Kind::kSqnr, 20.0}), ErrorCode::kUsage);
+  options_.least_integer_share = 0.0;
+  options_.budget_seconds = 1e-6;
+  EXPECT_EQ(code_of({SearchGoal::Kind::kSqnr, 20.0}), ErrorCode::kUsage);
+}
+
+// The time of a limit is measured, so only what must hold on any machine is asked.
+TEST_F(SearchTest, KeepsWithinALimitOfTime) {
+  plant("b_relu_out", 20.0F);
+  options_.most_slower = 1e6;
+  EXPECT_TRUE(find_sqnr(25.0).reached);
+  options_.most_slower = 0.0;
+  const SearchResult result = find_sqnr(200.0);
+  EXPECT_FALSE(result.reached);
+  if (!result.best.exclude.empty()) {
+    ASSERT_TRUE(result.best.slower_seconds.has_value());
+    EXPECT_LE(result.best.slower_seconds->median, 0.0);
+  }
+}
+
+}  // namespace
+}  // namespace qtool

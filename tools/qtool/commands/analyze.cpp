@@ -1,0 +1,335 @@
+#include "qtool/analyze/analyze.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "console.h"
+#include "files.h"
+#include "model.h"
+#include "options/images.h"
+#include "options/outputs.h"
+#include "options/quantization.h"
+#include "options/run.h"
+#include "program/checks.h"
+#include "program/command_line.h"
+#include "program/program.h"
+#include "progress.h"
+#include "qtool/base/error.h"
+#include "qtool/calib/format.h"
+#include "qtool/calib/overrides.h"
+#include "qtool/compare/evaluate.h"
+#include "qtool/compare/infer.h"
+#include "qtool/compare/profile.h"
+#include "qtool/exec/executor.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/quantize/quantize.h"
+#include "report/analysis.h"
+#include "report/page/page.h"
+#include "report/shell.h"
+#include "report/suggestions.h"
+#include "report/summary.h"
+#include "signals.h"
+#include "table_file.h"
+#include "table_recipe.h"
+#include "terminal.h"
+
+namespace qtool::tool {
+namespace {
+
+struct AnalyzeCommand {
+  std::string model;
+  std::string int8;
+  std::string table;
+  std::string target{kDefaultTarget};
+  std::int64_t top = 20;
+  std::int64_t suggest = 8;
+  std::string report;
+  OverrideOptions overrides;
+  SampleOptions images;
+  PreprocessOptions preprocess;
+  OutputOptions outputs;
+  RunOptions run;
+};
+
+// To correct biases on; it takes longer than everything else that is tried.
+constexpr std::int64_t kMostToCorrect = 16;
+
+/// What is analyzed: an INT8 model, how it is made again, and what goes with it.
+struct Subject {
+  Models models;
+  std::optional<Recipe> recipe;  // nothing where the INT8 model does not tell it
+  std::optional<Collection> statistics;
+  std::optional<StoredPreprocess> preprocess;
+};
+
+// Statistics saved with the table, if there are any.
+std::optional<Collection> statistics_of(const std::string& table) {
+  if (!std::filesystem::exists(statistics_beside(table))) return std::nullopt;
+  try {
+    return read_statistics(table, "--table");
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kMismatch) throw;
+    warning(concat(error.what(), "; no other methods are tried"));
+    return std::nullopt;
+  }
+}
+
+// The INT8 model that qtool quantize makes of the table.
+Subject subject_of_table(const AnalyzeCommand& options) {
+  Subject subject;
+  Model& fp32 = subject.models.fp32;
+  fp32 = open_model(options.model);
+  const Graph& prepared = fp32.executor->graph();
+  StaticOptions quantize_options;
+  quantize_options.target = options.target;
+  quantize_options.threads = options.run.threads;
+  TableRecipe made =
+      recipe_of_table(fp32, options.table, options.overrides.read(), std::move(quantize_options));
+  Recipe& recipe = made.recipe;
+  subject.preprocess = std::move(made.preprocess);
+  Model int8;
+  int8.path = options.table;
+  int8.loaded = quantize(prepared, recipe.table, recipe.options).graph;
+  int8.executor = std::make_unique<Executor>(prepare(int8.loaded, interrupted), interrupted);
+  subject.models.int8 = std::move(int8);
+  subject.statistics = statistics_of(options.table);
+  subject.recipe = std::move(recipe);
+  return subject;
+}
+
+Subject subject_of_model(const AnalyzeCommand& options) {
+  Subject subject;
+  subject.models = open_models(options.model, options.int8);
+  subject.preprocess = stored_preprocess_of(subject.models);
+  if (options.suggest == 0) return subject;
+  try {
+    subject.recipe =
+        recipe_of(subject.models.fp32.executor->graph(), subject.models.int8->executor->graph());
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnsupported) throw;
+    warning(concat("no changes are tried: ", error.what()));
+  }
+  return subject;
+}
+
+// What corrects biases: as many of the images as that takes, prepared as qtool quantize prepares
+// them, and named as it is told. Nothing where it would have to be told how.
+std::optional<CorrectionImages> correction_of(const AnalyzeCommand& options, const Subject& subject,
+                                              const Samples& samples) {
+  if (options.table.empty() || (samples.are_images() && !subject.preprocess)) return std::nullopt;
+  SampleOptions chosen = options.images;
+  if (samples.size() > kMostToCorrect) chosen.limit = kMostToCorrect;
+  CorrectionImages images{chosen.list(subject.models.fp32.executor->graph())};
+  if (subject.preprocess) images.preprocess = subject.preprocess->preprocess;
+  const auto add = [&](const char* option, const std::string& value) {
+    // A value that looks like an option would be taken for one.
+    if (value.starts_with('-')) {
+      images.words.push_back(concat(option, "=", value));
+    } else if (!value.empty()) {
+      images.words.insert(images.words.end(), {option, value});
+    }
+  };
+  add("--images", chosen.images);
+  add("--inputs", chosen.inputs);
+  add("--part", chosen.part);
+  if (chosen.limit > 0) add("--limit", to_text(chosen.limit));
+  return images;
+}
+
+std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const Subject& subject,
+                                            const AnalyzeResult& analysis, const Samples& samples,
+                                            const AnalyzeOptions& analyze_options) {
+  if (!subject.recipe || options.suggest == 0) return std::nullopt;
+  ProgressDisplay progress("try changes", "runs", options.run.progress_style(), FinalLine::kNone);
+  SuggestOptions suggest_options;
+  static_cast<AnalyzeOptions&>(suggest_options) = analyze_options;
+  suggest_options.progress = progress.callback();
+  suggest_options.sources = options.suggest;
+  suggest_options.statistics = subject.statistics ? &*subject.statistics : nullptr;
+  suggest_options.correction = correction_of(options, subject, samples);
+  try {
+    return suggest(*subject.models.fp32.executor, *subject.recipe, analysis, samples,
+                   suggest_options);
+  } catch (const Error& error) {
+    // Another tool's model may be what quantize() makes for none of its targets.
+    if (error.code() == ErrorCode::kCancelled || !options.table.empty()) throw;
+    warning(concat("no changes are tried: ", error.what()));
+    return std::nullopt;
+  }
+}
+
+// What both models say to one image.
+InferResult answer_to(const std::string& path, const Subject& subject, const EvalOptions& eval) {
+  std::vector<BadImage> bad;
+  std::vector<Tensor> sample;
+  sample.push_back(*load_preprocessed({path, -1}, eval.preprocess, BadImages::kFail, bad));
+  InferOptions options;
+  options.threads = eval.threads;
+  options.repeat = 1;
+  options.answers = eval.answers;
+  options.layout = eval.preprocess.layout;
+  options.progress = [](std::int64_t, std::int64_t) {
+    return interrupted() ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
+  };
+  return infer(*subject.models.fp32.executor, subject.models.int8_executor(), sample, options);
+}
+
+// What the page says beside the analysis: accuracy and time of both models, and where it comes
+// from.
+Page page_beside(const AnalyzeCommand& options, const Subject& subject, const Samples& samples,
+                 const std::optional<SourcedPreprocess>& preprocess, const AnswerOptions& answers) {
+  const Model& fp32 = subject.models.fp32;
+  const Model& int8 = *subject.models.int8;
+  Page page;
+  page.preprocess = preprocess;
+  EvalOptions eval;
+  if (preprocess) eval.preprocess = preprocess->preprocess;
+  eval.bad_images = options.images.policy();
+  eval.labels = LabelSource::kFolders;
+  eval.threads = options.run.threads;
+  eval.answers = answers;
+  {
+    ProgressDisplay progress("compare", options.images.noun(), options.run.progress_style());
+    eval.progress = progress.callback();
+    page.evaluation = evaluate(*fp32.executor, int8.executor.get(), samples, eval);
+    page.worst = worst_images(page.evaluation, kWorstImages);
+  }
+  if ((answers.boxes || answers.mask) && samples.are_images()) {
+    draw_answers_on(page.worst, eval.preprocess,
+                    [&](const std::string& path) { return answer_to(path, subject, eval); });
+  }
+  ProgressDisplay progress("time", "runs", options.run.progress_style());
+  ProfileOptions timed;
+  timed.threads = options.run.threads;
+  timed.repeat = 15;
+  timed.progress = progress.callback();
+  const std::vector<Tensor> first = first_sample(samples, eval.preprocess, eval.bad_images);
+  page.latency = profile(*fp32.executor, int8.executor.get(), first, timed);
+  page.fp32_bytes = summarize(fp32.loaded).parameter_bytes;
+  page.int8_bytes = summarize(int8.loaded).parameter_bytes;
+  for (NodeNames& names : names_of(fp32.executor->graph())) {
+    page.nodes.push_back(std::move(names.node));
+  }
+  page.provenance = {
+      {"model", options.model},
+      {"model's fingerprint", to_hex(fingerprint(fp32.loaded))},
+      {options.table.empty() ? "INT8 model" : "INT8 model of the table", int8.path},
+      {"INT8 model's fingerprint", to_hex(fingerprint(int8.loaded))},
+      {options.images.noun(),
+       options.images.inputs.empty() ? options.images.images : options.images.inputs},
+      {concat("list of ", options.images.noun(), ", hash"), to_hex(hash_of(samples))},
+      {"command", shell_line(command_line())},
+      {"program", "qtool " QTOOL_VERSION}};
+  return page;
+}
+
+void run_analyze(AnalyzeCommand& options) {
+  options.run.apply();
+  if (!options.report.empty()) declare_output(options.report);
+  if (options.int8.empty() == options.table.empty()) {
+    throw Error(ErrorCode::kUsage,
+                "analyze needs either --int8, or --table to make the INT8 model from");
+  }
+  options.preprocess.read();
+  const AnswerOptions answers = options.outputs.read();
+  const Subject subject =
+      options.table.empty() ? subject_of_model(options) : subject_of_table(options);
+  const Models& models = subject.models;
+  const Samples samples = options.images.list(models.fp32.executor->graph());
+
+  AnalyzeOptions analyze_options;
+  const std::optional<SourcedPreprocess> preprocess =
+      options.preprocess.choose_for(options.images, subject.preprocess, models.fp32.loaded);
+  if (preprocess) analyze_options.preprocess = preprocess->preprocess;
+  analyze_options.bad_images = options.images.policy();
+  analyze_options.threads = options.run.threads;
+  std::optional<Page> page;
+  if (!options.report.empty()) page = page_beside(options, subject, samples, preprocess, answers);
+  const AnalyzeResult result = [&] {
+    ProgressDisplay progress("analyze", options.images.noun(), options.run.progress_style());
+    AnalyzeOptions shown = analyze_options;
+    shown.progress = progress.callback();
+    return analyze(*models.fp32.executor, *models.int8->executor, samples, shown);
+  }();
+  const std::optional<SuggestResult> suggestions =
+      suggestions_of(options, subject, result, samples, analyze_options);
+  if (page) {
+    page->analysis = result;
+    page->suggestions = suggestions;
+    const std::string html = html_of(*page);
+    const OutputFile file{options.report, html};
+    write_outputs({&file, 1});
+  }
+  if (options.run.json) {
+    print_result(json_of(result, preprocess, suggestions));
+    return;
+  }
+  print_text(text_of(result, static_cast<std::size_t>(options.top), result_columns()));
+  if (suggestions) print_text(concat("\n", text_of(*suggestions)));
+}
+
+}  // namespace
+
+void add_analyze(Program& program, Session& session) {
+  const auto options = std::make_shared<AnalyzeCommand>();
+  Command& command = program.add_command(
+      "analyze", "Find the tensors and weights that an INT8 model loses its accuracy by",
+      {"qtool analyze model.onnx --int8 model.int8.onnx --images photos/eval --limit 50",
+       "qtool analyze model.onnx --table model.table.json --images photos --report page.html"});
+  command.option("model", options->model, "ONNX model in FP32").required().placeholder("MODEL");
+  command.option("--int8", options->int8, "Quantized model of the same network")
+      .placeholder("MODEL");
+  command
+      .option("--table", options->table,
+              "Calibration table to quantize with, instead of --int8\n"
+              "Where its statistics were saved, other methods are tried too.")
+      .placeholder("FILE");
+  add_target(command, options->target);
+  options->overrides.add_to(command, OverrideUse::kModel);
+  for (const char* option :
+       {"--target", "--exclude", "--range", "--scale", "--wide", "--overrides"}) {
+    command.goes_with(option, {{"--table", {}}});
+  }
+  command.option("--top", options->top, "Sources to list, the worst first; 0 lists all")
+      .placeholder("N")
+      .check(whole_number(0, 1000000))
+      .show_default();
+  command.not_with("--top", {{"--json", {}}});
+  command
+      .option("--suggest", options->suggest,
+              "Sources to try changes for, the worst first; 0 tries none\n"
+              "Each change is made and run on the images; the ones that bring 0.5 dB or more "
+              "are printed, as options of qtool quantize or calibrate.")
+      .placeholder("N")
+      .check(whole_number(0, 1000))
+      .show_default();
+  command
+      .option("--report", options->report,
+              "Write the result as one HTML page too\n"
+              "The file needs nothing else and no network; it also says accuracy and time of "
+              "both models.")
+      .placeholder("FILE");
+  options->outputs.add_to(command, PsnrUse::kNo);
+  for (const char* option : {"--boxes", "--mask"}) {
+    command.goes_with(option, {{"--report", {}}});
+  }
+  options->images.add_to(command, SamplesUse::kRun);
+  options->preprocess.add_to(command);
+  refuse_preprocess_of_tensors(command);
+  options->run.add_to(command);
+  command.show_first({"model", "--int8", "--table", "--images", "--inputs", "--limit",
+                      "--preprocess", "--top", "--suggest", "--report", "--threads", "--json",
+                      "--quiet", "--help"});
+  command.on_parsed([options, &session] {
+    options->images.require_given();
+    session.run = [options] { run_analyze(*options); };
+  });
+}
+
+}  // namespace qtool::tool

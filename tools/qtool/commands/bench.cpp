@@ -1,0 +1,86 @@
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "console.h"
+#include "files.h"
+#include "model.h"
+#include "options/images.h"
+#include "options/run.h"
+#include "options/sequence.h"
+#include "options/shape.h"
+#include "program/checks.h"
+#include "program/program.h"
+#include "progress.h"
+#include "qtool/compare/profile.h"
+#include "report/render.h"
+#include "terminal.h"
+
+namespace qtool::tool {
+namespace {
+
+struct BenchCommand {
+  std::string model;
+  std::string int8;
+  ShapeOptions shapes;
+  std::string inputs;
+  SequenceOptions sequence;
+  std::optional<std::int64_t> batch;
+  std::int64_t repeat = 50;
+  RunOptions run;
+};
+
+std::vector<Tensor> bench_sample(const BenchCommand& options, const Graph& graph) {
+  if (!options.inputs.empty()) {
+    const TensorSet tensors =
+        list_input_tensors(options.inputs, graph, 1, options.sequence.reading());
+    return load_tensors(tensors, tensors.entries.front());
+  }
+  return noise_of(graph, options.shapes.concrete(graph, options.batch));
+}
+
+void run_bench(BenchCommand& options) {
+  options.run.apply();
+  const Models models = open_models(options.model, options.int8);
+  const std::vector<Tensor> sample = bench_sample(options, models.fp32.executor->graph());
+  ProgressDisplay progress("bench", "runs", options.run.progress_style());
+  ProfileOptions profile_options;
+  profile_options.threads = options.run.threads;
+  profile_options.repeat = options.repeat;
+  profile_options.progress = progress.callback();
+  const ProfileResult result =
+      profile(*models.fp32.executor, models.int8_executor(), sample, profile_options);
+  options.run.json ? print_result(json_of(result)) : print_text(text_of(result, result_columns()));
+}
+
+}  // namespace
+
+void add_bench(Program& program, Session& session) {
+  const auto options = std::make_shared<BenchCommand>();
+  Command& command =
+      program.add_command("bench", "Time every step of the FP32 and the INT8 model",
+                          {"qtool bench model.onnx --int8 model.int8.onnx --threads 1"});
+  command.option("model", options->model, "ONNX model").required().placeholder("MODEL");
+  command.option("--int8", options->int8, "Quantized model to compare with").placeholder("MODEL");
+  command.option("--batch", options->batch, "Images per run (default: as the model says, or 1)")
+      .placeholder("N")
+      .check(whole_number(1, 1000000));
+  options->shapes.add_to(command);
+  add_inputs_option(command, options->inputs);
+  options->sequence.add_to(command);
+  command.not_with("--batch", {{"--shape", {}}, {"--inputs", {}}});
+  command.not_with("--shape", {{"--inputs", {}}});
+  command.not_with("--dim", {{"--inputs", {}}});
+  command.option("--repeat", options->repeat, "Timed runs of each model")
+      .placeholder("N")
+      .check(whole_number(1, 1000000))
+      .show_default();
+  options->run.add_to(command);
+  command.show_first({"model", "--int8", "--batch", "--shape", "--dim", "--inputs", "--repeat",
+                      "--threads", "--json", "--quiet", "--help"});
+  command.on_parsed([options, &session] { session.run = [options] { run_bench(*options); }; });
+}
+
+}  // namespace qtool::tool

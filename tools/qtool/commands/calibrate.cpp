@@ -1,0 +1,230 @@
+#include "qtool/pipeline/calibrate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "console.h"
+#include "files.h"
+#include "model.h"
+#include "options/images.h"
+#include "options/method.h"
+#include "options/mnn.h"
+#include "options/quantization.h"
+#include "options/run.h"
+#include "program/program.h"
+#include "progress.h"
+#include "qtool/base/error.h"
+#include "qtool/calib/collect.h"
+#include "qtool/calib/table.h"
+#include "qtool/graph/onnx.h"
+#include "report/quantization.h"
+#include "steps.h"
+#include "table_file.h"
+#include "terminal.h"
+
+namespace qtool::tool {
+namespace {
+
+struct CalibrateCommand {
+  std::string model;
+  std::string target{kDefaultTarget};
+  std::string output;
+  TypeOptions types;
+  RewriteOptions rewrites;
+  OverrideOptions overrides;
+  DecisionOptions decision;
+  StatisticsOptions statistics;
+  MnnOptions mnn;
+  SampleOptions images;
+  PreprocessOptions preprocess;
+  RunOptions run;
+};
+
+constexpr std::int64_t kExactBins = 2048;  // as the tools count that need the range in advance
+
+// What the library is told before there is a model; preprocessing and progress come with images.
+CalibrateOptions library_options(const CalibrateCommand& options, const Overrides& overrides) {
+  CalibrateOptions result;
+  result.target = options.target;
+  result.types = options.types.choices();
+  if (auto rewrites = options.rewrites.names()) result.rewrites = std::move(*rewrites);
+  result.overrides = overrides;
+  result.method = options.decision.method;
+  result.method_options = options.decision.values;
+  result.collect.bad_images = options.images.policy();
+  result.collect.threads = options.run.threads;
+  result.collect.exact_bins = options.statistics.two_pass ? kExactBins : 0;
+  return result;
+}
+
+// Statistics from the samples.
+Collection collected(const CalibrateCommand& options, const Model& model,
+                     CalibrateOptions calibrate_options) {
+  const Samples samples = options.images.list(model.executor->graph());
+  ProgressDisplay progress("calibrate", options.images.noun(), options.run.progress_style());
+  calibrate_options.collect.progress = progress.callback();
+  const Calibration calibration(*model.executor, std::move(calibrate_options));
+  Collection collection = calibration.collect(samples);
+  const auto values = static_cast<double>(std::max<std::int64_t>(collection.observed_values, 1));
+  detail(concat("observed ", collection.observed_values, " values, ",
+                to_fixed(1e9 * collection.observe_seconds / values, 2), " ns per value"));
+  return collection;
+}
+
+// Statistics name their model from where they lie, so that they are of use from any folder.
+std::filesystem::path folder_of(const std::string& file) {
+  return std::filesystem::absolute(file).parent_path();
+}
+
+std::string noted_model(const std::string& statistics, const std::string& model) {
+  return std::filesystem::proximate(std::filesystem::absolute(model), folder_of(statistics))
+      .generic_string();
+}
+
+// The model that the statistics beside `table` are of.
+std::string model_of(const std::string& table, const Collection& collection) {
+  std::filesystem::path model = folder_of(table) / collection.model_path;
+  model = std::filesystem::proximate(model);
+  if (!std::filesystem::exists(model)) {
+    throw Error(ErrorCode::kUsage, concat("--from ", table, ": its model was '", model.string(),
+                                          "', which is not there; say where MODEL is now"));
+  }
+  return model.string();
+}
+
+void run_calibrate(CalibrateCommand& options, const Command& command, StepResults* step) {
+  options.run.apply();
+  CalibrateOptions calibrate_options = library_options(options, options.overrides.read());
+  static_cast<void>(calibration_target(calibrate_options));  // refused before any work
+  options.preprocess.read();
+  const bool again = !options.statistics.from.empty();
+  if (again == options.images.given()) {
+    throw Error(ErrorCode::kUsage,
+                "calibrate needs --images or --inputs, or --from to decide again");
+  }
+  Collection collection;
+  if (again) {
+    collection = read_statistics(options.statistics.from, "--from");
+    if (options.model.empty()) options.model = model_of(options.statistics.from, collection);
+  }
+  if (options.model.empty()) throw Error(ErrorCode::kUsage, "MODEL is required");
+  const std::string output = options.output.empty()
+                                 ? default_output(options.model, options.target, ".table.json")
+                                 : options.output;
+  if (again && options.output.empty() && std::filesystem::exists(output)) {
+    throw Error(ErrorCode::kUsage, concat("--from: would replace '", output,
+                                          "' unasked; name the table to write with -o"));
+  }
+  declare_output(output);
+  const std::string beside = statistics_beside(output);
+  if (options.statistics.save) declare_output(beside);
+  const Model model = open_model(options.model);
+  const Graph& graph = model.executor->graph();
+  TypeOptions::require_effect(command, graph, options.model);
+  const std::uint64_t model_fingerprint = fingerprint(model.loaded);
+  calibrate_options.collect.model_fingerprint = model_fingerprint;
+  const std::vector<std::string> asked_rewrites = calibrate_options.rewrites;
+  const Calibration calibration(*model.executor, calibrate_options);
+  std::optional<SourcedPreprocess> preprocess;
+  if (again) {
+    if (collection.preprocess) {
+      preprocess = {*collection.preprocess,
+                    concat("of the statistics beside '", options.statistics.from, "'"),
+                    {}};
+      note(text_of(*preprocess));
+    }
+    if (collection.model_fingerprint != model_fingerprint) {
+      throw Error(ErrorCode::kMismatch, concat("the statistics beside '", options.statistics.from,
+                                               "' are not of model '", options.model, "'"));
+    }
+  } else {
+    preprocess =
+        options.preprocess.choose_for(options.images, model.stored_preprocess(), model.loaded);
+    if (preprocess) calibrate_options.collect.preprocess = preprocess->preprocess;
+    collection = collected(options, model, std::move(calibrate_options));
+  }
+  warn_of(collection.bad);
+  if (const std::optional<std::string> doubt = doubtful(collection)) warning(*doubt);
+
+  const auto begin = std::chrono::steady_clock::now();
+  const CalibrationTable table = calibration.decide(collection);
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  detail(concat("decided ", table.activations.size(), " ranges and ", table.weights.size(),
+                " weights in ", to_fixed(took.count(), 1), " ms"));
+
+  for (const std::string& rewrite : asked_rewrites) {
+    const auto& made = table.rewrites.names;
+    if (std::find(made.begin(), made.end(), rewrite) != made.end()) continue;
+    warning(concat("--", rewrite, " changes nothing of model '", options.model, "'"));
+  }
+  const std::string table_bytes = write_table(table);
+  std::string statistics_bytes;
+  std::vector<OutputFile> files{{output, table_bytes}};
+  if (options.statistics.save) {
+    collection.table_hash = hash_bytes(table_bytes);
+    collection.model_path = noted_model(beside, options.model);
+    statistics_bytes = write_collection(collection);
+    files.push_back({beside, statistics_bytes});
+  }
+  write_outputs(files);
+  if (step != nullptr) {
+    step->calibrated = Calibrated{table.image_count, preprocess};
+    return;
+  }
+  options.run.json ? print_result(json_of(table, output, preprocess))
+                   : print_text(text_of(table, output, result_columns()));
+}
+
+}  // namespace
+
+void add_calibrate(Program& program, Session& session) {
+  const auto options = std::make_shared<CalibrateCommand>();
+  Command& command = program.add_command(
+      "calibrate", "Run images through the FP32 model and decide the ranges of its tensors",
+      {"qtool calibrate model.onnx --images photos/calib --preprocess imagenet",
+       "qtool calibrate model.onnx --inputs tensors --weight-bits 6 --range 'relu6_*=0,6' -o "
+       "six.json"});
+  command.option("model", options->model, "ONNX model; --from knows it without")
+      .placeholder("MODEL");
+  add_target(command, options->target);
+  options->overrides.add_to(command, OverrideUse::kTable);
+  command
+      .option("-o,--output", options->output,
+              "Table to write (default: MODEL.table.json, or MODEL.TARGET.table.json)")
+      .placeholder("FILE");
+  options->decision.add_to(command);
+  options->types.add_to(command);
+  options->rewrites.add_to(command, "off");
+  options->statistics.add_to(command);
+  options->mnn.add_to(command);
+  options->images.add_to(command, SamplesUse::kRun);
+  options->images.sequence.add_to(command);
+  options->preprocess.add_to(command);
+  refuse_preprocess_of_tensors(command);
+  // Saved statistics were made with these.
+  for (const auto& option : command.options()) {
+    if (option->group() == "Images" || option->group() == "Preprocessing") {
+      command.not_with(option->name(), {{"--from", {}}});
+    }
+  }
+  command.not_with("--mnn-config", {{"--from", {}}});
+  options->run.add_to(command);
+  command.show_first({"model", "--images", "--inputs", "--limit", "--preprocess", "--method",
+                      "--target", "--save-statistics", "--from", "--output", "--threads", "--json",
+                      "--quiet", "--help"});
+  command.on_parsed([options, &command, &session] {
+    options->mnn.apply(command, options->preprocess);
+    session.run = [options, &command, &session] { run_calibrate(*options, command, session.step); };
+  });
+}
+
+}  // namespace qtool::tool

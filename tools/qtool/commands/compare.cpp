@@ -1,0 +1,120 @@
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "console.h"
+#include "files.h"
+#include "options/run.h"
+#include "program/checks.h"
+#include "program/program.h"
+#include "progress.h"
+#include "qtool/base/error.h"
+#include "report/diff/array_diff.h"
+#include "report/diff/model_diff.h"
+#include "signals.h"
+#include "terminal.h"
+
+namespace qtool::tool {
+namespace {
+
+struct CompareCommand {
+  std::string a;
+  std::string b;
+  std::optional<double> min_sqnr;
+  std::optional<double> max_abs;
+  std::optional<double> tolerance;
+  RunOptions run;
+};
+
+void require_arrays(const std::string& path) {
+  if (std::filesystem::is_directory(path) || holds_arrays(path)) return;
+  throw Error(ErrorCode::kUsage,
+              concat("'", path,
+                     "': expected .onnx, .npy, .npz, .pb, .bin, .raw or a folder of "
+                     "arrays"));
+}
+
+bool is_model(const std::string& path) { return to_lower(path).ends_with(".onnx"); }
+
+void compare_models(const CompareCommand& options) {
+  const Graph a = load_model(options.a);
+  const Graph b = load_model(options.b);
+  const ModelDiff diff = diff_of(a, b, interrupted);
+  const ModelLimits limits{{options.min_sqnr, options.max_abs}, options.tolerance};
+  options.run.json ? print_result(json_of(diff, limits))
+                   : print_text(text_of(diff, limits, result_columns()));
+  if (limits.accept(diff)) return;
+  throw Error(ErrorCode::kMismatch, concat("models '", options.a, "' and '", options.b,
+                                           "' differ in structure or by more than the limits"));
+}
+
+void run_compare(CompareCommand& options) {
+  options.run.apply();
+  if (is_model(options.a) && is_model(options.b)) return compare_models(options);
+  if (options.tolerance) {
+    throw Error(ErrorCode::kUsage, "--tolerance has no effect without two models (.onnx)");
+  }
+  for (const std::string& path : {options.a, options.b}) {
+    require_arrays(path);
+    declare_input(path);
+  }
+  ProgressDisplay progress("compare", "arrays", options.run.progress_style(), FinalLine::kNone);
+  const ArraysDiff diff = diff_arrays(options.a, options.b, progress.callback());
+  const ArrayLimits limits{options.min_sqnr, options.max_abs};
+  options.run.json ? print_result(json_of(diff, limits))
+                   : print_text(text_of(diff, limits, result_columns()));
+  if (const ArrayDiff* beyond = diff.first_beyond(limits)) {
+    throw Error(ErrorCode::kMismatch,
+                concat("'", beyond->name, "' differs by more than the limits: SQNR ",
+                       to_fixed(beyond->sqnr_db, 2), " dB, largest error ",
+                       static_cast<float>(beyond->max_abs_error)));
+  }
+  if (!diff.within(limits)) {
+    throw Error(ErrorCode::kMismatch,
+                concat("'", options.a, "' and '", options.b, "' do not hold the same tensors"));
+  }
+}
+
+}  // namespace
+
+void add_compare(Program& program, Session& session) {
+  const auto options = std::make_shared<CompareCommand>();
+  Command& command = program.add_command(
+      "compare", "Compare two models, files of tensors, or folders of infer --dump",
+      {"qtool compare a.npy b.npy --min-sqnr 30", "qtool compare layers layers",
+       "qtool compare model.onnx model.int8.onnx"});
+  command
+      .option("a", options->a,
+              "Model, file or folder; the reference\n.npy, .npz, .pb (TensorProto), "
+              ".bin and .raw (float32 as in memory).")
+      .required()
+      .placeholder("A");
+  command.option("b", options->b, "Model, file or folder to compare with it")
+      .required()
+      .placeholder("B");
+  command
+      .option("--min-sqnr", options->min_sqnr,
+              "Lowest SQNR in dB that is accepted\nExit code 1 below it.")
+      .placeholder("DB")
+      .check(decibels());
+  command
+      .option("--max-abs", options->max_abs,
+              "Largest difference of two elements that is accepted\nExit code 1 above it.")
+      .placeholder("X")
+      .check(number([](double x) { return x >= 0.0; }, "a number of at least 0"));
+  command
+      .option("--tolerance", options->tolerance,
+              "Largest relative difference of scales that is accepted\n"
+              "Of two models. Exit code 1 above it, and where zero points differ.")
+      .placeholder("SHARE")
+      .check(number([](double share) { return share >= 0.0; }, "a number of at least 0"));
+  options->run.add_to(command, ThreadsUse::kNo);
+  command.show_first(
+      {"a", "b", "--min-sqnr", "--max-abs", "--tolerance", "--json", "--quiet", "--help"});
+  command.on_parsed([options, &session] { session.run = [options] { run_compare(*options); }; });
+}
+
+}  // namespace qtool::tool

@@ -1,0 +1,162 @@
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "console.h"
+#include "files.h"
+#include "model.h"
+#include "options/images.h"
+#include "options/outputs.h"
+#include "options/requantize.h"
+#include "options/run.h"
+#include "program/checks.h"
+#include "program/program.h"
+#include "progress.h"
+#include "qtool/base/error.h"
+#include "qtool/compare/evaluate.h"
+#include "report/render.h"
+#include "report/samples.h"
+#include "steps.h"
+#include "terminal.h"
+
+namespace qtool::tool {
+namespace {
+
+struct EvalCommand {
+  std::string model;
+  std::string int8;
+  std::string csv;
+  std::string flips;
+  std::int64_t batch = 1;
+  SampleOptions images;
+  PreprocessOptions preprocess;
+  OutputOptions outputs;
+  RequantizeOption requantize;
+  RunOptions run;
+};
+
+// Standard output is for the result, so the notes of what was written come first.
+void write_tables(const EvalCommand& options, const EvalResult& result) {
+  std::string samples;
+  std::string flips;
+  std::vector<OutputFile> files;
+  if (!options.csv.empty()) files.push_back({options.csv, samples = samples_csv(result)});
+  if (!options.flips.empty()) files.push_back({options.flips, flips = flips_csv(result)});
+  if (!files.empty()) write_outputs(files);
+}
+
+void run_eval(EvalCommand& options, const Command& command, StepResults* step) {
+  options.run.apply();
+  const Requantization requantization = options.requantize.path();
+  options.preprocess.read();
+  const AnswerOptions answers = options.outputs.read();
+  for (const std::string& file : {options.csv, options.flips}) {
+    if (!file.empty()) declare_output(file);
+  }
+  const Models models = open_models(options.model, options.int8);
+  const Samples samples = options.images.list(models.fp32.executor->graph());
+  command.found(Trait::kImageClasses, concat("images '", options.images.images, "'"), [&] {
+    for (std::int64_t i = 0; i < samples.size(); ++i) {
+      if (samples.label(i) >= 0) return true;
+    }
+    return false;
+  });
+  RequantizeOption::require_effect(command, models);
+  const std::optional<StoredPreprocess> stored = stored_preprocess_of(models);
+  ProgressDisplay progress("eval", options.images.noun(), options.run.progress_style());
+
+  EvalOptions eval;
+  const std::optional<SourcedPreprocess> preprocess =
+      options.preprocess.choose_for(options.images, stored, models.fp32.loaded);
+  if (preprocess) eval.preprocess = preprocess->preprocess;
+  eval.bad_images = options.images.policy();
+  eval.labels = options.images.labels.empty() ? LabelSource::kFolders : LabelSource::kNamed;
+  eval.threads = options.run.threads;
+  eval.batch = options.batch;
+  eval.requantization = requantization;
+  eval.answers = answers;
+  eval.progress = progress.callback();
+  command.found(Trait::kClassScores, concat("model '", options.model, "'"), [&] {
+    if (answers.boxes || answers.mask) return false;
+    const std::vector<Tensor> first = first_sample(samples, eval.preprocess, eval.bad_images);
+    return classes_of(*models.fp32.executor, first, 1, requantization) > 0;
+  });
+  const EvalResult result = evaluate(*models.fp32.executor, models.int8_executor(), samples, eval);
+  if (result.labels_ignored) {
+    warning(concat("the images lie in ", samples.class_names().size(), " folders, the network has ",
+                   result.classes, " classes: give --labels to measure top-1 and top-5"));
+  }
+  if (eval.labels == LabelSource::kFolders && !result.labels_ignored && result.labelled > 0) {
+    warning(
+        "classes are the image folders in the order of their names; give --labels if the "
+        "network counts them otherwise");
+  }
+  for (const std::string& doubt : result.doubts()) warning(doubt);
+  write_tables(options, result);
+  if (step != nullptr) {
+    step->compared = result;
+  } else {
+    options.run.json ? print_result(json_of(result, preprocess))
+                     : print_text(text_of(result, result_columns()));
+  }
+  if (result.useless()) {
+    throw Error(ErrorCode::kInvalidModel,
+                "a model answers less than half of the images with numbers; nothing can be said of "
+                "its accuracy");
+  }
+}
+
+}  // namespace
+
+void add_eval(Program& program, Session& session) {
+  const auto options = std::make_shared<EvalCommand>();
+  Command& command = program.add_command(
+      "eval", "Measure accuracy and speed of the FP32 and the INT8 model on many images",
+      {"qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --labels labels.txt",
+       "qtool eval model.onnx --int8 model.int8.onnx --images photos/eval --boxes yolox",
+       "qtool eval model.onnx --int8 model.int8.onnx --inputs tensors",
+       "qtool eval vad.onnx --int8 vad.int8.onnx --inputs speech.wav --hop 512 --state "
+       "state=stateN "
+       "--decision 0.5"});
+  command.option("model", options->model, "ONNX model").required().placeholder("MODEL");
+  command.option("--int8", options->int8, "Quantized model to compare with").placeholder("MODEL");
+  command
+      .option("--csv", options->csv,
+              "Table of all images to write\n"
+              "Top-1 class and margin of both models, label, SQNR of the outputs.")
+      .placeholder("FILE");
+  command
+      .option("--flips", options->flips,
+              "Table of the images that change class to write\n"
+              "As --csv, ordered by the margin that FP32's class lost.")
+      .placeholder("FILE");
+  command.goes_with("--flips", {{"--int8", {}}});
+  command.goes_with_files("--flips", Trait::kClassScores);
+  command.option("--batch", options->batch, "Images per run")
+      .placeholder("N")
+      .check(whole_number(1, 1000000))
+      .show_default();
+  options->images.add_to(command, SamplesUse::kMeasure);
+  options->images.sequence.add_to(command);
+  command.not_with("--state", {{"--batch", {}}});
+  options->preprocess.add_to(command);
+  refuse_preprocess_of_tensors(command);
+  options->outputs.add_to(command);
+  command.not_with("--flips", {{"--boxes", {}}, {"--mask", {}}});
+  for (const char* option : {"--boxes", "--mask", "--decision", "--text", "--psnr"}) {
+    command.goes_with(option, {{"--int8", {}}});
+  }
+  options->requantize.add_to(command);
+  options->run.add_to(command);
+  command.show_first({"model", "--int8", "--images", "--inputs", "--labels", "--limit",
+                      "--preprocess", "--boxes", "--flips", "--threads", "--json", "--quiet",
+                      "--help"});
+  command.on_parsed([options, &command, &session] {
+    options->images.require_given();
+    session.run = [options, &command, &session] { run_eval(*options, command, session.step); };
+  });
+}
+
+}  // namespace qtool::tool

@@ -1,0 +1,398 @@
+#include "qtool/quantize/quantize.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "console.h"
+#include "files.h"
+#include "model.h"
+#include "options/accuracy.h"
+#include "options/faster.h"
+#include "options/images.h"
+#include "options/quantization.h"
+#include "options/run.h"
+#include "options/verify.h"
+#include "program/program.h"
+#include "qtool/base/error.h"
+#include "qtool/calib/format.h"
+#include "qtool/calib/overrides.h"
+#include "qtool/calib/table.h"
+#include "qtool/exec/executor.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/graph/onnx_files.h"
+#include "qtool/image/preprocess.h"
+#include "qtool/quantize/coverage.h"
+#include "qtool/quantize/target.h"
+#include "quantize_warnings.h"
+#include "report/quantization.h"
+#include "report/summary.h"
+#include "signals.h"
+#include "steps.h"
+#include "table_file.h"
+#include "terminal.h"
+
+namespace qtool::tool {
+namespace {
+
+struct QuantizeCommand {
+  std::string model;
+  std::string table;
+  std::string table_format;
+  std::string name_map;
+  std::string mode = "static";
+  bool dynamic_lstm = false;
+  std::string target{kDefaultTarget};
+  std::string form = "qdq";
+  AccuracyOptions accuracy;
+  std::string preprocess;
+  bool force = false;
+  bool external_data = false;
+  TypeOptions types;
+  RewriteOptions rewrites;
+  OverrideOptions overrides;
+  SampleOptions images;
+  VerifyOptions verify;
+  FasterOnlyOptions faster;
+  std::string output;
+  RunOptions run;
+};
+
+// model.onnx -> model.int8.onnx, model.dynamic.onnx or model.weight-only.onnx.
+std::string output_of(const QuantizeCommand& options, QuantizeMode mode) {
+  if (!options.output.empty()) return options.output;
+  const std::string kind = mode == QuantizeMode::kStatic ? "int8" : options.mode;
+  return default_output(options.model, options.target, concat(".", kind, ".onnx"));
+}
+
+// The table, in whatever format, with its names checked.
+std::optional<CalibrationTable> read_table(const QuantizeCommand& options, const Command& command,
+                                           const Model& fp32, const Graph& prepared) {
+  if (options.table.empty()) return std::nullopt;
+  TableFile file = read_table_file(options.table, options.table_format,
+                                   read_layer_names(options.name_map, &prepared));
+  command.found(Trait::kLayerNames, text_of(options.table, *file.format),
+                [&] { return file.format->reads_layers; });
+  if (!has_provenance(file.table)) {
+    require_known_tensors(file.table, fp32.loaded, prepared);
+  } else if (!options.preprocess.empty()) {
+    throw Error(ErrorCode::kUsage, concat("--preprocess: table '", options.table,
+                                          "' says already how images are prepared"));
+  }
+  return std::move(file.table);
+}
+
+// How images are prepared: as --preprocess, the table or the model says.
+Preprocess preprocess_of(const std::optional<Preprocess>& named, const CalibrationTable* table,
+                         const Model& fp32) {
+  if (named) {
+    PreprocessOptions given;
+    given.name_by_default(*named, "of --preprocess");
+    return given.choose(std::nullopt, fp32.loaded).preprocess;
+  }
+  SourcedPreprocess stored;
+  if (table != nullptr && has_provenance(*table) && table->preprocess) {
+    stored = {*table->preprocess, "stored in the table", {}};
+  } else if (const std::optional<StoredPreprocess> own = fp32.stored_preprocess()) {
+    stored = {own->preprocess, concat("stored in ", own->where), {}};
+  } else {
+    throw Error(ErrorCode::kUsage,
+                "--images: how images are prepared must be known, which neither a table nor the "
+                "model says; give --preprocess");
+  }
+  note(text_of(stored));
+  return stored.preprocess;
+}
+
+// What the emitted model really runs on integers, read back as any user will read it. Returns what
+// is wrong with it, if anything is.
+std::optional<std::string> read_back(const OnnxFiles& files, QuantizeMode mode,
+                                     const std::string& model, const Graph& prepared,
+                                     QuantizationSummary& summary) {
+  Preprocess preprocess;
+  try {
+    Model emitted;
+    emitted.path = summary.output;
+    emitted.loaded = load_onnx_files(files, summary.output);
+    const std::optional<StoredPreprocess> stored = emitted.stored_preprocess();
+    if (stored) preprocess = stored->preprocess;
+    summary.coverage = qtool::measure_coverage(
+        emitted.loaded, typical_shapes(emitted.loaded, preprocess), summary.report, interrupted);
+    summary.coverage_line = coverage_line(summary.coverage, summary.report);
+    return std::nullopt;
+  } catch (const Error& error) {
+    // These modes need no run, so that they take operators that only other runtimes have.
+    if (mode == QuantizeMode::kStatic || error.code() != ErrorCode::kUnsupported) throw;
+    summary.coverage_line = concat("coverage is not known: ", error.what());
+    if (!can_run(prepared, preprocess)) return std::nullopt;
+    return concat("model '", model, "' runs, and what it becomes does not (", error.what(), ")");
+  }
+}
+
+// The modes that need no table; of one that is given, they take the means that correct biases.
+// There are no ranges to change then; of the flags, the options' rules say so.
+Quantized quantize_without_ranges(QuantizeMode mode, const QuantizeOptions& common,
+                                  const TypeChoices& types, const Overrides& overrides,
+                                  DynamicLstm lstm, const CalibrationTable* means,
+                                  const Graph& prepared) {
+  if (!overrides.ranges.empty() || !overrides.scales.empty() || !overrides.wide.empty()) {
+    throw Error(ErrorCode::kUsage,
+                concat("--overrides: ranges, scales and wide tensors have no effect with --mode ",
+                       name_of(mode)));
+  }
+  const WeightChoices weights{types.weight_bits, types.weight_method};
+  return mode == QuantizeMode::kDynamic
+             ? quantize(prepared, DynamicOptions{common, weights, lstm}, means)
+             : quantize(prepared, WeightOnlyOptions{common, weights}, means);
+}
+
+void print(const QuantizationSummary& summary, const QuantizeCommand& options) {
+  options.run.json ? print_result(json_of(summary)) : print_text(text_of(summary));
+}
+
+// For a model of no use, which `what` says: a warning with --force, else the result and an error.
+// What a step of another command prints is not its result.
+void refuse_unless_forced(const std::string& what, const QuantizationSummary& summary,
+                          const QuantizeCommand& options, bool is_step) {
+  if (!options.force) {
+    if (!is_step) print(summary, options);
+    throw Error(ErrorCode::kUnsupported,
+                concat(what, "; the model is not written without quantize --force"));
+  }
+  warning(what);
+}
+
+bool holds_lstm(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [&](NodeId id) { return graph.node(id).is("LSTM"); });
+}
+
+void run_quantize(QuantizeCommand& options, const Command& command, StepResults* step) {
+  options.run.apply();
+  const QuantizeMode mode = find_quantize_mode(options.mode).value();
+  if (mode == QuantizeMode::kStatic && options.table.empty()) {
+    options.table = find_table(options.model, options.target);
+  }
+  options.accuracy.apply(command, options.images.given(), options.rewrites);
+  if (mode != QuantizeMode::kStatic &&
+      options.accuracy.bias_correction() == BiasCorrection::kSequential) {
+    throw Error(ErrorCode::kUsage,
+                concat("--bias-correction sequential has no effect with --mode ", options.mode));
+  }
+  options.verify.apply(options.images.given());
+  // A model whose preprocessing a table does not say takes it from --preprocess.
+  std::optional<Preprocess> named;
+  if (!options.preprocess.empty()) named = read_preprocess(options.preprocess);
+  QuantizationSummary summary;
+  summary.output = output_of(options, mode);
+  declare_output(summary.output);
+  const std::filesystem::path data_file = data_file_of(summary.output);
+  if (options.external_data) declare_output(data_file);
+  Model fp32;
+  fp32.path = options.model;
+  fp32.loaded = load_model(options.model);
+  const Graph prepared = prepare(fp32.loaded);
+  if (const std::optional<NodeId> node = quantized_node(fp32.loaded)) {
+    throw Error(ErrorCode::kUnsupported,
+                concat(fp32.loaded.describe(*node), ": the model is quantized already"));
+  }
+  TypeOptions::require_effect(command, prepared, options.model);
+  if (options.dynamic_lstm && !holds_lstm(prepared)) {
+    throw Error(ErrorCode::kUsage,
+                concat("--dynamic-lstm: model '", options.model, "' has no LSTM"));
+  }
+  std::optional<CalibrationTable> table = read_table(options, command, fp32, prepared);
+  const Overrides overrides = options.overrides.read();
+  std::optional<Samples> samples;
+  Preprocess of_images;
+  if (options.images.given() || options.faster.given()) {
+    fp32.executor = std::make_unique<Executor>(prepared, interrupted);
+    warn_of_left_out(fp32.path, *fp32.executor);
+  }
+  if (options.images.given()) {
+    samples = options.images.list(fp32.executor->graph());
+    if (samples->are_images()) of_images = preprocess_of(named, table ? &*table : nullptr, fp32);
+  }
+  QuantizeOptions common;
+  common.target = options.target;
+  common.exclude = overrides.exclude;
+  common.threads = options.run.threads;
+  common.model_fingerprint = fingerprint(fp32.loaded);
+  common.version = QTOOL_VERSION;
+  Quantized int8 = [&] {
+    if (mode != QuantizeMode::kStatic) {
+      const bool corrects = table && options.accuracy.bias_correction() != BiasCorrection::kOff;
+      return quantize_without_ranges(
+          mode, common, options.types.choices(), overrides,
+          options.dynamic_lstm ? DynamicLstm::kMicrosoft : DynamicLstm::kStandard,
+          corrects ? &*table : nullptr, prepared);
+    }
+    StaticOptions quantize_options{common,
+                                   options.types.choices(),
+                                   options.rewrites.names(),
+                                   options.accuracy.bias_correction(),
+                                   {},
+                                   {},
+                                   overrides.wide,
+                                   find_model_form(options.form).value()};
+    const std::string hash = table_hash(*table);
+    apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
+                    *table);
+    if (options.faster.given()) {
+      // Before anything is learned from images, which takes no part in the speed.
+      summary.faster =
+          options.faster.measure(fp32, {*table, quantize_options}, samples ? &*samples : nullptr,
+                                 of_images, options.images.policy(), options.run);
+      quantize_options.exclude.insert(quantize_options.exclude.end(),
+                                      summary.faster->exclude.begin(),
+                                      summary.faster->exclude.end());
+    }
+    if (samples) {
+      options.accuracy.measure(fp32, *table, *samples, of_images, options.images.policy(),
+                               options.run, quantize_options);
+    }
+    Quantized made = quantize(prepared, *table, quantize_options);
+    // That of the file, which overrides do not change.
+    made.graph.info.metadata[std::string(kTableHashKey)] = hash;
+    return made;
+  }();
+  summary.report = std::move(int8.report);
+
+  if (named) int8.graph.info.metadata[std::string(kPreprocessKey)] = to_json_text(*named);
+  warn_of(summary.report, options.table);
+  const OnnxFiles files =
+      save_onnx_files(int8.graph, data_file.filename().string(),
+                      options.external_data ? DataPlace::kSecondFile : DataPlace::kWhereNeeded);
+  // Weights may lie in files beside the model.
+  summary.fp32_bytes =
+      std::max(static_cast<std::int64_t>(std::filesystem::file_size(options.model)),
+               summarize(fp32.loaded).parameter_bytes);
+  summary.int8_bytes = std::ssize(files.model) + std::ssize(files.data);
+  if (const auto fault = read_back(files, mode, options.model, prepared, summary)) {
+    refuse_unless_forced(*fault, summary, options, step != nullptr);
+  }
+  if (gains_nothing(mode, summary.coverage, summary.report)) {
+    refuse_unless_forced(concat("nothing of model '", options.model, "' becomes integers"), summary,
+                         options, step != nullptr);
+  }
+  std::vector<OutputFile> outputs{{summary.output, files.model}};
+  if (!files.data.empty()) outputs.push_back({data_file, files.data});
+  write_outputs(outputs, [&](std::span<const std::filesystem::path> written) {
+    const WrittenModel model{written, summary.output, files.data_name};
+    if (!options.verify.given()) return model.require_readable();
+    summary.verified =
+        options.verify.run(fp32, model, *samples, of_images, options.images.policy(), options.run);
+    for (const std::string& fault : summary.verified->faults) {
+      refuse_unless_forced(concat("--verify: ", fault), summary, options, step != nullptr);
+    }
+  });
+  options.accuracy.finish();
+  if (step != nullptr) {
+    step->quantized = std::move(summary);
+    return;
+  }
+  print(summary, options);
+}
+
+}  // namespace
+
+void add_quantize(Program& program, Session& session) {
+  const auto options = std::make_shared<QuantizeCommand>();
+  Command& command = program.add_command(
+      "quantize", "Emit the INT8 model (ONNX with QuantizeLinear / DequantizeLinear)",
+      {"qtool quantize model.onnx", "qtool quantize model.onnx --mode weight-only",
+       "qtool quantize model.onnx --effort balanced --images photos/calib --limit 100 --verify "
+       "-o balanced.onnx",
+       "qtool quantize model.onnx --faster-only --threads 2"});
+  const std::vector<Company> with_table = {{"--mode", {"static"}}};
+  command.option("model", options->model, "ONNX model").required().placeholder("MODEL");
+  command
+      .option("--table", options->table,
+              "Calibration table (default: MODEL.table.json)\n"
+              "The modes dynamic and weight-only need none; of one that is given they take "
+              "what corrects biases.")
+      .placeholder("FILE");
+  take_format(command
+                  .option("--table-format", options->table_format,
+                          "Format of the table (default: shown by its content)")
+                  .placeholder("FORMAT"));
+  command
+      .option("--name-map", options->name_map,
+              "JSON file with the tensor and weight behind each layer name\n"
+              "Without it, layers are the model's nodes.")
+      .placeholder("FILE");
+  command
+      .option("--mode", options->mode,
+              "static, dynamic or weight-only\n"
+              "static takes ranges from the table; dynamic measures them while running; "
+              "weight-only stores int8 weights and computes in FP32.")
+      .placeholder("MODE")
+      .show_default()
+      .one_of({"static", "dynamic", "weight-only"});
+  command.flag("--dynamic-lstm", options->dynamic_lstm,
+               "Write LSTMs as ONNX Runtime's DynamicQuantizeLSTM\n"
+               "That runtime then multiplies integers there, and no other reads the model. "
+               "LSTMs whose axes begin with the batch (layout 1) stay as they are.");
+  command.goes_with("--dynamic-lstm", {{"--mode", {"dynamic"}}});
+  add_target(command, options->target);
+  command
+      .option("--format", options->form,
+              "qdq or qoperator: how the model writes integer operators\n"
+              "qdq puts QuantizeLinear and DequantizeLinear around operators on reals; "
+              "qoperator uses QLinearConv, QLinearMatMul and ONNX Runtime's QLinear "
+              "operators, where these have the same integers.")
+      .placeholder("FORM")
+      .show_default()
+      .one_of({"qdq", "qoperator"});
+  options->overrides.add_to(command, OverrideUse::kModel);
+  command
+      .option("-o,--output", options->output,
+              "Model to write (default: MODEL.int8.onnx)\n"
+              "MODEL.dynamic.onnx or MODEL.weight-only.onnx by the mode; for a target other "
+              "than cpu MODEL.TARGET.int8.onnx and so on.")
+      .placeholder("FILE");
+  options->accuracy.add_to(command, AccuracyUse::kQuantize);
+  take_preprocess(command
+                      .option("--preprocess", options->preprocess,
+                              "Preset or JSON file that the model is to carry\n"
+                              "For where no table of qtool says how images are prepared.")
+                      .placeholder("NAME|FILE"));
+  command.flag("--force", options->force,
+               "Write the model even if nothing of it becomes integers, or --verify fails\n"
+               "Also where qtool runs MODEL, but not what it becomes.");
+  command.flag("--external-data", options->external_data,
+               "Write the weights to a second file, OUTPUT.data\n"
+               "A model of more than 2 GiB is written so in any case.");
+  options->types.add_to(command);
+  options->rewrites.add_to(command, "as the table says");
+  options->images.add_to(command, SamplesUse::kRun);
+  options->verify.add_to(command);
+  options->faster.add_to(command);
+  options->run.add_to(command);
+  for (const char* option :
+       {"--effort", "--weight-rounding", "--equalize", "--format", "--range", "--scale", "--wide",
+        "--weight-granularity", "--weight-symmetry", "--winograd-bits", "--activations",
+        "--symmetric", "--activation-bits"}) {
+    command.goes_with(option, with_table);
+  }
+  for (const char* option : {"--table-format", "--name-map", "--bias-correction"}) {
+    command.goes_with(option, {{"--mode", {"static"}}, {"--table", {}}});
+  }
+  // Weights are stored alike for all of them.
+  command.goes_with("--target", {{"--mode", {"static", "dynamic"}}});
+  command.goes_with_files("--name-map", Trait::kLayerNames);
+  command.show_first({"model", "--table", "--mode", "--target", "--exclude", "--weight-bits",
+                      "--effort", "--images", "--verify", "--faster-only", "--output", "--threads",
+                      "--json", "--quiet", "--help"});
+  command.on_parsed([options, &command, &session] {
+    session.run = [options, &command, &session] { run_quantize(*options, command, session.step); };
+  });
+}
+
+}  // namespace qtool::tool

@@ -1,0 +1,349 @@
+#include "qtool/search/search.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "console.h"
+#include "files.h"
+#include "model.h"
+#include "options/accuracy.h"
+#include "options/images.h"
+#include "options/outputs.h"
+#include "options/quantization.h"
+#include "options/resume.h"
+#include "options/run.h"
+#include "program/checks.h"
+#include "program/program.h"
+#include "progress.h"
+#include "qtool/base/error.h"
+#include "qtool/calib/overrides.h"
+#include "qtool/graph/onnx.h"
+#include "qtool/samples/content_hash.h"
+#include "report/search.h"
+#include "signals.h"
+#include "table_recipe.h"
+#include "terminal.h"
+
+namespace qtool::tool {
+namespace {
+
+constexpr std::int64_t kMaxHashedFile = std::int64_t{1} << 33;
+
+struct SearchCommand {
+  std::string model;
+  std::string table;
+  std::string output;
+  std::optional<double> min_sqnr;
+  std::optional<double> min_agreement;
+  std::optional<double> max_top1_drop;
+  std::optional<double> min_boxes_kept;
+  std::optional<double> max_boxes_added;
+  double confidence = 90.0;
+  std::string budget = "5m";
+  std::string max_latency_cost;
+  std::string min_integer_macs;
+  std::string target{kDefaultTarget};
+  TypeOptions types;
+  RewriteOptions rewrites;
+  OverrideOptions overrides;
+  AccuracyOptions accuracy;
+  OutputOptions outputs;
+  SampleOptions images;
+  PreprocessOptions preprocess;
+  ResumeOption resume;
+  RunOptions run;
+};
+
+/// `10` or `10%` as 0.1.
+double share_of(std::string text) {
+  if (text.ends_with('%')) text.pop_back();
+  return parse_double(text, "") / 100.0;
+}
+
+/// Shares in [0, most].
+Check share_up_to(double most, std::string expected) {
+  return [=](const std::string& text) {
+    try {
+      const double value = share_of(text);
+      if (value >= 0.0 && value <= most) return std::string();
+    } catch (const Error&) {
+      // told below
+    }
+    return concat("found '", text, "', expected ", expected);
+  };
+}
+
+SearchGoal goal_of(const SearchCommand& options) {
+  const bool boxes = options.min_boxes_kept || options.max_boxes_added;
+  const int goals = (options.min_sqnr ? 1 : 0) + (options.min_agreement ? 1 : 0) +
+                    (options.max_top1_drop ? 1 : 0) + (boxes ? 1 : 0);
+  if (goals != 1) {
+    throw Error(ErrorCode::kUsage, concat("found ", goals,
+                                          " goals, expected one of --min-sqnr, --min-agreement, "
+                                          "--max-top1-drop and --min-boxes-kept with "
+                                          "--max-boxes-added"));
+  }
+  SearchGoal goal;
+  goal.confidence = options.confidence / 100.0;
+  if (options.min_agreement) {
+    goal.kind = SearchGoal::Kind::kAgreement;
+    goal.value = *options.min_agreement;
+  } else if (options.max_top1_drop) {
+    goal.kind = SearchGoal::Kind::kTop1Drop;
+    goal.value = *options.max_top1_drop;
+  } else if (boxes) {
+    goal.kind = SearchGoal::Kind::kBoxes;
+    goal.value = options.min_boxes_kept.value_or(0.0);
+    goal.most_added = options.max_boxes_added.value_or(goal.most_added);
+  } else {
+    goal.value = *options.min_sqnr;
+  }
+  return goal;
+}
+
+/// Throws unless the names of all nodes and tensors can be written: before the search, not after
+/// it.
+void require_room(Overrides overrides, const Graph& graph) {
+  for (const NodeId id : graph.nodes()) {
+    overrides.exclude.push_back(graph.node(id).name);
+    for (const ValueId output : graph.node(id).outputs) {
+      if (output != kNoValue) overrides.wide.push_back(graph.value(output).name);
+    }
+  }
+  try {
+    static_cast<void>(to_json_text(overrides));
+  } catch (const Error&) {
+    throw Error(ErrorCode::kUnsupported,
+                concat("the names of all nodes and tensors do not fit into a file of overrides of ",
+                       kMaxOverridesBytes, " bytes, so that the result could not be written"));
+  }
+}
+
+void require_labels(const SearchCommand& options, const Samples& samples) {
+  if (!options.max_top1_drop || !options.images.labels.empty() || samples.class_names().empty())
+    return;
+  throw Error(ErrorCode::kUsage,
+              "--max-top1-drop needs --labels: folders do not say which classes the network has");
+}
+
+/// Of the command line, the model and the images: what measurements depend on, whatever the goal.
+std::uint64_t key_of(const Command& command, const Model& fp32, const Samples& samples) {
+  const std::set<std::string> no_matter{
+      "--output",        "--min-sqnr",        "--min-agreement",    "--min-boxes-kept",
+      "--max-top1-drop", "--max-boxes-added", "--confidence",       "--budget",
+      "--resume",        "--threads",         "--min-integer-macs", "--max-latency-cost",
+      "--json",          "--quiet",           "--verbose"};
+  std::uint64_t key = hash_bytes(
+      concat(QTOOL_VERSION " ", fingerprint(fp32.loaded), " ", content_hash_of(samples)));
+  for (const auto& option : command.options()) {
+    const std::string name = option->name();
+    if (no_matter.contains(name)) continue;
+    const bool has_key = name == "model";  // its fingerprint
+    for (const std::string& value : option->values()) {
+      key = hash_bytes(concat(name, "=", value), key);
+      std::error_code ec;
+      if (!has_key && std::filesystem::is_regular_file(value, ec)) {
+        key = hash_bytes(read_input(value, kMaxHashedFile), key);
+      }
+    }
+  }
+  return key;
+}
+
+void run_search(SearchCommand& options, const Command& command) {
+  const auto begin = std::chrono::steady_clock::now();
+  options.run.apply();
+  SearchOptions search_options;
+  search_options.goal = goal_of(options);
+  search_options.budget_seconds = seconds_of_time(options.budget);
+  search_options.threads = options.run.threads;
+  if (!options.max_latency_cost.empty()) {
+    search_options.most_slower = share_of(options.max_latency_cost);
+  }
+  if (!options.min_integer_macs.empty()) {
+    search_options.least_integer_share = share_of(options.min_integer_macs);
+  }
+  search_options.answers = options.outputs.read();
+  options.preprocess.read();
+  options.accuracy.apply(command, options.images.given(), options.rewrites);
+  declare_output(options.output);
+  options.resume.declare();
+  // What is written must give what was searched, whatever order the entries had.
+  Overrides overrides = read_overrides(to_json_text(options.overrides.read()));
+  Model fp32 = open_model(options.model);
+  require_room(overrides, fp32.executor->graph());
+  const Samples samples = options.images.list(fp32.executor->graph());
+  require_labels(options, samples);
+  TypeOptions::require_effect(command, fp32.executor->graph(), options.model);
+  StaticOptions quantize_options;
+  quantize_options.target = options.target;
+  quantize_options.types = options.types.choices();
+  quantize_options.rewrites = options.rewrites.names();
+  quantize_options.threads = options.run.threads;
+  TableRecipe made = recipe_of_table(fp32, options.table, overrides, std::move(quantize_options));
+  const std::optional<SourcedPreprocess> preprocess =
+      options.preprocess.choose_for(options.images, made.preprocess, fp32.loaded);
+  if (preprocess) search_options.preprocess = preprocess->preprocess;
+  search_options.bad_images = options.images.policy();
+  options.accuracy.measure(fp32, made.recipe.table, samples, search_options.preprocess,
+                           search_options.bad_images, options.run, made.recipe.options);
+  const std::unique_ptr<PartialResults> partial =
+      options.resume.open(options.resume.given() ? key_of(command, fp32, samples) : 0);
+  search_options.partial = partial.get();
+  const double before =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (before >= search_options.budget_seconds) {
+    throw Error(ErrorCode::kUsage,
+                concat("--budget: found ", options.budget, ", but reading the model and learning ",
+                       "from the images took ", to_fixed(before, 1), " seconds already"));
+  }
+  search_options.budget_seconds -= before;
+  search_options.stop = interrupted;
+  search_options.announce = [&](const SearchCost& cost) {
+    note(text_of(cost, options.run.threads));
+  };
+  const SearchResult result = [&] {
+    ProgressDisplay progress("search", "seconds of the budget", options.run.progress_style(),
+                             FinalLine::kNone);
+    search_options.progress = progress.callback();
+    search_options.improved = [&](const SearchPoint& point, double seconds) {
+      progress.remark(concat("after ", to_fixed(seconds, 1), " of ",
+                             to_fixed(search_options.budget_seconds, 1), " s the best is ",
+                             text_of(point, search_options.goal)));
+    };
+    return search(*fp32.executor, made.recipe, samples, search_options);
+  }();
+  if (partial) result.end == SearchEnd::kComplete ? partial->remove() : partial->save();
+  overrides.exclude.insert(overrides.exclude.end(), result.best.exclude.begin(),
+                           result.best.exclude.end());
+  overrides.wide.insert(overrides.wide.end(), result.best.wide.begin(), result.best.wide.end());
+  const std::string text = to_json_text(overrides);
+  const OutputFile file{options.output, text};
+  write_outputs({&file, 1});
+  options.run.json ? print_result(json_of(result, preprocess))
+                   : print_text(text_of(result, result_columns()));
+  if (result.end == SearchEnd::kInterrupted) {
+    throw Error(ErrorCode::kCancelled,
+                concat("stopped on request; '", options.output, "' holds the best so far"));
+  }
+  if (!result.reached) {
+    throw Error(ErrorCode::kUnsupported,
+                concat("the goal of ", text_of(result.goal), " was not reached; '", options.output,
+                       "' holds the nearest that was found"));
+  }
+}
+
+}  // namespace
+
+void add_search(Program& program, Session& session) {
+  const auto options = std::make_shared<SearchCommand>();
+  Command& command = program.add_command(
+      "search", "Find the nodes that must stay in FP32 to reach an accuracy",
+      {"qtool search model.onnx --table model.table.json --images photos/calib --min-sqnr 30 "
+       "-o overrides.json",
+       "qtool quantize model.onnx --table model.table.json --overrides overrides.json"});
+  command.option("model", options->model, "ONNX model in FP32").required().placeholder("MODEL");
+  command.option("--table", options->table, "Calibration table to quantize with")
+      .required()
+      .placeholder("FILE");
+  command
+      .option("-o,--output", options->output, "Overrides to write, for qtool quantize --overrides")
+      .required()
+      .placeholder("FILE");
+  command
+      .option("--min-sqnr", options->min_sqnr,
+              "Goal: so many dB against FP32, of the worst output\n"
+              "The mean over the images, as qtool eval prints it.")
+      .placeholder("DB")
+      .check(decibels());
+  const Check percent =
+      number([](double value) { return value >= 0.0 && value <= 100.0; }, "a number from 0 to 100");
+  command
+      .option("--min-agreement", options->min_agreement,
+              "Goal: percent of the answers that are FP32's\n"
+              "Images with its class; with --mask, pixels with its class; with --boxes, its "
+              "boxes that are kept, and 100 minus those added.")
+      .placeholder("PERCENT")
+      .check(percent);
+  command
+      .option("--max-top1-drop", options->max_top1_drop,
+              "Goal: points of top-1 accuracy lost at most")
+      .placeholder("POINTS")
+      .check(percent);
+  command
+      .option("--min-boxes-kept", options->min_boxes_kept,
+              "Goal: percent of FP32's boxes that must be kept\n"
+              "From the lowest --box-score on, at IoU 0.7. Alone or with --max-boxes-added.")
+      .placeholder("PERCENT")
+      .check(percent);
+  command
+      .option("--max-boxes-added", options->max_boxes_added,
+              "Goal: boxes that FP32 does not have, in percent of FP32's")
+      .placeholder("PERCENT")
+      .check(number([](double value) { return value >= 0.0 && value <= 1e6; },
+                    "a number from 0 to 1000000"));
+  command
+      .option("--confidence", options->confidence,
+              "How sure a goal of agreement or boxes must be on other images\n"
+              "50: the images that are searched on decide alone.")
+      .placeholder("PERCENT")
+      .check(number([](double value) { return value >= 50.0 && value <= 99.9; },
+                    "a number from 50 to 99.9"))
+      .show_default();
+  command
+      .option("--budget", options->budget,
+              "Time to spend: 90s, 5m, 1h\n"
+              "The search ends earlier when nothing is left to try; what was found by then is "
+              "written in any case.")
+      .placeholder("TIME")
+      .check(time_span())
+      .show_default();
+  command
+      .option("--max-latency-cost", options->max_latency_cost,
+              "Time of an image over the INT8 model's at most: 10%\n"
+              "Measured on this machine with --threads threads. Without it, no time decides "
+              "anything.")
+      .placeholder("PERCENT")
+      .check(share_up_to(1e6, "percent such as 10%"));
+  command
+      .option("--min-integer-macs", options->min_integer_macs,
+              "Multiplications that stay on integers: 75%")
+      .placeholder("PERCENT")
+      .check(share_up_to(1.0, "0% to 100%"));
+  add_target(command, options->target);
+  options->types.add_to(command);
+  options->rewrites.add_to(command, "as the table says");
+  options->overrides.add_to(command, OverrideUse::kModel);
+  options->accuracy.add_to(command, AccuracyUse::kSearch);
+  options->images.add_to(command, SamplesUse::kMeasure);
+  command.goes_with("--labels", {{"--max-top1-drop", {}}});
+  command.goes_with("--confidence",
+                    {{"--min-agreement", {}}, {"--min-boxes-kept", {}}, {"--max-boxes-added", {}}});
+  options->outputs.add_to(command, PsnrUse::kNo);
+  for (const char* option : {"--min-boxes-kept", "--max-boxes-added"}) {
+    command.goes_with(option, {{"--boxes", {}}});
+  }
+  options->preprocess.add_to(command);
+  refuse_preprocess_of_tensors(command);
+  options->resume.add_to(command);
+  options->run.add_to(command);
+  command.show_first({"model", "--table", "--images", "--output", "--min-sqnr", "--min-agreement",
+                      "--min-boxes-kept", "--max-boxes-added", "--max-top1-drop", "--budget",
+                      "--effort", "--help"});
+  command.on_parsed([options, &command, &session] {
+    options->images.require_given();
+    session.run = [options, &command] { run_search(*options, command); };
+  });
+}
+
+}  // namespace qtool::tool

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "model.h"
+#include "options/run.h"
+#include "options/shape.h"
+#include "program/command.h"
+#include "qtool/image/preprocess.h"
+#include "qtool/samples/samples.h"
+#include "qtool/search/search.h"
+
+namespace qtool::tool {
+
+/// --faster-only, and --shape for networks that leave theirs open.
+class FasterOnlyOptions {
+ public:
+  void add_to(Command& command);
+  [[nodiscard]] bool given() const { return faster_only_; }
+
+  /// Measures the models that `recipe` can give on the first of the samples or, without any, on
+  /// noise of the shape that the model declares or --shape says.
+  [[nodiscard]] FasterResult measure(const Model& fp32, const Recipe& recipe,
+                                     const Samples* samples, const Preprocess& preprocess,
+                                     BadImages policy, const RunOptions& run) const;
+
+ private:
+  bool faster_only_ = false;
+  ShapeOptions shapes_;
+};
+
+}  // namespace qtool::tool

@@ -1,0 +1,123 @@
+#include "options/outputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "files.h"
+#include "program/checks.h"
+#include "qtool/base/error.h"
+
+namespace qtool::tool {
+namespace {
+
+constexpr std::int64_t kMaxDetectorBytes = 1 << 16;
+constexpr const char* kOutputsGroup = "Outputs";
+constexpr const char* kArgmax = "argmax";
+
+/// Whether --boxes names a file, not a detector of ours.
+bool is_detector_file(std::string_view name) { return name.ends_with(".json"); }
+
+Detector read_detector(const std::string& name) {
+  if (!is_detector_file(name)) return find_detector(name);
+  return detector_from_json(read_input(name, kMaxDetectorBytes), name);
+}
+
+// The library's errors about a text are about an argument; here it came from an option.
+double number_of(const std::string& text, const char* option) {
+  try {
+    const double value = parse_double(text, option);
+    if (std::isfinite(value)) return value;
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kUsage, error.what());
+  }
+  throw Error(ErrorCode::kUsage, concat(option, ": found '", text, "', expected a finite number"));
+}
+
+}  // namespace
+
+void OutputOptions::add_to(Command& command, PsnrUse psnr) {
+  std::vector<std::string> names;
+  for (const DetectorInfo& detector : detectors()) names.emplace_back(detector.name);
+  command
+      .option("--boxes", boxes_,
+              "The network is a detector: compare boxes, see qtool help detectors\n"
+              "A name, or a JSON file.")
+      .placeholder("DETECTOR")
+      .group(kOutputsGroup)
+      .name_of(names, [](std::string_view name) {
+        if (!is_detector_file(name)) static_cast<void>(find_detector(name));
+        return std::string(name);
+      });
+  command
+      .option("--box-score", scores_,
+              "Scores from which boxes count\n"
+              "Up to 16 numbers from 0 to 1, separated by commas.")
+      .placeholder("S,S...")
+      .group(kOutputsGroup);
+  command.option("--nms-iou", nms_iou_, "Overlap above which the lower box of a class is dropped")
+      .placeholder("IOU")
+      .check(
+          number([](double value) { return value >= 0.0 && value <= 1.0; }, "a number from 0 to 1"))
+      .group(kOutputsGroup);
+  for (const char* option : {"--box-score", "--nms-iou"}) {
+    command.goes_with(option, {{"--boxes", {}}});
+  }
+  command
+      .option("--mask", mask_,
+              "The first output is a map: compare classes of pixels\n"
+              "argmax takes the highest channel, a number is the least value of a map's only "
+              "one.")
+      .placeholder("argmax|T")
+      .group(kOutputsGroup);
+  if (psnr == PsnrUse::kNo) return;
+  command
+      .option("--decision", decision_,
+              "The first output decides: compare which numbers are above this one")
+      .placeholder("T")
+      .group(kOutputsGroup);
+  command
+      .option("--text", text_blank_,
+              "The first output spells a text: compare texts\n"
+              "The last axis scores classes for each step. Repeats are merged and class BLANK "
+              "is left out, as in networks trained with CTC.")
+      .placeholder("BLANK")
+      .check(whole_number_from(0))
+      .group(kOutputsGroup);
+  command
+      .option("--psnr", psnr_peak_, "The outputs are images of values up to this: print their PSNR")
+      .placeholder("PEAK")
+      .check(number([](double value) { return value > 0.0 && value <= 1e9; },
+                    "a number above 0 and up to 1e9"))
+      .group(kOutputsGroup);
+}
+
+AnswerOptions OutputOptions::read() const {
+  AnswerOptions answers;
+  if (!boxes_.empty()) {
+    Detector detector = read_detector(boxes_);
+    if (!scores_.empty()) {
+      detector.thresholds.clear();
+      for (const std::string& score : split(scores_, ',')) {
+        detector.thresholds.push_back(number_of(score, "--box-score"));
+      }
+      std::ranges::sort(detector.thresholds);
+    }
+    if (nms_iou_) detector.nms_iou = *nms_iou_;
+    check(detector);
+    answers.boxes = std::move(detector);
+  }
+  if (!mask_.empty()) {
+    answers.mask.emplace();
+    if (mask_ != kArgmax) answers.mask->threshold = number_of(mask_, "--mask");
+  }
+  answers.decision = decision_;
+  answers.text_blank = text_blank_;
+  answers.psnr_peak = psnr_peak_;
+  return answers;
+}
+
+}  // namespace qtool::tool

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "program/command.h"
+#include "qtool/answers/answer.h"
+
+namespace qtool::tool {
+
+/// Whether a command also compares outputs of other kinds: decisions, texts, images.
+enum class PsnrUse { kYes, kNo };
+
+/// What the outputs of a network mean: --boxes, --box-score, --nms-iou, --mask, --decision,
+/// --text, --psnr.
+class OutputOptions {
+ public:
+  void add_to(Command& command, PsnrUse psnr = PsnrUse::kYes);
+
+  /// Reads what --boxes names; call before reading a model. Throws Error(kUsage), and what reading
+  /// a file throws.
+  [[nodiscard]] AnswerOptions read() const;
+
+ private:
+  std::string boxes_;
+  std::string scores_;
+  std::optional<double> nms_iou_;
+  std::string mask_;
+  std::optional<double> decision_;
+  std::optional<std::int64_t> text_blank_;
+  std::optional<double> psnr_peak_;
+};
+
+}  // namespace qtool::tool

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "model.h"
+#include "program/command.h"
+#include "qtool/quant/affine.h"
+
+namespace qtool::tool {
+
+/// How the integer sums of an INT8 model become bytes: --requantize.
+struct RequantizeOption {
+  std::string name = "float";
+
+  void add_to(Command& command);
+  /// Refuses the option when no model requantizes sums.
+  static void require_effect(const Command& command, const Models& models);
+  /// Throws Error(kUsage) for an unknown name.
+  [[nodiscard]] Requantization path() const;
+};
+
+}  // namespace qtool::tool

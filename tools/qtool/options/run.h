@@ -1,0 +1,25 @@
+#pragma once
+
+#include "program/command.h"
+#include "progress.h"
+
+namespace qtool::tool {
+
+/// Whether a command computes at all.
+enum class ThreadsUse { kYes, kNo };
+
+/// Flags that every command has: --threads, --json, --quiet, --verbose.
+struct RunOptions {
+  int threads = 0;  ///< 0 = all available
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+
+  void add_to(Command& command, ThreadsUse use = ThreadsUse::kYes);
+  /// Makes --quiet and --verbose take effect and checks --threads. Call first in a command.
+  void apply();
+  /// How progress appears under these flags.
+  [[nodiscard]] ProgressStyle progress_style() const;
+};
+
+}  // namespace qtool::tool

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "options/sequence.h"
+#include "program/command.h"
+#include "qtool/graph/graph.h"
+#include "qtool/image/preprocess.h"
+#include "qtool/samples/samples.h"
+
+namespace qtool::tool {
+
+/// What a command does with samples: counts how many images it names right, which may need
+/// --labels, or only runs them, if there are any.
+enum class SamplesUse { kMeasure, kRun };
+
+/// --inputs, for a command to which samples are tensors.
+Option& add_inputs_option(Command& command, std::string& inputs);
+
+/// What a command runs networks on: --images or --inputs, --labels, --part, --limit, --strict.
+struct SampleOptions {
+  std::string images;
+  std::string inputs;
+  std::string labels;
+  std::string part;
+  std::int64_t limit = 0;
+  bool strict = false;
+  SequenceOptions sequence;  ///< of commands that add its options
+
+  void add_to(Command& command, SamplesUse use);
+  [[nodiscard]] bool given() const { return !images.empty() || !inputs.empty(); }
+  /// For commands that do nothing without samples: throws as for any option that is required.
+  void require_given() const;
+  /// The samples for `graph`.
+  [[nodiscard]] Samples list(const Graph& graph) const;
+  /// All samples for `graph`, whatever --part and --limit say.
+  [[nodiscard]] Samples list_all(const Graph& graph) const;
+  /// `images` or `samples`, for progress.
+  [[nodiscard]] std::string noun() const { return inputs.empty() ? "images" : "samples"; }
+  [[nodiscard]] BadImages policy() const { return strict ? BadImages::kFail : BadImages::kSkip; }
+};
+
+}  // namespace qtool::tool

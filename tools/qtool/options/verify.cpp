@@ -1,0 +1,92 @@
+#include "options/verify.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include "base/text.h"
+#include "console.h"
+#include "files.h"
+#include "options/images.h"
+#include "program/checks.h"
+#include "progress.h"
+#include "qtool/base/error.h"
+#include "qtool/exec/executor.h"
+#include "qtool/graph/onnx_files.h"
+#include "signals.h"
+
+namespace qtool::tool {
+namespace {
+
+constexpr std::int64_t kMaxSamples = 20;  // enough to see that a model is broken
+
+}  // namespace
+
+Graph WrittenModel::load() const {
+  if (files.size() == 1) return load_model(files.front());
+  // The second file does not have the name yet that the model gives it.
+  constexpr std::int64_t kMaxBytes = std::numeric_limits<std::int64_t>::max();
+  return load_onnx_files(
+      {read_input(files[0], kMaxBytes), read_input(files[1], kMaxBytes), data_name}, name,
+      interrupted);
+}
+
+void WrittenModel::require_readable() const {
+  for (const std::filesystem::path& file : files) {
+    if (!std::filesystem::is_regular_file(file)) return;
+  }
+  try {
+    static_cast<void>(prepare(load(), interrupted));
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) throw;
+    throw Error(error.code(), concat("model '", name, "', which is not kept because it cannot be ",
+                                     "read again: ", error.what()));
+  }
+}
+
+void add_verify_limit(Command& command, double& min_sqnr_db) {
+  command
+      .option("--min-sqnr", min_sqnr_db,
+              "SQNR in dB that every output of the written model must reach\n"
+              "The mean over the samples. 3: the noise has half the power of the signal.")
+      .placeholder("DB")
+      .check(decibels())
+      .show_default();
+}
+
+void VerifyOptions::add_to(Command& command) {
+  command.flag("--verify", verify_,
+               "Read the written model again and compare it with FP32\n"
+               "On --images, at most 20 of them. A model that fails is not kept.");
+  add_verify_limit(command, min_sqnr_db_);
+  command.goes_with("--min-sqnr", {{"--verify", {}}});
+}
+
+void VerifyOptions::apply(bool has_samples) const {
+  if (verify_ && !has_samples) {
+    throw Error(ErrorCode::kUsage, "--verify needs --images or --inputs");
+  }
+}
+
+Verification VerifyOptions::run(const Model& fp32, const WrittenModel& written,
+                                const Samples& samples, const Preprocess& preprocess,
+                                BadImages policy, const RunOptions& run) const {
+  Model int8;
+  int8.path = written.name;
+  int8.loaded = written.load();
+  int8.executor = std::make_unique<Executor>(prepare(int8.loaded, interrupted), interrupted);
+  warn_of_left_out(int8.path, *int8.executor);
+  ProgressDisplay progress("verify", concat(samples.noun(), "s"), run.progress_style());
+  EvalOptions options;
+  options.preprocess = preprocess;
+  options.bad_images = policy;
+  options.threads = run.threads;
+  options.progress = progress.callback();
+  Verification verified =
+      verify(*fp32.executor, *int8.executor, samples.spread(std::min(kMaxSamples, samples.size())),
+             options, min_sqnr_db_);
+  warn_of(verified.bad);
+  return verified;
+}
+
+}  // namespace qtool::tool

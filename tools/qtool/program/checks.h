@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "program/option.h"
+
+namespace qtool::tool {
+
+// Checks for the values of an option, made while the command line is read.
+
+/// A whole number in [least, most].
+Check whole_number(std::int64_t least, std::int64_t most);
+/// A whole number from `least` on.
+Check whole_number_from(std::int64_t least);
+/// A number that `fits`; `expected` says which do: `a number above 50 and up to 100`.
+Check number(std::function<bool(double)> fits, std::string expected);
+
+/// An SQNR in decibels: a number from -200 to 200, as far as any is counted.
+Check decibels();
+
+/// A time such as 90, 90s, 5m or 1h, from a millisecond on; seconds_of_time() reads it.
+Check time_span();
+double seconds_of_time(const std::string& text);
+
+}  // namespace qtool::tool

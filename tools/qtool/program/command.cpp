@@ -1,0 +1,160 @@
+#include "program/command.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "base/choices.h"
+#include "base/text.h"
+#include "qtool/base/error.h"
+
+namespace qtool::tool {
+namespace {
+
+std::string text_of(const std::vector<Company>& company) {
+  std::vector<std::string> parts;
+  for (const Company& one : company) {
+    parts.push_back(one.values.empty() ? one.option
+                                       : concat(one.option, " ", alternatives(one.values)));
+  }
+  return alternatives(parts);
+}
+
+std::string_view text_of(Trait trait) {
+  switch (trait) {
+    case Trait::kClassScores:
+      return "a network with one score per class";
+    case Trait::kClasses:
+      return "a network with one score per class, --boxes or --mask";
+    case Trait::kImageClasses:
+      return "images with classes";
+    case Trait::kRequantization:
+      return "a model of integers with fixed scales";
+    case Trait::kWeights:
+      return "a network with weights";
+    case Trait::kWinograd:
+      return "a network with convolutions of 3x3, stride 1, without groups";
+    case Trait::kLayerNames:
+      return "a table whose format names layers";
+  }
+  return "";
+}
+
+}  // namespace
+
+Command::Command(std::string name, std::string summary, std::vector<std::string> examples)
+    : name_(std::move(name)), summary_(std::move(summary)), examples_(std::move(examples)) {
+  add("-h,--help", nullptr, "Show the common options").group(kGeneralGroup);
+  add("--help-all", nullptr, "Show every option").group(kGeneralGroup);
+}
+
+Option& Command::add(std::string names, Variable variable, std::string text) {
+  options_.push_back(std::make_unique<Option>(std::move(names), variable, std::move(text)));
+  return *options_.back();
+}
+
+Option& Command::flag(std::string names, bool& variable, std::string text) {
+  return add(std::move(names), &variable, std::move(text));
+}
+
+void Command::remove(const std::string& option) {
+  std::erase_if(options_, [&](const auto& known) { return known->has_name(option); });
+}
+
+void Command::act() const {
+  if (action_) action_();
+}
+
+Option* Command::look_up(const std::string& name) const {
+  const auto found = std::find_if(options_.begin(), options_.end(),
+                                  [&](const auto& option) { return option->has_name(name); });
+  return found == options_.end() ? nullptr : found->get();
+}
+
+Option& Command::require(const std::string& name) const {
+  Option* option = look_up(name);
+  if (option == nullptr) throw std::logic_error(concat(name_, " has no option ", name));
+  return *option;
+}
+
+void Command::goes_with(const std::string& option, std::vector<Company> company) {
+  rules_.push_back({option, Effect::kOnlyWith, std::move(company)});
+}
+
+void Command::not_with(const std::string& option, std::vector<Company> company) {
+  rules_.push_back({option, Effect::kNotWith, std::move(company)});
+}
+
+void Command::goes_with_files(const std::string& option, Trait trait) {
+  file_rules_.push_back({option, trait});
+}
+
+// Values that a configuration file gives to all commands are not counted.
+bool Command::meant(const std::string& option) const {
+  return given(option) && !shared_.contains(option);
+}
+
+bool Command::there(const Company& company) const {
+  const Option& other = find(company.option);
+  if (company.values.empty()) return other.given();
+  const std::string& value = other.value();
+  return std::find(company.values.begin(), company.values.end(), value) != company.values.end();
+}
+
+// Why the option of a rule would be ignored; empty when it is not.
+std::string Command::broken(const Rule& rule) const {
+  const auto met = std::find_if(rule.company.begin(), rule.company.end(),
+                                [&](const Company& company) { return there(company); });
+  if ((met != rule.company.end()) == (rule.effect == Effect::kOnlyWith)) return {};
+  const Company& named = met != rule.company.end() ? *met : rule.company.front();
+  const std::string& value = find(named.option).value();
+  if (rule.effect == Effect::kNotWith || (!named.values.empty() && !value.empty())) {
+    std::string text = concat(rule.option, " has no effect with ", named.option,
+                              named.values.empty() ? "" : concat(" ", value));
+    if (rule.effect == Effect::kOnlyWith) text += concat("; it goes with ", text_of(rule.company));
+    return text;
+  }
+  return concat(rule.option, " has no effect without ", text_of(rule.company));
+}
+
+void Command::require_effect() const {
+  for (const Rule& rule : rules_) {
+    if (!meant(rule.option)) continue;
+    const std::string problem = broken(rule);
+    if (!problem.empty()) throw Error(ErrorCode::kUsage, problem);
+  }
+}
+
+void Command::found(Trait trait, const std::string& files,
+                    const std::function<bool()>& holds) const {
+  const auto rule = std::find_if(file_rules_.begin(), file_rules_.end(), [&](const FileRule& one) {
+    return one.trait == trait && meant(one.option);
+  });
+  if (rule == file_rules_.end() || holds()) return;
+  throw Error(ErrorCode::kUsage, concat(rule->option, " has no effect with ", files,
+                                        "; it goes with ", text_of(trait)));
+}
+
+std::vector<const Option*> Command::first_options() const {
+  std::vector<const Option*> options;
+  for (const std::string& name : first_) options.push_back(&find(name));
+  return options;
+}
+
+std::string Command::company_text(const Option& option) const {
+  std::string text;
+  for (const Rule& rule : rules_) {
+    if (&find(rule.option) != &option) continue;
+    text += concat(text.empty() ? "" : " ",
+                   rule.effect == Effect::kOnlyWith ? "Goes with " : "Not with ",
+                   text_of(rule.company), ".");
+  }
+  for (const FileRule& rule : file_rules_) {
+    if (&find(rule.option) != &option) continue;
+    text += concat(text.empty() ? "" : " ", "Goes with ", text_of(rule.trait), ".");
+  }
+  return text;
+}
+
+}  // namespace qtool::tool

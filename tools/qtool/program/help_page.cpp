@@ -1,0 +1,114 @@
+#include "program/help_page.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "program/option_text.h"
+#include "terminal.h"
+
+namespace qtool::tool {
+namespace {
+
+constexpr std::size_t kWidest = 80;
+constexpr std::size_t kNarrowest = 24;
+
+/// Columns of a page on this terminal, or in a file.
+std::size_t page_width() {
+  return std::clamp(terminal_columns(STDOUT_FILENO).value_or(kWidest), kNarrowest, kWidest);
+}
+
+std::string term(const OptionText& text) {
+  std::string names;
+  for (const std::string& name : text.names) names += concat(names.empty() ? "" : ", ", name);
+  // Without a short name, long names are indented like those of other options.
+  const std::string_view shift = names.starts_with("--") ? "    " : "";
+  return concat(shift, names, text.value.empty() ? "" : " ", text.value);
+}
+
+void add_examples(const Command& command, Page& page) {
+  page.title(command.examples().size() == 1 ? "Example" : "Examples");
+  for (const std::string& example : command.examples()) page.command_line(example);
+}
+
+}  // namespace
+
+Page::Page() : width_(page_width()) {}
+
+void Page::paragraph(const std::string& text) { out_ += wrapped(text, 0, width_) + "\n"; }
+void Page::title(const std::string& text) { out_ += concat("\n", text, ":\n"); }
+void Page::line(const std::string& text) { out_ += concat("  ", text, "\n"); }
+
+void Page::row(const std::string& term, const std::string& text, std::size_t text_column) {
+  const std::size_t column = std::min(text_column, width_ / 3);
+  const std::size_t indent = term.find_first_not_of(' ');  // wrapped() would take it away
+  out_ += concat("  ", term.substr(0, indent), wrapped(term.substr(indent), 4, width_));
+  if (term.size() + 4 > column) {
+    out_ += concat("\n", std::string(column, ' '));
+  } else {
+    out_ += std::string(column - 2 - term.size(), ' ');
+  }
+  out_ += concat(wrapped(text, column, width_), "\n");
+}
+
+void Page::command_line(const std::string& line) {
+  out_ += concat("  ", wrapped(line, 6, width_, " \\"), "\n");
+}
+
+void Page::usage(const std::string& line) {
+  out_ += concat("\nUsage: ", wrapped(line, 7, width_), "\n");
+}
+
+std::string help_page(const Command& command) {
+  Page page;
+  page.paragraph(command.summary() + ".");
+  page.usage("qtool " + synopsis(command));
+  page.title("Common options");
+  for (const Option* option : command.first_options()) {
+    const OptionText text = describe(command, *option);
+    page.row(term(text), text.summary);
+  }
+  add_examples(command, page);
+  page.paragraph(concat("\nEvery option: qtool ", command.name(), " --help-all"));
+  return page.take();
+}
+
+std::string whole_help_page(const Program& program, const Command& command) {
+  Page page;
+  page.paragraph(command.summary() + ".");
+  page.usage("qtool " + synopsis(command));
+  for (const OptionGroup& group : groups_of(program, command)) {
+    page.title(group.name);
+    for (const Option* option : group.options) {
+      const OptionText text = describe(command, *option);
+      page.row(term(text), concat(text.summary, text.details.empty() ? "" : ". ", text.details));
+    }
+  }
+  add_examples(command, page);
+  return page.take();
+}
+
+std::string help_page(const Program& program) {
+  Page page;
+  page.paragraph(program.summary());
+  page.usage("qtool COMMAND [options]");
+  page.title("Commands");
+  for (const auto& command : program.commands()) {
+    page.row(command->name(), command->summary(), 14);
+  }
+  page.title("Options");
+  page.row("-h, --help", "Show this page");
+  page.row("    --version", "Show the version");
+  page.row("    --config FILE", program.config().text());
+  page.paragraph("");
+  for (const std::string& line : split(program.footer(), '\n')) {
+    line.starts_with(' ') ? page.command_line(std::string(trim(line))) : page.paragraph(line);
+  }
+  return page.take();
+}
+
+}  // namespace qtool::tool

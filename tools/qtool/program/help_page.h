@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "program/program.h"
+
+namespace qtool::tool {
+
+/// Lays a page out for the terminal: paragraphs, and lists of terms with their meanings in two
+/// columns, at most 80 columns wide, less on a narrower terminal.
+class Page {
+ public:
+  Page();
+  void paragraph(const std::string& text);
+  void title(const std::string& text);
+  void line(const std::string& text);
+  void row(const std::string& term, const std::string& text, std::size_t text_column = 26);
+  void command_line(const std::string& line);
+  void usage(const std::string& line);
+  std::string take() { return std::move(out_); }
+
+ private:
+  std::size_t width_;
+  std::string out_;
+};
+
+/// What `qtool --help` prints.
+std::string help_page(const Program& program);
+/// What --help prints: one screen of common options.
+std::string help_page(const Command& command);
+/// What --help-all prints: every option, in groups.
+std::string whole_help_page(const Program& program, const Command& command);
+
+}  // namespace qtool::tool

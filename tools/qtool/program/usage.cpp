@@ -1,0 +1,66 @@
+#include "program/usage.h"
+
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+
+namespace qtool::tool {
+namespace {
+
+// The options that the command line may have: those of the command, and then those of the program.
+std::vector<const Option*> known_options(const Program& program, const Command* given) {
+  std::vector<const Option*> options;
+  if (given != nullptr) {
+    for (const auto& option : given->options()) options.push_back(option.get());
+  }
+  for (const auto& option : program.options()) {
+    if (given == nullptr || given->find_or_null(option->name()) == nullptr) {
+      options.push_back(option.get());
+    }
+  }
+  return options;
+}
+
+std::string quoted(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += concat(text.empty() ? "'" : ", '", value, "'");
+  return text;
+}
+
+}  // namespace
+
+std::string unknown_word_text(const Program& program, const Command* given,
+                              const std::string& word) {
+  std::vector<std::string> candidates;
+  std::string_view kind = "argument";
+  if (word.starts_with("-")) {
+    kind = "option";
+    for (const Option* option : known_options(program, given)) {
+      for (const std::string& name : option->long_names()) candidates.push_back("--" + name);
+    }
+  } else if (given == nullptr) {
+    kind = "command";
+    for (const auto& command : program.commands()) candidates.push_back(command->name());
+  }
+  return concat("unknown ", kind, " '", word, "'", nearest_text(word, candidates));
+}
+
+std::string wrong_count_text(const Program& program, const Command* given,
+                             const std::string& message) {
+  for (const Option* option : known_options(program, given)) {
+    if (option->is_flag()) continue;
+    const std::vector<std::string>& values = option->values();
+    if (values.size() > 1 && !option->takes_several()) {
+      return concat(option->name(), ": given ", values.size(), " times (", quoted(values),
+                    "), expected once");
+    }
+    if (values.empty() && message.starts_with(option->name() + ":")) {
+      return concat(option->name(), ": found no value, expected ", option->placeholder());
+    }
+  }
+  return message;
+}
+
+}  // namespace qtool::tool
