@@ -1,11 +1,12 @@
-# Files of one room are compiled in batches: what they include is read once for the whole batch, which
-# takes a third of the time. So names in anonymous namespaces are unique within a room. For debugging,
-# QTOOL_BATCHES=OFF compiles each file by itself.
+# Files of one room (a folder below the root) are compiled in batches. The headers that they include
+# are read once for the whole batch, which takes a third of the time. Therefore names in anonymous
+# namespaces must be unique within a room. For debugging, QTOOL_BATCHES=OFF compiles each file by
+# itself.
 option(QTOOL_BATCHES "Compile the files of a room in batches" ON)
 set(QTOOL_BATCH_SIZE 8)
 
-# Puts each of the sources of a target in a batch with its neighbours of the same folder below `root`; the
-# names of these batches end in `kind`. Files with options of their own stay alone: CMake leaves them out.
+# Puts each source of a target in a batch with its neighbours of the same folder below `root`. The
+# names of these batches end in `kind`. CMake compiles files with options of their own alone.
 function(qtool_batch target root kind)
   if(NOT QTOOL_BATCHES)
     return()

@@ -31,18 +31,18 @@ endif()
 
 # The program reads untrusted files. So copies are checked (_FORTIFY_SOURCE), stack frames have
 # canaries, and the loader fills the table of addresses before main() and then makes it read-only
-# (relro, now). __FILE__ is relative, so that no path of the builder's gets into the program.
+# (relro, now). __FILE__ is relative, so that no path of the build machine gets into the program.
 if(NOT QTOOL_SANITIZE)
   set(flags -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
       -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
   target_compile_options(qtool_compile_options INTERFACE "$<$<NOT:$<CONFIG:Debug>>:${flags}>")
   target_link_options(qtool_compile_options INTERFACE
     "$<$<NOT:$<CONFIG:Debug>>:LINKER:-z,relro,-z,now>")
-  # The linker leaves out functions that nothing calls. Files are compiled in batches, so it could not
-  # leave out the files that hold them.
+  # The linker leaves out functions that nothing calls. Without sections for each function it could
+  # only leave out whole batches of files.
   target_compile_options(qtool_compile_options INTERFACE
     "$<$<CONFIG:Release>:-ffunction-sections;-fdata-sections>")
-  # The names of functions that only one file knows are a sixth of the program.
+  # The names of file-local functions would be a sixth of the program, so they are discarded.
   target_link_options(qtool_compile_options INTERFACE
     "$<$<CONFIG:Release>:LINKER:--gc-sections,--discard-all>")
 endif()

@@ -33,7 +33,7 @@ unshare --mount --pid --fork --mount-proc true 2>/dev/null ||
 work=$(mktemp -d "${TMPDIR:-/tmp}/qtool-bare.XXXXXX")
 root=$work/root
 child=
-exec {terminal}>&2  # a signal may come while output goes elsewhere
+exec {terminal}>&2  # stderr, in case a signal comes while output is redirected
 finish() {
   local code=$?
   trap - EXIT
@@ -61,7 +61,7 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# The clone may belong to another user than root; git then wants to be told that it is trusted.
+# The clone may belong to a user other than root. Then git must be told that it is trusted.
 export GIT_CONFIG_GLOBAL=$work/gitconfig
 git config --global safe.directory '*'
 hash=$(git -C "$ROOT" rev-parse --verify --quiet "${commit:-HEAD}^{commit}") || fail "no commit '$commit'"
@@ -70,8 +70,9 @@ hash=$(git -C "$ROOT" rev-parse --verify --quiet "${commit:-HEAD}^{commit}") || 
 git clone --quiet --no-checkout "file://$ROOT" "$work/qtool"
 git -C "$work/qtool" checkout --quiet --detach "$hash"
 
-# Runs a command whose mounts and processes are its own: when it ends, or this script does, however that
-# happens, all of them are gone. In the background, so that a signal is answered at once.
+# Runs a command with mounts and processes of its own. When the command or this script ends, for
+# whatever reason, all of them are gone. The command runs in the background, so that this script
+# reacts to a signal at once.
 contained() {
   unshare --mount --pid --fork --kill-child --mount-proc "$@" &
   child=$!
@@ -81,7 +82,8 @@ contained() {
   return "$code"
 }
 
-# Runs a command in the root as on a machine of its own. Of the environment it gets the proxies alone.
+# Runs a command in the root as on a machine of its own. It inherits only the proxy variables of the
+# environment.
 inside() {
   local proxies=() name
   for name in http_proxy https_proxy ftp_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
@@ -96,14 +98,14 @@ inside() {
     HOME=/root LANG=C.UTF-8 ${proxies[@]+"${proxies[@]}"} "$@"
 }
 
-# The sources of this machine for Debian 12, as lines of a sources.list. Where it has none, mmdebstrap
-# takes Debian's own mirrors.
+# The package sources of this machine for Debian 12, as lines of a sources.list. If there are none,
+# mmdebstrap uses Debian's own mirrors.
 sources() {
   apt-get indextargets --format '$(ORIGIN) $(CODENAME) deb $(REPO_URI) $(RELEASE) $(COMPONENT)' \
     'Created-By: Packages' 2>/dev/null |
     sed -n -E "s/^Debian ($SUITE|$SUITE-updates|$SUITE-security) (deb [^ ]+ [^ ]+ [^ ]+)$/\2/p" | sort -u || true
 }
-# How apt of this machine reaches its sources.
+# The options with which apt of this machine reaches its package sources.
 apt_options() {
   apt-config dump --no-empty --format '%f "%v";%n' |
     grep -E '^Acquire::(https?|ftp|Check-[A-Za-z-]+|Retries|ForceIPv[46])(::[^ ]*)? ' || true
@@ -116,13 +118,14 @@ if [[ ! -s $work/sources.list ]] && command -v apt-get >/dev/null; then  # its l
   sources >"$work/sources.list"
 fi
 apt_options >"$work/apt.conf"
-# Of two packages for the same purpose, mmdebstrap would take usrmerge, which brings all of perl along.
+# Two packages serve the same purpose. mmdebstrap would choose usrmerge, which also installs all of
+# perl.
 printf 'Package: usrmerge\nPin: release *\nPin-Priority: -1\n' >"$work/no-usrmerge"
 options=(--variant=minbase --mode=root --format=directory --aptopt="$work/apt.conf"
   --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr
   --setup-hook="cp '$work/no-usrmerge' \"\$1/etc/apt/preferences.d/\""
   --customize-hook='rm "$1/etc/apt/preferences.d/no-usrmerge"')
-# Certificates are not essential, but without them no package comes from a mirror by https.
+# Certificates are not essential packages, but a mirror can only be reached by https with them.
 if grep -q 'https://' "$work/sources.list"; then options+=(--include=ca-certificates); fi
 if [[ -s $work/sources.list ]]; then
   contained env TMPDIR="$work" mmdebstrap "${options[@]}" "$SUITE" "$root" "$work/sources.list" >"$work/mmdebstrap.log" 2>&1
@@ -132,7 +135,7 @@ fi || { tail -n 20 "$work/mmdebstrap.log" >&2; fail "mmdebstrap could not make a
 
 mv "$work/qtool" "$root/root/qtool"
 
-# CPU seconds that this script's ended processes have used.
+# The CPU seconds that the ended processes of this script have used.
 cpu() { awk '{ print int(($16 + $17) / 100) }' "/proc/$$/stat"; }
 table=("$(printf '%-16s %8s %8s' command wall CPU)")
 failed=0

@@ -7,7 +7,8 @@
 # The build lies in build/time and stays there. Nothing else should run meanwhile.
 set -euo pipefail
 
-# As the compiler's launcher: runs the command, and notes the seconds and what they made.
+# As the launcher of the compiler and linker: runs the command, then logs its CPU seconds and the
+# file that it made.
 if [[ ${1-} == --launch ]]; then
   log=$2
   shift 2
@@ -17,7 +18,7 @@ if [[ ${1-} == --launch ]]; then
   for ((i = 1; i < $#; ++i)); do
     [[ ${!i} != -o ]] || { next=$((i + 1)) && made=${!next}; }
   done
-  times >"$log.$$"  # the second line is that of the command; not in a pipe, where it would be zero
+  times >"$log.$$"  # the second line is for the command; in a pipe it would be zero
   { read -r _ && read -r user system; } <"$log.$$"
   rm -f "$log.$$"
   printf '%s %s %s\n' "$user" "$system" "$made" >>"$log"

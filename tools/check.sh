@@ -35,7 +35,7 @@ check() {
       require_packages "${NETWORK_PACKAGES[@]}"
       require_node
       build_all
-      # A skipped test would say that the packages are not of use.
+      # A skipped test would mean that the packages do not work.
       run_tests release -R '^interop\.(install|torchvision)$' | tee "$BUILDS/networks.log"
       tail -n 1 "$BUILDS/networks.log" | grep -q ' 0 failed, 0 skipped'
       ;;

@@ -44,7 +44,8 @@ decibels() {
          END { print text }'
 }
 
-# measure NETWORK CALIB EVAL OPTION...: a row of the table. OPTION: of qtool calibrate
+# measure NETWORK CALIB EVAL OPTION...: prints a row of the table. OPTION is an option of qtool
+# calibrate.
 measure() {
   local network=$1 calib=$2 judged=$3 off table
   local model=$models/$network.onnx

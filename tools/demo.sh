@@ -26,7 +26,8 @@ run() {
   "$QTOOL" "$@"
 }
 
-# One number of a JSON result, by a line of its pretty-printed text.
+# json_number FILE KEY [N]: prints the Nth number with this key in a pretty-printed JSON file;
+# default: the first.
 json_number() { sed -n "s/^ *\"$2\": *\([-0-9.e+]*\),\{0,1\}$/\1/p" "$1" | sed -n "${3:-1}p"; }
 
 rows=()

@@ -54,7 +54,7 @@ measure signs_mobilenet
 measure signs_resnet
 images=$(json_values "$work/eval" images | head -1)
 
-# Bars of one quantity: the longest is as long as the panel allows.
+# Among the bars of one quantity, the longest is as long as the panel allows.
 LC_ALL=C awk -v images="$images" -v threads="$(nproc)" -v photo="$(base64 -w 0 "$PHOTO")" '
   { fp32[$1, $2] = $3; int8[$1, $2] = $4; if (!seen[$1]++) networks[++n] = $1 }
   function text(x, y, kind, words) {

@@ -31,16 +31,17 @@ for target in "${TARGETS[@]}"; do
   total=$((total + SHARES[$target]))
 done
 
-# Libraries that were built without sanitizers keep memory to the end of the process.
+# Libraries built without sanitizers keep memory until the process ends. These leaks are not
+# reported.
 export LSAN_OPTIONS=suppressions=$ROOT/tests/fuzz/lsan.supp:print_suppressions=0
-# Larger allocations fail: filling them would make executions slow. Where a small input may not ask for so
-# much at once, that is a finding.
+# Larger allocations fail, because filling them would make executions slow. If a small input must
+# not ask for so much memory at once, such a failure is a finding.
 export ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=256
 export UBSAN_OPTIONS=print_stacktrace=1
 readonly CORES=$(nproc)  # before the next line: nproc follows OMP_NUM_THREADS
 export OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=${ONEDNN_MAX_CPU_ISA:-AVX2}
 
-# The folders of inputs that a target starts from, beside those that earlier runs kept.
+# The folders of inputs that a target starts from, in addition to the inputs that earlier runs kept.
 seeds_of() {
   case $1 in
     decode_image) echo tests/golden/image ;;
@@ -112,7 +113,7 @@ run_target() {
 
 printf '%-18s %8s %12s %9s %9s  %s\n' target seconds executions edges features findings
 : >"$OUT/totals"
-# The longest first, so that all cores end at about the same time.
+# Starts the longest targets first, so that all cores end at about the same time.
 mapfile -t TARGETS < <(for target in "${TARGETS[@]}"; do echo "${SHARES[$target]} $target"; done |
   sort -k1,1nr -k2 | cut -d ' ' -f 2)
 running=0

@@ -31,7 +31,8 @@ number() { # number KEY: the first number under that key of the JSON on standard
       value = substr($0, RSTART, RLENGTH); sub(/.*: */, "", value); print value; found = 1
     }'
 }
-# Disjoint sets of one size show what chance does: every Nth image, up to four of the N sets.
+# Disjoint sets of one size show the effect of chance. A set is every Nth image; up to four of the N
+# sets are used.
 echo "images   expected dB: median, 95 %      verdicts | SQNR dB of each set"
 for parts in 40 20 10 4 2 1; do
   median=() tail=() verdicts=() sqnr=()

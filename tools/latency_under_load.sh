@@ -40,7 +40,8 @@ trap 'end_loops; rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# A loop also looks for this script now and then, lest it outlive one that was killed.
+# Each loop also checks now and then that this script still runs, so that it does not outlive a
+# script that was killed.
 begin_loops() {
   local count=$1 i
   while ((${#loops[@]} < count)); do

@@ -36,12 +36,13 @@ trap 'rm -rf "$work"' EXIT
 "$program" analyze "$model" --table "$work/table.json" --images "$eval" --limit "$limit" \
   --suggest 0 --json -q >"$work/analysis.json"
 
-# "layer <tab> noise" as analyze has it, and the nodes that run on integers; names stay in JSON's form.
+# "layer <tab> noise" from analyze, and below the nodes that run on integers. Names stay quoted as
+# in JSON.
 LC_ALL=C awk '
   /^ *"layer": / { sub(/^ *"layer": /, ""); sub(/,$/, ""); name = $0 }
   /^ *"layer_noise": / { print name "\t" $2 }' "$work/analysis.json" >"$work/layers"
-# The ranges of the whole model: a Concat gives its operands a common one, which a layer alone would
-# not have.
+# The ranges of the whole model. A Concat gives its operands a common range, which a layer alone
+# would not have.
 LC_ALL=C awk '
   /^ *"name": / { sub(/^ *"name": /, ""); sub(/,$/, ""); name = $0 }
   /^ *"range": \[/ {

@@ -53,7 +53,7 @@ row() {
   while [[ $1 != -- ]]; do eval_options+=("$1"); shift; done
   shift
   bench_options=("$@")
-  # Files, since a line of arguments cannot hold what is said of every sample.
+  # Results go to files, because command line arguments cannot hold the results of every sample.
   "$program" eval "$model" --int8 "$int8" "${eval_options[@]}" --json -q >"$work/compared.json"
   "$program" bench "$model" --int8 "$int8" "${bench_options[@]}" --threads 1 --repeat "$repeat" --json -q >"$work/timed.json"
   jq -nr --arg name "$name" --slurpfile compared "$work/compared.json" --slurpfile timed "$work/timed.json" \

@@ -5,7 +5,7 @@
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# The one list of packages, all from Debian 12 itself.
+# The only list of packages. All of them are in Debian 12.
 # shellcheck disable=SC2034
 BUILD_PACKAGES=(
   cmake g++ ninja-build
@@ -20,7 +20,8 @@ TEST_PACKAGES=(
 # shellcheck disable=SC2034
 CHECK_PACKAGES=(clang clang-format fish libclang-rt-14-dev lld llvm zsh)
 BROWSER_PACKAGES=(chromium)
-# Other people's networks, made with random weights. Large; .ci/run does without them, that test skips.
+# Networks of other projects, made with random weights. The packages are large, so .ci/run does not
+# install them, and that test is skipped.
 # shellcheck disable=SC2034
 NETWORK_PACKAGES=(python3-torchvision python3-onnx)
 NODE_PACKAGES=(nodejs npm)
@@ -38,7 +39,7 @@ show() {
   say "\$$line"
 }
 
-# Builds lie in the clone, or in the user's cache where the clone cannot be written to.
+# Builds are in the clone, or in the user's cache if the clone cannot be written to.
 choose_builds() {
   BUILDS=$ROOT/build
   if ! { mkdir -p "$BUILDS" && [[ -w $BUILDS ]]; } 2>/dev/null; then
@@ -53,7 +54,7 @@ choose_builds() {
 # Prints the comment at the top of a script, which is its help.
 script_help() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$1"; }
 
-# Prints those of the given packages that are not installed.
+# Prints the given packages that are not installed.
 missing_packages() {
   local package
   for package in "$@"; do
@@ -97,8 +98,8 @@ require_packages() {
   rm -f "$log"
 }
 
-# Node.js and npm for the cross-checks against other runtimes. Whatever is on PATH is taken when it
-# is new enough: packages of other origin bring their own npm and conflict with Debian's.
+# Node.js and npm for the cross-checks against other runtimes. If both are on PATH and new enough,
+# they are used, because packages from elsewhere bring their own npm and conflict with Debian's.
 require_node() {
   local major=0
   if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
@@ -108,8 +109,8 @@ require_node() {
   ((major >= OLDEST_NODE)) || fail "node $major is on PATH, $OLDEST_NODE or newer is needed"
 }
 
-# Configures and builds a preset. Arguments: preset, options for the configuration (-D...), targets (all
-# of them when there are none).
+# Configures and builds a preset. Arguments: preset, options for the configuration (-D...), targets
+# (default: all).
 build() {
   local preset=$1 options=()
   shift
@@ -133,8 +134,9 @@ make_targets() { # make_targets PRESET TARGET...: every target when there are no
   logged "$BUILDS/$preset.log" cmake --build "$BUILDS/$preset" "$@"
 }
 
-# The release build without tests, which needs BUILD_PACKAGES only, and with all of them. Both are made
-# in one folder, and CMake remembers options from one call to the next, so each call gives all of them.
+# build_program makes the release build without tests, which needs only BUILD_PACKAGES. build_all
+# makes it with all tests. Both use one folder, and CMake remembers options from one call to the
+# next, so each call gives all options.
 build_program() { build release -DQTOOL_BUILD_TESTS=OFF -DQTOOL_BUILD_BENCHMARKS=OFF qtool; }
 build_all() { build release -DQTOOL_BUILD_TESTS=ON -DQTOOL_BUILD_BENCHMARKS=ON; }
 
@@ -148,7 +150,8 @@ choose_program() {
   fi
 }
 
-# Shows and runs a command; its output matters only when it fails.
+# Shows and runs a command. Its output goes to LOG; errors in it are shown only if the command
+# fails.
 logged() { # logged LOG COMMAND...
   local log=$1
   shift
@@ -158,7 +161,8 @@ logged() { # logged LOG COMMAND...
   fail "'$1' ended with an error, see $log"
 }
 
-# Prints which tests of JUnit files of CTest took longest, and how many too long. Timing fails no test.
+# Prints the slowest tests in JUnit files of CTest, and how many tests took too long. A slow test
+# does not fail.
 slowest_tests() {
   awk '/<testcase / {
       split($0, name, " name=\""); split($0, time, " time=\"")
@@ -170,8 +174,8 @@ slowest_tests() {
     END { print (long ? long " took" : "none took") " more than 20 s" }'
 }
 
-# Runs the tests of a build; the last lines are the slowest tests and those of ctest_summary.awk, which
-# count each GoogleTest case. Arguments: preset, options of ctest.
+# Runs the tests of a build. The last lines are the slowest tests and the summary of
+# ctest_summary.awk, which counts each GoogleTest case. Arguments: preset, options of ctest.
 run_tests() {
   local preset=$1 results=$BUILDS/$1.xml cases=$BUILDS/$1/tests/results
   shift

@@ -9,7 +9,7 @@
 namespace qtool {
 namespace {
 
-/// The dequantized elements in the order of memory.
+/// Dequantizes the elements in the order of memory.
 template <typename Integer>
 void dequantize(std::span<const Integer> integers, const Affine& affine, std::vector<float>& out) {
   out.resize(integers.size());
@@ -19,7 +19,7 @@ void dequantize(std::span<const Integer> integers, const Affine& affine, std::ve
   }
 }
 
-/// False for types that hold no integers of an activation.
+/// False for types that activations do not have.
 bool dequantize(const TensorView& integers, const Affine& affine, std::vector<float>& out) {
   switch (integers.dtype) {
     case DType::kUInt8:

@@ -15,12 +15,12 @@
 
 namespace qtool {
 
-/// The error that an INT8 model has accumulated when it comes to each rounded tensor: one run of it
-/// says so for all of them.
+/// Measures the error that an INT8 model has accumulated at each rounded tensor. One run of the
+/// model measures all of them.
 class AccumulatedErrors {
  public:
-  /// The integers of the activations are observed; those that the model does not hold as one tensor
-  /// are left out. Both graphs are prepared.
+  /// Observes the integers of the activations. An activation is left out if the model does not hold
+  /// its integers as one tensor. Both graphs must be prepared.
   AccumulatedErrors(const Executor& fp32, const Executor& int8,
                     const std::vector<QuantizedActivation>& activations, const InputShapes& shapes);
 
@@ -28,25 +28,25 @@ class AccumulatedErrors {
   [[nodiscard]] bool has(std::size_t activation) const { return observed_[activation].has_value(); }
 
   struct Sums {
-    std::vector<SqnrSums> tensors;                ///< by activation
-    std::vector<std::vector<ValuePair>> pairs{};  ///< of the first images
+    std::vector<SqnrSums> tensors;                ///< one per activation
+    std::vector<std::vector<ValuePair>> pairs{};  ///< per activation, from the first images
   };
-  /// Runs the INT8 model. `reals`: of each activation in the FP32 network. Returns its outputs. One
-  /// call per workspace at a time. Cost: a run, and a pass over the tensors.
+  /// Runs the INT8 model and returns its outputs. `reals`: the tensor of each activation in the
+  /// FP32 network. One call per workspace at a time. Cost: a run, and a pass over the tensors.
   std::span<const TensorView> run(std::span<const TensorView> inputs, std::size_t image,
                                   std::span<const TensorView> reals, Workspace& workspace,
                                   Sums& sums) const;
 
  private:
   struct Observed {
-    std::size_t index = 0;  // in the plan
-    std::string name;       // of the integers
+    std::size_t index = 0;  // index of the observed tensor in the plan
+    std::string name;       // name of the tensor of integers
     Affines affines;
   };
 
   const std::vector<QuantizedActivation>& activations_;
-  std::vector<std::optional<Observed>> observed_;  // by activation
-  std::vector<std::size_t> activation_of_;         // by index in the plan
+  std::vector<std::optional<Observed>> observed_;  // one per activation
+  std::vector<std::size_t> activation_of_;         // one per observed tensor of the plan
   std::shared_ptr<const Plan> plan_;
 };
 

@@ -91,7 +91,7 @@ class Analysis {
       }
     };
     bad_ = for_each_sample(samples_, options_, *plan_, "analysis", body, merge);
-    // The extremes and the counts of all, in whatever order.
+    // Extremes and counts are the same in any order of the workers.
     for (const std::unique_ptr<Worker>& worker : state) {
       for (std::size_t i = 0; worker != nullptr && i < channels_.size(); ++i) {
         widen_channels(worker->channels[i], channels_[i]);
@@ -147,7 +147,8 @@ class Analysis {
       const bool other_weights = parts_.other_weights.contains(weighted.node);
       double alone = other_weights ? noise : 0.0;
       if (weighted.both) alone = noise * sums_.part_of_weights(*weighted.both, number);
-      // A bias that makes up for the weights belongs to them.
+      // Where the bias compensates for errors of the weights, all noise is attributed to the
+      // weights.
       const double weights = std::min(alone, noise);
       ErrorSource source;
       source.corrected = alone - weights;
@@ -158,7 +159,7 @@ class Analysis {
       if (noise > weights) add(source, weighted.node, noise - weights);
     }
     add_layers(graph, result);
-    // What is no number is the loudest: nothing compares with it, and nothing is worse.
+    // NaN is sorted as infinity, because NaN cannot be compared, and no noise is worse.
     const auto loudness = [](double noise) {
       return std::isnan(noise) ? std::numeric_limits<double>::infinity() : noise;
     };
@@ -185,7 +186,7 @@ class Analysis {
   struct Weighted {
     NodeId node;
     std::size_t step;
-    std::optional<std::size_t> both;  // its number among those with other weights and another bias
+    std::optional<std::size_t> both;  // number among nodes with changed weights and bias
   };
 
   void add_layers(const Graph& graph, AnalyzeResult& result) const {
@@ -211,7 +212,7 @@ class Analysis {
       };
       ValueId read = node.inputs.front();
       while (read != kNoValue && !noise_of_value(read)) {
-        // Integers that were only moved since.
+        // Go back over operators that only move elements.
         const NodeId producer = graph.value(read).producer;
         const bool moved =
             producer != kNoNode && traits_of(graph.node(producer)).kind == OpKind::kMoving;
@@ -219,7 +220,7 @@ class Analysis {
       }
       ValueId written = first_output(node);
       if (written != kNoValue && !noise_of_value(written)) {
-        // An activation function that runs inside the layer.
+        // Go on to an activation function that is fused into the layer.
         const std::vector<NodeId>& readers = graph.consumers(written);
         const bool fused =
             readers.size() == 1 && traits_of(graph.node(readers[0])).kind == OpKind::kElementwise;
@@ -235,7 +236,7 @@ class Analysis {
 
   static void describe_channels(const ChannelRanges& channels, ErrorSource& source) {
     source.channels = std::ssize(channels);
-    std::vector<double> alive;  // peaks
+    std::vector<double> alive;  // peaks of the channels that are not dead
     double narrowest = std::numeric_limits<double>::infinity();
     double widest = 0.0;
     for (std::size_t c = 0; c < channels.size(); ++c) {
@@ -314,22 +315,22 @@ class Analysis {
     }
   }
 
-  static constexpr std::size_t kWithoutBiases = 1;  // the variant of the replay
+  static constexpr std::size_t kWithoutBiases = 1;  // number of the variant in the replay
   static constexpr double kCentralShare = 0.999;
 
   const Samples& samples_;
   const AnalyzeOptions& options_;
   QuantizedParts parts_;
   Executor variant_;         // FP32 with the weights of the INT8 model
-  Executor without_biases_;  // the same with the biases of FP32
+  Executor without_biases_;  // FP32 with the INT8 weights, but the FP32 biases
   ModelPair pair_;
   AccumulatedErrors accumulated_;
   std::shared_ptr<const Plan> plan_;
   std::shared_ptr<const Plan> variant_plan_;
   std::shared_ptr<const Plan> without_biases_plan_;
   std::vector<Weighted> weighted_;
-  std::size_t both_ = 0;           // nodes with other weights and another bias
-  std::vector<SampleSums> block_;  // of the samples since the last merge
+  std::size_t both_ = 0;           // number of nodes with changed weights and bias
+  std::vector<SampleSums> block_;  // results of the samples since the last merge
   AnalysisSums sums_;
   std::vector<ChannelRanges> channels_;  // per activation
   std::vector<LevelCounts> counts_;      // per activation

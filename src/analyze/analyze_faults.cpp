@@ -1,20 +1,21 @@
-// What is wrong with the worst tensors, as far as it can be named.
+// Describes what is wrong with the worst sources, if the reason is known.
 #include "base/text.h"
 #include "qtool/analyze/analyze.h"
 
 namespace qtool {
 namespace {
 
-/// A source with less of the noise is no fault worth a sentence.
+/// A source with a smaller share of the noise gets no sentence.
 constexpr double kWorthASentence = 0.1;
-/// Clipping a few values of a long tail is what methods do.
+/// Methods clip a few values of a long tail on purpose. A smaller share is no fault.
 constexpr double kManyClipped = 0.005;
-/// Values half a step beyond the last integer count as clipped too.
+/// Values half a step beyond the last integer already count as clipped. So values must reach this
+/// share of the range's width beyond an end.
 constexpr double kFarBeyond = 0.1;
 constexpr double kLittleUsed = 0.25;
 constexpr double kFarLarger = 16.0;
 
-/// By how much of the range's width the values go beyond one of its ends.
+/// Whether values go beyond an end of the range by more than kFarBeyond of its width.
 bool reaches_beyond(const Range& seen, const Range& range) {
   const double far = kFarBeyond * (static_cast<double>(range.max) - range.min);
   return seen.max > range.max + far || seen.min < range.min - far;

@@ -75,7 +75,8 @@ NodeSet Exclusions::of(const ErrorSource& source) const {
   add_readers(*tensor, nodes, seen);
   if (nodes.empty()) return {};
   sort_unique(nodes);
-  // Some kernels write integers only; then the pair goes with the producer.
+  // Some kernels write integers only. Then the tensor is still rounded, and the producer must stay
+  // in FP32 too.
   const std::vector<ValueId> quantized = placement(nodes).quantized;
   if (std::find(quantized.begin(), quantized.end(), *tensor) != quantized.end()) {
     add_producer(*tensor, nodes);
@@ -99,7 +100,7 @@ std::vector<std::string> Exclusions::names_of(const NodeSet& nodes) const {
   return names;
 }
 
-/// The nodes that compute with a tensor on integers, also behind those that only move it.
+/// Adds the integer nodes that read a tensor, directly or after nodes that only move its elements.
 void Exclusions::add_readers(ValueId tensor, NodeSet& nodes,
                              std::unordered_set<ValueId>& seen) const {
   if (!seen.insert(tensor).second) return;
@@ -114,7 +115,7 @@ void Exclusions::add_readers(ValueId tensor, NodeSet& nodes,
 
 void Exclusions::add_producer(ValueId tensor, NodeSet& nodes) const {
   NodeId producer = graph_.value(tensor).producer;
-  // The node that a fused activation runs inside of.
+  // Go back to the node that the activation function is fused into.
   while (producer != kNoNode && role(producer) == NodeRole::kFused) {
     const std::vector<ValueId>& inputs = graph_.node(producer).inputs;
     producer = inputs.empty() || inputs[0] == kNoValue ? kNoNode : graph_.value(inputs[0]).producer;

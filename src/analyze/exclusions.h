@@ -13,32 +13,36 @@
 
 namespace qtool {
 
-/// Nodes of a graph, sorted by their ids, each once.
+/// A set of nodes of a graph, sorted by id, without duplicates.
 using NodeSet = std::vector<NodeId>;
 NodeSet joined(const NodeSet& a, const NodeSet& b);
-/// What is in `a` and not in `b`.
+/// The nodes of `a` that are not in `b`.
 NodeSet without(const NodeSet& a, const NodeSet& b);
 
-/// Which nodes must stay in FP32 so that a source of error of a recipe's model is gone.
+/// Finds the nodes that must stay in FP32 so that a source of error is removed from a recipe's
+/// model.
 class Exclusions {
  public:
-  /// Both must live as long. Throws as lay_groundwork().
+  /// `graph` and `recipe` must outlive the object. Throws as lay_groundwork() does.
   Exclusions(const Graph& graph, const Recipe& recipe);
 
-  /// The placement of the recipe's model, and the one with `nodes` in FP32 too.
+  /// The placement of the recipe's model.
   [[nodiscard]] const Placement& placement() const noexcept { return base_; }
+  /// The placement of the recipe's model, with `nodes` in FP32 too.
   [[nodiscard]] Placement placement(const NodeSet& nodes) const {
     return placements_.without(nodes);
   }
-  /// What analyze() would measure: tensors that are rounded, and layers with weights on integers.
+  /// The number of sources that analyze() would measure: rounded tensors, and layers with weights
+  /// that run on integers.
   [[nodiscard]] std::int64_t sources() const;
-  /// kFloat for a node that is not in the placement.
+  /// The role of a node in the placement; kFloat for a node that is not in it.
   [[nodiscard]] NodeRole role(NodeId id) const;
-  /// Empty where nothing can be done.
+  /// The nodes that must stay in FP32 so that `source` is removed. Empty where that is not
+  /// possible.
   [[nodiscard]] NodeSet of(const ErrorSource& source) const;
-  /// The nodes of names_of().
+  /// The nodes with these names.
   [[nodiscard]] NodeSet nodes_of(const std::vector<std::string>& names) const;
-  /// In the graph's order.
+  /// The names of the nodes, in the order of the graph.
   [[nodiscard]] std::vector<std::string> names_of(const NodeSet& nodes) const;
 
  private:

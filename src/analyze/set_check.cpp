@@ -19,10 +19,10 @@ namespace {
 constexpr std::int64_t kHalves = 2;
 constexpr std::int64_t kMinSamples = 4;
 
-// What half of the samples make.
+// The calibration of one half of the samples.
 struct Half {
   Collection collection;
-  std::map<std::string_view, const ActivationEntry*> entries;  // of `table`
+  std::map<std::string_view, const ActivationEntry*> entries;  // entries of `table`, by tensor
   CalibrationTable table;
 };
 
@@ -30,13 +30,13 @@ double sqnr_of(const TensorStatistics& tensor, const Affine& affine, const Limit
   return Density(tensor.statistics.histogram()).effect(affine, limits).sqnr_db();
 }
 
-// The range of one sample, as wide as it must be: with zero in it.
+// The range of a tensor in one sample, widened to contain 0.
 struct SampleRange {
   double low = 0.0;
   double high = 0.0;
 };
 
-// Ranges of all samples by tensor; a sample that was left out has none.
+// The ranges of all tensors in all samples. A sample that was left out has none.
 class SampleRanges {
  public:
   SampleRanges(const std::array<Half, kHalves>& halves, std::int64_t samples)
@@ -75,7 +75,7 @@ class SampleRanges {
           setter.widening = widening;
           setter.widest = names_[t];
         }
-        if (low.sample == high.sample) break;  // it is one sample
+        if (low.sample == high.sample) break;  // one sample sets both ends
       }
     }
     std::erase_if(found, [](const RangeSetter& setter) { return setter.tensors == 0; });
@@ -101,7 +101,7 @@ class SampleRanges {
   [[nodiscard]] std::int64_t count() const { return std::ranges::count(present_, true); }
 
  private:
-  // The two highest values, and the sample with the first of them.
+  // The two highest values, and the sample with the highest one.
   struct Extremes {
     double first = 0.0;
     double second = 0.0;
@@ -123,7 +123,9 @@ class SampleRanges {
     return found;
   }
 
-  // 0 for copies, whatever varies in the whole set: in a folder of one image nothing does.
+  // The distance between two samples. It is 0 for copies, even if nothing varies in the whole set,
+  // for example in a folder with copies of one image. nullopt where too few bounds vary to tell
+  // samples apart.
   [[nodiscard]] std::optional<double> distance_of(std::size_t a, std::size_t b,
                                                   const std::vector<float>& features_a,
                                                   const std::vector<float>& features_b) const {
@@ -146,7 +148,8 @@ class SampleRanges {
     return equal >= kMinEqualBounds;
   }
 
-  // The bounds of all tensors of each sample, in units of how much they vary from sample to sample.
+  // For each sample, the bounds of all tensors, each divided by its standard deviation over the
+  // samples.
   [[nodiscard]] std::vector<std::vector<float>> normalized() const {
     const auto samples = std::min(present_.size(), static_cast<std::size_t>(kMaxTwinSamples));
     std::vector<std::vector<float>> features(samples);
@@ -162,7 +165,7 @@ class SampleRanges {
           squares += ranges[i].*bound * (ranges[i].*bound);
         }
         const double variance = count > 0.0 ? squares / count - sum / count * (sum / count) : 0.0;
-        // What varies by less is the same for all samples, but for the last bits.
+        // A bound with a smaller variance is the same for all samples, except for the last bits.
         if (!(variance > 1e-12 * squares)) continue;
         for (std::size_t i = 0; i < samples; ++i) {
           features[i].push_back(static_cast<float>(ranges[i].*bound / std::sqrt(variance)));
@@ -173,7 +176,7 @@ class SampleRanges {
   }
 
   std::vector<std::string> names_;
-  std::vector<std::vector<SampleRange>> ranges_;  // by tensor, then sample
+  std::vector<std::vector<SampleRange>> ranges_;  // [tensor][sample]
   std::vector<bool> present_;
 };
 

@@ -14,14 +14,13 @@
 namespace qtool {
 namespace {
 
-/// A range that the images have differs from the one in use where an end moves by more than this
-/// share of the width.
+/// Two ranges differ if an end moves by more than this share of the width.
 constexpr double kOtherRange = 0.1;
-/// The best exclusions that are tried together with what costs no time.
+/// The number of best exclusions that are tried together with the changes that cost no time.
 constexpr std::size_t kBestNodes = 3;
-/// The worst tensors that get ranges of other methods.
+/// The number of worst tensors that are tried with the ranges of other methods.
 constexpr std::size_t kMostByMethod = 3;
-/// The best tensors in 16 bits that are tried together.
+/// The number of best tensors in 16 bits that are tried together.
 constexpr std::size_t kMostWide = 6;
 
 class SuggestionSearch {
@@ -83,13 +82,13 @@ class SuggestionSearch {
     run_ = tried_.size();
   }
 
-  /// Tries a change, and remembers for which source.
+  /// Adds a change to the trials, and notes the source that it is tried for.
   void add_for(const ErrorSource& source, std::string what, const Change& change) {
     for_source_.push_back({source.name, source.kind, std::move(what), change});
     add(change);
   }
 
-  /// Activations among the worst sources.
+  /// The activations with the most noise.
   [[nodiscard]] std::vector<const ErrorSource*> worst_activations() const {
     std::vector<const ErrorSource*> worst;
     for (const ErrorSource& source : analysis_.sources) {
@@ -104,7 +103,7 @@ class SuggestionSearch {
     return {.exclude = exclusions_.names_of(nodes)};
   }
 
-  /// Each of the first of `sets` alone, and the first few of them together.
+  /// Adds the exclusion of each set alone, and of the first sets together.
   void add_unions(const std::vector<NodeSet>& sets) {
     NodeSet all;
     for (std::size_t i = 0; i < sets.size(); ++i) {
@@ -133,7 +132,7 @@ class SuggestionSearch {
     }
   }
 
-  /// Each of the worst tensors in 16 bits, and the first few of them together.
+  /// Adds each of the worst tensors in 16 bits alone, and the first of them together.
   void add_wide() {
     const Target target = chosen_target(recipe_.table, recipe_.options);
     if (!target.wide_activations || target.activations.bits != 8) return;
@@ -148,7 +147,7 @@ class SuggestionSearch {
     if (!together.wide.empty()) add(together);
   }
 
-  /// Whether an end of `range` is elsewhere than in `used`.
+  /// Whether an end of `range` differs from `used`, see kOtherRange.
   static bool differ(const Range& used, const Range& range) {
     const double width = static_cast<double>(used.max) - used.min;
     const double other = std::max(std::abs(static_cast<double>(range.min) - used.min),
@@ -156,10 +155,10 @@ class SuggestionSearch {
     return std::isfinite(other) && other > kOtherRange * width;
   }
 
-  /// Whether a tensor may get the range, and it is another one than that in use.
+  /// Whether a tensor can get the range, and the range differs from the one in use.
   [[nodiscard]] bool is_other_range(const ErrorSource& source, const Range& range) const {
     if (!differ(source.range, range) || range == Range()) return false;
-    if (source.scaled) return false;  // the table has the range of the tensor that is not divided
+    if (source.scaled) return false;  // the table has the range of the undivided tensor
     return recipe_.table.find(source.name) != nullptr;
   }
 
@@ -170,8 +169,8 @@ class SuggestionSearch {
     }
   }
 
-  /// For the worst tensors the ranges that other methods would choose for them alone. Of ranges
-  /// that are nearly the same the first is tried.
+  /// Adds, for each of the worst tensors, the ranges that other methods would choose for this
+  /// tensor alone. Where ranges are nearly the same, only the first one is tried.
   void add_ranges_of_methods() {
     if (options_.statistics == nullptr) return;
     std::vector<const ErrorSource*> worst = worst_activations();
@@ -201,7 +200,8 @@ class SuggestionSearch {
     }
   }
 
-  // Biases that are taken from a model make up for the errors of the weights that it has.
+  // Biases that are taken from a model compensate for the errors of its own weights. They do not
+  // suit the weights of another method.
   void add_weight_methods() {
     if (recipe_.options.bias_correction == BiasCorrection::kSequential) return;
     const Target target = chosen_target(recipe_.table, recipe_.options);
@@ -216,7 +216,8 @@ class SuggestionSearch {
     if (own.empty()) add({.rewrites = std::vector<std::string>{"equalize"}});
   }
 
-  // A correction takes long: it is tried twice, alone and with the best of what costs no time.
+  // A correction takes long. So it is tried only twice: alone, and with the best changes that cost
+  // no time.
   void add_with_correction(Change change) {
     if (!options_.correction || recipe_.options.bias_correction == BiasCorrection::kSequential) {
       return;
@@ -225,8 +226,8 @@ class SuggestionSearch {
     add(std::move(change));
   }
 
-  /// What brought anything alone, together: nodes by their measured gain, and all that costs no
-  /// time, with and without the best of them.
+  /// Combines the changes that gained something alone: nodes in FP32 in the order of their measured
+  /// gain, and all changes that cost no time, with and without the best nodes in FP32.
   void add_together(double unchanged) {
     std::vector<Change> gains;
     std::stable_sort(tried_.begin() + 1, tried_.end(), [](const Trial& a, const Trial& b) {
@@ -241,7 +242,7 @@ class SuggestionSearch {
       for (const Overrides::GivenRange& given : change.ranges) {
         const bool has = std::any_of(free.ranges.begin(), free.ranges.end(),
                                      [&](const auto& one) { return one.tensor == given.tensor; });
-        if (!has) free.ranges.push_back(given);  // the best one: gains are in order
+        if (!has) free.ranges.push_back(given);  // the best one, because gains are sorted
       }
       if (!free.rewrites) free.rewrites = change.rewrites;
       if (free.weight_method.empty()) free.weight_method = change.weight_method;
@@ -279,7 +280,7 @@ class SuggestionSearch {
     }
   }
 
-  /// Whether everything of `part` is in `whole`.
+  /// Whether `whole` contains all of `part`.
   static bool holds(const Change& whole, const Change& part) {
     const auto within = [](const auto& some, const auto& all) {
       return std::all_of(some.begin(), some.end(), [&](const auto& one) {
@@ -294,8 +295,8 @@ class SuggestionSearch {
            within(part.ranges, whole.ranges);
   }
 
-  /// What a change asks for: nodes in FP32 and tensors in 16 bits, which cost time, then other
-  /// options.
+  /// The size of a change: the number of nodes in FP32 and tensors in 16 bits, which cost time; and
+  /// the number of other options.
   static std::pair<std::size_t, std::size_t> size_of(const Change& change) {
     return {change.exclude.size() + change.wide.size(),
             change.ranges.size() + (change.method.empty() ? 0U : 1U) +
@@ -363,7 +364,7 @@ class SuggestionSearch {
   Exclusions exclusions_;
   Trials trials_;
   std::vector<Trial> tried_;
-  std::vector<SourceTrial> for_source_;  // without gains, until all were run
+  std::vector<SourceTrial> for_source_;  // their gains are filled in by by_source()
   std::size_t run_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The recipe of an INT8 model.
+// Reads the recipe of an INT8 model.
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -22,7 +22,8 @@ constexpr int kByteBits = 8;
               concat("the INT8 model cannot be made again from what it says: ", what));
 }
 
-// A Clip in front keeps the integers of a smaller type within their limits.
+// The number of bits in use. For a type of fewer than 8 bits, a Clip before the QuantizeLinear
+// keeps the integers within the limits.
 int bits_of(const QuantizedActivation& activation) {
   const Range range = represented_range(activation.affine, activation.limits);
   const float top = std::clamp(activation.high, range.min, range.max);
@@ -69,7 +70,7 @@ void add_activations(const std::vector<QuantizedActivation>& activations, Calibr
   table.method_options.scheme = scheme;
 }
 
-/// Scales and zero points of constant integers behind a DequantizeLinear; nothing where `id` is
+/// The scales and zero points of a DequantizeLinear of constant integers; nullopt where `id` is
 /// something else.
 std::optional<Affines> stored_affines(const Graph& int8, ValueId id, const Shape& shape,
                                       std::int64_t axis) {
@@ -117,7 +118,8 @@ std::optional<Affines> stored_affines(const Graph& int8, ValueId id, const Shape
   return affines;
 }
 
-/// What quantize() subtracts from the bias of a layer to get the one of the INT8 model.
+/// The value that quantize() subtracts from the bias of each output channel to get the bias of the
+/// INT8 model.
 std::vector<double> bias_shift(const Graph& fp32, const WeightPorts& ports, const Tensor& bias) {
   const std::vector<float> real = real_bias(fp32, ports);
   if (bias.dtype() != DType::kFloat32 ||
@@ -131,7 +133,7 @@ std::vector<double> bias_shift(const Graph& fp32, const WeightPorts& ports, cons
   return shift;
 }
 
-/// The integers behind a weight for which stored_affines() has an answer.
+/// The integers of a layer's weight. stored_affines() must have a value for it.
 std::shared_ptr<const Tensor> stored_integers(const Graph& int8, const Node& layer) {
   const Node& stored = int8.node(int8.value(layer.inputs[1]).producer);
   return int8.value(stored.inputs[0]).constant;

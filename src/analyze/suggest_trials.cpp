@@ -26,12 +26,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The answers of FP32 and of the models of a batch to one image.
+/// The answers of FP32, and of the models that run together, for one image.
 struct Answers {
   bool usable = false;
   bool fp32 = false;
   std::int64_t fp32_class = -1;
-  std::vector<SqnrSums> sums;          // plan * outputs + output
+  std::vector<SqnrSums> sums;          // [plan * outputs + output]
   std::vector<bool> answered;          // per plan
   std::vector<std::int64_t> class_of;  // per plan
 };
@@ -41,10 +41,10 @@ std::int64_t top_class(const FloatOutputs& outputs, std::int64_t classes) {
   return top_k(outputs[0], 1).front();
 }
 
-/// The score of one plan of a batch, sample by sample in the order of the list.
+/// Computes the score of one plan. Samples are added in the order of the list.
 class ScoreSums {
  public:
-  /// `p`: the plan; `outputs`: how many it has; `label`: of the sample.
+  /// `p`: index of the plan; `outputs`: its number of outputs; `label`: label of the sample.
   void add(const Answers& one, std::size_t p, std::size_t outputs, std::int64_t label) {
     score_.sqnr_db.resize(outputs);
     ++score_.images;
@@ -79,11 +79,11 @@ class ScoreSums {
  private:
   TrialScore score_;
   std::int64_t compared_ = 0;
-  std::int64_t answered_ = 0;  // with a class, by FP32
+  std::int64_t answered_ = 0;  // images for which FP32 gives a class
   std::int64_t equal_ = 0;
 };
 
-/// The table that another method gives, with what the user set in the recipe's own.
+/// The table that another method gives. Entries that the user set in the recipe's table are kept.
 CalibrationTable decided(const Executor& fp32, const Recipe& recipe, const Collection& statistics,
                          const std::string& method) {
   CalibrateOptions options;
@@ -115,7 +115,8 @@ bool any_effect(const std::vector<RewriteReport>& reports) {
 
 namespace {
 
-/// The share of FP32's boxes that are kept, or 1 minus that of those added: the lower one.
+/// The smaller of two numbers: the share of FP32's boxes that are kept, and 1 minus (added boxes /
+/// FP32's boxes).
 std::optional<double> agreement_of(const BoxMatch& match) {
   if (match.fp32 == 0) return match.int8 == 0 ? std::nullopt : std::optional(0.0);
   const auto all = static_cast<double>(match.fp32);
@@ -132,7 +133,8 @@ std::optional<double> equal_pixels_of(const AnswerAgreement& answers) {
 
 std::optional<BoxMatch> judged_boxes(const AnswerAgreement& answers) {
   if (!answers.boxes || answers.boxes->matches.empty()) return std::nullopt;
-  // Ascending by score, then by IoU: the last one of the first score.
+  // Entries are sorted by score, then by IoU. The last entry with the first score has the highest
+  // IoU.
   const std::vector<BoxMatch>& matches = answers.boxes->matches;
   const auto end = std::find_if(matches.begin(), matches.end(), [&](const BoxMatch& match) {
     return match.score != matches.front().score;
@@ -176,7 +178,8 @@ CalibrationTable Trials::table_of(const Change& change) const {
     }
     return *table;
   }
-  // Scales of weights depend on rewrites and, where a bias is large, on ranges.
+  // The scales of weights depend on rewrites and, where a bias is large, on ranges. Then they
+  // cannot be chosen in advance for a weight method.
   if (change.weight_method.empty() || change.rewrites || !change.ranges.empty()) {
     return recipe_.table;
   }
@@ -245,7 +248,7 @@ void Trials::run(std::span<Trial> trials) const {
 void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t all) const {
   std::vector<std::unique_ptr<Executor>> executors;
   std::vector<std::shared_ptr<const Plan>> plans;
-  std::vector<std::size_t> trial_of;  // by plan
+  std::vector<std::size_t> trial_of;  // [plan]
   std::shared_ptr<const Plan> fp32;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     check_stop(options_.stop);
@@ -258,7 +261,7 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
       executors.push_back(std::move(executor));
       trial_of.push_back(i);
     } catch (const Error& error) {
-      // What cannot be made is no suggestion; without a change it must be possible.
+      // A model that cannot be made is not suggested. But the unchanged model must be possible.
       if (error.code() == ErrorCode::kCancelled || trials[i].change == Change()) throw;
     }
   }
@@ -271,7 +274,7 @@ void Trials::run_some(std::span<Trial> trials, std::size_t before, std::size_t a
     std::vector<AnswerScorer> scorers;  // per plan
   };
   std::vector<Worker> workers(static_cast<std::size_t>(sample_workers(samples_, options_)));
-  std::vector<Answers> answers(kSampleBlock);  // since the last merge
+  std::vector<Answers> answers(kSampleBlock);  // for the samples since the last merge
   std::vector<ScoreSums> scores(plans.size());
   std::vector<SqnrSums> sums(plans.size() * outputs);
   const auto merge = [&](std::size_t begin, std::size_t end) {

@@ -14,32 +14,35 @@
 
 namespace qtool {
 
-/// How much of the answers is FP32's, at most 1. With a mask: of the pixels those with its class.
-/// With boxes: of FP32's boxes those kept or, if that is less, 1 minus those added for each of
-/// them, from the lowest score that was asked for on and at the highest IoU. The lower one of both;
-/// nothing without both, and where neither model finds a box.
+/// The share of the answers that agree with FP32, at most 1. With a mask: the share of the pixels
+/// with FP32's class. With boxes: the share of FP32's boxes that are kept, or 1 minus (added boxes
+/// / FP32's boxes) if this is smaller; see judged_boxes(). With a mask and boxes: the smaller of
+/// the two shares. nullopt without a mask and boxes. Boxes do not count where neither model finds
+/// one.
 std::optional<double> agreement_of(const AnswerAgreement& answers);
-/// The row of the lowest score that was asked for, at the highest IoU; nothing without boxes.
+/// The entry of BoxAgreement::matches for the lowest score at the highest IoU; nullopt without
+/// boxes.
 std::optional<BoxMatch> judged_boxes(const AnswerAgreement& answers);
 
-/// How a model answered the images, against FP32. Means and counts are evaluate()'s.
+/// How the answers of a model compare with FP32 on the images. Means and counts are defined as in
+/// evaluate().
 struct TrialScore {
-  std::vector<double> sqnr_db;  ///< per output: the mean of the images that both models answered
+  std::vector<double> sqnr_db;  ///< per output: mean over the images that both models answered
   std::int64_t images = 0;
-  std::int64_t unanswered = 0;  ///< that FP32 answered and this model did not
-  /// Of the images, the share with the top-1 class of FP32; agreement_of() where boxes or a mask
-  /// are read. Nothing where the outputs are none of these.
+  std::int64_t unanswered = 0;  ///< images that FP32 answered and this model did not
+  /// The share of the images with the top-1 class of FP32, or agreement_of() where boxes or a mask
+  /// are read. nullopt where the outputs are none of these.
   std::optional<double> agreement{};
-  std::optional<BoxMatch> boxes{};       ///< where boxes are read: those agreement_of() counts
-  std::optional<double> equal_pixels{};  ///< where a mask is read: share with FP32's class
+  std::optional<BoxMatch> boxes{};       ///< judged_boxes(), where boxes are read
+  std::optional<double> equal_pixels{};  ///< with a mask: share of pixels with FP32's class
   std::int64_t labelled = 0;
   std::int64_t fp32_top1 = 0;
   std::int64_t top1 = 0;
-  double integer_share = 0.0;  ///< of the multiplications
+  double integer_share = 0.0;  ///< share of the multiplications on integers
 };
 
-/// A change, and the noise of the model that it makes; nothing where quantize() refuses it, where
-/// it changes nothing, or where nothing is left on integers.
+/// A change, and the noise of the changed model. The noise is nullopt where quantize() refuses the
+/// change, where the change has no effect, or where nothing is left on integers.
 struct Trial {
   Change change;
   std::optional<double> noise{};
@@ -49,31 +52,33 @@ struct Trial {
 /// Makes models of a recipe with changes, and runs them.
 class Trials {
  public:
-  /// Models in memory at a time, beside FP32.
+  /// The number of models in memory at a time, without the FP32 model.
   static constexpr std::size_t kTogether = 6;
 
-  /// All arguments must live as long.
+  /// All arguments that are references must outlive the object.
   Trials(const Executor& fp32, const Recipe& recipe, const Samples& samples,
          const SuggestOptions& options, AnswerOptions answers = {});
 
-  /// The model of a change; null where there is none.
+  /// The changed model; null where the change has no effect or nothing is left on integers.
   [[nodiscard]] std::unique_ptr<Executor> model(const Change& change) const;
-  /// What another method decides; null where it refuses. Needs SuggestOptions::statistics.
+  /// The table that another method gives; null where the method refuses. Needs
+  /// SuggestOptions::statistics.
   [[nodiscard]] const CalibrationTable* table_by_method(const std::string& method) const;
-  /// Fills in the noise of each. Runs FP32 anew for every six.
+  /// Fills in the noise and the score of each trial. Runs FP32 again for every kTogether trials.
   void run(std::span<Trial> trials) const;
-  /// Median times of the models of `changes`, which take turns with the recipe's own on the first
-  /// image: theirs minus its own, run by run. Sets `base_seconds` to the recipe's own.
+  /// For each of `changes`, how much slower the changed model is than the recipe's own model: the
+  /// median of the differences, run by run, on the first image. The models take turns. Sets
+  /// `base_seconds` to the median time of the recipe's own model.
   [[nodiscard]] std::vector<MedianInterval> slower(std::span<const Change> changes,
                                                    double& base_seconds) const;
 
-  /// Shapes of the inputs, in their order.
+  /// The shapes of the inputs, in the order of the inputs.
   [[nodiscard]] const std::vector<Shape>& shapes() const noexcept { return shapes_; }
-  /// What the first image takes on one thread.
+  /// Times for the first image on one thread.
   struct Seconds {
     double fp32 = 0.0;
-    double int8 = 0.0;  ///< of the recipe's own model; 0 where there is none
-    double make = 0.0;  ///< to make and compile that model, once
+    double int8 = 0.0;  ///< for the recipe's own model; 0 where there is none
+    double make = 0.0;  ///< for making and compiling that model once
   };
   [[nodiscard]] Seconds seconds_of_image() const;
 
@@ -81,7 +86,7 @@ class Trials {
   [[nodiscard]] std::vector<Tensor> first() const;
   [[nodiscard]] CalibrationTable table_of(const Change& change) const;
   [[nodiscard]] std::optional<Quantized> quantized(const Change& change) const;
-  /// Measured once for each change that asks for them.
+  /// The bias shifts of a change. They are measured once for each change.
   [[nodiscard]] const BiasShifts& shifts_of(const Change& change, const CalibrationTable& table,
                                             const StaticOptions& options) const;
   void run_some(std::span<Trial> trials, std::size_t before, std::size_t all) const;
@@ -90,7 +95,7 @@ class Trials {
   const Recipe& recipe_;
   const Samples& samples_;
   const SuggestOptions& options_;
-  AnswerOptions answers_;  ///< what the outputs mean, where they are more than scores per class
+  AnswerOptions answers_;  ///< meaning of outputs that are not scores per class
   std::vector<Shape> shapes_;
   /// The recipe's table with the scales of other weight methods, which may take seconds to choose.
   mutable std::map<std::string, CalibrationTable> by_weight_method_;

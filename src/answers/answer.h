@@ -14,21 +14,21 @@
 
 namespace qtool {
 
-/// The elements of a whole output that belong to sample `slot` of `batch`.
+/// The elements of an output that belong to sample `slot` of a batch of `batch` samples.
 std::span<const float> sample_part(std::span<const float> all, std::int64_t slot,
                                    std::int64_t batch);
 
 /// Reads the answers of one plan, or of several with equal ports.
 class AnswerReader {
  public:
-  /// Throws as BoxReader and MaskReader, and Error(kMismatch), when the outputs do not suit what is
-  /// asked for.
+  /// Throws as BoxReader and MaskReader do, and Error(kMismatch) when the outputs do not suit
+  /// `options`.
   AnswerReader(const AnswerOptions& options, const Plan& plan, TensorLayout layout);
 
-  /// What `outputs` say of image `slot` of the plan's batch.
+  /// The answer for image `slot` of the plan's batch.
   [[nodiscard]] Answer read(std::span<const TensorView> outputs, std::int64_t slot = 0) const;
 
-  /// How many classes boxes may have; 0 without boxes.
+  /// The number of classes that boxes can have; 0 without boxes.
   [[nodiscard]] std::int64_t box_classes() const { return boxes_ ? boxes_->classes() : 0; }
 
  private:
@@ -39,8 +39,8 @@ class AnswerReader {
   std::int64_t batch_ = 1;
 };
 
-/// Sums over images how far the answers of two models agree. Each worker may have one of its own:
-/// the result does not depend on how images were shared among them.
+/// Counts, over all images, how well the answers of two models agree. Each worker may have its own
+/// scorer. The result does not depend on how the images were shared among the scorers.
 class AnswerScorer {
  public:
   explicit AnswerScorer(const AnswerOptions& options);
@@ -56,8 +56,8 @@ class AnswerScorer {
   std::optional<EqualAnswers> texts_;
 };
 
-/// The text of scores [steps, classes], step by step: the best class of each step (of equal ones
-/// the lowest), repeats merged, without `blank`. See AnswerOptions::text_blank.
+/// The text for scores [steps, classes]: the best class of each step (the lowest class wins a tie),
+/// with repeats merged and `blank` removed. See AnswerOptions::text_blank.
 std::vector<std::int64_t> best_path(std::span<const float> scores, std::int64_t classes,
                                     std::int64_t blank);
 

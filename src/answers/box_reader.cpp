@@ -196,7 +196,8 @@ std::vector<BoxReader::Candidate> BoxReader::candidates(std::span<const TensorVi
         const auto x = static_cast<double>(numbers[object->channel * rows.channel_step]);
         candidate.score *= powered(applied(object->function, x), object->power);
       }
-      // Also false for NaN. What float32 cannot hold is no score.
+      // The test also refuses NaN, and scores above kFarthestCorner, so that every score fits in a
+      // float.
       if (!(candidate.score >= floor_ && candidate.score <= kFarthestCorner)) continue;
       found.push_back(candidate);
       if (std::ssize(found) == 2 * kMaxCandidates) keep_best();

@@ -10,39 +10,40 @@
 
 namespace qtool {
 
-/// The best rows of an image that suppression looks at, and the boxes that are kept of them: a
-/// network may claim millions.
+/// The limits for one image: suppression looks at the kMaxCandidates best rows, and keeps at most
+/// kMaxBoxes boxes. A network may report millions of boxes.
 inline constexpr std::int64_t kMaxCandidates = 4096;
 inline constexpr std::int64_t kMaxBoxes = 300;
 
-/// The score from which boxes take part in average precision, unless the threshold is lower.
-/// Source: Detectron2, SCORE_THRESH_TEST.
+/// The lowest score at which boxes are included in the average precision, unless the lowest
+/// threshold is lower. Source: Detectron2, SCORE_THRESH_TEST.
 inline constexpr double kRankedScore = 0.05;
 
-/// A corner beyond this many pixels is no number of a box.
+/// A row with a corner beyond this number of pixels is not a box.
 inline constexpr double kFarthestCorner = 1e6;
 
 /// Area of the intersection over area of the union, in double; 0 for two boxes without area.
 double intersection_over_union(const Box& a, const Box& b);
 
-/// Greedy suppression within each class: of `boxes`, best first, keeps a box unless a kept one of
-/// its class overlaps it with an IoU above `most_iou`, and stops at kMaxBoxes.
+/// Greedy suppression within each class. `boxes` are sorted, best first. A box is kept unless a
+/// kept box of its class overlaps it with an IoU above `most_iou`. Stops after kMaxBoxes kept
+/// boxes.
 /// Cost: O(boxes * kept).
 std::vector<Box> suppress(std::span<const Box> boxes, double most_iou);
 
-/// A detector for the outputs of one plan.
+/// Applies a detector to the outputs of one plan.
 class BoxReader {
  public:
   /// `input`: shape of the plan's input; `channels` says where its channels lie. Throws
-  /// Error(kMismatch) when an output is not there, has no rows or too few channels, when scores and
-  /// boxes differ in the number of rows, or when the grid has another number of cells.
+  /// Error(kMismatch) when an output is missing, has no rows or too few channels, when scores and
+  /// boxes differ in the number of rows, or when the grid gives a different number of rows.
   BoxReader(Detector detector, std::span<const PortInfo> outputs, const Shape& input,
             ChannelAxis channels);
 
-  /// The boxes of image `slot` of the batch after suppression, best first (of equal scores the one
-  /// of the lower row), from kRankedScore or the lowest threshold on. A row whose score or corners
-  /// are not finite, or that has no area, is no box. `outputs` follow those of the plan.
-  /// Cost: O(rows * classes), and suppression's.
+  /// The boxes of image `slot` of the batch after suppression, best first; the lower row wins a
+  /// tie. Boxes with scores below both kRankedScore and the lowest threshold are left out. A row
+  /// whose score or corners are not finite, or that has no area, is no box. `outputs` are in the
+  /// order of the plan's outputs. Cost: O(rows * classes), plus the suppression.
   [[nodiscard]] std::vector<Box> read(std::span<const TensorView> outputs,
                                       std::int64_t slot = 0) const;
 

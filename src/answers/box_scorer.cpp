@@ -11,14 +11,15 @@ namespace {
 
 constexpr double kIous[] = {0.5, 0.7};
 
-/// How many boxes of a ranking have a score or a better one, and how many of these are right.
+/// The number of boxes in a ranking with at least a certain score, and how many of them are right.
 struct RankedCount {
   std::int64_t boxes = 0;
   std::int64_t hits = 0;
 };
 
-// Area under precision over recall, where the precision at a recall is the best of any higher one.
-// Source: Everingham et al., The PASCAL Visual Object Classes Challenge, from 2010 on.
+// The area under the curve of precision over recall. The precision at a recall is the best
+// precision at this recall or any higher one. Source: Everingham et al., The PASCAL Visual Object
+// Classes Challenge, from 2010 on.
 double average_precision(const std::vector<RankedCount>& counts, std::int64_t truths) {
   double area = 0.0;
   double best = 0.0;

@@ -9,23 +9,25 @@
 
 namespace qtool {
 
-/// For each INT8 box the index of the FP32 box that it matches, or -1. Both best first: an INT8 box
-/// takes the FP32 box of its class, from `least_score` on, that no better one took and with which
-/// it has the highest IoU (of equal ones the first), if that is `least_iou` or more.
+/// For each INT8 box, the index of the FP32 box that it matches, or -1. Both lists are sorted, best
+/// first. An INT8 box takes the FP32 box of its class with the highest IoU, if this IoU is
+/// `least_iou` or more; the first FP32 box wins a tie. FP32 boxes with scores below `least_score`,
+/// and those that a better INT8 box took, are not available.
 /// Cost: O(fp32 * int8).
 std::vector<std::int64_t> match_boxes(std::span<const Box> fp32, std::span<const Box> int8,
                                       double least_iou, double least_score = 0.0);
 
-/// Compares the boxes of the INT8 model with those of the FP32 model, image by image, and sums.
-/// Neither the order of the images nor how they were shared among scorers changes the result.
-/// Memory: 24 bytes for each INT8 box and each row of the result.
+/// Compares the boxes of the INT8 model with those of the FP32 model, image by image, and sums up
+/// the results. Neither the order of the images nor how they were shared among scorers changes the
+/// result. Memory: 16 bytes for each INT8 box, for each entry of BoxAgreement::matches.
 class BoxScorer {
  public:
   explicit BoxScorer(const Detector& detector);
 
-  /// The boxes of one image as BoxReader::read() gives them. Cost: O(fp32 * int8) per row.
+  /// Adds the boxes of one image, as BoxReader::read() gives them. Cost: O(fp32 * int8) for each
+  /// entry of BoxAgreement::matches.
   void add(std::span<const Box> fp32, std::span<const Box> int8);
-  /// Another scorer's images, of the same detector.
+  /// Adds the images of another scorer, which must have the same detector.
   BoxScorer& operator+=(const BoxScorer& other);
 
   [[nodiscard]] BoxAgreement result() const;
@@ -44,7 +46,7 @@ class BoxScorer {
   };
   static void add(std::span<const Box> fp32, std::span<const Box> int8, Tally& tally);
 
-  BoxAgreement sums_;  ///< without its matches
+  BoxAgreement sums_;  ///< its `matches` stay empty
   std::vector<Tally> tallies_;
 };
 

@@ -27,7 +27,7 @@ constexpr std::array<Maker, kDetectors.size()> kMakers = {
 #undef QTOOL_DETECTOR
 };
 
-// `of`: which detector's field it is.
+// `of`: the name of the detector that has the field.
 template <typename T>
 void require_within(std::string_view of, std::string_view field, T value, T least, T most) {
   if (value >= least && value <= most) return;

@@ -76,7 +76,8 @@ void MaskScorer::add(const Mask& fp32, const Mask& int8) {
   }
   ++sums_.images;
   sums_.pixels += std::ssize(fp32.labels);
-  // Neighbouring pixels mostly have the same classes: one look-up for each stretch of equal pairs.
+  // Neighbouring pixels mostly have the same classes, so a run of equal pairs needs only one
+  // look-up.
   for (std::size_t begin = 0, end = 0; begin < fp32.labels.size(); begin = end) {
     const std::int32_t a = fp32.labels[begin];
     const std::int32_t b = int8.labels[begin];
@@ -84,7 +85,7 @@ void MaskScorer::add(const Mask& fp32, const Mask& int8) {
     const auto count = static_cast<std::int64_t>(end - begin);
     if (a >= 0) classes_[a].fp32 += count;
     if (b >= 0) classes_[b].int8 += count;
-    if (a != b || a < 0) continue;  // two pixels without a number are not of one class
+    if (a != b || a < 0) continue;  // two pixels without a class do not count as equal
     sums_.equal += count;
     classes_[a].both += count;
   }

@@ -9,11 +9,11 @@
 
 namespace qtool {
 
-/// A rule for one output of a plan.
+/// Reads the classes of pixels from one output of a plan, by a rule.
 class MaskReader {
  public:
-  /// Throws Error(kMismatch) when the output is no map [N, C, H, W], [N, H, W, C] (as `axis` says)
-  /// or [N, H, W], or when its number of channels does not suit the rule.
+  /// Throws Error(kMismatch) when the output is not a map [N, C, H, W], [N, H, W, C] (as `axis`
+  /// says) or [N, H, W], or when its number of channels does not suit the rule.
   MaskReader(const MaskRule& rule, const PortInfo& output, ChannelAxis axis);
 
   /// The classes of one image's part of the output. Cost: one pass.
@@ -37,7 +37,7 @@ class MaskScorer {
   [[nodiscard]] MaskAgreement result() const;
 
  private:
-  MaskAgreement sums_;  ///< without its classes
+  MaskAgreement sums_;  ///< its `classes` stay empty
   std::map<std::int32_t, ClassPixels> classes_;
 };
 

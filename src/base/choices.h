@@ -8,7 +8,7 @@
 
 namespace qtool {
 
-/// `a, b or c`.
+/// The words as one text: `a, b or c`.
 std::string alternatives(std::span<const std::string> words);
 
 /// End of an error message about a name that is not in a short list: the suggestion of
@@ -16,8 +16,8 @@ std::string alternatives(std::span<const std::string> words);
 std::string expected_text(std::string_view name, std::span<const std::string> candidates);
 
 /// Indices of the names that equal or match one of `patterns`, see matches_pattern(). Throws
-/// Error(kUsage) for a pattern that matches none: "'conv9' matches no <kind>", and near names.
-/// Cost: O(names x patterns).
+/// Error(kUsage) for a pattern that matches no name; the message is "'conv9' matches no <kind>" and
+/// suggests similar names. Cost: O(names x patterns).
 std::vector<std::size_t> match_names(std::span<const std::string> names,
                                      std::span<const std::string> patterns, std::string_view kind);
 

@@ -6,7 +6,7 @@
 
 namespace qtool {
 
-/// Owns an open file of the system; -1 is none.
+/// Owns a file descriptor and closes it at the end; -1 stands for no file.
 class Descriptor {
  public:
   Descriptor() = default;

@@ -6,8 +6,9 @@
 
 namespace qtool {
 
-/// Numbers from 0 on, in sets that are joined step by step. Each begins alone. Cost of a call:
-/// nearly constant, since root() shortens the way for the next one.
+/// Disjoint sets of the numbers from 0 to size() - 1 (union-find). At first each number is a set of
+/// its own; join() joins two sets. Cost of a call: nearly constant, since root() shortens the paths
+/// that later calls follow.
 class DisjointSets {
  public:
   explicit DisjointSets(std::size_t count) : parent_(count) {
@@ -15,12 +16,12 @@ class DisjointSets {
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return parent_.size(); }
-  /// The number that stands for the set of `i`.
+  /// The number that represents the set of `i`.
   std::size_t root(std::size_t i) {
     while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
     return i;
   }
-  /// The root of `into` stands for both sets from now on.
+  /// Joins the two sets. The root of `into` represents the joined set.
   void join(std::size_t into, std::size_t i) { parent_[root(i)] = root(into); }
 
  private:

@@ -55,7 +55,7 @@ fs::path resolve_inside(const fs::path& folder, const fs::path& relative) {
                 concat("path '", relative.string(), "' leaves the folder '", folder.string(), "'"));
   };
   if (relative.empty() || relative.is_absolute() ||
-      relative.native().find('\0') != std::string::npos) {  // where the system would stop reading
+      relative.native().find('\0') != std::string::npos) {  // a NUL would end the path
     refuse();
   }
   std::error_code ec;

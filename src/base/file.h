@@ -13,7 +13,7 @@ namespace qtool {
 /// cannot be opened, is not a regular file (never waits for a pipe), or is larger.
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes);
 
-/// A file to be written and what goes into it.
+/// A file to write and its content.
 struct OutputFile {
   std::filesystem::path path;
   std::string_view bytes;
@@ -21,34 +21,36 @@ struct OutputFile {
 
 /// Writes all of `files` or none: each goes to a temporary file beside its path and is flushed to
 /// the disk (fsync); only then are all of them renamed. A reader never sees half a file, not even
-/// after a crash, and when one file cannot be written none is changed. One file is replaced by one
-/// rename. Of several, old ones never stand beside new ones: the old ones are set aside before.
-/// What kills the program between two renames leaves them in their folders as `.qtool-*.old`. A
-/// symbolic link is followed: the file it names is written. Other hard links to a file that is
-/// replaced keep the old content. A new file has the permissions that the process's umask leaves; a
-/// replaced one keeps its permissions, and its owner and group where the system allows it.
-/// `/dev/null` discards; every other device, pipe or folder is refused, and so is a write-protected
-/// file. Temporary files (`.qtool-*.tmp`) that killed processes of the same user left in these
-/// folders are removed.
-/// `check`, if there is one, is called before anything is renamed, with the path of each file's
-/// bytes; if it throws, no file is changed. Of what is discarded this is the null device.
-/// Throws Error(kIo) naming the path, and what `check` throws.
+/// after a crash, and when one file cannot be written, no file is changed. A single file is
+/// replaced by one rename. With several files, the old ones are renamed to `.qtool-*.old` before
+/// the first new one gets its name, so old and new files never stand side by side. If the program
+/// is killed between two renames, these old files stay in their folders. A symbolic link is
+/// followed: the file it names is written. Other hard links to a file that is replaced keep the old
+/// content. A new file gets the permissions that the process's umask allows; a replaced file keeps
+/// its permissions, and its owner and group where the system allows it. Bytes for `/dev/null` are
+/// discarded. All other devices, pipes, folders and write-protected files are refused. Temporary
+/// files (`.qtool-*.tmp`) that killed processes of the same user left in these folders are removed.
+/// `check`, if given, is called before any file is renamed. It gets the path where the bytes of
+/// each file are at that time; for discarded bytes this is the null device. If it throws, no file
+/// is changed.
+/// Throws Error(kIo) naming the path, and passes on the exceptions of `check`.
 using FileCheck = std::function<void(std::span<const std::filesystem::path> written)>;
 void write_files(std::span<const OutputFile> files, const FileCheck& check = {});
 
-/// write_files() of one file.
+/// Calls write_files() for one file.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
 /// Throws Error(kIo) when write_file(path) cannot succeed: no such folder, not a file, or no right
 /// to write there. For commands that compute for a long time before they write.
 void require_writable(const std::filesystem::path& path);
 
-/// Whether two paths name the same file, links and spellings resolved. For files that do not exist
-/// yet: whether writing to both would create one file. Throws Error(kIo) for cyclic links.
+/// Whether two paths name the same file, after links and different spellings are resolved. For
+/// files that do not exist yet: whether writing to both paths would create one file. Throws
+/// Error(kIo) for cyclic links.
 bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
 
-/// `relative` resolved inside `folder`. Throws Error(kInvalidModel) when the result, symbolic links
-/// followed, lies outside `folder`, or when `relative` is absolute or holds a NUL.
+/// Resolves `relative` inside `folder` and follows symbolic links. Throws Error(kInvalidModel) when
+/// the result lies outside `folder`, or when `relative` is empty, is absolute or holds a NUL.
 std::filesystem::path resolve_inside(const std::filesystem::path& folder,
                                      const std::filesystem::path& relative);
 

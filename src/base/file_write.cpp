@@ -50,10 +50,10 @@ bool is_null_device(const FileInfo& info) {
   return S_ISCHR(info.st_mode) && null && info.st_rdev == null->st_rdev;
 }
 
-/// Where bytes for a path really go.
+/// The place where the bytes for a path are written.
 struct Target {
   fs::path path;                ///< symbolic links followed
-  std::optional<FileInfo> old;  ///< of the file that is there already
+  std::optional<FileInfo> old;  ///< the file that exists already
   bool discard = false;         ///< the null device: nothing is written
 
   [[nodiscard]] fs::path folder() const {
@@ -94,7 +94,8 @@ Target find_target(const fs::path& path) {
   if (!fs::is_directory(folder, ec)) {
     refuse(path, concat("there is no folder '", folder.string(), "'"));
   }
-  // The names below /proc/self/fd are links too, but a rename cannot replace what they point to.
+  // The names below /proc/self/fd are links too, but a rename cannot replace the files that they
+  // point to.
   const std::optional<FileInfo> found = info_of(target.path);
   if (target.old.has_value() != found.has_value() || (found && !same_inode(*found, *target.old))) {
     refuse(path, "it is not the name of a file");
@@ -130,7 +131,7 @@ std::string random_name(std::string_view tail) {
 }
 
 bool syncs(int descriptor) {
-  // A file system that cannot do it says so by one of these.
+  // A file system that does not support fsync() reports one of these errors.
   return ::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOSYS || errno == ENOTSUP;
 }
 
@@ -162,13 +163,13 @@ class Staged {
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
   }
 
-  /// Gives the old file, if there is one, a name that no one takes for a result.
+  /// Gives the old file, if there is one, a name that cannot be mistaken for a result.
   void set_aside() {
     if (target_.discard || !target_.old) return;
     const fs::path aside = target_.folder() / random_name(kAsideTail);
     if (::rename(target_.path.c_str(), aside.c_str()) == 0) {
       aside_ = aside;
-    } else if (errno != ENOENT) {  // removed meanwhile
+    } else if (errno != ENOENT) {  // ENOENT: it was removed meanwhile
       refuse(named_, std::strerror(errno));
     }
   }
@@ -183,20 +184,21 @@ class Staged {
     published_ = true;
   }
 
-  /// Undoes publish() and set_aside(). An old file that cannot get its name back stays aside.
+  /// Undoes publish() and set_aside(). An old file that cannot get its name back keeps its
+  /// temporary name.
   void take_back() noexcept {
     if (published_) ::unlink(target_.path.c_str());
     if (!aside_.empty()) ::rename(aside_.c_str(), target_.path.c_str());
     aside_.clear();
   }
 
-  /// Removes what was set aside.
+  /// Removes the old file that was set aside.
   void forget_old() noexcept {
     if (!aside_.empty()) ::unlink(aside_.c_str());
     aside_.clear();
   }
 
-  /// Where the bytes are before publish().
+  /// The path of the bytes before publish().
   [[nodiscard]] const fs::path& written() const { return target_.discard ? named_ : temporary_; }
 
  private:
@@ -212,7 +214,7 @@ class Staged {
         temporary_.clear();
         refuse(named_, std::strerror(error));
       }
-      // A collector may have taken the file for a leftover before it was locked.
+      // collect_leftovers() of another process may have removed the file before it was locked.
       const bool taken = ::flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
       FileInfo info = {};
       if (!taken && ::fstat(file_.get(), &info) == 0 && info.st_nlink > 0) return;
@@ -239,7 +241,7 @@ class Staged {
     FileInfo own = {};
     if (::fstat(file_.get(), &own) != 0) refuse(named_, std::strerror(errno));
     if (own.st_uid != old.st_uid || own.st_gid != old.st_gid) {
-      // Only root may give files away; others keep the group if they belong to it.
+      // Only root may change the owner; other users can set the group if they belong to it.
       if (::fchown(file_.get(), old.st_uid, old.st_gid) != 0) {
         static_cast<void>(::fchown(file_.get(), own.st_uid, old.st_gid) == 0);
       }
@@ -256,9 +258,9 @@ class Staged {
 };
 
 // The old files are set aside before the first new one gets its name, so that old and new ones
-// never stand side by side, whatever ends the program: SIGKILL or a loss of power between two
-// renames leaves some names without a file, and nothing lost. A single file is replaced by one
-// rename.
+// never stand side by side, whatever ends the program. SIGKILL or a loss of power between two
+// renames leaves some names without a file, but no content is lost. A single file is replaced by
+// one rename.
 void publish_all(std::vector<Staged>& staged) {
   const SignalsHeldBack held_back;
   try {

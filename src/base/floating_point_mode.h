@@ -2,8 +2,9 @@
 
 namespace qtool {
 
-/// How the current thread rounds and treats denormals: the control register of its floating-point
-/// unit, as far as this architecture has one that is worth setting (x86: MXCSR, Arm: FPCR).
+/// Controls how the current thread rounds and treats denormals. A mode is the content of the
+/// control register of the floating-point unit (x86: MXCSR, Arm: FPCR). On other architectures the
+/// mode is always 0 and setting it does nothing.
 class FloatingPointMode {
  public:
   static unsigned current() noexcept;
@@ -11,7 +12,7 @@ class FloatingPointMode {
   /// `mode` with denormals read and written as zero.
   static unsigned flushing(unsigned mode) noexcept;
 
-  /// `mode` on the current thread while it lives.
+  /// Sets `mode` on the current thread; the destructor restores the previous mode.
   class Guard {
    public:
     explicit Guard(unsigned mode) noexcept : saved_(current()) {

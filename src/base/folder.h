@@ -5,9 +5,9 @@
 
 namespace qtool {
 
-/// What lies in a folder, sorted by name, without names that begin with a dot. The entries know
-/// their types where the file system told them. Throws Error(kIo) naming the folder when it cannot
-/// be read. Cost: O(n log n), one read of the folder.
+/// The entries of a folder, sorted by name, without those whose name begins with a dot. An entry
+/// knows its type already where the file system reported it. Throws Error(kIo) naming the folder
+/// when it cannot be read. Cost: O(n log n), one read of the folder.
 std::vector<std::filesystem::directory_entry> list_folder(const std::filesystem::path& folder);
 
 }  // namespace qtool

@@ -1,6 +1,6 @@
 #include "base/hash.h"
 
-// The whole of the library in this file: programs that link ours need nothing more.
+// Compiles all of xxHash into this file, so that programs that link qtool need no further library.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -7,8 +7,9 @@
 
 namespace qtool {
 
-/// Keeps `count` of the entries, evenly spread over all of them and in their order: entry i is the
-/// one at floor(i n / count) of n. Keeps all when there are no more.
+/// Keeps `count` of the entries, evenly spread over all of them and in their order. With n entries
+/// before the call, the new entry i is the old entry floor(i n / count). Keeps all entries when
+/// there are at most `count`.
 template <class T>
 void keep_spread(std::vector<T>& entries, std::int64_t count) {
   const std::int64_t all = std::ssize(entries);

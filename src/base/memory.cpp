@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
-/// The number in a file of the control groups; `max` and everything else is no limit.
+/// Reads the limit from a file of a control group. `max`, and everything else that is not a
+/// positive number, means that there is no limit.
 std::int64_t limit_in(const fs::path& file) {
   std::ifstream in(file);
   std::string text;
@@ -25,9 +26,9 @@ std::int64_t limit_in(const fs::path& file) {
   return read.ec == std::errc() && limit > 0 ? limit : kNoLimit;
 }
 
-/// The smallest limit on the way from the group at `mount` / `group` up to `mount`. In a container
-/// the path may be that of the host and not exist; then only `mount` exists, which is the
-/// container's group.
+/// The smallest limit of the group at `mount` / `group` and of its parents up to `mount`. In a
+/// container, `group` may be a path of the host that does not exist here. Then only `mount` exists,
+/// and it is the container's group.
 std::int64_t smallest_limit(const fs::path& mount, fs::path group, const char* name) {
   std::int64_t limit = limit_in(mount / name);
   for (group = group.relative_path(); !group.empty(); group = group.parent_path()) {

@@ -5,12 +5,13 @@
 
 namespace qtool {
 
-/// Bytes of main memory that this process may use: this machine's, or fewer where a control group
-/// (that of a container, say) limits it. Read once.
+/// The bytes of main memory that this process may use: the memory of the machine, or less if a
+/// control group (of a container, for example) sets a limit. The value is read once.
 std::int64_t physical_memory() noexcept;
 
-/// The smallest memory limit among this process's control group (version 1 or 2) and those above
-/// it; the largest number when there is none. `root` is where the system's files lie.
+/// The smallest memory limit among this process's control group (version 1 or 2) and its parent
+/// groups; the largest int64 when there is no limit. `root` is the folder that holds the system's
+/// `proc` and `sys` folders.
 std::int64_t control_group_limit(const std::filesystem::path& root = "/");
 
 }  // namespace qtool

@@ -38,7 +38,8 @@ class FirstError {
   std::exception_ptr error_;
 };
 
-// Runs `task(worker)` for every worker below `workers`, on as many threads as the machine has free.
+// Runs `task(worker)` for every worker below `workers`, on the calling thread and the free threads
+// of the pool.
 template <typename Task>
 void run_team(int workers, const Task& task) {
   FirstError error;
@@ -100,8 +101,8 @@ void parallel_items(std::int64_t count, int threads,
     for (std::int64_t item = 0; item < count; ++item) body(item, 0);
     return;
   }
-  // Items are handed out in order, so every item before a failed one is also run to its end. So the
-  // lowest failure is the same for any number of threads.
+  // Items are handed out in order, so every item before a failed one is also run to its end.
+  // Therefore the lowest failed item is the same for any number of threads.
   std::atomic<std::int64_t> next{0};
   std::mutex mutex;
   std::int64_t failed = count;

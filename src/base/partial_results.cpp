@@ -18,12 +18,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A file is this line, the key, the number of results, of each the sizes of its name and its bytes
-// and these, and the checksum of all before it. Numbers have 8 bytes, the lowest one first.
+// A file holds this line, the key, the number of results, the results, and a checksum of everything
+// before it. A result is the size of its name, the number of its bytes, the name and the bytes.
+// Numbers have 8 bytes, the lowest byte first.
 constexpr std::string_view kBegin = "qtool partial 1\n";
 constexpr std::int64_t kMaxFile = std::int64_t{1} << 32;
 constexpr std::size_t kMaxName = 1U << 16;
-// After a pause of ten seconds, and of thirty times what saving took.
+// keep() saves after a pause of at least ten seconds and thirty times the duration of the last
+// save.
 constexpr Clock::duration kPause = std::chrono::seconds(10);
 constexpr int kWorkPerSave = 30;
 
@@ -31,7 +33,7 @@ void append(std::string& to, std::uint64_t number) {
   for (int shift = 0; shift < 64; shift += 8) to.push_back(static_cast<char>(number >> shift));
 }
 
-/// Takes numbers and texts from the front of `bytes`; nothing where it ends too early.
+/// Takes numbers and texts from the front of `bytes`; returns nullopt when `bytes` ends too early.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -61,7 +63,7 @@ class Reader {
 
 using Results = std::map<std::string, std::string, std::less<>>;
 
-/// The results that follow the key; nothing when they are not whole.
+/// Reads the results that follow the key; returns nullopt when they are damaged.
 std::optional<Results> read_results(Reader reader) {
   const std::optional<std::uint64_t> count = reader.number();
   if (!count) return std::nullopt;
@@ -143,7 +145,7 @@ PartialResults::PartialResults(std::filesystem::path path, std::uint64_t key)
 PartialResults::~PartialResults() {
   try {
     save();
-  } catch (...) {  // NOLINT(bugprone-empty-catch): the work ends by an error already, or is done
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the work is done or has failed already
   }
 }
 
@@ -183,7 +185,7 @@ void PartialResults::remove() {
   state_->unsaved = false;
   if (!is_ours) return;
   std::error_code ec;
-  std::filesystem::remove(state_->path, ec);  // the work is done all the same
+  std::filesystem::remove(state_->path, ec);  // an error here is ignored: the work is done
   state_->found = PartialFile::kAbsent;
 }
 

@@ -7,7 +7,7 @@
 namespace qtool {
 namespace {
 
-/// One character of UTF-8 and its length in bytes; 0 bytes where there is none.
+/// One UTF-8 character and its length in bytes; the length is 0 if the bytes are not UTF-8.
 struct Character {
   char32_t code = 0;
   std::size_t bytes = 0;
@@ -24,7 +24,7 @@ Character first_character(std::string_view text) {
     if ((byte(i) & 0xC0U) != 0x80U) return {};
     code = (code << 6U) | (byte(i) & 0x3FU);
   }
-  constexpr std::array<char32_t, 5> kMin{0, 0, 0x80, 0x800, 0x10000};  // by length
+  constexpr std::array<char32_t, 5> kMin{0, 0, 0x80, 0x800, 0x10000};  // by number of bytes
   const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
   if (code < kMin[bytes] || code > 0x10FFFF || surrogate) return {};
   return {code, bytes};

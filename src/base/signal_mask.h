@@ -4,9 +4,9 @@
 
 namespace qtool {
 
-/// Keeps signals that end or stop a program, or call a handler of it, from this thread for as long
-/// as the object lives; they arrive afterwards. A thread that is started meanwhile never gets them.
-/// Those of a fault (SIGSEGV and the like) and of a profiler arrive as ever.
+/// Blocks signals that end or stop a program, or call one of its handlers, on this thread while the
+/// object lives. They arrive afterwards. A thread that is started in the meantime never gets them.
+/// Signals of a fault (SIGSEGV and the like) and of a profiler are not blocked.
 class SignalsHeldBack {
  public:
   SignalsHeldBack() noexcept {

@@ -20,21 +20,21 @@ inline void check_stop(const StopCheck& stop) {
 void report_progress(const Progress& progress, std::int64_t done, std::int64_t total,
                      std::string_view work, std::string_view items);
 
-/// While it lives, loops of this thread, and of the workers of parallel loops that it starts, ask
-/// `stop` whether they are to end; see check_stop_inside(). Within another scope it does nothing:
-/// the outermost one counts.
+/// While a scope lives, the loops of this thread ask `stop` whether to end; see
+/// check_stop_inside(). So do the workers of parallel loops that this thread starts. A scope inside
+/// another scope does nothing: only the outermost one counts.
 class StopScope {
  public:
-  /// `stop` must live as long. Loops that end within `patience` are left to: what called them then
-  /// says how far the work is.
+  /// `stop` must outlive the scope. No loop is stopped within `patience` after the construction: a
+  /// loop that ends in this time returns to its caller, which can report how far the work is.
   explicit StopScope(const StopCheck& stop, std::chrono::milliseconds patience = {});
   ~StopScope();
   StopScope(const StopScope&) = delete;
   StopScope& operator=(const StopScope&) = delete;
 
-  /// The scope of this thread, for other threads that do a part of its work; null for none.
+  /// The current scope of this thread, or null. Other threads that do a part of its work enter it.
   static const StopScope* current() noexcept;
-  /// Makes `scope` this thread's. Returns the one that it had before.
+  /// Makes `scope` the current scope of this thread. Returns the previous one.
   static const StopScope* enter(const StopScope* scope) noexcept;
 
   /// Throws Error(kCancelled) when the work is to end.
@@ -48,17 +48,17 @@ class StopScope {
   bool outermost_;
 };
 
-/// Throws Error(kCancelled) when the scope around this loop is to end; does nothing without one.
-/// Cost: a few nanoseconds.
+/// Throws Error(kCancelled) when the current scope of this thread asks to stop; does nothing
+/// without a scope. Cost: a few nanoseconds.
 inline void check_stop_inside() {
   if (const StopScope* scope = StopScope::current()) scope->check();
 }
 
-/// Steps of loops between two looks whether they are to end: some milliseconds.
+/// The number of loop steps between two calls of check_stop_inside(): some milliseconds of work.
 inline constexpr std::int64_t kStepsBetweenLooks = 1 << 20;
 
-/// Calls check_stop_inside() once for so many steps of all loops of this thread, so that it may be
-/// used in loops within loops.
+/// Calls check_stop_inside() once per kStepsBetweenLooks steps. All loops of a thread share one
+/// count, so that this can be used in nested loops.
 class StopPace {
  public:
   void step(std::int64_t steps = 1) {
@@ -73,9 +73,9 @@ class StopPace {
   std::int64_t& left_ = steps_left;
 };
 
-/// Calls `body(begin, end)` for consecutive pieces of [0, count) and looks between them, so that
-/// one row of billions of elements can be stopped. Rows of one piece count no steps: whoever runs
-/// many of them does.
+/// Calls `body(begin, end)` for consecutive pieces of [0, count) and calls check_stop_inside()
+/// between them, so that one row of billions of elements can be stopped. A row of one piece makes
+/// no check, so a caller with many such rows counts their steps itself.
 template <typename Body>
 void in_pieces(std::int64_t count, const Body& body) {
   for (std::int64_t begin = 0; begin < count; begin += kStepsBetweenLooks) {

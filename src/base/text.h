@@ -17,29 +17,31 @@ std::string to_text(std::uint64_t value);
 
 /// Decimal text with exactly `decimals` digits after the point; independent of the locale.
 std::string to_fixed(double value, int decimals);
-/// The same with `+` in front of numbers from 0 on, and of those that round to 0 from above.
+/// The text of to_fixed(), with `+` in front unless it begins with `-`.
 std::string to_signed_fixed(double value, int decimals);
 
-/// Reads a whole string as a number. Throws Error(kInvalidArgument) naming `what` otherwise.
+/// Reads a whole string, except for spaces around it, as a number. Throws Error(kInvalidArgument)
+/// naming `what` if it is not a number.
 double parse_double(std::string_view text, std::string_view what);
 float parse_float(std::string_view text, std::string_view what);
 std::int64_t parse_int(std::string_view text, std::string_view what);
 
-/// `bytes` as 16 lower-case hexadecimal digits (used for hashes).
+/// `value` as 16 lower-case hexadecimal digits (used for hashes).
 std::string to_hex(std::uint64_t value);
 
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string to_lower(std::string_view text);
 
-/// At most `count` candidates that `name` may be a misspelling of, nearest first: at most a third
-/// of the letters differ, or one begins with or contains the other. Cost: O(candidates x lengths).
+/// At most `count` candidates that `name` may be a misspelling of, nearest first. At most a third
+/// of the letters differ, or the candidate contains `name`, or `name` begins with the candidate.
+/// Cost: O(candidates x lengths).
 std::vector<std::string> nearest_names(std::string_view name,
                                        std::span<const std::string> candidates,
                                        std::size_t count = 3);
 
 /// The end of an error message about a name that is not among `candidates`: "; did you mean 'a' or
-/// 'b'?", or nothing when none is near.
+/// 'b'?", or empty when none is near.
 std::string nearest_text(std::string_view name, std::span<const std::string> candidates);
 
 /// True when `name` matches `pattern`, where `*` stands for any text and `?` for one character.

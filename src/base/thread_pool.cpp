@@ -20,8 +20,8 @@ namespace {
 using Task = std::function<void(int)>;
 using Clock = std::chrono::steady_clock;
 
-// How long a waiting thread spins before it sleeps. Longer than the gap between two parallel
-// operators of a network, and too short to slow other processes down noticeably.
+// The time that a waiting thread spins before it sleeps. It is longer than the gap between two
+// parallel operators of a network, and too short to slow other processes down noticeably.
 constexpr std::chrono::microseconds kSpin{150};
 
 void pause() noexcept {
@@ -32,10 +32,10 @@ void pause() noexcept {
 #endif
 }
 
-// Until `done()`, but for no longer than kSpin. Returns the last answer.
+// Spins until `done()` is true, but no longer than kSpin. Returns the last result of `done()`.
 template <typename Done>
 bool spin_until(const Done& done) {
-  constexpr int kLooksPerTime = 32;  // reading the clock costs as much as several looks
+  constexpr int kLooksPerTime = 32;  // reading the clock costs as much as several calls of done()
   const Clock::time_point end = Clock::now() + kSpin;
   do {
     for (int look = 0; look < kLooksPerTime; ++look) {
@@ -47,7 +47,8 @@ bool spin_until(const Done& done) {
 }
 
 // The state of a task in one atomic word: the task's number, its number of parts, and the next
-// part. So a thread takes a part only if it still belongs to the task it has read.
+// part. The task's number ensures that a thread takes a part only if the part still belongs to the
+// task that the thread has read.
 struct Ticket {
   static constexpr int kPartBits = 16;
   static constexpr std::uint64_t kPartMask = (1U << kPartBits) - 1;
@@ -64,13 +65,13 @@ struct Ticket {
   }
 };
 
-// A slot for one caller's task. Slots are never freed, so a late read of one is harmless.
+// A slot for one caller's task. Slots are never freed, so a late read of a slot is harmless.
 struct alignas(64) Slot {
   std::atomic<bool> taken{false};
   std::atomic<std::uint64_t> ticket{0};
   std::atomic<const Task*> task{nullptr};
   std::atomic<unsigned> mode{0};   // the caller's floating-point mode
-  std::atomic<int> unfinished{0};  // parts
+  std::atomic<int> unfinished{0};  // number of parts
 
   // Runs one part that no thread has begun, if there is one.
   bool run_one() {
@@ -153,18 +154,20 @@ class Pool {
     if (size_.load(std::memory_order_acquire) >= threads) return;
     const std::lock_guard lock(growing_);
     while (size_.load(std::memory_order_relaxed) < threads && !stop_) {
-      // Signals are the caller's: one that reached a thread of the pool would end no wait of it.
+      // Signals are meant for the caller: a signal that arrives on a thread of the pool would not
+      // interrupt the caller's waits.
       const SignalsHeldBack held_back;
       try {
         threads_.emplace_back([this] { work(); });
       } catch (const std::system_error&) {
-        return;  // the system grants no more threads: the caller does their parts
+        return;  // the system grants no more threads: the caller runs their parts
       }
       size_.fetch_add(1, std::memory_order_release);
     }
   }
 
-  // Tells waiting threads of `parts` to do. Those that spin see it by themselves.
+  // Wakes sleeping threads to run `parts` parts. Spinning threads notice the new task by
+  // themselves.
   void ring(int parts) {
     bell_.fetch_add(1);
     const int sleepers = sleeping_.load();

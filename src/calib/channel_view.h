@@ -4,12 +4,14 @@
 
 namespace qtool {
 
-/// A tensor of rank 2 or more whose channels are its last axis, as an image with channels. Where
-/// its memory has them in another order, `copy` holds it in the plain one.
+/// Views a tensor of rank 2 or more, whose channels are its last axis, as an image with channels.
+/// If the memory of the tensor is not in plain order, `copy` gets the elements in plain order and
+/// the view refers to `copy`.
 TensorView with_last_channels(const TensorView& tensor, Tensor& copy);
 
-/// Tensors without axes for images and channels (such as a factor computed from the image's size)
-/// are treated as one channel of one image, and so are those whose second axis is not channels.
+/// Views a tensor as images with channels on axis 1. A tensor becomes one channel of one image if
+/// `one_channel` is true (its second axis is not the channels), or if it has no axes for images and
+/// channels, such as a factor computed from the size of the image.
 TensorView with_image_axes(const TensorView& tensor, bool one_channel);
 
 }  // namespace qtool

@@ -69,7 +69,8 @@ std::vector<TensorStatistics> observed_tensors(const Graph& graph,
 }
 
 // For each tensor that is a concatenation of observed tensors along the channels: the indices of
-// these parts. Its statistics are computed from theirs, so no value is counted twice.
+// these parts. Its statistics are computed from the statistics of the parts, so no value is counted
+// twice.
 std::vector<std::vector<std::size_t>> concatenations(const Graph& graph,
                                                      const std::vector<TensorStatistics>& tensors) {
   std::vector<std::vector<std::size_t>> parts(tensors.size());
@@ -105,7 +106,7 @@ Outputs kind_of(std::span<const PortInfo> outputs) {
   return std::any_of(outputs.begin(), outputs.end(), is_map) ? Outputs::kMaps : Outputs::kVectors;
 }
 
-// What one pass over the images collects.
+// The data that one pass over the images collects.
 enum class Pass : std::uint8_t { kStatistics, kExactBins };
 
 // One thread's share of the work.
@@ -116,7 +117,7 @@ struct CollectWorker {
   std::shared_ptr<const Plan> plan;
   InputShapes plan_shapes;
   std::optional<StateFeedback> states;  // of the plan
-  Outputs outputs = Outputs::kVectors;  // maps where they are for images of any size
+  Outputs outputs = Outputs::kVectors;  // kMaps if any image gave a feature map
   std::int64_t images = 0;
   Clock::duration observing{};
   std::int64_t values = 0;  // observed
@@ -161,13 +162,14 @@ class Collector {
   }
 
  private:
-  // States pass from sample to sample: one worker then takes them in their order.
+  // A network with states passes them from one sample to the next, so one worker must run all
+  // samples in their order.
   [[nodiscard]] int threads() const {
     return samples_.states().empty() ? resolve_threads(options_.threads) : 1;
   }
 
-  // Where samples differ in length, an axis may be that length and not one of channels. Extents
-  // that grow with it are other ones in the largest sample than in the smallest.
+  // When samples differ in length, an axis of a tensor may be this length and not the channels.
+  // Such an axis has different extents in the smallest and in the largest sample.
   void find_channels() {
     one_channel_.resize(tensors_.size());
     const Graph& graph = executor_.graph();
@@ -258,7 +260,7 @@ class Collector {
     if (pass == Pass::kStatistics) ++worker.images;
   }
 
-  // Of the values, so that it does not depend on the order of the samples.
+  // A hash of the values of the sample, so that it does not depend on the order of the samples.
   static std::uint32_t random_start_of(std::span<const Tensor> sample) {
     std::uint64_t all = 0;
     for (const Tensor& tensor : sample) {
@@ -311,7 +313,8 @@ class Collector {
                      for (CollectWorker& worker : workers)
                        all.merge(std::move(worker.statistics[i]));
                    });
-    for (std::size_t i = 0; i < parts_.size(); ++i) {  // in the graph's order: parts come first
+    // In the order of the graph, so that the statistics of the parts are complete.
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
       if (parts_[i].empty()) continue;
       std::vector<const Statistics*> parts;
       for (const std::size_t part : parts_[i]) {
@@ -341,7 +344,7 @@ class Collector {
   std::vector<bool> last_axis_;                  // see channels_are_last()
   CompileOptions compile_;
   Counting counting_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::int64_t done_ = 0;
   std::vector<std::pair<std::int64_t, BadImage>> bad_;
 };

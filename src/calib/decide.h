@@ -9,13 +9,15 @@
 
 namespace qtool {
 
-/// Ranges, affine maps and errors of every collected tensor. Throws Error(kUsage) for an unknown
-/// method or wrong options. Cost: a few milliseconds per tensor at most.
+/// Chooses the range and the affine map of every collected tensor and computes its error. Throws
+/// Error(kUsage) for an unknown method or wrong options. Cost: a few milliseconds per tensor at
+/// most.
 CalibrationTable decide(const Collection& collection, std::string_view method,
                         const MethodOptions& options, int threads = 0);
 
-/// Adds the names of tensors that preparing the model replaced by others in the table, so that
-/// either name finds the entry. `prepared` as prepare() made it. Cost: linear.
+/// Adds an alias for each tensor that the preparation of the model replaced by a tensor of the
+/// table, so that both names find the entry. `prepared`: the graph that prepare() returned. Cost:
+/// linear.
 void add_aliases(const Graph& prepared, CalibrationTable& table);
 
 }  // namespace qtool

@@ -10,9 +10,9 @@
 namespace qtool {
 namespace {
 
-// kChunk values are summed, then counted while they are still in the second-level cache, beside
-// those that summing has prefetched. With fewer than kMinPixels pixels, loading the totals of their
-// channels does not pay.
+// kChunk values are summed and then counted. They are then still in the second-level cache,
+// together with the values that summing has prefetched. A chunk has at least kMinPixels pixels,
+// because fewer pixels do not justify loading the totals of their channels.
 constexpr std::int64_t kChunk = 16384;
 constexpr std::int64_t kMinPixels = 16;
 // A channel whose values are adjacent is summed as this many interleaved sums.
@@ -31,9 +31,10 @@ const ObserveKernel& kernel() {
       concat("found ", *bad, " at element ", bad - values.begin(), ", expected finite values"));
 }
 
-// Which pixels of an image are counted: all of them, or one contiguous group of every `every_`.
-// Which one of them moves on by one each time: otherwise, where the period divides a row, the same
-// columns of every row would be counted. The first one is given by Counting::random_start.
+// The pixels of an image that are counted: all of them, or one contiguous group of pixels out of
+// every `every_` groups. The position of the counted group among them moves on by one each time.
+// Otherwise, if the period divides a row, the same columns of every row would be counted.
+// Counting::random_start gives the first position.
 class CountedPixels {
  public:
   CountedPixels(const ImageValues& image, Counting counting) : group_(image.pixels) {
@@ -60,12 +61,12 @@ class CountedPixels {
  private:
   // Neighbouring values are alike, so the quality of a sample depends on the number of its pixels.
   static constexpr std::int64_t kMinCounted = 24;
-  // Values in a contiguous group: just enough for a kernel call to pay, so that the groups are
-  // spread evenly. Groups of four pixels met the peak of a class map, which is a few pixels wide,
-  // in too few images.
+  // Values in a contiguous group: just enough to make a kernel call worthwhile, so that the groups
+  // are spread evenly. Groups of four pixels hit the peak of a class map, which is a few pixels
+  // wide, in too few images.
   static constexpr std::int64_t kGroupValues = 1024;
 
-  std::int64_t every_ = 1;  // of this many groups one is counted
+  std::int64_t every_ = 1;  // one of this many groups is counted
   std::int64_t group_;      // pixels of a group
   std::int64_t start_ = 0;
 };
@@ -91,8 +92,8 @@ class ImageObserver {
   }
 
  private:
-  // Backwards: what the previous layer wrote last is still in the caches, and the next layer starts
-  // reading at the front.
+  // Goes backwards, because the values that the previous layer wrote last are still in the caches,
+  // and the next layer starts to read at the front.
   void add_pixels() {
     const std::int64_t step = std::max(kMinPixels, kChunk / image_.width);
     for (std::int64_t end = image_.pixels; end > 0;) {
@@ -120,7 +121,7 @@ class ImageObserver {
         const std::int64_t end = std::min(image_.pixels, begin + kChunk);
         const std::int64_t at = c * image_.pixels + begin;
         const float* const values = image_.values + at;
-        // A fixed distance ahead, since most planes are shorter than a chunk.
+        // Prefetches at a fixed distance, because most planes are shorter than a chunk.
         const std::int64_t next = std::min(at + kChunk, image_.size());
         const Ahead ahead =
             at == 0 ? counters_ahead() : values_ahead(next, std::min(next + kChunk, image_.size()));
@@ -142,8 +143,8 @@ class ImageObserver {
     }
   }
 
-  // What kernels prefetch while they sum: first the counters, then the coming values, then what the
-  // caller reads next.
+  // The memory that kernels prefetch while they sum: first the counters, then the next values, and
+  // at the end the memory that the caller reads next.
   [[nodiscard]] Ahead counters_ahead() const {
     const std::span<const std::uint16_t> counters = histogram_.counters_to_fetch();
     return {counters.data(), static_cast<std::int64_t>(counters.size_bytes())};
@@ -153,7 +154,8 @@ class ImageObserver {
     return {image_.values + begin, (end - begin) * static_cast<std::int64_t>(sizeof(float))};
   }
 
-  // Records the result of summing `size` values. The values counted next lie within these extremes.
+  // Records the result of summing `size` values. This comes before they are counted, because the
+  // histogram must know their extremes first.
   void take(const Seen& seen, std::int64_t size) {
     if (!seen.finite) refuse({image_.values, static_cast<std::size_t>(image_.size())});
     signs_ = seen.lowest < 0.0F ? Signs::kBoth : Signs::kPositive;
@@ -180,7 +182,7 @@ class ImageObserver {
   ChannelSums& channels_;
   FloatHistogram& histogram_;
   Ahead afterwards_;
-  Signs signs_ = Signs::kBoth;  // of the values in the totals
+  Signs signs_ = Signs::kBoth;  // signs of the values that were summed last
   ImageSeen seen_;
 };
 

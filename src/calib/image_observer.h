@@ -12,8 +12,8 @@
 
 namespace qtool {
 
-/// Sums, sums of squares and extremes of adjacent channels, or of the interleaved sums of one
-/// channel.
+/// The sum, the sum of squares, the minimum and the maximum of each of several adjacent channels.
+/// The same class also holds the interleaved partial sums of a single channel.
 class ChannelSums {
  public:
   explicit ChannelSums(std::int64_t width)
@@ -31,13 +31,14 @@ class ChannelSums {
     std::fill(highs_.begin(), highs_.end(), -std::numeric_limits<float>::infinity());
   }
 
-  /// `width` of them, from channel `first` on.
+  /// The totals of `width` channels, beginning with channel `first`.
   ChannelTotals part(std::int64_t first, std::int64_t width) {
     return {sums_.data() + first, squares_.data() + first, lows_.data() + first,
             highs_.data() + first, width};
   }
 
-  /// Sets channel `c` to the total of all interleaved sums, added up in pairs.
+  /// Sets channel `c` to the total of the interleaved sums in `partial`. They are added in pairs,
+  /// which overwrites them.
   void take(std::int64_t c, ChannelSums& partial) {
     const auto at = static_cast<std::size_t>(c);
     for (std::size_t half = partial.sums_.size() / 2; half > 0; half /= 2) {
@@ -68,7 +69,8 @@ class ChannelSums {
   std::vector<float> highs_;
 };
 
-/// The values of an image: those of a pixel side by side, or those of a channel.
+/// The values of an image. Either the values of a pixel are adjacent in memory (kPixels), or the
+/// values of a channel (kPlanes).
 struct ImageValues {
   enum class Order : std::uint8_t { kPixels, kPlanes };
   const float* values;
@@ -86,10 +88,11 @@ struct ImageSeen {
   float highest = -std::numeric_limits<float>::infinity();
 };
 
-/// Adds every value of an image to the totals of its channels and counts all or some of them. The
-/// histogram's extremes become those of all values. Throws Error(kInvalidArgument) at NaN or an
-/// infinity, naming value and position. `afterwards`: what the caller reads next; prefetched while
-/// the last values are summed, unless the image is very small. Cost: see Statistics::observe().
+/// Adds every value of an image to the totals of its channels, and counts all or some of the values
+/// in the histogram. The extremes of the histogram cover all values. Throws Error(kInvalidArgument)
+/// at NaN or an infinity, naming value and position. `afterwards`: the memory that the caller reads
+/// next. It is prefetched while the last values are summed, unless the image is very small. Cost:
+/// see Statistics::observe().
 ImageSeen observe_image(const ImageValues& image, Counting counting, ChannelSums& channels,
                         FloatHistogram& histogram, const Ahead& afterwards);
 

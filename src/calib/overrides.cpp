@@ -90,7 +90,7 @@ void set_entry(ActivationEntry& entry, Range range, const Affine& affine, const 
 
 void apply_overrides(const Overrides& overrides, const Scheme& scheme, const Collection* collection,
                      CalibrationTable& table) {
-  // Patterns first, then names, because what is applied later wins.
+  // Patterns first, then names, because a later override wins.
   for (const bool patterns : {true, false}) {
     for (const Overrides::GivenRange& given : overrides.ranges) {
       if (is_pattern(given.tensor) != patterns) continue;

@@ -68,8 +68,8 @@ void Statistics::require_channels(std::int64_t width) {
   }
 }
 
-// Keeps the last images of the list, so that memory does not grow with it and the state depends on
-// the set of images only.
+// Keeps the extremes of the last kMaxExtremes images of the list. The memory is therefore bounded,
+// and the state depends on the set of images only.
 void Statistics::include(const ImageExtremes& image) {
   const auto position =
       std::upper_bound(extremes_.begin(), extremes_.end(), image,
@@ -143,7 +143,7 @@ Statistics Statistics::of_concatenation(std::span<const Statistics* const> parts
   return all;
 }
 
-// How many values each counted one stands for.
+// The number of values that each counted value stands for.
 std::int64_t Statistics::values_per_counted() const {
   const std::int64_t counted = histogram_.count();
   return counted == 0 ? 1 : std::max<std::int64_t>(1, (count_ + counted / 2) / counted);
@@ -169,7 +169,7 @@ Statistics Statistics::from_state(StatisticsState state) {
   const std::int64_t count = state.count;
   const FloatHistogram& histogram = state.histogram;
   const auto& exact = state.exact_magnitudes;
-  std::int64_t rest = count - state.zeros;  // values that are not zero, minus those of all bins
+  std::int64_t rest = count - state.zeros;  // non-zero values, minus the counts of all exact bins
   if (exact) {
     for (const std::int64_t bin : exact->counts) rest = bin >= 0 && bin <= rest ? rest - bin : -1;
   }
@@ -187,7 +187,7 @@ Statistics Statistics::from_state(StatisticsState state) {
                      [](const auto& a, const auto& b) { return a.image < b.image; }) &&
       std::all_of(extremes.begin(), extremes.end(), [&](const ImageExtremes& image) {
         return histogram.min() <= image.min && image.min <= image.max &&
-               image.max <= histogram.max();  // not of NaN
+               image.max <= histogram.max();  // false for NaN
       });
   if (!whole || !kept || !counted || rest < 0 ||
       (exact && (exact->lower != 0.0 || exact->upper != histogram.absmax()))) {

@@ -40,19 +40,21 @@ struct StatisticsState {
   std::optional<LinearHistogram> exact_magnitudes;
 };
 
-/// How many values of an image a histogram counts: all of an image with at most `per_image` values;
-/// of a larger one between half of that number and that number, but at least 24 pixels. Every k-th
-/// contiguous group of pixels is counted, beginning with the group k random_start / 2^32: 32 bits
-/// drawn for each image, so that different positions are counted in different images. They do not
-/// depend on the activations, whose last bits would otherwise decide which of them are counted.
+/// The values of an image that a histogram counts. An image with at most `per_image` values is
+/// counted completely. In a larger image, between per_image / 2 and per_image values are counted,
+/// but at least 24 pixels. One of every k contiguous groups of pixels is counted, beginning with
+/// group k * random_start / 2^32. `random_start` differs from image to image, so that different
+/// positions are counted in different images. It must not depend on the activations, because their
+/// last bits would then decide which of them are counted.
 struct Counting {
   std::int64_t per_image = std::numeric_limits<std::int64_t>::max();
   std::uint32_t random_start = 0;
 
   static constexpr Counting all() noexcept { return {}; }
-  /// The sample for a list of `images` images (at least 1): together about kTogether values per
-  /// tensor, but at least kMinCounted per image. With few images a sample could miss all peaks of a
-  /// class map, so each is counted whole up to kMinOfFew values.
+  /// The sample for a list of `images` images (at least 1): about kTogether values per tensor over
+  /// all images, but at least kMinCounted per image. With at most kFew images, a small sample could
+  /// miss all peaks of a class map, so every image of at most kMinOfFew values is counted
+  /// completely.
   static constexpr Counting sample_of(std::int64_t images) noexcept {
     return {std::max(images <= kFew ? kMinOfFew : kMinCounted, kTogether / images)};
   }
@@ -63,15 +65,14 @@ struct Counting {
   static constexpr std::int64_t kTogether = std::int64_t{1} << 21;
 };
 
-/// What calibration keeps of one activation over all images: counts, extremes, moments, a
-/// histogram, and per channel the mean and extremes. The memory does not grow with the number of
-/// images.
-/// Everything describes all values, except the shape of the histogram: for large images that is a
-/// sample's. The counted positions depend on the shape and the Counting only. So in the histogram
-/// images of different sizes have the same weight.
+/// The statistics of one activation over all images: counts, extremes, moments, a histogram, and
+/// per channel the mean and extremes. The memory does not grow with the number of images.
+/// All statistics cover all values, except the counts of the histogram: in a large image they come
+/// from a sample. The counted positions depend on the shape and the Counting only. Large images of
+/// different sizes therefore have about the same weight in the histogram.
 /// Partial sums of one image are computed in a fixed order in double precision and then added
-/// exactly; counts are integers. So the state does not depend on the order, grouping or batching of
-/// images that are counted alike.
+/// exactly; counts are integers. The state therefore does not depend on the order, grouping or
+/// batching of the images, as long as each image is counted with the same Counting.
 class Statistics {
  public:
   /// Adds the images of a float32 tensor of rank 2 to 5, axis 0 = image, axis 1 = channel, in
@@ -83,20 +84,22 @@ class Statistics {
   /// GHz with AVX-512; twice that without wide vectors. Small tensors cost some 20 ns per channel
   /// more.
   void observe(const TensorView& tensor, std::int64_t first_image, Counting counting = {});
-  /// The same for the next images of the list.
+  /// Observes the next images of the list.
   void observe(const TensorView& tensor) { observe(tensor, images_); }
 
-  /// As if every image of `other` had been observed. Throws as observe() and the histogram do.
+  /// Adds the statistics of `other`, as if its images had been observed here. Throws as observe()
+  /// and FloatHistogram::merge() do.
   void merge(const Statistics& other);
-  /// The same, moving from `other`: cheap when this object is empty. `other` is empty afterwards,
-  /// and unchanged after an Error.
+  /// Merges by moving from `other`, which is cheap when this object is empty. Afterwards `other` is
+  /// empty; after an Error it is unchanged.
   void merge(Statistics&& other);
   /// The statistics of the concatenation of tensors along the channels, computed from the
-  /// statistics of the tensors over the same images. They equal what observing the concatenation
-  /// would give, with two exceptions: the sum of squares may differ in its last bit, and the
-  /// histogram counts the values that were counted in the parts. Where the samples of the parts are
-  /// not equally dense, each count is multiplied by the number of values it stands for. Throws
-  /// Error(kMismatch) when the images differ. Cost: as merge(), whatever the number of images.
+  /// statistics of the tensors over the same images. They equal the statistics of a concatenation
+  /// that is observed itself, with two exceptions: the sum of squares may differ in its last bit,
+  /// and the histogram counts the values that were counted in the parts. Where the samples of the
+  /// parts are not equally dense, each count is multiplied by the number of values it stands for.
+  /// Throws Error(kMismatch) when the images differ. Cost: as merge(), independent of the number of
+  /// images.
   static Statistics of_concatenation(std::span<const Statistics* const> parts);
 
   [[nodiscard]] std::int64_t images() const noexcept { return images_; }
@@ -112,8 +115,8 @@ class Statistics {
   [[nodiscard]] double standard_deviation() const;  ///< of the values seen; 0 when empty
   [[nodiscard]] const FloatHistogram& histogram() const noexcept { return histogram_; }
 
-  /// The non-zero |x| in bins over [0, max|x|]: those of the second pass if there was one with this
-  /// number of bins, otherwise magnitude_histogram().
+  /// The non-zero |x| in bins over [0, max|x|]: the counts of the second pass if it had this number
+  /// of bins, otherwise magnitude_histogram().
   [[nodiscard]] LinearHistogram magnitudes(std::int64_t bins) const;
   /// Stores the counts of a second pass over all images. merge() drops them.
   void set_exact_magnitudes(LinearHistogram counted) { exact_magnitudes_ = std::move(counted); }
@@ -125,7 +128,7 @@ class Statistics {
   [[nodiscard]] float channel_min(std::int64_t channel) const;
   [[nodiscard]] float channel_max(std::int64_t channel) const;
 
-  /// Of the last kMaxExtremes images of the list, in its order.
+  /// The ranges of the last kMaxExtremes images of the list, in the order of the list.
   [[nodiscard]] const std::vector<ImageExtremes>& image_extremes() const noexcept {
     return extremes_;
   }
@@ -133,14 +136,14 @@ class Statistics {
 
   /// The observed range, widened to contain 0.
   [[nodiscard]] Range range() const noexcept;
-  /// [max(min, -threshold), min(max, threshold)] of it.
+  /// range() clipped to [-threshold, threshold].
   [[nodiscard]] Range clipped_range(double threshold) const noexcept;
 
   [[nodiscard]] StatisticsState state() const;
   /// Throws Error(kInvalidArgument) when the parts contradict each other.
   static Statistics from_state(StatisticsState state);
 
-  /// Equal except for the indices of the images in the list.
+  /// Compares everything except the indices of the images in the list.
   friend bool operator==(const Statistics& a, const Statistics& b);
 
  private:
@@ -152,7 +155,7 @@ class Statistics {
   std::int64_t count_ = 0;
   std::int64_t zeros_ = 0;
   ExactSquareSum squares_;
-  std::vector<ExactSum> sums_;  // by channel, as the two below
+  std::vector<ExactSum> sums_;  // by channel, like mins_ and maxs_
   std::vector<float> mins_;
   std::vector<float> maxs_;
   std::vector<ImageExtremes> extremes_;  // sorted by image

@@ -14,7 +14,7 @@ bool converts(std::string_view op_type) {
          op_type == "DynamicQuantizeLinear";
 }
 
-/// What computes a tensor, behind conversions: a node or an input of the network.
+/// The name of the node that computes a tensor, or of the network input. Conversions are skipped.
 std::string source_of(const Graph& graph, ValueId value) {
   std::set<ValueId> seen;
   while (seen.insert(value).second) {
@@ -29,7 +29,7 @@ std::string source_of(const Graph& graph, ValueId value) {
   return graph.value(value).name;
 }
 
-/// What reads a tensor, behind conversions: nodes, and outputs of the network.
+/// Adds the names of the nodes and network outputs that read a tensor. Conversions are skipped.
 void add_readers(const Graph& graph, ValueId value, std::set<ValueId>& seen,
                  std::vector<std::string>& names) {
   if (!seen.insert(value).second) return;

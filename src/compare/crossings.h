@@ -7,9 +7,9 @@
 
 namespace qtool {
 
-/// The steps of a plan that turn reals into integers or back, and the nodes between which they
-/// stand. `graph`: the one that was compiled. What an operator converts while it computes, as a
-/// convolution on integers that writes reals, is no step. Cost: linear.
+/// The steps of a plan that turn reals into integers or back, and the nodes before and after them.
+/// `graph`: the graph that was compiled. A conversion inside another operator is not a step, for
+/// example in an integer convolution that writes reals. Cost: linear.
 std::vector<Crossing> crossings_of(const std::vector<StepInfo>& steps, const Graph& graph);
 
 }  // namespace qtool

@@ -35,11 +35,11 @@ struct SampleRecord {
   double margin_lost = 0.0;
   std::array<bool, 2> in_top1{};
   std::array<bool, 2> in_top5{};
-  std::array<bool, 2> answered{};       // every output
+  std::array<bool, 2> answered{};       // in every output
   std::vector<ComparedOutput> outputs;  // where both models answered
 };
 
-// How far the best score of two or more is above the second one.
+// The best score minus the second one. There must be two or more scores.
 double margin_of(std::span<const float> scores, std::span<const std::int64_t> top) {
   const auto score = [&](std::size_t rank) {
     return double{scores[static_cast<std::size_t>(top[rank])]};
@@ -51,9 +51,9 @@ double margin_of(std::span<const float> scores, std::span<const std::int64_t> to
 struct EvalWorker {
   std::array<Workspace, 2> workspaces;
   std::array<double, 2> run_seconds{};
-  std::vector<StateFeedback> states;  // by model, where samples have states
+  std::vector<StateFeedback> states;  // one per model, if samples have states
   std::vector<Tensor> batch_inputs;
-  std::optional<AnswerScorer> answers;  // with two models
+  std::optional<AnswerScorer> answers;  // set with two models
 };
 
 class Evaluation {
@@ -78,12 +78,12 @@ class Evaluation {
     }
   }
 
-  /// Samples [group * batch, ...) on worker `index`.
+  /// Runs the samples [group * batch, (group + 1) * batch) on worker `index`.
   void run_group(std::int64_t group, int index) {
     EvalWorker& worker = workers_[static_cast<std::size_t>(index)];
     const std::int64_t begin = group * options_.batch;
     const std::int64_t end = std::min(begin + options_.batch, samples_.size());
-    std::vector<std::size_t> filled;  // entry of each slot in use
+    std::vector<std::size_t> filled;  // index in the list of the sample in each slot
     std::vector<Tensor> single;
     for (std::int64_t i = begin; i < end; ++i) {
       const auto entry = static_cast<std::size_t>(i);
@@ -169,14 +169,15 @@ class Evaluation {
     }
   }
 
-  /// Answers are read from outputs of the shapes that are known in advance.
+  /// Whether answers are read from the outputs. The outputs must then have the shapes that are
+  /// known in advance.
   [[nodiscard]] bool reads_answers() const {
     const AnswerOptions& answers = options_.answers;
     return answers.boxes || answers.mask || answers.decision || answers.text_blank;
   }
 
-  /// The plans for a sample: made in advance, or, where samples differ in shape, now. The executor
-  /// keeps some.
+  /// The plans for a sample: the plans made in advance or, if the sample has other shapes, plans
+  /// made now. The executor keeps some plans for later samples.
   [[nodiscard]] ModelPair pair_for(const std::vector<Tensor>& sample) const {
     const std::vector<PortInfo>& ports = pair_.fp32->inputs();
     for (std::size_t i = 0; i < sample.size(); ++i) {
@@ -194,7 +195,7 @@ class Evaluation {
     std::array<std::span<const TensorView>, 2> outputs;
     for (std::int64_t model = 0; model < pair.models(); ++model) {
       const auto m = static_cast<std::size_t>(model);
-      if (!worker.states.empty()) {  // each model has its own
+      if (!worker.states.empty()) {  // each model has its own states
         inputs = worker.states[m].inputs(static_cast<std::int64_t>(filled.front()), sample);
       }
       const Clock::time_point start = Clock::now();
@@ -285,7 +286,7 @@ class Evaluation {
 
   static void finish(const SqnrSums& sums, std::int64_t images, OutputError& total) {
     const double count =
-        images > 0 ? static_cast<double>(images) : std::nan("");  // no mean of none
+        images > 0 ? static_cast<double>(images) : std::nan("");  // no images have no mean
     total.cosine /= count;
     total.sqnr_db /= count;
     if (total.psnr_db) *total.psnr_db /= count;

@@ -1,4 +1,4 @@
-// What is asked of one sample before all are run.
+// Functions that look at one sample before all samples are run.
 #include <optional>
 #include <string>
 #include <vector>

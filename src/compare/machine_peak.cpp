@@ -15,19 +15,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A product of this extent has its operands in the cache of the core that computes it.
+// The operands of a product of this extent fit in the cache of the core that computes it.
 constexpr std::int64_t kExtent = 256;
 constexpr std::int64_t kProductMacs = kExtent * kExtent * kExtent;
-// The best of many attempts counts, each shorter than the time after which a busy machine takes the
-// core away.
+// The best of many attempts counts. Each attempt is shorter than the time after which a busy
+// machine gives the core to another program.
 constexpr double kSeconds = 0.001;
 constexpr int kAttempts = 60;
 
-// Of a block that is copied: both lie in the cache of the core, but not in its first level.
+// The size of a copied block. Source and copy fit in the cache of the core, but not in its first
+// level.
 constexpr std::int64_t kCopiedBytes = std::int64_t{1} << 17;
 
-// The highest rate, in items per second, at which `threads` threads work, each on its own: `work`
-// does `items` at once.
+// The highest rate, in items per second, of `threads` threads that work independently. One call of
+// `work` does `items` items.
 double best_rate(int threads, std::int64_t items, const std::function<void(int worker)>& work) {
   const auto run = [&](std::int64_t times) {
     const Clock::time_point start = Clock::now();

@@ -19,7 +19,8 @@ void require_equal_sizes(std::string_view metric, std::size_t a, std::size_t b) 
   }
 }
 
-// P(X <= hits) of `trials` trials that each succeed with the probability `p`, 0 < p < 1.
+// P(X <= hits) for the number X of successes in `trials` trials that each succeed with the
+// probability `p`, 0 < p < 1.
 double at_most(std::int64_t hits, std::int64_t trials, double p) {
   double sum = 0.0;
   const auto n = static_cast<double>(trials);

@@ -8,44 +8,43 @@
 
 namespace qtool {
 
-/// Bound of sqnr_db() on both sides: float32 itself resolves about 150 dB, so equal signals count
-/// as this much and every mean stays finite.
+/// sqnr_db() is clamped to +-kSqnrLimitDb. float32 itself resolves only about 150 dB. So equal
+/// signals count as kSqnrLimitDb, and every mean stays finite.
 inline constexpr double kSqnrLimitDb = 200.0;
 
-/// Whether `output` is an answer: no NaN, no +infinity, and at least one finite number.
-/// -infinity beside finite numbers is the logarithm of a probability of 0. An output without
-/// elements is one. Cost: O(n).
+/// Whether `output` is an answer: no NaN, no +infinity, and at least one finite number. -infinity
+/// beside finite numbers is allowed: it is the logarithm of a probability of 0. An output without
+/// elements is an answer. Cost: O(n).
 bool has_answer(std::span<const float> output);
 
-/// Whether `hits` right answers of `images`, among `classes`, look like guessing. Both must hold:
-/// guessing gives as many or more with a probability above 1 %, and a network half way between
-/// guessing and perfection gives as few or fewer with a probability below 1 %. A few images are
-/// never enough. Cost: O(images).
+/// Whether `hits` right answers on `images` images look like guessing among `classes` classes. Two
+/// conditions must hold: guessing gives `hits` or more right answers with a probability above 1 %,
+/// and a network half way between guessing and perfection gives `hits` or fewer with a probability
+/// below 1 %. For a few images the result is always false. Cost: O(images).
 bool is_near_chance(std::int64_t hits, std::int64_t images, std::int64_t classes);
 
-/// The two sums of an SQNR; those of several images add up to the pooled one.
+/// The two sums behind an SQNR. The sums of several images, added up, give the pooled SQNR.
 struct SqnrSums {
   double signal = 0.0;  ///< sum x^2
   double noise = 0.0;   ///< sum (x - y)^2
 
   SqnrSums& operator+=(const SqnrSums& other);
-  /// 10 log10(signal / noise), clamped as sqnr_db() says.
+  /// 10 log10(signal / noise), clamped as in sqnr_db().
   [[nodiscard]] double decibels() const;
 };
 
-/// The sums of two signals in double from front to back; equal infinities count for neither sum.
-/// Throws Error(kMismatch) when the sizes differ. Cost: O(n).
+/// The sums for two signals, in double, from front to back. Equal infinities are not added to
+/// either sum. Throws Error(kMismatch) when the sizes differ. Cost: O(n).
 SqnrSums sqnr_sums(std::span<const float> reference, std::span<const float> approximation);
 
-/// Peak signal-to-noise ratio in decibels, 10 log10(peak^2 * elements / noise), clamped as
-/// sqnr_db(); the upper limit for no elements.
+/// Peak signal-to-noise ratio in decibels, 10 log10(peak^2 * elements / noise), clamped as in
+/// sqnr_db(). The upper limit for no elements.
 double psnr_db(const SqnrSums& sums, std::int64_t elements, double peak);
 
-/// Signal-to-quantization-noise ratio of `approximation` in decibels.
+/// Signal-to-quantization-noise ratio of `approximation` in decibels:
 /// 10 log10(sum x^2 / sum (x - y)^2), summed in double from front to back, clamped to
 /// +-kSqnrLimitDb. Equal signals (also two empty or all-zero ones) give the upper limit; an
-/// approximation with a NaN or infinity gives the lower one.
-/// sqnr_sums() in decibels; throws as it.
+/// approximation with a NaN or infinity gives the lower one. Throws as sqnr_sums() does.
 double sqnr_db(std::span<const float> reference, std::span<const float> approximation);
 
 /// Cosine of the angle between two vectors, in [-1, 1].
@@ -58,29 +57,31 @@ double cosine(std::span<const float> a, std::span<const float> b);
 double max_abs_error(std::span<const float> a, std::span<const float> b);
 
 /// Indices of the `count` largest scores, largest first; all of them when there are fewer.
-/// Of equal scores the lower index comes first; NaN comes after everything else, so the answer is
-/// the same on every machine. Throws Error(kInvalidArgument) when `count` is negative.
+/// The lower index comes first among equal scores, and NaN comes last, so the answer is the same on
+/// every machine. Throws Error(kInvalidArgument) when `count` is negative.
 /// Cost: O(n log count).
 std::vector<std::int64_t> top_k(std::span<const float> scores, std::int64_t count);
 
-/// Whether repeated runs took such different times that their median says little about the program:
-/// it is 1.5 times the fastest run or more, as on a machine that has other work to do.
+/// Whether the times of repeated runs differ so much that their median says little about the
+/// program: the median is at least 1.5 times the fastest run. This happens on a machine that has
+/// other work to do.
 bool is_unsteady(double median_seconds, double fastest_seconds) noexcept;
 
 /// exp(x - max) / sum exp(x - max) in double. Cost: O(n).
 std::vector<double> softmax(std::span<const float> logits);
 
-/// True when `scores` already are probabilities: all in [0, 1] and their sum within 0.001 of 1.
-/// Networks that end in Softmax must not get a second one when results are shown.
+/// Whether `scores` are probabilities already: all in [0, 1] and their sum within 0.001 of 1. The
+/// scores of a network that ends in Softmax must not pass another softmax when results are shown.
 bool are_probabilities(std::span<const float> scores);
 
-/// Middle value (mean of the middle two for an even count); 0 for no values. Cost: O(n).
+/// The middle value (the mean of the middle two for an even count); 0 for no values. Cost: O(n).
 double median(std::vector<double> values);
 
-/// The median, and its confidence interval of 95 % or a little more: the smallest and the largest
-/// of all values where they are fewer than six. Zeros for no values. The ends are order statistics,
-/// so nothing is assumed of the distribution: the values of rank (n - 1.96 sqrt(n)) / 2 from either
-/// end. Cost: O(n log n). Source: Conover, Practical Nonparametric Statistics, section 3.2.
+/// The median, and its confidence interval of 95 % or a little more. For fewer than six values, the
+/// interval goes from the smallest to the largest value, with less confidence. Zeros for no values.
+/// The ends are order statistics: the values of rank (n - 1.96 sqrt(n)) / 2 from either end. So
+/// nothing is assumed about the distribution. Cost: O(n log n). Source: Conover, Practical
+/// Nonparametric Statistics, section 3.2.
 MedianInterval median_interval(std::vector<double> values);
 
 }  // namespace qtool

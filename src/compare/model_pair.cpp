@@ -30,7 +30,7 @@ void require_equal_outputs(const Plan& fp32, const Plan& int8) {
   }
 }
 
-// With one input, models may call it differently.
+// If there is only one input, its name may differ between the models.
 void require_equal_inputs(const Plan& fp32, const Plan& int8) {
   for (std::size_t i = 0; fp32.inputs().size() > 1 && i < fp32.inputs().size(); ++i) {
     if (fp32.inputs()[i].name == int8.inputs()[i].name) continue;
@@ -112,7 +112,7 @@ void check_repeat(std::int64_t repeat) {
 std::int64_t class_count(const Shape& output, std::int64_t batch) {
   if (output.rank() < 2 || output[0] != batch) return 0;
   const std::int64_t per_image = output.elements() / batch;
-  if (per_image < 2) return 0;  // one score chooses between nothing
+  if (per_image < 2) return 0;  // a single score cannot choose a class
   const auto& dims = output.dims();
   return std::find(dims.begin() + 1, dims.end(), per_image) == dims.end() ? 0 : per_image;
 }

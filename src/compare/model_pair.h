@@ -15,7 +15,7 @@
 
 namespace qtool {
 
-/// The FP32 plan and, perhaps, the INT8 plan of one comparison, with equal ports.
+/// The FP32 plan of a comparison and, optionally, the INT8 plan. Both have equal ports.
 struct ModelPair {
   std::shared_ptr<const Plan> fp32;
   std::shared_ptr<const Plan> int8;  ///< null without a second model
@@ -24,37 +24,41 @@ struct ModelPair {
   [[nodiscard]] const Plan& plan(std::int64_t model) const { return model == 0 ? *fp32 : *int8; }
 };
 
-/// Compiles both models for inputs of `shapes`, in their order. Throws Error(kMismatch) when the
-/// number of shapes is another or the second model's ports differ from the first one's: names of
-/// several inputs, shapes of outputs.
+/// Compiles both models for inputs of `shapes`, in the order of the inputs. Throws Error(kMismatch)
+/// when there are more or fewer shapes than inputs, or when the ports of the models differ: the
+/// names of the inputs (if there are several), or the number or the shapes of the outputs.
 ModelPair compile_pair(const Executor& fp32, const Executor* int8, std::span<const Shape> shapes,
                        int threads, Requantization requantization = Requantization::kFloat);
 
 /// The shapes of a plan's inputs by their names.
 InputShapes input_shapes(const Plan& plan);
 
-/// Samples in a run with these inputs: the first extent of the first input, or 1.
+/// The number of samples in a run with these inputs: the first extent of the first input, or 1.
 std::int64_t batch_of(std::span<const Shape> inputs);
 
 /// The shapes of a sample's tensors.
 std::vector<Shape> shapes_of(std::span<const Tensor> sample);
 
-/// Throws Error(kUsage) unless a measurement is repeated 1 or more times.
+/// Throws Error(kUsage) when a measurement is repeated less than once.
 void check_repeat(std::int64_t repeat);
 
-/// Throws Error(kMismatch) naming the file where a tensor of sample `item` has another shape.
+/// Throws Error(kMismatch), which names the file, when `tensor` of sample `item` does not have the
+/// shape `expected`.
 void require_shape(const Samples& samples, std::int64_t item, const Tensor& tensor,
                    const Shape& expected);
 
-/// The same of all its tensors: those of the first sample, for which `plan` was made.
+/// Calls require_shape() for all tensors of a sample. The expected shapes are the input shapes of
+/// `plan`, which was made for the first sample.
 void require_shapes(const Samples& samples, std::int64_t item, std::span<const Tensor> sample,
                     const Plan& plan);
 
-/// Scores per class in an output of `batch` images: its elements per image when all extents but
-/// the first and one other are 1, if there are two or more; 0 otherwise.
+/// The number of class scores per image in an output of `batch` images. An output holds class
+/// scores if all its extents are 1, except the first and one other extent of 2 or more. 0 for any
+/// other output.
 std::int64_t class_count(const Shape& output, std::int64_t batch);
 
-/// The outputs of a run as floats; other numbers are converted. The views must live as long.
+/// The outputs of a run as floats; numbers of other types are converted. The views must outlive the
+/// object.
 class FloatOutputs {
  public:
   explicit FloatOutputs(std::span<const TensorView> outputs);
@@ -69,10 +73,10 @@ class FloatOutputs {
   std::vector<std::span<const float>> values_;
 };
 
-/// Whether all outputs have an answer, see has_answer().
+/// Whether all outputs have an answer for sample `slot`, see has_answer().
 bool all_answered(const FloatOutputs& outputs, std::int64_t slot = 0, std::int64_t batch = 1);
 
-/// Distance of one output from the reference, and the sums behind its SQNR.
+/// The distance of one output from the reference, and the sums behind its SQNR.
 struct ComparedOutput {
   OutputError error;
   SqnrSums sums;

@@ -12,7 +12,8 @@ std::vector<std::size_t> picked(std::size_t count, std::size_t image) {
     for (std::size_t i = 0; i < count; ++i) indices.push_back(i);
     return indices;
   }
-  // Multiples of the golden ratio fill an interval evenly and meet no period of rows or channels.
+  // The fractional parts of the multiples of the golden ratio fill an interval evenly. They do not
+  // follow the period of rows or channels.
   constexpr double kGolden = 0.6180339887498949;
   for (std::size_t i = 0; i < kPairsOfImage; ++i) {
     const double place = kGolden * static_cast<double>(image * kPairsOfImage + i + 1);

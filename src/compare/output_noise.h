@@ -9,12 +9,12 @@
 
 namespace qtool {
 
-/// Elements that ValuePairs are taken of: of so many first images, so many of each tensor.
+/// ValuePairs are taken from the first kPairImages images: kPairsOfImage elements of each tensor.
 inline constexpr std::size_t kPairImages = 6;
 inline constexpr std::size_t kPairsOfImage = 24;
 
-/// Evenly spread indices into `count` elements, the same for the same arguments; all of them where
-/// they are few.
+/// Indices that are spread evenly over `count` elements; all indices if `count` is at most
+/// kPairsOfImage. The same arguments give the same indices.
 std::vector<std::size_t> picked(std::size_t count, std::size_t image);
 
 /// The outputs of one run, kept while other networks run.
@@ -22,9 +22,10 @@ class KeptOutputs {
  public:
   /// Copies the outputs as float32.
   void keep(std::span<const TensorView> outputs);
-  /// The sums of each output against the kept one. Throws Error(kMismatch) for other sizes.
+  /// The sums of each output against the kept output. Throws Error(kMismatch) when the sizes
+  /// differ.
   [[nodiscard]] std::vector<SqnrSums> compare(std::span<const TensorView> outputs) const;
-  /// Some elements of each output beside those of the kept one, see picked(). Throws as compare().
+  /// Some elements of each output, paired with the same elements of the kept output, see picked().
   [[nodiscard]] std::vector<std::vector<ValuePair>> pairs(std::span<const TensorView> outputs,
                                                           std::size_t image) const;
 
@@ -32,11 +33,11 @@ class KeptOutputs {
   std::vector<std::vector<float>> outputs_;
 };
 
-/// sum (x - y)^2 / sum x^2 of each output, then the mean over the outputs; an output that is zero
-/// throughout counts as one without noise.
+/// sum (x - y)^2 / sum x^2 of each output, then the mean over the outputs. An output with only
+/// zeros counts as an output without noise.
 double noise_of(std::span<const SqnrSums> outputs);
 
-/// A noise of noise_of() as an SQNR.
+/// The SQNR in dB for a noise from noise_of().
 double noise_decibels(double noise);
 
 }  // namespace qtool

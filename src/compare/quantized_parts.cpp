@@ -31,7 +31,8 @@ const Node* producer_of(const Graph& graph, ValueId id) {
   return producer == kNoNode ? nullptr : &graph.node(producer);
 }
 
-/// Scale, zero point and limits of a QuantizeLinear with one of each; nothing otherwise.
+/// The scale, zero point and limits of a QuantizeLinear with a single constant scale and zero
+/// point; nullopt for any other.
 std::optional<QuantizedActivation> rounding_of(const Graph& graph, const Node& quantize) {
   const std::optional<float> scale = constant_float(graph, quantize.inputs[1]);
   const Tensor* zero_point = constant_of(graph, quantize, 2);
@@ -54,8 +55,10 @@ std::optional<QuantizedActivation> rounding_of(const Graph& graph, const Node& q
   return found;
 }
 
-/// A Clip in front of a QuantizeLinear, which keeps integers of few bits within their limits,
-/// counts as a part of the rounding. It may also stand where FP32 has a Relu or a wider Clip.
+/// The tensor that is rounded. A Clip before a QuantizeLinear keeps integers of few bits within
+/// their limits, so it counts as a part of the rounding, and its input is returned. If the Clip
+/// replaces a Relu or a wider Clip of FP32, FP32 has a tensor with the name of its result, and
+/// `real` is returned.
 ValueId before_clip(const Graph& int8, ValueId real, const Graph& fp32,
                     QuantizedActivation& found) {
   const Node* clip = producer_of(int8, real);
@@ -65,7 +68,8 @@ ValueId before_clip(const Graph& int8, ValueId real, const Graph& fp32,
   return fp32.find_value(int8.value(real).name) ? real : clip->inputs[0];
 }
 
-/// The constants of a layer as those that the FP32 network would have, were it not scaled.
+/// Undoes the scaling of channels in the constants of a layer, so that they can be compared with
+/// the constants of the FP32 network.
 class Unscaled {
  public:
   Unscaled(const Graph& fp32, const ScaledChannels& scaled, NodeId node)
@@ -83,7 +87,8 @@ class Unscaled {
     out_ = reciprocals(fp32.node(node).outputs[0]);
   }
 
-  /// `changed` in place of the constant `id`, and `id` itself where only scaling tells them apart.
+  /// The constant `changed` of the INT8 model, scaled back. It replaces the FP32 constant `id`. If
+  /// the two differ only by the scaling, the FP32 constant is returned.
   [[nodiscard]] std::shared_ptr<const Tensor> operator()(
       ValueId id, std::shared_ptr<const Tensor> changed) const {
     const bool is_weight = ports_ && id == ports_->weight;
@@ -106,7 +111,7 @@ class Unscaled {
 
  private:
   static bool equal_but_for_rounding(std::span<const float> a, std::span<const float> b) {
-    // Twice scaled and rounded to float each time.
+    // The values were scaled twice, and rounded to float each time.
     constexpr float kTolerance = 4.0F * std::numeric_limits<float>::epsilon();
     for (std::size_t i = 0; i < a.size(); ++i) {
       if (std::abs(a[i] - b[i]) > kTolerance * std::abs(a[i])) return false;
@@ -121,7 +126,7 @@ class Unscaled {
   std::vector<double> out_;
 };
 
-/// Both bytes together, as one integer of finer steps.
+/// Treats both bytes of a wide tensor as one integer with finer steps.
 void widen(QuantizedActivation& activation) {
   constexpr auto kSteps = static_cast<std::int32_t>(kWideSteps);
   const std::int32_t zero_point = activation.affine.zero_point;
@@ -134,7 +139,7 @@ std::vector<QuantizedActivation> activations_of(const Graph& fp32, const Graph& 
                                                 const ScaledChannels& scaled,
                                                 std::vector<std::string>& not_compared) {
   std::vector<QuantizedActivation> activations;
-  std::unordered_map<ValueId, Affine> affine_of;  // of the dequantized tensors
+  std::unordered_map<ValueId, Affine> affine_of;  // by dequantized tensor
   std::unordered_set<std::string> seen;
   for (const NodeId id : int8.nodes()) {
     const Node& node = int8.node(id);
@@ -148,7 +153,7 @@ std::vector<QuantizedActivation> activations_of(const Graph& fp32, const Graph& 
     found->tensor = int8.value(real).name;
     const std::optional<ValueId> counterpart = fp32.find_value(found->tensor);
     if (!counterpart || fp32.is_constant(*counterpart)) continue;
-    // Elements that were rounded to this scale already, and only moved since.
+    // Skip elements that were already rounded to this scale and only moved since then.
     const Node* mover = producer_of(int8, real);
     if (mover != nullptr && traits_of(*mover).kind == OpKind::kMoving) {
       const auto source = affine_of.find(mover->inputs[0]);

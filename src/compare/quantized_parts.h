@@ -17,41 +17,42 @@ struct QuantizedActivation {
   std::string tensor;
   Affine affine;
   Limits limits{};
-  // Reals beyond these are clipped first: types of fewer than 8 bits.
+  // Reals below `low` or above `high` are clipped before rounding. Used for types of fewer than 8
+  // bits.
   float low = std::numeric_limits<float>::lowest();
   float high = std::numeric_limits<float>::max();
-  /// Of each index of axis 1, what the INT8 model divides the FP32 tensor by before it rounds;
-  /// empty for a tensor that both have alike. See ScaledChannels.
+  /// For each index of axis 1, the factor by which the INT8 model divides the FP32 tensor before it
+  /// rounds. Empty for a tensor that is not divided. See ScaledChannels.
   std::vector<double> factors{};
 };
 
-/// Whether what rounding `real` takes from it goes through the layers that read `dequantized`, in a
-/// second byte: see StaticOptions::wide.
+/// Whether the rounding error of `real` is kept in a second byte, which goes through the layers
+/// that read `dequantized`. See StaticOptions::wide.
 bool is_wide(const Graph& int8, ValueId real, ValueId dequantized);
 
-/// The reals that it keeps.
+/// The range of reals that the activation can have after rounding.
 Range range_of(const QuantizedActivation& activation);
 
-/// What an INT8 model changes of an FP32 network.
+/// The changes that an INT8 model makes to an FP32 network.
 struct QuantizedParts {
   std::vector<QuantizedActivation> activations;  ///< in the order of the INT8 graph
-  std::vector<NodeId> weighted;  ///< nodes of the FP32 graph whose constants are other ones
-  std::unordered_set<NodeId> other_weights;  ///< of these, whose constants but the bias are other
-  std::unordered_set<NodeId> other_bias;     ///< of these, whose bias is another one
+  std::vector<NodeId> weighted;                  ///< nodes of the FP32 graph with changed constants
+  std::unordered_set<NodeId> other_weights;  ///< nodes with a changed constant that is not the bias
+  std::unordered_set<NodeId> other_bias;     ///< nodes with a changed bias
   /// The FP32 graph with the constants of the INT8 model.
   Graph with_weights;
-  /// The same with the biases of FP32.
+  /// The FP32 graph with the constants of the INT8 model, but with the biases of FP32.
   Graph without_biases;
   std::vector<std::string> not_compared;  ///< see AnalyzeResult
 };
 
-/// Finds the parts by the names of tensors and nodes. Both graphs are prepared. Of a rewritten
-/// model, weights are those that the FP32 network would have to have for the same result. Throws as
-/// scaled_channels_of(). Cost: linear.
+/// Finds the parts by the names of tensors and nodes. Both graphs must be prepared. The weights of
+/// a rewritten model are scaled back: they are the weights that the FP32 network would need for the
+/// same result. Throws as scaled_channels_of() does. Cost: linear.
 QuantizedParts quantized_parts(const Graph& fp32, const Graph& int8);
 
-/// The reals behind an input of a node: a constant, or constant integers behind a DequantizeLinear;
-/// null for anything else.
+/// The reals of an input of a node: a constant, or the result of a DequantizeLinear of constants.
+/// Null for anything else.
 std::shared_ptr<const Tensor> reals_of(const Graph& graph, ValueId id);
 
 /// The graph with each QuantizeLinear of a constant replaced by its integers.

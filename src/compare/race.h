@@ -9,14 +9,14 @@
 
 namespace qtool {
 
-/// Seconds of each run of each plan, [plan][round]. The plans take turns, in each round another one
-/// begins; three rounds before are not timed. What else the machine does hits all of them alike, so
-/// that differences within a round say more than medians do.
+/// The seconds of each run of each plan, [plan][round]. The plans take turns, and each round begins
+/// with another plan. Three rounds before are not timed. Other work of the machine affects all
+/// plans of a round alike, so differences within a round say more than medians do.
 std::vector<std::vector<double>> race(std::span<const Plan* const> plans,
                                       std::span<const TensorView> inputs, std::int64_t rounds,
                                       const Progress& progress);
 
-/// The median of `a` - `b`, round by round.
+/// The median of the differences a[round] - b[round].
 MedianInterval difference_of(std::span<const double> a, std::span<const double> b);
 
 }  // namespace qtool

@@ -31,7 +31,7 @@ std::vector<BadImage> for_each_sample(
       merge ? static_cast<std::int64_t>(kSampleBlock) : std::max<std::int64_t>(samples.size(), 1);
   for (std::int64_t begin = 0; begin < samples.size(); begin += block) {
     const std::int64_t end = std::min(begin + block, samples.size());
-    // Per entry, so that workers share no list.
+    // One list per entry, so that workers share no list.
     std::vector<std::vector<BadImage>> bad(static_cast<std::size_t>(end - begin));
     parallel_items(
         end - begin, sample_workers(samples, options), [&](std::int64_t part, int worker) {

@@ -14,18 +14,19 @@
 
 namespace qtool {
 
-/// Workers that for_each_sample() hands samples to.
+/// The number of workers in for_each_sample().
 int sample_workers(const Samples& samples, const SampleRunOptions& options);
 
-/// Samples between two calls of `merge`.
+/// The number of samples between two calls of `merge`, see for_each_sample().
 inline constexpr std::size_t kSampleBlock = 64;
 
 /// Calls `body(entry, inputs, worker)` once for every usable sample, one per worker at a time.
-/// `entry` counts in the list. Each sample must have the shapes that `plan` takes. Reports the
-/// progress of `options`; `work` names it where it is stopped. Returns the images left out, in the
-/// order of the list. `merge(begin, end)`, if it is given, is called on one thread after every
-/// kSampleBlock entries, in the order of the list: sums made there depend on no thread and need no
-/// memory for each sample. Throws as Samples::load() and require_shapes(), and Error(kCancelled).
+/// `entry` is the index of the sample in the list. Each sample must have the shapes that `plan`
+/// takes. Reports to the progress of `options`. `work` names the work in the error when it is
+/// stopped. Returns the images left out, in the order of the list. `merge(begin, end)`, if it is
+/// given, is called on one thread after every kSampleBlock entries, in the order of the list. So
+/// sums that it makes do not depend on the threads, and need no memory for each sample. Throws
+/// Error(kCancelled), and as Samples::load() and require_shapes() do.
 std::vector<BadImage> for_each_sample(
     const Samples& samples, const SampleRunOptions& options, const Plan& plan,
     std::string_view work,

@@ -7,8 +7,8 @@
 
 namespace qtool {
 
-/// Constant scales and zero points of a QuantizeLinear or DequantizeLinear; nothing where they are
-/// computed at run time, or stand for blocks.
+/// The constant scales and zero points of a QuantizeLinear or DequantizeLinear. nullopt where they
+/// are computed at run time or belong to blocks.
 std::optional<Affines> stored_affines(const Graph& graph, const Node& node);
 
 }  // namespace qtool

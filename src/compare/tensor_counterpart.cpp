@@ -24,8 +24,8 @@ std::optional<Counterpart> integers_behind(const Graph& int8, ValueId id) {
   return Counterpart{int8.value(node.inputs[0]).name, std::move(affines)};
 }
 
-/// Whether a node is a Clip of the INT8 model alone, which keeps integers of few bits within their
-/// limits: a part of the rounding.
+/// Whether a node is a Clip that only the INT8 model has. Such a Clip keeps integers of few bits
+/// within their limits, so it is a part of the rounding.
 bool limits_integers(const Graph& int8, const Node& node, const Graph& fp32) {
   return node.is("Clip") && node.has_output(0) &&
          !fp32.find_value(int8.value(node.outputs[0]).name) &&
@@ -43,7 +43,7 @@ std::optional<Counterpart> integers_of(const Graph& int8, ValueId id, const Grap
       node = &int8.node(int8.consumers(node->outputs[0]).front());
     }
     if (!node->is("QuantizeLinear") || !node->has_output(0)) continue;
-    // One of two bytes says little.
+    // A single byte of the two says little about the tensor.
     const bool is_one_of_two = std::ranges::any_of(
         int8.consumers(node->outputs[0]),
         [&](NodeId behind) { return is_wide(int8, id, first_output(int8.node(behind))); });
@@ -70,7 +70,7 @@ Tensor dequantized(const Tensor& integers, const Affines& affines, const std::st
   Tensor reals(DType::kFloat32, integers.shape());
   const std::span<float> out = reals.values<float>();
   const std::vector<std::int64_t> values = to_int64s(integers);
-  std::size_t inner = 1;  // elements that share an index of the axis, one behind the other
+  std::size_t inner = 1;  // consecutive elements with the same index of the axis
   if (!affines.per_tensor()) {
     const Shape& shape = integers.shape();
     const std::int64_t axis = normalize_axis(affines.axis, shape.rank(), name);

@@ -28,7 +28,8 @@ std::vector<ValueId> computed_values(const Graph& graph) {
   return values;
 }
 
-/// A tensor of the file that preparing removed is told apart from a name that never was.
+/// Gives a separate error for a tensor of the file that prepare() removed. It is not an unknown
+/// name.
 void refuse_removed(const Graph& graph, std::span<const std::string> patterns) {
   for (const std::string& pattern : patterns) {
     const auto alias = graph.info.aliases.find(pattern);
@@ -75,7 +76,7 @@ TensorPairs::TensorPairs(const Executor& fp32, const Executor* int8, std::span<c
     if (producer != kNoNode) source.op_type = graph.node(producer).op_type;
     const std::vector<double>* factors = scaled.find(source.name);
     if (factors != nullptr) source.factors = *factors;
-    // Elements that have factors of their own are not compared.
+    // A tensor whose elements were divided by separate factors is not compared.
     if (int8 != nullptr && (factors == nullptr || !factors->empty())) {
       if (std::optional<Counterpart> found = counterpart_of(int8->graph(), source.name, graph)) {
         std::vector<std::string>& observe = found->affines ? integers.observe : floats.observe;
@@ -87,7 +88,7 @@ TensorPairs::TensorPairs(const Executor& fp32, const Executor* int8, std::span<c
     }
     sources_.push_back(std::move(source));
   }
-  // Also says whether the models belong together.
+  // This also checks that the models belong together.
   const ModelPair pair =
       compile_pair(fp32, int8, shapes_of(sample), options.threads, options.requantization);
   fp32_ = fp32.compile(input_shapes(*pair.fp32), compile);

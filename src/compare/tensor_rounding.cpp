@@ -54,7 +54,7 @@ Range central_range(const LevelHistogram& histogram, const Range& seen, double s
   const auto middle = [&](std::size_t bin) {
     return static_cast<float>(histogram.first + histogram.width * (static_cast<double>(bin) + 0.5));
   };
-  // Within a bin the extremes may be nearer.
+  // The extreme values may lie nearer than the middle of the bin.
   return {low == 0 ? seen.min : std::max(middle(low), seen.min),
           high + 1 == bins ? seen.max : std::min(middle(high), seen.max)};
 }

@@ -28,7 +28,7 @@ Verification verify(const Executor& fp32, const Executor& int8, const Samples& s
                                    result.samples, " ", result.noun, "s"));
   }
   for (OutputError& output : compared.outputs) {
-    // Where no sample was compared, which is told above, there is no SQNR.
+    // The SQNR is NaN if no sample was compared. The checks above report missing answers.
     if (Verification::judges(output) && !std::isnan(output.sqnr_db) &&
         output.sqnr_db < min_sqnr_db) {
       result.faults.push_back(concat("output '", output.name, "' has ", to_fixed(output.sqnr_db, 2),

@@ -39,10 +39,11 @@ struct PlanKey {
   friend bool operator==(const PlanKey&, const PlanKey&) = default;
 };
 
-// The most recently used plans; a plan that is being compiled is a promise.
+// The most recently used plans. While a plan is being compiled, its entry holds a future that is
+// not ready.
 class PlanCache {
  public:
-  // The plan of `key`; calls `make` unless it exists or another thread is making it.
+  // Returns the plan of `key`. Calls `make` unless the plan exists or another thread is making it.
   template <typename Make>
   PlanPtr get(const PlanKey& key, const Make& make) {
     std::promise<PlanPtr> promise;

@@ -14,12 +14,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A run that takes longer ends in the middle when it is asked to. What runs many samples stops
-// between two of them, and says how many it has seen.
+// Only a run that takes longer than this can be stopped in the middle. A shorter run finishes, so
+// that a caller that runs many samples stops between two of them and reports how many it has run.
 constexpr std::chrono::milliseconds kPatience{1000};
 
-// Points every plan value at its memory, in the arena at `memory` or, if that is null, in one of
-// the workspace. Only the caller's inputs change from run to run.
+// Points every plan value at its memory: in the arena at `memory` or, if `memory` is null, in an
+// arena that the workspace owns. Does nothing when the workspace is already bound to the plan,
+// because only the caller's inputs change from run to run.
 void bind(const Plan::State& plan, Workspace::State& workspace, std::byte* memory) {
   if (workspace.serial == plan.serial && (memory == nullptr || memory == workspace.memory)) return;
   if (memory == nullptr) {

@@ -38,7 +38,7 @@ struct PlanStep {
   std::vector<std::int32_t> outputs;
 };
 
-/// A tensor handed to the probe after a step (-1: before the first).
+/// A tensor handed to the probe after a step (-1: before the first step).
 struct ProbePoint {
   std::int32_t step;
   std::int32_t value;
@@ -60,7 +60,7 @@ struct Plan::State {
   std::int64_t workspace_offset = 0;
   int threads = 1;
   std::uint64_t serial = 0;  ///< tells workspaces whether they are bound to this plan
-  StopCheck stop;            ///< asked by runs that take long
+  StopCheck stop;            ///< called during long runs
 
   std::span<const TensorView> run(std::span<const TensorView> given, Workspace::State& workspace,
                                   const Probe& probe, std::span<double> step_seconds,
@@ -70,15 +70,15 @@ struct Plan::State {
 struct Workspace::State {
   std::uint64_t serial = 0;
   Tensor arena;
-  std::byte* memory = nullptr;  ///< where the tensors are: `arena`, or memory of someone else
+  std::byte* memory = nullptr;  ///< tensor memory: in `arena`, or owned by the caller
   std::vector<TensorView> values;
   std::vector<TensorView> outputs;
 };
 
-/// Assigns arena offsets: no two storages that live at the same step overlap. Greedy by size, the
-/// lowest gap that fits. Returns the bytes of the arena. Cost: O(n log n) for n storages; the
-/// search for gaps is bounded, so an arena may be larger than it has to be where very many live at
-/// once.
+/// Assigns arena offsets so that no two storages that live at the same step overlap. Greedy: the
+/// largest storage first, each in the lowest gap that fits. Returns the bytes of the arena. Cost:
+/// O(n log n) for n storages. The search for gaps is bounded, so the arena may be larger than
+/// necessary when very many storages live at once.
 std::int64_t assign_offsets(std::vector<Storage>& storages);
 
 /// Lowers a shaped graph as the options say.
@@ -88,25 +88,27 @@ void lower(ShapedGraph& shaped, const CompileOptions& options, const StopCheck& 
 /// assigns the memory.
 class PlanBuilder {
  public:
-  /// `table_bytes`: where the tables of a plan that runs inside another one count with those of
-  /// that.
+  /// `table_bytes`: the count to which the operators add the bytes of their tables. A plan that
+  /// runs inside another plan uses the count of that plan. Null: a count of its own.
   PlanBuilder(const ShapedGraph& shaped, const CompileOptions& options, PackCache& packs,
               StopCheck stop = {}, std::int64_t* table_bytes = nullptr);
   PlanBuilder(const PlanBuilder&) = delete;
   PlanBuilder& operator=(const PlanBuilder&) = delete;
   ~PlanBuilder() = default;
   std::shared_ptr<const Plan> build();
-  /// Of each step of a plan, the bytes of the tensors that it reads and writes, each whole and
-  /// once; 0 of a step that runs a subgraph. For reports.
+  /// The bytes of the tensors that each step of a plan reads and writes. Each tensor counts once
+  /// and as a whole. A step that runs a subgraph has 0. For reports.
   static std::vector<std::int64_t> moved_bytes(const Plan& plan);
-  /// Runs a plan inside the run of another one: its tensors lie in the arena_bytes() at `memory`.
+  /// Runs a plan inside the run of another plan. Its tensors lie at `memory`, which has
+  /// Plan::arena_bytes() bytes.
   static std::span<const TensorView> run_in(const Plan& plan, std::span<const TensorView> inputs,
                                             Workspace::State& views, std::byte* memory);
 
  private:
   std::int32_t add_value(const ValueInfo& info, Layout layout, std::int32_t storage);
   std::int32_t add_storage(std::int64_t bytes);
-  /// The plan value of `id` in `layout`; inserts a reorder when it exists only in the other one.
+  /// The plan value of `id` in `layout`; inserts a reorder when the value exists only in the other
+  /// layout.
   std::int32_t value_in(ValueId id, Layout layout);
   std::int32_t primary(ValueId id) const;
   void add_input(std::size_t index);
@@ -124,7 +126,7 @@ class PlanBuilder {
   StopCheck stop_;
   std::unique_ptr<Plan::State> plan_;
   std::int64_t own_table_bytes_ = 0;
-  std::int64_t& table_bytes_;  // that the operators of all plans within each other have claimed
+  std::int64_t& table_bytes_;  // claimed by the operators of this plan and of nested plans
   std::unordered_multimap<ValueId, std::size_t> probe_of_;  // indices in CompileOptions::observe
   // By ValueId: the plan value in plain and in channels-last layout, -1 where there is none.
   std::vector<std::array<std::int32_t, 2>> by_layout_;

@@ -22,7 +22,7 @@ class PlanBody : public Body {
     std::vector<TensorView> given;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       given.push_back(inputs[inputs_[i]]);
-      given.back().shape = plan_->inputs()[i].shape;  // the same elements: conditions may be [1]
+      given.back().shape = plan_->inputs()[i].shape;  // same elements; a condition may be [1]
     }
     std::unique_ptr<Workspace::State> views = take();
     const std::span<const TensorView> results =
@@ -56,7 +56,8 @@ class PlanBody : public Body {
   std::shared_ptr<const Plan> plan_;
   std::vector<std::size_t> inputs_;
   mutable std::mutex mutex_;
-  // As many as threads ran it at once. The memory of the tensors is not in them.
+  // The views that no thread uses now: at most one for each thread that ran the body at the same
+  // time. The memory of the tensors is not in them.
   mutable std::vector<std::unique_ptr<Workspace::State>> idle_;
 };
 

@@ -9,7 +9,8 @@
 
 namespace qtool {
 
-/// A body that runs a plan. `inputs`: of the inputs of the plan, which of the subgraph they are.
+/// A body that runs a plan. `inputs`: for each input of the plan, the index of the subgraph's input
+/// that it is.
 std::shared_ptr<const Body> make_body(std::shared_ptr<const Plan> plan,
                                       std::vector<std::size_t> inputs);
 

@@ -22,12 +22,12 @@ namespace {
 
 std::int64_t bytes_of(const ValueInfo& info) { return info.shape.elements() * size_of(info.dtype); }
 
-// Whether both layouts are the same bytes.
+// Whether a tensor of this shape has the same bytes in both layouts.
 bool layouts_agree(const Shape& shape) {
   return shape.rank() != 4 || shape.elements() == 0 || shape[1] == 1 || shape[2] * shape[3] == 1;
 }
 
-// Checked here because an allocation may succeed and only using the memory fails.
+// Checked here because an allocation may succeed although using its memory fails later.
 void require_memory(std::int64_t bytes) {
   if (bytes <= physical_memory()) return;
   throw Error(ErrorCode::kUnsupported, concat("the activations need ", bytes,
@@ -47,7 +47,7 @@ class Placed {
   void add(std::size_t index) {
     const Storage& storage = storages_[index];
     starts_[storage.first_step].push_back(index);
-    // The few nodes of a segment tree that cover its steps.
+    // The few nodes of a segment tree that cover the steps of the storage.
     auto begin = leaves_ + static_cast<std::size_t>(storage.first_step);
     auto end = leaves_ + static_cast<std::size_t>(storage.last_step) + 1;
     for (; begin < end; begin /= 2, end /= 2) {
@@ -56,8 +56,8 @@ class Placed {
     }
   }
 
-  // Collects those that live at the same time as `storage`, each once; false when there are more
-  // than `limit`.
+  // Collects the storages that live at the same time as `storage`, each once. Returns false when
+  // there are more than `limit`.
   bool meeting(const Storage& storage, std::size_t limit, std::vector<std::size_t>& found) const {
     found.clear();
     const auto take = [&](const std::vector<std::size_t>& some) {
@@ -92,8 +92,8 @@ std::int64_t assign_offsets(std::vector<Storage>& storages) {
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return storages[a].bytes > storages[b].bytes;
   });
-  // One storage is compared with so many others, and all together with so many, before those that
-  // meet more than a few go to the end of the arena unseen.
+  // Limits of the search for gaps: the comparisons of one storage, and of all. A storage beyond
+  // them goes to the end of the arena without a search. kFewMeets are always allowed.
   constexpr std::size_t kMaxMeets = 4096;
   constexpr std::size_t kMaxMeetsOfAll = std::size_t{1} << 22;
   constexpr std::size_t kFewMeets = 64;
@@ -252,7 +252,7 @@ void PlanBuilder::add_node(NodeId id) {
     }
   }
 
-  // Other extents may be huge, and so would be what is prepared for them.
+  // An empty tensor may have other extents that are huge, and so would be the tables made for them.
   const bool makes_nothing = std::ranges::all_of(node.outputs, [&](ValueId output) {
     return output == kNoValue || shaped_.info(output).shape.elements() == 0;
   });
@@ -324,8 +324,8 @@ std::vector<std::int64_t> PlanBuilder::moved_bytes(const Plan& plan) {
   return bytes;
 }
 
-// Plans for the subgraphs of a node. Their tensors lie in the workspace of its operator, so that
-// they count with those of this plan, and those of nodes that never run at once share memory.
+// Makes plans for the subgraphs of a node. Their tensors lie in the workspace of its operator: they
+// count in this plan's memory, and nodes that never run at the same time share it.
 void PlanBuilder::add_bodies(NodeId id, OpContext& context) {
   const auto* params = std::get_if<SubgraphParams>(&shaped_.lowered(id).params);
   if (params == nullptr) return;

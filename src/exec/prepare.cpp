@@ -18,17 +18,17 @@ namespace qtool {
 
 namespace {
 
-// That loops may become in a model. A longer loop stays one, and what is in it stays FP32.
+// The number of nodes that unrolling loops may add to a model. A longer loop stays a loop, and its
+// body stays in FP32.
 constexpr std::int64_t kMaxLoopNodes = 1 << 12;
 
-// Known shapes steer what is expanded; what they are learned from is thrown away. So these loops
-// have a budget of their own, for all graphs of a model and all times they are looked at together.
-// Of that no graph takes more at once than a plan may: the values of a loop may grow with each
-// turn.
+// To learn shapes, a copy of the graph is expanded and then thrown away. Its loops have a budget of
+// their own, for all graphs of a model and all such copies together. One copy takes no more of it
+// than a plan may, because the values of a loop may grow with each iteration.
 constexpr std::int64_t kMaxShapedLoopNodes = 1 << 16;
 constexpr std::int64_t kMaxShapedAtOnce = 1 << 14;
 constexpr std::int64_t kMaxShapedBodyNodes = 1 << 18;
-constexpr std::int64_t kShapedTimes = 16;  // that the model's own nodes may be looked at besides
+constexpr std::int64_t kShapedTimes = 16;  // additional visits of each of the model's own nodes
 
 struct Budgets {
   ExpandBudget expand;
@@ -40,7 +40,8 @@ bool has_subgraphs(const Graph& graph) {
                              [&](NodeId id) { return graph.node(id).has_subgraphs(); });
 }
 
-// What is known of the values of a graph when all its inputs have a fixed shape, or else nothing.
+// The graph with the known types, shapes and constants of its values. Nothing when an input has no
+// fixed type and shape, the budget is used up, or specializing fails.
 std::optional<ShapedGraph> shape_fixed(const Graph& graph, ExpandBudget& budget,
                                        const StopCheck& stop) {
   if (budget.work < 0) return std::nullopt;
@@ -57,7 +58,7 @@ std::optional<ShapedGraph> shape_fixed(const Graph& graph, ExpandBudget& budget,
   const std::int64_t copies = once.copies;
   try {
     shaped = specialize(graph, once, stop);
-  } catch (const Error& error) {  // whoever runs the graph says why it cannot be
+  } catch (const Error& error) {  // running the graph reports the reason
     if (error.code() == ErrorCode::kCancelled) throw;
   }
   budget.copies -= copies - once.copies;
@@ -67,12 +68,12 @@ std::optional<ShapedGraph> shape_fixed(const Graph& graph, ExpandBudget& budget,
 
 Graph prepare(Graph graph, Budgets& budgets, const StopCheck& stop);
 
-// Expands what control flow is decided, and prepares the bodies of the rest. Returns whether there
-// are new nodes.
+// Expands the control flow whose course is known, and prepares the bodies of the rest. Returns
+// whether there are new nodes.
 bool expand(Graph& graph, Budgets& budgets, const StopCheck& stop) {
   if (!has_subgraphs(graph)) return false;
   const std::optional<ShapedGraph> shaped = shape_fixed(graph, budgets.shaping, stop);
-  // Values that expanding adds have other ids in the shaped graph, which expands on its own.
+  // The shaped graph was expanded separately, so a value that expanding adds has another id there.
   const std::size_t shared = graph.value_limit();
   const ExpandTools tools{
       [&](ValueId id) {
@@ -96,7 +97,7 @@ Graph prepare(Graph graph, Budgets& budgets, const StopCheck& stop) {
   graph.remove_dead_nodes();
   pass(to_float32);
   pass(fold_constant_nodes);  // upgrades read axes and shapes from constants
-  pass(take_in_constants);    // those of subgraphs, too
+  pass(take_in_constants);    // constants of subgraphs too
   pass(upgrade_opset);
   pass(remove_identities);
   const auto fold = [&] {
@@ -111,7 +112,7 @@ Graph prepare(Graph graph, Budgets& budgets, const StopCheck& stop) {
     pass(remove_identities);
     fold();
   }
-  pass(remove_identities);  // folding a Dropout mode or Cast input may create more of them
+  pass(remove_identities);  // folding a Dropout mode or Cast input may create more
   pass(fold_batch_norm);
   graph.remove_dead_nodes();
   graph.check();

@@ -6,7 +6,8 @@
 
 namespace qtool {
 
-/// Copies a rank-4 tensor of `info` into the other layout, `to`.
+/// The operator that copies a rank-4 tensor of type and shape `info` from the other layout into
+/// `to`.
 std::unique_ptr<Operator> make_reorder(const ValueInfo& info, Layout to);
 
 }  // namespace qtool

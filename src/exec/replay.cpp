@@ -39,7 +39,7 @@ Replay::Replay(std::shared_ptr<const Plan> plan, std::shared_ptr<const Plan> var
 
 void Replay::add_variant(std::shared_ptr<const Plan> variant) {
   require_equal_steps(*plan_->state_, *variant->state_);
-  // Equal steps may be other operators, which need more to work with.
+  // The same step may be another operator in the variant, which may need a larger workspace.
   const std::int64_t bytes =
       plan_->state_->workspace_offset + variant->arena_bytes() - variant->state_->workspace_offset;
   if (arena_.bytes() < bytes) arena_ = Tensor(DType::kUInt8, Shape{bytes});
@@ -130,7 +130,7 @@ std::span<const TensorView> Replay::run_variant(std::size_t step, std::size_t nu
   }
   const FlushDenormals flush;
   run_step(changed);
-  put_back();  // what other steps read of the same constants stays as it was
+  put_back();  // other steps read the unchanged constants
   redirect_outputs(changed);
   return finish_from(step + 1);
 }

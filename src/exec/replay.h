@@ -12,30 +12,32 @@ namespace qtool {
 
 struct PlanStep;
 
-/// Runs a network once, and then parts of it again with one thing changed: what the change alone
-/// does to the outputs costs only the steps that follow from it. One thread at a time.
+/// Runs a network once, and then parts of it again with one change. Only the steps that depend on
+/// the change run again, so its effect on the outputs is cheap to compute. One thread at a time.
 class Replay {
  public:
   /// Writes the changed elements to `out`, in the order of `original` in memory.
   using Change = std::function<void(const TensorView& original, std::byte* out)>;
 
   /// Both plans are compiled with CompileOptions::keep, from graphs that differ in the values of
-  /// constants only. `variant` may be null. Throws Error(kMismatch) when the plans have other
-  /// steps.
+  /// constants only. `variant` may be null. Throws Error(kMismatch) when the steps of the two plans
+  /// differ.
   Replay(std::shared_ptr<const Plan> plan, std::shared_ptr<const Plan> variant);
-  /// One more variant, for run_variant(); that of the constructor has the number 0. Throws as it.
+  /// Adds a variant for run_variant(). Variants are numbered from 0 in the order in which they are
+  /// added; the constructor adds the first one. Throws as the constructor does.
   void add_variant(std::shared_ptr<const Plan> variant);
 
-  /// See Plan::run(). The views end with the next run of the whole network.
+  /// See Plan::run(). The views are valid until the next run of the whole network.
   std::span<const TensorView> run(std::span<const TensorView> inputs, const Probe& probe = {});
-  /// The outputs with one observed tensor changed, `observed` counted in CompileOptions::observe.
-  /// Needs a run() before it. The views end with the next call of any of these.
+  /// The outputs with one observed tensor changed. `observed` is its index in
+  /// CompileOptions::observe. Call run() first. The views are valid until the next run of any kind.
   std::span<const TensorView> run_changed(std::size_t observed, const Change& change);
-  /// The outputs with step `step` as a variant computes it.
+  /// The outputs when step `step` runs as in variant number `variant`. Call run() first. The views
+  /// are valid until the next run of any kind.
   std::span<const TensorView> run_variant(std::size_t step, std::size_t variant = 0);
 
  private:
-  /// `value`, and all that share its memory, are at `data` until put_back().
+  /// Points `value`, and all values that share its memory, at `data` until put_back().
   void redirect(std::int32_t value, const std::byte* data);
   void redirect_outputs(const PlanStep& step);
   void put_back();
@@ -46,7 +48,7 @@ class Replay {
   std::shared_ptr<const Plan> plan_;
   std::vector<std::shared_ptr<const Plan>> variants_;
   Workspace clean_;
-  Tensor arena_;   // of the changed tensors: the same offsets as in the clean one
+  Tensor arena_;   // for changed tensors, at the same offsets as in the clean arena
   Tensor tensor_;  // the changed tensor itself
   std::vector<std::vector<std::int32_t>> sharing_;  // values of each storage
   std::vector<TensorView> mixed_;                   // clean or changed memory, by value

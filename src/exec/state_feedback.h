@@ -12,16 +12,16 @@
 
 namespace qtool {
 
-/// The states of one network that runs on samples in their order, see Samples::states(). Without
-/// states it does nothing.
+/// Passes the states of one network from each sample to the next, see Samples::states(). The
+/// samples must run in their order. Without states it does nothing.
 class StateFeedback {
  public:
-  /// Throws Error(kUsage) when the network has no output of a state's name, Error(kMismatch) when
-  /// it is not a tensor such as the input takes.
+  /// Throws Error(kUsage) when the network has no input or output of a state's name,
+  /// Error(kMismatch) when the output of a state differs from its input in type or shape.
   StateFeedback(const Samples& samples, const Plan& plan);
 
-  /// The tensors of sample `item`, with the states that keep() was given last, or zeros where a
-  /// file begins. The views live as long as both.
+  /// The inputs for sample `item`: its tensors, with the states that keep() copied last, or zeros
+  /// where a file begins. The views are valid as long as `sample` and this object.
   [[nodiscard]] std::vector<TensorView> inputs(std::int64_t item, std::span<const Tensor> sample);
   /// Copies the states out of the outputs of a run.
   void keep(std::span<const TensorView> outputs);

@@ -8,7 +8,7 @@ namespace qtool {
 
 StepsOfNodes::StepsOfNodes(const std::vector<StepInfo>& steps, const Graph& graph)
     : steps_(steps), graph_(graph) {
-  for (std::size_t i = 0; i < steps.size(); ++i) {  // of several steps the first one counts
+  for (std::size_t i = 0; i < steps.size(); ++i) {  // when several match, the first one counts
     by_node_.try_emplace(steps[i].node, i);
     by_output_.try_emplace(steps[i].output, i);
   }
@@ -40,7 +40,7 @@ std::vector<StepInfo> named_steps(std::vector<StepInfo> steps, const Graph& grap
   for (const NodeId node : graph.nodes()) {
     if (!graph.node(node).name.empty()) continue;
     const std::optional<std::size_t> step = steps_of.step_of(node);
-    // What is fused into a step leads there too, but is not what it is named after.
+    // A node that was fused into a step leads to it too, but does not give it its name.
     if (!step || steps[*step].op_type != graph.node(node).op_type) continue;
     if (steps[*step].node.empty()) steps[*step].node = name_of(graph, node);
   }

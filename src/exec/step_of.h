@@ -11,16 +11,17 @@
 
 namespace qtool {
 
-/// Finds the steps of a plan that compute nodes of the graph that was compiled. Cost: linear in the
-/// steps once, then that of a look-up.
+/// Finds the step of a plan that computes a node of the compiled graph. Cost: linear in the number
+/// of steps for the construction, then a few look-ups in a hash table per node.
 class StepsOfNodes {
  public:
-  /// Both must live as long, and stay as they are.
+  /// Both arguments must outlive this object and must not change.
   StepsOfNodes(const std::vector<StepInfo>& steps, const Graph& graph);
   StepsOfNodes(const std::vector<StepInfo>&&, const Graph&) = delete;
 
-  /// The index of the step of a node: that of its name, or the one that writes its output or, after
-  /// fusion, the output of what follows it.
+  /// The index of the step that computes `node`: the step with the node's name or, for a node
+  /// without a name, the step that writes its output or, after fusion, the output of a node after
+  /// it. Nothing when there is none.
   [[nodiscard]] std::optional<std::size_t> step_of(NodeId node) const;
 
  private:
@@ -32,8 +33,8 @@ class StepsOfNodes {
   Index by_output_;
 };
 
-/// `steps` of `graph` with those of nodes without a name called as name_of() calls these nodes, so
-/// that they can be told apart.
+/// `steps` of a plan of `graph`, where the steps of nodes without a name get the names that
+/// name_of() gives these nodes. So they can be told apart.
 std::vector<StepInfo> named_steps(std::vector<StepInfo> steps, const Graph& graph);
 
 }  // namespace qtool

@@ -35,7 +35,7 @@ std::string expected_count(std::size_t least, std::string_view pattern, bool ope
   return concat(least, " to ", pattern.size());
 }
 
-// What is wrong with the operands of one side of a node, as a phrase; empty when nothing is.
+// Describes what is wrong with the inputs or the outputs of a node; empty when nothing is wrong.
 std::string refuse(std::span<const ValueId> operands, std::string_view pattern,
                    std::string_view side) {
   const bool open = !pattern.empty() && (pattern.back() == '+' || pattern.back() == '*');

@@ -4,9 +4,10 @@
 
 namespace qtool {
 
-/// Whether the channels of an activation are its last axis: it is what a MatMul or a recurrent
-/// layer multiplies with constant weights. A convolution that reads it too has them on axis 1, as
-/// all other activations have. Calibration keeps means and extremes along this axis.
+/// Whether the channels of an activation lie along its last axis. This is so if a MatMul or a
+/// recurrent layer multiplies the activation with constant weights and no convolution reads it. All
+/// other activations have their channels on axis 1. Calibration records means and extremes along
+/// the channel axis.
 bool channels_are_last(const Graph& graph, ValueId activation);
 
 }  // namespace qtool

@@ -6,8 +6,8 @@
 
 namespace qtool {
 
-/// The number behind `id` when that is a float32 constant of one element; nothing otherwise, and
-/// for kNoValue.
+/// The number in a float32 constant with one element; std::nullopt for all other values and for
+/// kNoValue.
 std::optional<float> constant_float(const Graph& graph, ValueId id);
 
 }  // namespace qtool

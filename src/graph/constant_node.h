@@ -6,8 +6,9 @@
 
 namespace qtool {
 
-/// The tensor that a node Constant stands for, or null when it holds no number: strings, or an
-/// attribute of the wrong type.
+/// The tensor of a Constant node; null when the node holds no numbers, for example strings. Throws
+/// Error(kInvalidModel) when the attribute `value`, `value_float`, `value_int` or `value_ints` has
+/// the wrong type.
 std::shared_ptr<const Tensor> tensor_of_constant(const Node& node);
 
 }  // namespace qtool

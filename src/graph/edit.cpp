@@ -45,8 +45,8 @@ void add_alias(Graph& graph, const std::string& gone, const std::string& survivi
 void close_aliases(Graph& graph) {
   auto& aliases = graph.info.aliases;
   for (auto& [gone, surviving] : aliases) {
-    // Walks to the end of the chain, then sets every alias on the way to it: each link is visited
-    // once.
+    // Walks to the end of the chain, then makes every alias on the way name the last tensor. So
+    // each link is visited once.
     std::vector<std::string*> way;
     std::string* last = &surviving;
     for (auto next = aliases.find(*last); next != aliases.end(); next = aliases.find(*last)) {

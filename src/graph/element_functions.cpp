@@ -12,7 +12,7 @@
 namespace qtool {
 namespace {
 
-/// More than any spelled-out activation has.
+/// A limit that no activation function made of single operators reaches.
 constexpr std::size_t kMaxNodes = 16;
 
 constexpr auto kOfTwo =
@@ -45,7 +45,7 @@ class Finder {
   }
 
  private:
-  // What a layer with weights may do by itself.
+  // Relu and Clip: a layer with weights can apply them to its own result.
   [[nodiscard]] bool clamps(NodeId id) const {
     const Node& node = graph_.node(id);
     return node.is("Relu") || node.is("Clip");
@@ -113,7 +113,8 @@ class Finder {
     return read;
   }
 
-  // What it makes may follow from the others, not the other way round.
+  // The producer that comes last in the order. Its result may depend on the other values, but the
+  // other values do not depend on its result.
   [[nodiscard]] NodeId latest_producer(const std::vector<ValueId>& values) const {
     NodeId latest = kNoNode;
     for (const ValueId id : values) {

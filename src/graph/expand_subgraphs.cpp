@@ -53,10 +53,10 @@ std::optional<Nodes> expand_if(Graph& graph, NodeId id, const ExpandTools& tools
 
 // -- Loop --
 
-// One time that a body runs, with all that is known folded.
+// One iteration of a body, after folding everything that is known.
 struct Iteration {
   Graph body;
-  std::vector<std::size_t> inputs;  // which of the inputs of the body are left
+  std::vector<std::size_t> inputs;  // indices of the body's inputs that are left
 };
 
 std::int64_t bytes_of(const Attribute& attribute) {
@@ -70,13 +70,13 @@ std::int64_t bytes_of(const Attribute& attribute) {
         } else if constexpr (requires { value.size(); }) {
           return std::ssize(value) * static_cast<std::int64_t>(sizeof(value[0]));
         }
-        return 0;  // a number, or shared
+        return 0;  // a number, or a tensor or subgraph that is shared
       },
       attribute);
 }
 
-// Of a declared shape, beyond the axes that the values of networks have: those count as a part of
-// their node.
+// The bytes of a declared shape: its axes after the first 8, and its symbols. The values of
+// networks usually have up to 8 axes; these count as a part of their node.
 std::int64_t bytes_of(const std::vector<Dim>& shape) {
   constexpr std::int64_t kUsualAxes = 8;
   std::int64_t bytes = std::max<std::int64_t>(std::ssize(shape) - kUsualAxes, 0) *
@@ -85,9 +85,9 @@ std::int64_t bytes_of(const std::vector<Dim>& shape) {
   return bytes;
 }
 
-// What it costs to hold one more copy of a folded body, counted in nodes. Long names, attributes,
-// shapes and constants count as well, or a small file could fill the memory. Constants of `body`
-// are shared.
+// The cost of holding one more copy of a folded body, counted in nodes. Long names, attributes,
+// shapes and constants count as well; otherwise a small file could fill the memory. Constants of
+// `body` cost nothing, because they are shared.
 std::int64_t cost_of(const Graph& folded, const Graph& body) {
   constexpr std::int64_t kBytesOfANode = 256;
   constexpr std::int64_t kBytesOfAConstant = 1024;
@@ -110,7 +110,7 @@ std::int64_t cost_of(const Graph& folded, const Graph& body) {
   return 1 + std::ssize(folded.nodes()) + bytes / kBytesOfANode + constants / kBytesOfAConstant;
 }
 
-// All iterations, or nothing when it is not known how many there are or they are too many.
+// All iterations; std::nullopt when their number is unknown or too large.
 std::optional<std::vector<Iteration>> unroll(const Graph& graph, NodeId id, const LoopParts& parts,
                                              const ExpandTools& tools) {
   const Node& node = graph.node(id);
@@ -119,7 +119,7 @@ std::optional<std::vector<Iteration>> unroll(const Graph& graph, NodeId id, cons
   if (node.has_input(0)) {
     const auto given = steering_value<std::int64_t>(tools.known(node.inputs[0]), what);
     if (!given) return std::nullopt;
-    trips = std::max(*given, std::int64_t{0});  // a negative number of times is none
+    trips = std::max(*given, std::int64_t{0});  // a negative trip count means no iterations
   }
   if (node.has_input(1)) {
     const auto given = steering_value<bool>(tools.known(node.inputs[1]), what);
@@ -127,7 +127,7 @@ std::optional<std::vector<Iteration>> unroll(const Graph& graph, NodeId id, cons
     if (!*given) trips = 0;
   }
   const Graph& body = parts.body.subgraph->graph;
-  // Seen before the work, which would leave no budget for other loops.
+  // Checked before the work, which would leave no budget for other loops.
   const auto nodes = static_cast<std::int64_t>(body.nodes().size());
   if (always_continues(body) && trips > tools.budget.copies / (nodes + 1)) return std::nullopt;
   std::vector<KnownValue> known(2 + parts.states);
@@ -137,7 +137,7 @@ std::optional<std::vector<Iteration>> unroll(const Graph& graph, NodeId id, cons
   std::vector<Iteration> iterations;
   for (std::int64_t i = 0; i < trips; ++i) {
     if (tools.budget.copies <= 0)
-      return std::nullopt;  // before the work, which loops within double
+      return std::nullopt;  // checked first, because inner loops double the work
     known[0].constant = scalar_of(i);
     BoundGraph bound = bind_inputs(body, known);
     iterations.push_back({tools.fold(std::move(bound.graph)), std::move(bound.inputs)});

@@ -43,7 +43,8 @@ std::optional<Normalization> normalization_of(const Graph& graph, const Node& no
     };
     const double scale = at(0) / std::sqrt(at(3) + epsilon);
     const double shift = at(1) - at(2) * scale;
-    // For example a variance below -epsilon; the node is kept, and the executor reports the error.
+    // This happens, for example, for a variance below -epsilon. The node is kept, and the executor
+    // reports the error.
     if (!std::isfinite(scale) || !std::isfinite(shift)) return std::nullopt;
     result.scale.push_back(scale);
     result.shift.push_back(shift);
@@ -51,11 +52,11 @@ std::optional<Normalization> normalization_of(const Graph& graph, const Node& no
   return result;
 }
 
-// How the weights of an operator map to its output channels: channel(i) of the element i.
+// Maps the weights of an operator to its output channels: channel(i) is the channel of element i.
 struct ChannelMap {
   std::int64_t channels = 0;
   std::int64_t block = 1;      // consecutive elements of one channel
-  std::int64_t per_group = 0;  // channels of a group, which repeat within it
+  std::int64_t per_group = 0;  // channels of a group; they repeat within the group
   std::int64_t group_elements = 0;
 
   [[nodiscard]] std::size_t channel(std::int64_t element) const {
@@ -84,7 +85,8 @@ std::optional<ChannelMap> channel_map(const Node& node, const Tensor& weight) {
   return std::nullopt;
 }
 
-// The bias as one number per channel, or nothing when it is not constant or varies otherwise.
+// The bias as one number per channel; std::nullopt when it is not constant or does not have that
+// form.
 std::optional<std::vector<double>> bias_of(const Graph& graph, const Node& node,
                                            std::int64_t channels) {
   std::vector<double> bias(static_cast<std::size_t>(channels), 0.0);
@@ -104,8 +106,8 @@ std::optional<std::vector<double>> bias_of(const Graph& graph, const Node& node,
   return bias;
 }
 
-// Gives input `index` of the node a new constant; it keeps the old name when no other node reads
-// that.
+// Gives input `index` of the node a new constant. The constant keeps the old name if no other node
+// reads the old constant.
 void replace_constant(Graph& graph, NodeId id, std::size_t index, const std::string& new_name,
                       Tensor tensor) {
   auto shared = std::make_shared<const Tensor>(std::move(tensor));

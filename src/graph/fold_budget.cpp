@@ -8,12 +8,12 @@ namespace qtool {
 namespace {
 
 constexpr std::int64_t kFoldedAtLeast = std::int64_t{128} << 20;
-// Weights that are stored in 8 bits take four times as much in FP32, and are often transposed and
-// reshaped then.
+// Weights that are stored in 8 bits take four times the bytes in FP32. Often they are then
+// transposed and reshaped, which makes further copies.
 constexpr std::int64_t kFoldedPerStoredByte = 16;
 constexpr std::int64_t kSmallResult = 1024;
 
-// Each constant once, however many graphs share it.
+// Adds the bytes of all constants. A constant that several graphs share counts once.
 void add_constants(const Graph& graph, std::unordered_set<const Tensor*>& seen,
                    std::int64_t& bytes) {
   for (std::size_t i = 0; i < graph.value_limit(); ++i) {

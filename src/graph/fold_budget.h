@@ -6,16 +6,17 @@
 
 namespace qtool {
 
-/// How many bytes of new constants folding may compute, for all graphs of a model together. Each
-/// constant by itself may be small against those it is computed from, and all of them still fill
-/// the memory: a chain of Concats doubles its constant with every node.
+/// The number of bytes of new constants that folding may compute, for all graphs of a model
+/// together. A limit for each single constant is not enough: a chain of Concats doubles its
+/// constant with every node, so that together they fill the memory.
 class FoldBudget {
  public:
-  /// 16 times the constants of `graph` and of its subgraphs, and 128 MiB.
+  /// The budget is 128 MiB plus 16 times the bytes of the constants of `graph` and its subgraphs.
   explicit FoldBudget(const Graph& graph);
 
-  /// Whether results of `bytes` together may be computed; they count as computed then. Small ones,
-  /// such as shapes, always may: there are no more of them than nodes.
+  /// Whether results of `bytes` bytes in total may be computed. If so, the bytes are subtracted
+  /// from the budget. Results of up to 1024 bytes, such as shapes, are always allowed and are not
+  /// subtracted, because the number of nodes limits their number.
   [[nodiscard]] bool take(std::int64_t bytes);
 
  private:

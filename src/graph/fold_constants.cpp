@@ -26,7 +26,7 @@ bool is_kept(const Node& node) {
                      [&](const char* op_type) { return node.op_type == op_type; });
 }
 
-// Adds the node's name to errors, because tensors and shapes do not know it.
+// Adds the node's name to errors, because the errors of tensors and shapes do not contain it.
 std::optional<std::vector<Tensor>> evaluate_named(const Graph& graph, NodeId id,
                                                   const Evaluate& evaluate) {
   try {
@@ -39,7 +39,7 @@ std::optional<std::vector<Tensor>> evaluate_named(const Graph& graph, NodeId id,
   }
 }
 
-// Folds nodes as far as a file that stores the results grows by no more than kFreeBytes per result.
+// Folds a node if a file that stores its results grows by at most kFreeBytes.
 class Folder {
  public:
   Folder(Graph& graph, const Evaluate& evaluate)
@@ -69,7 +69,7 @@ class Folder {
   struct ValueState {
     std::int64_t stored = 0;   // bytes of the model's own constants that it was computed from
     std::int64_t readers = 0;  // number of reading nodes that are not folded
-    std::int64_t waiting = 0;  // number of those not folded yet because their result is larger
+    std::int64_t waiting = 0;  // how many of these wait because their results are too large
   };
 
   ValueState& state(ValueId id) { return values_[static_cast<std::size_t>(id)]; }
@@ -78,7 +78,7 @@ class Folder {
     if (!is_kept(graph_.node(id))) ready_.push_back(id);
   }
 
-  // Of a node that reads a value which is a constant now.
+  // Notes that an input of a node has become a constant.
   void learn_constant(NodeId id) {
     const auto computed = computed_.find(id);
     if (computed == computed_.end() || --computed->second > 0) return;
@@ -121,8 +121,8 @@ class Folder {
     for (const ValueId input : inputs) fold_parts(input);
   }
 
-  // Folds the readers of a constant of which each takes a part, such as the weights of three
-  // products stored in one tensor.
+  // Folds all readers of a constant together if each of them takes a part of it. For example, one
+  // tensor may store the weights of three products.
   void fold_parts(ValueId whole) {
     if (state(whole).waiting == 0 || state(whole).waiting != state(whole).readers) return;
     std::vector<NodeId> nodes;
@@ -137,7 +137,7 @@ class Folder {
     std::int64_t freed = state(whole).stored;
     for (const NodeId id : nodes) {
       std::optional<std::vector<Tensor>> results = evaluate_named(graph_, id, evaluate_);
-      if (!results) continue;  // there is no room for it any more: it stays a node
+      if (!results) continue;  // the folding budget is used up: it stays a node
       const std::int64_t part = std::min(freed, waiting_.at(id));
       waiting_.erase(id);
       for (const ValueId input : inputs_of(id)) --state(input).waiting;
@@ -168,8 +168,8 @@ class Folder {
   const Evaluate& evaluate_;
   std::vector<ValueState> values_;
   std::deque<NodeId> ready_;
-  std::unordered_map<NodeId, std::int64_t> computed_;  // number of different inputs
-  std::unordered_map<NodeId, std::int64_t> waiting_;   // with the bytes of their results
+  std::unordered_map<NodeId, std::int64_t> computed_;  // distinct inputs that are not constant
+  std::unordered_map<NodeId, std::int64_t> waiting_;   // bytes of the results
 };
 
 }  // namespace

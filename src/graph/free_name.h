@@ -9,7 +9,7 @@
 namespace qtool {
 
 /// `base`, or `base` followed by a number: a name that is not taken. Numbers are given out in
-/// order, so doubling and bisection find a free one, however many are taken.
+/// order, so doubling and bisection find a free number quickly even if many are taken.
 template <typename IsTaken>
 std::string free_name(std::string_view base, const IsTaken& is_taken) {
   std::string name(base);

@@ -171,7 +171,7 @@ void Graph::check() const {
       fail_model(concat("value '", r.value.name, "' is not the one its name leads to"));
     }
   }
-  // Constants may have very many readers.
+  // A constant may have very many readers. A set is then faster than a search.
   constexpr std::size_t kFew = 32;
   std::unordered_map<ValueId, std::unordered_set<NodeId>> crowds;
   const auto is_reader = [&](ValueId value_id, NodeId id) {

@@ -1,5 +1,6 @@
-// The edges of a graph: which node reads and which one makes a value. A value may have very many
-// readers and a node very many operands, so neither is searched where there are more than a few.
+// The edges of a graph: which nodes read a value and which node produces it. A value may have very
+// many readers and a node very many operands. Lists longer than kFew are therefore not searched but
+// have an index.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +13,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::size_t kFew = 32;  // a search among so many costs less than a lookup
+constexpr std::size_t kFew = 32;  // up to this length a search costs less than a lookup
 
 }  // namespace
 
@@ -22,7 +23,7 @@ void Graph::add_reader(ValueId value, NodeId node) {
   r.consumers.push_back(node);
 }
 
-// Of a node that has read `value` and does no longer.
+// Removes a node that no longer reads `value` from the readers of `value`.
 void Graph::drop_reader(ValueId value, NodeId node) {
   ValueRecord& r = record(value);
   std::vector<NodeId>& readers = r.consumers;
@@ -66,7 +67,7 @@ bool Graph::reads(NodeId id, ValueId value) {
   return found != ports->end() && found->first == value;
 }
 
-// Keeps up with an input that becomes another value.
+// Updates the index of the inputs after input `port` changed from `from` to `to`.
 void Graph::move_port(NodeId id, std::size_t port, ValueId from, ValueId to) {
   auto& ports = record(id).ports.made;
   if (ports == nullptr) return;
@@ -87,7 +88,7 @@ NodeId Graph::add_node(Node node, NodeId before) {
   }
   nodes_.emplace_back().node = std::move(node);
   for (const ValueId input : nodes_.back().node.inputs) {
-    // A new node can only be the last reader.
+    // A node that reads a value twice is added once. The new node can only be the last reader.
     if (input == kNoValue) continue;
     const std::vector<NodeId>& readers = record(input).consumers;
     if (readers.empty() || readers.back() != id) add_reader(input, id);

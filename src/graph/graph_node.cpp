@@ -1,4 +1,4 @@
-// The attributes of a node by type; what connects nodes is in graph.cpp.
+// The attributes of a node by type. The connections between nodes are in graph_edges.cpp.
 #include <algorithm>
 #include <variant>
 

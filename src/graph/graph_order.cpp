@@ -1,5 +1,5 @@
-// The order of a graph's nodes: links from each node to the next, of which a list is made when
-// somebody asks for it.
+// The order of a graph's nodes. It is stored as links from each node to its neighbours. A list is
+// made from the links on request.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -47,7 +47,7 @@ void Graph::Order::append(NodeId id) {
 
 const std::vector<NodeId>& Graph::nodes() const& { return order_.list(*this); }
 
-// Lists a node before another one, or at the end.
+// Inserts a node into the order in front of the node `before`, or at the end for kNoNode.
 void Graph::link(NodeId id, NodeId before) {
   NodeRecord& r = record(id);
   r.next = before;
@@ -75,7 +75,7 @@ std::int64_t Graph::remove_dead_nodes() {
     return output != kNoValue &&
            (record(output).output_port >= 0 || !record(output).consumers.empty());
   };
-  // Backwards: a consumer is removed before its producer.
+  // Goes backwards, so that a consumer is removed before its producer.
   std::int64_t removed = 0;
   for (NodeId id = last_; id != kNoNode;) {
     const NodeId previous = record(id).previous;
@@ -89,7 +89,8 @@ std::int64_t Graph::remove_dead_nodes() {
 }
 
 void Graph::sort() {
-  // Kahn's algorithm that always takes the ready node listed first, so that order changes least.
+  // Kahn's algorithm. It always takes the ready node that comes first in the old order, so that the
+  // order changes as little as possible.
   const std::vector<NodeId>& order = nodes();
   std::vector<std::int32_t> waiting(nodes_.size(), 0);
   std::vector<std::size_t> position(nodes_.size(), 0);

@@ -9,8 +9,8 @@ namespace qtool {
 /// The first output of a node that is not left out, or kNoValue when none is connected.
 ValueId first_output(const Node& node) noexcept;
 
-/// The name of a node in messages, tables and patterns: its own, or that of its first output; empty
-/// when it has neither.
+/// The name of a node in messages, tables and patterns: its own name, or the name of its first
+/// output; empty when it has neither.
 std::string_view name_of(const Graph& graph, NodeId id);
 
 }  // namespace qtool

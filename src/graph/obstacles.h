@@ -9,15 +9,15 @@
 
 namespace qtool {
 
-/// Whether something runs nodes of an operator: itself, or what upgrade_opset() makes of it.
+/// Whether qtool can run an operator, either as it is or after upgrade_opset() has rewritten it.
 bool is_runnable(std::string_view op_type, std::string_view domain);
 
-/// The nodes that keep a model from being used, counted by operator, so that one message names all
-/// of them.
+/// The nodes that prevent a model from being used, counted by operator. One message names all their
+/// operators.
 class Obstacles {
  public:
-  /// Counts a node. `name` tells where the first one of its operator is; `reason`, which may be
-  /// empty, says what stands in the way besides the operator itself.
+  /// Counts a node. The message gives the `name` and `reason` of the first node of each operator.
+  /// `reason` is empty if the operator itself is the obstacle.
   void add(std::string_view op_type, std::string_view domain, std::string_view name,
            std::string_view reason = {});
 
@@ -25,7 +25,8 @@ class Obstacles {
 
   /// Throws Error(kUnsupported): "found operators that are not supported, in a model of opset 17:
   /// LSTM (2 nodes, the first is 'rnn'), com.acme.Foo (1 node 'foo')". The most frequent operators
-  /// first; of very many kinds the last are only counted.
+  /// come first. If there are more than 30 operators, the message only gives the number of the
+  /// others.
   [[noreturn]] void fail(const ModelInfo& model) const;
 
  private:

@@ -9,15 +9,15 @@
 
 namespace qtool {
 
-/// What an operator does with the real numbers that it reads.
+/// The kind of computation that an operator performs on the real numbers that it reads.
 enum class OpKind : std::uint8_t {
-  kOther,          ///< nothing is known of it
-  kConvolution,    ///< multiplies windows with weights and adds up
+  kOther,          ///< unknown
+  kConvolution,    ///< multiplies windows with weights and adds up the products
   kMatrixProduct,  ///< multiplies rows with weights, or with rows of another activation
   kRecurrent,      ///< matrix products over time, with a state
-  kAveraging,      ///< averages, normalizes or ranks: reads integers, can write either kind
-  kCombining,      ///< makes one tensor of several: all its inputs are activations
-  kElementwise,    ///< a function of each element of input 0; on integers a table
+  kAveraging,      ///< averages, normalizes or ranks; reads integers, writes integers or floats
+  kCombining,      ///< combines several tensors into one; all its inputs are activations
+  kElementwise,    ///< a function of each element of input 0; on integers a lookup table
   kMoving,         ///< moves or selects elements of input 0: quantizing before or after is the same
 };
 
@@ -29,37 +29,38 @@ enum class TypeRule : std::uint8_t {
   kInt32,
   kInt64,
   kBool,
-  kIndicesBehind,   ///< that of input 0, then int64
-  kMaskSecond,      ///< that of input 0, then bool
+  kIndicesBehind,   ///< the type of input 0 for output 0, int64 for the others
+  kMaskSecond,      ///< the type of input 0 for output 0, bool for output 1
   kAttributeTo,     ///< the attribute `to` of Cast
-  kAttributeDtype,  ///< the attribute `dtype`, or input 0
-  kAttributeValue,  ///< the attribute `value` of ConstantOfShape, float32 without one
-  kZeroPoint,       ///< input 2 of QuantizeLinear, uint8 without one
-  kSubgraph,        ///< as the subgraph of an If, Loop or Scan declares
+  kAttributeDtype,  ///< the attribute `dtype`, or the type of input 0 without one
+  kAttributeValue,  ///< the type of `value` of ConstantOfShape, float32 without one
+  kZeroPoint,       ///< the type of input 2 of QuantizeLinear, uint8 without one
+  kSubgraph,        ///< the types that the subgraph of an If, Loop or Scan declares
   kUInt8AndScale,   ///< DynamicQuantizeLinear: uint8, a float32 scale, uint8
 };
 
-/// The number of axes of output 0.
+/// Where the rank (the number of axes) of output 0 comes from.
 enum class RankRule : std::uint8_t {
   kUnknown,
-  kInput0,           ///< as many as input 0 has
-  kInput1,           ///< as many as input 1, the weights of a convolution, has
-  kBroadcast,        ///< the larger one of those of inputs 0 and 1
+  kInput0,           ///< the rank of input 0
+  kInput1,           ///< the rank of input 1, the weights of a convolution
+  kBroadcast,        ///< the larger of the ranks of inputs 0 and 1
   kOne,              ///< 1
   kTwo,              ///< 2
-  kElementsOfInput1  ///< as many as the constant input 1 has elements
+  kElementsOfInput1  ///< the number of elements of the constant input 1
 };
 
-/// Which axis of the weights (input 1; input 2 is a bias) the output channels lie along.
+/// The axis of the weights that the output channels lie along. The weights are input 1; input 2 is
+/// a bias.
 enum class WeightAxis : std::uint8_t {
-  kNone,      ///< it has no weights, or they stand elsewhere
+  kNone,      ///< the operator has no weights, or they are not input 1
   kFirst,     ///< 0
-  kSecond,    ///< 1; a ConvTranspose with groups has those of one group there
+  kSecond,    ///< 1; for a ConvTranspose with groups, the channels of one group
   kByTransB,  ///< 1, or 0 where the attribute `transB` is set
 };
 
-/// What passes, placement, lowering and reports may ask about an operator of ONNX's own domain. A
-/// row of operators.inc.
+/// The facts about an operator of ONNX's own domain that passes, placement, lowering and reports
+/// need. One row of operators.inc.
 struct OpTraits {
   std::string_view op_type;
   bool runs = false;  ///< the executor has the operator
@@ -67,14 +68,14 @@ struct OpTraits {
   TypeRule type = TypeRule::kInput0;
   RankRule rank = RankRule::kUnknown;
   WeightAxis weights = WeightAxis::kNone;
-  bool counts_data = false;       ///< the data decides how many results there are
+  bool counts_data = false;       ///< the number of results depends on the data
   std::uint8_t shape_inputs = 0;  ///< bit i: the numbers in input i decide the shape of the outputs
 };
 
 /// All rows, sorted by operator.
 std::span<const OpTraits> all_op_traits() noexcept;
 
-/// The row of an operator; one of defaults for an unknown operator or another domain.
+/// The row of an operator; for an unknown operator or another domain, a row of default values.
 const OpTraits& traits_of(std::string_view op_type, std::string_view domain = "") noexcept;
 inline const OpTraits& traits_of(const Node& node) noexcept {
   return traits_of(node.op_type, node.domain);
@@ -86,7 +87,7 @@ constexpr bool is_product(OpKind kind) noexcept {
          kind == OpKind::kRecurrent;
 }
 
-/// The axis of a node's weights that its output channels lie along; nothing without weights.
+/// The axis of a node's weights that its output channels lie along; std::nullopt without weights.
 std::optional<std::int64_t> weight_axis(const Node& node);
 
 }  // namespace qtool

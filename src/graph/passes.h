@@ -10,24 +10,24 @@
 #include "qtool/tensor/tensor.h"
 
 // The passes of prepare(). Each keeps the invariants of Graph::check(), is idempotent, and never
-// renames a value that survives it.
+// renames a value that it keeps.
 namespace qtool {
 
-/// The opset every prepared graph has: the newest that ONNX 1.12 knows, which current runtimes
-/// all accept.
+/// The opset of every prepared graph. It is the newest opset that ONNX 1.12 knows, and all current
+/// runtimes accept it.
 inline constexpr std::int64_t kCanonicalOpset = 17;
 
-/// Turns Constant nodes into constants. Those with strings stay.
+/// Turns Constant nodes into constants. Constant nodes with strings stay.
 void fold_constant_nodes(Graph& graph);
 
-/// Computes a node all of whose inputs are constants; nothing when it cannot.
+/// Computes the outputs of a node whose inputs are all constants; std::nullopt when it cannot.
 using Evaluate = std::function<std::optional<std::vector<Tensor>>(const Graph&, NodeId)>;
 
-/// Replaces nodes that read only constants by what they compute. QuantizeLinear and
-/// DequantizeLinear stay, so that stored integer weights stay integers; random operators stay.
-/// Nodes whose result would make the file larger (Expand, Tile) stay too and are folded in memory
-/// when a plan is compiled: a result may take at most 256 bytes more than the stored constants that
-/// it makes superfluous. Cost: linear in the nodes, and what evaluating them takes.
+/// Replaces nodes that read only constants by their results. QuantizeLinear and DequantizeLinear
+/// stay, so that stored integer weights stay integers. Random operators stay, too. Nodes whose
+/// results would make the file larger (Expand, Tile) also stay: a result may take at most 256 bytes
+/// more than the stored constants that it makes superfluous. Such nodes are folded in memory when a
+/// plan is compiled. Cost: linear in the nodes, plus the evaluation of the nodes.
 void fold_constants(Graph& graph, const Evaluate& evaluate);
 
 /// Makes float16 and bfloat16 constants, casts and declarations float32: a model stored in half
@@ -36,21 +36,23 @@ void fold_constants(Graph& graph, const Evaluate& evaluate);
 void to_float32(Graph& graph);
 
 /// Removes Identity, Dropout that drops nothing (outside training, or with ratio 0) and Cast to the
-/// type a tensor already has. One between a graph input or constant and a graph output stays.
+/// type a tensor already has. Such a node stays if it lies between a graph input or constant and a
+/// graph output.
 void remove_identities(Graph& graph);
 
-/// Folds BatchNormalization into the Conv, ConvTranspose or Gemm before it, when that is the only
-/// reader and all parameters are constants:
-/// w' = w gamma / sqrt(var + eps), b' = (b - mean) gamma / sqrt(var + eps) + beta, in double
-/// precision, rounded once. The producer writes the normalised tensor and keeps its name.
+/// Folds a BatchNormalization into the Conv, ConvTranspose or Gemm before it, if no other node
+/// reads the result of that node and all parameters are constants:
+/// w' = w gamma / sqrt(var + eps), b' = (b - mean) gamma / sqrt(var + eps) + beta, computed in
+/// double precision and rounded once. The producer writes the normalised tensor and keeps its name.
 void fold_batch_norm(Graph& graph);
 
-/// Rewrites every node of ONNX's own domain in terms of kCanonicalOpset, from older and newer
-/// opsets, and the nodes of com.microsoft that microsoft.inc lists. Newer operators and attributes
-/// that qtool runs and that have no equivalent stay as they are (arity.inc, newer.inc). Throws
-/// Error(kUnsupported) naming node, operator and opset for the others, and Error(kInvalidModel) for
-/// an attribute that the operator does not have in the model's opset, up to the canonical one.
-/// Unknown operators of other domains stay.
+/// Rewrites a graph of an older or newer opset in terms of kCanonicalOpset: all nodes of ONNX's own
+/// domain, and the nodes of com.microsoft that microsoft.inc lists. Newer operators and attributes
+/// that have no equivalent in that opset stay as they are if qtool runs them (arity.inc,
+/// newer.inc). For all other newer operators and attributes, throws Error(kUnsupported) that names
+/// node, operator and opset. For models up to the canonical opset, throws Error(kInvalidModel) for
+/// an attribute that the operator does not have in the model's opset. Unknown operators of other
+/// domains stay.
 void upgrade_opset(Graph& graph);
 
 /// Whether newer.inc lists the attribute, with any value.
@@ -59,9 +61,10 @@ bool is_newer_attribute(std::string_view op_type, std::string_view attribute);
 /// The oldest opset from kCanonicalOpset on that has all operators and attributes of a graph.
 std::int64_t least_opset(const Graph& graph);
 
-/// Rewrites a graph of kCanonicalOpset that holds something newer in terms of its least opset, so
-/// that other tools read it; upgrade_opset() undoes it. Other graphs stay as they are, and so do
-/// those with an operator of ONNX's own domain that no opset is known to have.
+/// Rewrites a graph of kCanonicalOpset that holds newer operators or attributes in terms of its
+/// least_opset(), so that other tools can read it. upgrade_opset() undoes this. All other graphs
+/// stay as they are. So does a graph with an operator of ONNX's own domain that is unknown or that
+/// ended before kCanonicalOpset.
 void raise_opset(Graph& graph);
 
 }  // namespace qtool

@@ -16,7 +16,7 @@ class RankFinder {
   explicit RankFinder(const Graph& graph) : graph_(graph) {}
 
   Rank find(ValueId id, int depth = 0) {
-    constexpr int kMaxDepth = 500;  // bounds the stack; declarations usually end it sooner
+    constexpr int kMaxDepth = 500;  // limits the recursion; a declaration usually ends it earlier
     if (id == kNoValue || depth > kMaxDepth) return std::nullopt;
     const Value& value = graph_.value(id);
     if (value.shape) return static_cast<std::int64_t>(value.shape->size());
@@ -52,7 +52,8 @@ class RankFinder {
       case RankRule::kElementsOfInput1: {
         if (!node.has_input(1)) return std::nullopt;
         const Tensor* shape = graph_.value(node.inputs[1]).constant.get();
-        // A huge constant is refused where its shape is inferred, but not copied as one before.
+        // Shape inference refuses a constant with more elements later. Here its rank counts as
+        // unknown, so that no shape of that size is allocated.
         if (shape == nullptr || shape->elements() > kMaxRank) return std::nullopt;
         return shape->elements();
       }

@@ -9,21 +9,22 @@
 
 namespace qtool {
 
-/// The most axes that a tensor may have: as many as NumPy and PyTorch allow, while networks have up
-/// to 8. Every value holds its extents, so that a chain of nodes that add an axis each would take
-/// memory in proportion to the square of its length. With 64 axes a value takes 3 KiB at most.
+/// The maximum number of axes of a tensor. PyTorch and NumPy (since version 2) have the same limit;
+/// networks use up to 8 axes. The limit is needed because every value stores its extents: a chain
+/// of nodes that each add an axis would take memory proportional to the square of its length. With
+/// 64 axes a value takes at most 3 KiB.
 inline constexpr std::int64_t kMaxRank = 64;
 
-/// What errors say of a tensor with more: `has 65 axes, expected at most 64`.
+/// The error text for a tensor with more axes: `has 65 axes, expected at most 64`.
 std::string too_many_axes(std::int64_t axes);
 
-/// The number of axes of a value, from its declaration or from the operators that make it; nothing
-/// when these do not tell or it would be more than kMaxRank. Enough for opset upgrades; the
-/// executor infers whole shapes.
+/// The number of axes of a value, from its declaration or from the operators that produce it.
+/// std::nullopt if these do not determine it or if it would exceed kMaxRank. This is enough for
+/// opset upgrades; the executor infers whole shapes.
 std::optional<std::int64_t> rank_of(const Graph& graph, ValueId id);
 
-/// Whether the axes of a reduction, as the node has them, are all but the first two of `rank`: the
-/// pixels of each channel.
+/// Whether a reduction over `axes` of a tensor with `rank` axes covers all axes but the first two,
+/// that is, the pixels of each channel. Axes may be negative, as in a node.
 bool averages_pixels(std::vector<std::int64_t> axes, std::int64_t rank);
 
 }  // namespace qtool

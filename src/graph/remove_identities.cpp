@@ -9,7 +9,7 @@
 namespace qtool {
 namespace {
 
-// The type where it is certain. The declared type of an intermediate tensor may be wrong.
+// The type of a value if it is certain. The declared type of an intermediate tensor may be wrong.
 std::optional<DType> known_dtype(const Graph& graph, ValueId id) {
   if (graph.is_input(id) || graph.is_constant(id)) return graph.value(id).dtype;
   const NodeId producer = graph.value(id).producer;
@@ -35,7 +35,8 @@ bool does_nothing(const Graph& graph, const Node& node) {
                     (graph.is_output(node.outputs[1]) || !graph.consumers(node.outputs[1]).empty());
   if (mask) return false;
   if (!node.has_input(2)) return true;
-  // In training mode with ratio 0, as exporters write it for functional dropout, it drops nothing.
+  // Dropout in training mode with ratio 0 drops nothing. Exporters write functional dropout like
+  // that.
   if (node.has_input(1) && constant_float(graph, node.inputs[1]) == 0.0F) return true;
   const Tensor* training = graph.value(node.inputs[2]).constant.get();
   return training != nullptr && training->dtype() == DType::kBool && training->elements() == 1 &&
@@ -66,11 +67,12 @@ void remove_identities(Graph& graph) {
     }
     origin[static_cast<std::size_t>(output)] = node.inputs[0];
     add_alias(graph, graph.value(output).name, graph.value(node.inputs[0]).name);
-    disconnect(graph, id);  // at once, so that the readers of one input do not add up along a chain
+    disconnect(graph, id);  // now, so that a chain of identities does not add readers to its input
   }
   graph.remove_dead_nodes();
 
-  // The name of the graph output stays: the producer of the input writes it directly.
+  // The graph output keeps its name: the producer of the identity's input writes the output
+  // directly.
   for (const NodeId id : writes_output) {
     const ValueId input = graph.node(id).inputs[0];
     const ValueId output = graph.node(id).outputs[0];

@@ -11,7 +11,7 @@
 namespace qtool {
 namespace {
 
-// The parts of a Scan node, with what its attributes say of each scan input and output.
+// The parts of a Scan node, with the values of its attributes for each scan input and output.
 struct ScanParts {
   SubgraphUse body;
   std::size_t states = 0;
@@ -38,7 +38,7 @@ std::int64_t plain_axis(const Graph& graph, NodeId id, std::int64_t axis, std::i
   return axis < 0 ? axis + rank : axis;
 }
 
-// Nothing when the length or the axes are not known yet.
+// Returns std::nullopt when the length or the axes are not known yet.
 std::optional<ScanParts> parts_of_scan(const Graph& graph, NodeId id, const ExpandTools& tools) {
   const Node& node = graph.node(id);
   ScanParts parts;
@@ -89,8 +89,8 @@ std::optional<ScanParts> parts_of_scan(const Graph& graph, NodeId id, const Expa
   return parts;
 }
 
-// The body of the Loop that does what the Scan does: it takes its slices out of the scan inputs,
-// which it captures.
+// The body of the Loop that replaces the Scan. It captures the scan inputs and takes one slice of
+// each per iteration.
 Subgraph body_as_loop(const ScanParts& parts) {
   const Graph& body = parts.body.subgraph->graph;
   Subgraph loop{{}, parts.body.captured.size() + parts.inputs};
@@ -151,7 +151,8 @@ Subgraph body_as_loop(const ScanParts& parts) {
   return loop;
 }
 
-// What a Loop stacks along axis 0 goes to the axis of the Scan, in its direction.
+// The Loop stacks its slices along axis 0. Adds the nodes that move this axis and reverse the
+// direction as the Scan demands. Returns the value that the Loop has to write.
 ValueId add_turned(Graph& graph, const ScanParts& parts, std::size_t i, ValueId output,
                    const std::string& prefix, std::vector<NodeId>& added) {
   const Graph& body = parts.body.subgraph->graph;

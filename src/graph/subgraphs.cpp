@@ -71,7 +71,7 @@ void change_subgraphs(Graph& graph, NodeId id,
 }
 
 void take_in_constants(Graph& graph) {
-  constexpr std::int64_t kSmallConstant = 128;  // bytes; what a file says once is held many times
+  constexpr std::int64_t kSmallConstant = 128;  // bytes; many subgraphs may hold the same constant
   const std::vector<NodeId> order = graph.nodes();
   for (const NodeId id : order) {
     if (!graph.node(id).has_subgraphs()) continue;
@@ -147,7 +147,7 @@ Graph name_as_in_file(const SubgraphUse& use, std::span<const Graph* const> scop
   const std::vector<ValueId> captures(
       graph.inputs().end() - static_cast<std::ptrdiff_t>(use.captured.size()),
       graph.inputs().end());
-  std::unordered_map<ValueId, ValueId> first;  // by the value that is captured
+  std::unordered_map<ValueId, ValueId> first;  // first capture of each captured value
   for (std::size_t i = 0; i < captures.size(); ++i) {
     const auto [known, is_first] = first.emplace(use.captured[i], captures[i]);
     if (graph.is_output(captures[i])) {

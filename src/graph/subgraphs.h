@@ -12,7 +12,7 @@
 
 #include "qtool/graph/graph.h"
 
-// What passes need of the graphs inside nodes.
+// Functions for passes that work on the graphs inside nodes.
 namespace qtool {
 
 using SubgraphPtr = std::shared_ptr<const Subgraph>;
@@ -24,59 +24,62 @@ struct SubgraphUse {
   std::span<const ValueId> captured;
 };
 
-/// Throws Error(kInvalidModel) that begins with the name of the node.
+/// Throws Error(kInvalidModel) whose message begins with the name of the node.
 [[noreturn]] void fail_node(const Graph& graph, NodeId id, std::string_view message);
 
-/// The same, when `what` of the node is not as many as expected.
+/// Calls fail_node() unless `found` equals `expected`. `what` names the things that were counted.
 void require_count(const Graph& graph, NodeId id, std::string_view what, std::size_t found,
                    std::size_t expected);
 
-/// The subgraphs of a node, which must not change meanwhile. Throws Error(kInvalidModel) when the
-/// node has fewer inputs than they capture.
+/// The subgraphs of a node. The node must not change while the result is in use. Throws
+/// Error(kInvalidModel) when the node has fewer inputs than its subgraphs capture.
 std::vector<SubgraphUse> subgraphs_of(const Graph& graph, NodeId id);
 
-/// The one called `attribute`. Throws Error(kInvalidModel) when there is none.
+/// The subgraph in the attribute `attribute` of a node. Throws Error(kInvalidModel) when there is
+/// none.
 SubgraphUse subgraph_of(const Graph& graph, NodeId id, std::string_view attribute);
 
-/// Puts `change(subgraph, what it captures)` in the place of each subgraph of a node. It must keep
-/// the number of inputs and outputs.
+/// Replaces each subgraph of a node by `change(subgraph, captured values)`. `change` must keep the
+/// number of inputs and outputs.
 void change_subgraphs(Graph& graph, NodeId id,
                       const std::function<Graph(Graph, std::span<const ValueId>)>& change);
 
-/// Makes small constants that subgraphs capture, such as axes and shapes, constants of theirs:
-/// upgrades and other passes look at one graph at a time. Subgraphs of subgraphs stay as they are.
-/// Cost: linear in the subgraphs.
+/// Makes small constants that subgraphs capture, such as axes and shapes, constants of the
+/// subgraphs themselves. Upgrades and other passes need this, because they look at one graph at a
+/// time. Subgraphs of subgraphs stay as they are. Cost: linear in the subgraphs.
 void take_in_constants(Graph& graph);
 
-/// Drops what the subgraphs of a node capture and do not read, such as the operands of nodes that
-/// were removed as dead: a model file does not say it either. Cost: that of copying the subgraphs
-/// that change.
+/// Removes captured values that the subgraphs of a node do not read, such as the operands of dead
+/// nodes that were removed. A model file does not list them either. Cost: that of copying the
+/// subgraphs that change.
 void drop_unread_captures(Graph& graph, NodeId id);
 
-/// Calls `visit` for every node, those of subgraphs too.
+/// Calls `visit` for every node of the graph and of its subgraphs.
 void for_each_node(const Graph& graph, const std::function<void(const Graph&, NodeId)>& visit);
 
-/// The subgraph as a model file has it: what it captures is called as in `scopes`, the graphs
-/// around it from the outermost to that of the node, and no other value has the name of one of
-/// theirs. What it captures twice is read through the first of both; what it only hands out goes
+/// The subgraph with the names that it has in a model file. `scopes` are the surrounding graphs,
+/// from the outermost one to the graph of the node. Captured values have their names from the graph
+/// of the node; no other value has a name that occurs in `scopes`. A value that is captured twice
+/// is read through the first capture. A captured value that is also an output of the subgraph goes
 /// through an Identity.
 Graph name_as_in_file(const SubgraphUse& use, std::span<const Graph* const> scopes);
 
-/// What the names of the nodes and tensors of a subgraph begin with when it is copied: the name of
-/// its node, not more than the first 128 bytes of it, and "/".
+/// The prefix of the names of nodes and tensors that are copied from a subgraph: at most the first
+/// 128 bytes of the name of its node, followed by "/".
 std::string prefix_of(const Graph& graph, NodeId id);
 
-/// Copies graphs into another one. A constant is added once, however often graphs that hold it are
-/// copied.
+/// Copies graphs into another one. A constant is added only once, even if it occurs in several
+/// copies.
 class Inliner {
  public:
-  /// `graph` must live as long.
+  /// `graph` must outlive the Inliner.
   explicit Inliner(Graph& graph) : graph_(graph) {}
 
-  /// Adds the nodes of `body` at the end of the order: sort() afterwards. Its inputs become
-  /// `inputs`; its outputs are written to `outputs`, values without a producer, kNoValue for one
-  /// that nobody wants. Other names get `prefix` and, where they are taken, a number. Returns the
-  /// new nodes. Cost: linear in the body.
+  /// Adds copies of the nodes of `body` at the end of the order; call sort() afterwards. `inputs`
+  /// take the place of the inputs of `body`. The outputs of `body` are written to `outputs`: values
+  /// without a producer, or kNoValue for an output that is not needed. The names of all other
+  /// values and of the nodes begin with `prefix`; values get a number as well if the name is taken.
+  /// Returns the new nodes. Cost: linear in the body.
   std::vector<NodeId> copy(const Graph& body, std::span<const ValueId> inputs,
                            std::span<const ValueId> outputs, std::string_view prefix);
 
@@ -87,24 +90,25 @@ class Inliner {
   std::unordered_map<const Tensor*, ValueId> constants_;
 };
 
-/// What is known of a value before the graph runs.
+/// The facts about a value that are known before the graph runs.
 struct KnownValue {
   std::shared_ptr<const Tensor> constant;
   std::optional<DType> dtype;
   std::optional<std::vector<Dim>> shape;
 };
 
-/// What is certain of a value of a graph whose shapes are not inferred: the number of its axes and,
-/// of inputs and constants, the type.
+/// The facts about a value that are certain without shape inference: the tensor of a constant, the
+/// declared shape of an input, for other values the number of axes, and the type only for inputs
+/// and constants.
 KnownValue known_of(const Graph& graph, ValueId id);
 
-/// A graph with some of its inputs made constants or declared.
+/// A copy of a graph in which some inputs became constants or got a type and shape.
 struct BoundGraph {
   Graph graph;
-  std::vector<std::size_t> inputs;  ///< of its inputs, which of `body` they were
+  std::vector<std::size_t> inputs;  ///< for each input of `graph`, its index in `body`
 };
 
-/// `known`: by input of `body`.
+/// Copies `body` and applies `known`, one entry for each input of `body`.
 BoundGraph bind_inputs(const Graph& body, std::span<const KnownValue> known);
 
 }  // namespace qtool

@@ -14,8 +14,8 @@
 namespace qtool {
 namespace {
 
-// What is known of each value: whether it depends on the data that the network reads, not only on
-// its shapes, and whether the tail makes it.
+// Finds out for each value whether it depends on the data that the network reads (not only on their
+// shapes) and whether the tail produces it.
 class TailFinder {
  public:
   explicit TailFinder(const Graph& graph)
@@ -69,7 +69,8 @@ class TailFinder {
     return !is_runnable(node.op_type, node.domain) || traits_of(node).counts_data;
   }
 
-  // Whether a subgraph holds such an operator, or a Loop gathers as many slices as the data says.
+  // Whether a subgraph holds an operator for which counts_or_is_unknown() is true, or the data
+  // decides how many slices a Loop stacks.
   [[nodiscard]] bool runs_unplanned(NodeId id) const {
     const Node& node = graph_.node(id);
     bool unplanned = false;
@@ -86,12 +87,12 @@ class TailFinder {
 
   const Graph& graph_;
   std::vector<bool> of_data_;
-  std::vector<NodeId> tail_root_;  // of what the tail makes; kNoNode for the rest
+  std::vector<NodeId> tail_root_;  // for values that the tail produces; else kNoNode
 };
 
-// Whether a node of the tail is part of the network that is trained: a product one factor of which
-// does not depend on the data, or an unknown operator with a constant of two axes or more. What the
-// factors of products in a subgraph are is not looked at.
+// Whether a node of the tail is a trained part of the network: a product with a factor that does
+// not depend on the data, or an unknown operator with a constant of two axes or more. Every product
+// in a subgraph counts as trained; its factors are not examined.
 bool has_weights(const Graph& graph, NodeId id, const TailFinder& found) {
   const Node& node = graph.node(id);
   bool weighted = false;
@@ -111,7 +112,7 @@ bool has_weights(const Graph& graph, NodeId id, const TailFinder& found) {
          });
 }
 
-// The tensor that a Q/DQ pair stands for in a quantized model.
+// If a QDQ pair produces `id`, the tensor that the pair quantizes; otherwise `id`.
 ValueId before_quantization(const Graph& graph, ValueId id) {
   const NodeId dequantize = graph.value(id).producer;
   if (dequantize == kNoNode || !graph.node(dequantize).is("DequantizeLinear")) return id;
@@ -120,7 +121,7 @@ ValueId before_quantization(const Graph& graph, ValueId id) {
   return graph.node(quantize).inputs[0];
 }
 
-// `id` under the name of the tensor that it is the quantized form of.
+// Gives `id` the name of the tensor that it is the quantized form of.
 void take_name(Graph& graph, ValueId id) {
   const ValueId original = before_quantization(graph, id);
   if (original == id || graph.is_output(original) || graph.is_input(original)) return;
@@ -155,7 +156,7 @@ std::optional<LeftOut> cut_tail(Graph& graph) {
     }
   }
   std::vector<ValueId> instead;
-  std::unordered_set<ValueId> seen(outputs.begin(), outputs.end());  // as before a Q/DQ pair
+  std::unordered_set<ValueId> seen(outputs.begin(), outputs.end());  // tensors before QDQ pairs
   for (const NodeId id : graph.nodes()) {
     if (found.tail.root(id) == kNoNode) continue;
     if (has_weights(graph, id, found)) return std::nullopt;

@@ -8,12 +8,12 @@
 
 namespace qtool {
 
-/// The nodes at the end of a network that cannot be planned: the data decides the shape of what
-/// they make, or nothing runs them, or they follow from such a node.
+/// The nodes at the end of a network that cannot be planned: the shape of their results depends on
+/// the data, or qtool does not run their operator, or they depend on such a node.
 struct Tail {
-  std::vector<NodeId> roots;  ///< those that do not follow from another one
-  /// By NodeId: the root that a node follows from, itself for a root; kNoNode or missing for the
-  /// others.
+  std::vector<NodeId> roots;  ///< nodes of the tail that depend on no other node of it
+  /// By NodeId: the root that a node depends on; for a root, the root itself. kNoNode or missing
+  /// for nodes outside the tail.
   std::vector<NodeId> root_of;
 
   [[nodiscard]] NodeId root(NodeId id) const {
@@ -22,14 +22,14 @@ struct Tail {
   }
 };
 
-/// Shapes need not be known: what is computed from the shapes of tensors counts as known. Cost:
-/// linear in the graph.
+/// Finds the tail of a graph. Shapes need not be known: values that are computed only from the
+/// shapes of tensors count as known. Cost: linear in the graph.
 Tail find_tail(const Graph& graph);
 
-/// Removes the tail and makes what it read of the rest the graph's outputs, under the names that
-/// these tensors have in the FP32 network. Nothing happens when there is no tail, when it
-/// multiplies with weights, so that a part of the network itself would be lost, or when nothing
-/// would be left.
+/// Removes the tail of a graph. The tensors that the tail reads from the rest of the network become
+/// outputs, under the names that they have in the FP32 network. Returns std::nullopt and changes
+/// nothing in these cases: there is no tail, it produces no output of the graph, it multiplies with
+/// weights (a trained part of the network would be lost), or no output would be left.
 std::optional<LeftOut> cut_tail(Graph& graph);
 
 }  // namespace qtool

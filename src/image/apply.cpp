@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t kMaxPixels = std::int64_t{1} << 26;
 
-// Geometry of one image: it is resized to width x height, `part` of that is kept and put at (left,
-// top) of the target.
+// Geometry of one image: it is resized to width x height. `part` of the result is kept and placed
+// at (left, top) of the target.
 struct Geometry {
   std::int64_t width = 0;
   std::int64_t height = 0;
@@ -29,7 +29,7 @@ std::int64_t scaled(std::int64_t side, double factor) {
   return std::max<std::int64_t>(1, std::llround(static_cast<double>(side) * factor));
 }
 
-// Half the surplus; a half goes to the even side, as torchvision's crop does.
+// Half the surplus. A half is rounded to the even number, as in torchvision's crop.
 std::int64_t half_even(std::int64_t surplus) {
   const std::int64_t half = surplus / 2;
   return half + (surplus % 2 != 0 && half % 2 != 0 ? 1 : 0);

@@ -54,7 +54,8 @@ ImageHeader read_bmp_header(std::string_view bytes) {
   if (bytes.size() < needed) fail_truncated();
 
   if (indexed) {
-    // A palette may be short, or of three bytes an entry: an index beyond it then reads black.
+    // A palette may be short, or have three bytes per entry. It is rewritten as 256 entries of four
+    // bytes, so that an index beyond the palette reads black.
     constexpr std::size_t kEntries = 256;
     std::string& out = header.rewritten;
     out.append(bytes.substr(0, 10));

@@ -7,7 +7,8 @@
 namespace qtool {
 
 DecodeBudget& DecodeBudget::of_process() {
-  constexpr std::int64_t kMax = std::int64_t{1} << 31;  // 28 photographs of 12 megapixels
+  // Enough for 28 photographs of 12 megapixels.
+  constexpr std::int64_t kMax = std::int64_t{1} << 31;
   static DecodeBudget budget(std::min(kMax, physical_memory() / 4));
   return budget;
 }

@@ -12,13 +12,13 @@ class DecodeBudget {
  public:
   explicit DecodeBudget(std::int64_t bytes) : bytes_(bytes) {}
 
-  /// The budget of this process: 2 GiB, or a quarter of the machine's memory if that is less.
+  /// The budget of this process: 2 GiB, or a quarter of the physical memory if that is less.
   static DecodeBudget& of_process();
 
   /// Holds `bytes` of the budget while it lives. The constructor waits until they are free; a lease
-  /// of more than the whole budget waits until it is the only one. Strictly first come, first
-  /// served, so that small images cannot keep a large one waiting forever. A thread may hold one
-  /// lease only.
+  /// of more than the whole budget waits until it is the only one. Leases are granted strictly in
+  /// the order of the requests, so that small images cannot keep a large one waiting forever. A
+  /// thread may hold one lease only.
   class Lease {
    public:
     Lease(DecodeBudget& budget, std::int64_t bytes);
@@ -33,7 +33,7 @@ class DecodeBudget {
 
  private:
   std::int64_t bytes_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::int64_t held_ = 0;
   std::uint64_t next_ticket_ = 0;

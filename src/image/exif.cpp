@@ -26,11 +26,12 @@ int exif_orientation(std::string_view tiff) noexcept {
 
 namespace {
 
-// The samples of a width x height image, turned.
+// The samples of a width x height image, turned upright.
 template <int kChannels>
 std::vector<std::uint8_t> turned(const std::vector<std::uint8_t>& samples, std::int64_t width,
                                  std::int64_t height, int orientation) {
-  // From 5 on rows become columns. What remains is a mirror image in one or both directions.
+  // Orientations from 5 on exchange rows and columns. The rest of the change is a reflection in one
+  // or both directions.
   const bool swaps = orientation >= 5;
   const bool from_right =
       orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;

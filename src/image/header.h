@@ -10,34 +10,35 @@
 #include "image/decode_budget.h"
 #include "qtool/image/image.h"
 
-// Everything here reads untrusted bytes: each throws Error(kInvalidImage) with the rest of a
-// sentence that begins with the name of the file.
+// The functions below read untrusted bytes. They throw Error(kInvalidImage). Its message is the
+// rest of a sentence that begins with the name of the file.
 namespace qtool {
 
 inline constexpr std::int64_t kMaxImageSide = 65535;
 inline constexpr std::int64_t kMaxImagePixels = std::int64_t{1} << 28;
 inline constexpr std::int64_t kMaxImageFileBytes = std::int64_t{1} << 28;
-/// The most memory for decoding one image, the file included; on a small machine, half of its
-/// memory.
+/// The most memory for decoding one image, the file included. Half of the physical memory if that
+/// is less.
 inline constexpr std::int64_t kMaxDecodeBytes = std::int64_t{1} << 31;
 
-/// Bytes for each pixel that decoding takes more where alpha is kept: one sample in each copy of a
-/// 16-bit image.
+/// The additional bytes per pixel that decoding takes if alpha is kept: one more sample in each
+/// copy of a 16-bit image.
 inline constexpr std::int64_t kAlphaBytes = 3;
 
 [[noreturn]] void fail_image(std::string_view what);
 [[noreturn]] void fail_truncated();
 /// Throws for an image without pixels or beyond the limits.
 void check_image_size(std::int64_t width, std::int64_t height);
-/// The same, and Error(kInvalidArgument) when `image` does not hold 3 bytes per pixel.
+/// Throws as check_image_size(), and Error(kInvalidArgument) when `image` does not hold 3 bytes of
+/// colour per pixel, or holds alpha that is not 1 byte per pixel.
 void check_image(const Image& image);
 
-/// `count` bytes at `at` as a number; fail_truncated() when they are not all there.
 enum class ByteOrder { kLittle, kBig };
+/// The `count` bytes at position `at` as a number. Calls fail_truncated() when `bytes` ends early.
 std::uint32_t read_number(std::string_view bytes, std::size_t at, std::size_t count,
                           ByteOrder order);
 
-/// What is known of a file before its pixels are decoded.
+/// The properties of a file that are known before its pixels are decoded.
 struct ImageHeader {
   std::int64_t width = 0;
   std::int64_t height = 0;
@@ -46,8 +47,8 @@ struct ImageHeader {
   std::string rewritten;  ///< when not empty, the file in a form that the decoder reads safely
 };
 
-/// Walk the whole structure of a file of that format and refuse everything that the decoder does
-/// not check itself.
+/// Each function walks the whole structure of a file of its format. It refuses everything that the
+/// decoder does not check itself.
 ImageHeader read_jpeg_header(std::string_view bytes);
 ImageHeader read_png_header(std::string_view bytes);
 ImageHeader read_bmp_header(std::string_view bytes);
@@ -59,7 +60,8 @@ int exif_orientation(std::string_view tiff) noexcept;
 /// `image` turned upright.
 Image apply_orientation(Image image, int orientation);
 
-/// As decode_image() and load_image(); `lease` must be held as long as the image is in memory.
+/// decode_image() and load_image() with a lease of memory. The caller must hold `lease` as long as
+/// the image is in memory.
 Image decode_image(std::string_view bytes, std::string_view name,
                    std::optional<DecodeBudget::Lease>& lease, Alpha alpha);
 Image load_image(const std::filesystem::path& path, std::optional<DecodeBudget::Lease>& lease,
@@ -67,14 +69,15 @@ Image load_image(const std::filesystem::path& path, std::optional<DecodeBudget::
 
 /// The image of a PNM file of type P2, P3, P5 or P6, samples scaled to 255.
 Image decode_pnm(std::string_view bytes);
-/// The image of a JPEG, PNG or BMP file whose header was read, not yet upright. The decoder gets
-/// `decoder_bytes`, and kAlphaBytes for each pixel where alpha is kept, and fails when it asks for
-/// more.
+/// Decodes a JPEG, PNG or BMP file whose header was read. The image is not turned upright yet. The
+/// decoder may allocate ImageHeader::decoder_bytes, and kAlphaBytes per pixel if alpha is kept. It
+/// fails when it asks for more.
 Image decode_with_stb(std::string_view bytes, const ImageHeader& header, Alpha alpha);
-/// The same of a WebP file.
+/// Decodes a WebP file whose header was read. The image is not turned upright yet.
 Image decode_webp(std::string_view bytes, const ImageHeader& header, Alpha alpha);
 
-/// The image in 3 interleaved channels, or with Alpha::kKeep in 4, which are taken apart.
+/// Makes an image from 3 interleaved channels. With Alpha::kKeep there are 4, and alpha is
+/// separated from the colours.
 Image image_of(std::int64_t width, std::int64_t height, std::vector<std::uint8_t> channels,
                Alpha alpha);
 

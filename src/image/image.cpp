@@ -46,7 +46,7 @@ Image decode(std::string_view bytes, std::optional<DecodeBudget::Lease>& lease, 
   if (bytes.empty()) fail_image("is empty");
   const std::int64_t file = std::ssize(bytes);
   if (is_pnm(bytes.substr(0, 2))) {
-    take(4 * file, lease);  // a byte of a gray file becomes three
+    take(4 * file, lease);  // the file, and 3 bytes for each byte of a gray file
     return decode_pnm(bytes);
   }
   const ImageHeader header = read_header(bytes);
@@ -109,7 +109,7 @@ Image image_of(std::int64_t width, std::int64_t height, std::vector<std::uint8_t
   image.alpha.resize(pixels);
   for (std::size_t i = 0; i < pixels; ++i) {
     image.alpha[i] = channels[4 * i + 3];
-    std::copy_n(&channels[4 * i], 3, &channels[3 * i]);  // in place: each moves towards the front
+    std::copy_n(&channels[4 * i], 3, &channels[3 * i]);  // in place: every pixel moves to the front
   }
   channels.resize(3 * pixels);
   image.pixels = std::move(channels);
@@ -122,7 +122,9 @@ Image decode_image(std::string_view bytes, std::string_view name,
     return decode(bytes, lease, alpha);
   } catch (const Error& error) {
     throw Error(error.code(), concat("image '", name, "' ", error.what()));
-  } catch (const std::bad_alloc&) {  // less is left than the machine has: other images may fit
+  } catch (const std::bad_alloc&) {
+    // There is not enough free memory for this image. Other images may fit, so this is an error of
+    // the image.
     throw Error(ErrorCode::kInvalidImage,
                 concat("image '", name, "' takes more memory than there is"));
   }

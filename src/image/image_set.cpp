@@ -29,7 +29,7 @@ bool is_image_file(const fs::path& path) {
   return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
 }
 
-// Whether a class that is a number is its own index, as in list files, or a name like any other.
+// Whether a class that is a number is an index, as in list files, or a name like any other.
 enum class Numbers { kAreIndices, kAreNames };
 
 // An image before its class has an index.

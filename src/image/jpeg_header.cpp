@@ -49,8 +49,8 @@ std::int64_t jpeg_decoder_bytes(const ImageHeader& header, std::string_view fram
   constexpr std::int64_t kMaxFactor = 4;
   const std::size_t components = read_number(frame, 5, 1, ByteOrder::kBig);
   std::array<std::int64_t, 2> most{1, 1};
-  std::int64_t blocks_of_all =
-      0;  // of all components, in the smallest unit that covers the same pixels
+  // The blocks of all components in one minimum coded unit.
+  std::int64_t blocks_of_all = 0;
   for (std::size_t i = 0; i < components; ++i) {
     const std::int64_t factors = read_number(frame, 7 + 3 * i, 1, ByteOrder::kBig);
     const std::int64_t across = std::clamp<std::int64_t>(factors >> 4, 1, kMaxFactor);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kPaletteBytes = 768;
 
-// A fuzzer cannot guess checksums, so its builds do not check them.
+// A fuzzer cannot guess checksums, so builds for fuzzing do not check them.
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 constexpr bool kChecksums = false;
 #else
@@ -78,7 +78,8 @@ std::int64_t png_decoder_bytes(const ImageHeader& header, const PngKind& kind,
   const std::int64_t sample = kind.depth == 16 ? 2 : 1;
   std::int64_t rows =
       (header.width * kind.depth + 7) / 8 * kind.channels() * header.height + header.height;
-  // The seven passes have more rows, each rounded up, and the decoder's buffer grows by doubling.
+  // The seven passes of an interlaced file have more rows, each rounded up, and the decoder's
+  // buffer grows by doubling.
   if (kind.interlaced) rows = 3 * (rows + 4 * (header.width + header.height));
   const bool palette = kind.colour == 3;
   const std::int64_t alpha = has_transparency && !palette ? 1 : 0;
@@ -90,7 +91,7 @@ std::int64_t png_decoder_bytes(const ImageHeader& header, const PngKind& kind,
   return 3 * static_cast<std::int64_t>(file_bytes) + std::max({decoded, to_colour, to_bytes});
 }
 
-// The file with 256 palette entries: an index beyond a short palette then reads black.
+// The file with 256 palette entries, so that an index beyond a short palette reads black.
 std::string with_full_palette(std::string_view bytes, std::size_t chunk, std::string_view data) {
   std::string full(bytes.substr(0, chunk));
   full.append(std::string_view("\0\0\3\0PLTE", 8)).append(data);

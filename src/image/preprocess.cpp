@@ -194,8 +194,8 @@ void check(const Preprocess& preprocess) {
     check_side(p.crop_width, "the crop's width");
     check_side(p.crop_height, "the crop's height");
     const bool sized = uses_size(p.resize);
-    // Which side is the shorter one depends on the image, so both sides of the crop must fit the
-    // shorter.
+    // The image decides which side is the shorter one, so both sides of the crop must fit the
+    // shorter side.
     const std::int64_t width = sized ? p.resize_width : p.resize_shorter;
     const std::int64_t height = sized ? p.resize_height : p.resize_shorter;
     if (p.resize != ResizeMode::kNone && (p.crop_width > width || p.crop_height > height)) {

@@ -25,7 +25,8 @@ struct Taps {
   }
 };
 
-// Targets [first, first + count) of an axis of `source` samples resized to `target` ones.
+// The taps of the target positions [first, first + count) when an axis of `source` samples is
+// resized to `target` samples.
 Taps make_taps(std::int64_t source, std::int64_t target, std::int64_t first, std::int64_t count) {
   const double scale = static_cast<double>(source) / static_cast<double>(target);
   const double support = std::max(scale, 1.0);
@@ -105,7 +106,7 @@ std::vector<std::uint8_t> resize(const Raster& source, std::int64_t width, std::
                                  const Rectangle& part) {
   const Taps columns = make_taps(source.width, width, part.left, part.width);
   const Taps rows = make_taps(source.height, height, part.top, part.height);
-  // Only the rows that the second pass reads.
+  // Only the rows that the second pass reads are computed.
   const std::int64_t first_row = rows.windows.front().first;
   const std::int64_t end_row = rows.windows.back().first + rows.windows.back().count;
   const std::int64_t samples = part.width * source.channels;

@@ -6,8 +6,8 @@
 
 namespace qtool {
 
-/// An RGB image that is read row by row, as it is, with its alpha or converted to gray, so that no
-/// second image is in memory.
+/// An RGB image that is read row by row: as it is, with its alpha, or converted to gray. Rows are
+/// converted one at a time, so that no second image is in memory.
 struct Raster {
   std::int64_t width = 0;
   std::int64_t height = 0;
@@ -28,7 +28,8 @@ struct Rectangle {
   std::int64_t height = 0;
 };
 
-/// The `part` of `source` resized to width x height, as dense interleaved samples.
+/// Resizes `source` to width x height and returns the pixels of `part`, a rectangle of the result,
+/// as dense interleaved samples.
 /// Triangle filter of support max(1, reduction) source pixels around the centre of each target
 /// pixel, clipped at the borders, normalised; weights as integers of 22 bits, rounded half away
 /// from zero; columns first, rounded to 8 bits, then rows.

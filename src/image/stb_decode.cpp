@@ -10,8 +10,8 @@
 
 namespace {
 
-// Bytes that the running decode may still allocate. The decoder allocates what a file claims before
-// it reads the data.
+// Bytes that the running decode may still allocate. The decoder allocates the sizes that a file
+// claims before it reads the data.
 thread_local std::size_t bytes_left = 0;
 thread_local bool wanted_more = false;
 constexpr std::size_t kPrefix = 16;  // holds the size of a block and keeps malloc's alignment

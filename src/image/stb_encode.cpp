@@ -27,7 +27,7 @@ void append(void* text, void* data, int size) {
                                           static_cast<std::size_t>(size));
 }
 
-/// Refuses what the encoder has no room for. `kind`: of the file.
+/// Refuses an image that is too large for the encoder. `kind`: the kind of file, for the message.
 void check_size(const Image& image, std::string_view kind) {
   check_image(image);
   if (image.pixels.size() > std::size_t{1} << 30) {

@@ -20,7 +20,7 @@ const std::uint8_t* data_of(std::string_view bytes) {
   fail_image("is a corrupt WebP");
 }
 
-// What the chunks say besides the size.
+// The properties in the chunks of a file besides the size of the image.
 struct WebpChunks {
   bool lossless = false;  // the pixels, or their alpha, are coded without loss
   int orientation = 1;
@@ -51,9 +51,9 @@ WebpChunks read_chunks(std::string_view bytes) {
 }
 
 // The most memory that the decoder uses besides the image. Lossy files are decoded by rows of
-// blocks. Lossless ones are in memory whole, 4 bytes a pixel and one row of transforms for every
-// four; they may have a set of Huffman tables of 21 kB for every 16 pixels, each set of at least
-// 20 bits in the file. Source: libwebp, src/dec/vp8l_dec.c.
+// blocks. Lossless files are completely in memory: 4 bytes per pixel, and one row of transforms for
+// every four rows. They may have one set of Huffman tables (21 kB) for every 16 pixels; each set
+// takes at least 20 bits in the file. Source: libwebp, src/dec/vp8l_dec.c.
 std::int64_t webp_decoder_bytes(std::int64_t width, std::int64_t height, bool lossless,
                                 std::size_t file_bytes) {
   constexpr std::int64_t kRows = 400;  // bytes for each pixel of a row

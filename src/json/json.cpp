@@ -113,7 +113,7 @@ float JsonField::as_float() const {
 }
 
 std::vector<float> JsonField::as_floats() const {
-  // Not through elements(): these arrays are long and their paths are rarely needed.
+  // elements() is not used here: these arrays are long and their paths are rarely needed.
   if (!value_->is_array()) fail("an array of numbers");
   std::vector<float> values;
   values.reserve(value_->size());
@@ -163,7 +163,7 @@ json parse_json(std::string_view text, std::int64_t most_bytes, std::string_view
   try {
     return json::parse(text, limit);
   } catch (const json::exception& error) {
-    // The library's sentence starts with its own error number in brackets.
+    // The library's message starts with its own error number in brackets.
     std::string_view reason = error.what();
     const std::size_t bracket = reason.find("] ");
     if (bracket != std::string_view::npos) reason.remove_prefix(bracket + 2);

@@ -19,7 +19,7 @@ class JsonField {
   JsonField(const nlohmann::json& value, std::string path, ErrorCode code)
       : value_(&value), path_(std::move(path)), code_(code) {}
 
-  /// Throws unless it is an object with no other keys than these.
+  /// Throws unless the value is an object that has no keys other than `keys`.
   void require_object(std::initializer_list<std::string_view> keys) const;
   /// A member of an object. Throws when it is absent.
   [[nodiscard]] JsonField at(std::string_view key) const;
@@ -51,11 +51,11 @@ class JsonField {
 };
 
 /// Parses untrusted text of at most `most_bytes` bytes, a few levels of nesting and a bounded
-/// number of values. Throws Error(code) that starts with `what`.
+/// number of values. Throws Error(code) with a message that starts with `what`.
 nlohmann::json parse_json(std::string_view text, std::int64_t most_bytes, std::string_view what,
                           ErrorCode code);
 
-/// The number whose shortest text is that of the float, so that files stay short.
+/// The double that is printed with the shortest text of the float, so that files stay short.
 nlohmann::ordered_json json_number(float value);
 nlohmann::ordered_json json_numbers(const std::vector<float>& values);
 

@@ -5,12 +5,12 @@
 #include "kernels/intrinsics.h"
 #include "kernels/unroll.h"
 
-// From float products to bytes, 16 at a time, for files built with AVX2. Internal to the file that
-// includes it, as unroll.h is.
+// Converts float products to bytes, 16 at a time, for files built with AVX2. Everything here is
+// internal to the file that includes it, as in unroll.h.
 namespace qtool {
 namespace {  // NOLINT(google-build-namespaces)
 
-// Zero point (16 bits) and limits (8 bits) in every element.
+// Vectors that hold the zero point (16 bits) or a limit (8 bits) in every element.
 struct ByteRange {
   __m256i zero_point;
   __m128i low;
@@ -36,7 +36,7 @@ QTOOL_INLINE inline __m128i pack_bytes(__m256 first, __m256 second, const ByteRa
   return _mm_min_epu8(_mm_max_epu8(bytes, range.low), range.high);
 }
 
-// The first `count` of 16 bytes, zeros behind them.
+// Loads the first `count` of 16 bytes; the other bytes of the result are zero.
 QTOOL_INLINE inline __m128i load_bytes(const std::uint8_t* from, std::int64_t count) {
   if (count >= 16) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
   alignas(16) std::uint8_t part[16] = {};

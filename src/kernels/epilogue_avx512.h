@@ -5,8 +5,8 @@
 #include "kernels/intrinsics.h"
 #include "kernels/unroll.h"
 
-// From float products to bytes, 64 at a time, for files built with AVX-512. Internal to the file
-// that includes it, as unroll.h is.
+// Converts float products to bytes, 64 at a time, for files built with AVX-512. Everything here is
+// internal to the file that includes it, as in unroll.h.
 namespace qtool {
 namespace {  // NOLINT(google-build-namespaces)
 
@@ -14,15 +14,15 @@ namespace {  // NOLINT(google-build-namespaces)
 // int32 rounds to INT_MIN and saturates correctly anyway.
 enum class Products : std::uint8_t { kFit, kMayOverflow };
 
-// Zero point (16 bits) and limits (8 bits) in every element.
+// Vectors that hold the zero point (16 bits) or a limit (8 bits) in every element.
 struct ByteRange {
   __m512i zero_point;
   __m512i low;
   __m512i high;
 };
 
-// Forces the compiler to hold `value` in a register here. A function, because clang 14 does not see
-// a bare asm as a use of a lambda's capture.
+// Forces the compiler to hold `value` in a register here. This is a function, because clang 14 does
+// not see a bare asm as a use of a lambda's capture.
 QTOOL_INLINE inline void keep(__m512i& value) { asm("" : "+v"(value)); }
 
 QTOOL_INLINE inline ByteRange byte_range(std::int32_t zero_point, std::int32_t low,
@@ -50,13 +50,14 @@ QTOOL_INLINE inline __m512i pack_bytes(const __m512i* rounded, const ByteRange& 
   return _mm512_min_epu8(_mm512_max_epu8(bytes, range.low), range.high);
 }
 
-// The order that makes 64 consecutive elements of rounded[0] to rounded[3] consecutive bytes.
+// Reorders the result of pack_bytes(): the 64 elements of rounded[0] to rounded[3] become
+// consecutive bytes.
 QTOOL_INLINE inline __m512i sort_bytes(__m512i packed) {
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   return _mm512_permutexvar_epi32(order, packed);
 }
 
-// The mask of the first `count` of 64 bytes; all when there are more.
+// The mask of the first `count` of 64 bytes; of all 64 bytes when `count` is larger.
 QTOOL_INLINE inline __mmask64 first_bytes(std::int64_t count) {
   return count >= 64 ? ~std::uint64_t{0} : ~(~std::uint64_t{0} << count);
 }

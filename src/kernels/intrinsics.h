@@ -1,7 +1,7 @@
 #pragma once
 
-// The x86 vector instructions; nothing else, so that files built for one instruction set may
-// include it.
+// Declares the x86 vector instructions and nothing else, so that files built for one instruction
+// set may include it.
 #if defined(__x86_64__)
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push

@@ -13,7 +13,8 @@
 namespace qtool {
 namespace {
 
-// What the compiler may use in the files of an instruction set, by the flags they are built with.
+// The features that the compiler may use in the files of an instruction set. They follow from the
+// flags these files are built with.
 bool has_avx2(const CpuFeatures& cpu) { return cpu.avx2 && cpu.fma && cpu.f16c; }
 bool has_avx512vnni(const CpuFeatures& cpu) {
   return has_avx2(cpu) && cpu.avx512f && cpu.avx512bw && cpu.avx512dq && cpu.avx512vl &&
@@ -26,7 +27,7 @@ struct IsaRow {
   bool (*supported)(const CpuFeatures& cpu);
 };
 
-// In the order of Isa.
+// The rows are in the order of the enum Isa.
 constexpr IsaRow kIsaRows[] = {
     {Isa::kPortable, "portable", [](const CpuFeatures&) { return true; }},
     {Isa::kAvx2, "avx2", has_avx2},

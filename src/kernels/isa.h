@@ -24,7 +24,7 @@ struct CpuFeatures {
   bool avx512vnni = false;
 };
 
-/// The features of this machine, read once; none on other architectures than x86-64.
+/// The features of this machine, read once. There are none on architectures other than x86-64.
 /// Source: Intel 64 and IA-32 manual, CPUID leaves 1 and 7, XGETBV.
 const CpuFeatures& detect_cpu() noexcept;
 
@@ -34,9 +34,9 @@ bool supports(const CpuFeatures& features, Isa isa) noexcept;
 /// The value of QTOOL_KERNEL, empty when it is not set.
 std::string forced_kernel_from_environment();
 
-/// Which kernel a family shall use: the fastest one that `features` allow, or the one that `name`
-/// demands. A name is that of an instruction set and limits every family to it: a family without
-/// a kernel for it uses its best one below.
+/// Selects the kernel that each family uses: the fastest one that `features` allow, or the one that
+/// `name` asks for. `name` is the name of an instruction set and limits every family to this set. A
+/// family without a kernel for it uses its fastest kernel for a lower set.
 struct KernelSelection {
   CpuFeatures features = detect_cpu();
   std::string name = forced_kernel_from_environment();

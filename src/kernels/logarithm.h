@@ -3,16 +3,16 @@
 #include <cstdint>
 
 namespace qtool {
-namespace {  // NOLINT(google-build-namespaces): an ISA file must not emit what others could use;
-             // std::bit_cast() would be
+namespace {  // NOLINT(google-build-namespaces): an ISA file must not emit functions that other
+             // files could use; std::bit_cast() would be one
 
-/// ln of a positive normal number, with a relative error below 1e-15; finite for 0. Several times
-/// faster than the standard function, which a search for a threshold would call hundreds of
-/// thousands of times. Without branches or tables, so that compilers vectorize loops over it; every
-/// such loop gives the same bits.
+/// Returns ln of a positive normal number, with a relative error below 1e-15; the result for 0 is
+/// finite. It is several times faster than the standard function; a search for a threshold needs
+/// hundreds of thousands of logarithms. It has no branches and no tables, so that compilers
+/// vectorize loops over it. Every such loop gives the same bits.
 /// x = 2^e m with m in [sqrt(1/2), sqrt(2)); ln m = 2 atanh(s) with s = (m - 1) / (m + 1), and
 /// atanh(s) = s + s u p(u) with u = s^2, where p passes through the true values at the six
-/// Chebyshev nodes of [0, (sqrt(2) - 1)^2 / (sqrt(2) + 1)^2]: ln m is off by 2.4e-16 at most.
+/// Chebyshev nodes of [0, (sqrt(2) - 1)^2 / (sqrt(2) + 1)^2]: the error of ln m is at most 2.4e-16.
 [[gnu::always_inline]] inline double logarithm(double x) {
   constexpr double kLn2 = 0.69314718055994530942;
   constexpr std::uint64_t kOne = std::uint64_t{1023} << 52U;

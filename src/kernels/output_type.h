@@ -8,7 +8,7 @@ namespace qtool {
 enum class OutputType : std::uint8_t {
   kUInt8,    ///< requantized in float
   kFloat32,  ///< dequantized
-  kInt32,    ///< nothing: the sums themselves
+  kInt32,    ///< not converted: the sums themselves
 };
 
 }  // namespace qtool

@@ -5,8 +5,8 @@
 #include "kernels/intrinsics.h"
 #include "kernels/unroll.h"
 
-// Two quantized tensors, element by element, for files built with AVX2. Internal to the file that
-// includes it, as unroll.h is.
+// Combines two quantized tensors element by element, for files built with AVX2. Everything here is
+// internal to the file that includes it, as in unroll.h.
 namespace qtool {
 namespace {  // NOLINT(google-build-namespaces)
 

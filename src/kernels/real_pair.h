@@ -4,8 +4,8 @@
 
 namespace qtool {
 
-/// What a kernel needs that computes with the real values of two quantized tensors, s (q - z), and
-/// quantizes the result with sy and zy, clamped to [low, high].
+/// The parameters of kernels that compute with the real values s (q - z) of two quantized tensors a
+/// and b. The result is quantized with sy and zy and clamped to [low, high].
 struct RealPairParams {
   float sa = 1.0F;
   float sb = 1.0F;

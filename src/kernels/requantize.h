@@ -6,8 +6,9 @@
 namespace qtool {
 
 /// clamp(rint(value) + zero_point, low, high), ties to even; NaN gives `low`. The limits are
-/// applied before rounding, which is the same because they are integers, and never overflows. For
-/// references and portable kernels; an ISA file may not include this header.
+/// applied before rounding. This gives the same result, because the limits are integers, and it
+/// never overflows. For reference functions and portable kernels only: an ISA file (one that is
+/// built for a single instruction set) may not include this header.
 inline std::uint8_t requantize(float value, std::int32_t zero_point, std::int32_t low,
                                std::int32_t high) {
   const auto lowest = static_cast<float>(low - zero_point);

@@ -7,7 +7,8 @@
 
 namespace qtool {
 
-/// One row of a family's list: a name, what it needs, and its functions.
+/// One row of the list of a kernel family: its name, the instruction set it needs, and its
+/// functions.
 template <typename Functions>
 struct KernelRow {
   std::string_view name;
@@ -15,7 +16,7 @@ struct KernelRow {
   const Functions* functions;
 };
 
-/// The fastest row that `selection` allows. The first row must be portable. Throws as
+/// The fastest row that `selection` allows. The first row must be portable. Throws the errors of
 /// allowed_isa().
 template <typename Functions>
 const KernelRow<Functions>& select_kernel(std::span<const KernelRow<Functions>> rows,

@@ -1,8 +1,9 @@
 #pragma once
 
-// Loops over registers. An array of vectors stays in registers only when every index is a constant
-// before the compiler looks at loops, so these expand as templates. All of it is internal to the
-// file that includes it: an ISA file must not emit functions that another file could use.
+// Loops over registers. An array of vectors stays in registers only if every index is a constant
+// before the compiler optimizes loops, so templates expand these loops. Everything here is internal
+// to the file that includes it: an ISA file (one that is built for a single instruction set) must
+// not emit functions that another file could use.
 namespace qtool {
 namespace {  // NOLINT(google-build-namespaces)
 

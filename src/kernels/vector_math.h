@@ -6,8 +6,8 @@
 // them. Every element is computed in the same way, at any position in a vector and on every
 // instruction set.
 namespace qtool {
-namespace {  // NOLINT(google-build-namespaces): an ISA file must not emit what others could use;
-             // std::bit_cast() and __builtin_fabsf() would be
+namespace {  // NOLINT(google-build-namespaces): an ISA file must not emit functions that other
+             // files could use, such as std::bit_cast() or __builtin_fabsf()
 
 namespace float_bits {
 [[gnu::always_inline]] inline std::int32_t bits_of(float x) {
@@ -28,7 +28,7 @@ namespace float_bits {
 }
 }  // namespace float_bits
 
-/// e^x, within 2 units in the last place; overflow gives infinity, NaN stays.
+/// e^x, within 2 units in the last place; overflow gives infinity, NaN stays NaN.
 /// x = n ln 2 + r with |r| <= ln(2) / 2, e^x = 2^n e^r, and e^r by its Taylor polynomial of degree
 /// 7 (the next term is below 6e-9).
 [[gnu::always_inline]] inline float vector_exp(float given) {
@@ -48,7 +48,7 @@ namespace float_bits {
   p = p * r + 1.0F / 6.0F;
   p = p * r + 0.5F;
   p = p * r * r + r + 1.0F;
-  // 2^n in two factors, since n reaches past the exponents of floats on both sides.
+  // 2^n is computed as two factors, since n exceeds the exponents of floats on both sides.
   const std::int32_t exponent = float_bits::bits_of(shifted) - 0x4b400000;
   const std::int32_t half = exponent >> 1;
   const auto power = [](std::int32_t e) {
@@ -59,11 +59,11 @@ namespace float_bits {
   return float_bits::blend(is_nan, given, result);
 }
 
-/// e^x - 1, within 4 units in the last place: by e^x where that does not cancel, else by its Taylor
-/// polynomial.
+/// e^x - 1, within 4 units in the last place: computed from e^x where the subtraction does not
+/// cancel, else by the Taylor polynomial.
 [[gnu::always_inline]] inline float vector_expm1(float x) {
   const float large = vector_exp(x) - 1.0F;
-  // Degree 9; below 0.5 its next term is less than 3e-9 of the result.
+  // The polynomial has degree 9. For |x| below 0.5 the next term is less than 3e-9 of the result.
   float p = 1.0F / 362880.0F;
   p = p * x + 1.0F / 40320.0F;
   p = p * x + 1.0F / 5040.0F;
@@ -109,12 +109,13 @@ namespace float_bits {
   return float_bits::blend(static_cast<std::uint32_t>(float_bits::bits_of(x) >> 31), slope * x, x);
 }
 
-/// tanh x, within 4 units in the last place: by e^2|x| where that does not cancel, else by a
-/// polynomial.
+/// tanh x, within 4 units in the last place: computed from e^(2 |x|) where the subtraction does not
+/// cancel, else by a polynomial.
 [[gnu::always_inline]] inline float vector_tanh(float x) {
   const float magnitude = __builtin_fabsf(x);
   const float large = 1.0F - 2.0F / (vector_exp(2.0F * magnitude) + 1.0F);
-  // The Taylor polynomial of degree 13; below 0.4 its next term is less than 3e-9 of the result.
+  // The Taylor polynomial has degree 13. For |x| below 0.4 the next term is less than 3e-9 of the
+  // result.
   const float s = x * x;
   float p = 21844.0F / 6081075.0F;
   p = p * s - 1382.0F / 155925.0F;

@@ -13,8 +13,9 @@
 
 namespace qtool {
 
-/// Whether all are finite numbers. Scales far from each other have ratios and products beyond the
-/// range of floats, by which no kernel may multiply; such a node stays in FP32.
+/// Whether all multipliers are finite. Scales of very different magnitude can have ratios or
+/// products beyond the range of floats. No kernel may multiply by these, so such a node stays in
+/// FP32.
 bool are_finite(std::initializer_list<float> multipliers);
 
 /// Recognises the parts of Q/DQ clusters in a shaped graph: the quantized form of a node's inputs,
@@ -24,8 +25,8 @@ class Clusters {
   Clusters(ShapedGraph& shaped_graph, Requantization how)
       : shaped(shaped_graph), graph(shaped_graph.graph), requantization(how) {}
 
-  /// An activation that exists as u8, one scale for the tensor: `quantized` stands for a real
-  /// value.
+  /// A real activation that also exists as the u8 tensor `quantized`, with one scale for the
+  /// tensor.
   struct Source {
     ValueId quantized;
     Affine affine;
@@ -36,30 +37,33 @@ class Clusters {
     QuantizedResult result;
     std::vector<NodeId> absorbed;  ///< activation and QuantizeLinear, in order
   };
-  /// A tensor that an Add adds to the result of a convolution, and what follows that Add.
+  /// A tensor that an Add adds to the result of a convolution, and the quantized result of that
+  /// Add.
   struct Residual {
     Source source;
     Sink sink;  ///< absorbs the Add too
   };
-  /// Constant weights behind a DequantizeLinear, as s8 (u8 ones relabelled by -128).
+  /// Constant weights that a DequantizeLinear reads, as s8. For u8 weights, 128 is subtracted from
+  /// values and zero points.
   struct Weights {
     std::shared_ptr<const Tensor> values;
     Affines affines;  ///< with zero points
   };
 
-  /// Scales and zero points (always as many) of a QuantizeLinear or DequantizeLinear; nothing when
-  /// they are not constants, or a scale is not a positive, finite number.
+  /// Scales and zero points of a QuantizeLinear or DequantizeLinear, one zero point per scale.
+  /// Nothing when they are not constants, or a scale is not a positive, finite number.
   [[nodiscard]] std::optional<Affines> affines(NodeId id) const;
   /// The type of the integers that a QuantizeLinear writes or a DequantizeLinear reads.
   [[nodiscard]] DType integer_type(NodeId id) const;
-  /// The affine map of a QuantizeLinear or DequantizeLinear between a real tensor and u8, one scale
-  /// for the tensor; nothing for any other.
+  /// The affine map of a QuantizeLinear or DequantizeLinear between a real tensor and a u8 tensor
+  /// with one scale for the tensor. Nothing for any other node.
   [[nodiscard]] std::optional<Affine> u8_affine(NodeId id) const;
   [[nodiscard]] std::optional<Source> source(ValueId real) const;
   [[nodiscard]] std::optional<Sink> sink(NodeId producer) const;
-  /// The residual that one kernel with `producer`, a convolution of images, can add: only an Add
-  /// reads its result, its other operand is quantized and broadcasts to that result, and so is what
-  /// the Add computes.
+  /// The residual that the kernel of `producer`, a convolution of images, can add. Conditions: only
+  /// an Add reads the result of the convolution; the other operand of the Add is quantized and
+  /// broadcasts to the shape of that result; the result of the Add is quantized; the scale of the
+  /// residual is at most kMaxResidualMultiplier times the scale of that result.
   [[nodiscard]] std::optional<Residual> residual(NodeId producer) const;
   [[nodiscard]] std::optional<Weights> weights(ValueId real) const;
   /// The values of a constant: a float32 initializer, or a dequantized one; empty otherwise.
@@ -73,7 +77,8 @@ class Clusters {
 
   /// A view of `value` with another shape, made before the node `before`.
   [[nodiscard]] ValueId reshaped(ValueId value, const Shape& shape, NodeId before);
-  /// Lets `id` write `shape` instead of the shape of its output 0, which a view of that keeps.
+  /// Makes `id` write its output 0 with the shape `shape`. A view with the old shape takes its
+  /// place for all readers.
   void reshape_output(NodeId id, const Shape& shape);
 
   ShapedGraph& shaped;

@@ -7,7 +7,7 @@
 namespace qtool {
 namespace {
 
-/// Index of the slice that each element of a tensor belongs to, along the axis of its scales.
+/// Finds the slice that an element of a tensor belongs to, along the axis of the scales.
 struct SliceWalk {
   std::int64_t slices = 1;
   std::int64_t inner = 1;

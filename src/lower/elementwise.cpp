@@ -1,5 +1,5 @@
-// Lowering of the operators of several tensors, of averages, and of the edges between FP32 and
-// integers.
+// Lowers operators of several tensors, averages, normalizations, interpolation, and the edges
+// between FP32 and integers.
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -16,7 +16,7 @@
 namespace qtool {
 namespace {
 
-// Operators of two tensors and what runs them.
+// Operators of two tensors, and the integer operators that replace them.
 constexpr std::pair<std::string_view, std::string_view> kBinary[] = {
     {"Add", "QAdd"},  //
     {"Div", "QDiv"},  //
@@ -25,10 +25,10 @@ constexpr std::pair<std::string_view, std::string_view> kBinary[] = {
     {"Mul", "QMul"},  //
 };
 
-constexpr std::int64_t kMaxAxes = 8;  // of operands that broadcast
+constexpr std::int64_t kMaxAxes = 8;  // limit for operands that broadcast
 
-// A QuantizeLinear of a dequantized tensor: removed when scale and zero point are equal, a table
-// otherwise.
+// A QuantizeLinear of a dequantized tensor is removed when both have the same scale and zero point.
+// Otherwise it becomes a table.
 void lower_requantize(Clusters& c, NodeId id) {
   const Node node = c.graph.node(id);
   const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
@@ -44,7 +44,7 @@ void lower_requantize(Clusters& c, NodeId id) {
             QLookupParams{{rescale_table(c.requantization, source->affine, *affine, kU8Limits)}});
 }
 
-// Whether every number that the kernel of an operator of two tensors multiplies by is finite.
+// Whether the kernel of an operator of two tensors multiplies by finite numbers only.
 bool has_finite_ratios(std::string_view op_type, const Affine& a, const Affine& b,
                        const Affine& y) {
   if (op_type == "QMul") return are_finite({a.scale * b.scale, a.scale * b.scale / y.scale});
@@ -65,7 +65,7 @@ void lower_binary(Clusters& c, NodeId id, std::string_view op_type,
             QBinaryParams{a->affine, b->affine, sink->result});
 }
 
-// A difference, or the square of one where only that reads it.
+// A Sub becomes QSub. When its only reader squares it, both become QSquaredDifference.
 void lower_difference(Clusters& c, NodeId id) {
   const NodeId square = square_of(c.graph, id);
   if (square == kNoNode) return lower_binary(c, id, "QSub", c.sink(id));
@@ -97,7 +97,7 @@ void lower_average(Clusters& c, NodeId id) {
   const Node& node = c.graph.node(id);
   const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
   const std::int64_t rank = c.shaped.info(node.inputs[0]).shape.rank();
-  // Volumes have no average that is requantized with integers.
+  // There is no average of volumes that is requantized with integers only.
   const bool volume = rank == 5 && c.requantization == Requantization::kFloat;
   if (!source || (rank != 4 && !volume)) return;
   const std::optional<Clusters::Sink> sink = c.sink(id);
@@ -106,7 +106,8 @@ void lower_average(Clusters& c, NodeId id) {
             QAverageParams{source->affine, sink->result});
 }
 
-// The average of all pixels of a channel, however many axes they have and whether these are kept.
+// The average of all pixels of a channel, for any number of spatial axes. The result may keep these
+// axes or not.
 void lower_global_average(Clusters& c, NodeId id) {
   const Node& node = c.graph.node(id);
   const std::optional<Clusters::Source> source = c.source(node.inputs[0]);
@@ -126,7 +127,7 @@ void lower_global_average(Clusters& c, NodeId id) {
   c.reshape_output(id, {shape[0], shape[1], 1, 1});
 }
 
-// What normalizes reads integers; where no integers follow, it writes reals.
+// The normalization reads integers. It writes reals when no QuantizeLinear follows.
 void lower_normalization(Clusters& c, NodeId id) {
   const Node& node = c.graph.node(id);
   const std::optional<Clusters::Source> source = c.source(node.inputs[0]);

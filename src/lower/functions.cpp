@@ -1,4 +1,4 @@
-// Functions of one element between integers become tables.
+// Functions of one element between a DequantizeLinear and a QuantizeLinear become tables.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -16,12 +16,12 @@ namespace qtool {
 namespace {
 
 constexpr std::int64_t kIntegers = 256;
-// Of all tables with a row per channel that a plan holds. A file can ask for many with one
-// constant.
+// The bytes of all tables of a plan that have one row per channel. A small file can ask for many
+// such tables with one constant.
 constexpr std::int64_t kMaxTableBytes = std::int64_t{1} << 26;
 
-// Applies a function to the real values of all integers, by the FP32 code of its own operators, so
-// that nothing is lost but in the rounding of the result.
+// Applies a function to the real values of all 256 integers, with the FP32 code of its own
+// operators. So the only error is the rounding of the result.
 class Tabulator {
  public:
   Tabulator(const Clusters& clusters, const ElementFunction& function)
@@ -29,11 +29,12 @@ class Tabulator {
     alone_.info = clusters.graph.info;
   }
 
-  // One row of 256 results, or one for each index of axis 1; nothing where a node cannot be run
-  // like that, or where the rows take more than `bytes_left`, which is then less by them.
+  // One row of 256 results, or one row per index of axis 1. Subtracts the bytes of several rows
+  // from `bytes_left`. Nothing when a node cannot be run like that, or when the rows would take
+  // more than `bytes_left`.
   std::optional<Tensor> run(const Affine& affine, std::int64_t& bytes_left) {
     const Shape& shape = clusters_.shaped.info(function_.input).shape;
-    // A constant may have more axes than the tensor, and so the result.
+    // A constant may have more axes than the tensor, and then the result has more axes too.
     if (clusters_.shaped.info(function_.output).shape != shape) return std::nullopt;
     const std::optional<std::int64_t> channels = channels_of_constants(shape);
     if (!channels) return std::nullopt;
@@ -53,7 +54,8 @@ class Tabulator {
   }
 
  private:
-  // 1 where all constants are single numbers; nothing where they are not spread along axis 1.
+  // The number of rows: 1 when all constants are single numbers, the extent of axis 1 when a
+  // constant varies along it. Nothing when a constant varies along another axis.
   [[nodiscard]] std::optional<std::int64_t> channels_of_constants(const Shape& shape) const {
     std::int64_t channels = 1;
     for (const NodeId id : function_.nodes) {
@@ -71,7 +73,8 @@ class Tabulator {
     return channels;
   }
 
-  // The 256 integers along axis 2, once for each of the channels along axis 1.
+  // For one channel, a row of the real values of the 256 integers. For several channels, these
+  // values lie along axis 2 and repeat for each channel along axis 1.
   static Tensor all_reals(const Affine& affine, std::int64_t channels, std::int64_t rank) {
     std::vector<std::int64_t> dims{kIntegers};
     if (channels > 1) {
@@ -110,8 +113,8 @@ class Tabulator {
     return true;
   }
 
-  // A constant of the network, or one that was quantized. A single number becomes one without axes:
-  // the 256 integers have fewer axes than the tensor, which it may have as many as.
+  // A constant of the network, plain or quantized. A single number loses its axes, because it may
+  // have more axes than the row of 256 integers.
   [[nodiscard]] std::optional<ValueId> constant_of(ValueId id) {
     const std::vector<double> reals = clusters_.constant_reals(id);
     if (reals.size() == 1) {
@@ -124,8 +127,8 @@ class Tabulator {
 
   const Clusters& clusters_;
   const ElementFunction& function_;
-  Graph alone_;                        // of constants only
-  std::map<ValueId, ValueId> values_;  // of the network -> alone_
+  Graph alone_;                        // its nodes read constants only
+  std::map<ValueId, ValueId> values_;  // values of the network -> values of alone_
 };
 
 void lower_function(Clusters& c, const ElementFunction& function, std::int64_t& bytes_left) {
@@ -155,7 +158,7 @@ void lower_functions(Clusters& c) {
   std::int64_t bytes_left = kMaxTableBytes;
   const std::vector<ElementFunction> functions = element_functions(c.graph);
   for (const ElementFunction& function : functions) lower_function(c, function, bytes_left);
-  // What is left are single nodes, such as a Relu that no layer takes in.
+  // The remaining functions are single nodes, such as a Relu that is not fused into a layer.
   const std::vector<NodeId> order = c.graph.nodes();
   for (const NodeId id : order) {
     const Node& node = c.graph.node(id);

@@ -1,5 +1,5 @@
-// Element-wise functions that exporters spell out, such as GELU, SiLU and Mish, become one operator
-// that reads and writes memory once.
+// Element-wise functions that exporters write as several nodes, such as GELU, SiLU and Mish, become
+// one operator that reads and writes memory once.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -44,15 +44,16 @@ class ChainFusion {
   }
 
  private:
-  // Whether a computed value is float32 of a shape; values that lowering added may lack both yet.
+  // Whether `id` is a computed float32 tensor of this shape. A value that lowering added may have
+  // no type and shape yet.
   [[nodiscard]] bool is_tensor_of(ValueId id, const Shape& shape) const {
     if (id == kNoValue || graph_.is_constant(id)) return false;
     const std::optional<ValueInfo>& info = shaped_.infos[static_cast<std::size_t>(id)];
     return info && info->dtype == DType::kFloat32 && info->shape == shape;
   }
 
-  // The row of a node that may be part of a chain: its operands are numbers, or computed tensors of
-  // the shape of its result.
+  // The row of a node that may be part of a chain, otherwise null. Each operand must be a single
+  // number or a computed tensor of the shape of the result, and at least one must be a tensor.
   [[nodiscard]] const ChainRow* row_of(NodeId id) const {
     const Node& node = graph_.node(id);
     const auto row =
@@ -72,7 +73,7 @@ class ChainFusion {
     return has_tensor ? &*row : nullptr;
   }
 
-  // `last` and the nodes before it that nobody else reads, in their order.
+  // `last` and the nodes before it whose results only these nodes read, in the order of execution.
   [[nodiscard]] std::vector<NodeId> chain_before(NodeId last) const {
     std::vector<NodeId> nodes{last};
     const Shape& shape = shaped_.info(graph_.node(last).outputs[0]).shape;

@@ -73,7 +73,8 @@ class FloatFusion {
     take_output(id, *reader);
   }
 
-  // SiLU as exporters spell it: x * Sigmoid(x). The Mul, if nothing else reads the two tensors.
+  // Exporters write SiLU as x * Sigmoid(x). Returns this Mul for the output x of `id`, if no other
+  // node reads x or Sigmoid(x).
   std::optional<NodeId> silu_behind(NodeId id) const {
     const ValueId x = graph_.node(id).outputs[0];
     if (graph_.is_output(x) || graph_.consumers(x).size() != 2) return std::nullopt;
@@ -90,7 +91,7 @@ class FloatFusion {
     return std::nullopt;
   }
 
-  // Of a convolution that has neither a residual nor a clamp yet.
+  // Fuses an activation function into a convolution that has neither a residual nor a clamp yet.
   void fuse_function(NodeId id) {
     if (!graph_.node(id).is("Conv")) return;
     if (const std::optional<NodeId> product = silu_behind(id)) {
@@ -130,7 +131,8 @@ class FloatFusion {
     const ValueId own = graph_.node(id).outputs[0];
     if (!add.is("Add") || add.inputs[0] == add.inputs[1]) return;
     const ValueId other = add.inputs[0] == own ? add.inputs[1] : add.inputs[0];
-    // Only a tensor of exactly the same shape that is computed before the convolution runs.
+    // The other operand must have exactly the same shape and be computed before the convolution
+    // runs.
     if (graph_.is_constant(other) || !(shaped_.info(other).shape == shaped_.info(own).shape) ||
         depends_on(other, id)) {
       return;

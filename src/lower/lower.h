@@ -7,10 +7,10 @@
 namespace qtool {
 
 /// Rewrites a shaped graph into the operators a plan runs: integer clusters, fused activations.
-/// Outputs, and with them observed tensors, are never fused away.
+/// Graph outputs are never fused away. Observed tensors are graph outputs too.
 void lower(ShapedGraph& shaped, Requantization requantization, const StopCheck& stop = {});
 
-/// Keeps every node as the ONNX specification has it, in FP32, and only evaluates constants.
+/// Keeps every node as the ONNX specification defines it, in FP32, and only evaluates constants.
 void lower_to_reference(ShapedGraph& shaped, const StopCheck& stop = {});
 
 }  // namespace qtool

@@ -16,8 +16,8 @@ bool is_mover(const Node& node) {
   return traits_of(node).kind == OpKind::kMoving;
 }
 
-// Makes a mover that now runs on u8 pad with the zero point where it padded with zeros. False when
-// it pads with another value.
+// Makes a Pad that now runs on u8 pad with the zero point instead of 0. Returns false when it pads
+// with another value. Other movers need no change.
 bool adapt_padding(Clusters& c, NodeId id, const Affine& affine) {
   const Node& node = c.graph.node(id);
   if (!node.is("Pad")) return true;
@@ -34,8 +34,8 @@ bool adapt_padding(Clusters& c, NodeId id, const Affine& affine) {
   return true;
 }
 
-// Integers are in the order of the reals that they stand for, and equal where these are, unless
-// they stand for infinities.
+// ArgMax and ArgMin may read the integers. These have the same order as the reals that they stand
+// for, and are equal where the reals are equal, unless they stand for infinities.
 void rank_bytes(Clusters& c, NodeId id) {
   const std::optional<Clusters::Source> source = c.source(c.graph.node(id).inputs[0]);
   if (!source || !std::isfinite(source->affine.scale * 255.0F)) return;
@@ -88,7 +88,8 @@ void sink_dequantize(Clusters& c) {
     const std::vector<ValueId> params(c.graph.node(dequantize).inputs.begin() + 1,
                                       c.graph.node(dequantize).inputs.end());
     if (node.is("MaxPool")) {
-      // Those over one axis are pools of images by now, where their input is quantized.
+      // lift_rows() has already turned pools over one axis with a quantized input into pools of
+      // images.
       const std::int64_t rank = c.shaped.info(node.inputs[0]).shape.rank();
       if ((rank != 4 && rank != 5) || node.has_output(1)) continue;
     }

@@ -29,7 +29,7 @@ std::optional<std::vector<std::int32_t>> integer_bias(const std::vector<double>&
 
 struct Bias {
   std::vector<std::int32_t> integers;  // at the scale s_x s_w[c]; empty without a bias
-  bool stored = false;                 // they are those of the model
+  bool stored = false;                 // the integers are stored in the model
 };
 
 // The bias of a node as integers at the scale s_x s_w[c]: the stored integers when they have that
@@ -69,7 +69,7 @@ struct ProductParts {
   std::int64_t channels = 0;
 };
 
-// Whether no sum of an output channel can leave int32, as PackedConv demands.
+// Whether the sums of all output channels fit into int32, as PackedConv demands.
 bool integer_sums_fit(const ProductParts& parts, const Tensor& weights) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 31;
   const auto values = weights.values<std::int8_t>();
@@ -104,10 +104,11 @@ ValueId per_channel(Clusters& c, std::string_view name, const std::vector<T>& va
       name, Tensor::of<T>({std::ssize(values), 1, 1}, std::span<const T>(values)));
 }
 
-// A convolution whose stored bias may carry its sums out of int32, because another tool gave a
-// channel a vanishing scale. There they wrap around, as the definition of QLinearConv allows and
-// other runtimes do. The kernels refuse such sums, so the bias is added to what they make:
-// rint(float(wrapped sum) * multiplier) as in the epilogue that this replaces.
+// Lowers a convolution whose stored bias may push sums out of the range of int32, because another
+// tool gave a channel a tiny scale. Such sums wrap around, as the definition of QLinearConv allows
+// and other runtimes do. The kernels refuse such a bias, so they compute the sums without it, and
+// separate nodes add it and requantize: rint(float(wrapped sum) * multiplier), as in the epilogue
+// that these nodes replace.
 void lower_wrapping_conv(Clusters& c, NodeId id, const ProductParts& parts,
                          const Clusters::Sink& sink, Tensor weights) {
   const Shape shape = c.shaped.info(c.graph.node(id).outputs[0]).shape;
@@ -166,7 +167,8 @@ void finish_product(Clusters& c, NodeId id, std::string_view op_type, const Prod
     }
     ProductParts without = parts;
     without.bias = {};
-    // Only a pair right behind makes a QLinearConv of it. The sums of other forms are reals.
+    // Only a convolution with a QuantizeLinear right behind it stands for a QLinearConv. In other
+    // forms the sums are reals.
     const std::optional<Clusters::Sink> sink = c.sink(id);
     if (!sink || sink->absorbed.size() != 1 || !integer_sums_fit(without, weights)) return;
     if (!has_finite_multipliers(parts, sink)) return;
@@ -204,7 +206,7 @@ void finish_product(Clusters& c, NodeId id, std::string_view op_type, const Prod
   c.replace(id, op_type, inputs, sink, std::move(params));
 }
 
-// Per tensor, or one scale per output channel along `axis`.
+// Whether there is one scale for the tensor, or one scale per output channel along `axis`.
 bool fits_channels(const Affines& affines, std::int64_t axis, std::int64_t channels) {
   return affines.per_tensor() ||
          (affines.axis == axis && static_cast<std::int64_t>(affines.scales.size()) == channels);
@@ -216,7 +218,7 @@ void lower_conv(Clusters& c, NodeId id) {
   const std::optional<Clusters::Weights> weights = c.weights(node.inputs[1]);
   if (!source || !weights) return;
   const std::int64_t rank = weights->values->shape().rank();
-  if (rank != 4 && rank != 5) return;  // over one axis, it is one of images by now
+  if (rank != 4 && rank != 5) return;  // lift_rows() has lifted convolutions over one axis
   const std::int64_t channels = weights->values->shape()[0];
   if (!fits_channels(weights->affines, 0, channels)) return;
   auto bias = read_bias(c, node, 2, source->affine.scale, weights->affines.scales, channels);
@@ -247,7 +249,8 @@ Tensor by_output_channel(const Tensor& filters, std::int64_t groups) {
   return result;
 }
 
-// Groups share the scales of their output channels: axis 1 counts those of one group.
+// Axis 1 has the output channels of one group only. All groups share their scales, so these are
+// repeated for each group.
 void repeat_for_groups(Affines& affines, std::int64_t groups) {
   if (affines.scales.size() == 1) return;
   const std::size_t each = affines.scales.size();
@@ -263,8 +266,8 @@ void lower_conv_transpose(Clusters& c, NodeId id) {
   std::optional<Clusters::Weights> weights = c.weights(node.inputs[1]);
   if (!source || !weights) return;
   const Shape& shape = weights->values->shape();
-  if (shape.rank() != 4 && shape.rank() != 5) return;  // over one axis, it is one of images by now
-  const std::int64_t groups = node.get_int("group", 1);  // divides, or shapes were not inferred
+  if (shape.rank() != 4 && shape.rank() != 5) return;    // as in lower_conv()
+  const std::int64_t groups = node.get_int("group", 1);  // shape inference has checked it
   constexpr std::int64_t kMaxPhases = 64;                // each has packed weights of its own
   std::int64_t phases = 1;
   for (const std::int64_t stride : node.get_ints("strides", {})) {

@@ -16,10 +16,11 @@ namespace {
 struct RecurrentInput {
   ValueId bytes = kNoValue;
   ValueId scale = kNoValue;
-  ValueId zero_point = kNoValue;  // none: 0
+  ValueId zero_point = kNoValue;  // kNoValue: zero point 0
 };
 
-// What a DynamicQuantizeLinear measures is a scale for the tensor, positive and finite.
+// Whether a DynamicQuantizeLinear measures the scale and the zero point. Its scale is one for the
+// tensor, positive and finite.
 bool is_measured(const Clusters& c, const Node& dequantize) {
   const NodeId producer = c.graph.value(dequantize.inputs[0]).producer;
   if (producer == kNoNode || !c.graph.node(producer).is("DynamicQuantizeLinear")) return false;
@@ -41,9 +42,9 @@ struct GateWeights {
   GateAffines affines;
 };
 
-// ONNX has scales along one axis only. Those of each direction's rows are on the first axis of a
-// matrix [directions * rows, depth], which a Reshape makes the weights of; those on axis 1 of the
-// weights are shared by the directions.
+// ONNX has scales along one axis only. Scales of the rows of each direction are therefore on axis 0
+// of a matrix [directions * rows, depth], and a Reshape makes the weights from that matrix. Scales
+// on axis 1 of the weights are shared by the directions.
 std::optional<GateWeights> weights_of(const Clusters& c, ValueId real) {
   const Shape shape = c.shaped.info(real).shape;
   if (shape.rank() != 3) return std::nullopt;

@@ -1,5 +1,6 @@
-// Networks over one axis run on the kernels for images: what a convolution or pool reads gets an
-// axis of extent 1, which stays until something reads the tensor that knows one axis only.
+// Networks over one axis run on the kernels for images. The input of a convolution or pool gets an
+// axis of extent 1. The tensors after it keep that axis, up to a node that can handle one spatial
+// axis only.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -33,7 +34,7 @@ class RowLifter {
  private:
   [[nodiscard]] const Shape& shape_of(ValueId id) const { return c_.shaped.info(id).shape; }
 
-  // Windows over one axis of a tensor that is quantized.
+  // Whether the node moves a window over one axis of a quantized tensor.
   [[nodiscard]] bool begins(NodeId id) const {
     const Node& node = c_.graph.node(id);
     const bool product = node.is("Conv") || node.is("ConvTranspose");
@@ -46,7 +47,8 @@ class RowLifter {
     return c_.source(id).has_value() || images_.contains(id);
   }
 
-  // Nodes that treat each element alike, whatever the axes, and read a tensor that has the axis.
+  // Whether the node treats all elements alike, whatever their axes, and reads a tensor that has
+  // the added axis.
   [[nodiscard]] bool follows(NodeId id) const {
     const Node& node = c_.graph.node(id);
     if (node.outputs.size() != 1 || shape_of(node.outputs[0]).rank() != kRowRank) return false;
@@ -73,7 +75,7 @@ class RowLifter {
                                      {"output_padding", 0},
                                      {"output_shape", 1}}) {
       std::vector<std::int64_t> extents = node.get_ints(name, {});
-      if (extents.empty()) continue;  // a list without entries means the defaults, as none does
+      if (extents.empty()) continue;  // an empty list means the defaults, as no list does
       extents.insert(extents.end() - 1, fill);
       attributes[name] = std::move(extents);
     }
@@ -90,7 +92,7 @@ class RowLifter {
     const Shape shape = with_axis(integers.shape());
     const std::string name = c_.graph.value(copy.inputs[0]).name;
     copy.inputs[0] = c_.shaped.add_constant(name, integers.clone().reshaped(shape));
-    copy.attributes["axis"] = c_.affines(dequantize)->axis;  // before the one that is added
+    copy.attributes["axis"] = c_.affines(dequantize)->axis;  // this axis is before the added one
     copy.outputs = {c_.shaped.add_value(name + "_real", {DType::kFloat32, shape})};
     const ValueId weights = copy.outputs[0];
     copy.name.clear();
@@ -103,7 +105,7 @@ class RowLifter {
     const bool all = traits_of(node).kind == OpKind::kCombining || node.is("PRelu");
     const std::size_t operands = all ? node.inputs.size() : 1;
     for (std::size_t i = 0; i < operands; ++i) {
-      // Broadcast along the last axis alone, a tensor needs no other.
+      // A tensor of rank 1 broadcasts along the last axis and needs no added axis.
       if (shape_of(node.inputs[i]).rank() < 2) continue;
       c_.graph.set_input(id, i, image_of(node.inputs[i], id));
     }
@@ -137,7 +139,7 @@ class RowLifter {
   }
 
   Clusters& c_;
-  std::map<ValueId, ValueId> images_;  // by row: the same with the axis
+  std::map<ValueId, ValueId> images_;  // by tensor [N, C, W]: the same with the axis
 };
 
 }  // namespace

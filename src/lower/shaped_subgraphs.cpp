@@ -53,7 +53,7 @@ class SubgraphShaper {
     std::vector<ValueInfo> states;
     for (std::size_t i = 0; i < parts.states; ++i) {
       own.push_back(known_of(shaped_, node.inputs[2 + i]));
-      own.back().constant = nullptr;  // it changes
+      own.back().constant = nullptr;  // the state changes
       states.push_back(shaped_.info(node.inputs[2 + i]));
     }
     const std::vector<ValueInfo> found = shape(parts.body, own);
@@ -86,7 +86,8 @@ class SubgraphShaper {
     require_one(shaped_.info(shaped_.graph.node(id_).inputs.at(input)), what, dtype);
   }
 
-  // `own`: what is known of the inputs before the captured ones. Returns the outputs.
+  // `own`: the known facts about the inputs that come before the captured ones. Returns type and
+  // shape of the outputs.
   std::vector<ValueInfo> shape(const SubgraphUse& use, std::vector<KnownValue> own) {
     const Graph& graph = use.subgraph->graph;
     for (const ValueId value : use.captured) own.push_back(known_of(shaped_, value));
@@ -109,7 +110,7 @@ class SubgraphShaper {
     return outputs;
   }
 
-  // How often the loop runs, where constants alone decide that.
+  // The number of iterations, if constants alone decide it.
   [[nodiscard]] std::optional<std::int64_t> known_trips() const {
     const Node& node = shaped_.graph.node(id_);
     if (!always_continues(params_.subgraphs.front()->shaped.graph)) return std::nullopt;
@@ -126,7 +127,7 @@ class SubgraphShaper {
     return trips;
   }
 
-  // The shapes of the outputs that gather a slice of each iteration, behind those of `outputs`.
+  // Appends type and shape of the outputs that gather a slice of each iteration to `outputs`.
   void add_scans(const LoopParts& parts, const std::vector<ValueInfo>& found,
                  const std::optional<std::int64_t>& trips, std::vector<ValueInfo>& outputs) {
     for (std::size_t i = 0; i < parts.scans; ++i) {

@@ -14,7 +14,8 @@
 namespace qtool {
 namespace {
 
-// That loops may become in a plan. A longer loop runs its body again and again.
+// The number of nodes that unrolling loops may add to a plan. A longer loop runs its body as a
+// subgraph, once per iteration.
 constexpr std::int64_t kMaxLoopNodes = 1 << 14;
 
 std::string opset_text(const Graph& graph, const Node& node) {
@@ -188,7 +189,7 @@ void infer_node(ShapedGraph& shaped, NodeId id) {
   }
 }
 
-// Infers the nodes in order; what an If, Loop or Scan becomes takes its place.
+// Infers the nodes in order. The nodes that an If, Loop or Scan expands to take its place.
 class Specializer {
  public:
   Specializer(ShapedGraph& shaped, ExpandBudget& budget, const StopCheck& stop)
@@ -212,7 +213,7 @@ class Specializer {
       for (const ValueId input : shaped_.graph.node(next).inputs) {
         if (shaped_.graph.is_constant(input)) learn_constant(shaped_, input);
       }
-      // A loop that is left as one was expanded as far as it can be.
+      // A Loop among the added nodes cannot be expanded further.
       if (shaped_.graph.node(next).is("Loop") && shaped_.graph.node(next).has_subgraphs()) {
         learn(next, infer_subgraphs(shaped_, next, budget_, stop_));
       } else {

@@ -19,47 +19,49 @@ namespace qtool {
 struct ShapedGraph {
   Graph graph;
   std::vector<std::optional<ValueInfo>> infos;  ///< by ValueId
-  /// Number of graph outputs of the model. Those listed after them are observed tensors, which
-  /// passes must not change.
+  /// Number of graph outputs of the model. The graph outputs after these are observed tensors,
+  /// which passes must not change.
   std::size_t outputs = 0;
-  std::vector<ValueId> observed{};  ///< as CompileOptions::observe names them
-  /// What constants may still take; the subgraphs of nodes share it.
+  std::vector<ValueId> observed{};  ///< in the order of CompileOptions::observe
+  /// The bytes that computed constants may still take. The subgraphs of nodes share this budget.
   std::shared_ptr<FoldBudget> folding{};
 
   [[nodiscard]] const ValueInfo& info(ValueId id) const {
     return *infos[static_cast<std::size_t>(id)];
   }
 
-  /// What lowering said about a node; nothing but defaults for one that it left alone.
+  /// The result of lowering a node: its parameters and its ONNX operator. Default values for a node
+  /// that was not lowered.
   [[nodiscard]] const LoweredNode& lowered(NodeId id) const;
-  /// Makes a node the operator `op_type` of kLoweredDomain. Inputs, outputs and attributes stay;
-  /// lowered again, it still remembers the ONNX operator it was.
+  /// Makes a node the operator `op_type` of kLoweredDomain. Inputs, outputs and attributes stay. A
+  /// node that is lowered again still remembers its ONNX operator.
   void lower_node(NodeId id, std::string_view op_type, LoweredParams params);
-  /// Keeps what the operator of a node, still one of ONNX's, has to know.
+  /// Sets the parameters of a node that keeps its ONNX operator.
   void set_params(NodeId id, LoweredParams params) { slot(id).params = std::move(params); }
   /// Notes that a node computes on integers.
   void mark_integer(NodeId id);
 
-  /// By NodeId: where the node stands in the order of execution.
+  /// By NodeId: the position of the node in the order of execution.
   [[nodiscard]] std::vector<std::size_t> positions() const;
 
-  /// A new value or constant named `base`, with a number behind it where that is taken.
+  /// Adds a value or constant named `base`, with a number appended when the name is taken.
   ValueId add_value(std::string_view base, ValueInfo info);
   ValueId add_constant(std::string_view base, Tensor tensor);
 
  private:
   LoweredNode& slot(NodeId id);
 
-  std::vector<LoweredNode> lowered_{};  // by NodeId; shorter where the last ones are not lowered
+  std::vector<LoweredNode> lowered_{};  // by NodeId; may lack the last nodes
 };
 
 /// Infers type and shape of every value from `shapes` and turns every value that is then known into
-/// a constant (mainly shape arithmetic). An If, Loop or Scan whose course is known then gives way
-/// to the nodes of its subgraph. Q/DQ of constants stays, because lowering needs it. Nodes that the
-/// tensors called `observe` depend on stay too, and so do those whose results `folding`, null for
-/// one of the graph's own, has no room for. Throws Error(kUnsupported) for unknown operators,
-/// Error(kInvalidModel) for contradictions, Error(kUsage) when `shapes` names no input or
-/// contradicts a declared shape or when an observed tensor is not computed by the network.
+/// a constant (mainly shape arithmetic). An If, Loop or Scan whose course is then known is replaced
+/// by the nodes of its subgraph. Q/DQ of constants stays, because lowering needs it. The tensors
+/// named in `observe` become graph outputs, so the nodes that they depend on stay too. A node whose
+/// results do not fit into the budget `folding` also stays; null: a budget of the graph's own.
+/// Throws Error(kUnsupported) for unknown operators, Error(kInvalidModel) for contradictions,
+/// Error(kUsage) when `shapes` names no input or contradicts a declared shape or when an observed
+/// tensor is not computed by the network.
 ShapedGraph specialize(const Graph& graph, const InputShapes& shapes,
                        const std::vector<std::string>& observe = {}, const StopCheck& stop = {},
                        std::shared_ptr<FoldBudget> folding = nullptr);

@@ -1,5 +1,6 @@
-// Tensors that keep 16 bits: one step makes both bytes, and the product of the second byte is added
-// to that of the first one as it is made. The same numbers, with fewer passes over floats.
+// Tensors that keep 16 bits: one step computes both bytes. The product of the second byte starts
+// from the result of the first byte's product, so there is no separate Add. The numbers are the
+// same, with fewer passes over floats.
 #include <optional>
 #include <utility>
 #include <variant>
@@ -11,7 +12,7 @@
 namespace qtool {
 namespace {
 
-/// The parts of a wide tensor `x`, as quantizing with wide tensors writes them.
+/// The nodes and affine maps of a wide tensor `x`, as the quantizer writes them.
 struct WideParts {
   NodeId first = kNoNode;   ///< QuantizeLinear(x)
   NodeId second = kNoNode;  ///< QuantizeLinear(x - DequantizeLinear(first))
@@ -25,7 +26,7 @@ std::optional<NodeId> producer_as(const Graph& graph, ValueId id, std::string_vi
   return producer;
 }
 
-/// Around a Sub, or nothing.
+/// The parts around the node `sub`. Nothing when it does not belong to a wide tensor.
 std::optional<WideParts> wide_parts(const Clusters& c, const Node& sub) {
   const Graph& graph = c.graph;
   const ValueId rest = sub.outputs[0];
@@ -47,7 +48,8 @@ std::optional<WideParts> wide_parts(const Clusters& c, const Node& sub) {
   return WideParts{*first, second, *high, *low};
 }
 
-/// A Mul by one number per channel of images that only `reader` reads: the number of its constant.
+/// The index of the constant input of the Mul that makes `x`. Nothing unless that Mul multiplies
+/// images by one number per channel and only `reader` reads `x`.
 std::optional<std::size_t> channel_factors(const Clusters& c, ValueId x, NodeId reader) {
   const std::optional<NodeId> mul = producer_as(c.graph, x, "Mul");
   if (!mul || c.graph.is_output(x) || c.graph.consumers(x) != std::vector<NodeId>{reader}) {
@@ -99,7 +101,7 @@ void add_to_the_first(Clusters& c, NodeId add) {
   const ValueId sum = c.graph.node(add).outputs[0];
   const Shape& shape = c.shaped.info(sum).shape;
   if (c.shaped.info(inputs[0]).shape != shape || c.shaped.info(inputs[1]).shape != shape) return;
-  if (shape.rank() > 4) return;  // volumes run slice by slice and begin with nothing
+  if (shape.rank() > 4) return;  // volumes run slice by slice and cannot add a float tensor
   const NodeId second = c.graph.value(inputs[1]).producer;
   disconnect(c.graph, add);
   c.graph.set_input(second, 3, inputs[0]);

@@ -17,7 +17,7 @@
 namespace qtool {
 namespace {
 
-/// Sums over positions, one per channel.
+/// The sums over the positions of one channel.
 struct ChannelShift {
   double difference = 0.0;
   std::int64_t positions = 0;
@@ -25,8 +25,8 @@ struct ChannelShift {
 
 using LayerShifts = std::vector<ChannelShift>;  // by channel
 
-/// Calls use(channel, offset in a, offset in b) for every element of two tensors of one shape,
-/// [N, C, ...] or less.
+/// Calls use(channel, offset in a, offset in b) for every element of two tensors of the same shape
+/// [N, C, ...]. With fewer than two axes, every element belongs to channel 0.
 template <typename Use>
 void for_each_pair(const TensorView& a, const TensorView& b, const Use& use) {
   const Shape& shape = a.shape;
@@ -71,7 +71,7 @@ class Comparison {
     std::vector<Layout> layouts;
   };
 
-  /// The sums of one sample; nothing where it cannot be used, which is noted in `bad`.
+  /// The sums of one sample. A sample that cannot be used is added to `bad` and gives nothing.
   std::optional<std::vector<LayerShifts>> of_sample(std::int64_t item, Worker& worker,
                                                     std::vector<BadImage>& bad) const {
     const std::optional<std::vector<Tensor>> sample =
@@ -107,7 +107,7 @@ class Comparison {
     const float* q = other.values<float>().data();
     for_each_pair(real, other, [&](std::int64_t c, std::int64_t in_real, std::int64_t in_other) {
       const float value = y[in_real];
-      // A value that is not finite does not vanish: it makes the sum so.
+      // A value that is not finite is always added, so that check() finds the sum not finite.
       if (value <= layer.above || value >= layer.below) {
         if (std::isfinite(value)) return;
       }
@@ -137,7 +137,8 @@ class Comparison {
   CompileOptions int8_options_;
 };
 
-/// Adds up the sums of samples in the order of the list, whatever order they are ready in.
+/// Adds up the sums of samples in the order of the list, even if they become ready in another
+/// order.
 class OrderedTotal {
  public:
   OrderedTotal(std::size_t samples, std::size_t layers) : waiting_(samples), total_(layers) {}
@@ -185,7 +186,7 @@ class OrderedTotal {
   }
 
   std::vector<std::optional<Ready>> waiting_;  // by sample
-  std::size_t next_ = 0;                       // the first that is not added yet
+  std::size_t next_ = 0;                       // the first sample that is not added yet
   std::vector<LayerShifts> total_;
   std::vector<BadImage> bad_;
   bool any_ = false;

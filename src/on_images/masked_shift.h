@@ -16,30 +16,31 @@ namespace qtool {
 /// A layer whose results are compared.
 struct ComparedLayer {
   std::string fp32;  ///< the tensor with its results, before the activation, in the FP32 graph
-  std::string int8;  ///< and in the INT8 one
-  /// Reals between these pass the activation that follows.
+  std::string int8;  ///< the same tensor in the INT8 graph
+  /// The following activation passes reals between these two values unchanged.
   float above = 0.0F;
   float below = 0.0F;
 };
 
-/// Positions that count as much as a shift of 0: channels that pass seldom are corrected by less.
+/// The mean shift is computed as if this many more positions had a shift of 0. A channel whose
+/// values seldom pass the activation is therefore corrected by less.
 inline constexpr double kShiftlessPositions = 50.0;
 
-/// What masked_shifts() measured.
+/// The result of masked_shifts().
 struct MaskedShifts {
-  std::vector<std::vector<double>> by_layer;  ///< and in it by channel (axis 1)
+  std::vector<std::vector<double>> by_layer;  ///< by layer, then by channel (axis 1)
   std::vector<BadImage> bad;                  ///< images left out, in the order of the list
 };
 
-/// By how much the INT8 results of each layer exceed the FP32 ones, by channel:
+/// Measures by how much the INT8 results of each layer exceed the FP32 results, per channel:
 /// sum m (y_int8 - y_fp32) / (sum m + kShiftlessPositions) over all positions of all images, where
-/// m is 1 if the activation passes y_fp32. What the activation cuts off, it hides: without m the
-/// mean follows rare values that nothing behind the layer sees.
-/// Images run one by one on one thread each, and their sums are added in the order of the list: the
-/// result does not depend on the number of threads. `each_image` is called after each, by one
-/// thread at a time. Throws as collect() does. Cost: one run of both graphs per image. Memory: per
-/// thread these runs and the FP32 results, and 16 bytes per channel of each image that waits for an
-/// earlier one.
+/// m is 1 if the activation passes y_fp32 and 0 otherwise. Later layers do not see values that the
+/// activation cuts off. Without m, rare values of this kind would move the mean.
+/// Each image runs on one thread, and the sums are added in the order of the list. The result
+/// therefore does not depend on the number of threads. `each_image` is called after each image, by
+/// one thread at a time. Throws as collect() does. Cost: one run of both graphs per image. Memory:
+/// per thread, one run of both graphs and the FP32 results; and 16 bytes per channel for each image
+/// that waits for an earlier one.
 /// Source: the project's own; Nagel et al., arXiv 1906.04721, appendix D, has it without m.
 MaskedShifts masked_shifts(const Executor& fp32, const Executor& int8,
                            std::span<const ComparedLayer> layers, const Samples& samples,

@@ -29,27 +29,28 @@
 namespace qtool {
 namespace {
 
-// Vectors of all images together that a layer's moments are made of. More do not help: see
+// The most vectors that go into the moments of a layer, over all images. More do not help: see
 // docs/accuracy.md.
 constexpr std::int64_t kMaxRows = 24'576;
-// Vectors that are kept themselves, for methods that need samples, and bytes of them.
+// The most vectors of a layer that are kept as samples, for methods that need them, and their most
+// bytes.
 constexpr std::int64_t kMaxSampleRows = 8'192;
 constexpr std::int64_t kMaxSampleBytes = std::int64_t{256} << 20;
 
-/// Vectors of one image for each layer, at most.
+/// The most vectors that a layer gets from one image.
 std::int64_t rows_of_each(const Samples& samples) {
   return std::max<std::int64_t>(1, kMaxRows / std::max<std::int64_t>(samples.size(), 1));
 }
 
-/// A layer on its way to integers.
+/// A layer that waits to be rounded, with the data about its input.
 struct WaitingLayer {
   NodeId node = kNoNode;
   WeightPorts ports;
   InputRows rows;
   InputMoments moments;
-  InputSamples samples;  // with room for none where none are to be kept
+  InputSamples samples;  // with capacity 0 if none are to be kept
 
-  /// Bytes of what is kept of the input.
+  /// Bytes of the moments and samples of the input.
   [[nodiscard]] std::int64_t bytes() const {
     return rows.moment_bytes() + samples.capacity * rows.row_bytes();
   }
@@ -59,7 +60,7 @@ struct WaitingLayer {
 std::vector<WaitingLayer> waiting_layers(const Groundwork& ground) {
   std::vector<WaitingLayer> layers;
   const Graph& graph = ground.graph();
-  std::unordered_map<std::string_view, int> uses;  // integers are handed on by name
+  std::unordered_map<std::string_view, int> uses;  // the rounded integers are stored by name
   for (const NodePlacement& placed : ground.placement().nodes) ++uses[name_of(graph, placed.id)];
   for (const NodePlacement& placed : ground.placement().nodes) {
     if (placed.role != NodeRole::kInteger || uses[name_of(graph, placed.id)] > 1) continue;
@@ -75,7 +76,7 @@ std::vector<WaitingLayer> waiting_layers(const Groundwork& ground) {
   return layers;
 }
 
-/// Makes room for samples in the layers where they fit into `max_memory` beside the moments.
+/// Makes room for samples in each layer whose moments and samples fit into `max_memory` together.
 void make_room_for_samples(std::vector<WaitingLayer>& layers, std::int64_t images,
                            std::int64_t max_memory) {
   for (WaitingLayer& layer : layers) {
@@ -103,15 +104,15 @@ class MomentPass {
     options_.threads = 1;
   }
 
-  /// `each_image` is called after each, by one thread at a time. Returns the images in use; those
-  /// left out are added to `bad`, in the order of the list.
+  /// Runs all images. `each_image` is called after each image, by one thread at a time. Returns the
+  /// number of usable images. The other images are added to `bad`, in the order of the list.
   std::int64_t run(const std::function<void()>& each_image, std::vector<BadImage>& bad) {
     const int threads = resolve_threads(collect_.threads);
     const std::int64_t count = samples_.size();
     std::vector<Workspace> workspaces(static_cast<std::size_t>(threads));
     std::int64_t used = 0;
-    // As many images at a time as there are threads: then each layer adds theirs in the order of
-    // the list, whatever the number of threads.
+    // Runs one image per thread at a time. Each layer then adds the vectors of these images in the
+    // order of the list, so that the number of threads does not change the result.
     for (std::int64_t begin = 0; begin < count; begin += threads) {
       const std::int64_t part = std::min<std::int64_t>(threads, count - begin);
       std::vector<std::optional<ImageRows>> rows(static_cast<std::size_t>(part));
@@ -171,12 +172,13 @@ class MomentPass {
   const Samples& samples_;
   const CollectOptions& collect_;
   CompileOptions options_;
-  std::vector<std::size_t> positions_;  // by layer: of its input in options_.observe
+  std::vector<std::size_t> positions_;  // by layer: position of its input in options_.observe
   std::mutex mutex_;
 };
 
-/// Consecutive layers whose moments and samples, and as many vectors as wait to be added, fit into
-/// `max_memory` together.
+/// Divides the layers into passes of consecutive layers. The moments, the samples and
+/// `waiting_rows` vectors per layer of one pass fit into `max_memory` together; otherwise the pass
+/// has a single layer.
 std::vector<std::span<WaitingLayer>> passes_of(std::vector<WaitingLayer>& layers,
                                                std::int64_t waiting_rows, std::int64_t max_memory) {
   std::vector<std::span<WaitingLayer>> passes;
@@ -195,7 +197,8 @@ std::vector<std::span<WaitingLayer>> passes_of(std::vector<WaitingLayer>& layers
   return passes;
 }
 
-/// The layer with its scales, and what is known of its input and output.
+/// The layer with its scales, the data about its input, and the interval that the following
+/// activation passes.
 Layer layer_of(const Groundwork& ground, const WaitingLayer& waiting, BiasCorrection correction) {
   const Graph& graph = ground.graph();
   Layer layer = ground.scaled_layer(waiting.node, waiting.ports, 1);
@@ -217,7 +220,8 @@ std::string bytes_of(const RoundedLayer& layer) {
   return bytes;
 }
 
-/// The partial result of this layer; nothing when it is missing or of other weights or scales.
+/// The partial result of this layer. Nothing when it is missing or belongs to other weights or
+/// scales.
 std::optional<RoundedLayer> partial_result(const PartialResults& results, std::string_view name,
                                            const Layer& layer) {
   const std::optional<std::string> bytes = results.find(name);
@@ -254,7 +258,7 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
   const int threads = resolve_threads(collect.threads);
   const Groundwork ground = lay_groundwork(fp32.graph(), table, options);
   const Graph& graph = ground.graph();
-  // Rewrites change what layers multiply.
+  // Rewrites change the values that layers multiply, so the rewritten graph is run.
   std::optional<Executor> rewritten;
   if (!ground.rewrites().names.empty()) rewritten.emplace(graph);
   std::vector<WaitingLayer> layers = waiting_layers(ground);
@@ -280,7 +284,7 @@ RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& ta
   };
   std::mutex mutex;
   for (const std::span<WaitingLayer> pass : passes) {
-    result.bad.clear();  // each pass meets the same
+    result.bad.clear();  // every pass finds the same bad images
     const std::int64_t used = MomentPass(rewritten ? *rewritten : fp32, pass, samples, collect)
                                   .run(
                                       [&] {

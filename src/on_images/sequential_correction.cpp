@@ -19,7 +19,8 @@ namespace {
 struct MeasuredLayer {
   NodeId id = kNoNode;
   std::string name;
-  std::int64_t depth = 0;  ///< such layers on the longest path from an input to it, it included
+  /// The number of measured layers on the longest path from an input to this layer, including it.
+  std::int64_t depth = 0;
 };
 
 /// The layers whose bias can be corrected, in the graph's order.
@@ -67,7 +68,7 @@ ComparedLayer compared(const Graph& fp32, const Graph& int8, NodeId id) {
           passed.above, passed.below};
 }
 
-/// The graph up to `layers`, and no further.
+/// The part of the graph that computes the results of `layers`.
 Graph until(Graph graph, std::span<const NodeId> layers) {
   std::vector<ValueId> results;
   for (const NodeId layer : layers) results.push_back(graph.node(layer).outputs[0]);
@@ -83,8 +84,8 @@ ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTab
   StaticOptions corrected = options;
   corrected.bias_correction = BiasCorrection::kSequential;
   corrected.bias_shifts.clear();
-  // Each depth quantizes again. The search for the scales of the weights takes longest by far, and
-  // they do not depend on the biases: once is enough.
+  // The model is quantized again for each depth. The search for the scales of the weights takes
+  // longest by far. The scales do not depend on the biases, so they are searched only once.
   CalibrationTable scaled = table;
   fill_weight_entries(fp32.graph(), options, scaled);
   const auto quantized = [&] { return quantize(fp32.graph(), scaled, corrected); };
@@ -92,7 +93,7 @@ ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTab
   std::int64_t deepest = 0;
   for (const MeasuredLayer& layer : layers) deepest = std::max(deepest, layer.depth);
 
-  // Rewrites change what layers compute, and so what their results are to be.
+  // Rewrites change the results of layers, so the reference must be the rewritten graph.
   const Groundwork ground = lay_groundwork(fp32.graph(), table, options);
   const bool is_rewritten = !ground.rewrites().names.empty();
   const Graph& real = is_rewritten ? ground.graph() : fp32.graph();
@@ -118,7 +119,7 @@ ShiftsOnImages sequential_bias_shifts(const Executor& fp32, const CalibrationTab
     for (std::size_t i = 0; i < names.size(); ++i) {
       corrected.bias_shifts.emplace(names[i], std::move(shifts.by_layer[i]));
     }
-    bad = std::move(shifts.bad);  // each run meets the same
+    bad = std::move(shifts.bad);  // every run finds the same bad images
   }
   return {std::move(corrected.bias_shifts), std::move(bad)};
 }

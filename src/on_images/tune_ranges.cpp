@@ -26,10 +26,10 @@
 namespace qtool {
 namespace {
 
-/// Multiples of a range that are tried, from one to the next.
+/// The factors of a range that are tried. The search goes from one to the next.
 constexpr std::array<double, 9> kRangeFactors = {0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5};
 constexpr std::size_t kOwn = 5;         // the range as it is
-constexpr std::int64_t kMaxPasses = 6;  // one, and one for each factor on the longer way
+constexpr std::int64_t kMaxPasses = 6;  // one for kOwn, and one per factor on the longer side
 constexpr std::int64_t kMaxTuned = 32;
 constexpr std::int64_t kMaxJudged = 32;
 constexpr double kWorthTrying = 0.005;   // of the noise of the INT8 model
@@ -48,11 +48,11 @@ struct Group {
   std::vector<std::size_t> tensors;  // in the order of the network
   Range range;
   std::array<std::optional<double>, kRangeFactors.size()> noise;  // by factor
-  bool given = false;  // by the user, at least one of them
+  bool given = false;  // the user gave the range of at least one tensor
   bool tried = false;
   std::size_t best = kOwn;
 
-  /// The next factor to measure, on the way from the range as it is to less noise.
+  /// The next factor to measure: a neighbour of the best factor that was not measured yet.
   [[nodiscard]] std::optional<std::size_t> next() const {
     if (!tried) return std::nullopt;
     if (best > 0 && best <= kOwn && !noise[best - 1]) return best - 1;
@@ -83,7 +83,7 @@ class Tuner {
     compile.keep = true;
     for (const ValueId id : ground.placement().quantized) {
       const auto at = static_cast<std::size_t>(id);
-      // What passing nodes and joined Concats write is rounded already.
+      // The outputs of passing nodes and joined Concats are rounded already.
       if (ground.placement().source[at] != id || is_joined(ground, id)) continue;
       const auto [found, fresh] = group_of.emplace(affines.group[at], groups_.size());
       if (fresh) {
@@ -101,7 +101,8 @@ class Tuner {
     plan_ = network.compile(input_shapes(*pair_.fp32), compile);
   }
 
-  /// Measures every range as it is, and then those worth it narrower and wider.
+  /// Measures the noise of every range as it is. Then does the same with narrower and wider ranges
+  /// for each range that causes enough noise.
   void tune() {
     total_.resize(static_cast<std::size_t>(samples_.size()));
     std::vector<Attempt> attempts;
@@ -129,7 +130,7 @@ class Tuner {
     return std::count_if(groups_.begin(), groups_.end(), [](const Group& g) { return g.tried; });
   }
 
-  /// The ranges that lose less.
+  /// The tuned ranges that cause clearly less noise than the ranges as they are.
   [[nodiscard]] TunedRanges ranges() const {
     TunedRanges ranges;
     for (const Group& group : groups_) {
@@ -166,7 +167,8 @@ class Tuner {
     return {times(range.min), times(range.max)};
   }
 
-  /// Noise of each attempt as a share of that of the INT8 model, the mean over samples and outputs.
+  /// Measures the noise of each attempt as a share of the noise of the INT8 model, averaged over
+  /// samples and outputs.
   void measure(const std::vector<Attempt>& attempts, std::vector<BadImage>* bad) {
     const auto entries = static_cast<std::size_t>(samples_.size());
     std::vector<std::vector<double>> noise(entries);
@@ -220,7 +222,8 @@ class Tuner {
     return noise;
   }
 
-  /// The mean over the outputs on which the INT8 model has noise at all.
+  /// The noise of `outputs` as a share of `total`, the noise of the INT8 model. The mean is over
+  /// the outputs on which the INT8 model has noise.
   static double share_of(std::span<const SqnrSums> outputs, std::span<const SqnrSums> total) {
     double sum = 0.0;
     double count = 0.0;
@@ -236,11 +239,11 @@ class Tuner {
   const Samples& samples_;
   const SampleRunOptions& run_;
   std::int64_t& done_;            // samples of all passes, for the progress
-  std::vector<Rounded> tensors_;  // as the plan observes them
+  std::vector<Rounded> tensors_;  // in the order in which the plan observes them
   std::vector<Group> groups_;
   ModelPair pair_;
   std::shared_ptr<const Plan> plan_;
-  std::vector<std::vector<SqnrSums>> total_;  // of the INT8 model, by sample and output
+  std::vector<std::vector<SqnrSums>> total_;  // noise of the INT8 model, by sample and output
   std::vector<BadImage> bad_;
 };
 
@@ -250,7 +253,7 @@ std::vector<double> judge(const Executor& fp32, const Executor& int8, const Samp
   EvalOptions options;
   options.preprocess = run.preprocess;
   options.bad_images = run.bad_images;
-  options.labels = LabelSource::kFolders;  // which may be of any other network
+  options.labels = LabelSource::kFolders;  // the labels may be for another network
   options.threads = run.threads;
   options.progress = run.progress;
   std::vector<double> decibels;
@@ -266,7 +269,8 @@ double mean(std::span<const double> values) {
   return values.empty() ? 0.0 : sum / static_cast<double>(values.size());
 }
 
-/// The options with a progress that counts `total` items, of which `done` precede those of a pass.
+/// The options with a progress that counts `total` items over all passes. `done`: items of the
+/// passes that are finished.
 SampleRunOptions counting(const SampleRunOptions& run, const std::int64_t& done,
                           std::int64_t total) {
   SampleRunOptions counted = run;
@@ -294,7 +298,7 @@ RangeTuning tune_ranges(const Executor& fp32, const CalibrationTable& table,
   const Samples judging = has_both ? samples.part(1, 2).spread(kMaxJudged) : samples;
   const Executor network(ground.graph(), run.stop);
   const Executor before = executor_of(quantize(fp32.graph(), table, options), run.stop);
-  std::int64_t done = 0;  // of all samples of all passes
+  std::int64_t done = 0;  // samples of all passes that are finished
   const std::int64_t all = kMaxPasses * tuning.size() + 2 * judging.size();
   const SampleRunOptions counted = counting(run, done, all);
   Tuner tuner(ground, network, before, tuning, counted, done);

@@ -16,14 +16,14 @@ class Body {
   Body& operator=(const Body&) = delete;
   virtual ~Body() = default;
 
-  /// `inputs`: as many as the subgraph has, in plain layout; those that were constants when it was
-  /// made are not looked at. Copies the bytes of each output to the memory given for it, unless it
-  /// is null; that may be the memory of an input. `workspace`: workspace_bytes(), for this run
-  /// only.
+  /// `inputs`: one view per input of the subgraph, in plain layout. Inputs that were constants when
+  /// the body was made are not read. Copies the bytes of each output to its pointer in `outputs`,
+  /// unless that is null. The pointer may be the memory of an input. `workspace`: workspace_bytes()
+  /// bytes, for this run only.
   virtual void run(std::span<const TensorView> inputs, std::span<std::byte* const> outputs,
                    std::byte* workspace) const = 0;
   [[nodiscard]] virtual std::int64_t workspace_bytes() const = 0;
-  /// Of one run.
+  /// The multiplications and additions (MACs) of one run.
   [[nodiscard]] virtual std::int64_t macs() const = 0;
 };
 

@@ -6,7 +6,8 @@ namespace qtool {
 
 PoolShape pool_shape(const OpContext& op, const Window& window) {
   const Shape& x = op.input(0).shape;
-  // In a vector on each thread, which grows to twice what it holds.
+  // Each thread has a vector with one offset per window element. Its capacity may be twice its
+  // size.
   const std::int64_t places = std::min(window.kernel[0], x[2]) * std::min(window.kernel[1], x[3]);
   op.claim(places, static_cast<std::size_t>(2 * std::max(op.threads, 1)) * sizeof(std::int64_t));
   PoolShape shape;

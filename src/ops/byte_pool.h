@@ -8,8 +8,8 @@
 
 namespace qtool {
 
-/// The extents for the kernels of a pooling of input 0 [N, C, H, W] by `window`. Claims the memory
-/// that these take for the places of a window's elements.
+/// The extents that the pooling kernels need to pool input 0 [N, C, H, W] by `window`. Claims the
+/// memory that the kernels take for the offsets of a window's elements.
 PoolShape pool_shape(const OpContext& op, const Window& window);
 
 /// The operator that writes the largest u8 element of each window of its input [N, C, H, W]. Both

@@ -7,8 +7,8 @@
 
 namespace qtool {
 
-/// An index that the data gives, counted from the front; negative ones count from the end. Throws
-/// Error(kInvalidModel) when it is outside.
+/// Converts an index read from data to one counted from the front; a negative index counts from the
+/// end. Throws Error(kInvalidModel) when it is outside the axis.
 inline std::int64_t checked_index(std::int64_t index, std::int64_t extent) {
   if (index < -extent || index >= extent) {
     throw Error(ErrorCode::kInvalidModel,

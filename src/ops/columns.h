@@ -16,7 +16,7 @@ struct Columns {
   std::int64_t inner = 0;
 
   [[nodiscard]] std::int64_t count() const { return outer * inner; }
-  /// Where a column begins.
+  /// The offset of the first element of a column.
   [[nodiscard]] std::int64_t offset(std::int64_t column) const {
     return column / inner * extent * inner + column % inner;
   }

@@ -5,8 +5,8 @@
 
 #include "ops/operator.h"
 
-// Operators whose shape of the output depends on data. Plans have fixed shapes, so the data must be
-// a constant; the results are computed while the plan is made.
+// Operators whose output shape depends on data. Plans have fixed shapes, so the data must be a
+// constant; the results are computed while the plan is made.
 namespace qtool {
 
 /// The constant input that the extent of the output depends on. Throws Error(kUnsupported) when it

@@ -12,7 +12,7 @@ namespace {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// The labels of one term; `dots` axes stand where its ellipsis is.
+// The labels of one term, whose ellipsis stands for `dots` axes.
 EinsumEquation::Labels read_term(const OpContext& op, std::string_view term, std::int64_t dots) {
   EinsumEquation::Labels labels;
   bool has_dots = false;
@@ -34,7 +34,8 @@ std::int64_t letters_of(std::string_view term) {
   return std::count_if(term.begin(), term.end(), is_letter);
 }
 
-// Without an arrow: the axes of the ellipsis, then the letters that occur once.
+// The output labels of an equation without an arrow: the axes of the ellipsis, then the letters
+// that occur once.
 EinsumEquation::Labels implied_output(const std::vector<EinsumEquation::Labels>& inputs,
                                       std::int64_t dots) {
   std::map<int, int> counts;

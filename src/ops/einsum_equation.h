@@ -8,12 +8,12 @@
 
 namespace qtool {
 
-/// The equation of an Einsum node against the shapes of its inputs. A label is a letter, or below 0
-/// an axis that an ellipsis stands for, counted from the last one.
+/// The equation of an Einsum node, checked against the shapes of its inputs. A label is a letter,
+/// or a negative number for an axis of the ellipsis: -1 for its last axis.
 struct EinsumEquation {
   using Labels = std::vector<int>;
 
-  std::vector<Labels> inputs;  ///< a label per axis of each input; the same one twice: a diagonal
+  std::vector<Labels> inputs;  ///< one label per axis; a repeated label means the diagonal
   Labels output;
   std::map<int, std::int64_t> extents;
 

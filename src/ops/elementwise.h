@@ -16,11 +16,13 @@
 namespace qtool {
 
 /// Element types with loops of their own, which the compiler vectorizes. The other types occur in
-/// shape arithmetic only; they share the loops and differ in rows, which keeps the library small.
+/// shape arithmetic only. They share the loops over rows, and only the function of a row differs by
+/// type, which keeps the library small.
 template <typename T>
 inline constexpr bool kIsHot = std::is_same_v<T, float>;
 
-/// Elements of the innermost loop: `count` of them, `step` bytes apart.
+/// The elements of one pass of the innermost loop: `count` elements, `out_step` or `in_step` bytes
+/// apart.
 template <std::size_t Inputs>
 struct Row {
   std::int64_t count = 0;
@@ -30,7 +32,7 @@ struct Row {
   std::array<std::int64_t, Inputs> in_step{};
 };
 
-/// What is done to the elements of a row, whatever their types.
+/// A function of the elements of a row, whatever their types.
 template <std::size_t Inputs>
 using RowFunction = std::function<void(const Row<Inputs>&)>;
 
@@ -55,7 +57,8 @@ RowFunction<2> binary_rows(F f) {
   };
 }
 
-/// Calls `f` for all rows of a nest of (output, inputs). `bytes` are those of an element of each.
+/// Calls `f` for all rows of a nest of (output, inputs). `bytes`: the bytes of one element of the
+/// output and of each input.
 template <std::size_t Inputs>
 void run_rows(const LoopNest<Inputs + 1>& nest, const std::array<std::int64_t, Inputs + 1>& bytes,
               const RowFunction<Inputs>& f, void* out, const std::array<const void*, Inputs>& in,
@@ -87,7 +90,8 @@ constexpr T wrap_sub(T a, T b) {
 template <typename T>
 constexpr T wrap_mul(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
-    // Narrow unsigned numbers would become int, where a product of two 16-bit ones overflows.
+    // Narrow unsigned numbers would be promoted to int, and a product of two 16-bit numbers
+    // overflows an int.
     using U = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
     return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
   } else {
@@ -181,8 +185,8 @@ std::unique_ptr<Operator> make_binary(const OpContext& op, F f) {
   }
 }
 
-/// The row of an operator that maps each element to one of the same type. `Make` is a stateless
-/// function from the node to the function of an element, so that attributes are read once.
+/// The OpDef of an operator that maps each element to one of the same type. `Make` is a stateless
+/// function that returns the function of an element for a node, so that attributes are read once.
 template <typename Types, typename Make>
 OpDef unary_row(Make /*make*/) {
   return {[](const OpContext& op) {

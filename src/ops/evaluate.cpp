@@ -16,13 +16,14 @@
 namespace qtool {
 namespace {
 
-// The memory that the results of one node, and the scratch to compute them, may take: this, or so
-// many times what its inputs take. A larger result stays a node. (How much larger folding may make
-// a file is said in fold_constants.cpp.)
+// Limits for each result of a node, its tables and its scratch memory: this many bytes, or this
+// many times the bytes of its inputs, whichever is larger. A node beyond the limit stays a node.
+// (How much folding may enlarge a file is limited in fold_constants.cpp.)
 constexpr std::int64_t kMaxSmallResultBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kMaxGrowth = 4;
 
-// A node between constants, without the rest of its graph: side tables are as small as the node.
+// A node with constant inputs in a graph of its own, so that tables with one entry per value stay
+// small.
 struct Alone {
   Graph graph;
   NodeId id{};
@@ -36,7 +37,7 @@ std::optional<Alone> cut_out(const Graph& whole, NodeId id) {
     if (input == kNoValue) continue;
     const Value& value = whole.value(input);
     if (value.constant == nullptr) return std::nullopt;
-    const std::optional<ValueId> known = alone.graph.find_value(value.name);  // read twice
+    const std::optional<ValueId> known = alone.graph.find_value(value.name);  // may be read twice
     input = known ? *known : alone.graph.add_constant(value.name, value.constant);
   }
   for (ValueId& output : node.outputs) {
@@ -52,7 +53,7 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
                                                  const LoweredParams& lowered, FoldBudget* budget) {
   const OpDef* def = find_op(whole.node(whole_id).op_type, whole.node(whole_id).domain);
   if (def == nullptr) return std::nullopt;
-  if (whole.node(whole_id).has_subgraphs()) return std::nullopt;  // it does not stand alone
+  if (whole.node(whole_id).has_subgraphs()) return std::nullopt;  // subgraphs read other values
   std::optional<Alone> alone = cut_out(whole, whole_id);
   if (!alone) return std::nullopt;
   const Graph& graph = alone->graph;
@@ -104,13 +105,13 @@ std::optional<std::vector<Tensor>> evaluate_node(const Graph& whole, NodeId whol
     }
     return results;
   }
-  if (result_bytes == 0) return results;  // other extents may be huge, and so the tables for them
+  if (result_bytes == 0) return results;  // other extents, and tables for them, may be huge
   std::unique_ptr<Operator> op;
   try {
     op = def->make(context);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnsupported) throw;
-    return std::nullopt;  // it takes large tables, or is refused when a plan is made
+    return std::nullopt;  // its tables are too large, or no plan can run it
   }
   if (op->workspace_bytes() > most) return std::nullopt;
   Tensor scratch(DType::kUInt8, Shape{op->workspace_bytes()});

@@ -10,11 +10,11 @@
 
 namespace qtool {
 
-/// The outputs of a node all of whose inputs are constants, computed with the executor's own
+/// The outputs of a node whose inputs are all constants, computed with the executor's own
 /// operators. Nothing when the operator is unknown or has subgraphs, an input is not constant, an
-/// output exceeds 64 MiB and four times the inputs, or the outputs exceed what is left of `budget`,
-/// null for none. Throws what the operator throws. `lowered`: what lowering says about the node.
-/// Absent outputs come back as empty tensors.
+/// output exceeds 64 MiB and four times the inputs, or the outputs exceed the rest of `budget`
+/// (null: no budget). Throws what the operator throws. `lowered`: the parameters that lowering gave
+/// the node. Absent outputs come back as empty tensors.
 std::optional<std::vector<Tensor>> evaluate_node(const Graph& graph, NodeId id,
                                                  const LoweredParams& lowered,
                                                  FoldBudget* budget = nullptr);

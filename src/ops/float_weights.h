@@ -19,7 +19,7 @@ void set_weighted_spec(const OpContext& op, ConvGeometry geometry, onednn::Weigh
 void require_float_operands(const OpContext& op);
 
 /// Weights and bias packed for `primitive` when they are constants, shared with the executor's
-/// other plans; null when one is computed. `name` tells kinds of primitives apart.
+/// other plans; null when one of them is computed. `name` tells kinds of primitives apart.
 template <typename Primitive>
 onednn::PackedPtr packed_constants(const OpContext& op, std::string_view name,
                                    const Primitive& primitive, bool with_bias) {

@@ -27,12 +27,12 @@ class IndexMap {
   // Axes in the order of the output's memory; offsets are the positions times the input's strides.
   std::vector<std::vector<std::int64_t>> offsets_;
   std::int64_t inner_ = 1;            // extent of the innermost axis
-  std::int64_t rows_ = 1;             // product of the others
+  std::int64_t rows_ = 1;             // product of the other extents
   bool inner_is_contiguous_ = false;  // the innermost table is 0, 1, 2, ...
 };
 
-/// Claims the tables of one axis of the output: the positions and the offsets, each of which may
-/// grow to twice its length.
+/// Claims the memory of the tables of one axis of the output: the positions and the offsets. The
+/// capacity of each table may be twice its length.
 inline void claim_index_tables(const OpContext& op, std::int64_t extent) {
   op.claim(extent, 4 * sizeof(std::int64_t));
 }

@@ -34,7 +34,8 @@ void require_type(const OpContext& op, std::size_t input, TypeList<Ts...> /*type
   require_dtype_in(op, input, {dtype_of<Ts>()...});
 }
 
-/// use(T{}) for the type T of the list that equals `dtype`; a QTOOL_CHECK fails when none does.
+/// Calls use(T{}) for the type T of the list that equals `dtype`; a QTOOL_CHECK fails when none
+/// does.
 template <typename... Ts, typename Use>
 void with_type(TypeList<Ts...> /*types*/, DType dtype, const Use& use) {
   const bool found = ((dtype == dtype_of<Ts>() && (use(Ts{}), true)) || ...);
@@ -55,10 +56,11 @@ void require_same_type(const OpContext& op, std::size_t a, std::size_t b);
 /// Throws unless the node has at most `most` outputs in use.
 void require_outputs(const OpContext& op, std::size_t most);
 
-/// Throws when the first of several outputs is left out; others may be.
+/// Throws when the first of several outputs is left out; the others may be left out.
 void require_first_output(const OpContext& op);
 
-/// `axis` counted from the front.
+/// `axis` counted from the front; a negative one counts from the end. Throws when it is outside the
+/// rank.
 std::int64_t axis_of(const OpContext& op, std::int64_t axis, std::int64_t rank);
 
 /// Axes counted from the front, ascending; throws when one occurs twice.
@@ -74,11 +76,11 @@ Shape shape_of(const OpContext& op, std::vector<std::int64_t> dims);
 /// The shape both shapes are broadcast to by NumPy's rules.
 Shape broadcast(const OpContext& op, const Shape& a, const Shape& b);
 
-/// Type and shape of all inputs side by side along the attribute `axis`; throws unless the other
-/// extents are equal.
+/// Type and shape of the concatenation of all inputs along the attribute `axis`; throws unless all
+/// other extents are equal.
 ValueInfo concatenated(const OpContext& op);
 
-/// Throws unless `shape` can be broadcast to `target` without changing it.
+/// Throws unless `shape` can be broadcast to `target` without changing `target`.
 void require_broadcastable(const OpContext& op, const Shape& shape, const Shape& target,
                            std::string_view what);
 

@@ -13,7 +13,7 @@
 
 // Parameters that lowering gives to the operators that exist only inside a plan. An operator reads
 // exactly the struct that belongs to it: OpContext::params() ends the program when lowering gave
-// another one.
+// another struct.
 namespace qtool {
 
 /// A clamp fused behind an operation in FP32: Relu is [0, +inf].
@@ -26,7 +26,7 @@ struct Clamp {
 struct FusedFunction {
   enum class Kind : std::uint8_t { kHardSwish, kLeakyRelu, kSilu };
   Kind kind = Kind::kSilu;
-  float slope = 0.0F;  ///< of LeakyRelu
+  float slope = 0.0F;  ///< for LeakyRelu
 };
 
 /// The bytes an integer operator writes. `low` and `high` are the bounds of an absorbed Relu or
@@ -39,14 +39,14 @@ struct QuantizedResult {
   [[nodiscard]] Limits limits() const noexcept { return {low, high}; }
 };
 
-/// QConv, QConvTranspose, QGemm. Without a result they write float32.
-/// A QConv with a residual adds input 3, bytes of that map which broadcast to the result, before it
-/// rounds; it has a result then.
+/// QConv, QConvTranspose, QGemm. Without `result` they write float32. A QConv with `residual` adds
+/// input 3 before it rounds: bytes with the affine map `residual` that broadcast to the result. It
+/// must have a result then.
 struct QProductParams {
   Affine input;
-  // Tensors, because packed weights are found by the tensors that they are made of.
+  // Tensors, because PackCache finds packed weights by the tensors that they are made of.
   std::shared_ptr<const Tensor> weight_scales;       ///< float32, one or one per output channel
-  std::shared_ptr<const Tensor> weight_zero_points;  ///< int32, as many
+  std::shared_ptr<const Tensor> weight_zero_points;  ///< int32, one per scale
   std::optional<QuantizedResult> result;
   std::optional<Affine> residual;
 };
@@ -57,7 +57,7 @@ struct GateAffines {
   std::shared_ptr<const Tensor> zero_points;  ///< int32
 };
 
-/// QLSTM, QGRU, QRNN: of W and R.
+/// QLSTM, QGRU, QRNN: the affine maps of the weights W and R.
 struct QRecurrentParams {
   GateAffines w;
   GateAffines r;
@@ -80,7 +80,8 @@ struct QLookupParams {
   std::vector<Table> tables;                    ///< one, or one for each index of axis 1
 };
 
-/// QAveragePool, QGlobalAveragePool. Without a result (the latter only) they write float32.
+/// QAveragePool, QGlobalAveragePool, QInstanceNormalization, QResize. Only QGlobalAveragePool and
+/// QInstanceNormalization may have no result; they write float32 then.
 struct QAverageParams {
   Affine input;
   std::optional<QuantizedResult> result;
@@ -91,13 +92,14 @@ struct EdgeParams {
   Affine affine;
 };
 
-/// QuantizeWide: of the first byte, and of the second one, which holds what the first leaves.
+/// QuantizeWide: the affine maps of the first byte and of the second byte. The second byte holds
+/// the rounding error of the first.
 struct WideEdgeParams {
   Affine high;
   Affine low;
 };
 
-/// What a step of an ElementwiseChain computes of its operands.
+/// The function that a step of an ElementwiseChain applies to its operands.
 enum class ChainFunction : std::uint8_t {
   kAdd,
   kSub,
@@ -114,17 +116,17 @@ enum class ChainFunction : std::uint8_t {
 struct ChainOperand {
   enum class Source : std::uint8_t { kInput, kStep, kNumber };
   Source source = Source::kNumber;
-  std::size_t index = 0;  ///< of the input or the step
+  std::size_t index = 0;  ///< index of the input or the step
   float number = 0.0F;
 };
 
 struct ChainStep {
   ChainFunction function = ChainFunction::kAdd;
   ChainOperand a;
-  ChainOperand b;  ///< of functions of two operands
+  ChainOperand b;  ///< for functions of two operands
 };
 
-/// The results of all steps of a tile must fit the first-level cache.
+/// The results of all steps of a tile must fit into the first-level cache.
 inline constexpr std::size_t kMaxChainSteps = 16;
 
 /// ElementwiseChain: the last step is the result.
@@ -135,7 +137,7 @@ struct ChainParams {
 /// FusedConv, FusedConvTranspose, FusedGemm, FusedAdd.
 struct FusedParams {
   std::optional<Clamp> clamp;
-  std::optional<FusedFunction> function{};  ///< instead of a clamp; of FusedConv without a residual
+  std::optional<FusedFunction> function{};  ///< only FusedConv without clamp and residual
 };
 
 struct ShapedSubgraph;  // in lower/shaped_subgraphs.h
@@ -145,14 +147,15 @@ struct SubgraphParams {
   std::vector<std::shared_ptr<const ShapedSubgraph>> subgraphs;
 };
 
-/// The first alternative is for operators that need none: ONNX's own, and QMaxPool.
+/// The first alternative is for operators without parameters: ONNX's operators except If and Loop,
+/// and QMaxPool.
 using LoweredParams = std::variant<std::monostate, QProductParams, QBinaryParams, QConcatParams,
                                    QLookupParams, QAverageParams, QRecurrentParams, EdgeParams,
                                    WideEdgeParams, FusedParams, ChainParams, SubgraphParams>;
 
-/// What lowering knows about a node in addition to the graph.
+/// Information about a node that lowering adds to the graph.
 struct LoweredNode {
-  std::string origin;    ///< the ONNX operator it was; empty: it still is
+  std::string origin;    ///< the ONNX operator before lowering; empty: not lowered
   bool integer = false;  ///< computes on integers
   LoweredParams params;
 };

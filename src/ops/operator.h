@@ -32,10 +32,10 @@ struct ValueInfo {
   Shape shape;
 };
 
-/// Which physical layouts of rank-4 tensors an operator works on.
+/// The physical layouts of rank-4 tensors that an operator works on.
 enum class LayoutRule : std::uint8_t {
   kPlain,           ///< inputs and outputs in N, C, H, W
-  kAny,             ///< either; outputs take the layout of the inputs, which are made equal
+  kAny,             ///< either; all inputs get one layout, and the outputs have it too
   kChannelsLast,    ///< rank-4 inputs and outputs in N, H, W, C; constants are handed over plain
   kToChannelsLast,  ///< reads either, writes N, H, W, C
 };
@@ -49,14 +49,14 @@ class OpContext {
   int threads = 1;
   PackCache* packs = nullptr;  ///< null: nothing is shared
   Requantization requantization = Requantization::kFloat;
-  std::vector<std::shared_ptr<const Body>> bodies;  ///< of the subgraphs; only while making it
-  std::int64_t* table_bytes = nullptr;  ///< what operators claimed so far; null: not counted
-  std::int64_t most_table_bytes = physical_memory();  ///< that they may claim
+  std::vector<std::shared_ptr<const Body>> bodies;  ///< for the subgraphs; only in OpDef::make
+  std::int64_t* table_bytes = nullptr;  ///< bytes that operators claimed so far; null: not counted
+  std::int64_t most_table_bytes = physical_memory();  ///< limit of all claims
 
   OpContext(const Graph& g, NodeId node_id, const std::vector<std::optional<ValueInfo>>& infos,
             const LoweredParams& lowered = kNotLowered)
       : graph(g), id(node_id), node(g.node(node_id)), infos_(infos), lowered_(lowered) {}
-  /// `infos` and `lowered` must live as long.
+  /// `infos` and `lowered` must outlive the context.
   OpContext(const Graph&, NodeId, const std::vector<std::optional<ValueInfo>>&,
             const LoweredParams&&) = delete;
 
@@ -79,7 +79,7 @@ class OpContext {
   /// constant: shapes that depend on data are not supported.
   [[nodiscard]] std::vector<std::int64_t> constant_ints(std::size_t index,
                                                         std::string_view what) const;
-  /// What lowering says about this node; a QTOOL_CHECK fails when that is another struct.
+  /// The parameters that lowering gave this node; a QTOOL_CHECK fails when they are another struct.
   template <typename T>
   [[nodiscard]] const T& params() const {
     QTOOL_CHECK(std::holds_alternative<T>(lowered_));
@@ -100,8 +100,8 @@ class OpContext {
   [[nodiscard]] Layout output_layout(std::size_t index) const;
 
   /// Announces memory that an operator takes besides its tensors and its workspace, such as tables
-  /// with an entry for each index of an axis: `entries` of `bytes` each. Call it before they are
-  /// allocated. Throws Error(kUnsupported) when all that was claimed exceeds `most_table_bytes`.
+  /// with an entry for each index of an axis: `entries` of `bytes` each. Call it before the memory
+  /// is allocated. Throws Error(kUnsupported) when all claims together exceed `most_table_bytes`.
   void claim(std::int64_t entries, std::size_t bytes) const;
 
   /// Throws Error(code) with "node 'x' (Op): " before the message.
@@ -193,7 +193,7 @@ struct OpDef {
 /// The row of an operator, or null when it is unknown.
 const OpDef* find_op(std::string_view op_type, std::string_view domain);
 
-/// An operator from a function, for operators without state.
+/// Makes an operator from a function, for operators that need no workspace and report no MACs.
 std::unique_ptr<Operator> make_operator(std::function<void(const Operands&)> run,
                                         std::string_view kernel = "fp32");
 

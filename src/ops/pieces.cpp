@@ -11,7 +11,8 @@
 namespace qtool {
 namespace {
 
-// What the rows [rows.begin, rows.end) of one image's result need of the source.
+// The source rows, and the padding around them, that the result rows [rows.begin, rows.end) of one
+// image need.
 struct SourceRows {
   Range64 range;
   std::int64_t pad_begin;
@@ -29,17 +30,17 @@ SourceRows gathered_rows(const Window& window, const Range64& rows, std::int64_t
 SourceRows scattered_rows(const Window& window, const Range64& rows, std::int64_t height) {
   const std::int64_t stride = window.strides[0];
   const std::int64_t extent = (window.kernel[0] - 1) * window.dilations[0] + 1;
-  const std::int64_t first = rows.begin + window.pads_begin[0];  // where source row 0 begins at 0
+  const std::int64_t first = rows.begin + window.pads_begin[0];  // relative to source row 0
   const std::int64_t last = rows.end - 1 + window.pads_begin[0];
-  // The first row that reaches into the range, or one that begins before it: oneDNN knows no
-  // negative padding in front.
+  // The first source row that reaches into the range. If it begins behind the start of the range, a
+  // row that begins before the start is taken, because oneDNN accepts no negative padding in front.
   const std::int64_t reaching = std::max<std::int64_t>(0, ceil_div(first - extent + 1, stride));
   const Range64 range{std::min(reaching, first / stride), std::min(last / stride + 1, height)};
   return {range, first - range.begin * stride, (range.end - 1) * stride + extent - last - 1};
 }
 
-// The rows [rows.begin, rows.end) of one image's result. Nothing when no row of the source has part
-// in them.
+// The piece that computes the rows [rows.begin, rows.end) of one image's result. Nothing when no
+// source row contributes to them.
 std::optional<WindowPiece> rows_of(const Shape& source, const Shape& destination,
                                    const Window& window, const Range64& rows, WindowUse use) {
   const std::int64_t height = source[2];
@@ -72,7 +73,7 @@ bool is_pointwise(const Window& window) {
          all(window.pads_end, 0);
 }
 
-// All pixels of all images as one row.
+// The piece that computes `pixels`, counted over all images, as one row of an image.
 WindowPiece pixels_of(const Shape& source, const Shape& destination, const Window& window,
                       const Range64& pixels) {
   const std::size_t axes = window.kernel.size();
@@ -89,7 +90,7 @@ WindowPiece pixels_of(const Shape& source, const Shape& destination, const Windo
   return piece;
 }
 
-// divide_window(), but for what takes long.
+// Divides an operation into about `parts` pieces. divide_window() then divides long pieces further.
 std::vector<WindowPiece> divide_work(const Shape& source, const Shape& destination,
                                      const Window& window, Layout layout, std::int64_t parts,
                                      WindowUse use) {
@@ -160,7 +161,7 @@ std::vector<WindowPiece> divide_window(const Shape& source, const Shape& destina
                   operations < kWorthDividing ? 1 : std::max(threads, 1), use);
   if (operations / longest < std::ssize(pieces)) return pieces;
   std::vector<WindowPiece> parts;
-  const std::int64_t each = operations / destination.elements();  // of a result
+  const std::int64_t each = operations / destination.elements();  // per element of the result
   for (const WindowPiece& piece : pieces) {
     const std::int64_t wanted =
         parts_of(saturating_product(piece.destination.elements(), each), longest);

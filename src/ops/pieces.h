@@ -13,17 +13,18 @@ struct WindowPiece {
   Shape source;
   Shape destination;
   Window window;
-  std::int64_t source_offset = 0;       ///< of the piece's first element
-  std::int64_t destination_offset = 0;  ///< the same in the result
+  std::int64_t source_offset = 0;       ///< where the piece begins in the source
+  std::int64_t destination_offset = 0;  ///< where the piece begins in the result
 };
 
-/// Which way the windows of an operation look.
+/// The direction in which the windows of an operation work.
 enum class WindowUse : std::uint8_t {
   kGather,   ///< an element of the result reads a window of the source: convolution, pooling
   kScatter,  ///< an element of the source adds to a window of the result: transposed convolution
 };
 
-/// Multiplications after which a long run looks whether it is to end: some tenths of a second.
+/// The number of multiplications after which a long run checks whether it must stop: some tenths of
+/// a second of work.
 inline constexpr std::int64_t kLongestCall = std::int64_t{1} << 33;
 
 /// Divides an operation from `source` [N, C, spatial...] to `destination` [N, M, spatial...] into
@@ -39,11 +40,11 @@ std::vector<WindowPiece> divide_window(const Shape& source, const Shape& destina
                                        int threads, WindowUse use = WindowUse::kGather,
                                        std::int64_t longest = kLongestCall);
 
-/// How many parts of about `longest` operations `operations` are, at most 1024: each is prepared
-/// before it runs.
+/// The number of parts of about `longest` operations each that `operations` are divided into. At
+/// most 1024, because each part is prepared before it runs.
 std::int64_t parts_of(std::int64_t operations, std::int64_t longest = kLongestCall);
 
-/// [begin, end).
+/// The range [begin, end).
 struct Range64 {
   std::int64_t begin;
   std::int64_t end;

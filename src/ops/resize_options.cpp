@@ -33,7 +33,7 @@ bool is_given(const OpContext& op, std::size_t input) {
   return op.has_input(input) && op.input(input).shape.elements() > 0;
 }
 
-// The axes that the lists of the node are for, in the order of the lists.
+// The axes that the entries of the node's lists belong to, in the order of the lists.
 std::vector<std::int64_t> listed_axes(const OpContext& op) {
   const std::int64_t rank = op.input(0).shape.rank();
   std::vector<std::int64_t> axes(static_cast<std::size_t>(rank));
@@ -41,7 +41,7 @@ std::vector<std::int64_t> listed_axes(const OpContext& op) {
   if (!op.node.has("axes")) return axes;
   axes = op.node.get_ints("axes", {});
   for (std::int64_t& axis : axes) axis = axis_of(op, axis, rank);
-  static_cast<void>(axes_of(op, axes, rank));  // none twice
+  static_cast<void>(axes_of(op, axes, rank));  // throws when an axis is listed twice
   return axes;
 }
 
@@ -202,7 +202,7 @@ bool AxisScaling::is_outside(const ResizeOptions& options, float coordinate) con
 
 std::vector<Between> linear_positions(const OpContext& op, const ResizeOptions& options,
                                       const AxisScaling& axis) {
-  op.claim(axis.to, 2 * sizeof(Between));  // a vector grows to twice what it holds
+  op.claim(axis.to, 2 * sizeof(Between));  // a vector may have twice the capacity
   std::vector<Between> all;
   StopPace pace;
   for (std::int64_t i = 0; i < axis.to; ++i) {

@@ -7,13 +7,13 @@
 
 namespace qtool {
 
-/// What the attributes of a Resize node say.
+/// The attributes of a Resize node.
 struct ResizeOptions {
   enum class Coordinates : std::uint8_t {
     kHalfPixel,
     kHalfPixelOrZero,  // PyTorch: a single output element reads position 0
     kHalfPixelUnshifted,
-    kHalfPixelSymmetric,  // what rounding the extent cuts off, it cuts off on both sides
+    kHalfPixelSymmetric,  // rounding the extent cuts off equal parts on both sides
     kAlignCorners,
     kAsymmetric,
     kCrop,  // tf_crop_and_resize: a region of interest becomes the output
@@ -27,7 +27,7 @@ struct ResizeOptions {
   float cubic_a = -0.75F;
   bool exclude_outside = false;
   bool antialias = false;
-  float extrapolation = 0.0F;  ///< for what a crop reads outside of the input
+  float extrapolation = 0.0F;  ///< the value that a crop reads outside of the input
 };
 
 /// How one axis is resized.
@@ -46,19 +46,19 @@ struct AxisScaling {
   }
   /// The coordinate in the input that position `x` of the output reads.
   [[nodiscard]] float source(const ResizeOptions& options, std::int64_t x) const;
-  /// Whether a crop has nothing to read there.
+  /// Whether a crop reads outside of the input at `coordinate`.
   [[nodiscard]] bool is_outside(const ResizeOptions& options, float coordinate) const;
 };
 
 /// Throws Error(kUnsupported) for attributes with unknown values.
 ResizeOptions resize_options(const OpContext& op);
 
-/// One per axis of input 0, from the constant inputs `roi`, `scales` or `sizes` and the attributes
-/// `axes` and `keep_aspect_ratio_policy`. Throws Error for contradictions, and when an input that
-/// is needed is computed. Source: ONNX Resize of opset 19.
+/// The scaling of each axis of input 0, from the constant inputs `roi`, `scales` or `sizes` and the
+/// attributes `axes` and `keep_aspect_ratio_policy`. Throws Error for contradictions, and when a
+/// needed input is not constant. Source: ONNX Resize of opset 19.
 std::vector<AxisScaling> resize_scaling(const OpContext& op, const ResizeOptions& options);
 
-/// The two input positions that an output position lies between, and what each contributes.
+/// The two input positions that an output position lies between, and their weights.
 struct Between {
   std::int64_t low = 0;
   std::int64_t high = 0;
@@ -70,8 +70,8 @@ struct Between {
 std::vector<Between> linear_positions(const OpContext& op, const ResizeOptions& options,
                                       const AxisScaling& axis);
 
-/// Whether QResize computes a node: it interpolates linearly along the one to three spatial axes of
-/// a tensor with elements, and neither averages where it shrinks nor makes up what lies outside.
+/// Whether QResize can compute a node: it interpolates linearly, along spatial axes only, a tensor
+/// of rank 3 to 5 that is not empty, without antialiasing and without a crop.
 bool can_resize_bytes(const OpContext& op);
 
 }  // namespace qtool

@@ -9,7 +9,7 @@
 #include "base/stop.h"
 #include "ops/strides.h"
 
-// Loops over a whole tensor that look now and then whether they are to end.
+// Loops over a whole tensor that check at intervals whether they must stop.
 namespace qtool {
 
 /// Calls `body(row)` for each row of `width` elements, in parallel when all rows together are
@@ -26,8 +26,8 @@ void for_rows(std::int64_t rows, std::int64_t width, int threads, const Body& bo
   });
 }
 
-/// Calls `body(begin, end)` for pieces of [0, count), in parallel when these are many; for work on
-/// single elements, whose results do not depend on how they are divided.
+/// Calls `body(begin, end)` for pieces of [0, count), in parallel when `count` is large. For work
+/// on single elements, whose results do not depend on the division into pieces.
 template <typename Body>
 void for_pieces(std::int64_t count, int threads, const Body& body) {
   if (count < kParallelElements) threads = 1;

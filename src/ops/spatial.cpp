@@ -27,7 +27,7 @@ std::vector<std::int64_t> read_extents(const OpContext& op, std::string_view key
   return values;
 }
 
-// The attributes as they stand; `kernel` overrides kernel_shape when not empty.
+// The attributes as the model has them; `kernel` overrides kernel_shape when not empty.
 Window read_window(const OpContext& op, const Shape& input,
                    const std::vector<std::int64_t>& kernel) {
   op.require(input.rank() >= 3, concat("input has rank ", input.rank(), ", expected at least 3"));
@@ -58,7 +58,8 @@ std::string read_auto_pad(const OpContext& op) {
   return auto_pad;
 }
 
-// The attribute `group` of a convolution of either direction, and what both demand of the operands.
+// The attribute `group` of a Conv or ConvTranspose. Throws when input and weights do not meet the
+// conditions that both operators share.
 std::int64_t read_groups(const OpContext& op, const Shape& input, const Shape& weights) {
   op.require(weights.rank() == input.rank() && input.rank() >= 3 && input.rank() <= 5,
              concat("input ", input.to_string(), " and weight ", weights.to_string(),
@@ -73,7 +74,7 @@ std::int64_t read_groups(const OpContext& op, const Shape& input, const Shape& w
 }  // namespace
 
 std::int64_t reach_of(const OpContext& op, std::int64_t kernel, std::int64_t dilation) {
-  // Before they are multiplied: weights may have 2^40 elements.
+  // Checked before the multiplication, because weights may have 2^40 elements.
   const bool fits = kernel <= kMaxExtent && (kernel - 1) * dilation < kMaxExtent;
   op.require(fits, concat("a window of ", kernel, " with dilation ", dilation,
                           " reaches over more than ", kMaxExtent, " elements"));
@@ -171,7 +172,7 @@ ConvGeometry resolve_conv_transpose(const OpContext& op, const Shape& input, con
   for (std::size_t i = 0; i < axes; ++i) {
     const std::int64_t extent = input[static_cast<std::int64_t>(i) + 2];
     op.require(extent <= kMaxExtent, "an extent is too large");
-    // Where the last tap of the last input element ends.
+    // The position where the last tap of the last input element ends.
     const std::int64_t reach = reach_of(op, window.kernel[i], window.dilations[i]);
     const std::int64_t span = (extent - 1) * window.strides[i] + reach;
     const std::int64_t full = span + extra[i];

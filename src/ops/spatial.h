@@ -7,8 +7,8 @@
 
 namespace qtool {
 
-/// The sliding window of a convolution or pooling over `rank` spatial axes, attributes resolved
-/// against a concrete input: auto_pad and ceil_mode are already turned into explicit padding.
+/// The sliding window of a convolution or pooling, with one entry per spatial axis. The attributes
+/// are resolved for a concrete input: auto_pad and ceil_mode are already explicit padding.
 struct Window {
   std::vector<std::int64_t> kernel;
   std::vector<std::int64_t> strides;
@@ -20,28 +20,28 @@ struct Window {
 };
 
 /// Reads kernel_shape, strides, dilations, pads, auto_pad, ceil_mode of a node. `input` is the
-/// shape [N, C, spatial...]; `kernel` overrides kernel_shape when not empty (a convolution knows it
-/// from its weights). Throws Error(kInvalidModel) for contradictions.
-/// Source: ONNX Conv, MaxPool, AveragePool.
+/// shape [N, C, spatial...]; `kernel` overrides kernel_shape when not empty (a convolution reads it
+/// from its weights). Throws Error(kInvalidModel) for contradictions. Source: ONNX Conv, MaxPool,
+/// AveragePool.
 Window resolve_window(const OpContext& op, const Shape& input,
                       const std::vector<std::int64_t>& kernel);
 
-/// Input elements from the first tap of a window along one axis to the last one, both counted.
-/// Throws Error(kInvalidModel) above 2^24, for no real network has such extents and products of
-/// smaller ones never overflow. `dilation` must be 1 to 2^24.
+/// The number of input elements from the first tap of a window along one axis to the last tap,
+/// including both. Throws Error(kInvalidModel) above 2^24: no real network has such extents, and
+/// products of smaller extents never overflow. `dilation` must be 1 to 2^24.
 std::int64_t reach_of(const OpContext& op, std::int64_t kernel, std::int64_t dilation);
 
 /// Whether a pooling node slides a window or takes each image whole.
 enum class PoolExtent : std::uint8_t { kWindow, kGlobal };
 
-/// The window of a pooling node; that of a global one is the whole image. Throws
+/// The window of a pooling node. A global pooling has the whole image as its window. Throws
 /// Error(kInvalidModel) unless input 0 is [N, C, 1 to 3 spatial axes] with elements.
 Window pool_window(const OpContext& op, PoolExtent extent);
 
 /// [N, C, spatial extents of the result].
 Shape pooled_shape(const Shape& input, const Window& window);
 
-/// What a Conv node computes on concrete shapes.
+/// The window, the groups and the output shape of a Conv or ConvTranspose node for concrete shapes.
 struct ConvGeometry {
   Window window;
   std::int64_t groups = 1;
@@ -52,17 +52,17 @@ struct ConvGeometry {
 /// Throws Error(kInvalidModel) for contradictions.
 ConvGeometry resolve_conv(const OpContext& op, const Shape& input, const Shape& weights);
 
-/// What a ConvTranspose node computes on concrete shapes. It is the gradient of a convolution:
+/// Reads a ConvTranspose node against its input and weights. It is the gradient of a convolution:
 /// input element i adds its products with the taps k to output element i stride - pads_begin + k
-/// dilation. Outputs that no tap reaches hold the bias. pads_end says where the last tap ends and
-/// is negative when outputs follow behind that. `input` [N, C, spatial...], `weights` [C, M /
-/// groups, kernel...]. Throws Error(kInvalidModel) for contradictions. Source: ONNX ConvTranspose.
-/// Where its text leaves open what an output_shape beyond the last tap means, ONNX Runtime's
-/// answer: nothing is cut off.
+/// dilation. Outputs that no tap reaches hold the bias. pads_end tells where the last tap ends. It
+/// is negative when outputs follow behind the last tap. `input` [N, C, spatial...], `weights` [C, M
+/// / groups, kernel...]. Throws Error(kInvalidModel) for contradictions. Source: ONNX
+/// ConvTranspose. ONNX does not define an output_shape beyond the last tap. As in ONNX Runtime,
+/// nothing is cut off then.
 ConvGeometry resolve_conv_transpose(const OpContext& op, const Shape& input, const Shape& weights);
 
-/// Writes the extents and steps of a window into a kernel's shape: those of the last two axes,
-/// where there are three.
+/// Writes the extents and steps of a window into a kernel's shape. When there are three axes, only
+/// the last two are written.
 template <typename KernelShape>
 void set_window(const Shape& input, const Window& window, KernelShape& shape) {
   shape.batch = input[0];

@@ -19,7 +19,8 @@ inline constexpr std::int64_t kParallelElements = 32768;
 /// tensors are ever channels-last. All zero when the tensor is empty.
 std::vector<std::int64_t> strides_of(const Shape& shape, Layout layout);
 
-/// use(an unsigned integer of `element_bytes` bytes), for work that only moves elements.
+/// Calls use(T{}) with the unsigned integer T of `element_bytes` bytes, for work that only moves
+/// elements.
 template <typename Use>
 auto with_element_of(std::int64_t element_bytes, const Use& use) {
   switch (element_bytes) {
@@ -36,10 +37,10 @@ auto with_element_of(std::int64_t element_bytes, const Use& use) {
 }
 
 /// Strides of a tensor that is repeated to the larger shape `target` by NumPy's rules: 0 along the
-/// axes it is repeated on. `shape` must be broadcastable to `target`.
+/// axes on which it is repeated. `shape` must be broadcastable to `target`.
 std::vector<std::int64_t> broadcast_strides(const Shape& shape, Layout layout, const Shape& target);
 
-/// Most axes a loop nest can have after joining neighbours.
+/// The most axes that a loop nest can have after merging adjacent axes.
 inline constexpr std::size_t kMaxLoops = 12;
 
 namespace detail {

@@ -10,7 +10,7 @@
 namespace qtool {
 namespace {
 
-// The weights of two residues' taps.
+// The weights of the taps of a residue of the rows and a residue of the columns.
 std::vector<std::int8_t> taps_of(std::span<const std::int8_t> filters, std::int64_t count,
                                  const std::array<std::int64_t, 2>& kernel, const Residue& rows,
                                  const Residue& columns) {
@@ -33,7 +33,8 @@ Residue residue_of(const Window& window, std::size_t axis, std::int64_t r) {
   const std::int64_t dilation = window.dilations[axis];
   Residue residue;
   residue.count = std::max<std::int64_t>(0, ceil_div(window.output[axis] - r, stride));
-  // Tap k reads input (r + pads_begin - k dilation) / stride + q, where that is an integer.
+  // For output r + stride q, tap k reads input (r + pads_begin - k dilation) / stride + q. A tap
+  // takes part only if that is an integer.
   const std::int64_t first = r + window.pads_begin[axis];
   for (std::int64_t k = window.kernel[axis]; k-- > 0;) {
     if ((first - k * dilation) % stride == 0) residue.taps.push_back(k);
@@ -125,7 +126,7 @@ void TransposedConv::run_row(const std::uint8_t* image, std::int64_t y, std::byt
     shape.pad_top -= y / strides_[0];
     const std::uint8_t* from = image;
     if (phase.one_row && shape.pad_top <= 0 && -shape.pad_top < shape.in_h) {
-      from += -shape.pad_top * row_bytes_;  // a row by itself may need no table of pixels
+      from += -shape.pad_top * row_bytes_;  // a single row may need no table of pixels
       shape.pad_top = 0;
       shape.in_h = 1;
     }

@@ -20,8 +20,8 @@
 namespace qtool {
 namespace {
 
-// Applies the overrides to a table that has only names: apply_overrides() throws as it would for a
-// complete one.
+// Applies the overrides to a table that has only names: apply_overrides() throws the same errors as
+// for a complete table.
 void require_fitting(const Overrides& overrides, const Scheme& scheme, const Graph& graph,
                      const std::vector<std::string>& tensors) {
   static_cast<void>(match_nodes(graph, overrides.exclude));
@@ -46,7 +46,7 @@ Target calibration_target(const CalibrateOptions& options) {
 Calibration::Calibration(const Executor& fp32, CalibrateOptions options)
     : fp32_(fp32), options_(std::move(options)), target_(calibration_target(options_)) {
   options_.method_options.scheme = target_.activations;
-  require_float_graph(fp32_.graph());  // what quantize() would refuse is not worth calibrating
+  require_float_graph(fp32_.graph());  // quantize() would refuse other models
   std::vector<std::string>& tensors = options_.collect.tensors;
   if (tensors.empty()) {
     tensors = tensors_to_calibrate(fp32_.graph(), target_, options_.overrides.exclude);

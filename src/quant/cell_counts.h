@@ -7,11 +7,11 @@
 namespace qtool {
 
 /// Counters of histogram cells. Cells are incremented in random order, so counters have only 2
-/// bytes: more of them fit the caches. What 2 bytes cannot hold is carried to pages of 1,024 cells
-/// of 4 bytes, which exist only where something was carried. A count can reach 2^45.
+/// bytes: more of them fit the caches. Larger counts are carried to pages of 1,024 cells of 4 bytes
+/// each. A page exists only if a count of its cells was carried. A count can reach 2^45.
 class CellCounts {
  public:
-  /// The largest number of values for one make_room().
+  /// The largest number of values in one call of make_room().
   static constexpr std::int64_t kMaxAtOnce = std::int64_t{1} << 15;
   static constexpr std::int64_t kMaxCount = std::int64_t{1} << 45;
 
@@ -27,15 +27,15 @@ class CellCounts {
   /// Adds `cells` cells of count 0 before the first.
   void grow_front(std::size_t cells) { counters_.insert(counters_.begin(), cells, 0); }
 
-  /// Makes sure that none of counters() overflows while `values` more (at most kMaxAtOnce) are
+  /// Makes sure that no counter overflows while `values` more values (at most kMaxAtOnce) are
   /// counted. `in_use()` returns a Span that contains every cell that is not 0. Cost: usually none;
-  /// every 24,576 values at most, a scan of those cells.
+  /// on average at most once per 24,576 values, a scan of these cells.
   template <typename InUse>
   void make_room(std::int64_t values, const InUse& in_use) {
     bound_ += values;
     if (bound_ > kCounterMax) carry(values, in_use());
   }
-  /// Gives room back: this many of the values announced to the last make_room() were not counted.
+  /// Gives room back: `values` of the values announced in the last make_room() were not counted.
   void give_back(std::int64_t values) noexcept { bound_ -= values; }
   /// One counter per cell, to be incremented after make_room(). The address changes when cells are
   /// added.
@@ -52,7 +52,7 @@ class CellCounts {
   [[nodiscard]] std::vector<std::int64_t> range(const Span& span) const;
   /// Adds any count to one cell; the sum must not exceed kMaxCount.
   void add(std::size_t cell, std::int64_t count);
-  /// The count of a cell, which is 0 afterwards.
+  /// Returns the count of a cell and sets it to 0.
   std::int64_t take(std::size_t cell) {
     if (counters_[cell] == 0 && pages_.empty())
       return 0;  // the usual case while the range still grows
@@ -66,14 +66,14 @@ class CellCounts {
   static constexpr std::int64_t kCarry = std::int64_t{1} << 14;
   static constexpr std::size_t kPage = 1024;
 
-  // Pages are numbered from the last cell on, so cells that are added in front move no page.
+  // Pages are numbered backwards from the last cell, so adding cells in front moves no page.
   [[nodiscard]] std::size_t index_of(std::size_t cell) const noexcept { return size() - 1 - cell; }
   void carry(std::int64_t values, const Span& in_use);
   void set(std::size_t cell, std::int64_t count);
 
   std::int64_t bound_ = 0;  // upper bound of all counters
   std::vector<std::uint16_t> counters_;
-  std::vector<std::vector<std::uint32_t>> pages_;  // in units of kCarry; empty or of kPage cells
+  std::vector<std::vector<std::uint32_t>> pages_;  // in units of kCarry; empty or kPage cells each
 };
 
 }  // namespace qtool

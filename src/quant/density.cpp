@@ -74,7 +74,7 @@ Moments Density::total() const noexcept {
 
 double Density::quantile(double share) const noexcept {
   const double wanted = share * static_cast<double>(count_);
-  // Zeros stand between the cells of both signs.
+  // In sorted order, zeros come between the negative and the positive cells.
   const double negative = below(0.0).count;
   const auto zeros = static_cast<double>(zeros_);
   if (wanted > negative && wanted <= negative + zeros) return 0.0;
@@ -100,7 +100,8 @@ double Density::mean_deviation(double centre) const noexcept {
   return sum / static_cast<double>(count_);
 }
 
-// Calls visit(q, moments of the values that round to q) for the integers with values.
+// Calls visit(q, moments of the values that round to q) for the integers from that of the smallest
+// to that of the largest value.
 template <typename Visit>
 void Density::each_level(double scale, std::int32_t low, std::int32_t high,
                          Visit visit) const noexcept {

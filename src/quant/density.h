@@ -14,7 +14,7 @@ struct Moments {
   double sum = 0.0;
   double squares = 0.0;
 
-  /// sum of (x - real)^2.
+  /// The sum of (x - real)^2.
   [[nodiscard]] double noise_around(double real) const noexcept;
   friend Moments operator+(const Moments& a, const Moments& b) noexcept {
     return {a.count + b.count, a.sum + b.sum, a.squares + b.squares};
@@ -24,20 +24,20 @@ struct Moments {
   }
 };
 
-/// What quantizing the counted values would do to them.
+/// The effect that quantization would have on the counted values.
 struct QuantizationEffect {
   double signal = 0.0;           ///< sum of x^2
   double noise = 0.0;            ///< sum of (x - dequantize(quantize(x)))^2
-  double clipping = 0.0;         ///< the part of it from values outside the represented range
-  double saturated_share = 0.0;  ///< share of all values at least half a step outside of it
+  double clipping = 0.0;         ///< the part of `noise` from values outside the represented range
+  double saturated_share = 0.0;  ///< share of values half a step or more outside this range
   /// 10 log10(signal / noise), infinite without noise.
   [[nodiscard]] double sqnr_db() const noexcept;
 };
 
-/// The values of a FloatHistogram as a density: uniform inside each cell, the outermost cells cut
-/// off at the observed extremes, exact zeros kept apart. Integrals over it are continuous in their
-/// limits, so a search for a scale does not depend on the grid. A value is spread over less than
-/// 1/16384 of max|x|.
+/// The values of a FloatHistogram as a density. It is uniform inside each cell, the outermost cells
+/// end at the observed extremes, and exact zeros are kept apart. Integrals over it are continuous
+/// in their limits, so a search for a scale does not depend on the grid. A value is spread over an
+/// interval shorter than max|x| / 16384.
 /// Memory: 24 bytes per cell between the extremes, at most 1.5 MiB.
 class Density {
  public:
@@ -46,21 +46,21 @@ class Density {
 
   [[nodiscard]] std::int64_t count() const noexcept { return count_; }  ///< with zeros
   [[nodiscard]] std::int64_t zeros() const noexcept { return zeros_; }
-  [[nodiscard]] double min() const noexcept { return min_; }  ///< of all values; 0 when empty
+  [[nodiscard]] double min() const noexcept { return min_; }  ///< smallest value; 0 when empty
   [[nodiscard]] double max() const noexcept { return max_; }
 
   /// Moments of the non-zero values below `x`. Cost: constant.
   [[nodiscard]] Moments below(double x) const noexcept;
-  /// Of all values.
+  /// Moments of all values, zeros included.
   [[nodiscard]] Moments total() const noexcept;
-  /// The least x with at least `share` (0 to 1) of all values, zeros included, at or below it.
-  /// Cost: logarithmic in the cells.
+  /// The smallest x for which at least `share` (0 to 1) of all values, zeros included, are at or
+  /// below x. Cost: logarithmic in the cells.
   [[nodiscard]] double quantile(double share) const noexcept;
   /// Mean of |x - centre| over all values, zeros included; 0 when empty.
   [[nodiscard]] double mean_deviation(double centre) const noexcept;
 
-  /// Sums over all values of x q and q^2 with q = clamp(round(x / scale), low, high), integers
-  /// relative to the zero point, low <= 0 <= high.
+  /// The sums of x q and of q^2 over all values x, with q = clamp(round(x / scale), low, high).
+  /// `low` and `high` are relative to the zero point, with low <= 0 <= high.
   struct Projection {
     double xq = 0.0;
     double qq = 0.0;
@@ -68,11 +68,12 @@ class Density {
   /// Cost: constant per integer.
   [[nodiscard]] Projection project(double scale, std::int32_t low,
                                    std::int32_t high) const noexcept;
-  /// sum of (x - scale q)^2 with q as above. Cost: constant per integer.
+  /// The sum of (x - scale q)^2 over all values x, with q as in Projection. Cost: constant per
+  /// integer.
   [[nodiscard]] double noise(double scale, std::int32_t low, std::int32_t high) const noexcept;
 
-  /// Signal, noise, its part by clipping, and saturation under an affine map. Cost: constant per
-  /// integer.
+  /// The signal, the noise, the noise from clipping, and the saturated share under an affine map.
+  /// Cost: constant per integer.
   [[nodiscard]] QuantizationEffect effect(const Affine& affine,
                                           const Limits& limits) const noexcept;
 
@@ -90,7 +91,7 @@ class Density {
   double min_ = 0.0;
   double max_ = 0.0;
   std::vector<Moments>
-      before_;  // before_[i]: moments of the cells below first_ + i; one more at the end
+      before_;  // before_[i]: moments of all cells below first_ + i; the last entry: of all cells
 };
 
 }  // namespace qtool

@@ -10,22 +10,22 @@
 namespace qtool {
 namespace detail {
 inline constexpr int kMantissaBits = 53;
-// Bits above a term: room for a sum of 2^40 of the largest, and the sign.
+// The free bits above a term: room for the sum of 2^40 largest terms, and for the sign.
 inline constexpr int kTermHeadroom = 41;
 
-/// +-magnitude * 2^shift units; 0 is not negative.
+/// A term of +-magnitude * 2^shift units. The term 0 is not negative.
 struct FixedTerm {
   std::uint64_t magnitude;
   unsigned shift;
   bool negative;
 };
-/// Throws Error(kInvalidArgument): the term does not fit below 2^limit.
+/// Throws Error(kInvalidArgument), because the term is not finite or not below 2^limit.
 [[noreturn]] void refuse_term(double value, int limit);
-/// magnitude / 2^shift, half to even.
+/// magnitude / 2^shift, rounded half to even.
 std::uint64_t shift_right_rounded(std::uint64_t magnitude, int shift);
 
-/// A double in units of 2^unit_exponent, rounded half to even. Throws when it is not finite, or
-/// when 2^40 terms of its size would overflow a sum of `limbs` limbs.
+/// `value` in units of 2^unit_exponent, rounded half to even. Throws when it is not finite, or when
+/// 2^40 terms of its size would overflow a sum of `limbs` limbs.
 inline FixedTerm fixed_term(double value, int unit_exponent, std::size_t limbs) {
   // value = magnitude * 2^(exponent - 53). A denormal double has the exponent of the smallest
   // normal one and no hidden bit.
@@ -46,8 +46,8 @@ inline FixedTerm fixed_term(double value, int unit_exponent, std::size_t limbs) 
   return {magnitude, static_cast<unsigned>(shift), magnitude != 0 && (bits >> 63U) != 0};
 }
 
-/// Adds a term that leaves the sign bit free. It has no branches on the sign, which is
-/// unpredictable: this runs for every channel of every image.
+/// Adds a term that does not reach the sign bit. The code does not branch on the sign, which is
+/// unpredictable: it runs for every channel of every image.
 inline void fixed_add(std::span<std::uint64_t> limbs, const FixedTerm& term) {
   std::size_t limb = term.shift / 64;
   const unsigned offset = term.shift % 64;
@@ -63,7 +63,8 @@ inline void fixed_add(std::span<std::uint64_t> limbs, const FixedTerm& term) {
     carry = partial < carry ? 1 : 0;
     limbs[limb] = partial + part;
     carry += limbs[limb] < part ? 1U : 0U;
-    // The remaining limbs would not change: they would add 0 without a carry, or all ones with one.
+    // The remaining limbs would not change: each would add 0 without a carry, or all ones with a
+    // carry.
     if (carry == (sign & 1U)) break;
   }
 }
@@ -103,9 +104,10 @@ class FixedPointSum {
 };
 
 /// Sums of float32 values: every float32 is a whole number of units of 2^-149, so such terms are
-/// never rounded. Terms up to 2^192.
+/// never rounded. Terms may be up to 2^192.
 using ExactSum = FixedPointSum<6, -149>;
-/// Sums of squares of float32 values, which are whole numbers of 2^-298. Terms up to 2^300.
+/// Sums of squares of float32 values, which are whole numbers of units of 2^-298. Terms may be up
+/// to 2^300.
 using ExactSquareSum = FixedPointSum<10, -298>;
 
 }  // namespace qtool

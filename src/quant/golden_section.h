@@ -4,9 +4,10 @@
 
 namespace qtool {
 
-/// The least point of `f` on [low, high] by golden section, `steps` evaluations after the first
-/// two. Exact for a unimodal function up to (high - low) 0.618^steps. `keeps_left` says of the
-/// values at two points whether the least one is looked for left of the right point.
+/// The point of [low, high] where `f` is smallest, found by golden-section search with `steps`
+/// evaluations after the first two. For a unimodal function the error is at most (high - low)
+/// 0.618^steps. `keeps_left` gets the values at a left and a right point. It says whether the
+/// search continues left of the right point; else it continues right of the left point.
 template <typename Function, typename KeepsLeft = std::less_equal<>>
 double golden_section(double low, double high, int steps, Function f, KeepsLeft keeps_left = {}) {
   constexpr double kRatio = 0.6180339887498949;

@@ -16,7 +16,7 @@ namespace {
 constexpr int kLowestExponent = -101;  // keeps 1 / cell width a normal float
 constexpr std::int64_t kMaxBins = std::int64_t{1} << 20;
 
-// Adds `count` values spread evenly from `start` to `stop`, both in bins.
+// Adds `count` values spread evenly from `start` to `stop`, both in units of bins.
 void spread(std::int64_t count, double start, double stop, std::span<std::int64_t> bins) {
   const std::int64_t end = std::ssize(bins) - 1;
   const auto first = std::clamp<std::int64_t>(static_cast<std::int64_t>(start), 0, end);
@@ -43,17 +43,18 @@ LinearHistogram empty_histogram(double upper, std::int64_t bins) {
   return {0.0, upper, std::vector<std::int64_t>(static_cast<std::size_t>(bins))};
 }
 
-// Where the edges of bins are close to edges of cells they are moved there: so pixels from -1 to 1
-// give the same bins whether their largest value is 1 or 1.000001.
+// The width of a bin. If the bin edges are close to cell edges, the width is changed so that they
+// coincide. Then pixels from -1 to 1 give the same bins whether their largest value is 1 or
+// 1.000001.
 double bin_width(const FloatHistogram& histogram, const LinearHistogram& bins) {
-  constexpr double kMiss = 0.1;  // largest distance of the last edge from one of a cell, in cells
+  constexpr double kMiss = 0.1;  // largest distance of the last bin edge from a cell edge, in cells
   const double cells = bins.width() / histogram.cell_width();
   const double whole = std::nearbyint(cells);
   const double miss = std::abs(cells - whole) * static_cast<double>(bins.counts.size());
   return whole >= 1.0 && miss <= kMiss ? whole * histogram.cell_width() : bins.width();
 }
 
-// The cells of |x|: those of both signs together, from zero outwards.
+// The counts of |x|: the cells of both signs added up, from zero outwards.
 std::vector<std::int64_t> magnitude_cells(const FloatHistogram& histogram) {
   const std::vector<std::int64_t> cells = histogram.cells();
   const auto zero = cells.begin() - histogram.first_cell();
@@ -64,7 +65,7 @@ std::vector<std::int64_t> magnitude_cells(const FloatHistogram& histogram) {
   return magnitudes;
 }
 
-// Throws when the sum would exceed what a cell can count.
+// Throws when count + times * more exceeds CellCounts::kMaxCount.
 void require_room(std::int64_t count, std::int64_t more, std::int64_t times = 1) {
   if (more > (CellCounts::kMaxCount - count) / times) {
     throw Error(ErrorCode::kInvalidArgument,
@@ -150,7 +151,8 @@ void FloatHistogram::widen(float lowest, float highest) {
   }
 }
 
-// Moves every count to cell >> shift, which pairs the cells of both signs from zero outwards.
+// Moves every count to cell >> shift, which merges groups of 2^shift cells of either sign, from
+// zero outwards.
 void FloatHistogram::coarsen(int shift) {
   const auto move = [&](std::int64_t cell) {
     const std::int64_t count = counts_.take(static_cast<std::size_t>(origin() + cell));

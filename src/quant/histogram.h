@@ -19,14 +19,15 @@ struct CountingGrid {
 
 /// Counts of floats on a grid that needs no range in advance, so that one pass suffices.
 /// Each sign has 2^15 equal cells over [0, 2^e), where 2^e is the smallest power of two above the
-/// largest magnitude so far; when a larger one arrives, cells are merged in pairs, which is exact
+/// largest magnitude so far; when a larger value arrives, cells are merged in pairs, which is exact
 /// because the grids nest. The state therefore depends on the values only, never on their order or
 /// grouping, and data scaled by a power of two gives the same counts. Between 2^14 and 2^15 cells
 /// span [0, max|x|]: 8 to 16 per bin of a 2,048-bin histogram.
-/// Zero has its own count, and so have NaN and the infinities, which are otherwise left out. A
-/// magnitude below the smallest normal float counts as zero; below 2^-101 the grid stops refining.
-/// Memory: 64 KiB, and 4 bytes for each cell whose neighbourhood has counts of 2^14 or more; twice
-/// that once a negative value was seen. More than 2^45 values are an Error(kInvalidArgument).
+/// Zeros have a count of their own. NaN and the infinities share another count and are left out of
+/// everything else. A magnitude below the smallest normal float counts as zero; below 2^-101 the
+/// grid stops refining. Memory: 64 KiB, and 4 bytes for each cell of a page (1,024 cells) with a
+/// count of 2^14 or more; twice that after a negative value was seen. More than 2^45 values throw
+/// Error(kInvalidArgument).
 class FloatHistogram {
  public:
   static constexpr int kGridBits = 15;
@@ -44,24 +45,24 @@ class FloatHistogram {
   /// The largest `count` for prepare().
   static constexpr std::int64_t kMaxAtOnce = CellCounts::kMaxAtOnce;
 
-  /// Widens the extremes, and the grid, to contain two finite values, which are not counted.
+  /// Widens the extremes and the grid to contain two finite values. It does not count them.
   void include(float lowest, float highest);
 
-  /// Adds `count` values (at most kMaxAtOnce) that the caller counts. They must lie within the
-  /// extremes: call include() first. Before anything else happens to this histogram the caller must
-  /// add one to counters[cell] for every value that is not zero, where cell is value *
-  /// cells_per_unit truncated, minus one for a negative value, and pass the number of zeros to
-  /// add_zeros(). A magnitude below the smallest normal float is a zero.
+  /// Announces `count` values (at most kMaxAtOnce) that the caller will count. They must lie within
+  /// the extremes: call include() first. Before any other use of this histogram, the caller must
+  /// add one to counters[cell] for every value that is not zero, and pass the number of zeros to
+  /// add_zeros(). The cell of a value is value * cells_per_unit truncated, minus one for a negative
+  /// value. A magnitude below the smallest normal float is a zero.
   [[nodiscard]] CountingGrid prepare(std::int64_t count);
-  /// The counters nearest to zero, up to half of each sign, which are incremented most: for
-  /// prefetching before the next prepare().
+  /// The counters nearest to zero, at most half of those of each sign. They are incremented most,
+  /// so a caller can prefetch them before the next prepare().
   [[nodiscard]] std::span<const std::uint16_t> counters_to_fetch() const noexcept;
   void add_zeros(std::int64_t zeros) noexcept {
     zeros_ += zeros;
     if (!counts_.empty()) counts_.give_back(zeros);  // without counters no room was made
   }
 
-  /// As if every value of `other` had been observed, `times` times over (at least 1).
+  /// Adds every value of `other`, each of them `times` times (at least once).
   void merge(const FloatHistogram& other, std::int64_t times = 1);
 
   [[nodiscard]] std::int64_t count() const noexcept { return count_; }  ///< finite values
@@ -73,8 +74,8 @@ class FloatHistogram {
 
   /// Width of a cell, a power of two; 0 when only zeros were seen.
   [[nodiscard]] double cell_width() const noexcept;
-  /// Values in [cell * width, (cell + 1) * width) for cell >= 0, without zeros; negative cells
-  /// mirror them: cell -1 is (-width, 0). `cell` lies in [-kCells, kCells).
+  /// The number of values in [cell * width, (cell + 1) * width) for cell >= 0, without zeros.
+  /// Negative cells are the mirror image: cell -1 is (-width, 0). `cell` lies in [-kCells, kCells).
   [[nodiscard]] std::int64_t cell_count(std::int64_t cell) const noexcept {
     if (counts_.empty() || cell < -origin() || cell >= kCells) return 0;
     return counts_.at(static_cast<std::size_t>(cell + origin()));
@@ -82,7 +83,7 @@ class FloatHistogram {
   /// The cells that can be non-zero: [first_cell, end_cell).
   [[nodiscard]] std::int64_t first_cell() const noexcept;
   [[nodiscard]] std::int64_t end_cell() const noexcept;
-  /// The counts of all of these. Cost: 0.5 ns per cell.
+  /// The counts of the cells [first_cell, end_cell). Cost: 0.5 ns per cell.
   [[nodiscard]] std::vector<std::int64_t> cells() const;
 
   /// Restores a stored histogram of finite values in [min, max]: `zeros`, and the counts of the
@@ -123,16 +124,16 @@ struct LinearHistogram {
   friend bool operator==(const LinearHistogram&, const LinearHistogram&) = default;
 };
 
-/// The non-zero |x| in `bins` bins over [0, max|x|]. A cell on a bin's edge is divided in
-/// proportion, to whole counts, except where edges of bins are edges of cells up to rounding. No
-/// count is lost; a value moves by less than a cell, at most 1/8 of a bin when there are 2,048. All
-/// bins are 0 when every value is 0. Cost: O(cells + bins). Throws Error(kInvalidArgument) when
-/// `bins` is not in [1, 2^20].
+/// Counts the non-zero |x| in `bins` equal bins over [0, max|x|]. A cell that a bin edge cuts is
+/// divided in proportion, into whole counts, unless the bin edges coincide with cell edges up to
+/// rounding. No count is lost. A value moves by less than a cell, which is at most 1/8 of a bin
+/// when there are 2,048 bins. All bins are 0 when every value is 0. Cost: O(cells + bins). Throws
+/// Error(kInvalidArgument) when `bins` is not in [1, 2^20].
 LinearHistogram magnitude_histogram(const FloatHistogram& histogram, std::int64_t bins);
 
-/// Adds the non-zero |x| to bins over [0, upper]: bin min(int(|x| / upper * bins), bins - 1), in
-/// float32 as other tools count. NaN is left out. `histogram.lower` is 0 and `upper` the largest
-/// magnitude that occurs. Cost: 2 ns per value.
+/// Adds the non-zero |x| to bins over [0, upper]: bin min(int(|x| / upper * bins), bins - 1),
+/// computed in float32 like other tools do. NaN is left out. `histogram.lower` must be 0 and
+/// `histogram.upper` the largest magnitude that occurs. Cost: 2 ns per value.
 void count_magnitudes(std::span<const float> values, LinearHistogram& histogram);
 
 }  // namespace qtool

@@ -6,19 +6,19 @@
 
 namespace qtool {
 
-/// The scheme that TensorFlow's 8-bit graphs of 2016 call MIN_FIRST: k = steps / (max - min)
-/// integers per unit, and both ends rounded before they are subtracted, so that the offset is an
-/// integer: real = (q - offset) / k. Rounding the difference (x - min) k instead would shift every
-/// re-quantized value by the same fraction of a step.
+/// The scheme that TensorFlow's 8-bit graphs of 2016 call MIN_FIRST: real = (q - offset) / k, with
+/// k = (qmax - qmin) / (max - min) integers per unit. Both x k and min k are rounded before they
+/// are subtracted, so that the offset is an integer. Rounding the difference (x - min) k instead
+/// would shift every re-quantized value by the same fraction of a step.
 struct MinFirst {
   double per_unit = 1.0;    ///< k
-  std::int64_t offset = 0;  ///< qmin - round(min k): the integer of real 0, if it is in the range
+  std::int64_t offset = 0;  ///< qmin - round(min k): the integer of real 0, if the range contains 0
   Limits limits{0, 255};
 };
 
 /// The map of `range` onto the integers of `limits`: k = (qmax - qmin) / (max - min).
-/// A range of one value gets k = 1. Throws Error(kInvalidArgument) when the range is no interval.
-/// Known answer: [-10, 30] onto 0 to 255 gives -10 -> 0, 10 -> 128, 30 -> 255.
+/// A range of one value gets k = 1. Throws Error(kInvalidArgument) when the range is not a finite
+/// interval. Known answer: [-10, 30] onto 0 to 255 gives -10 -> 0, 10 -> 128, 30 -> 255.
 /// Source: TensorFlow, core/kernels/quantization_utils.h, FloatToQuantized. Differs from source: a
 /// range of one value maps by k = 1 rather than to the lowest integer, so that real 0 stays exact.
 MinFirst min_first(Range range, const Limits& limits);

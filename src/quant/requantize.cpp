@@ -39,13 +39,15 @@ FixedMultiplier decompose_multiplier(double multiplier) {
 
 std::int32_t saturating_rounding_doubling_high_mul(std::int32_t a, std::int32_t b) noexcept {
   // Adding half and shifting is the published nudge and truncation: for a negative product,
-  // trunc((ab + 1 - 2^30) / 2^31) = floor((ab + 2^30) / 2^31). Only INT_MIN squared leaves int32.
+  // trunc((ab + 1 - 2^30) / 2^31) = floor((ab + 2^30) / 2^31). Only the result of INT_MIN squared
+  // does not fit in int32.
   const std::int64_t product = std::int64_t{a} * b;
   return saturate((product + (std::int64_t{1} << 30)) >> 31);
 }
 
 std::int32_t rounding_divide_by_pot(std::int32_t x, int exponent) noexcept {
-  // Half up, one unit less before the shift where x is negative, is half away from zero.
+  // Rounding half up becomes rounding half away from zero if a negative x is lowered by one unit
+  // before the shift.
   if (exponent == 0) return x;
   const std::int64_t half = std::int64_t{1} << (exponent - 1);
   return static_cast<std::int32_t>((x + half - (x < 0 ? 1 : 0)) >> exponent);

@@ -6,7 +6,7 @@
 
 namespace qtool {
 
-/// A multiplier in integers: M ~ mantissa * 2^(shift - 31), mantissa 0 or in [2^30, 2^31).
+/// A multiplier as two integers: M ~ mantissa * 2^(shift - 31), mantissa 0 or in [2^30, 2^31).
 struct FixedMultiplier {
   std::int32_t mantissa = 0;
   int shift = 0;  ///< -31 to 30; positive for M >= 1
@@ -17,8 +17,8 @@ struct FixedMultiplier {
 /// mantissa of 2^31 is halved and the shift raised. M below about 2^-32 becomes 0: no sum would
 /// round to anything else. M of 2^30 and more becomes the largest multiplier: every sum but 0
 /// saturates. Throws Error(kInvalidArgument) when M is negative or not finite. Source: TensorFlow
-/// Lite, kernels/internal/quantization_util.cc, QuantizeMultiplier. Differs from source: there only
-/// the single-rounding build limits large M, the other one would overflow.
+/// Lite, kernels/internal/quantization_util.cc, QuantizeMultiplier. Differs from source: the source
+/// limits large M in its single-rounding build only; its other build would overflow.
 FixedMultiplier decompose_multiplier(double multiplier);
 
 /// (2 a b) / 2^32, rounded to nearest, ties toward +infinity; INT_MIN * INT_MIN gives INT_MAX.
@@ -42,16 +42,17 @@ std::int32_t multiply_rounding_twice(std::int32_t x, const FixedMultiplier& m) n
 /// source: a result beyond int32 saturates; there it is undefined.
 std::int32_t multiply_rounding_once(std::int32_t x, const FixedMultiplier& m) noexcept;
 
-/// Requantizes sums to 8-bit integers by one multiplier, on one path.
+/// Requantizes int32 sums to 8-bit integers with one multiplier, on one path.
 class Requantizer {
  public:
-  /// Throws as decompose_multiplier(), for every path.
+  /// Throws the errors of decompose_multiplier(), whatever the path.
   Requantizer(Requantization path, double multiplier);
 
-  /// x M, rounded as the path says and saturated to int32.
+  /// x M, rounded by the rule of the path and saturated to int32.
   [[nodiscard]] std::int32_t scale(std::int32_t x) const noexcept;
-  /// clamp(scale(acc) + zero_point, limits). With kFloat the same bits as the kernels' epilogue.
-  /// Source: Jacob et al., arXiv 1712.05877, section 2.2; gemmlowp doc/quantization.md.
+  /// clamp(scale(acc) + zero_point, limits). With kFloat the result has the same bits as that of
+  /// the kernels' epilogue. Source: Jacob et al., arXiv 1712.05877, section 2.2; gemmlowp
+  /// doc/quantization.md.
   [[nodiscard]] std::int32_t operator()(std::int32_t acc, std::int32_t zero_point,
                                         const Limits& limits) const noexcept;
   [[nodiscard]] const FixedMultiplier& fixed() const noexcept { return fixed_; }

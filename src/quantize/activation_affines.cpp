@@ -28,7 +28,8 @@ class Groups {
 
   /// Union of the ranges of a tensor's group.
   Range range(ValueId id) { return group(id).range; }
-  /// Width of the narrowest range of the group; tensors that are all zero fit any affine map.
+  /// Width of the narrowest range of the group. Tensors that are all zero do not count, because
+  /// they fit any affine map.
   double narrowest(ValueId id) { return group(id).narrowest; }
   Affine affine(ValueId id) { return group(id).affine; }
   ValueId representative(ValueId id) { return static_cast<ValueId>(sets_.root(index_of(id))); }
@@ -41,7 +42,7 @@ class Groups {
     const Group& other = group(b);
     const bool equal = merged.affine == other.affine;
     const Range common = common_range(merged.range, other.range);
-    // A map that covers both ranges already stays exactly as it is.
+    // If one of the two maps already covers both ranges, it is kept exactly.
     if (common == other.range && !equal) merged.affine = other.affine;
     if (common != merged.range && common != other.range && !equal) {
       merged.affine = choose_affine(common, target_.activations);
@@ -136,8 +137,9 @@ ActivationAffines choose_activation_affines(const Graph& graph, const Placement&
     groups.adopt(first, source(node.outputs[0]));
   }
 
-  // Covers the range of the result too, which lies within that of the input but for what the table
-  // cut off. A result that stays in FP32 has no range to cover.
+  // The input and the result of same_affine_ops get one map that covers both ranges. The range of
+  // the result can exceed that of the input only where the table cut off values of the input. A
+  // result that stays in FP32 has no range to cover.
   std::set<ValueId> mapped;
   for (const ValueId id : placement.quantized) mapped.insert(source(id));
   std::map<ValueId, Affine> fixed;

@@ -9,17 +9,18 @@
 
 namespace qtool {
 
-/// The affine map of every quantized tensor, and the Concats whose operands have different ones.
+/// The affine map of every quantized tensor, and the Concats whose operands have different maps.
 struct ActivationAffines {
-  std::vector<std::optional<Affine>> by_value;  ///< by ValueId; constants of aligned Concats too
-  /// By ValueId, of quantized tensors: equal for those that must have one map, which are the
-  /// operands and the result of a Concat and what passing nodes make of them.
+  std::vector<std::optional<Affine>> by_value;  ///< by ValueId; also constants of aligned Concats
+  /// By ValueId, for quantized tensors: the tensor that represents the group of tensors with one
+  /// map. A group holds, for example, the operands and the result of a Concat, and the tensors that
+  /// passing nodes make from them.
   std::vector<ValueId> group;
   std::vector<UnequalConcat> unequal;
 };
 
-/// Gives each quantized tensor the affine map of its source. The operands of a Concat get one for
-/// their common range where that costs none of them more resolution than the target allows.
+/// Gives each quantized tensor the affine map of its source. The operands of a Concat get one map
+/// for their common range if that costs none of them more resolution than the target allows.
 ActivationAffines choose_activation_affines(const Graph& graph, const Placement& placement,
                                             const Target& target, const TableView& table);
 

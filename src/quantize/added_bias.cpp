@@ -44,7 +44,7 @@ void add_to_recurrent_bias(Graph& graph, NodeId id, std::span<const float> more)
   const std::int64_t rows = weights[1];
   const bool has_bias = node.has_input(3);
   const Value& named = graph.value(has_bias ? node.inputs[3] : node.inputs[2]);
-  // Of each direction the biases of W, then those of R.
+  // For each direction: the biases of W, then the biases of R.
   Tensor bias =
       has_bias ? to_float32(*named.constant) : Tensor(DType::kFloat32, {directions, 2 * rows});
   const auto values = bias.values<float>();

@@ -19,7 +19,7 @@ namespace qtool {
 
 namespace {
 
-/// Of the W of a recurrent layer [directions, rows, inputs]: one shift for each row of each
+/// The shifts for W of a recurrent layer, [directions, rows, inputs]: one for each row of each
 /// direction.
 std::vector<double> recurrent_shift(const Layer& layer) {
   const Shape& shape = layer.weights.shape();
@@ -43,7 +43,7 @@ std::vector<double> recurrent_shift(const Layer& layer) {
 
 std::span<const float> means_for(const Graph& graph, NodeId layer, const TableView& table) {
   const Node& node = graph.node(layer);
-  // Those of a Gemm are both the second axis and the last.
+  // The channels of a Gemm's input are its second axis, which is also the last one.
   const bool last = node.is("MatMul") || is_recurrent(graph, layer);
   const bool fits = node.is("Gemm") || last == channels_are_last(graph, node.inputs[0]);
   return fits ? table.channel_means(node.inputs[0]) : std::span<const float>();
@@ -52,7 +52,7 @@ std::span<const float> means_for(const Graph& graph, NodeId layer, const TableVi
 bool has_means(const Graph& graph, const Layer& layer) {
   const std::int64_t count = std::ssize(layer.input.channel_means);
   if (is_recurrent(graph, layer.node)) {
-    // Of what R multiplies, the results of the step before, nothing is known.
+    // R multiplies the results of the previous time step. Their means are not known.
     return layer.ports.input == 1 && count > 0 && count == layer.weights.shape()[2];
   }
   const std::int64_t inputs = layer.layout.total_inputs;
@@ -174,13 +174,13 @@ bool correct_bias(const Graph& graph, const Target& target, const BiasShift& shi
   const bool has_port = takes_bias(graph, layer.node, layer.ports, target);
   const std::vector<double> shifts = has_port ? shift(layer) : std::vector<double>();
   if (shifts.empty()) {
-    // A recurrent layer comes twice, with W and with R.
+    // A recurrent layer comes here twice, with W and with R. It is listed once.
     if (layer.ports.input == 1) {
       report.uncorrected_layers.emplace_back(name_of(graph, layer.node));
     }
     return false;
   }
-  layer.bias.resize(shifts.size());  // of each direction, where there are two
+  layer.bias.resize(shifts.size());  // there may be two directions
   for (std::size_t c = 0; c < shifts.size(); ++c) {
     layer.bias[c] = static_cast<float>(layer.bias[c] - shifts[c]);
   }

@@ -32,7 +32,7 @@ std::string no_kernel(std::string_view op_type) {
   return concat("no integer kernel for this ", op_type);
 }
 
-// As name_of() calls the node of a step.
+// The name of the node of a step, as name_of() gives it.
 const std::string& label_of(const StepInfo& step) {
   return step.node.empty() ? step.output : step.node;
 }
@@ -94,7 +94,7 @@ Coverage measure_coverage(const Graph& emitted, const InputShapes& shapes, Quant
                           const StopCheck& stop) {
   const Executor executor(prepare(emitted, stop), stop);
   const std::shared_ptr<const Plan> plan = executor.compile(shapes);
-  // In the other modes the report says whose weights are integers, which a plan cannot change.
+  // In the other modes the report says which nodes have integer weights. A plan cannot change that.
   if (!emitted.info.metadata.contains(std::string(kModeKey))) follow_plan(plan->steps(), report);
   return coverage_of(*plan);
 }

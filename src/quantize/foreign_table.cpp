@@ -10,7 +10,8 @@ namespace qtool {
 namespace {
 
 constexpr std::string_view kInnerTensor = "(Unnamed Layer*";
-/// Rows of ncnn for weights that ONNX has no single tensor for (attention, RNN).
+/// Part of the names of ncnn's rows for weights that are not a single tensor in ONNX (attention,
+/// RNN).
 constexpr std::string_view kParameterRow = "_param_";
 
 bool is_known(std::string_view name, const Graph& loaded, const Graph& prepared) {

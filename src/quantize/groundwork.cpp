@@ -61,7 +61,7 @@ std::vector<std::string> Groundwork::missing_ranges() const {
   const Placement ideal = place(graph_, target_, any_table);
   std::vector<std::string> missing;
   for (const ValueId id : ideal.quantized) {
-    // What passing nodes write shares the range of what they read.
+    // The output of a passing node shares the range of its input.
     if (ideal.source[static_cast<std::size_t>(id)] != id) continue;
     const std::string& name = graph_.value(id).name;
     if (!view_.has_range(name)) missing.push_back(name);
@@ -71,7 +71,7 @@ std::vector<std::string> Groundwork::missing_ranges() const {
 
 bool Groundwork::scales_fit(ValueId weight) const {
   if (given_.rewrites == table_.rewrites) return true;
-  // Scales for the network as it was fit the weights that no rewrite touched.
+  // Scales of the network before the rewrites still fit the weights that no rewrite changed.
   return given_.rewrites.names.empty() &&
          static_cast<std::size_t>(weight) < prepared_.value_limit() &&
          prepared_.value(weight).constant == graph_.value(weight).constant;

@@ -17,13 +17,13 @@
 
 namespace qtool {
 
-/// What calibrate and quantize begin with, so that they cannot disagree: the rewritten network,
-/// where it is quantized and with which affine maps, and the first stages of its layers.
+/// The first steps of both calibrate and quantize, so that the two cannot disagree: the rewritten
+/// network, its placement, its affine maps, and the first stages of its layers.
 class Groundwork {
  public:
-  /// `prepared` and `table` must live as long. `target` as the table and then the options chose it;
-  /// `rewrites`: names, see find_rewrite(); `tuned`: see StaticOptions. Throws Error(kUsage) for an
-  /// exclusion that matches nothing or an unknown rewrite.
+  /// `prepared` and `table` must outlive this object. `target`: see chosen_target(). `rewrites`:
+  /// names, see find_rewrite(). `tuned`: see StaticOptions::tuned_ranges. Throws Error(kUsage) for
+  /// an exclusion that matches nothing or an unknown rewrite.
   Groundwork(const Graph& prepared, const CalibrationTable& table, Target target,
              std::span<const std::string> exclude, std::span<const std::string> rewrites,
              const TunedRanges& tuned = {});
@@ -31,31 +31,32 @@ class Groundwork {
   Groundwork& operator=(const Groundwork&) = delete;
 
   [[nodiscard]] const Target& target() const noexcept { return target_; }
-  /// The prepared graph after the rewrites; the values and nodes of the prepared one keep their
+  /// The prepared graph after the rewrites. Values and nodes of the prepared graph keep their
   /// numbers.
   [[nodiscard]] const Graph& graph() const noexcept { return graph_; }
-  /// What each rewrite did, in their order.
+  /// The result of each rewrite, in their order.
   [[nodiscard]] const std::vector<RewriteReport>& reports() const noexcept { return reports_; }
-  /// The table, with what the rewrites made of its activations and then with the tuned ranges; its
-  /// rewrites are those that changed anything.
+  /// The table after the rewrites changed its activations and the tuned ranges were set. Its list
+  /// of rewrites holds those that changed anything.
   [[nodiscard]] const CalibrationTable& table() const noexcept { return table_; }
   [[nodiscard]] const Rewrites& rewrites() const noexcept { return table_.rewrites; }
-  /// What the rewrites divided.
+  /// The tensors whose channels the rewrites divided.
   [[nodiscard]] ScaledChannels scaled() const {
     return rewritten_ ? rewritten_->scaled : ScaledChannels();
   }
   [[nodiscard]] std::int64_t tuned_ranges() const noexcept { return tuned_ranges_; }
   [[nodiscard]] const Placement& placement() const noexcept { return placement_; }
   [[nodiscard]] const ActivationAffines& activations() const noexcept { return activations_; }
-  /// Tensors that the target would have as integers and that the table has no range for.
+  /// Tensors that would be quantized for the target, but have no range in the table.
   [[nodiscard]] std::vector<std::string> missing_ranges() const;
 
-  /// A layer of an integer node after its first stages: begun and with scales, those of the table
-  /// where it has some for these weights. Throws as choose_scales() and TableView::weight_maps().
+  /// The layer of an integer node after begin_layer() and choose_scales(). It has the scales of the
+  /// table if the table has some for these weights. Throws as choose_scales() and
+  /// TableView::weight_affines().
   [[nodiscard]] Layer scaled_layer(NodeId node, const WeightPorts& ports, int threads) const;
 
  private:
-  /// Whether the scales of the table are for the weights as they are after the rewrites.
+  /// Whether the weight scales of the table belong to this weight as it is after the rewrites.
   [[nodiscard]] bool scales_fit(ValueId weight) const;
   [[nodiscard]] Placement place_with_ranges(const Graph& graph,
                                             const CalibrationTable& table) const;
@@ -69,7 +70,7 @@ class Groundwork {
   Placement placement_;
   std::vector<RewriteReport> reports_;
   std::int64_t tuned_ranges_ = 0;
-  std::optional<Rewritten> rewritten_;     ///< nothing: no rewrite was asked for
+  std::optional<Rewritten> rewritten_;     ///< nothing: no rewrite was requested
   std::optional<CalibrationTable> tuned_;  ///< nothing: no range was tuned
   const Graph& graph_;
   const CalibrationTable& table_;
@@ -77,7 +78,7 @@ class Groundwork {
   ActivationAffines activations_;
 };
 
-/// The groundwork of quantize() with these options. Throws as it does.
+/// The groundwork of quantize() with these options. Throws as quantize() does.
 Groundwork lay_groundwork(const Graph& prepared, const CalibrationTable& table,
                           const StaticOptions& options);
 

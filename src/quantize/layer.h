@@ -12,24 +12,24 @@
 #include "quantize/weights/weight_layout.h"
 #include "quantize/weights/weights.h"
 
-// Layers with constant weights become integers in stages, the same ones in every mode:
-// begin_layer(), choose_scales(), round_weights() (rounding.h), where ranges are known
-// correct_bias() (bias_correction.h), then the emission of the mode.
+// Layers with constant weights become integers in stages. The stages are the same in every mode:
+// begin_layer(), choose_scales(), round_weights() (rounding.h), correct_bias() (bias_correction.h)
+// if the bias shifts are known, then the emission of the mode.
 namespace qtool {
 
-/// What is known about the input of a layer. Rounding and bias correction may use it.
+/// Data about the input and output of a layer, for rounding and bias correction.
 struct LayerInput {
-  std::optional<Affine> affine;           ///< nothing where the input stays FP32
+  std::optional<Affine> affine;           ///< nothing if the input stays FP32
   std::span<const float> channel_means;   ///< of the FP32 network, by input channel; empty: unknown
-  const InputMoments* moments = nullptr;  ///< of what the weights multiply; null: unknown
-  const InputSamples* samples = nullptr;  ///< some of what the weights multiply; null: unknown
-  PassedInterval passed = {};             ///< of the results
-  /// Whether something takes back what rounding adds to the mean of the outputs.
+  const InputMoments* moments = nullptr;  ///< of vectors that the weights multiply; null: unknown
+  const InputSamples* samples = nullptr;  ///< some of these vectors; null: unknown
+  PassedInterval passed = {};             ///< of the layer's results
+  /// Whether bias correction removes the change that rounding makes to the mean of the outputs.
   bool mean_is_corrected = false;
 };
 
-/// A Conv, ConvTranspose, Gemm or MatMul on its way to integers. Each stage fills in the members of
-/// its own.
+/// A Conv, ConvTranspose, Gemm, MatMul or recurrent layer on its way to integers. Each stage fills
+/// in its own members.
 struct Layer {
   // begin_layer()
   NodeId node = kNoNode;
@@ -47,13 +47,13 @@ struct Layer {
   Tensor integers;  ///< int8, in the shape of `weights`
 };
 
-/// The real weights and bias of a node with `ports`.
+/// The layer of a node with `ports`: its real weights and bias, its scheme and its layout.
 Layer begin_layer(const Graph& graph, NodeId node, const WeightPorts& ports, const Scheme& scheme,
                   LayerInput input = {});
 
-/// Chooses the affine maps of the weights: `given` if there are some, otherwise those of the weight
-/// method `method`. Where the input has a scale, scales are raised until the bias fits int32.
-/// Throws as choose_weight_affines(). Cost: the method's.
+/// Sets the affine maps of the weights: `given` if it has a value, otherwise the maps that the
+/// weight method `method` chooses. If the input has a scale, weight scales are raised until the
+/// bias fits int32. Throws as choose_weight_affines(). Cost: the method's.
 void choose_scales(Layer& layer, std::string_view method, Granularity granularity,
                    std::optional<Affines> given = std::nullopt, int threads = 0);
 

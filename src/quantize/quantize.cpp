@@ -19,7 +19,7 @@ constexpr std::array<std::pair<QuantizeMode, std::string_view>, 3> kModes = {
 
 }  // namespace
 
-// The domain is not asked, because other tools use these names in domains of their own.
+// The domain is not checked, because other tools use these names in domains of their own.
 std::optional<NodeId> quantized_node(const Graph& graph) {
   constexpr std::array<std::string_view, 4> kNames = {"QuantizeLinear", "DequantizeLinear",
                                                       "ConvInteger", "MatMulInteger"};

@@ -31,7 +31,8 @@ BiasShift bias_shift(const Graph& graph, const CalibrationTable& table,
   }
   if (options.bias_correction == BiasCorrection::kSequential) {
     return [&](const Layer& layer) {
-      // Their results are not compared: the table's means are what is known of them.
+      // The results of a MatMul or recurrent layer are not measured on images. Their shifts come
+      // from the table's channel means.
       const bool is_measured =
           !graph.node(layer.node).is("MatMul") && !is_recurrent(graph, layer.node);
       if (!is_measured) return weight_bias_shift(graph, layer);
@@ -56,7 +57,7 @@ void require_form(const StaticOptions& options) {
                      " only, found a request for ", name_of(options.form)));
 }
 
-/// Those of `types` about weights, replaced by what `given` says of them.
+/// Returns `types`, with its choices about weights replaced by those that `given` makes.
 TypeChoices with_weights_of(const TypeChoices& given, TypeChoices types) {
   const auto take = [](const auto& choice, auto& own) {
     if (choice) own = choice;
@@ -71,7 +72,8 @@ TypeChoices with_weights_of(const TypeChoices& given, TypeChoices types) {
 
 void add_metadata(const CalibrationTable& table, Graph& graph) {
   auto& metadata = graph.info.metadata;
-  // Tables of other tools do not say how images are prepared; the model may.
+  // Tables of other tools do not say how images are prepared. The model may say it, so its entry is
+  // kept.
   if (has_provenance(table) && table.preprocess) {
     metadata[std::string(kPreprocessKey)] = to_json_text(*table.preprocess);
   }
@@ -134,7 +136,7 @@ void fill_weight_entries(const Graph& prepared, const StaticOptions& options,
   const Groundwork ground = lay_groundwork(prepared, table, options);
   std::vector<WeightEntry> entries = weight_entries(ground, options.threads);
   const TypeChoices types = with_weights_of(options.types, table.types);
-  // Scales for other types than the table's own are of no use beside these.
+  // The table's earlier scales are for other types and cannot be mixed with the new ones.
   if (types != table.types) table.weights.clear();
   const auto key_of = [](const WeightEntry& entry) {
     return std::pair(entry.tensor, entry.consumer);

@@ -31,7 +31,8 @@ std::string refuse_weights(const Graph& graph, NodeId id) {
   return {};
 }
 
-/// The nodes whose weights are stored as int8; `placement` says of each node why it is FP32.
+/// Returns the nodes whose weights are stored as int8. Writes into `placement` the reason why each
+/// node computes in FP32.
 std::vector<NodeId> choose_weights(const Graph& graph, std::span<const std::string> exclude,
                                    Placement& placement) {
   const std::vector<NodeId> excluded = match_nodes(graph, exclude);

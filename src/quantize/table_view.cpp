@@ -19,7 +19,7 @@ TableView::TableView(const Graph& graph, const CalibrationTable& table, const Ta
   for (const ActivationEntry& entry : table.activations) {
     activations_.emplace(entry.tensor, &entry);
   }
-  // From the last on, because an alias may name one that comes later.
+  // Starts with the last alias, because an alias may name one that comes later.
   for (auto alias = table.aliases.rbegin(); alias != table.aliases.rend(); ++alias) {
     activations_.insert_or_assign(alias->name, find(alias->tensor));
   }
@@ -48,7 +48,7 @@ std::optional<Affines> TableView::weight_affines(const WeightPorts& ports, NodeI
   const bool per_channel =
       target_.granularity_of(graph_.node(node).op_type) == Granularity::kPerChannel;
   for (const WeightEntry* candidate : known->second) {
-    // Some tools name the weight only, and mean every node that reads it.
+    // Some tools name only the weight. Their entry is for every node that reads it.
     if (!candidate->consumer.empty() && candidate->consumer != consumer) continue;
     WeightEntry entry = *candidate;
     Affines& affines = entry.affines;

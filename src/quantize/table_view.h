@@ -18,21 +18,22 @@ struct CalibratedTensor {
   Affine affine;
 };
 
-/// What the table says, as the stages of quantization ask for it.
+/// The interface through which the stages of quantization read a calibration table.
 class TableView {
  public:
-  /// `target`: with the types that are wanted, which may be others than the table's. All arguments
-  /// must live as long.
+  /// `target` has the requested types. They may differ from the types of the table. All arguments
+  /// must outlive this object.
   TableView(const Graph& graph, const CalibrationTable& table, const Target& target);
 
   [[nodiscard]] bool has_range(std::string_view tensor) const;
-  /// Of a tensor that has a range. Made anew when the table's integers are not the target's.
+  /// The range, scale and zero point of a tensor that has a range. If the table has them for other
+  /// integers than those of the target, the scale and zero point are computed from the range.
   [[nodiscard]] CalibratedTensor activation(std::string_view tensor) const;
   /// Means per channel of an activation; empty when they are not known.
   [[nodiscard]] std::span<const float> channel_means(ValueId activation) const;
-  /// Scales and zero points that the table holds for the weight of a node, if they are by the
-  /// method and for the types of the target. Throws Error(kInvalidTable) when they do not fit the
-  /// weight.
+  /// Scales and zero points that the table holds for the weight of a node. Nothing if they were
+  /// made by another weight method, or for other types, than those of the target. Throws
+  /// Error(kInvalidTable) when they do not fit the weight.
   [[nodiscard]] std::optional<Affines> weight_affines(const WeightPorts& ports, NodeId node) const;
 
  private:
@@ -45,7 +46,7 @@ class TableView {
   const Target& target_;
   std::unordered_map<std::string_view, const ActivationEntry*> activations_;  // by name and alias
   std::unordered_map<std::string_view, std::vector<const WeightEntry*>> weights_;
-  bool weights_apply_ = true;  ///< the table's scales of weights are for the target's types
+  bool weights_apply_ = true;  ///< whether the table's weight scales are for the target's types
 };
 
 }  // namespace qtool

@@ -116,7 +116,7 @@ Target with_choices(Target target, const TypeChoices& choices) {
     target.activations.bits = checked_bits(*choices.activation_bits, "activations");
   }
   if (!(target.activations == own))
-    target.fixed_results.clear();  // they are for the target's types
+    target.fixed_results.clear();  // they are for the target's own types
   return target;
 }
 

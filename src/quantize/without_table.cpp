@@ -13,7 +13,7 @@
 namespace qtool {
 namespace {
 
-/// The placement with all nodes but the products that can run on integers set to FP32.
+/// The placement in which only products run on integers. All other nodes are set to FP32.
 Placement place_products(const Graph& graph, const Target& target,
                          std::span<const std::string> exclude) {
   PlacementOptions placement_options;
@@ -58,7 +58,7 @@ Quantized quantize_without_table(const Graph& prepared, QuantizeMode mode,
                                  const QuantizeOptions& options, const WeightChoices& weights,
                                  const CalibrationTable* means, const EmitWithoutTable& emit) {
   const Target target = chosen_target(options.target, weights);
-  Target with_real_biases = target;  // any layer can get one
+  Target with_real_biases = target;  // so that any layer can get a bias
   with_real_biases.constants = ConstantForm::kReals;
   const RoundingInfo& rounding = rounding_of(options);
   require_float_graph(prepared);

@@ -8,14 +8,16 @@
 namespace qtool {
 
 /// Writes the graph of one mode. `placement` names the products that can run on integers; all other
-/// nodes stay FP32. The mode updates it where it does otherwise. Adds its counts to `report`.
+/// nodes stay FP32. The function updates `placement` where it departs from it. Adds its counts to
+/// `report`.
 using EmitWithoutTable =
     std::function<Graph(Placement& placement, const LayerStages& stages, QuantizeReport& report)>;
 
-/// Quantizes without a calibration table; the dynamic and the weight-only mode differ in `emit`
-/// only. Chooses target and placement, takes each layer through the stages (symmetric scales per
+/// Quantizes without a calibration table. The dynamic and the weight-only mode differ only in
+/// `emit`. Chooses target and placement, takes each layer through the stages (symmetric scales per
 /// output channel; input and bias stay real), and writes report and metadata.
-/// `means`: of the inputs of layers, null where they are not known: then no bias is corrected.
+/// `means`: a table with the channel means of the layers' inputs. If it is null, no bias is
+/// corrected.
 Quantized quantize_without_table(const Graph& prepared, QuantizeMode mode,
                                  const QuantizeOptions& options, const WeightChoices& weights,
                                  const CalibrationTable* means, const EmitWithoutTable& emit);

@@ -85,7 +85,8 @@ std::string sqnr_verdict(const AnalyzeResult& result) {
   return concat(text, " on ", result.images, " ", result.noun, "s\n");
 }
 
-/// The last line of the split: what the sources make together beyond what each makes alone.
+/// The last line of the list of sources: the noise that all sources cause together beyond the sum
+/// of the noise that each of them causes alone.
 std::string remainder_of(const AnalyzeResult& result) {
   if (!(result.noise > 0.0)) return "";
   const double remainder = result.remainder();

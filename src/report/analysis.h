@@ -10,9 +10,10 @@
 
 namespace qtool {
 
-/// The `most` largest sources for people; 0: all.
+/// The `most` largest error sources as text for people; 0 means all sources.
 std::string text_of(const AnalyzeResult& result, std::size_t most, std::size_t width = kAnyWidth);
-/// All of them for programs, as render.h says; `suggestions` where changes were tried.
+/// All error sources as JSON for programs, in the form that render.h describes. `suggestions` is
+/// present if changes were tried.
 std::string json_of(const AnalyzeResult& result, const std::optional<SourcedPreprocess>& preprocess,
                     const std::optional<SuggestResult>& suggestions = std::nullopt);
 

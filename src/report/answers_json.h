@@ -8,15 +8,15 @@
 
 namespace qtool {
 
-/// Adds `boxes` and `mask` to `json`, as far as they were asked for.
+/// Adds `boxes`, `mask`, `decisions` and `texts` to `json`, each only if it was asked for.
 void add_agreement(const AnswerAgreement& agreement, nlohmann::ordered_json& json);
 
 /// Every box with its class, score and corners in pixels of the network's input.
 nlohmann::ordered_json json_of(std::span<const Box> boxes,
                                std::span<const std::string> class_names);
 
-/// Every class of pixels with its number of pixels and share, the most first. The class of pixels
-/// for which the network says no number is -1.
+/// Every class of pixels with its number of pixels and its share, the largest number first. Pixels
+/// for which the output of the network is not a number (NaN) have class -1.
 nlohmann::ordered_json json_of(const Mask& mask, std::span<const std::string> class_names);
 
 }  // namespace qtool

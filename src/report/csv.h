@@ -7,17 +7,17 @@
 
 namespace qtool {
 
-/// A field of a CSV file as RFC 4180 has it: in quotes where it holds a quote, a comma or a line
+/// A field of a CSV file in the form of RFC 4180: in quotes if it holds a quote, a comma or a line
 /// break. A text that a spreadsheet would take for a formula, because it begins with = + - @, a tab
-/// or a carriage return, gets an apostrophe in front. Numbers are not texts: write them as they
-/// are.
+/// or a carriage return, gets an apostrophe in front. Do not use this function for numbers; write
+/// them unchanged.
 std::string csv_text(std::string_view text);
 
-/// The same of a path. One that would be taken for a formula gets `./` in front, so that it still
-/// names the file.
+/// A path as a field of a CSV file. A path that a spreadsheet would take for a formula gets `./` in
+/// front, so that it still names the file.
 std::string csv_path(const std::filesystem::path& path);
 
-/// The fields as one record, with its CRLF.
+/// The fields as one record, which ends with CRLF.
 std::string csv_record(std::span<const std::string> fields);
 
 }  // namespace qtool

@@ -6,9 +6,10 @@
 
 namespace qtool {
 
-/// What `quantize --faster-only` left in FP32, and what that changed; lines end with a line feed.
+/// The nodes that `quantize --faster-only` left in FP32 and the times with and without them, as
+/// text. Each line ends with a line feed.
 std::string text_of(const FasterResult& result);
-/// The same for programs: a JSON object.
+/// The result of `quantize --faster-only` for programs, as a JSON object.
 std::string json_of(const FasterResult& result);
 
 }  // namespace qtool

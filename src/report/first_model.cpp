@@ -16,8 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kFewSamples = 16;    // to set ranges by
-constexpr double kMinSqnr = 20.0;           // dB: noise a tenth of the signal
+constexpr std::int64_t kFewSamples = 16;    // fewer are too few to set ranges
+constexpr double kMinSqnr = 20.0;           // dB: the noise has a tenth of the signal's amplitude
 constexpr std::int64_t kMinAgreement = 95;  // percent
 constexpr std::int64_t kMaxTop1Drop = 1;    // points
 constexpr double kMinMeanIou = 0.9;
@@ -32,8 +32,9 @@ bool agrees(double share) { return 100.0 * share >= static_cast<double>(kMinAgre
 CommandWords sqnr_goal() { return {"--min-sqnr", to_fixed(kMinSqnr, 0)}; }
 CommandWords agreement_goal() { return {"--min-agreement", to_text(kMinAgreement)}; }
 
-// Whether top-1 fell by more than a point and by more than chance explains: with d images answered
-// otherwise, the difference of right answers has a deviation of at most sqrt(d).
+// Whether top-1 fell by more than one point and by more than chance explains. If the models give
+// different answers to d images, the difference between their numbers of right answers has a
+// standard deviation of at most sqrt(d).
 bool loses_top1(const EvalResult& compared) {
   if (compared.labelled == 0 || !compared.int8) return false;
   const auto lost = static_cast<double>(compared.fp32.top1 - compared.int8->top1);
@@ -42,7 +43,8 @@ bool loses_top1(const EvalResult& compared) {
   return lost > std::max(points * static_cast<double>(compared.labelled), 2.0 * std::sqrt(changed));
 }
 
-// Of the outputs that are amounts: positions and classes have no noise.
+// The output of floats with the lowest SQNR. Outputs of integers, such as positions and classes,
+// have no noise.
 const OutputError* worst_output(const std::vector<OutputError>& outputs) {
   const OutputError* worst = nullptr;
   for (const OutputError& output : outputs) {
@@ -52,7 +54,8 @@ const OutputError* worst_output(const std::vector<OutputError>& outputs) {
   return worst;
 }
 
-// What the network is for decides: boxes, pixels or classes that stay, or else the outputs' noise.
+// The purpose of the network decides what is judged: the boxes, pixels or classes that INT8 keeps,
+// or else the noise of the outputs.
 std::optional<Advice> accuracy_advice(const EvalResult& compared) {
   Advice advice{.step = NextStep::kKeepNodes, .why = {}};
   advice.goal = agreement_goal();
@@ -72,7 +75,8 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
       advice.why = concat(percent(equal, 1), " of the pixels keep FP32's class");
       return advice;
     }
-    // Where nearly all pixels are of one class, their share says nothing of the others.
+    // If nearly all pixels have one class, the share of equal pixels says nothing about the other
+    // classes.
     const double iou = mask.mean_iou().value_or(1.0);
     if (iou >= kMinMeanIou) return std::nullopt;
     advice.why = concat("the mean IoU of the classes is ", percent(iou, 1));
@@ -85,7 +89,7 @@ std::optional<Advice> accuracy_advice(const EvalResult& compared) {
     advice.goal = {"--max-top1-drop", to_text(kMaxTop1Drop)};
     return advice;
   }
-  // One of several outputs may look like class scores and be something else.
+  // With several outputs, one of them may look like class scores but be something else.
   if (compared.classes > 0 && (compared.labelled > 0 || compared.outputs.size() == 1)) {
     if (agrees(share_of(compared.agreement, compared.images))) return std::nullopt;
     advice.why =

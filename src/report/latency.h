@@ -8,11 +8,11 @@ namespace qtool {
 
 /// `1.234` for 0.001234 s.
 std::string milliseconds(double seconds, int decimals = 3);
-/// `+1.23 ms (+1.20 to +1.31)` for what one model takes longer than another.
+/// `+1.23 ms (+1.20 to +1.31)`: how much longer one model takes than another.
 std::string slower_by(const MedianInterval& slower);
 /// `2.50x`; `-` where `fast` is 0.
 std::string ratio(double slow, double fast);
-/// One line where the times of a model cannot be trusted; empty otherwise.
+/// A line that warns if the times of a model vary too much to be trusted; otherwise empty.
 std::string unsteady_line(const char* name, double median_seconds, double fastest_seconds);
 
 }  // namespace qtool

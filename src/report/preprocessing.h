@@ -7,16 +7,16 @@
 
 namespace qtool {
 
-/// The preprocessing of a run, where it comes from, and what was changed in it.
+/// The preprocessing of a run, its source, and the changes that were made to it.
 struct SourcedPreprocess {
   struct Change {
     PreprocessField field;
-    std::string by;  ///< `--channels`, `the network's input`
+    std::string by;  ///< for example `--channels` or `the network's input`
   };
   Preprocess preprocess;
   std::string source;           ///< ends the phrase "preprocessing ...": `stored in model 'a.onnx'`
   std::vector<Change> changes;  ///< at most one per field
-  std::string assumed{};        ///< names of the fields that nothing says; empty when all are known
+  std::string assumed{};        ///< names of the fields that were assumed; empty if none were
 };
 
 /// One line that a person can check, without a line feed:

@@ -7,8 +7,8 @@
 
 namespace qtool {
 
-/// {"source": ..., "changed": {"channels": "--channels"}, "used": the form of a preprocessing
-/// file}; null for samples that are no images.
+/// {"source": ..., "changed": {"channels": "--channels"}, "used": ...}, where `used` has the form
+/// of a preprocessing file. Null for samples that are not images.
 nlohmann::ordered_json json_of(const std::optional<SourcedPreprocess>& sourced);
 
 }  // namespace qtool

@@ -15,24 +15,24 @@
 
 namespace qtool {
 
-/// What `quantize` made of a model.
+/// The result of `quantize` for one model.
 struct QuantizationSummary {
-  std::string output;  ///< file it went to
+  std::string output;  ///< the file that was written
   std::int64_t fp32_bytes = 0;
   std::int64_t int8_bytes = 0;
   QuantizeReport report;
-  Coverage coverage;          ///< of the emitted file, compiled
+  Coverage coverage;          ///< of the emitted model, compiled
   std::string coverage_line;  ///< see coverage_line()
   std::optional<Verification> verified;
-  std::optional<FasterResult> faster;  ///< of --faster-only
+  std::optional<FasterResult> faster;  ///< result of --faster-only
 };
 
-/// The tensors of a table: range, scale, zero point, SQNR, and what is degenerate about them, in at
-/// most `width` columns.
+/// The tensors of a table, each with range, scale, zero point, SQNR, and the reason if it is
+/// degenerate, in at most `width` columns.
 std::string text_of(const CalibrationTable& table, std::string_view output,
                     std::size_t width = kAnyWidth);
-/// Counts, what the images went through, and the worst tensor; the table itself is JSON already, in
-/// `output`.
+/// Counts, the preprocessing of the images, and the tensor with the lowest SQNR. The table itself
+/// is not repeated, since the file `output` holds it as JSON.
 std::string json_of(const CalibrationTable& table, std::string_view output,
                     const std::optional<SourcedPreprocess>& preprocess);
 

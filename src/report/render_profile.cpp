@@ -1,4 +1,4 @@
-// What `bench` measured: text and JSON.
+// The measurements of `bench` as text and as JSON.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -25,7 +25,7 @@ constexpr std::size_t kMaxCrossings = 20;
 constexpr std::size_t kMaxReaders = 3;
 constexpr double kGiga = 1e9;
 
-/// Steps of both models side by side; a step belongs to the other model's step of the same node.
+/// One step of each model, side by side. Steps of the same node belong together.
 struct StepRow {
   const StepTime* fp32 = nullptr;
   const StepTime* int8 = nullptr;
@@ -54,15 +54,15 @@ std::vector<StepRow> align_steps(const ProfileResult& result) {
   return rows;
 }
 
-/// What a step does in a second.
+/// The work that a step does per second.
 struct Rate {
   std::string_view unit;
   double per_second = 0.0;
-  std::optional<double> peak_share{};  ///< of what the machine reaches
+  std::optional<double> peak_share{};  ///< share of the machine's measured peak
 };
 
-/// Multiplications of a step that has some, bytes of one that only moves data or computes element
-/// by element; nothing where neither is known.
+/// The rate in multiplications for a step that multiplies, or in bytes for a step that only moves
+/// data or computes element by element. Nothing if neither number is known.
 std::optional<Rate> rate_of(const StepTime& time, const MachinePeak& peak) {
   const bool multiplies = time.step.macs > 0;
   const std::int64_t items = multiplies ? time.step.macs : time.bytes;

@@ -67,13 +67,13 @@ void add_int8_columns(std::vector<Cell>& row, const std::vector<std::type_identi
   if (has_int8) row.insert(row.end(), cells.begin(), cells.end());
 }
 
-// A line only for a path that is not the default.
+// The line that names the path of requantization; empty for the default path.
 std::string requantization_line(Requantization path) {
   if (path == Requantization::kFloat) return {};
   return concat("requantization: ", name_of(path), ", integers only\n");
 }
 
-// What stays in FP32, one line per operator and reason, the most frequent first.
+// The nodes that stay in FP32, one line per operator and reason, the most frequent first.
 std::string text_of_float_nodes(const QuantizeReport& report) {
   std::map<std::pair<std::string, std::string>, std::int64_t> counts;
   for (const NodeReport& node : report.nodes) {

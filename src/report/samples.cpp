@@ -16,7 +16,7 @@ namespace {
 using Kind = TextTable::Kind;
 constexpr std::size_t kMaxSampleRows = 5;
 
-// The number of a class and its name; nothing of a class that is not known.
+// Adds the number of a class and its name. Each is empty if it is not known.
 void add_class(const EvalResult& result, std::int64_t index, std::vector<std::string>& fields) {
   const auto i = static_cast<std::size_t>(index);
   fields.push_back(index < 0 ? std::string() : to_text(index));
@@ -47,7 +47,7 @@ std::string name_in_text(const EvalResult& result, std::int64_t index) {
   return printable(class_name(index, result.class_names));
 }
 
-// The classes with the largest change, where there is one.
+// The classes whose top-1 changed, the largest change first.
 std::vector<ClassTally> changed_most(const EvalResult& result) {
   std::vector<ClassTally> classes = tally_classes(result.samples);
   const auto change = [](const ClassTally& one) { return std::abs(one.top1[1] - one.top1[0]); };
@@ -75,7 +75,7 @@ std::string samples_csv(const EvalResult& result) {
   for (const SampleResult& sample : result.samples) {
     std::vector<std::string> fields = class_fields(result, sample);
     for (const double sqnr_db : sample.sqnr_db) fields.push_back(to_text(sqnr_db));
-    fields.resize(columns.size());  // without an answer there is no distance
+    fields.resize(columns.size());  // a sample without an answer has no SQNR
     csv += csv_record(fields);
   }
   return csv;

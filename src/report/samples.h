@@ -7,17 +7,17 @@
 
 namespace qtool {
 
-// What eval knows of single samples and single classes.
+// The results of eval for single samples and single classes.
 
-/// One record per sample, in the order of the list, under a heading; see docs/evaluation.md.
+/// A heading, and one record per sample in the order of the list; see docs/evaluation.md.
 std::string samples_csv(const EvalResult& result);
 
-/// One record per sample that the models answer with different classes, the largest margin lost
-/// first.
+/// A heading, and one record per sample to which the models give different classes. Samples with
+/// the largest loss of margin come first.
 std::string flips_csv(const EvalResult& result);
 
-/// The classes whose top-1 INT8 changed most and the confusions that changed most, a few of each;
-/// nothing without an INT8 model or without labels.
+/// A few classes whose top-1 accuracy INT8 changes most, and a few confusions that it changes most.
+/// Empty without an INT8 model or without labels.
 std::string text_of_classes(const EvalResult& result, std::size_t width);
 
 }  // namespace qtool

@@ -6,8 +6,8 @@
 
 namespace qtool {
 
-/// Adds `top1_by_class`, `confusions` and, with two models, `flips`, all of each, where the network
-/// has one score per class.
+/// Adds all rows of `top1_by_class`, `confusions` and, with two models, `flips`. Adds nothing if
+/// the network does not have one score per class.
 void add_classes(const EvalResult& result, nlohmann::ordered_json& json);
 
 }  // namespace qtool

@@ -49,7 +49,7 @@ std::string sure_text(const std::optional<double>& share) {
   return share ? percent(std::max(*share, 0.0), 1) : "-";
 }
 
-/// What other images have at least.
+/// The lower bound of the agreement, or the bounds for kept and added boxes, on other images.
 std::string sure_text(const SearchPoint& point) {
   if (!point.boxes) return sure_text(point.agreement_at_least);
   return concat(sure_text(point.kept_at_least), " kept and at most ",
@@ -59,7 +59,7 @@ std::string sure_text(const SearchPoint& point) {
 std::string kept_text(const BoxMatch& boxes) { return percent_of(boxes.kept, boxes.fp32); }
 std::string added_text(const BoxMatch& boxes) { return percent_of(boxes.added(), boxes.fp32); }
 
-/// What the goal counts of a model.
+/// The figures of a model that belong to the kind of the goal.
 std::string accuracy_text(const SearchPoint& point, SearchGoal::Kind kind) {
   std::string text = concat(to_fixed(point.sqnr_db, 2), " dB");
   if (point.boxes) {
@@ -112,7 +112,7 @@ std::string_view end_text(SearchEnd end) {
   return "";
 }
 
-/// How sure it is that other images reach the goal too.
+/// How certain it is that other images reach the goal too.
 std::string evidence_text(const SearchResult& result) {
   const SearchPoint& best = result.best;
   if (!best.agreement_at_least) return "";

@@ -12,14 +12,16 @@ namespace qtool {
 
 /// `20 dB or more`, `99 % agreement or more`, `0.5 points of top-1 lost or fewer`.
 std::string text_of(const SearchGoal& goal);
-/// A model in one line: what the goal counts, multiplications on integers, nodes in FP32.
+/// A model in one line: the figure that the goal limits, the multiplications on integers, and the
+/// nodes in FP32.
 std::string text_of(const SearchPoint& point, const SearchGoal& goal);
-/// What the search will cost, before it begins: one sentence.
+/// The expected cost of the search in one sentence, to be shown before it begins.
 std::string text_of(const SearchCost& cost, int threads);
 
-/// The answer, the frontier and what was spent, for people.
+/// The answer, the frontier and the cost of the search, as text for people.
 std::string text_of(const SearchResult& result, std::size_t width = kAnyWidth);
-/// The same for programs, as render.h says, with the nodes of every model of the frontier.
+/// The result as JSON for programs, in the form that render.h describes, with the nodes of every
+/// model of the frontier.
 std::string json_of(const SearchResult& result, const std::optional<SourcedPreprocess>& preprocess);
 
 }  // namespace qtool

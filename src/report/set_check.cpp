@@ -26,7 +26,7 @@ std::string more(std::size_t all, std::string_view what) {
   return all > kMaxLines ? concat("  and ", all - kMaxLines, " more ", what, " (--json)\n") : "";
 }
 
-/// Stands first: what follows is not to be trusted then.
+/// This text comes first, because the figures after it cannot be trusted if there are many copies.
 std::string copies_text(const SetCheck& check, std::string_view noun) {
   if (!check.is_full_of_copies()) return "";
   return concat("only ", check.distinct, " of ", check.samples, " ", noun,

@@ -9,15 +9,16 @@
 
 namespace qtool {
 
-/// What a check of samples found, for people: the verdict first, then at most ten lines of each
-/// kind.
+/// The findings of a check of samples, as text for people: the verdict first, then at most ten
+/// lines for each kind of finding.
 std::string text_of(const SetCheck& check, const Samples& samples, std::size_t width);
 
-/// Where an INT8 model errs on the samples: the ones that it answers with another class, with both
-/// answers and margins, and those with the lowest SQNR, ten lines of each.
+/// The samples on which an INT8 model errs: samples to which it gives another class, with both
+/// answers and margins, and samples with the lowest SQNR. At most ten lines of each.
 std::string text_of_errors(const EvalResult& result, std::size_t width);
 
-/// All of it, and, unless null, what text_of_errors() says with all samples of another class.
+/// All findings of a check as JSON. If `errors` is not null, also the contents of text_of_errors()
+/// with all samples that get another class.
 std::string json_of(const SetCheck& check, const Samples& samples,
                     const EvalResult* errors = nullptr);
 

@@ -6,10 +6,10 @@
 
 namespace qtool {
 
-/// A word as a POSIX shell takes it: in single quotes unless it is plain.
+/// A word quoted for a POSIX shell: in single quotes unless no character needs them.
 std::string shell_word(std::string_view word);
 
-/// Words as one line that a shell takes apart into just these.
+/// The words as one line that a shell splits into exactly these words.
 std::string shell_line(std::span<const std::string> words);
 
 }  // namespace qtool

@@ -36,7 +36,7 @@ std::string_view name_of(SourceKind kind) {
 ChangeOptions options_of(const Change& change) {
   ChangeOptions options{change.method.empty() ? "quantize" : "calibrate", {}};
   const auto add = [&](std::string_view option, const std::string& value) {
-    // A value that looks like an option would be taken for one.
+    // A separate word that begins with - would be taken for an option.
     if (value.starts_with('-')) {
       options.words.push_back(concat(option, "=", value));
     } else {
@@ -68,7 +68,7 @@ std::string line_of(const ChangeOptions& options) {
 
 namespace {
 
-/// One line for each of the worst sources: what each change of it alone brings.
+/// One line for each of the worst sources: the gain of each change of that source alone.
 std::string by_source_text(const SuggestResult& result) {
   if (result.by_source.empty()) return "";
   std::string text = "what a change of one source alone brings, in dB:\n";

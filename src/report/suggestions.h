@@ -14,13 +14,14 @@ struct ChangeOptions {
   std::vector<std::string> words;
 };
 ChangeOptions options_of(const Change& change);
-/// The same as a shell takes them, for people to paste: `qtool quantize ... --exclude a`.
+/// The command and its options quoted for a shell, for people to paste:
+/// `qtool quantize ... --exclude a`.
 std::string line_of(const ChangeOptions& options);
 
 /// The word for a kind of source.
 std::string_view name_of(SourceKind kind);
 
-/// For people; options can be pasted behind the command that made the model.
+/// The result as text for people. The options can be pasted behind the command that made the model.
 std::string text_of(const SuggestResult& result);
 
 }  // namespace qtool

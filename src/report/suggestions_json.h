@@ -6,8 +6,8 @@
 
 namespace qtool {
 
-/// What was tried and what is worth it: {"sqnr_db": ..., "list": [{"command": "quantize",
-/// "options": ["--exclude", "conv1"], "gain_db": ..., ...}]}.
+/// The number of changes that were tried and the changes that are worthwhile: {"sqnr_db": ...,
+/// "list": [{"command": "quantize", "options": ["--exclude", "conv1"], "gain_db": ..., ...}]}.
 nlohmann::ordered_json json_of(const SuggestResult& result);
 
 }  // namespace qtool

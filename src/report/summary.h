@@ -25,14 +25,14 @@ struct OperatorCount {
   bool supported = true;  ///< the executor can run it
 };
 
-/// What a node is called, as `--exclude` and `--range` want it.
+/// The names of a node and its outputs, as `--exclude` and `--range` expect them.
 struct NodeNames {
-  std::string node;  ///< its name, or that of its first output
+  std::string node;  ///< its name, or the name of its first output
   std::string op_type;
   std::vector<std::string> outputs;
 };
 
-/// What a model consists of.
+/// The contents of a model.
 struct ModelSummary {
   std::string producer;
   std::int64_t opset = 0;  ///< of ONNX's own operators
@@ -40,21 +40,21 @@ struct ModelSummary {
   std::vector<PortSummary> outputs;
   std::int64_t nodes = 0;
   std::vector<OperatorCount> operators;  ///< most frequent first, then by name
-  std::int64_t parameters = 0;           ///< elements of all constants, those in Constant nodes too
+  std::int64_t parameters = 0;           ///< elements of all constants, including Constant nodes
   std::int64_t parameter_bytes = 0;
   std::map<std::string, std::string> metadata;
-  std::vector<NodeNames> names;  ///< names_of() where they were asked for
+  std::vector<NodeNames> names;  ///< from names_of(); empty unless they were asked for
 
   [[nodiscard]] bool supported() const;
 };
 
-/// Counts what is in a graph; needs no shapes and accepts unknown operators. Cost: one pass.
+/// Counts the contents of a graph. Needs no shapes and accepts unknown operators. Cost: one pass.
 ModelSummary summarize(const Graph& graph);
 
-/// What a compiled model computes.
+/// The work of a compiled model.
 struct PlanSummary {
   std::int64_t macs = 0;          ///< multiplications of convolutions and matrix products
-  std::int64_t integer_macs = 0;  ///< of these, on integers
+  std::int64_t integer_macs = 0;  ///< the part of `macs` on integers
   std::int64_t steps = 0;
   std::int64_t integer_steps = 0;
   std::int64_t arena_bytes = 0;
@@ -66,7 +66,7 @@ PlanSummary summarize(const Plan& plan);
 /// The names of all nodes, in the graph's order.
 std::vector<NodeNames> names_of(const Graph& graph);
 
-/// What is known of a model beyond what its file says, because qtool can run it.
+/// Facts about a model that its file does not state. They are known if qtool can run the model.
 struct RunSummary {
   PlanSummary plan;
   std::optional<Outlook> outlook;  ///< none for a model that is quantized already

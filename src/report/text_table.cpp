@@ -12,12 +12,11 @@ namespace {
 
 constexpr std::string_view kBetween = "  ";
 constexpr std::string_view kLeftOut = "...";
-constexpr std::size_t kMinName =
-    9;  // shorter names are not shortened further; then columns are left out
+constexpr std::size_t kMinName = 9;  // columns; names are not shortened below this
 
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
 
-/// Bytes of the first `count` characters.
+/// The number of bytes in the first `count` characters.
 std::size_t bytes_of_characters(std::string_view text, std::size_t count) {
   std::size_t at = 0;
   while (at < text.size()) {
@@ -27,7 +26,7 @@ std::size_t bytes_of_characters(std::string_view text, std::size_t count) {
   return at;
 }
 
-/// `text` in `width` columns, without its middle where it is longer.
+/// `text` in at most `width` columns. The middle of a longer text is left out.
 std::string shortened(const std::string& text, std::size_t width) {
   const std::size_t columns = columns_of(text);
   if (columns <= width) return text;
@@ -54,7 +53,7 @@ void TextTable::add(std::vector<std::string> cells) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("table: a row has ", cells.size(), " cells, expected ", columns_.size()));
   }
-  // A line feed in a name would make a row of its own.
+  // A line feed in a name would break the row.
   for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back(std::move(cells));
 }

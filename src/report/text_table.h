@@ -9,13 +9,13 @@
 
 namespace qtool {
 
-/// As many columns as a text takes: for files and pipes.
+/// No limit on the number of columns, for files and pipes.
 inline constexpr std::size_t kAnyWidth = std::numeric_limits<std::size_t>::max();
 
-/// Columns of a terminal that one line takes: one for each UTF-8 character.
+/// The number of terminal columns that one line takes: one for each UTF-8 character.
 std::size_t columns_of(std::string_view line);
 
-/// Columns of text for people: a heading, rows, each column as wide as its widest cell.
+/// A table of text for people: a heading and rows. Each column is as wide as its widest cell.
 class TextTable {
  public:
   enum class Kind : std::uint8_t {
@@ -26,8 +26,8 @@ class TextTable {
   struct Column {
     std::string heading;
     Kind kind = Kind::kName;
-    /// Columns are left out to make the table fit: those of the least worth first, and of equal
-    /// ones the last.
+    /// Columns are left out to make the table fit. The column of the least worth goes first; among
+    /// columns of equal worth, the last one.
     int worth = 9;
   };
 
@@ -36,8 +36,8 @@ class TextTable {
   /// Throws Error(kInvalidArgument) when the number of cells differs from the heading's.
   void add(std::vector<std::string> cells);
   /// The lines, each ended by a line feed and without trailing blanks. No line is longer than
-  /// `width`, so that no terminal breaks a row: names are shortened first, then columns left out,
-  /// all but the first one.
+  /// `width`, so that no terminal breaks a row. Names are shortened first, then columns are left
+  /// out, but never the first column.
   [[nodiscard]] std::string to_string(std::size_t width = kAnyWidth) const;
 
  private:

@@ -20,20 +20,20 @@ namespace {
 
 constexpr std::int64_t kMaxProtoBytes = std::int64_t{1} << 30;
 
-// A byte other than 0 and 1 is not a value of C++'s bool.
+// A bool of C++ must be 0 or 1, so every other byte becomes 1.
 void normalize_bools(Tensor& tensor) {
   if (tensor.dtype() != DType::kBool) return;
   auto* bytes = reinterpret_cast<std::uint8_t*>(tensor.data());
   for (std::int64_t i = 0; i < tensor.elements(); ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
 }
 
-// The elements of a row-major array of which `columns` has the axes in the opposite order.
+// Copies an array in column-major (Fortran) order into row-major order.
 Tensor row_major(const Tensor& columns, const Shape& shape) {
   Tensor rows(columns.dtype(), shape);
   const std::int64_t size = size_of(columns.dtype());
   for (std::int64_t to = 0; to < rows.elements(); ++to) {
     std::int64_t from = 0;
-    std::int64_t stride = rows.elements();  // of the axis in `columns`, where the last is outermost
+    std::int64_t stride = rows.elements();  // in `columns`, whose last axis is outermost
     std::int64_t rest = to;
     for (std::int64_t axis = shape.rank() - 1; axis >= 0; --axis) {
       stride /= shape[axis];
@@ -54,7 +54,8 @@ std::unique_ptr<ByteSource> find_member(const fs::path& path, const std::string&
               concat("file '", path.string(), "': has no array '", name, "'"));
 }
 
-// Whether all of them fit the integer type of `to`, which then holds them.
+// Converts all integers to the type of `to` and writes them there. Returns false if one of them
+// does not fit.
 bool cast_all(const std::vector<std::int64_t>& from, Tensor& to) {
   bool fit = false;
   with_cast_type(to.dtype(), [&](auto zero) {
@@ -132,7 +133,7 @@ void ArrayFile::open_raw(const fs::path& path, const InputSpec& spec) {
                 concat(what_, ": does not say its shape, and input '", spec.name,
                        "' leaves it open (", shape_text(spec), "); use .npy"));
   }
-  // An axis of its own is as long as the file.
+  // If the only axis is open, the whole file is one sample.
   if (rank == 1 && !spec.extents->front()) dims[0] = bytes_->size() / size_of(spec.dtype);
   const std::int64_t one = Shape(dims).elements() * size_of(spec.dtype);
   if (one == 0 || bytes_->size() == 0 || bytes_->size() % one != 0) {
@@ -141,7 +142,7 @@ void ArrayFile::open_raw(const fs::path& path, const InputSpec& spec) {
                        " for each sample of input '", spec.name, "', ", Shape(dims).to_string(),
                        " of ", name_of(spec.dtype)));
   }
-  // The samples lie one behind the other.
+  // The samples lie one after the other.
   std::vector<std::int64_t> all{bytes_->size() / one};
   for (const std::int64_t dim : dims) all.push_back(dim);
   header_.shape = Shape(std::move(all));
@@ -190,7 +191,7 @@ Tensor ArrayFile::read(std::int64_t first, const Shape& shape) {
   const std::int64_t all = header_.shape.elements();
   QTOOL_CHECK(first >= 0 && first <= all && elements <= all - first);
   if (wav_) {
-    // Samples overlap in the file, and the first one begins before it.
+    // Samples may overlap, and the first one may begin before the start of the file.
     QTOOL_CHECK(elements == cut_.window);
     const std::int64_t begin = first / cut_.window * cut_.hop + cut_.hop - cut_.window;
     return Tensor::of<float>(

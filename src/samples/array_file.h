@@ -15,25 +15,26 @@
 
 namespace qtool {
 
-/// How a file holds arrays.
+/// The format of a file that holds arrays.
 enum class ArrayKind : std::uint8_t { kNpy, kNpz, kProto, kRaw, kWav };
 
-/// By the ending of its name; nothing for files that hold none.
+/// The format of a file, from its file name extension; std::nullopt for files that hold no arrays.
 std::optional<ArrayKind> array_kind(const std::filesystem::path& path);
 
-/// One array of a file. Opening it reads the header only, but for a TensorProto, which is read as a
-/// whole.
+/// One array of a file. Opening it reads only the header; a TensorProto is read as a whole.
 class ArrayFile {
  public:
-  /// `member` names the array of an .npz archive. `spec` gives type and shape to files without a
-  /// header; there the first extent follows from the file's size if it is open or 1. `audio` cuts a
-  /// .wav file into samples, one behind the other, where the rank is known. Throws as
-  /// list_tensors() does.
+  /// `member` names the array of an .npz archive. `spec` gives the type and shape of files without
+  /// a header. Such a file holds one or more samples one after the other; their number follows from
+  /// the file's size. An open first extent counts as 1; if it is the only extent, the whole file is
+  /// one sample. `audio` cuts a .wav file into samples one after the other if the rank of the input
+  /// is known. Throws as list_tensors() does.
   ArrayFile(const std::filesystem::path& path, ArrayKind kind, const std::string& member,
             const InputSpec& spec, const AudioCut& audio = {});
 
   [[nodiscard]] const ArrayHeader& header() const noexcept { return header_; }
-  /// The elements from `first` on as a tensor of `shape`, all of them within the array.
+  /// Reads the elements from `first` on into a tensor of `shape`. All of them must lie within the
+  /// array.
   [[nodiscard]] Tensor read(std::int64_t first, const Shape& shape);
 
  private:
@@ -44,13 +45,13 @@ class ArrayFile {
   std::unique_ptr<ByteSource> bytes_;
   ArrayHeader header_;
   std::optional<WavHeader> wav_;
-  AudioCut cut_;                 // of a .wav file, both members set
-  std::optional<Tensor> whole_;  // of a TensorProto, and of an array in Fortran order
+  AudioCut cut_;                 // for a .wav file, with both members set
+  std::optional<Tensor> whole_;  // for a TensorProto and for an array in Fortran order
 };
 
-/// `tensor` in the element type of the input: floats become float32, integers the input's integers.
-/// Throws Error(kMismatch) that begins with `what` for other types and for integers that do not
-/// fit.
+/// `tensor` in the element type of the input: floats become float32, integers become the integer
+/// type of the input. Throws Error(kMismatch), whose message begins with `what`, for other types
+/// and for integers that do not fit.
 Tensor converted(Tensor tensor, const InputSpec& spec, std::string_view what);
 
 }  // namespace qtool

@@ -8,7 +8,7 @@
 
 namespace qtool {
 
-/// The bytes of an array file, read by pieces.
+/// The bytes of an array file, read in pieces.
 class ByteSource {
  public:
   ByteSource() = default;
@@ -16,7 +16,7 @@ class ByteSource {
   ByteSource& operator=(const ByteSource&) = delete;
   virtual ~ByteSource() = default;
 
-  /// As the file says.
+  /// The number of bytes, as the file states it.
   [[nodiscard]] virtual std::int64_t size() const noexcept = 0;
   /// Fills `out` with the bytes from `position` on; all of them must lie within size(). Throws
   /// Error(kIo) when they cannot be read, Error(kInvalidArgument) when they are corrupt.
@@ -26,9 +26,9 @@ class ByteSource {
 /// A regular file, or a part of one.
 class FileBytes : public ByteSource {
  public:
-  /// The whole file. Throws Error(kIo) when it is not there or not a regular file.
+  /// Opens the whole file. Throws Error(kIo) when it does not exist or is not a regular file.
   explicit FileBytes(const std::filesystem::path& path);
-  /// Only `size` bytes from `offset` on. Both must lie within the file.
+  /// Restricts the source to `size` bytes from `offset` on. All of them must lie within the file.
   void narrow(std::int64_t offset, std::int64_t size);
 
   [[nodiscard]] std::int64_t size() const noexcept override { return size_; }

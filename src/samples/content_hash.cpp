@@ -11,7 +11,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMaxImageBytes = std::int64_t{1} << 28;  // as load_image() has it
+constexpr std::int64_t kMaxImageBytes = std::int64_t{1} << 28;  // the limit of load_image()
 
 std::uint64_t hash_of_image(const std::filesystem::path& path, std::uint64_t seed) try {
   return hash_bytes(std::string_view(read_file(path, kMaxImageBytes)), seed);
@@ -23,7 +23,7 @@ std::uint64_t hash_of_image(const std::filesystem::path& path, std::uint64_t see
 
 std::uint64_t content_hash_of(const Samples& samples) {
   std::uint64_t hash = hash_of(samples);
-  std::vector<BadImage> bad;  // tensors are never left out
+  std::vector<BadImage> bad;  // stays empty: tensors are never left out
   for (std::int64_t i = 0; i < samples.size(); ++i) {
     if (samples.are_images()) {
       hash = hash_of_image(samples.path(i), hash);

@@ -9,27 +9,27 @@
 
 namespace qtool {
 
-/// Throws Error(kUnsupported) when the network cannot take such samples one at a time: images are
-/// for exactly one float32 input of rank 4 and batch 1, tensors for as many inputs as they are
-/// listed for.
+/// Throws Error(kUnsupported) when the network cannot take such samples one at a time. Images need
+/// a network with exactly one input, of float32, rank 4 and batch 1. Tensors need a network with
+/// the number of inputs for which they were listed.
 void require_inputs_for(const Samples& samples, const Graph& graph);
 
-/// `shapes` by the names of the network's inputs, in the order of these. As many as inputs.
+/// Maps the name of each input of the network to its shape. `shapes` has one shape per input, in
+/// the order of the inputs.
 InputShapes named_shapes(const Graph& graph, std::span<const Shape> shapes);
 
 /// The shapes of the network's inputs for one sample. Throws Error(kMismatch) when the network
-/// declares others.
+/// declares different shapes.
 InputShapes shapes_for(const Samples& samples, const Graph& graph, std::span<const Tensor> sample);
 
-/// The input shapes of the smallest and of the largest sample, where samples are tensors that
-/// differ in shape; nothing where they do not, and for images.
+/// The input shapes of the smallest and of the largest sample, by number of elements. Empty for
+/// images, and when all samples have the same number of elements.
 std::vector<InputShapes> extreme_shapes(const Samples& samples, const Graph& graph);
 
-/// Whether the inputs that the network declares take a sample: extents that it leaves open may be
-/// any.
+/// Whether a sample fits the inputs that the network declares. An open extent accepts any size.
 bool accepts(const Graph& graph, std::span<const Tensor> sample);
 
-/// The tensors as a plan takes them.
+/// The tensors as views, which a plan takes as inputs.
 std::vector<TensorView> views_of(std::span<const Tensor> sample);
 
 }  // namespace qtool

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::int64_t kMaxHeaderBytes = 1 << 16;
-constexpr std::size_t kMaxRank = 32;  // NumPy's own
+constexpr std::size_t kMaxRank = 32;  // the limit of NumPy before version 2
 
-// NumPy's names without the order of bytes.
+// NumPy's names of the element types, without the byte order.
 constexpr std::array<std::pair<std::string_view, DType>, 12> kTypes = {{
     {"f4", DType::kFloat32},
     {"f2", DType::kFloat16},
@@ -38,7 +38,7 @@ constexpr std::array<std::pair<std::string_view, DType>, 12> kTypes = {{
   throw Error(code, concat(what, ": ", message));
 }
 
-// The text of a header is a Python dictionary of three entries:
+// Parses the text of a header, which is a Python dictionary with three entries:
 // {'descr': '<f4', 'fortran_order': False, 'shape': (1, 576), }
 class HeaderText {
  public:
@@ -172,7 +172,7 @@ std::string descr_of(DType dtype) {
   return concat(size_of(dtype) == 1 ? '|' : '<', row->first);
 }
 
-// As Python writes a tuple: `()`, `(3,)`, `(3, 4)`.
+// The extents as Python writes a tuple: `()`, `(3,)`, `(3, 4)`.
 std::string tuple_of(const Shape& shape) {
   std::string text = "(";
   for (std::int64_t axis = 0; axis < shape.rank(); ++axis) {

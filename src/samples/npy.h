@@ -10,10 +10,10 @@
 
 namespace qtool {
 
-/// How the elements of an array lie in a file.
+/// The order of the elements of an array in a file.
 enum class AxisOrder : std::uint8_t { kRowMajor, kColumnMajor };
 
-/// What is known of an array before its elements are read.
+/// The facts about an array that are known before its elements are read.
 struct ArrayHeader {
   DType dtype = DType::kFloat32;
   Shape shape;
@@ -21,16 +21,17 @@ struct ArrayHeader {
   std::int64_t data_offset = 0;  ///< bytes before the first element
 };
 
-/// The header of an .npy file of format 1.0 to 3.0. `what` names the file in messages. What the
-/// header says is compared with the number of bytes that are there. Throws Error(kInvalidArgument)
-/// for bytes that are no such file, Error(kUnsupported) for element types other than ONNX's and
-/// for big-endian ones. Source: NumPy's format documentation (numpy.lib.format).
+/// The header of an .npy file of format 1.0 to 3.0. `what` names the file in messages. The size
+/// that the header states is compared with the number of bytes in the file. Throws
+/// Error(kInvalidArgument) for bytes that are not such a file, and Error(kUnsupported) for element
+/// types other than ONNX's and for big-endian elements. Source: NumPy's format documentation
+/// (numpy.lib.format).
 ArrayHeader read_npy_header(ByteSource& bytes, std::string_view what);
 
-/// `tensor` as an .npy file of format 1.0: little-endian, in C order, elements at a multiple of 64
-/// bytes. NumPy has no bfloat16: these elements are written as float32, which holds each of them
-/// exactly. Throws Error(kUnsupported) for more axes than NumPy has. Cost: one copy of the
-/// elements. Source: NumPy's format documentation (numpy.lib.format).
+/// The bytes of an .npy file of format 1.0 with `tensor`: little-endian, in C order, with the
+/// elements at a multiple of 64 bytes. NumPy has no bfloat16, so bfloat16 elements are written as
+/// float32, which represents them exactly. Throws Error(kUnsupported) for more than 32 axes. Cost:
+/// one copy of the elements. Source: NumPy's format documentation (numpy.lib.format).
 std::string npy_bytes(const Tensor& tensor);
 
 }  // namespace qtool

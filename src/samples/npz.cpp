@@ -14,11 +14,11 @@ namespace qtool {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::int64_t kEndBytes = 22;  // of the record at the end, without its comment
+constexpr std::int64_t kEndBytes = 22;  // size of the record at the end, without its comment
 constexpr std::int64_t kMaxCommentBytes = 65535;
 constexpr std::int64_t kMaxDirectoryBytes = std::int64_t{1} << 24;
-constexpr std::size_t kEntryBytes = 46;  // of an entry of the directory, without its texts
-constexpr std::size_t kLocalBytes = 30;  // of a member's own header, without its texts
+constexpr std::size_t kEntryBytes = 46;  // size of a directory entry, without its texts
+constexpr std::size_t kLocalBytes = 30;  // size of a member's local header, without its texts
 constexpr std::int64_t kStoredMethod = 0;
 constexpr std::int64_t kDeflateMethod = 8;
 constexpr std::int64_t kMaxDeflated = 1032;
@@ -30,7 +30,7 @@ constexpr std::int64_t kBeyond4GiB = 0xFFFFFFFF;
   throw Error(code, concat("file '", path.string(), "': ", message));
 }
 
-// Little-endian numbers; `at + 2` or `at + 4` lie within `bytes`.
+// Little-endian numbers of 2 or 4 bytes at `at`. All their bytes must lie within `bytes`.
 std::int64_t u16(std::string_view bytes, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes.at(at + i)); };
   return byte(0) | byte(1) << 8;
@@ -45,7 +45,7 @@ std::string read_text(FileBytes& file, std::int64_t position, std::int64_t size)
   return text;
 }
 
-// The list of all members at the end of the archive.
+// The directory at the end of the archive, which lists all members.
 std::string read_directory(FileBytes& file, const fs::path& path) {
   const std::int64_t tail = std::min(file.size(), kEndBytes + kMaxCommentBytes);
   const std::string end = read_text(file, file.size() - tail, tail);
@@ -64,12 +64,12 @@ std::string read_directory(FileBytes& file, const fs::path& path) {
   return read_text(file, offset, size);
 }
 
-// A member that is compressed.
+// The unpacked bytes of a compressed member.
 class InflatedBytes : public ByteSource {
  public:
   InflatedBytes(std::unique_ptr<FileBytes> packed, std::int64_t size, fs::path path)
       : packed_(std::move(packed)), size_(size), path_(std::move(path)) {
-    // Negative: without the header of zlib's own files.
+    // The negative number means that the data has no zlib header.
     if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK) {
       refuse_archive(path_, "found no memory to unpack it", ErrorCode::kIo);
     }
@@ -128,8 +128,8 @@ class InflatedBytes : public ByteSource {
   fs::path path_;
   z_stream stream_{};
   std::array<std::byte, 16384> buffer_{};
-  std::int64_t taken_ = 0;  // of the packed bytes
-  std::int64_t done_ = 0;   // of the unpacked ones
+  std::int64_t taken_ = 0;  // packed bytes read so far
+  std::int64_t done_ = 0;   // unpacked bytes so far
 };
 
 }  // namespace
@@ -164,7 +164,7 @@ std::vector<NpzMember> npz_members(const fs::path& path) {
       refuse_archive(path, concat("array '", member.name, "' lies beyond 4 GiB, which is not read"),
                      ErrorCode::kUnsupported);
     }
-    // Deflate makes at most 1032 bytes of one.
+    // Deflate expands one byte to at most 1032 bytes.
     if (member.deflated ? member.size / kMaxDeflated > member.stored
                         : member.size != member.stored) {
       refuse_archive(path, concat("is a corrupt archive: array '", member.name, "' has two sizes"));

@@ -27,7 +27,8 @@ std::string what_of(const SampleArray& array) {
                 array.member.empty() ? std::string() : concat(", array '", array.member, "'"));
 }
 
-// How many samples an array of these extents holds, and the shape of one.
+// The number of samples in an array of these extents, and the shape of one sample. std::nullopt if
+// the array does not fit the input.
 std::optional<std::pair<std::int64_t, Shape>> divide(const std::vector<std::int64_t>& dims,
                                                      const InputSpec& spec) {
   const auto whole = [&] { return std::pair(std::int64_t{1}, Shape(dims)); };
@@ -38,7 +39,8 @@ std::optional<std::pair<std::int64_t, Shape>> divide(const std::vector<std::int6
     if (!accepts(spec, sample)) return std::nullopt;
     return std::pair(dims.front(), Shape(std::move(sample)));
   }
-  // The first axis counts samples where it is 1, or open and not the only one.
+  // The first axis counts samples if the input declares it as 1, or leaves it open and has more
+  // axes.
   const bool counts = rank > 0 && spec.extents->front().value_or(rank > 1 ? 1 : 0) == 1;
   if (dims.size() + 1 == rank && counts) {
     std::vector<std::int64_t> sample = dims;
@@ -78,13 +80,13 @@ class Listing {
   }
 
  private:
-  // A file alone: the only input's, or an archive of all inputs.
+  // Adds a single file: an array for the only input, or an archive with the arrays of all inputs.
   void add_file(const fs::path& path) {
     if (kind_of(path) == ArrayKind::kNpz) {
       std::vector<std::pair<fs::path, std::string>> places;
       for (const InputSpec& spec : set_.inputs) places.emplace_back(path, spec.name);
       const std::vector<std::string> names = npz_array_names(path);
-      // numpy.savez() names an array without a name arr_0.
+      // numpy.savez() calls an unnamed array arr_0. So a single array may have any name.
       if (places.size() == 1 && names.size() == 1) places[0].second = names[0];
       return add_row(places);
     }
@@ -136,7 +138,8 @@ class Listing {
   void add_folder(const fs::path& folder) {
     if (add_data_set(folder)) return;
     const auto folder_of = [&](const InputSpec& spec) { return folder / spec.name; };
-    // A name is the model's to choose: no path to elsewhere.
+    // The model chooses the name of an input, so the name must not lead to a path outside the
+    // folder.
     const auto has_folder = [&](const InputSpec& spec) {
       std::error_code ec;
       return !spec.name.empty() && !spec.name.starts_with('.') &&
@@ -165,7 +168,7 @@ class Listing {
                        input_names(), ")"));
   }
 
-  // A folder for each input, with files of the same names.
+  // Adds the samples of one folder per input. Files with the same name belong to one sample.
   void add_folders(const std::vector<fs::path>& folders) {
     std::map<std::string, std::vector<std::pair<fs::path, std::string>>> samples;
     for (std::size_t i = 0; i < folders.size(); ++i) {
@@ -194,7 +197,7 @@ class Listing {
     for (const auto& [stem, places] : samples) add_row(places);
   }
 
-  // The only array of an archive that is one input's.
+  // The name of the only array of an archive with the array of one input; empty for other files.
   static std::string member_of(const fs::path& path) {
     if (kind_of(path) != ArrayKind::kNpz) return {};
     const std::vector<std::string> names = npz_array_names(path);
@@ -203,7 +206,8 @@ class Listing {
                                              " arrays, expected that of one input"));
   }
 
-  // ONNX's own way: input_0.pb, input_1.pb ...
+  // Adds a data set in the form of ONNX's own tests: input_0.pb, input_1.pb ... Returns false if
+  // the folder does not hold one.
   bool add_data_set(const fs::path& folder) {
     const auto file = [&](std::size_t i) { return folder / concat("input_", i, ".pb"); };
     std::error_code ec;
@@ -240,7 +244,8 @@ class Listing {
 
 constexpr std::int64_t kOpen = -1;
 
-// The shapes of the inputs that are states, by input; nothing for the others.
+// The shape of each input that is a state, by index of the input; std::nullopt for the other
+// inputs.
 std::vector<std::optional<Shape>> state_shapes(const std::vector<InputSpec>& inputs,
                                                const std::vector<StateFeed>& states) {
   std::vector<std::optional<Shape>> shapes(inputs.size());
@@ -260,7 +265,7 @@ std::vector<std::optional<Shape>> state_shapes(const std::vector<InputSpec>& inp
                                             name_of(found->dtype), ", expected float32"));
     }
     std::vector<std::int64_t> dims;
-    // An open extent is the batch: samples run one at a time.
+    // An open extent is the batch. It becomes 1, because samples run one at a time.
     bool known = found->extents.has_value();
     for (std::size_t axis = 0; known && axis < found->extents->size(); ++axis) {
       const std::optional<std::int64_t>& extent = (*found->extents)[axis];
@@ -278,7 +283,8 @@ std::vector<std::optional<Shape>> state_shapes(const std::vector<InputSpec>& inp
   return shapes;
 }
 
-// Puts the states between the arrays of the files.
+// Inserts the states between the arrays from files, so that each row follows the order of the
+// inputs.
 void add_states(const std::vector<std::optional<Shape>>& states, TensorSet& set) {
   for (Row& row : set.rows) {
     Row all;
@@ -357,7 +363,7 @@ fs::path path_of(const TensorSet& set, const TensorSet::Entry& entry) {
 
 std::uint64_t hash_of(const TensorSet& set) {
   std::string text;
-  std::vector<std::uint64_t> hashes;  // of rows
+  std::vector<std::uint64_t> hashes;  // one per row
   for (const Row& row : set.rows) {
     text.clear();
     for (const SampleArray& array : row) {

@@ -32,7 +32,7 @@ bool begins_with(std::span<const std::byte> bytes, std::string_view text) {
   throw Error(code, concat(what, ": ", why));
 }
 
-// The format of the chunk `fmt `, `size` bytes at `at`.
+// Reads the encoding from the chunk `fmt `, which has `size` bytes at position `at`.
 WavHeader::Encoding read_format(ByteSource& bytes, std::int64_t at, std::int64_t size,
                                 std::string_view what) {
   constexpr std::uint32_t kExtensible = 0xFFFE;

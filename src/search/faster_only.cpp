@@ -23,10 +23,10 @@
 namespace qtool {
 namespace {
 
-constexpr std::size_t kTogether = 6;  // models of a race, beside the one they are compared with
+constexpr std::size_t kTogether = 6;  // models in a race, beside the reference
 constexpr std::int64_t kMaxRaces = 4;
-constexpr double kRaceSeconds = 3.0;       // what a race should take at most
-constexpr std::int64_t kLeastRounds = 15;  // below that, intervals say little
+constexpr double kRaceSeconds = 3.0;       // the longest time that a race should take
+constexpr std::int64_t kLeastRounds = 15;  // with fewer rounds, intervals say little
 
 /// A model with some nodes in FP32, ready to run.
 struct Made {
@@ -79,8 +79,9 @@ class FasterSearch {
     return made;
   }
 
-  /// What each block costs on integers, conversions beside it included, minus what it costs in
-  /// FP32. A conversion belongs to those that need it in equal parts.
+  /// The time of each block on integers, with the conversions beside it, minus its time in FP32. A
+  /// DequantizeLinear counts for the node before it. Any other conversion counts in equal parts for
+  /// the nodes that read its result.
   std::vector<double> gains(const LinkedBlocks& linked) const {
     const Graph& graph = fp32_.graph();
     const Plan* const plans[] = {float_plan_.get(), int8_.plan.get()};
@@ -118,8 +119,8 @@ class FasterSearch {
     return gains;
   }
 
-  /// Blocks for which `takes` holds, in groups that hang together; those without a node on integers
-  /// connect others, and cost nothing.
+  /// The blocks for which `takes` is true, in connected groups. Blocks without a node on integers
+  /// connect other blocks, and cost nothing.
   static std::vector<std::vector<std::size_t>> groups(const LinkedBlocks& linked,
                                                       const std::vector<bool>& takes) {
     const std::size_t count = linked.blocks.size();
@@ -152,8 +153,9 @@ class FasterSearch {
     return found;
   }
 
-  /// What to try, the largest gain by single steps first: groups of neighbours that are faster in
-  /// FP32, the same with what lies between two of them, and all of them together.
+  /// The sets of nodes to try, sorted by the gain of their single steps, the largest first: groups
+  /// of neighbouring blocks that are faster in FP32, groups that also have the blocks between two
+  /// of them, and all groups together.
   std::vector<NodeSet> islands() const {
     const LinkedBlocks linked = linked_blocks(fp32_.graph(), exclusions_);
     const std::vector<double> gain = gains(linked);
@@ -202,8 +204,8 @@ class FasterSearch {
     Made made;
   };
 
-  /// `nodes` with an island more, where one is measurably faster; takes what was tried out of the
-  /// candidates.
+  /// `nodes` with one or more islands added, if this is measurably faster; else `nodes`. Removes
+  /// the islands that were tried from `candidates`.
   NodeSet improved(const NodeSet& nodes, std::vector<NodeSet>& candidates) {
     std::vector<Entrant> entrants;
     entrants.push_back({nodes, make(nodes)});
@@ -212,7 +214,7 @@ class FasterSearch {
       candidates.erase(candidates.begin());
       if (more == nodes) continue;
       Made made = make(more);
-      if (made.plan == nullptr) continue;  // that is FP32 alone, which the last race has
+      if (made.plan == nullptr) continue;  // this is FP32 alone, which runs in the last race
       entrants.push_back({std::move(more), std::move(made)});
     }
     if (entrants.size() == 1) return nodes;
@@ -248,14 +250,15 @@ class FasterSearch {
     return timer_.runs(plans);
   }
 
-  /// The last race: what was chosen, the recipe's model and FP32.
+  /// Runs the last race: the chosen model, the recipe's model and FP32.
   void finish(NodeSet chosen) {
     Made mixed = chosen.empty() ? Made() : make(chosen);
     std::vector<const Plan*> plans{float_plan_.get(), int8_.plan.get()};
     if (mixed.plan != nullptr) plans.push_back(mixed.plan.get());
     const std::vector<std::vector<double>> seconds = timer_.runs(plans);
     std::size_t winner = seconds.size() - 1;
-    // It has to be faster once more: the best of many is so by chance now and then.
+    // The chosen model must be faster once more, because the best of many models is sometimes
+    // faster by chance.
     if (winner == 2 && difference_of(seconds[2], seconds[1]).high >= 0.0) {
       winner = 1;
       chosen.clear();
@@ -305,7 +308,7 @@ FasterResult faster_only(const Executor& fp32, const Recipe& recipe, std::span<c
   timer.steps = [&](std::span<const Plan* const> plans) {
     std::vector<std::vector<double>> medians;
     std::vector<Workspace> workspaces(plans.size());
-    std::vector<std::vector<std::vector<double>>> times(plans.size());  // plan, step, round
+    std::vector<std::vector<std::vector<double>>> times(plans.size());  // [plan][step][round]
     for (std::int64_t round = -1; round < kLeastRounds; ++round) {
       check_stop(options.stop);
       for (std::size_t p = 0; p < plans.size(); ++p) {
@@ -323,7 +326,7 @@ FasterResult faster_only(const Executor& fp32, const Recipe& recipe, std::span<c
     return medians;
   };
   timer.runs = [&](std::span<const Plan* const> plans) {
-    // Two rounds tell how many fit into the time.
+    // Two rounds show how many rounds fit into kRaceSeconds.
     double round_seconds = 0.0;
     for (const std::vector<double>& one : race(plans, inputs, 2, {})) round_seconds += median(one);
     const double fit = kRaceSeconds / std::max(round_seconds, 1e-9);

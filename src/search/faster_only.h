@@ -9,11 +9,11 @@
 
 namespace qtool {
 
-/// How plans are timed: by the clock, or by a rule of a test.
+/// How plans are timed: with a clock, or in tests by a fixed rule.
 struct PlanTimer {
-  /// Median seconds of each step of two plans that take turns.
+  /// The median seconds of each step of two plans that take turns: [plan][step].
   std::function<std::vector<std::vector<double>>(std::span<const Plan* const> plans)> steps;
-  /// As race().
+  /// The seconds of each run of each plan, as race() returns them.
   std::function<std::vector<std::vector<double>>(std::span<const Plan* const> plans)> runs;
 };
 

@@ -8,9 +8,9 @@
 namespace qtool {
 namespace {
 
-constexpr double kRounding = 1e-9;  // 100 * 0.58 is less than 58
+constexpr double kRounding = 1e-9;  // in floating point, 100 * 0.58 is less than 58
 
-/// z with P(Z <= z) = confidence, of a normal distribution.
+/// z with P(Z <= z) = confidence, for the standard normal distribution.
 double normal_quantile(double confidence) {
   double low = 0.0;
   double high = 40.0;
@@ -38,7 +38,8 @@ double wilson_upper(double mistakes, double all, double confidence) {
 
 double allowed_mistakes(double all, double most_share, double confidence) {
   const double z = normal_quantile(confidence);
-  // The end of the interval lies above the share, and rises with it.
+  // The upper end of the interval lies above the share and rises with it, so bisection finds the
+  // limit.
   double fits = 0.0;
   double fails = std::floor(most_share * all + kRounding) + 1.0;
   while (fails - fits > 1.0) {
@@ -95,7 +96,7 @@ std::vector<GoalCount> goal_counts(const SearchGoal& goal, const TrialScore& sco
 
 double allowed_mistakes(const GoalCount& count, double confidence) {
   if (count.kind == GoalCount::Kind::kOtherPixels) return count.most_share * count.all;
-  constexpr double kHalf = 0.5;  // a curve through counts has parts of a mistake
+  constexpr double kHalf = 0.5;  // values of the curve are not whole numbers
   const double allowed = allowed_mistakes(count.all, count.most_share, confidence);
   return confidence > kHalf ? allowed + kHalf : allowed;
 }

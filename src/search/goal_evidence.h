@@ -6,50 +6,51 @@
 #include "analyze/suggest_trials.h"
 #include "qtool/search/search.h"
 
-// What counts on some images say about images that nobody has seen: a search that takes the first
-// model whose count suffices takes the luckiest one.
+// Estimates, from counts on some images, what holds for images that the search has not seen. This
+// is needed because a search that takes the first model with a sufficient count is likely to take a
+// model that reached it by luck.
 namespace qtool {
 
-/// The upper end of Wilson's interval for a share, one-sided: with `confidence` (0.5 to below 1)
-/// the share of mistakes among all answers is at most this, when `mistakes` of `all` answers that
-/// were looked at are wrong. At a confidence of 0.5 the share itself. More mistakes than answers
-/// (boxes may be added without end) give the share itself; no answers give 1.
+/// The upper end of Wilson's one-sided interval for a share. If `mistakes` of `all` checked answers
+/// are wrong, the true share of mistakes is at most this value, with `confidence` (0.5 to below 1).
+/// At a confidence of 0.5 it is mistakes / all. The same holds if there are more mistakes than
+/// answers, because any number of boxes may be added. Without answers it is 1.
 /// Source: Wilson, Probable inference, the law of succession, and statistical inference, Journal of
 /// the American Statistical Association 22 (1927); Brown, Cai, DasGupta, Interval estimation for a
 /// binomial proportion, Statistical Science 16 (2001).
 double wilson_upper(double mistakes, double all, double confidence);
 
-/// The most mistakes, a whole number, with which wilson_upper() is `most_share` or less. Where even
-/// none would be too many, because the answers are too few, 0.
+/// The largest whole number of mistakes with which wilson_upper() is `most_share` or less. 0 where
+/// there are too few answers, so that even no mistake gives more than `most_share`.
 double allowed_mistakes(double all, double most_share, double confidence);
 
-/// The numbers that never fall and are nearest to `values` in squared error: each is a mean of
-/// neighbours. Cost: linear. Source: Ayer et al., An empirical distribution function for sampling
-/// with incomplete information, Annals of Mathematical Statistics 26 (1955).
+/// The sequence that never falls and is nearest to `values` in squared error. Each of its numbers
+/// is a mean of neighbouring values. Cost: linear. Source: Ayer et al., An empirical distribution
+/// function for sampling with incomplete information, Annals of Mathematical Statistics 26 (1955).
 std::vector<double> rising_fit(std::span<const double> values);
 
 /// A count that a goal limits.
 struct GoalCount {
   enum class Kind {
-    kNotKept,       ///< boxes
-    kAdded,         ///< boxes
-    kOtherClasses,  ///< images
-    kOtherPixels,   ///< as parts of images: so many that chance among them says little
+    kNotKept,       ///< boxes of FP32 that are not kept
+    kAdded,         ///< boxes that FP32 does not have
+    kOtherClasses,  ///< images with another class than FP32
+    kOtherPixels,   ///< pixels, counted in images; there are so many that chance hardly matters
   };
   Kind kind = Kind::kOtherClasses;
   double mistakes = 0.0;
-  double all = 0.0;         ///< boxes of FP32, or images
-  double most_share = 0.0;  ///< of mistakes, that the goal allows
+  double all = 0.0;         ///< number of boxes of FP32, or of images
+  double most_share = 0.0;  ///< share of mistakes that the goal allows
 };
 
-/// The counts of a goal of agreement or of boxes, in an order that is equal for all models; none
-/// for other goals.
+/// The counts for a goal of kAgreement or kBoxes, in the same order for all models. Empty for other
+/// goals.
 std::vector<GoalCount> goal_counts(const SearchGoal& goal, const TrialScore& score);
 
-/// What a count may be with `confidence`, see SearchGoal.
+/// The most mistakes that a count may have with `confidence`, see SearchGoal::confidence.
 double allowed_mistakes(const GoalCount& count, double confidence);
-/// The share of mistakes that images which nobody has seen have at most, if `mistakes` is what
-/// `count` should be.
+/// The largest share of mistakes, with `confidence`, on images that the search has not seen.
+/// `mistakes` is used instead of count.mistakes.
 double sure_share(const GoalCount& count, double mistakes, double confidence);
 
 }  // namespace qtool

@@ -11,13 +11,14 @@
 namespace qtool {
 namespace {
 
-/// Runs of one length, and blocks whose surroundings are looked at, of large networks.
+/// For large networks: the most runs of one length, and the most blocks that are taken with their
+/// neighbours.
 constexpr std::size_t kStarts = 200;
-constexpr std::size_t kEnds = 100;  // lengths of first and of last blocks
+constexpr std::size_t kEnds = 100;  // most sets of first blocks, and of last blocks
 constexpr std::size_t kMaxIslandSources = 200;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-/// Blocks, and which follows from which.
+/// Blocks, with the blocks directly before and after each one.
 struct BlockGraph {
   std::vector<NodeSet> blocks;
   std::vector<std::set<std::size_t>> before;
@@ -60,7 +61,7 @@ BlockGraph block_graph(const Graph& graph, const Exclusions& exclusions) {
   return made;
 }
 
-/// Everything that is reached from a block along `edges`, itself too.
+/// All blocks that are reached from a block along `edges`, including the block itself.
 std::vector<char> reached(std::size_t from, const std::vector<std::set<std::size_t>>& edges) {
   std::vector<char> seen(edges.size(), 0);
   std::vector<std::size_t> open{from};

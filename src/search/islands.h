@@ -9,21 +9,25 @@
 
 namespace qtool {
 
-/// A product and what follows it until the next ones: a convolution with its activation, say. Nodes
-/// that run on integers in the recipe's model, in the order of their products.
+/// The blocks of a graph. A block is a node that multiplies, and the nodes after it until the next
+/// node that multiplies: for example a convolution with its activation function. It has only the
+/// nodes that run on integers in the recipe's model. Blocks are in the order of their first nodes.
 std::vector<NodeSet> blocks_of(const Graph& graph, const Exclusions& exclusions);
 
-/// The same blocks with those that have no node on integers, and which follow from which.
+/// The blocks as in blocks_of(), but also the empty blocks without a node on integers, and the
+/// links between blocks.
 struct LinkedBlocks {
   std::vector<NodeSet> blocks;
-  std::vector<std::vector<std::size_t>> after;  ///< blocks that read what each one writes
+  std::vector<std::vector<std::size_t>> after;  ///< per block: the blocks that read its results
 };
 LinkedBlocks linked_blocks(const Graph& graph, const Exclusions& exclusions);
 
-/// Sets of nodes that may be worth FP32 together, each once: what every source needs, every block,
-/// runs of neighbouring blocks of many lengths, the first and the last ones, and each block with
-/// those before it, those after it, all that it follows from and all that follows from it. No name
-/// of a layer matters. At most some thousands, spread evenly over large networks.
+/// Sets of nodes that may be worth running in FP32 together, without duplicates: the nodes that
+/// must be in FP32 to remove a source, for every source; every block; runs of neighbouring blocks
+/// of many lengths; the first and the last blocks; and each block with the blocks directly before
+/// it, with the blocks directly after it, with all blocks that lead to it, and with all blocks that
+/// it leads to. The names of layers do not matter. There are at most some thousands, spread evenly
+/// over large networks.
 std::vector<NodeSet> islands_of(const Graph& graph, const Exclusions& exclusions,
                                 const AnalyzeResult& analysis);
 

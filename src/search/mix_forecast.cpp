@@ -18,9 +18,9 @@
 namespace qtool {
 namespace {
 
-/// What an element costs that FP32 computes, or that is quantized or dequantized, in
-/// multiplications: about a nanosecond against some 30 of them on one core. It only has to have the
-/// right order of magnitude; a limit on time is measured.
+/// The cost, in multiplications, of an element that FP32 computes, or that is quantized or
+/// dequantized. It takes about a nanosecond, in which one core does some 30 multiplications. Only
+/// the order of magnitude must be right, because a limit on time is checked by measuring.
 constexpr double kMacsPerElement = 32.0;
 
 bool is_integer(NodeRole role) {
@@ -42,7 +42,7 @@ MixForecast::MixForecast(const Executor& fp32, std::span<const Shape> inputs,
   std::unordered_map<std::string_view, NodeId> by_name;
   for (const NodeId id : graph_->nodes()) by_name.emplace(name_of(*graph_, id), id);
   for (const ErrorSource& source : analysis.sources) {
-    // A source that leaves no number in the output is the worst.
+    // A source whose noise is not finite is the worst.
     constexpr double kWorst = 1e30;
     const double noise = std::isfinite(source.noise) ? source.noise : kWorst;
     if (source.kind != SourceKind::kActivation) {
@@ -77,7 +77,7 @@ Forecast MixForecast::of(const NodeSet& excluded) const {
   std::vector<char> integer(macs_.size(), 0);
   Forecast forecast;
   double float_macs = 0.0;
-  double moved = 0.0;  // elements
+  double moved = 0.0;  // elements that FP32 computes or that are converted
   for (const NodePlacement& placed : placement.nodes) {
     integer[index_of(placed.id)] = is_integer(placed.role) ? 1 : 0;
     if (placed.role == NodeRole::kInteger) {
@@ -108,7 +108,7 @@ Forecast MixForecast::of(const NodeSet& excluded) const {
 }
 
 double MixForecast::cost_of_wide(const std::vector<std::string>& tensors) const {
-  // Rounding to two bytes, and reading and adding the first product.
+  // Passes over a tensor: rounding to two bytes, reading the first product, and adding it.
   constexpr double kPasses = 3.0;
   double macs = 0.0;
   for (const std::string& name : tensors) {

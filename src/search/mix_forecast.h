@@ -12,26 +12,29 @@
 
 namespace qtool {
 
-/// What a model is expected to do that leaves some nodes in FP32.
+/// The forecast for a model that leaves some nodes in FP32.
 struct Forecast {
   double noise = 0.0;  ///< sum of the noise of all sources that are left, see ErrorSource::noise
-  /// Work that integers would not have, over the multiplications of the whole network: FP32
-  /// multiplications, elements that FP32 functions compute and that cross between both.
+  /// The work that a model on integers would not have, divided by the multiplications of the whole
+  /// network: multiplications in FP32, elements that FP32 functions compute, and elements that are
+  /// converted between FP32 and integers.
   double cost = 0.0;
-  double integer_share = 0.0;  ///< of the multiplications
+  double integer_share = 0.0;  ///< share of the multiplications on integers
 };
 
-/// Forecasts from what analyze() measured, taking for granted that errors add up. Deterministic:
-/// nothing in it is a time.
+/// Makes forecasts from the results of analyze(). It assumes that errors add up. The forecasts are
+/// deterministic, because they do not depend on measured times.
 class MixForecast {
  public:
-  /// `exclusions` must live as long. `analysis`: of the recipe's model. Throws as compile().
+  /// `exclusions` must outlive the object. `analysis`: the result for the recipe's model. Throws as
+  /// compile() does.
   MixForecast(const Executor& fp32, std::span<const Shape> inputs, const Exclusions& exclusions,
               const AnalyzeResult& analysis);
 
-  /// With these nodes in FP32. Cost: linear in the graph. Safe to use from several threads.
+  /// The forecast with these nodes in FP32. Cost: linear in the graph. Safe to use from several
+  /// threads.
   [[nodiscard]] Forecast of(const NodeSet& excluded) const;
-  /// What it costs beside that to keep tensors of these names in 16 bits.
+  /// The additional cost of keeping the tensors with these names in 16 bits.
   [[nodiscard]] double cost_of_wide(const std::vector<std::string>& tensors) const;
 
  private:

@@ -9,27 +9,28 @@
 namespace qtool {
 namespace {
 
-/// A cost below this one counts as it: islands that make no more work are the best, the largest
-/// gain first.
+/// A smaller cost counts as this cost. So islands that add no work come first, sorted by their
+/// gain.
 constexpr double kMinCost = 1e-4;
 constexpr double kMinGainDb = 1e-3;
-/// Islands that every step looks at anew, those with the best gain per cost the last time; all of
-/// them every few steps. An island may become better when its neighbour is in.
+/// Each step evaluates only this number of islands, those with the best gain per cost the last
+/// time. Every kAllEvery steps it evaluates all islands, because an island may become better when
+/// its neighbour is in FP32.
 constexpr std::size_t kLookedAt = 256;
 constexpr std::size_t kAllEvery = 8;
 
 struct Candidate {
   std::size_t island = 0;
-  double value = 0.0;    ///< when it was last looked at
-  bool is_open = false;  ///< looked at in this step and within the limits: `forecast` holds
-  Forecast forecast;
+  double value = 0.0;    ///< gain per cost, when it was last evaluated
+  bool is_open = false;  ///< evaluated in this step and within the limits
+  Forecast forecast;     ///< valid if `is_open`
 };
 
 }  // namespace
 
 double gain_per_cost(const Forecast& from, const Forecast& to) {
-  // At 60 dB a model answers as FP32 does: what is beyond must not make FP32 for all nodes, which
-  // has no noise, better than any smaller step.
+  // At 60 dB a model answers as FP32 does. Less noise does not count, so that FP32 for all nodes,
+  // which has no noise, is not better than any smaller step.
   constexpr double kMinNoise = 1e-6;
   const double gain =
       10.0 * std::log10(std::max(from.noise, kMinNoise) / std::max(to.noise, kMinNoise));
@@ -64,7 +65,8 @@ std::vector<Mix> greedy_path(const MixForecast& model, const std::vector<NodeSet
     std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
       return a.value != b.value ? a.value > b.value : a.island < b.island;
     });
-    // What was not looked at may be in front now, with the value of an earlier step.
+    // An island that was not evaluated in this step may be in front now, with the value of an
+    // earlier step. It is skipped.
     const auto best = std::find_if(candidates.begin(), candidates.end(),
                                    [](const Candidate& c) { return c.value > 0.0 && c.is_open; });
     found = best != candidates.end();

@@ -28,22 +28,22 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Shares of the budget: measuring the sources may take this much, and models are tried until this
-/// much is used up; the rest is for times.
+/// Shares of the budget. Measuring the sources may take kProbeShare. Models are tried until
+/// kTrialShare is used up. The rest is for measuring times.
 constexpr double kProbeShare = 0.35;
 constexpr double kTrialShare = 0.9;
-/// What a source costs beside an FP32 run: the steps that follow from it.
+/// The cost of measuring a source, in FP32 runs: only the steps after the source run again.
 constexpr double kReplayShare = 0.5;
-/// Models along the path that are run at once.
+/// The number of models along the path that are run in one round.
 constexpr std::size_t kAlong = 6;
-/// Rounds without a better model after which a goal is given up.
+/// The number of rounds without a better model after which the search gives up.
 constexpr std::size_t kPatience = 6;
 constexpr std::size_t kMaxTimed = 12;
 constexpr std::int64_t kMinRuns = 5;
-/// The forecast goes this far beyond the goal: sources measured alone may promise too much.
+/// The path ends this far beyond the goal, because sources measured alone may promise too much.
 constexpr double kBeyondDb = 6.0;
-/// Tensors in 16 bits: few, and more where nothing else reaches the goal. They must bring a
-/// decibel; more of them, more than next to nothing.
+/// Tensors in 16 bits: first few, then more if nothing else reaches the goal. They must gain
+/// kLeastWideDb. A larger set must gain more than kNextToNothingDb over a smaller one.
 const WideCounts kFewWide{{1, 2, 4, 6, 9, 13, 19, 28}, 0.003};
 const WideCounts kManyWide{{40, 57, 80, 113, 160}, 0.0005};
 constexpr double kLeastWideDb = 1.0;
@@ -75,7 +75,7 @@ class Search {
     result_.threads = resolve_threads(options.threads);
   }
 
-  /// Ends with what is known when it is stopped.
+  /// Returns the results so far when it is stopped.
   SearchResult run() {
     try {
       trials_.emplace(fp32_, recipe_, samples_, trial_options_, options_.answers);
@@ -86,8 +86,7 @@ class Search {
       if (!is_reached()) {
         probe();
         follow_path();
-        // Neighbours of a model that is far from the goal are not worth a run: first what leads
-        // far.
+        // Neighbours of a model that is far from the goal are not worth a run, so refine() is last.
         for (const WideCounts* counts : {&kFewWide, &kManyWide}) {
           const bool wider = (counts == &kFewWide || !is_reached()) && widen(*counts);
           if (wider && !is_reached()) follow_path();
@@ -115,7 +114,7 @@ class Search {
   }
   [[nodiscard]] bool past_deadline() const { return elapsed() >= deadline_seconds_; }
 
-  /// Reports the progress of the whole search.
+  /// Reports the progress of the whole search. Returns whether the search must end.
   bool must_end() {
     const auto total = static_cast<std::int64_t>(std::ceil(options_.budget_seconds));
     const std::int64_t done = std::min(static_cast<std::int64_t>(elapsed()), total - 1);
@@ -126,7 +125,7 @@ class Search {
     return trial_options_.stop();
   }
 
-  /// Times one image, and says what the parts of the search will cost.
+  /// Times one image, and estimates the cost of the parts of the search.
   void estimate() {
     once_ = trials_->seconds_of_image();
     const std::int64_t sources = exclusions_->sources();
@@ -157,7 +156,7 @@ class Search {
     return analysis;
   }
 
-  /// What may be tried, by what the sources do.
+  /// Sets up the candidates from the noise of the sources.
   void probe() {
     std::optional<AnalyzeResult> known = memory_.sources();
     AnalyzeResult analysis = known ? std::move(*known) : measured_sources();
@@ -176,7 +175,7 @@ class Search {
 
   [[nodiscard]] bool is_reached() const { return tried_.reaches_goal(tried_.best()); }
 
-  /// Tensors in 16 bits of the models that are tried.
+  /// The tensors in 16 bits of the models that are tried now.
   [[nodiscard]] std::vector<std::string> wide() const {
     return candidates_ ? candidates_->wide() : std::vector<std::string>();
   }
@@ -185,9 +184,9 @@ class Search {
     return [this](const NodeSet& nodes) { return tried_.find(nodes, wide()) != nullptr; };
   }
 
-  /// Chooses the tensors that keep 16 bits in all models to come: the fewest that reach the goal,
-  /// or else those after which more bring next to nothing. Where the goal is reached by now, only
-  /// those count that reach it at a lower cost. False where there are none.
+  /// Chooses the tensors that keep 16 bits in all later models: the smallest set that reaches the
+  /// goal, or to which more tensors add next to nothing. Where the goal is reached already, only
+  /// sets that reach it at a lower cost are considered. False where there is no such set.
   bool widen(const WideCounts& counts) {
     const Target target = chosen_target(recipe_.table, recipe_.options);
     if (!target.wide_activations || target.activations.bits != 8) return false;
@@ -221,8 +220,8 @@ class Search {
     spent_.clear();
   }
 
-  /// The cheapest model of the path that reaches the goal; first those spread over all of it, then
-  /// those between the last one that does not and the first one that does.
+  /// Finds the cheapest model of the path that reaches the goal. First runs models spread over the
+  /// path, then models between the last one that misses the goal and the first one that reaches it.
   void follow_path() {
     const std::vector<Mix> path = candidates_->path_from({}, PathLimits().most_steps);
     std::size_t fails = 0;
@@ -243,13 +242,13 @@ class Search {
         }
         fails = step;
       }
-      if (reaches == known_end && reaches == path.size()) break;  // the last one was run too
+      if (reaches == known_end && reaches == path.size()) break;  // the last step misses the goal
     }
   }
 
-  /// Rounds of models around the best one. Once the goal is reached, until a round brings nothing;
-  /// before that, until a few in a row did: first all around the best model, then around those next
-  /// to it.
+  /// Runs rounds of models around the best one. Once the goal is reached, ends after a round
+  /// without a better model. Before that, ends after kPatience such rounds in a row; when nothing
+  /// is left to try around the best model, the next best models follow.
   void refine() {
     for (std::size_t in_vain = 0; in_vain < kPatience;) {
       const NodeSet best = tried_.best().nodes;
@@ -292,8 +291,8 @@ class Search {
     try_mixtures(mixtures);
   }
 
-  /// Makes and runs models, six at a time, but those that are known; what was run before a stop is
-  /// kept.
+  /// Makes and runs the models that are not known yet, Trials::kTogether at a time. The results of
+  /// models that were run before a stop are kept.
   void try_mixtures(const std::vector<Mixture>& mixtures) {
     for (std::size_t begin = 0; begin < mixtures.size(); begin += Trials::kTogether) {
       std::vector<Trial> trials;
@@ -321,7 +320,8 @@ class Search {
     options_.improved(tried_.point(best), elapsed());
   }
 
-  /// Whether the times of `models` were measured in what is left of the budget.
+  /// Measures the times of `models` in the rest of the budget. False if the rest was too short, or
+  /// if the measurement was stopped.
   bool measure_times(const std::vector<std::size_t>& models) {
     const auto count = static_cast<double>(models.size() + 1);
     const double left = kTrialShare * (options_.budget_seconds - elapsed()) - count * once_.make;
@@ -357,7 +357,7 @@ class Search {
       result_.end = SearchEnd::kBudget;
     }
     if (asked_to_stop_) result_.end = SearchEnd::kInterrupted;
-    // Without times no model is thrown away, and none is said to keep the limit.
+    // Without times no model is rejected, but none is said to keep the limit on time.
     if (options_.most_slower && (measured || shown.empty())) tried_.keep_timed();
     result_.int8 = tried_.point(0);
     result_.best = tried_.point(tried_.best_index());
@@ -381,9 +381,9 @@ class Search {
   std::optional<Trials> trials_;
   std::optional<Exclusions> exclusions_;
   std::optional<SearchCandidates> candidates_;
-  Trials::Seconds once_;         ///< what an image takes
-  std::size_t told_ = 0;         ///< the model that was told last
-  std::set<std::size_t> spent_;  ///< tried models that larger_than() has nothing more for
+  Trials::Seconds once_;         ///< times of one image
+  std::size_t told_ = 0;         ///< index of the model that was reported last
+  std::set<std::size_t> spent_;  ///< tried models for which larger_than() has no more sets
   TriedModels tried_;
   SearchResult result_;
 };

@@ -9,9 +9,9 @@
 namespace qtool {
 namespace {
 
-/// Models of one round.
+/// The number of models of one round.
 constexpr std::size_t kRound = 12;
-/// Steps of the path that a round continues by at once.
+/// A round also tries the models that are these numbers of steps further along the path.
 constexpr std::size_t kLeaps[] = {2, 4, 8};
 constexpr double kWorthDb = 0.02;
 
@@ -41,7 +41,7 @@ SearchCandidates::SearchCandidates(const Executor& fp32, std::span<const Shape> 
       islands_(islands_of(fp32.graph(), exclusions, analysis_)),
       blocks_(blocks_of(fp32.graph(), exclusions)) {}
 
-/// The sources but those that wide tensors no longer are.
+/// The sources without the tensors that keep 16 bits, which count as free of noise.
 AnalyzeResult SearchCandidates::left() const {
   AnalyzeResult left = analysis_;
   std::erase_if(left.sources, [&](const ErrorSource& source) {
@@ -121,7 +121,7 @@ std::vector<NodeSet> SearchCandidates::smaller_than(const NodeSet& nodes,
   return sets;
 }
 
-/// What `body` makes of each set, the best value first.
+/// The result of `body` for each set, sorted by value, the best first.
 template <typename Body>
 std::vector<std::pair<double, NodeSet>> SearchCandidates::rate(const std::vector<NodeSet>& sets,
                                                                const Body& body) const {

@@ -18,9 +18,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kSourcesName = "sources";
-constexpr std::int64_t kMaxTrialBytes = std::int64_t{16} << 20;  ///< of one result
+constexpr std::int64_t kMaxTrialBytes = std::int64_t{16} << 20;  ///< size of one result
 
-// As the bits of the number: infinities and numbers that are none have no JSON.
+// Numbers are stored as their bits, because JSON has no infinity and no NaN.
 std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
 double number(const Json& json) { return std::bit_cast<double>(json.get<std::uint64_t>()); }
 
@@ -35,7 +35,7 @@ std::optional<double> optional_number(const Json& json) {
   return json.is_null() ? std::nullopt : std::optional(number(json));
 }
 
-/// Named by what tells the change from all others of a search.
+/// The name of a result. It depends on the parts in which the changes of a search differ.
 std::string name_of(const Change& change) {
   const Json json = Json::array({Json(change.exclude), Json(change.wide)});
   return concat("model ", to_hex(hash_bytes(text_of(json))));
@@ -88,7 +88,8 @@ TrialScore score_of(const Json& json, std::int64_t samples) {
   return score;
 }
 
-/// What `read` makes of the result called `name`; nothing where it is absent or no such thing.
+/// The value that `read` makes of the result called `name`; nullopt where the result is absent or
+/// malformed.
 template <typename Read>
 auto recalled(const PartialResults* results, const std::string& name, const Read& read)
     -> std::optional<decltype(read(Json()))> {
@@ -107,7 +108,7 @@ auto recalled(const PartialResults* results, const std::string& name, const Read
 
 void SearchMemory::run(const Trials& runner, std::vector<Trial>& trials, std::int64_t samples) {
   std::vector<Trial> fresh;
-  std::vector<std::size_t> trial_of;  // by fresh one
+  std::vector<std::size_t> trial_of;  // [index in fresh]
   for (std::size_t i = 0; i < trials.size(); ++i) {
     if (recall(trials[i], samples)) continue;
     trial_of.push_back(i);

@@ -10,19 +10,21 @@
 
 namespace qtool {
 
-/// What a search has measured, kept among partial results so that one that was stopped goes on with
-/// it: the models that were run, and the sources of error. Bit for bit, so that the search takes
-/// the same way again. What does not fit is as good as unknown: the file is untrusted.
+/// Keeps the measurements of a search in partial results, so that a stopped search can continue:
+/// the models that were run, and the sources of error. Numbers are kept bit for bit, so that the
+/// search takes the same steps again. A kept result that does not fit is ignored, because the file
+/// is untrusted.
 class SearchMemory {
  public:
-  /// `results`: null keeps nothing; must live as long.
+  /// `results` must outlive the object. Null: nothing is kept.
   explicit SearchMemory(PartialResults* results) : results_(results) {}
 
-  /// Fills in what is known of the models; runs the others on the samples of `runner`, so many, and
-  /// keeps what they gave. Throws as Trials::run().
+  /// Fills in the trials whose results are kept. Runs the others on the samples of `runner`, and
+  /// keeps their results. `samples`: the number of samples. Throws as Trials::run() does.
   void run(const Trials& runner, std::vector<Trial>& trials, std::int64_t samples);
 
-  /// The sources, by kind, name, node, noise and share alone, and how many samples were run.
+  /// The kept sources, and the number of samples that were run. Only the kind, name, node, noise
+  /// and share of a source are filled. nullopt where no sources are kept.
   [[nodiscard]] std::optional<AnalyzeResult> sources() const;
   void keep(const AnalyzeResult& analysis);
 

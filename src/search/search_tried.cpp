@@ -84,8 +84,8 @@ void TriedModels::add(Tried tried) {
   fit();
 }
 
-/// One curve per count, over the noise. With it a model is not taken for the luck of its own count:
-/// those of nearly its noise count too.
+/// Fits one curve per count over the noise. With the curve, a model is not chosen only because its
+/// own count is low by luck: the counts of models with nearly the same noise matter too.
 void TriedModels::fit() {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < models_.size(); ++i) {
@@ -102,7 +102,7 @@ void TriedModels::fit() {
     const std::vector<double> fitted = rising_fit(mistakes);
     for (std::size_t i = 0; i < order.size(); ++i) models_[order[i]].fitted.push_back(fitted[i]);
   }
-  if (!allowed_.empty()) return;  // the answers of FP32 are the same for all
+  if (!allowed_.empty()) return;  // equal for all models, because FP32's answers are
   for (const GoalCount& count : models_[order.front()].counts) {
     allowed_.push_back(allowed_mistakes(count, options_.goal.confidence));
   }
@@ -136,9 +136,9 @@ double TriedModels::margin(const Tried& tried) const {
 }
 
 bool TriedModels::reaches_goal(const Tried& tried) const {
-  constexpr double kRounding = -1e-9;  // 100 * 0.58 is less than 58
+  constexpr double kRounding = -1e-9;  // in floating point, 100 * 0.58 is less than 58
   if (!tried.trial.noise || tried.trial.score.unanswered > 0) return false;
-  // What is printed as reached is so on the images too.
+  // A goal that is shown as reached is also reached by the model's own counts on the images.
   const bool own = std::ranges::all_of(tried.counts, [](const GoalCount& count) {
     return count.mistakes <= count.most_share * count.all - kRounding;
   });
@@ -201,7 +201,7 @@ std::vector<std::size_t> TriedModels::frontier(std::size_t most) const {
   }
   const std::size_t best = best_index();
   if (best == 0 || std::ranges::find(some, best) != some.end()) return some;
-  if (some.size() == most) {  // in the place of the one that costs nearly as much
+  if (some.size() == most) {  // the best one replaces the one with the nearest cost
     some.erase(std::ranges::min_element(
         some, {}, [&](std::size_t i) { return std::abs(models_[i].cost - models_[best].cost); }));
   }

@@ -19,71 +19,72 @@ namespace qtool {
 /// Throws Error(kUsage) for values out of their domain.
 void check_options(const SearchOptions& options);
 
-/// A model that was made; without noise where that was not possible.
+/// A model that was tried. Its trial has no noise if the model could not be made.
 struct Tried {
-  NodeSet nodes;                  ///< in FP32, beside those of the recipe
-  std::vector<std::string> wide;  ///< tensors in 16 bits, the same
-  double cost = 0.0;              ///< forecast, see Forecast::cost
+  NodeSet nodes;                  ///< nodes in FP32, in addition to the recipe's
+  std::vector<std::string> wide;  ///< tensors in 16 bits, in addition to the recipe's
+  double cost = 0.0;              ///< the forecast cost, see Forecast::cost
   Trial trial;
   std::optional<MedianInterval> slower{};
-  /// What the goal counts of it, see goal_counts(), and the same by the curve through all models.
+  /// The counts for the goal, see goal_counts(), and their values on the curve through all models.
   std::vector<GoalCount> counts{};
   std::vector<double> fitted{};
 };
 
-/// Throws Error(kUnsupported) or Error(kUsage) where the goal has no meaning for a network, as its
-/// INT8 model answered.
+/// Throws Error(kUnsupported) or Error(kUsage) where the goal has no meaning for the network.
+/// `int8`: the trial of the INT8 model.
 void require_meaning(const SearchOptions& options, const Trial& int8);
 
-/// The models that a search has run, and which of them is the best answer.
+/// The models that a search has run, and the choice of the best one.
 class TriedModels {
  public:
-  /// `options` must live as long.
+  /// `options` must outlive the object.
   explicit TriedModels(const SearchOptions& options) : options_(options) {}
 
   [[nodiscard]] bool empty() const noexcept { return models_.empty(); }
   /// The recipe's own model is added first.
   void add(Tried tried);
   void set_first_cost(double cost) { models_.front().cost = cost; }
-  /// What an image takes longer than with the first model, which takes `base_seconds`.
+  /// Sets how much longer an image takes than with the first model, which takes `base_seconds`.
   void set_slower(std::size_t index, const MedianInterval& slower, double base_seconds);
   /// From now on only models that are known to be fast enough are allowed.
   void keep_timed() { only_timed_ = true; }
 
   [[nodiscard]] const Tried& first() const { return models_.front(); }
   [[nodiscard]] const Tried& at(std::size_t index) const { return models_.at(index); }
-  /// Null for nodes that were not tried together, beside these tensors.
+  /// The model with these nodes in FP32 and these tensors in 16 bits; null if it was not tried.
   [[nodiscard]] const Tried* find(const NodeSet& nodes, const std::vector<std::string>& wide) const;
 
-  /// Whether a model of this object reaches the goal, by what is known so far: each model that is
-  /// added may tell more about the others.
+  /// Whether a model reaches the goal, as far as is known. The result may change when models are
+  /// added, because they change the curve through all models. `tried` must be in this object.
   [[nodiscard]] bool reaches_goal(const Tried& tried) const;
   /// Whether a model keeps within the limits.
   [[nodiscard]] bool allowed(const Tried& tried) const;
-  /// The cheapest one that reaches the goal; where none does, the nearest one. The first one where
-  /// no other is allowed.
+  /// The index of the cheapest allowed model that reaches the goal. If none does, the model nearest
+  /// to the goal. If no model is allowed, the first model.
   [[nodiscard]] std::size_t best_index() const;
   [[nodiscard]] const Tried& best() const { return models_[best_index()]; }
   /// Indices of the allowed models, the best first.
   [[nodiscard]] std::vector<std::size_t> ranked() const;
-  /// Indices of at most `most` models that no other one beats in both cost and what the goal asks
-  /// for, spread evenly and the cheapest first; the best one is among them. Without the first one.
+  /// Indices of at most `most` models that no other model beats in both cost and the measure of the
+  /// goal. They are spread evenly, the cheapest first. The best model is among them, the first one
+  /// is not.
   [[nodiscard]] std::vector<std::size_t> frontier(std::size_t most) const;
   [[nodiscard]] SearchPoint point(std::size_t index) const;
   /// See SearchResult::surest.
   [[nodiscard]] std::optional<double> surest() const;
 
  private:
-  /// What the goal counts, larger is better, minus what it asks for.
+  /// How far the model is above the goal, in the unit of the goal. Negative if it misses the goal.
   [[nodiscard]] double margin(const Tried& tried) const;
-  /// Whether each model's own count decides.
+  /// Whether only the model's own count decides, without the curve.
   [[nodiscard]] bool counts_alone() const { return options_.goal.confidence <= 0.5; }
   void fit();
   [[nodiscard]] bool better(const Tried& a, const Tried& b) const;
 
   const SearchOptions& options_;
   std::vector<Tried> models_;
-  std::vector<double> allowed_;  ///< by count of the goal
+  std::vector<double> allowed_;  ///< most mistakes, one per count of the goal
   std::map<std::pair<NodeSet, std::vector<std::string>>, std::size_t> index_;
   std::set<std::size_t> fast_{0};
   bool only_timed_ = false;

@@ -26,7 +26,8 @@ auto widen(T x) {
   }
 }
 
-/// The specification leaves floats outside an integer type undefined; they saturate, NaN gives 0.
+/// Converts one value. The ONNX specification leaves floats outside the range of an integer type
+/// undefined; here they saturate, and NaN becomes 0.
 template <typename To, typename From>
 To convert(From raw) {
   const auto x = widen(raw);
@@ -38,7 +39,7 @@ To convert(From raw) {
   } else if constexpr (std::is_integral_v<To> &&
                        std::is_floating_point_v<std::remove_const_t<Wide>>) {
     if (std::isnan(x)) return To{0};
-    // Both limits as floats: the upper one may round up by one, hence >=.
+    // Both limits are compared as floats. The upper limit may round up by one as a float, hence >=.
     if (x <= static_cast<Wide>(std::numeric_limits<To>::min())) {
       return std::numeric_limits<To>::min();
     }

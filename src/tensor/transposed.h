@@ -4,7 +4,7 @@
 
 namespace qtool {
 
-/// The int8 matrix [columns, rows] of the int8 matrix [rows, columns].
+/// The transpose of an int8 matrix [rows, columns], an int8 matrix [columns, rows].
 Tensor transposed(const Tensor& matrix);
 
 }  // namespace qtool

@@ -1,6 +1,7 @@
-// What calibration adds to running the network: per value while collecting, per tensor to decide.
-// The figure to read is items_per_second: values per second (1e9 / it = ns per value), tensors per
-// second for decide/.
+// Measures the time that calibration adds to running the network: per value for collecting
+// statistics, per tensor for deciding on a range. Read the figure items_per_second: it is values
+// per second (1e9 divided by it is ns per value), and tensors per second for the benchmarks
+// decide/.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -68,7 +69,7 @@ void accumulate(benchmark::State& state, const std::string& name) {
   selection.name = name;
   const ObserveKernel kernel(selection);
   const std::int64_t width = state.range(0);
-  const std::int64_t pixels = 16384 / width;  // as observing takes them together
+  const std::int64_t pixels = 16384 / width;  // kChunk of src/calib/image_observer.cpp
   const std::vector<float> values = activations(kSigned, pixels * width);
   const auto size = static_cast<std::size_t>(width);
   std::vector<double> sums(size);

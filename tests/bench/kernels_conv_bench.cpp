@@ -1,4 +1,5 @@
-// Convolutions of well-known networks, with the rate of useful products.
+// Benchmarks convolutions of well-known networks. The reported rate counts only the products that
+// the layer needs.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -69,7 +70,7 @@ void run_layer(benchmark::State& state, const Layer& layer, int threads) {
   std::vector<std::uint8_t> input(static_cast<std::size_t>(layer.size * layer.size * layer.in), 3);
   std::vector<std::uint8_t> output(static_cast<std::size_t>(pixels * layer.out));
   std::vector<std::byte> workspace(static_cast<std::size_t>(conv.workspace_bytes(shape, threads)));
-  // The fastest single run: on a shared machine the mean says little.
+  // Measures the fastest single run, because the mean says little on a shared machine.
   double best = 1.0;
   for (auto _ : state) {
     const auto start = std::chrono::steady_clock::now();

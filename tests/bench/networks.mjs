@@ -7,17 +7,18 @@
 // accuracy:  calibrate, quantize and eval every network with every method.
 // correction: quantize and eval every network with every bias correction, and with 4-bit weights by
 //            every weight method.
-// speed:     latency of our FP32 and INT8 and of ONNX Runtime's, in turn within each round.
-// float:     latency of every model of DIR/models and DIR/models/wild as it is, ours against ONNX
-//            Runtime's, in turn. "fastest" compares the fastest runs of both, which other work on the
-//            machine disturbs least.
+// speed:     latency of the FP32 and the INT8 model in our executor and in ONNX Runtime, measured
+//            in turn within each round.
+// float:     latency of every model of DIR/models and DIR/models/wild as it is, in our executor and
+//            in ONNX Runtime, measured in turn. "ratio of the fastest" compares the fastest runs of
+//            both, which other work on the machine disturbs least.
 // collection: time and peak memory of `calibrate` on 100 photographs, in turn with `eval` of the same
 //            FP32 model on the same photographs, which decodes and infers but observes nothing. Takes
 //            resnet18 and resnet50 too when make_resnets.py has put them into the --work folder.
 // --data is a folder like the one the tests read from (QTOOL_SHARED_DATA); without it only the
-// embedded networks are measured. --packages is where onnxruntime-node is installed (the build
-// folder of the interop tests). --network measures one network only. Run `accuracy` first: it makes
-// the models that the others use.
+// embedded networks are measured. --packages is the folder in which onnxruntime-node is installed
+// (the build folder of the interop tests). --network measures one network only. Run `accuracy`
+// first: it makes the models that the others use.
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -56,7 +57,8 @@ const networks = [
     labels: `${options.data}/labels/${n.labels}.txt`,
   })) : []),
 ];
-// Without labels; calibrated on the few images that they are measured on.
+// These networks have no labels. They are calibrated on the same few images that they are measured
+// on.
 const detectors = options.data ? [
   { name: 'ultraface_rfb_320', images: 'faces',
     flags: ['--resize', '320x240', '--mean', '127', '--std', '128'] },
@@ -65,14 +67,14 @@ const detectors = options.data ? [
 ].map((n) => ({
   ...n, model: `${options.data}/models/${n.name}.onnx`,
   calib: `${options.data}/images/${n.images}`, eval: `${options.data}/images/${n.images}`,
-  // Their own images are too few to tell methods apart.
+  // The images above are too few to tell methods apart, so the SQNR is also measured on these.
   more: `${options.data}/images/photos/eval`,
 })) : [];
 
 const qtool = (...args) => JSON.parse(execFileSync(options.qtool, [...args, '--json', '--quiet'],
   { encoding: 'utf8', maxBuffer: 1 << 28 }));
 const int8Of = (n, method) => `${options.work}/${n.name}.${method}.int8.onnx`;
-// The names that the help of an option of `calibrate` lists.
+// Returns the names that the help of `calibrate` lists for `option`.
 const listed = (option) => {
   const help = execFileSync(options.qtool, ['calibrate', '--help-all'], { encoding: 'utf8' });
   const [own] = help.slice(help.indexOf(`\n      ${option} `) + 1).split(/\n {2,6}(?=-)/);
@@ -181,7 +183,8 @@ async function speed() {
   }
 }
 
-// Extents that models leave open, in the order of the input; all others are 1.
+// Values for the extents that models leave open, in the order of the input's axes. All other open
+// extents become 1.
 const open_extents = { ppocr_v2_det_ch: [1, 480, 480], ppocr_v2_rec_en: [1, 320] };
 
 async function float() {
@@ -218,7 +221,7 @@ async function float() {
   }
 }
 
-// Runs a command; wall and CPU seconds, peak resident megabytes.
+// Runs a command of qtool and returns its wall and CPU seconds and its peak resident megabytes.
 function measured(...args) {
   const run = spawnSync('/usr/bin/time', ['-f', '%e %U %S %M', options.qtool, ...args, '--quiet'],
     { encoding: 'utf8', maxBuffer: 1 << 28 });

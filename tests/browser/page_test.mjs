@@ -1,5 +1,6 @@
-// Opens pages in Chromium without a window and uses them: nothing is written to the console, nothing is
-// fetched, nothing is wider than the screen, search, sorting, keys and copying do what they say.
+// Opens pages in Chromium without a window and uses them. Checks that nothing is written to the
+// console, nothing is fetched and nothing is wider than the screen, and that search, sorting, keys
+// and copying work.
 // Usage: node page_test.mjs CHROMIUM PAGE HOSTILE_PAGE
 // Pictures are kept in the folder QTOOL_PAGE_PICTURES, if that is set.
 import {spawn} from 'node:child_process';
@@ -18,7 +19,8 @@ function check(what, holds, found = '') {
   ++failures;
 }
 
-// Chromium takes commands as JSON with a zero byte behind each from descriptor 3, and answers on 4.
+// Chromium reads commands from descriptor 3 and answers on descriptor 4. Each message is JSON,
+// followed by a zero byte.
 const browser = spawn(chromium, ['--headless=new', '--no-sandbox', '--disable-gpu', '--no-first-run',
   '--disable-dev-shm-usage', `--user-data-dir=${profile}`, '--remote-debugging-pipe', 'about:blank'],
   {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe']});
@@ -42,7 +44,7 @@ function send(method, params = {}, sessionId = undefined) {
     error ? failed(new Error(`${method}: ${error.message}`)) : done(result)));
 }
 
-// What the page is asked, in its own language; everything returns a value.
+// Code that runs in the page before each question about the rows or the cells.
 const kRows = 'const rows = [...document.querySelectorAll("#sources tbody tr")];';
 const kCells = 'const cells = [...document.querySelectorAll("#strip [role=option]")];';
 

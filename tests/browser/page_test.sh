@@ -13,7 +13,8 @@ model=$source/data/signs_mobilenet.onnx
   --limit 20 --save-statistics -o t.json -q >log
 "$qtool" analyze "$model" --table t.json --images "$source/data/calib" --limit 6 --suggest 2 -q \
   --report page.html >log
-# What is a name to the program is markup to a careless page. In the block `<` is always escaped.
+# Makes every name contain markup, which a careless page would execute. `<` is written as \u003c, as
+# it always is in the data block of the page.
 sed 's|"name":"[^"]*"|"name":"\\u003c/script>\\u003cimg src=x onerror=alert(1)>"|g' page.html \
   >hostile.html
 "$node" "$source/tests/browser/page_test.mjs" "$chromium" page.html hostile.html

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Runs .ci/run against stand-ins: its parts, their order and what it counts; a part that is ended at the
-# deadline; or what must not be ended there, and fails.
+# Runs .ci/run against stand-ins. `parts` checks the parts, their order and the counts; `deadline`
+# checks that a part is ended at the deadline; `late` checks that a run fails when the packages or
+# the release part do not end in time.
 # Usage: ci_test.sh SOURCE_FOLDER parts|deadline|late
 . "$(dirname "$0")/stand_ins.sh"
 
@@ -8,7 +9,8 @@ stand_in node 'echo 18'
 stand_in npm 'true'
 stand_in ninja "for i in 1 2 3 4 5 6 7 8 9 10; do echo \"\$i.o: CXX_COMPILER__core\"; done; echo 'core: phony'"
 rows() { sed -i -E "$1" "$clone/.ci/parts"; }
-# The cache is a folder of the test's own: it keeps what was left out.
+# The cache folder belongs to the test. It keeps the list of parts that were left out, so it is
+# removed before each run.
 ci() { rm -rf "$work/home/.cache"; script ../.ci/run "$@"; }
 
 parts() {
@@ -37,7 +39,7 @@ parts() {
   (cd "$work" && HOME=$work/home PATH="$work/bin:$PATH" bash 'a clone/.ci/run' release) >"$work/output" 2>&1
   expect "it can be called from another folder" last_line_is '2 passed, 0 failed, 1 skipped'
 
-  # Packages that cannot be installed are a failure that is counted.
+  # If packages cannot be installed, that counts as one failure.
   rm "$work/installed/clang"
   cp "$work/bin/apt-get" "$work/apt-get"
   stand_in apt-get 'exit 100'
@@ -60,7 +62,7 @@ parts() {
   order_is() { [[ $(sed -n 's/^=== //p' "$work/output" | grep -v packages | tr '\n' ' ') == "$1 " ]]; }
   expect "the parts have an order" order_is 'release threads alone'
   rows 's/^(corpora +targets).*/\1 0 0/'
-  script ../.ci/run threads # a single part does not forget what was left out
+  script ../.ci/run threads # running a single part keeps the list of left-out parts
   script ../.ci/run
   expect "parts that were left out come first, after the release" order_is 'release corpora fuzzing threads alone'
   script ../.ci/run
@@ -70,7 +72,7 @@ parts() {
   printf 'fuzzing\nthreads\n' >"$work/home/.cache/qtool/ci_left_out"
   script ../.ci/run
   expect "those that wait longest come first" order_is 'release fuzzing threads corpora alone'
-  # A release that fails soon does not make the others shorter.
+  # A release part that fails early must not make the estimated times of the other parts shorter.
   rows 's/^(release +release).*/\1 1000 0/; s/^(sanitizers +[a-z,]+).*/\1 0 400/'
   sed -i 's/status="run"/status="fail"/' "$work/results.xml"
   ci
@@ -79,8 +81,9 @@ parts() {
 }
 
 deadline() {
-  # A part that is still running at the deadline is ended, with processes that left its group or session, and
-  # with a CTest that has time to say what became of its tests. A group of GoogleTest cases was running.
+  # A part that is still running at the deadline is ended, together with processes that left its
+  # process group or session. CTest still gets time to report the results of its tests. One of its
+  # tests is a group of GoogleTest cases that is still running.
   cp "$work/bin/ctest" "$work/ctest"
   first=9$$1 second=9$$2 third=9$$3
   stand_in ctest "case \$* in
@@ -100,7 +103,7 @@ deadline() {
   expect "a failed test of an ended part fails" ends_with 1
   expect "nothing of its groups is left" \
     eval '! grep -lzxE "$first|$second|$third" /proc/[0-9]*/cmdline 2>/dev/null'
-  # Whoever reads what it prints does not wait for the deadline when it is stopped.
+  # When the run is stopped, a process that reads its output does not have to wait for the deadline.
   : >"$work/output"
   (HOME=$work/home PATH="$work/bin:$PATH" QTOOL_CI_SECONDS=100 exec bash "$clone/.ci/run" threads) 2>&1 |
     tee "$work/output" >/dev/null &

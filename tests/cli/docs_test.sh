@@ -1,10 +1,10 @@
 #!/bin/bash
 # Runs every command that README, docs and the help pages show, in a folder that holds the embedded
-# example under the names they use. A command that fails fails the test. Program and sources are
-# reached by paths with spaces, as anybody's may be.
+# example under the names they use. A command that fails fails the test. The paths of the program
+# and the sources contain spaces, as a user's paths may.
 # Usage: docs_test.sh QTOOL SOURCE_FOLDER PART PARTS
-# The documents that have commands are dealt out to the parts in turn: part 1 of 4 runs the second, the
-# sixth and so on. CTest runs the parts side by side.
+# The documents that have commands are divided among the parts in turn: part 1 of 4 runs the second,
+# the sixth and so on. CTest runs the parts side by side.
 set -u
 work=$(mktemp -d "${TMPDIR:-/tmp}/qtool documents.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -19,8 +19,9 @@ cd "$work/run" || exit 1
 
 # The names that the documents use.
 for model in model.onnx signs.onnx; do cp "$data/signs_resnet.onnx" $model; done
-# Few photographs of each class: some commands run the network once per photograph and layer.
-some() { # some COUNT FROM TO: copies so many of each class
+# Copies only a few photographs of each class, because some commands run the network once per
+# photograph and layer.
+some() { # some COUNT FROM TO: copies COUNT photographs of each class
   mkdir "$3"
   (cd "$2" && ls -d */*.jpg) | awk -F / -v count="$1" '++seen[$1] <= count' |
     while read -r file; do
@@ -34,7 +35,7 @@ cp "$data/labels.txt" "$data/preprocess.json" .
 photo=$(find photos/eval -name '*.jpg' | head -1)
 for name in photo.jpg dog.jpg; do cp "$photo" $name; done
 mkdir tensors
-{ # all bytes are those of '?'
+{ # every byte of the data is '?'
   printf '\223NUMPY\001\000\166\000'
   printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 3, 64, 64), }"
   head -c 196608 /dev/zero | tr '\0' '?'
@@ -56,7 +57,7 @@ as_example() {
   sed -e 's/--preprocess imagenet/--preprocess preprocess.json/' \
     -e "s/'relu6_\*=/'\/features\/features.2\/*=/" -e 's/data=0/input=0/'
 }
-# Why a command is not run; nothing for all others.
+# Prints why a command is not run, and nothing if it is run.
 exception() {
   case $1 in
     *" MODEL "*) echo "a measurement with the networks of the benchmark, which are not part of this" ;;
@@ -67,7 +68,7 @@ exception() {
   esac
 }
 
-# Lines of commands that are indented or fenced, continued lines joined.
+# Prints the commands of a document that are indented or fenced, with continued lines joined.
 commands_of() {
   sed -e ':a' -e '/\\$/N; s/ *\\\n */ /; ta' "$1" |
     sed -n 's/^\(    *\|\)\(qtool [a-z].*\)$/\2/p' | sed 's/  *#.*//'
@@ -100,10 +101,10 @@ for document in "${documents[@]}"; do
   done < <(commands_of "$document")
 done
 echo "$ran commands run"
-# Every part must find its share of 20 commands.
+# Every part must run at least its share of 20 commands.
 [ $((ran * parts)) -ge 20 ] || { echo "too few: the documents are not read"; exit 1; }
 
-# The pages about targets and presets have a row for each.
+# The pages about targets and presets must have a row for each name.
 for page in targets presets; do
   for name in $(qtool help $page | sed -n 's/^  \([a-z_-]*\)  .*/\1/p'); do
     grep -qE "^\| \[?\`$name\`(\]\([^)]*\))? \|" "$source/docs/$page.md" || { failed=1; echo "docs/$page.md lacks $name"; }

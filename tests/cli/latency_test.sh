@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tools/latency_under_load.sh measures every setting, and leaves no busy loop behind, interrupted or
-# not. Usage: latency_test.sh QTOOL SOURCE_FOLDER
+# Checks that tools/latency_under_load.sh measures every setting and leaves no busy loop behind,
+# even when it is interrupted. Usage: latency_test.sh QTOOL SOURCE_FOLDER
 set -uo pipefail
 qtool=$1 script=$2/tools/latency_under_load.sh
 command -v pgrep >/dev/null || { echo "skipped: there is no pgrep"; exit 77; }
@@ -8,7 +8,7 @@ work=$(mktemp -d) group=
 trap '[[ -z $group ]] || kill -- "-$group" 2>/dev/null; rm -rf "$work"' EXIT
 failed=0
 check() { eval "$2" || { echo "failed: $1 ($2)"; failed=1; }; }
-# Processes of the group that the script was started in.
+# Prints the number of processes in the process group of the script.
 left() { pgrep -c -g "$1"; }
 
 set -m # each job is a process group of its own

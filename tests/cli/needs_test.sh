@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# run_case.sh finds no program but those of a bare Debian with the packages of tools/test.sh, unless the
-# case says that it needs it; and where one is missing the case is skipped, with one reason per cause.
+# Checks that a case in run_case.sh finds only the programs of a bare Debian with the packages of
+# tools/test.sh, and the programs that the case needs according to its file `needs`. Where a needed
+# program is missing, the case is skipped, with one reason per cause.
 # Usage: needs_test.sh SOURCE_FOLDER PROGRAMS
 set -uo pipefail
 source_folder=$1 programs=$2
@@ -8,7 +9,7 @@ source_folder=$1 programs=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
-expect() { # expect NAME CODE OUTPUT: what the last run must have ended with and said
+expect() { # expect NAME CODE OUTPUT: the exit code and output that the last run must have had
   [[ $code -eq $2 && $(cat "$work/output") =~ $3 ]] && return
   echo "failed: $1 (exit code $code):"
   cat "$work/output"
@@ -20,7 +21,7 @@ run() { # run PATH_OF_THE_MACHINE CASE_FOLDER
   code=$?
 }
 
-# A machine that has a program more, in a folder of its own.
+# Simulates a machine that has one more program, in a separate folder.
 mkdir "$work/more" "$work/case"
 printf '#!/bin/sh\necho strange\n' >"$work/more/stranger"
 chmod +x "$work/more/stranger"
@@ -43,7 +44,8 @@ echo 'stranger' >"$work/case/needs"
 run "$PATH" "$work/case"
 expect "another need is a mistake" 1 "^needs: expected program, shared or can, not 'stranger'$"
 
-# Every case that needs a program which tools/test.sh does not install is skipped where that is all.
+# On a machine with only the programs that tools/test.sh installs, every case that needs another
+# program is skipped.
 skipped=0
 for needs in "$source_folder"/tests/cli/cases/*/needs; do
   while read -r kind what; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tools/draw_result.sh draws README's image from real runs: every network, both models, no gap where
-# a number belongs. Usage: result_image_test.sh QTOOL SOURCE_FOLDER
+# Checks that tools/draw_result.sh draws the image of README from real runs, with every network,
+# both models and no missing number. Usage: result_image_test.sh QTOOL SOURCE_FOLDER
 set -uo pipefail
 qtool=$1 script=$2/tools/draw_result.sh
 work=$(mktemp -d)

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Runs one case of the command line tests in an empty folder and compares what came out. Program,
-# sources and the folder are reached by paths with spaces, so a case that leaves out quotes fails.
+# Runs one case of the command line tests in an empty folder and compares its results. The paths
+# of the program, the sources and the folder contain spaces, so a case that leaves out quotes fails.
 # Usage: run_case.sh QTOOL SOURCE_FOLDER CASE_FOLDER [PROGRAMS]
-# A case finds the programs of the folder PROGRAMS (all, where there is no such folder) and those it
-# needs. So a case that calls any other without saying so fails on every machine.
+# A case finds only the programs of the folder PROGRAMS and those that its file `needs` lists;
+# without that folder it finds all programs. So a case that calls any other program fails on every
+# machine.
 # A case folder holds
 #   cmd     shell commands; $QTOOL is the program, $DATA the embedded example, $SOURCE the sources
 #   needs   what the case needs, one per line; it is skipped where something is missing:
@@ -11,9 +12,10 @@
 #             shared PATH       a file or folder of ../shared
 #             can COMMAND       a shell command that must succeed
 #   exit    the expected exit code, 0 when there is no such file
-#   stdout  extended regular expressions, one per line: each must match a line of the output, in this
-#   stderr  order; lines between them are free. `!` in front: no line may match. An empty file: the
-#           output must be empty. No file: anything goes.
+#   stdout  extended regular expressions, one per line. Each must match a line of the output, in
+#   stderr  this order; other lines may come between them. After a `!` in front, no line may match.
+#           If the file is empty, the output must be empty. Without the file, any output is
+#           accepted.
 set -u
 work=$(mktemp -d "${TMPDIR:-/tmp}/qtool case.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -40,7 +42,8 @@ if [ -f "$case_folder/needs" ]; then
       program)
         found=$(PATH=$QTOOL_EVERY_PROGRAM; command -v "$what") || skip "$what is not installed"
         [ ! -e "$programs/$what" ] || continue
-        # Not a link: what is needed may itself call programs that the case does not know of.
+        # This is a script and not a link, because the needed program may call programs that the
+        # case does not list.
         printf '#!/bin/sh\nPATH=$QTOOL_EVERY_PROGRAM exec "%s" "$@"\n' "$found" >"$work/needed/$what"
         chmod +x "$work/needed/$what"
         ;;

@@ -4,7 +4,7 @@
 # Usage: setup_test.sh SOURCE_FOLDER
 . "$(dirname "$0")/stand_ins.sh"
 
-run() { # run COMMANDS: in a shell with setup.sh sourced and the stand-ins first on PATH
+run() { # run COMMANDS: runs them in a shell that has sourced setup.sh
   : >"$work/calls"
   PATH=$work/bin:$PATH bash -c "set -euo pipefail; . '$source_folder/tools/setup.sh'; $1" \
     >"$work/output" 2>&1
@@ -40,7 +40,7 @@ stand_in node 'echo 18'
 run 'require_node'
 expect "Debian's own node is accepted" silent
 
-# Commands are shown as they can be pasted, also those with spaces and quotes.
+# Commands are shown in a form that can be pasted into a shell, even if they have spaces and quotes.
 run "show two 'words here' \"it's\" a=b"
 expect "a shown command can be pasted" says "^\\$ two 'words here' .*s.* a=b$"
 
@@ -86,7 +86,8 @@ expect "its length is said" says 'minutes the first time'
 expect "every command is shown" says "^\$ .*qtool' quantize data/signs_resnet.onnx "
 expect "the table comes last" says '^signs_resnet .*2.00x'
 
-# Skips of one cause are one line, however the kind of test spells them.
+# Skipped tests with the same cause share one line, although each kind of test words the cause
+# differently.
 cat >"$work/causes.xml" <<'END'
 <testcase name="cli.a" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/>
 <system-out>skipped: ../shared is absent
@@ -106,7 +107,7 @@ awk -f "$source_folder/tools/ctest_summary.awk" "$work/causes.xml" >"$work/outpu
 expect "one cause is one line" says '^skipped: ../shared is absent: cli.a, unit.b, interop.c$'
 expect "and all are counted" last_line_is '1 passed, 0 failed, 3 skipped'
 
-# tools/bare.sh with stand-ins of what makes the root and enters it.
+# Runs tools/bare.sh with stand-ins for the programs that make the root folder and enter it.
 stand_in git "case \$* in
 *rev-parse*HEAD*) echo 0123456789abcdef ;;
 *rev-parse*) exit 1 ;;

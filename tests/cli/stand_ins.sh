@@ -1,7 +1,8 @@
-# Sourced by the tests of scripts, with the source folder as $1: stand-ins of Debian's package tools, of CMake,
-# CTest and qtool, a clone of the scripts that runs against them, and checks of what it printed and called.
+# Sourced by the tests of scripts, with the source folder as $1. Defines stand-ins for Debian's
+# package tools, CMake, CTest and qtool, a clone of the scripts that runs against them, and checks
+# of the output and of the calls.
 set -u
-unset QTOOL_CI_SECONDS # that of a run which this test is a part of
+unset QTOOL_CI_SECONDS # it may be set by a run that this test is part of
 source_folder=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -14,7 +15,8 @@ expect() {  # expect NAME CONDITION...
 
 stand_in() { printf '#!/bin/bash\n%s\n' "$2" >"$work/bin/$1"; chmod +x "$work/bin/$1"; }
 mkdir "$work/bin"
-# A package is installed when a file of its name exists; apt-get install makes them.
+# A package counts as installed when a file with its name exists. The stand-in for apt-get creates
+# these files.
 mkdir "$work/installed"
 stand_in dpkg-query "[[ -e $work/installed/\${!#} ]] && printf installed"
 stand_in apt-get "echo \"apt-get \$*\" >>$work/calls

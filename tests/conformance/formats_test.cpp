@@ -113,7 +113,7 @@ TEST_P(Format, KeepsTheBitsOfScales) {
   }
   Sample s = sample(9);
   if (GetParam() == "ort_json") {
-    // Its readers derive an asymmetric map from the range; that one is kept.
+    // Readers of this format derive an asymmetric map from the range, so the table gets that map.
     for (ActivationEntry& e : s.table.activations) e.affine = choose_affine(e.range, {});
   } else {
     std::erase_if(s.table.activations,

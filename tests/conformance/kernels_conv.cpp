@@ -35,7 +35,8 @@ std::string describe(const Case& c) {
                 " wzp ", w.weight_zero_points.size());
 }
 
-// Draws what the geometry leaves open; multipliers spread the sums over the output range.
+// Draws everything that the geometry leaves open: values, bias, zero points and the epilogue. The
+// multipliers spread the sums over the output range.
 void complete(std::mt19937& random, Spread spread, Case& c) {
   ConvWeights& w = c.weights;
   const std::int64_t depth = w.in_channels / w.groups * w.kernel_h * w.kernel_w;
@@ -49,7 +50,7 @@ void complete(std::mt19937& random, Spread spread, Case& c) {
     }
     w.bias = c.bias;
   }
-  // Weights of up to 255 in absolute value: half the depth.
+  // With a zero point, weights reach 255 in absolute value, so only half the depth is allowed.
   if (depth < 32000 && pick(random, 0, 4) == 0) {
     for (std::size_t i = 0; i < outputs; ++i) {
       c.weight_zero_points.push_back(static_cast<std::int32_t>(pick(random, -128, 127)));
@@ -104,7 +105,7 @@ void check(std::mt19937& random, Spread spread, Case c) {
   randomize(random, spread, input.data(), in_bytes);
   std::vector<std::uint8_t> bytes(outputs, 0xAB);
   reference_conv(w, c.epilogue, s, input.data(), bytes.data());
-  // The same with a residual, whose own scale is now and then far from the result's.
+  // The same layer with a residual, whose scale is sometimes far from the scale of the result.
   Epilogue adding = c.epilogue;
   adding.residual = {
       pick(random, 0, 9) == 0 ? 1e9F : static_cast<float>(pick(random, 1, 3000)) / 1000.0F,
@@ -119,7 +120,7 @@ void check(std::mt19937& random, Spread spread, Case c) {
   const bool biased = pick(random, 0, 1) == 0;
   const std::vector<float> float_bias = biased ? c.float_bias : std::vector<float>();
   reference_conv(w, c.epilogue.multiplier, float_bias, s, input.data(), floats.data());
-  // The same added to what another layer made.
+  // The same layer, added to the result of another layer.
   const GuardedBuffer base(added_bytes * sizeof(float), side);
   for (std::size_t i = 0; i < added_bytes; ++i) {
     base.data<float>()[i] = static_cast<float>(pick(random, -30000, 30000)) / 7.0F;
@@ -130,7 +131,7 @@ void check(std::mt19937& random, Spread spread, Case c) {
   std::vector<std::int32_t> sums(outputs);
   std::memset(sums.data(), 0xAB, outputs * sizeof(std::int32_t));
   reference_conv(w, s, input.data(), sums.data());
-  // An input zero point that is known only at run time, passed as the padding.
+  // An input zero point that is known only at run time is passed as the padding value.
   Case late = c;
   late.weights.input_zero_point = 0;
   late.shape.padding = static_cast<std::uint8_t>(pick(random, 0, 255));
@@ -199,7 +200,7 @@ Case random_case(std::mt19937& random) {
   s.pad_left = pick(random, 0, 1) == 0 ? s.pad_top : pick(random, 0, w.kernel_w + 1);
   if (pick(random, 0, 3) == 0) s.pad_top = s.pad_left = 0;
   set_image(s, w, pick(random, 1, 12), pick(random, 1, 20));
-  // Padding after the end and cropping: the output extent is the caller's.
+  // The caller chooses the output extent, so there may be padding after the end, or cropping.
   if (pick(random, 0, 3) == 0) s.out_h += pick(random, 0, 2);
   if (pick(random, 0, 3) == 0) s.out_w += pick(random, 0, 2);
   if (pick(random, 0, 2) == 0) s.in_pixel_stride = w.in_channels + pick(random, 0, 40);
@@ -263,8 +264,8 @@ TEST(PackedConv, EqualsReferenceAtTheDeepestSum) {
   ASSERT_NO_FATAL_FAILURE(check(random, Spread::kExtremes, c));
 }
 
-// Known answers: 2 inputs of 10 and 20 with weights 1 and 2 make 50; half of it is 25. A residual
-// of 140 - 120 = 20 times 0.25 makes 5: 30, and with the zero point 7 it is 37.
+// Known answers: the inputs 10 and 20 with the weights 1 and 2 give 50, and half of that is 25. The
+// residual adds (140 - 120) * 0.25 = 5, which gives 30, and the zero point 7 makes it 37.
 TEST(PackedConv, AddsAResidualBeforeItRounds) {
   const std::vector<std::int8_t> values = {1, 2};
   ConvWeights weights;
@@ -279,8 +280,8 @@ TEST(PackedConv, AddsAResidualBeforeItRounds) {
     return int{out};
   };
   EXPECT_EQ(result({{0.5F}, 7, 0, 255, Residual{0.25F, 120}}, 140), 37);
-  // 50 * 0.01 = 0.5 and 1 * 0.25: 0.75 is rounded to 1, where 0.5 alone would have become 0, and
-  // 0.25 too.
+  // 50 * 0.01 + 1 * 0.25 = 0.75 is rounded to 1. Rounded separately, 0.5 and 0.25 would both become
+  // 0.
   EXPECT_EQ(result({{0.01F}, 0, 0, 255, Residual{0.25F, 0}}, 1), 1);
   EXPECT_EQ(result({{0.5F}, 7, 0, 33, Residual{0.25F, 120}}, 140), 33);
 }

@@ -12,11 +12,12 @@
 #include "support/guarded_buffer.h"
 #include "support/kernel_cases.h"
 
-// Every kernel that computes cross entropies against the naive reference, and against each other.
+// Compares every kernel that computes cross entropies with the naive reference and with the
+// portable kernel.
 namespace qtool {
 namespace {
 
-// Weights of `bins` bins, many of them 0 or next to it, on buffers that end at a guarded page.
+// Weights of `bins` bins, many of them 0 or nearly 0, on buffers that end at a guarded page.
 struct Histogram {
   tests::GuardedBuffer weights;
   tests::GuardedBuffer below;
@@ -49,7 +50,7 @@ TEST(CrossEntropyKernel, IsThatOfTheReferenceAndTheSameInEveryKernel) {
         const auto numbers = static_cast<std::size_t>(kCrossEntropyScratch * (levels + 1));
         const tests::GuardedBuffer scratch(numbers * sizeof(double));
         for (std::int64_t step = 0; step < 40; ++step) {
-          const std::int64_t kept = levels + step * (bins - 1 - levels) / 39;  // to bins - 1
+          const std::int64_t kept = levels + step * (bins - 1 - levels) / 39;  // up to bins - 1
           const double tail = histogram.view.below[bins] - histogram.view.below[kept];
           const double exact = reference_cross_entropy(histogram.view, kept, tail);
           const double plain = portable.run(histogram.view, kept, tail, scratch.data<double>());

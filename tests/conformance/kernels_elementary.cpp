@@ -13,8 +13,9 @@
 #include "support/guarded_buffer.h"
 #include "support/kernel_cases.h"
 
-// Every kernel of elementary functions: within a few units in the last place of the C library's in
-// double, and with the same bits in every kernel, in vectors or not.
+// Checks every kernel of elementary functions: its results are within a few units in the last place
+// of the C library's results in double, and have the same bits in every kernel, in vectors and one
+// by one.
 namespace qtool {
 namespace {
 
@@ -49,7 +50,7 @@ double ulps(float found, float exact) {
          std::ldexp(1.0, std::max(exponent, -125) - 24);
 }
 
-// Ordinary values, and all that could be special.
+// Ordinary values, mixed with special ones.
 std::vector<float> values_of(std::mt19937& random, std::int64_t count) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const std::vector<float> special = {0.0F,
@@ -82,7 +83,7 @@ std::vector<float> values_of(std::mt19937& random, std::int64_t count) {
 }
 
 std::uint32_t bits(float x) {
-  // Which NaN comes out is not promised.
+  // The bits of a NaN are not specified.
   return std::isnan(x) ? 0x7fc00000U : std::bit_cast<std::uint32_t>(x);
 }
 

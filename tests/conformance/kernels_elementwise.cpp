@@ -1,5 +1,5 @@
-// Every kernel of the element-wise and pooling lists against its reference, bit for bit, on buffers
-// that end at guarded pages.
+// Compares every kernel of the element-wise and pooling lists with its reference, bit for bit, on
+// buffers that end at guarded pages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ void set_clamp(std::mt19937& random, std::int32_t& low, std::int32_t& high) {
   high = pick(random, 0, 1) == 0 ? 255 : std::max({a, b, low});
 }
 
-// Bytes drawn for one case, at the end of a page.
+// Random bytes for one case, which end at a guarded page.
 class RandomBytes : public GuardedBuffer {
  public:
   RandomBytes(std::mt19937& random, std::int64_t count)
@@ -66,7 +66,7 @@ TEST(AddKernel, EqualsTheReference) {
     ASSERT_EQ(kernel.kernel(), row.name);
     for (int round = 0; round < kElementwiseRounds; ++round) {
       const std::int64_t count = pick(random, 0, 300);
-      const float sign = pick(random, 0, 1) == 0 ? 1.0F : -1.0F;  // of a difference
+      const float sign = pick(random, 0, 1) == 0 ? 1.0F : -1.0F;  // negative: a difference
       AddParams params{scale(random), sign * scale(random), byte(random), byte(random),
                        byte(random)};
       set_clamp(random, params.low, params.high);
@@ -101,7 +101,8 @@ TEST(MulKernel, EqualsTheReference) {
   }
 }
 
-// Scales of any size: quotients and squares beyond the floats saturate alike.
+// Uses scales of any size. Quotients and squares beyond the range of float saturate in the kernel
+// as in the reference.
 template <typename Kernel, typename Rows, typename Reference>
 void expect_real_pairs_equal(const Rows& rows, const Reference& reference) {
   auto random = tests::seeded_generator();

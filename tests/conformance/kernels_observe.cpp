@@ -1,5 +1,5 @@
-// Every kernel that observes activations against its reference, bit for bit, on buffers that end at
-// guarded pages, with and without denormals.
+// Compares every kernel that observes activations with its reference, bit for bit, on buffers that
+// end at guarded pages, with and without denormals.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ void fill(std::mt19937& random, float* values, std::int64_t count) {
   }
 }
 
-// Totals whose every array ends at a guarded page.
+// Totals in which every array ends at a guarded page.
 struct GuardedTotals {
   explicit GuardedTotals(std::int64_t width)
       : sums(bytes<double>(width)),
@@ -148,7 +148,7 @@ TEST(ObserveKernel, FindsTheCellsThatTheReferenceFinds) {
       float largest = 0x1p-101F;
       for (std::int64_t i = 0; i < count; ++i) {
         float& value = values.data<float>()[i];
-        // A value that counts as zero may still be negative.
+        // A value that counts as zero, such as a denormal, may still be negative.
         const bool counted = std::fabs(value) >= std::numeric_limits<float>::min();
         if (signs == Signs::kPositive && counted) value = std::fabs(value);
         largest = std::max(largest, std::fabs(value));
@@ -179,7 +179,7 @@ TEST(ObserveKernel, CountsEveryValueOnce) {
       std::vector<std::uint16_t> expected(512);
       std::int64_t zeros = 0;
       for (const float value : values) {
-        // The cell of a negative multiple of the width is the one below it: -1 is (-width, 0).
+        // A negative multiple of the width belongs to the cell below it: cell -1 holds (-width, 0).
         const float cell = std::copysign(std::floor(std::fabs(value * 256.0F)), value);
         if (value == 0.0F) {
           ++zeros;

@@ -1,5 +1,5 @@
-// The effect of counting on a grid of cells on the KL threshold, against bins counted directly.
-// Prints the table of docs/calibration.md, section 1.
+// Measures how counting on a grid of cells changes the KL threshold, compared with bins that are
+// counted directly. Prints the table of docs/calibration.md, section 1.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +60,8 @@ TEST(KlGrid, ThresholdsAreAsGoodAsThoseOfBinsCountedDirectly) {
     const auto divergence = [&](std::int64_t kept) {
       return search.divergences()[static_cast<std::size_t>(kept - kLevels)];
     };
-    // The divergence that the threshold found in cells has in the true bins.
+    // The relative increase of the divergence in the true bins, for the threshold that was found in
+    // cells.
     const double excess = divergence(from_cells) / divergence(best) - 1.0;
     std::cout << concat("| ", data.name, " | ", from_cells, " | ", best, " | ",
                         to_fixed(100.0 * excess, 1), " % |\n");

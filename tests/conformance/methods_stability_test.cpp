@@ -1,5 +1,5 @@
-// That thresholds do not follow the last bits of the values: another FP32 library, or another
-// instruction set, changes those and must not change a table.
+// Checks that thresholds do not depend on the last bits of the values. Another FP32 library, or
+// another instruction set, changes these bits and must not change a table.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,11 +34,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSeeds = 20;
-constexpr double kNoise = 1e-6;    // relative, of every value
-constexpr double kMaxMove = 0.01;  // relative, of either end of a range
+constexpr double kNoise = 1e-6;    // relative error of every value
+constexpr double kMaxMove = 0.01;  // relative move of either end of a range
 constexpr std::string_view kStable[] = {"admm", "kl"};
 
-// Values that differ from others by a relative error even in [-kNoise, kNoise].
+// Changes values by a relative error that is uniform in [-kNoise, kNoise].
 class Noise {
  public:
   explicit Noise(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15ULL + 1) {}
@@ -66,7 +66,7 @@ double move(const Range& from, const Range& to) {
   return std::max(of_end(from.min, to.min), of_end(from.max, to.max));
 }
 
-// Element 0: without noise.
+// Element 0 of `noisy` has no noise.
 void expect_stable(std::span<const Statistics> noisy, std::string_view method,
                    const std::string& what, double& most) {
   const MethodInfo& info = find_method(method);
@@ -152,7 +152,8 @@ std::vector<Network> networks() {
       {"mobilenet_v2_1.0_224", "photos/calib", squash(224, 224, {127.5F}, {127.5F})},
       {"ultraface_rfb_320", "faces", squash(320, 240, {127.0F}, {128.0F})},
       {"fastestdet_coco_352", "street", squash(352, 352, {0.0F}, {255.0F}, ChannelOrder::kBgr)},
-      // Its pixels, 256 levels, are the tensor that moves most; with more images, more.
+      // The pixels of this network, which have 256 levels, are the tensor whose range moves most.
+      // With more images it moves more.
       {"wild/blazeface_back_256", "faces", blazeface, 12},
       {"wild/yolox_nano_416", "street", yolox},
   };
@@ -177,7 +178,7 @@ TEST_P(StableNetworks, MoveNoThresholdByMoreThanOnePerCent) {
   for (int seed = 1; seed <= kSeeds; ++seed) noises.emplace_back(static_cast<std::uint64_t>(seed));
   const std::string input = executor.graph().value(executor.graph().inputs()[0]).name;
   const ImageSet images = list_images(shared / "images" / network.images, {}, network.image_count);
-  Counting counting = Counting::sample_of(100);  // as of a list of so many
+  Counting counting = Counting::sample_of(100);  // as for a list of 100 images
   Workspace workspace;
   std::vector<BadImage> bad;
   for (const ImageEntry& entry : images.entries) {

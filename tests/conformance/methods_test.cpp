@@ -1,4 +1,4 @@
-// What every calibration method of the list promises.
+// Checks the promises of every calibration method of the list.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -98,7 +98,8 @@ TEST_P(Methods, StayInsideTheObservedRangeAndContainZero) {
   }
 }
 
-// The histogram of a large image counts a sample of it, the range is that of every value.
+// For a large image the histogram counts only a sample of the values, but the range covers all of
+// them.
 TEST_P(Methods, AnswerASampleThatHoldsZerosOnly) {
   for (const float value : {5.0F, -5.0F}) {
     Values values(300 * 300);
@@ -184,7 +185,7 @@ TEST_P(Methods, ExplainThemselves) {
 INSTANTIATE_TEST_SUITE_P(List, Methods, testing::ValuesIn(methods().begin(), methods().end()),
                          [](const auto& param) { return std::string(param.param.name); });
 
-// What the list's row of `auto` promises for vectors.
+// The list gives the promises of `auto` for outputs that are vectors. They also hold for maps.
 TEST(AutoMethod, KeepsThePromisesWhereOutputsAreMaps) {
   const auto decide = [](const std::vector<Statistics>& images) {
     Statistics all;
@@ -246,7 +247,8 @@ TEST(MethodList, KnowsTheNamesOfOtherToolsHoweverTheyAreSpelled) {
                      [](const MethodAlias& a, const MethodAlias& b) { return a.alias < b.alias; }));
 }
 
-// The trap: zeros, which cost nothing to quantize, must not move a threshold.
+// The trap of docs/calibration.md: zeros cost nothing to quantize, so they must not move a
+// threshold.
 class KlMethods : public Methods {};
 
 TEST_P(KlMethods, IgnoreExactZeros) {
@@ -268,7 +270,8 @@ TEST_P(KlMethods, IgnoreASpikeInTheFirstBin) {
     const Statistics clean = statistics_of(shape.values);
     const LinearHistogram histogram = magnitude_histogram(clean.histogram(), MethodOptions().bins);
     Values values = shape.values;
-    // The rule is about a spike: a first bin below the second may rise to it.
+    // The rule lowers the first bin to the height of the second. If the first bin is lower, added
+    // values may raise it to that height and change the result.
     const float inside = (clean.min() < 0.0F ? -1.0F : 1.0F) * clean.absmax() / 8192.0F;
     if (histogram.counts[0] < histogram.counts[1]) continue;
     for (const std::size_t spike : {1U, 1000U, 500000U}) {
@@ -288,7 +291,7 @@ TEST_P(KlMethods, NeverLoseToTheObservedRange) {
           .effect(choose_affine(range, scheme), limits_of(scheme))
           .sqnr_db();
     };
-    // Half a decibel covers the bins' centres standing for their values.
+    // Half a decibel allows for the error of using the bins' centres as their values.
     EXPECT_GE(sqnr(decide(statistics)), sqnr(statistics.range()) - 0.5) << shape.name;
   }
 }
@@ -308,7 +311,7 @@ TEST(KlMethod, ClipsTheTailOfAManyValuedTensor) {
       statistics_of(mapped(normal(200000, 10), [](float x) { return std::max(x, 0.0F); }));
   const Range range = find_method("kl").decide(statistics, MethodOptions());
   EXPECT_LT(range.max, statistics.max());
-  EXPECT_GT(range.max, 3.0F);  // and not the body of it
+  EXPECT_GT(range.max, 3.0F);  // keeps the body of the distribution
 }
 
 TEST(KlMethod, CostsAtMostADecibelAgainstLeastSquares) {
@@ -326,7 +329,7 @@ TEST(KlMethod, CostsAtMostADecibelAgainstLeastSquares) {
             .sqnr_db();
       };
       if (shape.values.size() < 10'000) continue;
-      // Half a decibel covers the bins' centres standing for their values.
+      // Half a decibel allows for the error of using the bins' centres as their values.
       EXPECT_GE(sqnr("kl"), sqnr("mse") - 1.5) << shape.name << ", " << bits << " bits";
     }
   }

@@ -1,5 +1,5 @@
-// The trap of docs/calibration.md on a real network: the effect of counting the exact zeros after
-// Relu on the KL threshold, tensor by tensor. Prints the figures that the document shows.
+// Measures the trap of docs/calibration.md on a real network: how counting the exact zeros after
+// Relu changes the KL threshold of each tensor. Prints the figures that the document shows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ Collection collect_relus(std::int64_t images) {
   return collect(executor, list_images(kShared / "images/photos/calib", {}, images), options);
 }
 
-// The search as published, which counts zeros like other values.
+// The threshold of the search as published, which counts zeros like other values.
 double threshold_with_zeros(const Statistics& statistics) {
   const MethodOptions options;
   LinearHistogram magnitudes = magnitude_histogram(statistics.histogram(), options.bins);
@@ -55,7 +55,8 @@ double threshold_with_zeros(const Statistics& statistics) {
                               : (static_cast<double>(kept) + 0.5) * magnitudes.width();
 }
 
-// Shares of the counted values in percent: the exact zeros, then 16 bins up to the maximum.
+// Prints the shares of the counted values in percent: the exact zeros, then 16 bins up to the
+// maximum.
 void print_shape(const TensorStatistics& tensor) {
   const FloatHistogram& histogram = tensor.statistics.histogram();
   const auto percent = [&](std::int64_t count) {

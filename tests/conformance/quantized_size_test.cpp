@@ -1,5 +1,5 @@
-// Quantizing makes models smaller: no weight takes more bytes than in FP32, and what is added to it
-// stays within a bound per quantized tensor.
+// Quantizing makes models smaller: no weight takes more bytes than in FP32, and the added bytes
+// stay within a bound per quantized tensor.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -75,7 +75,8 @@ std::int64_t constant_bytes(const Graph& graph) {
   return bytes;
 }
 
-/// Each quantized activation, weight, bias and constant has one of these.
+/// The number of quantized tensors. Each quantized activation, weight, bias and constant has one of
+/// these operators.
 std::int64_t quantized_tensors(const Graph& int8) {
   return static_cast<std::int64_t>(
       count_ops(int8, "DequantizeLinear") + count_ops(int8, "DynamicQuantizeLinear") +
@@ -103,7 +104,7 @@ void expect_small(const Graph& loaded, QuantizeMode mode, std::string_view targe
   EXPECT_LE(bytes_of(int8), most);
 }
 
-/// Folding gives a file no larger constants than the model has.
+/// Checks that folding does not make the constants larger than those of the model.
 void expect_no_expansion(const Graph& loaded) {
   Graph listed = loaded;
   fold_constant_nodes(listed);
@@ -188,7 +189,7 @@ TEST(QuantizedSize, KeepsConstantsAsSmallAsTheModelHasThem) {
       return net.op(
           "Expand", name,
           {net.op("Concat", concat("all", i), {"row", "row"}, {{"axis", std::int64_t{2}}}), "map"});
-    // Small steps, each about as large as what it reads.
+    // Small steps, each of which only doubles the size of its input.
     std::string last = "slope";
     for (int step = 0; step < 12; ++step) {
       last = net.op("Tile", concat(name, "_", step), {last, step % 2 == 0 ? "tall" : "wide"});
@@ -214,7 +215,8 @@ TEST(QuantizedSize, KeepsConstantsAsSmallAsTheModelHasThem) {
   }
 }
 
-// A list of 64 KiB, integers, one weight in several shapes: each of these was once stored larger.
+// Constant lists, indices, and one weight in several shapes: each of these was once stored with
+// more bytes than in the model.
 TEST(QuantizedSize, KeepsListsIndicesAndSharedConstantsAsSmallToo) {
   Net net;
   net.input("x", {1, 1000, 4, 4});
@@ -256,7 +258,8 @@ TEST(QuantizedSize, FoldsPartsThatTogetherAreTheWhole) {
   expect_small_in_every_mode(net.graph);
 }
 
-// Bias correction must not add more to a layer of one product per channel than quantizing saves.
+// Bias correction must not add more bytes to a layer than quantizing saves, even in a layer with
+// one product per channel.
 TEST(QuantizedSize, GivesNoBiasThatOutweighsTheWeights) {
   for (const std::int64_t channels : {8, 400, 4000}) {
     for (const std::int64_t depth : {1, 3, 27}) {

@@ -1,5 +1,6 @@
-// The executor's integer-only paths against a naive interpreter of the quantized graph that
-// requantizes by the published definitions: equal bits for small graphs and for real networks.
+// Compares the executor's integer-only paths with a naive interpreter of the quantized graph, which
+// requantizes by the published definitions. Both must give the same bits, for small graphs and for
+// real networks.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -28,7 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr Requantization kIntegerPaths[] = {Requantization::kGemmlowp, Requantization::kSingle};
 
-/// The executor on one and on two threads gives the bits of the interpreter.
+/// Checks that the executor gives the bits of the interpreter, on one thread and on two.
 void expect_interpreted(const Graph& quantized, const Tensor& input) {
   const Executor executor(prepare(quantized));
   const std::string& name = executor.graph().value(executor.graph().inputs()[0]).name;
@@ -103,7 +104,7 @@ TEST_P(RequantizationOf, EqualsTheNaiveReferenceOnImages) {
 INSTANTIATE_TEST_SUITE_P(Networks, RequantizationOf, ::testing::ValuesIn(integer_networks()),
                          [](const auto& test) { return test.param.name; });
 
-/// Clusters that the networks do not have.
+/// Clusters of Q/DQ nodes that the real networks do not have.
 class Clusters : public Net {
  public:
   std::string qdq(const std::string& real, float scale, int zero_point) {

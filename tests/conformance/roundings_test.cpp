@@ -1,4 +1,4 @@
-// What every rounding method promises.
+// Checks the promises of every rounding method.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,7 +48,8 @@ TEST_P(Roundings, StaysNextToTheWeightsAndWithinTheScheme) {
       const std::size_t channel = i / 27;
       const auto [scale, zero] = layer.affines.at(channel);
       const float back = scale * static_cast<float>(integers[i] - zero);
-      // A method may choose either neighbour; what is beyond the limits saturates within a step.
+      // A method may choose either neighbouring integer. A weight beyond the limits is moved by at
+      // most one step when it saturates.
       EXPECT_LE(std::abs(back - weights[i]), 1.01F * scale) << i;
       if (channel == 0) {
         EXPECT_EQ(integers[i], zero) << i;

@@ -1,4 +1,4 @@
-// What quantize() reports of a node is what runs: asked of every row of every target.
+// Checks for every row of every target that each node runs as quantize() reports it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ std::string matrix(Net& net, const std::string& x) {
   return net.op("Relu", "relu", {flat});
 }
 
-// What gives positions, as reals.
+// An operator that gives positions, and a Cast of its result to float.
 Recipe ranking(const std::string& op_type) {
   return [op_type](Net& net, const std::string& x) {
     const auto best = net.op(op_type, "op", {x}, {{"axis", std::int64_t{1}}});
@@ -191,7 +191,8 @@ Shape shape_of(Net net, const std::string& result) {
   return Executor(prepare(net.graph)).compile({})->outputs()[0].shape;
 }
 
-/// The node between a convolution and a product, so that both sides want integers.
+/// Puts the node between a convolution and a matrix product or another convolution, so that its
+/// producer and its consumer both run on integers.
 Net net_around(const Recipe& recipe) {
   Net net;
   std::string x = recipe(net, net.conv("stem", net.input("x", {1, 4, 8, 8}), 4));
@@ -262,8 +263,8 @@ TEST_P(TargetRows, RunAsTheyAreReported) {
       }
       EXPECT_EQ(node.role == NodeRole::kFloat, !node.reason.empty());
     }
-    // TensorRT moves pairs across operators by itself. For the other targets every row must be an
-    // integer operator that qtool has.
+    // TensorRT moves Q/DQ pairs across operators by itself. For the other targets every row must be
+    // an integer operator that qtool has.
     if (target.constants == ConstantForm::kReals) continue;
     EXPECT_TRUE(is_integer(report.find("op")->role)) << report.find("op")->reason;
   }
@@ -280,7 +281,8 @@ INSTANTIATE_TEST_SUITE_P(Targets, TargetRows, ::testing::ValuesIn([] {
                            return name;
                          });
 
-// The reports of the other modes are about weights: FP32 products keep their reason.
+// In the other modes the report is about weights, so measure_coverage() must not change the roles
+// and reasons in it.
 TEST(MeasureCoverage, LeavesTheReportsOfOtherModesAsTheyAre) {
   Net net;
   net.output(net.op("LeakyRelu", "act", {net.conv("conv", net.input("x", {1, 2, 8, 8}))}));

@@ -1,4 +1,4 @@
-// What every weight method of the list promises, and what single ones do.
+// Checks the promises of every weight method of the list, and the behaviour of single methods.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ struct Weights {
   Values values;
 };
 
-// Weights like those of channels in published networks, and some that break methods.
+// Weights like the weights of channels in published networks, and some weights that break methods.
 std::vector<Weights> all_weights() {
   Values outlier = drawn(576, 4, [](float x) { return 0.05F * x; });
   outlier[100] = 3.0F;
@@ -70,7 +70,7 @@ std::vector<Scheme> schemes() {
   return all;
 }
 
-/// Sum of squares of what quantizing under `affine` changes, by the definition.
+/// The sum of the squared errors of quantizing under `affine`, by the definition.
 double noise(const Values& values, const Affine& affine, const Scheme& scheme) {
   double sum = 0.0;
   for (const float v : values) {
@@ -81,7 +81,8 @@ double noise(const Values& values, const Affine& affine, const Scheme& scheme) {
   return sum;
 }
 
-/// The least noise of `count` scales up to that of `widest`, by trying all of them.
+/// The least noise of `count` evenly spaced scales, the largest of which is the scale of `widest`.
+/// Tries all of them.
 double least_noise(const Values& values, const Affine& widest, const Scheme& scheme, int count) {
   double least = std::numeric_limits<double>::infinity();
   for (int i = count; i >= 1; --i) {
@@ -122,7 +123,8 @@ TEST_P(WeightMethods, GivePositiveScalesAndZeroPointsOfTheType) {
   });
 }
 
-// Half a level more is where the last level would not be used any longer.
+// The limit is half a level above the widest scale; beyond it the last level would not be used any
+// more.
 TEST_P(WeightMethods, CoverNoMoreThanTheWeightsReach) {
   for_all([](const Weights& weights, const Scheme& scheme) {
     const Affine widest = find_weight_method("absmax").choose(weights.values, scheme);
@@ -142,7 +144,7 @@ TEST_P(WeightMethods, ScaleWithTheWeights) {
       EXPECT_EQ(other.zero_point, affine.zero_point);
       if (GetParam().homogeneity == Homogeneity::kExact) {
         EXPECT_EQ(other.scale, factor * affine.scale);
-      } else if (weights.name == "gaussian") {  // far above the absolute constants
+      } else if (weights.name == "gaussian") {  // far above the method's absolute constants
         EXPECT_NEAR(other.scale, factor * affine.scale, 0.05F * factor * affine.scale);
       }
     }
@@ -257,12 +259,13 @@ TEST(WeightMethodAbsmax, ClipsNothing) {
 TEST(WeightMethodMse, IsWithin3PerMilleOfAnExhaustiveSearchAndNeverNoisierThanAbsmax) {
   for (const Weights& weights : all_weights()) {
     for (const Scheme& scheme : schemes()) {
-      if (scheme.bits % 2 != 0) continue;  // an exhaustive search takes its time
+      if (scheme.bits % 2 != 0) continue;  // an exhaustive search is slow
       const Affine widest = find_weight_method("absmax").choose(weights.values, scheme);
       const Affine chosen = find_weight_method("mse").choose(weights.values, scheme);
       double energy = 0.0;
       for (const float v : weights.values) energy += static_cast<double>(v) * v;
-      // Scales are float32: below a millionth of the signal their rounding is all the noise.
+      // Scales are float32, so their rounding alone may cause an error of a millionth of the
+      // signal.
       const double rounding = 1e-12 * energy;
       const double found = noise(weights.values, chosen, scheme);
       EXPECT_LE(found, noise(weights.values, widest, scheme) * 1.000001 + rounding)
@@ -274,8 +277,8 @@ TEST(WeightMethodMse, IsWithin3PerMilleOfAnExhaustiveSearchAndNeverNoisierThanAb
   }
 }
 
-// MNN's alternation stops in the first local minimum. It is shallow for many weights; channels of a
-// few hundred may end 1.35 times above the least error.
+// MNN's alternation stops in the first local minimum. With many weights that minimum is close to
+// the least error. With a few hundred weights the error may be 1.35 times the least error.
 TEST(WeightMethodAdmm, EndsWithin30PercentOfTheLeastErrorOnGaussianAndLaplaceWeights) {
   const Scheme scheme{DType::kInt8, 8, Symmetry::kSymmetric};
   for (const unsigned seed : {11U, 12U, 13U}) {

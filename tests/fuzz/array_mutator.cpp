@@ -1,5 +1,5 @@
-// Mutations of files of arrays that stay files of arrays, with extents of every magnitude: bytes
-// that are refused for their headers do not test what reads the rest.
+// Mutates array files so that they remain array files, with extents of every magnitude. Files that
+// are refused because of their headers would not test the code that reads the rest.
 #include <zlib.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using Extents = std::vector<std::int64_t>;
 
 constexpr std::size_t kMaxBody = 256;
 
-// Mostly of few elements, which a file can hold.
+// Random extents, mostly of few elements so that a file can hold them.
 Extents random_extents(Random& random) {
   Extents extents;
   for (std::int64_t axis = random.between(0, 4); axis > 0; --axis) {
@@ -30,7 +30,8 @@ Extents random_extents(Random& random) {
   return extents;
 }
 
-// As many bytes as the extents want, where that is not too many; now and then others.
+// Random data. It has the number of bytes that the extents need if that is small enough, and
+// sometimes another number.
 std::string body_of(Random& random, const Extents& extents, std::int64_t size) {
   std::int64_t bytes = size;
   for (const std::int64_t extent : extents) {
@@ -80,7 +81,7 @@ std::string deflated(const std::string& bytes) {
   return out;
 }
 
-// A ZIP file of one or two arrays. One size in eight is any number.
+// A ZIP file of one or two arrays. One size or offset in sixteen is replaced by any number.
 std::string npz_of(Random& random) {
   std::string file;
   std::string directory;
@@ -148,7 +149,8 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
                                                std::size_t max_size, unsigned int seed) {
   qtool::fuzz::Random random(seed);
   if (size < 2 || random.one_in(2)) return LLVMFuzzerMutate(data, size, max_size);
-  // The first two bytes say how the file is read and by which input, see read_tensors_fuzz.cpp.
+  // The first two bytes say how the file is read and which input reads it, see
+  // read_tensors_fuzz.cpp.
   if (random.one_in(4)) data[0] = static_cast<std::uint8_t>(random.below(256));
   if (random.one_in(4)) data[1] = static_cast<std::uint8_t>(random.below(256));
   std::string made;

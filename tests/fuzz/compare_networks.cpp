@@ -1,14 +1,15 @@
-// Random networks, computed in every way there is, must give the same numbers.
+// Checks that random networks give the same numbers in every way to compute them.
 //
-// INT8: every instruction set, 1 and 3 threads, image by image and as one batch: the same bits. The
-// reference lowering computes the same graph in FP32; a sum beside a tie may round to the other
-// side there, and layers behind it carry that on: at least kMinSqnr dB between the two. FP32: the
-// same bits for images one by one in any order; with other numbers of threads, or of images at a
-// time, within kMaxDifference of the largest magnitude. Every fourth network is wide enough for
-// threads to divide its layers.
+// INT8: every instruction set, 1 and 3 threads, image by image and as one batch must give the same
+// bits. The reference lowering computes the same graph in FP32. There, a sum next to a rounding tie
+// may round to the other side, and later layers propagate the difference; so an SQNR of at least
+// kMinSqnr dB between the two is enough. FP32: images one by one must give the same bits in any
+// order. With other numbers of threads, or of images at a time, the results must agree within
+// kMaxDifference of the largest magnitude. Every fourth network is wide enough for threads to
+// divide its layers.
 //
-// Usage: compare_networks FIRST_SEED COUNT | compare_networks --seconds N. Prints the seed of a
-// network that differs, and ends with 1.
+// Usage: compare_networks FIRST_SEED COUNT | compare_networks --seconds N. If the results of a
+// network differ, prints its seed and exits with 1.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -37,7 +38,8 @@ namespace {
 
 constexpr std::int64_t kImages = 3;
 constexpr double kMinSqnr = 15.0;
-// Products of the widest networks add up to 300,000 terms: about sqrt(300,000) rounding errors.
+// Sums in the widest networks have up to 300,000 terms, so their error is about sqrt(300,000)
+// rounding errors.
 constexpr float kMaxDifference = 1e-4F;
 
 using Outputs = std::vector<std::vector<float>>;
@@ -49,7 +51,7 @@ struct Setting {
   int threads = 1;
   std::int64_t batch = kImages;
   Lowering lowering = Lowering::kInteger;
-  Order order = Order::kForward;  // in which the batches run
+  Order order = Order::kForward;  // the order of the batches
 };
 
 std::string describe(const Setting& setting) {
@@ -58,7 +60,7 @@ std::string describe(const Setting& setting) {
                 setting.lowering == Lowering::kReference ? ", reference lowering" : "");
 }
 
-// All images through the network; the outputs of one image after those of the other.
+// Runs all images through the network. The outputs of the images follow each other.
 Outputs run(const Graph& graph, const Tensor& images, const Setting& setting) {
   ::setenv("QTOOL_KERNEL", std::string(name_of(setting.isa)).c_str(), 1);
   const Executor executor(graph);
@@ -120,11 +122,11 @@ double sqnr_db(const Outputs& reference, const Outputs& found) {
       noise += (value - found[i][k]) * (value - found[i][k]);
     }
   }
-  if (noise <= 1e-30) return std::numeric_limits<double>::infinity();  // also where all is zero
+  if (noise <= 1e-30) return std::numeric_limits<double>::infinity();  // also if everything is zero
   return 10.0 * std::log10(signal / noise);
 }
 
-// Ranges of what the network itself computes.
+// A table with the ranges of the values that the network computes.
 CalibrationTable calibrate(const Graph& graph, const Tensor& images, const Target& target) {
   CompileOptions options;
   options.observe = tensors_to_calibrate(graph, target);
@@ -154,7 +156,8 @@ CalibrationTable calibrate(const Graph& graph, const Tensor& images, const Targe
   return table;
 }
 
-// Steps that ran on integers, of all networks: a comparison of none would prove nothing.
+// The number of steps that ran on integers, in all networks. Without any such step a comparison
+// would prove nothing.
 std::int64_t integer_steps = 0;
 
 std::int64_t count_integer_steps(const Graph& graph) {
@@ -163,14 +166,15 @@ std::int64_t count_integer_steps(const Graph& graph) {
                        [](const StepInfo& step) { return step.integer; });
 }
 
-// Sums of floats, whose last bits may follow the number of threads that divide them.
+// Whether a step sums floats. The last bits of such sums may depend on the number of threads.
 bool multiplies_floats(const Graph& graph) {
   const auto plan = Executor(graph).compile({});
   return std::any_of(plan->steps().begin(), plan->steps().end(),
                      [](const StepInfo& step) { return !step.integer && step.macs > 0; });
 }
 
-// FP32 runs, and those whose bits are not those of one thread and one batch.
+// The number of FP32 runs, and the number of them whose bits differ from the run with one thread
+// and one batch.
 std::int64_t float_runs = 0;
 std::int64_t float_runs_that_differ = 0;
 
@@ -197,7 +201,7 @@ std::string compare_float(const Graph& graph, const Tensor& images) {
   return {};
 }
 
-// What differs, or nothing.
+// Describes the first difference; empty if there is none.
 std::string compare(std::uint64_t seed) {
   const Width width = seed % 4 == 0 ? Width::kWide : Width::kNarrow;
   const Graph graph = prepare(random_network(seed, width));

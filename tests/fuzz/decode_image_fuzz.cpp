@@ -1,4 +1,4 @@
-// Any bytes are an image of the announced size or one Error; nothing else may happen.
+// Decoding any bytes gives an image of the announced size or an Error; nothing else may happen.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const qtool::Image image = qtool::decode_image(bytes, "fuzz");
     const auto pixels = static_cast<std::size_t>(image.width * image.height);
     if (image.pixels.size() != 3 * pixels || !image.alpha.empty()) std::abort();
-    // Alpha changes no colour; with it the image may take more memory than is accepted.
+    // Keeping alpha changes no colour. Decoding with alpha may be refused, because it takes more
+    // memory.
     const qtool::Image kept = qtool::decode_image(bytes, "fuzz", qtool::Alpha::kKeep);
     if (kept.pixels != image.pixels) std::abort();
     if (!kept.alpha.empty() && kept.alpha.size() != pixels) std::abort();

@@ -1,5 +1,5 @@
-// Any bytes are a model that is written and read again the same, or one Error; nothing else may
-// happen.
+// Loading any bytes gives an Error, or a model that can be written and read again unchanged;
+// nothing else may happen.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Writes the seeds that the repository keeps for the targets of models: one small model per
-// operator, random networks and their integer forms; and the dictionary of operators and
+// Writes the seeds of the repository for the fuzz targets that read models: one small model per
+// operator, random networks and their integer forms. Also writes the dictionary of operators and
 // attributes.
 //
 // Usage: make_model_seeds CORPUS_FOLDER DICTIONARY_FILE
@@ -28,12 +28,13 @@ namespace qtool::fuzz {
 namespace {
 
 constexpr std::uint64_t kNetworks = 24;
-constexpr std::size_t kMaxBytes = 1 << 13;  // larger models make few executions
+constexpr std::size_t kMaxBytes = 1 << 13;  // larger models slow the fuzzer down
 
-// What the inputs of one operator are: `x` is the computed tensor, the others are constants.
+// The inputs and attributes of one operator. `x` is the computed tensor, the other inputs are
+// constants.
 struct Recipe {
   std::string op_type;
-  std::vector<Tensor> constants;  // behind x
+  std::vector<Tensor> constants;  // the inputs after x
   Node::AttributeMap attributes;
   bool of_x = true;  // whether x is the first operand
 };
@@ -56,7 +57,8 @@ Tensor bytes(const Shape& shape) {
 
 using Ints = std::vector<std::int64_t>;
 
-// Operators whose operands or attributes the schema alone does not tell; x is [1, 4, 6, 6].
+// Operators whose operands or attributes cannot be derived from the schema alone. x is [1, 4, 6,
+// 6].
 std::vector<Recipe> recipes() {
   const Node::AttributeMap window = {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}};
   std::vector<Recipe> list;
@@ -115,7 +117,7 @@ std::vector<Recipe> recipes() {
   resize.constants.push_back(Tensor(DType::kFloat32, {0}));
   resize.constants.push_back(Tensor::of<float>({4}, {1.0F, 1.0F, 2.0F, 1.5F}));
   list.push_back(std::move(resize));
-  // x is an image, no sequence: these read a constant one.
+  // x is an image and not a sequence, so these operators read a constant sequence.
   const auto sequence = [&](std::int64_t gates) {
     std::vector<Tensor> tensors;
     tensors.push_back(reals({3, 2, 4}));
@@ -161,8 +163,9 @@ Graph model_of(const Recipe& recipe, std::size_t outputs) {
   return graph;
 }
 
-// An operator of ONNX Runtime's own. A letter stands for each input: `x` is the computed tensor,
-// `q` its bytes, the others are the constants of microsoft_constant(), `-` is left out.
+// One of ONNX Runtime's own operators. Each letter of `inputs` stands for one input: `x` is the
+// computed tensor, `q` is that tensor as bytes, `-` is an input that is left out, and the other
+// letters are constants of microsoft_constant().
 struct MicrosoftRecipe {
   std::string op_type;
   std::string_view inputs;
@@ -222,7 +225,7 @@ Tensor microsoft_constant(char letter) {
       return Tensor(DType::kInt8, {2});
     case 'a':
       return Tensor::of<std::int32_t>({2}, {300, -5});
-    case 'b':  // its sums wrap
+    case 'b':  // makes sums wrap
       return Tensor::of<std::int32_t>({3}, {2147483647, -5, 0});
     case 'm':
       return bytes({3, 6});

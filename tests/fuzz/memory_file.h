@@ -11,7 +11,7 @@
 
 namespace qtool {
 
-/// A file of the process that nobody else sees, by its name under /proc.
+/// A file in memory that belongs to this process alone. Its path is a name under /proc.
 class MemoryFile {
  public:
   MemoryFile() : descriptor_(::memfd_create("input", MFD_CLOEXEC)) {

@@ -1,5 +1,5 @@
-// Mutations of ONNX models that keep them parseable, because bytes that the parser refuses do not
-// test the code after it. Linked into every target whose input is a model.
+// Mutates ONNX models so that they can still be parsed, because bytes that the parser refuses do
+// not test the code after it. Linked into every target whose input is a model.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -27,7 +27,8 @@ NodeProto* any_node(Random& random, GraphProto& graph) {
   return graph.mutable_node(static_cast<int>(random.below(std::size_t(graph.node_size()))));
 }
 
-// Makes something read `name`: a node instead of one of its operands, or the graph's outputs.
+// Adds a reader of `name`: a node reads it in place of one of its operands, or it becomes an output
+// of the graph.
 void connect(Random& random, GraphProto& graph, const std::string& name) {
   NodeProto* reader = any_node(random, graph);
   if (reader == nullptr || reader->input_size() == 0 || random.one_in(3)) {
@@ -201,7 +202,7 @@ void change_initializer(Random& random, GraphProto& graph) {
   fill(random, tensor);
 }
 
-// A pair of QuantizeLinear and DequantizeLinear in front of an operand: the way to integer kernels.
+// Puts QuantizeLinear and DequantizeLinear before an operand, so that integer kernels are used.
 void quantize_operand(Random& random, GraphProto& graph) {
   NodeProto* reader = any_node(random, graph);
   if (reader == nullptr || reader->input_size() == 0) return;
@@ -243,8 +244,8 @@ void change_model(Random& random, ModelProto& model) {
   if (random.one_in(8)) model.set_ir_version(random.between(0, 12));
 }
 
-// Removes attributes that their operator does not have in the model's opset: such models are
-// refused at once, and nothing behind that would be tried.
+// Removes attributes that their operator does not have in the model's opset: models with such
+// attributes are refused at once, and the code after that check would not be tested.
 void fit_attributes(GraphProto& graph, int opset) {
   for (NodeProto& node : *graph.mutable_node()) {
     for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
@@ -268,8 +269,8 @@ void fit_attributes(ModelProto& model) {
 
 using Change = void (*)(Random&, GraphProto&);
 
-// Changes the graph, or one that lies in it. `outer`: names of the graphs around it, which it may
-// read.
+// Changes the graph or one of its subgraphs. `outer` has names of tensors in the graphs around it,
+// which it may read.
 void change_graph(Random& random, GraphProto& graph, Change change,
                   std::vector<std::string> outer = {}) {
   std::vector<GraphProto*> inner;
@@ -342,8 +343,8 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   return LLVMFuzzerMutate(data, size, max_size);
 }
 
-// The second model's nodes and constants behind the first's: its inputs become tensors of the
-// first.
+// Appends the nodes and constants of the second model to the first model. The inputs of the second
+// become tensors of the first.
 extern "C" std::size_t LLVMFuzzerCustomCrossOver(const std::uint8_t* first, std::size_t first_size,
                                                  const std::uint8_t* second,
                                                  std::size_t second_size, std::uint8_t* out,

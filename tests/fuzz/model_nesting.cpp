@@ -48,7 +48,8 @@ std::string add_scalar(Random& random, GraphProto& graph, std::int32_t type, std
   return tensor.name();
 }
 
-// One number that depends on a tensor, as `type`; `before` gets the nodes.
+// Adds nodes to `before` that compute one number of type `type` from the tensor `name`. Returns the
+// name of the number.
 std::string number_of(Random& random, const std::string& name, std::int32_t type,
                       std::vector<NodeProto>& before) {
   const std::string most = new_name(random);
@@ -67,7 +68,8 @@ std::string condition_of(Random& random, GraphProto& graph, std::vector<NodeProt
   return number_of(random, any_name(random, graph), TensorProto::BOOL, before);
 }
 
-// Few times, or more often than a loop may run. In between a run takes long, and may.
+// A small number of iterations, or more than a loop may have. A number in between is allowed, but
+// the run would take long.
 std::int64_t random_trips(Random& random) {
   constexpr std::int64_t kFew = 100;
   constexpr std::int64_t kTooMany = std::int64_t{1} << 21;
@@ -88,7 +90,7 @@ void replace_node(GraphProto& graph, int at, std::vector<NodeProto> nodes) {
   graph.mutable_node()->Swap(changed.mutable_node());
 }
 
-// A node with its outputs under new names, which are the outputs of the graph.
+// Adds a copy of `node` whose outputs have new names and are outputs of the graph.
 NodeProto& add_inner(Random& random, GraphProto& graph, const NodeProto& node) {
   NodeProto& inner = *graph.add_node();
   inner = node;
@@ -100,7 +102,7 @@ NodeProto& add_inner(Random& random, GraphProto& graph, const NodeProto& node) {
   return inner;
 }
 
-// Any node that computes something of something; -1 where there is none.
+// The index of a random node that has inputs and outputs; -1 if there is none.
 int any_computing(Random& random, const google::protobuf::RepeatedPtrField<NodeProto>& nodes) {
   std::vector<int> places;
   for (int i = 0; i < nodes.size(); ++i) {
@@ -153,7 +155,7 @@ void enclose_in_loop(Random& random, GraphProto& graph) {
   inner.set_input(0, state);
   for (std::string& output : *inner.mutable_output()) output = new_name(random);
   body.add_output()->set_name(inner.output(0));
-  if (random.one_in(3)) {  // the slices of all iterations
+  if (random.one_in(3)) {  // adds a scan output
     body.add_output()->set_name(random.one_in(2) ? inner.output(0) : state);
     loop.add_output(new_name(random));
     graph.add_output()->set_name(loop.output(1));

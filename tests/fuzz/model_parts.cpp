@@ -34,7 +34,7 @@ std::vector<OperatorUse> collect_uses() {
     OperatorUse use;
     use.op_type = name;
     const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(use.op_type, "");
-    if (schema == nullptr) {  // newer than the library, or of a past opset
+    if (schema == nullptr) {  // newer than the library, or only in old opsets
       use.most_inputs = 3;
       use.most_outputs = 1;
     } else {
@@ -187,12 +187,12 @@ std::int32_t random_type(Random& random) {
 }
 
 void fill(Random& random, TensorProto& tensor) {
-  // Beside an empty axis extents may be as large as they are; elsewhere they are kept small.
+  // If an axis is empty, the other extents may have any size. Otherwise they are kept small.
   const bool empty =
       std::find(tensor.dims().begin(), tensor.dims().end(), 0) != tensor.dims().end();
   std::int64_t elements = empty ? 0 : 1;
   for (std::int64_t& extent : *tensor.mutable_dims()) {
-    // By division: an extent may be the largest there is.
+    // Compares by division, because an extent may be the largest int64.
     if (extent < 0 || (!empty && extent > kMaxElements / elements)) extent = 1;
     elements *= empty ? 0 : extent;
   }

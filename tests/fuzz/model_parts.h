@@ -1,4 +1,4 @@
-// Random pieces of ONNX models, in the words of the schemas: what the mutator puts into a model.
+// Random pieces of ONNX models that follow the schemas. The mutator puts them into a model.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace qtool::fuzz {
 
-/// What the schema of an operator says about its use.
+/// The operands and attributes that the schema of an operator allows.
 struct OperatorUse {
   std::string op_type;
   int least_inputs = 0;
@@ -25,27 +25,28 @@ struct OperatorUse {
 
 /// Every operator of ONNX's own domain that the executor runs or an upgrade rewrites.
 const std::vector<OperatorUse>& known_operators();
-/// Its row, or null.
+/// The row of an operator in known_operators(), or null.
 const OperatorUse* find_use(const std::string& op_type);
 
-/// A tensor of the graph; now and then none, as an empty name.
+/// The name of a random tensor of the graph; sometimes an empty name.
 std::string any_name(Random& random, const onnx::GraphProto& graph);
 std::string new_name(Random& random);
 
-/// Small as a rule, sometimes at the ends of a type.
+/// A random number that is usually small, and sometimes at the limits of an integer type.
 std::int64_t random_int(Random& random);
 float random_float(Random& random);
-/// Small as a rule, sometimes of any magnitude up to 2^62.
+/// A random extent that is usually small, and sometimes of any magnitude up to 2^62.
 std::int64_t random_extent(Random& random);
 std::int32_t random_type(Random& random);
 
-/// Gives the tensor as many values as its shape and type want.
+/// Gives the tensor random values that fit its type and shape. Sets extents that are too large to
+/// 1.
 void fill(Random& random, onnx::TensorProto& tensor);
-/// A tensor of at most a few hundred elements.
+/// Makes a random tensor of at most a few hundred elements.
 void random_tensor(Random& random, onnx::TensorProto& tensor);
-/// Sets `attribute` to a value of its type; also of another type, now and then.
+/// Sets `attribute` to a random value of its type, and sometimes of another type.
 void random_value(Random& random, onnx::AttributeProto& attribute);
-/// An attribute that the operator has, or any other.
+/// Makes a random attribute, which is usually one that the operator has.
 void random_attribute(Random& random, const std::string& op_type, onnx::AttributeProto& attribute);
 
 }  // namespace qtool::fuzz

@@ -1,6 +1,6 @@
-// Any prepared model is placed and quantized, or one Error tells why not. What was emitted is a
-// model: it is written, read and prepared, and it runs where the model does. The model's version
-// number chooses mode, target and types, so that a mutation of the model is one of these too.
+// Any prepared model is quantized, or an Error says why not. The emitted model can be written, read
+// and prepared, and it runs if the original model runs. The version number of the model selects the
+// mode, the target and the types, so mutating the model also varies these.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@ using qtool::StaticOptions;
 constexpr std::array kModes = {QuantizeMode::kStatic, QuantizeMode::kStatic, QuantizeMode::kDynamic,
                                QuantizeMode::kWeightOnly};
 
-// Takes the next choice out of a number.
+// Takes the next choice from `number`, which it divides by `choices`.
 std::size_t take(std::uint64_t& number, std::size_t choices) {
   const std::size_t choice = number % choices;
   number /= choices;
@@ -58,8 +58,8 @@ Choices choices_of(std::uint64_t number) {
   return choices;
 }
 
-// Made-up ranges that depend on the name alone; one tensor in eight has a degenerate one, one in
-// sixteen is missing in the table.
+// Made-up ranges that depend on the name alone; one tensor in eight has a degenerate range, and one
+// in sixteen is missing in the table.
 qtool::CalibrationTable table_of(const qtool::Graph& graph, const StaticOptions& options) {
   qtool::CalibrationTable table;
   table.method = "minmax";
@@ -90,8 +90,9 @@ qtool::CalibrationTable table_of(const qtool::Graph& graph, const StaticOptions&
   return table;
 }
 
-// Why the graph cannot be prepared or does not run; empty when it does. Nothing when its inputs are
-// not small, for then there may be no memory for it, and nothing when it runs for long.
+// The reason why the graph cannot be prepared or does not run; an empty string if it runs. Returns
+// no value if its inputs are not small, because there may not be enough memory, or if it runs for
+// long.
 std::optional<std::string> problem_of(qtool::Graph graph) {
   bool is_small = true;
   const qtool::StopCheck stop = qtool::fuzz::stop_soon();
@@ -140,7 +141,8 @@ void check(std::string_view bytes) {
              : qtool::quantize(graph, qtool::WeightOnlyOptions{options, weights}))
             .graph);
   }
-  // A model that does not run may hold a contradiction that only shows in one of the two.
+  // Only a model that runs is compared. Any other may contain a contradiction that shows in only
+  // one of the two models.
   const std::optional<std::string> problem = problem_of(load_emitted(emitted));
   if (!problem || problem->empty() || problem_of(graph) != "") return;
   std::fprintf(stderr, "the model runs, what was emitted does not: %s\n", problem->c_str());

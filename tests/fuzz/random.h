@@ -1,5 +1,6 @@
-// The one source of chance of the mutator and of the generator of networks: a seed, and the same
-// sequence on every machine (the distributions of the standard library differ between libraries).
+// The source of random numbers for the mutator and for the generator of networks. A seed gives the
+// same sequence on every machine (the distributions of the standard library differ between
+// libraries).
 #pragma once
 
 #include <array>

@@ -70,7 +70,7 @@ class Builder {
   }
   ValueId scalar(float value) { return constant(Tensor::scalar(value)); }
 
-  // Weights of about unit gain over `fan_in` products.
+  // Weights with which a sum of `fan_in` products has about unit gain.
   ValueId weights(const Shape& shape, std::int64_t fan_in) {
     Tensor tensor = random_reals(random_, shape);
     const float gain = 1.0F / std::sqrt(static_cast<float>(fan_in));
@@ -186,7 +186,8 @@ class Builder {
     return x;
   }
 
-  // With an earlier tensor of the same extents, or with another branch of `x`.
+  // Combines `x` with an earlier tensor of the same height and width, or with another branch of
+  // `x`.
   Image combine(const Image& x) {
     std::vector<Image> partners;
     for (const Image& other : images_) {
@@ -213,7 +214,7 @@ class Builder {
       }
       case 3:
         return node(random_.one_in(2) ? "Min" : "Max", {a, b});
-      case 4:  // by numbers of at least 0.5
+      case 4:  // divides by at least 0.5
         return node("Div", {a, node("Add", {node("Sigmoid", {b}), scalar(0.5F)})});
       default:
         return node("Add", {a, b});
@@ -271,7 +272,8 @@ class Builder {
     return x;
   }
 
-  // The pixels as one row, or one axis more, with a convolution or pool over that.
+  // Reshapes the pixels to one row, or adds a third axis, and applies a convolution or a pooling to
+  // it.
   Image take_rows(Image x) {
     const bool volume = random_.one_in(2);
     const std::size_t axes = volume ? 3 : 1;
@@ -339,7 +341,7 @@ class Builder {
   }
 
   Random random_;
-  std::int64_t width_;  // times as many channels
+  std::int64_t width_;  // a factor for the number of channels
   Graph graph_;
   std::vector<Image> images_;
   int count_ = 0;

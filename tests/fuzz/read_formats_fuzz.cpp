@@ -1,4 +1,4 @@
-// Any bytes are, to every table format, a table that can be written again, or one Error.
+// In every table format, reading any bytes gives an Error or a table that can be written again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Any bytes are a list of images or of classes, or one Error. The first byte says how the list is
-// read; the file stands in memory.
+// Reading any bytes gives a list of images or of classes, or an Error. The first byte says how the
+// list is read; the file is in memory.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
-// Any bytes are a file of partial results, of this work, of another or damaged, or one Error. They
-// are read as they are, and once more with the beginning and the checksum of such a file around
-// them.
+// Reading any bytes as a file of partial results gives an Error, or finds that the file belongs to
+// this work, belongs to other work, or is damaged. The bytes are read as they are, and once more
+// with the beginning and the checksum of such a file around them.
 #include <cstddef>
 #include <cstdint>
 #include <string>

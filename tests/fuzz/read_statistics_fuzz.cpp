@@ -1,5 +1,6 @@
-// Any bytes are saved statistics that methods can decide from, or one Error. The seeds are of
-// corpus/load_onnx/conv_bn_relu.onnx on 6x6 images, 20 in one pass and 2 in two passes.
+// Reading any bytes gives an Error, or saved statistics from which methods can decide ranges. The
+// seeds are statistics of corpus/load_onnx/conv_bn_relu.onnx on 6x6 images: 20 images in one pass,
+// and 2 images in two passes.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Any bytes are a table that is written and read back the same, or one Error.
+// Reading any bytes gives an Error, or a table that can be written and read back unchanged.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
-// Any bytes are an array file, a list of samples, or one Error. The first byte says how the file is
-// read (bit 6: as sound, cut by the bits below), the second what the network's input takes; the
-// file stands in memory.
+// Reading any bytes gives the samples of an array file or of a list, or an Error. The first byte
+// says how the file is read (bit 6: as audio, with the window and the hop in the bits below), the
+// second byte selects the input of the network. The file is in memory.
 
 #include <array>
 #include <cstddef>
@@ -27,7 +27,7 @@ constexpr std::array<DType, 4> kTypes = {DType::kFloat32, DType::kInt64, DType::
                                          DType::kBool};
 
 // Shapes of every kind: scalar, a sequence, fixed, with a batch that is open or fixed, unknown, and
-// of more elements than there can be.
+// with more elements than a tensor can have.
 InputSpec spec_of(std::uint8_t byte) {
   using Extents = std::vector<std::optional<std::int64_t>>;
   constexpr std::int64_t kMost = std::int64_t{1} << 62;
@@ -76,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const qtool::TensorSet set = qtool::list_tensors(links.link(kind), inputs, 0, reading);
     static_cast<void>(qtool::hash_of(set));
-    // The first and the last ones, in an order that goes backwards too.
+    // Loads the last, the first and the middle entry, so that the order also goes backwards.
     const std::size_t count = set.entries.size();
     for (const std::size_t i : {count - 1, std::size_t{0}, count / 2}) {
       const std::vector<qtool::Tensor> tensors = qtool::load_tensors(set, set.entries.at(i));
@@ -87,7 +87,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     }
   } catch (const qtool::Error& error) {
-    // A file that is corrupt is not a broken model, nor a bad table.
+    // A corrupt file must not be reported as an invalid model or table.
     if (error.code() == qtool::ErrorCode::kInvalidModel ||
         error.code() == qtool::ErrorCode::kInvalidTable) {
       std::abort();

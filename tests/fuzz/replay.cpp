@@ -1,5 +1,5 @@
 // Runs a fuzz target on every file of a folder and on mutations of it with a fixed seed, for
-// machines without a fuzzing engine. A target with a mutator of its own is mutated by that.
+// machines without a fuzzing engine. A target that has its own mutator uses it.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -65,8 +65,8 @@ std::mt19937& chance() {
   return random;
 }
 
-// The input that runs now. Writing a file is more than a handler may do, but nothing else is left
-// to save.
+// The input that runs now. A signal handler should not write a file, but at that point only the
+// input is left to save.
 const std::uint8_t* current_data = nullptr;
 std::size_t current_size = 0;
 
@@ -102,7 +102,7 @@ Bytes next_mutation(const Bytes& bytes) {
 
 }  // namespace
 
-// What libFuzzer offers to mutators.
+// Replaces the function that libFuzzer offers to mutators.
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size,
                                         std::size_t max_size) {
   const Bytes other = mutated(Bytes(data, data + size), chance());

@@ -1,5 +1,5 @@
-// Any model is prepared, compiled and run, lowered and as the specification says, or one Error
-// tells why not. What `prepare` returns is a sound graph, and preparing it again changes nothing.
+// Any model is prepared, compiled and run (lowered to integers, or node by node as the
+// specification says), or an Error says why not. `prepare` returns a valid graph.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     qtool::Graph graph = qtool::prepare(qtool::load_onnx_bytes(bytes, "", "fuzz"), stop);
     graph.check();
     const qtool::InputShapes shapes = qtool::fuzz::closed_shapes(graph);
-    // One of many, so that most of the time goes into new models.
+    // Runs each model in only one of the two ways, so that most of the time goes into new models.
     qtool::CompileOptions options;
     if (graph.info.model_version % 4 == 3) options.lowering = qtool::Lowering::kReference;
     const qtool::Executor executor(std::move(graph), stop);

@@ -10,7 +10,8 @@
 namespace qtool::fuzz {
 namespace {
 
-// Reals from -4 to 4, integers from -8 to 7 (0 to 15 without a sign), both values of a condition.
+// Floats from -4 to 3.5, int64 and int32 from -8 to 7, bytes spread over their whole range, both
+// values of a condition, and zeros for all other types.
 Tensor values_of(const PortInfo& port) {
   Tensor tensor(port.dtype, port.shape);
   for (std::int64_t i = 0; i < port.shape.elements(); ++i) {
@@ -43,7 +44,7 @@ Tensor values_of(const PortInfo& port) {
   return tensor;
 }
 
-// Kept where the compiler cannot prove that nobody looks.
+// Keeps the compiler from removing the reads of the outputs.
 volatile unsigned touched = 0;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Runs a model on a little data, or not at all when it is not small: one execution has
-// milliseconds.
+// Runs a model on a little data if the model is small, because one execution may take only
+// milliseconds. Does not run any other model.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,17 @@ inline constexpr std::int64_t kMaxElements = 1 << 12;  ///< of an input
 inline constexpr std::int64_t kMaxArena = 1 << 20;     ///< bytes
 inline constexpr std::int64_t kMaxMacs = 1 << 22;      ///< of all steps
 
-/// Asks to stop from five seconds on. A small model may run for hours, and must end when it is
+/// Asks a run to stop after five seconds. A small model may run for hours, and must end when it is
 /// asked to.
 StopCheck stop_soon();
 
-/// A shape for every input, open extents 2. Throws Error for extents that are no shape.
+/// A shape for every input, in which open extents are 2. Throws Error if the extents form no valid
+/// shape.
 InputShapes closed_shapes(const Graph& graph);
 
 /// Compiles and runs a model on values of either sign, if it is small, and reads every byte of
-/// every output. Tables for large shapes may need more memory than there is while it is compiled;
-/// nothing else may.
+/// every output. Compiling may run out of memory because of tables for large shapes; then the model
+/// is not run. Nothing else may run out of memory.
 void run_small(const Executor& executor, const InputShapes& shapes,
                const CompileOptions& options = {});
 

@@ -1,4 +1,5 @@
-// Thresholds and ranges that ncnn's and ONNX Runtime's own calibrators found on the same images.
+// Compares thresholds and ranges with those that the calibrators of ncnn and ONNX Runtime found on
+// the same images.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,9 +54,9 @@ struct Observed {
 
 enum class Passes : std::uint8_t { kOne, kTwo };
 
-constexpr const char* kGoldenImages = "golden/png";  // 20, as the others' calibrators saw
+constexpr const char* kGoldenImages = "golden/png";  // the 20 images of the other calibrators
 constexpr const char* kCalibImages = "images/photos/calib";
-// Sanitizers look for other faults than too small a sample, and take minutes for 200 images.
+// With sanitizers 200 images take minutes, and these builds do not look for faults of the sampling.
 constexpr std::int64_t kManyImages = kSanitized ? 40 : 200;
 
 const Observed& observed(const Network& network, Passes passes = Passes::kTwo,
@@ -77,7 +78,7 @@ const Observed& observed(const Network& network, Passes passes = Passes::kTwo,
   options.preprocess.mean = network.mean;
   options.preprocess.std.clear();
   for (const float norm : network.norm) options.preprocess.std.push_back(1.0F / norm);
-  // As ncnn counts: every value, after a first pass for the range.
+  // ncnn counts every value, after a first pass that finds the range.
   if (passes == Passes::kTwo) options.exact_bins = 2048;
   const Executor executor(std::move(graph));
   options.preprocess.resize = ResizeMode::kSquash;
@@ -92,7 +93,7 @@ const Observed& observed(const Network& network, Passes passes = Passes::kTwo,
   return place->second;
 }
 
-/// Layer -> scale of its input, the rows of an ncnn table that are not weights.
+/// The scale of each layer's input, by layer: the rows of an ncnn table that are not for weights.
 std::map<std::string, double> ncnn_input_scales(const std::string& file) {
   std::ifstream stream(kShared / "golden/ncnn" / file);
   std::map<std::string, double> scales;
@@ -179,7 +180,7 @@ TEST_P(CalibrationGolden, MinmaxFindsTheRangesOfOnnxRuntime) {
   std::size_t compared = 0;
   for (const auto& [tensor, ends] : ranges.items()) {
     const auto known = seen.statistics.find(tensor);
-    if (known == seen.statistics.end()) continue;  // a tensor that our preparation folds away
+    if (known == seen.statistics.end()) continue;  // prepare() folds this tensor away
     ++compared;
     const auto near = [&name = tensor](double found, double expected) {
       EXPECT_NEAR(found, expected, 1e-3 * std::max(std::abs(expected), 1e-6)) << name;
@@ -191,14 +192,14 @@ TEST_P(CalibrationGolden, MinmaxFindsTheRangesOfOnnxRuntime) {
   EXPECT_GE(compared, 50U);
 }
 
-// The noise that all values have in a range that was decided from a sample of them, against the
-// noise in the range that all of them decide.
+// Compares the quantization noise of all values under two ranges: one decided from a sample of the
+// values, and one decided from all values.
 void compare_sample(const Network& network, const std::string& folder) {
   const Observed& all = observed(network, Passes::kTwo, folder);
   const Observed& some = observed(network, Passes::kOne, folder);
   const MethodOptions options;
   for (const std::string_view method : {"minmax", "kl", "mse", "percentile"}) {
-    std::vector<double> excess;  // dB, by tensor of which not all values were counted
+    std::vector<double> excess;  // dB, one entry per tensor that was sampled
     for (const auto& [tensor, sample] : some.statistics) {
       const Statistics& whole = all.statistics.at(tensor);
       EXPECT_EQ(sample.count(), whole.count()) << tensor;
@@ -240,7 +241,7 @@ std::string golden_network_name(const testing::TestParamInfo<Network>& info) {
   return name;
 }
 
-// A suite for each network, since suites are processes: what they have in common is small.
+// Each network has its own suite, because each suite runs as a process and they share little work.
 INSTANTIATE_TEST_SUITE_P(Squeezenet, CalibrationGolden, testing::Values(kNetworks[0]),
                          golden_network_name);
 INSTANTIATE_TEST_SUITE_P(Mobilenet, CalibrationGolden, testing::Values(kNetworks[1]),

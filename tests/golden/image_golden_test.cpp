@@ -1,4 +1,5 @@
-// Pillow's results, made by image/make_goldens.py, and on the shared photographs.
+// Compares with the results of Pillow: those made by image/make_goldens.py, and those on the shared
+// photographs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -148,12 +149,12 @@ TEST(DecodeGolden, KeepsAlphaAsPillowDoes) {
     EXPECT_EQ(std::ssize(expected.alpha), expected.width * expected.height);
     EXPECT_EQ(load_image(golden("decode_" + name + ".webp"), Alpha::kKeep), expected) << name;
   }
-  // The PNG decoder against the other one.
+  // The PNG decoder must agree with the WebP decoder.
   EXPECT_EQ(load_image(golden("decode_alpha.png"), Alpha::kKeep),
             load_image(golden("decode_alpha_lossless.webp"), Alpha::kKeep));
 }
 
-// Kinds without alpha are opaque.
+// Images without alpha are opaque.
 TEST(DecodeGolden, GivesOpaqueImagesTheirAlpha) {
   for (const std::string name : {"gray.png", "420.jpg", "rgb.bmp", "lossy.webp", "16bit.png"}) {
     const Image opaque = load_image(golden("decode_" + name), Alpha::kKeep);

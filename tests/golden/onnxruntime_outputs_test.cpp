@@ -1,6 +1,6 @@
-// Networks whose logits ONNX Runtime 1.20.0 wrote down for 20 photographs: FP32 ones, and those of
-// both of its formats (QDQ, QOperator) that its own quantizer made. Provenance: golden/README.md
-// beside the files.
+// Compares with the logits that ONNX Runtime 1.20.0 computed for 20 photographs: with FP32
+// networks, and with networks that its own quantizer made in both formats (QDQ, QOperator).
+// Provenance: golden/README.md beside the files.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -75,7 +75,7 @@ TEST_P(OnnxRuntimeOutputs, AreReproduced) {
   std::cout << c.model << ": worst SQNR " << worst << " dB, same top-1 " << same_top1 << " of 20\n";
   EXPECT_GE(worst, c.least_sqnr);
   EXPECT_EQ(same_top1, 20);
-  // The network really ran the way its file says.
+  // The network really ran on integers where its file says so.
   std::int64_t integer_macs = 0;
   std::int64_t macs = 0;
   for (const StepInfo& step : plan->steps()) {
@@ -93,11 +93,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"models/mobilenet_v2_1.0_224.onnx", "mobilenet_v2_1.0_224", "mobilenet_v2", 90.0, 0.0},
         Case{"golden/onnxruntime/models/squeezenet1.1.qdq_u8s8.onnx", "squeezenet1.1.qdq_u8s8",
              "squeezenet1.1", 100.0, 1.0},
-        // ONNX Runtime computes 16 of its 26 convolutions in floats, whose sums fall on the other
-        // side of a tie now and then, so that 12 images of the 20 have the same bits and the worst
-        // one 33.7 dB. That is the noise of these outputs, not ours: the same graph with its sums
-        // in double has 33.7 dB against them too, and equals ours on 17 images; ONNX Runtime 1.30,
-        // node by node, has 37.4 dB against them and 33.7 dB against the sums in double.
+        // ONNX Runtime computes 16 of the 26 convolutions of this network in floats. Their sums
+        // sometimes fall on the other side of a tie, so only 12 of the 20 images have the same
+        // bits, and the worst image has 33.7 dB. This is the noise of the recorded outputs and not
+        // of ours: the same graph with its sums in double also has 33.7 dB against the recorded
+        // outputs, and equals ours on 17 images. ONNX Runtime 1.30, node by node, has 37.4 dB
+        // against the recorded outputs and 33.7 dB against the sums in double.
         Case{"golden/onnxruntime/models/squeezenet1.1.qdq_s8s8.onnx", "squeezenet1.1.qdq_s8s8",
              "squeezenet1.1", 33.0, 1.0},
         // Nine channels of mobilenet carry biases that make sums of int32 wrap.

@@ -1,4 +1,5 @@
-// What numpy and protoc wrote (tests/golden/tensors/PROVENANCE.md) is read as they say.
+// Files that numpy and protoc wrote (tests/golden/tensors/PROVENANCE.md) are read with the values
+// that they stored.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +21,7 @@ std::filesystem::path golden_tensors(const std::string& file) {
   return std::filesystem::path(kSourceFolder) / "tests/golden/tensors" / file;
 }
 
-// An input that takes anything of a type.
+// An input that takes tensors of any shape of one type.
 InputSpec any_input(DType dtype) { return {"x", dtype, std::nullopt}; }
 
 Tensor only_tensor(const std::string& file, DType dtype) {
@@ -96,7 +97,7 @@ TEST(TensorFiles, OfArchivesAreFoundByName) {
 }
 
 TEST(TensorFiles, OfArchivesAreReadByPieces) {
-  // Both samples of x, and the one sample of ids for both.
+  // x has two samples. ids has one sample, which is used for both.
   const InputSpec x{"x", DType::kFloat32, {{3, 4}}};
   const InputSpec ids{"ids", DType::kInt64, {{1, 2}}};
   for (const char* file : {"stored.npz", "deflated.npz"}) {

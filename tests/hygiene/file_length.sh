@@ -1,6 +1,7 @@
 #!/bin/sh
-# A file of the library or the program over 400 lines, or another one over 500, needs a reason, given
-# in long_files.txt as `path: reason`. An entry whose file is gone or short again is a breach too.
+# A file of the library or the program with more than 400 lines, or any other file with more than
+# 500, needs a reason in long_files.txt, as `path: reason`. An entry whose file is gone or no longer
+# long is a breach too.
 # Usage: file_length.sh ROOT [LIMIT OTHERS]; prints `file: what`; exit 1 on breaches.
 set -eu
 cd "$1"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every C++ file is as clang-format 14 writes it; other versions write some lines otherwise.
+# Every C++ file is formatted as by clang-format 14. Other versions format some lines differently.
 # Usage: format.sh CLANG_FORMAT ROOT; prints `file: what`; exit 1 on breaches, 77 without version 14.
 set -eu
 "$1" --version 2>/dev/null | grep -q 'version 14\.' || {

@@ -1,7 +1,8 @@
 #!/bin/sh
-# What the optimised builds promise of their files: the program is position independent, its tables of
-# addresses are closed before main() and no page is both written and run; library and program have
-# canaries and checked copies; neither names the folder it was built from.
+# Checks that the optimised builds are hardened: the program is position independent, its tables of
+# addresses are read-only before main() starts, and its stack is not executable. The library and the
+# program have stack canaries and checked copies, and neither contains the path of the folder it was
+# built from.
 # Usage: hardened.sh READELF STRINGS ROOT PROGRAM [LIBRARY]; prints `file: what`; exit 1 on breaches.
 set -eu
 readelf=$1

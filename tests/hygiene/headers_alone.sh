@@ -1,7 +1,9 @@
 #!/bin/sh
-# Every public header compiles on its own, without warnings and without the third parties' paths.
+# Every public header compiles on its own, without warnings and without the include paths of third
+# parties.
 # Usage: headers_alone.sh CXX INCLUDE_FOLDER [PART PARTS]; prints the headers that do not; exit 1 on
-# breaches. The headers are dealt out to the parts, from 0 on, in turn; CTest runs the parts side by side.
+# breaches. The headers are divided among the parts in turn, and parts count from 0. CTest runs the
+# parts side by side.
 set -eu
 compiler=$1 part=${3-0} parts=${4-1}
 cd "$2"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The include law: a room includes lower rooms only, each third party stays in its quarantine, files
-# for one instruction set include next to nothing, and the core neither prints nor exits.
+# The include law: a room (a folder of src) includes only lower rooms, each third party is included
+# only in the files that the rules below allow, files for one instruction set include almost
+# nothing, and the core neither prints nor exits.
 # Usage: include_law.sh ROOT. Prints `file:line: what` for every breach; exit 1 when there are any.
 set -eu
 cd "$1"
@@ -14,8 +15,8 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     for (i = 1; i <= rooms; ++i) rank[order[i]] = i
     rank["image"] = rank["kernels"] = rank["graph"] = rank["quant"] + 1  # siblings
     isa_file = "^src/kernels/[a-z0-9_]+/(" isas ")[.]cpp$"
-    # Besides the contract, and stages.h, the text that all files of a family share: headers that
-    # emit no function another file could use.
+    # Headers that a file for one instruction set may include besides the contract and stages.h (the
+    # code that all files of a family share). They emit no function that another file could use.
     isa_header = "^base/round_up[.]h$|^kernels/(intrinsics|unroll|(epilogue|pairwise)_[a-z0-9]+)[.]h$"
 
     # Header pattern and where it may be included.
@@ -32,7 +33,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     # oneDNN divides work by OpenMP unless it is told not to.
     rule("^omp[.]h$", "^src/ops/onednn/engine[.]cpp$")
     rule("^cpuid[.]h$", "^src/kernels/isa[.]cpp$")
-    # The denormal bits of the control register; there is no other way.
+    # Only these headers give access to the denormal bits of the control register.
     rule("intrin[.]h$|^arm_neon[.]h$",
          isa_file "|^src/base/floating_point_mode[.]cpp$|^src/kernels/(intrinsics|(epilogue|pairwise)_[a-z0-9]+)[.]h$")
     rule("^(unistd|sched|fcntl|poll)[.]h$|^sys/[a-z]+[.]h$", "^src/base/|^tools/qtool/")
@@ -72,7 +73,7 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
     standard = target ~ /^[a-z_0-9]+$/
     if (FILENAME ~ isa_file && standard && target !~ /^cstd(int|def)$/)
       breach("a file for one instruction set includes <" target ">")
-    # What the contract headers include reaches the files for one instruction set.
+    # The includes of the contract headers also reach the files for one instruction set.
     if (FILENAME ~ /^src\/base\/round_up[.]h$|^src\/kernels\/([a-z0-9_]+\/)?(contract|stages|output_type|unroll|logarithm|vector_math|(epilogue|pairwise)_[a-z0-9]+)[.]h$/ && standard &&
         target != "cstdint" && target != "cstddef")
       breach("a kernel contract includes <" target ">")
@@ -100,6 +101,6 @@ find include/qtool src tools/qtool -name '*.h' -o -name '*.cpp' -o -name '*.inc'
    code ~ /[io]?fstream/) {
     breach("tools read and write files through files.h only")
   }
-  # The umask belongs to the whole process: another thread may be creating a file meanwhile.
+  # The umask belongs to the whole process: another thread may be creating a file at the same time.
   code ~ /(^|[^A-Za-z0-9_])umask[(]/ { breach("sets the umask of the process") }
   END { exit breaches }' || exit 1  # xargs has exit codes of its own

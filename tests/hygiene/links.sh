@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every relative link in a Markdown file leads to a file, and every script or source path that one
+# Every relative link in a Markdown file leads to a file, and every script or source path that it
 # names in `code` exists. Usage: links.sh ROOT; prints `file: target`; exit 1 on breaches.
 set -eu
 cd "$1"

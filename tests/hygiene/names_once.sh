@@ -1,8 +1,9 @@
 #!/bin/sh
-# The files of a room are compiled in batches (cmake/QtoolBatches.cmake), so each name in an anonymous
-# namespace belongs to one file of its room: functions of one name with different parameters would compile,
-# and now and then the wrong one would be called. Several files may have the same alias, and `PrintTo`,
-# which GoogleTest finds by its argument. The files of an instruction set are compiled alone.
+# The files of a room are compiled in batches (cmake/QtoolBatches.cmake), so only one file of a room
+# may define a given name in an anonymous namespace. Otherwise functions with the same name and
+# different parameters would compile, and sometimes the wrong one would be called. Several files may
+# define the same alias, and `PrintTo`, which GoogleTest finds by its argument. The files of an
+# instruction set are not compiled in batches.
 # Usage: names_once.sh ROOT; prints `file:line: what`; exit 1 on breaches.
 set -eu
 cd "$1"
@@ -14,16 +15,17 @@ folders=$(
 )
 # shellcheck disable=SC2086  # several folders
 find $folders -name '*.cpp' | grep -Ev "/kernels/[^/]+/(${sets:-none})\.cpp$" | LC_ALL=C sort | xargs awk '
-  # The name that a statement defines, "" for none. `text` stands before `next_to`: its body, its value or
-  # a semicolon. It has no arguments of templates, and @ for each pair of parentheses.
+  # Returns the name that a statement defines, or "". `text` is the part of the statement before
+  # `next_to`, which is the brace of its body, the equals sign of its value or a semicolon. In
+  # `text`, template arguments are removed and @ replaces each pair of parentheses.
   function defined(text, next_to,    at) {
     while (gsub(/\[[^][]*\]/, "", text)) {}  # attributes and extents
     gsub(/(alignas|requires|noexcept|__attribute__) ?@+/, "", text)
     if (text ~ /^ *(namespace|using|static_assert|extern|typedef)[ @]/) return ""
     if (text ~ /^ *(TEST|TYPED_TEST|INSTANTIATE)[A-Z_]*@/) return ""
-    if (text ~ /[ *&]operator([^A-Za-z0-9_]|$)/) return ""  # found by its arguments
+    if (text ~ /[ *&]operator([^A-Za-z0-9_]|$)/) return ""  # chosen by their arguments
     if (text ~ /^ *(enum|class|struct|union) [^@]*$/) {
-      if (next_to != "{") return ""  # no more than declared
+      if (next_to != "{") return ""  # only a declaration
       sub(/ : .*/, "", text); sub(/ final/, "", text)
     } else if (at = index(text, "@")) {
       text = substr(text, 1, at - 1)
@@ -44,7 +46,8 @@ find $folders -name '*.cpp' | grep -Ev "/kernels/[^/]+/(${sets:-none})\.cpp$" | 
       breaches = 1
     }
   }
-  # Takes the statement that `head` begins, when all is there that tells what it defines.
+  # Notes the name that the statement beginning with `head` defines, once enough of it has been
+  # read.
   function take(    text, name) {
     if (head ~ /^(template <[^=]*> )?(using|namespace) /) {
       if (head !~ /;/) return
@@ -67,7 +70,7 @@ find $folders -name '*.cpp' | grep -Ev "/kernels/[^/]+/(${sets:-none})\.cpp$" | 
     if (name !~ /[(<]/ || name ~ /operator</) note(defined(name, substr(text, RSTART, 1)), "")
   }
   FNR == 1 { inside = 0; head = raw = "" }
-  raw != "" {  # a string that began further up
+  raw != "" {  # inside a raw string that began on an earlier line
     if (!(at = index($0, raw))) next
     $0 = " @" substr($0, at + length(raw)); raw = ""
   }
@@ -77,7 +80,7 @@ find $folders -name '*.cpp' | grep -Ev "/kernels/[^/]+/(${sets:-none})\.cpp$" | 
     if (at = index(rest, raw)) { $0 = $0 substr(rest, at + length(raw)); raw = "" }
   }
   /^namespace \{/ { inside = FNR; head = ""; next }
-  /^\}  \/\/ namespace$/ || (/^\}$/ && FNR == inside + 2) { inside = 0 }  # no comment behind one line
+  /^\}  \/\/ namespace$/ || (/^\}$/ && FNR == inside + 2) { inside = 0 }  # one line: no comment
   !inside || /^#/ || (head == "" && !/^[A-Za-z_\[]/) { next }
   {
     gsub(/"([^"\\]|\\.)*"/, "@"); gsub(/\047([^\047\\]|\\.)\047/, "@"); sub(/ *\/\/.*/, "")

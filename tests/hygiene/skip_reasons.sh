@@ -1,12 +1,12 @@
 #!/bin/sh
-# A test that is skipped because a file, a folder or a program is missing gives the reason that all such
-# tests give: absent() of support/absent.h, or a constant. A wording of its own would be another line in
-# the summary of a run, which has one line per reason.
+# A test that is skipped because a file, a folder or a program is missing must give one of the
+# shared reasons: absent() of support/absent.h, or a constant. The summary of a run has one line per
+# reason, so a different wording would add a line.
 # Usage: skip_reasons.sh ROOT; prints `file:line: what`; exit 1 on breaches.
 set -eu
 cd "$1"
 find tests -name '*.h' -o -name '*.cpp' | grep -v '^tests/hygiene/samples/' | LC_ALL=C sort | xargs awk '
-  # A statement may go on in the next lines.
+  # A statement may continue on the next lines.
   /GTEST_SKIP\(\)/ { line = FNR; statement = ""; sub(/.*GTEST_SKIP\(\)/, "") }
   line { statement = statement $0 }
   line && /;/ {

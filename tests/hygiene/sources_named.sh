@@ -1,8 +1,8 @@
 #!/bin/sh
-# A header whose functions are defined elsewhere has the source of its name: `foo.h` has `foo.cpp`, or
-# `foo_*.cpp` where several files share the work, or is the header of a folder `foo`; that of a public header lies in the room of the same
-# name under src. Exceptions have a reason in sources_elsewhere.txt, as `path: reason`; an entry whose
-# header needs none is a breach too.
+# A header that declares functions has a source file of the same name: `foo.h` has `foo.cpp`, or
+# `foo_*.cpp` if several files share the work, or a folder `foo`. The source file of a public header
+# is in the room (the folder) of the same name under src. Exceptions have a reason in
+# sources_elsewhere.txt, as `path: reason`. An entry whose header needs no reason is a breach too.
 # Usage: sources_named.sh ROOT; prints `header: what`; exit 1 on breaches.
 set -eu
 cd "$1"
@@ -13,7 +13,7 @@ trap 'rm -f "$found"' EXIT
 # Prints the headers that declare a function without a body, outside of all bodies.
 declaring() {
   xargs awk '
-  # What a brace after `text` opens: declarations (a namespace, a class) or anything else.
+  # Whether a brace after `text` opens declarations (a namespace or a class).
   function opens(text) {
     while (gsub(/<[^<>]*>/, "", text)) {}  # arguments of templates
     return text ~ /(^|[ >])(namespace|class|struct|union)([ ]|$)/ && text !~ /[()=]/

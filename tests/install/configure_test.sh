@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# tools/demo.sh and every preset can be configured with nothing but the packages that tools/demo.sh
-# installs; and tools/test.sh has every test, whether tools/demo.sh ran before it in the same folder or
-# not. Nothing is compiled.
-# Usage: configure_test.sh SOURCE_FOLDER FILES     FILES: what tools/demo.sh installs, by installed_only.sh
+# Checks that tools/demo.sh and every preset can be configured with only the packages that
+# tools/demo.sh installs, and that tools/test.sh has every test even if tools/demo.sh ran before it
+# in the same folder. Nothing is compiled.
+# Usage: configure_test.sh SOURCE_FOLDER FILES FILES: the files that tools/demo.sh installs
 set -uo pipefail
 source_folder=$1 files=$2
 [[ -e $files/usr/bin/cmake ]] || { echo "skipped: it is not known what tools/demo.sh installs"; exit 77; }
@@ -19,8 +19,8 @@ expect() { # expect NAME COMMAND...
   failures=1
 }
 
-# Stand-ins: every package is installed; CMake configures but does not build, and finds only $FILES where
-# that is set; CTest lists its tests.
+# Stand-ins: every package is installed; CMake configures but does not build, and finds only the
+# files below $FILES if that is set; CTest lists its tests.
 mkdir "$work/bin"
 stand_in() { printf '#!/bin/bash\n%s\n' "$2" >"$work/bin/$1"; chmod +x "$work/bin/$1"; }
 stand_in dpkg-query 'printf installed'
@@ -36,19 +36,19 @@ cat '$work/cmake'
 exit \$code"
 stand_in ctest "while [[ \$1 != --test-dir ]]; do shift; done
 '$(command -v ctest)' -N --test-dir \"\$2\" | sed -n 's/^ *Test *#[0-9]*: //p' >'$work/tests'"
-clone() { # clone NAME: the sources under another path, so that builds lie there
+clone() { # clone NAME: links the sources into another folder, where builds are made
   mkdir "$work/$1"
   ln -s "$source_folder"/* "$work/$1"
   rm -f "$work/$1/build"
 }
-script() { # script CLONE NAME: runs a script as far as the stand-ins let it
+script() { # script CLONE NAME: runs a script with the stand-ins
   rm -f "$work/tests"
   PATH=$work/bin:$PATH bash "$work/$1/tools/$2" >"$work/output" 2>&1
 }
 says() { grep -q -- "$1" "$work/output"; }
 configured() { grep -q '^-- Build files have been written' "$work/cmake"; }
 
-# With nothing but what demo.sh installs.
+# Configures with only the files that demo.sh installs.
 export FILES=$files
 clone bare
 script bare demo.sh
@@ -75,7 +75,7 @@ expect "no tests are a failure" test $? -ne 0
 expect "which is said" says 'No tests were found'
 unset FILES
 
-# In either order, with what this machine has.
+# Runs demo.sh and test.sh in either order, with everything that this machine has.
 commands() { grep -E '"command": .* -o (src|tools)/' "$1/build/release/compile_commands.json"; }
 clone tests_only
 script tests_only test.sh

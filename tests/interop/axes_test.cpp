@@ -1,5 +1,5 @@
-// Convolutions over one and over three axes as target 'cpu' writes them: ONNX Runtime runs them on
-// integers too, and its numbers are ours.
+// Convolutions over one and over three axes as target 'cpu' writes them. ONNX Runtime also runs
+// them on integers and computes the same numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ Net rows() {
   return net;
 }
 
-/// The same for volumes.
+/// A network for volumes: strided and depthwise convolutions, a sum, a pool, a classifier.
 Net volumes() {
   Net net;
   const auto first = conv(net, "first", net.input("x", {1, 2, 8, 14, 12}), {kChannels, 2, 3, 3, 3},
@@ -84,7 +84,7 @@ Quantized quantized_for_cpu(const Net& net) {
   const Executor real(net.graph);
   const Samples samples(list_tensors(folder.path(), input_specs(net.graph)));
   StaticOptions options;
-  options.types.weight_bits = 7;  // ONNX Runtime's products are exact without VNNI too
+  options.types.weight_bits = 7;  // makes ONNX Runtime's products exact without VNNI too
   return quantize(net.graph, calibrate(real, samples, {}).table, options);
 }
 

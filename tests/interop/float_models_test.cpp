@@ -1,4 +1,5 @@
-// FP32 against ONNX Runtime: operators with many attributes, and networks as people have them.
+// Compares FP32 results with ONNX Runtime: of operators with many attributes, and of published
+// networks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +30,7 @@ using Ints = std::vector<std::int64_t>;
 using Strings = std::vector<std::string>;
 using Attributes = Node::AttributeMap;
 
-// Largest difference over largest magnitude.
+// The largest difference divided by the largest magnitude.
 double relative_error(std::span<const float> found, std::span<const float> expected) {
   double largest = 1e-30;
   double error = 0.0;
@@ -42,7 +43,7 @@ double relative_error(std::span<const float> found, std::span<const float> expec
 
 constexpr double kTolerance = 1e-4;
 
-// What ONNX Runtime makes of the inputs of a plan.
+// Runs ONNX Runtime on the inputs of a plan.
 OtherRun run_other_on(const fs::path& model, const Plan& plan, std::span<const Tensor> inputs,
                       const fs::path& folder) {
   std::vector<NamedTensor> named;
@@ -52,7 +53,7 @@ OtherRun run_other_on(const fs::path& model, const Plan& plan, std::span<const T
   return run_other(model, named, folder);
 }
 
-// Runs a saved model on the same inputs here and there; empty after a failure.
+// Runs the plan and, in ONNX Runtime, the saved model on the same inputs. Compares the outputs.
 void expect_equal(const fs::path& model, const Plan& plan, std::span<const Tensor> inputs,
                   const fs::path& folder, double tolerance = kTolerance) {
   const std::vector<TensorView> views(inputs.begin(), inputs.end());
@@ -208,7 +209,7 @@ TEST_P(OperatorsOnOnnxRuntime, GiveTheSame) {
 INSTANTIATE_TEST_SUITE_P(Float, OperatorsOnOnnxRuntime, testing::ValuesIn(operators()),
                          [](const auto& test) { return test.param.name; });
 
-// Functions, and subgraphs that the model, the shapes or the data decide.
+// Models with functions, and with subgraphs that the model, the shapes or the data select.
 class ControlFlowOnOnnxRuntime : public testing::TestWithParam<TextModel> {};
 
 TEST_P(ControlFlowOnOnnxRuntime, GivesTheSameAsLoadedAndAsSaved) {
@@ -230,15 +231,16 @@ TEST_P(ControlFlowOnOnnxRuntime, GivesTheSameAsLoadedAndAsSaved) {
 INSTANTIATE_TEST_SUITE_P(Float, ControlFlowOnOnnxRuntime, testing::ValuesIn(control_flow_models()),
                          [](const auto& test) { return test.param.name; });
 
-// A network as somebody published it, with the images it is for.
+// A published network, with images of the kind that it is made for.
 struct Published {
   std::string name;
   fs::path model;
   fs::path images;         ///< empty: its inputs are random
   std::string preprocess;  ///< JSON
   double least_db;         ///< SQNR of its first output in INT8 against FP32
-  std::size_t image = 0;   ///< the one that is compared
-  /// With int8 weights. ONNX Runtime makes a MatMulNBits of a MatMul then, which rounds its input.
+  std::size_t image = 0;   ///< the index of the image that is compared
+  /// The tolerance with stored int8 weights. ONNX Runtime then turns a MatMul into a MatMulNBits,
+  /// which rounds its input.
   double stored_tolerance = kTolerance;
 };
 
@@ -255,7 +257,7 @@ std::vector<Published> published() {
       R"("channels": "bgr", "mean": [123.675, 116.28, 103.53], "std": [58.395, 57.12, 57.375]})";
   return {
       {"ppocr_det", models / "wild/ppocr_v2_det_ch.onnx", images / "street",
-       squash(320, 320) + imagenet, 3.0, 1},  // the others show no text: all is below 4e-4
+       squash(320, 320) + imagenet, 3.0, 1},  // the others show no text: outputs are below 4e-4
       {"ppocr_rec", models / "wild/ppocr_v2_rec_en.onnx", images / "street",
        squash(320, 32) + R"("channels": "bgr", "mean": [127.5], "std": [127.5]})", 3.0, 0, 2e-2},
       {"yolox_nano", models / "wild/yolox_nano_416.onnx", images / "street",
@@ -273,7 +275,7 @@ class PublishedOnOnnxRuntime : public testing::TestWithParam<Published> {
     if (!fs::exists(GetParam().model)) GTEST_SKIP() << absent(GetParam().model);
   }
 
-  // An input of the network, and what its plan is compiled for.
+  // The inputs of the network. Their shapes are the shapes that its plan is compiled for.
   static std::vector<Tensor> inputs_of(const Executor& executor) {
     std::vector<Tensor> inputs;
     if (!GetParam().images.empty()) {
@@ -328,7 +330,8 @@ double sqnr_db(std::span<const float> reference, std::span<const float> other) {
   return 10.0 * std::log10(signal / noise);
 }
 
-// Calibrated and quantized for both targets; what ONNX Runtime runs must mean the same there.
+// The network is calibrated and quantized for both targets. ONNX Runtime must compute the same
+// results as our executor from the quantized model.
 TEST_P(PublishedOnOnnxRuntime, CalibratesAndQuantizes) {
   if (GetParam().images.empty()) GTEST_SKIP() << GetParam().name << " takes no images";
   const Graph graph = prepare(load_onnx(GetParam().model));
@@ -366,9 +369,9 @@ TEST_P(PublishedOnOnnxRuntime, CalibratesAndQuantizes) {
     if (other_is_exact()) {
       EXPECT_GE(other_db, GetParam().least_db);
     }
-    // Where ONNX Runtime computes sums or functions in FP32, some results beside a tie round to the
-    // other side, and the layers behind them carry that on: it stays well below what quantizing
-    // adds.
+    // Where ONNX Runtime computes sums or functions in FP32, some results next to a tie round to
+    // the other side, and later layers propagate the difference. It must stay well below the noise
+    // of quantization.
     const bool partly_float = quantized.report.residuals + quantized.report.functions > 0;
     const double least = partly_float ? db + 6.0 : 45.0;
     if (other_is_exact()) {

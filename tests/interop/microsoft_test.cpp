@@ -1,5 +1,5 @@
-// Models in ONNX Runtime's own operators (com.microsoft), as its optimizer and its quantizer write
-// them, against ONNX Runtime itself.
+// Compares models with ONNX Runtime's own operators (com.microsoft), as its optimizer and its
+// quantizer write them, with ONNX Runtime itself.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -46,7 +46,8 @@ class MicrosoftOperators : public testing::Test {
   }
 };
 
-/// A model of one operator between float32 tensors; operands of integers are quantized before it.
+/// A model of one operator between float32 tensors; a QuantizeLinear before it makes its integer
+/// operands.
 class Model {
  public:
   Model(std::string op, Attributes attributes) {
@@ -68,7 +69,7 @@ class Model {
     node_.inputs.push_back(kNoValue);
     return *this;
   }
-  /// Integers, scale and zero point, in this order.
+  /// Adds integers, their scale and their zero point as inputs, in this order.
   template <typename Q>
   Model& integers(const Ints& dims, float scale, Q zero_point) {
     const ValueId s = add_constant(Tensor::scalar(scale));
@@ -83,7 +84,8 @@ class Model {
     constant(Tensor::scalar(scale));
     return constant(Tensor::scalar(zero_point));
   }
-  /// The result as reals: as it is, or dequantized by the scale and zero point at input `result`.
+  /// Completes the model. Its output is the float32 result. With `result` the integer result is
+  /// dequantized by the scale at that input and the zero point at the next one.
   Graph finish(std::optional<std::size_t> result, const std::string& domain = "") {
     const ValueId y = graph_.add_value("y");
     const std::vector<ValueId> inputs = node_.inputs;
@@ -116,7 +118,7 @@ class Model {
   Node node_;
 };
 
-/// Both results, and the largest difference; `step` is the scale of a quantized result.
+/// Runs the model in our executor and in ONNX Runtime. The largest difference may be `tolerance`.
 void compare_node(const std::string& name, const Graph& graph, double tolerance) {
   SCOPED_TRACE(name);
   const TemporaryFolder folder;
@@ -195,7 +197,7 @@ TEST_F(MicrosoftOperators, OnIntegersGiveTheNumbersOfOnnxRuntime) {
                      .scale<std::uint8_t>(0.0057F, 128)
                      .finish(3),
                  kSame);
-    // Its means of channels that lie apart are rounded differently where they are ties.
+    // If the channels are not last, ONNX Runtime rounds means that are ties differently.
     compare_node("QLinearAveragePool",
                  Model("QLinearAveragePool", {{"channels_last", place},
                                               {"kernel_shape", Ints{3, 2}},
@@ -227,7 +229,7 @@ TEST_F(MicrosoftOperators, OnIntegersGiveTheNumbersOfOnnxRuntime) {
                    .scale<std::int8_t>(0.0157F, -2)
                    .finish(3),
                kSame);
-  // Its sums of exponentials are fixed-point there: one step of the result.
+  // ONNX Runtime sums the exponentials in fixed point, so the result may differ by one step.
   for (const std::int64_t opset : {11, 12, 13, 14}) {
     Attributes attributes = {{"opset", opset}};
     if (opset == 12 || opset == 13) attributes["axis"] = std::int64_t{1};
@@ -357,7 +359,8 @@ Preprocess signs_preprocess() {
   return preprocess_from_json(read_file(path, 1 << 20));
 }
 
-/// Our results of `model` and ONNX Runtime's of `judged` on images of the signs, as the worst SQNR.
+/// The worst SQNR between our results of `model` and ONNX Runtime's results of `judged`, on images
+/// of the example data.
 double worst_db(const fs::path& model, const fs::path& judged, const fs::path& folder) {
   const Executor executor(prepare(load_onnx(model)));
   const auto plan = executor.compile({});
@@ -396,8 +399,8 @@ TEST_F(MicrosoftOperators, OfOptimizedNetworksGiveTheSameNumbers) {
   }
 }
 
-// What ONNX Runtime makes of our QDQ: QLinearConv, QLinearAdd, QGemm, with channels last at the
-// highest level.
+// ONNX Runtime turns our QDQ model into QLinearConv, QLinearAdd and QGemm, with channels last at
+// the highest optimization level.
 TEST_F(MicrosoftOperators, OfOptimizedIntegerNetworksStayOnIntegers) {
   if (!other_is_exact()) GTEST_SKIP() << "without VNNI ONNX Runtime's products may saturate";
   for (const char* name : {"signs_mobilenet", "signs_resnet"}) {
@@ -428,7 +431,7 @@ TEST_F(MicrosoftOperators, OfOptimizedIntegerNetworksStayOnIntegers) {
   }
 }
 
-// A model that another tool quantized, as people find it: the answers on all images.
+// A published model that another tool quantized. Compares the answers on all images.
 TEST_F(MicrosoftOperators, OfAShufflenetGiveTheSameAnswers) {
   const fs::path model = fs::path(kSharedData) / "models/wild/shufflenet_v2_12_int8.onnx";
   const fs::path folder_of_images = fs::path(kSharedData) / "images/photos/eval";

@@ -28,7 +28,8 @@ namespace {
 
 constexpr std::int64_t kComparedImages = 3;
 
-/// The network by TensorRT's rules, from a TensorRT cache.
+/// The network quantized for target tensorrt, with a table that was written to and read from a
+/// TensorRT cache.
 Emitted emit_from_cache(const Network& network) {
   const Graph graph = prepare(load_onnx(network.model));
   Emitted emitted;
@@ -40,7 +41,8 @@ Emitted emit_from_cache(const Network& network) {
   return emitted;
 }
 
-/// Constants that FP32 nodes read, such as the anchors of a detector: they stay FP32 in the file.
+/// The size of the constants that FP32 nodes read, such as the anchors of a detector. They stay
+/// FP32 in the file.
 std::int64_t real_constant_bytes(const Graph& quantized) {
   std::int64_t bytes = 0;
   for (const ValueId id : quantized.living_values()) {
@@ -115,7 +117,7 @@ TEST_P(OnnxRuntime, RunsOurModelOnIntegersAndAgreesWithUs) {
 
 constexpr std::size_t kSummedImages = 6;
 
-// What target 'qtool' adds before it rounds, ONNX Runtime computes in FP32.
+// For target 'qtool' we add the residual before rounding. ONNX Runtime computes that sum in FP32.
 TEST_P(OnnxRuntime, AgreesWithUsOnSumsBeforeRounding) {
   const Network& network = GetParam();
   const Emitted emitted = emit(network, {}, "qtool");
@@ -153,7 +155,7 @@ TEST_P(OnnxRuntime, AgreesWithUsOnSumsBeforeRounding) {
   }
 }
 
-/// Types other than the default's, as a user can choose them for this target.
+/// Types other than the defaults, as a user can choose them for this target.
 std::vector<std::pair<std::string, TypeChoices>> other_types() {
   std::vector<std::pair<std::string, TypeChoices>> all(5);
   all[0].first = "signed symmetric activations";
@@ -230,10 +232,10 @@ TEST_P(OnnxRuntime, GivesModelsForTensorRtTheSameMeaning) {
     const double sqnr = sqnr_db_of(outputs[o].values<float>(), other.outputs[o]);
     std::printf("%s for TensorRT, output %d: %.1f dB\n", network.name.c_str(), static_cast<int>(o),
                 sqnr);
-    // It computes with floats here, and a rounding that falls the other way grows from layer to
-    // layer, at worst until the noises of the two have nothing in common and add up. Then the
-    // difference fluctuates around their sum, for which half a decibel is left; and its noise must
-    // be as small as ours.
+    // ONNX Runtime computes with floats here. Where a value rounds to the other side, the
+    // difference grows from layer to layer, at worst until the noises of the two runtimes are
+    // independent and add up. Then the difference fluctuates around the sum of the noises, so half
+    // a decibel is allowed. The noise of ONNX Runtime may be at most 4 dB above ours.
     const std::span<const float> real_values = real_outputs[o].values<float>();
     const double noise = sqnr_db_of(real_values, outputs[o].values<float>());
     const double other_noise = sqnr_db_of(real_values, other.outputs[o]);
@@ -337,8 +339,8 @@ TEST_P(OnnxRuntime, RunsTheModesWithoutATableAndAgreesWithUs) {
                   std::string(name_of(mode)).c_str(),
                   100.0 * static_cast<double>(fs::file_size(saved)) / original_bytes,
                   static_cast<int>(o), sqnr);
-      // Weight-only is FP32 arithmetic. A dynamic range follows the last bits of FP32 sums, so that
-      // both may round an activation to neighbouring integers.
+      // Weight-only is FP32 arithmetic. A dynamic range depends on the last bits of FP32 sums, so
+      // the two may round an activation to neighbouring integers.
       if (mode == QuantizeMode::kWeightOnly || other_is_exact()) {
         EXPECT_GE(sqnr, mode == QuantizeMode::kWeightOnly ? 80.0 : 30.0) << name_of(mode);
       }

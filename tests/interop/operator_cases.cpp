@@ -200,7 +200,7 @@ std::vector<Case> operator_cases() {
       list.push_back({"LpNormalization", 17, {{3, 4, 5}}, with({{"axis", axis}, {"p", p}}), {}});
     }
   }
-  // A matrix product whatever the order of its axes, and what is none.
+  // Matrix products with their axes in any order, and equations that are no matrix product.
   for (const char* equation : {"bij,bjk->bik", "bhid,bhjd->bhij", "nchw,kc->nkhw", "ij,jk->ki",
                                "bij,bik->kj", "bij,bjk", "...ij,...jk->...ik"}) {
     const std::string terms = equation;

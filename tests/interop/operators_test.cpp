@@ -1,5 +1,5 @@
-// Operators that ONNX's backend suite has no case of, or too few, against ONNX Runtime: one model
-// per operator set with a node for each case, computed by both.
+// Compares operators for which ONNX's backend suite has no case, or too few, with ONNX Runtime.
+// There is one model per opset, with a node for each case, and both run it.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -124,7 +124,8 @@ OtherRun run_saved(const std::string& bytes, const OperatorModel& model) {
   return run_other(file, named, folder.path);
 }
 
-/// ONNX Runtime on the model, on what we save of it, and our executor.
+/// Compares our executor with ONNX Runtime, which runs the model and also the prepared model that
+/// we save.
 void compare_operators(const std::vector<Case>& tests, std::int64_t opset) {
   const OperatorModel model(tests, opset);
   const std::string bytes = model.proto.SerializeAsString();

@@ -23,23 +23,23 @@ class TemporaryFolder {
 struct NamedTensor {
   std::string name;
   const Tensor& values;
-  Shape shape = values.shape();  ///< of one run
+  Shape shape = values.shape();  ///< the shape of one run
 };
 
-/// What run.mjs says about one run.
+/// The results that run.mjs reports.
 struct OtherRun {
   std::vector<std::vector<float>> outputs;
   std::vector<std::string> ops;
 };
 
-/// Runs a model with ONNX Runtime on float32 inputs; a failure of the test when it does not run.
-/// The values of an input may be those of several runs, one behind the other, whose shapes `shape`
-/// gives; so are the outputs then.
+/// Runs a model with ONNX Runtime on float32 inputs; the test fails if it does not run. An input
+/// may hold the values of several runs, one after the other; `shape` is then the shape of one run,
+/// and the outputs hold the results of all runs.
 OtherRun run_other(const std::filesystem::path& model, const std::vector<NamedTensor>& inputs,
                    const std::filesystem::path& folder);
 
 /// Writes the model that ONNX Runtime's optimizer makes of `model`, at one of its levels: basic,
-/// extended, all. False, and a failure of the test, when it does not.
+/// extended, all. If that fails, returns false and makes the test fail.
 bool optimize_other(const std::filesystem::path& model, const std::string& level,
                     const std::filesystem::path& optimized);
 
@@ -47,10 +47,12 @@ bool optimize_other(const std::filesystem::path& model, const std::string& level
 /// in the environment makes it false.
 bool other_is_installed();
 
-/// Why a test is skipped where it is not; install.cmake and sweep.py say the same.
+/// The reason for skipping a test without ONNX Runtime; install.cmake and sweep.py use the same
+/// text.
 inline constexpr const char* kNoOtherRuntime = "ONNX Runtime is not installed";
 
-/// ONNX Runtime's u8 x s8 products are exact only with VNNI; without it they may saturate.
+/// Whether ONNX Runtime's u8 x s8 products are exact. They need VNNI for that; without it they may
+/// saturate.
 bool other_is_exact();
 
 }  // namespace qtool

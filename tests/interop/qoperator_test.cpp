@@ -1,5 +1,5 @@
-// The QOperator form of real networks with ONNX Runtime: what its operators run as, and what they
-// give.
+// Runs the QOperator form of real networks with ONNX Runtime, and checks which operators run and
+// what they compute.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace {
 
 class QOperatorForm : public OnnxRuntime {};
 
-// The form whose operators take and give integers: each of its nodes runs as what it is.
+// In this form the operators read and write integers, and ONNX Runtime runs each node as the
+// operator that it is.
 TEST_P(QOperatorForm, RunsOnIntegersAndAgreesWithUs) {
   const Network& network = GetParam();
   const Emitted emitted = emit(network, {}, "onnxruntime", ModelForm::kQOperator);

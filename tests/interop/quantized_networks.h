@@ -29,15 +29,15 @@ namespace qtool {
 namespace fs = std::filesystem;
 
 inline constexpr std::int64_t kCalibrationImages = 20;
-// Both round once per layer to the same grid, so that images give the same numbers to float32
-// precision. A sum that lies on a rounding tie may still fall either way, which later layers carry
-// on: one image may be further away, by far less than quantization itself costs (10 to 35 dB
-// SQNR).
+// Both runtimes round once per layer to the same grid, so images give the same numbers to float32
+// precision. A sum on a rounding tie may still fall either way, and later layers propagate the
+// difference. So one image may differ more, but by far less than quantization itself costs (10 to
+// 35 dB SQNR).
 inline constexpr double kEqualSqnrDb = 100.0;
 inline constexpr double kMinSqnrDb = 45.0;
-// Where ONNX Runtime adds floats, ties are frequent, and networks carry them far: its own answers
-// with and without its optimizer are 25 to 31 dB apart for mobilenet_v2. There one image at least
-// must be equal.
+// Where ONNX Runtime adds floats, ties are frequent and their effect grows in later layers: its own
+// answers with and without its optimizer are 25 to 31 dB apart for mobilenet_v2. In this case at
+// least one image must be equal.
 inline constexpr double kMinTiedSqnrDb = 20.0;
 
 struct Network {
@@ -94,8 +94,8 @@ inline double sqnr_db_of(std::span<const float> reference, std::span<const float
   return 10.0 * std::log10(signal / noise);
 }
 
-/// Convolutions that the report leaves in FP32, or whose result stays real: ONNX Runtime has no
-/// integer kernel with a real result.
+/// The number of convolutions that the report leaves in FP32, or whose result stays real: ONNX
+/// Runtime has no integer kernel with a real result.
 inline std::int64_t expected_float_convolutions(const Graph& quantized,
                                                 const QuantizeReport& report) {
   std::int64_t count = 0;
@@ -124,7 +124,7 @@ struct Emitted {
   ImageSet images;
 };
 
-/// Statistics of the calibration images as a table of `target`.
+/// Calibrates the network on its images and returns a table for the target.
 inline CalibrationTable calibrated(const Network& network, const Graph& graph,
                                    const TypeChoices& types, std::string_view target_name,
                                    Emitted& emitted) {
@@ -151,7 +151,8 @@ inline Emitted emit(const Network& network, const TypeChoices& types = {},
   return emitted;
 }
 
-/// The same with the defaults, made once for each network: several tests of a process read it.
+/// The network quantized with the defaults. It is made once per network, because several tests of a
+/// process read it.
 inline const Emitted& emitted_with_defaults(const Network& network) {
   static std::map<std::string, Emitted> known;
   const auto place = known.find(network.name);

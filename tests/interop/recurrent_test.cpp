@@ -1,5 +1,5 @@
-// Recurrent layers as we quantize them, in all forms, run by ONNX Runtime: it reads them, and its
-// numbers are ours but for what it rounds otherwise.
+// ONNX Runtime runs recurrent layers that we quantized, in all forms. It must read them and compute
+// our numbers, except where it rounds differently.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ Graph in_dynamic_mode(const Net& net, DynamicLstm lstm) {
   return quantize(net.graph, options).graph;
 }
 
-// The SQNR of our numbers against those of the other runtime.
+// Compares our numbers with the numbers of ONNX Runtime, by their SQNR.
 void compare_recurrent(const std::string& name, const Graph& graph, double least_db) {
   SCOPED_TRACE(name);
   const TemporaryFolder folder;
@@ -82,8 +82,8 @@ void compare_recurrent(const std::string& name, const Graph& graph, double least
       plan->steps(), [](const StepInfo& step) { return step.node == "layer" && step.integer; }));
 }
 
-// Its hidden state stays FP32 in the standard forms (ours has 16 bits), and is rounded to 8 bits in
-// its own operator.
+// ONNX Runtime keeps the hidden state in FP32 in the standard forms (ours has 16 bits), and rounds
+// it to 8 bits in its own operator.
 TEST(RecurrentInterop, QuantizedLayersGiveTheNumbersOfOnnxRuntime) {
   if (!other_is_installed()) GTEST_SKIP() << kNoOtherRuntime;
   for (const char* op_type : {"LSTM", "GRU", "RNN"}) {

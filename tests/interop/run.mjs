@@ -3,10 +3,10 @@
 //   node run.mjs MODEL.onnx --input NAME=DIMS=FILE ... [--output DIR] [--threads N]
 //   node run.mjs MODEL.onnx --optimize FILE --level basic|extended|all
 //
-// DIMS is like 1x3x224x224; FILE holds that many little-endian float32, or a multiple: then the
-// model runs once for each. Each float32 output of all runs is written to DIR/<number>.f32. The
-// second form only writes the model as ONNX Runtime optimizes it. Standard output of the first is
-// one JSON object:
+// DIMS is like 1x3x224x224; FILE holds that many little-endian float32 values, or a multiple of
+// them; then the model runs several times, once for each part. Each float32 output of all runs is
+// written to DIR/<number>.f32. The second form only writes the model as ONNX Runtime optimizes it.
+// Standard output of the first is one JSON object:
 //   { "version", "outputs": [{ "name", "type", "dims", "file" }], "nodes": [{ "name", "op" }] }
 // where "nodes" are those that ran after ONNX Runtime's own optimizations, in order of execution:
 // an integer convolution is a QLinearConv there, one left in FP32 a Conv or FusedConv.
@@ -50,7 +50,7 @@ function parseArguments(args) {
   return options.model === undefined ? fail('expected the path of a model') : options;
 }
 
-// The values for each run.
+// The values of one input, a list with one array for each run.
 function readFloats({ name, dims, file }) {
   const bytes = fs.readFileSync(file);
   const size = 4 * dims.reduce((product, dim) => product * dim, 1);

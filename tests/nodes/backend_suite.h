@@ -15,7 +15,7 @@ enum class Verdict {
   kFailed,       ///< wrong result, or an error that is none of the above
 };
 
-/// What came of one case of the ONNX backend suite.
+/// The outcome of one case of the ONNX backend suite.
 struct CaseResult {
   std::string name;
   Verdict verdict = Verdict::kFailed;
@@ -25,7 +25,8 @@ struct CaseResult {
   std::map<std::string, std::set<std::string>> types;
 };
 
-/// The results of all cases of the installed suite, run at the first call; empty without one.
+/// The outcomes of all cases of the installed suite. The first call runs them; empty if no suite is
+/// installed.
 const std::vector<CaseResult>& backend_suite();
 
 /// Runs the model of a case on its inputs and compares all outputs: integers exactly, floats within
@@ -33,7 +34,8 @@ const std::vector<CaseResult>& backend_suite();
 /// shapes that depend on data are not supported.
 CaseResult run_case(const std::filesystem::path& folder);
 
-/// Whether the executor has an ONNX operator, or upgrading turns it into some that it has.
+/// Whether the executor has an ONNX operator, or an upgrade turns it into operators that the
+/// executor has.
 bool is_claimed(const std::string& op_type);
 
 }  // namespace qtool::tests

@@ -50,10 +50,11 @@ bool close(double found, double expected) {
   return std::abs(found - expected) <= 1e-5 + 1e-3 * std::abs(expected);
 }
 
-// Halves are compared bit by bit.
+// Whether results of this type are compared with a tolerance. All other types are compared bit by
+// bit, also half precision.
 bool is_rounded(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat64; }
 
-// Empty when the tensors agree.
+// Describes how the tensors differ; empty if they agree.
 std::string difference(const TensorView& found, const Tensor& expected) {
   if (found.dtype != expected.dtype()) {
     return concat("found type ", name_of(found.dtype), ", expected ", name_of(expected.dtype()));
@@ -78,7 +79,7 @@ std::string difference(const TensorView& found, const Tensor& expected) {
 
 enum class Constants { kNone, kAllButFirst, kAll };
 
-// Runs the loaded model; empty when all outputs agree.
+// Runs the loaded model and describes the first output that differs; empty if all outputs agree.
 std::string execute(const Graph& loaded, const std::vector<Tensor>& inputs,
                     const std::vector<Tensor>& expected, Constants constants) {
   Graph graph = loaded;

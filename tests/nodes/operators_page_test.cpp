@@ -1,5 +1,6 @@
-// docs/operators.md is made of the operator table and of what came of the backend suite. With
-// QTOOL_WRITE_PAGES set this test writes it (tools/operators_page.sh); otherwise it compares.
+// docs/operators.md is generated from the operator table and the outcomes of the backend suite. If
+// QTOOL_WRITE_PAGES is set (by tools/operators_page.sh), this test writes the page; otherwise it
+// compares the page.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,7 +47,7 @@ std::string joined(const std::set<std::string>& items) {
   return text;
 }
 
-/// What the cases of one operator say.
+/// The outcomes of the cases of one operator.
 struct Tally {
   int passed = 0;
   int total = 0;

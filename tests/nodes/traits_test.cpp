@@ -1,5 +1,5 @@
-// The traits of operators against the models of ONNX's backend suite, which declare types and
-// shapes of what they compute.
+// Compares the traits of operators with the models of ONNX's backend suite, which declare the types
+// and shapes of their results.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -32,7 +32,7 @@ TEST(Traits, TellTypesAndRanksOfTheBackendSuite) {
     try {
       graph = load_onnx(file);
     } catch (const Error&) {
-      continue;  // sequences, strings and opsets that are not ours; other tests say which
+      continue;  // unsupported sequences, strings or opsets; other tests list them
     }
     if (graph.nodes().size() != 1) continue;
     const Node node = graph.node(graph.nodes()[0]);

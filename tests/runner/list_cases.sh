@@ -1,18 +1,19 @@
 #!/bin/sh
-# Asks a GoogleTest program for its test cases and divides them into tests of CTest, each of which is one
-# process. Writes FILE.cases, lines "TEST CASE", and FILE.cmake, a CTest script that adds the tests.
+# Asks a GoogleTest program for its test cases and divides them into tests of CTest, each of which
+# runs as one process. Writes FILE.cases, lines "TEST CASE", and FILE.cmake, a CTest script that
+# adds the tests.
 # Usage: list_cases.sh PROGRAM PREFIX GROUPS SINGLY FILE
-#   GROUPS   0: one test for each suite, PREFIX.SUITE. Otherwise whole suites are put into so many
-#            tests, PREFIX.group_N, each with about the same number of cases.
-#   SINGLY   an extended regular expression: in suites whose whole name it matches each case is a test of
-#            its own, PREFIX.SUITE.CASE. None when it is empty.
+#   GROUPS   the number of tests, PREFIX.group_N, among which whole suites are divided, so that each
+#            has about the same number of cases. 0: one test for each suite, PREFIX.SUITE.
+#   SINGLY   an extended regular expression: in suites whose whole name it matches, each case is a
+#            separate test, PREFIX.SUITE.CASE. If it is empty there are no such suites.
 # A program without a case is an error.
 set -eu
 program=$1 prefix=$2 groups=$3 singly=$4 file=$5
 here=$(cd "$(dirname "$0")" && pwd)
 listing=$("$program" --gtest_list_tests)
 # The listing has lines "Suite." and below each its cases, indented; remarks start with "#".
-# Instances of a typed suite have names that end in a number: they stay together.
+# Instances of a typed suite have names that end in a number; they stay in one test.
 printf '%s\n' "$listing" | awk -v prefix="$prefix" -v groups="$groups" -v singly="$singly" '
   /^[^ ]+\.( |$)/ { suite = $1; sub(/\.$/, "", suite); next }
   /^  [^ ]/ && suite != "" {

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs the cases of one test of CTest in one process of a GoogleTest program, and writes what came of each
-# case, in the form of CTest's own results, for tools/ctest_cases.awk. A case without a result counts as
-# failed. Exit code 77 when every case was skipped.
-# Usage: run_cases.sh PROGRAM TEST CASES_FILE RESULTS_FOLDER; the file is one of list_cases.sh
+# Runs the cases of one test of CTest in one process of a GoogleTest program, and writes the outcome
+# of each case, in the form of CTest's own results, for tools/ctest_cases.awk. A case without a
+# result counts as failed. Exit code 77 when every case was skipped.
+# Usage: run_cases.sh PROGRAM TEST CASES_FILE RESULTS_FOLDER; list_cases.sh writes CASES_FILE
 set -u
 program=$1 test=$2 list=$3
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,8 +12,8 @@ log=$result.log
 filter=$(awk -v test="$test" '$1 == test { printf "%s%s", separator, $2; separator = ":" }' "$list")
 [ -n "$filter" ] || { echo "$list has no cases of $test"; exit 1; }
 
-# The results, from what the program prints. Written before it starts too: so all its cases count as
-# failed when CTest kills this script.
+# Writes the results that the output of the program shows. They are also written before it starts,
+# so that all its cases count as failed when CTest kills this script.
 write_results() { # write_results LOG EXIT_CODE
   awk -v test="$test" -v code="$2" -f "$here/case_results.awk" "$list" "$1" >"$result"
 }

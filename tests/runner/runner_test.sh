@@ -1,5 +1,6 @@
 #!/bin/bash
-# Every case of a GoogleTest program is reported, whatever becomes of the process that ran it.
+# Checks that every case of a GoogleTest program is reported, no matter how the process that ran it
+# ends.
 # Usage: runner_test.sh SAMPLE_PROGRAM SOURCE_FOLDER CTEST
 set -u
 program=$1 source=$2 ctest=$3
@@ -31,7 +32,7 @@ sample.group_1 3' < <(counts)
 GTEST_FILTER=none list 0 '' 2>/dev/null &&
   { echo "failed: a program without cases is an error"; failures=1; }
 
-# summary: runs all of the list, and prints the summary.
+# summary: runs all tests of the list and prints the summary.
 summary() {
   {
     echo "set(results [=[$work/results]=])"

@@ -1,4 +1,4 @@
-// A program for runner_test.sh: everything that can become of a GoogleTest case.
+// A program for runner_test.sh, with every possible outcome of a GoogleTest case.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ TEST(Hanging, NeverEnds) {
   for (;;) pause();
 }
 
-// As sanitizers do when they find something at the end.
+// Sanitizers end the process like this when they find a fault at the end.
 TEST(Leaving, FailsAfterItsCases) {
   std::atexit([] { _exit(3); });
 }

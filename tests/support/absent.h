@@ -7,9 +7,9 @@
 
 namespace qtool {
 
-/// Why a test is skipped that reads `path`, which does not exist. The summary of a run has one line
-/// per reason, so the reason is the folder that is missing as a whole, whatever the test wants of
-/// it.
+/// The reason for skipping a test that reads `path`, which does not exist. The summary of a run has
+/// one line per reason. So if the whole folder is missing, the reason names only the folder and not
+/// the file in it.
 inline std::string absent(const std::filesystem::path& path) {
   struct Folder {
     std::filesystem::path path;

@@ -8,13 +8,13 @@
 
 namespace qtool {
 
-/// The values, which must outlive it, as a float32 tensor.
+/// A view of the values as a float32 tensor. The values must outlive it.
 inline TensorView float_view(std::span<const float> values, const Shape& shape,
                              Layout layout = Layout::kPlain) {
   return {reinterpret_cast<const std::byte*>(values.data()), DType::kFloat32, shape, layout};
 }
 
-/// The same of one image with one channel.
+/// A view of the values as one image with one channel. The values must outlive it.
 inline TensorView one_channel(std::span<const float> values) {
   return float_view(values, {1, 1, static_cast<std::int64_t>(values.size())});
 }

@@ -10,8 +10,8 @@
 
 namespace qtool::tests {
 
-/// Memory that ends (or begins) exactly at a page nobody may touch, so that one byte too far ends
-/// the test.
+/// Memory that ends (or begins) exactly at a protected page, so that an access one byte too far
+/// ends the test.
 class GuardedBuffer {
  public:
   enum class Side : std::uint8_t { kEnd, kBegin };

@@ -17,7 +17,7 @@
 namespace qtool {
 
 /// A folder of square colour images of random bytes, removed at the end. Image `i` is `i.ppm`, made
-/// of the seed i.
+/// from the seed i.
 class ImageFolder {
  public:
   ImageFolder(std::int64_t side, int count) : side_(side) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Fills FOLDER with links to what a bare Debian has with the packages of some lists of tools/setup.sh:
-# these packages, all that they depend on, apt, and what is essential. `programs` links their programs,
-# `files` makes a tree of the files that one compiles with. A test that uses nothing but FOLDER sees a
-# bare Debian, whatever else this machine has.
+# Fills FOLDER with links to the files of a bare Debian with the packages of some lists of
+# tools/setup.sh: these packages, all packages that they depend on, apt, and the essential packages.
+# `programs` links their programs, `files` makes a tree of the files that are needed to compile. A
+# test that uses only FOLDER sees a bare Debian, whatever else this machine has.
 # Usage: installed_only.sh programs|files FOLDER LIST...     e.g. BUILD_PACKAGES
-# Exit code 77 where that cannot be known: there is no dpkg, or a package is not installed.
+# Exit code 77 if the files cannot be determined: there is no dpkg, or a package is not installed.
 set -euo pipefail
 kind=$1 folder=$2
 shift 2
@@ -17,7 +17,7 @@ for list in "$@"; do
   wanted_packages+=("${packages_of_list[@]}")
 done
 
-# The packages. Of alternatives (`a | b`) the first that is installed counts.
+# Finds the packages. From alternatives (`a | b`) it takes the first one that is installed.
 mapfile -t packages < <(
   dpkg-query -W -f '${db:Status-Status}\t${Package}\t${Essential}\t${Pre-Depends}, ${Depends}\t${Provides}\n' |
     awk -F '\t' -v first="apt ${wanted_packages[*]}" '
@@ -67,12 +67,13 @@ case $kind in
 esac
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
-# In Debian 12 /bin is a link to /usr/bin and so on; packages name either.
+# In Debian 12 /bin is a link to /usr/bin and so on; packages use either name.
 dpkg-query -L "${packages[@]}" | sed -E 's#^/(s?bin|lib[0-9]*)/#/usr/\1/#' | grep -E "$wanted" |
   LC_ALL=C sort -u >"$list"
 
-# Debian's alternatives are links such as /usr/bin/awk that no package owns. Ours lead to a program of
-# the packages, even where the machine has chosen another one. Prints link and program.
+# Debian's alternatives are links such as /usr/bin/awk that no package owns. The links made here
+# lead to a program of the packages, even if the machine has chosen another program. Prints link and
+# program.
 alternatives() {
   local file
   for file in /var/lib/dpkg/alternatives/*; do
@@ -94,7 +95,7 @@ else
     mkdir -p "$folder/usr/$link"
     ln -s "usr/$link" "$folder/$link"
   done
-  # Folders are made, not linked: they may hold files of other packages.
+  # Folders are created and not linked, because they may hold files of other packages.
   xargs -d '\n' sh -c 'find "$@" -maxdepth 0 ! -type d' find <"$list" 2>/dev/null |
     xargs -d '\n' cp -s -P --parents -t "$folder" || true
   alternatives | while read -r link program; do

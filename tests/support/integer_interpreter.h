@@ -19,7 +19,7 @@
 #include "support/published_requantization.h"
 
 // A naive interpreter of QDQ graphs that requantizes with integers only, by the published
-// definitions: what the executor must equal bit for bit.
+// definitions. The executor must give the same bits.
 namespace qtool::tests {
 
 using Ints = std::vector<std::int32_t>;
@@ -38,8 +38,9 @@ struct Centred {
   std::int32_t zero_point = 0;
 };
 
-/// A real result that is known as integers, in both forms: what a QuantizeLinear after it computes,
-/// before zero point and clamp, and the float that is the output when there is none.
+/// A real result whose integer sums are known. `rescale` gives the integer that a following
+/// QuantizeLinear computes, before the zero point and the clamp; `real` gives the float that is the
+/// output if no QuantizeLinear follows.
 struct Pending {
   Shape shape;
   std::function<std::int64_t(std::size_t element, float y_scale)> rescale;
@@ -48,7 +49,7 @@ struct Pending {
   std::optional<std::pair<float, float>> clamp;
 };
 
-/// Walks a QDQ graph in order. Every tensor is one of the three above or plain float.
+/// Walks a QDQ graph in order. Every tensor is a Centred, a Pending or plain floats.
 class Interpreter {
  public:
   Interpreter(const Graph& graph, Requantization path) : graph_(graph), path_(path) {}
@@ -94,7 +95,7 @@ class Interpreter {
                : 0;
   }
 
-  // A QuantizeLinear of a float, of dequantized integers, or of pending sums.
+  // A QuantizeLinear whose input is floats, dequantized integers, or pending sums.
   void quantize(const Node& node, ValueId out) {
     const Affine y{scalar(node.inputs[1]), zero_point(node)};
     const ValueId in = node.inputs[0];
@@ -125,7 +126,8 @@ class Interpreter {
     centred_[out] = std::move(result);
   }
 
-  // Zero point added, clamped to the activation and the type, zero point taken off again.
+  // Adds the zero point, clamps to the activation's and the type's limits, and subtracts the zero
+  // point.
   static std::int32_t saturated(std::int64_t value, const Affine& y,
                                 const std::optional<std::pair<float, float>>& clamp) {
     std::int64_t low = 0;
@@ -155,7 +157,7 @@ class Interpreter {
     centred_[out] = std::move(result);
   }
 
-  // Sums at s_x s_w[c], c the channel of each element.
+  // Stores sums with the scale s_x s_w[c], where c is the channel of each element.
   void add_sums(ValueId out, const Shape& shape, Ints sums, const Centred& x, const Centred& w,
                 std::function<std::size_t(std::size_t)> channel) {
     const auto weight_scale = [scales = w.scales, channel](std::size_t i) {
@@ -264,7 +266,7 @@ class Interpreter {
     pending_[out] = std::move(pending);
   }
 
-  // An Add of pending sums and a residual: both at s_y / 2^20, then added.
+  // An Add of pending sums and a residual: both are rescaled to s_y / 2^20 and then added.
   bool add_residual(const Node& node, ValueId out) {
     const bool first = pending_.contains(node.inputs[0]);
     if (!node.is("Add") || first == pending_.contains(node.inputs[1])) return false;
@@ -286,7 +288,7 @@ class Interpreter {
     if (add_residual(node, out)) return;
     const Centred a = centred_.at(node.inputs[0]);
     const Centred b = centred_.at(node.inputs[1]);
-    // One image: an operand may be one value per channel.
+    // There is one image, so the smaller operand may have one value per channel.
     const Centred& large = a.values.size() >= b.values.size() ? a : b;
     const auto count = static_cast<std::int64_t>(large.values.size());
     const auto index = [count](const Centred& c, std::size_t i) {
@@ -361,7 +363,7 @@ class Interpreter {
     pending_[out] = std::move(pending);
   }
 
-  // Each operand goes to the scale of the QuantizeLinear behind the Concat.
+  // Each operand is rescaled to the scale of the QuantizeLinear after the Concat.
   void concatenate(const Node& node, ValueId out) {
     std::vector<Centred> parts;
     for (const ValueId in : node.inputs) parts.push_back(centred_.at(in));
@@ -387,10 +389,10 @@ class Interpreter {
     pending_[out] = std::move(pending);
   }
 
-  // Operators that move integers: their own FP32 code, on the integers as floats.
+  // Operators that only move integers use their FP32 code, with the integers as floats.
   void move(const Node& node, ValueId out) {
     if (pending_.contains(node.inputs[0])) {
-      // Behind the last sum: only the shape changes.
+      // After the last sum only the shape may change.
       ASSERT_TRUE(node.is("Flatten") || node.is("Reshape")) << node.op_type;
       pending_[out] = pending_.at(node.inputs[0]);
       return;

@@ -6,11 +6,13 @@
 #include "base/text.h"
 #include "support/control_flow_models.h"
 
-// Models in ONNX's text form whose operators run on integers in ways that images with weights do
-// not: seeds for fuzzers.
+// Models in ONNX's text form, as seeds for fuzzers. Their operators run on integers and do not
+// occur in usual networks for images: two activations, one or three spatial axes, interpolation,
+// normalization, ranks.
 namespace qtool {
 
-/// `body` computes `r` from the dequantized `d`, and may read `e`, another tensor of its shape.
+/// `body` computes `r` from the dequantized `d`, and may read `e`, another tensor of the same
+/// shape.
 inline TextModel integer_model(const std::string& name, const std::string& shape,
                                const std::string& body, const std::string& constants = "") {
   return {concat("pair_", name),

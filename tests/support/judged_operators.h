@@ -5,8 +5,8 @@
 
 namespace qtool {
 
-/// Operators that ONNX's backend suite, as installed, has no case of. tests/interop compares them
-/// with ONNX Runtime instead, and fails when it has no case of one either.
+/// Operators for which the installed backend suite of ONNX has no case. tests/interop compares them
+/// with ONNX Runtime instead, and fails if it has no case for one of them either.
 inline constexpr auto kJudgedByOnnxRuntime = std::to_array<std::string_view>(
     {"AffineGrid", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "CenterCropPad", "Col2Im",
      "GlobalLpPool", "LpNormalization", "LpPool"});

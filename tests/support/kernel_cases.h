@@ -60,7 +60,7 @@ std::vector<KernelRow<Functions>> runnable(std::span<const KernelRow<Functions>>
   return usable;
 }
 
-/// Names of the instruction sets this machine has: what QTOOL_KERNEL may force.
+/// The names of the instruction sets that this machine has. QTOOL_KERNEL may force any of them.
 inline std::vector<std::string> forcible_names() {
   std::vector<std::string> names;
   for (const Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512Vnni}) {
@@ -69,7 +69,7 @@ inline std::vector<std::string> forcible_names() {
   return names;
 }
 
-/// A selection that takes exactly this row.
+/// A selection of exactly the kernel row with this name.
 inline KernelSelection only(std::string_view name) {
   KernelSelection selection;
   selection.name = std::string(name);

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <limits>
 
-// The published definitions of integer-only requantization, written out in 128-bit integers: the
-// reference for everything that computes them. Nothing here overflows except where it says so.
+// The published definitions of integer-only requantization, written out in 128-bit integers. They
+// are the reference for all implementations. Nothing here overflows unless a comment says so.
 namespace qtool::tests {
 
 __extension__ using Wide = __int128;
@@ -61,7 +61,8 @@ inline Wide published_twice(Wide x, const PublishedMultiplier& m) {
   return published_rdbpot(published_srdhm(raised, m.mantissa), std::max(-m.shift, 0));
 }
 
-/// The same with TFLITE_SINGLE_ROUNDING: floor((x mantissa + half) / 2^(31 - shift)).
+/// TensorFlow Lite, MultiplyByQuantizedMultiplier with TFLITE_SINGLE_ROUNDING: floor((x mantissa +
+/// half) / 2^(31 - shift)).
 inline Wide published_once(Wide x, const PublishedMultiplier& m) {
   const Wide divisor = Wide{1} << (31 - m.shift);
   const Wide sum = x * m.mantissa + divisor / 2;

@@ -7,7 +7,8 @@
 
 namespace qtool {
 
-/// The source of chance of tests that try random cases, the same for the same seed.
+/// The source of random numbers for tests that try random cases. The same seed gives the same
+/// numbers.
 class RandomCases {
  public:
   explicit RandomCases(unsigned seed) : engine_(seed) {}

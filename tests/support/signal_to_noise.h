@@ -5,7 +5,8 @@
 
 namespace qtool {
 
-/// In dB, by definition: the tests do not rely on sqnr_db() of the library.
+/// The signal-to-noise ratio in dB, by its definition. The tests do not rely on sqnr_db() of the
+/// library.
 inline double signal_to_noise(const std::vector<float>& reference,
                               const std::vector<float>& other) {
   double signal = 0.0;

@@ -6,8 +6,9 @@
 
 namespace qtool {
 
-/// Networks that end in something no plan can hold, as seeds of fuzzers: the data decides how many
-/// results there are, or the operator is unknown, in the graph, a subgraph or a function.
+/// Networks that end in a node that no plan can hold, as seeds for fuzzers. The node's number of
+/// results depends on the data, or its operator is unknown. The node is in the graph, in a subgraph
+/// or in a function.
 inline std::vector<TextModel> tail_models() {
   const std::string head =
       "<ir_version: 8, opset_import: [\"\" : 17, \"TRT\" : 1, \"local\" : 1]>\n"

@@ -48,7 +48,7 @@ class TensorFolder {
   std::filesystem::path add(const std::string& name, const Tensor& tensor) const {
     return add(name, npy_bytes(tensor));
   }
-  /// Floats counting up from `first`.
+  /// Adds a file of floats that count up from `first`.
   std::filesystem::path count(const std::string& name, const Shape& shape, float first = 0) const {
     Tensor tensor(DType::kFloat32, shape);
     for (float& value : tensor.values<float>()) value = first++;

@@ -1,5 +1,6 @@
-// What docs/adding.md promises: after a file and the lines of its recipe a new thing is there in
-// all that works with things of its kind. CMakeLists.txt adds the lines.
+// Checks the promise of docs/adding.md: a new operator, kernel, method, format or rewrite needs
+// only its file and the lines of its recipe, and then works wherever its kind is used.
+// CMakeLists.txt adds the lines.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +27,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// x [1, 2, 4, 4] and y alike, each behind a pair.
+/// Two inputs x and y of shape [1, 2, 4, 4]. pair() puts a Q/DQ pair after a tensor.
 struct TwoInputs : Net {
   TwoInputs() {
     input("x", {1, 2, 4, 4});
@@ -120,12 +121,12 @@ TEST(AGraphPass, IsPartOfPreparing) {
   EXPECT_EQ(prepared.info.aliases.at("outer_out"), "x");
 }
 
-#if defined(__x86_64__)  // the row stands among those of this architecture
+#if defined(__x86_64__)  // the row is in the list of this architecture
 TEST(AnInstructionSet, IsChosenWhereAFamilyHasAKernelForIt) {
   EXPECT_EQ(AddKernel().kernel(), "toy");
   EXPECT_EQ(AddKernel(KernelSelection{detect_cpu(), "toy"}).kernel(), "toy");
   EXPECT_EQ(AddKernel(KernelSelection{detect_cpu(), "portable"}).kernel(), "portable");
-  // A family without one keeps its best below.
+  // A family without a kernel of this name uses its best lower one.
   EXPECT_EQ(select_kernel(pool_kernels(), KernelSelection{{}, "toy"}).name, "portable");
 }
 
@@ -250,7 +251,7 @@ TEST(ARewrite, IsMadeByCalibrateAndQuantizeAlikeAndSaidInTableAndModel) {
     return std::vector<float>(s->values<float>().begin(), s->values<float>().end());
   };
   EXPECT_EQ(w_scales(halved), table.weights[1].affines.scales);
-  // The table's scales are used only where they are for the weights that are quantized.
+  // The scales of the table are used only if they belong to the weights that are quantized.
   StaticOptions options_off;
   options_off.rewrites.emplace();
   EXPECT_EQ(w_scales(emitted(table, options_off)), plain.weights[1].affines.scales);

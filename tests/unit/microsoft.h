@@ -25,7 +25,7 @@ using tests::random_tensor;
 using Ints = std::vector<std::int64_t>;
 using Inputs = std::vector<OpInput>;
 
-/// Copies of the inputs; tensors are move-only.
+/// Copies the inputs, because tensors are move-only.
 template <typename... T>
 Inputs inputs_of(const T&... list) {
   Inputs inputs;
@@ -71,7 +71,8 @@ inline Graph model_of(const std::string& op, const Inputs& inputs, const Attribu
   return graph;
 }
 
-/// The outputs, from a file to the plan; the prepared model is plain ONNX.
+/// Saves, loads, prepares and runs a model of one operator, and returns its outputs. Checks that
+/// the prepared model is plain ONNX.
 inline std::vector<Tensor> run(const std::string& op, const Inputs& inputs,
                                const Attributes& attributes = {}, std::size_t outputs = 1,
                                bool* integer = nullptr) {
@@ -95,7 +96,7 @@ inline std::vector<Tensor> run(const std::string& op, const Inputs& inputs,
   return results;
 }
 
-/// The message of the Error that one of the steps throws.
+/// The message of the Error that loading, preparing or compiling throws, or "accepted".
 inline std::string refusal(const std::string& op, const Inputs& inputs,
                            const Attributes& attributes = {}) {
   try {
@@ -117,7 +118,7 @@ Tensor random_integers(Shape shape, unsigned seed) {
   return tensor;
 }
 
-/// A tensor of integers and what they stand for.
+/// A tensor of integers, with their scale and zero point.
 struct Operand {
   Tensor integers;
   float scale;
@@ -146,8 +147,8 @@ Operand operand(Shape shape, unsigned seed, float scale, int zero_point) {
 /// The scale and zero point of a result.
 inline const Operand kResult{Tensor(DType::kUInt8, {}), 0.0371F, 101};
 
-/// Rounding to the nearest integer of `result`'s type; a real within 1e-4 of a tie may go either
-/// way, because the program computes in single precision.
+/// Checks that the reals are rounded to the nearest integers of `result`'s type. A real within 1e-4
+/// of a tie may go either way, because the program computes in single precision.
 inline void expect_quantized(const Tensor& found, const std::vector<double>& reals,
                              const Operand& result = kResult) {
   const bool is_signed = result.integers.dtype() == DType::kInt8;

@@ -62,7 +62,7 @@ struct OneNode {
     node.set_name(std::string("node"));
     if (attributes) attributes(node);
     *graph.add_node() = node;
-    *graph.add_output() = tensor_info("y", {1});  // nobody compares it with what the node makes
+    *graph.add_output() = tensor_info("y", {1});  // not compared with the node's result
   }
   OneNode& floats(const std::string& name, const std::vector<std::int64_t>& dims,
                   const std::vector<float>& values) {
@@ -77,7 +77,7 @@ struct OneNode {
     for (const std::int64_t value : values) tensor.add_int64_data(value);
     return *this;
   }
-  /// x becomes a tensor of unknown rank.
+  /// Makes x a tensor of unknown rank.
   OneNode& hide_rank() {
     model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();
     return *this;
@@ -90,7 +90,7 @@ struct OneNode {
     graph.check();
     EXPECT_EQ(graph.info.opsets.at(""), kCanonicalOpset);
     const std::string bytes = save_onnx_bytes(graph);
-    const bool complete = graph.value(graph.inputs()[0]).shape.has_value();  // the checker insists
+    const bool complete = graph.value(graph.inputs()[0]).shape.has_value();  // the checker needs it
     if (complete) {
       EXPECT_EQ(complaint_of_checker(bytes), "");
     }

@@ -5,7 +5,8 @@
 
 namespace qtool {
 
-/// The operands of one side as the ONNX library declares them, in the letters of Arity.
+/// An operator with its inputs and outputs as the ONNX library declares them, in the letters of
+/// Arity.
 struct DeclaredOperator {
   std::string op_type;
   int since = 1;
@@ -13,8 +14,8 @@ struct DeclaredOperator {
   std::string outputs;
 };
 
-/// Every operator of ONNX's own domain in every opset that declares it anew, deprecated ones left
-/// out, sorted by name and opset.
+/// Every operator of ONNX's own domain, once for every opset that changes its declaration, sorted
+/// by name and opset. Deprecated operators are left out.
 std::vector<DeclaredOperator> declared_operators();
 
 }  // namespace qtool

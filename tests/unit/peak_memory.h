@@ -10,8 +10,8 @@
 
 namespace qtool {
 
-/// The bytes that a line of /proc/self/status tells: `VmRSS` now, `VmHWM` at most, `VmSize`
-/// of address space.
+/// The bytes that a line of /proc/self/status gives: `VmRSS` is the memory held now, `VmHWM` is its
+/// peak, `VmSize` is the address space.
 inline std::int64_t resident_bytes(const std::string& key) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -20,9 +20,9 @@ inline std::int64_t resident_bytes(const std::string& key) {
   return 0;
 }
 
-/// By how many bytes `work` raises the memory that the process holds, at the highest. Sanitizers
-/// hold up to five bytes beside each of the program's, freed ones too; with them this is a sixth of
-/// what was seen.
+/// The number of bytes by which `work` raises the memory of the process at its peak. Sanitizers
+/// hold up to five more bytes for each byte of the program, even for freed bytes; with them the
+/// result is a sixth of the measured growth.
 inline std::int64_t peak_growth(const std::function<void()>& work) {
   std::ofstream("/proc/self/clear_refs") << "5";  // forgets the peak of what ran before
   const std::int64_t before = resident_bytes("VmRSS");

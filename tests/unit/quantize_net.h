@@ -47,7 +47,8 @@ class Net {
     return name + "_out";
   }
 
-  /// A 1x1 convolution with `channels` outputs and inputs, weights counting up from -1.
+  /// A 1x1 convolution with `channels` outputs and inputs. Its weights count up from -0.75 in steps
+  /// of 0.25, and its biases continue the count.
   std::string conv(const std::string& name, const std::string& in, std::int64_t channels = 2) {
     Tensor w(DType::kFloat32, Shape{channels, channels, 1, 1});
     float next = -1.0F;
@@ -67,7 +68,7 @@ class Net {
   [[nodiscard]] ValueId id(std::string_view name) const { return graph.find_value(name).value(); }
 };
 
-/// The only node of that name.
+/// The only node with this name, or kNoNode.
 inline NodeId node_named(const Graph& graph, std::string_view name) {
   for (const NodeId id : graph.nodes()) {
     if (graph.node(id).name == name) return id;

@@ -17,7 +17,7 @@ Tensor to_channels_last(const Tensor& plain) {
   return result;
 }
 
-// The graph of one node, and what an executor would know about its values.
+// The graph of one node, with the types and shapes that an executor would know.
 struct OneNode {
   Graph graph;
   NodeId node{};

@@ -30,7 +30,7 @@ OpInput constant(std::initializer_list<T> values) {
   return constant(Tensor::of<T>({static_cast<std::int64_t>(values.size())}, values));
 }
 
-/// Inputs of a case; a braced list cannot hold tensors, they only move.
+/// The inputs of a case. A braced list cannot hold tensors, because they can only be moved.
 template <typename... Items>
 std::vector<OpInput> inputs(Items... items) {
   std::vector<OpInput> list;
@@ -46,7 +46,7 @@ struct OpCase {
   std::size_t outputs = 1;
 };
 
-/// Types and shapes the operator infers.
+/// The types and shapes that the operator infers.
 std::vector<ValueInfo> infer_op(const OpCase& test);
 
 /// Runs the operator with computed rank-4 inputs and all rank-4 outputs in `layout`; the results

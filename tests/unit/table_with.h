@@ -10,7 +10,8 @@
 
 namespace qtool {
 
-/// A table of every tensor that `target` calibrates, with ranges by name, [-1, 1] for the others.
+/// A table of every tensor that `target` calibrates. `ranges` gives ranges by name; all other
+/// tensors have [-1, 1].
 inline CalibrationTable table_with(const Graph& prepared, const Target& target,
                                    const std::map<std::string, Range>& ranges) {
   CalibrationTable table;

@@ -13,7 +13,7 @@
 #include "unit/onnx_check.h"
 #include "unit/ops_of.h"
 
-// Runs models in ONNX's text form, for tests of what becomes of their functions and subgraphs.
+// Runs models in ONNX's text form, for tests of their functions and subgraphs.
 namespace qtool {
 
 inline std::vector<float> run(const Graph& graph, const std::vector<Tensor>& inputs,
@@ -36,7 +36,8 @@ inline std::vector<float> run(const Graph& graph, const std::vector<Tensor>& inp
   return first;
 }
 
-// The same for the model as loaded, prepared, and written to a file and read again.
+// Runs the prepared model, and again after it is written to a file and read back. Both must compute
+// the same values, which are returned.
 inline std::vector<float> run_all_ways(const std::string& text, const std::vector<Tensor>& inputs) {
   const Graph prepared = prepare(load_text(text));
   const std::vector<float> values = run(prepared, inputs);
@@ -52,7 +53,7 @@ inline Tensor floats(const std::vector<float>& values) {
   return Tensor::of<float>({std::ssize(values)}, std::span(values));
 }
 
-// Tensors cannot be copied, and so not be listed in braces.
+// A list of tensors. A braced list cannot hold them, because they cannot be copied.
 template <typename... Tensors>
 std::vector<Tensor> list(Tensors... tensors) {
   std::vector<Tensor> all;

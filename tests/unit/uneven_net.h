@@ -16,10 +16,10 @@
 #include "support/random_floats.h"
 #include "unit/quantize_net.h"
 
-// Networks whose channels are of very different size, which equalization is for, and their tables.
+// Networks whose channels have very different sizes, for tests of equalization, and their tables.
 namespace qtool {
 
-/// A convolution of 3x3 whose output channel c is as large as `base`^(c % 4).
+/// A 3x3 convolution whose output channel c is scaled by `base`^(c % 4).
 inline std::string uneven_conv(Net& net, const std::string& name, const std::string& in,
                                std::int64_t channels, std::int64_t inputs, std::int64_t groups,
                                unsigned seed, float base = 0.25F) {
@@ -40,7 +40,7 @@ inline Tensor uniform_image(const Shape& shape, unsigned seed) {
   return random_floats(shape, seed, -1.0F, 1.0F);
 }
 
-/// Statistics of a few random images.
+/// The statistics of a few random images.
 inline Collection observed(const Executor& fp32, const Calibration& calibration) {
   Collection collection;
   collection.model_fingerprint = fingerprint(fp32.graph());
@@ -95,7 +95,8 @@ inline Net uneven_net() {
   return net;
 }
 
-/// conv -> SiLU -> depthwise -> SiLU -> conv, the first channels much smaller than the others.
+/// conv -> SiLU -> depthwise -> SiLU -> conv. The first convolution scales channel c by `base`^(c %
+/// 4), and the depthwise convolution scales it back.
 inline Net silu_net(float base) {
   Net net;
   const auto silu = [&](const std::string& name, const std::string& x) {

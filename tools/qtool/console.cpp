@@ -26,7 +26,7 @@ namespace {
 
 Verbosity chosen_verbosity = Verbosity::kNormal;
 
-// https://no-color.org: any value but an empty one.
+// Any value of NO_COLOR but an empty one switches colours off, see https://no-color.org.
 bool wants_colors() {
   const char* refused = std::getenv("NO_COLOR");
   const bool never = refused != nullptr && *refused != '\0';
@@ -40,10 +40,11 @@ enum class Written {
   kFailed,   ///< errno says why
 };
 
-// A stream may be a pipe that is full and that nobody reads. A signal ends a write() that waits
-// there, but not one that only begins to wait after the signal. So this waits with poll(), never
-// for long, looks whether it was asked to stop, and writes no more at once than fits a pipe with
-// room. A request to stop ends the waiting only: a reader that keeps up still gets everything.
+// A stream may be a full pipe that nobody reads. A signal ends a write() that already waits, but
+// not a write() that begins to wait after the signal. So this function waits with poll() for a
+// short time only, then checks whether the user asked to stop. It writes at most PIPE_BUF bytes at
+// once, which always fit into a pipe that poll() reports as ready. A request to stop ends only the
+// waiting: a reader that keeps up still gets everything.
 Written write_all(int descriptor, std::string_view text) {
   constexpr int kWaitMs = 100;
   while (!text.empty()) {
@@ -55,7 +56,7 @@ Written write_all(int descriptor, std::string_view text) {
     const ssize_t n = ::write(descriptor, text.data(), part);
     if (n >= 0) {
       text.remove_prefix(static_cast<std::size_t>(n));
-    } else if (errno == EAGAIN) {  // another process made it non-blocking, and was faster
+    } else if (errno == EAGAIN) {  // another process made it non-blocking and filled it first
       static_cast<void>(::poll(nullptr, 0, 1));
     } else if (errno != EINTR) {
       return Written::kFailed;
@@ -64,7 +65,7 @@ Written write_all(int descriptor, std::string_view text) {
   return Written::kAll;
 }
 
-// Like spdlog's own sink for stderr, but written by write_stderr().
+// Like spdlog's own sink for stderr, but writes with write_stderr().
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {

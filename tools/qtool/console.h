@@ -11,10 +11,10 @@ enum class Verbosity {
   kVerbose,  ///< also details that help to find out what happened
 };
 
-// What the program returns to the shell; documented in `qtool --help`.
+// The exit codes of the program; documented in `qtool --help`.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;
-inline constexpr int kExitUsage = 2;  // and 128 + the number of a signal that ended the work
+inline constexpr int kExitUsage = 2;  // 128 + N if signal N ended the work
 
 /// Sends log messages to stderr as `qtool: warning: ...`, in colour if that is a terminal and
 /// NO_COLOR is not set.
@@ -22,18 +22,19 @@ void set_up_console();
 void set_verbosity(Verbosity verbosity);
 Verbosity verbosity() noexcept;
 
-// All output of the program goes through here; printable() makes names in it harmless.
+// All output of the program goes through these functions. Except in write_stderr(), printable()
+// makes names in the text harmless.
 
 /// Writes a result, which may have many lines, to stdout. Throws Error(kIo) when it cannot be
 /// written (a full disk), so that a script never takes a cut-off result for a whole one, and
 /// Error(kCancelled) when the user asks to stop while nobody reads the pipe.
 void print_result(std::string_view text);
 
-/// Writes text to stderr as it is. What cannot be written is lost: so is the rest when the user
-/// asks to stop while nobody reads the pipe.
+/// Writes text to stderr unchanged. Text that cannot be written is lost, including the rest of the
+/// text when the user asks to stop while nobody reads the pipe.
 void write_stderr(std::string_view text);
 
-// One line each.
+// Each of these functions prints one line.
 void note(std::string_view message);     ///< something useful that the user did not ask for
 void detail(std::string_view message);   ///< shown with --verbose
 void warning(std::string_view message);  ///< the result may not be what the user wants

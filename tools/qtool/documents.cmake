@@ -9,7 +9,7 @@ function(write path)
 endfunction()
 
 write(man/man1/qtool.1 help --man)
-# The program's page refers to that of every command, as `.BR qtool\-infer (1)`.
+# The program's page refers to the page of every command, for example as `.BR qtool\-infer (1)`.
 file(STRINGS ${INTO}/man/man1/qtool.1 references REGEX "^[.]BR qtool[^ ]+ [(]1[)]")
 if(NOT references)
   message(FATAL_ERROR "the manual page of the program refers to none of its commands")

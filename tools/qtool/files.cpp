@@ -19,11 +19,11 @@ namespace qtool::tool {
 namespace fs = std::filesystem;
 namespace {
 
-// Of the command, or of the step of one, that is at work: there is one per process.
+// The files of the running command, or of its running step. A process runs one command.
 std::unordered_set<std::string> declared_inputs;  // may be a million images
 std::set<fs::path> declared_outputs;
 
-// Of the steps of a command, see hold_next_outputs().
+// The state of hold_next_outputs(), for all steps of a command.
 bool holds_next = false;
 std::map<fs::path, std::string> held_outputs;
 
@@ -68,7 +68,8 @@ void declare_output(const fs::path& path) {
 void declare_output_folder(const fs::path& folder) {
   std::error_code ec;
   if (!fs::exists(fs::symlink_status(folder, ec))) {
-    // Whether it can be made shows a file of its name, in whose place it comes later.
+    // A file of the folder's name shows whether the folder can be made. The folder takes its place
+    // later.
     require_writable(folder);
     return;
   }
@@ -121,7 +122,7 @@ TensorSet list_input_tensors(const fs::path& path, const Graph& graph, std::int6
   bool audio = false;
   for (const std::vector<SampleArray>& row : tensors.rows) {
     for (const SampleArray& array : row) {
-      if (array.path.empty()) continue;  // a state
+      if (array.path.empty()) continue;  // a state has no file
       declare_input(array.path);
       audio = audio || to_lower(array.path.extension().string()) == ".wav";
     }

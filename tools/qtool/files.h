@@ -13,54 +13,56 @@
 
 namespace qtool::tool {
 
-// All files of a command go through here, so that no command overwrites what it reads, under any
-// name or link. A file that is declared both as input and as output is refused with Error(kUsage);
-// declare outputs first, before the work.
+// All files of a command go through these functions, so that no command overwrites a file that it
+// reads, under any name or link. A file that is declared both as input and as output is refused
+// with Error(kUsage); declare outputs first, before the work.
 
 /// Declares a file that the command reads without the functions below.
 void declare_input(const std::filesystem::path& path);
 
-/// Declares a file that the command will write. Also throws Error(kIo) when it cannot be written,
-/// and Error(kUsage) when standard output or error go there, or when another output does.
+/// Declares a file that the command will write. Throws Error(kIo) when it cannot be written. Throws
+/// Error(kUsage) also when it is the same file as standard output, standard error or another
+/// output.
 void declare_output(const std::filesystem::path& path);
 
-/// The same of a folder that gets files of its own. Throws Error(kUsage) unless it is absent or
-/// empty: nothing in it is ever replaced.
+/// Declares a folder into which the command will write files. Throws Error(kUsage) unless the
+/// folder is absent or empty: files in it are never replaced.
 void declare_output_folder(const std::filesystem::path& folder);
 
-/// Forgets what was declared: a step of a command may read what the step before it wrote.
+/// Forgets all declared files, because a step of a command may read files that the step before it
+/// wrote.
 void begin_step();
 
-/// read_file() of an input.
+/// Declares an input and reads it as read_file() does.
 std::string read_input(const std::filesystem::path& path, std::int64_t max_bytes);
 
-/// load_onnx() of an input and of the files that hold its weights.
+/// Declares a model and the files that hold its weights, and loads it as load_onnx() does.
 Graph load_model(const std::filesystem::path& path);
 
-/// list_images() of inputs: the list and every image.
+/// Lists images as list_images() does, and declares the list and every image.
 ImageSet list_input_images(const std::filesystem::path& path, std::span<const std::string> labels);
 
-/// list_tensors() of inputs for `graph`: the list and every file. Throws Error(kUsage) where
-/// `reading` says how audio is cut and there is none.
+/// Lists tensors for `graph` as list_tensors() does, and declares the list and every file. Throws
+/// Error(kUsage) when `reading` says how audio is cut but no file is audio.
 TensorSet list_input_tensors(const std::filesystem::path& path, const Graph& graph,
                              std::int64_t limit = 0, const TensorReading& reading = {});
 
-/// read_labels() of an input.
+/// Declares a file of class names and reads it as read_labels() does.
 std::vector<std::string> read_class_names(const std::filesystem::path& path);
 
-/// write_files() of outputs, and a note for each.
+/// Declares outputs, writes them as write_files() does, and prints a note for each.
 void write_outputs(std::span<const OutputFile> files, const FileCheck& check = {});
 
-/// The next call of write_outputs() only keeps its files in memory, where read_input() finds them;
-/// the one after it writes them with its own, all or none. So what two steps of a command make
-/// belongs together whenever the command ends.
+/// Makes the next call of write_outputs() keep its files in memory, where read_input() finds them.
+/// The call after it writes them together with its own files, all or none. So the files of two
+/// steps belong together, whenever the command ends.
 void hold_next_outputs();
 
-/// Writes what is held, if there is anything.
+/// Writes the files that are kept in memory, if there are any.
 void write_held_outputs();
 
-/// The default path of a result: in the current folder, the name of the model, the target if it is
-/// not the default one, and `ending`: `model.tensorrt.int8.onnx`.
+/// The default path of a result in the current folder. It consists of the name of the model, the
+/// target if it is not the default one, and `ending`: `model.tensorrt.int8.onnx`.
 std::string default_output(const std::filesystem::path& model, const std::string& target,
                            const std::string& ending);
 

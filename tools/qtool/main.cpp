@@ -17,7 +17,7 @@
 namespace qtool::tool {
 namespace {
 
-// One line per command, in the order of `qtool --help`. Also declares it.
+// Applies the macro `command` to every command, in the order of `qtool --help`.
 #define QTOOL_COMMANDS(command)                                                           \
   command(add_auto) command(add_calibrate) command(add_images) command(add_quantize)      \
       command(add_infer) command(add_eval) command(add_analyze) command(add_search)       \

@@ -81,7 +81,7 @@ void warn_of_broken_weights(const Model& model) {
 
 namespace {
 
-// The table that a command with default names writes along with a model; empty for other names.
+// The path of the table that belongs to a model with a default name; empty for other names.
 std::filesystem::path table_beside(const std::filesystem::path& int8) {
   constexpr std::string_view kEnding = ".int8.onnx";
   std::string name = int8.filename().string();
@@ -90,7 +90,8 @@ std::filesystem::path table_beside(const std::filesystem::path& int8) {
   return int8.parent_path() / (name + ".table.json");
 }
 
-// One of the two may have been made anew or copied from elsewhere, and only their contents tell.
+// Warns if the table beside the model is not the one that made it. Either file may have been made
+// anew or copied, so their contents are compared.
 void warn_of_another_table(const Model& int8) {
   const auto& metadata = int8.loaded.info.metadata;
   const auto own = metadata.find(std::string(kTableHashKey));

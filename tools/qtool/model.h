@@ -14,7 +14,7 @@
 
 namespace qtool::tool {
 
-/// A preprocessing that was saved with a table or model, and where.
+/// A preprocessing that was saved with a table or model, and where it was saved.
 struct StoredPreprocess {
   Preprocess preprocess;
   std::string where;  ///< `model 'a.onnx'`
@@ -23,7 +23,7 @@ struct StoredPreprocess {
 /// A model file, ready to run.
 struct Model {
   std::string path;
-  Graph loaded;  ///< as in the file; fingerprints are taken of it
+  Graph loaded;  ///< as in the file; fingerprints are made from it
   std::unique_ptr<Executor> executor;
 
   /// The preprocessing in the model's metadata, if there is one.
@@ -33,7 +33,7 @@ struct Model {
 /// Warns when the executor leaves out the end of the network.
 void warn_of_left_out(const std::string& path, const Executor& executor);
 
-/// Whether a prepared model runs for the shapes with which its emitted form is tried.
+/// Whether a prepared model can be compiled for the shapes on which the emitted model is tried.
 bool can_run(const Graph& prepared, const Preprocess& preprocess);
 
 /// Warns when weights of a model are NaN or infinite.
@@ -53,15 +53,17 @@ struct Models {
 };
 
 /// Opens the model `fp32` and, unless its path is empty, `int8`. Throws Error(kMismatch) when
-/// `int8` is not quantized, or `fp32` is although there are two; warns when a quantized model is
-/// used alone and its figures are called FP32.
+/// `int8` is not quantized, or when both are given and `fp32` is quantized. Warns when a quantized
+/// model is given alone, because its figures are called FP32.
 Models open_models(const std::string& fp32, const std::string& int8);
 
-/// The preprocessing that goes with a comparison: the INT8 model's, or else the FP32 model's. Warns
-/// when the two were not made for each other: another FP32 model, or another preprocessing.
+/// The preprocessing for a comparison: the one stored in the INT8 model, or else the one stored in
+/// the FP32 model. Warns when the INT8 model was made from another FP32 model, or when the two
+/// models store different preprocessings.
 std::optional<StoredPreprocess> stored_preprocess_of(const Models& models);
 
-/// Extents such as `1x3x224x224`. Throws Error(kUsage) naming `option`.
+/// Reads extents such as `1x3x224x224`. Throws Error(kUsage), with the name `option` in the
+/// message.
 std::vector<std::int64_t> parse_extents(const std::string& text, const char* option);
 
 }  // namespace qtool::tool

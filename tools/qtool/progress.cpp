@@ -99,8 +99,8 @@ std::string ProgressDisplay::bar(std::int64_t done, std::int64_t total, double s
     rest = concat("  ", rate_text(static_cast<double>(done) / seconds), "  ",
                   time_left(done, total, seconds));
   }
-  // A line that wraps could not be erased. The last column stays free: some terminals wrap when it
-  // is filled.
+  // A wrapped line could not be erased. The last column stays free, because some terminals wrap
+  // when it is filled.
   constexpr std::size_t kUsual = 80;
   const auto columns =
       static_cast<std::int64_t>(terminal_columns(STDERR_FILENO).value_or(kUsual)) - 1;

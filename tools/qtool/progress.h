@@ -22,7 +22,8 @@ ProgressStyle detect_progress_style();
 /// Whether a summary line remains when the work is done.
 enum class FinalLine { kKept, kNone };
 
-/// Shows the progress of long work: share, rate and time left. Ctrl-C takes effect here too.
+/// Shows the progress of long work: share, rate and time left. Its callback also stops the work
+/// after Ctrl-C.
 class ProgressDisplay {
  public:
   /// `task` starts the line ("calibrate"), `unit` names the items ("images").
@@ -35,7 +36,8 @@ class ProgressDisplay {
 
   /// The callback to hand to the library; the display must outlive it.
   [[nodiscard]] Progress callback();
-  /// A line of its own between those of the progress. Not from a thread beside the work's.
+  /// Prints a line of its own between the lines of the progress. Call only from the thread that
+  /// reports the progress.
   void remark(std::string_view text);
 
  private:

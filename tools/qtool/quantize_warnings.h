@@ -6,8 +6,9 @@
 
 namespace qtool::tool {
 
-/// Warns of what the options of `quantize` had no effect on, and of what the model and the table,
-/// which lies in the file `table`, lack.
+/// Warns about options of `quantize` that had no effect, or none on some layers or tensors, about
+/// NaN and infinite values in the model, and about ranges that are missing in the table. `table` is
+/// the file of the table.
 void warn_of(const QuantizeReport& report, const std::string& table);
 
 }  // namespace qtool::tool

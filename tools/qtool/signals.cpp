@@ -15,8 +15,9 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 extern "C" void request_stop(int signal) { stop_requested = signal; }
 
-// Loading the libraries takes tens of milliseconds, and they begin with code of their own. This
-// runs before that of any of them. A sanitizer would not be ready by then.
+// Loading the libraries takes tens of milliseconds, and each library runs code of its own first.
+// This function runs before the code of all libraries. With a sanitizer it is left out, because the
+// sanitizer is not ready at that time.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define QTOOL_SANITIZED
@@ -36,14 +37,14 @@ void catch_interrupts_early(int /*argc*/, char** /*argv*/, char** /*environment*
 }  // namespace
 
 void catch_interrupts() {
-  // The system sends it where a file grows beyond a limit of the process. Ignored, the write fails
-  // like one to a full disk, with an error that says so.
+  // The system sends SIGXFSZ when a file grows beyond a limit of the process. If the signal is
+  // ignored, the write fails with an error instead, like a write to a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   if (interrupted()) return;  // the next signal ends the program
   struct sigaction action = {};
   action.sa_handler = request_stop;
-  // The default action returns after the first signal. System calls do not restart: one may wait
-  // forever for a pipe that is not read.
+  // The default action is restored after the first signal. System calls do not restart, because a
+  // call may wait forever for a pipe that nobody reads.
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);

@@ -6,7 +6,7 @@
 
 namespace qtool::tool {
 
-// A model whose name looks like an option is named by its path.
+// The name of a model that begins with - looks like an option, so it gets `./` in front.
 StepLine::StepLine(const std::string& command, const std::string& model)
     : words_{"qtool", command, model.starts_with('-') ? concat("./", model) : model} {}
 

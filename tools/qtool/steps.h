@@ -14,10 +14,11 @@ namespace qtool::tool {
 
 struct Calibrated {
   std::int64_t samples = 0;
-  std::optional<SourcedPreprocess> preprocess;  ///< none where they were tensors
+  std::optional<SourcedPreprocess> preprocess;  ///< none if the samples were tensors
 };
 
-/// What commands found that ran as steps of another one; each fills in its own.
+/// The results of commands that ran as steps of another command. Each command stores its own
+/// result.
 struct StepResults {
   std::optional<Calibrated> calibrated;
   std::optional<QuantizationSummary> quantized;
@@ -31,9 +32,10 @@ class StepLine {
 
   void flag(const std::string& option) { words_.push_back(option); }
   void value(const std::string& option, const std::string& value);
-  /// Options of the command that drives the step, with the values they are given there.
+  /// Adds options of the command that drives the step, with the values that they have there.
   void take(const Command& driver, const std::vector<std::string>& options);
-  /// The same of all options in a group of its help.
+  /// Adds all options of the driving command in a group of its help, with the values that they have
+  /// there.
   void take_group(const Command& driver, const std::string& group);
 
   /// The words, the program first.
@@ -44,8 +46,8 @@ class StepLine {
   std::vector<std::string> words_;
 };
 
-/// Runs the command that `add` adds, with these words, and the flags `quietly` that say what it
-/// prints, as if it had been called with them; only its result goes to `results`. Throws as the
+/// Runs the command that `add` adds, as if it had been called with `words` and the flags `quietly`,
+/// which say what it prints. Its result is not printed but stored in `results`. Throws as the
 /// command does.
 void run_step(AddCommand add, const std::vector<std::string>& words,
               const std::vector<std::string>& quietly, StepResults& results);

@@ -18,21 +18,21 @@ struct TableFile {
 /// `table 'a.cache' of format tensorrt`.
 std::string text_of(const std::string& path, const FormatInfo& format);
 
-/// Reads a table, in the format called `format_name` or, if that is empty, in the one its content
-/// shows. What the reader has to say goes out as warnings. Messages name the file.
+/// Reads a table in the format called `format_name` or, if that is empty, in the format that its
+/// content shows. Notes of the reader are printed as warnings. Messages name the file.
 TableFile read_table_file(const std::string& path, const std::string& format_name,
                           const LayerNames& names);
 
-/// The table that calibrate writes without -o: in the folder where it ran, or beside the model;
-/// says where it was found. Throws Error(kUsage) when there is none.
+/// The path of the table that calibrate writes without -o. Looks in the current folder, then beside
+/// the model, and prints where the table was found. Throws Error(kUsage) when there is none.
 std::string find_table(const std::filesystem::path& model, const std::string& target);
 
-/// Where calibrate saves the statistics of a table.
+/// The path where calibrate saves the statistics of a table.
 std::string statistics_beside(const std::string& table);
 
-/// Statistics that an earlier run saved beside the table that `option` names. Throws Error(kUsage)
-/// when there are none, Error(kMismatch) when the table has been written anew since, or is another
-/// one.
+/// The statistics that an earlier run saved beside `table`. `option` is the option that names the
+/// table, for messages. Throws Error(kUsage) when there are none, and Error(kMismatch) when they
+/// were not saved with this table.
 Collection read_statistics(const std::string& table, const std::string& option);
 
 /// The name map in a JSON file; without one, the layers of `graph`; empty without either.

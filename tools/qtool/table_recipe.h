@@ -10,14 +10,14 @@
 
 namespace qtool::tool {
 
-/// How `qtool quantize --table` makes a model.
+/// The recipe by which `qtool quantize --table` makes a model.
 struct TableRecipe {
   Recipe recipe;
-  std::optional<StoredPreprocess> preprocess;  ///< of the table, or else of the model
+  std::optional<StoredPreprocess> preprocess;  ///< from the table, or else from the model
 };
 
-/// Reads the table of `fp32`, and adds to `options` what `overrides` and the model say. Throws as
-/// reading a table and apply_overrides() do.
+/// Reads the table of `fp32`, applies `overrides` to the table and to `options`, and adds the
+/// model's fingerprint to `options`. Throws as read_table_file() and apply_overrides() do.
 TableRecipe recipe_of_table(const Model& fp32, const std::string& table, const Overrides& overrides,
                             StaticOptions options);
 

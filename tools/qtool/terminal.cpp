@@ -20,7 +20,7 @@ std::optional<std::size_t> terminal_columns(int descriptor) {
     try {
       const std::int64_t wanted = parse_int(columns, "COLUMNS");
       if (wanted > 0) return static_cast<std::size_t>(wanted);
-    } catch (const Error&) {  // as if it were not set
+    } catch (const Error&) {  // a wrong value counts as not set
     }
   }
   struct ::winsize size = {};
@@ -56,13 +56,14 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t width
 std::size_t result_columns() { return terminal_columns(STDOUT_FILENO).value_or(kAnyWidth); }
 
 void print_text(std::string_view text) {
-  constexpr std::size_t kHang = 2;  // what goes on stands out less than what begins
+  constexpr std::size_t kHang = 2;  // continued lines are indented further
   const std::size_t width = result_columns();
   std::string shown;
   for (const std::string& line : split(printable(text, LineFeeds::kKeep), '\n')) {
     const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
     const std::string_view words = std::string_view(line).substr(indent);
-    // A command can be pasted however it is shown; within quotes no line can be continued.
+    // A wrapped command must still work when it is pasted. A line cannot be continued within
+    // quotes, so a command with quotes stays whole.
     const bool command = words.starts_with("qtool ");
     const bool whole = command && words.find('\'') != std::string_view::npos;
     shown += whole || columns_of(line) <= width
@@ -71,7 +72,7 @@ void print_text(std::string_view text) {
                           wrapped(words, indent + kHang, width, command ? " \\" : ""));
     shown += '\n';
   }
-  shown.pop_back();  // split() found one more line behind the last line feed
+  shown.pop_back();  // split() gives one more line behind the last line feed
   print_result(shown);
 }
 

@@ -7,20 +7,20 @@
 
 namespace qtool::tool {
 
-/// Columns of the terminal behind a descriptor: COLUMNS if it is set, also for a file or pipe, else
-/// what the terminal says.
+/// The number of columns of the terminal behind a descriptor: COLUMNS if it is set, also for a file
+/// or pipe; otherwise the number that the terminal reports.
 std::optional<std::size_t> terminal_columns(int descriptor);
 
-/// `text` in lines of at most `width` columns, all but the first behind `indent` blanks; a word
-/// that is longer stays whole. A newline stays one. `joint` ends every line that goes on: ` \`
-/// where the text is a command.
+/// Wraps `text` into lines of at most `width` columns. All lines but the first begin with `indent`
+/// blanks. A longer word stays whole, and newlines are kept. `joint` ends every line that is
+/// continued: ` \` if the text is a command.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width,
                     std::string_view joint = "");
 
-/// A result for people, for which standard output has this many columns; kAnyWidth in a file or
-/// pipe.
+/// The number of columns for results for people on standard output; kAnyWidth if it is not known,
+/// as for a file or pipe.
 std::size_t result_columns();
-/// Writes a result for people: print_result() of its lines, those that are too long wrapped.
+/// Writes a result for people with print_result(). Lines that are too long are wrapped.
 void print_text(std::string_view text);
 
 }  // namespace qtool::tool

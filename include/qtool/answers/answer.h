@@ -18,7 +18,7 @@ inline constexpr std::int64_t kMaxDetectorChannels = std::int64_t{1} << 20;
 
 /// An object that a detector found.
 struct Box {
-  float left = 0.0F;  ///< pixels of the network's input, as are the other three
+  float left = 0.0F;  ///< all four: pixels of the network's input
   float top = 0.0F;
   float right = 0.0F;
   float bottom = 0.0F;
@@ -27,7 +27,7 @@ struct Box {
   friend bool operator==(const Box&, const Box&) = default;
 };
 
-/// What the four numbers of a box are, in their order.
+/// The meaning of the four numbers of a box, in their order.
 enum class BoxForm : std::uint8_t {
   kCentre,     ///< x and y of the centre, width, height
   kCorners,    ///< left, top, right, bottom
@@ -35,25 +35,25 @@ enum class BoxForm : std::uint8_t {
   kDistances,  ///< from the anchor to the left, to the top, to the right, to the bottom
 };
 
-/// In what the numbers are counted.
+/// The unit of the numbers of a box.
 enum class BoxUnit : std::uint8_t {
-  kPixels,  ///< of the network's input
-  kShare,   ///< of the input's width or height
-  kCells,   ///< of the grid: times the stride
+  kPixels,  ///< pixels of the network's input
+  kShare,   ///< share of the input's width or height
+  kCells,   ///< cells of the grid: times the stride
 };
 
-/// What is applied to a number of the network first.
+/// The function that is applied to a number of the network before its unit.
 enum class BoxFunction : std::uint8_t { kNone, kSigmoid, kTanh, kExp };
 
 /// Where the channels of a row lie in an output: [N, rows ..., C] or [N, C, rows ...].
 enum class ChannelAxis : std::uint8_t { kLast, kFirst };
 
-/// An output by its position from 0 or by its name.
+/// An output, given by its position (from 0) or by its name.
 using OutputChoice = std::variant<std::int64_t, std::string>;
 
-/// One row per anchor, each with the same channels.
+/// Outputs with one row per anchor. All rows have the same channels.
 struct AnchorRows {
-  std::vector<OutputChoice> outputs = {std::int64_t{0}};  ///< one after the other
+  std::vector<OutputChoice> outputs = {std::int64_t{0}};  ///< in the order of their rows
   ChannelAxis axis = ChannelAxis::kLast;
 };
 
@@ -63,44 +63,45 @@ struct BoxScale {
   BoxUnit unit = BoxUnit::kPixels;
 };
 
-/// A channel that says how surely a row holds any object.
+/// The channel with the confidence that a row holds any object.
 struct Objectness {
   std::int64_t channel = 4;
   BoxFunction function = BoxFunction::kNone;
   double power = 1.0;
 };
 
-/// Rows for the cells of a grid over the input, row by row, `per_cell` rows for each cell.
+/// The rows that belong to one grid over the input. The cells are ordered line by line; each cell
+/// has `per_cell` rows.
 struct GridLevel {
   std::int64_t stride = 8;  ///< pixels
   std::int64_t per_cell = 1;
 };
 
-/// How the outputs of a network become boxes: data, so that a new network needs no code.
-/// A row's class is the one with the highest number (of equal ones the lowest class), its score
-/// objectness(o)^power * classes(c)^power. Its box is centred at, or measured from, the anchor, if
-/// there is a grid: ((x, y) of the cell + offset) * stride.
+/// How the outputs of a network become boxes. This is data, so a new network needs no new code. The
+/// class of a row is the one with the highest number; the lowest class wins a tie. Its score is
+/// objectness(o)^power * classes(c)^power. With a grid, the centre, the corners or the distances
+/// are measured from the anchor of the row: ((x, y) of the cell + offset) * stride.
 struct Detector {
   std::string name;
 
   AnchorRows boxes{};
-  std::int64_t first_box_channel = 0;  ///< of four
+  std::int64_t first_box_channel = 0;  ///< the first of four channels
   BoxForm form = BoxForm::kCentre;
-  BoxScale position{};  ///< of the centre, the corners or the distances
-  BoxScale size{};      ///< of width and height; kCentre only
+  BoxScale position{};  ///< for the centre, the corners or the distances
+  BoxScale size{};      ///< for width and height; kCentre only
 
   AnchorRows scores{};
-  std::int64_t first_class_channel = 5;       ///< 1 behind a background class
-  std::optional<std::int64_t> class_count{};  ///< none: all channels that follow
+  std::int64_t first_class_channel = 5;       ///< 1 where channel 0 is a background class
+  std::optional<std::int64_t> class_count{};  ///< nullopt: all from the first class channel on
   BoxFunction class_function = BoxFunction::kNone;
   double class_power = 1.0;
-  std::optional<Objectness> objectness{};  ///< in the rows of `scores`
+  std::optional<Objectness> objectness{};  ///< a channel of the rows of `scores`
 
   std::vector<GridLevel> grid{};  ///< in the order of the rows; empty: positions are absolute
-  double grid_offset = 0.0;       ///< of the anchor in its cell, in cells
+  double grid_offset = 0.0;       ///< position of the anchor in its cell, in cells
 
-  std::vector<double> thresholds = {0.5};  ///< scores from which a box counts, ascending
-  double nms_iou = 0.45;  ///< of two boxes of one class that overlap more, the lower is dropped
+  std::vector<double> thresholds = {0.5};  ///< a box counts from such a score on; ascending
+  double nms_iou = 0.45;  ///< a box is dropped above this IoU with a better box of its class
 };
 
 /// Throws Error(kUsage) naming the field whose value is outside its domain or contradicts another.
@@ -114,26 +115,28 @@ struct DetectorInfo {
 
 /// Every named detector, sorted by name.
 std::span<const DetectorInfo> detectors();
-/// The detector of that name. Throws Error(kUsage) with the nearest names.
+/// The detector called `name`. Throws Error(kUsage), with the nearest names, when there is none.
 Detector find_detector(std::string_view name);
 
-/// Reads a detector from JSON; docs/detectors.md has its fields, and what is left out keeps its
-/// default. At most 64 KiB. Throws Error(kUsage) naming the field for an unknown one, for a value
-/// outside its domain, and as check().
+/// Reads a detector from JSON; docs/detectors.md lists the fields. A field that is left out keeps
+/// its default. At most 64 KiB. Throws Error(kUsage), which names the field, for an unknown field
+/// or a value outside its domain, and as check() does.
 Detector detector_from_json(std::string_view text, std::string_view name);
 
-/// How far the INT8 model's boxes are those of the FP32 model, over one or many images, for boxes
-/// from one score on. An INT8 box matches the FP32 box of its class with the highest IoU, if that
-/// reaches `iou` and no better INT8 box took it.
+/// How well the boxes of the INT8 model agree with the boxes of the FP32 model, over one or many
+/// images. Boxes with a score of at least `score` are counted. An INT8 box matches the FP32 box of
+/// its class with the highest IoU, among the FP32 boxes that no better INT8 box took. The IoU must
+/// reach `iou`.
 struct BoxMatch {
   double score = 0.0;
   double iou = 0.0;
   std::int64_t fp32 = 0;  ///< boxes of the FP32 model
   std::int64_t int8 = 0;  ///< boxes of the INT8 model
   std::int64_t kept = 0;  ///< pairs that match
-  /// Mean over classes of the average precision of INT8's boxes, with FP32's as the truth: the area
-  /// under precision over recall, with precision made monotonic. INT8 boxes below `score` take part
-  /// too, down to kRankedScore. Nothing where FP32 finds no box.
+  /// The mean over classes of the average precision of the INT8 boxes, with the FP32 boxes as the
+  /// truth. The average precision is the area under the curve of precision over recall, with
+  /// precision made monotonic. INT8 boxes below `score` are included too, down to kRankedScore.
+  /// nullopt where FP32 finds no box.
   std::optional<double> mean_average_precision{};
 
   [[nodiscard]] std::int64_t added() const { return int8 - kept; }
@@ -143,13 +146,14 @@ struct BoxAgreement {
   std::string detector;
   double nms_iou = 0.0;
   std::int64_t images = 0;
-  std::vector<BoxMatch> matches{};  ///< by ascending score, then IoU 0.5 and 0.7
+  std::vector<BoxMatch> matches{};  ///< sorted by score, then by IoU (0.5, 0.7)
 };
 
 /// How the first output of a network becomes a class for each pixel.
 struct MaskRule {
-  /// Of an output with one channel: pixels from this value on are class 1, the others class 0.
-  /// None: the class is the channel with the highest value, of equal ones the lowest channel.
+  /// For an output with one channel: a pixel with this value or more is class 1, any other pixel
+  /// class 0. nullopt: the class is the channel with the highest value; the lowest channel wins a
+  /// tie.
   std::optional<double> threshold{};
 };
 
@@ -157,10 +161,10 @@ struct MaskRule {
 struct Mask {
   std::int64_t width = 0;
   std::int64_t height = 0;
-  std::vector<std::int32_t> labels;  ///< row by row; -1 where the network says no number
+  std::vector<std::int32_t> labels;  ///< row by row; -1 where the output is NaN
 };
 
-/// The pixels of one class, over all images.
+/// The numbers of pixels of one class, over all images.
 struct ClassPixels {
   std::int64_t label = 0;
   std::int64_t fp32 = 0;
@@ -171,38 +175,39 @@ struct ClassPixels {
   [[nodiscard]] double iou() const;
 };
 
-/// How far the INT8 model's classes of pixels are those of the FP32 model.
+/// How well the pixel classes of the INT8 model agree with those of the FP32 model.
 struct MaskAgreement {
   std::int64_t images = 0;
   std::int64_t pixels = 0;
-  std::int64_t equal = 0;            ///< pixels of the same class
-  std::vector<ClassPixels> classes;  ///< that a model found in any image, ascending
+  std::int64_t equal = 0;            ///< pixels with the same class in both models
+  std::vector<ClassPixels> classes;  ///< classes that a model found in any image, ascending
 
-  /// Mean over `classes`; nothing where there is none.
+  /// The mean IoU over `classes`; nullopt when there are none.
   [[nodiscard]] std::optional<double> mean_iou() const;
 };
 
-/// Answers of which both models' are the same.
+/// The number of answers, and how many of them are equal in both models.
 struct EqualAnswers {
   std::int64_t all = 0;
   std::int64_t equal = 0;
 };
 
-/// What the outputs of a network mean, where they are more than one score per class.
+/// The meaning of the outputs of a network that are not simply one score per class.
 struct AnswerOptions {
   std::optional<Detector> boxes{};
   std::optional<MaskRule> mask{};
   /// Each number of the first output is a decision: yes above this value, else no.
   std::optional<double> decision{};
-  /// The first output scores classes, on its last axis, step by step, as networks trained with CTC
-  /// do: the text is the best class of each step, repeats merged, without this class. Source:
-  /// Graves et al. 2006, section 3.2 (best path decoding).
+  /// The index of the blank class of a network that was trained with CTC. For each step, the first
+  /// output holds the scores of the classes on its last axis. The text is the best class of each
+  /// step, with repeats merged and this class removed. Source: Graves et al. 2006, section 3.2
+  /// (best path decoding).
   std::optional<std::int64_t> text_blank{};
-  /// The outputs are images whose values reach up to this: see OutputError::psnr_db.
+  /// The highest value of a pixel, if the outputs are images: see OutputError::psnr_db.
   std::optional<double> psnr_peak{};
 };
 
-/// What one model says of one image, as far as AnswerOptions ask for it.
+/// The answer of one model for one image. Only the parts that AnswerOptions ask for are filled.
 struct Answer {
   std::vector<Box> boxes;  ///< best first
   std::optional<Mask> mask;
@@ -210,37 +215,40 @@ struct Answer {
   std::vector<std::int64_t> text;
 };
 
-/// A box of each model that match with IoU 0.5 or more, or a box of one model alone.
+/// Two boxes, one of each model, that match with an IoU of 0.5 or more; or a box of one model that
+/// has no match.
 struct BoxPair {
   std::optional<std::int64_t> fp32;  ///< index among the FP32 model's boxes
   std::optional<std::int64_t> int8;  ///< index among the INT8 model's boxes
-  double iou = 0.0;                  ///< 0 for a box alone
+  double iou = 0.0;                  ///< 0 for a box without a match
 };
 
-/// How far the INT8 model's answers are those of the FP32 model, as far as AnswerOptions ask.
+/// How well the answers of the INT8 model agree with those of the FP32 model. Only the parts that
+/// AnswerOptions ask for are filled.
 struct AnswerAgreement {
   std::optional<BoxAgreement> boxes;
   std::optional<MaskAgreement> mask;
-  std::optional<EqualAnswers> decisions;  ///< of all numbers of all samples
-  std::optional<EqualAnswers> texts;      ///< of samples
+  std::optional<EqualAnswers> decisions;  ///< over all numbers of all samples
+  std::optional<EqualAnswers> texts;      ///< one text per sample
 };
 
-/// Distance of the INT8 model's output from the FP32 model's, over one or many images. Images
-/// without an answer of both models (see has_answer()) are left out. x is the FP32 model's output,
-/// y the INT8 model's.
+/// Distance of the INT8 model's output from the FP32 model's, over one or many images. An image is
+/// left out unless both models answer it (see has_answer()). x is the FP32 model's output, y the
+/// INT8 model's.
 struct OutputError {
   std::string name;
   double cosine = 1.0;          ///< mean over images
-  double sqnr_db = 0.0;         ///< mean over images of each one's, see sqnr_db()
+  double sqnr_db = 0.0;         ///< mean over images of sqnr_db()
   double pooled_sqnr_db = 0.0;  ///< 10 log10(sum of all x^2 / sum of all (x - y)^2)
-  double lowest_sqnr_db = 0.0;  ///< of the worst image
+  double lowest_sqnr_db = 0.0;  ///< SQNR of the worst image
   std::filesystem::path
-      lowest_sqnr_image{};     ///< that image, the first of equal ones; evaluate() only
-  double max_abs_error = 0.0;  ///< of the worst image
-  /// Mean over images of 10 log10(peak^2 / mean (x - y)^2), where AnswerOptions name the peak.
+      lowest_sqnr_image{};     ///< the worst image, or the first of several; evaluate() only
+  double max_abs_error = 0.0;  ///< largest error of any image
+  /// The mean over images of 10 log10(peak^2 / mean (x - y)^2); nullopt unless AnswerOptions name
+  /// the peak.
   std::optional<double> psnr_db{};
-  /// Of the output. Integers are positions or classes more often than amounts, of which an SQNR
-  /// says little.
+  /// The element type of the output. Integers are more often positions or classes than amounts, and
+  /// an SQNR says little about positions and classes.
   DType dtype = DType::kFloat32;
 };
 

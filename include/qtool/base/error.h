@@ -5,14 +5,14 @@
 
 namespace qtool {
 
-/// What kind of thing went wrong. The code is for programs, the message for people.
+/// The kinds of errors. The code is for programs, the message for people.
 enum class ErrorCode {
   kUsage,            ///< the caller's options contradict each other or name something unknown
   kIo,               ///< a file or folder cannot be read or written
-  kInvalidModel,     ///< a model breaks the ONNX specification or a limit of ours
+  kInvalidModel,     ///< a model breaks the ONNX specification or a limit of qtool
   kInvalidImage,     ///< an image file cannot be decoded
   kInvalidTable,     ///< a calibration table cannot be parsed or does not fit the model
-  kInvalidArgument,  ///< a value handed to the library is out of its domain
+  kInvalidArgument,  ///< a value passed to the library is out of range
   kUnsupported,      ///< valid input that qtool cannot process
   kMismatch,         ///< two inputs that must belong together do not
   kCancelled,        ///< the progress callback asked to stop

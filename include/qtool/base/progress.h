@@ -10,9 +10,9 @@ namespace qtool {
 enum class ProgressAnswer { kContinue, kStop };
 using Progress = std::function<ProgressAnswer(std::int64_t done, std::int64_t total)>;
 
-/// Called often during work without a progress count (loading, preparing, compiling). True ends the
-/// work with ErrorCode::kCancelled. Must be cheap and callable from several threads at once. Empty:
-/// the work is never ended.
+/// Called often during work without a progress count (loading, preparing, compiling). Returning
+/// true ends the work with ErrorCode::kCancelled. It must be cheap, and several threads may call it
+/// at once. An empty function never ends the work.
 using StopCheck = std::function<bool()>;
 
 }  // namespace qtool

@@ -17,23 +17,25 @@ class Executor;
 
 struct TensorStatistics;  // name and statistics of one activation, in src/calib/statistics.h
 
-/// What a network did on a set of images; any method can decide from it.
+/// The statistics of a network's activations over a set of images. Every calibration method can
+/// choose ranges from them.
 struct Collection {
   std::uint64_t model_fingerprint = 0;
-  /// Path of the model, relative to the folder of the saved collection, for reading it again later.
+  /// Path of the model relative to the folder of the saved collection, so that the model can be
+  /// read again later.
   std::string model_path;
-  std::uint64_t table_hash = 0;  ///< hash_bytes() of the table that it was saved with; 0: none
+  std::uint64_t table_hash = 0;  ///< hash_bytes() of the table saved with it; 0: none
   std::uint64_t image_list_hash = 0;
-  std::int64_t image_count = 0;  ///< images that were observed
-  std::int64_t exact_bins = 0;   ///< bins of |x|, counted in a second pass; 0: there was none
-  Outputs outputs = Outputs::kVectors;    ///< kMaps if they are feature maps for any image
+  std::int64_t image_count = 0;           ///< images that were observed
+  std::int64_t exact_bins = 0;            ///< bins of |x| in a second pass; 0: no second pass
+  Outputs outputs = Outputs::kVectors;    ///< kMaps if any image gave a feature map
   std::optional<Preprocess> preprocess;   ///< none: the samples were tensors
   std::vector<TensorStatistics> tensors;  ///< in the graph's order; opaque outside of the library
   std::vector<BadImage> bad;              ///< images left out, in the order of the list
   /// Time spent observing, summed over all threads; not saved.
   double observe_seconds = 0.0;
-  std::int64_t observed_values =
-      0;  ///< without concatenations, whose statistics follow from their parts
+  /// Concatenations are not counted, because their statistics follow from their parts.
+  std::int64_t observed_values = 0;
 
   Collection();
   Collection(const Collection&);
@@ -43,19 +45,19 @@ struct Collection {
   ~Collection();
 };
 
-/// A warning when the images are valid but too few to represent others: a single image, or several
-/// equal ones.
+/// A warning when the images are valid but cannot represent others: there is only one image, or all
+/// images give the same range of every tensor.
 std::optional<std::string> doubtful(const Collection& collection);
 
 inline constexpr std::int64_t kMaxStatisticsBytes = std::int64_t{1} << 30;
 
-/// A collection as bytes (a line of JSON, then binary), from which decide() gives the same table as
-/// from the collection itself, years later and without images. About 2 bytes per histogram cell
-/// that is not empty. Throws Error(kInvalidTable) when a name is not UTF-8.
+/// A collection as bytes: a line of JSON, then binary data. decide() gives the same table from
+/// these bytes as from the collection itself, and needs no images. Size: about 2 bytes per
+/// histogram cell that is not empty. Throws Error(kInvalidTable) when a name is not UTF-8.
 std::string write_collection(const Collection& collection);
 
 /// Reads write_collection()'s bytes. Any bytes are safe: sizes are checked before memory is
-/// allocated for them, and contradictions refused. Throws Error(kInvalidTable).
+/// allocated, and contradictions are refused. Throws Error(kInvalidTable).
 Collection read_collection(std::string_view bytes);
 
 struct CollectOptions {
@@ -64,24 +66,24 @@ struct CollectOptions {
   /// Fingerprint of the model to record; by default that of the executor's graph.
   std::optional<std::uint64_t> model_fingerprint;
   BadImages bad_images = BadImages::kSkip;
-  /// Above 0: run the images twice. The second pass counts every value (Counting::all()), with |x|
-  /// in this many linear bins over [0, max|x|], as tools do that need the range in advance. 0: run
-  /// them once. See Statistics::magnitudes().
+  /// Above 0: run the images twice and count every value (Counting::all()). The second pass counts
+  /// |x| in this many linear bins over [0, max|x|], like tools that need the range in advance. 0:
+  /// run the images once and count a sample of the values. See Statistics::magnitudes().
   std::int64_t exact_bins = 0;
-  int threads = 0;    ///< images at a time; 0 = all available
-  Progress progress;  ///< counts images, of each pass
+  int threads = 0;    ///< one image each; 0 = all available threads
+  Progress progress;  ///< counts the images of all passes
 };
 
 /// Runs the images through the network and observes the named tensors.
-/// Each worker decodes one image at a time, runs it with one thread and adds to its own
-/// statistics, which are merged at the end. The result does not depend on the number of threads.
-/// Throws Error(kUsage) when a tensor does not exist, Error(kUnsupported) when the model does not
-/// have exactly one float32 image input of batch 1, Error(kMismatch) when the preprocessing makes
+/// Each worker decodes one image at a time, runs it with one thread and adds to its own statistics,
+/// which are merged at the end. The result does not depend on the number of threads. Throws
+/// Error(kUsage) when a tensor does not exist, Error(kUnsupported) when the model does not have
+/// exactly one float32 image input of batch 1, Error(kMismatch) when the preprocessing makes
 /// another size than the model declares, Error(kInvalidArgument) naming image and node for NaN or
-/// an infinity, Error(kInvalidImage) when no image is usable (or for the first bad one), and
-/// Error(kCancelled).
-/// Memory: per thread one run of the network and 128 to 300 KiB per tensor, whatever the number of
-/// images.
+/// an infinity, Error(kInvalidImage) when no image is usable (with BadImages::kFail, for the first
+/// bad image), and Error(kCancelled).
+/// Memory: per thread one run of the network and 128 to 300 KiB per tensor, independent of the
+/// number of images.
 Collection collect(const Executor& executor, const Samples& samples, const CollectOptions& options);
 
 }  // namespace qtool

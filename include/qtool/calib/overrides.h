@@ -24,8 +24,8 @@ struct Overrides {
   struct GivenScale {
     std::string tensor;
     float scale = 1.0F;
-    /// By default that of a symmetric type; for an unsigned type and a tensor without negative
-    /// values, the lowest integer.
+    /// Default: the zero point of a symmetric type. For an asymmetric unsigned type and a tensor
+    /// without negative values, the default is the lowest integer.
     std::optional<std::int32_t> zero_point;
     friend bool operator==(const GivenScale&, const GivenScale&) = default;
   };
@@ -43,15 +43,16 @@ inline constexpr std::int64_t kMaxOverridesBytes = std::int64_t{1} << 20;
 /// Error(kInvalidArgument) that names the field, what was found and what was expected.
 Overrides read_overrides(std::string_view text);
 
-/// The form that read_overrides() takes. Of several entries with one name the last one stays.
-/// Throws Error(kUnsupported) for more than it takes.
+/// The overrides as the JSON text that read_overrides() reads. If several entries have the same
+/// name, only the last one is written. Throws Error(kUnsupported) when the text is longer than
+/// read_overrides() accepts.
 std::string to_json_text(const Overrides& overrides);
 
 /// Gives the matching activations of `table` the user's ranges and scales under `scheme`, with
-/// Origin::kUser. A name overrides a pattern, a scale a range, a later entry an earlier one. An
-/// entry loses its SQNR and saturated share unless `collection` has the statistics to compute them
-/// again. Of a table that has only names it refuses the same, so that this can be checked before a
-/// long calibration.
+/// Origin::kUser. A name overrides a pattern, a scale overrides a range, and a later entry
+/// overrides an earlier one. An entry loses its SQNR and saturated share unless `collection` has
+/// the statistics to compute them again. A table that has only names gives the same errors, so that
+/// overrides can be checked before a long calibration.
 /// Throws Error(kUsage) with the three nearest names when a name or pattern matches no activation,
 /// Error(kInvalidArgument) for a range without 0, a scale that is not a positive, normal float, or
 /// a zero point beyond the integers of `scheme`. Cost: patterns times tensors.

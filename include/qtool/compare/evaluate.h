@@ -21,60 +21,60 @@ class Executor;
 /// Images whose outputs are not an answer: see has_answer().
 struct Unanswered {
   std::int64_t images = 0;
-  std::filesystem::path first;  ///< in the order of the list
+  std::filesystem::path first;  ///< the first such image in the list
 };
 
 /// Where the labels of an ImageSet come from, and so how far they can be trusted.
 enum class LabelSource : std::uint8_t {
   kNamed,    ///< a file of class names, or numbers: a label is the network's class
-  kFolders,  ///< folders found, sorted: right only if there is one for each class
-  kUnused,   ///< nobody asks for them
+  kFolders,  ///< sorted folders: right only if there is one for each class
+  kUnused,   ///< labels are not used
 };
 
-/// How samples are run, whatever is measured.
+/// How samples are run, independent of what is measured.
 struct SampleRunOptions {
   Preprocess preprocess{};
   BadImages bad_images = BadImages::kSkip;
-  int threads = 0;      ///< samples at a time; 0 = all available
+  int threads = 0;      ///< samples that run at the same time; 0 = all available
   Progress progress{};  ///< counts samples; may be empty
-  StopCheck stop{};     ///< asked within a sample too, and while models are made
+  StopCheck stop{};     ///< also asked within a sample, and while models are made
 };
 
 struct EvalOptions {
   Preprocess preprocess{};
   BadImages bad_images = BadImages::kSkip;
   LabelSource labels = LabelSource::kNamed;
-  int threads = 0;         ///< images run side by side; 0 = all available
+  int threads = 0;         ///< images that run at the same time; 0 = all available
   std::int64_t batch = 1;  ///< images per run; the result does not depend on it
-  Requantization requantization = Requantization::kFloat;  ///< of integer sums
-  AnswerOptions answers{};  ///< of which both models' answers are compared; needs an INT8 model
+  Requantization requantization = Requantization::kFloat;  ///< how integer sums are requantized
+  AnswerOptions answers{};  ///< the answers to compare; needs an INT8 model
   Progress progress{};      ///< counts images; may be empty
 };
 
-/// How one model did. Counts are of images whose class is known; an image without an answer is
-/// among neither the top 1 nor the top 5.
+/// The result of one model. `top1` and `top5` count images whose class is known. An image without
+/// an answer counts in neither.
 struct ModelScore {
   std::int64_t top1 = 0;
   std::int64_t top5 = 0;
   Unanswered unanswered{};
-  double run_seconds = 0.0;  ///< spent inside runs, summed over the workers
+  double run_seconds = 0.0;  ///< time inside runs, summed over the workers
 };
 
 /// The top-1 class of one model for one sample.
 struct TopClass {
   std::int64_t index = -1;  ///< -1: no answer, or no class scores
-  double margin = 0.0;      ///< its score minus that of the second class
+  double margin = 0.0;      ///< its score minus the score of the second class
 };
 
-/// What the models said of one sample.
+/// The results of the models for one sample.
 struct SampleResult {
   std::filesystem::path path{};
   std::int64_t label = -1;         ///< its known class; -1: unknown, or the network has no classes
-  std::array<TopClass, 2> top1{};  ///< of FP32, of INT8
-  /// Where the models answer with different classes: how far INT8 lowered the score of FP32's class
-  /// against the best other one. At least the FP32 margin.
+  std::array<TopClass, 2> top1{};  ///< FP32, INT8
+  /// Where the models answer with different classes: how much INT8 lowered the lead of FP32's
+  /// class, which is its score minus the best other score. At least the FP32 margin. 0 otherwise.
   double margin_lost = 0.0;
-  std::vector<double> sqnr_db{};  ///< of each output; empty unless both models answered
+  std::vector<double> sqnr_db{};  ///< one per output; empty unless both models answered
 
   /// Whether both models answered, with different classes.
   [[nodiscard]] bool flipped() const {
@@ -83,23 +83,23 @@ struct SampleResult {
 };
 
 struct EvalResult {
-  std::string noun = "image";  ///< what was run, see Samples::noun()
-  std::int64_t images = 0;     ///< that both models ran
-  std::int64_t labelled = 0;   ///< of these, with a known class
+  std::string noun = "image";  ///< word for a sample, see Samples::noun()
+  std::int64_t images = 0;     ///< images that all models ran
+  std::int64_t labelled = 0;   ///< images with a known class, among these
   std::int64_t classes = 0;    ///< scores in the first output; 0 when it is not one score per class
   std::int64_t batch = 1;
   int workers = 1;
   Requantization requantization = Requantization::kFloat;
-  bool labels_ignored = false;  ///< folders that are not as many as the network's classes
+  bool labels_ignored = false;  ///< kUnused, or not one folder for each class
   ModelScore fp32;
   std::optional<ModelScore> int8;
   bool near_chance = false;           ///< FP32 top-1 looks like guessing, see is_near_chance()
   std::int64_t agreement = 0;         ///< images that both models answer with the same top-1 class
   std::vector<OutputError> outputs;   ///< INT8 against FP32
   AnswerAgreement answers;            ///< INT8 against FP32, over all images
-  std::vector<SampleResult> samples;  ///< those that were run, in the order of the list
+  std::vector<SampleResult> samples;  ///< samples that were run, in the order of the list
   std::vector<std::string> class_names;  ///< index = class; empty where they are not known
-  std::vector<BadImage> bad;             ///< left out
+  std::vector<BadImage> bad;             ///< images that were left out
 
   /// Images per second through one model, preprocessing not counted.
   [[nodiscard]] double images_per_second(const ModelScore& score) const;
@@ -110,53 +110,56 @@ struct EvalResult {
   [[nodiscard]] bool useless() const;
 };
 
-/// The first usable sample. Throws Error(kMismatch) when there is none, and as Samples::load().
+/// The first usable sample. Throws Error(kMismatch) when there is none, and as Samples::load()
+/// does.
 std::vector<Tensor> first_sample(const Samples& samples, const Preprocess& preprocess,
                                  BadImages policy);
 
-/// The number of classes that the first output scores for such a sample, 0 when it is not one
-/// score per class. Cost: compiling a plan, which a later run with the same options reuses.
+/// The number of classes that the first output scores for such a sample; 0 when the output is not
+/// one score per class. Cost: compiling a plan; a later run with the same options reuses the plan.
 std::int64_t classes_of(const Executor& executor, std::span<const Tensor> sample, int threads,
                         Requantization requantization);
 
-/// Runs every sample through one or two models and compares.
-/// One image (or batch) per worker at a time, one thread inside the network; both models see the
-/// same tensors in the same run. Everything but the times is merged in the order of the list, so it
-/// depends on neither threads nor batch. Top-1 and top-5 are taken of the first output when it has
-/// one score per class; ties go to the lower class. Labels from folders are ignored unless there is
-/// a folder for each class: numbered without the missing ones they would name other classes. Throws
-/// Error(kUsage) when a label is beyond the network's classes or `batch` is below 1,
-/// Error(kUnsupported) when images are for a network with several inputs, Error(kMismatch) when the
-/// models' ports differ, the outputs are not what `answers` says or no sample is usable,
-/// Error(kCancelled) when `progress` says so, and what the executor and Samples::load() throw.
-/// Tensors may differ in shape from sample to sample in batches of one, images may not.
-/// Cost: both networks once per sample; memory is one sample and two arenas per worker,
-/// and about 200 bytes for each sample of the list.
+/// Runs every sample through one or two models and compares the results.
+/// Each worker runs one image (or batch) at a time, with one thread inside the network. Both models
+/// get the same tensors. Everything but the times is merged in the order of the list, so it depends
+/// on neither threads nor batch. Top-1 and top-5 are taken from the first output when it has one
+/// score per class; the lower class wins a tie. Labels from folders are ignored unless there is a
+/// folder for each class. With missing folders, the numbers of the others would stand for wrong
+/// classes. Throws Error(kUsage) when a label is beyond the network's classes or `batch` is below
+/// 1, Error(kUnsupported) when images are for a network with several inputs, Error(kMismatch) when
+/// the models' ports differ, the outputs do not suit `answers` or no sample is usable,
+/// Error(kCancelled) when `progress` stops the run, and the errors of the executor and of
+/// Samples::load(). With a batch of 1, tensors may differ in shape from sample to sample; images
+/// may not.
+/// Cost: one run of both networks per sample. Memory: one sample and two arenas per worker, and
+/// about 200 bytes for each sample of the list.
 EvalResult evaluate(const Executor& fp32, const Executor* int8, const Samples& samples,
                     const EvalOptions& options);
 
-/// The SQNR in dB below which a model is taken for broken unless the user says otherwise: the noise
-/// has half the power of the signal. A detector of SiLU layers, without equalization, is near 8.
+/// The SQNR in dB below which a model is taken for broken, unless the user sets another limit. At 3
+/// dB the noise has half the power of the signal. A detector with SiLU layers, without
+/// equalization, has about 8 dB.
 inline constexpr double kDefaultVerifyDb = 3.0;
 
-/// Whether an INT8 model still does what its FP32 network does.
+/// The result of verify(): whether an INT8 model still works like its FP32 network.
 struct Verification {
-  std::string noun = "image";  ///< what was run, see Samples::noun()
-  std::int64_t samples = 0;    ///< that both models ran
+  std::string noun = "image";  ///< word for a sample, see Samples::noun()
+  std::int64_t samples = 0;    ///< samples that both models ran
   double min_sqnr_db = kDefaultVerifyDb;
   std::vector<OutputError> outputs;  ///< INT8 against FP32
-  std::vector<BadImage> bad;         ///< left out
-  /// What speaks against the model, one sentence each; empty: it passed.
+  std::vector<BadImage> bad;         ///< samples that were left out
+  /// The reasons against the model, one sentence each. Empty when the model passed.
   std::vector<std::string> faults;
 
-  /// Outputs of integers are shown, not judged: see OutputError::dtype.
+  /// Whether an output is judged. Integer outputs are only shown: see OutputError::dtype.
   [[nodiscard]] static bool judges(const OutputError& output) { return is_float(output.dtype); }
 };
 
-/// Runs both models on all of `samples`. A fault is an output of floats whose SQNR, the mean over
-/// the samples, is below `min_sqnr_db` or no number; and samples that FP32 answers and INT8 does
-/// not (see has_answer()). `options`: labels and answers are not used. Cost and errors: those of
-/// evaluate().
+/// Runs both models on all of `samples`. Three things are faults: a float output whose mean SQNR
+/// over the samples is below `min_sqnr_db`; INT8 answers fewer samples than FP32 (see
+/// has_answer()); FP32 answers no sample. `options`: labels and answers are not used. Cost and
+/// errors: as for evaluate().
 Verification verify(const Executor& fp32, const Executor& int8, const Samples& samples,
                     const EvalOptions& options, double min_sqnr_db);
 

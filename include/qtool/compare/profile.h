@@ -12,7 +12,7 @@
 
 namespace qtool {
 
-/// A median, and the interval that holds the true one with a confidence of 95 %.
+/// A median, and the interval that holds the true median with a confidence of 95 %.
 struct MedianInterval {
   double median = 0.0;
   double low = 0.0;
@@ -21,7 +21,7 @@ struct MedianInterval {
 
 struct ProfileOptions {
   int threads = 0;           ///< threads inside operators; 0 = all available
-  std::int64_t repeat = 50;  ///< timed runs, after three that are not
+  std::int64_t repeat = 50;  ///< timed runs, after three that are not timed
   Progress progress{};       ///< counts timed runs, 0 while warming up; may be empty
 };
 
@@ -29,34 +29,35 @@ struct ProfileOptions {
 struct StepTime {
   StepInfo step;
   double seconds = 0.0;      ///< the median
-  double low_seconds = 0.0;  ///< the interval of MedianInterval
+  double low_seconds = 0.0;  ///< ends of its interval, see MedianInterval
   double high_seconds = 0.0;
-  /// Of the tensors that it reads and writes, each whole and once; 0 of an If or a Loop.
+  /// The bytes of the tensors that the step reads and writes. Each tensor counts once and as a
+  /// whole. 0 for an If or a Loop.
   std::int64_t bytes = 0;
 };
 
 /// A step that turns reals into integers or back.
 struct Crossing {
   std::size_t step = 0;         ///< index in PlanProfile::steps
-  std::string from;             ///< the node, or the input, whose result it converts
-  std::vector<std::string> to;  ///< the nodes and outputs that read what it writes
+  std::string from;             ///< the node or network input whose result is converted
+  std::vector<std::string> to;  ///< the nodes and network outputs that read the result
 };
 
-/// The highest rates that were measured on this machine with some number of threads.
+/// The highest rates that were measured on this machine with a given number of threads.
 struct MachinePeak {
-  double fp32_macs_per_second = 0.0;     ///< a matrix product in the cache of each core
-  double int8_macs_per_second = 0.0;     ///< the same on integers, by the kernel that is selected
-  double copied_bytes_per_second = 0.0;  ///< read and written by a copy in the cache of each core
+  double fp32_macs_per_second = 0.0;  ///< a matrix product in the cache of each core
+  double int8_macs_per_second = 0.0;  ///< an integer product in the cache, by the selected kernel
+  double copied_bytes_per_second = 0.0;  ///< bytes read plus bytes written by a copy in the cache
 };
 
-/// Measures them once for each number of threads; later calls return what was found. 0 threads: all
-/// available. Cost: about half a second, the first time.
+/// Measures the peak rates once for each number of threads; later calls return the stored rates. 0
+/// threads: all available. Cost: about half a second, the first time.
 MachinePeak machine_peak(int threads);
 
 /// Latency of one plan.
 struct PlanProfile {
-  double median_seconds = 0.0;  ///< of whole runs, without timers inside
-  double low_seconds = 0.0;     ///< the interval of MedianInterval
+  double median_seconds = 0.0;  ///< median of whole runs, without timers inside
+  double low_seconds = 0.0;     ///< ends of its interval, see MedianInterval
   double high_seconds = 0.0;
   double fastest_seconds = 0.0;
   std::int64_t arena_bytes = 0;
@@ -73,13 +74,13 @@ struct ProfileResult {
   std::optional<PlanProfile> int8;
 };
 
-/// Measures whole runs and single steps of one or two models, which take turns, and before that the
-/// machine's peak.
-/// `inputs`: a tensor for each input of the network, in their order. Throws as infer().
+/// Measures the peak rates of the machine, and then whole runs and single steps of one or two
+/// models, which take turns. `inputs`: a tensor for each input of the network, in the order of the
+/// inputs. Throws as infer() does.
 ProfileResult profile(const Executor& fp32, const Executor* int8, std::span<const Tensor> inputs,
                       const ProfileOptions& options);
 
-/// The same for a network with one input.
+/// profile() for a network with one input.
 inline ProfileResult profile(const Executor& fp32, const Executor* int8, const Tensor& input,
                              const ProfileOptions& options) {
   return profile(fp32, int8, {&input, 1}, options);

@@ -29,8 +29,9 @@ Graph prepare(Graph graph, const StopCheck& stop = {});
 const Value& image_input(const Graph& graph);
 const Value& image_input(Graph&& graph) = delete;
 
-/// Called during a run with each observed tensor, in the order of execution. `index` counts in
-/// CompileOptions::observe. The view ends when the call returns; its layout may be channels-last.
+/// Called during a run with each observed tensor, in the order of execution. `index` is the index
+/// of the tensor in CompileOptions::observe. The view is valid until the call returns; its layout
+/// may be channels-last.
 using Probe = std::function<void(std::size_t index, const TensorView& tensor)>;
 
 /// Whether compile() replaces Q/DQ clusters by integer operators. `kReference` runs every node of
@@ -38,17 +39,17 @@ using Probe = std::function<void(std::size_t index, const TensorView& tensor)>;
 enum class Lowering : std::uint8_t { kInteger, kReference };
 
 struct CompileOptions {
-  /// Tensors that the probe sees, also those that no output depends on. A tensor that becomes a
-  /// constant for the given shapes is shown at each run like any other.
+  /// Tensors that the probe sees. No output needs to depend on them. A tensor that becomes a
+  /// constant for the given shapes is shown in each run like any other.
   std::vector<std::string> observe{};
   int threads = 0;  ///< threads inside operators; 0 = all available
   Lowering lowering = Lowering::kInteger;
-  /// How integer sums become 8-bit integers. The integer-only paths run on plain loops behind the
-  /// same kernels: they show what an integer-only device computes, not how fast. Sums that become
-  /// floats, and the first QuantizeLinear, are the same on every path.
+  /// How integer sums become 8-bit integers. The integer-only paths requantize in plain loops after
+  /// the same kernels: they give the results of an integer-only device, not its speed. Sums that
+  /// are dequantized to floats, and the first QuantizeLinear, are the same on every path.
   Requantization requantization = Requantization::kFloat;
-  /// Every tensor keeps memory of its own, so that parts of the network can be run again. Costs the
-  /// sum of all tensors instead of the most that live at once.
+  /// Every tensor keeps memory of its own, so that parts of the network can be run again. The arena
+  /// then takes the bytes of all tensors together, not only of the tensors in use at the same time.
   bool keep = false;
 };
 
@@ -61,9 +62,9 @@ struct PortInfo {
 
 /// One compiled operation, for reports.
 struct StepInfo {
-  std::string node;     ///< name of the graph node it came from (of the main node of a cluster)
+  std::string node;     ///< name of its graph node; for a cluster, of the main node
   std::string op_type;  ///< ONNX operator of that node
-  std::string kernel;   ///< what runs it
+  std::string kernel;   ///< name of the kernel that runs it
   std::string output;   ///< name of the tensor it writes
   std::int64_t macs = 0;
   bool integer = false;  ///< computes on integers
@@ -112,13 +113,16 @@ class Plan {
   /// Concrete shape and type of each observed tensor, in the order of CompileOptions::observe.
   [[nodiscard]] const std::vector<PortInfo>& observed() const noexcept;
 
-  /// Runs the network once. `inputs` follow inputs(); the returned views follow outputs(), are in
-  /// plain layout and end with the next run on the same workspace. Throws Error(kMismatch) when an
-  /// input has another type or shape. Integer results depend neither on threads nor on the batch;
-  /// CompileOptions::threads may change the last bits of FP32 ones.
+  /// Runs the network once. `inputs` are in the order of inputs(), the returned views in the order
+  /// of outputs(). The views are in plain layout and valid until the next run on the same
+  /// workspace. Throws Error(kMismatch) when an input has another type or shape. Integer results
+  /// depend neither on threads nor on the batch; CompileOptions::threads may change the last bits
+  /// of FP32 results.
   std::span<const TensorView> run(std::span<const TensorView> inputs, Workspace& workspace,
                                   const Probe& probe = {}) const;
-  /// Time of each step of the last `run_timed`, seconds, in the order of steps().
+  /// Runs the network as run() does, and writes the seconds that each step took to `step_seconds`,
+  /// in the order of steps(). Throws Error(kInvalidArgument) when `step_seconds` has another size
+  /// than steps().
   std::span<const TensorView> run_timed(std::span<const TensorView> inputs, Workspace& workspace,
                                         std::span<double> step_seconds) const;
 
@@ -131,31 +135,33 @@ class Plan {
   std::unique_ptr<State> state_;
 };
 
-/// Runs a prepared graph (see prepare()), FP32 or quantized: compiles it for concrete input shapes
-/// and keeps the packed weights that its plans share as long as one of them lives. Safe to use from
-/// several threads.
+/// Runs a prepared graph (see prepare()), FP32 or quantized: compiles it for concrete input shapes.
+/// Its plans share packed weights, which live as long as one of the plans. Safe to use from several
+/// threads.
 class Executor {
  public:
-  /// `stop` is asked whenever a plan is compiled. Throws Error(kUnsupported) naming node, operator
-  /// and opset when an operator is unknown, unless it and all that follows can be left out.
+  /// `stop` is called while a plan is compiled and during long runs. Throws Error(kUnsupported)
+  /// naming node, operator and opset when an operator is unknown, unless its node and all nodes
+  /// after it can be left out.
   explicit Executor(Graph graph, StopCheck stop = {});
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// The graph that runs: the one given, without what left_out() names.
+  /// The graph that runs: the given graph without the nodes that left_out() describes.
   [[nodiscard]] const Graph& graph() const& noexcept;
   const Graph& graph() const&& = delete;
 
   /// The graph as it was given.
   [[nodiscard]] const Graph& whole_graph() const& noexcept;
   const Graph& whole_graph() const&& = delete;
-  /// The end of the network that does not run, if there is one. Tell users: they get other outputs.
+  /// The nodes at the end of the network that do not run, if there are any. The outputs are then
+  /// not those of the model, so tell users.
   [[nodiscard]] const std::optional<LeftOut>& left_out() const noexcept;
 
-  /// The plan for these shapes and options; the last eight are kept. Threads that ask for the same
-  /// plan at once wait for one compilation. Throws Error(kInvalidModel) when shapes or types
-  /// contradict each other, Error(kUsage) when an observed name does not exist.
+  /// The plan for these shapes and options. The eight plans used last are kept. Threads that ask
+  /// for the same plan at once wait for one compilation. Throws Error(kInvalidModel) when shapes or
+  /// types contradict each other, Error(kUsage) when an observed name does not exist.
   std::shared_ptr<const Plan> compile(const InputShapes& shapes,
                                       const CompileOptions& options = {}) const;
   [[nodiscard]] ExecutorCounts counts() const;

@@ -39,8 +39,8 @@ using InputShapes = std::map<std::string, Shape, std::less<>>;
 /// A tensor that flows along the graph's edges: an input, a constant, or the output of a node.
 struct Value {
   std::string name;
-  std::optional<DType> dtype;              ///< as declared, if it was
-  std::optional<std::vector<Dim>> shape;   ///< as declared, if it was
+  std::optional<DType> dtype;              ///< the declared type, if there is one
+  std::optional<std::vector<Dim>> shape;   ///< the declared shape, if there is one
   std::shared_ptr<const Tensor> constant;  ///< set for initializers
   NodeId producer = kNoNode;
 };
@@ -62,14 +62,15 @@ struct Node {
   std::vector<ValueId> outputs;  ///< kNoValue where an optional output is left out
   AttributeMap attributes;
 
-  /// The attribute `key`, or `fallback` when it is absent. Throws Error(kInvalidModel) naming the
-  /// node when it has another type.
+  /// The attribute `key`, or `fallback` when it is absent. Throws Error(kInvalidModel), which names
+  /// the node, when the attribute has another type.
   [[nodiscard]] std::int64_t get_int(std::string_view key, std::int64_t fallback) const;
   [[nodiscard]] float get_float(std::string_view key, float fallback) const;
   [[nodiscard]] std::string get_string(std::string_view key, std::string_view fallback) const;
   [[nodiscard]] std::vector<std::int64_t> get_ints(std::string_view key,
                                                    std::vector<std::int64_t> fallback) const;
-  [[nodiscard]] std::shared_ptr<const Tensor> get_tensor(std::string_view key) const;  ///< or null
+  /// Returns null when the attribute is absent.
+  [[nodiscard]] std::shared_ptr<const Tensor> get_tensor(std::string_view key) const;
   /// Throws also when the attribute is absent.
   [[nodiscard]] std::shared_ptr<const Subgraph> get_subgraph(std::string_view key) const;
   [[nodiscard]] bool has(std::string_view key) const { return attributes.contains(key); }
@@ -84,12 +85,13 @@ struct Node {
     return index < outputs.size() && outputs[index] != kNoValue;
   }
   [[nodiscard]] bool has_subgraphs() const;
-  /// How many of the inputs the operator itself has. Those behind them are what its subgraphs read
-  /// from the graph around them, in the order of the attributes.
+  /// The number of inputs that belong to the operator itself. The inputs after them are values that
+  /// its subgraphs read from the surrounding graph, in the order of the attributes.
   [[nodiscard]] std::size_t own_inputs() const;
 };
 
-/// What a model file contains besides its graph; kept on save.
+/// The contents of a model file apart from its graph. Saving the model keeps them, with the
+/// exceptions that save_onnx_bytes() names.
 struct ModelInfo {
   std::int64_t ir_version = 8;
   std::int64_t model_version = 0;
@@ -100,26 +102,27 @@ struct ModelInfo {
   std::string graph_name = "graph";
   std::map<std::string, std::int64_t> opsets;  ///< domain -> version
   std::map<std::string, std::string> metadata;
-  /// Name of a tensor that a pass removed -> name of the one that took its place; not saved.
+  /// Maps the name of each tensor that a pass removed to the name of the tensor that replaced it.
+  /// Not saved.
   std::map<std::string, std::string> aliases;
 };
 
 /// A model: nodes in static single assignment form, listed in topological order. Copies are cheap,
-/// constants are shared. Names of values are unique; names of nodes may be empty.
+/// because they share the constants. Names of values are unique; names of nodes may be empty.
 class Graph {
  public:
   ModelInfo info;
 
-  // -- reading, never from a temporary: what is returned would dangle --
+  // -- Reading. It is not allowed on a temporary, because the returned references would dangle. --
   /// The nodes in their order. The list changes when the graph is edited. Cost: linear in the graph
-  /// after an edit elsewhere than at the end of the order, none otherwise.
+  /// for the first call after an edit that is not an append; constant otherwise.
   [[nodiscard]] const std::vector<NodeId>& nodes() const&;
   const std::vector<NodeId>& nodes() const&& = delete;
-  /// The node that is listed behind `id`, kNoNode where it is the last.
+  /// The node that follows `id` in the order; kNoNode for the last node.
   [[nodiscard]] NodeId node_behind(NodeId id) const { return record(id).next; }
   [[nodiscard]] const Node& node(NodeId id) const&;
   const Node& node(NodeId id) const&& = delete;
-  /// False once the node was removed.
+  /// Whether the node exists: false after it was removed.
   [[nodiscard]] bool contains(NodeId id) const;
   [[nodiscard]] const Value& value(ValueId id) const&;
   const Value& value(ValueId id) const&& = delete;
@@ -128,25 +131,27 @@ class Graph {
   [[nodiscard]] const std::vector<ValueId>& outputs() const& noexcept { return outputs_; }
   const std::vector<ValueId>& outputs() const&& = delete;
   [[nodiscard]] std::optional<ValueId> find_value(std::string_view name) const;
-  /// Upper bound (exclusive) of the numbers behind ValueIds, for side tables.
+  /// The exclusive upper bound of all ValueIds as numbers, for tables that are indexed by ValueId.
   [[nodiscard]] std::size_t value_limit() const noexcept { return values_.size(); }
-  /// Values that are inputs, outputs, constants in use, or connected to a living node.
+  /// Values that are inputs or outputs of the graph, or that a node reads or produces.
   [[nodiscard]] std::vector<ValueId> living_values() const;
   /// Nodes that read `id`, each once, in no particular order.
   [[nodiscard]] const std::vector<NodeId>& consumers(ValueId id) const&;
   const std::vector<NodeId>& consumers(ValueId id) const&& = delete;
-  /// The place of `id` among the outputs of its producer.
+  /// The index of `id` among the outputs of its producer.
   [[nodiscard]] std::size_t output_index(ValueId id) const { return record(id).port; }
   [[nodiscard]] bool is_input(ValueId id) const;
   [[nodiscard]] bool is_output(ValueId id) const;
   [[nodiscard]] bool is_constant(ValueId id) const {
     return id != kNoValue && value(id).constant != nullptr;
   }
-  /// How messages name a node: `node 'conv1' (Conv)`; an unnamed one by its first output.
+  /// The name of a node in messages, such as `node 'conv1' (Conv)`. A node without a name is
+  /// identified by its first output.
   [[nodiscard]] std::string describe(NodeId id) const;
 
-  // -- editing, each at a cost that does not depend on the size of the graph, on how many nodes
-  // read a value or on how many operands a node has, but for what it removes or replaces --
+  // -- Editing. Except for remove_dead_nodes() and sort(), the cost of an edit does not depend on
+  // the size of the graph, on the number of readers of a value or on the number of operands of a
+  // node. It grows only with the number of things that the edit removes or replaces. --
   /// A new value. Throws Error(kInvalidModel) when the name is taken.
   ValueId add_value(std::string name);
   /// A new constant.
@@ -159,7 +164,8 @@ class Graph {
   /// Makes an existing value a graph input / output.
   void add_input(ValueId id);
   void add_output(ValueId id);
-  /// Makes these the graph's inputs / outputs, each once. Inputs that go must have no reader.
+  /// Replaces the list of the graph's inputs / outputs. Each value may be listed once. A value that
+  /// is no longer an input must have no reader.
   void set_inputs(std::vector<ValueId> ids);
   void set_outputs(std::vector<ValueId> ids);
   /// Replaces a graph output at its position in the list.
@@ -169,34 +175,37 @@ class Graph {
   void declare(ValueId id, std::optional<DType> dtype, std::optional<std::vector<Dim>> shape);
   void rename_value(ValueId id, std::string name);
 
-  /// Adds a node before `before` in the order (at the end for kNoNode). Its outputs must have no
-  /// producer yet.
+  /// Adds a node in front of the node `before` in the order, or at the end for kNoNode. The outputs
+  /// of the new node must have no producer yet.
   NodeId add_node(Node node, NodeId before = kNoNode);
   /// Removes a node; its outputs lose their producer.
   void remove_node(NodeId id);
   void set_input(NodeId id, std::size_t index, ValueId value);
   void set_output(NodeId id, std::size_t index, ValueId value);
-  /// Drops trailing inputs from `count` on.
+  /// Keeps the first `count` inputs and removes the others.
   void truncate_inputs(NodeId id, std::size_t count);
-  /// Drops trailing outputs from `count` on; their values lose their producer.
+  /// Keeps the first `count` outputs and removes the others, whose values lose their producer.
   void truncate_outputs(NodeId id, std::size_t count);
   void set_op(NodeId id, std::string op_type, std::string domain = "");
   Node::AttributeMap& attributes(NodeId id);
-  /// Every node that reads `from` reads `to` instead; graph outputs keep `from`.
+  /// Makes every node that reads `from` read `to` instead. If `from` is a graph output, it stays
+  /// one.
   void replace_uses(ValueId from, ValueId to);
-  /// Removes nodes none of whose outputs is read or a graph output, repeatedly. Returns how many.
+  /// Removes every node whose outputs are neither read nor graph outputs, until there is no such
+  /// node. Returns the number of removed nodes.
   std::int64_t remove_dead_nodes();
-  /// Restores topological order (stable). Throws Error(kInvalidModel) naming a node on a cycle.
+  /// Restores topological order (stable). If there is a cycle, throws Error(kInvalidModel) that
+  /// names a node on it or after it.
   void sort();
 
-  /// Verifies the invariants: every value that is read has a producer, is an input or a constant;
+  /// Verifies the invariants: every value that is read has a producer or is an input or a constant;
   /// no value has two producers; the order is topological; indices are consistent. Throws
   /// Error(kInvalidModel).
   void check() const;
 
  private:
-  // Where things are that are too many to search for. A copy of a graph does without until it is
-  // edited.
+  // An index of a list that is too long to search. The first edit that needs the index builds it.
+  // Copying a graph does not copy it.
   template <typename T>
   struct Lookup {
     std::unique_ptr<T> made;
@@ -214,9 +223,9 @@ class Graph {
   struct ValueRecord {
     Value value;
     std::vector<NodeId> consumers;
-    Lookup<std::unordered_map<NodeId, std::size_t>> places;  // in `consumers`
-    std::size_t port = 0;                                    // among the outputs of the producer
-    std::ptrdiff_t output_port = -1;                         // among the outputs of the graph
+    Lookup<std::unordered_map<NodeId, std::size_t>> places;  // index in `consumers`
+    std::size_t port = 0;                                    // index in the outputs of the producer
+    std::ptrdiff_t output_port = -1;  // index in the outputs of the graph, or -1
     bool is_input = false;
   };
   struct NodeRecord {
@@ -224,10 +233,10 @@ class Graph {
     bool alive = true;
     NodeId previous = kNoNode;
     NodeId next = kNoNode;
-    Lookup<std::set<std::pair<ValueId, std::size_t>>> ports;  // of the values that it reads
+    Lookup<std::set<std::pair<ValueId, std::size_t>>> ports;  // each input and its index
   };
-  // The order as a list, made from the links between the nodes when it is asked for. Threads that
-  // only read a graph may ask at the same time.
+  // The nodes in their order, as a list. The list is made from the links between the nodes on
+  // request. Threads that only read a graph may request it at the same time.
   class Order {
    public:
     Order() = default;
@@ -269,21 +278,21 @@ class Graph {
   std::unordered_map<std::string, ValueId> by_name_;
 };
 
-/// A graph inside a node: a branch of an If, the body of a Loop or Scan. It is closed: what a model
-/// file lets it read by name from the graph around it are its last inputs here. `graph.info` holds
-/// the opsets only.
+/// A graph inside a node: a branch of an If, or the body of a Loop or Scan. In a model file it may
+/// read values of the surrounding graph by name. Here it is closed: these captured values are its
+/// last inputs. `graph.info` holds only the opsets.
 struct Subgraph {
   Graph graph;
-  std::size_t captures = 0;  ///< number of these last inputs
+  std::size_t captures = 0;  ///< the number of captured values, which are the last inputs
 };
 
-/// The end of a network that an executor does not run, such as the selection of boxes: the data
-/// decides how many results there are, or the operator is one that only another runtime has. A
-/// quantized model keeps it as it is.
+/// The end of a network that the executor does not run, such as the selection of boxes. There are
+/// two reasons: the number of results depends on the data, or qtool does not have the operator. A
+/// quantized model keeps this part as it is.
 struct LeftOut {
   std::string reason;                ///< "node 'nms' (NonMaxSuppression): the data decides ..."
-  std::vector<std::string> outputs;  ///< of the network, that are not computed
-  std::vector<std::string> instead;  ///< tensors that are outputs instead
+  std::vector<std::string> outputs;  ///< outputs of the network that are not computed
+  std::vector<std::string> instead;  ///< tensors that become outputs instead
 };
 
 }  // namespace qtool

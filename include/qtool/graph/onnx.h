@@ -12,43 +12,47 @@
 
 namespace qtool {
 
-/// Reads an ONNX model of at most 2 GiB. Weights in other files are read when these lie in the
+/// Reads an ONNX model of at most 2 GiB. Weights in other files are read if those files lie in the
 /// model's folder. Constants may be listed as inputs too; nodes may be in any order; any opset and
-/// any IR version load. Nothing is folded, upgraded or renamed.
-/// Throws Error(kIo) when a file cannot be read, Error(kInvalidModel) when the model contradicts
-/// itself or its data do not fill its shapes, Error(kUnsupported) naming the node or tensor for
-/// strings, sequences, sparse tensors, subgraphs and model-local functions. Untrusted files are
-/// safe: every size is compared with the bytes present before memory is taken. Throws
-/// Error(kCancelled) when `stop` says so.
+/// any IR version load. Nothing is folded, upgraded or renamed; only a node whose name an earlier
+/// node already has loses its name.
+/// Throws Error(kIo) when a file cannot be read, and Error(kInvalidModel) when the model
+/// contradicts itself or its data do not fill its shapes. Throws Error(kUnsupported), which names
+/// the node or tensor, for tensors of strings, sequences, sparse tensors, subgraphs of operators
+/// other than If, Loop and Scan, and for subgraphs or model-local functions that are nested too
+/// deeply or become too large. Untrusted files are safe: every size is compared with the bytes
+/// present before memory is taken. Throws Error(kCancelled) when `stop` says so.
 Graph load_onnx(const std::filesystem::path& path, const StopCheck& stop = {});
 
-/// The same; also adds to `data_files` the other files that hold weights, each once.
+/// Like load_onnx() above. It also adds the other files that hold weights to `data_files`, each
+/// once.
 Graph load_onnx(const std::filesystem::path& path, std::vector<std::filesystem::path>& data_files,
                 const StopCheck& stop = {});
 
-/// The same for a model in memory. `folder` holds its external data, `name` stands for the file in
-/// messages.
+/// Like load_onnx(), for a model in memory. `folder` is the folder of its external data. Messages
+/// use `name` in place of the file name.
 Graph load_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
                       std::string_view name, const StopCheck& stop = {});
 
-/// The tensor of a file that holds one TensorProto, weights inside. `what` begins its messages.
-/// Throws Error(kInvalidArgument) for other bytes, before memory is taken for what they claim, and
-/// Error(kUnsupported) for strings, segments and data in other files.
+/// Reads the tensor of a file that holds one TensorProto with its data inside. Error messages begin
+/// with `what`. Throws Error(kInvalidArgument) for other bytes, before memory is allocated for the
+/// sizes that they claim, and Error(kUnsupported) for strings, segments and data in other files.
 Tensor read_tensor_proto(std::string_view bytes, std::string_view what);
 
-/// The graph as an ONNX file, weights inside. Equal graphs give equal bytes. Opsets and metadata
-/// are those of `graph.info`, but ONNX's own opset is raised to the oldest that has all of the
-/// graph's operators; the IR version is 8. Throws Error(kUnsupported) above 2 GiB, where
-/// protobuf ends.
+/// The bytes of an ONNX file with the graph and its weights. Equal graphs give equal bytes. Opsets
+/// and metadata come from `graph.info`, except that ONNX's own opset is raised to the oldest one
+/// that has all of the graph's operators. The IR version is 8, or 10 for a graph with integers of 4
+/// bits. Throws Error(kUnsupported) above 2 GiB, the limit of protobuf.
 std::string save_onnx_bytes(const Graph& graph);
 
-/// Writes save_onnx_bytes() so that no reader ever sees half a file. Throws Error(kIo).
+/// Writes the graph as an ONNX file. If that file would exceed 2 GiB, the weights go into a second
+/// file, data_file_of(). Readers never see a partly written file. Throws Error(kIo), and
+/// Error(kUnsupported) as save_onnx_files() does.
 void save_onnx(const Graph& graph, const std::filesystem::path& path);
 
-/// A hash of what the graph computes and how its parts are named: nodes, attributes, constants,
-/// inputs, outputs and opsets. Neither metadata nor the order in which nodes and constants are
-/// listed matter. A saved graph has the fingerprint of the graph. Cost: one pass over the
-/// constants.
+/// A hash of the graph's computation and of the names in it: nodes, attributes, constants, inputs,
+/// outputs and opsets. Metadata and the order of nodes and constants do not change it. A graph that
+/// is saved and loaded again has the same fingerprint. Cost: one pass over the constants.
 std::uint64_t fingerprint(const Graph& graph);
 
 }  // namespace qtool

@@ -19,26 +19,27 @@ struct Image {
   friend bool operator==(const Image&, const Image&) = default;
 };
 
-/// What happens to the alpha channel of a file: colours are never blended with it.
+/// Whether the alpha channel of a file is dropped or kept. Colours are never blended with it.
 enum class Alpha : std::uint8_t { kDrop, kKeep };
 
-/// The image in the JPEG, PNG, BMP, WebP or PNM (P2, P3, P5, P6) file `bytes`, upright. What counts
-/// is the content, not the name.
-/// Gray is repeated into the three channels, CMYK becomes RGB, of 16-bit PNG samples the high byte
-/// is kept, PNM samples are scaled to 255, and the EXIF orientation of JPEG, PNG and WebP files is
-/// applied; embedded colour profiles are ignored, animations refused. Throws
-/// Error(kInvalidImage) that names `name` when the format is another one, when the file is corrupt
-/// or ends early, or when the image has a side above 65,535, more than 2^28 pixels, or takes over
-/// 2 GiB: sizes are checked before memory is taken. Cost: one pass; for a 299x299 JPEG about 1 ms.
+/// Decodes the JPEG, PNG, BMP, WebP or PNM (P2, P3, P5, P6) file `bytes` and turns the image
+/// upright. The content decides the format, not the name.
+/// Gray is repeated into the three channels, CMYK becomes RGB, 16-bit PNG samples keep their high
+/// byte, PNM samples are scaled to 255, and the EXIF orientation of JPEG, PNG and WebP files is
+/// applied. Embedded colour profiles are ignored. Animations are refused. Throws
+/// Error(kInvalidImage) that names `name` when the format is not one of these, when the file is
+/// corrupt or ends early, or when the image has a side above 65,535, has more than 2^28 pixels or
+/// needs more than 2 GiB. Sizes are checked before memory is allocated. Cost: one pass; for a
+/// 299x299 JPEG about 1 ms.
 /// Source: stb_image for JPEG, PNG and BMP, libwebp for WebP.
 Image decode_image(std::string_view bytes, std::string_view name, Alpha alpha = Alpha::kDrop);
 
-/// decode_image of a file of at most 2^28 bytes. Throws Error(kIo) when it cannot be read.
+/// decode_image() for a file of at most 2^28 bytes. Throws Error(kIo) when it cannot be read.
 Image load_image(const std::filesystem::path& path, Alpha alpha = Alpha::kDrop);
 
-/// The colours of the image as a PNG file. Throws Error(kInvalidArgument) when `image` holds
-/// another number of bytes than 3 per pixel, Error(kUnsupported) when it takes more memory than
-/// there is. Source: stb_image_write.
+/// The colours of the image as a PNG file. Throws Error(kInvalidImage) for a size that
+/// decode_image() refuses, Error(kInvalidArgument) when `image` does not hold 3 bytes per pixel,
+/// Error(kUnsupported) when there is not enough memory. Source: stb_image_write.
 std::string encode_png(const Image& image);
 
 struct ImageEntry {
@@ -49,7 +50,7 @@ struct ImageEntry {
 
 /// The images of a folder or list file, in a fixed order.
 struct ImageSet {
-  std::filesystem::path root;  ///< the folder, or that of the list file
+  std::filesystem::path root;  ///< the folder, or the folder of the list file
   std::vector<ImageEntry> entries;
   std::vector<std::string> class_names;  ///< index = label; empty when the labels are bare numbers
 };
@@ -58,16 +59,20 @@ struct ImageSet {
 /// at the end are dropped. Throws Error(kIo), or Error(kUsage) when a line between names is empty.
 std::vector<std::string> read_labels(const std::filesystem::path& path);
 
-/// The images (jpg jpeg png bmp webp ppm pgm pnm, any case) of a folder, a list file, or one image.
-/// Folder: any nesting, sorted by relative path bytewise; names with a leading dot are left out; a
-/// linked folder is followed once. The folder an image lies in is its class: its index in `labels`
-/// (a whole line, or the first word of one), or without `labels` its index among the sorted class
-/// folders. Images directly in the root are unlabelled.
-/// List file: one `path`, or `path<tab or space>label`, per line in its own order, relative to the
-/// list's folder; empty lines and lines with a leading # are left out. A label is a class name, or
-/// an index when every label of the file is a number.
-/// With `limit` > 0 and more images, entry i is image trunc(i * count / limit): spread evenly,
-/// so that all classes take part.
+/// Lists the images (jpg jpeg png bmp webp ppm pgm pnm, any case) of a folder or a list file, or
+/// one image.
+/// Folder: at any depth, sorted bytewise by relative path. Names with a leading dot are left out. A
+/// linked folder is followed once. The class of an image is the name of the folder that holds it.
+/// The label is the index of the class in `labels`, where a class may be a whole line or the first
+/// word of a line. Without `labels`, it is the index among the sorted names of the class folders.
+/// Images directly in the root are unlabelled.
+/// List file: each line holds `path` or `path<tab or space>label`. The order is kept. Paths are
+/// relative to the folder of the list. Empty lines and lines with a leading # are left out. A label
+/// is a class name or an index. Without `labels`, it is an index if every label of the file is a
+/// number. With `labels`, it is an index if it is a number below their count and not the name of a
+/// class.
+/// With `limit` > 0 and more images than that, entry i is image trunc(i * count / limit). The
+/// entries are spread evenly, so that all classes take part.
 /// Throws Error(kIo) when there is nothing to read or no image, Error(kUsage) when a class is not
 /// in `labels` (with the three nearest), occurs there twice, or `limit` is negative.
 ImageSet list_images(const std::filesystem::path& source, std::span<const std::string> labels = {},

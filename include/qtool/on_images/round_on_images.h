@@ -14,13 +14,15 @@ namespace qtool {
 class Executor;
 class PartialResults;
 
-/// What round_on_images() may use beside the options of quantize().
+/// Options of round_on_images() in addition to the options of quantize().
 struct RoundOnImagesOptions {
-  std::int64_t max_memory = std::int64_t{1} << 30;  ///< bytes for what is kept of inputs
-  /// Layers that it holds are not rounded again; those that are done go there. Null: nowhere.
+  std::int64_t max_memory = std::int64_t{1} << 30;  ///< bytes for data about inputs
+  /// Layers that it holds are not rounded again. Layers that are finished are added to it. May be
+  /// null.
   PartialResults* resume = nullptr;
-  /// True once there is no time left: layers that follow are rounded by `gptq` where the method
-  /// asked for takes longer. Asked before each layer; empty: there is time.
+  /// Returns true when there is no time left. It is called before each layer. From then on, `gptq`
+  /// rounds the layers if the chosen method needs samples, because such a method takes longer;
+  /// these layers are not added to `resume`. Empty: no limit of time.
   StopCheck out_of_time = {};
 };
 
@@ -30,20 +32,22 @@ struct RoundedOnImages {
   std::vector<BadImage> bad;  ///< images left out, in the order of the list
 };
 
-/// The weights of each layer as integers that lose least on images, by a rounding method that needs
-/// them (StaticOptions::rounding). For each layer the second moments of the vectors that it
-/// multiplies are added up, over some 24,000 positions of all images; layers whose moments fit into
-/// `max_memory` together share a pass over the images. Layers of which one alone does not fit,
-/// operators other than Conv, Gemm and MatMul, and layers of one name are left out; the integers of
-/// the others depend neither on the number of threads nor on how many passes there are. A method
-/// that needs samples too gets 8,192 of these vectors, at most 256 MiB of a layer; where they do
-/// not fit into `max_memory` beside the moments it does without. `fp32` holds the prepared graph
-/// that `table` belongs to; `collect` says how to read the images, its tensors are ignored; the
-/// progress counts images over all passes, and layers. Throws as quantize() and collect() do. Cost:
-/// per pass one FP32 inference and one decoded image per image; per layer of depth d 24,000 d^2
-/// products, and d^3 / 3 for solving. Memory: `max_memory`, as collect(), and per thread 16 d^2
-/// bytes and 8 d for each output channel; one layer may exceed `max_memory` by the vectors that
-/// wait to be added.
+/// Rounds the weights of each layer to the integers that lose least on images. The rounding method
+/// (StaticOptions::rounding) is one that needs images.
+/// For each layer, the second moments of the vectors that its weights multiply are added up, over
+/// about 24,000 positions of all images. Layers whose moments fit into `max_memory` together share
+/// a pass over the images. Three kinds of layers are left out: a layer whose moments alone do not
+/// fit, an operator other than Conv, Gemm and MatMul, and layers that share a name. The integers of
+/// the other layers depend neither on the number of threads nor on the number of passes.
+/// A method that also needs samples gets up to 8,192 of these vectors, at most 256 MiB per layer.
+/// If the samples do not fit into `max_memory` beside the moments, the method works without them.
+/// `fp32` holds the prepared graph that `table` belongs to. `collect` says how to read the images;
+/// its tensors are ignored. The progress counts images over all passes, and layers. Throws as
+/// quantize() and collect() do.
+/// Cost: per pass, one FP32 inference and one decoding per image. Per layer with vectors of length
+/// d, 24,000 d^2 products, and d^3 / 3 for solving.
+/// Memory: `max_memory`, the memory of collect(), and per thread 16 d^2 bytes plus 8 d bytes per
+/// output channel. One layer may exceed `max_memory` by the vectors that wait to be added.
 RoundedOnImages round_on_images(const Executor& fp32, const CalibrationTable& table,
                                 const StaticOptions& options, const Samples& samples,
                                 const CollectOptions& collect,

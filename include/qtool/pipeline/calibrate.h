@@ -19,12 +19,12 @@ class Executor;
 
 struct CalibrateOptions {
   std::string target{kDefaultTarget};
-  TypeChoices types;                  ///< over the target's; the table keeps them
-  std::vector<std::string> rewrites;  ///< as StaticOptions::rewrites; the table keeps them
+  TypeChoices types;                  ///< override the target's types; kept in the table
+  std::vector<std::string> rewrites;  ///< as StaticOptions::rewrites; kept in the table
   Overrides overrides;                ///< nodes that stay in FP32, given ranges and scales
   std::string method{kDefaultMethod};
-  MethodOptions method_options;  ///< the scheme is always that of the target's activations
-  CollectOptions collect;        ///< without tensors: those that the target wants as integers
+  MethodOptions method_options;  ///< the scheme is replaced by that of the target's activations
+  CollectOptions collect;        ///< empty `tensors`: all that the target wants as integers
 };
 
 struct CalibrationResult {
@@ -32,18 +32,19 @@ struct CalibrationResult {
   Collection collection;
 };
 
-/// The target of `options` with the types that they choose. Throws Error(kUsage) for an unknown
-/// target or method and for options out of their domain: what can be known without a model.
+/// The target of `options`, with the types that the options choose. Throws Error(kUsage) for an
+/// unknown target, method or rewrite, and for options outside their domain. This checks everything
+/// that can be checked without a model.
 Target calibration_target(const CalibrateOptions& options);
 
-/// The calibration of one model for one target. What is observed, how ranges are decided and which
-/// weights get scales all come from one Target, so that their types cannot disagree.
+/// The calibration of one model for one target. The observed tensors, the ranges and the scales of
+/// the weights all follow from one Target, so that their types cannot disagree.
 class Calibration {
  public:
-  /// `fp32` holds the prepared model and must live as long. Throws as calibration_target(),
+  /// `fp32` holds the prepared model and must outlive this object. Throws as calibration_target(),
   /// Error(kUsage) for an exclusion or override that matches nothing, Error(kInvalidArgument) for a
-  /// given range or scale out of its domain, and Error(kUnsupported) naming a node for a model that
-  /// is quantized already.
+  /// given range or scale outside its domain, and Error(kUnsupported) that names a node for a model
+  /// that is quantized already.
   Calibration(const Executor& fp32, CalibrateOptions options);
   Calibration(Executor&& fp32, CalibrateOptions options) = delete;
 
@@ -53,9 +54,10 @@ class Calibration {
   }
   /// See qtool::collect().
   [[nodiscard]] Collection collect(const Samples& samples) const;
-  /// The whole table: ranges by the method, aliases, overrides, scales of the weights, types. From
-  /// statistics of this or an earlier run; throws Error(kMismatch) when they are of another model
-  /// or lack a tensor. Cost: a few milliseconds per tensor, and the weight method's.
+  /// The whole table: ranges chosen by the method, aliases, overrides, scales of the weights and
+  /// types. `collection` may come from this run or an earlier one. Throws Error(kMismatch) when it
+  /// belongs to another model or lacks a tensor. Cost: a few milliseconds per tensor, plus the cost
+  /// of the weight method.
   [[nodiscard]] CalibrationTable decide(const Collection& collection) const;
 
  private:
@@ -64,7 +66,8 @@ class Calibration {
   Target target_;
 };
 
-/// All of it: images in, table out. Throws as the parts do.
+/// Makes a Calibration, collects the statistics and decides the table. Throws as the constructor
+/// and the functions of Calibration do.
 CalibrationResult calibrate(const Executor& fp32, const Samples& samples,
                             const CalibrateOptions& options);
 

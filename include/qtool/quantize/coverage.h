@@ -32,28 +32,31 @@ struct Coverage {
   [[nodiscard]] double integer_share() const noexcept;
 };
 
-/// Counts what the steps of a plan run. A QuantizeReport says what the target was expected to run.
+/// Counts the multiplications of the steps of a plan, on integers and in FP32. A QuantizeReport, in
+/// contrast, says what the target is expected to run.
 Coverage coverage_of(const Plan& plan);
 Coverage coverage_of(const std::vector<StepInfo>& steps);
 
-/// Corrects the roles in `report` of a static quantization where the plan of the emitted model runs
-/// a node otherwise than its target was expected to: what is reported is what runs.
+/// Corrects the roles in the `report` of a static quantization. If the plan of the emitted model
+/// runs a node in another way than the target was expected to, the report then says how the plan
+/// runs it.
 void follow_plan(const std::vector<StepInfo>& steps, QuantizeReport& report);
 
 /// Compiles the model that quantize() emitted, counts what it runs on integers, and corrects the
-/// report of a static quantization by follow_plan(). `shapes` are those of inputs with open axes.
+/// report of a static quantization by follow_plan(). `shapes`: the shapes of inputs with open axes.
 /// Throws as Executor and Executor::compile(). Cost: preparing and compiling the model once.
 Coverage measure_coverage(const Graph& emitted, const InputShapes& shapes, QuantizeReport& report,
                           const StopCheck& stop = {});
 
-/// What quantizing a network for a target would run on integers, known before it is calibrated.
+/// A prediction: the part of a network that would run on integers if it were quantized for a
+/// target. It needs no calibration.
 struct Outlook {
   Coverage coverage;
   QuantizeReport report;  ///< target and nodes only
 };
 
-/// The outlook of a prepared FP32 network; `plan` is that network compiled. Takes for granted that
-/// calibration will find a range for every tensor. Nothing for a network that is quantized already.
+/// The outlook of a prepared FP32 network. `plan`: the compiled network. Assumes that calibration
+/// will find a range for every tensor. Returns nothing for a network that is quantized already.
 /// Cost: linear in the graph.
 std::optional<Outlook> outlook_of(const Graph& prepared, const Plan& plan, const Target& target);
 
@@ -61,18 +64,21 @@ std::optional<Outlook> outlook_of(const Graph& prepared, const Plan& plan, const
 /// Target::fuses_functions. Cost: linear in the graph.
 std::int64_t count_functions(const Graph& prepared, const Target& target);
 
-/// The shapes to count multiplications for: as declared, and where the model leaves an axis open,
-/// that of one image (of 224 x 224 pixels, if the preprocessing does not fix a size either).
+/// The input shapes with which multiplications are counted. Declared axes stay as they are. Open
+/// axes get the size of one image, which has 224 x 224 pixels unless the preprocessing fixes a
+/// size.
 InputShapes typical_shapes(const Graph& graph, const Preprocess& preprocess);
 
-/// Whether a model gains nothing by being quantized: no product runs on integers, or no weight is
-/// stored as them.
+/// Whether a model gains nothing by being quantized: no product runs on integers. In weight-only
+/// mode, and for a model without multiplications: no weight is stored as integers and no node runs
+/// on integers.
 bool gains_nothing(QuantizeMode mode, const Coverage& coverage, const QuantizeReport& report);
 
 /// One line for people and scripts: `int8 96.4 % of MACs, 52 of 53 convolutions; FP32: 'head/conv'
 /// (excluded by --exclude)`. Matrix products are counted too when some stayed in FP32 or there is
-/// no convolution. Reasons come from `report`; a step that should run on integers according to it,
-/// but does not, lacks an integer kernel. At most five FP32 steps are named, the largest first.
+/// no convolution. Reasons come from `report`. If a step should run on integers according to the
+/// report but does not, the reason given is a missing integer kernel. At most five FP32 steps are
+/// named, the largest first.
 std::string coverage_line(const Coverage& coverage, const QuantizeReport& report);
 
 }  // namespace qtool

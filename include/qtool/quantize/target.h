@@ -15,82 +15,89 @@ namespace qtool {
 /// pairs.
 enum class Movers : std::uint8_t {
   kShareAffine,  ///< they move integers: input 0 and all outputs share one scale and zero point
-  kCommute,      ///< the back-end moves pairs across them by itself and asks for none
+  kCommute,      ///< the back-end moves pairs across them by itself and needs none there
 };
 
 /// How a quantized model stores its constants.
 enum class ConstantForm : std::uint8_t {
-  kIntegers,  ///< integers behind a DequantizeLinear, biases as int32
-  kReals,     ///< FP32 behind a QuantizeLinear and a DequantizeLinear, biases as they are
+  kIntegers,  ///< integers followed by a DequantizeLinear, biases as int32
+  kReals,     ///< FP32 followed by a QuantizeLinear and a DequantizeLinear, biases in FP32
 };
 
-/// How a quantized model writes what computes on integers.
+/// How a quantized model writes the operators that compute on integers.
 enum class ModelForm : std::uint8_t {
   kQdq,        ///< operators on reals between DequantizeLinear and QuantizeLinear
-  kQOperator,  ///< operators that take and give integers, such as QLinearConv
+  kQOperator,  ///< operators that read and write integers, such as QLinearConv
 };
 
-/// `qdq`, `qoperator`.
+/// The name of a form: `qdq` or `qoperator`.
 std::string_view name_of(ModelForm form) noexcept;
-/// The form called `name`; nothing for another name.
+/// The form called `name`, or nothing if no form has that name.
 std::optional<ModelForm> find_model_form(std::string_view name) noexcept;
 
-/// A scale and zero point that the results of an operator always have.
+/// The scale and zero point that the results of an operator always have.
 struct FixedResult {
   std::string_view op_type;
   Affine affine;
 };
 
-/// What a back-end that runs quantized models accepts, as data. Operators are ONNX's own, at
-/// opset 13 or later.
+/// A back-end that runs quantized models: a description of the models that it accepts. All
+/// operators are standard ONNX operators of opset 13 or later.
 struct Target {
   std::string_view name;
   std::string_view description;
   Scheme activations;
   Scheme weights;
   Granularity weight_granularity = Granularity::kPerChannel;
-  /// Operators whose weights share one scale whatever `weight_granularity` says.
+  /// Operators whose weights share one scale, whatever `weight_granularity` says.
   std::vector<std::string_view> per_tensor_weight_ops;
   std::string weight_method = "absmax";  ///< see find_weight_method()
-  /// Bits of the weights of 3x3 convolutions of stride and dilation 1 without groups, where they
-  /// differ: a Winograd F(4,3) kernel on int8 needs head-room and takes 6.
+  /// Bits of the weights of 3x3 convolutions with stride 1, dilation 1 and no groups, if they
+  /// differ from the bits of other weights. A Winograd F(4,3) kernel on int8 needs head-room and
+  /// takes 6.
   std::optional<int> winograd_bits;
   /// Whether weights may have zero points.
   std::vector<Symmetry> weight_symmetries = {Symmetry::kSymmetric};
   ConstantForm constants = ConstantForm::kIntegers;
-  std::vector<ModelForm> forms = {ModelForm::kQdq};  ///< in which it takes a model
+  std::vector<ModelForm> forms = {ModelForm::kQdq};  ///< the forms that it accepts
   std::vector<std::string_view> ops;                 ///< every operator it runs on integers
   Movers movers = Movers::kShareAffine;
-  /// Operators beside those that move values whose result has the scale and zero point of its
-  /// input.
+  /// Operators whose result has the scale and zero point of their input. Operators that only move
+  /// values are not listed here.
   std::vector<std::string_view> same_affine_ops;
-  /// What the back-end prescribes whatever the table says; for 8-bit activations of its own type.
+  /// Scales and zero points that the back-end prescribes, whatever the table says. They are valid
+  /// for 8-bit activations of the target's own type.
   std::vector<FixedResult> fixed_results;
 
   /// Activations that run inside their producer, with no pair in between.
   std::vector<std::string_view> fused_activations;
   std::vector<std::string_view> fusing_producers;
-  /// Operators into which a following Add is fused: their result, one operand of the Add, gets no
-  /// pair, because it is added before it is rounded; only the other operand, the shortcut, does.
+  /// Operators into which a following Add is fused. Their result is one operand of the Add. It gets
+  /// no pair, because it is added before it is rounded. Only the other operand, the shortcut, gets
+  /// one.
   std::vector<std::string_view> residual_producers;
-  /// Whether it runs nodes that compute a function of each single element, such as SiLU spelled as
-  /// Sigmoid and Mul, as one table: their constants stay real and no tensor inside gets a pair.
+  /// Whether the target runs nodes that together compute a function of each single element as one
+  /// lookup table. An example is SiLU, written as Sigmoid and Mul. The constants of these nodes
+  /// stay real, and no tensor between them gets a pair.
   bool fuses_functions = false;
-  /// Whether single tensors may keep 16 bits, see StaticOptions::wide. The sum of both bytes'
-  /// results has no pair, as with residual_producers.
+  /// Whether individual tensors may keep 16 bits, see StaticOptions::wide. A layer then has one
+  /// result for each byte. The two results are added before they are rounded, as with
+  /// residual_producers.
   bool wide_activations = false;
-  /// Whether it rounds what a linear Resize makes of bytes. ONNX Runtime cuts the fractions off.
+  /// Whether the target rounds the results when a linear Resize runs on bytes. ONNX Runtime
+  /// truncates them.
   bool interpolates = false;
   /// Operators whose integer kernel writes integers only. Inside the network their results get a
   /// pair, even if only FP32 nodes read them. Graph outputs do not: an FP32 result is more precise.
   std::vector<std::string_view> integer_result_ops;
   /// Operators that run on integers only when the DequantizeLinear of their weights has explicit
-  /// zero points, all 0. Otherwise these are left out, which saves a byte per channel.
+  /// zero points, all 0. For other operators the zero points are left out, which saves a byte per
+  /// channel.
   std::vector<std::string_view> explicit_zero_ops;
-  /// Spatial axes of the convolutions it runs on integers.
+  /// Numbers of spatial axes of the convolutions that the target runs on integers.
   std::vector<std::int64_t> conv_spatial_axes;
   /// The inputs and the output of a Concat share one range when each input's own range is at least
-  /// this share of it (0.5: one bit lost at most).
+  /// this share of it (0.5: an input loses one bit at most).
   double concat_min_share = 0.5;
 
   /// Whether the target runs an operator on integers.
@@ -99,7 +106,8 @@ struct Target {
   /// The granularity of an operator's weights.
   [[nodiscard]] Granularity granularity_of(std::string_view op_type) const noexcept;
   [[nodiscard]] bool takes(ModelForm form) const noexcept;
-  /// What it prescribes for the results of an operator; null where that is free.
+  /// The scale and zero point that the target prescribes for the results of an operator; null if it
+  /// prescribes none.
   [[nodiscard]] const Affine* fixed_result(std::string_view op_type) const& noexcept;
   const Affine* fixed_result(std::string_view op_type) const&& = delete;
 };
@@ -110,8 +118,9 @@ std::span<const Target> targets();
 /// The target called `name`. Throws Error(kUsage) with the nearest names.
 const Target& find_target(std::string_view name);
 
-/// The target, with the types that `choices` sets instead of its own. Throws Error(kUsage) for an
-/// unknown weight method, bits outside 2 to 8, or asymmetric weights where it takes none.
+/// Returns the target with the types that `choices` sets in place of its own. Throws Error(kUsage)
+/// for an unknown weight method, bits outside 2 to 8, or asymmetric weights for a target that does
+/// not accept them.
 Target with_choices(Target target, const TypeChoices& choices);
 
 inline constexpr std::string_view kDefaultTarget = "cpu";

@@ -6,9 +6,10 @@
 
 namespace qtool {
 
-/// The fingerprint of the list and of what is in it, the bytes of images and the values of tensors:
-/// for results that are kept and must not be taken for those of files that changed since. Cost:
-/// reads all of it once. Throws as load_tensors(); an image that cannot be read counts as one.
+/// A fingerprint of the list of samples and of their contents: the bytes of images and the values
+/// of tensors. It detects that stored results belong to files that have changed since. Cost: reads
+/// all samples once. Throws as load_tensors() does. An image that cannot be read is hashed as
+/// unreadable.
 std::uint64_t content_hash_of(const Samples& samples);
 
 }  // namespace qtool

@@ -17,11 +17,11 @@ namespace qtool {
 
 class Graph;
 
-/// What a network declares of one of its inputs.
+/// The declaration of one input of a network.
 struct InputSpec {
   std::string name;
-  DType dtype = DType::kFloat32;  ///< where the network does not say
-  /// None: of any rank. An extent that is left open is none.
+  DType dtype = DType::kFloat32;  ///< float32 if the network declares no type
+  /// The declared extents; std::nullopt if any rank is accepted. An open extent is std::nullopt.
   std::optional<std::vector<std::optional<std::int64_t>>> extents;
 };
 
@@ -34,16 +34,16 @@ std::string shape_text(const InputSpec& spec);
 /// Whether a tensor of these extents can be fed to the input.
 bool accepts(const InputSpec& spec, const std::vector<std::int64_t>& dims);
 
-/// How an audio file is cut into samples. Each has `window` values and begins `hop` values after
-/// the one before; it ends with `hop` new ones, so that the first begins with window - hop zeros.
-/// The last is filled up with zeros.
+/// How an audio file is cut into samples. Each sample has `window` values and begins `hop` values
+/// after the sample before, so that its last `hop` values are new. The first sample therefore
+/// begins with window - hop zeros. The last sample is filled up with zeros.
 struct AudioCut {
-  std::int64_t window = 0;  ///< 0: the input's last extent, or the whole file where that is open
+  std::int64_t window = 0;  ///< 0: the input's last extent, or the whole file if that is open
   std::int64_t hop = 0;     ///< 1 to `window`; 0: the window
 };
 
-/// An input that is fed with an output of the run on the sample before, and with zeros in the first
-/// sample of each file.
+/// An input that receives an output of the run on the previous sample. For the first sample of each
+/// file it receives zeros.
 struct StateFeed {
   std::string input;
   std::string output;
@@ -52,30 +52,31 @@ struct StateFeed {
 /// How list_tensors() reads files.
 struct TensorReading {
   AudioCut audio{};
-  std::vector<StateFeed> states{};  ///< these inputs come from no file
+  std::vector<StateFeed> states{};  ///< these inputs are not read from files
 };
 
-/// An array of samples of one input in a file.
+/// An array in a file that holds samples of one input.
 struct SampleArray {
   std::filesystem::path path;
-  std::string member;      ///< of an .npz archive; empty for other files
-  std::int64_t count = 1;  ///< samples in it, one behind the other
-  Shape sample;            ///< of one, as the network takes it
+  std::string member;      ///< the array's name in an .npz archive; empty for other files
+  std::int64_t count = 1;  ///< number of samples in it, one after the other
+  Shape sample;            ///< shape of one sample, as the network takes it
 };
 
-/// Samples for a network in files of tensors: .npy, .npz, .pb (ONNX's TensorProto), .bin and .raw
-/// (elements as they are in memory), and .wav (one channel, 16-bit integers as multiples of 2^-15,
-/// or float32). In a fixed order.
+/// Samples for a network in files of tensors, in a fixed order. The files are .npy, .npz, .pb
+/// (ONNX's TensorProto), .bin and .raw (elements as they are in memory), and .wav (one channel,
+/// 16-bit integers as multiples of 2^-15, or float32).
 struct TensorSet {
   struct Entry {
-    std::size_t row = 0;     ///< in `rows`
-    std::int64_t index = 0;  ///< in arrays of more than one sample
+    std::size_t row = 0;     ///< index in `rows`
+    std::int64_t index = 0;  ///< sample number in arrays with several samples
   };
-  std::filesystem::path root;  ///< the folder, or that of the list file
+  std::filesystem::path root;  ///< the given folder, or the folder of the given file
   std::vector<InputSpec> inputs;
   AudioCut audio;
   std::vector<StateFeed> states;
-  /// Arrays that belong together, one per input; that of a state has no path and holds zeros.
+  /// Arrays that belong together, one per input. The array of a state has no path and stands for
+  /// zeros.
   std::vector<std::vector<SampleArray>> rows;
   std::vector<Entry> entries;  ///< one per sample
 };
@@ -83,42 +84,45 @@ struct TensorSet {
 inline constexpr std::int64_t kMaxSamples = std::int64_t{1} << 22;
 
 /// The samples in `source`, for a network with these inputs:
-/// - one file: an array for the only input, or an .npz archive with an array for each input, under
-///   its name;
+/// - one file: an array for the only input, or an .npz archive with an array for each input, which
+///   has the name of the input;
 /// - a folder of such files, in the order of their names; other files are left out;
-/// - a folder with a folder for each input, under its name; files of one name, whatever their
-///   ending, belong together;
+/// - a folder with a folder for each input, which has the name of the input; files with the same
+///   name, whatever their extension, belong together;
 /// - a folder with `input_0.pb`, `input_1.pb` ... for the inputs in their order, or a folder of
 ///   such folders: the data sets of ONNX's own tests;
 /// - a list file `.jsonl`: in each line an object that names a file for each input, relative to the
 ///   list: {"ids": "a/ids.npy", "mask": "a/mask.npy"}.
-/// An array has the input's shape, or one axis more in front: the samples. Where the input's first
-/// extent is 1, or is open and not the only one, that axis counts samples too; it may also be
-/// missing. Arrays that belong together have equally many samples, or one for all. With `limit` > 0
-/// and more samples, entry i is sample trunc(i * count / limit).
+/// An array has the input's shape, or one more axis in front that counts samples. If the input's
+/// first extent is 1, or is open and not the only extent, that axis of the array counts samples as
+/// well, and the array may also lack it. Arrays that belong together have the same number of
+/// samples; an array with one sample is used for all of them. With `limit` > 0 and more samples
+/// than that, entry i is sample trunc(i * count / limit); with states, it is sample i.
 /// Reads the headers of all files. Throws Error(kIo) when there is nothing to read,
-/// Error(kInvalidArgument) naming the file that is corrupt, Error(kMismatch) naming file and input
-/// where shape or number differ, Error(kUnsupported) for element types and orders that are not
-/// read, Error(kUsage) for a list without the inputs, more than kMaxSamples samples or a negative
-/// `limit`, a state that is no input, has an open extent besides the first or is not float32, and a
-/// hop or window outside its domain.
+/// Error(kInvalidArgument) that names a corrupt file, Error(kMismatch) that names file and input if
+/// a shape or a number of samples differs, and Error(kUnsupported) for element types and byte
+/// orders that are not supported. Throws Error(kUsage) for a list without the inputs, more than
+/// kMaxSamples samples, a negative `limit`, a hop or window outside its range, and a state that is
+/// not an input, is not float32, has an unknown rank or has more than one open extent.
 TensorSet list_tensors(const std::filesystem::path& source, std::vector<InputSpec> inputs,
                        std::int64_t limit = 0, TensorReading reading = {});
 
-/// The tensors of a sample, one for each input. Floats become the input's float type, integers its
-/// integer type where all values fit; others are not converted. Throws as list_tensors() does, and
-/// Error(kMismatch) when a file has changed since. Cost: reads these elements only, all before them
-/// where they are compressed, the whole file of a TensorProto or in Fortran order.
+/// The tensors of a sample, one for each input. Floats become float32, and integers become the
+/// integer type of the input if all values fit; other conversions throw Error(kMismatch). Throws as
+/// list_tensors() does, and Error(kMismatch) when a file has changed since it was listed. Cost:
+/// reads only these elements. If the array is compressed, it also reads all elements before them. A
+/// TensorProto or an array in Fortran order is read as a whole.
 std::vector<Tensor> load_tensors(const TensorSet& set, const TensorSet::Entry& entry);
 
-/// The file of a sample's first input, with its index where the file has several: `x.npy[3]`.
+/// The file of a sample's first input that is not a state. If there are several samples in its
+/// files, the index of the sample follows: `x.npy[3]`.
 std::filesystem::path path_of(const TensorSet& set, const TensorSet::Entry& entry);
 
 /// A fingerprint for provenance: XXH64 over relative paths, file sizes and indices, in order.
 std::uint64_t hash_of(const TensorSet& set);
 
-/// What a network is run on, one sample at a time: images that are preprocessed, or tensors from
-/// files. Whatever runs networks on many inputs takes this.
+/// The samples on which a network is run, one at a time: images that are preprocessed, or tensors
+/// from files. All functions that run a network on many samples take this type.
 class Samples {
  public:
   Samples(ImageSet images);  // NOLINT(google-explicit-constructor): the usual samples
@@ -126,36 +130,39 @@ class Samples {
 
   [[nodiscard]] std::int64_t size() const noexcept;
   [[nodiscard]] bool are_images() const noexcept;
-  /// Tensors of each sample.
+  /// The number of tensors of each sample.
   [[nodiscard]] std::size_t inputs() const noexcept;
-  /// The inputs that follow from the run before: samples then must be run in their order. load()
-  /// gives zeros for them.
+  /// The inputs that receive an output of the previous run. If there are any, samples must be run
+  /// in their order. load() gives zeros for these inputs.
   [[nodiscard]] const std::vector<StateFeed>& states() const noexcept;
-  /// Whether sample `i` is the first one of its file, where states begin with zeros.
+  /// Whether sample `i` is the first sample of its file. States begin with zeros there.
   [[nodiscard]] bool begins(std::int64_t i) const;
   /// `image` or `sample`, for messages.
   [[nodiscard]] std::string_view noun() const noexcept;
   /// Names sample `i` in messages.
   [[nodiscard]] std::filesystem::path path(std::int64_t i) const;
-  /// Class index from 0; -1 = unlabelled, as tensors always are.
+  /// The class index of sample `i`, from 0; -1 if it has no label. Tensors never have a label.
   [[nodiscard]] std::int64_t label(std::int64_t i) const;
   [[nodiscard]] const std::vector<std::string>& class_names() const noexcept;
 
-  /// Shapes of tensors of sample `i`, known without reading it; of images nothing is.
+  /// The shapes of the tensors of sample `i`, without reading it. Empty for images, whose shapes
+  /// are not known in advance.
   [[nodiscard]] std::vector<Shape> shapes(std::int64_t i) const;
 
-  /// Every `parts`-th of them, beginning with number `first`, from 0. Parts of one list have no
-  /// sample in common, and each holds of every class what the others do if the list is sorted by
-  /// class. Where there are states, parts are stretches.
+  /// Every `parts`-th sample, beginning with sample `first`, counted from 0. The parts of a list
+  /// have no sample in common. If the list is sorted by class, all parts hold about the same number
+  /// of samples of each class. If there are states, each part is a contiguous range of samples
+  /// instead.
   [[nodiscard]] Samples part(std::int64_t first, std::int64_t parts) const;
 
-  /// `count` of them, at most all, spread evenly; the first ones where there are states.
+  /// `count` samples, spread evenly over the list, or all samples if there are fewer. If there are
+  /// states, the first `count` samples.
   [[nodiscard]] Samples spread(std::int64_t count) const;
 
-  /// The tensors of sample `i`, one for each input of the network. An image goes through
-  /// `preprocess`; one that is not usable is left out and noted, or ends the work, see
-  /// load_preprocessed(). Tensors are fed as they are, and throw as load_tensors(). May be called
-  /// by several threads at once.
+  /// The tensors of sample `i`, one for each input of the network. An image is preprocessed with
+  /// `preprocess`. An unusable image is added to `bad` and the result is std::nullopt, or its error
+  /// is thrown; `policy` decides, see load_preprocessed(). Tensors are not preprocessed; throws as
+  /// load_tensors() does. Several threads may call this at the same time.
   [[nodiscard]] std::optional<std::vector<Tensor>> load(std::int64_t i,
                                                         const Preprocess& preprocess,
                                                         BadImages policy,

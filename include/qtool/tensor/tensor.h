@@ -33,10 +33,11 @@ enum class DType : std::uint8_t {
 std::int64_t size_of(DType dtype) noexcept;
 /// The name ONNX documents: `float32`, `uint8`, ...
 std::string_view name_of(DType dtype) noexcept;
-/// Whether its values are floating-point numbers, of any width.
+/// Whether values of this type are floating-point numbers, of any width.
 bool is_float(DType dtype) noexcept;
 
-/// A float16 or bfloat16 bit pattern; values are converted at the edges, never computed with.
+/// A float16 or bfloat16 bit pattern; values are converted to and from float32, and nothing is
+/// computed in these types.
 enum class Float16 : std::uint16_t {};
 enum class BFloat16 : std::uint16_t {};
 float to_float(Float16 half) noexcept;
@@ -93,7 +94,7 @@ class Shape {
   [[nodiscard]] const std::vector<std::int64_t>& dims() const noexcept { return dims_; }
 
   /// Product of the extents. Throws Error(kInvalidArgument) above 2^40 elements: no tensor of a
-  /// sane model is larger, and products of accepted extents then never overflow.
+  /// real model is larger, and products of accepted extents then never overflow.
   [[nodiscard]] std::int64_t elements() const;
 
   [[nodiscard]] std::string to_string() const;  ///< `[1, 3, 224, 224]`
@@ -104,7 +105,8 @@ class Shape {
   std::vector<std::int64_t> dims_;
 };
 
-/// `axis` counted from the front; throws Error(kInvalidArgument) outside [-rank, rank).
+/// Returns `axis` counted from the front. Throws Error(kInvalidArgument) when it is outside [-rank,
+/// rank).
 std::int64_t normalize_axis(std::int64_t axis, std::int64_t rank, std::string_view what);
 
 /// An owning dense row-major array, 64-byte aligned, initialized to zero. Move-only: clone() makes
@@ -131,14 +133,15 @@ class Tensor {
   ~Tensor() = default;
 
   [[nodiscard]] Tensor clone() const;
-  /// The same elements under another shape; throws Error(kInvalidArgument) when the counts differ.
+  /// The elements of this tensor under another shape. Throws Error(kInvalidArgument) when the
+  /// number of elements differs.
   [[nodiscard]] Tensor reshaped(Shape shape) &&;
 
   [[nodiscard]] DType dtype() const noexcept { return dtype_; }
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   [[nodiscard]] std::int64_t elements() const noexcept { return elements_; }
   [[nodiscard]] std::int64_t bytes() const noexcept { return elements_ * size_of(dtype_); }
-  // Neither pointer nor span of a temporary: it would dangle.
+  // A temporary gives out no pointer and no span: they would dangle.
   [[nodiscard]] std::byte* data() & noexcept { return data_.get(); }
   [[nodiscard]] const std::byte* data() const& noexcept { return data_.get(); }
   const std::byte* data() const&& = delete;
@@ -184,11 +187,11 @@ Tensor Tensor::of(Shape shape, std::span<const T> values) {
 Tensor to_float32(const Tensor& tensor);
 /// The values of an integer tensor (int32, int64, ...). Throws Error(kInvalidArgument) for floats.
 std::vector<std::int64_t> to_int64s(const Tensor& tensor);
-/// Equal type, shape and bytes.
+/// Whether type, shape and bytes are equal.
 bool identical(const Tensor& a, const Tensor& b) noexcept;
 
-/// Order of the elements of a rank-4 array in memory: ONNX's N, C, H, W or N, H, W, C. The shape
-/// that belongs to it always lists N, C, H, W.
+/// The order of the elements of a rank-4 array in memory: N, C, H, W as in ONNX, or N, H, W, C. The
+/// shape of the array always lists N, C, H, W.
 enum class Layout : std::uint8_t { kPlain, kChannelsLast };
 
 /// A read-only view of elements owned elsewhere, with the shape in ONNX's axis order.
@@ -201,7 +204,8 @@ struct TensorView {
   TensorView() = default;
   TensorView(const std::byte* data_, DType dtype_, Shape shape_, Layout layout_ = Layout::kPlain)
       : data(data_), dtype(dtype_), shape(std::move(shape_)), layout(layout_) {}
-  // A tensor converts to a view implicitly, unless it would be gone before the view.
+  // A tensor converts to a view implicitly, unless it is a temporary, which would end before the
+  // view.
   TensorView(const Tensor& tensor)  // NOLINT(google-explicit-constructor)
       : data(tensor.data()), dtype(tensor.dtype()), shape(tensor.shape()) {}
   TensorView(Tensor&&) = delete;  // NOLINT(google-explicit-constructor)
@@ -217,7 +221,7 @@ struct TensorView {
   void require(DType wanted) const;
 };
 
-/// The viewed elements as an owning tensor in ONNX's element order.
+/// Copies the viewed elements into an owning tensor, in ONNX's element order.
 Tensor to_tensor(const TensorView& view);
 
 }  // namespace qtool

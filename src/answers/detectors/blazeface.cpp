@@ -2,8 +2,9 @@
 
 namespace qtool {
 
-// Source: Bazarevsky et al., BlazeFace; MediaPipe's anchors of the model for 256 pixels: 2 of
-// 16x16 cells, 6 of 8x8. Behind the box each row has 6 points of the face.
+// Source: Bazarevsky et al., BlazeFace; the anchors are those of MediaPipe's model for 256 pixels:
+// 2 for each of 16x16 cells, 6 for each of 8x8 cells. In each row, 6 points of the face follow the
+// box.
 Detector detector_blazeface() {
   Detector detector;
   detector.scores.outputs = {std::int64_t{0}, std::int64_t{1}};

@@ -2,7 +2,7 @@
 
 namespace qtool {
 
-// Source: Ultralytics YOLOv5, export to ONNX: objectness and classes behind their sigmoid.
+// Source: Ultralytics YOLOv5, export to ONNX: objectness and classes have passed their sigmoid.
 Detector detector_yolov5() {
   Detector detector;
   detector.objectness.emplace();

@@ -2,7 +2,7 @@
 
 namespace qtool {
 
-// Source: Ultralytics YOLOv8, export to ONNX: no objectness, classes behind their sigmoid.
+// Source: Ultralytics YOLOv8, export to ONNX: no objectness; classes have passed their sigmoid.
 Detector detector_yolov8() {
   Detector detector;
   detector.boxes.axis = detector.scores.axis = ChannelAxis::kFirst;

@@ -1,5 +1,5 @@
-// AIMET encodings 0.4.0: per tensor or channel the range, scale and offset of quantized activations
-// and parameters. real = scale * (q + offset), q from 0 to 2^bits - 1.
+// AIMET encodings 0.4.0: the range, scale and offset of quantized activations and parameters, per
+// tensor or per channel. real = scale * (q + offset), q from 0 to 2^bits - 1.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -35,7 +35,7 @@ struct Encoding {
   float scale = 1.0F;
 };
 
-// Python's str(bool), which older versions write; newer ones a JSON boolean.
+// Older versions write Python's str(bool); newer versions write a JSON boolean.
 bool truth_of(const JsonField& field) {
   if (field.is_boolean()) return field.as_bool();
   const std::string text = field.as_string();
@@ -54,7 +54,7 @@ Encoding encoding_of(const JsonField& field) {
   encoding.range = {field.at("min").as_float(), field.at("max").as_float()};
   if (encoding.range.min > encoding.range.max) field.at("max").fail("a number not below min");
   encoding.range = {std::min(encoding.range.min, 0.0F), std::max(encoding.range.max, 0.0F)};
-  // 2^31 for a bias of 32 bits.
+  // -2^31 occurs for a bias of 32 bits.
   encoding.offset = field.at("offset").as_int(-(std::int64_t{1} << 31), 0);
   encoding.scale = field.at("scale").as_float();
   if (encoding.scale < std::numeric_limits<float>::min()) {
@@ -80,7 +80,8 @@ ActivationEntry encoded_activation(const std::string& name, const JsonField& fie
   entry.range = encoding.range;
   entry.affine.scale = encoding.scale;
   if (encoding.symmetric) {
-    // -127 is the strict form, whose lowest integer is not used; either way zero is in the middle.
+    // -127 is the strict form, which does not use the lowest integer. In both forms zero is in the
+    // middle.
     if (encoding.offset != -kHalf && encoding.offset != -kHalf + 1) {
       field.fail("the offset -128 or -127, since it is symmetric");
     }
@@ -140,8 +141,8 @@ TableReadResult read_aimet(std::string_view bytes, const TableReadOptions& optio
   return result;
 }
 
-// One end of the range: that of the table where it equals what the integers represent, up to
-// rounding.
+// One end of the range: the end in the table if it equals the value that the integers represent, up
+// to rounding; otherwise that value.
 nlohmann::ordered_json end_of_range(float end, float scale, std::int64_t steps) {
   const float exact = scale * static_cast<float>(steps);
   return json_number(std::abs(end - exact) <= 1e-3F * scale ? end : exact);

@@ -35,7 +35,7 @@ bool recognises_ncnn(std::string_view bytes) {
       continue;
     }
     if (words.size() < 2 || !std::all_of(words.begin() + 1, words.end(), is_number)) return false;
-    // Other tools' rows of one number do not end with a blank.
+    // In other tools, rows with one number do not end with a blank.
     return words[0].find(kParam) != line.npos || (words.size() == 2 && trim(line) != line);
   }
   return false;
@@ -47,7 +47,8 @@ float reciprocal_of(const TextRow& row, std::string_view word) {
   return value;
 }
 
-/// Infinity stands for an all-zero channel or tensor, and so does what has no normal reciprocal.
+/// Whether the reciprocal gives a normal scale. Infinity stands for an all-zero channel or tensor.
+/// A reciprocal that gives no normal scale is treated in the same way.
 bool is_usable(float reciprocal) {
   return std::isfinite(reciprocal) && 1.0F / reciprocal >= std::numeric_limits<float>::min();
 }
@@ -76,7 +77,8 @@ ActivationEntry activation_of(std::string tensor, float reciprocal) {
   return entry;
 }
 
-/// One file being read; rows come in the file's order and a later one of the same key wins.
+/// Reads one file. Rows are taken in the order of the file. A later row replaces an earlier row
+/// with the same key.
 class NcnnReader {
  public:
   NcnnReader(const TableReadOptions& options, TableReadResult& result)
@@ -163,7 +165,8 @@ class NcnnReader {
       result_.table.activations.push_back(activation_of(tensor, reciprocal));
       return;
     }
-    // Layers that read one tensor may have different scales in ncnn; here a tensor has one.
+    // Layers that read one tensor may have different scales in ncnn; here a tensor has only one
+    // scale.
     ActivationEntry& earlier = result_.table.activations[it->second];
     ActivationEntry entry = activation_of(tensor, reciprocal);
     if (entry.affine == earlier.affine && entry.degenerate == earlier.degenerate) return;
@@ -214,7 +217,8 @@ std::string key_text(std::string_view key) {
 }
 
 std::string weight_row(const WeightEntry& entry) {
-  // A row of its own kind (attention, RNN) keeps its key; a weight is row 0 of its layer.
+  // A row that was read with a key of another kind (attention, RNN) keeps this key. Any other
+  // weight is row 0 of its layer.
   const bool is_key = entry.tensor.starts_with(entry.consumer + std::string(kParam));
   std::string row = key_text(is_key ? entry.tensor : concat(entry.consumer, kParam, 0));
   for (std::size_t i = 0; i < entry.affines.scales.size(); ++i) {
@@ -243,7 +247,8 @@ std::string write_ncnn(const CalibrationTable& table, const TableWriteOptions& o
     throw Error(ErrorCode::kUsage,
                 "ncnn tables go by layers: a model or a name map is needed to write one");
   }
-  // Convolutions and inner products first, then their inputs, then every other kind of weight.
+  // The order of the rows: convolutions and inner products, then their inputs, then every other
+  // kind of weight.
   std::string weights;
   std::string others;
   for (const WeightEntry& entry : table.weights) {

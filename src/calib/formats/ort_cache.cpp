@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kOrtCacheWhat = "ONNX Runtime cache";
 
-// Where the number starts; names may contain blanks.
+// The position of the number. It is the last word of the line, because names may contain blanks.
 std::size_t number_at(std::string_view line) {
   const std::size_t blank = line.rfind(' ');
   return blank == std::string_view::npos ? 0 : blank + 1;
@@ -27,7 +27,7 @@ bool recognises_ort_cache(std::string_view bytes) {
     bytes.remove_prefix(std::min(end + 1, bytes.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) continue;
-    // A blank at the end is ncnn's, three numbers are TPU-MLIR's, braces are JSON.
+    // A blank at the end means ncnn, three numbers mean TPU-MLIR, and a brace means JSON.
     const std::size_t at = number_at(line);
     if (at < 2 || line.starts_with('{') || line.starts_with('#')) return false;
     if (!is_number(line.substr(at)) || line.substr(0, at).find("_param_") != line.npos) {

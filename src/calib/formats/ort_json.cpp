@@ -19,7 +19,7 @@ bool recognises_ort_json(std::string_view bytes) {
          bytes.substr(0, 4096).find("qtool calibration table") == bytes.npos;
 }
 
-// A number, or numpy's array of one: {"data": 1.5, "dtype": ..., "CLS": "numpy.array"}.
+// A number, or a numpy array with one number: {"data": 1.5, "dtype": ..., "CLS": "numpy.array"}.
 float scalar_of(const JsonField& field) {
   const auto data = field.is_object() ? field.find("data") : std::nullopt;
   const JsonField& number = data ? *data : field;

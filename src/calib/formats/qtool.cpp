@@ -119,7 +119,7 @@ Json to_json(const Alias& alias) {
   return object;
 }
 
-// One entry per line: readable, and a change of one tensor is a change of one line.
+// Writes one entry per line. This is readable, and a change of one tensor changes only one line.
 template <typename Entry>
 void append_entries(std::string& out, std::string_view key, const std::vector<Entry>& entries) {
   out += concat(",\n  \"", key, "\": [");

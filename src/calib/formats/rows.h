@@ -14,9 +14,9 @@ namespace qtool {
 inline constexpr std::size_t kMaxRows = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxNameBytes = 4096;
 
-/// One line of a text table, without its end.
+/// One line of a text table, without the characters that end it.
 struct TextRow {
-  std::int64_t number = 0;  ///< of the line, from 1
+  std::int64_t number = 0;  ///< line number, from 1
   std::string_view text;
 };
 
@@ -33,20 +33,22 @@ std::vector<TextRow> text_rows(std::string_view bytes, std::string_view what);
 std::string name_in_row(const TextRow& row, std::string_view what, std::string_view name,
                         std::size_t most_bytes = kMaxNameBytes);
 
-/// A decimal number, `inf` included. Throws for anything else, NaN too.
+/// Reads a decimal number or `inf`. Throws for anything else, also for NaN.
 double number_in_row(const TextRow& row, std::string_view what, std::string_view text);
 
-/// A text's words: maximal runs without blanks and tabs.
+/// The words of a text, which are separated by blanks and tabs.
 std::vector<std::string_view> words_of(std::string_view text);
 /// Whether a word is a number.
 bool is_number(std::string_view word) noexcept;
 
-/// A name that goes into a line. Throws Error(kInvalidTable) when it is empty or holds control
-/// characters, or starts with '#' where that begins a comment.
+/// How a format marks comments: not at all, or with '#' at the start of a line.
 enum class Comments : std::uint8_t { kNone, kHash };
+/// Returns a name that is to be written into a line. Throws Error(kInvalidTable) when the name is
+/// empty, holds control characters, or would begin a comment.
 std::string_view name_for_row(std::string_view name, std::string_view what, Comments comments);
 
-/// Activations by name, where a later row replaces an earlier one of the same name, in its place.
+/// A list of activations with unique names. A later row replaces an earlier row with the same name
+/// and takes its position.
 class ActivationList {
  public:
   explicit ActivationList(TableReadResult& result) : result_(result) {}
@@ -61,23 +63,24 @@ class ActivationList {
 // -- symmetric int8, the only type of most tools --
 
 /// An entry with zero point 0. The scale is taken bit for bit; the range is +-127 scale. A scale
-/// that is no normal float makes it degenerate, with scale 1.
+/// that is not a normal float gives a degenerate entry with scale 1.
 ActivationEntry entry_of_scale(std::string tensor, float scale);
-/// The same from the largest magnitude: scale = amax / 127.
+/// An entry with zero point 0 from the largest magnitude: scale = amax / 127, range +-amax.
 ActivationEntry entry_of_amax(std::string tensor, float amax);
 
-/// The scale of a tensor as symmetric int8: its own where it is that already, otherwise
-/// max(|min|, |max|) / 127 of its range.
+/// The scale of a tensor as symmetric int8: its own scale if it is symmetric int8 already,
+/// otherwise max(|min|, |max|) / 127 of its range.
 float symmetric_scale(const ActivationEntry& entry);
-/// The largest magnitude: of the range where the scale belongs to it, otherwise 127 scale. 0 for an
-/// all-zero tensor.
+/// The largest magnitude: the largest magnitude of the range if the scale agrees with it, otherwise
+/// 127 times the scale. 0 for an all-zero tensor.
 float threshold_of(const ActivationEntry& entry);
 
-/// Throws Error(kUnsupported) when the activations of a table have other than 8 bits: the scales
-/// that other tools read are all for 8.
+/// Throws Error(kUnsupported) when the activations of a table do not have 8 bits, because all
+/// scales that other tools read are for 8 bits.
 void require_eight_bits(const CalibrationTable& table, std::string_view what);
 
-/// A table of another tool: nothing is known about model, images and preprocessing.
+/// An empty table for the data of another tool: nothing is known about model, images and
+/// preprocessing.
 CalibrationTable foreign_table(std::string method);
 
 }  // namespace qtool

@@ -1,5 +1,5 @@
-// Saved statistics: a CBOR document whose tensors are byte strings, since a JSON text of millions
-// of small counts would be slow to read.
+// Saved statistics: a line of JSON, then the states of the tensors as bytes, because a JSON text
+// with millions of small counts would be slow to read.
 #include "calib/statistics.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class Writer {
   void sum(const Sum& value) {
     for (const std::uint64_t limb : value.limbs()) number(limb);
   }
-  /// Counts with runs of zeros as a zero and their length.
+  /// Writes counts. A run of zeros is written as a zero and the length of the run.
   void counts(std::span<const std::int64_t> values) {
     count(std::ssize(values));
     std::int64_t zeros = 0;
@@ -77,13 +77,13 @@ class StatisticsReader {
     }
     field_.fail("integers of at most 64 bits");
   }
-  /// At most `most`, which bounds what is allocated for it.
+  /// Reads a count of at most `most`, which bounds the memory that is allocated for it.
   std::int64_t count(std::int64_t most) {
     const std::uint64_t value = number();
     if (value > static_cast<std::uint64_t>(most)) field_.fail(concat("a count up to ", most));
     return static_cast<std::int64_t>(value);
   }
-  /// A count of things that take at least `bytes` each.
+  /// Reads a count of items that take at least `bytes` bytes each in the rest of the input.
   std::int64_t count_of(std::int64_t bytes) {
     return count(static_cast<std::int64_t>(bytes_.size() - at_) / bytes);
   }

@@ -79,7 +79,7 @@ TableReadResult read_tensorrt(std::string_view bytes, const TableReadOptions& /*
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const TextRow& row = rows[i];
     if (trim(row.text).empty()) continue;
-    // The last one: names may hold colons and blanks themselves.
+    // Takes the last separator, because names may contain colons and blanks.
     const std::size_t split_at = row.text.rfind(kSeparator);
     if (split_at == std::string_view::npos)
       fail_row(row, kTensorrtWhat, row.text, "<name>: <8 digits>");

@@ -32,7 +32,8 @@ bool recognises_tpu_mlir(std::string_view bytes) {
   return any;
 }
 
-/// The tensor an operation's row stands for: operations are called `<output>_<operator>`.
+/// The layer in the name map that a row of the table stands for. Operations are called
+/// `<output>_<operator>`.
 const LayerName* row_of(const LayerNames& names, const std::string& op) {
   const auto found = std::find_if(names.begin(), names.end(), [&](const LayerName& row) {
     return row.layer == op || (!row.op_type.empty() && op == concat(row.output, "_", row.op_type));

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kSymmetric = "symmetric";
 constexpr std::string_view kAsymmetric = "asymmetric";
 
-/// The member `key`, one of two words, if it is there.
+/// The value of the optional member `key`, which is one of two words.
 template <typename Value>
 std::optional<Value> choice_of(const JsonField& field, std::string_view key, std::string_view first,
                                Value first_value, std::string_view second, Value second_value) {

@@ -11,7 +11,7 @@ namespace qtool {
 nlohmann::ordered_json types_to_json(const TypeChoices& types);
 TypeChoices types_of(const JsonField& field);
 
-/// The words of tables for how many scales a tensor has.
+/// The words for one scale per tensor and for one scale per channel.
 inline constexpr std::string_view kPerTensor = "per-tensor";
 inline constexpr std::string_view kPerChannel = "per-channel";
 

@@ -9,25 +9,26 @@
 namespace qtool {
 namespace {
 
-// Optimal clips in units of the standard deviation (normal) or the mean deviation (Laplace), by
-// bits from 1 (2 at least is used here) to 8. Source: Banner et al., arXiv 1810.05723, table 1 and
-// the authors' published constants.
+// Optimal clips in units of the standard deviation (normal) or the mean deviation (Laplace).
+// Element i is for i + 1 bits; the element for 1 bit is never used. Source: Banner et al., arXiv
+// 1810.05723, table 1 and the authors' published constants.
 using Alphas = std::array<double, 8>;
 constexpr Alphas kNormal = {1.24, 1.71, 2.15, 2.55, 2.93, 3.28, 3.61, 3.92};
 constexpr Alphas kNormalAfterRelu = {1.71, 2.15, 2.55, 2.93, 3.28, 3.61, 3.92, 4.20};
 constexpr Alphas kLaplace = {1.86, 2.83, 3.89, 5.03, 6.20, 7.41, 8.64, 9.89};
 constexpr Alphas kLaplaceAfterRelu = {2.83, 3.89, 5.02, 6.20, 7.41, 8.64, 9.89, 11.16};
 
-// E|x - mean| / standard deviation: sqrt(2 / pi) for a normal distribution, sqrt(1 / 2) for
-// Laplace; the nearer one is taken.
+// The ratio of E|x - mean| to the standard deviation is sqrt(2 / pi) for a normal distribution and
+// sqrt(0.5) for a Laplace distribution. The distribution with the nearer ratio is assumed.
 constexpr double kMidway = 0.5 * (0.79788456 + 0.70710678);
 
 }  // namespace
 
-/// The clip that minimises the expected squared error if the values are normal or Laplacian,
-/// whichever their mean deviation resembles: mean +- alpha deviations, after ReLU (no negative
-/// value) max(mean, 0) + alpha deviations. Needs only three moments. Only as good as the assumed
-/// distribution: the clip may cut real tails. Cost: 0.1 ms.
+/// The clip with the least expected squared error if the values have a normal or a Laplace
+/// distribution. The mean deviation decides which of the two is assumed. The range is mean +- alpha
+/// deviations; after ReLU (no negative value) it is [0, max(mean, 0) + alpha deviations]. Needs
+/// only the mean and the two deviations. The result is only as good as the assumption: the clip may
+/// cut real tails. Cost: 0.1 ms.
 /// Source: Banner et al., arXiv 1810.05723. Differs from source: both deviations are measured, not
 /// estimated from the maximum.
 Range method_aciq(const Statistics& statistics, const MethodOptions& options) {

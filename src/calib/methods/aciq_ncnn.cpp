@@ -12,8 +12,9 @@ constexpr double kAlphaSixBits = 3.5512;
 }  // namespace
 
 /// The threshold that ncnn computes with `method=aciq`: T = max|x| alpha / sqrt(2 ln N), as if
-/// max|x| were the expected maximum of N normal values, N those of one image. Exceeds max|x| for N
-/// below about 8,000. For parity; `aciq` measures the deviation instead. Cost: none.
+/// max|x| were the expected maximum of N normal values. N is the number of values of one image. T
+/// exceeds max|x| for N below about 8,000. Exists for parity with ncnn; `aciq` measures the
+/// deviation instead. Cost: none.
 /// Source: ncnn, tools/quantize/ncnn2table.cpp (alpha 4.2396; 3.5512 with 6 bits or fewer).
 Range method_aciq_ncnn(const Statistics& statistics, const MethodOptions& options) {
   const Range observed = statistics.range();

@@ -14,16 +14,17 @@
 namespace qtool {
 namespace {
 
-// Methods that differ most: the whole range, and three ways to clip.
+// The methods to choose from, which differ most from each other: one keeps the whole range, and
+// three clip in different ways.
 constexpr std::array<std::string_view, 4> kCandidates = {"minmax", "kl", "mse", "percentile"};
-// The noise of an image, relative to the signal, counts as at least this: nothing is gained beyond
-// 120 dB.
+// The least noise of an image, relative to the signal. Lower noise counts as this value, because
+// nothing is gained beyond 120 dB.
 constexpr double kMinNoise = 1e-12;
 
 // The cost of a range: the mean, over the images that have non-zero values, of the logarithm of the
-// image's noise. It is relative to the signal, so that scaling by a power of two changes nothing.
-// Rounding noise is assumed equal in all images; clipping noise is divided in proportion to the
-// squared distance of their extremes from the range.
+// image's noise. The noise is relative to the signal, so that scaling by a power of two changes
+// nothing. The rounding noise is assumed to be equal in all images. The clipping noise is divided
+// among the images in proportion to the squared distance of their extremes from the range.
 double mean_log_noise(const Statistics& statistics, const QuantizationEffect& effect,
                       const Affine& affine, const Limits& limits) {
   const Range covered = represented_range(affine, limits);

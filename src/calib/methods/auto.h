@@ -5,17 +5,18 @@
 
 namespace qtool {
 
-/// What `auto` decided.
+/// The decision of `auto`.
 struct MethodChoice {
   const MethodInfo* method;
-  Range range;  ///< the range that it chooses
+  Range range;  ///< chosen by `method`
 };
 
-/// The method that `auto` uses for these statistics of a network with such outputs: of `minmax`,
-/// `kl`, `mse` and `percentile` the one whose range makes the least noise, which is the sum over
-/// all values for vectors, and for maps the mean over the images of the logarithm of each one's
-/// noise. Its row in the list is that of vectors. Throws Error(kUsage) as the candidates do. Cost:
-/// theirs, 1.5 to 2.5 ms. Source: ours; docs/calibration.md, 5, says why.
+/// The method that `auto` uses for these statistics: among `minmax`, `kl`, `mse` and `percentile`,
+/// the method whose range makes the least noise. `outputs`: the kind of outputs of the network. For
+/// vectors, the noise is the sum over all values. For maps, it is the mean over the images of the
+/// logarithm of the noise of each image. The row `auto` in the list of methods always uses the
+/// noise for vectors. Throws Error(kUsage) as the candidates do. Cost: the sum of the costs of the
+/// candidates, 1.5 to 2.5 ms. Source: ours; docs/calibration.md, section 5, gives the reasons.
 MethodChoice best_method(const Statistics& statistics, const MethodOptions& options,
                          Outputs outputs);
 

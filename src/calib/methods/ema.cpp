@@ -8,15 +8,17 @@
 namespace qtool {
 namespace {
 
-// With a smaller momentum, images that statistics no longer keep would still have weight.
+// With a smaller momentum, images that the statistics no longer keep would have a noticeable
+// weight.
 constexpr double kMinMomentum = 0.005;
 
 }  // namespace
 
-/// Exponential moving average of each image's range in the order of the list, whatever the order
-/// they ran in: r <- c r_image + (1 - c) r, the first image as it is, c = `momentum`. Follows the
-/// list's order by design. Statistics remember the last 4,096 images; of a longer list the earlier
-/// ones would weigh less than (1 - c)^4096. Cost: linear in those.
+/// Exponential moving average of the ranges of the images: r <- c r_image + (1 - c) r with c =
+/// `momentum`, beginning with the range of the first image. The order is the order of the list, not
+/// the order in which the images ran. The result depends on this order by design. The statistics
+/// keep the last 4,096 images. Each earlier image of a longer list would have a weight below (1 -
+/// c)^4096. Cost: linear in the number of kept images.
 /// Source: Jacob et al., arXiv 1712.05877, section 3.1; MNN's EMA uses c = 0.01.
 Range method_ema(const Statistics& statistics, const MethodOptions& options) {
   const double c = options.momentum;

@@ -14,7 +14,7 @@ FractionalKl::FractionalKl(std::span<const double> weights, std::int64_t levels,
   const CrossEntropyKernel kernel;
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
   std::vector<double> below(weights.size() + 1);
-  std::vector<double> entropy(weights.size() + 1);  // of p ln p, smoothed
+  std::vector<double> entropy(weights.size() + 1);  // prefix sums of p ln p, p smoothed
   for (std::size_t j = 0; j < weights.size(); ++j) {
     const double p = weights[j] + smoothing;
     below[j + 1] = below[j] + weights[j];

@@ -12,10 +12,11 @@ constexpr double kSettled = 1e-7;  // relative change of the scale
 
 }  // namespace
 
-/// Descent on L(s) with dL/ds = -2 sum (x - s q) q, the integers q held fixed because their
-/// derivative is zero almost everywhere; the length of each step is found by golden section, at
-/// most a quarter of the scale. Starts at the scale without saturation and ends in the nearest
-/// local minimum; `mse` compares several. Cost: 1 ms.
+/// Gradient descent on L(s), the squared error with scale s: dL/ds = -2 sum (x - s q) q. The
+/// integers q are held fixed, because their derivative is zero almost everywhere. Golden section
+/// finds the length of each step, at most a quarter of the scale. The method starts at the scale
+/// without saturation and ends in the nearest local minimum; `mse` compares several minima. Cost: 1
+/// ms.
 /// Source: gradient with line search of the MNN calibration article (least squares on the scale).
 Range method_gradient(const Statistics& statistics, const MethodOptions& options) {
   const ScaleProblem problem(statistics, options.scheme);

@@ -34,8 +34,8 @@ void check_options(const MethodOptions& options) {
   }
 }
 
-// The noise of quantizing magnitudes, each bin standing for its centre, in squares of a bin's
-// width.
+// The noise of quantizing magnitudes. Every value counts as the centre of its bin. The unit is the
+// square of the width of a bin.
 class ClippingNoise {
  public:
   ClippingNoise(const LinearHistogram& magnitudes, const Statistics& statistics,
@@ -59,7 +59,8 @@ class ClippingNoise {
     const double step = exact_step(range, scheme_) / width_;
     if (!(step > 0.0)) return std::numeric_limits<double>::infinity();
     const Limits limits = limits_of(scheme_);
-    // Symmetric ranges end at half a level: it is rounded down, whatever the last bits are.
+    // A range [-T, T] may end half-way between two levels. This tie is always rounded down, so that
+    // the last bits of T do not matter.
     const double levels = std::nearbyint(threshold / width_ / step - kTie);
     const double last = std::min<double>(levels, limits.max - limits.min);
     double noise = 0.0;
@@ -90,7 +91,8 @@ class ClippingNoise {
 // The nodes are the thresholds that the search weighs: node j is absmax 2^(-j / kNodesPerOctave).
 double node(double j) { return std::exp2(-j / kNodesPerOctave); }
 
-// Noise at the nodes from the first on, up to one with more than kHopeless times the least.
+// The noise at the nodes, from node 0 to the first node with more than kHopeless times the least
+// noise.
 std::vector<double> noise_at_nodes(const ClippingNoise& noise, double absmax) {
   std::vector<double> found;
   double least = std::numeric_limits<double>::infinity();
@@ -101,8 +103,8 @@ std::vector<double> noise_at_nodes(const ClippingNoise& noise, double absmax) {
   return found;
 }
 
-// The least divergence of the candidates nearest to each node; where all of them are rejected,
-// because they end in empty bins, it is interpolated between the neighbouring nodes.
+// For each node, the least divergence of the candidates nearest to it. If all of them are rejected
+// because they end in empty bins, the value is interpolated between the neighbouring nodes.
 std::vector<double> divergence_at_nodes(const KlDivergences& candidates,
                                         const MethodOptions& options, std::size_t nodes) {
   std::vector<double> found;
@@ -135,7 +137,8 @@ double weight_of_divergence(double divergence) {
   return 1.0 / (square * square * square * square);
 }
 
-// Falls to 0 at 1 dB above the least noise, and where the noise reaches that of the whole range.
+// The weight falls to 0 at 1 dB above the least noise. It also falls to 0 as the noise reaches the
+// noise of the whole range.
 double weight_of_noise(double noise, double least, double whole) {
   const double excess = noise > least ? (noise - least) / (kMaxExcess * least) : 0.0;
   const double fade = noise < whole ? std::min(1.0, (whole - noise) / (kFade * least)) : 0.0;
@@ -145,19 +148,21 @@ double weight_of_noise(double noise, double least, double whole) {
 
 }  // namespace
 
-/// The threshold T at which quantizing |x| to 128 levels changes its distribution least. Histogram
-/// of non-zero |x|; for each number of kept bins the divergence D of the clipped distribution from
-/// its quantized form (see KlDivergences). T is a mean of thresholds between max|x| and max|x| /
-/// 1024, 64 to each factor of two. The weight of one is D^-8 times (1 - e)^2. e is its noise above
-/// the least noise, in units of 1 dB; from e = 1 on the weight is 0. The weight also falls to 0 as
-/// the noise reaches that of max|x| (over the last 2 %); max|x| itself has full weight. A mean,
-/// because D is flat and noisy around its minimum: the position of the minimum would depend on the
-/// last bits of the values. Uses bins and levels, and the scheme for the noise. Cost: 0.5 to 1 ms.
+/// The threshold T at which quantizing |x| to 128 levels changes its distribution least. For each
+/// number of kept bins of the histogram of non-zero |x|, D is the divergence of the clipped
+/// distribution from its quantized form (see KlDivergences). T is a weighted mean of thresholds
+/// between max|x| and max|x| / 1024, 64 per factor of two. The weight of a threshold is D^-8 times
+/// (1 - e)^2. e is the amount by which its noise exceeds the least noise, divided by this amount at
+/// 1 dB; from e = 1 on the weight is 0. The weight also falls to 0 as the noise reaches the noise
+/// of max|x|, over the last 2 % of the least noise; this does not apply to max|x| itself. A mean is
+/// used because D is flat and noisy around its minimum: the position of the minimum would depend on
+/// the last bits of the values. Uses `bins`, `levels` and, for the noise, `scheme`. Cost: 0.5 to 1
+/// ms.
 /// Source: Migacz, "8-bit inference with TensorRT", GTC 2017 (S7310). Differs from source: exact
 /// zeros are left out and the first bin is no higher than the second, because a spike at zero,
 /// which has no quantization error, would otherwise shrink the threshold until a level is one bin
-/// wide; candidates run to all bins inclusive; a level has whole bins; thresholds are averaged;
-/// thresholds that make much noise have no weight, since a divergence compares shapes only.
+/// wide; the last candidate keeps all bins; a level consists of whole bins; thresholds are
+/// averaged; thresholds with much noise have no weight, because a divergence compares shapes only.
 Range method_kl(const Statistics& statistics, const MethodOptions& options) {
   check_options(options);
   const double absmax = statistics.absmax();

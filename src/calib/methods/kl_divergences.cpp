@@ -14,11 +14,12 @@ namespace qtool {
 namespace {
 
 constexpr double kRejected = std::numeric_limits<double>::infinity();
-// Candidates summed in parallel, because an addition waits for the previous one to the same sum.
+// Candidates that are summed side by side, because each addition to a sum must wait for the
+// previous addition to the same sum.
 constexpr std::int64_t kAbreast = 4;
 constexpr std::int64_t kMaxCounts = std::int64_t{1} << 17;
 
-// Prefix sums of the bins: over the first k bins, k = 0 .. bins.
+// Prefix sums over the bins. Element k is the sum over the first k bins, k = 0 .. bins.
 class Prefixes {
  public:
   explicit Prefixes(std::span<const std::int64_t> bins)
@@ -34,12 +35,14 @@ class Prefixes {
   [[nodiscard]] double count(std::size_t begin, std::size_t end) const {
     return counts_[end] - counts_[begin];
   }
-  /// Q in the bins [begin, end) that form a level, not normalised; 0 where all are empty.
+  /// The value of Q, not normalised, in a level that consists of the bins [begin, end). 0 if all
+  /// these bins are empty.
   [[nodiscard]] double level(std::size_t begin, std::size_t end) const {
     const double filled = filled_[end] - filled_[begin];
     return count(begin, end) / (filled + (filled == 0.0 ? 1.0 : 0.0));
   }
-  /// sum of P ln Q over each level of `width` bins: element i is that of [i, i + width).
+  /// The sum of P ln Q over every possible level of `width` bins. Element i is for the bins [i, i +
+  /// width).
   [[nodiscard]] std::vector<double> terms(std::size_t width,
                                           const CrossEntropyKernel& kernel) const {
     std::vector<double> all(counts_.size() - width);
@@ -54,13 +57,15 @@ class Prefixes {
   std::vector<double> filled_;  // bins that are not empty
 };
 
-// The term of the level of bins [begin, end) stands at begin + end. `begin` and `end` of all levels
-// of kAbreast candidates, the first of which keeps `kept` bins, are ceil(level * kept / levels).
-// Candidates past the last one read terms past their end: `terms` is that much longer.
+// Adds up the terms of all levels for kAbreast candidates, which keep `kept`, kept + 1, ... bins.
+// Level l of a candidate that keeps k bins is [begin, end) with begin = ceil(l k / levels) and end
+// = ceil((l + 1) k / levels). Its term is terms[begin + end]. Candidates beyond the last one read
+// beyond the end of the terms, so `terms` is longer by that.
 std::array<double, kAbreast> add_levels(const std::vector<double>& terms, std::int64_t levels,
                                         std::int64_t kept) {
-  // Positions in units of 2^-44 bins. With 1 - 1 / (2 levels) added, the position of an edge is at
-  // least 2^-18 bins from every whole number; rounded steps lose less than 2^-27 in all.
+  // Positions are in units of 2^-44 bins. 1 - 1 / (2 levels) is added, so that rounding down gives
+  // the ceil above. The position of an edge is then at least 2^-18 bins away from every whole
+  // number. Rounding the steps loses less than 2^-27 bins in all.
   constexpr int kFractionBits = 44;
   constexpr std::int64_t kBin = std::int64_t{1} << kFractionBits;
   std::array<double, kAbreast> sums{};
@@ -82,14 +87,14 @@ std::array<double, kAbreast> add_levels(const std::vector<double>& terms, std::i
   return sums;
 }
 
-// D of all candidates from `levels` bins on, without the terms of their levels; infinite for those
-// that are rejected. `entropy` holds P ln P of every bin.
+// D of all candidates, beginning with the candidate that keeps `levels` bins, without the terms of
+// their levels. D is infinite for rejected candidates. `entropy` holds P ln P of every bin.
 std::vector<double> without_levels(const Prefixes& prefixes, std::span<const double> entropy,
                                    std::size_t levels, const CrossEntropyKernel& kernel) {
   const double total = prefixes.total();
   const std::size_t candidates = prefixes.bins() - levels + 1;
-  std::vector<double> shares(candidates);  // of all values that are kept
-  std::vector<double> edges(candidates);   // the last kept bin with the tail, which joins it
+  std::vector<double> shares(candidates);  // share of all values that is kept
+  std::vector<double> edges(candidates);   // the last kept bin plus the tail
   std::vector<double> lasts(candidates);   // Q of the last level, which has kept / levels bins
   for (std::size_t i = 0; i < candidates; ++i) {
     const std::size_t kept = levels + i;
@@ -102,7 +107,7 @@ std::vector<double> without_levels(const Prefixes& prefixes, std::span<const dou
     kernel.logarithms(*values);
   }
   std::vector<double> divergences(candidates);
-  // sum of P ln P over all kept bins but the last, which the tail joins.
+  // The sum of P ln P over all kept bins except the last one, to which the tail is added.
   double inner =
       std::accumulate(entropy.begin(), entropy.begin() + std::ptrdiff_t(levels) - 1, 0.0);
   for (std::size_t i = 0; i < candidates; ++i) {
@@ -132,9 +137,9 @@ KlDivergences::KlDivergences(std::span<const std::int64_t> counts, std::int64_t 
   std::vector<double> longer = prefixes.terms(1, kernel);
   divergences_ = without_levels(prefixes, longer, static_cast<std::size_t>(levels), kernel);
 
-  // A level of candidate i has floor(i / levels) bins or one more, and its term depends only on
-  // where it begins. So terms are computed once per width and position, for two widths at a time,
-  // and every candidate of those widths adds up `levels` of them.
+  // A level of candidate i has floor(i / levels) bins or one more. For a given width, its term
+  // depends only on its first bin. The terms are therefore computed once per width and position,
+  // for two widths at a time. Every candidate with levels of these widths adds up `levels` terms.
   std::vector<double> terms(static_cast<std::size_t>(2 * (bins + kAbreast)));
   for (std::int64_t width = 1; width * levels <= bins; ++width) {
     const std::vector<double> shorter = std::move(longer);

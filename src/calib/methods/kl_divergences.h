@@ -7,15 +7,16 @@
 namespace qtool {
 
 /// The divergences of every clipping candidate of a histogram of magnitudes.
-/// Candidate i keeps the first i bins. P is those bins with the clipped tail added to the last; Q
-/// is those bins without the tail, merged into `levels` levels (bin j to level floor(j levels / i))
-/// and each level's sum spread evenly over its non-empty bins. Both are normalised.
+/// Candidate i keeps the first i bins. P consists of these bins, with the clipped tail added to the
+/// last one. Q consists of these bins without the tail, merged into `levels` levels (bin j to level
+/// floor(j levels / i)), and the sum of each level is spread evenly over its non-empty bins. Both
+/// are normalised.
 /// D = sum P ln(P / Q) over P > 0; infinite where Q = 0 and P > 0.
 /// Cost: O(bins^2 / levels) logarithms and O(bins * levels) additions, 0.4 ms for 2048 and 128.
 class KlDivergences {
  public:
-  /// Needs levels >= 1, at least `levels` counts and at most 2^17, none of them negative; all
-  /// together at most 2^53, which double precision adds up exactly.
+  /// Needs levels >= 1, and between `levels` and 2^17 counts, none of them negative. Their sum must
+  /// be at most 2^53, so that double precision adds them exactly.
   KlDivergences(std::span<const std::int64_t> counts, std::int64_t levels);
 
   /// D[i] for i = levels .. bins; element 0 belongs to i = levels.

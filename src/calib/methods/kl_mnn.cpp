@@ -15,7 +15,8 @@ constexpr double kMnnStart = 1e-7;       // initial count of every bin
 constexpr double kNothing = 1e-6;        // magnitudes up to this are left out
 constexpr std::int64_t kSmallMap = 100;  // images with fewer pixels are not searched
 
-// The number of magnitudes that are left out; values are spread evenly over their cell.
+// The number of magnitudes that are left out. Values are assumed to be spread evenly over their
+// cell.
 std::int64_t count_of_nothing(const FloatHistogram& histogram) {
   const double width = histogram.cell_width();
   double count = 0.0;
@@ -30,9 +31,10 @@ std::int64_t count_of_nothing(const FloatHistogram& histogram) {
 
 }  // namespace
 
-/// The threshold that MNN computes with `KL`: magnitudes above 1e-6 in 2,048 bins that start at
-/// 1e-7, 128 levels with fractional edges; a tensor of less than 100 pixels keeps all but half a
-/// bin. For parity; with the fixed 1e-6 it depends on the unit of the data. Cost: 2 ms.
+/// The threshold that MNN computes with `KL`: magnitudes above 1e-6 are counted in 2,048 bins whose
+/// counts start at 1e-7, and there are 128 levels with fractional edges. For a tensor of less than
+/// 100 pixels the threshold is half a bin below max|x|. Exists for parity with MNN. Because of the
+/// fixed 1e-6, the result depends on the unit of the data. Cost: 2 ms.
 /// Source: MNN, tools/quantization/TensorStatistic.cpp.
 Range method_kl_mnn(const Statistics& statistics, const MethodOptions& /*options*/) {
   LinearHistogram magnitudes = statistics.magnitudes(kMnnBins);

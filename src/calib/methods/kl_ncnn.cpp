@@ -14,8 +14,9 @@ constexpr double kSmoothing = 1e-4;
 }  // namespace
 
 /// The threshold that ncnn computes with `method=kl`: 2,048 bins of non-zero |x|, 128 levels with
-/// fractional edges, 1e-4 added to every bin. For parity; the smoothing makes it clip more than
-/// `kl` where many bins have small counts, and a spike in the first bin moves it. Cost: 2 ms.
+/// fractional edges, 1e-4 added to every bin. Exists for parity with ncnn. The smoothing makes it
+/// clip more than `kl` when many bins have small counts, and a spike in the first bin moves the
+/// threshold. Cost: 2 ms.
 /// Source: ncnn, tools/quantize/ncnn2table.cpp.
 Range method_kl_ncnn(const Statistics& statistics, const MethodOptions& /*options*/) {
   const LinearHistogram magnitudes = statistics.magnitudes(kNcnnKlBins);

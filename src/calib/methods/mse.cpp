@@ -7,14 +7,14 @@ namespace qtool {
 namespace {
 
 constexpr int kGrid = 128;
-constexpr int kSteps = 24;  // 0.618^24 of two grid cells: 1e-5 of the range
+constexpr int kSteps = 24;  // two grid cells times 0.618^24: 1.5e-7 of the range
 
 }  // namespace
 
-/// The range with the least squared error: a grid search on the scale, then golden section; with
-/// values of both signs and a free zero point, then on each end of the range in turn. Clipping and
-/// rounding errors count alike, but clipping errors have a common sign and add up in a consumer
-/// that sums many values. Cost: 1.5 ms.
+/// The range with the least squared error: a grid search on the scale, then golden section. If
+/// there are values of both signs and the zero point is free, each end of the range is then
+/// searched in turn. Clipping and rounding errors have the same weight here. But clipping errors
+/// have a common sign and therefore add up in a consumer that sums many values. Cost: 1.5 ms.
 /// Source: the least squares of MNN's calibration (ALGORITHM: ADMM), solved directly.
 Range method_mse(const Statistics& statistics, const MethodOptions& options) {
   const Range observed = statistics.range();

@@ -9,8 +9,8 @@
 namespace qtool {
 
 /// The middle `percentile` per cent of all values, zeros included: (100 - p) / 2 per cent are cut
-/// at either end. Robust to single outliers of any size, whether they matter or not; with few
-/// values it is the observed range. Cost: 0.1 ms. Source: Wu et al., arXiv 2004.09602, section 5.
+/// at either end. It ignores single outliers of any size, even if they matter. With few values it
+/// is the observed range. Cost: 0.1 ms. Source: Wu et al., arXiv 2004.09602, section 5.
 Range method_percentile(const Statistics& statistics, const MethodOptions& options) {
   if (!(options.percentile > 50.0 && options.percentile <= 100.0)) {
     throw Error(ErrorCode::kUsage, concat("method percentile: found ", options.percentile,

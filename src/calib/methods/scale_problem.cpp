@@ -6,8 +6,9 @@
 namespace qtool {
 namespace {
 
-// The zero point of a symmetric range lies half-way between two integers; which one is chosen must
-// not depend on the last bits of its ends. An exact tie is rounded as choose_affine() does.
+// The exact zero point of a symmetric range lies half-way between two integers. The choice between
+// them must not depend on the last bits of the ends of the range, so a tie is always rounded up.
+// For uint8, choose_affine() rounds an exact tie in the same way.
 std::int32_t zero_point_of(const Range& range, const Scheme& scheme, const Affine& affine) {
   constexpr double kTie = 1e-3;
   if (scheme.symmetry == Symmetry::kSymmetric) return affine.zero_point;

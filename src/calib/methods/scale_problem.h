@@ -10,14 +10,15 @@
 
 namespace qtool {
 
-/// The least-squares view of calibration: the scale s that minimises
+/// Calibration as a least-squares problem: find the scale s that minimises
 /// L(s) = sum over x of (x - s q)^2, q = clamp(round(x / s), low, high), with the zero point of the
 /// observed range held fixed. Shared by the three solvers `mse`, `gradient` and `admm`.
 class ScaleProblem {
  public:
   ScaleProblem(const Statistics& statistics, const Scheme& scheme);
 
-  /// No non-zero value, or none that a normal scale could express: nothing to solve.
+  /// Whether there is nothing to solve: all values are zero, or too small for a scale that is a
+  /// normal float.
   [[nodiscard]] bool trivial() const noexcept { return largest_ <= 0.0; }
   /// The scale with which nothing saturates.
   [[nodiscard]] double largest_scale() const noexcept { return largest_; }
@@ -29,8 +30,8 @@ class ScaleProblem {
   }
   [[nodiscard]] const Density& density() const noexcept { return density_; }
 
-  /// The range that `scale` covers, inside the observed one; the observed range itself unless the
-  /// result is less noisy.
+  /// The range that `scale` covers, limited to the observed range. Returns the observed range
+  /// unless the limited range makes less noise.
   [[nodiscard]] Range range_of(double scale) const noexcept;
   /// Noise of the values when the integers cover `range`.
   [[nodiscard]] double noise_of(const Range& range) const;
@@ -44,8 +45,9 @@ class ScaleProblem {
   double largest_ = 0.0;
 };
 
-/// The minimum of `f` on (0, top]: the best of an even grid, the last where several are, then
-/// `steps` of golden section around it. `f` is a number or infinite everywhere.
+/// The point of (0, top] where `f` is least. Takes the best point of an even grid (the largest of
+/// several equally good points), then makes `steps` steps of golden section around it. `f` may be
+/// infinite, but never NaN.
 template <typename Function>
 double grid_then_golden(double top, int grid, int steps, Function f) {
   int best = grid;

@@ -7,11 +7,11 @@
 
 namespace qtool {
 
-/// Positions of tensors in the second file of a model. Counts only, so that files beyond any
-/// memory can be laid out.
+/// Assigns positions to tensors in the second file of a model. It only counts bytes, so that files
+/// larger than the memory can be laid out.
 class DataLayout {
  public:
-  /// Where the next `bytes` begin.
+  /// Reserves `bytes` bytes and returns the position where they begin.
   std::int64_t place(std::int64_t bytes);
   [[nodiscard]] std::int64_t size() const { return size_; }
 
@@ -19,12 +19,12 @@ class DataLayout {
   std::int64_t size_ = 0;
 };
 
-/// The second file of a model while that is written.
+/// The second file of a model while the model is written.
 class DataFile {
  public:
   explicit DataFile(std::string name) : name_(std::move(name)) {}
 
-  /// Moves the raw data of a tensor here, where they are worth it.
+  /// Moves the raw data of a tensor into this file if they have at least kMinDataBytes.
   void take(onnx::TensorProto& tensor);
   std::string bytes() && { return std::move(bytes_); }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// The operator schemas of the onnx library, whose headers do not pass our warnings.
+// The operator schemas of the onnx library. Its headers cause compiler warnings, which are switched
+// off.
 #include "graph/onnx/proto.h"
 
 #pragma GCC diagnostic push

@@ -7,8 +7,8 @@
 
 namespace qtool {
 
-/// The type behind a number of TensorProto.DataType, as attributes such as Cast's `to` hold it, or
-/// nothing when qtool does not store it.
+/// The type for a number of TensorProto.DataType, as in the attribute `to` of Cast; std::nullopt
+/// for a type that qtool does not have.
 std::optional<DType> dtype_of_onnx(std::int64_t data_type);
 
 /// The number of a type in TensorProto.DataType.

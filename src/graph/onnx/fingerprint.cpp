@@ -42,7 +42,7 @@ class Chain {
                          static_cast<std::size_t>(tensor.bytes())));
   }
   void add(const std::shared_ptr<const Tensor>& tensor) { add(*tensor); }
-  void add(const SubgraphPtr& /*subgraph*/) {}  // hashed apart, with the names around it
+  void add(const SubgraphPtr& /*subgraph*/) {}  // hashed separately, with the names around it
 
   [[nodiscard]] std::uint64_t hash() const { return hash_; }
 
@@ -50,7 +50,7 @@ class Chain {
   std::uint64_t hash_ = 0;
 };
 
-using Scopes = std::vector<const Graph*>;  // the graph and those around it, the outermost first
+using Scopes = std::vector<const Graph*>;  // the graph and the graphs around it, outermost first
 
 std::uint64_t hash_of(const Scopes& scopes, std::size_t inputs);
 
@@ -97,12 +97,13 @@ void add_port(Chain& chain, const Value& value) {
   }
 }
 
-// `inputs`: how many the graph has of its own. What it captures stands in its nodes, by name.
+// `inputs` is the number of the graph's own inputs. Captured values are hashed with the nodes that
+// read them, by name.
 std::uint64_t hash_of(const Scopes& scopes, std::size_t inputs) {
   const Graph& graph = *scopes.back();
   Chain chain;
   for (const auto& [domain, version] : graph.info.opsets) {
-    if (scopes.size() > 1) break;  // a file imports them once
+    if (scopes.size() > 1) break;  // a file lists the opsets once
     chain.add(domain);
     chain.add(version);
   }
@@ -129,7 +130,7 @@ std::uint64_t hash_of(const Scopes& scopes, std::size_t inputs) {
 
 std::uint64_t fingerprint(const Graph& given) {
   Graph graph = given;  // constants are shared
-  raise_opset(graph);   // as it is saved, so that a file has the fingerprint of its graph
+  raise_opset(graph);   // as in saving, so that a saved graph has the same fingerprint
   return hash_of(Scopes{&graph}, graph.inputs().size());
 }
 

@@ -35,7 +35,7 @@ bool fits(const Tensor& tensor) {
          std::ranges::all_of(tensor.values<std::uint8_t>(), within(0, 15));
 }
 
-// Whether nothing but the marked nodes reads a value of 4 bits.
+// Whether a value is known, fits in 4 bits, and is read only by marked nodes.
 bool is_of_marked(const Graph& graph, ValueId id, const std::set<NodeId>& marked) {
   const std::shared_ptr<const Tensor> tensor = known_tensor(graph, id);
   if (tensor == nullptr || !fits(*tensor) || graph.is_output(id)) return false;
@@ -65,7 +65,8 @@ std::set<ValueId> four_bit_values(const Graph& graph) {
   for (const NodeId id : graph.nodes()) {
     if (dequantizes_four_bits(graph.node(id))) marked.insert(id);
   }
-  // A node whose integers stay in 8 bits takes those of its neighbours along.
+  // If one operand of a node stays in 8 bits, so does its other one. This may affect the other
+  // readers of that operand, so the search repeats until nothing changes.
   const auto stays = [&](NodeId id) {
     const Node& node = graph.node(id);
     return std::ranges::any_of(kIntegers, [&](std::size_t i) {

@@ -5,23 +5,24 @@
 
 #include "qtool/graph/graph.h"
 
-// Integers of 4 bits: a graph holds them in 8, a file in 4. A node DequantizeLinear knows that its
-// integers are such, by an attribute that no file may have and none gets.
+// Integers of 4 bits. A graph holds them in 8 bits, a file in 4 bits. In a graph, a
+// DequantizeLinear node that reads them is marked by an attribute. The attribute is never written
+// to a file, and a file that contains it is refused.
 namespace qtool {
 
-/// The attribute of those nodes: the bits of an integer.
+/// The attribute of the marked nodes: the number of bits of an integer.
 inline constexpr std::string_view kBitsAttribute = "qtool.bits";
 
-/// Notes in all readers of `id`, whose integers a file has in 4 bits, that they are. Throws
-/// Error(kUnsupported) where another node than DequantizeLinear reads them: only there nothing can
-/// tell 4 bits from 8.
+/// Marks all readers of `id`, a value that a file stores in 4 bits. Throws Error(kUnsupported) when
+/// a node other than DequantizeLinear reads it: only DequantizeLinear gives the same result for 4
+/// and for 8 bits.
 void mark_four_bits(Graph& graph, ValueId id);
 
 /// Whether a node was marked.
 bool dequantizes_four_bits(const Node& node);
 
-/// The values with a known tensor, constants and outputs of Constant nodes, that a file gets in 4
-/// bits: all their readers were marked, and the integers and zero points of these readers fit.
+/// The values that a file stores in 4 bits. They are constants or outputs of Constant nodes. All
+/// their readers were marked, and the integers and zero points of these readers fit in 4 bits.
 std::set<ValueId> four_bit_values(const Graph& graph);
 
 }  // namespace qtool

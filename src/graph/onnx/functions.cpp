@@ -13,7 +13,7 @@
 namespace qtool {
 namespace {
 
-constexpr int kDefaultAttributesField = 11;  // of FunctionProto
+constexpr int kDefaultAttributesField = 11;  // field number in FunctionProto
 
 std::string key_of(const std::string& domain, const std::string& name) {
   return concat(plain_domain(domain), "\n", name);
@@ -21,7 +21,7 @@ std::string key_of(const std::string& domain, const std::string& name) {
 
 // Whether an operator of ONNX's own domain means the same in both opsets.
 bool is_same_operator(const std::string& op_type, std::int64_t a, std::int64_t b) {
-  if (std::max(a, b) > kCanonicalOpset) return false;  // the library does not know these
+  if (std::max(a, b) > kCanonicalOpset) return false;  // newer than the ONNX library
   return OperatorSchema(op_type, a).since() == OperatorSchema(op_type, b).since();
 }
 

@@ -23,9 +23,9 @@ using onnx::AttributeProto;
 
 constexpr std::int64_t kMaxCalls = 1 << 16;
 constexpr std::int64_t kMaxCalledNodes = 1 << 17;
-constexpr std::int64_t kMaxCalledBytes = std::int64_t{1} << 30;  // constants are copied
+constexpr std::int64_t kMaxCalledBytes = std::int64_t{1} << 30;  // each call copies the constants
 
-// Domains and attributes that lowering uses begin with this.
+// The prefix of domains and attributes that only qtool itself uses.
 constexpr std::string_view kReserved = "qtool.";
 
 // Attributes by name, as the caller of a function gives them.
@@ -36,14 +36,15 @@ struct Call {
   const Call* outer = nullptr;
   const onnx::FunctionProto* function = nullptr;
   int depth = 1;
-  std::string prefix;                               // of the names of its tensors and nodes
+  std::string prefix;                               // for the names of its tensors and nodes
   Arguments arguments;                              // attributes of the function
   std::unordered_map<std::string, ValueId> values;  // by their names in the function
 };
 
 class GraphReader {
  public:
-  // `role` of the graph in messages. `arguments` of the function around it, null outside of one.
+  // `role` names the graph in messages. `arguments` are those of the surrounding function; null
+  // outside a function.
   GraphReader(ModelParts& parts, std::string role, int depth, const Arguments* arguments)
       : parts_(parts), role_(std::move(role)), depth_(depth), arguments_(arguments) {}
 
@@ -55,7 +56,7 @@ class GraphReader {
     return std::move(graph_);
   }
 
-  // `captured`: names of the values of the graph around it that the subgraph reads.
+  // `captured` receives the names of the values that the subgraph reads from the surrounding graph.
   Subgraph read_body(onnx::GraphProto& proto, const ModelInfo& info,
                      std::vector<std::string>& captured) {
     graph_.info.opsets = info.opsets;
@@ -112,7 +113,8 @@ class GraphReader {
       const std::string what = concat("initializer '", tensor.name(), "'");
       const ValueId id = graph_.add_constant(tensor.name(), parts_.tensors.read(tensor, what));
       if (holds_4_bits(tensor)) four_bits_.push_back(id);
-      // Large models should not be held twice. A function may be read again.
+      // The raw data is freed, so that large models are not held twice. The data in a function is
+      // kept, because the function may be read again.
       if (arguments_ == nullptr) std::string().swap(*tensor.mutable_raw_data());
     }
   }
@@ -121,7 +123,8 @@ class GraphReader {
     for (const onnx::ValueInfoProto& info : proto.input()) {
       if (info.name().empty()) refuse_model(concat("a ", role_, " input has no name"));
       const auto known = graph_.find_value(info.name());
-      // Up to IR version 3 every initializer was an input as well. Those of a body are counted.
+      // Up to IR version 3 every initializer was an input as well. In a body it stays an input,
+      // because the number of inputs matters there.
       if (known && graph_.is_constant(*known) && depth_ == 0) continue;
       const ValueId value = graph_.add_value(info.name());
       graph_.add_input(value);
@@ -142,7 +145,7 @@ class GraphReader {
     if (graph_.outputs().empty()) refuse_model("the graph has no outputs");
   }
 
-  // A body may hand out one value twice, and values of the graph around it.
+  // A body may output the same value twice, and it may output values of the surrounding graph.
   void read_body_outputs(const onnx::GraphProto& proto) {
     for (const onnx::ValueInfoProto& info : proto.output()) {
       if (info.name().empty()) refuse_model(concat("a ", role_, " output has no name"));
@@ -168,7 +171,8 @@ class GraphReader {
     graph_.declare(value, dtype_of_onnx(type.elem_type()), declared_shape(info));
   }
 
-  // The value of a name in the graph, or in the function that is being called.
+  // The value with this name in the graph, or in the function that is being called; it is added if
+  // it does not exist.
   ValueId intern(const std::string& name, Call* call) {
     if (name.empty()) return kNoValue;
     if (call == nullptr) {
@@ -190,13 +194,13 @@ class GraphReader {
     Node node;
     node.name =
         call == nullptr || proto.name().empty() ? proto.name() : concat(call->prefix, proto.name());
-    // Reports and --exclude tell nodes apart by their names: the second one of a name is called by
-    // its first output, as nodes without a name are.
+    // Reports and --exclude identify nodes by their names. If a name occurs again, the later node
+    // loses it and is identified by its first output, like all nodes without a name.
     if (!node_names_.insert(node.name).second) node.name.clear();
     node.op_type = proto.op_type();
     node.domain = plain_domain(proto.domain());
     if (node.op_type.empty()) refuse_model(concat(what, ": names no operator"));
-    // Reserved for compiled plans: operators of that domain exist only there.
+    // Reserved for compiled plans: operators of such a domain exist only there.
     if (node.domain.starts_with(kReserved)) {
       refuse_model(concat(what, ": domain '", node.domain, "' is reserved"));
     }
@@ -283,7 +287,7 @@ class GraphReader {
     require(parts_.called_bytes, kMaxCalledBytes, "become too many bytes");
   }
 
-  // The attributes of the call: given, or by default.
+  // Collects the attributes of the call: the given ones, and defaults for the others.
   void bind_arguments(const onnx::NodeProto& proto, const std::vector<AttributeProto>& defaults,
                       const std::string& what, const Call* outer, Call& call) {
     for (const AttributeProto& attribute : defaults) call.arguments[attribute.name()] = &attribute;
@@ -293,8 +297,9 @@ class GraphReader {
     }
   }
 
-  // Connects the operands of a function. `copies`: pairs of values, of which the second is an
-  // output of the call that is an input of the function, or another of its outputs.
+  // Connects the operands of a function. If a function returns one of its inputs, or the same value
+  // as several outputs, an output of the call needs a copy. `copies` receives these pairs: the
+  // value in the function and the output of the call.
   void bind_values(const onnx::NodeProto& proto, const std::string& what, Call* outer, Call& call,
                    std::vector<std::pair<ValueId, ValueId>>& copies) {
     const onnx::FunctionProto& function = *call.function;
@@ -320,8 +325,8 @@ class GraphReader {
     }
   }
 
-  // What an attribute stands for: itself, or what the caller of the function gives it; null when
-  // the caller leaves it out.
+  // The attribute that `given` stands for: `given` itself, or the attribute of the function call
+  // that it refers to; null when the call leaves that attribute out.
   const AttributeProto* resolve(const AttributeProto& given, const Call* call,
                                 const std::string& what) const {
     if (given.ref_attr_name().empty()) return &given;
@@ -372,7 +377,7 @@ class GraphReader {
   const Arguments* arguments_;
   std::unordered_set<std::string> node_names_;
   Graph graph_;
-  std::vector<ValueId> four_bits_;  // what the file has in 4 bits
+  std::vector<ValueId> four_bits_;  // values that the file stores in 4 bits
 };
 
 }  // namespace

@@ -11,28 +11,29 @@
 
 namespace qtool {
 
-/// What the graphs of one model share while they are read.
+/// The state that the graphs of one model share while they are read.
 struct ModelParts {
   TensorReader& tensors;
   const OnnxFunctions& functions;
   const StopCheck& stop;
-  std::int64_t calls = 0;         ///< of functions, so far
-  std::int64_t called_nodes = 0;  ///< that these calls became
-  std::int64_t called_bytes = 0;  ///< of the file, that these calls copied
+  std::int64_t calls = 0;         ///< calls of functions so far
+  std::int64_t called_nodes = 0;  ///< nodes that these calls became
+  std::int64_t called_bytes = 0;  ///< bytes of the file that these calls copied
 };
 
 /// Turns the main graph of a model into a Graph with `info`. The raw data of its initializers is
-/// given up, so that a large model is not held twice. Calls of functions become the nodes of the
-/// function, named after the call: "call/tensor". Subgraphs become closed (Subgraph). Throws
-/// Error(kInvalidModel) and Error(kUnsupported) naming the node or value; functions that call
-/// themselves, or grow beyond limits, are refused before they take memory.
+/// freed, so that a large model is not held twice. A call of a function becomes the nodes of the
+/// function, with names that begin with the name of the call: "call/tensor". Subgraphs become
+/// closed graphs, see Subgraph. Throws Error(kInvalidModel) and Error(kUnsupported) that name the
+/// node or value. Functions that call themselves or grow beyond the limits are refused before they
+/// take memory.
 Graph read_graph(onnx::GraphProto& proto, const ModelInfo& info, ModelParts& parts);
 
-/// What a model is refused for: Error(code) with this message.
+/// Refuses a model: throws Error(code) with this message.
 [[noreturn]] void refuse_model(const std::string& message,
                                ErrorCode code = ErrorCode::kInvalidModel);
 
-/// Functions within functions, and graphs within graphs.
+/// The maximum depth of functions within functions and of graphs within graphs.
 inline constexpr int kMaxNesting = 16;
 
 }  // namespace qtool

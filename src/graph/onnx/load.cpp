@@ -55,13 +55,14 @@ ModelInfo read_info(const onnx::ModelProto& model) {
   return info;
 }
 
-// A model that cannot be loaded is refused with everything in it that qtool does not run.
+// Checks whether a model can be loaded. If not, the error names all operators in the model that
+// qtool does not run.
 class Readable {
  public:
   explicit Readable(const OnnxFunctions& functions) : functions_(functions) {}
 
   void add(const onnx::GraphProto& graph, int depth = 0) {
-    if (depth > kMaxNesting) return;  // whoever reads it says so
+    if (depth > kMaxNesting) return;  // read_graph() reports it
     for (const onnx::NodeProto& node : graph.node()) add(node, depth);
   }
 
@@ -84,7 +85,7 @@ class Readable {
     }
   }
 
-  // Why a node cannot become one of Graph's; empty when it can.
+  // The reason why a node cannot become a node of a Graph; empty when it can.
   static std::string_view refuse(const onnx::NodeProto& node) {
     for (const AttributeProto& attribute : node.attribute()) {
       const int type = type_of(attribute);
@@ -102,11 +103,11 @@ class Readable {
   Obstacles obstacles_;
 };
 
-// Whether `bytes` begin as a model does and end within one of its fields.
+// Whether `bytes` begin like a model and end inside one of its fields.
 bool is_cut_off(std::string_view bytes) {
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                             static_cast<int>(bytes.size()));
-  constexpr int kMaxField = 25;  // of ModelProto
+  constexpr int kMaxField = 25;  // largest field number of ModelProto
   constexpr std::uint32_t kVarint = 0;
   constexpr std::uint32_t kBytes = 2;
   for (int fields = 0;; ++fields) {
@@ -158,8 +159,8 @@ Graph load(std::string bytes, TensorReader& tensors, std::string_view name, cons
 
 }  // namespace
 
-// ONNX's checker is not consulted: it refuses every model newer than itself, and the Loader has to
-// validate what it uses anyway.
+// ONNX's checker is not used: it refuses every model that is newer than the checker, and the loader
+// has to validate everything that it uses anyway.
 Graph load_onnx(const std::filesystem::path& path, const StopCheck& stop) {
   std::vector<std::filesystem::path> data_files;
   return load_onnx(path, data_files, stop);

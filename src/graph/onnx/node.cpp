@@ -70,7 +70,7 @@ std::optional<std::vector<Dim>> declared_shape(const onnx::ValueInfoProto& info)
   }
   std::vector<Dim> shape;
   for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
-    // Some exporters write negative extents for unknown ones.
+    // Some exporters write a negative number for an unknown extent.
     if (dim.has_dim_value() && dim.dim_value() >= 0) {
       shape.push_back({dim.dim_value(), ""});
     } else {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <limits>
 
-// The variant of ONNX's message classes that Debian's library is built with.
+// Selects the variant of ONNX's message classes that Debian's ONNX library is built with.
 #ifndef ONNX_NAMESPACE
 #define ONNX_NAMESPACE onnx
 #endif
@@ -11,7 +11,8 @@
 #define ONNX_ML 1
 #endif
 
-// Only files named onnx_*.cpp include this header: protobuf stays in them.
+// In the library, only files in graph/onnx include this header, so that no other file depends on
+// protobuf.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wall"
 #pragma GCC diagnostic ignored "-Wextra"
@@ -23,7 +24,7 @@
 
 namespace qtool {
 
-/// Protobuf counts the bytes of a message in 32 bits.
+/// The maximum size of a message: protobuf counts its bytes in a signed integer of 32 bits.
 inline constexpr std::int64_t kMaxMessageBytes = std::numeric_limits<std::int32_t>::max();
 
 }  // namespace qtool

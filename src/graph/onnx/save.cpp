@@ -124,9 +124,9 @@ void write_node(const Graph& graph, const Node& node, const std::set<ValueId>& p
   }
 }
 
-// Writes the last one of `scopes`, a graph and those around it, the outermost first. It has
-// `inputs` of its own; what it captures has none in a file. `data`: the second file, if there is
-// one. Returns whether it has integers of 4 bits.
+// Writes the last graph of `scopes`, which are a graph and the graphs around it, outermost first.
+// `inputs` is the number of its own inputs; captured values are not inputs in a file. `data` is the
+// second file, or null. Returns whether the graph has integers of 4 bits.
 bool write_graph(const std::vector<const Graph*>& scopes, std::size_t inputs, DataFile* data,
                  onnx::GraphProto& proto) {
   const Graph& graph = *scopes.back();
@@ -184,7 +184,8 @@ std::uint64_t bytes_of_constants(const Graph& graph) {
   return bytes;
 }
 
-// Sizes are compared before protobuf copies the weights, and again when it knows the rest.
+// Sizes are compared before protobuf copies the weights, and again when protobuf knows the size of
+// the whole model.
 bool is_too_large(std::uint64_t bytes) {
   return bytes > static_cast<std::uint64_t>(kMaxMessageBytes);
 }

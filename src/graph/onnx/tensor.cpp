@@ -26,10 +26,12 @@ static_assert(std::endian::native == std::endian::little,
 
 using onnx::TensorProto;
 
-// One file may serve many tensors, so its size alone does not bound what a model can ask for.
+// The limit for all external data of a model together. Many tensors may read the same file, so the
+// size of the file does not limit the memory that a model can ask for.
 constexpr std::int64_t kMaxExternalBytes = std::int64_t{8} << 30;
 
-// TensorProto.DataType of ONNX 1.16, which came after the protobuf that this is built with.
+// Values of TensorProto.DataType since ONNX 1.16. The ONNX library that qtool is built with is
+// older.
 constexpr std::int32_t kUInt4 = 21;
 constexpr std::int32_t kInt4 = 22;
 
@@ -135,7 +137,7 @@ void read_typed(const TensorProto& proto, std::string_view what, Tensor& out) {
   QTOOL_CHECK(false);
 }
 
-// A byte other than 0 and 1 is not a value of C++'s bool.
+// A bool of C++ must be 0 or 1, so every other byte becomes 1.
 void normalize_bools(Tensor& tensor) {
   if (tensor.dtype() != DType::kBool) return;
   auto* bytes = reinterpret_cast<std::uint8_t*>(tensor.data());

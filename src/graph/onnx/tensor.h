@@ -16,12 +16,13 @@ namespace qtool {
 class TensorReader {
  public:
   explicit TensorReader(std::filesystem::path folder) : folder_(std::move(folder)) {}
-  /// External data lie in memory: `data` stands for the only file, which is called `name`.
+  /// For external data in memory: `data` is the content of the only external file, which is called
+  /// `name`.
   TensorReader(std::string_view name, std::string_view data) : memory_(Memory{name, data}) {}
 
-  /// `what` names the tensor in messages. Throws Error(kInvalidModel) when the bytes present do
-  /// not fill the shape, before memory is taken; Error(kUnsupported) for types qtool lacks. What
-  /// holds_4_bits() becomes int8 or uint8.
+  /// `what` names the tensor in messages. Throws Error(kInvalidModel) when the bytes do not fill
+  /// the shape, before memory is allocated, and Error(kUnsupported) for types that qtool does not
+  /// have. Integers of 4 bits become int8 or uint8.
   Tensor read(const onnx::TensorProto& proto, std::string_view what);
 
   /// The files that external data were read from.
@@ -49,7 +50,7 @@ class TensorReader {
   std::set<std::filesystem::path> data_files_;
 };
 
-/// Whether a tensor is of int4 or uint4, two of which share a byte.
+/// Whether the elements of a tensor are int4 or uint4. Two such elements share a byte.
 bool holds_4_bits(const onnx::TensorProto& proto);
 
 void write_tensor(const Tensor& tensor, onnx::TensorProto& proto);

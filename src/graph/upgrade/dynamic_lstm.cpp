@@ -1,4 +1,5 @@
-// DynamicQuantizeLSTM: an LSTM that measures its input while running, with weights of integers.
+// DynamicQuantizeLSTM: an LSTM with integer weights that determines the scale of its input at run
+// time.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -9,8 +10,8 @@
 namespace qtool {
 namespace {
 
-/// Which inputs hold weights, [directions, depth, rows], their scales and zero points, [directions]
-/// or [directions, rows].
+/// The indices of the inputs that hold weights, [directions, depth, rows], their scales and their
+/// zero points, [directions] or [directions, rows].
 struct Ports {
   std::size_t weights;
   std::size_t scale;
@@ -25,7 +26,7 @@ const Tensor& require_constant(const Upgrade& up, std::size_t index) {
   return *tensor;
 }
 
-// One element for each row of each direction.
+// The scales or zero points at input `index`, with one element for each row of each direction.
 Tensor by_row(const Upgrade& up, std::size_t index, std::int64_t directions, std::int64_t rows) {
   const Tensor& given = require_constant(up, index);
   const std::int64_t each = given.elements() / directions;
@@ -42,8 +43,9 @@ Tensor by_row(const Upgrade& up, std::size_t index, std::int64_t directions, std
   return spread;
 }
 
-// The weights as LSTM has them, behind a DequantizeLinear. ONNX has scales along one axis only:
-// that of a matrix with the rows of all directions.
+// Dequantizes the weights and brings them into the layout of LSTM. The scales of DequantizeLinear
+// lie along one axis only. Therefore the weights are first reshaped to a matrix with the rows of
+// all directions.
 void dequantize(Upgrade& up, const Ports& ports, const std::string& name) {
   const Tensor& weights = require_constant(up, ports.weights);
   const Shape& shape = weights.shape();
@@ -73,9 +75,9 @@ void dequantize(Upgrade& up, const Ports& ports, const std::string& name) {
 
 }  // namespace
 
-// X, W, R, B, sequence_lens, initial_h, initial_c, P, then scale and zero point of W and of R.
-// ONNX Runtime rounds the hidden state to 8 bits in each step as well; its definition leaves that
-// open, and we do not.
+// Inputs: X, W, R, B, sequence_lens, initial_h, initial_c, P, then scale and zero point of W and of
+// R. ONNX Runtime also rounds the hidden state to 8 bits in each step. The definition of the
+// operator leaves that open, and qtool does not do it.
 void upgrade_dynamic_quantize_lstm(Upgrade& up) {
   dequantize(up, {1, 8, 9}, "w");
   dequantize(up, {2, 10, 11}, "r");

@@ -56,7 +56,7 @@ void upgrade_legacy_broadcast(Upgrade& up) {
   if (missing > 0) append_axes(up, 1, operand_rank, missing);
 }
 
-// Before opset 7 a slope of one axis belonged to the channels.
+// Before opset 7 a slope tensor with one axis held one slope per channel.
 void upgrade_prelu(Upgrade& up) {
   if (up.from() >= 7 || is_single(up.constant(1))) return;
   const std::int64_t rank = up.require_rank(0);

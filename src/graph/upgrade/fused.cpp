@@ -1,4 +1,4 @@
-// Fusions of ONNX Runtime's optimizer become the operators that they were made of.
+// Splits the fused operators of ONNX Runtime's optimizer into the operators that they were made of.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -12,7 +12,7 @@ namespace {
 
 struct Activation {
   std::string_view op_type;
-  std::array<std::string_view, 2> parameters;  // of the operator; empty from the last one on
+  std::array<std::string_view, 2> parameters;  // names of its attributes, empty if unused
 };
 
 constexpr auto kActivations = std::to_array<Activation>({
@@ -63,8 +63,9 @@ void multiply_result(Upgrade& up, float factor) {
   up.after("Mul", {up.add_constant("alpha", Tensor::scalar(factor))}, "product");
 }
 
-// `side` is A or B. The attribute transBatch moves the first axis behind the others of the batch;
-// trans exchanges the last two then. A vector stays.
+// Transposes an operand as its attributes demand; `side` is A or B. The attribute transBatch moves
+// the first axis behind the other batch axes, in front of the last axis. After that, the attribute
+// trans exchanges the last two axes. A vector stays as it is.
 void transpose_operand(Upgrade& up, std::size_t index, std::string_view side) {
   const bool last = up.take_int(concat("trans", side)).value_or(0) != 0;
   const bool batch = up.take_int(concat("transBatch", side)).value_or(0) != 0;
@@ -78,7 +79,7 @@ void transpose_operand(Upgrade& up, std::size_t index, std::string_view side) {
   up.set_input(index, up.before("Transpose", {up.input(index)}, "transposed", {{"perm", perm}}));
 }
 
-// The GELU of input 0, or its approximation; further inputs are gone.
+// The node becomes the GELU of input 0, or its approximation by tanh. Its other inputs are removed.
 void become_gelu(Upgrade& up, std::string approximate) {
   up.truncate_inputs(1);
   up.attributes()["approximate"] = std::move(approximate);
@@ -121,7 +122,7 @@ void upgrade_fused_gemm(Upgrade& up) {
   up.set_op("Gemm");
 }
 
-// FusedMatMul, and TransposeMatMul as it was called before.
+// FusedMatMul, and TransposeMatMul, which is its former name.
 void upgrade_fused_matmul(Upgrade& up) {
   transpose_operand(up, 0, "A");
   transpose_operand(up, 1, "B");
@@ -149,7 +150,8 @@ void upgrade_quick_gelu(Upgrade& up) {
   up.become("Swish", 24);
 }
 
-// Outputs: the normalised sum of x, skip and bias, its mean, its inverse deviation, the sum.
+// Outputs: the normalised sum of x, skip and bias; the mean of the sum; its inverse standard
+// deviation; the sum itself.
 void upgrade_skip_layer_normalization(Upgrade& up) {
   constexpr std::size_t kSum = 3;
   const ValueId result = up.node().has_output(kSum) ? up.node().outputs[kSum] : kNoValue;

@@ -1,5 +1,5 @@
-// Products of quantized matrices with a real result: sums of integers, and a scale. The form in
-// which we write dynamic quantization ourselves.
+// Products of quantized matrices with a result in real numbers. They become integer products that
+// are multiplied by a scale. qtool writes dynamic quantization in the same form.
 #include <string>
 #include <vector>
 
@@ -9,12 +9,12 @@
 namespace qtool {
 namespace {
 
-// The node becomes a MatMulInteger of `a` with input 1 and is multiplied by both scales, as rows.
-// Operands are values, kNoValue where they are left out.
+// The node becomes a MatMulInteger of `a` and input 1. Each row of its result is multiplied by the
+// product of both scales; then the bias is added. kNoValue stands for an operand that is left out.
 void become_scaled_sums(Upgrade& up, ValueId a, ValueId a_zero, ValueId b_zero, ValueId a_scale,
                         ValueId b_scale, ValueId bias) {
   const ValueId scale = up.before("Mul", {a_scale, b_scale}, "scale");
-  // Each call inserts between the node and the nodes inserted before.
+  // Each call inserts a node directly after this one, so the last call gives the first node.
   if (bias != kNoValue) up.after("Add", {bias}, "scaled");
   up.after("Mul", {scale}, "reals");
   up.after("Cast", {}, "sums", {{"to", std::int64_t{1}}});  // float32
@@ -27,14 +27,14 @@ void become_scaled_sums(Upgrade& up, ValueId a, ValueId a_zero, ValueId b_zero, 
 
 }  // namespace
 
-// a, b, scale of b, zero point of b, bias
+// Inputs: a, b, scale of b, zero point of b, bias.
 void upgrade_dynamic_quantize_matmul(Upgrade& up) {
   const std::vector<ValueId> a =
       up.before_all("DynamicQuantizeLinear", {up.input(0)}, {"left", "left_scale", "left_zero"});
   become_scaled_sums(up, a[0], a[2], up.input(3), a[1], up.input(2), up.input(4));
 }
 
-// a, b, their scales, their zero points, bias
+// Inputs: a, b, their scales, their zero points, bias.
 void upgrade_matmul_integer_to_float(Upgrade& up) {
   const Tensor* scale = up.constant(2);
   if (scale != nullptr && scale->elements() != 1) {

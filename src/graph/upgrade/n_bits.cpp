@@ -1,5 +1,6 @@
-// MatMulNBits: weights of 2, 4 or 8 bits in blocks along the input features, each with a scale.
-// They become float32; no kernel of ours multiplies blocks of integers.
+// MatMulNBits: its weights have 2, 4 or 8 bits and lie in blocks along the input features, each
+// with a scale. They become float32, because qtool has no kernel that multiplies blocks of
+// integers.
 #include <bit>
 
 #include "base/text.h"
@@ -19,7 +20,7 @@ struct Blocks {
 };
 
 std::int64_t take_extent(Upgrade& up, std::string_view name) {
-  constexpr std::int64_t kMax = 1 << 24;  // so that no product of three overflows
+  constexpr std::int64_t kMax = 1 << 24;  // so that a product of three extents does not overflow
   const std::optional<std::int64_t> value = up.take_int(name);
   if (!value) up.fail(concat("attribute '", name, "' is missing"));
   if (*value < 1 || *value > kMax) {
@@ -44,7 +45,7 @@ Blocks take_blocks(Upgrade& up) {
   return blocks;
 }
 
-// A constant input of a type and size.
+// The constant at input `index`. Fails unless it has this type and this number of elements.
 const Tensor& require_typed_constant(const Upgrade& up, std::size_t index, std::string_view what,
                                      DType dtype, std::int64_t elements) {
   const Tensor* tensor = up.constant(index);
@@ -62,7 +63,8 @@ std::int64_t unpack(const std::uint8_t* row, std::int64_t index, std::int64_t bi
   return (row[bit / 8] >> (bit % 8)) & ((1 << bits) - 1);
 }
 
-// The zero points [N, blocks]; packed along the blocks, real, or half of what the bits hold.
+// The zero points [N, blocks]. Input 3 holds them as float32, or as integers packed along the
+// blocks. Without that input every zero point is 2^(bits - 1).
 std::vector<float> zero_points(const Upgrade& up, const Blocks& blocks) {
   const std::int64_t count = blocks.count();
   std::vector<float> points(static_cast<std::size_t>(blocks.columns * count),
@@ -87,7 +89,7 @@ std::vector<float> zero_points(const Upgrade& up, const Blocks& blocks) {
   return points;
 }
 
-// The weights [K, N].
+// The weights as float32 [K, N].
 Tensor unpacked(const Upgrade& up, const Blocks& blocks) {
   const std::int64_t count = blocks.count();
   const Tensor& packed = require_typed_constant(up, 1, "the weights", DType::kUInt8,
@@ -112,15 +114,16 @@ Tensor unpacked(const Upgrade& up, const Blocks& blocks) {
 
 }  // namespace
 
-// x, packed weights [N, blocks, bytes], scales [N, blocks], zero points, groups, bias
+// Inputs: x, packed weights [N, blocks, bytes], scales [N, blocks], zero points, groups, bias.
 void upgrade_matmul_n_bits(Upgrade& up) {
   const Blocks blocks = take_blocks(up);
-  up.drop("accuracy_level");  // of products; ours are float32
+  up.drop("accuracy_level");  // precision of the products; qtool computes in float32
   if (up.take_int("weight_prepacked").value_or(0) != 0) {
     up.fail("its weights are packed for another processor");
   }
   if (up.input(4) != kNoValue) up.fail("groups of input features are not supported");
-  // Unpacking for each of many nodes would make a small file large.
+  // If many nodes read the same packed weights, each of them would get unpacked weights, and a
+  // small file would become large.
   if (const std::size_t readers = up.readers(1); readers > 1) {
     up.fail(concat("its packed weights are read ", readers, " times, expected one node"));
   }

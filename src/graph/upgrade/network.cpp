@@ -8,8 +8,8 @@
 
 namespace qtool {
 
-// qtool runs networks, it does not train them: flags of training are dropped, and its extra outputs
-// must be unused.
+// qtool runs networks but does not train them. Attributes for training are dropped, and the extra
+// outputs for training must be unused.
 void upgrade_batch_normalization(Upgrade& up) {
   if (up.from() < 9 && up.take_int("spatial").value_or(1) == 0) {
     up.fail("normalising every element apart (spatial = 0) is not supported");
@@ -26,7 +26,8 @@ void upgrade_batch_normalization(Upgrade& up) {
   up.truncate_outputs(1);
 }
 
-// Outside of training the mask keeps everything; before opset 10 it had the input's type.
+// Outside training the mask keeps every element, so all its elements are 1 or true. Before opset 10
+// the mask had the type of the input.
 void upgrade_dropout(Upgrade& up) {
   if (up.node().has_output(1)) {
     Tensor kept(up.from() < 10 ? DType::kFloat32 : DType::kBool, {1});
@@ -45,7 +46,8 @@ void upgrade_dropout(Upgrade& up) {
   up.drop("is_test");
 }
 
-// Groups are rows of a reshaped tensor, normalised like the channels of an instance.
+// Reshapes the input so that each group becomes one channel, which InstanceNormalization then
+// normalises.
 void upgrade_group_normalization(Upgrade& up) {
   const std::int64_t groups = up.take_int("num_groups").value_or(0);
   if (groups < 1) up.fail("attribute 'num_groups' is missing");
@@ -72,7 +74,7 @@ void upgrade_group_normalization(Upgrade& up) {
       scale = up.before("Unsqueeze", {scale, list}, "scale");
       bias = up.before("Unsqueeze", {bias, list}, "bias");
     }
-    // Each call inserts between the node and the nodes inserted before.
+    // Each call inserts a node directly after this one, so the last call gives the first node.
     up.after("Add", {bias}, "scaled");
     up.after("Mul", {scale}, "restored");
     up.after("Reshape", {shape}, "normalized");
@@ -112,8 +114,8 @@ void upgrade_gemm(Upgrade& up) {
   if (up.from() < 7) up.drop("broadcast");
 }
 
-// The first version had an attribute to leave out the whole sequence; an unused output means the
-// same.
+// The first version had an attribute for leaving out the output with the whole sequence. An unused
+// output means the same.
 void upgrade_recurrent(Upgrade& up) {
   if (up.from() < 7) up.drop("output_sequence");
 }

@@ -1,6 +1,7 @@
-// Operators that take and give integers become the operator on reals between DequantizeLinear and
-// QuantizeLinear: one form of quantized models for everything behind, and lowering makes integer
-// operators of it again. An operand is three inputs in a row: integers, scale, zero point.
+// Operators with integer inputs and outputs become the operator on real numbers between
+// DequantizeLinear and QuantizeLinear. So all later passes see one form of quantized models, and
+// lowering turns it into integer operators again. An operand consists of three consecutive inputs:
+// integers, scale, zero point.
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -12,10 +13,12 @@
 namespace qtool {
 namespace {
 
-/// Of a QLinearConcat: replacing inputs one by one takes the square of their number.
+/// The maximum number of operands of a QLinearConcat. Replacing inputs one by one takes time
+/// proportional to the square of their number.
 constexpr std::size_t kMaxOperands = 4096;
 
-// A scale or zero point of one element as a scalar; others and computed ones stay.
+// A constant scale or zero point with one element, as a scalar. All other inputs are returned as
+// they are.
 ValueId scalar(Upgrade& up, std::size_t index, std::string_view suffix) {
   const Tensor* tensor = up.constant(index);
   if (tensor == nullptr || tensor->elements() != 1 || tensor->shape().rank() == 0) {
@@ -24,8 +27,8 @@ ValueId scalar(Upgrade& up, std::size_t index, std::string_view suffix) {
   return up.add_constant(suffix, tensor->clone().reshaped(Shape{}));
 }
 
-// The zero point at input `index`, one for each of the scales at the input before it: ONNX Runtime
-// takes a single one for all.
+// The zero point at input `index`, with one element for each scale at the input before it. ONNX
+// Runtime accepts a single zero point for several scales.
 ValueId zero_point(Upgrade& up, std::size_t index, std::string_view suffix) {
   const Tensor* point = up.constant(index);
   const Tensor* scales = up.constant(index - 1);
@@ -40,7 +43,7 @@ ValueId zero_point(Upgrade& up, std::size_t index, std::string_view suffix) {
   return up.add_constant(suffix, std::move(all));
 }
 
-// The operand from input `first` on as reals.
+// Dequantizes the operand that begins at input `first`.
 ValueId dequantized(Upgrade& up, std::size_t first, std::string_view suffix,
                     Node::AttributeMap attributes = {}) {
   std::vector<ValueId> inputs{up.input(first), scalar(up, first + 1, concat(suffix, "_scale"))};
@@ -50,7 +53,7 @@ ValueId dequantized(Upgrade& up, std::size_t first, std::string_view suffix,
   return up.before("DequantizeLinear", std::move(inputs), suffix, std::move(attributes));
 }
 
-// The result is quantized with the scale and zero point from input `scale` on.
+// Quantizes the result with the scale at input `scale` and with `zero_point`.
 void quantize_result(Upgrade& up, std::size_t scale, ValueId zero_point,
                      Node::AttributeMap attributes = {}) {
   up.after("QuantizeLinear", {scalar(up, scale, "result_scale"), zero_point}, "real",
@@ -72,9 +75,9 @@ ValueId dequantized_tensor(Upgrade& up, std::size_t first, std::string_view suff
   return dequantized(up, first, suffix);
 }
 
-// The element type of a value, as far as declarations and quantization tell.
+// The element type of a value, if declarations and QuantizeLinear nodes determine it.
 std::optional<DType> type_of(const Graph& graph, ValueId id) {
-  constexpr int kMaxSteps = 500;  // of operators that keep the type
+  constexpr int kMaxSteps = 500;  // operators that keep the type
   for (int step = 0; id != kNoValue && step < kMaxSteps; ++step) {
     const Value& value = graph.value(id);
     if (value.constant != nullptr) return value.constant->dtype();
@@ -93,8 +96,8 @@ std::optional<DType> type_of(const Graph& graph, ValueId id) {
   return std::nullopt;
 }
 
-// The zero point of the result at input `index`; where there is none, 0 in the type that the
-// operand at input `like` has.
+// The zero point of the result, at input `index`. If that input is left out, the zero point is 0 in
+// the type of the operand at input `like`.
 ValueId result_zero_point(Upgrade& up, std::size_t index, std::size_t like) {
   if (up.input(index) != kNoValue) return scalar(up, index, "result_zero_point");
   std::optional<DType> type = type_of(up.graph(), up.input(like + 2));
@@ -109,8 +112,8 @@ void quantize_tensor(Upgrade& up, std::size_t scale, std::size_t like) {
   quantize_result(up, scale, result_zero_point(up, scale + 1, like));
 }
 
-// The node becomes `op_type` on reals. It reads `inputs`, then the operands that begin at the
-// inputs `operands`; the scale of its result is the input `result`.
+// The node becomes `op_type` on real numbers. It reads `inputs`, then the dequantized operands that
+// begin at the inputs `operands`. The scale of its result is at input `result`.
 void compute_on_reals(Upgrade& up, std::string op_type, const std::vector<std::size_t>& operands,
                       std::size_t result, std::vector<ValueId> inputs = {}) {
   for (const std::size_t operand : operands) {
@@ -124,7 +127,7 @@ void compute_on_reals(Upgrade& up, std::string op_type, const std::vector<std::s
 
 // ---- products ----
 
-// The scale of the sums of a product: that of input 0 times those of the weights.
+// The scale of the sums of a product: the scale of input 0 times the scales of the weights.
 ValueId sum_scale(Upgrade& up) {
   const Tensor* x = up.constant(1);
   const Tensor* w = up.constant(4);
@@ -137,7 +140,7 @@ ValueId sum_scale(Upgrade& up) {
   return up.add_constant("bias_scale", std::move(product));
 }
 
-// The int32 addend of QGemm, of any shape that broadcasts to the result, as reals.
+// The int32 addend of QGemm as real numbers. It may have any shape that broadcasts to the result.
 ValueId real_addend(Upgrade& up) {
   constexpr std::size_t kAddend = 6;
   const float alpha = up.node().get_float("alpha", 1.0F);
@@ -160,7 +163,7 @@ ValueId real_addend(Upgrade& up) {
   return up.before("Mul", {scaled, up.add_constant("alpha", Tensor::scalar(alpha))}, "bias");
 }
 
-// The operator works on [N, C, ...] where the model has [N, ..., C].
+// Adds Transpose nodes: the operator works on [N, C, ...], but the model has [N, ..., C].
 void move_channels(Upgrade& up, std::int64_t rank) {
   if (rank < 2) up.fail(concat("its input has ", rank, " axes, expected at least 2"));
   std::vector<std::int64_t> to{0, rank - 1};
@@ -214,7 +217,8 @@ void upgrade_microsoft_qlinear_conv(Upgrade& up) {
   upgrade_qlinear_conv(up);
 }
 
-// alpha a b + alpha c, where c is as fine as the sums of a b; real where it has no scale.
+// alpha a b + alpha c, where c has the scale of the sums of a b. The result stays in real numbers
+// if the node gives no scale for it.
 void upgrade_qgemm(Upgrade& up) {
   const std::int64_t columns = up.node().get_int("transB", 0) != 0 ? 0 : 1;
   const bool quantized = up.input(7) != kNoValue;
@@ -248,7 +252,7 @@ void upgrade_qlinear_average_pool(Upgrade& up) {
   compute_on_reals(up, "AveragePool", {0}, 3);
 }
 
-// ONNX Runtime's own layout of a MaxPool on integers.
+// NhwcMaxPool is a MaxPool on integers with the channels on the last axis.
 void upgrade_nhwc_max_pool(Upgrade& up) {
   move_channels(up, window_rank(up));
   up.set_op("MaxPool");
@@ -268,7 +272,8 @@ void upgrade_qlinear_concat(Upgrade& up) {
   compute_on_reals(up, "Concat", operands, 0);
 }
 
-// The attribute `opset` tells which Softmax it is; the axis is the last one unless it is named.
+// The attribute `opset` selects the version of Softmax. Without the attribute `axis`, the axis is
+// the last one.
 void upgrade_qlinear_softmax(Upgrade& up) {
   const std::optional<std::int64_t> opset = up.take_int("opset");
   if (!opset) up.fail("attribute 'opset' is missing");
@@ -277,7 +282,8 @@ void upgrade_qlinear_softmax(Upgrade& up) {
   up.become("Softmax", *opset);
 }
 
-// QuantizeLinear and DequantizeLinear: without an axis there is one scale for the tensor.
+// QuantizeLinear and DequantizeLinear: without the attribute `axis` there is one scale for the
+// whole tensor.
 void upgrade_microsoft_quantization(Upgrade& up) {
   if (!up.node().has("axis")) {
     require_single(up, 1);

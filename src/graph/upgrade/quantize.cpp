@@ -11,8 +11,8 @@ namespace qtool {
 namespace {
 
 void drop_defaults(Upgrade& up) {
-  up.drop("saturate");   // eight-bit floats only
-  up.drop("precision");  // of the division; always float32 here
+  up.drop("saturate");   // matters for eight-bit floats only
+  up.drop("precision");  // precision of the division; always float32 here
 }
 
 bool is_integer(DType dtype) {
@@ -21,8 +21,8 @@ bool is_integer(DType dtype) {
   return std::find(kQuantizedTypes.begin(), kQuantizedTypes.end(), dtype) != kQuantizedTypes.end();
 }
 
-// A constant that is dequantized in blocks along an axis becomes float32: no kernel multiplies
-// blocks of integers. Source: ONNX DequantizeLinear of opset 21.
+// A constant that is dequantized in blocks along an axis becomes float32, because qtool has no
+// kernel that multiplies blocks of integers. Source: ONNX DequantizeLinear of opset 21.
 void dequantize_blocks(Upgrade& up, std::int64_t size) {
   const Tensor* integers = up.constant(0);
   const Tensor* scales = up.constant(1);
@@ -30,7 +30,8 @@ void dequantize_blocks(Upgrade& up, std::int64_t size) {
   if (integers == nullptr || scales == nullptr || (up.input(2) != kNoValue && zeros == nullptr)) {
     up.fail("only constants may be dequantized in blocks");
   }
-  // Unpacking for each of many nodes would make a small file large.
+  // If many nodes read the same blocks, each of them would get unpacked weights, and a small file
+  // would become large.
   if (up.readers(0) > 1) up.fail("its blocks are read more than once");
   const Shape& shape = integers->shape();
   const std::int64_t axis =
@@ -69,7 +70,8 @@ void dequantize_blocks(Upgrade& up, std::int64_t size) {
 
 }  // namespace
 
-// The zero point determines the type; a node without one gets it.
+// In the canonical opset the zero point determines the type of the result. A node whose
+// `output_dtype` names a type other than uint8 therefore gets a zero point.
 void upgrade_quantize_linear(Upgrade& up) {
   if (up.from() <= kCanonicalOpset) return;
   drop_defaults(up);

@@ -32,7 +32,7 @@ bool holds(const Node& node, const Newer& row) {
   return row.value.empty() || node.get_string(row.attribute, "") == row.value;
 }
 
-// Quantization to 16 bits came with opset 21; the zero point tells the type.
+// Quantization to 16 bits came with opset 21. The integers or the zero point show the type.
 bool has_16_bits(const Graph& graph, const Node& node) {
   if (!node.is("QuantizeLinear") && !node.is("DequantizeLinear")) return false;
   for (const ValueId id : node.inputs) {
@@ -59,7 +59,8 @@ std::int64_t least_opset(const Graph& graph, const Node& node) {
   return least;
 }
 
-// What upgrade_opset() turned into attributes goes back to inputs.
+// Undoes what upgrade_opset() changed in a node and the newer opset writes differently: axes become
+// an input again, Split gets `num_outputs`, GridSample its newer mode names.
 void raise_node(Upgrade& up, std::int64_t to) {
   const std::string op = up.node().op_type;
   if (op.starts_with("Reduce") && op != "ReduceSum") {
@@ -87,8 +88,8 @@ void raise_nodes(Graph& graph, std::int64_t to) {
   graph.info.opsets[""] = to;
 }
 
-// Whether a node has an operator that ended before the canonical opset, such as Upsample, and that
-// no rule has translated.
+// Whether a node has an operator, such as Upsample, that ended before the canonical opset and that
+// no rule has rewritten.
 bool has_ended(const Node& node) {
   const Arity* first = find_arity(node.op_type, 1);
   return node.domain.empty() && first != nullptr && first->since <= kCanonicalOpset &&
@@ -115,8 +116,8 @@ std::int64_t least_opset(const Graph& graph) {
 void raise_opset(Graph& graph) {
   const auto opset = graph.info.opsets.find("");
   if (opset == graph.info.opsets.end() || opset->second != kCanonicalOpset) return;
-  // Nobody knows what such an operator means in another opset, and a reader of a newer opset would
-  // have to take it for one of that opset.
+  // It is unknown what such an operator means in another opset. A reader of a file with a newer
+  // opset would take it for an operator of that opset.
   bool unknown = false;
   for_each_node(graph, [&](const Graph& around, NodeId id) {
     const Node& node = around.node(id);

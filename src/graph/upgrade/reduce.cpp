@@ -19,7 +19,8 @@ void upgrade_reduce(Upgrade& up) {
   if (!axes.empty()) {
     up.attributes()["axes"] = std::move(axes);
   } else if (keep_all) {
-    // Without axes, opset 18 applies only the element-wise part; these operators have none.
+    // Without axes, opset 18 applies only the element-wise part of an operator. The operators named
+    // here have no such part.
     const std::string& op = up.node().op_type;
     if (op != "ReduceMax" && op != "ReduceMin" && op != "ReduceMean" && op != "ReduceProd") {
       up.fail("reducing over no axis is not supported");
@@ -29,7 +30,8 @@ void upgrade_reduce(Upgrade& up) {
   }
 }
 
-// Before opset 13 these worked on rows: all axes from `axis` (default 1) on together.
+// Before opset 13 these operators worked on rows. All axes from `axis` (default 1) on together
+// formed a row.
 void upgrade_softmax(Upgrade& up) {
   if (up.from() >= 13) return;
   const std::int64_t axis = up.take_int("axis").value_or(1);

@@ -9,8 +9,9 @@
 namespace qtool {
 namespace {
 
-// Up to opset 10, pixel i of the result is pixel i / scale of the source. Between two pixels,
-// enlarging takes the lower one and shrinking the upper one, as ONNX's test data show.
+// Up to opset 10, pixel i of the result is pixel i / scale of the source. If that falls between two
+// pixels, `nearest` takes the lower pixel when it enlarges and the upper pixel when it shrinks, as
+// ONNX's test data show.
 void set_legacy_sampling(Upgrade& up, std::size_t scales_index) {
   const Tensor* scales = up.constant(scales_index);
   bool enlarges = false;
@@ -32,7 +33,7 @@ void set_legacy_sampling(Upgrade& up, std::size_t scales_index) {
   }
 }
 
-// Inputs X, scales become X, roi, scales.
+// The inputs X, scales become X, roi, scales.
 void move_scales(Upgrade& up) {
   set_legacy_sampling(up, 1);
   const ValueId scales = up.input(1);
@@ -62,8 +63,9 @@ bool knows_extents(const Upgrade& up) {
   return std::all_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.size.has_value(); });
 }
 
-// Opset 18 may name the axes that scales or sizes are for. The lists are completed where the model
-// tells enough; elsewhere the node keeps the attribute.
+// Since opset 18 an attribute may name the axes to which scales or sizes belong. The lists are
+// completed to all axes if the model contains enough information; otherwise the node keeps the
+// attribute.
 void spread_axes(Upgrade& up) {
   const bool whole = !up.node().has("axes") || up.input(1) != kNoValue ||
                      up.node().has("keep_aspect_ratio_policy") ||

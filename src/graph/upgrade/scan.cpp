@@ -1,4 +1,4 @@
-// Scan of opset 8, which walked along the second axis of each element of a batch.
+// Scan of opset 8. It scanned along the second axis of its inputs; the first axis was the batch.
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace qtool {
 namespace {
 
-// Elements of a batch end at lengths of their own; one element needs no lengths.
+// Each element of a batch may have its own length. A batch of one element needs no lengths.
 void require_one_element(const Upgrade& up, std::size_t index) {
   const auto& shape = up.value(up.input(index)).shape;
   if (shape && !shape->empty() && shape->front().size == 1) return;

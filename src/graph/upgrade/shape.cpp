@@ -34,7 +34,8 @@ void upgrade_split(Upgrade& up) {
   if (up.from() <= kCanonicalOpset) return;
   const std::optional<std::int64_t> count = up.take_int("num_outputs");
   if (!count || up.input(1) != kNoValue) return;
-  // Opset 18 lets the last part be smaller; earlier ones need the sizes then.
+  // In opset 18 the last part may be smaller. Earlier opsets need the sizes of the parts in that
+  // case.
   const Value& data = up.graph().value(up.node().inputs.at(0));
   if (!data.shape || data.shape->empty() || *count < 1) return;
   const auto rank = static_cast<std::int64_t>(data.shape->size());
@@ -76,7 +77,7 @@ void upgrade_pad(Upgrade& up) {
   up.truncate_inputs(3);
 }
 
-// The first form repeated one axis.
+// Before opset 6 Tile repeated a single axis.
 void upgrade_tile(Upgrade& up) {
   if (up.from() >= 6) return;
   const std::vector<std::int64_t> tiles = up.constant_ints(1, "tiles");

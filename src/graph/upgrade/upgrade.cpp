@@ -53,8 +53,8 @@ auto find_row(const Rows& rows, std::string_view op_type) -> decltype(rows.data(
   return row != rows.end() && row->op_type == op_type ? &*row : nullptr;
 }
 
-// Throws when the model has operators that only opsets after the canonical one know and that no
-// rule translates; the message names all operators that nothing runs.
+// Throws when the model has operators that only opsets after the canonical one have and that no
+// rule rewrites. The message names all operators that qtool does not run.
 void require_known_operators(const Graph& graph) {
   bool unknown = false;
   Obstacles obstacles;
@@ -67,13 +67,14 @@ void require_known_operators(const Graph& graph) {
   if (unknown) obstacles.fail(graph.info);
 }
 
-// ONNX leaves names like __this to tools.
+// ONNX leaves names that begin with two underscores to tools.
 bool is_internal(std::string_view attribute) {
   return attribute.starts_with("__") || attribute == kBitsAttribute;
 }
 
-// An attribute that nobody reads could have been meant to change the result: a mistyped name, or
-// one of another opset. What upgrade_opset() keeps of newer opsets stays in the canonical one.
+// Throws when a node has an attribute that its operator does not have, such as a mistyped name or
+// an attribute of another opset. Such an attribute may be meant to change the result. Newer
+// attributes that upgrade_opset() keeps are accepted in the canonical opset.
 void require_attributes(const Graph& graph, NodeId id, std::int64_t opset) {
   const Node& node = graph.node(id);
   if (node.attributes.empty()) return;
@@ -88,7 +89,8 @@ void require_attributes(const Graph& graph, NodeId id, std::int64_t opset) {
   }
 }
 
-// A node of a newer opset that no rule translates could silently change its meaning.
+// Throws when a node of a newer opset could silently change its meaning, because no rule has
+// rewritten it.
 void require_known(const Graph& graph, NodeId id, std::int64_t from) {
   const Node& node = graph.node(id);
   const Arity* arity = find_arity(node.op_type, kCanonicalOpset);
@@ -104,7 +106,7 @@ void require_known(const Graph& graph, NodeId id, std::int64_t from) {
     if (is_internal(name) || is_newer_attribute(node.op_type, name)) continue;
     if (!schema.has_attribute(name)) fail(concat("has the attribute '", name, "' of"));
   }
-  // What its subgraphs read from the graph around them are no inputs of the operator.
+  // Values that its subgraphs capture are not inputs of the operator.
   const std::size_t inputs = node.own_inputs();
   if (arity != nullptr && inputs > arity->inputs.size() && !arity->is_open()) {
     fail(concat("has ", inputs, " inputs as in"));
@@ -120,8 +122,8 @@ bool lists(std::string_view words, std::string_view word) {
   return false;
 }
 
-// Rewrites a node of com.microsoft, unless its operator is unknown: what is missing to run a model
-// is named at once, by whoever needs it.
+// Rewrites a node of com.microsoft. A node with an unknown operator stays: the code that runs a
+// model reports all unknown operators in one message.
 void upgrade_microsoft(Graph& graph, NodeId id, std::int64_t from) {
   const Node& node = graph.node(id);
   const MicrosoftRow* row = find_row(kMicrosoftUpgrades, node.op_type);
@@ -136,14 +138,14 @@ void upgrade_microsoft(Graph& graph, NodeId id, std::int64_t from) {
   row->rule(upgrade);
 }
 
-// Some exporters use an operator that is newer than the opset they state; it can only mean what its
-// first version means.
+// The first opset that has an operator. Some exporters use an operator that is newer than the opset
+// they state. It can only mean the first version of the operator.
 std::int64_t first_opset(std::string_view op_type) {
   const Arity* first = find_arity(op_type, 1);
   return first == nullptr ? 1 : first->since;
 }
 
-// The import of a domain that no node is of any longer.
+// Removes the import of a domain if no node belongs to that domain any longer.
 void drop_import(Graph& graph, std::string_view domain) {
   bool used = false;
   for_each_node(graph, [&](const Graph& around, NodeId id) {
@@ -180,7 +182,7 @@ void upgrade_opset(Graph& graph) {
     if (from <= kCanonicalOpset) {
       require_attributes(graph, id, std::max(from, first_opset(node.op_type)));
     }
-    // An attribute of the first opsets: a hint about memory.
+    // The first opsets had this attribute as a hint about memory.
     if (from < 6 && node.has("consumed_inputs")) graph.attributes(id).erase("consumed_inputs");
     if (const UpgradeRow* row = find_row(kUpgrades, node.op_type)) {
       Upgrade upgrade(graph, id, std::max(from, first_opset(node.op_type)));
@@ -189,7 +191,7 @@ void upgrade_opset(Graph& graph) {
     if (from > kCanonicalOpset) {
       require_known(graph, id, from);
     } else if (graph.node(id).domain.empty()) {
-      // Whoever reads what is written later finds a node of the canonical opset.
+      // A saved file states the canonical opset, so the attributes must be valid in it.
       require_attributes(graph, id, kCanonicalOpset);
     }
   }

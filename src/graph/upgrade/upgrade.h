@@ -13,13 +13,13 @@
 
 namespace qtool {
 
-/// One node on its way to kCanonicalOpset, with the edits that rules are made of. New values and
-/// nodes are named after the node's first output and the node.
+/// A node that is being rewritten in terms of kCanonicalOpset, with the edits that rules use. New
+/// values are named after the node's first output, new nodes after the node.
 class Upgrade {
  public:
   Upgrade(Graph& graph, NodeId id, std::int64_t from) : graph_(graph), id_(id), from_(from) {}
 
-  /// The opset the node is written in.
+  /// The opset in which the node is written.
   [[nodiscard]] std::int64_t from() const noexcept { return from_; }
   [[nodiscard]] Graph& graph() noexcept { return graph_; }
   [[nodiscard]] const Node& node() const { return graph_.node(id_); }
@@ -34,18 +34,19 @@ class Upgrade {
   [[nodiscard]] const Tensor* constant(std::size_t index) const {
     return node().has_input(index) ? graph_.value(node().inputs[index]).constant.get() : nullptr;
   }
-  /// The integers of a constant input. Throws Error(kUnsupported) when it is computed.
+  /// The integers of a constant input. Throws Error(kUnsupported) when the input is not constant.
   [[nodiscard]] std::vector<std::int64_t> constant_ints(std::size_t index,
                                                         std::string_view what) const;
-  /// The rank of an input. Throws Error(kUnsupported) when nothing in the model tells.
+  /// The rank of an input. Throws Error(kUnsupported) when the model does not determine it.
   [[nodiscard]] std::int64_t require_rank(std::size_t index) const;
-  /// `axes` counted from the front.
+  /// `axes` as numbers that count from the front: negative axes are converted.
   [[nodiscard]] std::vector<std::int64_t> plain_axes(std::vector<std::int64_t> axes,
                                                      std::int64_t rank) const;
 
   [[nodiscard]] Node::AttributeMap& attributes() { return graph_.attributes(id_); }
   void drop(std::string_view key);
-  /// Removes an attribute and returns what it held.
+  /// Removes an attribute and returns its value; std::nullopt when it is absent. Throws
+  /// Error(kInvalidModel) when it has another type.
   std::optional<std::int64_t> take_int(std::string_view key);
   std::optional<float> take_float(std::string_view key);
   std::optional<std::string> take_string(std::string_view key);
@@ -60,26 +61,29 @@ class Upgrade {
   void truncate_inputs(std::size_t count) { graph_.truncate_inputs(id_, count); }
   void truncate_outputs(std::size_t count) { graph_.truncate_outputs(id_, count); }
   void set_op(std::string op_type) { graph_.set_op(id_, std::move(op_type)); }
-  /// The node becomes one of ONNX's own domain as `opset` has it, and is rewritten from there.
+  /// The node becomes `op_type` of ONNX's own domain in the version of `opset`. Then the rule of
+  /// that operator rewrites it.
   void become(std::string op_type, std::int64_t opset);
-  /// Moves an attribute of integers to an input; an absent one leaves the input absent.
+  /// Turns an attribute of integers into a constant input. Does nothing when the attribute is
+  /// absent.
   void ints_to_input(std::string_view key, std::size_t index);
 
-  /// Inserts a node with one output before this one.
+  /// Inserts a node with one new output before this node. Returns the output.
   ValueId before(std::string_view op_type, std::vector<ValueId> inputs, std::string_view suffix,
                  Node::AttributeMap attributes = {});
-  /// The same with an existing value as the output, which nothing may compute yet.
+  /// Like before() above, but the output is an existing value, which must have no producer yet.
   void before(std::string_view op_type, std::vector<ValueId> inputs, ValueId output,
               Node::AttributeMap attributes = {});
-  /// The same with an output for each suffix.
+  /// Like before() above, with one new output for each suffix. Returns the outputs.
   std::vector<ValueId> before_all(std::string_view op_type, std::vector<ValueId> inputs,
                                   const std::vector<std::string_view>& suffixes);
-  /// This node gets a new output value, which is returned; a new node after it reads that as its
-  /// first input and writes the old value.
+  /// Inserts a node after this node, between output 0 and its readers. This node gets a new output
+  /// value, which is the first input of the new node; the new node writes the old value. Returns
+  /// the new value.
   ValueId after(std::string_view op_type, std::vector<ValueId> more_inputs, std::string_view suffix,
                 Node::AttributeMap attributes = {});
-  /// Inserts a node behind this one, with an existing value as the output, which nothing may
-  /// compute yet.
+  /// Inserts a node after this node. Its output is an existing value, which must have no producer
+  /// yet.
   void after(std::string_view op_type, std::vector<ValueId> inputs, ValueId output);
 
   /// Throws Error(kUnsupported) naming node and opset.
@@ -96,15 +100,16 @@ class Upgrade {
   std::int64_t from_;
 };
 
-/// The rule of one operator: rewrites nodes of the opsets whose definition differs from the
-/// canonical one.
+/// The rule of one operator. It rewrites nodes of all opsets whose definition of the operator
+/// differs from the canonical one.
 using UpgradeRule = void (*)(Upgrade&);
 
 /// Whether a node of ONNX's own domain has an operator that the canonical opset does not have and
-/// that nothing here runs: one of a newer opset, or of a runtime's own.
+/// that qtool does not run: an operator of a newer opset, or of another runtime.
 bool is_unknown(const Node& node);
 
-/// Whether upgrades.inc, or microsoft.inc for that domain, has a rule for an operator.
+/// Whether there is a rule for an operator: in microsoft.inc for the domain com.microsoft, in
+/// upgrades.inc for ONNX's own domain.
 bool has_upgrade(std::string_view op_type, std::string_view domain = "");
 
 }  // namespace qtool

@@ -19,7 +19,7 @@ class AddKernel {
       : row_(&select_kernel(add_kernels(), selection)) {}
 
   [[nodiscard]] std::string_view kernel() const { return row_->name; }
-  /// `count` elements of each; `out` may be `a` or `b`.
+  /// Each tensor has `count` elements. `out` may be `a` or `b`.
   void run(const AddParams& params, const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* out,
            std::int64_t count) const {
     row_->functions->run(params, a, b, out, count);
@@ -29,7 +29,7 @@ class AddKernel {
   const KernelRow<AddFunctions>* row_;
 };
 
-/// The specification: naive, never dispatched.
+/// The specification: naive code that is never selected as a kernel.
 void reference_add(const AddParams& params, const std::uint8_t* a, const std::uint8_t* b,
                    std::uint8_t* out, std::int64_t count);
 

@@ -5,8 +5,8 @@
 namespace qtool {
 
 /// The sum of two quantized tensors:
-/// q = clamp(rint(float(qa - za) * ra + float(qb - zb) * rb) + zy, low, high), ties to even: two
-/// float products, each rounded, then one float sum.
+/// q = clamp(rint(float(qa - za) * ra + float(qb - zb) * rb) + zy, low, high), ties to even. The
+/// two products are rounded to float, and so is their sum.
 struct AddParams {
   float ra = 1.0F;  ///< s_a / s_y
   float rb = 1.0F;  ///< s_b / s_y; negative: b is subtracted

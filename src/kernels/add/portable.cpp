@@ -6,7 +6,7 @@
 namespace qtool {
 namespace {
 
-// Each operand has 256 values only, so its product is looked up.
+// An operand has only 256 possible values, so its products are looked up in a table.
 void run_add(const AddParams& params, const std::uint8_t* a, const std::uint8_t* b,
              std::uint8_t* out, std::int64_t count) {
   float from_a[256];

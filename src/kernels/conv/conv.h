@@ -25,13 +25,13 @@ struct ConvShape {
   std::int64_t dilation_w = 1;
   std::int64_t pad_top = 0;
   std::int64_t pad_left = 0;
-  /// Elements between neighbouring pixels; 0 stands for the number of channels. A larger one reads
-  /// from or writes into a slice of the channels of a wider tensor.
+  /// Elements between neighbouring pixels; 0 stands for the number of channels. A larger stride
+  /// reads from or writes into a slice of the channels of a wider tensor.
   std::int64_t in_pixel_stride = 0;
   std::int64_t out_pixel_stride = 0;
   /// The byte that pads the image when the input zero point is known only at run time; otherwise
-  /// the weights' input_zero_point is used. The workspace depends on whether it is set, not on its
-  /// value.
+  /// the weights' input_zero_point is used. The size of the workspace depends on whether it is set,
+  /// not on its value.
   std::optional<std::uint8_t> padding{};
 };
 
@@ -50,18 +50,19 @@ struct ConvWeights {
   std::span<const std::int32_t> weight_zero_points;
 };
 
-/// Another u8 tensor of the result's shape, whose reals are added before the result is rounded: the
-/// shortcut of a residual block.
+/// Another u8 tensor of the result's shape, whose real values are added before the result is
+/// rounded: the shortcut of a residual block.
 struct Residual {
   float multiplier = 1.0F;  ///< its scale / s_y, 0 to kMaxResidualMultiplier
   std::int32_t zero_point = 0;
 };
 
-/// With a larger one a product could be infinite, and the sum of two products not a number.
+/// The largest multiplier of a residual. With a larger one a product could be infinite, and the sum
+/// of two products could be NaN.
 inline constexpr float kMaxResidualMultiplier = 1e30F;
 
-/// From an int32 sum to u8: q = clamp(rint(float(acc) * multiplier[c]) + zero_point, low, high),
-/// ties to even. 0 <= low <= high <= 255. With a residual r, what is rounded is
+/// Converts an int32 sum to u8: q = clamp(rint(float(acc) * multiplier[c]) + zero_point, low,
+/// high), ties to even. 0 <= low <= high <= 255. With a residual r, the rounded value is
 /// float(acc) * multiplier[c] + float(r - residual.zero_point) * residual.multiplier: two products,
 /// each rounded to float, and one sum, rounded to float.
 struct Epilogue {
@@ -81,13 +82,13 @@ struct ConvAdded {
 class ConvDriver;
 
 /// A convolution of u8 images with s8 weights, ready to run: dense, grouped or depthwise. A matrix
-/// product is a 1x1 convolution over as many pixels as the left matrix has rows.
-/// acc = sum (qx - zx)(qw - zw) + qb, exactly, on every instruction set and thread count.
+/// product is a 1x1 convolution in which every row of the left matrix is a pixel.
+/// acc = sum (qx - zx)(qw - zw) + qb, exactly, for every instruction set and number of threads.
 /// Immutable; threads may share it, each run with its own workspace.
 class PackedConv {
  public:
   /// u8 output. Throws Error(kInvalidModel) when extents, spans and parameters do not fit together,
-  /// and Error(kUnsupported) when a sum could leave int32: K 255 max|qw - zw| + max|qb| >= 2^31.
+  /// and Error(kUnsupported) when a sum could exceed int32: K 255 max|qw - zw| + max|qb| >= 2^31.
   PackedConv(const ConvWeights& weights, Epilogue epilogue, const KernelSelection& selection = {});
   /// f32 output: y = float(acc) * scale[c] (+ float_bias[c], after rounding the product).
   PackedConv(const ConvWeights& weights, std::vector<float> dequantize_scale,
@@ -101,13 +102,14 @@ class PackedConv {
 
   /// The name of the micro-kernel.
   [[nodiscard]] std::string_view kernel() const;
-  /// What run() needs for `shape`, for any input.
+  /// The size of the workspace that run() needs for `shape`, whatever the input.
   [[nodiscard]] std::int64_t workspace_bytes(const ConvShape& shape, int threads) const;
-  /// Computes all output pixels. `input`: [batch][in_h][in_w][in_pixel_stride] u8; `output`: the
-  /// same with out_, u8, float or int32; `workspace`: workspace_bytes(shape, threads) bytes of any
-  /// alignment; `added`: what each output element gets besides, see ConvAdded. Throws
-  /// Error(kInvalidArgument) when the shape is impossible, or a residual is missing or not asked
-  /// for, or a base has no place.
+  /// Computes all output pixels. `input`: [batch][in_h][in_w][in_pixel_stride] u8; `output`:
+  /// [batch][out_h][out_w][out_pixel_stride] u8, float or int32; `workspace`:
+  /// workspace_bytes(shape, threads) bytes of any alignment; `added`: the values to add to the
+  /// results, see ConvAdded. Throws Error(kInvalidArgument) when the shape is impossible, when a
+  /// residual is missing or not expected, or when there is a base but the output is not float
+  /// without a bias.
   void run(const ConvShape& shape, const std::uint8_t* input, void* output, std::byte* workspace,
            int threads, const ConvAdded& added = {}) const;
 
@@ -118,8 +120,8 @@ class PackedConv {
   std::unique_ptr<const ConvDriver> driver_;
   std::int64_t in_channels_;
   std::int64_t out_channels_;
-  bool adds_ = false;        // a residual
-  bool takes_base_ = false;  // float output without a bias
+  bool adds_ = false;        // adds a residual
+  bool takes_base_ = false;  // is float output without a bias
 };
 
 }  // namespace qtool

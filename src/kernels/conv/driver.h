@@ -27,14 +27,15 @@ struct ConvOutput {
 
 /// Weights as sums of s8 filters, and the bias with the input zero point folded in.
 struct FoldedWeights {
-  /// [term][out][in / groups][kernel_h][kernel_w]: the caller's weights, or `storage`
+  /// [term][out][in / groups][kernel_h][kernel_w]; refers to the caller's weights or to `storage`
   std::span<const std::int8_t> values;
   std::vector<std::int8_t> storage;
   std::int64_t terms = 1;
   std::vector<std::int32_t> bias;  ///< qb - zx sum (qw - zw)
 };
 
-/// Checks extents and spans and the int32 bound, then folds. Throws as PackedConv does.
+/// Checks the extents, the spans and the int32 bound, then folds the zero points into weights and
+/// bias. Throws the errors of PackedConv.
 FoldedWeights fold_weights(const ConvWeights& weights);
 
 /// One way to run convolutions: packed weights and the loops around a micro-kernel.
@@ -48,14 +49,15 @@ class ConvDriver {
   [[nodiscard]] virtual std::string_view kernel() const = 0;
   /// `shape` has been checked, and its pixel strides are not 0.
   [[nodiscard]] virtual std::int64_t workspace_bytes(const ConvShape& shape, int threads) const = 0;
-  /// A residual is null exactly where the output has none; a base is only there for float output.
+  /// `added.residual` is null exactly if the output has no residual. `added.base` is set only for
+  /// float output.
   virtual void run(const ConvShape& shape, const std::uint8_t* input, void* output,
                    std::byte* workspace, int threads, const ConvAdded& added) const = 0;
 };
 
 std::unique_ptr<const ConvDriver> make_dense_driver(const ConvWeights& weights, ConvOutput output,
                                                     const KernelSelection& selection);
-/// For in_channels = out_channels = groups.
+/// Requires in_channels = out_channels = groups.
 std::unique_ptr<const ConvDriver> make_depthwise_driver(const ConvWeights& weights,
                                                         ConvOutput output,
                                                         const KernelSelection& selection);

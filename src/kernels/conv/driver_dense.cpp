@@ -15,21 +15,22 @@ namespace qtool {
 namespace {
 
 constexpr std::int64_t kTileRows = 24;              // a multiple of every kernel's row tile
-constexpr std::int64_t kTableBytes = 8192;          // pointer table of a block: a share of the L1
-constexpr std::int64_t kMaxTiles = 4;               // per block
-constexpr std::int64_t kProductsPerStep = 64;       // that take about as long as a step elsewhere
-constexpr std::int64_t kCachedWeights = 384 << 10;  // weights that stay in the L2 beside the rest
+constexpr std::int64_t kTableBytes = 8192;          // a block's pointer table: a part of the L1
+constexpr std::int64_t kMaxTiles = 4;               // largest number of tiles per block
+constexpr std::int64_t kProductsPerStep = 64;       // products that take about as long as a step
+constexpr std::int64_t kCachedWeights = 384 << 10;  // weight bytes that stay in L2 beside the rest
 
-// The work of one convolution in tiles of pixels times units of channels, and their order.
+// Divides the work of one convolution into tiles of pixels and units of channels, and sets their
+// order.
 struct Schedule {
   enum class Order : std::uint8_t { kPixelsOuter, kUnitsOuter } order = Order::kPixelsOuter;
   std::int64_t pixels = 0;
   std::int64_t tile = kTileRows;
   std::int64_t tiles = 0;
-  std::int64_t block = kTileRows;  ///< most pixels of one kernel call
+  std::int64_t block = kTileRows;  ///< largest number of pixels in one kernel call
 };
 
-// Where the results of a run go, and what is added to them.
+// The destination of the results of a run, and the values that are added to them.
 struct Results {
   std::byte* output;
   ConvAdded added;
@@ -76,7 +77,7 @@ class DenseConv final : public ConvDriver {
   [[nodiscard]] std::int64_t table_bytes(const Schedule& schedule) const {
     return align_up(all_taps() * schedule.block * static_cast<std::int64_t>(sizeof(void*)));
   }
-  // Bytes of the padding pixel, when only this run knows its value.
+  // Bytes of the padding pixel in the workspace; it is there when only this run knows its value.
   [[nodiscard]] std::int64_t padding_bytes(const ConvShape& shape) const {
     return shape.padding ? align_up(in_channels_) : 0;
   }
@@ -133,7 +134,7 @@ Schedule DenseConv::schedule_of(const ConvShape& shape, int threads) const {
   if (!copies && units > 1 && (coarse || panels_.weights.bytes() > kCachedWeights)) {
     schedule.order = Schedule::Order::kUnitsOuter;
   }
-  // Smaller tiles where full ones would leave a thread without work.
+  // Tiles become smaller where full tiles would leave a thread without work.
   const std::int64_t others = schedule.order == Schedule::Order::kUnitsOuter ? units : 1;
   while (threads > 1 && schedule.tile > 6 && schedule.tiles * others < 8 * threads) {
     schedule.tile /= 2;

@@ -28,7 +28,7 @@ class DepthwiseConv final : public ConvDriver {
     const FoldedWeights folded = fold_weights(weights);
     terms_ = folded.terms;
     const std::int64_t positions = kernel_h_ * kernel_w_;
-    // From one filter after the other to one position after the other.
+    // The values are reordered from one filter after another to one kernel position after another.
     std::vector<std::int8_t> values(folded.values.size());
     for (std::int64_t term = 0; term < terms_; ++term) {
       for (std::int64_t channel = 0; channel < channels_; ++channel) {
@@ -68,8 +68,8 @@ class DepthwiseConv final : public ConvDriver {
       }
       return;
     }
-    // Rare: a filter per channel right before a sum. The kernels leave it to a loop over their
-    // sums.
+    // A residual after a depthwise convolution is rare. The kernels do not add it; a loop over
+    // their sums does.
     auto* sums = reinterpret_cast<std::int32_t*>(align_up(workspace));
     ConvShape dense = shape;
     dense.out_pixel_stride = channels_;
@@ -100,7 +100,7 @@ class DepthwiseConv final : public ConvDriver {
     });
   }
 
-  // One pixel: sums and residual to bytes.
+  // Converts the sums and the residual of one pixel to bytes.
   void add_residual(const std::int32_t* sums, const std::uint8_t* residual,
                     std::uint8_t* out) const {
     const Residual& added = *output_.residual;
@@ -129,9 +129,9 @@ class DepthwiseConv final : public ConvDriver {
     const std::int64_t out_bytes =
         shape.out_h * shape.out_w * shape.out_pixel_stride * (type == OutputType::kUInt8 ? 1 : 4);
     const std::int64_t items = shape.batch * blocks * steps;
-    // Between two calls a long run looks whether it is to end.
+    // A long run can be stopped between two kernel calls.
     constexpr std::int64_t kTapsPerCall = 1 << 24;
-    const std::int64_t taps = rows * shape.out_w * terms_ * kernel_h_ * kernel_w_;  // of a step
+    const std::int64_t taps = rows * shape.out_w * terms_ * kernel_h_ * kernel_w_;  // per step
     const std::int64_t most = kTapsPerCall / std::max<std::int64_t>(1, taps) + 1;
     parallel_ranges(items, threads, [&](std::int64_t from, std::int64_t to, int /*worker*/) {
       DepthwiseCall part = call;

@@ -69,7 +69,7 @@ std::int32_t zero_point_of(const ConvWeights& weights, std::size_t channel) {
   return weights.weight_zero_points.empty() ? 0 : weights.weight_zero_points[channel];
 }
 
-// The bias with the input zero point folded in; throws when a sum could leave int32.
+// The bias with the input zero point folded in; throws when a sum could exceed int32.
 std::int32_t fold_bias(const ConvWeights& weights, std::size_t channel, std::size_t per_channel) {
   const std::int64_t bias = weights.bias.empty() ? 0 : weights.bias[channel];
   const std::int32_t zero_point = zero_point_of(weights, channel);
@@ -92,7 +92,7 @@ std::int32_t fold_bias(const ConvWeights& weights, std::size_t channel, std::siz
   return static_cast<std::int32_t>(bias - weights.input_zero_point * sum);
 }
 
-// The remainder of `weight` after `terms` terms have each taken as much as s8 can hold.
+// The remainder of `weight` after each of `terms` terms has taken the largest part that fits in s8.
 std::int32_t rest_after(std::int32_t weight, std::int64_t terms) {
   for (std::int64_t term = 0; term < terms; ++term) weight -= std::clamp(weight, -128, 127);
   return weight;

@@ -8,7 +8,7 @@
 namespace qtool {
 namespace {
 
-// Taps that are kernel rows need less padding: only each row, not each position, is padded to whole
+// With kernel rows as taps there is less padding: each row, not each position, is padded to whole
 // groups.
 TapKind choose_kind(const ConvWeights& weights) {
   const std::int64_t depth = weights.in_channels / weights.groups;
@@ -44,7 +44,7 @@ std::vector<PanelUnit> make_units(const ConvWeights& weights, std::int64_t panel
   return units;
 }
 
-// Where a channel's weights are in the ONNX order.
+// Finds the weights of a channel in the ONNX order.
 class Source {
  public:
   Source(const ConvWeights& weights, const FoldedWeights& folded, TapKind kind)

@@ -8,13 +8,13 @@
 
 namespace qtool {
 
-/// What one tap of the packed weights is.
+/// The kinds of taps in the packed weights.
 enum class TapKind : std::uint8_t {
-  kPixel,  ///< one kernel position; a row is the channels of a group
-  kRow,    ///< one kernel row; a row is the channels of all its positions, for few channels
+  kPixel,  ///< one kernel position; a row has the channels of a group
+  kRow,    ///< one kernel row, for few channels; a row has the channels of all its positions
 };
 
-/// Up to four panels of one group's output channels: what one kernel call multiplies with.
+/// Up to four panels of one group's output channels: the weights of one kernel call.
 struct PanelUnit {
   std::int64_t group = 0;
   std::int64_t channel = 0;  ///< first output channel
@@ -24,7 +24,7 @@ struct PanelUnit {
   std::int64_t columns_at = 0;  ///< offset into the per-channel arrays
 };
 
-/// The weights of a dense or grouped convolution as GemmCall wants them.
+/// The weights of a dense or grouped convolution, in the order that GemmCall requires.
 struct PackedPanels {
   TapKind kind = TapKind::kPixel;
   std::int64_t taps = 1;  ///< kernel positions or rows of one term

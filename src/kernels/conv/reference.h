@@ -7,7 +7,7 @@
 
 namespace qtool {
 
-/// The specification of PackedConv: naive, never dispatched.
+/// The specification of PackedConv: naive code that is never selected as a kernel.
 void reference_conv(const ConvWeights& weights, const Epilogue& epilogue, const ConvShape& shape,
                     const std::uint8_t* input, std::uint8_t* output,
                     const std::uint8_t* residual = nullptr);
@@ -15,7 +15,7 @@ void reference_conv(const ConvWeights& weights, std::span<const float> dequantiz
                     std::span<const float> float_bias, const ConvShape& shape,
                     const std::uint8_t* input, float* output, const float* base = nullptr);
 
-/// The sums themselves.
+/// Computes the int32 sums, without an epilogue.
 void reference_conv(const ConvWeights& weights, const ConvShape& shape, const std::uint8_t* input,
                     std::int32_t* output);
 

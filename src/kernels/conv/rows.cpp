@@ -8,7 +8,6 @@
 namespace qtool {
 namespace {
 
-// An output pixel.
 struct OutputPixel {
   std::int64_t image, y, x;
 };
@@ -19,7 +18,8 @@ OutputPixel output_pixel(const ConvShape& shape, std::int64_t pixel) {
   return {pixel / area, inside / shape.out_w, inside % shape.out_w};
 }
 
-// The part of output columns [x, x + count) whose input column x stride + offset is in [0, width).
+// The part of the output columns [x, x + count) whose input column, column * stride + offset, is in
+// [0, width). `begin` and `end` count from x.
 struct Inside {
   std::int64_t begin, end;
 };
@@ -32,7 +32,7 @@ Inside inside_columns(std::int64_t x, std::int64_t count, std::int64_t stride, s
   return {begin - x, std::clamp(last, begin, x + count) - x};
 }
 
-// Pointers of one tap for `count` pixels of one output row.
+// Fills in the pointers of one tap for `count` pixels of one output row.
 void fill_tap(const RowGeometry& geometry, const OutputPixel& at, std::int64_t count,
               std::int64_t i, std::int64_t j, const std::uint8_t** to) {
   const ConvShape& shape = geometry.shape;
@@ -159,7 +159,7 @@ std::int64_t scratch_bytes(const RowGeometry& geometry, RowMode mode, std::int64
     case RowMode::kStrip: {
       const std::int64_t most =
           std::min(geometry.shape.out_h, ceil_div(pixels - 1, geometry.shape.out_w) + 1);
-      // A row of fewer than 4 bytes is read as 4.
+      // A row of fewer than 4 bytes is read as 4 bytes.
       return strip_rows(geometry, most) * strip_columns(geometry) * geometry.in_channels +
              geometry.row_bytes;
     }

@@ -13,7 +13,7 @@ namespace qtool {
 /// Every kernel of the family that this build contains.
 std::span<const KernelRow<CrossEntropyFunctions>> cross_entropy_kernels() noexcept;
 
-/// The sums that the searches for a threshold by divergence need for their candidates. All kernels
+/// Computes the sums that threshold searches by divergence need for their candidates. All kernels
 /// give the same bits.
 class CrossEntropyKernel {
  public:
@@ -21,12 +21,12 @@ class CrossEntropyKernel {
       : row_(&select_kernel(cross_entropy_kernels(), selection)) {}
 
   [[nodiscard]] std::string_view kernel() const { return row_->name; }
-  /// As CrossEntropyFunctions::run. Cost: 7 ns per level with AVX-512, 8 with AVX2, 14 without.
+  /// See CrossEntropyFunctions::run. Cost: 7 ns per level with AVX-512, 8 with AVX2, 14 without.
   double run(const LevelledHistogram& histogram, std::int64_t kept, double tail,
              double* scratch) const {
     return row_->functions->run(histogram, kept, tail, scratch);
   }
-  /// As CrossEntropyFunctions::logarithms. Cost: 1.5 ns per value with AVX-512.
+  /// See CrossEntropyFunctions::logarithms. Cost: 1.5 ns per value with AVX-512.
   void logarithms(std::span<double> values) const {
     row_->functions->logarithms(values.data(), std::ssize(values));
   }
@@ -35,8 +35,8 @@ class CrossEntropyKernel {
   const KernelRow<CrossEntropyFunctions>* row_;
 };
 
-/// What run() computes, bin by bin with the exact logarithm; never dispatched. Kernels come
-/// within 1e-12 of it.
+/// The specification of run(): bin by bin, with the exact logarithm; never selected as a kernel.
+/// The results of kernels are within 1e-12 of it.
 double reference_cross_entropy(const LevelledHistogram& histogram, std::int64_t kept, double tail);
 
 }  // namespace qtool

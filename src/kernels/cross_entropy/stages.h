@@ -20,18 +20,18 @@ namespace {  // NOLINT(google-build-namespaces)
   const auto count = static_cast<double>(levels);
   const double per_level = 1.0 / count;
   const double per_bin = count / static_cast<double>(kept);
-  // For the edge before each level: `bins`, the bin that it cuts; `cuts`, the weight of that bin;
-  // `parts`, the part of the bin that lies below the edge; `before`, the weight of all bins below
-  // that bin; `uptos`, the weight below the edge.
+  // Five arrays describe the edge before each level. `bins`: the bin that the edge cuts. `cuts`:
+  // the weight of this bin. `parts`: the part of this bin that lies below the edge. `before`: the
+  // weight of all bins below this bin. `uptos`: the weight below the edge.
   const std::int64_t edges = levels + 1;
   double* const __restrict bins = scratch;
   double* const __restrict cuts = scratch + edges;
   double* const __restrict parts = scratch + 2 * edges;
   double* const __restrict before = scratch + 3 * edges;
   double* const __restrict uptos = scratch + 4 * edges;
-  double* const __restrict means = scratch + 5 * edges;  // means[l]: of level l - 1; 0 for l = 0
-  // P and Q: first of the bins that the starts of levels cut, then sums over the bins inside
-  // levels.
+  double* const __restrict means = scratch + 5 * edges;  // [l + 1]: mean of level l; [0]: 0
+  // P and Q. The first `levels` entries are for the bin that the start of each level cuts. The next
+  // `levels` entries are for all bins that begin inside each level.
   double* const __restrict ps = scratch + 6 * edges;
   double* const __restrict qs = scratch + 8 * edges;
   for (std::int32_t l = 0; l <= levels; ++l) {
@@ -48,7 +48,7 @@ namespace {  // NOLINT(google-build-namespaces)
   means[0] = 0.0;
   for (std::int32_t l = 0; l < levels; ++l) means[l + 1] = (uptos[l + 1] - uptos[l]) * per_bin;
   for (std::int32_t l = 0; l < levels; ++l) {
-    const double cut = parts[l] > 0.0 ? 1.0 : 0.0;  // 0 where the level starts with a bin
+    const double cut = parts[l] > 0.0 ? 1.0 : 0.0;  // 0 if the level starts at a bin edge
     ps[l] = cut * (cuts[l] + smoothing);
     qs[l] = parts[l] * means[l] + (1.0 - parts[l]) * means[l + 1];
     // The bins that begin inside the level.

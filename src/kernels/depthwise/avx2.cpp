@@ -9,7 +9,7 @@ namespace qtool {
 namespace {
 
 // vpmaddubsw saturates, so two taps of a channel are interleaved, widened to 16 bits and multiplied
-// with vpmaddwd. Channels go in groups of 16.
+// with vpmaddwd. Channels are processed in groups of 16.
 constexpr std::int64_t kGroup = 16;
 constexpr std::int64_t kHeaderBytes = kDepthwiseBlock * 8;  // bias and multiplier of 64 channels
 constexpr std::int64_t kPairBytes = kDepthwiseBlock * 4;    // two 16-bit weights per channel
@@ -49,7 +49,7 @@ void pack(const DepthwiseWeights& weights, std::byte* packed) {
   }
 }
 
-// Kernel positions of all terms, one after the other.
+// A kernel position. next() steps through the positions of one term after another.
 struct Tap {
   std::int64_t i = 0;
   std::int64_t j = 0;
@@ -63,7 +63,8 @@ Tap next(const DepthwiseCall& call, Tap tap) {
   return tap;
 }
 
-// Addresses of `count` taps of one output pixel, and one more if their number is odd.
+// Finds the addresses of `count` taps of one output pixel, from `tap` on, and adds a zero pixel if
+// `count` is odd. Returns the tap after these.
 Tap find_taps(const DepthwiseCall& call, std::int64_t y, std::int64_t x, Tap tap,
               std::int64_t count, const std::uint8_t** to) {
   for (std::int64_t t = 0; t < count; ++t) {
@@ -139,7 +140,8 @@ void run(const DepthwiseCall& call) {
   const auto* bias = reinterpret_cast<const std::int32_t*>(header);
   const std::int64_t begin = call.block * kDepthwiseBlock;
   const std::int64_t count = smaller(kDepthwiseBlock, call.channels - begin);
-  // Neighbouring columns without a border between them have neighbouring taps.
+  // Neighbouring output columns whose windows do not cross the left or right border have the same
+  // taps, shifted by `step` bytes.
   const std::int64_t last_column =
       call.in_w - 1 - (call.kernel_w - 1) * call.dilation_w + call.pad_left;
   const std::int64_t step = call.stride_w * call.in_pixel_stride;

@@ -10,13 +10,14 @@ namespace {
 
 // vpdpbusd adds four products per 32-bit lane, so four input rows of one column are interleaved:
 // a lane holds four rows ("a quad") of one channel. An interleaved column serves every output
-// column that its kernel column falls on, and with stride 1 two output rows: the weights are packed
-// for both, the second row's shifted down by one. The interleaved columns of a chunk of output
-// columns lie in a scratch buffer in the L1 cache.
+// column whose window contains it. With stride 1 it also serves two output rows: the weights are
+// packed for both rows, and those of the second row are shifted down by one. The interleaved
+// columns of a chunk of output columns lie in a scratch buffer in the L1 cache.
 //
-// A register holds 64 channels of one column, or, for the last channels of an image, 32 of two or
-// 16 of four neighbouring output columns: kLanes counts the 128-bit lanes of a column. Byte and
-// word unpacking leave register q with channels 4 q to 4 q + 3 of each lane.
+// A register holds 64 channels of one column. For the last channels of an image it holds 32
+// channels of two, or 16 channels of four neighbouring output columns. kLanes is the number of
+// 128-bit lanes per column. After byte and word unpacking, register q holds channels 4 q to 4 q + 3
+// of each lane.
 constexpr std::int64_t kScratchBytes = 48 << 10;
 constexpr std::int64_t kChunkBytes = 20 << 10;  // leaves room for weights and rows in the L1
 constexpr std::int64_t kVector = 64;
@@ -28,7 +29,7 @@ constexpr std::int64_t kMaxStride = 8;
 
 std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
-// Quads that hold the input rows of two output rows.
+// The number of quads that hold the input rows of two output rows.
 std::int64_t quads_of(std::int64_t kernel_h) { return ceil_div(kernel_h + 1, 4); }
 
 std::int64_t block_bytes(std::int64_t terms, std::int64_t kernel_h, std::int64_t kernel_w) {
@@ -45,7 +46,7 @@ std::int64_t packed_bytes(const DepthwiseWeights& weights) {
          block_bytes(weights.terms, weights.kernel_h, weights.kernel_w);
 }
 
-// The channel of a block that 32-bit lane `lane` of register q stands for.
+// The channel of a block that is in 32-bit lane `lane` of register q.
 std::int64_t channel_of(std::int64_t q, std::int64_t lane, std::int64_t lanes) {
   return lane / 4 % lanes * 16 + 4 * q + lane % 4;
 }
@@ -61,7 +62,8 @@ void pack_header(const DepthwiseWeights& weights, std::int64_t begin, std::int64
   }
 }
 
-// One step: kernel column j of a term, quad `quad`: for both output rows four registers.
+// Packs one step, which is quad `quad` of kernel column j of a term: four registers for each of two
+// output rows.
 void pack_step(const DepthwiseWeights& weights, std::int64_t begin, std::int64_t count,
                std::int64_t term, std::int64_t j, std::int64_t quad, std::int8_t* packed) {
   for (std::int64_t row = 0; row < 2; ++row) {
@@ -93,10 +95,10 @@ void pack(const DepthwiseWeights& weights, std::byte* packed) {
   }
 }
 
-// What stays the same during a call.
+// Values that stay the same during a call.
 struct Plan {
   const DepthwiseCall& call;
-  std::int64_t channels;  // of this block
+  std::int64_t channels;  // in this block
   std::int64_t lanes;     // per column
   std::int64_t columns;   // output columns per register
   std::int64_t quads;
@@ -107,11 +109,12 @@ struct Plan {
   const std::byte* packed;
   __mmask64 mask;     // the channels of one column
   Products products;  // whether a product can exceed int32: it cannot if multipliers are below 1
-  std::int64_t offset[kMaxSteps];  // of each step's input in the scratch
+  std::int64_t offset[kMaxSteps];  // position of each step's input in the scratch
 };
 
-// Columns are stored by residue modulo stride_w, so that output columns read neighbours. These are
-// the columns of one residue that `chunk` output columns need, in whole registers.
+// Columns are stored by residue modulo stride_w, so that neighbouring output columns read
+// neighbouring columns. Returns the number of columns of one residue that `chunk` output columns
+// need, rounded up to whole registers.
 std::int64_t plane_of(const DepthwiseCall& call, std::int64_t chunk, std::int64_t columns) {
   const std::int64_t reach = (ceil_div(chunk, columns) * columns - 1) * call.stride_w +
                              (call.kernel_w - 1) * call.dilation_w;
@@ -141,7 +144,7 @@ bool make_plan(Plan& plan) {
   const auto bytes = [&](std::int64_t chunk) {
     return plane_of(call, chunk, plan.columns) * column_bytes;
   };
-  // All of a row, or what the preferred size holds, but at least one register.
+  // A chunk is a whole row, or the part that fits in kChunkBytes, but at least one register.
   plan.chunk = ceil_div(call.out_w, plan.columns) * plan.columns;
   if (bytes(plan.chunk) > kChunkBytes) {
     const std::int64_t room = kChunkBytes / column_bytes - 2 * plan.columns -
@@ -163,7 +166,7 @@ bool make_plan(Plan& plan) {
 
 enum class Fill : std::uint8_t { kWhole, kPartial };
 
-// The input rows of a quad, at column 0. A row outside of the image points to one zero pixel, with
+// The input rows of a quad, at column 0. A row outside the image points to one zero pixel, with
 // step 0.
 struct Quad {
   const std::uint8_t* row[4];
@@ -203,7 +206,8 @@ QTOOL_INLINE inline void store_interleaved(const __m512i* row, std::byte* to, st
   _mm512_storeu_si512(to + 3 * pitch, _mm512_unpackhi_epi16(high_ab, high_cd));
 }
 
-// Interleaves `count` registers whose columns begin at `x`, some of them outside of the image.
+// Interleaves `count` registers whose columns begin at `x`. Some of the columns are outside the
+// image.
 template <unsigned kLanes, Fill kFill>
 __attribute__((noinline)) void interleave_border(const Plan& plan, const Quad& quad, std::int64_t x,
                                                  std::int64_t count, std::byte* to) {
@@ -222,7 +226,7 @@ __attribute__((noinline)) void interleave_border(const Plan& plan, const Quad& q
   }
 }
 
-// The same with all columns inside.
+// As interleave_border(), but all columns are inside the image.
 template <unsigned kLanes, Fill kFill>
 __attribute__((noinline)) void interleave_inside(const Plan& plan, const Quad& quad, std::int64_t x,
                                                  std::int64_t count, std::byte* to) {
@@ -245,8 +249,8 @@ __attribute__((noinline)) void interleave_inside(const Plan& plan, const Quad& q
   }
 }
 
-// The columns of one residue of a chunk, in registers: those before `begin` and from `end` on are
-// not wholly inside of the image.
+// The columns of one residue of a chunk, counted in registers. Registers before `begin` and from
+// `end` on are not wholly inside the image.
 struct Span {
   std::int64_t x;  // first input column
   std::int64_t begin;
@@ -293,7 +297,7 @@ QTOOL_INLINE inline Columns columns_of(const Plan& plan) {
   return columns;
 }
 
-// One register of columns; the packs undo the order of the channels.
+// Requantizes one register of columns. The pack instructions restore the order of the channels.
 template <Products kProducts>
 QTOOL_INLINE inline __m512i requantize(const Columns& columns, const __m512i* sums) {
   __m512i rounded[4];
@@ -347,7 +351,7 @@ void store_floats(const Plan& plan, const __m512i* sums, std::int64_t count, flo
         _mm_storeu_ps(to, _mm_add_ps(quarters[lane], _mm_loadu_ps(addend)));
         continue;
       }
-      alignas(16) float values[4];  // see store_sums()
+      alignas(16) float values[4];  // no masked store, see store_sums()
       _mm_store_ps(values, quarters[lane]);
       for (std::int64_t i = 0; i < left; ++i) to[i] = values[i] + addend[i];
     }
@@ -370,8 +374,8 @@ void store_sums(const Plan& plan, const __m512i* sums, std::int64_t count, std::
         _mm_storeu_si128(reinterpret_cast<__m128i*>(to), quarters[lane]);
         continue;
       }
-      // No masked store: GCC 12 merges it with the extraction into a masked vextracti32x4, which
-      // touches all of its 16 bytes.
+      // A masked store is avoided: GCC 12 merges it with the extraction into a masked
+      // vextracti32x4, which touches all of its 16 bytes.
       alignas(16) std::int32_t values[4];
       _mm_store_si128(reinterpret_cast<__m128i*>(values), quarters[lane]);
       for (std::int64_t i = 0; i < left; ++i) to[i] = values[i];
@@ -379,7 +383,8 @@ void store_sums(const Plan& plan, const __m512i* sums, std::int64_t count, std::
   }
 }
 
-// The rare epilogues: floats, sums, and multipliers of 1 and more. `at` is the output element.
+// The rare epilogues: floats, sums, and multipliers of 1 and more. `at` is the index of the first
+// output element.
 template <unsigned kLanes>
 __attribute__((noinline)) void store_rarely(const Plan& plan, const __m512i* sums,
                                             std::int64_t count, std::int64_t at) {
@@ -394,7 +399,8 @@ __attribute__((noinline)) void store_rarely(const Plan& plan, const __m512i* sum
   }
 }
 
-// Sums of kRows output rows and kGroups registers of output columns: [row][group][q].
+// Computes the sums of kRows output rows and kGroups registers of output columns, in the order
+// [row][group][q].
 template <unsigned kRows, unsigned kGroups>
 QTOOL_INLINE inline void accumulate(const Plan& plan, const std::byte* scratch, __m512i* acc) {
   unroll<kRows * kGroups * 4>(
@@ -424,7 +430,8 @@ QTOOL_INLINE inline void accumulate(const Plan& plan, const std::byte* scratch, 
   unroll<kRows * kGroups * 4>([&](auto i) QTOOL_INLINE { keep(acc[i]); });
 }
 
-// Output columns [first, last) of kRows rows from row y on: u8, products that fit int32.
+// Computes output columns [first, last) of kRows rows from row y on, for u8 output and products
+// that fit int32.
 template <unsigned kLanes, unsigned kRows>
 __attribute__((noinline)) void compute_bytes(const Plan& plan, const std::byte* scratch,
                                              std::int64_t y, std::int64_t first,
@@ -459,7 +466,7 @@ __attribute__((noinline)) void compute_bytes(const Plan& plan, const std::byte* 
   }
 }
 
-// The same for everything else.
+// As compute_bytes(), for all other outputs and products.
 template <unsigned kLanes, unsigned kRows>
 __attribute__((noinline)) void compute_rarely(const Plan& plan, const std::byte* scratch,
                                               std::int64_t y, std::int64_t first,

@@ -7,10 +7,12 @@
 
 namespace qtool {
 
-/// Channels of a block. A kernel call handles one block, so blocks divide the work.
+/// The number of channels in a block. A kernel call handles one block, so the work is divided into
+/// blocks.
 inline constexpr std::int64_t kDepthwiseBlock = 64;
 
-/// What a kernel packs. One filter per channel; weights wider than s8 are sums of `terms` filters.
+/// The weights that a kernel packs: one filter per channel. Weights wider than s8 are sums of
+/// `terms` filters.
 struct DepthwiseWeights {
   const std::int8_t* values = nullptr;  ///< [term][kernel_h][kernel_w][channel]
   std::int64_t terms = 1;
@@ -21,12 +23,13 @@ struct DepthwiseWeights {
   const float* multiplier = nullptr;   ///< [channel]
 };
 
-/// Rows of one image convolved with one filter per channel, and what follows.
+/// Convolves rows of one image with one filter per channel, and applies the epilogue.
 ///
 /// acc[y][x][c] = bias[c] + sum over term, i, j of
 ///   input[y stride_h - pad_top + i dilation_h][x stride_w - pad_left + j dilation_w][c] * w,
-/// where an input pixel outside of the image has the value input_zero_point in every channel.
-/// The output follows from acc as in GemmCall. Only bytes of the image's channels are touched.
+/// where an input pixel outside the image has the value input_zero_point in every channel.
+/// The output follows from acc as in GemmCall. A kernel reads and writes only bytes of the image's
+/// channels.
 struct DepthwiseCall {
   const std::uint8_t* input = nullptr;
   std::int64_t in_h = 0;
@@ -50,7 +53,7 @@ struct DepthwiseCall {
   std::int64_t row_end = 0;
   std::int64_t block = 0;  ///< channels from 64 * block on, at most 64
 
-  const std::byte* packed = nullptr;         ///< as `pack` left it
+  const std::byte* packed = nullptr;         ///< written by `pack`
   const std::uint8_t* zero_pixel = nullptr;  ///< 64 readable bytes of input_zero_point
   const float* addend = nullptr;             ///< [channel], float output only
   OutputType output_type = OutputType::kUInt8;
@@ -64,7 +67,7 @@ struct DepthwiseFunctions {
   std::int64_t (*packed_bytes)(const DepthwiseWeights& weights);
   void (*pack)(const DepthwiseWeights& weights, std::byte* packed);  ///< 64-byte aligned
   void (*run)(const DepthwiseCall& call);
-  std::int64_t rows;  ///< output rows that are cheapest together
+  std::int64_t rows;  ///< output rows that are cheapest to compute together
 };
 
 #define QTOOL_KERNEL(name, isa) extern const DepthwiseFunctions depthwise_##name;

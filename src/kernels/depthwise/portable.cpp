@@ -10,7 +10,8 @@
 namespace qtool {
 namespace {
 
-// Per block of 64 channels: bias, multiplier, then the taps' weights, all padded to 64 channels.
+// The packed order, per block of 64 channels: bias, multiplier, then the weights of the taps. All
+// are padded to 64 channels.
 constexpr std::int64_t kHeaderBytes = kDepthwiseBlock * (4 + 4);
 
 std::int64_t block_bytes(std::int64_t taps) { return kHeaderBytes + taps * kDepthwiseBlock; }

@@ -6,7 +6,8 @@
 
 namespace qtool {
 
-/// The quotient of two quantized tensors, with the bits of the real one:
+/// The quotient of two quantized tensors. The result has the same bits as the computation with the
+/// dequantized floats:
 /// q = clamp(rint(((float(qa - za) * sa) / (float(qb - zb) * sb)) / sy) + zy, low, high), ties to
 /// even, every operation rounded to float. 0 / 0 counts as 0; other divisions by 0 saturate.
 struct DivFunctions {

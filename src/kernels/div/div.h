@@ -19,7 +19,7 @@ class DivKernel {
       : row_(&select_kernel(div_kernels(), selection)) {}
 
   [[nodiscard]] std::string_view kernel() const { return row_->name; }
-  /// `count` elements of each; `out` may be `a` or `b`.
+  /// Each tensor has `count` elements. `out` may be `a` or `b`.
   void run(const RealPairParams& params, const std::uint8_t* a, const std::uint8_t* b,
            std::uint8_t* out, std::int64_t count) const {
     row_->functions->run(params, a, b, out, count);
@@ -29,7 +29,7 @@ class DivKernel {
   const KernelRow<DivFunctions>* row_;
 };
 
-/// The specification: naive, never dispatched.
+/// The specification: naive code that is never selected as a kernel.
 void reference_div(const RealPairParams& params, const std::uint8_t* a, const std::uint8_t* b,
                    std::uint8_t* out, std::int64_t count);
 

@@ -12,22 +12,22 @@ namespace qtool {
 /// Every kernel of the family that this build contains.
 std::span<const KernelRow<ElementaryFunctions>> elementary_kernels() noexcept;
 
-/// Elementary functions of many floats. All kernels give the same bits.
+/// Computes elementary functions of many floats. All kernels give the same bits.
 class ElementaryKernel {
  public:
   explicit ElementaryKernel(const KernelSelection& selection = {})
       : row_(&select_kernel(elementary_kernels(), selection)) {}
 
   [[nodiscard]] std::string_view kernel() const { return row_->name; }
-  /// Call with (x, y, count), as ElementaryFunction says.
+  /// The functions, to be called with (x, y, count); see ElementaryFunction.
   [[nodiscard]] const ElementaryFunctions& functions() const { return *row_->functions; }
 
  private:
   const KernelRow<ElementaryFunctions>* row_;
 };
 
-/// What the kernels approximate: the functions of the C library in double, rounded to float; never
-/// dispatched.
+/// The functions that the kernels approximate: those of the C library in double, rounded to float.
+/// They are never selected as kernels.
 void reference_erf(const float* x, float* y, std::int64_t count);
 void reference_exp(const float* x, float* y, std::int64_t count);
 void reference_expm1(const float* x, float* y, std::int64_t count);

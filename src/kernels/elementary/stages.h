@@ -10,8 +10,8 @@
 namespace qtool {
 namespace {  // NOLINT(google-build-namespaces): see vector_math.h
 
-// Through a block of its own, which overlaps neither `x` nor `y`: compilers vectorize no loop over
-// memory that may overlap.
+// Works on a block of its own that overlaps neither `x` nor `y`, because compilers do not vectorize
+// a loop over memory that may overlap.
 template <typename Function>
 [[gnu::always_inline]] inline void map_elements(const float* x, float* y, std::int64_t count,
                                                 const Function& function) {

@@ -9,7 +9,7 @@ namespace {
 // vpmaddubsw saturates, so both factors are widened to 16 bits and multiplied with vpmaddwd. Each
 // 32-bit lane then holds two of the four products of a group; the halves are added at the end.
 constexpr unsigned kTile = 3;
-constexpr unsigned kParts = 4;  // registers of a panel: four channels each
+constexpr unsigned kParts = 4;  // registers per panel, with four channels each
 
 struct Sums {
   alignas(32) std::int32_t value[kTile][kGemmPanel];
@@ -67,7 +67,7 @@ struct Columns {
   __m256i bias[2];
   __m256 multiplier[2];
   ByteRange range;
-  std::int64_t channels;  // of this panel
+  std::int64_t channels;  // in this panel
 };
 
 Columns columns_of(const GemmCall& call, std::int64_t panel) {
@@ -89,7 +89,7 @@ __m256 scaled(const std::int32_t* sums, const Columns& columns, unsigned half) {
   return _mm256_mul_ps(_mm256_cvtepi32_ps(sum), columns.multiplier[half]);
 }
 
-// What a residual adds to 16 channels of a row.
+// The values that a residual adds to 16 channels of a row.
 struct Addends {
   __m256 half[2];
 };
@@ -140,7 +140,7 @@ void run_rows(const GemmCall& call, const Columns& columns, std::int64_t row, st
         store_floats(call.addend + panel * kGemmPanel, columns, sums.value[m], out);
       } else {
         const float* base = call.onto + (row + m) * call.onto_stride + panel * kGemmPanel;
-        alignas(32) float part[kGemmPanel] = {};  // no read behind the last channel
+        alignas(32) float part[kGemmPanel] = {};  // a copy: no read beyond the last channel
         for (std::int64_t c = 0; c < columns.channels; ++c) part[c] = base[c];
         store_floats(part, columns, sums.value[m], out);
       }

@@ -6,8 +6,9 @@
 namespace qtool {
 namespace {
 
-// Row tiles for 1 to 4 panels: as many accumulators as 32 registers hold beside the weights, and at
-// least the ten that cover the latency of vpdpbusd.
+// The rows of a tile, for 1 to 4 panels. Each row and panel takes one accumulator. The accumulators
+// must fit into the 32 registers beside the weights, and at least ten are needed to cover the
+// latency of vpdpbusd.
 constexpr unsigned kRows[] = {0, 12, 12, 8, 6};
 
 // The epilogue's parameters for the output channels.
@@ -18,7 +19,8 @@ struct Columns {
   Products products;  // whether a product can exceed int32: it cannot if multipliers are below 1
 };
 
-// One group of four bytes of every row against one vector of weights per panel.
+// Multiplies one group of four bytes of every row by one vector of weights per panel, and adds the
+// products to `acc`.
 template <unsigned kPanels, unsigned kTile>
 QTOOL_INLINE inline void multiply(__m512i* acc, const std::uint8_t* const* rows,
                                   std::int64_t offset, const std::int8_t* weights) {
@@ -118,7 +120,8 @@ __attribute__((noinline)) void store_rarely(const GemmCall& call, const Columns&
   }
 }
 
-// A function of its own, because in a larger one GCC 12 spills accumulators in the loop.
+// This is a function of its own, because GCC 12 spills accumulators in the loop of a larger
+// function.
 template <unsigned kPanels, unsigned kTile>
 __attribute__((noinline)) void run_tile(const GemmCall& call, const Columns& columns,
                                         std::int64_t row) {

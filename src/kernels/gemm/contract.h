@@ -6,27 +6,28 @@
 
 namespace qtool {
 
-/// Output channels of a panel. Weights are packed panel by panel.
+/// The number of output channels in a panel. Weights are packed panel by panel.
 inline constexpr std::int64_t kGemmPanel = 16;
-/// Consecutive bytes of a row whose products with the weights are summed in one step.
+/// The number of consecutive bytes of a row whose products with the weights are summed in one step.
 inline constexpr std::int64_t kGemmGroup = 4;
-/// The most panels that one call multiplies with.
+/// The largest number of panels in one call.
 inline constexpr std::int64_t kGemmMaxPanels = 4;
 
-/// Where a kernel finds its input rows, and how they continue along K.
+/// How a kernel computes the address of an input row.
 enum class RowSource : std::uint8_t {
   kPointers,  ///< rows[tap * row_pitch + row] + row_offset
   kStrided,   ///< base + row * row_stride, one tap
 };
 
-/// A product of u8 rows with the s8 weights of up to 64 output channels, and what follows it.
+/// A product of u8 rows with the s8 weights of up to 64 output channels, and its epilogue.
 ///
 /// acc[m][c] = bias[c] + sum over tap, k of row(tap, m)[k] * weight(tap, k, c), in int32;
-/// u8:  out[m][c] = clamp(rint(float(acc) * multiplier[c]) + zero_point, low, high), ties to even;
-/// u8 with a residual r: the same of float(acc) * multiplier[c] + float(r[m][c] - residual_zero) *
-/// residual_multiplier, where both products are rounded before they are added;
-/// f32: out[m][c] = float(acc) * multiplier[c] + addend[c], the product rounded first; with reals
-/// `onto`: the product + onto[m][c] instead;
+/// u8: out[m][c] = clamp(rint(float(acc) * multiplier[c]) + zero_point, low, high), ties to even;
+/// u8 with a residual r: as u8, but the value in rint() is float(acc) * multiplier[c] +
+/// float(r[m][c] - residual_zero) * residual_multiplier, and both products are rounded to float
+/// before they are added;
+/// f32: out[m][c] = float(acc) * multiplier[c] + addend[c], the product is rounded first; if `onto`
+/// is set, onto[m][c] takes the place of addend[c];
 /// i32: out[m][c] = acc[m][c].
 ///
 /// A kernel reads exactly `row_bytes` bytes of each row: the bytes of group g begin at

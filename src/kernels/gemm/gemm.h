@@ -10,7 +10,7 @@ namespace qtool {
 /// Every kernel of the family that this build contains.
 std::span<const KernelRow<GemmFunctions>> gemm_kernels() noexcept;
 
-/// The specification: naive, never dispatched.
+/// The specification: naive code that is never selected as a kernel.
 void reference_gemm(const GemmCall& call);
 
 }  // namespace qtool

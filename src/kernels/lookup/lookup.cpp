@@ -17,7 +17,8 @@ std::span<const KernelRow<LookupFunctions>> lookup_kernels() noexcept { return k
 
 void lookup_by_channel(std::span<const std::uint8_t> tables, std::int64_t channels,
                        const std::uint8_t* in, std::uint8_t* out, std::int64_t pixels) {
-  // All bytes of a step are read before one is written: a compiler may then do several at a time.
+  // All bytes of a step are read before any byte is written, so that the compiler may process
+  // several bytes at a time.
   constexpr std::int64_t kStep = 8;
   for (std::int64_t p = 0; p < pixels; ++p) {
     std::int64_t c = 0;

@@ -12,7 +12,7 @@ namespace qtool {
 /// Every kernel of the family that this build contains.
 std::span<const KernelRow<LookupFunctions>> lookup_kernels() noexcept;
 
-/// Any function of one quantized value, as a table.
+/// Applies any function of one quantized value, given as a table.
 class LookupKernel {
  public:
   explicit LookupKernel(const KernelSelection& selection = {})
@@ -29,14 +29,14 @@ class LookupKernel {
   const KernelRow<LookupFunctions>* row_;
 };
 
-/// Channels last, with a table for each of the `channels`:
-/// out[p * channels + c] = tables[c * 256 + in[p * channels + c]] for each of `pixels`; `out` may
-/// be `in`. Neighbours need different tables, which vector instructions do not help with: one
+/// Looks up channels-last elements, with one table for each of the `channels`:
+/// out[p * channels + c] = tables[c * 256 + in[p * channels + c]] for each pixel p. `out` may be
+/// `in`. Neighbouring elements need different tables, so vector instructions do not help, and one
 /// kernel serves all instruction sets.
 void lookup_by_channel(std::span<const std::uint8_t> tables, std::int64_t channels,
                        const std::uint8_t* in, std::uint8_t* out, std::int64_t pixels);
 
-/// The specifications: naive, never dispatched.
+/// The specifications: naive code that is never selected as a kernel.
 void reference_lookup(const std::uint8_t* table, const std::uint8_t* in, std::uint8_t* out,
                       std::int64_t count);
 void reference_lookup_by_channel(const std::uint8_t* tables, std::int64_t channels,

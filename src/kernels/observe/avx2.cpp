@@ -9,9 +9,10 @@ namespace qtool {
 namespace {
 
 constexpr std::int64_t kLanes = 8;
-constexpr unsigned kVectors = 2;  // three would not fit sixteen registers
+constexpr unsigned kVectors = 2;  // three would need more than sixteen registers
 
-// One block of 16 channels, its totals in registers over all pixels. Returns the number of zeros.
+// Adds one block of 16 channels and keeps its totals in registers over all pixels. Returns the
+// number of zeros.
 std::int64_t accumulate_block(const float* values, std::int64_t pixels, const ChannelTotals& totals,
                               std::int64_t channel, Fetch& fetch) {
   __m256d sums[2 * kVectors];
@@ -74,8 +75,8 @@ Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& t
   return seen_in(totals, nonzeros);
 }
 
-// For every subset of the eight lanes, the permutation that moves it to the front, one byte per
-// lane.
+// For every subset of the eight lanes, the permutation that moves its lanes to the front, one byte
+// per lane.
 struct Orders {
   std::uint64_t of[256];
 };

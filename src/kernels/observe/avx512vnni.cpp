@@ -15,12 +15,13 @@ constexpr __mmask16 kAllLanes = 0xFFFF;
 struct Reach {
   __m512 lows;
   __m512 highs;
-  std::uint32_t broken;  // non-zero once a square was not finite
+  std::uint32_t broken;  // not 0 after a square was not finite
   std::int64_t nonzeros;
 };
 
-// Adds one block of up to 16 * kVectors channels; `last` masks the channels of its last vector.
-// Where that is full, no instruction needs a mask, and loads become operands of the conversions.
+// Adds one block of up to 16 * kVectors channels; `last` masks the channels of its last vector. If
+// this vector is full (kFull), no instruction needs a mask, and loads become operands of the
+// conversions.
 template <unsigned kVectors, bool kFull>
 void accumulate_block(const float* values, std::int64_t pixels, const ChannelTotals& totals,
                       std::int64_t channel, __mmask16 last, Reach& reach, Fetch& fetch) {

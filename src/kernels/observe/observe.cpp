@@ -13,12 +13,13 @@ constexpr KernelRow<ObserveFunctions> kObserveRows[] = {
 #undef QTOOL_KERNEL
 };
 
-// Values per block, whose cells are on the stack: few enough for the first-level cache beside the
-// values and the counters, enough to make the overhead per block small.
+// The number of values per block. The cells of a block are on the stack. A block is small enough
+// for the first-level cache beside the values and the counters, and large enough to make the
+// overhead per block small.
 constexpr std::int64_t kObservedBlock = 2048;
 
-// Parts of a block that are counted in turn. Neighbouring values are often equal, and an addition
-// to a counter waits for the previous addition to the same one.
+// The number of parts of a block that are counted in turn. Neighbouring values are often equal, and
+// an addition to a counter waits for the previous addition to the same counter.
 constexpr std::int64_t kParts = 8;
 
 // The empty asm makes the compiler keep the address in one register: with an address of two

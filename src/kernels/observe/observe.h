@@ -12,8 +12,8 @@ namespace qtool {
 /// Every kernel of the family that this build contains.
 std::span<const KernelRow<ObserveFunctions>> observe_kernels() noexcept;
 
-/// What calibration does with every value of an activation: sums and extremes per channel, and a
-/// count on a grid of equal cells. All kernels give the same bits.
+/// Computes the statistics that calibration needs of every activation: sums and extremes per
+/// channel, and counts on a grid of equal cells. All kernels give the same bits.
 class ObserveKernel {
  public:
   explicit ObserveKernel(const KernelSelection& selection = {})
@@ -21,15 +21,15 @@ class ObserveKernel {
 
   [[nodiscard]] std::string_view kernel() const { return row_->name; }
 
-  /// As ObserveFunctions::accumulate. Cost: about 0.15 ns per value at 2.5 GHz with AVX-512.
+  /// See ObserveFunctions::accumulate. Cost: about 0.15 ns per value at 2.5 GHz with AVX-512.
   Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals,
                   const Ahead& ahead = {}) const {
     return row_->functions->accumulate(values, pixels, totals, ahead);
   }
 
-  /// Adds one to the counter of the cell of every value that is not zero and returns the number of
-  /// zeros; cells (which may be negative), zeros and `signs` are as for ObserveFunctions::cells.
-  /// Cost: about 0.1 ns per value and 0.7 ns per value that is not zero.
+  /// For every value that is not zero, adds one to the counter of its cell. Returns the number of
+  /// zeros. ObserveFunctions::cells defines cells (which may be negative), zeros and `signs`. Cost:
+  /// about 0.1 ns per value and 0.7 ns per value that is not zero.
   std::int64_t count(const float* values, std::int64_t count, float cells_per_unit, Signs signs,
                      std::uint16_t* counters) const;
 
@@ -37,7 +37,7 @@ class ObserveKernel {
   const KernelRow<ObserveFunctions>* row_;
 };
 
-/// The specification: naive, never dispatched.
+/// The specification: naive code that is never selected as a kernel.
 Seen reference_accumulate(const float* values, std::int64_t pixels, const ChannelTotals& totals);
 std::int64_t reference_cells(const float* values, std::int64_t count, float cells_per_unit,
                              std::int32_t* cells);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kLanes = 4;
 
-// Four values at once on every compiler and machine, without an instruction set of its own.
+// Vectors of four values, on every machine: they need no particular instruction set.
 using Floats = float __attribute__((vector_size(16)));
 using Doubles = double __attribute__((vector_size(32)));
 using Ints = std::int32_t __attribute__((vector_size(16)));
@@ -41,7 +41,7 @@ struct Lanes {
     squares += wide * wide;
     lows = values < lows ? values : lows;
     highs = values > highs ? values : highs;
-    // All ones, that is -1, where true; NaN is not below.
+    // A true comparison gives all ones, that is -1. A comparison with NaN is false.
     zeros += (values < kSmallestNormal) & (values > -kSmallestNormal);
   }
 
@@ -69,7 +69,7 @@ Seen accumulate(const float* values, std::int64_t pixels, const ChannelTotals& t
     Lanes first(totals, c);
     Lanes second(totals, c + kLanes);
     for (std::int64_t p = 0; p < pixels; ++p) {
-      if (p % 2 == 0) fetch.lines<1>();  // a line is as much as two pixels of both
+      if (p % 2 == 0) fetch.lines<1>();  // a cache line holds two pixels of 8 channels
       first.add(values + p * width + c);
       second.add(values + p * width + c + kLanes);
     }

@@ -9,16 +9,16 @@ namespace {  // NOLINT(google-build-namespaces): see logarithm.h
 
 constexpr float kSmallestNormal = 0x1p-126F;
 
-// Prefetches memory line by line from inside a loop that computes. It goes to the second-level
-// cache, because the first is full of the loop's own data. A loop works on a local copy, which
-// stays in registers.
+// Prefetches memory line by line from inside a loop that computes. The lines go to the second-level
+// cache, because the first-level cache is full of the loop's own data. A loop works on a local copy
+// of this object, which stays in registers.
 class Fetch {
  public:
   explicit Fetch(const Ahead& ahead)
       : at_(reinterpret_cast<std::uintptr_t>(ahead.first)),
         end_(at_ + static_cast<std::uintptr_t>(ahead.bytes)) {}
 
-  // Prefetches the next `kLines` lines, unless all are fetched. The last ones may lie beyond the
+  // Prefetches the next `kLines` lines, unless all are fetched. The last lines may lie beyond the
   // end.
   template <unsigned kLines>
   [[gnu::always_inline]] void lines() {
@@ -34,7 +34,7 @@ class Fetch {
   std::uintptr_t end_;
 };
 
-// Adds the channels from `channel` on, too few for a vector. Returns the number of zeros.
+// Adds the channels from `channel` on, which are too few for a vector. Returns the number of zeros.
 inline std::int64_t accumulate_rest(const float* values, std::int64_t pixels,
                                     const ChannelTotals& totals, std::int64_t channel) {
   std::int64_t zeros = 0;
@@ -51,7 +51,7 @@ inline std::int64_t accumulate_rest(const float* values, std::int64_t pixels,
   return zeros;
 }
 
-// What the totals say of all channels together.
+// Combines the totals of all channels.
 inline Seen seen_in(const ChannelTotals& totals, std::int64_t nonzeros) {
   Seen seen{__builtin_inff(), -__builtin_inff(), true, nonzeros};
   for (std::int64_t c = 0; c < totals.width; ++c) {
@@ -62,7 +62,8 @@ inline Seen seen_in(const ChannelTotals& totals, std::int64_t nonzeros) {
   return seen;
 }
 
-// The cells of fewer values than a vector has; writes one entry more than it returns at the most.
+// Writes the cells of fewer values than a vector has. It writes at most one entry more than the
+// number it returns.
 inline std::int64_t cells_of_rest(const float* values, std::int64_t count, float cells_per_unit,
                                   std::int32_t* cells) {
   std::int64_t kept = 0;

@@ -67,7 +67,7 @@ void average_block(const PoolCall& call, const Rounding& r, const std::uint8_t* 
   _mm_storel_epi64(reinterpret_cast<__m128i*>(out + c), average_lanes(r, sum));
 }
 
-// Fewer channels than lanes: summed one by one, rounded like the others.
+// For fewer channels than lanes: sums them one by one and rounds them like average_block().
 void average_few(const PoolCall& call, const Rounding& r, const std::uint8_t* pixel,
                  std::uint8_t* out) {
   alignas(32) std::int32_t sums[kLanes] = {};

@@ -4,8 +4,8 @@
 
 namespace qtool {
 
-/// Pixels of one output row whose windows lose the same taps at the border of the image: tap t of
-/// pixel p is at base + p * in_step + offsets[t].
+/// Pixels of one output row whose windows have the same taps inside the image. Tap t of pixel p is
+/// at base + p * in_step + offsets[t].
 struct PoolCall {
   const std::uint8_t* base = nullptr;
   const std::int64_t* offsets = nullptr;  ///< [taps]
@@ -16,7 +16,7 @@ struct PoolCall {
   std::uint8_t* out = nullptr;
   std::int64_t out_step = 0;
 
-  // Of averages: q = clamp(rint(float(sum - offset) * multiplier) + zero_point, low, high).
+  // For averages: q = clamp(rint(float(sum - offset) * multiplier) + zero_point, low, high).
   std::int32_t offset = 0;  ///< taps * input zero point
   float multiplier = 1.0F;
   std::int32_t zero_point = 0;

@@ -55,8 +55,8 @@ bool operator==(const Taps& a, const Taps& b) {
   return a.begin == b.begin && a.end == b.end && a.padded == b.padded;
 }
 
-// Calls `finish(call, inside, padded)` for each contiguous group of pixels of one output row whose
-// windows lose the same taps at the border.
+// Calls `finish(call, padded)` for each contiguous group of pixels of one output row whose windows
+// have the same taps inside the image. `padded` is the number of taps inside the padded image.
 template <typename Finish>
 void for_each_run(const PoolShape& shape, std::int64_t image, std::int64_t y,
                   std::vector<std::int64_t>& offsets, const std::uint8_t* in, std::uint8_t* out,
@@ -99,8 +99,9 @@ void for_each_run(const PoolShape& shape, std::int64_t image, std::int64_t y,
   }
 }
 
-// Calls `finish(part)` for parts of `call` between which a long run looks whether it is to end:
-// some of the pixels, and some of the channels where a single window is large.
+// Splits `call` into parts and calls `finish(part)` for each, so that a long run can be stopped
+// between two parts. A part has some of the pixels, and only some of the channels where a single
+// window is large.
 template <typename Finish>
 void for_each_look(const PoolCall& call, const Finish& finish) {
   constexpr std::int64_t kReads = 1 << 24;

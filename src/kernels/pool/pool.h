@@ -35,12 +35,13 @@ struct PoolShape {
   std::int64_t out_pixel_stride = 0;
 };
 
-/// Whether padding belongs to the mean: as real zeros, counted up to pad_bottom and pad_right.
+/// Whether padding counts in a mean. Included padding counts as real zeros, up to pad_bottom and
+/// pad_right.
 enum class CountPadding : std::uint8_t { kExclude, kInclude };
 
-/// q = clamp(rint(float(sum - n zx) * (m / float(count))) + zy, low, high), ties to even: `sum` of
-/// the n window pixels inside of the image, `count` = n or the window inside of the padded image.
-/// The mean of no pixels is a real zero.
+/// The parameters of a mean: q = clamp(rint(float(sum - n zx) * (m / float(count))) + zy, low,
+/// high), ties to even. `sum` is the sum of the n window pixels inside the image. `count` is n, or
+/// the number of window pixels inside the padded image. The mean of no pixels is a real zero.
 struct AverageParams {
   float m = 1.0F;  ///< s_x / s_y
   std::int32_t zx = 0;
@@ -57,7 +58,7 @@ class PoolKernel {
       : row_(&select_kernel(pool_kernels(), selection)) {}
 
   [[nodiscard]] std::string_view kernel() const { return row_->name; }
-  /// The maximum of the window pixels inside of the image; 0 when there is none. Throws
+  /// The maximum of the window pixels inside the image; 0 when there is none. Throws
   /// Error(kInvalidArgument) when the shape is impossible.
   void max(const PoolShape& shape, const std::uint8_t* in, std::uint8_t* out, int threads) const;
   /// The mean, requantized. Throws Error(kInvalidArgument) when the shape is impossible, and
@@ -69,7 +70,7 @@ class PoolKernel {
   const KernelRow<PoolFunctions>* row_;
 };
 
-/// The specifications: naive, never dispatched.
+/// The specifications: naive code that is never selected as a kernel.
 void reference_max_pool(const PoolShape& shape, const std::uint8_t* in, std::uint8_t* out);
 void reference_average_pool(const PoolShape& shape, const AverageParams& params,
                             const std::uint8_t* in, std::uint8_t* out);

@@ -22,12 +22,12 @@ Rounding rounding_of(const ClampedAffine& affine) {
           _mm256_set1_epi32(affine.zero_point)};
 }
 
-// Eight bytes in the lower half.
+// Returns eight bytes in the lower half of the register.
 __m128i quantize_lanes(const Rounding& r, __m256 x) {
   const __m256 scaled = _mm256_div_ps(x, r.scale);
   const __m256 numbers = _mm256_cmp_ps(scaled, scaled, _CMP_ORD_Q);
   const __m256 clamped = _mm256_min_ps(_mm256_max_ps(scaled, r.lowest), r.highest);
-  // NaN gives the zero point: its rounded value counts as 0.
+  // NaN becomes the zero point: its rounded value is set to 0.
   const __m256i rounded = _mm256_cvtps_epi32(_mm256_and_ps(clamped, numbers));
   const __m256i q = _mm256_add_epi32(rounded, r.zero_point);
   const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1));
@@ -39,7 +39,7 @@ __m256 dequantize_lanes(const Rounding& r, __m128i q) {
                        _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_cvtepu8_epi32(q), r.zero_point)));
 }
 
-// As above for fewer elements than a register has, without access beyond the end.
+// These two convert fewer elements than a register holds, without access beyond the end.
 void quantize_few(const Rounding& r, const float* in, std::uint8_t* out, std::int64_t count,
                   std::int64_t step) {
   alignas(32) float reals[kLanes] = {};
@@ -104,7 +104,7 @@ void dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometr
   }
 }
 
-// Both bytes of eight elements, each in a lower half.
+// The high and the low bytes of eight elements, each in the lower half of a register.
 struct TwoBytes {
   __m128i high;
   __m128i low;

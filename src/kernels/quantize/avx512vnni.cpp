@@ -30,7 +30,7 @@ __m128i quantize_lanes(const Rounding& r, __m512 x) {
   const __m512 scaled = _mm512_div_ps(x, r.scale);
   const __mmask16 numbers = _mm512_cmp_ps_mask(scaled, scaled, _CMP_ORD_Q);
   const __m512 clamped = _mm512_min_ps(_mm512_max_ps(scaled, r.lowest), r.highest);
-  // NaN gives the zero point: its rounded value counts as 0.
+  // NaN becomes the zero point: its rounded value is set to 0.
   const __m512i rounded = _mm512_maskz_cvtps_epi32(numbers, clamped);
   return _mm512_cvtepi32_epi8(_mm512_add_epi32(rounded, r.zero_point));
 }
@@ -57,7 +57,8 @@ void dequantize(const ClampedAffine& affine, const std::uint8_t* in, float* out,
   }
 }
 
-// Puts byte i of `plane` at byte 3 i + `channel` of 48 bytes; returns 16 of them.
+// Puts byte i of `plane` at byte 3 i + kChannel of 48 bytes, and returns the 16 bytes from 16
+// kPiece on. All other bytes are 0.
 template <int kPiece, int kChannel>
 __m128i spread(__m128i plane) {
   alignas(16) std::int8_t source[16];

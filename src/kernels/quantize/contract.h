@@ -4,10 +4,10 @@
 
 namespace qtool {
 
-/// An affine map and the limits of its integers:
+/// An affine map and the limits of its integers. To quantize:
 /// q = clamp(rint(x / scale) + zero_point, low, high), ties to even, by a division (not by
-/// multiplying with 1 / scale); NaN gives the zero point. Back: x = scale * float(q - zero_point).
-/// Source: ONNX QuantizeLinear.
+/// multiplying with 1 / scale); NaN gives the zero point. To dequantize: x = scale * float(q -
+/// zero_point). Source: ONNX QuantizeLinear.
 struct ClampedAffine {
   float scale = 1.0F;
   std::int32_t zero_point = 0;
@@ -15,8 +15,8 @@ struct ClampedAffine {
   std::int32_t high = 255;
 };
 
-/// The pixels of one image in both orders: element (c, p) is at c * plane_stride + p in the one
-/// with a plane per channel, and at p * pixel_stride + c in the channels-last one.
+/// The places of the pixels of one image in both orders. Element (c, p) is at c * plane_stride + p
+/// in the order with one plane per channel, and at p * pixel_stride + c in the channels-last order.
 struct PlaneGeometry {
   std::int64_t channels = 1;
   std::int64_t pixels = 0;
@@ -29,14 +29,15 @@ struct QuantizeFunctions {
                    std::int64_t count);
   void (*dequantize)(const ClampedAffine& affine, const std::uint8_t* in, float* out,
                      std::int64_t count);
-  /// From planes of floats to channels-last bytes.
+  /// Converts planes of floats to channels-last bytes.
   void (*quantize_planes)(const ClampedAffine& affine, const PlaneGeometry& geometry,
                           const float* in, std::uint8_t* out);
-  /// From channels-last bytes to planes of floats.
+  /// Converts channels-last bytes to planes of floats.
   void (*dequantize_planes)(const ClampedAffine& affine, const PlaneGeometry& geometry,
                             const std::uint8_t* in, float* out);
-  /// Both bytes of a tensor that keeps 16 bits: `high` by `affine`, and by `rest_affine` what that
-  /// leaves of each element, x - (its real value) rounded to float.
+  /// Computes both bytes of a tensor that keeps 16 bits. `high` is x quantized by `affine`. `low`
+  /// is the remainder quantized by `rest_affine`; the remainder is x minus the real value of
+  /// `high`, rounded to float.
   void (*quantize_wide)(const ClampedAffine& affine, const ClampedAffine& rest_affine,
                         const float* in, std::uint8_t* high, std::uint8_t* low, std::int64_t count);
 };

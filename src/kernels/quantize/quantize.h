@@ -29,17 +29,17 @@ class QuantizeKernel {
                   std::int64_t count) const {
     row_->functions->dequantize(affine, in, out, count);
   }
-  /// From planes of floats (one image of ONNX's N, C, H, W) to channels-last bytes.
+  /// Converts planes of floats (one image of ONNX's N, C, H, W) to channels-last bytes.
   void quantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry, const float* in,
                        std::uint8_t* out) const {
     row_->functions->quantize_planes(affine, geometry, in, out);
   }
-  /// From channels-last bytes to planes of floats.
+  /// Converts channels-last bytes to planes of floats.
   void dequantize_planes(const ClampedAffine& affine, const PlaneGeometry& geometry,
                          const std::uint8_t* in, float* out) const {
     row_->functions->dequantize_planes(affine, geometry, in, out);
   }
-  /// Both bytes of a tensor that keeps 16 bits.
+  /// Computes both bytes of a tensor that keeps 16 bits; see QuantizeFunctions::quantize_wide.
   void quantize_wide(const ClampedAffine& affine, const ClampedAffine& rest_affine, const float* in,
                      std::uint8_t* high, std::uint8_t* low, std::int64_t count) const {
     row_->functions->quantize_wide(affine, rest_affine, in, high, low, count);
@@ -49,7 +49,8 @@ class QuantizeKernel {
   const KernelRow<QuantizeFunctions>* row_;
 };
 
-/// The specification, from quantize_value() and dequantize_value(): naive, never dispatched.
+/// The specification, built on quantize_value() and dequantize_value(): naive code that is never
+/// selected as a kernel.
 void reference_quantize(const ClampedAffine& affine, const float* in, std::uint8_t* out,
                         std::int64_t count);
 void reference_dequantize(const ClampedAffine& affine, const std::uint8_t* in, float* out,

@@ -6,7 +6,8 @@
 
 namespace qtool {
 
-/// The squared difference of two quantized tensors, with the bits of the real one:
+/// The squared difference of two quantized tensors. The result has the same bits as the computation
+/// with the dequantized floats:
 /// d = float(qa - za) * sa - float(qb - zb) * sb and
 /// q = clamp(rint(d * d / sy) + zy, low, high), ties to even, every operation rounded to float.
 struct SquareFunctions {

@@ -11,8 +11,8 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMaxWindow = std::int64_t{1} << 23;  // whose sum of bytes fits int32
-constexpr int kAddShift = 20;                               // 255 2^20 leaves room for a sum
+constexpr std::int64_t kMaxWindow = std::int64_t{1} << 23;  // its sum of bytes fits into int32
+constexpr int kAddShift = 20;                               // 255 * 2^20 leaves room for a sum
 
 double ratio(float a, float b) { return static_cast<double>(a) / static_cast<double>(b); }
 
@@ -24,7 +24,8 @@ std::int32_t saturated(std::int64_t sum) {
 // Twice the larger scale: exact in float.
 float add_scale(const Affine& a, const Affine& b) { return 2.0F * std::max(a.scale, b.scale); }
 
-// What the 256 values of an operand contribute to a sum: multiplied by M and 2^20.
+// The contribution of each of the 256 values of an operand to a sum: (q - z) M 2^20, with the
+// multiplier M of `input`.
 std::array<std::int32_t, 256> contributions(const Requantizer& input, const Affine& operand) {
   std::array<std::int32_t, 256> table{};
   for (std::int32_t q = 0; q < 256; ++q) {
@@ -131,8 +132,8 @@ FixedAverage::FixedAverage(Requantization path, const PoolShape& shape, const Af
   }
 }
 
-// How many positions of a window that begins at `start` lie before `extent`, from 0 on when the
-// padding does not count.
+// The number of positions of a window beginning at `start` that lie before `extent`. When the
+// padding does not count, only positions from 0 on count.
 std::int64_t FixedAverage::inside(std::int64_t start, std::int64_t kernel, std::int64_t dilation,
                                   std::int64_t extent) const {
   std::int64_t count = 0;

@@ -18,9 +18,9 @@ namespace qtool {
 /// The operators of a plan whose sums become bytes with an integer multiplier and shift, as
 /// TensorFlow Lite computes them. Plain loops: the fast kernels requantize in float.
 
-/// Sums of [pixels][channels] to u8, each channel by its multiplier. With a residual, sum and
-/// residual are brought to s_y / 2^20, added in int32, and the sum is brought to s_y; a term beyond
-/// 2,048 s_y saturates.
+/// Requantizes sums [pixels][channels] to u8, with one multiplier per channel. With a residual, the
+/// sum and the residual are rescaled to s_y / 2^20 and added, and the total is rescaled to s_y.
+/// Terms and totals saturate in int32, that is beyond 2,048 s_y.
 class FixedOutput {
  public:
   /// One multiplier s_x s_w[c] / s_y per channel, in double.
@@ -34,7 +34,7 @@ class FixedOutput {
 
  private:
   struct Sum {
-    std::array<std::int32_t, 256> residual;  // what each of its values contributes
+    std::array<std::int32_t, 256> residual;  // contribution of each of its values
     Requantizer output;
   };
 
@@ -44,8 +44,8 @@ class FixedOutput {
   Limits limits_;
 };
 
-/// a + b: both operands raised by 20 bits and brought to twice the larger scale, added in int32,
-/// the sum brought to s_y. Source: TensorFlow Lite, kernels/add.cc and
+/// a + b: both operands are shifted left by 20 bits, rescaled to twice the larger scale, and added
+/// in int32. The sum is rescaled to s_y. Source: TensorFlow Lite, kernels/add.cc and
 /// kernels/internal/reference/add.h.
 class FixedAdd {
  public:
@@ -68,8 +68,8 @@ class FixedSub : public FixedAdd {
   FixedSub(Requantization path, const Affine& a, const Affine& b, const Affine& y, Limits limits);
 };
 
-/// a b: the product of the integers, one multiplier. Source: TensorFlow Lite, kernels/mul.cc and
-/// kernels/internal/reference/integer_ops/mul.h.
+/// a * b: the product of the integers, with one multiplier. Source: TensorFlow Lite, kernels/mul.cc
+/// and kernels/internal/reference/integer_ops/mul.h.
 class FixedMul {
  public:
   FixedMul(Requantization path, const Affine& a, const Affine& b, const Affine& y, Limits limits);
@@ -84,10 +84,11 @@ class FixedMul {
   Limits limits_;
 };
 
-/// The mean of windows: sum (q - z_x), times s_x / s_y, divided by the count, halves away from 0.
-/// Source: TensorFlow Lite, kernels/internal/reference/integer_ops/mean.h. Differs from source: it
-/// also computes windows, where TensorFlow Lite demands equal scales. With equal scales both agree,
-/// except for the direction in which ties next to the zero point are rounded.
+/// The mean of each window: sum (q - z_x), times s_x / s_y, divided by the number of elements.
+/// Halves are rounded away from 0. Source: TensorFlow Lite,
+/// kernels/internal/reference/integer_ops/mean.h. Differs from source: it also computes windows,
+/// for which TensorFlow Lite demands equal scales. With equal scales both agree, except for the
+/// direction in which ties next to the zero point are rounded.
 class FixedAverage {
  public:
   /// Throws Error(kUnsupported) for a window of more than 2^23 pixels.
@@ -109,12 +110,13 @@ class FixedAverage {
   CountPadding padding_;
 };
 
-/// The byte at `to` for each byte at `from`: through a float on the float path, (q - z) times
-/// s_from / s_to on the others. Source: TensorFlow Lite, kernels/internal/reference/requantize.h.
+/// A table that converts each of the 256 bytes from the affine map `from` to `to`. The float path
+/// converts through a float, the other paths multiply (q - z) by s_from / s_to. Source: TensorFlow
+/// Lite, kernels/internal/reference/requantize.h.
 std::array<std::uint8_t, 256> rescale_table(Requantization path, const Affine& from,
                                             const Affine& to, Limits limits);
 
-/// What a step that requantizes on `path` calls its kernel: `avx2+gemmlowp`.
+/// The name of the kernel in a step that requantizes on `path`, for example `avx2+gemmlowp`.
 std::string kernel_label(std::string_view kernel, Requantization path);
 
 }  // namespace qtool

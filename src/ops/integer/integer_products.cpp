@@ -54,7 +54,7 @@ struct Filters {
   ConvWeights extents;                    // values and zero points not set
 };
 
-// u8 weights become s8 ones by moving them and their zero point by 128.
+// u8 weights become s8: 128 is subtracted from the weights and from their zero points.
 std::int32_t to_signed(DType dtype) { return dtype == DType::kUInt8 ? -128 : 0; }
 
 void set_zero_points(const OpContext& op, Filters& filters) {
@@ -68,8 +68,8 @@ void set_zero_points(const OpContext& op, Filters& filters) {
   }
 }
 
-// The constant weights for the kernels; nothing when they are not constant or a sum might leave
-// int32, which the kernels refuse.
+// The constant weights for the kernels; nothing when they are not constant or a sum might not fit
+// into int32, which the kernels refuse.
 std::optional<Filters> filters_of(const OpContext& op, const ConvWeights& extents) {
   const Tensor* weights = op.constant(1);
   if (weights == nullptr || weights->elements() == 0) return std::nullopt;
@@ -107,8 +107,8 @@ std::shared_ptr<const PackedSums> pack_filters(const OpContext& op, const Filter
       make);
 }
 
-// acc = sum (x - zx)(w - zw) on the kernels: they use zx as padding only; its product with the sum
-// of the weights is subtracted afterwards.
+// acc = sum (x - zx)(w - zw) on the kernels. They use zx for padding only; zx times the sum of (w -
+// zw) is subtracted afterwards.
 class KernelProduct final : public Operator {
  public:
   KernelProduct(const OpContext& op, const Filters& filters, ConvShape shape)
@@ -199,7 +199,7 @@ void check_types(const OpContext& op) {
   if (op.has_input(3)) require_same_type(op, 1, 3);
 }
 
-// `zero points` are one, or a list with one per index of `extent`.
+// Throws unless the input is absent, a single zero point, or a list of `extent` zero points.
 void check_zero_points(const OpContext& op, std::size_t input, std::int64_t extent) {
   if (!op.has_input(input)) return;
   const Shape& shape = op.input(input).shape;
@@ -219,7 +219,7 @@ std::vector<ValueInfo> infer_conv(const OpContext& op) {
   return {{DType::kInt32, resolve_conv(op, x, w).output}};
 }
 
-// Where the parts of a convolution lie in memory.
+// Computes the sum of one output element of a convolution.
 struct ConvLoop {
   Shape x, w, y;
   std::vector<std::int64_t> x_strides, w_strides;
@@ -238,7 +238,7 @@ struct ConvLoop {
     const Bytes weight = Bytes::of(o.input(1));
     const std::int32_t zx = ZeroPoints::of(o, 2).at(0);
     const std::int32_t zw = ZeroPoints::of(o, 3).at(m);
-    const std::int64_t first = m / (w[0] / groups) * w[1];  // input channel of the group
+    const std::int64_t first = m / (w[0] / groups) * w[1];  // first input channel of the group
     std::uint32_t sum = 0;
     for (std::int64_t i = 0; i < w[2]; ++i) {
       const std::int64_t row =
@@ -287,11 +287,11 @@ std::unique_ptr<Operator> make_conv(const OpContext& op) {
       elements, macs);
 }
 
-// Stacks of matrices by NumPy's rules: a vector is a matrix of one row, or of one column, and the
-// result does not have that axis.
+// Stacks of matrices by NumPy's rules. A vector becomes a matrix of one row (a) or of one column
+// (b), and the output does not have that axis.
 struct MatrixShapes {
   Shape a, b, y;
-  Shape output;  // y as the node writes it
+  Shape output;  // y without the axes added to vectors
 
   explicit MatrixShapes(const OpContext& op) : a(op.input(0).shape), b(op.input(1).shape) {
     op.require(a.rank() >= 1 && b.rank() >= 1,
@@ -342,7 +342,7 @@ std::unique_ptr<Operator> make_matmul(const OpContext& op) {
     }
   }
   const std::int64_t m = shapes.y[shapes.y.rank() - 2];
-  const auto strides = [&](const Shape& shape) {  // of the stack, by axis of the result
+  const auto strides = [&](const Shape& shape) {  // strides of the stack axes, by result axis
     std::vector<std::int64_t> own = strides_of(shape, Layout::kPlain);
     std::vector<std::int64_t> wide(static_cast<std::size_t>(shapes.y.rank() - shape.rank()), 0);
     for (std::int64_t axis = 0; axis + 2 < shape.rank(); ++axis) {

@@ -26,8 +26,8 @@ class PackCache {
  public:
   using Make = std::function<std::shared_ptr<const void>()>;
 
-  /// The pack of `source`; calls `make` when there is none. It is found by a hash of all bytes,
-  /// which are then compared. Cost: 0.2 ns per byte when it exists.
+  /// The pack of `source`; calls `make` when there is none. The look-up uses a hash of all bytes
+  /// and then compares all bytes. Cost: 0.2 ns per byte when the pack exists.
   std::shared_ptr<const void> get(PackSource source, const Make& make);
 
   /// The number of packs in use.

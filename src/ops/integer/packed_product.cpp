@@ -8,7 +8,8 @@
 namespace qtool {
 namespace {
 
-// s_x s_w[c], one per output channel; the product rounds to float as ONNX's int32 bias scale does.
+// s_x s_w[c], one per output channel; the product is rounded to float, as ONNX does for the scale
+// of an int32 bias.
 std::vector<float> product_scales(const QProductParams& params, std::int64_t channels) {
   const auto weight_scales = params.weight_scales->values<float>();
   const float input_scale = params.input.scale;
@@ -20,7 +21,8 @@ std::vector<float> product_scales(const QProductParams& params, std::int64_t cha
   return scales;
 }
 
-// Identifies the epilogue that the kernel is packed for, for sharing packed weights.
+// A text that names the extents and the epilogue that the weights are packed for. Plans share
+// packed weights of the same form.
 std::string form_of(const OpContext& op, const ProductExtents& extents, std::string_view part) {
   const auto& params = op.params<QProductParams>();
   std::string form = concat("qconv ", part, " ", extents.out_channels, " ", extents.in_channels,

@@ -1,5 +1,5 @@
-// Two quantized tensors of any shapes that broadcast, made by lowering: QAdd, QSub, QMul, QDiv,
-// QSquaredDifference, QMin, QMax.
+// Operators of two quantized tensors of any shapes that broadcast. Made by lowering: QAdd, QSub,
+// QMul, QDiv, QSquaredDifference, QMin, QMax.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -65,7 +65,8 @@ std::unique_ptr<Operator> make_fixed_binary(const OpContext& op) {
                          std::int64_t count) { fixed.run(l, r, out, count); });
 }
 
-// An operator that runs a kernel; `params` holds the factors of its contract.
+// An operator that runs a kernel. `params` already holds the factors that the kernel's contract
+// names.
 template <typename Kernel, typename Params>
 std::unique_ptr<Operator> make_kernel(const OpContext& op, Params params) {
   const auto& [a, b, y] = op.params<QBinaryParams>();
@@ -107,8 +108,8 @@ std::unique_ptr<Operator> make_qmul(const OpContext& op) {
   return make_kernel<MulKernel>(op, params);
 }
 
-// A kernel that computes on the reals and rounds once, whatever the plan requantizes sums by: it
-// has no sums of integers.
+// An operator whose kernel computes on real numbers and rounds once. It has no integer sums, so the
+// plan's requantization does not matter.
 template <typename Kernel>
 std::unique_ptr<Operator> make_real(const OpContext& op) {
   const auto& [a, b, y] = op.params<QBinaryParams>();
@@ -119,8 +120,8 @@ std::unique_ptr<Operator> make_real(const OpContext& op) {
   return make_kernel<Kernel>(op, params);
 }
 
-// Rounding keeps the order of two numbers, so the smaller or larger of both is found among the
-// bytes, once these have the scale of the result.
+// Rounding keeps the order of two numbers. So both operands are rescaled to the bytes of the
+// result, and the smaller or larger byte is chosen.
 template <typename Choose>
 std::unique_ptr<Operator> make_choice(const OpContext& op, const Choose& choose) {
   const auto& [a, b, y] = op.params<QBinaryParams>();

@@ -1,8 +1,8 @@
 // Integer convolution and matrix product with constant weights. Made by lowering:
 //   QConv(x u8, w s8 [M, C/g, kh, kw], bias i32, residual u8),
-//   QGemm(x u8 [..., K], w s8 [N, K], bias i32), both without a result also with input 3, float32
-//   of the shape of what they make and added to it,
-// with QProductParams.
+//   QGemm(x u8 [..., K], w s8 [N, K], bias i32),
+// both with QProductParams. Without a quantized result, both may have an input 3: a float32 tensor
+// of the shape of the output, which is added to the output.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -18,13 +18,13 @@
 namespace qtool {
 namespace {
 
-// All the weights, as they are.
+// Packs all the weights, unchanged.
 std::shared_ptr<const PackedConv> pack_whole(const OpContext& op, const ProductExtents& extents) {
   return pack_product(op, extents, "", op.constant(1)->values<std::int8_t>());
 }
 
-// The bytes that a QConv adds, in the order of its result: input 3 itself, or a copy in the
-// workspace where that is smaller or laid out differently.
+// The residual that a QConv adds, in the shape and layout of the result: input 3 itself, or a copy
+// in the workspace when input 3 broadcasts or has another layout.
 class ResidualInput {
  public:
   explicit ResidualInput(const OpContext& op)
@@ -38,7 +38,7 @@ class ResidualInput {
     bytes_ = align_up(out.elements());
   }
   [[nodiscard]] std::int64_t workspace_bytes() const { return bytes_; }
-  /// Null where nothing is added. `workspace`: workspace_bytes().
+  /// Null when there is no residual. `workspace`: workspace_bytes() bytes.
   [[nodiscard]] const std::uint8_t* read(const Operands& o, std::byte* workspace) const {
     if (!exists_) return nullptr;
     if (!copy_) return o.in<std::uint8_t>(3);
@@ -80,7 +80,8 @@ class QuantizedConv final : public Operator {
   std::int64_t macs_ = 0;
 };
 
-// The same with sums in the workspace, which are requantized with integers only.
+// A QConv or QGemm whose kernel writes int32 sums to the workspace. The sums are then requantized
+// with integers only.
 class FixedPointConv final : public Operator {
  public:
   FixedPointConv(const OpContext& op, const ProductExtents& extents, const ConvShape& shape)

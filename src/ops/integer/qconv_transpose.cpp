@@ -54,7 +54,7 @@ class QuantizedConvTranspose final : public Operator {
   [[nodiscard]] std::int64_t rows() const { return batch_ * conv_.out_height(); }
 
   std::int64_t batch_;
-  std::int64_t in_bytes_;  // of an image
+  std::int64_t in_bytes_;  // bytes of one image
   TransposedConv conv_;
   std::unique_ptr<FixedOutput> fixed_;
   std::string label_;

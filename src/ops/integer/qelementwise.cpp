@@ -1,5 +1,5 @@
-// Operators on u8, made by lowering: QConcat, QLookup, and the edges between FP32 and u8: Quantize,
-// Dequantize.
+// Operators on u8 that lowering makes: QConcat and QLookup, and Quantize and Dequantize at the
+// edges between FP32 and u8.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -16,8 +16,8 @@
 namespace qtool {
 namespace {
 
-// One input of a concatenation: blocks of `inner` contiguous bytes, written `outer_step` bytes
-// apart.
+// One input of a concatenation: blocks of `inner` contiguous bytes, each written `offset` bytes
+// behind the beginning of a block of the output.
 struct ConcatPart {
   std::int64_t offset;
   std::int64_t inner;
@@ -32,7 +32,7 @@ std::unique_ptr<Operator> make_qconcat(const OpContext& op) {
   const auto& [inputs, result] = op.params<QConcatParams>();
   const Affine y = result.affine;
   const Limits limits = result.limits();
-  // Bytes that one step along the axis spans, in memory order.
+  // Bytes between neighbours along the axis.
   const std::int64_t step = strides_of(out, layout)[static_cast<std::size_t>(axis)];
   const std::int64_t run = step * out[axis];
   const std::int64_t outer = run == 0 ? 0 : out.elements() / run;
@@ -74,7 +74,8 @@ std::unique_ptr<Operator> make_qconcat(const OpContext& op) {
       LookupKernel().kernel());
 }
 
-// A table for each index of axis 1: pixel by pixel where these are neighbours, else plane by plane.
+// One table per channel (axis 1). A channels-last tensor is converted pixel by pixel, others plane
+// by plane.
 std::unique_ptr<Operator> make_channel_lookup(const OpContext& op,
                                               const std::vector<QLookupParams::Table>& tables) {
   const Shape& shape = op.input(0).shape;

@@ -15,16 +15,16 @@ namespace qtool {
 namespace {
 
 constexpr std::int64_t kNormalizedBlock = 64;  // channels that are added up together
-constexpr std::int64_t kPiece = 32768;         // pixels whose sum of squares fits 32 bits
-constexpr std::int64_t kIntegers = 256;        // with as many pixels a table of all is no larger
+constexpr std::int64_t kPiece = 32768;         // pixels whose sum of squares fits into 32 bits
+constexpr std::int64_t kIntegers = 256;        // u8 values; with fewer pixels no table is made
 
-// Exact sums of a channel and of its squares.
+// Exact sums of the values of a channel and of their squares.
 struct Sums {
   std::int64_t sum = 0;
   std::int64_t squares = 0;
 };
 
-// y = factor (q - mean) + bias, of the integers q of one channel.
+// y = factor (q - mean) + bias, for the integers q of one channel.
 struct Line {
   double factor = 0.0;
   double mean = 0.0;
@@ -81,7 +81,7 @@ class QuantizedNormalization final : public Operator {
            channels_ * static_cast<std::int64_t>(sizeof(Line));
   }
 
-  // The lines, and tables, of up to kNormalizedBlock channels from `first` on.
+  // Computes the lines and the tables of up to kNormalizedBlock channels from `first` on.
   void fit(const Operands& o, const std::uint8_t* x, std::int64_t first) const {
     const std::int64_t count = std::min(kNormalizedBlock, channels_ - first);
     std::array<Sums, kNormalizedBlock> sums;
@@ -137,7 +137,7 @@ class QuantizedNormalization final : public Operator {
     return static_cast<std::uint8_t>(std::clamp(value, y.low, y.high));
   }
 
-  // Pixels from `begin` to `end` where channels come last, otherwise planes.
+  // Writes the pixels from `begin` to `end` in channels-last layout, otherwise the planes.
   void write_bytes(const Operands& o, const std::uint8_t* x, std::int64_t n, std::int64_t begin,
                    std::int64_t end) const {
     std::uint8_t* y = o.out<std::uint8_t>(0) + n * channels_ * pixels_;
@@ -187,7 +187,7 @@ class QuantizedNormalization final : public Operator {
   std::int64_t channels_;
   std::int64_t pixels_;
   bool channels_last_;
-  bool tables_;  // whether all results of a channel are computed first
+  bool tables_;  // whether each channel has a table of its 256 results
   LookupKernel lookup_;
 };
 

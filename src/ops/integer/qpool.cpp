@@ -78,7 +78,7 @@ void global_average(const std::uint8_t* in, float* out, std::int64_t pixels, std
   for (std::int64_t first = 0; first < channels; first += kSumBlock) {
     const std::int64_t count = std::min(kSumBlock, channels - first);
     std::int64_t sums[kSumBlock] = {};
-    // Sums of 2^23 bytes fit int32; larger images are added up in pieces.
+    // Sums of 2^23 bytes fit into int32; larger images are added up in pieces.
     for (std::int64_t start = 0; start < pixels; start += std::int64_t{1} << 23) {
       const std::int64_t end = std::min(pixels, start + (std::int64_t{1} << 23));
       std::int32_t partial[kSumBlock] = {};

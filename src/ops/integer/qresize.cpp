@@ -15,8 +15,9 @@
 namespace qtool {
 namespace {
 
-// Sums of two float products, each rounded, in an order that no thread or instruction set changes:
-// first along the column, then along the row, then one product with s_x / s_y.
+// Each interpolation is a sum of two float products, each rounded. The order of the operations
+// depends neither on threads nor on the instruction set: first along the column, then along the
+// row, then one product with s_x / s_y.
 class QuantizedResize final : public Operator {
  public:
   explicit QuantizedResize(const OpContext& op)

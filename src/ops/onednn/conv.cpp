@@ -9,9 +9,9 @@
 namespace qtool::onednn {
 namespace {
 
-// Whether threads divide the output channels instead of pixels. Better for small feature maps with
-// many channels, where reading the weights is most of the work: each thread then reads its own part
-// of them.
+// Whether threads divide the output channels instead of pixels. This is better for small feature
+// maps with many channels, where reading the weights is most of the work: each thread then reads
+// only a part of the weights.
 bool divides_channels(const ConvSpec& spec, int threads) {
   constexpr std::int64_t kChannelsPerThread = 2 * kVector;
   constexpr std::int64_t kCopy = 3;  // each result is written, read and written again
@@ -20,8 +20,9 @@ bool divides_channels(const ConvSpec& spec, int threads) {
          spec.weights.elements() > spec.source.elements() + kCopy * spec.destination.elements();
 }
 
-// The channels of a piece's result in parts that a long run is stopped between. Only one image
-// whose planes lie apart is divided so: rows divide what has its channels together.
+// Divides the output channels of a piece into parts, so that a long run can be stopped between
+// them. Only a single image in plain layout is divided like that. A channels-last result is divided
+// by rows instead.
 std::vector<Range64> divide_long(const ConvSpec& spec, const WindowPiece& piece,
                                  std::int64_t products, std::int64_t longest) {
   const std::int64_t outputs = spec.weights[0];
@@ -52,8 +53,9 @@ void add_residual(const float* residual, std::int64_t count, const std::optional
   }
 }
 
-// Copies one image's result for some channels to its columns of the whole result, and adds the
-// residual there. Without one the primitive has applied the clamp already.
+// Copies the result of one image for some channels to the columns of these channels in the whole
+// result. With a residual, adds it there and applies the clamp. Without a residual, the primitive
+// has already applied the clamp.
 void place_columns(const float* part, std::int64_t pixels, const Range64& channels,
                    std::int64_t width, const float* residual, const std::optional<Clamp>& clamp,
                    float* destination) {
@@ -65,17 +67,18 @@ void place_columns(const float* part, std::int64_t pixels, const Range64& channe
   }
 }
 
-// Whether an implementation computes such a window wrongly. The brgconv of oneDNN 2.6 leaves out
-// taps of the middle column when the padding behind it reaches half of the result's width: seen in
-// 64 of 91,000 random convolutions, all of stride 1. Its 1x1 form has no padding.
+// Whether the chosen implementation computes this window wrongly. The brgconv of oneDNN 2.6 leaves
+// out taps of the middle column when the padding on the right reaches half of the result's width:
+// seen in 64 of 91,000 random convolutions, all of stride 1. The 1x1 form of brgconv has no padding
+// and is correct.
 bool is_wrong(const dnnl::convolution_forward::primitive_desc& desc, const Window& window) {
   const bool padded = 2 * window.pads_end.back() >= window.output.back();
   return padded && std::string_view(desc.impl_info_str()).starts_with("brgconv:");
 }
 
-// Whether an implementation adds the residual wrongly. The one of oneDNN 2.6 that multiplies
-// matrices reads it from other places than it should where channels come last: seen in 560 of 564
-// random convolutions. Without AVX-512 it is chosen for most groups of channels.
+// Whether the chosen implementation adds the residual wrongly. In channels-last layout, the gemm
+// implementation of oneDNN 2.6 reads the residual from wrong positions: seen in 560 of 564 random
+// convolutions. Without AVX-512, oneDNN chooses it for most grouped convolutions.
 bool adds_wrongly(const dnnl::convolution_forward::primitive_desc& desc, Layout layout) {
   return layout == Layout::kChannelsLast &&
          std::string_view(desc.impl_info_str()).find("gemm") != std::string_view::npos;
@@ -91,8 +94,8 @@ struct Convolution::State {
     std::int64_t source_offset;
     std::int64_t destination_offset;
     std::int64_t scratch_offset;
-    Range64 channels;  // of the result
-    bool adds;         // the residual, by itself
+    Range64 channels;  // output channels
+    bool adds;         // whether the primitive adds the residual
     std::int64_t elements;
   };
 
@@ -112,7 +115,8 @@ struct Convolution::State {
 void Convolution::State::add(const WindowPiece& window, const Range64& channels) {
   check_stop_inside();
   const std::int64_t outputs = channels.end - channels.begin;
-  // Some of the groups, or a part of one, read the channels of these groups.
+  // These output channels are some groups or a part of one group. They read only the input channels
+  // of their groups.
   const std::int64_t groups = std::max<std::int64_t>(1, outputs * spec.groups / spec.weights[0]);
   const std::int64_t first_group = channels.begin * spec.groups / spec.weights[0];
   Dims source = window.source.dims();
@@ -148,7 +152,7 @@ void Convolution::State::add(const WindowPiece& window, const Range64& channels)
     }
     return chosen;
   };
-  bool adds = spec.residual && !by_channels;  // otherwise place_columns() does
+  bool adds = spec.residual && !by_channels;  // by channels, place_columns() adds it
   dnnl::convolution_forward::primitive_desc chosen = choose(adds);
   if (adds && adds_wrongly(chosen, spec.layout)) {
     adds = false;

@@ -9,7 +9,8 @@
 namespace qtool::onednn {
 namespace {
 
-// ONNX's weights [C, M / groups, kernel...] with the axes of oneDNN's, [groups,] M, C, kernel...
+// ONNX's weights [C, M / groups, kernel...], described with oneDNN's axes: [groups,] M / groups, C
+// / groups, kernel...
 Desc stored_weights(const WeightedSpec& spec) {
   const Dims& stored = spec.weights.dims();
   const Dims steps = strides_of(stored, spec.weights_layout);
@@ -40,7 +41,7 @@ struct Deconvolution::State {
   PackPlans packs;
   std::int64_t scratch = 0;
   int threads = 1;
-  std::int64_t longest_call = 0;  // multiplications, with those in the padding
+  std::int64_t longest_call = 0;  // multiplications, including those of padding
 };
 
 bool Deconvolution::takes(const Window& window) {

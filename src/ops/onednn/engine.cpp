@@ -21,7 +21,7 @@ std::string text_of(const Desc& desc) {
   return {reinterpret_cast<const char*>(&desc.data), sizeof desc.data};
 }
 
-// Weights in the format of a primitive: repacked, or copied when that is the plain one.
+// Weights in the format of a primitive: repacked, or copied when the format is plain.
 Tensor reordered(const Desc& from, const float* data, const Desc& to) {
   Tensor result(DType::kFloat32, Shape{static_cast<std::int64_t>((to.get_size() + 3) / 4)});
   const OnThisThread alone;

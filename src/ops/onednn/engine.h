@@ -1,6 +1,6 @@
 #pragma once
 
-// Shared by the onednn_*.cpp files only (see onednn.h).
+// Shared by the .cpp files of this folder only (see onednn.h).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace qtool::onednn {
 using Dims = dnnl::memory::dims;
 using Desc = dnnl::memory::desc;
 using Args = std::unordered_map<int, dnnl::memory>;
-/// Channels or columns of a piece are multiples of this, so that few vectors are partly empty.
+/// The channels or columns of a piece are a multiple of this, so that few vectors are partly empty.
 inline constexpr std::int64_t kVector = 16;
 inline constexpr auto kF32 = dnnl::memory::data_type::f32;
 
@@ -54,41 +54,42 @@ auto guarded(std::string_view what, const Call& call) {
 
 dnnl::memory memory_at(const Desc& desc, const void* data);
 
-/// Strides of a dense array with the channels (axis 1) innermost, or of a plain one.
+/// Strides of a dense array in `layout`: plain, or with the channels (axis 1) innermost.
 Dims strides_of(const Dims& dims, Layout layout);
 Desc dense(const Dims& dims, Layout layout = Layout::kPlain);
 /// A descriptor that lets the primitive choose the format.
 Desc any(const Dims& dims);
 
-/// Dilations as oneDNN counts them: the elements that are skipped.
+/// Dilations as oneDNN counts them: the number of elements that are skipped.
 Dims skipped(const Dims& dilations);
 
-/// What is fused behind the operation: times `alpha`, plus a residual of the result's format, then
-/// the clamp or the function.
+/// The operations fused behind a primitive: its result is multiplied by `alpha`, then a residual of
+/// the result's format is added, then the clamp or the function is applied.
 dnnl::primitive_attr attributes(const std::optional<Clamp>& clamp, const Desc* residual,
                                 float alpha = 1.0F,
                                 const std::optional<FusedFunction>& function = {});
 
-/// Bytes of a scratchpad, such that the next one after it is aligned.
+/// Bytes of a scratchpad, rounded up so that a scratchpad behind it is aligned.
 std::int64_t scratch_bytes(const Desc& scratchpad);
 std::byte* at_bytes(std::byte* base, std::int64_t offset);
 
 void execute(const dnnl::primitive& primitive, const Args& args);
 
-/// What a call of oneDNN may multiply, by whether its plain loops compute it.
+/// The most multiplications of one call of oneDNN: first for its fast implementations, then for its
+/// plain loops (is_slow()).
 inline constexpr std::int64_t kLongestCalls[] = {kLongestCall, kLongestCall >> 3};
 template <typename PrimitiveDesc>
 bool is_slow(const PrimitiveDesc& desc) {
   return std::string_view(desc.impl_info_str()).starts_with("ref");
 }
 
-/// Threads that run so many pieces: one for each, or `threads` when they were divided further to be
-/// stopped between them.
+/// The number of threads that run `pieces` pieces: one thread per piece, or `threads` when there
+/// are many pieces because a long run must be stoppable between them.
 inline int workers_for(std::int64_t pieces, int threads) {
   return pieces <= 2 * std::int64_t{threads} ? static_cast<int>(pieces) : threads;
 }
 
-/// Runs `run(piece)` for each of the pieces.
+/// Calls `run(piece)` for each piece, in parallel.
 template <typename Piece, typename Run>
 void run_pieces(const std::vector<Piece>& pieces, int threads, const Run& run) {
   const auto count = static_cast<std::int64_t>(pieces.size());
@@ -101,8 +102,8 @@ void run_pieces(const std::vector<Piece>& pieces, int threads, const Run& run) {
   });
 }
 
-/// Pieces have scratchpads one behind the other, `bytes` together. Lets those that one thread runs
-/// share one. Returns the bytes that are left.
+/// The pieces come with one scratchpad each, one behind the other, of `bytes` bytes together. Lets
+/// all pieces that one thread runs share one scratchpad. Returns the bytes that are needed then.
 template <typename Piece>
 std::int64_t share_scratch(std::vector<Piece>& pieces, int threads, std::int64_t bytes) {
   const auto count = static_cast<std::int64_t>(pieces.size());
@@ -121,19 +122,20 @@ std::int64_t share_scratch(std::vector<Piece>& pieces, int threads, std::int64_t
   return workers * largest;
 }
 
-/// Which part of the weights and bias a piece reads, and in which format.
+/// The part of the weights and of the bias that a piece reads, and the format in which it reads
+/// them.
 struct PackPlan {
   Desc plain;
   Desc wanted;
-  std::int64_t offset = 0;  ///< of the part in the plain weights, elements
+  std::int64_t offset = 0;  ///< where the part begins in the plain weights, elements
   std::int64_t bias_offset = 0;
   std::int64_t bias_count = 0;
 };
 
-/// The packs of an operation. Pieces that read the same part in the same format share one.
+/// The packs of an operation. Pieces that read the same part in the same format share a pack.
 class PackPlans {
  public:
-  /// Index of the pack.
+  /// Returns the index of the pack.
   std::size_t add(PackPlan plan);
   [[nodiscard]] PackedPtr pack(const float* weights, const float* bias) const;
   /// Identifies what pack() reads and the format it writes, for sharing packed weights between
@@ -153,7 +155,7 @@ class Packed {
   std::vector<Part> parts;
 };
 
-/// The memory that a primitive with weights, and a bias where the pack has one, reads and writes.
+/// The memory that a primitive with weights reads and writes, including a bias if the pack has one.
 template <typename PrimitiveDesc>
 Args weighted_args(const PrimitiveDesc& desc, const float* source, const Packed::Part& weights,
                    float* destination, std::byte* scratchpad) {

@@ -25,7 +25,8 @@ struct Matrices {
   [[nodiscard]] Desc desc() const { return {dims, kF32, strides}; }
 };
 
-// Part of an operand along one axis, and where it begins. An axis of extent 1 is read by all parts.
+// Part of an operand along one axis, and the offset where it begins. An axis of extent 1
+// broadcasts, so all parts read it as a whole.
 struct MatricesPart {
   Matrices part;
   std::int64_t offset = 0;
@@ -36,7 +37,7 @@ struct MatricesPart {
     offset = range.begin * whole.strides[axis];
   }
 
-  /// Part of this part.
+  /// The part of this part along another axis.
   [[nodiscard]] MatricesPart along(std::size_t axis, const Range64& range) const {
     MatricesPart inner(part, axis, range);
     inner.offset += offset;
@@ -73,7 +74,7 @@ struct Matmul::State {
 
 Matmul::Matmul(const MatmulSpec& spec, int threads) {
   const OnThisThread alone;
-  constexpr std::int64_t kWorthDividing = 1 << 15;  // products: a microsecond or less
+  constexpr std::int64_t kWorthDividing = 1 << 15;  // products; fewer take at most a microsecond
   const Matrices a(spec.a, spec.transposed_a);
   const Matrices b(spec.b, spec.transposed_b);
   const Matrices destination(spec.destination, false);
@@ -83,7 +84,8 @@ Matmul::Matmul(const MatmulSpec& spec, int threads) {
   const bool of_rows = axis == rank - 2;
   const std::int64_t products = saturating_product(spec.destination.elements(), a.dims.back());
   if (products < kWorthDividing) threads = 1;
-  // More parts than threads where these multiply long, and rows where a single matrix is large.
+  // There are more parts than threads when the work is long. If whole matrices are divided among
+  // the threads, the rows of large matrices are divided too.
   const std::int64_t parts = std::max<std::int64_t>(threads, parts_of(products));
   const auto ranges = divide_evenly(destination.dims[axis], parts, of_columns ? kVector : 1);
   const std::int64_t rows = destination.dims[rank - 2];

@@ -11,15 +11,15 @@
 #include "qtool/tensor/tensor.h"
 
 // The only interface to oneDNN: FP32 convolution, its transpose, matrix product and pooling. A port
-// to its 3.x interface changes onednn_*.cpp only. oneDNN itself runs on one thread; `threads`
-// threads of our pool divide an operation among themselves.
+// to its 3.x interface changes engine.h and the .cpp files of this folder only. oneDNN itself runs
+// on one thread; `threads` threads of our pool divide an operation among themselves.
 namespace qtool::onednn {
 
 /// Weights and bias in the memory format a primitive asked for.
 class Packed;
 using PackedPtr = std::shared_ptr<const Packed>;
 
-/// What convolution and pooling have in common.
+/// The common fields of convolution and pooling.
 struct WindowedSpec {
   Shape source;       ///< [N, C, spatial...]
   Shape destination;  ///< [N, M, spatial...]
@@ -27,9 +27,9 @@ struct WindowedSpec {
   Layout layout = Layout::kPlain;
 };
 
-/// What a convolution and its transpose have in common.
+/// The common fields of a convolution and a transposed convolution.
 struct WeightedSpec : WindowedSpec {
-  Shape weights;  ///< [M, C / groups, kernel...], of a transpose [C, M / groups, kernel...]
+  Shape weights;  ///< [M, C / groups, kernel...]; transposed: [C, M / groups, kernel...]
   Layout weights_layout = Layout::kPlain;
   std::int64_t groups = 1;
   bool bias = false;  ///< one value per output channel
@@ -63,16 +63,16 @@ class Convolution {
   std::unique_ptr<State> state_;
 };
 
-/// The transposed convolution of ONNX's ConvTranspose, dst = conv^T(src, weights) + bias, window as
-/// resolve_conv_transpose() makes it. oneDNN fuses no clamp behind it at a useful speed.
+/// The transposed convolution of ONNX's ConvTranspose, dst = conv^T(src, weights) + bias, with a
+/// window made by resolve_conv_transpose(). oneDNN cannot fuse a clamp behind it at a useful speed.
 class Deconvolution {
  public:
-  /// Whether oneDNN takes such a window: it knows outputs behind the last tap only as far as the
-  /// next input element would begin.
+  /// Whether oneDNN accepts this window. It accepts outputs behind the last tap only up to the
+  /// position where the next input element would begin.
   [[nodiscard]] static bool takes(const Window& window);
 
   Deconvolution(const WeightedSpec& spec, int threads);
-  /// Whether a run ends soon when it is asked to: no call of oneDNN's plain loops takes long.
+  /// Whether a run can be stopped quickly: no call of oneDNN's plain loops takes long.
   [[nodiscard]] bool ends_soon() const;
   ~Deconvolution();
   Deconvolution(const Deconvolution&) = delete;
@@ -131,7 +131,7 @@ struct PoolSpec : WindowedSpec {
 
 class Pooling {
  public:
-  /// Whether a run ends soon when it is asked to: no row of the result takes long.
+  /// Whether a run can be stopped quickly: no piece of the result takes long to compute.
   [[nodiscard]] static bool takes(const PoolSpec& spec, int threads);
 
   Pooling(const PoolSpec& spec, int threads);

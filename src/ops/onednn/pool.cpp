@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kLongestPooling = std::int64_t{1} << 30;  // reads
 
-// Elements under a window, at most.
+// The largest number of elements under a window.
 std::int64_t window_taps(const WindowedSpec& spec) {
   std::int64_t taps = 1;
   for (std::size_t axis = 0; axis < spec.window.kernel.size(); ++axis) {
@@ -27,7 +27,7 @@ std::vector<WindowPiece> divide_pooling(const PoolSpec& spec, int threads) {
     return divide_window(spec.source, spec.destination, spec.window, spec.layout, reads, threads,
                          WindowUse::kGather, kLongestPooling);
   }
-  // Each plane as an image of one channel, so that rows divide it.
+  // Treats each plane as an image of one channel, so that the work is divided by rows.
   const auto planes_of = [](const Shape& shape) {
     std::vector<std::int64_t> dims = shape.dims();
     dims[0] *= std::exchange(dims[1], 1);

@@ -6,7 +6,7 @@
 namespace qtool {
 namespace {
 
-// [N, C, spatial...] of the image that the grid is for.
+// The extents [N, C, spatial...] of the image that the grid is for.
 std::vector<std::int64_t> image_of(const OpContext& op) {
   const Shape& theta = op.input(0).shape;
   std::vector<std::int64_t> size = ints_of(op, 1, "the size of the image");
@@ -27,7 +27,8 @@ std::vector<ValueInfo> infer_affine_grid(const OpContext& op) {
   return {{DType::kFloat32, shape_of(op, std::move(dims))}};
 }
 
-// Position i of n as a number from -1 to 1: of the corner pixels' centres, or of their edges.
+// Position i of n as a number between -1 and 1. With `align_corners`, -1 and 1 are the centres of
+// the first and the last pixel, otherwise their outer edges.
 float coordinate(std::int64_t i, std::int64_t n, bool align_corners) {
   const auto place = static_cast<float>(i);
   const auto extent = static_cast<float>(n);

@@ -73,7 +73,7 @@ T truncated_mod(T a, T b) {
   }
 }
 
-// Integer powers wrap around; a negative exponent gives what truncation of the real power gives.
+// Integer powers wrap around; a negative exponent gives the real power, truncated.
 template <typename T, typename Exponent>
 T integer_power(T base, Exponent exponent) {
   if constexpr (std::is_signed_v<Exponent>) {

@@ -35,7 +35,8 @@ bool shifts_left(const OpContext& op) {
   return direction == "LEFT";
 }
 
-// Bits that leave the type are lost; a distance of its width or more leaves none.
+// Bits that are shifted out of the type are lost. A distance of at least the width of the type
+// gives 0.
 template <typename T>
 T shift(T value, T distance, bool left) {
   if (distance >= std::numeric_limits<T>::digits) return 0;

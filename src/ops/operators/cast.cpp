@@ -20,7 +20,7 @@ std::vector<ValueInfo> infer_cast(const OpContext& op) {
   return {{*to, in.shape}};
 }
 
-// CastLike: the type of input 1.
+// CastLike casts to the type of input 1.
 std::vector<ValueInfo> infer_cast_like(const OpContext& op) {
   const auto nothing = [](auto) {};
   const DType to = op.input(1).dtype;
@@ -46,7 +46,8 @@ std::unique_ptr<Operator> make_cast(const OpContext& op) {
 
 OpDef op_Cast() { return {infer_cast, make_cast, LayoutRule::kAny}; }
 
-// Layouts are plain because both inputs would be brought into one.
+// The layouts are plain because kAny would also convert the layout of input 1, whose data is not
+// read.
 OpDef op_CastLike() { return {infer_cast_like, make_cast}; }
 
 }  // namespace qtool

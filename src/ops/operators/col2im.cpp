@@ -1,4 +1,4 @@
-// Col2Im: adds up blocks, one per column, where they lie in an image.
+// Col2Im: each column of the input is one block of an image. Adds the blocks up at their positions.
 #include <algorithm>
 
 #include "ops/infer_rules.h"
@@ -9,7 +9,7 @@
 namespace qtool {
 namespace {
 
-// The image as a pooling sees it: each window of it is one column of the input.
+// The image with the windows of a pooling: each window is one column of the input.
 struct ImageBlocks {
   Shape image;  // [N, C, spatial...]
   Window window;
@@ -81,7 +81,7 @@ std::unique_ptr<Operator> make_col2im(const OpContext& op) {
       std::fill_n(image, blocks.image.elements(), T{0});
       if (o.input(0).shape.elements() == 0) return;
       const Window& window = blocks.window;
-      // Windows overlap, so that one thread adds them all up.
+      // Windows overlap, so one thread adds them all up.
       loop.run(1, [&](std::int64_t plane, std::int64_t to, const auto& visit) {
         const std::int64_t column = to % blocks.columns;
         visit([&](const WindowLoop::Tap& tap) {

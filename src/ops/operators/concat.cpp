@@ -6,10 +6,10 @@
 namespace qtool {
 namespace {
 
-// The copies between one part and its range in the whole tensor.
+// The copy between one part and its range in the whole tensor.
 struct Part {
-  LoopNest<2> nest;     // target and source start at the part
-  std::int64_t offset;  // of the part in the whole, elements
+  LoopNest<2> nest;     // offsets count from the first element of the part
+  std::int64_t offset;  // where the part begins in the whole tensor, elements
 };
 
 std::unique_ptr<Operator> make_concat(const OpContext& op) {

@@ -123,7 +123,7 @@ std::unique_ptr<Operator> make_steps(const OpContext& op) {
   });
 }
 
-// Only the number of elements, which may be many.
+// Computes only the number of elements, which may be large, not the elements.
 std::vector<ValueInfo> infer_range(const OpContext& op) {
   require_type(op, 0, RangeTypes{});
   for (std::size_t i = 0; i < 3; ++i) {

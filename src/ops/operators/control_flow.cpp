@@ -1,5 +1,6 @@
-// If and Loop whose course the data decides. Where it is decided before, their subgraphs stand in
-// their place (graph/expand_subgraphs.h); a Scan always becomes a Loop.
+// If and Loop whose course the data decides. When constants decide it, expand_node()
+// (graph/expand_subgraphs.h) has replaced the node by the nodes of its subgraph. A Scan always
+// becomes a Loop.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -18,7 +19,8 @@
 namespace qtool {
 namespace {
 
-// Shapes are inferred together with the subgraphs, by whoever shapes the whole graph.
+// Specializing a graph infers these shapes together with the subgraphs, without calling this. All
+// other callers cannot infer them.
 std::vector<ValueInfo> infer_control_flow(const OpContext& op) {
   op.fail(ErrorCode::kUnsupported, "how its subgraphs run is not known here");
 }
@@ -42,7 +44,7 @@ class IfOperator : public Operator {
     }
   }
 
-  // One branch runs.
+  // Only one branch runs, so both share the workspace.
   [[nodiscard]] std::int64_t workspace_bytes() const override {
     return std::max(branches_[0].body->workspace_bytes(), branches_[1].body->workspace_bytes());
   }
@@ -82,7 +84,7 @@ class LoopOperator : public Operator {
     const std::size_t states = parts_of_loop(op.graph, op.id).states;
     for (std::size_t i = 0; i < states; ++i) state_bytes_.push_back(bytes_of(op.input(2 + i)));
     if (const Tensor* trips = op.constant(0)) {
-      // More turns than that are refused while it runs.
+      // run() refuses more iterations.
       known_trips_ = std::clamp<std::int64_t>(trips->values<std::int64_t>()[0], 0, kMaxTrips);
     }
     for (std::size_t i = states; i < outputs_; ++i) {
@@ -138,7 +140,8 @@ class LoopOperator : public Operator {
                 concat(what_, ": did not end within ", kMaxTrips, " iterations"));
   }
 
-  // States change hands between two buffers: a body may hand out one state as another.
+  // The states are written to two buffers in turn, because a body may return an input state as
+  // another output state: the inputs of an iteration must not be overwritten.
   [[nodiscard]] std::int64_t buffer_bytes() const {
     std::int64_t bytes = 0;
     for (const std::int64_t state : state_bytes_) bytes += 2 * align_up(state);
@@ -163,7 +166,7 @@ class LoopOperator : public Operator {
   std::size_t outputs_;
   std::int64_t known_trips_ = 0;  // 0: the data decides
   std::vector<std::int64_t> state_bytes_;
-  std::vector<std::int64_t> slice_bytes_;  // of one iteration, by scan output
+  std::vector<std::int64_t> slice_bytes_;  // bytes of one iteration, by scan output
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ onednn::ConvSpec conv_spec(const OpContext& op) {
   onednn::ConvSpec spec;
   set_weighted_spec(op, resolve_conv(op, op.input(0).shape, op.input(1).shape), spec);
   spec.residual = op.has_input(3);
-  if (spec.residual) {  // only fusion adds one; a Conv in a model has three inputs
+  if (spec.residual) {  // only fusion adds a residual; a Conv in a model has three inputs
     op.require(op.node.domain == kLoweredDomain && op.input(3).shape == spec.destination &&
                    op.input(3).dtype == DType::kFloat32,
                concat("found a fourth input of shape ", op.input(3).shape.to_string(),

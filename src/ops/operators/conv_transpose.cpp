@@ -23,7 +23,7 @@ onednn::WeightedSpec deconv_spec(const OpContext& op) {
   return spec;
 }
 
-// The definition, output element by output element, without the clamp.
+// A plain loop after ONNX's definition, one output element at a time, without the clamp.
 class TransposedLoop {
  public:
   TransposedLoop(const onednn::WeightedSpec& spec, Layout destination)
@@ -59,7 +59,7 @@ class TransposedLoop {
   }
 
  private:
-  // The taps that reach output channel m at `at`.
+  // The sum over the taps that reach output channel `m` at position `at`.
   float sum(const float* image, const float* weights, std::int64_t m,
             const std::vector<std::int64_t>& at) const {
     const Window& window = spec_.window;
@@ -103,7 +103,7 @@ class FloatConvTranspose final : public Operator {
     spec.layout = op.input_layout(0);
     spec.weights_layout = op.input_layout(1);
     macs_ = spec.source.elements() / spec.source[1] * spec.weights.elements();
-    // A constant image is plain where the result is channels-last.
+    // A constant image is in plain layout, also when the result is channels-last.
     if (spec.layout != op.output_layout(0) || !onednn::Deconvolution::takes(spec.window)) {
       loop_ = std::make_unique<TransposedLoop>(spec, op.output_layout(0));
       return;
@@ -145,7 +145,7 @@ class FloatConvTranspose final : public Operator {
   }
 
   std::optional<Clamp> clamp_;
-  std::unique_ptr<TransposedLoop> loop_;  // one of these two
+  std::unique_ptr<TransposedLoop> loop_;  // either loop_ or deconv_ is set
   std::unique_ptr<onednn::Deconvolution> deconv_;
   onednn::PackedPtr weights_;  // null when packed at each run
   std::int64_t macs_ = 0;

@@ -1,5 +1,5 @@
-// Einsum as a chain of products of two tensors. Products of floats that are matrix products but for
-// the order of their axes run on oneDNN; all others as loops over the output.
+// Einsum as a chain of products of two tensors. Products of floats that are matrix products, apart
+// from the order of their axes, run on oneDNN. All others run as loops over the output.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -23,7 +23,7 @@ bool contains(const Labels& labels, int label) {
 // One tensor of a product: its axes by label, in the order of memory.
 struct Factor {
   Labels labels;
-  std::map<int, std::int64_t> steps;  // a label that it lacks, or is repeated along, has step 0
+  std::map<int, std::int64_t> steps;  // by label; 0 where the tensor broadcasts
 
   [[nodiscard]] std::vector<std::int64_t> steps_of(const Labels& along) const {
     std::vector<std::int64_t> list;
@@ -46,7 +46,7 @@ Factor factor_of(const Shape& shape, const Labels& labels) {
   return factor;
 }
 
-// The labels of a product by the part that they play in a stack of matrix products.
+// The labels of a product by their role in a stack of matrix products.
 struct Parts {
   Labels batch, rows, columns, depth;
   bool is_matrix_product = true;
@@ -79,7 +79,7 @@ Labels joined(const Labels& a, const Labels& b, const Labels& c) {
   return all;
 }
 
-// c = sum over the labels that c lacks of a b.
+// c = the sum of a b over all labels that c lacks.
 class PairProduct {
  public:
   virtual ~PairProduct() = default;
@@ -170,8 +170,8 @@ class MatrixProduct final : public PairProduct {
 
  private:
   struct Packing {
-    LoopNest<2> nest;  // packed, tensor
-    LoopNest<2> back;  // tensor, packed
+    LoopNest<2> nest;  // copies from the tensor to the packed order
+    LoopNest<2> back;  // copies from the packed order to the tensor
     std::int64_t bytes;
   };
   static Packing packing(const OpContext& op, const EinsumEquation& equation, const Factor& factor,
@@ -208,7 +208,7 @@ std::unique_ptr<PairProduct> make_product(const OpContext& op, const EinsumEquat
                                             equation.shape_of_labels(op, summed), summed);
 }
 
-// ((in0 in1) in2) ...; a single input is multiplied by 1.
+// Computes ((in0 in1) in2) ... A single input is multiplied by 1.
 class EinsumOperator final : public Operator {
  public:
   template <typename T>
@@ -270,8 +270,8 @@ class EinsumOperator final : public Operator {
 
   std::vector<std::unique_ptr<PairProduct>> products_;
   std::vector<std::byte> one_;
-  std::int64_t largest_ = 0;  // workspace of a product
-  std::int64_t between_ = 0;  // bytes of a result that is not the last
+  std::int64_t largest_ = 0;  // the largest workspace of a product
+  std::int64_t between_ = 0;  // bytes of the largest intermediate result
 };
 
 std::vector<ValueInfo> infer_einsum(const OpContext& op) {

@@ -1,6 +1,6 @@
 // ElementwiseChain: several element-wise functions of tensors of one shape, computed tile by tile
-// so that what lies between them never leaves the cache. Each step is the arithmetic of its ONNX
-// operator, so that a chain gives the bits of the nodes it was made of.
+// so that intermediate results never leave the cache. Each step does the arithmetic of its ONNX
+// operator, so a chain gives the same bits as the nodes that it replaces.
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kTile = 256;
 
-// One operand over a tile: its elements, or one number.
+// One operand of a step within a tile: its elements, or one number.
 struct Side {
   const float* elements = nullptr;
   float number = 0.0F;

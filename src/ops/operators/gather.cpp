@@ -22,7 +22,8 @@ std::vector<ValueInfo> infer_gather(const OpContext& op) {
   return {{in.dtype, shape_of(op, std::move(dims))}};
 }
 
-// The input as (outer, extent of the axis, bytes of a block behind it).
+// The input as [outer, extent, bytes]: the axes before the gathered axis, that axis, and the bytes
+// of the axes behind it.
 struct GatheredBlocks {
   std::int64_t outer = 1;
   std::int64_t extent = 1;
@@ -108,7 +109,7 @@ std::unique_ptr<Operator> make_gather_elements(const OpContext& op) {
   });
 }
 
-// Where the tuples of GatherND stand: `batches` times `tuples` of `depth` indices each.
+// The index tuples of GatherND: `batches` times `tuples` tuples of `depth` indices each.
 struct Tuples {
   std::int64_t batches = 1;
   std::int64_t tuples = 1;
@@ -118,7 +119,7 @@ struct Tuples {
 struct GatherNd {
   Tuples tuples;
   Shape output;
-  std::vector<std::int64_t> extents;  // of the axes that a tuple indexes
+  std::vector<std::int64_t> extents;  // extents of the axes that a tuple indexes
   std::int64_t block = 1;             // elements that one tuple selects
 };
 

@@ -68,7 +68,7 @@ float reflect(float x, float low, float high) {
   return low + (distance > range ? 2 * range - distance : distance);
 }
 
-// The positions along one axis that a coordinate reads, with their weights; -1 reads 0.
+// The positions along one axis that a coordinate reads, with their weights. Position -1 reads 0.
 struct AxisTaps {
   std::array<std::int64_t, 4> places;
   std::array<float, 4> weights;
@@ -105,7 +105,7 @@ class Axis {
   }
 
  private:
-  // Keeps what is far outside, or no number, within what converts to integers.
+  // Limits a coordinate that is far outside, or NaN, to a number that fits into an integer.
   static float clean(float x) {
     constexpr float kFar = 1e9F;
     return std::isnan(x) ? -kFar : std::clamp(x, -kFar, kFar);
@@ -122,7 +122,7 @@ class Axis {
     return at < 0 || at >= extent_ ? -1 : at;
   }
 
-  // Keys' cubic convolution with a = -0.75; each tap is bounded by itself.
+  // Keys' cubic convolution with a = -0.75. The position of each tap is bounded separately.
   void add_cubic(AxisTaps& taps, float x) const {
     constexpr float kA = -0.75F;
     const float floor = std::floor(x);
@@ -169,7 +169,7 @@ class GridSampleOperator final : public Operator {
   }
 
  private:
-  static constexpr std::int64_t kStepsPerPixel = 16;  // a pixel's place and weights take as long
+  static constexpr std::int64_t kStepsPerPixel = 16;  // cost of a pixel's positions and weights
 
   void sample(std::int64_t pixel, const Operands& o) const {
     const std::size_t axes = axes_.size();
@@ -195,7 +195,8 @@ class GridSampleOperator final : public Operator {
     add_taps({taps.data(), axes}, rest * from_[0], 1.0F, o.in<float>(0), y);
   }
 
-  // `taps` of the axes that are left.
+  // Adds `weight` times the input to `y`, for all combinations of `taps`. These belong to the axes
+  // that `offset` does not cover yet.
   void add_taps(std::span<const AxisTaps> taps, std::int64_t offset, float weight, const float* in,
                 float* y) const {
     if (taps.empty()) {

@@ -20,7 +20,7 @@ struct Product {
   Shape output;  // ONNX's shape; spec.destination has the same elements
 };
 
-// MatMul with NumPy's rules: 1-D operands get an axis that the result loses again.
+// MatMul with NumPy's rules: 1-D operands get an axis that the result does not have.
 Product matmul_product(const OpContext& op) {
   Shape a = op.input(0).shape;
   Shape b = op.input(1).shape;
@@ -37,7 +37,7 @@ Product matmul_product(const OpContext& op) {
   op.require(k == b[b.rank() - 2],
              concat("cannot multiply ", a.to_string(), " by ", b.to_string()));
   Product product;
-  // A stack of matrices times one matrix is one tall matrix.
+  // A stack of matrices times one matrix is computed as one tall matrix times that matrix.
   if (b.rank() == 2 && a.rank() > 2) {
     std::vector<std::int64_t> out = dims_from(a, 0, a.rank() - 1);
     if (!column) out.push_back(b[1]);
@@ -73,7 +73,8 @@ Product matmul_product(const OpContext& op) {
   return product;
 }
 
-// When C of a Gemm is one value per column, or one for all, it is used as the bias.
+// How a Gemm adds its C. kPerColumn: C is constant and has one value per column, B is constant too,
+// and alpha and beta are 1; C is then packed as the bias. kGeneral: C is added after the product.
 enum class Addend : std::uint8_t { kNone, kPerColumn, kGeneral };
 
 Product gemm_product(const OpContext& op, Addend& addend) {
@@ -127,7 +128,7 @@ class FloatProduct final : public Operator {
     const std::int64_t k = product.spec.a[product.spec.a.rank() - 1];
     macs_ = out.elements() * k;
     if (out.elements() == 0 || k == 0) return;  // nothing to multiply: the result is zeros
-    // A clamp behind a general addend runs after it, here.
+    // With a general addend the clamp must come after the sum, so add() applies it.
     onednn::MatmulSpec spec = product.spec;
     if (addend == Addend::kGeneral) {
       clamp_ = spec.clamp;

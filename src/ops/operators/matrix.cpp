@@ -1,4 +1,4 @@
-// Operators on the matrices in the last two axes: Det, Trilu; and EyeLike.
+// Operators on matrices: Det and Trilu, for matrices in the last two axes, and EyeLike.
 #include <algorithm>
 #include <cmath>
 
@@ -37,7 +37,7 @@ std::vector<ValueInfo> infer_det(const OpContext& op) {
   return {{op.input(0).dtype, Shape({dims.begin(), dims.end() - 2})}};
 }
 
-// By elimination with the largest pivots; destroys `m` [n, n].
+// The determinant of `m` [n, n] by Gaussian elimination with partial pivoting. Overwrites `m`.
 double determinant(double* m, std::int64_t n) {
   double product = 1;
   StopPace pace;

@@ -8,7 +8,7 @@
 namespace qtool {
 namespace {
 
-// The extents of what the pool read, as its attributes tell; the indices refer to them.
+// The shape of the pool's input according to the attributes. The indices refer to this shape.
 Shape pooled_from(const OpContext& op) {
   const Shape& x = op.input(0).shape;
   op.require(x.rank() >= 3 && x.rank() <= 5,

@@ -1,4 +1,4 @@
-// NonMaxSuppression: of boxes that overlap, the one with the highest score.
+// NonMaxSuppression: keeps the box with the highest score among boxes that overlap.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -78,7 +78,7 @@ std::vector<Tensor> suppress(const OpContext& op) {
   const std::span<const float> corners = deciding_constant(op, 0).values<float>();
   const std::span<const float> values = deciding_constant(op, 1).values<float>();
   std::vector<std::int64_t> selected;  // batch, class, box
-  // A file may name more classes than can be counted through when no box has a score for them.
+  // A file without boxes may declare so many classes that a loop over them would take too long.
   const bool any = limits.most_boxes > 0 && scores.elements() > 0;
   const std::int64_t rows = any ? Shape{scores[0], scores[1]}.elements() : 0;
   StopPace pace;

@@ -91,7 +91,7 @@ class BatchNormOperator final : public Operator {
 
 struct Moments {
   double mean;
-  double variance;  // of the population
+  double variance;  // population variance
 };
 
 Moments moments_of(const float* values, std::int64_t count) {
@@ -215,7 +215,8 @@ std::vector<ValueInfo> infer_lrn(const OpContext& op) {
   return {op.input(0)};
 }
 
-// y = x / (bias + alpha / size * squares)^beta, squares summed over `size` channels around.
+// y = x / (bias + alpha / size * squares)^beta, with the squares summed over `size` channels around
+// this one.
 void normalize_channel(const LrnOptions& options, const float* image, std::int64_t channel,
                        std::int64_t channels, std::int64_t pixels, float* out) {
   constexpr std::int64_t kLrnBlock = 256;
@@ -235,7 +236,7 @@ void normalize_channel(const LrnOptions& options, const float* image, std::int64
     const float* x = image + channel * pixels + begin;
     float* y = out + begin;
     for (std::int64_t i = 0; i < width; ++i) squares[i] = options.bias + factor * squares[i];
-    if (options.beta == 0.75F) {  // what networks use; two square roots beat a power
+    if (options.beta == 0.75F) {  // the usual value; two square roots are faster than a power
       for (std::int64_t i = 0; i < width; ++i) {
         const float root = std::sqrt(squares[i]);
         y[i] = x[i] / (root * std::sqrt(root));

@@ -62,7 +62,7 @@ std::unique_ptr<Operator> make_mean_variance(const OpContext& op) {
   const Shape& shape = op.input(0).shape;
   const std::vector<std::int64_t> axes = normalized_axes(op);
   const std::vector<std::int64_t> strides = strides_of(shape, op.input_layout(0));
-  std::array<std::vector<std::int64_t>, 2> extents;  // of the kept axes, of the others
+  std::array<std::vector<std::int64_t>, 2> extents;  // kept axes, normalized axes
   std::array<std::vector<std::int64_t>, 2> steps;
   for (std::int64_t axis = 0; axis < shape.rank(); ++axis) {
     const std::size_t part = std::binary_search(axes.begin(), axes.end(), axis) ? 1 : 0;

@@ -8,7 +8,7 @@ namespace {
 
 using PlaceTypes = TypeList<std::int64_t, std::int32_t, float, std::uint8_t, std::int8_t>;
 
-// A whole number that a model may store in any type.
+// The depth: an integer that a model may store in any element type.
 std::int64_t depth_of(const OpContext& op) {
   require_single(op, 1, "the depth");
   const Tensor* constant = op.constant(1);

@@ -86,7 +86,7 @@ std::unique_ptr<Operator> make_constant_pad(const OpContext& op,
     std::byte* target = o.out<std::byte>(0);
     if (nest.total() != elements) {
       const std::byte zero[8] = {};
-      const std::byte* value = o.has_input(2) ? o.in<std::byte>(2) : zero;  // of Pad only
+      const std::byte* value = o.has_input(2) ? o.in<std::byte>(2) : zero;  // only Pad has it
       const LoopNest<2> fill({elements}, {std::vector<std::int64_t>{1}, {0}});
       copy_strided(fill, bytes, target, value, o.threads());
     }
@@ -131,8 +131,8 @@ std::unique_ptr<Operator> make_pad(const OpContext& op) {
                                     : make_mirrored_pad(op, mode);
 }
 
-// CenterCropPad: the pads, negative where it crops, that give the wanted extents. Half of an odd
-// number is rounded down at the beginning.
+// CenterCropPad: the pads that give the wanted extents. Negative pads crop. If the difference is
+// odd, the pad at the beginning is the smaller one.
 std::vector<std::int64_t> centering_pads(const OpContext& op) {
   const Shape& in = op.input(0).shape;
   const std::vector<std::int64_t> wanted = ints_of(op, 1, "the wanted shape");
@@ -143,7 +143,7 @@ std::vector<std::int64_t> centering_pads(const OpContext& op) {
   op.require(wanted.size() == axes.size(),
              concat("found ", wanted.size(), " extents for ", axes.size(), " axes"));
   for (std::int64_t& axis : axes) axis = axis_of(op, axis, in.rank());
-  static_cast<void>(axes_of(op, axes, in.rank()));  // none twice
+  static_cast<void>(axes_of(op, axes, in.rank()));  // throws when an axis is listed twice
   const auto rank = static_cast<std::size_t>(in.rank());
   std::vector<std::int64_t> pads(2 * rank, 0);
   for (std::size_t i = 0; i < axes.size(); ++i) {

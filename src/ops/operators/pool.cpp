@@ -1,4 +1,5 @@
-// Pooling in FP32, through oneDNN; what it does not have runs as plain loops.
+// Pooling, in FP32 through oneDNN. Other types, indices of the largest elements, and windows that
+// are too large for oneDNN run in plain loops.
 #include <limits>
 
 #include "base/text.h"
@@ -33,7 +34,7 @@ std::vector<ValueInfo> infer_pool(const OpContext& op) {
   return {{DType::kFloat32, pooled_shape(op.input(0).shape, pool_window(op, extent))}};
 }
 
-// MaxPool has bytes and doubles too, and tells where it found the largest elements.
+// MaxPool also takes bytes and doubles, and can return the indices of the largest elements.
 std::vector<ValueInfo> infer_max_pool(const OpContext& op) {
   require_dtype_in(op, 0, {DType::kFloat32, DType::kUInt8, DType::kInt8, DType::kFloat64});
   require_first_output(op);
@@ -42,7 +43,8 @@ std::vector<ValueInfo> infer_max_pool(const OpContext& op) {
   return {{op.input(0).dtype, shape}, {DType::kInt64, shape}};
 }
 
-// The steps of spatial coordinates in a flat index of a plane: rows first, or columns first.
+// The step of each spatial coordinate in the flat index of a plane: row by row, or column by
+// column.
 std::vector<std::int64_t> index_steps(const OpContext& op) {
   const std::vector<std::int64_t>& dims = op.input(0).shape.dims();
   const auto axes = dims.size() - 2;
@@ -79,7 +81,7 @@ std::unique_ptr<Operator> make_plain_max(const OpContext& op,
   });
 }
 
-// Windows so large that one call of oneDNN could not be stopped.
+// Averages windows so large that a call of oneDNN could not be stopped in time.
 std::unique_ptr<Operator> make_plain_average(const OpContext& op, const onednn::PoolSpec& spec) {
   const WindowLoop loop(spec.source, op.input_layout(0), spec.window, op.output_layout(0));
   double elements = 1;
@@ -119,7 +121,8 @@ std::unique_ptr<Operator> make_pool(const OpContext& op) {
   return std::make_unique<FloatPool>(spec, op.threads);
 }
 
-// Whether the integer kernel takes it: images of bytes whose indices nobody asks for.
+// Whether the integer kernel can run the node: channels-last u8 images, without the output of
+// indices.
 bool is_byte_image(const OpContext& op) {
   const ValueInfo& x = op.input(0);
   return x.dtype == DType::kUInt8 && x.shape.rank() == 4 && x.shape.elements() > 0 &&

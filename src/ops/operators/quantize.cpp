@@ -75,11 +75,12 @@ std::vector<ValueInfo> infer_dequantize(const OpContext& op) {
   return {{DType::kFloat32, op.input(0).shape}};
 }
 
-// saturate(round_half_even(x / scale) + zero_point), as quantize_value(): NaN gives the zero point.
+// saturate(round_half_even(x / scale) + zero_point), as in quantize_value(). NaN gives the zero
+// point.
 template <typename Q>
 Q quantize(float x, float scale, std::int32_t zero_point) {
-  // Adding 1.5 * 2^23 leaves no fraction bits, so that the addition itself rounds, ties to even; it
-  // vectorizes everywhere, and after the clamp the sum is small enough.
+  // Adding 1.5 * 2^23 leaves no fraction bits, so the addition itself rounds, ties to even. It
+  // vectorizes on all instruction sets. After the clamp the sum is small enough.
   constexpr float kRound = 12582912.0F;
   const auto low = static_cast<float>(std::numeric_limits<Q>::min() - zero_point);
   const auto high = static_cast<float>(std::numeric_limits<Q>::max() - zero_point);
@@ -156,7 +157,7 @@ std::vector<ValueInfo> infer_dynamic(const OpContext& op) {
   return {{DType::kUInt8, op.input(0).shape}, {DType::kFloat32, {}}, {DType::kUInt8, {}}};
 }
 
-// The smallest and the largest of the data and 0, NaN left out.
+// The range of the data, widened to contain 0. NaN is ignored.
 Range range_with_zero(std::span<const float> data) {
   constexpr std::size_t kLanes = 16;  // side by side, so that the loop vectorizes
   std::array<float, kLanes> low{};
@@ -179,8 +180,8 @@ Range range_with_zero(std::span<const float> data) {
   return {*std::min_element(low.begin(), low.end()), *std::max_element(high.begin(), high.end())};
 }
 
-// The range of the data, widened to contain 0, on the whole of uint8. A tensor of zeros gets
-// scale 1, which ONNX leaves open.
+// Maps the range of the data, widened to contain 0, to the whole of uint8. A tensor of zeros gets
+// scale 1, because ONNX does not define its scale.
 void quantize_dynamically(const QuantizeKernel& kernel, const Operands& o) {
   const std::span<const float> in = o.input(0).values<float>();
   const Range range = range_with_zero(in);
@@ -197,7 +198,7 @@ void quantize_dynamically(const QuantizeKernel& kernel, const Operands& o) {
 }
 
 std::unique_ptr<Operator> make_dynamic(const OpContext& op) {
-  // Works in any layout that is also that of the input.
+  // Works in any layout if input and output have the same one.
   QTOOL_CHECK(op.input_layout(0) == op.output_layout(0));
   return make_operator(
       [kernel = QuantizeKernel()](const Operands& o) { quantize_dynamically(kernel, o); },

@@ -1,6 +1,6 @@
 // QuantizeWide(x f32, factors f32 [channels]): both bytes of a tensor that keeps 16 bits, in one
-// pass. Made by lowering of Mul, QuantizeLinear, DequantizeLinear, Sub and QuantizeLinear, with
-// the same roundings to float and so the same bits.
+// pass. Lowering makes it from Mul, QuantizeLinear, DequantizeLinear, Sub and QuantizeLinear. It
+// rounds to float at the same points, so the bits are the same.
 #include <algorithm>
 #include <memory>
 
@@ -14,7 +14,7 @@
 namespace qtool {
 namespace {
 
-/// Floats that a worker works on at once: they stay in the first-level cache.
+/// Floats that a worker processes at once, so that they stay in the first-level cache.
 constexpr std::int64_t kWidePiece = 4096;
 
 class QuantizeWide final : public Operator {
@@ -49,7 +49,7 @@ class QuantizeWide final : public Operator {
   [[nodiscard]] std::string kernel() const override { return std::string(kernel_.kernel()); }
 
  private:
-  /// Pixels whose channels are neighbours, times one factor per channel.
+  /// For channels-last floats with factors: multiplies each channel by its factor.
   void run_scaled(const Operands& o) const {
     const auto* factors = o.in<float>(1);
     const int threads = elements_ < kParallelElements ? 1 : o.threads();
@@ -73,7 +73,7 @@ class QuantizeWide final : public Operator {
                     });
   }
 
-  /// A plane per channel, as a network's input has them.
+  /// For floats in plain layout, such as a network's input: one plane per channel.
   void run_planes(const Operands& o) const {
     auto* products = reinterpret_cast<float*>(o.workspace());
     auto* rest = reinterpret_cast<float*>(o.workspace() + buffer_);
@@ -112,7 +112,7 @@ class QuantizeWide final : public Operator {
   std::int64_t buffer_ = 0;
   std::int64_t workspace_ = 0;
   bool planes_ = false;      ///< the bytes are channels-last, the floats are not
-  bool multiplies_ = false;  ///< by factors
+  bool multiplies_ = false;  ///< the floats are multiplied by factors
 };
 
 }  // namespace

@@ -72,8 +72,8 @@ ReduceLoops reduce_loops(const OpContext& op) {
 }
 
 // A reducer R of elements T has a type `State`, `start()`, `step(state, x)`, `merge(a, b)` and
-// `finish(state, count)`. `Loops` is the reducer that is the same but for `finish`, so that sum and
-// mean share their loops.
+// `finish(state, count)`. `R::Loops` is the reducer that differs from R in `finish` only, so that
+// sum and mean share their loops.
 template <typename T, typename R>
 class ReduceOperator final : public Operator {
  public:
@@ -108,7 +108,7 @@ class ReduceOperator final : public Operator {
     });
   }
 
-  // One output; the lanes let the compiler use vector instructions.
+  // Reduces one output. The lanes let the compiler use vector instructions.
   State reduce(const T* in) const {
     constexpr std::size_t kLanes = kIsHot<T> ? 8 : 1;
     std::array<State, kLanes> lanes;
@@ -133,7 +133,7 @@ class ReduceOperator final : public Operator {
     return state;
   }
 
-  // Adjacent outputs whose inputs are adjacent too.
+  // Reduces adjacent outputs whose inputs are adjacent too.
   void reduce_side_by_side(const T* in, T* out, std::int64_t outputs, std::int64_t to) const {
     constexpr std::int64_t kReducedBlock = 64;
     State states[kReducedBlock];
@@ -242,7 +242,7 @@ struct LogSumReducer : SumReducer<T> {
   static T finish(double s, std::int64_t /*count*/) { return static_cast<T>(std::log(s)); }
 };
 
-// log(sum of e^x) as highest + log(sum of e^(x - highest)), with the highest so far.
+// log(sum of e^x) as highest + log(sum of e^(x - highest)), with the highest x so far.
 template <typename T>
 struct LogSumExpReducer {
   using Loops = LogSumExpReducer;

@@ -21,7 +21,7 @@ std::vector<ValueInfo> infer_resize(const OpContext& op) {
   return {{op.input(0).dtype, shape_of(op, std::move(dims))}};
 }
 
-// What a crop reads outside of the input is replaced after resizing.
+// After resizing, replaces the elements that a crop reads outside of the input.
 class Extrapolation {
  public:
   Extrapolation(const OpContext& op, const ResizeOptions& options) : value_(options.extrapolation) {
@@ -32,7 +32,7 @@ class Extrapolation {
     StopPace pace;
     for (std::size_t axis = 0; axis < scaling.size(); ++axis) {
       std::vector<std::int64_t> dims = out.dims();
-      std::int64_t first = 0;  // of the neighbours that lie outside
+      std::int64_t first = 0;  // first of a contiguous group of positions outside
       for (std::int64_t x = 0; x <= scaling[axis].to; ++x) {
         pace.step();
         const bool outside = x < scaling[axis].to &&
@@ -112,7 +112,7 @@ struct Pass {
   std::int64_t from = 0;
   std::int64_t to = 0;
   std::int64_t taps = 0;
-  std::vector<std::int64_t> positions;  // [to][taps]; vectors grow to twice what they hold
+  std::vector<std::int64_t> positions;  // [to][taps]; may have twice that capacity
   std::vector<float> weights;
 
   void run(const float* in, float* out, int threads) const;
@@ -159,7 +159,8 @@ void Pass::run(const float* in, float* out, int threads) const {
   parallel_ranges(rows, threads, one_row_per_position);
 }
 
-// The filter of an interpolation: linear, or Keys' cubic convolution with parameter a.
+// The filter of an interpolation at a distance: linear, or Keys' cubic convolution with parameter
+// a.
 float filter_at(const ResizeOptions& options, float distance) {
   const float d = std::abs(distance);
   if (options.mode == ResizeOptions::Interpolation::kLinear) return std::max(0.0F, 1 - d);
@@ -168,7 +169,8 @@ float filter_at(const ResizeOptions& options, float distance) {
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0.0F;
 }
 
-// How far the filter reaches on each side. Shrinking with antialiasing stretches it.
+// The factor that stretches the filter: above 1 only when shrinking with antialiasing.
+// filter_reach() is the number of positions that the filter reaches on each side.
 float stretch_of(const ResizeOptions& options, const AxisScaling& axis) {
   if (!options.antialias) return 1.0F;
   return std::clamp(1.0F / axis.scale, 1.0F, static_cast<float>(axis.from + 1));
@@ -178,8 +180,8 @@ std::int64_t filter_reach(const ResizeOptions& options, const AxisScaling& axis)
   return static_cast<std::int64_t>(std::ceil(radius * stretch_of(options, axis)));
 }
 
-// Weights of the positions around coordinate `x`, with sum 1. What lies outside counts as the
-// border, or not at all.
+// Appends the positions around coordinate `x` and their weights, with sum 1. A position outside of
+// the input reads the border; with exclude_outside its weight is 0.
 void append_taps(Pass& pass, const ResizeOptions& options, const AxisScaling& axis, float x) {
   const float stretch = stretch_of(options, axis);
   const auto first = static_cast<std::int64_t>(std::floor(x)) + 1 - pass.taps / 2;

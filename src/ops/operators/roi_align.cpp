@@ -20,7 +20,7 @@ struct RoiOptions {
   bool half_pixel = true;
   std::int64_t height = 1;
   std::int64_t width = 1;
-  std::int64_t samples = 0;  // along each axis of a bin; 0: as many as the bin has elements
+  std::int64_t samples = 0;  // along each axis of a bin; 0: its extent, rounded up
   float scale = 1.0F;
 };
 
@@ -61,7 +61,7 @@ std::vector<ValueInfo> infer_roi(const OpContext& op) {
   return {{DType::kFloat32, shape_of(op, {rois[0], x[1], options.height, options.width})}};
 }
 
-// Where a sample along one axis lies: two positions and the share of the second.
+// A sample along one axis: the two positions that it interpolates, and the share of the second.
 struct Sample {
   std::int64_t low = 0;
   std::int64_t high = 0;
@@ -71,7 +71,7 @@ struct Sample {
 
 Sample sample_at(float x, std::int64_t extent) {
   Sample sample;
-  sample.inside = x >= -1.0F && x <= static_cast<float>(extent);  // not for NaN
+  sample.inside = x >= -1.0F && x <= static_cast<float>(extent);  // false for NaN
   if (!sample.inside) return sample;
   x = std::max(x, 0.0F);
   sample.low = std::min(static_cast<std::int64_t>(x), extent - 1);
@@ -141,8 +141,8 @@ class RoiAlignOperator final : public Operator {
     }
   }
 
-  // The largest of the weighted neighbours, as ONNX's own data and ONNX Runtime have it, or their
-  // sum.
+  // Adds a sample to `result`. In mode max, takes the largest weighted neighbour, as ONNX's own
+  // test data and ONNX Runtime do; in mode avg, adds the weighted neighbours.
   void add(const float* x, const Sample& row, const Sample& column, float& result) const {
     const std::array<float, 2> down = {1 - row.share, row.share};
     const std::array<float, 2> right = {1 - column.share, column.share};

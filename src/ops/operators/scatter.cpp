@@ -1,6 +1,6 @@
 // ScatterElements and ScatterND: a copy of the input in which elements or blocks are replaced by
-// updates, or combined with them. Updates of one place are applied in the order of the indices, on
-// one thread, so that the result does not depend on threads.
+// updates, or combined with them. Updates of the same position are applied in the order of the
+// indices, on one thread, so that the result does not depend on the number of threads.
 #include <algorithm>
 #include <cstring>
 
@@ -25,7 +25,7 @@ Reduction reduction_of(const OpContext& op) {
           concat("attribute 'reduction' is '", name, "', expected none, add, mul, max or min"));
 }
 
-// Combines `count` neighbours with their updates.
+// Combines `count` adjacent elements with their updates.
 using CombineUpdates = void (*)(std::byte* targets, const std::byte* updates, std::int64_t count);
 
 template <typename T, typename F>
@@ -129,7 +129,8 @@ std::unique_ptr<Operator> make_elements(const OpContext& op) {
   });
 }
 
-// ScatteredBlocks of ScatterND: each of `tuples` selects `block` elements by one index per extent.
+// The blocks of ScatterND: each of `tuples` index tuples has one index per entry of `extents` and
+// selects `block` elements.
 struct ScatteredBlocks {
   std::int64_t tuples = 1;
   std::int64_t block = 1;

@@ -1,4 +1,5 @@
-// Operators that select elements by what they are: NonZero, Compress, Unique.
+// Operators that select elements by values, so that the values decide the output shape: NonZero,
+// Compress, Unique.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -25,7 +26,7 @@ void for_nonzeros(const Tensor& in, const Use& use) {
   for (std::int64_t i = 0; i < in.elements(); ++i) {
     const std::byte* element = in.data() + i * size;
     bool zero = std::all_of(element, element + size, [](std::byte b) { return b == std::byte{0}; });
-    // The other zero of floats is the sign bit alone.
+    // Negative zero: only the sign bit is set.
     const bool real = in.dtype() == DType::kFloat32 || in.dtype() == DType::kFloat64;
     if (real && element[size - 1] == std::byte{0x80}) {
       zero =
@@ -36,7 +37,7 @@ void for_nonzeros(const Tensor& in, const Use& use) {
 }
 
 // NonZero: the coordinates of elements that are not 0, one row per axis. The result may be much
-// larger than the input, so its shape is known before it is made.
+// larger than the input, so its shape is counted before the result is made.
 std::vector<ValueInfo> infer_nonzero(const OpContext& op) {
   const Tensor& in = deciding_constant(op, 0);
   std::int64_t count = 0;
@@ -103,7 +104,8 @@ std::unique_ptr<Operator> make_compress(const OpContext& op) {
       });
 }
 
-// The slices of a tensor along an axis: which of two comes first, as -1, 0 or 1.
+// Compares slices a and b of a tensor along an axis: -1 when a comes first, 0 when they are equal,
+// 1 when b comes first.
 using CompareSlices = std::function<int(std::int64_t a, std::int64_t b)>;
 
 template <typename T>
@@ -126,15 +128,16 @@ CompareSlices compare_slices(const Tensor& in, const Columns& columns) {
   };
 }
 
-// Unique: slices along an axis, or elements, each once.
+// Unique keeps one slice of each kind. The slices lie along an axis, or are single elements.
 struct Slices {
   const Tensor& in;
   Shape source;  // `in` or its flat form
   std::int64_t axis = 0;
 
   [[nodiscard]] std::int64_t count() const { return source[axis]; }
-  // Slices without elements are all equal, so that the first one stands for all of them. There may
-  // be more than lists of them fit the memory. Source: ONNX Runtime and NumPy.
+  // Slices without elements are all equal, so the first one stands for all of them. They are not
+  // listed, because there may be so many that a list does not fit into memory. Source: ONNX Runtime
+  // and NumPy.
   [[nodiscard]] bool are_empty() const { return source.elements() == 0; }
   [[nodiscard]] Shape shape_of_kinds(std::int64_t kinds) const {
     std::vector<std::int64_t> dims = source.dims();
@@ -157,13 +160,13 @@ std::vector<Tensor> unique_slices(const OpContext& op, const Slices& slices,
   const Tensor& in = slices.in;
   const Columns columns = columns_of(slices.source, slices.axis);
   const std::int64_t count = slices.count();
-  constexpr std::size_t kLists = 14;  // at most, those that grow counted twice
+  constexpr std::size_t kLists = 14;  // at most; growing lists count twice
   op.claim(count, kLists * sizeof(std::int64_t));
   std::vector<std::int64_t> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::int64_t a, std::int64_t b) { return compare(a, b) < 0; });
-  std::vector<std::int64_t> first;  // of each kind, ascending
+  std::vector<std::int64_t> first;  // index of the first slice of each kind; kinds are ascending
   std::vector<std::int64_t> counts;
   std::vector<std::int64_t> kind_of(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {

@@ -76,7 +76,7 @@ std::unique_ptr<Operator> make_reverse(const OpContext& op) {
   const SequenceAxes axes = sequence_axes(op);
   if (shape.elements() == 0) return make_operator([](const Operands&) {});
   const std::int64_t bytes =
-      shape.elements() / (shape[0] * shape[1]) * size_of(op.input(0).dtype);  // of one step
+      shape.elements() / (shape[0] * shape[1]) * size_of(op.input(0).dtype);  // bytes of one step
   return make_operator([=](const Operands& o) {
     const std::int64_t steps = shape[axes.time];
     const auto place = [&](std::int64_t time, std::int64_t batch) {

@@ -16,7 +16,7 @@ struct Cut {
 
 // Python's rules: negative positions count from the end; positions outside are clamped.
 Cut cut_of(std::int64_t extent, std::int64_t start, std::int64_t end, std::int64_t step) {
-  constexpr std::int64_t kFar = std::int64_t{1} << 41;  // steps past any axis are all alike
+  constexpr std::int64_t kFar = std::int64_t{1} << 41;  // all longer steps leave every axis
   step = std::clamp(step, -kFar, kFar);
   if (start < 0) start += extent;
   if (end < 0) end += extent;
@@ -46,7 +46,7 @@ std::vector<Cut> cuts_of(const OpContext& op) {
       ends.size() == starts.size() && axes.size() == starts.size() && steps.size() == starts.size(),
       concat("found ", starts.size(), " starts, ", ends.size(), " ends, ", axes.size(),
              " axes and ", steps.size(), " steps, expected equal numbers"));
-  static_cast<void>(axes_of(op, axes, shape.rank()));  // none twice
+  static_cast<void>(axes_of(op, axes, shape.rank()));  // throws when an axis is listed twice
   std::vector<Cut> cuts;
   for (const std::int64_t extent : shape.dims()) cuts.push_back({0, 1, extent});
   for (std::size_t i = 0; i < axes.size(); ++i) {

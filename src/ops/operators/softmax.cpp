@@ -26,8 +26,8 @@ std::vector<ValueInfo> infer_softmax(const OpContext& op) {
 
 constexpr std::int64_t kColumns = 64;
 
-// Columns side by side, `extent` rows of `step` floats apart. Values are shifted by the highest of
-// their column, so that nothing overflows.
+// Normalizes adjacent columns of `extent` rows that are `step` floats apart. The highest value of a
+// column is first subtracted from its values, so that nothing overflows.
 void normalize_columns(SoftmaxKind kind, const float* in, float* out, std::int64_t extent,
                        std::int64_t step, std::int64_t columns) {
   float highest[kColumns];
@@ -68,9 +68,10 @@ void normalize_columns(SoftmaxKind kind, const float* in, float* out, std::int64
   });
 }
 
-// The same for one column that lies in neighbouring elements; eight lanes fill the vectors.
+// Columns shorter than this do not call the exponential kernel.
 constexpr std::int64_t kShort = 32;
 
+// As normalize_columns(), for one column of contiguous elements. Eight lanes fill the vectors.
 void normalize_row(const ElementaryFunctions& functions, SoftmaxKind kind, const float* in,
                    float* out, std::int64_t extent) {
   constexpr std::int64_t kLanes = 8;
@@ -87,7 +88,7 @@ void normalize_row(const ElementaryFunctions& functions, SoftmaxKind kind, const
   float top = *std::max_element(highest, highest + kLanes);
   for (std::int64_t i = whole; i < extent; ++i) top = std::max(top, in[i]);
 
-  if (extent < kShort) {  // a call would cost more
+  if (extent < kShort) {  // a call of the kernel would cost more
     for (std::int64_t i = 0; i < extent; ++i) out[i] = vector_exp(in[i] - top);
   } else {
     in_pieces(extent, [&](std::int64_t begin, std::int64_t end) {

@@ -6,7 +6,7 @@
 #include "ops/infer_rules.h"
 #include "ops/operator.h"
 
-// ArgMax, ArgMin, TopK and Hardmax: places of the largest or smallest elements along one axis.
+// ArgMax, ArgMin, TopK and Hardmax: positions of the largest or smallest elements along one axis.
 namespace qtool {
 namespace {
 
@@ -40,7 +40,7 @@ bool precedes(T a, T b, Wanted wanted) {
   return a > b || (a != a && b == b);
 }
 
-// The best elements of adjacent columns.
+// Finds the position of the best element of each of several adjacent columns.
 template <typename T>
 void find_winners(const T* in, std::int64_t* out, std::int64_t extent, std::int64_t step,
                   std::int64_t columns, Wanted wanted, bool last_of_equals) {

@@ -22,7 +22,8 @@ OpDef float_row(F /*f*/) {
   return unary_row<FloatType>([](const OpContext&) { return F{}; });
 }
 
-// A function of the C library: calls cost more than loops, so all of them share one.
+// A function of the C library. The calls cost more than the loop, so all such operators share one
+// loop.
 template <float (*F)(float)>
 OpDef library_row() {
   return {[](const OpContext& op) {
@@ -33,8 +34,8 @@ OpDef library_row() {
           LayoutRule::kAny};
 }
 
-// A function that is made of kernels: `make(op)` gives `f(functions, x, y, count)`, which reads x
-// and writes y. Called for at most kUnaryTile elements at a time.
+// A function computed by kernels: `make(op)` gives `f(functions, x, y, count)`, which reads x and
+// writes y. f is called for at most kUnaryTile elements at a time.
 constexpr std::int64_t kUnaryTile = 1024;
 
 template <typename Make>
@@ -59,7 +60,7 @@ OpDef kernel_row(Make /*make*/) {
           LayoutRule::kAny};
 }
 
-// One function of the kernels as it is.
+// An operator that is exactly one function of the kernels.
 template <ElementaryFunction ElementaryFunctions::*function>
 OpDef elementary_row() {
   return kernel_row([](const OpContext&) {
@@ -69,7 +70,7 @@ OpDef elementary_row() {
   });
 }
 
-// `positive * x` from 0 on, below it `negative (e^x - 1)`.
+// `positive * x` for x >= 0, `negative (e^x - 1)` for x < 0.
 auto exponential_unit(float positive, float negative) {
   return [=](const ElementaryFunctions& functions, const float* x, float* y, std::int64_t count) {
     float power[kUnaryTile] = {};
@@ -105,7 +106,7 @@ std::unique_ptr<Operator> make_clip(const OpContext& op) {
   });
 }
 
-// The row of an operator that asks something about each float.
+// The row of an operator that tests each float and gives a bool.
 template <typename Make>
 OpDef question_row(Make /*make*/) {
   return {[](const OpContext& op) {

@@ -62,7 +62,7 @@ OpDef fold_row(F /*f*/) {
           LayoutRule::kAny};
 }
 
-// Divides the sum that another operator left in the output.
+// Runs the operator `sum` and divides its output by the number of inputs.
 class MeanOperator final : public Operator {
  public:
   MeanOperator(std::unique_ptr<Operator> sum, std::int64_t elements, std::size_t inputs)

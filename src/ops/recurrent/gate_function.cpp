@@ -18,7 +18,7 @@ using Kind = GateFunction::Kind;
 struct FunctionRow {
   std::string_view name;
   Kind kind;
-  std::optional<float> alpha;  // the default of those that have one
+  std::optional<float> alpha;  // the default; nothing: no such parameter
   std::optional<float> beta;
 };
 constexpr std::array kFunctions = {
@@ -34,7 +34,7 @@ constexpr std::array kFunctions = {
     FunctionRow{"tanh", Kind::kTanh, std::nullopt, std::nullopt},
     FunctionRow{"thresholdedrelu", Kind::kThresholdedRelu, 1.0F, std::nullopt}};
 
-// A list of numbers or names; empty without one.
+// An attribute that is a list of numbers or names; empty when it is missing.
 template <typename T>
 std::vector<T> list_of(const OpContext& op, std::string_view key) {
   const auto found = op.node.attributes.find(key);
@@ -44,7 +44,7 @@ std::vector<T> list_of(const OpContext& op, std::string_view key) {
   return *list;
 }
 
-// Case does not count, as in ONNX Runtime.
+// Ignores upper and lower case, as ONNX Runtime does.
 const FunctionRow& find_function(const OpContext& op, const std::string& name) {
   std::string lower = name;
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

@@ -10,7 +10,7 @@
 
 namespace qtool {
 
-/// An activation of gates: the name in ONNX and its two parameters.
+/// An activation function of gates: its kind, named as in ONNX, and its two parameters.
 class GateFunction {
  public:
   enum class Kind : std::uint8_t {
@@ -39,8 +39,9 @@ class GateFunction {
 };
 
 /// The activations of `directions` directions: the attribute `activations`, or `defaults` for each.
-/// The lists activation_alpha and activation_beta are consumed by those that have such a parameter.
-/// Throws Error(kInvalidModel) for unknown names and another number of them.
+/// The functions that have a parameter alpha or beta take it from the lists activation_alpha and
+/// activation_beta, in order. Throws Error(kInvalidModel) for unknown names and for a wrong number
+/// of names.
 std::vector<GateFunction> read_gate_functions(const OpContext& op, std::int64_t directions,
                                               std::initializer_list<std::string_view> defaults);
 

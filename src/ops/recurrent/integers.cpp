@@ -16,7 +16,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::size_t kScale = 8;  // inputs of lowering's operators
+constexpr std::size_t kScale = 8;  // inputs of QLSTM, QGRU and QRNN
 constexpr std::size_t kZeroPoint = 9;
 
 // Some rows of W or R in each direction, packed, with their scales.
@@ -57,7 +57,7 @@ class GateWeights {
   [[nodiscard]] const PackedSums& packed(std::size_t direction) const {
     return *packed_[direction];
   }
-  /// By column.
+  /// One scale per output column.
   [[nodiscard]] const std::vector<float>& scales(std::size_t direction) const {
     return scales_[direction];
   }
@@ -67,7 +67,7 @@ class GateWeights {
   std::vector<std::vector<float>> scales_;
 };
 
-// A matrix of u8 as an image, a pixel per row; its zero point is known at run time only.
+// A u8 matrix as an image with one pixel per row. Its zero point is known only at run time.
 ConvShape rows_as_pixels(std::int64_t rows) {
   ConvShape shape;
   shape.in_w = shape.out_w = rows;
@@ -161,7 +161,7 @@ class IntegerHidden final : public HiddenProduct {
     const PackedSums& packed = weights_.packed(d);
     packed.conv.run(shape_, high, sums, workspace + byte_bytes_ + scale_bytes_ + sum_bytes_, 1);
     const float* scales = weights_.scales(d).data();
-    const std::int32_t* const ones = packed.sums.data();  // the sum over r, for the offset of q
+    const std::int32_t* const ones = packed.sums.data();  // column sums of R, for q's offset
     for (std::int64_t row = 0; row < sequences_; ++row) {
       const std::int32_t* of_high = sums + row * columns_;
       const std::int32_t* of_low = of_high + sequences_ * columns_;
@@ -189,7 +189,7 @@ class IntegerHidden final : public HiddenProduct {
 }  // namespace
 
 float split_row(const float* row, std::int64_t count, std::uint8_t* high, std::uint8_t* low) {
-  // As integers the magnitudes of floats are in order, NaN above infinity.
+  // Read as integers, the bits of magnitudes have the order of the floats, with NaN above infinity.
   std::uint32_t largest = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     largest = std::max(largest, std::bit_cast<std::uint32_t>(row[i]) & 0x7fffffffU);

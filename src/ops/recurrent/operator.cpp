@@ -1,6 +1,7 @@
-// LSTM, GRU and RNN: products through oneDNN or, on integers, through our kernels, the gates in
-// FP32 in our own loops. oneDNN's recurrent primitives know neither sequences of unequal length nor
-// clip, peepholes of one batch layout, other activations or linear_before_reset.
+// LSTM, GRU and RNN. The products run through oneDNN or, on integers, through our kernels. The
+// gates run in FP32 in our own loops, because oneDNN's recurrent primitives do not support
+// sequences of unequal length, clip, peepholes of one batch layout, other activations or
+// linear_before_reset.
 #include <algorithm>
 
 #include "base/text.h"
@@ -32,7 +33,8 @@ RecurrentSpec lstm_spec(const OpContext& op) {
 // Gates i, o, f, c:
 //   i = f(x Wi + h Ri + Pi C + bi), f likewise (1 - i with input_forget), c = g(x Wc + h Rc + bc)
 //   C' = f C + i c, o = f(x Wo + h Ro + Po C' + bo), h' = o h(C')
-// clip limits what f and g read. ONNX's text could mean h too; ONNX Runtime leaves that alone.
+// clip limits the inputs of f and g. ONNX's text could also mean the input of h; ONNX Runtime does
+// not limit it.
 class Lstm final : public Recurrent {
  public:
   explicit Lstm(const OpContext& op) : Lstm(op, lstm_spec(op)) {}
@@ -95,7 +97,7 @@ RecurrentSpec gru_spec(const OpContext& op) { return recurrent_spec(op, 3, {"Sig
 
 bool resets_after(const OpContext& op) { return op.node.get_int("linear_before_reset", 0) != 0; }
 
-// Gates z, r, h, where the reset comes after the product with R or before it:
+// Gates z, r, h. The reset r is applied after the product with R or before it:
 //   z = f(x Wz + h Rz + bz), r = f(x Wr + h Rr + br)
 //   c = g(x Wh + r (h Rh + Rbh) + Wbh), or g(x Wh + (r h) Rh + Rbh + Wbh)
 //   h' = (1 - z) c + z h
@@ -115,7 +117,7 @@ class Gru final : public Recurrent {
   void step(const Operands& /*o*/, const Step& s) const override {
     const std::int64_t n = spec().hidden;
     const std::int64_t width = resets_after_ ? 3 * n : 2 * n;
-    float* const candidates = s.scratch + s.rows * width;  // where they have a product of their own
+    float* const candidates = s.scratch + s.rows * width;  // used unless resets_after_
     float* const kept = candidates + s.rows * n;           // r h
     multiply(s, 0, s.hidden, s.scratch);
     for (std::int64_t row = 0; row < s.rows; ++row) {

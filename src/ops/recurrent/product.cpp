@@ -8,8 +8,8 @@
 namespace qtool {
 namespace {
 
-// Rows of float32 times the transpose of some rows of the weights at an input of the node,
-// [directions, gates * hidden, depth], by direction.
+// Multiplies rows of float32 by the transpose of some rows of the weights at an input of the node,
+// [directions, gates * hidden, depth]. There is one product per direction.
 class FloatGateProduct {
  public:
   FloatGateProduct(const OpContext& op, std::size_t input, std::int64_t rows,
@@ -36,7 +36,7 @@ class FloatGateProduct {
     }
   }
 
-  // The packed weights of each direction; those of constants are kept.
+  // The packed weights of each direction. Constant weights are packed once and kept.
   [[nodiscard]] std::vector<onednn::PackedPtr> weights(const Operands& o) const {
     if (!kept_.empty()) return kept_;
     std::vector<onednn::PackedPtr> packed;
@@ -54,7 +54,7 @@ class FloatGateProduct {
 
  private:
   std::size_t input_;
-  std::int64_t first_ = 0;  // element of the first row that is read, in each direction
+  std::int64_t first_ = 0;  // first element that is read in each direction
   std::int64_t per_direction_ = 0;
   std::int64_t directions_ = 0;
   std::unique_ptr<onednn::Matmul> matmul_;
@@ -78,7 +78,7 @@ class FloatInput final : public InputProduct {
 
  private:
   FloatGateProduct product_;
-  std::int64_t elements_;  // of the gates of one direction
+  std::int64_t elements_;  // elements of the gates of one direction
 };
 
 class FloatHidden final : public HiddenProduct {

@@ -15,7 +15,7 @@
 // convolutions, where a row is a pixel.
 namespace qtool {
 
-/// What X adds to the gates, for all steps and directions in one go.
+/// The contribution of X to the gates, for all steps and directions at once.
 class InputProduct {
  public:
   InputProduct() = default;
@@ -29,7 +29,7 @@ class InputProduct {
   virtual void run(const Operands& o, float* gates, std::byte* workspace) const = 0;
 };
 
-/// What the hidden states of some sequences add to some of the gates in one step.
+/// The contribution of the hidden states of some sequences to some of the gates in one step.
 class HiddenProduct {
  public:
   HiddenProduct() = default;
@@ -37,7 +37,8 @@ class HiddenProduct {
   HiddenProduct& operator=(const HiddenProduct&) = delete;
   virtual ~HiddenProduct() = default;
 
-  /// Weights that are computed by the network, packed once for all steps.
+  /// The packed weights of each direction, for all steps of an execution. Empty for integer
+  /// products, which hold their packed weights themselves.
   using Weights = std::vector<onednn::PackedPtr>;
 
   [[nodiscard]] virtual std::int64_t workspace_bytes() const = 0;

@@ -11,10 +11,10 @@
 
 namespace qtool {
 
-/// LSTM, GRU and RNN without their cells. The products of all inputs come first, in one go; then
-/// directions and parts of the batch go through time on their own, each on one thread. A sequence
-/// of length 0 ends in states of 0 whatever its initial ones are: ONNX leaves that open, ONNX
-/// Runtime does so.
+/// The loop over time of LSTM, GRU and RNN; derived classes compute the cells. The products of all
+/// inputs come first, at once. Then each part of the batch in each direction runs through time
+/// independently, on one thread. A sequence of length 0 ends with states of 0, whatever its initial
+/// states are: ONNX does not define this, ONNX Runtime does it.
 class Recurrent : public Operator {
  public:
   void run(const Operands& o) const override;
@@ -27,27 +27,29 @@ class Recurrent : public Operator {
   struct Step {
     std::int64_t direction = 0;
     std::int64_t rows = 0;
-    /// The input's part of the gates of each row, [gates * hidden]; null: the sequence has ended.
+    /// The contribution of X to the gates of each row, [gates * hidden]; null: the sequence has
+    /// ended.
     const float* const* inputs = nullptr;
     const float* input_bias = nullptr;   ///< [gates * hidden]
     const float* hidden_bias = nullptr;  ///< the same
     float* hidden = nullptr;             ///< [rows][hidden], in and out
-    float* cell = nullptr;               ///< the same, of LSTM
+    float* cell = nullptr;               ///< the same; LSTM only
     float* scratch = nullptr;            ///< [rows][scratch columns]
     std::size_t job = 0;
     std::byte* workspace = nullptr;
     const std::vector<HiddenProduct::Weights>* weights = nullptr;  ///< by block
   };
 
-  /// `blocks`: the rows of R that are multiplied together. `states`: final states.
+  /// `blocks`: the ranges of rows of R, each of which is multiplied at once. `states`: the number
+  /// of final states.
   Recurrent(const OpContext& op, RecurrentSpec spec, const std::vector<Range64>& blocks,
             std::int64_t scratch_columns, std::int64_t states);
 
   virtual void step(const Operands& o, const Step& step) const = 0;
 
-  /// rows times the block of R.
+  /// out = `rows` times block `block` of R.
   void multiply(const Step& step, std::size_t block, const float* rows, float* out) const;
-  /// What an activation reads: clamped to +-clip.
+  /// Clamps the input of an activation to +-clip.
   void clip(float* values, std::int64_t count) const;
   /// Function `index` of a direction.
   [[nodiscard]] const GateFunction& function(std::int64_t direction, std::size_t index) const;
@@ -68,7 +70,8 @@ class Recurrent : public Operator {
                const std::vector<std::int64_t>& lengths) const;
   [[nodiscard]] std::vector<std::int64_t> lengths_of(const Operands& o) const;
   [[nodiscard]] std::int64_t take(std::int64_t bytes);
-  // The place of a row in a state, and of a sequence's step in X; the directions of Y lie between.
+  // The row of a sequence in a state, the row of a step of a sequence in X, and the row of such a
+  // step in Y.
   [[nodiscard]] std::int64_t state_row(std::int64_t direction, std::int64_t sequence) const;
   [[nodiscard]] std::int64_t input_row(std::int64_t time, std::int64_t sequence) const;
   [[nodiscard]] std::int64_t output_row(std::int64_t time, std::int64_t direction,
@@ -79,7 +82,7 @@ class Recurrent : public Operator {
   std::unique_ptr<InputProduct> input_product_;
   std::vector<Job> jobs_;
   std::int64_t workspace_ = 0;
-  std::int64_t zeros_at_ = 0;  // a bias where there is none
+  std::int64_t zeros_at_ = 0;  // the bias of a node without one
   std::int64_t gates_at_ = 0;
   std::int64_t input_product_at_ = 0;
 };

@@ -75,7 +75,7 @@ void require_state(const OpContext& op, const RecurrentSpec& spec, std::size_t i
 
 std::vector<ValueInfo> infer_recurrent(const OpContext& op, const RecurrentSpec& spec,
                                        std::int64_t states) {
-  // Everything that run() needs is of this size or smaller.
+  // No memory that run() needs has more elements than this.
   static_cast<void>(shape_of(op, {spec.steps, spec.batch, spec.directions(), spec.columns()}));
   const Shape y = spec.batch_first ? Shape{spec.batch, spec.steps, spec.directions(), spec.hidden}
                                    : Shape{spec.steps, spec.directions(), spec.batch, spec.hidden};

@@ -12,8 +12,8 @@
 namespace qtool {
 namespace {
 
-// A channel of a slice is one of each of `depth` neighbouring slices: [M][C / groups][depth][taps]
-// as [M][depth][C / groups][taps].
+// The weights [M][C / groups][depth][taps] in the order [M][depth][C / groups][taps]: a gathered
+// image has the channels of `depth` slices, one slice after the other.
 std::vector<std::int8_t> by_slice(const OpContext& op) {
   const Shape& shape = op.input(1).shape;
   const auto values = op.constant(1)->values<std::int8_t>();
@@ -124,15 +124,16 @@ class VolumeConv final : public Operator {
   std::int64_t out_depth_;
   std::int64_t out_pixels_;
   std::shared_ptr<const PackedConv> conv_;
-  ConvShape shape_;  // of one slice
+  ConvShape shape_;  // shape of one slice
   std::optional<FixedOutput> fixed_;
   std::optional<LoopNest<2>> residual_;
   std::int64_t residual_step_ = 0;  // bytes between the residuals of two volumes
   std::int64_t element_ = 1;        // bytes of an element of the result
   std::string label_;
   std::int64_t macs_ = 0;
-  // Parts of the workspace: one volume, channels last; the image that is gathered; what is added;
-  // the result, and its sums where these are requantized with integers; that of the kernel.
+  // Offsets of the parts of the workspace: one volume, channels-last; the gathered image; the
+  // residual; the result; its int32 sums, if these are requantized with integers; the workspace of
+  // the kernel.
   std::int64_t slices_at_ = 0;
   std::int64_t image_at_ = 0;
   std::int64_t residual_at_ = 0;

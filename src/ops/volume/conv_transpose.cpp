@@ -13,8 +13,9 @@
 namespace qtool {
 namespace {
 
-// The taps of one residue of the depth: [M][C / groups][depth][pixels] as [M][taps][C / groups]
-// [pixels], so that a channel of a slice is one of each of the slices that these taps read.
+// The weights of the taps of one residue of the depth: [M][C / groups][depth][pixels] in the order
+// [M][taps][C / groups][pixels]. A gathered image has the channels of all slices that these taps
+// read, one slice after the other.
 std::vector<std::int8_t> taps_by_slice(const OpContext& op, const Residue& depth) {
   const Shape& shape = op.input(1).shape;
   const auto values = op.constant(1)->values<std::int8_t>();
@@ -82,7 +83,7 @@ class VolumeConvTranspose final : public Operator {
  private:
   struct Phase {
     Residue depth;
-    TransposedConv conv;  // of the slices that the taps of the residue read, as channels
+    TransposedConv conv;  // on the channels of all slices that the taps read
   };
 
   void reserve(std::int64_t& at, std::int64_t bytes) {
@@ -97,7 +98,8 @@ class VolumeConvTranspose final : public Operator {
     for (std::int64_t z = 0; z < out_depth_; ++z) {
       const auto phases = std::ssize(phases_);
       const Phase& phase = phases_[static_cast<std::size_t>(z % phases)];
-      // Without taps it is multiplied by 0, whatever it holds.
+      // Without taps, one slice is gathered and multiplied by weights of 0, so its content does not
+      // matter.
       const std::int64_t taps = std::max<std::int64_t>(1, std::ssize(phase.depth.taps));
       volume_.gather(workspace + slices_at_, z / phases - phase.depth.pad, phase.depth.dilation,
                      taps, workspace + image_at_, o.threads());
@@ -128,11 +130,11 @@ class VolumeConvTranspose final : public Operator {
   std::vector<Phase> phases_;  // by residue of the depth
   std::optional<FixedOutput> fixed_;
   std::int64_t element_ = 1;        // bytes of an element of the result
-  std::int64_t scratch_bytes_ = 0;  // of one worker
+  std::int64_t scratch_bytes_ = 0;  // bytes of one worker
   std::string label_;
   std::int64_t macs_ = 0;
-  // Parts of the workspace: one volume, channels last; the image that is gathered; the result, and
-  // its sums where these are requantized with integers; that of the kernels.
+  // Offsets of the parts of the workspace: one volume, channels-last; the gathered image; the
+  // result; its int32 sums, if these are requantized with integers; the workspace of the kernels.
   std::int64_t slices_at_ = 0;
   std::int64_t image_at_ = 0;
   std::int64_t results_at_ = 0;

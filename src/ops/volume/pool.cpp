@@ -10,10 +10,10 @@
 namespace qtool {
 namespace {
 
-// The positions first, first + step, ... of a window along one axis that lie in [0, extent).
+// The taps of a window along one axis whose positions lie inside given bounds.
 struct Taps {
   std::int64_t from = 0;  // index of the first tap inside
-  std::int64_t to = 0;    // behind the last one
+  std::int64_t to = 0;    // behind the last tap inside
 };
 
 class VolumePool {
@@ -26,8 +26,9 @@ class VolumePool {
              static_cast<std::size_t>(window_.output[2]) * sizeof(std::int64_t));
   }
 
-  /// add(accumulator, byte) for each byte of a window, then finish(accumulator, window size by axis
-  /// inside the volume and with its padding) for each of a row.
+  /// Calls add(accumulator, byte) for each byte of a window inside the volume; the accumulator
+  /// starts at 0. Then calls finish(accumulator, z, r, i) for the result at slice z, row r and
+  /// column i.
   template <typename Add, typename Finish>
   void run(const std::uint8_t* in, std::uint8_t* out, int threads, const Add& add,
            const Finish& finish) const {
@@ -51,7 +52,8 @@ class VolumePool {
     });
   }
 
-  /// Taps of a window that are inside the volume, or in its padding too.
+  /// The number of taps of a window that lie inside the volume. padded() also counts those in the
+  /// padding.
   [[nodiscard]] std::int64_t inside(std::int64_t z, std::int64_t r, std::int64_t i) const {
     const auto count = [&](std::size_t axis, std::int64_t at) {
       const Taps taps = taps_of(axis, at, 0, extents_[axis]);
@@ -75,7 +77,7 @@ class VolumePool {
                              std::int64_t high) const {
     const std::int64_t first = at * window_.strides[axis] - window_.pads_begin[axis];
     const std::int64_t step = window_.dilations[axis];
-    const auto before = [&](std::int64_t bound) {  // taps below it
+    const auto before = [&](std::int64_t bound) {  // number of taps below `bound`
       return std::clamp<std::int64_t>(bound <= first ? 0 : (bound - first + step - 1) / step, 0,
                                       window_.kernel[axis]);
     };

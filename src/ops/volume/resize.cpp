@@ -12,8 +12,9 @@
 namespace qtool {
 namespace {
 
-// Sums of two float products, each rounded: along the depth, then along the column, then along the
-// row, then one product with s_x / s_y. A row by itself is a volume of one slice with one row.
+// Each interpolation is a sum of two float products, each rounded: first along the depth, then
+// along the column, then along the row, then one product with s_x / s_y. A tensor with one spatial
+// axis is a volume of one slice with one row.
 class VolumeResize final : public Operator {
  public:
   explicit VolumeResize(const OpContext& op)
@@ -54,7 +55,7 @@ class VolumeResize final : public Operator {
 
  private:
   [[nodiscard]] std::int64_t out(std::size_t axis) const { return std::ssize(positions_[axis]); }
-  // A slice of the input, and a row of it.
+  // The elements of a slice of the input and of one row.
   [[nodiscard]] std::int64_t scratch_elements() const { return (in_[1] + 1) * in_[2]; }
 
   void blend_slices(const std::uint8_t* volume, const Between& z, float* pixels) const {
@@ -90,7 +91,7 @@ class VolumeResize final : public Operator {
   QAverageParams params_;
   std::int64_t planes_;
   int threads_;
-  std::array<std::int64_t, 3> in_{1, 1, 1};  // extents
+  std::array<std::int64_t, 3> in_{1, 1, 1};  // spatial extents of the input
   std::array<std::vector<Between>, 3> positions_{{{Between{}}, {Between{}}, {Between{}}}};
 };
 

@@ -8,12 +8,12 @@
 // Integer operators on volumes, [N, C, D, H, W], which are never channels-last.
 namespace qtool {
 
-/// QConv over three axes. A slice of the result is the convolution of an image whose channels are
-/// those of all slices that the kernel covers, so that the kernels for images compute it.
+/// QConv over three axes. A slice of the result is the convolution of an image that has the
+/// channels of all slices that the window covers. So the kernels for images compute it.
 std::unique_ptr<Operator> make_volume_conv(const OpContext& op, const ConvGeometry& conv);
 
-/// QConvTranspose over three axes: slice by slice, each a transposed convolution of the slices that
-/// its taps read.
+/// QConvTranspose over three axes. Each slice of the result is a transposed convolution of an image
+/// that has the channels of all slices that its taps read.
 std::unique_ptr<Operator> make_volume_conv_transpose(const OpContext& op,
                                                      const ConvGeometry& geometry);
 

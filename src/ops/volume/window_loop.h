@@ -11,11 +11,11 @@
 
 namespace qtool {
 
-/// A pooling over any number of spatial axes as plain loops, for what oneDNN does not have. Exact
-/// and not fast.
+/// A pooling over any number of spatial axes in plain loops, for cases that oneDNN does not
+/// support. Exact, but not fast.
 class WindowLoop {
  public:
-  /// `source` [N, C, spatial...] and the result of `window` over it, both in their layouts.
+  /// For the windows `window` over `source` [N, C, spatial...].
   WindowLoop(const Shape& source, Layout source_layout, const Window& window, Layout result_layout)
       : source_(source), window_(window), from_(strides_of(source, source_layout)) {
     std::vector<std::int64_t> dims{source[0], source[1]};
@@ -30,9 +30,10 @@ class WindowLoop {
     const std::vector<std::int64_t>& place;  ///< its spatial coordinates
   };
 
-  /// For each window: `result(plane, offset, visit)`, where `visit(use)` calls `use(Tap)` for the
-  /// elements under it that are no padding, in the order of memory; `plane` counts images times
-  /// channels and `offset` is where the window's result lies.
+  /// Calls `result(plane, offset, visit)` for each window. `visit(use)` calls `use(Tap)` for the
+  /// elements under the window that are not padding, in the order of memory. `plane` is the index
+  /// of the plane, counted over all images and channels. `offset` is the position of the window's
+  /// result in memory.
   template <typename Result>
   void run(int threads, const Result& result) const {
     const std::int64_t planes = source_[0] * source_[1];
@@ -69,7 +70,7 @@ class WindowLoop {
     const std::int64_t first = index[axis] * window_.strides[axis] - window_.pads_begin[axis];
     const std::int64_t step = window_.dilations[axis];
     const std::int64_t extent = source_[static_cast<std::int64_t>(axis) + 2];
-    // Most of a large window may lie in the padding.
+    // Skips the padding at once, because most of a large window may lie in it.
     const std::int64_t begin = first < 0 ? ceil_div(-first, step) : 0;
     const std::int64_t end =
         std::min(first < extent ? (extent - 1 - first) / step + 1 : 0, window_.kernel[axis]);

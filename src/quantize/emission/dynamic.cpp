@@ -17,8 +17,8 @@
 namespace qtool {
 namespace {
 
-/// Writes one graph. The added nodes have no names and are identified by their outputs. The last
-/// node of each product writes the tensor that the product wrote before.
+/// Writes one graph. The added nodes have no names and are identified by their outputs. The last of
+/// the nodes that replace a product writes the tensor that the product wrote before.
 class DynamicEmitter {
  public:
   DynamicEmitter(const Graph& graph, QuantizeReport& report)
@@ -61,8 +61,9 @@ class DynamicEmitter {
     ++report_.added_nodes;
   }
 
-  /// A recurrent layer stays what it is: ONNX has no integer form of it. Its input is measured and
-  /// read back, its weights are behind a DequantizeLinear each, so that runtimes may take integers.
+  /// A recurrent layer keeps its operator, because ONNX has no integer form of it. Its input is
+  /// quantized and dequantized, and a DequantizeLinear follows each of its weights, so that
+  /// runtimes may compute on integers.
   void measure_input(NodeId id) {
     const ValueId real = graph_.node(id).inputs[0];
     const Input input = measured(real);
@@ -77,12 +78,12 @@ class DynamicEmitter {
     correct(staged);
     stored_.store(std::move(staged.layer));
   }
-  /// The bias of a recurrent layer.
+  /// Adds the corrections of bias correction to the bias of a recurrent layer.
   void correct(const StagedLayer& staged) {
     if (staged.corrected) add_to_recurrent_bias(graph_, staged.layer.node, staged.layer.bias);
   }
 
-  /// The LSTM becomes ONNX Runtime's DynamicQuantizeLSTM, which measures its input itself.
+  /// Turns an LSTM into ONNX Runtime's DynamicQuantizeLSTM, which measures its input itself.
   void become_dynamic_lstm(NodeId id, const Layer& w, const Layer& r) {
     graph_.info.opsets["com.microsoft"] = 1;
     graph_.set_op(id, "DynamicQuantizeLSTM", "com.microsoft");
@@ -118,8 +119,8 @@ class DynamicEmitter {
     return node;
   }
 
-  /// The integers, scale and zero point of an activation, made while the model runs; once for all
-  /// products that read it.
+  /// The integers, scale and zero point of an activation, made while the model runs. All products
+  /// that read the activation share them.
   Input measured(ValueId real) {
     const auto known = inputs_.find(real);
     if (known != inputs_.end()) return known->second;
@@ -176,8 +177,9 @@ class DynamicEmitter {
     return weights_.emplace(key, add_constant(name, std::move(raised))).first->second;
   }
 
-  /// Weights [directions, rows, depth] as DynamicQuantizeLSTM has them: [directions, depth, rows],
-  /// and a scale and a zero point for each row of each direction.
+  /// Adds the constants for weights [directions, rows, depth] in the form of DynamicQuantizeLSTM:
+  /// integers [directions, depth, rows], and a scale and a zero point for each row of each
+  /// direction.
   std::vector<ValueId> columns_of(const Layer& layer) {
     const Shape& shape = layer.integers.shape();
     const std::int64_t directions = shape[0];
@@ -217,7 +219,7 @@ class DynamicEmitter {
   StoredWeights stored_;
   ValueId middle_ = kNoValue;
   std::map<ValueId, Input> inputs_;
-  std::map<ValueId, ValueId> reals_;  // of recurrent layers: the input, measured and read back
+  std::map<ValueId, ValueId> reals_;  // inputs of recurrent layers: quantized and dequantized
   std::map<std::tuple<ValueId, std::int64_t, float, std::uint64_t>, ValueId> weights_;
 };
 
@@ -231,7 +233,7 @@ Graph emit_dynamic(const Graph& graph, const Placement& placement, const LayerSt
     const Node& node = graph.node(placed.id);
     if (is_recurrent(graph, placed.id)) {
       const std::vector<WeightPorts> ports = stored_weight_ports(graph, placed.id);
-      // DynamicQuantizeLSTM knows no other order of axes.
+      // DynamicQuantizeLSTM supports no other order of axes.
       if (lstm == DynamicLstm::kMicrosoft && node.is("LSTM") && node.get_int("layout", 0) == 0) {
         const StagedLayer w = stages(placed.id, ports[0]);
         emitter.correct(w);

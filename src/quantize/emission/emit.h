@@ -10,7 +10,8 @@
 #include "quantize/layer.h"
 #include "quantize/placement/placement.h"
 
-// The last stage: writes what was decided as a standard ONNX graph. One file per mode.
+// The last stage: writes the decisions of the earlier stages as a standard ONNX graph. One file per
+// mode.
 namespace qtool {
 
 /// A layer that went through the stages before emission.
@@ -19,27 +20,29 @@ struct StagedLayer {
   bool corrected = false;  ///< bias correction changed its bias
 };
 
-/// Takes one layer through the stages. Asked layer by layer, so that only one is in memory.
+/// Takes one layer through the stages. It is called layer by layer, so that only one layer is in
+/// memory.
 using LayerStages = std::function<StagedLayer(NodeId node, const WeightPorts& ports)>;
 
-/// Puts a QuantizeLinear/DequantizeLinear pair behind each quantized tensor. Weights become int8,
-/// biases int32, and other constants integers of the activations' type, each behind a
-/// DequantizeLinear; where the target stores FP32 constants, weights and other constants stay FP32
-/// behind a pair. A QuantizeLinear saturates only at the limits of 8 bits, so a Clip before it
-/// keeps integers of fewer bits within theirs; a Relu or Clip that the graph has there becomes that
-/// Clip. Adds its counts to `report`.
+/// Puts a QuantizeLinear/DequantizeLinear pair after each quantized tensor. Weights become int8,
+/// biases int32, and other constants integers of the activations' type. A DequantizeLinear follows
+/// each of them. If the target stores FP32 constants, weights and other constants stay FP32 and a
+/// pair follows each of them. A QuantizeLinear saturates only at the limits of 8 bits, so a Clip
+/// before it keeps integers of fewer bits within their limits. If the graph has a Relu or Clip
+/// there, that node becomes this Clip. Adds its counts to `report`.
 Graph emit_static(const Graph& graph, const Placement& placement, const Target& target,
                   const ActivationAffines& activations, const LayerStages& stages,
                   QuantizeReport& report);
 
 /// Replaces every product that the placement runs on integers by one that finds the range of its
-/// input while the model runs. A recurrent layer stays one: its input goes through a
-/// DynamicQuantizeLinear and a DequantizeLinear, its weights are int8 behind a DequantizeLinear
-/// each; `lstm` can ask for ONNX Runtime's own operator. Adds its counts to `report`.
+/// input while the model runs. A recurrent layer keeps its operator. Its input goes through a
+/// DynamicQuantizeLinear and a DequantizeLinear, and each of its weights is int8, followed by a
+/// DequantizeLinear. `lstm` can request ONNX Runtime's own operator instead. Adds its counts to
+/// `report`.
 Graph emit_dynamic(const Graph& graph, const Placement& placement, const LayerStages& stages,
                    DynamicLstm lstm, QuantizeReport& report);
 
-/// Stores the weights of the products in `ids` as int8 behind a DequantizeLinear. Adds its
+/// Stores the weights of the products in `ids` as int8, followed by a DequantizeLinear. Adds its
 /// counts to `report`.
 Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const LayerStages& stages,
                        QuantizeReport& report);
@@ -47,9 +50,9 @@ Graph emit_weight_only(const Graph& graph, std::span<const NodeId> ids, const La
 /// A hash of the integers, to find layers that can share one stored tensor.
 std::uint64_t digest(const Tensor& integers);
 
-/// What the names of the tensors that are added for the tensor `name` begin with: its last 40
-/// bytes. Some converters make names so long that whole ones would take more of the file than the
-/// tensors.
+/// The beginning of the names of tensors that are added for the tensor `name`: the last 40 bytes of
+/// `name`. Some converters make very long names. Whole names would then take more space in the file
+/// than the tensors.
 std::string name_stem(std::string_view name);
 
 }  // namespace qtool

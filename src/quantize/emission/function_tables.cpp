@@ -13,8 +13,8 @@
 namespace qtool {
 namespace {
 
-// Operators without steps or poles. Exp, Log, Sqrt and a division by the element are none of them:
-// one integer more or less of what they read may change their result many times over.
+// Operators without steps or poles. Exp, Log, Sqrt and a division by the element are not listed: if
+// their input changes by one integer, their result may change many times over.
 constexpr auto kSmooth = std::to_array<std::string_view>({"Abs",         "Add",
                                                           "Celu",        "Clip",
                                                           "Elu",         "Erf",
@@ -36,15 +36,15 @@ bool is_smooth(const Graph& graph, NodeId id) {
   return exponent == 2.0F || exponent == 3.0F;
 }
 
-// Whether a node by itself needs no table. What reads a constant beside the tensor does: a table is
-// made of the real constant, a kernel reads it rounded. Sums and products have kernels with every
-// target, and stay as they are there.
+// Whether a single node runs better without a table. A node that reads a constant beside the tensor
+// runs better with one: a table uses the real constant, a kernel reads it rounded. Add and Mul are
+// exceptions: every target has kernels for them, so they stay as they are.
 bool runs_better(const Target& target, const Node& node) {
   if (!target.runs(node.op_type)) return false;
   return traits_of(node).kind != OpKind::kCombining || node.is("Add") || node.is("Mul");
 }
 
-// Whether constants of several numbers have one for each index of axis 1.
+// Whether each constant of several numbers has one number for each index of axis 1.
 bool has_channels_on_axis_1(const Graph& graph, const ElementFunction& function, NodeId id) {
   return std::ranges::all_of(graph.node(id).inputs, [&](ValueId input) {
     const std::optional<std::int64_t> from_end = channel_axis_from_end(graph, input);

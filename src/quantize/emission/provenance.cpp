@@ -13,8 +13,8 @@ void require_same_model(const Graph& prepared, const CalibrationTable& table,
                         const QuantizeOptions& options) {
   const std::uint64_t expected =
       options.model_fingerprint ? *options.model_fingerprint : fingerprint(prepared);
-  // Tables of other tools have no fingerprint of their model. Of them only tensor names are
-  // checked.
+  // Tables of other tools have no fingerprint of their model. Only the tensor names of such tables
+  // are checked.
   if (table.model_fingerprint == expected || table.model_fingerprint == 0) return;
   throw Error(ErrorCode::kMismatch,
               concat("the calibration table belongs to another model: it has fingerprint ",

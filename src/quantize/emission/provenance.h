@@ -9,12 +9,13 @@
 
 namespace qtool {
 
-/// Throws Error(kMismatch) when the table belongs to another model than `prepared`, or than
-/// QuantizeOptions::model_fingerprint names.
+/// Throws Error(kMismatch) when the table belongs to another model. The right model is the one of
+/// QuantizeOptions::model_fingerprint or, without a value there, `prepared`.
 void require_same_model(const Graph& prepared, const CalibrationTable& table,
                         const QuantizeOptions& options);
 
-/// Writes into the metadata of `quantized` what it was made from and for: see kSourceKey.
+/// Writes the source, target, rewrites and rounding of `quantized` into its metadata, see
+/// kSourceKey.
 void add_provenance(const Graph& prepared, const QuantizeOptions& options,
                     std::span<const std::string> rewrites, Graph& quantized);
 

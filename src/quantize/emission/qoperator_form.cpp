@@ -17,14 +17,14 @@ namespace {
 constexpr std::string_view kMicrosoft = "com.microsoft";
 constexpr std::int64_t kAxisOfRows = 0;
 
-/// A quantized tensor as these operators take it: three inputs in a row.
+/// A quantized tensor as these operators read it: three consecutive inputs.
 struct Operand {
   ValueId integers = kNoValue;
   ValueId scale = kNoValue;
   ValueId zero_point = kNoValue;
 };
 
-/// The QuantizeLinear that rounds a result, and the activation before it that its limits replace.
+/// The QuantizeLinear that rounds a result, and the activation before it, which its limits replace.
 struct Sink {
   NodeId quantize = kNoNode;
   NodeId activation = kNoNode;
@@ -39,7 +39,7 @@ class QOperatorForm {
     const std::vector<NodeId> order = graph_.nodes();
     std::int64_t changed = 0;
     for (const NodeId id : order) {
-      // Activations and QuantizeLinear that were merged are gone.
+      // Activations and QuantizeLinear nodes that were merged are already removed.
       if (graph_.contains(id) && graph_.node(id).domain.empty() && rewrite(id)) ++changed;
     }
     if (changed == 0) return 0;
@@ -70,13 +70,13 @@ class QOperatorForm {
       return on_operands(id, "QLinearGlobalAveragePool", 1);
     }
     if (node.op_type == "AveragePool") {
-      // The form has no dilations.
+      // QLinearAveragePool has no dilations.
       return !node.has("dilations") && on_operands(id, "QLinearAveragePool", 1);
     }
     return moves(id);
   }
 
-  // ---- what is quantized how ----
+  // ---- reading ----
 
   [[nodiscard]] const Tensor* constant(ValueId id) const {
     return graph_.is_constant(id) ? graph_.value(id).constant.get() : nullptr;
@@ -87,7 +87,7 @@ class QOperatorForm {
     return tensor != nullptr && tensor->elements() == 1;
   }
 
-  /// The 8-bit type of a zero point.
+  /// The type of a zero point, if it is an 8-bit type.
   [[nodiscard]] std::optional<DType> type_of(ValueId zero_point) const {
     const Tensor* tensor = constant(zero_point);
     if (tensor == nullptr) return std::nullopt;
@@ -95,7 +95,7 @@ class QOperatorForm {
     return type == DType::kUInt8 || type == DType::kInt8 ? std::optional(type) : std::nullopt;
   }
 
-  /// A tensor with one scale behind a DequantizeLinear.
+  /// The integers of `real`, if it is the result of a DequantizeLinear with one scale.
   [[nodiscard]] std::optional<Operand> source(ValueId real) const {
     if (real == kNoValue || graph_.value(real).producer == kNoNode) return std::nullopt;
     const Node& node = graph_.node(graph_.value(real).producer);
@@ -106,8 +106,8 @@ class QOperatorForm {
     return Operand{node.inputs[0], node.inputs[1], node.inputs[2]};
   }
 
-  /// Constant weights behind a DequantizeLinear, with one scale or one for each index of `axis`;
-  /// where they have no zero point there is none here either.
+  /// The constant integers of `real`, if a DequantizeLinear reads them with one scale or one for
+  /// each index of `axis`. The zero point stays kNoValue if the weights have none.
   [[nodiscard]] std::optional<Operand> weights(ValueId real, std::int64_t axis) const {
     if (real == kNoValue || graph_.value(real).producer == kNoNode) return std::nullopt;
     const Node& node = graph_.node(graph_.value(real).producer);
@@ -159,7 +159,7 @@ class QOperatorForm {
            quantize_value(bounds.max, affine, limits) == limits.max;
   }
 
-  /// The QuantizeLinear that alone reads `real`, perhaps behind an activation that it replaces.
+  /// The QuantizeLinear that alone reads `real`, directly or after an activation that it replaces.
   [[nodiscard]] std::optional<Sink> sink(ValueId real) const {
     Sink found;
     std::optional<Range> bounds;
@@ -188,8 +188,8 @@ class QOperatorForm {
     return type_of(a.zero_point) == type_of(b.zero_point);
   }
 
-  /// The int32 bias of a product behind its DequantizeLinear: only one that is as fine as the sums
-  /// can be added to them. kNoValue without a bias, nothing where it does not fit.
+  /// The int32 bias of a product. It can only be added to the sums if it has their scale. kNoValue
+  /// if there is no bias, nothing if it does not fit.
   [[nodiscard]] std::optional<ValueId> bias(const Node& node, const Operand& x,
                                             const Operand& w) const {
     if (!node.has_input(2)) return kNoValue;
@@ -217,14 +217,14 @@ class QOperatorForm {
     for (std::size_t i = 0; i < inputs.size(); ++i) graph_.set_input(id, i, inputs[i]);
   }
 
-  /// The node gives the integers itself that `sink` made of its real result.
+  /// Makes the node write the integers that `sink` made of its real result.
   void give_integers(NodeId id, std::size_t output, const Sink& sink) {
     graph_.remove_node(sink.quantize);
     if (sink.activation != kNoNode) graph_.remove_node(sink.activation);
     graph_.set_output(id, output, sink.result.integers);
   }
 
-  /// Zero points of weights that have none: one for each scale where `like_scales`, else one.
+  /// The zero points of weights. Zeros if they have none: one per scale if `like_scales`, else one.
   ValueId zero_point_of(const Operand& weights, bool like_scales) {
     if (weights.zero_point != kNoValue) return weights.zero_point;
     const Shape shape = like_scales ? constant(weights.scale)->shape() : Shape{};
@@ -267,7 +267,7 @@ class QOperatorForm {
     if (!plain || !x || !w) return false;
     const std::optional<ValueId> addend = bias(node, *x, *w);
     if (!addend) return false;
-    // Without a QuantizeLinear its result is real.
+    // Without a QuantizeLinear, the result of QGemm is real.
     const auto end = sink(node.outputs[0]);
     if (end && !same_type(*x, end->result)) return false;
     std::vector<ValueId> inputs = {x->integers, x->scale, x->zero_point,
@@ -291,7 +291,7 @@ class QOperatorForm {
     if (!a || !end || !same_type(*a, end->result)) return false;
     std::optional<Operand> b = source(node.inputs[1]);
     if (!b) {
-      // The scales of columns: ONNX defines them for matrices.
+      // ONNX defines scales of columns for matrices only.
       b = weights(node.inputs[1], 1);
       if (!b || constant(b->integers)->shape().rank() != 2) return false;
       b->zero_point = zero_point_of(*b, true);
@@ -303,8 +303,8 @@ class QOperatorForm {
     return true;
   }
 
-  /// An operator of ONNX Runtime that takes `count` operands, then the scale and the zero point of
-  /// its result.
+  /// For operators of ONNX Runtime that read `count` operands, then the scale and the zero point of
+  /// the result.
   bool on_operands(NodeId id, std::string op_type, std::size_t count) {
     const Node& node = graph_.node(id);
     const auto end = sink(node.outputs[0]);
@@ -325,7 +325,7 @@ class QOperatorForm {
   bool softmax(NodeId id) {
     const std::int64_t axis = graph_.node(id).get_int("axis", -1);
     if (!on_operands(id, "QLinearSoftmax", 1)) return false;
-    constexpr std::int64_t kOpsetOfAxes = 13;  // a row is along one axis since then
+    constexpr std::int64_t kOpsetOfAxes = 13;  // since 13, a row is along one axis
     graph_.attributes(id)["axis"] = axis;
     graph_.attributes(id)["opset"] = kOpsetOfAxes;
     return true;
@@ -347,8 +347,8 @@ class QOperatorForm {
     return true;
   }
 
-  /// Whether ONNX Runtime moves bytes by this operator too: its SpaceToDepth has real kernels only,
-  /// and its other modes of Resize and pools of other ranks round.
+  /// Whether ONNX Runtime moves bytes by this operator. Its SpaceToDepth has real kernels only.
+  /// Resize in modes other than nearest and MaxPool with other than 2 spatial axes round.
   [[nodiscard]] bool moves_bytes(const Node& node) const {
     if (node.op_type == "Resize") return node.get_string("mode", "nearest") == "nearest";
     if (node.op_type == "MaxPool") {
@@ -357,7 +357,7 @@ class QOperatorForm {
     return node.op_type != "SpaceToDepth" && traits_of(node).kind == OpKind::kMoving;
   }
 
-  /// Input 2 of a Pad on integers: the zero point stands for its zeros.
+  /// Whether a Pad adds zeros. On integers, its input 2 is then the zero point.
   [[nodiscard]] bool pads_with_zeros(const Node& node) const {
     if (node.get_string("mode", "constant") != "constant") return false;
     if (!node.has_input(2)) return true;
@@ -365,7 +365,7 @@ class QOperatorForm {
     return value && *value == 0.0F;
   }
 
-  /// An operator that moves elements does so with integers, where all have one scale.
+  /// Makes an operator that moves elements move integers, if all tensors have one scale.
   bool moves(NodeId id) {
     const Node& node = graph_.node(id);
     if (!moves_bytes(node) || node.inputs.empty()) return false;

@@ -18,8 +18,8 @@
 namespace qtool {
 namespace {
 
-/// What keeps the result of a QuantizeLinear within the limits of its scheme: the limits of its
-/// type, or a Clip before it.
+/// How the result of a QuantizeLinear stays within the limits of its scheme: by the limits of its
+/// type, or by a Clip before it.
 enum class Saturation : std::uint8_t { kByType, kByClip };
 
 /// Writes one graph. Names of added tensors are short, because in a small network names are a good
@@ -58,10 +58,12 @@ class Emitter {
     attributes.erase("beta");
   }
 
-  /// Replaces the constant at `input` of a node by u8 integers behind a DequantizeLinear.
+  /// Replaces the constant at `input` of a node by integers of the activations' type, followed by a
+  /// DequantizeLinear.
   void quantize_constant(NodeId id, std::size_t input) {
     const ValueId value = graph_.node(id).inputs[input];
-    // What was added after the affine maps were chosen, a corrected bias, has none.
+    // A constant that was added after the affine maps were chosen, such as a corrected bias, has
+    // none.
     const auto at = static_cast<std::size_t>(value);
     std::optional<Affine> chosen;
     if (at < activations_.by_value.size()) chosen = activations_.by_value[at];
@@ -93,7 +95,7 @@ class Emitter {
     const ValueId real = graph_.add_value(graph_.unique_name(concat(stem, "_dq")));
     graph_.replace_uses(value, real);
     if (graph_.is_output(value) && !graph_.is_input(value)) {
-      // The graph output keeps its name, but is now the dequantized tensor: what integer nodes
+      // The graph output keeps its name, but is now the dequantized tensor, which integer nodes
       // read.
       graph_.replace_output(value, real);
       graph_.rename_value(value, graph_.unique_name(concat(name, "_fp32")));
@@ -137,7 +139,7 @@ class Emitter {
     if (is_clip) {
       const std::optional<Range> bounds = constant_bounds(producer);
       if (!bounds) return add_clip(value, range);
-      // A bound may lie beyond the other end of the range: then both become that end.
+      // A bound may lie beyond the other end of the range. Then both bounds become that end.
       range.min = std::clamp(bounds->min, range.min, range.max);
       range.max = std::clamp(bounds->max, range.min, range.max);
     }
@@ -203,8 +205,8 @@ class Emitter {
     return output;
   }
 
-  /// The constants for a scale and a zero point. Tensors with equal ones share them: the zero
-  /// points of all tensors after a Relu are equal, for example.
+  /// The constants for a scale and a zero point. Tensors with equal values share one constant: for
+  /// example, the zero points of all tensors after a Relu are equal.
   ValueId scale(const Affine& affine) {
     auto [it, fresh] = scales_.try_emplace(std::bit_cast<std::uint32_t>(affine.scale), kNoValue);
     if (fresh) it->second = add_constant("scale", Tensor::scalar<float>(affine.scale));
@@ -261,8 +263,8 @@ class Emitter {
     return add_constant(concat(name, "_scaled"), layer.weights.clone());
   }
 
-  /// The weights behind a DequantizeLinear; layers with equal integers, scales and zero points
-  /// share them.
+  /// The dequantized weights of a layer. Layers with equal integers, scales and zero points share
+  /// them.
   ValueId weight_behind(const Layer& layer) {
     const WeightPorts& ports = layer.ports;
     const Affines& affines = layer.affines;

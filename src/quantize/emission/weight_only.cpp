@@ -15,9 +15,9 @@ namespace qtool {
 
 namespace {
 
-/// The ports of a node as its product alone has them: alpha stays an attribute of a Gemm, and what
-/// is added to the product is counted in units of the product. A bias that has no number for each
-/// channel, or no effect, stays out of the layer.
+/// The ports of a node without the factor alpha. Alpha stays an attribute of a Gemm, so the bias is
+/// divided by it to have the units of the product. A bias that does not have one number for each
+/// channel, or has no effect, is left out.
 WeightPorts without_factors(const Graph& graph, WeightPorts ports) {
   ports.bias_factor /= ports.weight_factor;
   ports.weight_factor = 1.0F;
@@ -27,8 +27,8 @@ WeightPorts without_factors(const Graph& graph, WeightPorts ports) {
   return ports;
 }
 
-/// Gives a node the bias of its layer; a recurrent one, and the constant behind a MatMul, what it
-/// is to add.
+/// Gives a node the bias of its layer. For a recurrent layer, and for a MatMul with an Add after
+/// it, the bias of the layer is added to the existing one.
 void set_bias(Graph& graph, const Layer& layer) {
   const NodeId id = layer.node;
   if (is_recurrent(graph, id)) return add_to_recurrent_bias(graph, id, layer.bias);

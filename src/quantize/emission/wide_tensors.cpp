@@ -17,7 +17,7 @@
 namespace qtool {
 namespace {
 
-/// The tensor behind the pair of `x`, or nothing.
+/// The result of the pair that reads `x`, or nothing if there is no pair.
 std::optional<ValueId> behind_pair(const Graph& graph, ValueId x) {
   for (const NodeId reader : graph.consumers(x)) {
     const Node& quantize = graph.node(reader);
@@ -40,7 +40,7 @@ class Widener {
     }
   }
 
-  /// Whether anything that reads `x` gains by it.
+  /// Widens `x`. Returns whether any reader of `x` gains by it.
   bool widen(ValueId x) {
     const std::optional<ValueId> high = behind_pair(graph_, x);
     if (!high) return false;
@@ -66,7 +66,7 @@ class Widener {
   }
 
  private:
-  /// The function's nodes read `x` before it is rounded.
+  /// Makes the nodes of the function read `x` before it is rounded.
   bool leave_real(const ElementFunction& function, ValueId high) {
     const std::unordered_set<NodeId> nodes(function.nodes.begin(), function.nodes.end());
     for (const NodeId id : nodes) {
@@ -102,8 +102,8 @@ class Widener {
     ++report_.added_nodes;
   }
 
-  /// What rounding took from `x`, rounded to a step that is so much smaller. Nothing where that
-  /// step is too small for a float.
+  /// The rounding error of `x`, quantized with a step that is smaller by kWideSteps. Nothing if
+  /// that step is too small for a float.
   std::optional<ValueId> low_part(ValueId x, ValueId high) {
     const Scheme& scheme = ground_.target().activations;
     const float step =
@@ -121,7 +121,7 @@ class Widener {
     return add_node("DequantizeLinear", {integers, scale, zero}, concat(stem, "_ldq"));
   }
 
-  /// Adds what the layer makes of `low` to its result.
+  /// Runs the layer on `low` too, and adds the result to that of the layer.
   void add_layer(NodeId id, ValueId low) {
     const Node node = graph_.node(id);
     const ValueId result = node.outputs[0];
@@ -141,7 +141,7 @@ class Widener {
   const Groundwork& ground_;
   Graph& graph_;
   QuantizeReport& report_;
-  std::unordered_set<NodeId> layers_;  ///< with weights, on integers
+  std::unordered_set<NodeId> layers_;  ///< layers with weights that run on integers
 };
 
 }  // namespace

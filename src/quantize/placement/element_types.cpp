@@ -15,7 +15,7 @@ std::optional<DType> type_of_input(const Types& types, const Node& node, std::si
   return node.has_input(index) ? types[static_cast<std::size_t>(node.inputs[index])] : std::nullopt;
 }
 
-// The outputs of a body are listed behind its condition.
+// The outputs of the body of a Loop come after its condition.
 std::optional<DType> type_in_subgraph(const Node& node, std::size_t index) {
   const SubgraphPtr subgraph = node.get_subgraph(node.is("If") ? "then_branch" : "body");
   const Graph& graph = subgraph->graph;

@@ -16,7 +16,7 @@
 namespace qtool {
 namespace {
 
-constexpr std::int64_t kMinOpset = 13;  // per-channel DequantizeLinear
+constexpr std::int64_t kMinOpset = 13;  // the first with a per-channel DequantizeLinear
 
 /// The largest number of products of u8 and weights whose sum fits 32 bits.
 std::int64_t max_depth(const Scheme& weights) {
@@ -55,7 +55,8 @@ struct StoredBytes {
   std::int64_t free = 0;  ///< bytes by which `integer` may exceed `real`
 };
 
-/// The bytes of the weights of a layer, and of its bias if it has one: `real_bias` bytes in FP32.
+/// The bytes of the weights of a layer and, if `real_bias` has a value, of its bias, which takes
+/// `real_bias` bytes in FP32.
 StoredBytes stored_bytes(const Node& node, const WeightPorts& ports, const Target& target,
                          std::optional<std::int64_t> real_bias) {
   constexpr std::int64_t kFree = 400;  // bytes that quantizing may add to a tensor
@@ -138,7 +139,7 @@ std::string refuse_product(const Graph& graph, NodeId id, const Target& target) 
   return reason.empty() ? refuse_expansion(graph, node, *ports, target) : reason;
 }
 
-// What interpolates between the pixels of an image, one axis after the other.
+// Whether a Resize interpolates linearly between the pixels of an image, one axis after the other.
 bool is_linear(const Graph& graph, const Node& node) {
   const std::int64_t rank = rank_of(graph, node.inputs[0]).value_or(0);
   return node.get_string("mode", "nearest") == "linear" && rank >= 3 && rank <= 5 &&
@@ -163,7 +164,7 @@ std::string refuse_moving(const Graph& graph, const Node& node, const Target& ta
   return {};
 }
 
-// Whether a value is a root, as the divisor of a normalization is.
+// Whether a value is a root or a power, as the divisor of a normalization is.
 bool is_root(const Graph& graph, ValueId id) {
   const NodeId producer = graph.value(id).producer;
   return producer != kNoNode && (graph.node(producer).is("Sqrt") || graph.node(producer).is("Pow"));
@@ -174,7 +175,7 @@ std::string refuse_combining(const Graph& graph, const Node& node) {
     return concat("it has ", node.inputs.size(), " operands, not 2");
   }
   if (!node.is("Div")) return {};
-  // One integer more or less of a small divisor changes the result many times over.
+  // If a small divisor changes by one integer, the result changes many times over.
   if (graph.is_constant(node.inputs[0])) return "it divides a constant";
   if (is_root(graph, node.inputs[1])) return "it divides by a root, as a normalization does";
   return {};
@@ -227,7 +228,6 @@ std::string refuse_operands(const Graph& graph, NodeId id, const Target& target,
 
 }  // namespace
 
-// Reads all values without an early exit, so that the compiler vectorizes it.
 void require_float_graph(const Graph& graph) {
   const auto opset = graph.info.opsets.find("");
   if (opset == graph.info.opsets.end() || opset->second < kMinOpset) {
@@ -241,6 +241,7 @@ void require_float_graph(const Graph& graph) {
   }
 }
 
+// Reads all values without an early exit, so that the compiler vectorizes the loop.
 bool all_finite(std::span<const float> values) noexcept {
   constexpr std::uint32_t kExponent = 0x7F800000U;
   std::uint32_t broken = 0;
@@ -294,8 +295,8 @@ bool is_listed(const Target& target, const Node& node) {
 
 namespace {
 
-// Whether a node that gives its input and its result one scale reads a tensor, directly or behind
-// nodes that move it.
+// Whether a node whose input and result share one scale reads a tensor, directly or after nodes
+// that move it.
 bool shares_affine(const Graph& graph, ValueId value, const Target& target) {
   std::vector<ValueId> values = {value};
   for (std::size_t i = 0; i < values.size(); ++i) {

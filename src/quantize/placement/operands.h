@@ -22,37 +22,39 @@ bool all_finite(std::span<const float> values) noexcept;
 std::vector<std::string> non_finite_weights(const Graph& graph);
 
 /// Whether a node is a product (a convolution, a matrix product, a recurrent layer). Also true for
-/// operators of other domains than ONNX's, which may be one.
+/// operators of other domains than ONNX's, which may be products.
 bool multiplies(const Node& node);
 
-/// The indices of the inputs of a node that are activations, or constants in the place of one (of
-/// an Add, for example). Weights, biases, shapes, indices and bounds are not among them.
+/// The indices of the inputs of a node that are activations, or constants in the place of an
+/// activation (in an Add, for example). Weights, biases, shapes, indices and bounds are not among
+/// them.
 std::vector<std::size_t> activation_inputs(const Graph& graph, NodeId id);
 
-/// By ValueId: 1 for what is computed from constants alone.
+/// By ValueId: 1 for a value that is computed from constants alone.
 std::vector<char> values_from_constants(const Graph& graph);
 
 /// Whether the target runs the operator of a node on integers.
 bool is_listed(const Target& target, const Node& node);
 
-/// Why a node cannot run on integers, with whatever ranges: its operator, its operands, or what it
-/// follows from. A phrase; empty when nothing is in the way. `types`: the result of
-/// element_types().
+/// Why a node cannot run on integers, whatever the ranges are: because of its operator, its
+/// operands, or a node before it that qtool does not run. A phrase; empty if the node can run on
+/// integers. `types`: the result of element_types().
 std::string refuse_node(const Graph& graph, NodeId id, const Target& target,
                         std::span<const std::optional<DType>> types, const Tail& tail);
 
 /// Whether a layer without a bias can get one (int32, with a scale per channel) without making the
-/// model larger: its integers and scales may take 400 bytes per tensor more than FP32 weights.
+/// model larger. Integers and scales that take up to 400 bytes per tensor more than the FP32
+/// weights are accepted.
 bool has_room_for_bias(const Node& node, const WeightPorts& ports, const Target& target);
 
-/// Why a node that reads a value computed from constants alone cannot run on integers. (Constant
-/// folding leaves such values in the graph where the result would exceed the inputs.) A plan
-/// computes it once when it is compiled, so calibration does not observe its range. `fixed`: the
-/// result of values_from_constants().
+/// Why a node that reads a value computed from constants alone cannot run on integers; empty for
+/// other nodes. Constant folding leaves such a value in the graph if it would be larger than the
+/// inputs. A plan computes it once when it is compiled, so calibration does not observe its range.
+/// `fixed`: the result of values_from_constants().
 std::string refuse_fixed(const Graph& graph, NodeId id, std::span<const char> fixed);
 
 /// Whether an activation can run inside the producer of its input: a Relu, or a Clip with constant
-/// bounds, the lower one 0. On the integers both do nothing but saturate.
+/// bounds and the lower bound 0. On integers, both only saturate.
 bool saturates_at_zero(const Graph& graph, NodeId activation);
 
 }  // namespace qtool

@@ -19,7 +19,7 @@ constexpr std::string_view kExcluded = "excluded by --exclude";
 
 }  // namespace
 
-/// Makes the placement of one graph; place() ends it.
+/// Makes the placement of one graph. place() is the last call.
 class Placer {
  public:
   Placer(const Graph& graph, const Target& target, const PlacementOptions& options)
@@ -55,7 +55,7 @@ class Placer {
     for (const NodeId id : nodes) refusal_[index_of(id)] = kExcluded;
   }
 
-  /// All that follows once it is known what may not run on integers.
+  /// Makes the placement, once it is known which nodes may not run on integers.
   Placement place() {
     fuse_squares();
     fuse_functions();
@@ -93,7 +93,7 @@ class Placer {
     }
   }
 
-  /// The square of a difference runs inside that difference, so that this is not rounded.
+  /// The square of a difference runs inside the Sub, so that the difference is not rounded.
   void fuse_squares() {
     for (const NodeId id : graph_.nodes()) {
       if (!graph_.node(id).is("Sub") || !accepted(id)) continue;
@@ -106,7 +106,7 @@ class Placer {
     }
   }
 
-  /// Functions that are not left out run on integers as a whole.
+  /// A function without an excluded node runs on integers as a whole.
   void fuse_functions() {
     std::erase_if(functions_, [&](const ElementFunction& function) {
       return std::ranges::any_of(function.nodes,
@@ -146,7 +146,7 @@ class Placer {
   }
 
   /// Finds for each Add the product that it can be fused into: the producer of one of its operands
-  /// (of the first, if both qualify). That operand is remembered.
+  /// (of the first, if both qualify). Remembers that operand.
   void fuse_residuals() {
     const auto& producers = target_.residual_producers;
     for (const NodeId id : graph_.nodes()) {
@@ -221,7 +221,8 @@ class Placer {
     return residual_[index_of(id)] == operand && accepted(graph_.value(operand).producer);
   }
 
-  /// Whether a product adds its result to a shortcut before it rounds: it needs no pair then.
+  /// Whether a product adds its result to a shortcut before it rounds. Its result then needs no
+  /// pair.
   [[nodiscard]] bool adds_inside(NodeId id) const {
     return adder_[index_of(id)] != kNoNode && accepted(id) &&
            runs_on_integers(adder_[index_of(id)]);
@@ -264,7 +265,7 @@ class Placer {
       case OpKind::kMatrixProduct:
       case OpKind::kRecurrent:
       case OpKind::kAveraging:
-        return true;  // they read integers and can write either kind
+        return true;  // they read integers and can write integers or reals
       case OpKind::kCombining:
       case OpKind::kElementwise:
         return wanted_[index_of(result_of(id))] != 0;
@@ -279,7 +280,7 @@ class Placer {
   [[nodiscard]] bool reads_as_integers(NodeId reader, ValueId id) const {
     if (!runs_on_integers(reader)) return false;
     if (const ElementFunction* function = function_of(reader)) return id == function->input;
-    // All inputs of these are activations, and may be very many.
+    // All inputs of a combining node are activations, and there may be very many.
     if (kind_of(reader) == OpKind::kCombining) return !takes_in(reader, id);
     const Node& node = graph_.node(reader);
     const auto inputs = activation_inputs(graph_, reader);
@@ -320,7 +321,7 @@ class Placer {
 
   [[nodiscard]] NodePlacement describe(NodeId id) const {
     const Node& node = graph_.node(id);
-    const bool ranks = listed(id) && runs_on_integers(id);  // ArgMax gives positions
+    const bool ranks = listed(id) && runs_on_integers(id);  // an ArgMax writes positions
     if (!computes_reals(node, types_) && !ranks) return {id, NodeRole::kNotReal, {}};
     if (!accepted(id)) return {id, NodeRole::kFloat, refusal_[index_of(id)]};
     const NodeId main = fused_into_[index_of(id)];
@@ -363,8 +364,8 @@ Placement place(const Graph& graph, const Target& target, const PlacementOptions
   placer.refuse_by_operator();
   Placement placement = placer.place();
   if (!options.has_range) return placement;
-  // Calibration skips tensors that no integer node would read. So if a node would stay in FP32 with
-  // any table, the reason given is that one, not the missing range.
+  // Calibration skips tensors that no integer node would read. So if a node would stay in FP32 even
+  // with all ranges, the reason for that is given, not the missing range.
   PlacementOptions any_table = options;
   any_table.has_range = nullptr;
   const Placement ideal = place(graph, target, any_table);

@@ -25,10 +25,10 @@ struct NodePlacement {
 /// share.
 struct Placement {
   std::vector<NodePlacement> nodes;  ///< in the graph's order
-  /// Activations that get a QuantizeLinear/DequantizeLinear pair, each after its producer.
+  /// Activations that get a QuantizeLinear/DequantizeLinear pair, in topological order.
   std::vector<ValueId> quantized;
-  /// By ValueId: the tensor whose scale and zero point a tensor shares through passing nodes;
-  /// itself if there is none.
+  /// By ValueId: the tensor whose scale and zero point a tensor shares through passing nodes; the
+  /// tensor itself if no passing node produces it.
   std::vector<ValueId> source;
   /// Functions of one element that run as a table, see Target::fuses_functions.
   std::vector<ElementFunction> functions;
@@ -40,30 +40,31 @@ struct PlacementOptions {
   /// Names of nodes, or patterns with `*` and `?`, that stay in FP32. An unnamed node has the name
   /// of its first output.
   std::vector<std::string> exclude;
-  /// Whether the range of a tensor is known. Empty: all are, or will be.
+  /// Whether the range of a tensor is known. An empty function: all ranges are known, or will be.
   std::function<bool(std::string_view)> has_range;
 };
 
 /// Decides which nodes of a prepared graph run on integers for `target`, which tensors get a pair
 /// for that, and why every other node stays in FP32.
-/// A node runs on integers when the target lists its operator and its operands allow it; a tensor
-/// gets a pair when a node reads it as integers, found from the outputs back to the inputs. A fused
-/// activation's input gets none, and neither do graph outputs, unless integer nodes read them too.
-/// Throws Error(kUsage) when an exclusion matches no node. Cost: linear in the graph.
+/// A node runs on integers when the target lists its operator and its operands allow it. A tensor
+/// gets a pair when a node reads it as integers. This is decided from the outputs back to the
+/// inputs. The input of a fused activation gets no pair. A graph output gets none either, unless
+/// integer nodes read it too. Throws Error(kUsage) when an exclusion matches no node. Cost: linear
+/// in the graph.
 Placement place(const Graph& graph, const Target& target, const PlacementOptions& options = {});
 
 /// Places one graph many times, each time with other nodes left in FP32.
 class Placements {
  public:
-  /// All arguments must live as long. Throws as place().
+  /// `graph` and `target` must outlive this object. Throws as place().
   Placements(const Graph& graph, const Target& target, PlacementOptions options = {});
   ~Placements();
   Placements(const Placements&) = delete;
   Placements& operator=(const Placements&) = delete;
 
-  /// The placement with `nodes` left in FP32 beside those that the options exclude; without the
-  /// reasons that other ranges would give. Cost: linear in the graph. Safe to use from several
-  /// threads.
+  /// The placement with `nodes` left in FP32, in addition to the nodes that the options exclude.
+  /// Unlike place(), it reports a missing range as the reason even for a node that would stay in
+  /// FP32 with all ranges. Cost: linear in the graph. Safe to use from several threads.
   [[nodiscard]] Placement without(std::span<const NodeId> nodes) const;
 
  private:
@@ -71,15 +72,15 @@ class Placements {
   std::unique_ptr<const State> state_;
 };
 
-/// The placement of each node by name.
+/// One row for each node of a placement, with the name of the node.
 std::vector<NodeReport> report_nodes(const Graph& graph, const Placement& placement);
 
 /// The names of the activations whose ranges quantize() will need, in topological order.
 std::vector<std::string> tensors_to_calibrate(const Graph& graph, const Target& target,
                                               std::span<const std::string> exclude = {});
 
-/// Nodes that the patterns match, in the graph's order. Throws Error(kUsage) with the three nearest
-/// names for a pattern that matches none.
+/// The nodes that the patterns match, in the graph's order. Throws Error(kUsage) with the three
+/// nearest names for a pattern that matches none.
 std::vector<NodeId> match_nodes(const Graph& graph, std::span<const std::string> patterns);
 
 }  // namespace qtool

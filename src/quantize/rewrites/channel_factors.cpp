@@ -13,7 +13,8 @@
 namespace qtool {
 namespace {
 
-// One number per channel, to be multiplied with a tensor that has as many axes behind them.
+// A 1 for each channel, in a shape that broadcasts to a tensor with `axes_behind` axes after the
+// channels.
 Tensor ones(std::int64_t channels, std::int64_t axes_behind) {
   std::vector<std::int64_t> dims(static_cast<std::size_t>(axes_behind) + 1, 1);
   dims[0] = channels;
@@ -22,7 +23,7 @@ Tensor ones(std::int64_t channels, std::int64_t axes_behind) {
   return tensor;
 }
 
-// A Mul at the end of the order, with the name of its factors.
+// Adds a Mul at the end of the node order. Its name is that of its factors.
 NodeId add_mul(Graph& graph, ValueId from, ValueId factors, ValueId to) {
   Node mul;
   mul.name = graph.value(factors).name;
@@ -80,7 +81,7 @@ void remove_idle_factors(Graph& graph, std::span<const ChannelFactor> factors) {
     const Node node = graph.node(factor.node);
     const NodeId producer = graph.value(node.inputs[0]).producer;
     disconnect(graph, factor.node);
-    if (factor.behind) {  // the tensor behind the function keeps its name
+    if (factor.behind) {  // the tensor after the function keeps its name
       graph.set_output(producer, 0, node.outputs[0]);
     } else {
       graph.replace_uses(node.outputs[0], node.inputs[0]);

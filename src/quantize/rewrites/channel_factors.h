@@ -11,18 +11,18 @@ namespace qtool {
 /// A Mul with one constant factor for each channel.
 struct ChannelFactor {
   NodeId node = kNoNode;
-  ValueId factors = kNoValue;  ///< the constant, of as many elements as there are channels
-  bool behind = false;         ///< whether it is behind its function, not before it
+  ValueId factors = kNoValue;  ///< the constant, with one element per channel
+  bool behind = false;         ///< whether the Mul is after its function, not before
 };
 
-/// Puts a Mul by ones before and behind each of the functions that reads the result of a
-/// convolution alone. They let the channels of the tensors around the function be scaled. These
-/// tensors keep their names and numbers; what the function itself reads and writes is new. Cost:
-/// sorting the graph once.
+/// Inserts a Mul by ones before and after each function whose input is the result of a convolution.
+/// These nodes make it possible to scale the channels of the tensors around the function. The
+/// tensors keep their names and numbers; the tensors that the function itself reads and writes are
+/// new. Cost: sorting the graph once.
 std::vector<ChannelFactor> add_channel_factors(Graph& graph,
                                                std::span<const ElementFunction> functions);
 
-/// Removes those of `factors` that are all 1.
+/// Removes each Mul of `factors` whose factors are all 1.
 void remove_idle_factors(Graph& graph, std::span<const ChannelFactor> factors);
 
 }  // namespace qtool

@@ -13,10 +13,10 @@
 namespace qtool {
 namespace {
 
-/// Far more than networks have; channels beyond these stay as they are. Numbers of groups travel
-/// through operators as float32 values, which hold them exactly.
+/// Far more groups than networks have; further channels stay as they are. Group numbers go through
+/// operators as float32 values, which represent them exactly.
 constexpr std::size_t kMaxGroups = std::size_t{1} << 20U;
-/// Values that are moved at most, over all operators: many times those of large detectors.
+/// The most values that all operators together may move: many times the number in large detectors.
 constexpr std::int64_t kMaxMoved = std::int64_t{1} << 26;
 
 }  // namespace
@@ -58,7 +58,7 @@ std::vector<ChannelGroup> ChannelGroups::elements(ValueId id) const {
 
 ChannelGroup ChannelGroups::merge(ChannelGroup a, ChannelGroup b) {
   for (ChannelGroup* group : {&a, &b}) {
-    while (parent_[index_of(*group)] != *group) {  // shortens the way for the next one
+    while (parent_[index_of(*group)] != *group) {  // shortens the path for later calls
       ChannelGroup& up = parent_[index_of(*group)];
       up = parent_[index_of(up)];
       *group = up;
@@ -66,7 +66,7 @@ ChannelGroup ChannelGroups::merge(ChannelGroup a, ChannelGroup b) {
   }
   if (a == ChannelGroup::kZero) return b;
   if (b == ChannelGroup::kZero || a == b) return a;
-  // The lower number stays, so that kLocked does.
+  // The lower number becomes the root, so that a locked group stays locked.
   parent_[index_of(std::max(a, b))] = std::min(a, b);
   return std::min(a, b);
 }
@@ -114,7 +114,7 @@ void ChannelGroups::visit(NodeId id) {
   const auto is_fixed = [&](ValueId output) {
     return output == kNoValue || shaped_.graph.is_constant(output);
   };
-  // Shapes, and what is computed from them: the factors do not matter to it.
+  // Shapes, and values computed from shapes, do not depend on the factors.
   if (std::all_of(node.outputs.begin(), node.outputs.end(), is_fixed)) return;
   const OpTraits& traits = traits_of(node);
   bool understood = false;
@@ -143,7 +143,7 @@ bool ChannelGroups::begin_layer(NodeId id) {
   if (node.is("ConvTranspose") && node.get_int("group", 1) != 1) return false;
   const auto& input = info(node.inputs[0]);
   if (!input || (!conv && input->shape.rank() != 2)) return false;
-  // Weights that others read too would be scaled for them as well.
+  // If other nodes read the weights too, the scaling would change those nodes as well.
   for (const ValueId constant : {ports->weight, ports->bias}) {
     if (constant == kNoValue) continue;
     const Tensor* tensor = graph_.value(constant).constant.get();
@@ -158,7 +158,7 @@ bool ChannelGroups::begin_layer(NodeId id) {
   }
   const WeightLayout layout =
       layout_of(graph_, id, *ports, graph_.value(ports->weight).constant->shape());
-  // Weights whose input is not known by channel can still be scaled by output channel.
+  // If the channels of the input are unknown, the weights can still be scaled by output channel.
   if (static_cast<std::int64_t>(groups(node.inputs[0]).channels.size()) != layout.total_inputs) {
     lock(node.inputs[0]);
   }
@@ -267,7 +267,7 @@ bool ChannelGroups::move(NodeId id) {
   }
   if (known->shape.elements() > kMaxMoved - moved_) return false;
   moved_ += known->shape.elements();
-  // The operator alone, with the numbers of the groups for its input.
+  // A graph with this operator alone. Its input holds the numbers of the groups.
   Graph alone;
   alone.info.opsets = graph_.info.opsets;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {

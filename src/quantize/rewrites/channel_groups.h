@@ -15,59 +15,62 @@
 
 namespace qtool {
 
-/// A group of channels that can only be scaled by one common factor. Numbers of groups that were
-/// merged stay valid.
+/// The number of a group of channels that can only be scaled by one common factor. Numbers stay
+/// valid after a merge: root() gives the number of the merged group.
 enum class ChannelGroup : std::int32_t {
-  kZero = 0,    ///< holds zeros only, as padding does: any factor will do
+  kZero = 0,    ///< holds zeros only, as padding does: any factor is allowed
   kLocked = 1,  ///< cannot be scaled
 };
 
-/// The place of a group in a vector that holds one element for each.
+/// The index of a group in a vector with one element per group.
 constexpr std::size_t index_of(ChannelGroup group) noexcept {
   return static_cast<std::size_t>(group);
 }
 
-/// Whether channels of the group can be scaled, and that matters. `group` is merged.
+/// Whether the channels of the group can be scaled, and scaling changes them. `group`: a result of
+/// root().
 constexpr bool is_free(ChannelGroup group) noexcept {
   return group != ChannelGroup::kZero && group != ChannelGroup::kLocked;
 }
 
-/// A layer that can take a factor of each channel into its weights and bias.
+/// A layer whose weights and bias can be multiplied by a factor for each channel.
 struct ScalableLayer {
   NodeId node = kNoNode;
   WeightPorts ports;
   std::int64_t group_size = 0;  ///< input channels that one output channel reads
 };
 
-/// Finds out which channels of a network can be scaled, and which of them only together, so that
-/// the network computes the same once the layers around them take the factors in.
-/// A layer with weights begins new groups. Relu, LeakyRelu, a Clip from 0 on and pooling over
-/// positions pass them on, as does a Mul by one number per channel, an Add merges those of its
-/// operands, what only moves values (Reshape, Transpose, Concat, Slice ...) is run on the numbers
-/// of the groups. All else locks what it reads and writes. A Clip keeps its bound: whoever scales
-/// must see to it that this bound is beyond the range that integers keep. Cost: linear in the graph
-/// and in the values that are moved.
+/// Finds the channels of a network that can be scaled, and the channels that can only be scaled
+/// together. The outputs of the network stay the same if the layers around the scaled channels
+/// multiply the factors into their weights.
+/// A layer with weights begins new groups. Relu, LeakyRelu, a Clip with lower bound 0, pooling over
+/// positions, and a Mul by one number per channel pass the groups on. An Add merges the groups of
+/// its operands. Operators that only move values (Reshape, Transpose, Concat, Slice ...) are run on
+/// the numbers of the groups. All other operators lock the tensors that they read and write. A Clip
+/// keeps its upper bound. The caller must make sure that this bound is not below the end of the
+/// range that integers keep. Cost: linear in the graph and in the number of moved values.
 class ChannelGroups {
  public:
   /// Throws as specialize().
   ChannelGroups(const Graph& graph, const InputShapes& shapes,
                 std::span<const ChannelFactor> factors = {});
 
-  /// The group of each index of axis 1 of a tensor, merged; empty where these do not have one each.
+  /// The merged group of each index of axis 1 of a tensor. Empty if not every index has one group.
   [[nodiscard]] std::vector<ChannelGroup> channels(ValueId id) const;
   [[nodiscard]] ChannelGroup root(ChannelGroup group) const;
-  /// The groups of the elements of a tensor whose channels have none each, merged; else nothing.
+  /// The merged group of each element of a tensor whose channels do not have one group each. Empty
+  /// for other tensors.
   [[nodiscard]] std::vector<ChannelGroup> elements(ValueId id) const;
   /// The layers, in the graph's order.
   [[nodiscard]] const std::vector<ScalableLayer>& layers() const noexcept { return layers_; }
-  /// Number of groups, merged ones included: an upper bound of their numbers.
+  /// Number of groups, merged ones included. All numbers of groups are below it.
   [[nodiscard]] std::size_t size() const noexcept { return parent_.size(); }
 
-  /// No channel of this tensor may be scaled.
+  /// Locks all channels of a tensor.
   void lock(ValueId id);
 
  private:
-  /// The groups of a tensor: one per index of axis 1, or one per element, or nothing known.
+  /// The groups of a tensor: one per index of axis 1, or one per element, or neither if unknown.
   struct Groups {
     std::vector<ChannelGroup> channels;
     std::shared_ptr<const Tensor> elements;  ///< float32, the numbers of the groups; or null
@@ -86,11 +89,11 @@ class ChannelGroups {
 
   void visit(NodeId id);
   void lock_node(const Node& node);
-  /// Gives a tensor locked channels, as many as it has.
+  /// Makes each channel of a tensor a locked one.
   void set_locked(ValueId id);
   [[nodiscard]] bool begin_layer(NodeId id);
   [[nodiscard]] bool begin_factor(NodeId id);
-  /// A Mul by one number per channel, such as the gate of squeeze and excitation.
+  /// Handles a Mul by one number per channel, such as the gate of squeeze and excitation.
   [[nodiscard]] bool multiply_by_gate(const Node& node);
   [[nodiscard]] bool keeps_channels(const Node& node) const;
   [[nodiscard]] bool join(const Node& node);
@@ -104,11 +107,11 @@ class ChannelGroups {
   std::vector<ChannelGroup> parent_;
   std::vector<ScalableLayer> layers_;
   std::span<const ChannelFactor> factors_;
-  std::int64_t moved_ = 0;  ///< values that operators have moved
+  std::int64_t moved_ = 0;  ///< values that operators moved so far
 };
 
-/// Whether each output channel of a layer reads input channels that no other one reads, so that
-/// factors of the input cost its weights nothing: they have a scale per output channel.
+/// Whether each output channel of a layer reads only one input channel. Factors of the input then
+/// cost its weights no precision, because they have one scale per output channel.
 bool is_depthwise(const ScalableLayer& layer);
 
 }  // namespace qtool

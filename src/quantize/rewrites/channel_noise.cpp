@@ -9,7 +9,7 @@ namespace {
 /// The decay d of values that are 0 or exponentially distributed, from their mean and the largest
 /// of `count`: mean = share d, largest = d ln(share count).
 double decay_of(double mean, double largest, double count) {
-  // Half of the values are not 0 to begin with; the steps converge within a few per cent.
+  // Begins with half of the values not 0. The iteration then converges to within a few per cent.
   double decay = largest / std::log(std::max(count / 2.0, 3.0));
   for (int step = 0; step < 8; ++step) {
     const double share = std::min(1.0, mean / decay);
@@ -40,7 +40,7 @@ ChannelModel::ChannelModel(const Observed& observed, std::size_t channel, double
 }
 
 Range ChannelModel::reach() const noexcept {
-  constexpr double kTimes = 2.302585092994046;  // ln 10, in decays of a tail
+  constexpr double kTimes = 2.302585092994046;  // ln 10: distance in units of the decay
   return {static_cast<float>(std::min(0.0, -down_.extreme - kTimes * down_.decay)),
           static_cast<float>(std::max(0.0, up_.extreme + kTimes * up_.decay))};
 }
@@ -58,7 +58,7 @@ double ChannelModel::noise(double step, double low, double high) const {
 double factor_of_step(std::int64_t step) { return std::exp2(-static_cast<double>(step) / 4.0); }
 
 std::int64_t step_from(double factor) {
-  constexpr double kNudge = 1e-6;  // a factor of a step belongs to it
+  constexpr double kNudge = 1e-6;  // so that the factor of a step gives this step again
   const double step = std::floor(-4.0 * std::log2(factor) + kNudge);
   return static_cast<std::int64_t>(std::clamp(step, static_cast<double>(kFirstFactorStep),
                                               static_cast<double>(kLastFactorStep)));
@@ -74,7 +74,7 @@ double used_share(const Range& channel, const Range& range) {
 
 namespace {
 
-/// The noise of all channels, each with the factor that suits it best.
+/// The noise of all channels if each has the factor with the least noise.
 double least_noise(const Range& range, double step, std::span<const ChannelUse> channels) {
   double noise = 0.0;
   for (const ChannelUse& channel : channels) {

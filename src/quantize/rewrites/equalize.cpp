@@ -23,23 +23,23 @@
 namespace qtool {
 namespace {
 
-/// The share of its observed values that tell something new about a channel: neighbouring positions
-/// of an image are alike. Measured: with 1, a network that is used on other images than it was
-/// calibrated on loses more; with 0.01 half of the gain is gone.
+/// The share of the observed values of a channel that count as independent: neighbouring positions
+/// of an image are alike. Measured: with 1, a network loses more on images other than those of the
+/// calibration; with 0.01, half of the gain is lost.
 constexpr double kIndependent = 0.1;
 
 Range channel_range(const Observed& observed, std::size_t channel) {
   return {observed.channel_mins[channel], observed.channel_maxs[channel]};
 }
 
-/// What integers keep of a tensor.
+/// The range that integers keep of a tensor.
 struct KeptRange {
   Range range;
   double scale = 1.0;
-  bool widened = false;  ///< beyond what the table says
+  bool widened = false;  ///< beyond the range of the table
 };
 
-/// Chooses a factor for each group of channels, and makes graph and table follow.
+/// Chooses a factor for each group of channels, and applies the factors to graph and table.
 class Equalizer {
  public:
   Equalizer(Rewritten& network, const RewriteContext& context)
@@ -88,7 +88,8 @@ class Equalizer {
     return {tensors, {}};
   }
 
-  /// What integers keep of each tensor whose channels may be scaled, and locks the others.
+  /// Collects the range that integers keep of each tensor whose channels may be scaled. Locks the
+  /// other tensors.
   void collect_ranges() {
     const TableView view(graph_, table_, context_.target);
     const ActivationAffines affines =
@@ -107,7 +108,7 @@ class Equalizer {
         ranges_.emplace(id, KeptRange{range, affine.scale});
       }
     }
-    // Only saturation can take the place of a bound.
+    // The upper bound of a Clip is not scaled. Only saturation can replace it.
     for (const NodeId id : graph_.nodes()) {
       const Node& node = graph_.node(id);
       if (node.is("Clip") && node.has_input(2) && !ranges_.contains(node.outputs[0])) {
@@ -116,7 +117,7 @@ class Equalizer {
     }
   }
 
-  /// Whether integers would keep values that a Clip before them cuts off. Otherwise saturation does
+  /// Whether integers would keep values that a Clip before them cuts off. If not, saturation does
   /// the same as the Clip, for each channel at its own bound.
   [[nodiscard]] bool beyond_clip(ValueId id, const Range& range) const {
     const NodeId producer = graph_.value(id).producer;
@@ -139,7 +140,8 @@ class Equalizer {
     });
   }
 
-  /// Which layers read a tensor, or what passes on its channels as they are.
+  /// Finds the layers that read a tensor, directly or after nodes that pass its channels on
+  /// unchanged.
   void find_readers() {
     readers_.resize(graph_.value_limit());
     for (std::size_t i = 0; i < groups_->layers().size(); ++i) {
@@ -150,12 +152,12 @@ class Equalizer {
     }
   }
 
-  /// The relative noise that each factor would give each group, over all tensors.
+  /// Adds up the relative noise that each factor would give each group, over all tensors.
   void add_up_noise() {
     noise_.assign(groups_->size() * kFactorSteps, 0.0);
     least_.assign(groups_->size(), 0.0);
     for (auto& [id, kept] : ranges_) {
-      // Means over an image need less of the range than the tensor that they are of.
+      // The means of a tensor over an image need a smaller range than the tensor itself.
       if (is_mean(id)) continue;
       const Observed& observed = entry_of(id)->observed;
       const std::vector<ChannelGroup> channels = groups_->channels(id);
@@ -233,7 +235,7 @@ class Equalizer {
                                          [&](ValueId input) { return models_of(input); }});
   }
 
-  /// Of the channels of a layer's input, or of the tensor that it is moved from.
+  /// Models of the channels of a layer's input, or of the tensor from which that input is moved.
   [[nodiscard]] std::vector<ChannelModel> models_of(ValueId input) {
     const ValueId source = context_.placement.source[static_cast<std::size_t>(input)];
     const ActivationEntry* entry = entry_of(source);
@@ -293,7 +295,7 @@ class Equalizer {
     return changed;
   }
 
-  /// The range that keeps of each channel what `kept` did.
+  /// Sets the range that covers `kept` of each channel, divided by the factor of the channel.
   void set_range(ActivationEntry& entry, const RoundedTensor& kept,
                  const std::vector<ChannelGroup>& channels) const {
     double low = 0.0;
@@ -332,7 +334,7 @@ class Equalizer {
     graph_.set_constant(ports.bias, std::make_shared<const Tensor>(std::move(bias)));
   }
 
-  /// Of all tensors that the network computed before, those that are divided now.
+  /// The tensors of the network before this rewrite whose channels are divided by factors now.
   [[nodiscard]] ScaledChannels scaled_channels(std::size_t values_before) const {
     ScaledChannels scaled;
     for (std::size_t v = 0; v < values_before; ++v) {
@@ -379,7 +381,7 @@ class Equalizer {
   std::map<ValueId, KeptRange> ranges_;            ///< of tensors whose channels may be scaled
   std::vector<std::vector<std::size_t>> readers_;  ///< by ValueId: indices of layers
   std::vector<double> noise_;                      ///< by group and factor
-  std::vector<double> least_;                      ///< by group: what would use all of the range
+  std::vector<double> least_;                      ///< by group: factor that uses the whole range
   std::vector<double> factor_;                     ///< by group
 };
 

@@ -31,7 +31,8 @@ LayerSensitivity sensitivity_of(const Graph& graph, const ScalableLayer& layer,
       sensitivity.gain[c] += squares;
       sensitivity.power += squares * models[c].power();
     }
-    // A scale that only one input channel decides follows the factor of that channel.
+    // In a depthwise layer the scale depends on one input channel only and follows its factor, so
+    // the noise relative to the result stays the same.
     if (is_depthwise(layer)) continue;
     const double step = largest / steps;
     for (std::int64_t i = 0; i < layout.inputs; ++i) {

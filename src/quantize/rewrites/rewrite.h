@@ -17,31 +17,31 @@
 // tensors in between, so that the network loses less when it is quantized.
 namespace qtool {
 
-/// A network on its way to be quantized.
+/// A network that rewrites change before it is quantized.
 struct Rewritten {
   Graph graph;
-  CalibrationTable table;   ///< its activations are those of `graph`
-  ScaledChannels scaled{};  ///< tensors of the prepared network that `graph` holds divided
+  CalibrationTable table;   ///< its activations belong to `graph`
+  ScaledChannels scaled{};  ///< tensors of the prepared network that are divided in `graph`
 };
 
-/// What the network is quantized for. Rewrites keep the placement as it is, but may add nodes to
-/// its functions.
+/// The target for which the network is quantized, and the placement. Rewrites do not change the
+/// placement, but may add nodes to its functions.
 struct RewriteContext {
   const Target& target;
   const Placement& placement;
 };
 
-/// What a rewrite did.
+/// The result of a rewrite.
 struct RewriteOutcome {
-  std::int64_t tensors = 0;  ///< activations whose values it changed; 0: nothing at all
+  std::int64_t tensors = 0;  ///< activations whose values it changed; 0: it changed nothing
   std::string reason;        ///< why nothing changed, as a phrase; empty otherwise
 };
 
-/// A rewrite: changes the graph and the ranges and statistics of its table together. What the
-/// network computes stays as it is but for float rounding, and so do names, nodes, their order and
-/// the numbers of values; new nodes are part of a function that runs as a table. It adds to
-/// `scaled` the tensors that are other ones now. The scales of weights in the table are not its
-/// concern. The result depends on nothing else.
+/// A rewrite changes the graph together with the ranges and statistics of its table. The outputs of
+/// the network stay the same, except for float rounding. Names, nodes, their order and the numbers
+/// of values stay too. New nodes are part of a function that runs as a table. The rewrite adds the
+/// tensors that it changed to Rewritten::scaled. It does not handle the weight scales in the table.
+/// The result depends only on the arguments.
 using Rewrite = RewriteOutcome (*)(Rewritten& network, const RewriteContext& context);
 
 /// A row of the list of rewrites.
@@ -56,8 +56,9 @@ std::span<const RewriteInfo> rewrites();
 /// The rewrite called `name`. Throws Error(kUsage) with the nearest names.
 const RewriteInfo& find_rewrite(std::string_view name);
 
-/// Makes the rewrites called `names`, in their order, and writes into the table which of them
-/// changed anything. Throws as find_rewrite(). Cost: theirs, and hashing the graph if it changed.
+/// Makes the rewrites called `names`, in their order. Writes into the table the names of those that
+/// changed anything. Throws as find_rewrite(). Cost: that of the rewrites, and hashing the graph if
+/// it changed.
 std::vector<RewriteReport> apply_rewrites(std::span<const std::string> names,
                                           const RewriteContext& context, Rewritten& network);
 

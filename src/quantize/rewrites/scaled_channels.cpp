@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kMaxBytes = std::int64_t{64} << 20;
 
-// A letter for each factor: `A` is 1, the next ones are smaller.
+// The character for the factor 1. The following characters stand for smaller factors.
 constexpr char kNoStep = 'A';
 static_assert('A' + kFirstFactorStep >= '!' && 'A' + kLastFactorStep <= '~');
 
@@ -40,7 +40,7 @@ const std::vector<double>* ScaledChannels::find(std::string_view tensor) const {
 }
 
 std::string to_json_text(const ScaledChannels& scaled) {
-  // Tensors that follow each other mostly share their factors.
+  // Tensors that follow each other mostly have the same factors, so the text lists these once.
   std::map<std::vector<double>, std::vector<std::string>> tensors_of;
   for (const auto& [tensor, factors] : scaled.factors) tensors_of[factors].push_back(tensor);
   nlohmann::ordered_json json = nlohmann::ordered_json::array();

@@ -7,11 +7,12 @@
 namespace qtool {
 namespace {
 
-constexpr double kOrder = 12.0;  // of the norms that stand for maxima
+constexpr double kOrder = 12.0;  // order of the norms that replace maxima
 constexpr int kSteps = 500;
-constexpr double kFirstRate = 0.2;  // in logarithms; falls linearly to a hundredth of it
+constexpr double kFirstRate = 0.2;  // step in the logarithms; falls linearly to a hundredth of it
 
-/// The sum and its gradient by the logarithms of the factors.
+/// The sum of shared_scale_factors(), and its gradient with respect to the logarithms of the
+/// factors.
 class Sum {
  public:
   Sum(std::span<const double> logarithms, std::vector<double>& gradient)
@@ -22,7 +23,7 @@ class Sum {
   [[nodiscard]] double value() const { return value_; }
 
   void add(const SharedLayer& layer) {
-    // noise = scale^2 rest, both of which depend on the factors.
+    // noise = scale^2 / 12 rest. Both scale and rest depend on the factors.
     const std::vector<double> in = factors(layer.inputs);
     const std::vector<double> out = factors(layer.outputs);
     std::vector<double> shrunk(out.size());
@@ -84,7 +85,8 @@ class Sum {
     return cube * cube * cube * cube;
   }
 
-  /// The norm of what one end of the range must reach; `shares` get the part of each channel in it.
+  /// The norm of `reach` / `by`: how far one end of the range must go. `shares` gets the share of
+  /// each channel in it.
   static double end_of(const std::vector<double>& reach, const std::vector<double>& by,
                        std::vector<double>& shares) {
     shares.assign(by.size(), 0.0);
@@ -123,7 +125,7 @@ class Sum {
 std::vector<double> shared_scale_factors(std::span<const SharedLayer> layers,
                                          std::span<const SharedTensor> tensors,
                                          std::size_t variables) {
-  constexpr double kMean = 0.9;  // Adam's decays
+  constexpr double kMean = 0.9;  // decay rates of Adam
   constexpr double kSquare = 0.99;
   constexpr double kTiny = 1e-30;
   std::vector<double> logarithms(variables, 0.0);

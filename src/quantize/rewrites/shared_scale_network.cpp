@@ -34,7 +34,7 @@ class Problem {
   }
 
  private:
-  /// A variable for each group that begins free.
+  /// Numbers the variables: one for each free group.
   void number_variables() {
     variable_.assign(network_.groups.size(), kNoVariable);
     for (std::size_t g = 0; g < variable_.size(); ++g) {
@@ -46,7 +46,8 @@ class Problem {
     }
   }
 
-  /// Channels that reach the bound of a Clip saturate there only if all have one factor.
+  /// Channels that reach the bound of a Clip must share one factor. Otherwise saturation would cut
+  /// some of them off at another bound.
   void join_clipped(const RoundedTensor& tensor) {
     constexpr double kNear = 0.999;
     const double bound = *std::ranges::max_element(tensor.up);
@@ -68,7 +69,7 @@ class Problem {
     return variables;
   }
 
-  /// A layer whose input has models of its channels.
+  /// A layer with known models of its input channels.
   struct KnownLayer {
     const ScalableLayer* layer = nullptr;
     std::vector<ChannelModel> models;
@@ -87,7 +88,8 @@ class Problem {
     return known;
   }
 
-  /// What layers make of a unit of noise in each group, as a share of their results.
+  /// Adds, for each group, the noise in the layer's results per unit of noise in the group, as a
+  /// share of the power of the results.
   void add_gain(const KnownLayer& known) {
     const LayerSensitivity& sensitivity = known.sensitivity;
     const std::vector<ChannelGroup> channels =
@@ -146,7 +148,8 @@ class Problem {
     tensors_.push_back(std::move(shared));
   }
 
-  /// Multiplies all factors that depend on each other by one more.
+  /// Multiplies all factors that depend on each other by one common factor, so that no range gets
+  /// wider.
   void keep_ranges(std::vector<double>& by_variable) const {
     DisjointSets sets(variables_);
     for (const SharedTensor& tensor : tensors_) {
@@ -157,7 +160,7 @@ class Problem {
         sets.join(first, v);
       }
     }
-    std::vector<char> is_fixed(variables_, 0);  // a channel beside it keeps its factor of 1
+    std::vector<char> is_fixed(variables_, 0);  // 1: a channel of its tensor keeps the factor 1
     for (const SharedTensor& tensor : tensors_) {
       if (std::ranges::find(tensor.channels, kNoVariable) == tensor.channels.end()) continue;
       for (const std::size_t v : tensor.channels) {

@@ -16,7 +16,7 @@ namespace {
 constexpr double kAdaroundDamping = 0.01;
 constexpr int kMaxPasses = 2;
 constexpr std::size_t kLanes = 16;
-constexpr double kMinGain = 1e-4;  // of the error of the output
+constexpr double kMinGain = 1e-4;  // as a share of the error of the output
 
 using Lanes = std::array<float, kLanes>;
 
@@ -26,13 +26,13 @@ double sum_of(const Lanes& lanes) {
   return sum;
 }
 
-/// The vectors of one group by element, so that the values of one are adjacent.
+/// The vectors of one group, stored by element: the values of one element are adjacent.
 struct Columns {
-  std::size_t rows = 0;     // to a multiple of kLanes; those at the end are the mean
-  double vectors = 0.0;     // of them
-  double ridge = 0.0;       // what an error of a weight costs beside its effect on the samples
+  std::size_t rows = 0;     // a multiple of kLanes; the rows after the vectors are the mean
+  double vectors = 0.0;     // number of vectors
+  double ridge = 0.0;       // cost of a weight's squared error, beside its effect on the samples
   std::vector<float> at;    // [depth, rows]
-  std::vector<float> mean;  // of each element; 0 where the outputs' mean is not corrected
+  std::vector<float> mean;  // of each element; 0 if the outputs' mean is not corrected
 
   [[nodiscard]] std::span<const float> of(std::size_t element) const {
     return std::span(at).subspan(element * rows, rows);
@@ -64,7 +64,7 @@ Columns columns_of(const Layer& layer, std::int64_t group) {
       power += centred * centred;
     }
   }
-  // With fewer vectors than elements, what they say of pairs is mostly chance.
+  // With fewer vectors than elements, the products of pairs of elements are mostly chance.
   const auto count = static_cast<double>(depth);
   const double chance = count / (columns.vectors + count);
   const double step = layer.input.affine ? layer.input.affine->scale : 0.0;
@@ -73,13 +73,13 @@ Columns columns_of(const Layer& layer, std::int64_t group) {
   return columns;
 }
 
-/// One output channel: its results on the samples, in FP32 and as its integers make them.
+/// One output channel: its results on the samples, with the FP32 weights and with the integers.
 class Channel {
  public:
   Channel(const Columns& columns, const PassedInterval& passed)
       : columns_(columns), passed_(passed), made_(columns.rows), wanted_(columns.rows) {}
 
-  /// Sets both to the FP32 results.
+  /// Sets the results with the FP32 weights and with the integers to the FP32 results.
   void begin(std::span<const float> weights, float bias) {
     std::fill(made_.begin(), made_.end(), bias);
     for (std::size_t k = 0; k < weights.size(); ++k) {
@@ -90,14 +90,14 @@ class Channel {
     error_ = 0.0;
   }
 
-  /// Changes a weight by `change`. What that does to the mean is taken back.
+  /// Changes a weight by `change`. The effect on the mean is subtracted.
   void change(std::size_t element, float change) {
     const float* x = columns_.of(element).data();
     const float mean = columns_.mean[element];
     for (std::size_t r = 0; r < made_.size(); ++r) made_[r] += change * (x[r] - mean);
   }
 
-  /// Measures the squared error behind the activation, summed over the samples.
+  /// Measures the squared error after the activation, summed over the samples.
   void measure() { error_ = error_with(0, 0.0F); }
   [[nodiscard]] double error() const { return error_; }
 
@@ -115,7 +115,7 @@ class Channel {
     return sum_of(sums);
   }
 
-  /// Half the slope of the error by this weight, as far as the activation passes the results.
+  /// Half the slope of the error with respect to this weight, with the error after the activation.
   [[nodiscard]] double slope(std::size_t element) const {
     const float* x = columns_.of(element).data();
     const float mean = columns_.mean[element];
@@ -140,8 +140,8 @@ class Channel {
   double error_ = 0.0;
 };
 
-/// Moves the integers of one channel, one at a time by one, as long as that lessens the error.
-/// `weights` and `integers`: by element.
+/// Changes the integers of one channel, one integer at a time by one step, as long as that reduces
+/// the error. `weights` and `integers`: by element.
 void descend(Channel& channel, double ridge, std::span<const float> weights, const Affine& affine,
              const Limits& limits, std::span<std::int32_t> integers) {
   for (int pass = 0; pass < kMaxPasses; ++pass) {
@@ -150,7 +150,7 @@ void descend(Channel& channel, double ridge, std::span<const float> weights, con
       const double slope = channel.slope(k);
       const double error = static_cast<double>(affine.scale) * (integers[k] - affine.zero_point) -
                            static_cast<double>(weights[k]);
-      // Of two steps only the one downhill can gain: the error is nearly a parabola.
+      // Only the step downhill can reduce the error, because the error is nearly a parabola.
       const std::int32_t step = slope + ridge * error > 0.0 ? -1 : 1;
       const std::int32_t q = integers[k] + step;
       if (q < limits.min || q > limits.max) continue;
@@ -170,18 +170,20 @@ void descend(Channel& channel, double ridge, std::span<const float> weights, con
 
 }  // namespace
 
-/// Adaptive rounding: the integers that lose least behind the layer's activation on samples of its
-/// input. Begins with GPTQ's and moves one integer of a channel at a time by one step, as long as
+/// Adaptive rounding: searches the integers with the least error after the layer's activation, on
+/// samples of its input. It begins with the integers of GPTQ. It changes one integer of a channel
+/// at a time by one step, as long as this sum falls:
 ///   sum over samples of (f(w x + b) - f(q x + b'))^2 + ridge e^2
-/// falls: f is the activation, b' the bias with the mean of the change taken back where that is
-/// corrected, e = s (q - z) - w, and ridge what GPTQ adds to the diagonal. The first term alone
-/// would fit these samples and no others. Without samples GPTQ's integers stay.
-/// Cost per pass: 4 outputs depth samples multiplications. Memory: the samples once more.
+/// Here f is the activation, e = s (q - z) - w, and ridge is the value that GPTQ adds to the
+/// diagonal. b' is the bias, minus the mean of the change if the mean is corrected. The first term
+/// alone would fit these samples and no others. Without samples the integers of GPTQ stay.
+/// Cost per pass: 4 outputs depth samples multiplications. Memory: a second copy of the samples.
 /// Source: Nagel et al., Up or Down?, arXiv 2004.10568, the objective of section 3.4. Differs from
-/// source: descends over the integers instead of relaxing them (a rectified sigmoid with an
-/// annealed regularizer found worse ones in longer time), begins with GPTQ's instead of the
-/// nearest, which may lie farther than one step away; both sides see the same input, since making
-/// up for errors of the input shrinks every layer a little, which adds up: see docs/accuracy.md.
+/// source in three ways. It descends over the integers instead of relaxing them: a rectified
+/// sigmoid with an annealed regularizer took longer and found worse integers. It begins with the
+/// integers of GPTQ instead of the nearest ones, so a result may lie more than one step from the
+/// nearest integer. Both sides of the difference see the same input: compensating for errors of the
+/// input shrinks every layer a little, and this adds up, see docs/accuracy.md.
 Tensor rounding_adaround(const Layer& layer) {
   Tensor rounded = find_rounding("gptq").round(layer);
   const InputSamples* samples = layer.input.samples;

@@ -14,12 +14,13 @@ namespace {
 
 using Matrix = Eigen::MatrixXd;  // column-major
 
-// Added to the diagonal, as a share of its mean: directions of which few vectors tell nothing must
-// not be paid for with the others.
+// Added to the diagonal, as a share of its mean. A small number of vectors says nothing about some
+// directions. Without damping, large errors in these directions would seem to cost nothing.
 constexpr double kGptqDamping = 0.01;
 constexpr Eigen::Index kBlock = 64;
 
-/// The weights of one group: [outputs, depth], elements of the layer's tensors.
+/// The weights of one group as a matrix [outputs, depth]. at() is the index of an element in the
+/// layer's tensors.
 struct GroupView {
   WeightLayout layout;
   std::int64_t first_channel = 0;
@@ -31,8 +32,8 @@ struct GroupView {
   }
 };
 
-/// What the squared error of an output is made of: H = E[x x^T], without E[x] E[x]^T where the mean
-/// is corrected, plus the noise of the quantized input, damped.
+/// The matrix H of the squared error e H e^T of an output: E[x x^T], minus E[x] E[x]^T if the mean
+/// is corrected, plus the noise of the quantized input and the damping.
 Matrix error_matrix(const Layer& layer, std::int64_t group) {
   const InputMoments& moments = *layer.input.moments;
   const Eigen::Index depth = moments.depth;
@@ -45,20 +46,21 @@ Matrix error_matrix(const Layer& layer, std::int64_t group) {
     h -= mean * mean.transpose();
   }
   const double step = layer.input.affine ? layer.input.affine->scale : 0.0;
-  // With fewer vectors than elements, what they say of pairs is mostly chance.
+  // With fewer vectors than elements, the moments of pairs of elements are mostly chance.
   const double chance = static_cast<double>(depth) / (rows + static_cast<double>(depth));
   h.diagonal().array() += step * step / 12.0 + (kGptqDamping + chance) * h.diagonal().mean();
   return h;
 }
 
-/// Rounds the weights of one group. Elements are rounded in descending order of H's diagonal; each
-/// is first moved by what the errors so far can still be made up for: with H = L L^T (L lower
-/// triangular, elements in ascending order, rounded from the last to the first),
+/// Rounds the weights of one group. Elements are rounded in descending order of H's diagonal.
+/// Before an element is rounded, it is moved to compensate for the errors so far. With H = L L^T (L
+/// lower triangular, elements in ascending order, rounded from the last to the first):
 ///   q_k = round(w_k + sum over j > k of (w_j - q_j) L_jk / L_kk).
 void round_group(const Layer& layer, const GroupView& view, const Matrix& h,
                  std::span<std::int8_t> integers) {
   const Eigen::Index depth = h.rows();
-  // Nothing to gain where the input is always the same, nothing to learn from overflown sums.
+  // There is nothing to gain if the input is always the same, and nothing to learn if the sums
+  // overflowed.
   if (!h.allFinite() || h.diagonal().maxCoeff() <= 0.0) return;
   std::vector<Eigen::Index> order(static_cast<std::size_t>(depth));
   std::iota(order.begin(), order.end(), Eigen::Index{0});
@@ -74,7 +76,7 @@ void round_group(const Layer& layer, const GroupView& view, const Matrix& h,
   for (Eigen::Index end = depth; end > 0; end -= std::min(end, kBlock)) {
     const Eigen::Index begin = std::max<Eigen::Index>(end - kBlock, 0);
     const Eigen::Index behind = depth - end;
-    // What the elements behind this block ask of it.
+    // The moves of this block that compensate for the errors of the elements after it.
     Matrix moves = errors.rightCols(behind) * factor.block(end, begin, behind, end - begin);
     for (Eigen::Index k = end; k-- > begin;) {
       const Eigen::Index element = order[static_cast<std::size_t>(k)];
@@ -96,13 +98,14 @@ void round_group(const Layer& layer, const GroupView& view, const Matrix& h,
 
 }  // namespace
 
-/// Second-order rounding: minimises sum over rows of the weights of e H e^T, e = w - s (q - z), by
-/// rounding one element after the other and moving those to come by the error so far. With nothing
-/// known about the input, and where H is singular, to nearest. Cost per group: depth^3 / 3 for the
-/// factor and outputs depth^2 / 2 for the moves.
+/// Second-order rounding. With e = w - s (q - z), it minimises the sum of e H e^T over the rows of
+/// the weights. It rounds one element after the other, and moves the remaining elements to
+/// compensate for the errors so far. It rounds to nearest if nothing is known about the input, or
+/// if H is singular. Cost per group: depth^3 / 3 multiplications for the factor L, and outputs
+/// depth^2 / 2 for the moves.
 /// Source: Frantar et al., GPTQ, arXiv 2210.17323; in the form that needs no inverse of H, Chee et
-/// al., QuIP, arXiv 2307.13304, theorem 6. Differs from source: the mean is taken out of H where
-/// bias correction takes it out of the outputs; the noise of the quantized input is added.
+/// al., QuIP, arXiv 2307.13304, theorem 6. Differs from source: the mean is subtracted in H if bias
+/// correction removes it from the outputs; the noise of the quantized input is added.
 Tensor rounding_gptq(const Layer& layer) {
   Tensor rounded = quantize_weights(layer.weights, layer.scheme, layer.affines);
   const InputMoments* moments = layer.input.moments;

@@ -15,8 +15,8 @@
 namespace qtool {
 namespace {
 
-/// `count` of `positions`, spread evenly: multiples of the golden ratio fall into step neither with
-/// the rows nor with the columns of an image.
+/// Chooses `count` of `positions`, spread evenly. It uses multiples of the golden ratio, because
+/// they line up neither with the rows nor with the columns of an image.
 std::vector<std::int64_t> spread(std::int64_t positions, std::int64_t count) {
   std::vector<std::int64_t> chosen;
   if (positions <= count) {
@@ -71,7 +71,7 @@ std::vector<float> InputRows::gather(const TensorView& input, std::int64_t max_r
 }
 
 std::vector<float> InputRows::gather_windows(const TensorView& input, std::int64_t max_rows) const {
-  static const std::vector<std::optional<ValueInfo>> kNone;  // attributes are all that is read
+  static const std::vector<std::optional<ValueInfo>> kNone;  // only attributes are read
   const OpContext op(*graph_, node_, kNone);
   const Window window = resolve_conv(op, input.shape, weights_).window;
   const std::size_t axes = window.kernel.size();

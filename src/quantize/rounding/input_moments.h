@@ -11,38 +11,39 @@
 
 namespace qtool {
 
-/// First and second moments of the vectors that the weights of a layer multiply: of a convolution
-/// the elements under its window, 0 where that is padding, in the order of the weights. Each group
-/// of a convolution has its own.
+/// First and second moments of the vectors that the weights of a layer multiply. A vector of a
+/// convolution holds the elements under its window, in the order of the weights; padding counts as
+/// 0. Each group of a convolution has its own moments.
 struct InputMoments {
   std::int64_t groups = 0;
   std::int64_t depth = 0;     ///< elements of a vector
-  std::int64_t rows = 0;      ///< vectors so far
+  std::int64_t rows = 0;      ///< vectors added so far
   std::vector<float> second;  ///< [groups, depth, depth]: sums of x_i x_j
   std::vector<double> first;  ///< [groups, depth]: sums of x_i
 };
 
-/// Some of the vectors themselves.
+/// Some of the vectors that the weights of a layer multiply.
 struct InputSamples {
-  std::int64_t capacity = 0;  ///< rows that there is room for
+  std::int64_t capacity = 0;  ///< the most rows that fit
   std::int64_t rows = 0;
   std::vector<float> vectors;  ///< [groups, capacity, depth]
 };
 
-/// The open interval of reals that what follows a layer passes on unchanged.
+/// The open interval of reals that the activation after a layer passes on unchanged.
 struct PassedInterval {
   float above = -std::numeric_limits<float>::infinity();
   float below = std::numeric_limits<float>::infinity();
 };
 
-/// Everything, unless a Relu or Clip is all that reads the result of the node.
+/// The interval that the activation after a node passes on. All reals, unless a Relu or Clip is the
+/// only reader of the node's result.
 PassedInterval passed_interval(const Graph& graph, NodeId node);
 
-/// Reads the vectors out of the input of one layer.
+/// Reads the vectors that the weights multiply from the input of one layer.
 class InputRows {
  public:
-  /// Of a Conv, Gemm or MatMul with `ports`; nothing for other nodes and for a transposed first
-  /// operand of Gemm.
+  /// The reader for a Conv, Gemm or MatMul with `ports`. Nothing for other nodes, and for a Gemm
+  /// with a transposed first operand.
   static std::optional<InputRows> of(const Graph& graph, NodeId node, const WeightPorts& ports);
 
   [[nodiscard]] std::int64_t groups() const noexcept { return groups_; }
@@ -71,11 +72,12 @@ class InputRows {
   std::int64_t depth_ = 0;
 };
 
-/// Adds vectors as gather() returns them. The same vectors in the same order give the same bits.
+/// Adds vectors in the layout that gather() returns. The same vectors in the same order give the
+/// same bits.
 void add_rows(const std::vector<float>& rows, InputMoments& moments);
 
-/// Adds at most `max_rows` of vectors as gather() returns them, spread over them, as far as there
-/// is room. `groups` and `depth` are theirs.
+/// Adds at most `max_rows` of the vectors in `rows`, evenly spread, as far as `samples` has room.
+/// `rows` has the layout [groups, vectors, depth] that gather() returns.
 void add_samples(const std::vector<float>& rows, std::int64_t groups, std::int64_t depth,
                  std::int64_t max_rows, InputSamples& samples);
 

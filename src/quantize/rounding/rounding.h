@@ -9,17 +9,17 @@
 
 namespace qtool {
 
-/// A rounding method: the integers of a layer whose scales are chosen, int8 in the shape of its
-/// weights, within the limits of its scheme. It sees the whole layer and what is known about its
-/// input. The result depends on nothing else.
+/// A rounding method. It computes the integers of a layer whose scales are already chosen: int8, in
+/// the shape of the weights, within the limits of the scheme. The result depends only on the layer
+/// and on Layer::input.
 using Rounding = Tensor (*)(const Layer& layer);
 
-/// What a rounding method must know of the input of a layer. Where that is missing it rounds to
-/// nearest.
+/// The data about the input of a layer that a rounding method needs. Without these data it rounds
+/// to nearest.
 enum class RoundingNeeds : std::uint8_t {
   kNothing,
   kMoments,  ///< LayerInput::moments
-  kSamples,  ///< these and LayerInput::samples; without samples it makes do with the moments
+  kSamples,  ///< moments and LayerInput::samples; uses the moments alone if there are no samples
 };
 
 /// A row of the list of rounding methods.
@@ -35,21 +35,23 @@ std::span<const RoundingInfo> roundings() noexcept;
 /// The rounding method called `name`. Throws Error(kUsage) with the nearest names.
 const RoundingInfo& find_rounding(std::string_view name);
 
-/// The rounding method of `options`. Throws Error(kUsage) as find_rounding(), and when it needs
-/// images but nothing was rounded on any.
+/// The rounding method of `options`. Throws Error(kUsage) as find_rounding(), and if the method
+/// needs images but `options` has no layers rounded on images.
 const RoundingInfo& rounding_of(const QuantizeOptions& options);
 
-/// A hash of what a rounding method rounds: the weights, scales and zero points of a layer; not 0.
+/// A hash of the data that a rounding method rounds: the weights, scales and zero points of a
+/// layer. Never 0.
 std::uint64_t rounding_source(const Layer& layer);
 
-/// Whether these are integers of the layer: int8, in the shape of its weights, within the limits of
-/// its scheme.
+/// Whether `integers` can be the integers of the layer: int8, in the shape of its weights, within
+/// the limits of its scheme.
 bool fits(const Tensor& integers, const Layer& layer);
 
 /// The stage of rounding: fills in Layer::integers.
 void round_weights(Layer& layer, const RoundingInfo& rounding);
-/// The same, unless `rounded` has integers of the layer as it is. Throws Error(kInvalidArgument)
-/// when these do not fit the layer. Adds to QuantizeReport::nearest_layers.
+/// Takes the integers from `rounded` if it has some for the layer with its present weights and
+/// scales. Otherwise rounds as above. Throws Error(kInvalidArgument) when the integers of `rounded`
+/// do not fit the layer. Adds to QuantizeReport::nearest_layers.
 void round_weights(const Graph& graph, const RoundingInfo& rounding, const RoundedWeights& rounded,
                    Layer& layer, QuantizeReport& report);
 

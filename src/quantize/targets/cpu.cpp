@@ -5,11 +5,12 @@ namespace qtool {
 Target target_cpu();
 
 /// qtool's executor and ONNX Runtime's CPU provider. Both multiply u8 activations with s8 weights.
-/// ONNX Runtime runs a convolution in FP32 when its result has no pair, when another operator than
-/// Relu or Clip is between it and that pair, and when an activation after Relu is symmetric s8. So
-/// every activation is u8 with a zero point. Version 1.30 fuses a Gemm only when its weights have
-/// zero points. It computes LSTM, GRU and RNN in FP32 between their pairs; they are listed because
-/// qtool multiplies integers there, and their weights are smaller for both.
+/// ONNX Runtime runs a convolution in FP32 when its result has no pair, when an operator other than
+/// Relu or Clip is between the convolution and the pair, and when an activation after Relu is
+/// symmetric s8. So every activation is u8 with a zero point. ONNX Runtime 1.30 fuses a Gemm only
+/// when its weights have zero points. It computes LSTM, GRU and RNN in FP32 between their pairs.
+/// They are listed because qtool multiplies integers there, and because their weights are smaller
+/// in both.
 Target target_cpu() {
   Target target;
   target.name = "cpu";

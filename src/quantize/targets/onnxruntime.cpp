@@ -5,8 +5,8 @@ namespace qtool {
 Target target_cpu();
 Target target_onnxruntime();
 
-/// ONNX Runtime's CPU provider, by its own name. Its rules are those of `cpu`, which qtool's
-/// executor follows too.
+/// ONNX Runtime's CPU provider, by its own name. It has the rules of `cpu`, which qtool's executor
+/// follows too.
 Target target_onnxruntime() {
   Target target = target_cpu();
   target.name = "onnxruntime";

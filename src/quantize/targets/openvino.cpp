@@ -7,9 +7,9 @@ Target target_openvino();
 /// OpenVINO's CPU and GPU plugins. They read QuantizeLinear and DequantizeLinear as FakeQuantize
 /// and run an operator on integers when every input of it is quantized. Activations are u8 with one
 /// scale and zero point for the tensor (a convolution takes no other), weights symmetric s8 in
-/// [-127, 127] per output channel. What moves values carries the scale of its input
-/// along, and so does Concat, whose operands may differ. Results need no pair: the plugin fuses a
-/// following one into the operator, and gives reals where there is none.
+/// [-127, 127] per output channel. An operator that moves values passes the scale of its input on.
+/// So does Concat, whose operands may have different scales. Results need no pair: the plugin fuses
+/// a following pair into the operator, and writes reals if there is none.
 /// Source: OpenVINO documentation, "Low Precision IR (INT8 Inference)", "Quantized models compute
 /// and restrictions", "OpenVINO Low Precision Transformations" and its page of
 /// ConvolutionTransformation.

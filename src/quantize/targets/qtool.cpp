@@ -8,12 +8,12 @@ Target target_qtool();
 /// qtool's executor alone. It runs everything that `cpu` lists, and also weights with zero points,
 /// which ONNX Runtime refuses per channel. Weights of one sign gain one bit of resolution by a zero
 /// point; the price is a sum over the inputs of each window.
-/// Functions of one element that are spelled out in several nodes run as one table.
-/// Its convolutions add a shortcut to their sums before they round, where ONNX Runtime runs a
-/// convolution in FP32 whose result has no pair.
-/// Operators that it adds to those of `cpu` are not there because ONNX Runtime computes them in
-/// FP32 between their pairs, which would cost time and precision there and gain nothing. It
-/// interpolates bytes, but cuts fractions off instead of rounding.
+/// Several nodes that together compute a function of one element run as one table.
+/// Its convolutions add a shortcut to their sums before they round. ONNX Runtime would run such a
+/// convolution in FP32, because its result has no pair.
+/// The operators that are added here are missing from `cpu`, because ONNX Runtime computes them in
+/// FP32 between their pairs. That would cost time and precision and gain nothing. `cpu` does not
+/// interpolate, because a linear Resize of ONNX Runtime on bytes truncates instead of rounding.
 Target target_qtool() {
   Target target = target_cpu();
   target.name = "qtool";

@@ -4,13 +4,13 @@ namespace qtool {
 
 Target target_tensorrt();
 
-/// TensorRT's explicit quantization (8 to 11): symmetric int8 with zero point 0 everywhere, FP32
-/// weights followed by a Q/DQ pair per channel, biases in FP32. Pairs are placed on the inputs of
-/// operators. TensorRT fuses the BatchNormalization, activation and residual Add after a
-/// convolution into it. So there is no pair between them, and only the shortcut of the Add is read
-/// as integers. TensorRT moves pairs across operators that only move values, and needs one scale
-/// for all inputs of a Concat. Source: NVIDIA TensorRT Developer Guide, "Working with Quantized
-/// Types", placement of Q/DQ.
+/// TensorRT's explicit quantization (versions 8 to 11): symmetric int8 with zero point 0
+/// everywhere, FP32 weights followed by a Q/DQ pair per channel, biases in FP32. Pairs are placed
+/// on the inputs of operators. TensorRT fuses the BatchNormalization, activation and residual Add
+/// after a convolution into it. So there is no pair between them, and only the shortcut of the Add
+/// is read as integers. TensorRT moves pairs across operators that only move values, and needs one
+/// scale for all inputs of a Concat. Source: NVIDIA TensorRT Developer Guide, "Working with
+/// Quantized Types", placement of Q/DQ.
 Target target_tensorrt() {
   Target target;
   target.name = "tensorrt";

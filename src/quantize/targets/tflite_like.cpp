@@ -5,11 +5,12 @@ namespace qtool {
 Target target_tflite_like();
 
 /// The 8-bit scheme of TensorFlow Lite (LiteRT), as ONNX: for converters and devices that follow
-/// it. Activations are s8 with a zero point, weights symmetric s8 in [-127, 127], those of
-/// convolutions per output channel and those of matrix products with one scale, biases s32 of scale
+/// it. Activations are s8 with a zero point. Weights are symmetric s8 in [-127, 127]: convolutions
+/// have one scale per output channel, matrix products have one scale. Biases are s32 with the scale
 /// s_x s_w[c]. Operators that move values, MaxPool and AveragePool keep the scale and zero point of
-/// their input, and all operands of a Concat have those of its result. The results of Sigmoid and
-/// Tanh have prescribed ones. The global average is a mean there and keeps its own.
+/// their input, and all operands of a Concat have the scale and zero point of its result. The
+/// scales and zero points of the results of Sigmoid and Tanh are prescribed. The global average is
+/// a mean in TensorFlow Lite, and its result has a scale and zero point of its own.
 /// Source: TensorFlow Lite 8-bit quantization specification, "int8 quantized operator
 /// specifications".
 Target target_tflite_like() {

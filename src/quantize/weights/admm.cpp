@@ -2,13 +2,14 @@
 
 namespace qtool {
 
-/// Least squares by alternation: the integers n = clamp(round(w / (s + e))), then their best scale
-/// s = sum w n / (sum n^2 + e), from s = max|w| / (qmax 1.25) on, 1,000 times, e = 1e-9.
-/// It stops in the first local minimum, where the error is 1.0 to 1.35 times the least one on
-/// channels of a few hundred weights; `mse` searches on. Where every integer is 0 (weights not far
-/// above e) the result is the scale of `absmax`. Cost: one pass per step, some tens of steps.
-/// Source: MNN tools/quantization. Differs from source: double precision, an end at a fixed point
-/// (all further steps would repeat it), and the guard against a division by e alone.
+/// Least squares by alternation. A step computes the integers n = clamp(round(w / (s + e))), then
+/// their best scale s = sum w n / (sum n^2 + e), with e = 1e-9. It makes at most 1,000 steps,
+/// beginning with s = max|w| / (qmax 1.25). It stops in the first local minimum. On channels of a
+/// few hundred weights, the error there is 1.0 to 1.35 times the least error; `mse` searches
+/// further. If every integer is 0 (weights not far above e), the result is the scale of `absmax`.
+/// Cost: one pass per step, some tens of steps. Source: MNN tools/quantization. Differs from
+/// source: it uses double precision, it stops at a fixed point (all further steps would repeat it),
+/// and it guards against a division by e alone.
 Affine weight_admm(std::span<const float> weights, const Scheme& scheme) {
   constexpr double kEpsilon = 1e-9;
   constexpr double kStart = 1.25;

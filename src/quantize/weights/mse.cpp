@@ -13,8 +13,8 @@ class Search {
  public:
   explicit Search(const WeightSlice& slice) : slice_(slice) {}
 
-  /// L(s) at a scale. The same integers have a scale of least error, sum w n / sum n^2, which costs
-  /// nothing more to know, so it is tried too.
+  /// Returns L(s) at a scale. The scale of least error for the same integers is sum w n / sum n^2.
+  /// Its sums are known already, so this scale is tried too.
   double visit(double scale) {
     const WeightSlice::Pattern pattern = slice_.pattern(scale);
     const double error = slice_.error(scale, pattern);
@@ -55,12 +55,13 @@ class Search {
 
 }  // namespace
 
-/// The scale of least squared error among those that cover no more than the observed range: a grid
-/// of scales, a finer one around the best of them, then golden section. For each scale, the best
-/// one for the same integers is tried too. With few weights the error has many local minima; they
-/// get a finer grid. Within 0.3 % of an exhaustive search, and never worse than `absmax`. Cost: 210
-/// passes over 4,096 weights or more, up to 4,200 over fewer: about a millisecond. Source: the
-/// least squares of MNN tools/quantization; Wu et al., arXiv 2004.09602, section 3.
+/// The scale of least squared error among the scales that cover no more than the observed range. It
+/// is searched on a grid of scales, on a finer grid around the best of them, then by golden
+/// section. For each scale, the best one for the same integers is tried too. With few weights the
+/// error has many local minima, so the grid is finer. The error is within 0.3 % of that of an
+/// exhaustive search, and never worse than with `absmax`. Cost: 210 passes over 4,096 weights or
+/// more, up to 4,200 over fewer: about a millisecond. Source: the least squares of MNN
+/// tools/quantization; Wu et al., arXiv 2004.09602, section 3.
 Affine weight_mse(std::span<const float> weights, const Scheme& scheme) {
   constexpr double kVisits = 524288.0;  // weights times scales that the grid may visit
   constexpr double kCoarsest = 128.0;

@@ -10,21 +10,21 @@
 
 namespace qtool {
 
-/// Weights that a graph stores as int8 behind a DequantizeLinear, each once for all layers that
-/// read the same integers.
+/// Weights that a graph stores as int8, followed by a DequantizeLinear. Layers with the same
+/// integers share one copy.
 class StoredWeights {
  public:
-  /// `graph` gets the constants and nodes; its values must have the names they had when layers were
-  /// made. Adds its counts to `report`.
+  /// The constants and nodes are added to `graph`. Its values must have the numbers that they had
+  /// when the layers were made. Adds its counts to `report`.
   StoredWeights(Graph& graph, QuantizeReport& report) : graph_(graph), report_(report) {}
 
-  /// Puts the weights of a layer behind a DequantizeLinear and has the node read that.
+  /// Stores the weights of a layer, and makes its node read them through a DequantizeLinear.
   void store(Layer layer);
 
  private:
   Graph& graph_;
   QuantizeReport& report_;
-  // By weight, axis, scales and integers.
+  // The key: weight, axis, scales and integers.
   std::map<std::tuple<ValueId, std::int64_t, std::vector<float>, std::uint64_t>, ValueId> stored_;
 };
 

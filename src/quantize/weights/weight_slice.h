@@ -6,9 +6,9 @@
 
 namespace qtool {
 
-/// The weights that share a scale, as the objective of the methods that choose it: the squared
-/// error L(s) = sum (w - s n)^2 with n = clamp(round_half_even(w / s), low, high), where low and
-/// high are the limits of the type minus the zero point.
+/// The weights that share a scale, and the objective of the methods that choose the scale: the
+/// squared error L(s) = sum (w - s n)^2 with n = clamp(round_half_even(w / s), low, high), where
+/// low and high are the limits of the type minus the zero point.
 class WeightSlice {
  public:
   /// The zero point is that of the observed range. It does not depend on how much of the range a

@@ -32,12 +32,12 @@ using Kind = TextTable::Kind;
 
 constexpr std::int64_t kMaxIndexBytes = std::int64_t{1} << 28;
 
-/// An array of a file, and what it is called where the other one is looked for.
+/// An array in a file. `name` and `kind` together identify the other array to compare it with.
 struct Source {
   std::string name;
   std::string kind;
   fs::path path;
-  std::string member;  // of an .npz archive
+  std::string member;  // name in an .npz archive
 };
 
 std::string source_key(const Source& source) { return concat(source.name, "\n", source.kind); }
@@ -84,7 +84,7 @@ std::vector<Source> sources_of_dump(const fs::path& folder) {
 }
 
 Tensor load(const Source& source) {
-  // A raw file is a row of float32.
+  // A raw file holds float32 numbers without a shape, so it is read as one axis.
   const InputSpec raw{"", DType::kFloat32, std::vector<std::optional<std::int64_t>>{std::nullopt}};
   ArrayFile file(source.path, array_kind(source.path).value(), source.member, raw);
   Tensor tensor = file.read(0, file.header().shape);
@@ -124,7 +124,7 @@ std::string row_name(const ArrayDiff& diff) {
 }  // namespace
 
 ArrayDiff diff_of(const Tensor& a, const Tensor& b) {
-  // A raw file has one axis: see load().
+  // load() reads a raw file as one axis.
   const bool flat = a.shape().rank() == 1 || b.shape().rank() == 1;
   if (a.shape() != b.shape() && !(flat && a.elements() == b.elements())) {
     throw Error(ErrorCode::kMismatch,
@@ -143,7 +143,7 @@ ArrayDiff diff_of(const Tensor& a, const Tensor& b) {
   diff.max_abs_error = max_abs_error(x, y);
   diff.mean_a = mean(x);
   diff.mean_b = mean(y);
-  // float32 is less than wide integers and doubles hold.
+  // float32 cannot hold every wide integer and double, so equal types are compared unconverted.
   const bool one_type = a.dtype() == b.dtype();
   const auto size = static_cast<std::size_t>(size_of(a.dtype()));
   const auto equal_at = [&](std::size_t i) {
@@ -205,7 +205,7 @@ ArraysDiff diff_arrays(const fs::path& a, const fs::path& b, const Progress& pro
   };
   const std::vector<Source> of_a = sources_of(a);
   std::vector<Source> of_b = sources_of(b);
-  // Two single arrays belong together, whatever they are called.
+  // If both files hold one array, these two are compared, whatever their names.
   if (!folder && of_a.size() == 1 && of_b.size() == 1) of_b[0].name = of_a[0].name;
   std::unordered_map<std::string, const Source*> by_key;
   for (const Source& source : of_b) by_key.try_emplace(source_key(source), &source);

@@ -54,7 +54,7 @@ std::string value_text(const Value& value) {
   return text + "]";
 }
 
-/// A model with what the comparison asks of it.
+/// A model with the queries that the comparison needs.
 class Side {
  public:
   explicit Side(const Graph& graph) : graph_(graph) {
@@ -72,7 +72,8 @@ class Side {
   [[nodiscard]] std::int64_t quantization() const { return quantization_; }
   [[nodiscard]] std::string name(NodeId id) const { return std::string(name_of(graph_, id)); }
 
-  /// The reals of a constant input, behind a DequantizeLinear too; null for anything else.
+  /// The values of a constant input as reals, also if a DequantizeLinear gives them. Null if the
+  /// input is not constant.
   [[nodiscard]] TensorPtr constant(ValueId id) const {
     const NodeId producer = graph_.value(id).producer;
     if (producer != kNoNode && graph_.node(producer).is("Constant")) {
@@ -81,7 +82,8 @@ class Side {
     return reals_of(graph_, id);
   }
 
-  /// The value that is quantized and dequantized to give `id`; itself if there is none.
+  /// The value in front of the QuantizeLinear and DequantizeLinear nodes that give `id`; `id`
+  /// itself if there are none.
   [[nodiscard]] ValueId real(ValueId id) const {
     for (NodeId at = graph_.value(id).producer; at != kNoNode && is_quantization(graph_.node(at));
          at = graph_.value(id).producer) {
@@ -91,7 +93,8 @@ class Side {
     return id;
   }
 
-  /// Operator, attributes and constants of a node, for nodes whose names differ.
+  /// A hash of the operator, attributes and constants of a node. It matches nodes whose names
+  /// differ.
   [[nodiscard]] std::uint64_t likeness(NodeId id) const {
     const Node& node = graph_.node(id);
     std::uint64_t hash = hash_bytes(concat(node.domain, "\n", node.op_type));
@@ -118,7 +121,8 @@ class Side {
   std::int64_t quantization_ = 0;
 };
 
-/// Scales by what they belong to, in the order of the graph.
+/// The scales of the model in the order of the graph, each with the name of its activation, or with
+/// the node and input that read the weights.
 std::vector<std::pair<std::string, Affines>> scales_of(const Side& side) {
   std::vector<std::pair<std::string, Affines>> scales;
   for (const NodeId id : side.graph().nodes()) {
@@ -136,7 +140,7 @@ std::vector<std::pair<std::string, Affines>> scales_of(const Side& side) {
       const auto at = std::find(reader.inputs.begin(), reader.inputs.end(), node.outputs[0]);
       name = concat(side.name(readers[0]), ", input ", at - reader.inputs.begin());
     } else {
-      continue;  // the QuantizeLinear in front has the same
+      continue;  // the QuantizeLinear in front has the same scales
     }
     if (std::optional<Affines> affines = stored_affines(side.graph(), node)) {
       scales.emplace_back(std::move(name), *std::move(affines));
@@ -165,7 +169,8 @@ ScaleDiff compare_scales(const std::string& name, const Affines& a, const Affine
 
 class Comparison {
  public:
-  /// Weights that the model rounds while it runs are integers in both graphs.
+  /// In both graphs, each QuantizeLinear of a constant must be replaced by its integers, see
+  /// with_integer_weights().
   Comparison(Graph a, Graph b)
       : graph_a_(std::move(a)), graph_b_(std::move(b)), a_(graph_a_), b_(graph_b_) {}
 
@@ -254,7 +259,7 @@ class Comparison {
     diff_.changed.push_back(concat(a_.graph().describe(id), ": ", what));
   }
 
-  /// Whether two values come from nodes, or inputs, that belong together.
+  /// Whether two values are the same output of matched nodes or the same input of the models.
   [[nodiscard]] bool same_source(ValueId a, ValueId b) const {
     a = a_.real(a);
     b = b_.real(b);
@@ -276,7 +281,7 @@ class Comparison {
     return port(a_.graph().node(value_a.producer), a) == port(b_.graph().node(value_b.producer), b);
   }
 
-  /// Whether an attribute says what ONNX assumes without it.
+  /// Whether an attribute has the value that ONNX assumes if the attribute is absent.
   static bool is_default(const Side& side, const Node& node, const std::string& key) {
     const auto opset = side.graph().info.opsets.find("");
     if (!node.domain.empty() || opset == side.graph().info.opsets.end()) return false;
@@ -337,7 +342,7 @@ class Comparison {
   }
 
   void compare_all_scales() {
-    std::unordered_map<std::string, std::string> name_in_b;  // of renamed nodes and what they write
+    std::unordered_map<std::string, std::string> name_in_b;  // by the name in A
     for (const auto& [a, b] : partner_) {
       const Node& of_a = a_.graph().node(a);
       const Node& of_b = b_.graph().node(b);
@@ -384,7 +389,7 @@ class Comparison {
 ModelDiff diff_of(const Graph& a, const Graph& b, const StopCheck& stop) {
   const std::int64_t quantize_a = Side(a).quantization();
   const std::int64_t quantize_b = Side(b).quantization();
-  // A quantized model is made of the prepared one.
+  // A quantized model is made from a prepared one, so an unquantized model is prepared too.
   const bool prepared = (quantize_a > 0) != (quantize_b > 0);
   const auto graph_of = [&](const Graph& graph, std::int64_t quantized) {
     Graph compared = prepared ? prepare(graph, stop) : graph;

@@ -16,40 +16,40 @@ namespace qtool {
 
 /// How the scales of one tensor differ between two models.
 struct ScaleDiff {
-  std::string name;  ///< of the activation, or of the node whose weights they are and the input
+  std::string name;  ///< activation, or node and input of weights
   Affines a;
   Affines b;
-  double scale = 0.0;  ///< largest |a - b| / max(|a|, |b|); 1 where there are more or fewer scales
+  double scale = 0.0;  ///< largest |a - b| / max(|a|, |b|); 1 if number or axis differ
   bool zero_points_differ = false;
   [[nodiscard]] bool within(double tolerance) const noexcept {
     return scale <= tolerance && !zero_points_differ;
   }
 };
 
-/// How the constant that a node reads differs between two models; quantized ones by the reals that
-/// they stand for.
+/// How a constant that a node reads differs between two models. Quantized constants are compared by
+/// their dequantized values.
 struct WeightDiff {
-  std::string node;        ///< in A
-  std::int64_t input = 0;  ///< of the node
+  std::string node;        ///< name in A
+  std::int64_t input = 0;  ///< index among the inputs of the node
   std::string name_a;
   std::string name_b;
-  std::string other;  ///< shape or type that changed; then there is no `diff`
+  std::string other;  ///< both shapes and types if they differ; then no `diff`
   std::optional<ArrayDiff> diff;
   [[nodiscard]] bool equal() const noexcept;
 };
 
 struct ModelDiff {
   bool prepared = false;               ///< both were prepared first, see prepare()
-  std::vector<std::string> interface;  ///< inputs, outputs and opsets that differ, a phrase each
-  std::vector<std::string> only_a;     ///< nodes, but QuantizeLinear and DequantizeLinear
+  std::vector<std::string> interface;  ///< a phrase for each different input, output or opset
+  std::vector<std::string> only_a;     ///< nodes other than QuantizeLinear and DequantizeLinear
   std::vector<std::string> only_b;
-  std::vector<std::string> changed;  ///< nodes with other operators, attributes or sources
-  std::vector<std::pair<std::string, std::string>> renamed;  ///< nodes of A and B
-  std::int64_t nodes = 0;                                    ///< in both
-  std::int64_t quantize_a = 0;  ///< QuantizeLinear and DequantizeLinear
+  std::vector<std::string> changed;  ///< nodes whose operator, attributes or inputs differ
+  std::vector<std::pair<std::string, std::string>> renamed;  ///< names of a node in A and B
+  std::int64_t nodes = 0;                                    ///< number of nodes in both models
+  std::int64_t quantize_a = 0;  ///< number of QuantizeLinear and DequantizeLinear
   std::int64_t quantize_b = 0;
-  std::vector<WeightDiff> weights;  ///< of nodes that are in both
-  std::vector<ScaleDiff> scales;    ///< of tensors that both quantize
+  std::vector<WeightDiff> weights;  ///< of nodes that are in both models
+  std::vector<ScaleDiff> scales;    ///< of tensors that both models quantize
   std::vector<std::string> scales_only_a;
   std::vector<std::string> scales_only_b;
 
@@ -57,18 +57,19 @@ struct ModelDiff {
   [[nodiscard]] bool equal() const noexcept;
 };
 
-/// Compares two models as they are in their files; where only one is quantized, both as prepare()
-/// leaves them, since quantized models are made of prepared ones. Scales are those of Q/DQ. Nodes
-/// belong together by name (an unnamed one has that of its first output); those left over in the
-/// order of the graphs, where operator, attributes and constants are equal. Constants are compared
-/// under the nodes that read them, so that renamed initializers do not matter; scales under the
-/// tensors that are quantized. Cost: linear, one constant of each model as reals at a time.
+/// Compares two models as they are in their files. If only one of them is quantized, both are
+/// prepared first, because quantized models are made from prepared ones. Scales are read from
+/// QuantizeLinear and DequantizeLinear nodes. Nodes are matched by name; an unnamed node has the
+/// name of its first output. The remaining nodes are matched in the order of the graphs if their
+/// operators, attributes and constants are equal. Constants are matched by the nodes that read
+/// them, so renamed initializers do not matter. Scales are matched by the tensors that are
+/// quantized. Cost: linear. Memory: one constant of each model as reals at a time.
 ModelDiff diff_of(const Graph& a, const Graph& b, const StopCheck& stop = {});
 
-/// Which limits hold: those of weights, and of scales.
+/// The limits that the differences of weights and of scales must keep.
 struct ModelLimits {
   ArrayLimits weights;
-  std::optional<double> tolerance;  ///< of ScaleDiff::scale
+  std::optional<double> tolerance;  ///< limit of ScaleDiff::scale
   [[nodiscard]] bool accept(const ModelDiff& diff) const noexcept;
 };
 

@@ -1,4 +1,4 @@
-// Which differences between two models count.
+// Decides whether two models are equal, and whether their differences are within limits.
 #include <algorithm>
 
 #include "report/diff/model_diff.h"

@@ -60,8 +60,8 @@ std::string entry_key(std::string_view tensor, std::string_view reader) {
   return concat(tensor, "\n", reader);
 }
 
-/// The entries of one table by tensor and reader: weights that are shared have an entry for each
-/// node that reads them. Some formats do not name the reader; then the tensor alone decides.
+/// The entries of one table by tensor and reader. Shared weights have one entry for each node that
+/// reads them. Some formats do not name the reader; then entries are found by the tensor alone.
 template <typename Entry>
 class Entries {
  public:
@@ -72,7 +72,8 @@ class Entries {
     }
   }
 
-  /// The entry of this table for the tensor of another table's entry, or null.
+  /// The entry of this table that corresponds to `wanted`, an entry of another table. Null if there
+  /// is none.
   [[nodiscard]] const Entry* find(const Entry& wanted) const {
     for (const std::string_view reader : {reader_of(wanted), std::string_view()}) {
       const auto found = by_key_.find(entry_key(wanted.tensor, reader));
@@ -84,7 +85,7 @@ class Entries {
 
  private:
   std::unordered_map<std::string, const Entry*> by_key_;
-  std::unordered_map<std::string, const Entry*> by_tensor_;  // the first of each
+  std::unordered_map<std::string, const Entry*> by_tensor_;  // the first entry of each tensor
 };
 
 template <typename Entry>
@@ -122,7 +123,7 @@ bool TableDiff::within(double tolerance) const noexcept {
 TableDiff diff_of(const CalibrationTable& a, const CalibrationTable& b) {
   TableDiff diff;
   match(a.activations, b.activations, diff.activations, diff);
-  // A table without weights does not contradict the weights of the other one.
+  // A table without weights is not compared with the weights of the other table.
   if (!a.weights.empty() && !b.weights.empty()) match(a.weights, b.weights, diff.weights, diff);
   return diff;
 }

@@ -9,34 +9,35 @@
 
 namespace qtool {
 
-/// How a tensor that two tables name differs; differences are relative to the larger of the two.
+/// The difference between the entries of one tensor in two tables. A difference of scales is
+/// relative to the larger scale.
 struct TensorDiff {
   std::string tensor;
   float scale_a = 0.0F;
   float scale_b = 0.0F;
   double scale = 0.0;  ///< |a - b| / max(|a|, |b|)
-  double range = 0.0;  ///< the larger end's difference, relative to the wider range
+  double range = 0.0;  ///< larger change of min or max, relative to the wider range
   [[nodiscard]] double largest() const noexcept { return scale > range ? scale : range; }
 };
 
 struct TableDiff {
-  std::vector<TensorDiff> activations;  ///< of both tables, in the order of the first
-  std::vector<TensorDiff> weights;      ///< of both tables, by the channel that differs most
+  std::vector<TensorDiff> activations;  ///< tensors in both tables, in the order of the first
+  std::vector<TensorDiff> weights;      ///< weights in both tables, by the most different channel
   std::vector<std::string> only_a;
   std::vector<std::string> only_b;
 
-  /// Whether both name the same tensors and nothing differs by more than `tolerance`.
+  /// Whether both tables have the same tensors and no difference exceeds `tolerance`.
   [[nodiscard]] bool within(double tolerance) const noexcept;
 };
 
-/// Compares scales and ranges tensor by tensor. A symmetric int8 entry beside one of another type
-/// is compared by its range alone, since their scales mean different things. A weight with another
-/// number of scales differs by 1; where a table does not say which node reads a weight, its first
-/// entry in the other table counts. Cost: linear.
+/// Compares scales and ranges tensor by tensor. Activations of different types are compared by
+/// their ranges alone, since their scales mean different things. Weights with different numbers of
+/// scales differ by 1. If a table does not say which node reads a weight, it is compared with the
+/// first entry of that weight in the other table. Cost: linear.
 TableDiff diff_of(const CalibrationTable& a, const CalibrationTable& b);
 
-/// The tensors that differ by more than `tolerance`, in at most `width` columns, and those that
-/// only one table has.
+/// The tensors that differ by more than `tolerance`, as a table of at most `width` columns, and the
+/// tensors that only one table has.
 std::string text_of(const TableDiff& diff, double tolerance, std::size_t width = kAnyWidth);
 std::string json_of(const TableDiff& diff, double tolerance);
 

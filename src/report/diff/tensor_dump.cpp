@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxStem = 100;
 
-// std::isalnum() depends on the locale, and not every file system takes other characters.
+// Only characters that every file system accepts. std::isalnum() depends on the locale.
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
          c == '_' || c == '-';
@@ -42,7 +42,7 @@ struct DumpFile {
   const Tensor* tensor;
 };
 
-// The tensors of a pair that have files.
+// The tensors of a pair that are present. Each of them is written to a file.
 std::vector<DumpFile> files_of(const TensorPair& pair) {
   std::vector<DumpFile> files{{"fp32", &pair.fp32}};
   if (pair.int8) files.push_back({"int8", &*pair.int8});
@@ -65,7 +65,7 @@ std::vector<std::string> stems_of(std::span<const TensorPair> pairs) {
 std::vector<std::string> file_stems(std::span<const std::string> names) {
   std::vector<std::string> stems;
   std::unordered_set<std::string> taken;
-  std::unordered_map<std::string, std::int64_t> last;  // number tried for a stem
+  std::unordered_map<std::string, std::int64_t> last;  // last number tried for each stem
   for (const std::string& name : names) {
     const std::string stem = plain_stem(name);
     std::int64_t& number = last[to_lower(stem)];

@@ -24,11 +24,12 @@ constexpr std::int64_t kGap = 8;
 constexpr std::int64_t kSmallGap = 4;
 constexpr std::int64_t kTextSize = 2;
 constexpr std::int64_t kLine = kTextSize * kTextHeight;
-constexpr std::int64_t kShortest = 480;  // of a panel's longer side
+constexpr std::int64_t kShortest = 480;  // pixels of a panel's longer side
 constexpr std::int64_t kLongest = 960;
 constexpr std::size_t kMaxDrawnRows = 20;
 
-// Distinct colours for classes: hues a golden ratio of the circle apart.
+// Distinct colours for classes: the hues of successive classes are a golden ratio of the colour
+// circle apart.
 Colour colour_of(std::int32_t label) {
   const double hue = std::fmod(static_cast<double>(label) * 0.61803398875, 1.0) * 6.0;
   Colour colour;
@@ -40,14 +41,14 @@ Colour colour_of(std::int32_t label) {
   return colour;
 }
 
-/// One model's half of the drawing: the image, resized, and what goes onto it.
+/// One model's half of the drawing: the resized image and the answers drawn on it.
 class Panel {
  public:
   Panel(Image image, const InputPlacement& placement, double zoom_x, double zoom_y)
       : image_(std::move(image)), placement_(placement), zoom_x_(zoom_x), zoom_y_(zoom_y) {}
 
   void draw(const Mask& mask) {
-    // Each pixel of the panel takes the class of the map's pixel that it lies in.
+    // Each pixel of the panel takes the class of the mask's pixel in which it lies.
     for (std::int64_t y = 0; y < image_.height; ++y) {
       const std::int64_t row = cell((static_cast<double>(y) + 0.5) / zoom_y_ / placement_.y_scale,
                                     placement_.y_offset, placement_.input_height, mask.height);
@@ -67,7 +68,7 @@ class Panel {
             colour);
   }
 
-  /// The caption of a box: above it or, where that is not free, inside or below it.
+  /// Writes the caption of a box above it or, if that place is not free, inside or below it.
   void write(const Box& box, Colour colour, const std::string& caption) {
     const std::int64_t width = text_width(caption, kTextSize) + 4;
     const std::int64_t left = std::clamp<std::int64_t>(
@@ -81,15 +82,16 @@ class Panel {
   [[nodiscard]] const Image& image() const { return image_; }
 
  private:
-  /// Where a caption lies.
+  /// The place of a caption.
   struct Caption {
     std::int64_t left;
     std::int64_t right;
     std::int64_t top;
   };
 
-  // The top of a line from `left` to `right` that covers no other caption: of the usual places the
-  // first free one, else the next one below them; the first place where the image is full.
+  // The top of a caption from `left` to `right` that covers no other caption. This is the first
+  // free one of the usual places, or else the first free place below. If there is no free place, it
+  // is the first usual place.
   [[nodiscard]] std::int64_t free_top(const Box& box, std::int64_t left, std::int64_t right) const {
     const std::int64_t lowest = std::max<std::int64_t>(image_.height - kLine, 0);
     const std::int64_t top = y_of(box.top);
@@ -109,14 +111,15 @@ class Panel {
     return found == places.end() ? first : *found;
   }
 
-  // The pixel of a map of `cells` over the network's input; -1 outside of it.
+  // The index of the pixel, along one axis, in a mask of `cells` pixels that covers the network's
+  // input; -1 outside the input.
   static std::int64_t cell(double resized, std::int64_t offset, std::int64_t input,
                            std::int64_t cells) {
     const double share = (resized - static_cast<double>(offset)) / static_cast<double>(input);
     if (!(share >= 0.0 && share < 1.0)) return -1;
     return std::min(static_cast<std::int64_t>(share * static_cast<double>(cells)), cells - 1);
   }
-  // Corners are finite and at most kFarthestCorner.
+  // Corners are finite and at most kFarthestCorner, so rounding cannot overflow.
   [[nodiscard]] std::int64_t x_of(float x) const {
     return std::llround((static_cast<double>(x) + static_cast<double>(placement_.x_offset)) *
                         placement_.x_scale * zoom_x_);
@@ -133,7 +136,7 @@ class Panel {
   std::vector<Caption> captions_;
 };
 
-// The beginning of a line that is at most `width` pixels wide.
+// Shortens a line at its end until it is at most `width` pixels wide.
 std::string fitted(std::string line, std::int64_t width) {
   while (!line.empty() && text_width(line, kTextSize) > width) line.pop_back();
   return line;
@@ -143,7 +146,7 @@ std::string score_text(float score) { return to_fixed(static_cast<double>(score)
 
 Colour colour_of(bool shared) { return shared ? kShared : kAlone; }
 
-// The lowest box first, so that the best one lies on top.
+// Draws the box with the lowest score first, so that the best box lies on top.
 void draw_boxes(const std::vector<Box>& boxes, const std::vector<bool>& shared,
                 std::int64_t thickness, Panel& panel) {
   for (std::size_t i = boxes.size(); i-- > 0;) {
@@ -151,7 +154,8 @@ void draw_boxes(const std::vector<Box>& boxes, const std::vector<bool>& shared,
   }
 }
 
-// The best box first, so that it has the first choice. The only class needs no name.
+// Writes the caption of the best box first, so that it gets the best place. If there is only one
+// class, captions do not name it.
 void write_captions(const std::vector<Box>& boxes, const std::vector<bool>& shared,
                     std::int64_t classes, std::span<const std::string> class_names, Panel& panel) {
   for (std::size_t i = 0; i < boxes.size(); ++i) {
@@ -162,7 +166,8 @@ void write_captions(const std::vector<Box>& boxes, const std::vector<bool>& shar
   }
 }
 
-// Of each model which of its boxes the other one has too; without another one all are.
+// For each model, which of its boxes the other model has too. If there is only one model, all its
+// boxes count as shared.
 std::array<std::vector<bool>, 2> shared_boxes(const InferResult& result) {
   std::array<std::vector<bool>, 2> shared;
   shared[0].assign(result.fp32.answer.boxes.size(), !result.int8);
@@ -175,7 +180,7 @@ std::array<std::vector<bool>, 2> shared_boxes(const InferResult& result) {
   return shared;
 }
 
-// The image with a longer side of `longest` pixels, and nothing on it yet.
+// A panel with the image scaled to a longer side of `longest` pixels and nothing drawn on it.
 Panel panel_of(const Image& image, const Preprocess& preprocess, std::int64_t longest) {
   const double zoom =
       static_cast<double>(longest) / static_cast<double>(std::max(image.width, image.height));

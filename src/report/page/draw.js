@@ -1,6 +1,6 @@
 'use strict';
-// What the page is drawn with: elements, numbers as people read them, and small charts. Names are untrusted:
-// they are only ever the text of an element or the value of an attribute.
+// The functions that draw the page: elements, readable numbers, and small charts. Names are
+// untrusted: they are only used as the text of an element or the value of an attribute.
 const draw = (() => {
   // An element with attributes and children, which are elements or text.
   function make(tag, attributes = {}, ...children) {
@@ -28,7 +28,8 @@ const draw = (() => {
     for (; bytes >= 1000 && unit < 3; ++unit) bytes /= 1000;
     return `${unit === 0 ? bytes : bytes.toPrecision(3)} ${units[unit]}`;
   }
-  // Wilson's interval: holds a share with 95 % confidence when `share` of `count` was seen.
+  // Wilson's interval: contains the true share with 95 % confidence if `share` of `count` samples
+  // was observed.
   function interval(share, count) {
     const z = 1.96;
     const centre = (share + z * z / (2 * count)) / (1 + z * z / count);
@@ -37,13 +38,13 @@ const draw = (() => {
     return `${percent(Math.max(0, centre - half))} to ${percent(Math.min(1, centre + half))}`;
   }
 
-  // ---- Charts. Their coordinates go from 0 to 1000 to the right and to 0 at the top.
+  // ---- Charts. Coordinates run from 0 at the left to 1000 at the right; 0 is at the top.
   const chart = (label, height, ...parts) => make('svg', {viewBox: `0 0 1000 ${height}`,
     preserveAspectRatio: 'none', role: 'img', 'aria-label': label}, ...parts);
   const axis = (low, high) => make('div', {class: 'axis'}, make('span', {}, short(low)),
     make('span', {}, short(high)));
 
-  // Values of a tensor, with the range of its integers and, where they are few enough, each of their levels.
+  // The values of a tensor, with the range that its integers stand for and each of their levels.
   function histogram(source, {lower, step, counts}) {
     const [low, high] = source.range;
     const left = Math.min(low, lower);
@@ -76,7 +77,7 @@ const draw = (() => {
           : 'No value is clipped.'));
   }
 
-  // FP32 to the right, INT8 upwards: on the diagonal they agree.
+  // FP32 to the right, INT8 upwards. Points on the diagonal agree.
   function scatter(label, {range, points}) {
     let d = '';
     for (let i = 0; i < points.length; i += 2) d += `M${points[i]} ${1000 - points[i + 1]}h.01`;
@@ -103,7 +104,7 @@ const draw = (() => {
         `${short(range[1])} at the top. They differ by more than 8 times and share one scale.`));
   }
 
-  // What each change brings, a row for each source and a column for each kind of change.
+  // The gain of each change: one row per source, one column per kind of change.
   function gains(trials) {
     const kinds = [...new Set(trials.map(({what}) => what))];
     const rows = new Map();

@@ -1,5 +1,5 @@
-# Writes INTO, a C++ source with the page as one text: page.html, with page.css, draw.js and page.js in it.
-# Done when CMake configures, and again when one of the files has changed.
+# Writes the C++ source INTO, which holds the page as one text: page.html with page.css, draw.js and
+# page.js in it. Runs when CMake configures, and again when one of the files has changed.
 function(qtool_embed_page into)
   set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
   file(READ ${folder}/page.css QTOOL_PAGE_CSS)

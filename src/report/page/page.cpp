@@ -21,10 +21,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kPlace = "QTOOL_PAGE_DATA";
-/// Points are drawn on a grid of so many places each way.
+/// Points are drawn on a grid with this number of steps per axis.
 constexpr double kGrid = 1000.0;
 
-/// Of equal width; empty ones at either end are left out.
+/// Histograms with bins of equal width. Empty bins at both ends are left out.
 Json histograms_of(const std::vector<ErrorSource>& sources) {
   Json histograms = Json::array();
   for (const ErrorSource& source : sources) {
@@ -48,7 +48,7 @@ std::int64_t place(float value, double low, double high) {
   return static_cast<std::int64_t>(std::clamp(part, 0.0, 1.0) * kGrid);
 }
 
-/// Points as whole numbers on a grid that both models share: fp32, int8, fp32, int8, ...
+/// Points as whole numbers on one grid for both models: fp32, int8, fp32, int8, ...
 Json points_of(std::string_view what, const std::string& name,
                const std::vector<ValuePair>& pairs) {
   Range range{std::numeric_limits<float>::max(), std::numeric_limits<float>::lowest()};
@@ -79,7 +79,8 @@ Json scatter_of(const AnalyzeResult& analysis) {
   return scatter;
 }
 
-/// Channels whose ranges differ, as whole numbers on a grid: low, high, low, high, ...
+/// The channel ranges of each source that has them, as whole numbers on a grid: low, high, low,
+/// high, ...
 Json channels_of(const std::vector<ErrorSource>& sources) {
   Json all = Json::array();
   for (const ErrorSource& source : sources) {
@@ -133,7 +134,8 @@ Json worst_json(const std::vector<WorstImage>& images) {
   return list;
 }
 
-/// The nodes that have a source of error, in the network's order; `` stands for its inputs.
+/// The nodes that have a source of error, in the network's order. The empty name stands for the
+/// inputs of the network.
 Json strip_of(const Page& page) {
   std::unordered_set<std::string_view> with_error;
   for (const ErrorSource& source : page.analysis.sources) with_error.insert(source.node);
@@ -145,8 +147,8 @@ Json strip_of(const Page& page) {
   return strip;
 }
 
-/// Seconds of the steps of each node of the strip, in FP32 and INT8; null for what runs as a part
-/// of another node's step.
+/// The seconds that the steps of each node of the strip take, in FP32 and INT8; null for a node
+/// that runs as a part of another node's step.
 Json latency_of(const Page& page, const Json& strip) {
   const auto by_node = [](const PlanProfile& profile) {
     std::unordered_map<std::string_view, double> seconds;
@@ -183,7 +185,8 @@ Json figures_of(const Page& page) {
   for (Json& source : figures["analysis"]["sources"]) source.erase("channel_ranges");
   figures["noun"] = page.analysis.noun;
   figures["evaluation"] = Json::parse(json_of(page.evaluation, page.preprocess));
-  // Rows of images and of classes are for --json and files: there may be any number of them.
+  // The rows of single images and classes are left out, because there may be any number of them.
+  // They are in the output of --json and in CSV files.
   for (const char* list : {"top1_by_class", "confusions"}) figures["evaluation"].erase(list);
   Json& flips = figures["evaluation"]["flips"];
   const std::size_t flipped = flips.size();
@@ -205,8 +208,8 @@ Json figures_of(const Page& page) {
   return figures;
 }
 
-/// At most `most` of everything that there is one of for each tensor or node. None at all: nothing
-/// that holds names either.
+/// Shortens every list with one entry per tensor or node to at most `most` entries. If `most` is 0,
+/// everything else that holds names is removed too.
 void keep(std::size_t most, Json& figures) {
   Json& analysis = figures["analysis"];
   const auto shorten = [most](Json& list) {
@@ -231,12 +234,12 @@ void keep(std::size_t most, Json& figures) {
   figures["doubts"] = Json::array();
 }
 
-/// JSON that contains nothing with a meaning in HTML.
+/// The figures as JSON without any character that has a meaning in HTML.
 std::string block_of(const Json& figures) {
   const std::string text = figures.dump(-1, ' ', true, Json::error_handler_t::replace);
   std::string block;
   block.reserve(text.size());
-  for (const char c : text) {  // these characters occur within strings only
+  for (const char c : text) {  // the characters below occur only within strings
     switch (c) {
       case '<':
         block += "\\u003c";

@@ -1,6 +1,6 @@
 'use strict';
-// Draws the figures of the block `data`. Names in it are untrusted: they are only ever the text of an
-// element, and keys of a Map.
+// Draws the figures of the block `data`. Names in it are untrusted: they are only used as the text
+// of an element, the value of an attribute, or a key of a Map.
 (() => {
   const page = JSON.parse(document.getElementById('data').textContent);
   const analysis = page.analysis;
@@ -98,7 +98,7 @@
   }
 
   // ---- The strip
-  const heat_from = [0, 0.001, 0.01, 0.05, 0.2];  // shares of the noise
+  const heat_from = [0, 0.001, 0.01, 0.05, 0.2];  // least share of the noise for each colour
   const heat = (share) => heat_from.findLastIndex((least) => share >= least);
   const of_node = new Map();
   for (const source of sources) {
@@ -117,7 +117,7 @@
       const label = `${node === '' ? 'input' : node}, ${here.length > 0 ? here[0].op_type : ''}, ` +
         percent(share, 2);
       const bar = make('i', {class: `heat${Math.max(0, heat(share))}`});
-      // From 0.01 % at the bottom to everything at the top.
+      // The height is logarithmic: from 0.01 % of the noise at the bottom to 100 % at the top.
       bar.style.height = `${Math.max(0, Math.min(1, 1 + Math.log10(Math.max(share, 1e-9)) / 4)) * 100}%`;
       const cell = make('div', {role: 'option', tabindex: -1, 'aria-selected': false,
         'aria-label': label, title: label}, bar);

@@ -4,8 +4,8 @@
 
 namespace qtool {
 
-/// page.html with page.css and page.js in it, put together when the library is built.
-/// QTOOL_PAGE_DATA stands where the figures belong.
+/// page.html with page.css, draw.js and page.js in it, put together when CMake configures.
+/// QTOOL_PAGE_DATA marks the place of the figures.
 extern const std::string_view kPageTemplate;
 
 }  // namespace qtool

@@ -28,7 +28,7 @@ std::string jpeg_of(const std::filesystem::path& path) {
                           {0, 0, small.width, small.height});
     return encode_jpeg(small);
   } catch (const Error&) {
-    return {};  // a file of tensors, or gone since
+    return {};  // a file of tensors, or an image that is no longer there
   }
 }
 

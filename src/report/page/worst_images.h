@@ -19,26 +19,27 @@ inline constexpr std::size_t kWorstImages = 12;
 struct WorstImage {
   std::string path;
   bool flipped = false;  ///< both models answered, with different classes
-  double sqnr_db = 0.0;  ///< mean of the outputs; 0 where a model did not answer
-  std::string label;     ///< empty: not known
-  /// Of FP32, of INT8: the class and its margin over the second one, or how many boxes; empty
-  /// without either.
+  double sqnr_db = 0.0;  ///< mean of the outputs; 0 if a model did not answer
+  std::string label;     ///< empty if not known
+  /// The answers of FP32 and INT8: the class and its margin over the second class, or the number of
+  /// boxes. Empty if there is neither.
   std::array<std::string, 2> answers{};
-  std::string jpeg;    ///< a picture of at most kThumbnailSide pixels; empty where there is none
-  bool drawn = false;  ///< the picture is draw_answers_on()'s
+  std::string jpeg;    ///< picture, each side at most kThumbnailSide; may be empty
+  bool drawn = false;  ///< draw_answers_on() made the picture
 };
 
 inline constexpr std::int64_t kThumbnailSide = 160;
 inline constexpr std::int64_t kDrawnSide = 240;
 
-/// The samples with another class, those whose margin fell most first, up to half of `count`; then
-/// those with the lowest SQNR. Of equal ones the first in the list. Cost: linear, and decoding
-/// those images again; one that cannot be read any more has no picture. Memory: `count` pictures.
+/// The `count` worst samples. Up to half of them are samples for which the models give different
+/// classes, those whose margin fell most first. The others are the samples with the lowest SQNR.
+/// Samples with equal figures are in the order of the list. Cost: linear, and decoding the chosen
+/// images again. An image that can no longer be read has no picture. Memory: `count` pictures.
 std::vector<WorstImage> worst_images(const EvalResult& result, std::size_t count);
 
-/// Makes the picture of each two panels of kDrawnSide pixels with the boxes, or the classes of the
-/// pixels, of both models. `answer` runs them on the file of an image; one that cannot be read any
-/// more keeps what it has.
+/// Replaces each picture by two panels of kDrawnSide pixels, which show the boxes, or the classes
+/// of the pixels, of both models. `answer` runs both models on the file of an image. An image that
+/// can no longer be read keeps its picture.
 void draw_answers_on(std::vector<WorstImage>& images, const Preprocess& preprocess,
                      const std::function<InferResult(const std::string& path)>& answer);
 

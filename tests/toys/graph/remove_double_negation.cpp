@@ -2,7 +2,7 @@
 
 namespace qtool {
 
-// -(-x) is x: whoever reads the outer negation reads x.
+// -(-x) is x, so the consumers of the outer negation read x instead.
 void remove_double_negation(Graph& graph) {
   const std::vector<NodeId> order = graph.nodes();
   for (const NodeId id : order) {

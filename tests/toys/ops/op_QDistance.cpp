@@ -5,7 +5,7 @@
 
 namespace qtool {
 
-// Distance on bytes, as lower_binary() describes it.
+// Distance on bytes, with the parameters that lower_binary() describes.
 OpDef op_QDistance() {
   return {
       [](const OpContext& op) {

@@ -13,7 +13,7 @@ void scale_constant(Graph& graph, ValueId id, float factor) {
 
 }  // namespace
 
-// Halves what stands between two convolutions, Relu and all.
+// Halves the values of the tensors between two convolutions with a Relu between them.
 RewriteOutcome rewrite_halve(Rewritten& network, const RewriteContext& /*context*/) {
   Graph& graph = network.graph;
   RewriteOutcome outcome;

@@ -4,7 +4,7 @@
 
 namespace qtool {
 
-// Towards zero, so that no magnitude grows.
+// Rounds towards zero, so that no magnitude grows.
 Tensor rounding_to_zero(const Layer& layer) {
   Tensor integers(DType::kInt8, layer.weights.shape());
   const auto from = layer.weights.values<float>();

@@ -43,7 +43,8 @@ Graph three_layers() {
   return std::move(net.graph);
 }
 
-/// Whether text, JSON and page of a result begin with a fault that begins so.
+/// Checks that the list of faults in the text, the JSON and the page of a result begins with this
+/// fault.
 void expect_first(const AnalyzeResult& result, const std::string& fault) {
   ASSERT_FALSE(result.faults().empty());
   EXPECT_THAT(result.faults()[0], testing::StartsWith(fault));
@@ -52,7 +53,7 @@ void expect_first(const AnalyzeResult& result, const std::string& fault) {
   EXPECT_THAT(json.at("faults").at(0).get<std::string>(), testing::StartsWith(fault));
   Page page;
   page.analysis = result;
-  // The script shows the list above everything else, in this order.
+  // The script of the page shows the list above everything else, in this order.
   EXPECT_THAT(html_of(page), testing::HasSubstr(concat("\"faults\":[\"", fault)));
 }
 
@@ -107,7 +108,7 @@ TEST_F(AnalyzeTest, FindsInputsFarBeyondWhatTheTableSaw) {
   EXPECT_THAT(result.faults()[0], testing::HasSubstr("preprocessing that of the calibration"));
 }
 
-// An activation that makes half of the noise.
+// An activation that causes half of the noise.
 ErrorSource half_of_the_noise(double used_share) {
   ErrorSource source;
   source.name = "y";
@@ -134,7 +135,7 @@ TEST(Faults, NameARangeThatClipsOnOneSide) {
   EXPECT_THAT(result.faults()[0], testing::HasSubstr("20.0 % of its values are clipped"));
 }
 
-// The Clip in front of a type of four bits is the range of the tensor.
+// With a type of four bits, the Clip before the QuantizeLinear limits the range of the tensor.
 TEST_F(AnalyzeTest, CountsTheIntegersOfSmallTypes) {
   CalibrateOptions calibrate_options;
   calibrate_options.collect.preprocess = options_.preprocess;
@@ -152,7 +153,7 @@ TEST_F(AnalyzeTest, NamesNoFaultWhereThereIsNone) {
   EXPECT_THAT(analysis_of(quantized(table_)).faults(), testing::IsEmpty());
 }
 
-// One channel of 24, a hundred times the others; the next layer takes it back.
+// One of 24 channels is a hundred times as large as the others. The next layer undoes that.
 TEST_F(AnalyzeTest, FindsAChannelAHundredTimesTheOthers) {
   constexpr std::int64_t kMany = 24;
   constexpr std::int64_t kLoud = 5;
@@ -185,7 +186,7 @@ TEST_F(AnalyzeTest, FindsAChannelAHundredTimesTheOthers) {
   EXPECT_EQ(result.sources.at(0).channels, kMany);
 }
 
-// Brute force: each layer alone on integers, all others excluded.
+// Brute force: quantizes each layer alone and excludes all others.
 TEST_F(AnalyzeTest, RanksLayersAsQuantizingEachAloneDoes) {
   const AnalyzeResult result = analysis_of(quantized(table_));
   ASSERT_EQ(result.layers.size(), 3U);
@@ -206,7 +207,8 @@ TEST_F(AnalyzeTest, RanksLayersAsQuantizingEachAloneDoes) {
   }
 }
 
-// Of fewer than 8 bits, what keeps integers within their limits is a Clip where FP32 has the Relu.
+// With fewer than 8 bits, a Clip keeps the integers within their limits. It takes the place of the
+// Relu in FP32.
 TEST_F(AnalyzeTest, FindsARangeOfFewBitsThatClips) {
   StaticOptions options;
   options.types.activation_bits = 6;
@@ -250,7 +252,7 @@ TEST_F(AnalyzeTest, FindsWeightsOfWhichOneChannelIsAHundredTimesTheOthers) {
   EXPECT_GT(b->noise, others);
 }
 
-// Brute force: a model in which this source alone is quantized.
+// Brute force: a model in which only this source is quantized.
 TEST_F(AnalyzeTest, MeasuresWeightsAsAModelWithNothingElse) {
   const Graph emitted = quantized(table_);
   const AnalyzeResult result = analysis_of(emitted);
@@ -269,7 +271,7 @@ TEST_F(AnalyzeTest, MeasuresWeightsAsAModelWithNothingElse) {
           return s.kind == SourceKind::kWeights && s.name == fp32_.graph().node(node).name;
         });
     ASSERT_NE(source, result.sources.end());
-    // FP32 sums differ in their last bits where other steps are fused.
+    // The last bits of FP32 sums differ because other steps are fused.
     EXPECT_NEAR(source->sqnr_db, expected.outputs[0].pooled_sqnr_db, 0.01);
   }
 }
@@ -302,7 +304,7 @@ TEST_F(AnalyzeTest, RefusesAModelWhoseWeightsAreThoseOfARewrittenNetwork) {
   }
 }
 
-// Time that is over leaves out whole images, never the first one.
+// If the time is over, whole images are left out, but never the first one.
 TEST_F(AnalyzeTest, BeginsNoImageOnceItIsEnough) {
   const Graph emitted = quantized(table_);
   options_.enough = [] { return true; };

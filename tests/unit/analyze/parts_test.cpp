@@ -1,5 +1,5 @@
-// What analyze() says beside the noise of tensors and weights: biases, what adds up, errors that
-// have accumulated, channels, histograms, confidence.
+// The results of analyze() besides the noise of tensors and weights: biases, the sum of all shares,
+// accumulated errors, channels, histograms, confidence.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class AnalyzePartsTest : public AnalyzedNetwork {
   AnalyzePartsTest() : AnalyzedNetwork(four_layers(), kLayerSide) {}
 
   [[nodiscard]] Graph quantized() const { return quantize(fp32_.graph(), table_).graph; }
-  /// The noise of a network that differs from FP32 in constants.
+  /// The noise of a network that differs from the FP32 network only in its constants.
   [[nodiscard]] double noise_with(Graph changed) const {
     const Executor other(std::move(changed));
     EvalOptions eval;
@@ -50,7 +50,7 @@ const ErrorSource* find(const AnalyzeResult& result, SourceKind kind, const std:
   return found == result.sources.end() ? nullptr : &*found;
 }
 
-// Brute force: networks with the weights of the INT8 model, without and with its biases.
+// Brute force: FP32 networks with the weights of the INT8 model, without and with its biases.
 TEST_F(AnalyzePartsTest, PartsTheNoiseOfABiasFromThatOfItsWeights) {
   const Graph emitted = quantized();
   const QuantizedParts parts = quantized_parts(fp32_.graph(), prepare(emitted));
@@ -70,7 +70,7 @@ TEST_F(AnalyzePartsTest, PartsTheNoiseOfABiasFromThatOfItsWeights) {
     const double alone = noise_with(std::move(weights));
     const double together = noise_with(std::move(both));
     const double of_bias = bias == nullptr ? 0.0 : bias->noise;
-    // The split is measured on the first images only.
+    // The division between weights and bias is measured on the first images only.
     EXPECT_NEAR((found->noise + of_bias) / together, 1.0, 0.01) << layer.name;
     EXPECT_NEAR((found->noise + found->corrected) / alone, 1.0, 0.1) << layer.name;
     EXPECT_TRUE(of_bias == 0.0 || found->corrected == 0.0) << layer.name;
@@ -87,7 +87,7 @@ TEST_F(AnalyzePartsTest, NamesABiasThatIsAnotherOne) {
   ASSERT_NE(with_bias, parts.weighted.end());
   const Node& layer = broken.node(*with_bias);
   const std::string name = layer.name;
-  // The FP32 network gets another bias, which is the same as a wrong one in the INT8 model.
+  // Changing the bias of the FP32 network has the same effect as a wrong bias in the INT8 model.
   Tensor bias = broken.value(layer.inputs[2]).constant->clone();
   for (float& value : bias.values<float>()) value -= 0.5F;
   broken.set_constant(layer.inputs[2], std::make_shared<const Tensor>(std::move(bias)));
@@ -110,7 +110,7 @@ TEST_F(AnalyzePartsTest, AddsUpToAllOfTheNoise) {
   }
 }
 
-// The other way to the same figure: the tensors that `infer --dump` writes.
+// Computes the same figure in another way: from the tensors that `infer --dump` writes.
 TEST_F(AnalyzePartsTest, FollowsTheErrorThroughTheNetwork) {
   const Graph emitted = quantized();
   const AnalyzeResult result = analysis_of(emitted, 1);
@@ -138,7 +138,7 @@ TEST_F(AnalyzePartsTest, CountsEveryValueOfATensorOnce) {
     const std::vector<std::int64_t>& counts = source.levels.counts;
     const auto all = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
     EXPECT_GT(all, 0);
-    EXPECT_EQ(all % (5 * kLayerSide * kLayerSide), 0) << source.name;  // of whole channels
+    EXPECT_EQ(all % (5 * kLayerSide * kLayerSide), 0) << source.name;  // whole channels
     EXPECT_GE(source.central.min, source.seen.min);
     EXPECT_LE(source.central.max, source.seen.max);
     EXPECT_LT(source.central.min, source.central.max);
@@ -167,9 +167,9 @@ TEST(LevelCounts, PutsValuesOnTheirIntegersAndBeyond) {
   EXPECT_EQ(at(0.0), 2);   // 0 and 0.2
   EXPECT_EQ(at(0.5), 1);   // 0.6
   EXPECT_EQ(at(63.5), 1);  // the last integer
-  EXPECT_EQ(at(64.0), 1);  // beyond it
+  EXPECT_EQ(at(64.0), 1);  // beyond the last integer
   EXPECT_EQ(histogram.counts.back(), 1);
-  EXPECT_EQ(histogram.counts.front(), 2);  // what is no number is counted too
+  EXPECT_EQ(histogram.counts.front(), 2);  // -1e30 and NaN
 }
 
 TEST(LevelCounts, SaysWhatMostValuesLieIn) {
@@ -201,7 +201,7 @@ TEST(Channels, AreWidenedInEitherLayout) {
   EXPECT_EQ(same, expected);
 }
 
-// Of a mean, the jackknife is the textbook's interval.
+// For a mean, the jackknife gives Student's interval.
 TEST(Jackknife, OfAMeanIsStudentsInterval) {
   const std::vector<double> values{1.0, 2.0, 4.0, 7.0, 11.0};
   const double sum = std::accumulate(values.begin(), values.end(), 0.0);
@@ -222,7 +222,8 @@ TEST_F(AnalyzePartsTest, SaysHowSureItsFigureIs) {
   EXPECT_FALSE(analysis_of(quantized(), 1).sqnr_interval_db.has_value());
 }
 
-// Zero, constant, and ten times as wide as the third one.
+// The first channel is zero, the second is constant, and the fourth is ten times as wide as the
+// third.
 TEST_F(AnalyzePartsTest, TellsDeadConstantAndUnevenChannelsApart) {
   Net net;
   net.input("x", {1, 3, kLayerSide, kLayerSide});

@@ -35,7 +35,7 @@ class SetCheckTest : public testing::Test {
     executor_.emplace(prepare(net.graph));
   }
 
-  // An image of random bytes, in the middle fourth of their range.
+  // Adds an image of random bytes from the middle quarter of their range.
   void add_dim(const ImageFolder& folder, const std::string& name, unsigned seed) {
     std::mt19937 random(seed);
     std::string bytes = concat("P6\n", kCheckedSide, " ", kCheckedSide, "\n255\n");
@@ -61,7 +61,7 @@ class SetCheckTest : public testing::Test {
 TEST_F(SetCheckTest, NamesWhatStandsOut) {
   ImageFolder folder(kCheckedSide, 0);
   for (unsigned i = 0; i < 9; ++i) add_dim(folder, concat("dim_", i, ".ppm"), i);
-  folder.add("wild.ppm", 77);  // four times as wide
+  folder.add("wild.ppm", 77);  // its range is four times as wide
   const Samples samples(folder.list());
   const SetCheck found = check(samples);
   EXPECT_EQ(found.samples, 10);
@@ -91,7 +91,7 @@ TEST_F(SetCheckTest, FindsManyOfOneKindEnough) {
   }
 }
 
-// With halves of the same images both ways lose nothing.
+// If both halves hold the same images, neither half loses anything with the ranges of the other.
 TEST_F(SetCheckTest, LosesNothingBetweenEqualHalves) {
   ImageFolder folder(kCheckedSide, 0);
   for (unsigned i = 0; i < 6; ++i) {
@@ -102,7 +102,7 @@ TEST_F(SetCheckTest, LosesNothingBetweenEqualHalves) {
   EXPECT_EQ(found.loss_db(1.0), 0.0);
 }
 
-// The example network and its images; one of them is there twice.
+// The example network and its images. One of the images occurs twice.
 TEST(SetCheckOfSigns, FindsACopyAmongImagesThatAreAlike) {
   const std::filesystem::path data = std::filesystem::path(kSourceFolder) / "data";
   const ImageFolder folder(kCheckedSide, 0);
@@ -123,10 +123,12 @@ TEST(SetCheckOfSigns, FindsACopyAmongImagesThatAreAlike) {
   EXPECT_EQ(samples.path(found.twins[0].second).filename(), "sign_5.jpg");
 }
 
-/// What a folder with so many copies of each of some images is told.
+/// The messages for a folder that holds several copies of a few images. The parameter is the number
+/// of images and the number of copies of each.
 class SetCheckOfCopies : public testing::TestWithParam<std::pair<std::size_t, std::size_t>> {};
 
-// Halves with the same images agree however few there are.
+// The message about copies must come first, because halves with the same images agree even if there
+// are few images.
 TEST_P(SetCheckOfCopies, SaysSoFirst) {
   const auto [images, copies] = GetParam();
   const std::filesystem::path data = std::filesystem::path(kSourceFolder) / "data";

@@ -67,7 +67,7 @@ class SuggestTest : public testing::Test {
   Collection collection_;
 };
 
-// What a user pastes must bring what was said.
+// The options that a user pastes must give the SQNR that was promised.
 TEST_F(SuggestTest, SaysWhatQuantizingWithTheOptionsGives) {
   entry(recipe_, "b_relu_out").affine.scale *= 20.0F;
   const SuggestResult result = suggestions(recipe_);
@@ -95,12 +95,13 @@ TEST_F(SuggestTest, SaysWhatQuantizingWithTheOptionsGives) {
       [](const Suggestion& a, const Suggestion& b) { return a.gain_db > b.gain_db; }));
 }
 
-// The correction of biases on images is made once for each change that has it, and is what
-// qtool quantize makes.
+// The bias correction on images is computed once for each change that has it, and is the correction
+// that qtool quantize computes.
 TEST_F(SuggestTest, TriesACorrectionOfTheBiasesOnImages) {
-  // Much is clipped, which shifts means; the table's channel means do not tell by how much.
+  // Many values are clipped, which shifts means. The channel means of the table do not tell by how
+  // much.
   entry(recipe_, "b_relu_out").affine.scale *= 0.5F;
-  options_.sources = 0;  // nothing else is tried that could bring more
+  options_.sources = 0;  // no other change that may gain more is tried
   options_.correction = {folder_.list(), options_.preprocess, {"--images", "some photos"}};
   const SuggestResult result = suggestions(recipe_);
   const auto found =
@@ -122,7 +123,8 @@ TEST_F(SuggestTest, TriesACorrectionOfTheBiasesOnImages) {
   EXPECT_NEAR(found->sqnr_db, decibels(changed), 1e-6);
 }
 
-// Of what costs no time the best one is said, even if it brings little more than a smaller one.
+// The best of the changes that cost no time is suggested, even if it gains little more than a
+// smaller change.
 TEST_F(SuggestTest, SaysTheBestOfWhatCostsNoTime) {
   for (ActivationEntry& one : recipe_.table.activations) one.affine.scale *= 0.7F;
   options_.correction = {folder_.list(), options_.preprocess, {"--images", "photos"}};
@@ -135,18 +137,19 @@ TEST_F(SuggestTest, SaysTheBestOfWhatCostsNoTime) {
     }
     return best;
   };
-  options_.least_gain_db = 1e-9;  // all that brings anything more than a smaller one
+  options_.least_gain_db = 1e-9;  // suggests each change that gains more than a smaller one
   const double most = best_free(suggestions(recipe_));
   options_.least_gain_db = 0.5;
   ASSERT_GT(most, 0.5);
   EXPECT_DOUBLE_EQ(best_free(suggestions(recipe_)), most);
 }
 
-// For the worst source it says what every change of it brings, also what is not worth a suggestion.
+// For the worst source the result has the gain of every change, even of changes that are not worth
+// a suggestion.
 TEST_F(SuggestTest, TriesEveryChangeOfTheWorstSource) {
   CalibrateOptions calibrate_options;
   calibrate_options.collect.preprocess = options_.preprocess;
-  calibrate_options.target = recipe_.options.target = "qtool";  // which has 16 bits
+  calibrate_options.target = recipe_.options.target = "qtool";  // this target has 16 bits
   CalibrationResult calibrated = calibrate(fp32_, folder_.list(), calibrate_options);
   recipe_.table = std::move(calibrated.table);
   collection_ = std::move(calibrated.collection);
@@ -177,11 +180,11 @@ TEST_F(SuggestTest, NamesTheRangeThatTheImagesHave) {
   ASSERT_NE(given, result.suggestions.end());
   const Overrides::GivenRange& range = given->change.ranges[0];
   EXPECT_EQ(range.tensor, "b_relu_out");
-  EXPECT_EQ(range.range, entry(recipe_, "b_relu_out").range);  // that of minmax on these images
+  EXPECT_EQ(range.range, entry(recipe_, "b_relu_out").range);  // minmax's range on these images
   EXPECT_GT(given->gain_db, 10.0);
 }
 
-// Another tool's node names would make every layer look excluded.
+// If another tool renamed the nodes, every layer would look excluded.
 TEST_F(SuggestTest, RefusesAModelWithOtherNodeNames) {
   onnx::ModelProto model;
   ASSERT_TRUE(model.ParseFromString(save_onnx_bytes(int8(recipe_))));
@@ -209,7 +212,7 @@ TEST_F(SuggestTest, TriesOtherMethodsWhereThereAreStatistics) {
   EXPECT_TRUE(any);
 }
 
-// A larger change that brings little more than a smaller one is left out.
+// A larger change that gains little more than a smaller one is left out.
 TEST_F(SuggestTest, LeavesOutWhatASmallerChangeBringsToo) {
   for (ActivationEntry& one : recipe_.table.activations) one.affine.scale *= 20.0F;
   const SuggestResult result = suggestions(recipe_);
@@ -235,7 +238,7 @@ TEST_F(SuggestTest, DoesNotDependOnThreads) {
   }
 }
 
-// The integers, scales and biases that a model has are those that its recipe makes again.
+// The recipe of a model makes the same integers, scales and biases again.
 TEST_F(SuggestTest, MakesTheSameModelAgainFromWhatItSays) {
   struct Case {
     std::string what;
@@ -303,7 +306,7 @@ TEST(ChangeOptions, AreWordsOfACommandLine) {
   EXPECT_EQ(options_of(method).command, "calibrate");
 }
 
-// Ranks of the binomial distribution with p = 1/2, as tables list them.
+// The ranks are those of the binomial distribution with p = 1/2 in published tables.
 TEST(MedianInterval, HasTheRanksOfTheTables) {
   std::vector<double> values;
   for (int i = 1; i <= 31; ++i) values.push_back(32 - i);

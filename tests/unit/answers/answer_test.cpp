@@ -20,7 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Each pixel (r, g, b), in 0 to 1, is a row of six channels: r g b times `gain`, then r g b.
+/// A network that makes a row of six channels from each pixel (r, g, b) in 0 to 1: r, g and b times
+/// `gain`, then r, g and b.
 Graph pixel_network(float gain) {
   Graph graph;
   graph.info.opsets[""] = 13;
@@ -43,7 +44,7 @@ Graph pixel_network(float gain) {
   return graph;
 }
 
-/// Centre (r, g), size (b, r), score b.
+/// Reads a box from each row: centre (r, g), size (b, r), score b.
 AnswerOptions pixel_boxes() {
   AnswerOptions answers;
   Detector& detector = answers.boxes.emplace();

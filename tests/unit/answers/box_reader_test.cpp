@@ -23,7 +23,7 @@ PortInfo float_port(std::string name, Shape shape) {
   return {std::move(name), DType::kFloat32, std::move(shape)};
 }
 
-/// The boxes of outputs with these shapes, whose elements are 0 but for what `fill` sets.
+/// Outputs of a detector with these shapes. Elements that set() does not set are 0.
 class DetectorOutputs {
  public:
   explicit DetectorOutputs(std::vector<Shape> shapes) {
@@ -69,7 +69,8 @@ void expect_box(const Box& box, float left, float top, float right, float bottom
   EXPECT_NEAR(box.score, score, 1e-6F);
 }
 
-// 64 x 32 pixels: 8 x 4 cells of 8, 4 x 2 of 16, 2 x 1 of 32: rows 0 to 31, 32 to 39, 40 to 41.
+// 64 x 32 pixels give 8 x 4 cells of stride 8 (rows 0 to 31), 4 x 2 cells of stride 16 (rows 32 to
+// 39) and 2 x 1 cells of stride 32 (rows 40 to 41).
 TEST(BoxReader, DecodesYolox) {
   DetectorOutputs outputs({{1, 42, 7}});
   // Row 34 is the cell (2, 0) of stride 16: centre (2.5, 0.25) * 16, size (2, 1) * 16.
@@ -107,7 +108,7 @@ TEST(BoxReader, DecodesScoresAndCornersOfSsdWithoutTheBackground) {
   expect_box(boxes[0], 80, 120, 160, 180, 1, 0.7F);
 }
 
-// Row 1 of [1, 7, 2, 4] is the cell (1, 0); strides of 16.
+// Row 1 of [1, 7, 2, 4] is the cell (1, 0). The stride is 16.
 TEST(BoxReader, DecodesTheMapOfFastestdet) {
   DetectorOutputs outputs({{1, 7, 2, 4}});
   outputs.set(0, 1, {0.81F, std::atanh(0.5F), std::atanh(0.25F), 0.0F, std::log(3.0F), 0.4F, 0.3F},
@@ -209,7 +210,7 @@ TEST(BoxReader, NumbersThatAreNoneMakeNoBox) {
     std::copy(row.begin(), row.end(), outputs.tensors[0].values<float>().begin());
     EXPECT_THAT(outputs.read(detector, {1, 3, 64, 64}), IsEmpty());
   }
-  // exp() overflows to infinity; a score that is not a number loses against one that is.
+  // exp() overflows to infinity. A score that is NaN loses against a number.
   DetectorOutputs outputs({{1, 42, 7}});
   outputs.set(0, 0, {0, 0, 1000, 0, 1, 1, 0});
   EXPECT_THAT(outputs.read(find_detector("yolox"), {1, 3, 32, 64}), IsEmpty());
@@ -229,12 +230,12 @@ TEST(BoxReader, EqualScoresKeepTheOrderOfTheRows) {
   }
 }
 
-// Only the best rows are looked at: 4,096 of them, of which 300 at most stay.
+// Only the best 4,096 rows are considered, and at most 300 boxes are kept.
 TEST(BoxReader, ManyBoxesAreBounded) {
   constexpr std::int64_t kRows = 50'000;
   DetectorOutputs outputs({{1, kRows, 6}});
   for (std::int64_t row = 0; row < kRows; ++row) {
-    // The first 45,000 rows lie on each other, and the last ones are the best.
+    // The boxes of the first 45,000 rows cover each other, and the last rows have the best scores.
     const auto x = static_cast<float>(row < 45'000 ? 0 : 20 * (row - 45'000));
     outputs.set(0, row * 6, {x, 0, 10, 10, 1, 0.5F + 1e-6F * static_cast<float>(row)});
   }
@@ -317,9 +318,9 @@ TEST(Suppress, DropsWhatABetterBoxOfTheClassCovers) {
                                {1, 0, 11, 10, 0, 0.8F},   // IoU 9/11 with the first
                                {1, 0, 11, 10, 1, 0.7F},   // another class
                                {5, 0, 15, 10, 0, 0.6F},   // IoU 1/3 with the first
-                               {4, 0, 14, 10, 0, 0.5F}};  // IoU 9/11 with the one before
+                               {4, 0, 14, 10, 0, 0.5F}};  // IoU 9/11 with the box before
   EXPECT_THAT(suppress(boxes, 0.45), testing::ElementsAre(boxes[0], boxes[2], boxes[3]));
-  // "Above": a box at the limit stays.
+  // Only a box above the limit is dropped; a box at the limit stays.
   EXPECT_THAT(suppress(boxes, 1.0 / 3.0), testing::ElementsAre(boxes[0], boxes[2], boxes[3]));
   EXPECT_THAT(suppress(boxes, 0.3), testing::ElementsAre(boxes[0], boxes[2]));
   EXPECT_EQ(suppress(boxes, 1.0).size(), boxes.size());

@@ -27,7 +27,8 @@ Box shifted(float x, float score, std::int64_t label = 0) {
 
 TEST(MatchBoxes, TakesTheNearestThatIsFree) {
   const std::vector<Box> fp32{shifted(0, 0.9F), shifted(3, 0.8F), shifted(0, 0.7F, 1)};
-  // 2 is nearest to 3 (IoU 9/11), 3 would be too, but that is taken: IoU 7/13 with 0.
+  // The box at 2 is nearest to FP32's box at 3 (IoU 9/11). The box at 3 is nearest to it too, but
+  // it is taken; so it gets the box at 0 (IoU 7/13).
   EXPECT_THAT(match_boxes(fp32, std::vector{shifted(2, 0.9F), shifted(3, 0.8F)}, 0.5),
               ElementsAre(1, 0));
   EXPECT_THAT(match_boxes(fp32, std::vector{shifted(2, 0.9F), shifted(3, 0.8F)}, 0.7),
@@ -38,7 +39,7 @@ TEST(MatchBoxes, TakesTheNearestThatIsFree) {
 
 TEST(BoxScorer, CountsKeptAndAddedBoxes) {
   BoxScorer scorer(yolo_detector({0.3, 0.6}));
-  // Image 1: one equal box, one moved by a fifth (IoU 2/3), one lost, one added.
+  // Image 1: one box is equal, one is moved by a fifth (IoU 2/3), one is lost, and one is added.
   scorer.add(std::vector{shifted(0, 0.9F), shifted(20, 0.8F), shifted(40, 0.5F)},
              std::vector{shifted(22, 0.7F), shifted(0, 0.65F), shifted(60, 0.4F)});
   // Image 2: the INT8 box falls below the threshold.
@@ -61,9 +62,9 @@ TEST(BoxScorer, CountsKeptAndAddedBoxes) {
   expect(3, 0.6, 0.7, 2, 2, 1);
 }
 
-// The ranking of class 0: right, wrong, right, of 3 truths: precision 1 up to recall 1/3, 2/3 up to
-// 2/3, then 0: 5/9. Class 1: one truth that is found: 1. Class 2: one that is not: 0. Class 3 has
-// no truth.
+// Class 0 has 3 truths, and its ranking is right, wrong, right. So the precision is 1 up to recall
+// 1/3, 2/3 up to recall 2/3, and then 0; the average is 5/9. Class 1 has one truth, which is found:
+// 1. Class 2 has one truth, which is not found: 0. Class 3 has no truth.
 TEST(BoxScorer, AveragePrecisionOfAHandMadeRanking) {
   BoxScorer scorer(yolo_detector({0.3}));
   scorer.add(std::vector{shifted(0, 0.9F), shifted(20, 0.8F), shifted(40, 0.7F),
@@ -75,7 +76,7 @@ TEST(BoxScorer, AveragePrecisionOfAHandMadeRanking) {
   EXPECT_NEAR(*result.matches[0].mean_average_precision, (5.0 / 9.0 + 1.0 + 0.0) / 3.0, 1e-12);
 }
 
-// A right and a wrong box of one score: neither order is true, so they count together.
+// A right and a wrong box have the same score. Neither comes first, so they count together.
 TEST(BoxScorer, EqualScoresCountTogether) {
   for (const bool right_first : {false, true}) {
     BoxScorer scorer(yolo_detector({0.3}));
@@ -95,7 +96,7 @@ TEST(BoxScorer, WithoutAnyBoxThereIsNoPrecision) {
   EXPECT_EQ(scorer.result().matches[0].added(), 1);
 }
 
-/// Average precision as its definition says: for every recall that is reached, the best precision
+/// Average precision by its definition: for every recall that is reached, takes the best precision
 /// at that recall or a higher one, over all cuts of the ranking between different scores.
 double naive_precision(std::vector<std::pair<float, bool>> ranked, int truths) {
   std::ranges::sort(ranked, std::ranges::greater(), &std::pair<float, bool>::first);

@@ -25,7 +25,8 @@ MaskReader reader(const MaskRule& rule, Shape shape, ChannelAxis axis = ChannelA
 TEST(MaskReader, TakesTheHighestChannel) {
   const float nan = std::nanf("");
   const float inf = std::numeric_limits<float>::infinity();
-  // 2 x 2 pixels: highest last, a tie, one NaN, only NaN.
+  // The four pixels in order: the last channel is the highest, a tie, one channel is NaN, all
+  // channels are NaN.
   const std::vector<float> planes{0,   5, nan, nan,  //
                                   1,   5, -2,  nan,  //
                                   inf, 4, -3,  nan};
@@ -67,7 +68,7 @@ TEST(MaskScorer, AgreesWithCountsByHand) {
   const MaskAgreement result = second.result();
   EXPECT_EQ(result.images, 2);
   EXPECT_EQ(result.pixels, 6);
-  EXPECT_EQ(result.equal, 3);  // two pixels without a number are not of one class
+  EXPECT_EQ(result.equal, 3);  // pixels without a class are never equal
   ASSERT_EQ(result.classes.size(), 3U);
   EXPECT_EQ(result.classes[0].label, 0);
   EXPECT_DOUBLE_EQ(result.classes[0].iou(), 1.0 / 3.0);  // both 1, FP32 2, INT8 2
@@ -85,7 +86,7 @@ TEST(MaskScorer, RefusesMapsOfDifferentSizes) {
 TEST(Psnr, OfAKnownError) {
   const std::vector<float> x{0.0F, 1.0F, 0.5F, 0.25F};
   const std::vector<float> y{0.1F, 1.0F, 0.5F, 0.25F};
-  // Mean squared error 0.01 / 4: 10 log10(400).
+  // The mean squared error is 0.01 / 4, so the result is 10 log10(400).
   EXPECT_NEAR(psnr_db(sqnr_sums(x, y), 4, 1.0), 26.0206, 1e-4);
   EXPECT_NEAR(psnr_db(sqnr_sums(x, y), 4, 255.0), 26.0206 + 48.1308, 1e-4);
   EXPECT_EQ(psnr_db(sqnr_sums(x, x), 4, 1.0), kSqnrLimitDb);

@@ -98,7 +98,8 @@ TEST(Parallel, HandsExceptionsToTheCallerAndStops) {
       thrown = true;
       throw Error(ErrorCode::kCancelled, "enough");
     }
-    // The other worker would need minutes for the rest, however late it learns of the exception.
+    // The other worker would need minutes for the remaining items, so it stops before their end
+    // even if it learns of the exception late.
     if (thrown) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   };
   EXPECT_THROW(parallel_items(100000, 2, body), Error);
@@ -110,7 +111,7 @@ TEST(Parallel, RethrowsTheErrorOfTheLowestItem) {
     try {
       parallel_items(64, 4, [](std::int64_t item, int) {
         if (item < 3) return;
-        // The lowest failure comes last.
+        // The failure of the lowest item comes last.
         if (item == 3) std::this_thread::sleep_for(std::chrono::milliseconds(2));
         throw Error(ErrorCode::kIo, concat("item ", item));
       });

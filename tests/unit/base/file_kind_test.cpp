@@ -63,7 +63,8 @@ TEST(RecogniseForeignFile, CallsFilesByTheirNames) {
 }
 
 TEST(RecogniseForeignFile, SaysNothingOfWhatItDoesNotKnow) {
-  // The producer's name stands where a TensorFlow Lite model has its mark.
+  // In the last of these, the producer's name is at the position of the mark of a TensorFlow Lite
+  // model.
   for (const std::string_view bytes :
        {"", "R", "RIFF and more text", "hello", "{}", "\x08\x07\x12\x05TFL3x"}) {
     EXPECT_EQ(recognise_foreign_file(bytes), "") << bytes;

@@ -1,6 +1,6 @@
 // Tests that files are synced to the disk before they get their names, and that a kill between two
-// renames mixes no old files with new ones. The functions below replace the system's in this
-// program: they record the call while a test listens, or kill the process, and forward it.
+// renames mixes no old files with new ones. The functions below replace system functions in this
+// program. They record the call while a test listens, may kill the process, and forward the call.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,13 +26,13 @@ namespace fs = std::filesystem;
 
 struct Call {
   std::string name;
-  ino_t file = 0;  // that is synced, or gets a name
+  ino_t file = 0;  // the file that is synced or renamed
   off_t bytes = 0;
   bool is_folder = false;
 };
 
 thread_local std::vector<Call>* listener = nullptr;
-thread_local int renames_until_kill = 0;  // none when 0
+thread_local int renames_until_kill = 0;  // 0: no kill
 
 void note(const char* name, const struct stat& info) {
   listener->push_back({name, info.st_ino, info.st_size, S_ISDIR(info.st_mode)});
@@ -83,7 +83,8 @@ class FileSync : public testing::Test {
     fs::remove_all(folder_);
   }
 
-  // All bytes of every file that got a name were synced before, and the folder was afterwards.
+  // Checks that all bytes of every file were synced before it got its name, and that the folder was
+  // synced afterwards.
   void expect_synced_before_named(std::size_t files) const {
     std::size_t named = 0;
     for (std::size_t i = 0; i < calls_.size(); ++i) {
@@ -127,13 +128,13 @@ TEST_F(FileSync, OfAllFilesComesBeforeTheFirstGetsItsName) {
   const std::size_t before = calls_.size();
   const std::array<OutputFile, 2> files{OutputFile{folder_ / "a", a}, OutputFile{folder_ / "b", b}};
   write_files(files);
-  expect_synced_before_named(4);  // the old one, it again when it is set aside, and both new ones
+  expect_synced_before_named(4);  // the old file when written and when set aside, both new files
   ASSERT_GE(calls_.size(), before + 2);
   EXPECT_EQ(calls_[before].name, "fsync");
   EXPECT_EQ(calls_[before + 1].name, "fsync");
 }
 
-// A process that is killed at its n-th rename, for every n, as SIGKILL may do.
+// SIGKILL ends the process at its n-th rename, for every n.
 TEST_F(FileSync, AKillMixesNoOldFilesWithNewOnes) {
   const std::vector<std::string> names{"table", "model", "weights"};
   bool killed = true;
@@ -153,7 +154,7 @@ TEST_F(FileSync, AKillMixesNoOldFilesWithNewOnes) {
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     killed = WIFSIGNALED(status);
-    std::set<std::string> generations;  // of the files that stand under their names
+    std::set<std::string> generations;  // of the files under their final names
     for (const std::string& name : names) {
       if (fs::exists(folder_ / name))
         generations.insert(read_file(folder_ / name, 100).substr(0, 3));

@@ -55,7 +55,7 @@ std::string io_refusal(Action action) {
   return {};
 }
 
-// Runs `action` in a process of its own, which ends with what it returns.
+// Runs `action` in a separate process. The value that it returns is the exit code of the process.
 template <typename Action>
 pid_t in_child(Action action) {
   const pid_t child = ::fork();
@@ -140,7 +140,7 @@ TEST_F(Files, KeepTheirContentWhenACheckOfTheNewOneThrows) {
   };
   EXPECT_THROW(write_files(files, check), Error);
   EXPECT_EQ(content("a"), "old");
-  EXPECT_EQ(entries(), 2);  // with the folder
+  EXPECT_EQ(entries(), 2);  // file "a" and a folder
   refuse = false;
   write_files(files, check);
   EXPECT_EQ(content("a"), "new");
@@ -150,7 +150,7 @@ TEST_F(Files, KeepTheirContentWhenACheckOfTheNewOneThrows) {
 TEST_F(Files, AreTakenBackWhenTheLastCannotBeRenamed) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to make a file that nobody may rename";
   constexpr uid_t kNobody = 65534;
-  // In a sticky folder only its owner may replace a file, though all may write to it.
+  // In a sticky folder only the owner of a file may replace it, although everybody may write to it.
   write_file(folder_ / "theirs", "old");
   ASSERT_EQ(::chmod((folder_ / "theirs").c_str(), 0666), 0);
   ASSERT_EQ(::chmod(folder_.c_str(), 01777), 0);
@@ -200,7 +200,7 @@ TEST_F(Files, AreKnownByAnyName) {
     EXPECT_FALSE(same_file(folder_ / "other", folder_ / name)) << name;
   }
   EXPECT_TRUE(same_file(folder_ / "a", fs::relative(folder_ / "a")));
-  // Files that are yet to be made.
+  // Files that do not exist yet.
   fs::create_symlink("new", folder_ / "inner" / "dangling");
   for (const char* name : {"inner/new", "alias/new", "inner/../inner/./new", "alias/dangling"}) {
     EXPECT_TRUE(same_file(folder_ / "inner" / "new", folder_ / name)) << name;
@@ -212,7 +212,7 @@ TEST_F(Files, AreKnownByAnyName) {
 TEST_F(Files, ThatArePipesAreRefusedWithoutWaiting) {
   const fs::path pipe = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  ::alarm(10);  // ends the program should one of these wait
+  ::alarm(10);  // ends the program if one of these calls waits
   EXPECT_NE(io_refusal([&] { write_file(pipe, "x"); }).find("pipe"), std::string::npos);
   EXPECT_NE(io_refusal([&] { require_writable(pipe); }).find("pipe"), std::string::npos);
   EXPECT_NE(io_refusal([&] { read_file(pipe, 1); }).find("regular"), std::string::npos);

@@ -15,7 +15,7 @@ TEST(HashBytes, EqualsThePublishedValuesOfXxh64) {
 }
 
 // Fingerprints are stored in tables and models, so they must never change, for any length of the
-// tail.
+// input.
 TEST(HashBytes, KeepsTheBitsOfFingerprints) {
   std::string bytes;
   std::uint64_t chained = 0;

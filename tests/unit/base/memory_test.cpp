@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
-// A folder that stands for the system's root.
+// A folder that the tests use as the root of the file system.
 class ControlGroups : public ::testing::Test {
  protected:
   ControlGroups() : root_(fs::temp_directory_path() / concat("qtool_memory_test.", ::getpid())) {

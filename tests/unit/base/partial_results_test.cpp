@@ -25,7 +25,7 @@ class PartialResultsTest : public ::testing::Test {
   }
   ~PartialResultsTest() override { fs::remove(path_); }
 
-  // Bytes as a file has them behind its key, with the checksum that fits them.
+  // A file with these bytes after its first line, and with the right checksum.
   static std::string file_of(const std::string& bytes) {
     std::string file = concat("qtool partial 1\n", bytes);
     std::uint64_t hash = hash_bytes(file);

@@ -42,7 +42,7 @@ TEST(Printable, EscapesBytesThatAreNotUtf8) {
   EXPECT_EQ(printable("\xff"
                       "a\x80"),
             "\\xffa\\x80");
-  EXPECT_EQ(printable("\xC0\xAF"), "\\xc0\\xaf");  // '/' in too many bytes
+  EXPECT_EQ(printable("\xC0\xAF"), "\\xc0\\xaf");  // '/' in an overlong encoding
   EXPECT_EQ(printable("\xE0\x80\xAF"), "\\xe0\\x80\\xaf");
   EXPECT_EQ(printable("\xED\xA0\x80"), "\\xed\\xa0\\x80");           // a surrogate
   EXPECT_EQ(printable("\xF4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // beyond U+10FFFF

@@ -1,4 +1,4 @@
-// Long loops end when they are asked to, whoever runs them.
+// Long loops end when they are asked to, no matter who runs them.
 #include "base/stop.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Asks to stop from a moment on that is so far ahead.
+// Asks to stop once `time` has passed.
 StopCheck stop_after(milliseconds time) {
   return [end = Clock::now() + time] { return Clock::now() >= end; };
 }
@@ -101,7 +101,7 @@ TEST(StopScope, EndsALoopThatRunsOften) {
   }));
 }
 
-// Evaluates a node that only reads constants, which is asked to stop from the start.
+// Evaluates a node that only reads constants, and asks it to stop from the start.
 void evaluate_stopped(const std::string& op_type, std::vector<Tensor> constants,
                       Node::AttributeMap attributes = {}) {
   Graph graph;
@@ -125,7 +125,7 @@ TEST(StopScope, EndsTheSearchForUniqueSlices) {
   }));
 }
 
-// No box reaches the score that is demanded.
+// No box reaches the required score.
 TEST(StopScope, EndsTheSelectionAmongManyClasses) {
   std::vector<Tensor> constants;
   constants.emplace_back(DType::kFloat32, Shape{1, 1, 4});
@@ -136,7 +136,7 @@ TEST(StopScope, EndsTheSelectionAmongManyClasses) {
   EXPECT_TRUE(is_cancelled([&] { evaluate_stopped("NonMaxSuppression", std::move(constants)); }));
 }
 
-// A node behind float inputs of zeros, in ONNX's text form.
+// Nodes in ONNX's text form and their inputs, which are all zeros.
 struct LongCase {
   const char* name;
   std::string inputs;
@@ -145,7 +145,8 @@ struct LongCase {
 std::ostream& operator<<(std::ostream& out, const LongCase& test) { return out << test.name; }
 const auto kCaseName = [](const auto& test) { return std::string(test.param.name); };
 
-// Runs it on one thread; `stop` is asked by this run only, from its beginning on.
+// Runs the case on one thread. Only the run calls `stop`, from its beginning on; compiling does
+// not.
 void run_case(const LongCase& test, const StopCheck& stop) {
   const Graph prepared =
       prepare(load_text(concat("<ir_version: 8, opset_import: [\"\": 18]>\nmain (", test.inputs,
@@ -162,12 +163,13 @@ void run_case(const LongCase& test, const StopCheck& stop) {
 
 class LongOperator : public ::testing::TestWithParam<LongCase> {};
 
-// Each of them would run for many seconds.
+// Without the stop each case would run for many seconds.
 TEST_P(LongOperator, EndsSoon) {
   constexpr double kAskedAfter = 0.1;  // seconds of processor time
-  // A row of a convolution is the smallest part there is. The one below takes 4 s without AVX-512.
+  // A row of a convolution is the smallest part that can be stopped. The longest row below takes 4
+  // s without AVX-512.
   constexpr double kMost = 10.0;
-  std::optional<std::clock_t> begin;  // of the run
+  std::optional<std::clock_t> begin;  // when the run began
   const auto seconds = [&] { return static_cast<double>(std::clock() - *begin) / CLOCKS_PER_SEC; };
   EXPECT_TRUE(is_cancelled([&] {
     run_case(GetParam(), [&] {
@@ -179,7 +181,7 @@ TEST_P(LongOperator, EndsSoon) {
   EXPECT_LT(seconds(), kMost);
 }
 
-// A u8 tensor on both sides of a pooling.
+// A pooling whose input and output are u8.
 std::string pool_of_bytes(const std::string& pool) {
   return concat(R"(s = Constant <value = float {0.1}> () z = Constant <value = uint8 {0}> ()
     q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z) p = )",
@@ -216,14 +218,14 @@ INSTANTIATE_TEST_SUITE_P(
 
 class LargeOperator : public ::testing::TestWithParam<LongCase> {};
 
-// Its 2^23 elements take no second, so what counts is how often it looks.
+// The 2^23 elements take less than a second, so the test counts the calls of `stop`.
 TEST_P(LargeOperator, LooksOften) {
   int looks = 0;
   run_case(GetParam(), [&] {
     ++looks;
     return false;
   });
-  EXPECT_GE(looks, 7);  // once before each node and each parallel loop, whatever they do
+  EXPECT_GE(looks, 7);  // nodes and parallel loops always call it once at their start
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -285,7 +287,8 @@ INSTANTIATE_TEST_SUITE_P(
                 q = QuantizeLinear (x, s, z) y = DequantizeLinear (q, s, z))"}),
     kCaseName);
 
-// Four loops in each other turn 10^24 times: no integer holds so many multiplications.
+// Four nested loops run 10^24 iterations in all. No integer holds so many multiplications, so the
+// count saturates.
 TEST(StopScope, CountsTheMultiplicationsOfNestedLoops) {
   std::string nodes = "r4 = MatMul (s3, s3)";
   for (int depth = 3; depth >= 0; --depth) {
@@ -303,7 +306,7 @@ TEST(StopScope, CountsTheMultiplicationsOfNestedLoops) {
   EXPECT_EQ(most, std::numeric_limits<std::int64_t>::max());
 }
 
-// Whoever runs many samples says how many were done, so a short run is not cut off.
+// A caller that runs many samples can report how many are done, so a short run is not cut off.
 TEST(StopScope, LetsShortRunsEnd) {
   const Graph prepared = prepare(load_text(R"(<ir_version: 8, opset_import: ["" : 17]>
     main (float[4] x) => (float[4] y) { y = Neg (x) })"));

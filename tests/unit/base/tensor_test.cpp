@@ -41,7 +41,7 @@ TEST(Float16, RoundTripsEveryBitPattern) {
   }
 }
 
-// What dangles must not compile: a view, span or reference into a temporary.
+// A view, span or reference into a temporary would dangle, so it must not compile.
 static_assert(std::is_constructible_v<TensorView, const Tensor&>);
 static_assert(!std::is_constructible_v<TensorView, Tensor>);
 template <typename T>

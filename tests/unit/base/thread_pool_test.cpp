@@ -44,7 +44,7 @@ TEST(RunParts, DoesNotWaitForThreadsThatHaveNotBegun) {
       release.wait();
     });
   });
-  held.wait();  // the pool's threads, kHeld - 1 at least, are busy until the release
+  held.wait();  // now at least kHeld - 1 threads are busy until the release
   std::atomic<int> sum{0};
   run_parts(3, [&](int part) { sum += part; });
   EXPECT_EQ(sum, 3);

@@ -65,7 +65,8 @@ class CollectTest : public testing::Test {
   CollectOptions options_;
 };
 
-// The last axis of what a MatMul or a recurrent layer reads, unless a convolution reads it too.
+// The channels of a tensor that a MatMul or a recurrent layer reads are its last axis, unless a
+// convolution reads it too.
 TEST_F(CollectTest, TakesForChannelsWhatAMatrixProductMultiplies) {
   for (const bool has_convolution : {false, true}) {
     Net net;
@@ -77,7 +78,7 @@ TEST_F(CollectTest, TakesForChannelsWhatAMatrixProductMultiplies) {
     const TensorStatistics& relu = collection.tensors[1];
     ASSERT_EQ(relu.statistics.channels(), has_convolution ? 3 : kCollectedSide);
     EXPECT_EQ(collection.tensors[0].statistics.channels(), 3);
-    // All that is not by channel stays the same.
+    // Statistics that are not per channel stay the same.
     const Collection plain = collect_with(small_net());
     EXPECT_EQ(relu.statistics.count(), plain.tensors[1].statistics.count());
     EXPECT_EQ(relu.statistics.max(), plain.tensors[1].statistics.max());
@@ -136,7 +137,7 @@ TEST_F(CollectTest, TellsAConcatenationFromItsParts) {
   };
   options_.tensors = {"both_out", "first_out", "image"};
   const Collection derived = collect_with(graph_with(1));
-  const Collection observed = collect_with(graph_with(-3));  // the same, but not looked through
+  const Collection observed = collect_with(graph_with(-3));  // the same axis, but not recognized
   for (std::size_t i = 0; i < 3; ++i) {
     const Statistics& a = derived.tensors[i].statistics;
     const Statistics& b = observed.tensors[i].statistics;
@@ -217,7 +218,8 @@ TEST_F(CollectTest, TakesImagesOfDifferentSizesWhereTheModelDoes) {
   const Collection collection = collect_with(net.graph);
   EXPECT_EQ(collection.tensors[1].statistics.count(),
             3 * (9 * kCollectedSide * kCollectedSide + 13 * 13));
-  // The smallest image, which comes last, gives a vector. The others give maps, which decides.
+  // The smallest image, which comes last, gives a vector. The other images give maps, so the
+  // outputs count as maps.
   folder_.add("z.ppm", 2, 1);
   EXPECT_EQ(collect_with(net.graph).outputs, Outputs::kMaps);
 }
@@ -244,7 +246,8 @@ TEST_F(CollectTest, CountsMoreOfEachImageWhereImagesAreFew) {
   EXPECT_EQ(counted(70), 70 * 3 * kLarge * kLarge);
 }
 
-// Which values are counted must not follow their last bits, which differ between machines.
+// The choice of the counted values must not depend on their last bits, which differ between
+// machines.
 TEST_F(CollectTest, CountsTheSamePlacesWhateverTheLastBits) {
   constexpr std::int64_t kLarge = 200;
   for (int image = 0; image < 70; ++image) folder_.add(concat(image, ".ppm"), image, kLarge);
@@ -315,7 +318,7 @@ TEST_F(CollectTest, RefusesModelsThatDoNotTakeOneImage) {
 TEST_F(CollectTest, NamesTheNearestActivationForAnUnknownName) {
   options_.tensors = {"relu_ot"};
   EXPECT_NE(refusal(small_net(), ErrorCode::kUsage).find("'relu_out'"), std::string::npos);
-  options_.tensors = {"conv_w"};  // a constant is no activation
+  options_.tensors = {"conv_w"};  // a constant, which is no activation
   EXPECT_NE(refusal(small_net(), ErrorCode::kUsage).find("conv_w"), std::string::npos);
   options_.tensors.clear();
   EXPECT_NE(refusal(small_net(), ErrorCode::kUsage).find("no tensor"), std::string::npos);

@@ -1,4 +1,5 @@
-// What the list of formats says about names of layers, asked of every format.
+// Checks for every format that the list of formats says correctly whether names of layers have an
+// effect.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -34,7 +35,7 @@ std::string written(const FormatInfo& format, const LayerNames& names) try {
 
 std::string read_back(const FormatInfo& format, const std::string& bytes, const LayerNames& names) {
   CalibrationTable table = format.read(bytes, {names}).table;
-  if (table.method.empty()) table.method = "minmax";  // other tools' tables need not say
+  if (table.method.empty()) table.method = "minmax";  // other tools' tables may lack it
   return find_format("qtool").write(table, {});
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using Counts = std::vector<std::int64_t>;
 
-// The definition, bin by bin.
+// The divergence by its definition, bin by bin.
 double divergence_by_definition(const Counts& counts, std::int64_t kept, std::int64_t levels) {
   const auto n = static_cast<std::size_t>(kept);
   std::vector<double> p(counts.begin(), counts.begin() + kept);
@@ -90,7 +90,7 @@ TEST(KlDivergences, GivesThePublishedDivergence) {
 }
 
 TEST(KlDivergences, PutsTheClippedTailIntoPOnly) {
-  // Three bins kept of four, a level each: P = (4, 2, 2), Q = (4, 2, 1) / 7 * 8.
+  // Three of four bins are kept, with one level each: P = (4, 2, 2), Q = (4, 2, 1) / 7 * 8.
   const KlDivergences candidates(Counts{4, 2, 1, 1}, 3);
   const double expected = 0.5 * std::log(0.5 / (4.0 / 7.0)) + 0.25 * std::log(0.25 / (2.0 / 7.0)) +
                           0.25 * std::log(0.25 / (1.0 / 7.0));
@@ -159,9 +159,10 @@ TEST(KlDivergences, KeepsAllBinsWhenNothingElseIsPossible) {
 }
 
 TEST(KlDivergences, TakesTheLargestOfEqualCandidates) {
-  // Two equal spikes: with one level, both candidates that end on one reproduce P exactly.
+  // Two equal spikes. The candidate with two bins has a tail, and Q is 0 in the bin that gets it,
+  // so the candidate with all three bins is taken.
   EXPECT_EQ(least_divergence(KlDivergences(Counts{8, 0, 8}, 2), 2), 3);
-  // All bins equal: every candidate without a tail is exact; only the last has none.
+  // All bins are equal. A candidate without a tail is exact, and only the last one has no tail.
   EXPECT_EQ(least_divergence(KlDivergences(Counts(256, 3), 128), 128), 256);
 }
 

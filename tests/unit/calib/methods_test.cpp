@@ -1,4 +1,4 @@
-// The calibration methods against their definitions, computed from the values themselves.
+// Compares the calibration methods with their definitions, which are computed from the values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,7 +67,8 @@ double noise_of(const Values& values, const Range& range, const Scheme& scheme) 
   return noise;
 }
 
-/// The least noise of any symmetric or one-sided clip, tried one by one on a sample.
+/// The least noise of any symmetric or one-sided clip. Tries all clips on a sample of the values,
+/// and those near the best one on all values.
 double least_noise(const Values& values, const Scheme& scheme) {
   Values sample;
   for (std::size_t i = 0; i < values.size(); i += 5) sample.push_back(values[i]);
@@ -149,7 +150,7 @@ TEST(GradientMethod, EndsInAValleyNearTheBest) {
   }
 }
 
-// The alternation on the values themselves, as MNN does it.
+// MNN's alternation, on the values themselves.
 Range literal_admm(const Values& values, const Scheme& scheme) {
   const Limits limits = limits_of(scheme);
   const Range whole = statistics_of_channel(values).range();
@@ -176,13 +177,13 @@ TEST(AdmmMethod, EndsWhereTheAlternationOnTheValuesEnds) {
   for (const LeastSquaresCase& c : least_squares_cases()) {
     const Range found = decided("admm", c.values, options_of(c.scheme));
     const Range expected = literal_admm(c.values, c.scheme);
-    // The alternation on values stops where their rounding pattern no longer changes; on the
-    // density, which has no such pattern, it continues a little.
+    // On the values, the alternation stops when their rounding pattern no longer changes. The
+    // density has no such pattern, so there it continues a little.
     const double noise = noise_of(c.values, found, c.scheme);
     const double literal_noise = noise_of(c.values, expected, c.scheme);
     EXPECT_LE(noise, 1.01 * literal_noise) << c.name;
     const Range whole = statistics_of_channel(c.values).range();
-    if (found == whole) {  // the method does not hand out what is worse than no clip at all
+    if (found == whole) {  // the method clips nothing if clipping would be worse
       EXPECT_GE(1.01 * literal_noise, noise_of(c.values, whole, c.scheme)) << c.name;
     } else {
       EXPECT_NEAR(found.max, expected.max, 0.02 * expected.max) << c.name;
@@ -266,7 +267,7 @@ TEST(AciqNcnnMethod, FollowsItsFormulaEvenAboveTheLargestValue) {
   EXPECT_GT(decided("aciq_ncnn", values).max, largest);
 }
 
-// One candidate, by the loops that the parity methods describe.
+// The divergence of one candidate, by the loops that the parity methods describe.
 double literal_divergence(const std::vector<double>& weights, std::int64_t kept, double smoothing) {
   constexpr std::int64_t kLevels = 128;
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
@@ -348,7 +349,7 @@ TEST(AutoMethod, IsTheLeastNoisyOfItsCandidates) {
   }
 }
 
-// Similar images, one of which has values twenty times as large.
+// The images are similar, but one of them has values twenty times as large.
 TEST(AutoMethod, IsTheLeastNoisyForTheTypicalImageWhereOutputsAreMaps) {
   constexpr std::size_t kImages = 40;
   std::vector<Values> images;
@@ -401,7 +402,7 @@ TEST(AutoMethod, LetsImagesOfZerosHaveNoVoteWhereOutputsAreMaps) {
     }
     statistics.observe(one_channel(values), image);
   }
-  // The images without values would prefer the steps of a narrower range.
+  // If the images of zeros had a vote, a narrower range would win.
   ASSERT_LT(find_method("percentile").decide(statistics, {}).max, 850.0F);
   EXPECT_GT(best_method(statistics, {}, Outputs::kMaps).range.max, 950.0F);
 }

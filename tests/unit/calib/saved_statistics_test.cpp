@@ -45,7 +45,7 @@ Collection sample_collection() {
   collection.tensors.push_back({"nothing", "dead", Statistics()});
   Statistics counted = drawn_statistics(3, 0.0F);
   LinearHistogram exact = magnitude_histogram(counted.histogram(), 2048);
-  std::swap(exact.counts.front(), exact.counts.back());  // unlike what the cells tell
+  std::swap(exact.counts.front(), exact.counts.back());  // differs from the cells
   counted.set_exact_magnitudes(exact);
   collection.tensors.push_back({"counted", "conv", counted});
   return collection;
@@ -75,7 +75,7 @@ TEST(SavedStatistics, GiveEveryMethodTheSameTable) {
   }
 }
 
-// One part is sampled, the other is counted whole.
+// One part is sampled; all values of the other part are counted.
 TEST(SavedStatistics, GiveAConcatenationTheSameTable) {
   const auto image = [](std::int64_t channels) {
     std::mt19937 random(static_cast<unsigned>(channels));
@@ -141,7 +141,7 @@ TEST(SavedStatistics, AreReadFromEverySeedOfTheFuzzTarget) {
   EXPECT_GE(seeds, 2);
 }
 
-// `auto` relies on these.
+// Method `auto` relies on the extremes of the images.
 TEST(SavedStatistics, AreRefusedWhenExtremesOfImagesContradictTheRest) {
   const auto accepted = [](void (*spoil)(StatisticsState&)) {
     StatisticsState state = drawn_statistics(1, -0.5F).state();

@@ -25,7 +25,7 @@ Tensor clipped_normal(const Shape& shape, unsigned seed) {
   return tensor;
 }
 
-// N, C, H, W elements in N, H, W, C order.
+// The elements of an N, C, H, W tensor, in the order N, H, W, C.
 std::vector<float> channels_last(const Tensor& tensor) {
   const Shape& s = tensor.shape();
   const auto values = tensor.values<float>();
@@ -40,7 +40,7 @@ std::vector<float> channels_last(const Tensor& tensor) {
   return out;
 }
 
-// The sample of a long list of images.
+// Counts as few values of each image as for a long list of images.
 constexpr Counting kSampled = Counting::sample_of(1000);
 
 Statistics statistics_of(const TensorView& tensor) {
@@ -183,8 +183,8 @@ TEST(Statistics, OfAConcatenationFollowFromThoseOfItsParts) {
   EXPECT_EQ(Statistics::of_concatenation({}), Statistics());
 }
 
-// More values than are counted of an image: the last channels are four times as large, and so are
-// the lower right pixels.
+// An image with more values than are counted. The second half of its channels is four times as
+// large as the first, and so are its lower right pixels.
 Tensor large_image(const Shape& shape, unsigned seed) {
   Tensor tensor = clipped_normal(shape, seed);
   const std::int64_t plane = shape.elements() / shape[1];
@@ -221,8 +221,9 @@ TEST(Statistics, OfALargeImageAreExactButForASampleInTheHistogram) {
     const auto counted = static_cast<double>(some.histogram().count());
     EXPECT_GT(counted, 0.6 * Counting::kMinCounted) << shape.to_string();
     EXPECT_LE(counted, 1.1 * Counting::kMinCounted) << shape.to_string();
-    // All channels and positions are sampled alike: the shares of zeros and of each twentieth of
-    // the range are those of all values, within four standard errors of a sample of single pixels.
+    // All channels and positions are sampled equally. So the shares of zeros and of each twentieth
+    // of the range equal the shares among all values, within four standard errors of a sample of
+    // single pixels.
     const LinearHistogram a = all.magnitudes(20);
     const LinearHistogram s = some.magnitudes(20);
     const double pixels = counted / static_cast<double>(shape[1]);
@@ -237,7 +238,7 @@ TEST(Statistics, OfALargeImageAreExactButForASampleInTheHistogram) {
 }
 
 TEST(Statistics, CountMoreOfEachImageWhereImagesAreFew) {
-  const Tensor small = clipped_normal({1, 16, 32, 32}, 1);  // as many as are always counted
+  const Tensor small = clipped_normal({1, 16, 32, 32}, 1);  // few enough to be counted whole
   const Tensor large = clipped_normal({1, 24, 160, 160}, 2);
   const auto counted = [](const Tensor& tensor, std::int64_t images) {
     Statistics statistics;

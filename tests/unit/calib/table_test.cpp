@@ -62,7 +62,7 @@ std::string table_message(std::string_view text) {
   return "no error";
 }
 
-// The sample with one field replaced; `path` as in a JSON pointer.
+// The sample table as JSON, with one field replaced. `path` is a JSON pointer.
 std::string sample_with(const std::string& path, const nlohmann::json& value) {
   nlohmann::json document = nlohmann::json::parse(write_table(sample_table()));
   document[nlohmann::json::json_pointer(path)] = value;
@@ -195,8 +195,8 @@ TEST(Table, RefusesValuesOutsideTheirDomain) {
   refused("/activations/0/observed/std", -1.0);
   refused("/activations/0/observed/channel_means", {1.0, "x"});
   refused("/activations/1/zero_point", 128);
-  refused("/activations/1/tensor", "conv \"1\"\n\xC3\xA9");  // twice
-  refused("/aliases/0/name", "input");                       // an alias of nothing else
+  refused("/activations/1/tensor", "conv \"1\"\n\xC3\xA9");  // the name occurs twice
+  refused("/aliases/0/name", "input");                       // an alias of itself
   refused("/weights/0/axis", -1);
   refused("/weights/0/scales", nlohmann::json::array());
   refused("/weights/0/scales", {1.0, 0.0});

@@ -24,7 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A network with three classes, the mean of each colour channel: it names the dominating colour.
+/// A network with three classes, whose scores are the means of the three colour channels. So it
+/// names the dominating colour.
 Graph colour_network(const char* output = "scores", float red_gain = 1.0F) {
   Graph graph;
   graph.info.opsets[""] = 13;
@@ -58,7 +59,7 @@ class Colours : public testing::Test {
     folder_ = fs::path(testing::TempDir()) / concat("qtool_colours_", name);
     fs::remove_all(folder_);
     for (const char* colour : {"red", "green", "blue"}) fs::create_directories(folder_ / colour);
-    // One reddish image lies in the wrong folder, so that top-1 is not everything.
+    // One reddish image lies in the wrong folder, so that top-1 is not 100 %.
     paint("red/0.ppm", {250, 20, 30});
     paint("red/1.ppm", {200, 100, 30});
     paint("green/0.ppm", {10, 255, 30});
@@ -163,13 +164,13 @@ TEST_F(Colours, WithoutAnAnswerCountForNothing) {
   EXPECT_EQ(result.fp32.unanswered.images, 0);
   EXPECT_EQ(result.int8->unanswered.images, 1);
   EXPECT_EQ(result.int8->unanswered.first, folder_ / "red/0.ppm");
-  EXPECT_EQ(result.int8->top1, 1);  // red is taken for red wherever there is an answer: red/1
+  EXPECT_EQ(result.int8->top1, 1);  // every answer is red, which is right for red/1 only
   EXPECT_NE(result.outputs[0].lowest_sqnr_image, folder_ / "red/0.ppm");
   EXPECT_FALSE(result.useless());
   EXPECT_THAT(result.doubts(),
               testing::ElementsAre(testing::HasSubstr(
                   "the INT8 model's outputs are NaN or infinite for 1 of 5 images")));
-  // The same wrong answer from both is no agreement.
+  // If neither model has an answer, that is no agreement.
   for (const char* name : {"red/1.ppm", "green/0.ppm", "green/1.ppm", "blue/0.ppm"}) {
     paint(name, {250, 0, 0});
   }

@@ -29,7 +29,8 @@ SampleResult sample_result(const char* path, std::int64_t label, TopClass fp32, 
           .sqnr_db = {20.5}};
 }
 
-// Three classes. INT8 loses one of three cats to dogs, and wins the fish that FP32 took for a dog.
+// Three classes. INT8 loses one of three cats to dogs, and gets the fish right, which FP32 took for
+// a dog.
 EvalResult three_classes() {
   EvalResult result;
   result.classes = 3;
@@ -144,7 +145,7 @@ TEST(TextOfClasses, NamesTheWorstFiveAndCountsTheRest) {
   for (int label = 3; label < 9; ++label) {
     result.samples.push_back(sample_result("x.jpg", label, {label, 1.0}, {0, 1.0}, 2.0));
   }
-  const std::string text = text_of_classes(result, kAnyWidth);  // of 9 classes and 8 mistakes
+  const std::string text = text_of_classes(result, kAnyWidth);  // 9 classes and 8 mistakes
   EXPECT_THAT(text, HasSubstr("\nand 4 more, see --json\nmistakes"));
   EXPECT_THAT(text, testing::EndsWith("and 3 more, see --json\n"));
 }

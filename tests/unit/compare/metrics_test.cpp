@@ -59,7 +59,7 @@ TEST(IsNearChance, TellsGuessingFromKnowing) {
   EXPECT_TRUE(is_near_chance(0, 1000, 1000));
   EXPECT_TRUE(is_near_chance(1, 1000, 1000));
   EXPECT_TRUE(is_near_chance(505, 1000, 2));
-  EXPECT_FALSE(is_near_chance(160, 1000, 20));  // poor, but no guessing
+  EXPECT_FALSE(is_near_chance(160, 1000, 20));  // poor, but better than guessing
   EXPECT_FALSE(is_near_chance(20, 1000, 1000));
   EXPECT_FALSE(is_near_chance(940, 1000, 20));
   EXPECT_FALSE(is_near_chance(0, 3, 20));  // too few to tell

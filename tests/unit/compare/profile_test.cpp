@@ -51,7 +51,7 @@ Graph without_names(Graph graph) {
     Node node = graph.node(id);
     node.name.clear();
     graph.remove_node(id);
-    graph.add_node(std::move(node));  // at the end: all are moved there in their order
+    graph.add_node(std::move(node));  // added at the end, so all nodes keep their order
   }
   return graph;
 }
@@ -65,7 +65,7 @@ ProfileOptions repeated(std::int64_t repeat) {
 
 Tensor images(std::int64_t count = 1) { return Tensor(DType::kFloat32, {count, 2, 4, 4}); }
 
-/// That a profile has the steps of the plan which the executor makes for `shape`, in its order.
+/// Checks that a profile has the steps of the plan that the executor makes for `shape`, in order.
 void expect_profile_of(const Executor& executor, const Shape& shape, const PlanProfile& profile) {
   CompileOptions options;
   options.threads = 1;
@@ -119,7 +119,7 @@ TEST(Profile, HasOneEntryForEachStepOfTheOnlyModel) {
   for (const StepTime& time : result.fp32.steps) {
     if (time.step.macs > 0) products.emplace_back(time.step.node, time.step.macs);
   }
-  // Each multiplies 2 inputs for 2 outputs at 4 x 4 places.
+  // Each layer multiplies 2 inputs for 2 outputs at 4 x 4 positions.
   EXPECT_THAT(products, ElementsAre(std::pair("c1", 64), std::pair("c2", 64)));
 }
 
@@ -143,7 +143,7 @@ TEST(Profile, MeasuresBothModels) {
   EXPECT_THAT(result.int8->crossings[0].to, ElementsAre("c1"));
 }
 
-// A tensor that is read twice passes once.
+// A tensor that a step reads twice counts once.
 TEST(Profile, CountsTheBytesThatAStepReadsAndWrites) {
   Net net;
   const std::string x = net.input("x", {2, 3, 4});
@@ -163,11 +163,12 @@ TEST(Profile, KnowsThePeakOfTheMachine) {
   EXPECT_GT(peak.fp32_macs_per_second, 1e7);
   EXPECT_GT(peak.int8_macs_per_second, 1e7);
   EXPECT_GT(peak.copied_bytes_per_second, 1e7);
-  // Measured once: another measurement would not give the same numbers.
+  // The peak is measured only once; a second measurement would give other numbers.
   EXPECT_EQ(machine_peak(1).fp32_macs_per_second, peak.fp32_macs_per_second);
 }
 
-// Exporters leave nodes without names. Their times must not be lost, nor be taken for one node's.
+// Some exporters leave nodes without names. The times of these nodes must not be lost, and must not
+// be taken for the times of one node.
 TEST(Profile, CallsNodesWithoutNamesAsTheirOutputs) {
   const Executor fp32(without_names(two_convolutions()));
   const Executor integers(without_names(int8_of(two_convolutions())));

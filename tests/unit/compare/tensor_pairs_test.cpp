@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// x -> Relu -> Neg; the INT8 model rounds the input and what Relu gives, by hand-made scales.
+// x -> Relu -> Neg; the INT8 model rounds the input and the result of Relu, by given scales.
 Graph paired_network() {
   Net net;
   net.input("x", {1, 4});

@@ -17,7 +17,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// `y` is computed by `nodes` from `x`, which is [1, 4]; `best` is the place of its largest element.
+// A network in which `nodes` compute `y` from `x` [1, 4]. `best` is the index of the largest
+// element of `y`.
 Executor network(const std::string& nodes) {
   return Executor(
       prepare(load_text(concat("<ir_version: 8, opset_import: [\"\": 17]>\n",
@@ -27,7 +28,7 @@ Executor network(const std::string& nodes) {
 
 class Verify : public testing::Test {
  protected:
-  // Counting up from 1, 2 and 3.
+  // Adds three samples, whose elements count up from 1, 2 and 3.
   Verify() {
     for (int i = 1; i <= 3; ++i) folder_.count(concat(i, ".npy"), {1, 4}, static_cast<float>(i));
   }
@@ -41,7 +42,7 @@ class Verify : public testing::Test {
   const Executor fp32_ = network("y = Identity (x)");
 };
 
-// Noise of a tenth of the signal: 20 dB.
+// The noise of this model is a tenth of the signal: 20 dB.
 constexpr const char* kLouder = "a = Constant <value = float {1.1}> () y = Mul (x, a)";
 
 TEST_F(Verify, PassesAModelAboveTheLimit) {
@@ -64,7 +65,7 @@ TEST_F(Verify, RefusesAModelWhoseOutputIsZero) {
 }
 
 TEST_F(Verify, ShowsPlacesAndDoesNotJudgeThem) {
-  // The largest is the last one of `x` and the first one of its negative.
+  // The largest element is the last one of `x`, and the first one of -x.
   const Verification verified = of("y = Neg (x)", -200.0);
   EXPECT_THAT(verified.faults, IsEmpty());
   EXPECT_TRUE(Verification::judges(verified.outputs[0]));
@@ -74,7 +75,7 @@ TEST_F(Verify, ShowsPlacesAndDoesNotJudgeThem) {
 }
 
 TEST_F(Verify, RefusesAModelThatAnswersWithoutNumbers) {
-  // The logarithm of 1 - x, for which sample 1 begins with minus infinity and goes on as NaN.
+  // The logarithm of 1 - x. For sample 1 it begins with minus infinity and continues with NaN.
   const std::string lost = "a = Constant <value = float {1.0}> () b = Sub (a, x) y = Log (b)";
   const Verification verified = of(lost, -200.0);
   EXPECT_THAT(verified.faults, ElementsAre(HasSubstr("NaN or infinite for 3 of 3 samples")));

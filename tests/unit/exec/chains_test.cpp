@@ -13,7 +13,7 @@
 namespace qtool {
 namespace {
 
-/// A graph that is built node by node; names of outputs are returned.
+/// A graph that is built node by node. The functions return the names of the outputs.
 struct ChainNet {
   Graph graph;
 
@@ -62,7 +62,7 @@ Ran run_chain(const Graph& graph, const std::vector<Tensor>& inputs,
   return ran;
 }
 
-/// Runs both ways; the kernels of the fused plan.
+/// Checks that the fused plan computes the outputs of the reference. Returns its kernels.
 std::vector<std::string> compare(const ChainNet& net, const std::vector<Tensor>& inputs) {
   CompileOptions plain;
   plain.lowering = Lowering::kReference;
@@ -143,7 +143,7 @@ TEST(Chains, StopAtObservedTensors) {
   EXPECT_EQ(run_chain(net.graph, one({1, 3, 5, 7}), options).kernels.size(), 2U);
 }
 
-/// A convolution of `x` whose output `function` turns into the network's.
+/// A network with a convolution of `x`. `function` is applied to its output.
 template <typename Function>
 ChainNet convolution_with(const Function& function) {
   ChainNet net;

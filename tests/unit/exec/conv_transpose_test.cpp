@@ -1,4 +1,4 @@
-// The integer ConvTranspose against naive sums of ONNX's definition, bit for bit.
+// Compares the integer ConvTranspose with naive sums by ONNX's definition, bit for bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ struct UpsamplingCase {
   std::vector<int> bias;
 };
 
-// The node, with real output or with a quantized one behind a Relu.
+// A graph with the node. Its output is float, or it is followed by a Relu and quantized.
 UpsamplingCase upsampling_case(const UpsamplingLayer& layer, bool quantized) {
   UpsamplingCase made;
   std::mt19937 random(7);

@@ -1,5 +1,5 @@
-// ConvInteger and MatMulInteger: the kernels behind constant weights against a naive sum, and
-// against the plain loops that serve weights which are computed.
+// ConvInteger and MatMulInteger: compares the kernels for constant weights with a naive sum, and
+// with the plain loops for computed weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,8 @@ struct Inputs {
   Tensor x, w, x_zero, w_zero;
 };
 
-/// Runs `op_type` with the tensors of `inputs` as inputs of the graph, or with constant weights.
+/// Runs `op_type` on `inputs`. Its weights are constants if `constant` is true, and inputs of the
+/// graph otherwise.
 std::vector<std::int32_t> run_product(
     const std::string& op_type, const Inputs& inputs, bool constant,
     const std::map<std::string, Attribute, std::less<>>& attributes,

@@ -1,6 +1,6 @@
-// Operators on integers beside those of images with weights: two activations, one and three spatial
-// axes, interpolation, normalization, ranks. Against the same graph run node by node as the ONNX
-// specification says (Lowering::kReference).
+// Operators on integers that do not occur in usual networks for images: two activations, one and
+// three spatial axes, interpolation, normalization, ranks. Compares each with the same graph, run
+// node by node as the ONNX specification says (Lowering::kReference).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-/// Whether the result has the bits of the reference, or may be one step away where it is next to a
-/// tie: sums are rounded once there, and before that here.
+/// Whether the result must have the bits of the reference, or may differ by one step next to a tie.
+/// The reference rounds a sum only once; the integer kernels also round before the sum.
 enum class Agreement : std::uint8_t { kSameBits, kOneStep };
 
 struct ShapeCase {
@@ -387,7 +387,7 @@ INSTANTIATE_TEST_SUITE_P(Rows, IntegerShapes, ::testing::ValuesIn(row_cases()), 
 INSTANTIATE_TEST_SUITE_P(Volumes, IntegerShapes, ::testing::ValuesIn(volume_cases()), kName);
 INSTANTIATE_TEST_SUITE_P(Images, IntegerShapes, ::testing::ValuesIn(image_cases()), kName);
 
-// Between convolutions over one axis no layout is changed.
+// No step between two convolutions over one axis changes a layout.
 TEST(IntegerShapes, RowsStayImagesBetweenConvolutions) {
   QdqNet net;
   net.input("x", {1, 6, 31});

@@ -1,4 +1,5 @@
-// Loading, preparing and compiling cost time in proportion to the model, and end when asked to.
+// Loading, preparing and compiling take time in proportion to the size of the model, and end when
+// asked to.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,7 +53,7 @@ Graph chain(const std::string& op_type, int count) {
   return net.graph;
 }
 
-// All read one constant, and every second node does nothing.
+// Every second node adds one shared constant, and the others are Identity nodes.
 Graph readers_of_one_constant(int count) {
   Net net = with_input();
   net.constant("c", Tensor::scalar<float>(0.5F));
@@ -65,7 +66,7 @@ Graph readers_of_one_constant(int count) {
   return net.graph;
 }
 
-// Constants computed from constants: every node folds.
+// Constants that are computed from constants, so every node folds.
 Graph folded(int count) {
   Net net = with_input();
   std::string last = net.constant("c", Tensor::scalar<float>(0.5F));
@@ -74,7 +75,7 @@ Graph folded(int count) {
   return net.graph;
 }
 
-// Sigmoid between Quantize and Dequantize: lowered to integers, one by one.
+// Sigmoid nodes between Q/DQ pairs, each of which is lowered to integers.
 Graph quantized_sigmoids(int count) {
   Net net = with_input();
   net.constant("s", Tensor::scalar<float>(0.02F));
@@ -102,7 +103,7 @@ Graph fan(const std::string& op_type, int count) {
   return net.graph;
 }
 
-// A node with very many outputs, of which every second one is a constant's.
+// Two nodes with very many outputs. One of them splits a constant, so its outputs fold.
 Graph split(int count) {
   Net net;
   net.input("x", {1, count});
@@ -121,7 +122,8 @@ Graph split(int count) {
   return net.graph;
 }
 
-// A long list of initializers; a node reads all of them, and folds, and another one with the input.
+// A long list of initializers. One node reads their negatives and folds; another reads all of them
+// and the input.
 Graph initializers(int count) {
   Net net = with_input();
   Node sum{"sum", "Sum", "", {}, {net.graph.add_value("sum_out")}, {}};
@@ -146,7 +148,7 @@ Graph upgraded(int count) {
   return graph;
 }
 
-// Lowering lets each node move integers, and puts one behind it.
+// Lowering makes each node move integers and adds a node after it.
 Graph moved(int count) {
   Net net = with_input();
   net.constant("s", Tensor::scalar<float>(0.02F));
@@ -158,7 +160,7 @@ Graph moved(int count) {
   return net.graph;
 }
 
-// Reads the tensors of a network, very many of them, at its end: a tail that no plan holds.
+// A network that ends in an unknown operator with very many inputs: a tail that no plan can hold.
 Graph tail(int count) {
   Net net = with_input();
   Node last{"last", "Unknown", "elsewhere", {}, {net.graph.add_value("last_out")}, {}};
@@ -170,8 +172,8 @@ Graph tail(int count) {
   return net.graph;
 }
 
-// As many nodes as a second is enough for, and ten times that: a busy machine takes up to four.
-// Passes that were not linear took 17 and 24 s.
+// This number of nodes takes about one second. The limit is ten times that, because a busy machine
+// takes up to four seconds. Passes that were not linear took 17 and 24 s.
 constexpr int kMany = kSanitized ? 10'000 : 100'000;
 constexpr double kMaxSeconds = 10.0;
 
@@ -204,14 +206,14 @@ INSTANTIATE_TEST_SUITE_P(
                     Model{"upgraded", upgraded}, Model{"moved", moved}, Model{"tail", tail}),
     [](const auto& test) { return std::string(test.param.name); });
 
-// Placing, choosing scales and zero points, and emitting look tensors up in a table, and readers of
-// one zero point.
+// Placement, the choice of scales and zero points, and emission look up tensors in a table, and
+// also the readers of one zero point.
 TEST(Quantize, EndsSoonForVeryManyNodes) {
   Net net = with_input();
   std::string last = "x";
   for (int i = 0; i < kMany; ++i) last = net.op("Relu", concat("n", i), {last});
   net.constant("w", Tensor(DType::kFloat32, Shape{8, 8}));
-  net.output(net.op("MatMul", "end", {last, "w"}));  // a product, or nothing is worth integers
+  net.output(net.op("MatMul", "end", {last, "w"}));  // without a product nothing is quantized
   const Graph& graph = net.graph;
   CalibrationTable table;
   for (const std::string& name : tensors_to_calibrate(graph, find_target("cpu"))) {
@@ -243,7 +245,8 @@ TEST(NamedSteps, EndsSoonForVeryManySteps) {
   EXPECT_EQ(named.back().node, concat("t", kMany - 1));
 }
 
-// Values of subgraphs that have the name of one of the graph around them get another in a file.
+// If a value of a subgraph has the name of a value of the outer graph, it gets another name in a
+// file.
 TEST(SaveOnnx, EndsSoonForVeryManyClashesOfNames) {
   constexpr int kClashes = kMany / 5;
   Net body;
@@ -330,7 +333,8 @@ TEST(AssignOffsets, TakesTheSameGapsAsALookAtAllStorages) {
   }
 }
 
-// Where everything lives at once there is one place for each, whether it is looked for or not.
+// If all storages live at the same time, there are no gaps between them, and searching for one must
+// not take long.
 TEST(AssignOffsets, EndsSoonWhereVeryManyLiveAtOnce) {
   std::vector<Storage> storages(kMany);
   for (std::size_t i = 0; i < storages.size(); ++i) {
@@ -342,7 +346,8 @@ TEST(AssignOffsets, EndsSoonWhereVeryManyLiveAtOnce) {
             kMaxSeconds);
 }
 
-// The code of the Error and how often `stop` was called.
+// Runs `work` with a stop check that answers `questions` calls with no. Returns the code of the
+// Error (kUsage if there is none) and the number of calls.
 std::pair<ErrorCode, int> stop_at_question(int questions,
                                            const std::function<void(StopCheck)>& work) {
   int asked = 0;

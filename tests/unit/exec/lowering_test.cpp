@@ -1,5 +1,5 @@
-// Every kind of Q/DQ cluster, lowered to integers, against the same graph run node by node as the
-// ONNX specification says (Lowering::kReference).
+// Compares every kind of Q/DQ cluster, lowered to integers, with the same graph, run node by node
+// as the ONNX specification says (Lowering::kReference).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -299,7 +299,7 @@ TEST_P(IntegerLowering, AgreesWithTheSpecification) {
 INSTANTIATE_TEST_SUITE_P(Clusters, IntegerLowering, ::testing::ValuesIn(cluster_cases()),
                          [](const auto& test) { return std::string(test.param.name); });
 
-/// What runs of x + conv(x), given by `pieces` of a graph.
+/// The steps of the plan for a graph.
 std::vector<StepInfo> steps_of(QdqNet& net) {
   net.graph.check();
   return Executor(net.graph).compile({})->steps();
@@ -329,7 +329,7 @@ TEST(IntegerLowering, LeavesAnAddThatIsNoResidualToItself) {
     net.output(net.op("Relu", "relu", {y}));
     EXPECT_TRUE(has_step(steps_of(net), "Add"));
   }
-  {  // The convolution's result is repeated, not the other operand.
+  {  // The convolution's result is broadcast, and not the other operand.
     QdqNet net;
     net.input("x", {1, 6, 9, 7});
     const auto x = net.qdq("x", 0.02F, 117);
@@ -376,8 +376,8 @@ TEST(IntegerLowering, KeepsANodeWhoseSumsCouldOverflowInFloat) {
   for (const StepInfo& step : plan->steps()) EXPECT_FALSE(step.op_type == "Conv" && step.integer);
 }
 
-// Only QLinearConv may wrap: a convolution of reals gives reals, and an activation comes before
-// anything is rounded.
+// Only QLinearConv may wrap. A convolution of reals gives reals, and an activation after it comes
+// before any rounding.
 TEST(IntegerLowering, WrapsNoSumsOfReals) {
   for (const std::string_view behind : {"", "Relu"}) {
     QdqNet net;
@@ -421,9 +421,9 @@ TEST(IntegerLowering, LeavesAFunctionInFloatWhoseConstantAddsAnAxis) {
   }
 }
 
-// A file can ask for a table per channel many times over with one constant.
+// With a single constant a file can demand one table per channel for many nodes.
 TEST(IntegerLowering, BoundsTheTablesOfAPlan) {
-  constexpr std::int64_t kChannels = 4096;  // a MiB of tables
+  constexpr std::int64_t kChannels = 4096;  // one MiB of tables per node
   QdqNet net;
   net.input("x", {1, kChannels, 1, 1});
   net.constant("slope", random_floats({kChannels, 1, 1}, 22, -0.5F, 0.5F));

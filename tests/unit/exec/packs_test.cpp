@@ -1,4 +1,4 @@
-// What the plans of one executor share: packed weights, and the plans themselves.
+// Tests the objects that an executor shares: packed weights and plans.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -32,7 +32,8 @@ class SharingNet : public Net {
     graph.declare(id("x"), DType::kFloat32,
                   std::vector<Dim>{{1, ""}, {4, ""}, {{}, "H"}, {{}, "W"}});
   }
-  // Weights that are known once shapes are: `base` times the height of x over 16.
+  // Weights that become constant once the shapes are known: `base` times the height of x divided by
+  // 16.
   std::string folded(const std::string& base, DType dtype = DType::kFloat32) {
     constant("axis_h", Tensor::of<std::int64_t>({1}, {2}));
     constant("sixteenth", Tensor::scalar<float>(1.0F / 16));
@@ -87,7 +88,7 @@ TEST(PackedWeights, AreApartForGemmsThatReadOneConstantBothWays) {
       EXPECT_NEAR(found[20 + row * 5 + column], straight, 1e-5F);
     }
   }
-  EXPECT_EQ(executor.counts().packs, 2);  // Gemm and MatMul read it alike
+  EXPECT_EQ(executor.counts().packs, 2);  // the first Gemm and the MatMul share one
 }
 
 TEST(PackedWeights, AreApartForIntegerGemmsThatReadOneConstantBothWays) {
@@ -116,7 +117,8 @@ TEST(PackedWeights, AreApartForIntegerGemmsThatReadOneConstantBothWays) {
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 0.0501F) << i;
 }
 
-// One executor with two input shapes, against an executor that never had the first shape.
+// Compares an executor that has compiled two input shapes with one that has compiled only the
+// second.
 void expect_own_weights_per_shape(const Graph& graph, const Shape& first, const Shape& second) {
   const Executor both(graph);
   const Executor fresh(graph);
@@ -176,7 +178,8 @@ TEST(PackedWeights, GoWithTheLastPlanThatUsesThem) {
     const ExecutorCounts counts = executor.counts();
     EXPECT_EQ(counts.compiled, height);
     EXPECT_LE(counts.plans, 8);
-    // One of each plan and one of all; oneDNN may want two layouts, by the size of the image.
+    // Each plan has one pack of its own, and all plans share one. oneDNN may want two layouts of
+    // the shared pack, depending on the size of the image.
     EXPECT_LE(counts.packs, counts.plans + 2);
     EXPECT_GE(counts.packs, counts.plans + 1);
   }
@@ -191,7 +194,7 @@ TEST(PackCache, KeepsAPackAsLongAsSomebodyHoldsIt) {
   int made = 0;
   const auto make = [&] { return std::make_shared<const int>(++made); };
   auto one = cache.get({"form", {tensor, nullptr}}, make);
-  EXPECT_EQ(cache.get({"form", {equal, nullptr}}, make), one);  // by content
+  EXPECT_EQ(cache.get({"form", {equal, nullptr}}, make), one);  // compared by content
   EXPECT_NE(cache.get({"form", {other, nullptr}}, make), one);
   EXPECT_NE(cache.get({"form", {nullptr, tensor}}, make), one);
   EXPECT_NE(cache.get({"form", {tensor}}, make), one);
@@ -205,7 +208,7 @@ TEST(PackCache, KeepsAPackAsLongAsSomebodyHoldsIt) {
     one = cache.get({"form", {gone}}, make);
   }
   EXPECT_TRUE(watched.expired());
-  EXPECT_FALSE(source.expired());  // compared with the next one
+  EXPECT_FALSE(source.expired());  // kept for the next comparison
   one.reset();
   EXPECT_TRUE(source.expired());
   EXPECT_EQ(cache.size(), 0U);
@@ -235,7 +238,7 @@ TEST(Executor, CompilesAPlanOnceWhenManyThreadsAskAtOnce) {
   for (std::thread& thread : threads) thread.join();
   for (const auto& plan : plans) EXPECT_EQ(plan, plans[0]);
   EXPECT_EQ(executor.counts().compiled, 1);
-  // Workers of one parallel loop, two shapes in turn.
+  // The workers of one parallel loop ask for two shapes in turn.
   parallel_items(32, 4, [&](std::int64_t i, int) {
     static_cast<void>(executor.compile({{"x", Shape{1, 4, 16 + i % 2, 16}}}));
   });

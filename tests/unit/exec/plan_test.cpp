@@ -123,7 +123,7 @@ TEST(Executor, FusesAClipIntoABroadcastSum) {
   EXPECT_TRUE(std::isnan(y[3]));
 }
 
-// FP32: oneDNN may choose another kernel for other numbers of images, which adds in another order.
+// For another number of images, oneDNN may choose another FP32 kernel, which adds in another order.
 TEST(Executor, GivesTheSameForAnyThreadsAndBatch) {
   constexpr float kMaxDifference = 1e-5F;  // as a share of the largest magnitude
   const Net net = small_network();
@@ -165,8 +165,8 @@ TEST(Executor, SharesOnePlanBetweenWorkers) {
 TEST(Executor, ShowsObservedTensorsInOrderAndWhole) {
   const Net net = small_network();
   const Executor executor(net.graph);
-  // Observed: tensors before and after fusions, the input, and a tensor that shares the memory of
-  // another.
+  // Observes tensors before and after fusions, the input, and a tensor that shares the memory of
+  // another tensor.
   const auto plan = executor.compile({}, {.observe = {"flat_out", "c1_out", "x", "r2_out"}});
   ASSERT_EQ(plan->observed().size(), 4U);
   EXPECT_EQ(plan->observed()[1].shape, (Shape{1, 4, 8, 6}));

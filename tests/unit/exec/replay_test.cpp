@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kReplayedSide = 4;
 
-/// Branches that meet again: what one tensor reaches is never all that comes after it.
+/// A network with branches that meet again, so no tensor affects all steps after it.
 Graph branches() {
   Net net;
   net.input("x", {1, 2, kReplayedSide, kReplayedSide});
@@ -66,7 +66,7 @@ ReplayedOutputs run_once(const Graph& graph, const Tensor& x) {
   return replayed_values(plan->run(inputs, workspace));
 }
 
-/// The network with everything that reads `tensor` reading twice its value.
+/// The network changed so that all readers of `tensor` read twice its value.
 Graph doubled(Graph graph, const std::string& tensor) {
   const ValueId from = graph.find_value(tensor).value();
   const ValueId two = graph.add_constant("two", Tensor::scalar(2.0F));
@@ -143,7 +143,7 @@ TEST(Replay, TakesOneStepFromANetworkWithOtherWeights) {
   const ReplayedOutputs clean = replayed_values(replay.run(inputs));
   const ReplayedOutputs changed = replayed_values(replay.run_variant(*step));
   EXPECT_NE(changed, clean);
-  // Fusion depends on what is observed, so the same tensors are.
+  // Fusion depends on the observed tensors, so the reference observes the same tensors.
   const auto reference = plan_of(one, kTensors);
   Workspace workspace;
   EXPECT_EQ(changed, replayed_values(reference->run(inputs, workspace)));

@@ -1,4 +1,4 @@
-// Samples that follow each other: audio that is cut, and states that are fed back.
+// Samples that follow each other: audio that is cut into samples, and states that are fed back.
 #include "exec/state_feedback.h"
 
 #include <gmock/gmock.h>
@@ -185,7 +185,8 @@ TEST(States, MustBeOutputsOfTheInputsShape) {
   }
 }
 
-// The range of the sum is that of a run from sample to sample, not of each alone.
+// The range of the sum comes from a run through the samples in order, and not from each sample
+// alone.
 TEST(States, AreFedBackInCalibrationAndEvaluation) {
   const TensorFolder folder;
   folder.add("a.wav", wav({1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}, true));
@@ -213,7 +214,7 @@ TEST(States, AreFedBackInCalibrationAndEvaluation) {
   EXPECT_EQ(result.workers, 1);
   EXPECT_NEAR(result.outputs[0].max_abs_error, 6.0 - 0.6, 1e-5);
   EXPECT_EQ(result.answers.decisions->all, 12);
-  EXPECT_EQ(result.answers.decisions->equal, 8);  // 0.1, 0.3 and 0.6
+  EXPECT_EQ(result.answers.decisions->equal, 8);  // its sums are 0.1, 0.3 and 0.6
   eval.batch = 2;
   EXPECT_THROW(static_cast<void>(evaluate(executor, &wrong, samples, eval)), Error);
 }

@@ -12,10 +12,11 @@
 namespace qtool::onednn {
 namespace {
 
-// Promised between numbers of threads, as a share of the result's largest magnitude: oneDNN may
-// choose another kernel for a part than for the whole, which adds in another order.
+// The largest difference between numbers of threads, as a share of the result's largest magnitude.
+// oneDNN may choose another kernel for a part than for the whole, and that kernel adds in another
+// order.
 constexpr float kThreadDifference = 1e-5F;
-constexpr std::int64_t kWorthDividing = 1 << 15;  // products; of fewer, nothing would be tested
+constexpr std::int64_t kWorthDividing = 1 << 15;  // products; fewer are not divided
 constexpr int kThreadRounds = 100;
 
 constexpr unsigned kSeed = 11;

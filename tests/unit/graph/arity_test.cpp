@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What loading says of `y = op(inputs)`.
+// The message of the Error that loading `outputs = op(inputs)` throws, or "accepted".
 std::string arity_refusal(const std::string& op, const std::vector<std::string>& inputs,
                           const std::vector<std::string>& outputs, std::int64_t opset = 17) {
   onnx::ModelProto model = small_model(opset);

@@ -33,7 +33,7 @@ TEST(FindBrokenWeights, FindsNothingInNumbers) {
   EXPECT_EQ(find_broken_weights(with_matmuls(0.0F, 1e38F).graph).tensors, 0);
 }
 
-// A mask of attention and the bounds of a Clip.
+// Infinity has a meaning in an attention mask and in the bounds of a Clip.
 TEST(FindBrokenWeights, LeavesInfinityWhereItHasAMeaning) {
   Net net = with_matmuls(1.0F, 1.0F);
   net.constant("mask", Tensor::of<float>({2}, {0.0F, -kInfinity}));

@@ -1,4 +1,4 @@
-// What subgraphs read from the graph around them is no input of their node, in no opset.
+// Values that a subgraph reads from the graph around it are not inputs of its node, in any opset.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -111,7 +111,7 @@ TEST_P(CapturesOfOpset, AreTakenByAnIfWithinAnIf) {
               ElementsAre(-2, 0));
 }
 
-// Axes became an input in opset 18, and exporters share constants by the graph around.
+// Axes became an input in opset 18, and exporters share constants through the outer graph.
 TEST_P(CapturesOfOpset, MayBeConstantsThatAnOperatorIsMadeFrom) {
   if (GetParam() < 18) return;  // ReduceMax has no input for its axes yet
   const std::string text = text_of(R"(main (float[2, 2] x, bool c) => (float[2] y) {

@@ -1,4 +1,4 @@
-// From opsets newer than the canonical one.
+// Conversion from opsets newer than the canonical one.
 #include "unit/one_node.h"
 
 namespace qtool {
@@ -69,7 +69,8 @@ TEST(UpgradeOpset, SpellsOutGroupNormalization) {
                                                "InstanceNormalization", "Reshape", "Mul", "Add"));
 }
 
-// Nothing ran these, and a saved copy, whose opset has such an operator, could not be read.
+// Without a rewrite these operators would not run, and a saved copy, whose opset has such an
+// operator, could not be read.
 TEST(UpgradeOpset, ReadsOperatorsThatAreNewerThanTheOpset) {
   EXPECT_EQ(ops_of(OneNode("Mish", 13, {"x"}).upgrade()),
             ops_of(OneNode("Mish", 18, {"x"}).upgrade()));

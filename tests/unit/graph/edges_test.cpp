@@ -1,5 +1,5 @@
-// A graph that is edited at random against a naive one: what reads what, what makes what, and in
-// which order. Values with very many readers and nodes with very many operands are among them.
+// Compares a graph that is edited at random with a naive one: the consumers of the values, the
+// operands and the order of the nodes. Some nodes have very many operands.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace qtool {
 namespace {
 
-// The same edits, each by a search through everything.
+// A graph that makes the same edits and searches through everything.
 struct NaiveGraph {
   std::vector<NodeId> order;
   std::map<NodeId, std::vector<ValueId>> inputs;
@@ -54,7 +54,7 @@ class EditedGraphs {
       case 6:
         return replace_uses();
       default:
-        // A copy has to work on its own.
+        // A copy must work independently of the original.
         if (random_() % 16 == 0) graph = Graph(graph);
     }
   }
@@ -86,7 +86,7 @@ class EditedGraphs {
   void add() {
     Node node;
     node.op_type = "Sum";
-    // Now and then more operands than are searched one by one.
+    // Sometimes a node has more operands than are searched one by one.
     const std::size_t count = random_() % 8 == 0 ? 20 + random_() % 60 : random_() % 4;
     for (std::size_t i = 0; i < count; ++i) node.inputs.push_back(any_value());
     const std::vector<ValueId> inputs = node.inputs;

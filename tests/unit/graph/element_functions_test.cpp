@@ -19,7 +19,7 @@ Net net_with_input() {
   return net;
 }
 
-// Input, nodes and output of each function, in words.
+// One text for each function: the names of its input, its nodes and its output.
 std::vector<std::string> found(const Net& net) {
   std::vector<std::string> texts;
   for (const ElementFunction& function : element_functions(net.graph)) {
@@ -64,7 +64,7 @@ TEST(ElementFunctions, EndsWhereOthersReadOrALayerDoesTheWork) {
   read.output(s);
   EXPECT_THAT(found(read), ElementsAre("x s s_out"));
 
-  Net relu = net_with_input();  // the convolution takes the Relu in
+  Net relu = net_with_input();  // the convolution fuses the Relu
   const auto r = relu.op("Relu", "r", {relu.conv("conv", "x")});
   relu.output(relu.op("Mul", "m", {r, relu.op("Sigmoid", "s", {r})}));
   EXPECT_THAT(found(relu), ElementsAre("r_out s m m_out"));

@@ -1,5 +1,6 @@
-// Fusions of com.microsoft, run after the rewriting, against their definitions (ONNX Runtime's
-// docs/ContribOperators.md) in double precision; and what of that domain is refused.
+// Runs fused operators of com.microsoft after they are rewritten, and compares them with their
+// definitions (ONNX Runtime's docs/ContribOperators.md) in double precision. Also tests the models
+// of that domain that are refused.
 #include <cmath>
 #include <numbers>
 #include <string>
@@ -141,7 +142,7 @@ TEST(Microsoft, UnpacksWeightsInBlocks) {
       const Tensor packed = random_integers<std::uint8_t>({kColumns, 3, size(bytes)}, 21);
       const Tensor zeros = random_integers<std::uint8_t>({kColumns, size(zero_bytes)}, 22);
       const Tensor scales = random_tensor({kColumns, 3}, 0.01F, 0.1F, 23);
-      // Bit by bit: element i of a row has the bits i * bits and up, lowest first.
+      // Reads bit by bit: element i of a row begins at bit i * bits, lowest bit first.
       const auto element = [&](const Tensor& tensor, std::size_t stride, std::size_t row,
                                std::size_t index) {
         int value = 0;
@@ -179,7 +180,7 @@ TEST(Microsoft, UnpacksWeightsInBlocks) {
   }
 }
 
-// ---- what is refused ----
+// ---- refusals ----
 
 TEST(Microsoft, RefusesWhatItCannotTranslate) {
   const Operand a = operand({1, 3, 4, 4}, 1, 0.021F, 120);
@@ -249,7 +250,7 @@ TEST(Microsoft, RefusesBlocksThatDoNotFit) {
   EXPECT_THAT(refuse(32, 2, 4, 32, computed), HasSubstr("depend on the data"));
 }
 
-// Each reader would unpack weights of its own.
+// Each reader would unpack its own copy of the weights.
 TEST(Microsoft, UnpacksWeightsForOneNodeOnly) {
   const OpInput x = random_tensor({1, 32});
   const OpInput packed = constant(random_integers<std::uint8_t>({2, 1, 16}, 1));

@@ -1,5 +1,5 @@
-// Integer operators of com.microsoft, run after the rewriting, against their definitions (ONNX
-// Runtime's docs/ContribOperators.md) in double precision.
+// Runs integer operators of com.microsoft after they are rewritten, and compares them with their
+// definitions (ONNX Runtime's docs/ContribOperators.md) in double precision.
 #include "unit/microsoft.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ TEST(Microsoft, ConcatenatesTensorsOfDifferentScales) {
   expect_quantized(run("QLinearConcat", inputs, {{"axis", std::int64_t{1}}})[0], all);
 }
 
-// [1, 3, 4, 4] or, with the channels last, [1, 4, 4, 3].
+// Pixel p of channel c in a tensor [1, 3, 4, 4] or, with the channels last, [1, 4, 4, 3].
 double pixel(const std::vector<double>& x, bool last, std::size_t c, std::size_t p) {
   return last ? x[p * 3 + c] : x[c * 16 + p];
 }
@@ -200,7 +200,7 @@ struct Product {
   Tensor b = random_integers<std::int8_t>({4, 3}, 12);
   std::vector<float> scales{0.004F, 0.01F, 0.02F};
 
-  // alpha a b; `add` is what the sums of column n get.
+  // The product alpha a b. add[n] is added to the sums of column n.
   [[nodiscard]] std::vector<double> result(double alpha, const std::vector<double>& add) const {
     const std::vector<std::int64_t> weights = to_int64s(b);
     std::vector<double> all;
@@ -276,7 +276,8 @@ TEST(Microsoft, ScalesSumsOfIntegers) {
   EXPECT_TRUE(integer);
 }
 
-// The input is quantized to uint8 over its range with 0, as DynamicQuantizeLinear defines it.
+// The input is quantized to uint8 over its range, widened to contain 0, as DynamicQuantizeLinear
+// defines it.
 TEST(Microsoft, QuantizesTheFirstMatrixWhileItRuns) {
   const Product p;
   const Tensor x = Tensor::of<float>({2, 4}, {-1.0F, 0.3F, 0.77F, 1.55F, 0.1F, -0.2F, 1.0F, 0.0F});

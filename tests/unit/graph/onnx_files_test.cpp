@@ -25,7 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-/// Products with a matrix of 16 KiB and one of 4, and a bias too small to be moved.
+/// Products with a matrix of 16 KiB and one of 4 KiB, and a bias that is too small to be moved to
+/// the second file.
 Graph products() {
   Net net;
   net.constant("w", random_floats({64, 64}, 1, -1.0F, 1.0F));

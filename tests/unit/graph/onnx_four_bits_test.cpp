@@ -1,4 +1,4 @@
-// Weights that a file has in 4 bits, as ONNX from opset 21 on stores them.
+// Weights that a file stores in 4 bits, as ONNX does from opset 21 on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -89,7 +89,7 @@ TEST(FourBits, TypedFieldsHoldTheSameBytes) {
               ElementsAre(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3));
 }
 
-// Between integers the product is one of integers.
+// If the input of the product is quantized, the product runs on integers.
 TEST(FourBits, RunOnTheIntegerKernels) {
   for (const std::int32_t type : {kInt4, kUInt4}) {
     onnx::ModelProto model = product(type, kSigned, std::string("\xf1\x02", 2));
@@ -138,14 +138,14 @@ TEST(FourBits, InBlocksBecomeReals) {
   EXPECT_THAT(plan->run(inputs, workspace)[0].values<float>(),
               ElementsAre(-9, -12, -32, 0.5F, 0.5F, 0.375F));
   node.mutable_attribute(1)->set_i(3);
-  EXPECT_EQ(four_bit_refusal(model), "");  // 3 and 1 inputs
+  EXPECT_EQ(four_bit_refusal(model), "");  // blocks of 3 and 1 inputs
   node.mutable_attribute(1)->set_i(1);
   EXPECT_THAT(four_bit_refusal(model), HasSubstr("expected float32 of [4, 3]"));
   node.mutable_attribute(1)->set_i(-2);
   EXPECT_THAT(four_bit_refusal(model), HasSubstr("'block_size' is negative"));
 }
 
-/// The model as it is written, read by protobuf.
+/// The initializer with this name in a saved model that protobuf has read.
 const onnx::TensorProto& initializer(const onnx::ModelProto& model, const std::string& name) {
   for (const onnx::TensorProto& tensor : model.graph().initializer()) {
     if (tensor.name() == name) return tensor;
@@ -198,7 +198,8 @@ TEST(FourBits, MayLieInNodesConstant) {
   EXPECT_THAT(four_bit_refusal(given), HasSubstr("'w': has integers of 4 bits, read by"));
 }
 
-// Whose integers a pass made larger than 4 bits hold takes its neighbours along to 8.
+// If a pass makes integers larger than 4 bits can hold, they and the zero points of their node
+// become 8-bit.
 TEST(FourBits, BecomeEightWhereTheyNoLongerFit) {
   const Graph graph = prepare(load(product(kInt4, kSigned, std::string("\xf1\x02", 2))));
   Graph larger = graph;

@@ -32,7 +32,7 @@ void set_ints(onnx::NodeProto& node, const char* name, const std::vector<std::in
   for (const std::int64_t value : values) attribute.add_ints(value);
 }
 
-// A model of opset 9 that every pass has something to do on.
+// A model of opset 9 in which every pass has something to do.
 std::string rich_model() {
   onnx::ModelProto model = small_model(9);
   onnx::GraphProto& graph = *model.mutable_graph();
@@ -66,7 +66,7 @@ std::string rich_model() {
   return model.SerializeAsString();
 }
 
-// Whether the bytes are a model. Anything but success and Error ends the test program.
+// Whether the bytes are a model. Any outcome but success and an Error ends the test program.
 bool survives(const std::string& bytes) {
   try {
     const Graph graph = load_onnx_bytes(bytes, "", "hostile");
@@ -207,7 +207,7 @@ TEST(HostileOnnx, IsRefusedWhenRealModelsAreCutOff) {
 }
 
 TEST(HostileOnnx, MayNotNestWithoutEnd) {
-  // A sequence of sequences of ... as the type of an input: protobuf's recursion limit ends it.
+  // A sequence of sequences of ... as the type of an input: protobuf's recursion limit must end it.
   std::string type;
   for (int depth = 0; depth < 20000; ++depth) {
     std::string length;
@@ -241,7 +241,8 @@ TEST(HostileOnnx, MayHaveManyReadersOfOneConstant) {
   EXPECT_TRUE(survives(model.SerializeAsString()));
 }
 
-// The test data of the ONNX project: strings, sequences, subgraphs, training operators and all.
+// The test data of the ONNX project, which includes strings, sequences, subgraphs and training
+// operators.
 TEST(HostileOnnx, IncludesNoModelOfOnnxThatEndsTheProgram) {
   const fs::path data = kOnnxTestData;
   if (!fs::exists(data)) GTEST_SKIP() << absent(data);

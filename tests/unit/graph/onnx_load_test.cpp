@@ -24,7 +24,7 @@ std::vector<std::string> value_names(const Graph& graph, const std::vector<Value
   return names;
 }
 
-// Loads a changed small model and returns the error's sentence; fails when there is none.
+// Loads a changed small model and returns the message of the Error. Fails if there is none.
 std::string load_refusal(ErrorCode code, const std::function<void(ModelProto&)>& change) {
   ModelProto model = small_model();
   change(model);

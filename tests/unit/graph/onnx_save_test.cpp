@@ -76,7 +76,7 @@ TEST(SaveOnnx, LeavesOutConstantsThatNothingReads) {
 TEST(SaveOnnx, RefusesMoreThanTwoGigabytesBeforeCopyingThem) {
   Graph graph;
   graph.info.opsets[""] = 17;
-  // One tensor of 64 MiB behind 33 constants.
+  // One tensor of 64 MiB after 33 constants.
   const auto big = std::make_shared<const Tensor>(DType::kUInt8, Shape{1 << 26});
   Node node{"cat", "Concat", "", {}, {}, {{"axis", std::int64_t{0}}}};
   for (int i = 0; i < 33; ++i) node.inputs.push_back(graph.add_constant(concat("w", i), big));

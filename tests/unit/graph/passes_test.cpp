@@ -273,7 +273,7 @@ TEST(RemoveIdentities, RemovesDropoutOfNothingInTrainingMode) {
   EXPECT_THAT(ops_of(b.graph), ElementsAre("Relu"));
 }
 
-// Adds one to float constants; knows the operator Inc only.
+// Evaluates the operator Inc, which adds one to float constants, and no other operator.
 std::optional<std::vector<Tensor>> evaluate_inc(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   if (node.op_type != "Inc") return std::nullopt;
@@ -350,7 +350,8 @@ TEST(FoldConstants, KeepsNodesWhoseResultsAreLarger) {
     return std::optional(std::move(results));
   });
   b.graph.check();
-  // 4 bytes become 256 in six steps: more than 256 beside the 4 would not be worth it.
+  // 4 bytes become 256 in six steps. Larger constants would not be worth it, because the model
+  // stores only 4 bytes.
   EXPECT_EQ(b.graph.nodes().size(), 2U);
   EXPECT_EQ(b.constant("v5").bytes(), 256);
 }

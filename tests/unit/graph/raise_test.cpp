@@ -1,4 +1,5 @@
-// Graphs that hold something newer than the canonical opset are saved in the opset that has it.
+// Graphs with operators or attributes newer than the canonical opset are saved in the opset that
+// has them.
 #include "unit/one_node.h"
 
 namespace qtool {
@@ -73,7 +74,7 @@ TEST(RaiseOpset, IsAsHighAsTheNewestNode) {
   EXPECT_EQ(least_opset(prepared("BitwiseNot", {"x"})), 18);
 }
 
-// No newer opset has Upsample; in a model of the canonical one a plan may leave it out.
+// No newer opset has Upsample. In a model of the canonical opset a plan may leave it out.
 TEST(RaiseOpset, LeavesGraphsWithAnOperatorThatEndedAlone) {
   OneNode one("BitwiseNot", kCanonicalOpset, {"x"});
   onnx::GraphProto& proto = *one.floats("scales", {4}, {1, 1, 2, 2}).model.mutable_graph();

@@ -1,5 +1,5 @@
-// Models with If, Loop and Scan: what they compute, what is left of them when the graph is
-// prepared, what a file holds, and what is refused.
+// Models with If, Loop and Scan: tests their results, the prepared graphs, the saved files, and the
+// models that are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -210,7 +210,7 @@ TEST(Loop, HandsOutStatesAsEachOther) {
 }
 
 TEST(Loop, StacksTheSlicesOfAllIterations) {
-  for (const int trips : {3, 3000}) {  // unrolled, and run again and again
+  for (const int trips : {3, 3000}) {  // unrolled, and not unrolled
     const std::string text = concat(kHead, R"(main (float[2] x) => (float[T, 2] all) {
       m = Constant <value = int64 {)",
                                     trips, R"(}> ()
@@ -265,7 +265,7 @@ TEST(Loop, IsRefusedWhenItNeverEnds) {
       "c = Constant <value = bool {1}> () m = Constant <value = int64 {4611686018427387904}> ()";
   EXPECT_THAT(refusal_of(loop(constants, "no = Not (ci) co = Not (no)")),
               HasSubstr("did not end within 1000000 iterations"));
-  // Refused before it runs where nothing but the count can end it.
+  // If only the count can end the loop, it is refused before it runs.
   EXPECT_THAT(refusal_of(loop(constants, "co = Identity (ci)")),
               HasSubstr("runs 4611686018427387904 times, at most 1000000 are accepted"));
   Graph without_count = load_text(loop(constants, "co = Identity (ci)"));
@@ -317,7 +317,8 @@ TEST(Scan, WalksAlongAxesInBothDirections) {
   EXPECT_THAT(ops_of(prepare(load_text(text))), testing::Not(testing::Contains("Scan")));
 }
 
-// The shaped copy of the graph, which tells lengths, then has values that the graph lacks.
+// The copy of the graph with known shapes, which gives the lengths, then has values that the graph
+// lacks.
 TEST(Scan, FollowsALoopThatOnlyAPlanUnrolls) {
   const std::string text = concat(kHead, R"(main (float[2] s, float[3, 2] x) => (float[2] y) {
     many = Constant <value = int64 {4001}> ()
@@ -340,7 +341,7 @@ TEST(Scan, FollowsALoopThatOnlyAPlanUnrolls) {
 
 // -- limits --
 
-// Every level doubles the work of the one within it, if nothing bounds it.
+// Without a bound, every level doubles the work of the level inside it.
 TEST(Subgraphs, AreRefusedInTimeWhenTheyLieDeepInEachOther) {
   std::string inner = "so = Abs (s)";
   for (int depth = 0; depth < 14; ++depth) {
@@ -355,7 +356,7 @@ TEST(Subgraphs, AreRefusedInTimeWhenTheyLieDeepInEachOther) {
   EXPECT_THAT(message, testing::AnyOf(IsEmpty(), HasSubstr("too deep")));
 }
 
-// Three loops in each body, which run up to 100000 times each.
+// A tree of loops: each body has three loops, each of which runs up to 100000 times.
 std::string tree_of_loops(int levels) {
   std::string inner = "t0 = Neg (s0) more0 = Not (stop0)";
   for (std::int64_t level = 1; level < levels; ++level) {
@@ -373,7 +374,7 @@ std::string tree_of_loops(int levels) {
   return inner;
 }
 
-// What every body would become is looked at for all of them together, not for each anew.
+// The work of unrolling is bounded for all bodies together, and not for each body anew.
 TEST(Subgraphs, ArePreparedInTimeHoweverManyHoldLoops) {
   const Graph graph = load_text(concat(
       kHead, "main (float[1] s5) => (float[1] t5) { go5 = Constant <value = bool {1}> () ",

@@ -1,5 +1,5 @@
-// Networks that end in something no plan can hold: what runs of them, what is said, and what a
-// quantized model keeps.
+// Networks that end in nodes that no plan can hold: tests the part that runs, the messages, and the
+// nodes that a quantized model keeps.
 #include "graph/tail.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ constexpr const char* kTailHead =
     "<ir_version: 8, opset_import: [\"\" : 17, \"TRT\" : 1]>\n"
     "main (float[1, 3, 4, 4] image) => ";
 
-// A convolution that makes boxes and scores of each pixel.
+// A convolution that makes boxes and scores from each pixel.
 constexpr const char* kNetwork = R"(
   <float[6, 3, 1, 1] w = {0.5, -0.2, 0.1, 0.3, 0.7, -0.6, -0.2, 0.4, 0.9,
                           0.2, 0.1, -0.3, 0.6, 0.5, 0.4, -0.1, 0.8, -0.7},
@@ -120,7 +120,7 @@ TEST(Tail, MayBeALoopThatTheDataCounts) {
               ElementsAre("boxes"));
 }
 
-// ONNX Runtime and others put a pair before each reader.
+// ONNX Runtime and other tools put a Q/DQ pair before each reader.
 TEST(Tail, ShowsATensorOnceHoweverOftenItIsQuantized) {
   const Executor executor(prepare(load_text(detector_text("(float[1, N, 4] found)", R"(
   s = Constant <value = float {0.02}> ()

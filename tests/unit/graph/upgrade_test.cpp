@@ -1,4 +1,4 @@
-// From older opsets.
+// Upgrades from older opsets.
 #include "unit/one_node.h"
 
 namespace qtool {
@@ -30,7 +30,7 @@ TEST(UpgradeOpset, AlignsTheOperandOfLegacyArithmeticWithItsAxis) {
     EXPECT_EQ(graph.value(node.inputs[1]).constant->shape(), Shape({3, 1, 1}));
     EXPECT_TRUE(node.attributes.empty());
   }
-  // Without an axis the operand is aligned at the end, as today.
+  // Without an axis the operand is aligned at the end, as in newer opsets.
   const Graph graph =
       OneNode("Add", 6, {"x", "b"}, [](NodeProto& n) { set(n, "broadcast", std::int64_t{1}); })
           .floats("b", {5}, {1, 2, 3, 4, 5})
@@ -286,8 +286,8 @@ TEST(UpgradeOpset, DropsFlagsThatSayNothing) {
   EXPECT_FALSE(node_called(lstm, "node").has("output_sequence"));
 }
 
-// Ignored without a word, `dilation` would change the result; and a model that another node lifts
-// to a newer opset could not be read again.
+// If `dilation` was ignored silently, the result would change. If another node raised the opset of
+// such a model, the saved model could not be read again.
 TEST(UpgradeOpset, RefusesAttributesThatTheOperatorDoesNotHave) {
   const auto refusal_of = [](const std::string& op, std::int64_t opset, const std::string& name) {
     return OneNode(op, opset, {"x", "x"}, [&](NodeProto& n) { set(n, name, std::int64_t{1}); })

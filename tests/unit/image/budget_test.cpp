@@ -56,8 +56,8 @@ TEST(DecodeBudget, ServesAnImageBeyondItAlone) {
   EXPECT_TRUE(served);
 }
 
-// The decoder may take as much memory as computed from the header: every golden image decodes
-// within that, and it is at most twice what the format needs.
+// The decoder may take the memory that is computed from the header. Every golden image decodes
+// within this limit, and the limit is at most twice the memory that the format needs.
 TEST(ImageHeader, KnowsWhatDecodingTakes) {
   const ImageHeader rgb = read_jpeg_header(golden("decode_gray.jpg"));
   const std::int64_t pixels = rgb.width * rgb.height;
@@ -73,7 +73,7 @@ TEST(DecodeImage, RefusesWhatWouldTakeTooMuchBeforeItTakesIt) {
   ASSERT_NE(frame, std::string::npos);
   jpeg[frame + 11] = '\x11';  // every component as large as the image
   jpeg.replace(frame + 5, 4, big_endian(16000U << 16 | 16700U));
-  jpeg.append(1U << 18U, '\0');  // as many bits as there are blocks
+  jpeg.append(1U << 18U, '\0');  // enough bits for the number of blocks
   try {
     static_cast<void>(decode_image(jpeg, "huge.jpg"));
     FAIL();

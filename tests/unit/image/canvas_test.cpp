@@ -45,7 +45,7 @@ TEST(Canvas, LeavesOutWhatLiesOutside) {
   Image image = blank_image(3, 2, kBlack);
   outline(image, -1'000'000, 1, 1'000'000, 1'000'000, 2, kRed);
   EXPECT_EQ(picture(image), "...\n###\n");
-  fill(image, 2, 2, 1, 1, kRed);  // nothing
+  fill(image, 2, 2, 1, 1, kRed);  // an empty rectangle
   paste(image, 5, 5, image);
   paste(image, -3, -2, image);
   EXPECT_EQ(picture(image), "...\n###\n");
@@ -83,7 +83,7 @@ TEST(Canvas, WritesAStrokeWithinItsWidth) {
   }
 }
 
-// Our decoder reads what stb_image_write wrote.
+// Our decoder reads the PNG that stb_image_write wrote.
 TEST(EncodePng, IsReadBack) {
   Image image = blank_image(37, 11, kBlack);
   for (std::size_t i = 0; i < image.pixels.size(); ++i) {
@@ -98,7 +98,7 @@ TEST(EncodePng, IsReadBack) {
 TEST(EncodeJpeg, IsReadBackAlmostAsItWas) {
   Image image = blank_image(40, 24, kBlack);
   for (std::size_t i = 0; i < image.pixels.size(); ++i) {
-    image.pixels[i] = static_cast<std::uint8_t>(i / 16);  // slopes are what JPEG is good at
+    image.pixels[i] = static_cast<std::uint8_t>(i / 16);  // JPEG keeps gradients well
   }
   const Image back = decode_image(encode_jpeg(image), "a.jpg");
   ASSERT_EQ(back.width, image.width);
@@ -110,12 +110,12 @@ TEST(EncodeJpeg, IsReadBackAlmostAsItWas) {
   EXPECT_THROW(static_cast<void>(encode_jpeg(image)), Error);
 }
 
-// A point of the image, painted and preprocessed, is found where the placement says.
+// A painted spot of the image is found in the preprocessed input where the placement says.
 TEST(PlacementOf, AgreesWithThePixelsOfTheInput) {
   const std::int64_t width = 120;
   const std::int64_t height = 80;
   Image image = blank_image(width, height, kBlack);
-  fill(image, 60, 20, 70, 30, {255, 255, 255});  // its middle is (65, 25)
+  fill(image, 60, 20, 70, 30, {255, 255, 255});  // its centre is (65, 25)
   std::vector<Preprocess> ways(4);
   ways[1].resize = ResizeMode::kSquash;
   ways[1].resize_width = 100;

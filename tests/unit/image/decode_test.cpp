@@ -36,7 +36,7 @@ std::string decode_refusal(std::string_view bytes) {
   return "accepted";
 }
 
-/// While it lives the process may have so much memory more than now.
+/// During its lifetime the process may take at most `bytes` more memory than at its beginning.
 class MemoryLimit {
  public:
   explicit MemoryLimit(std::int64_t bytes) {
@@ -66,7 +66,7 @@ std::vector<std::string> samples() {
   return bytes;
 }
 
-/// Either an image of the right size, or one Error of the right kind.
+/// Checks that decoding gives an image of the right size or an Error of the right kind.
 void decode_or_refuse(std::string_view bytes) {
   try {
     const Image image = decode_image(bytes, "fuzz");
@@ -118,7 +118,8 @@ TEST(DecodeImage, RefusesWebpThatLiesOrMoves) {
               testing::AnyOf(HasSubstr("corrupt WebP"), HasSubstr("ends early")));
 }
 
-// 16383x16383 pixels without loss take 4 bytes each while they are decoded, and tables.
+// While a lossless WebP of 16383x16383 pixels is decoded, it takes 4 bytes per pixel besides the
+// image, and tables.
 TEST(DecodeImage, KnowsWhatALosslessWebpTakesBeforeItIsDecoded) {
   std::string webp = golden("decode_lossless.webp");
   const std::size_t size = webp.find("VP8L") + 9;
@@ -133,7 +134,7 @@ TEST(DecodeImage, KnowsWhatALosslessWebpTakesBeforeItIsDecoded) {
 
 TEST(DecodeImage, RefusesEveryCutOffFile) {
   for (const std::string& bytes : samples()) {
-    // The padding of the last BMP row is no loss.
+    // A BMP is still whole without the padding of its last row.
     const std::size_t whole = bytes.size() - (bytes.starts_with("BM") ? 4 : 0);
     for (std::size_t size = 0; size < whole; ++size) {
       EXPECT_NE(decode_refusal(bytes.substr(0, size)), "accepted")
@@ -155,8 +156,8 @@ TEST(DecodeImage, ChecksSizesBeforeItTakesMemory) {
 TEST(DecodeImage, RefusesWhatTakesMoreMemoryThanIsLeft) {
   if (kSanitized) GTEST_SKIP() << "sanitizers need address space without a limit";
   std::string webp = golden("decode_lossy.webp");
-  // 16000x16000, so that no earlier test left as much free. A machine of little memory knows
-  // before.
+  // The image has 16000x16000 pixels, so that the memory that earlier tests have freed is not
+  // enough. A machine with little memory refuses the image before decoding.
   webp.replace(webp.find("\x9D\x01\x2A") + 3, 4, "\x80\x3E\x80\x3E");
   const MemoryLimit limit(std::int64_t{64} << 20);
   EXPECT_THAT(decode_refusal(webp), testing::AnyOf(HasSubstr("takes more memory than there is"),
@@ -247,7 +248,7 @@ TEST(ExifOrientation, ReadsBothByteOrdersAndIgnoresDamage) {
 
 TEST(ApplyOrientation, UndoesWhatItsInverseDid) {
   const Image image{2, 3, {1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6}};
-  const Image turned = apply_orientation(image, 6);  // a quarter clockwise
+  const Image turned = apply_orientation(image, 6);  // a quarter turn clockwise
   EXPECT_EQ(turned.width, 3);
   EXPECT_EQ(turned.pixels[0], 5);
   EXPECT_EQ(apply_orientation(turned, 8), image);

@@ -29,7 +29,7 @@ std::string chunk(std::string_view type, std::string_view data) {
   return big_endian(static_cast<std::uint32_t>(data.size())) + body + big_endian(~crc);
 }
 
-// Deflate, one block of fixed codes: a zero, then copies of 258 zeros from one byte before.
+// Deflate data in one block of fixed codes: a zero, then copies of 258 zeros from one byte back.
 class Zeros {
  public:
   explicit Zeros(std::int64_t count) : bytes_("\x78\x01") {
@@ -78,7 +78,8 @@ constexpr std::array kKinds = {PngKind{0, 1, 1},  PngKind{0, 4, 1}, PngKind{0, 8
 enum class Interlace : std::uint8_t { kNo, kYes };
 enum class Transparency : std::uint8_t { kNo, kYes };
 
-// Bytes of the rows before compression: a filter and the samples, in up to seven passes.
+// The bytes of the rows before compression: a filter byte and the samples of each row, in up to
+// seven passes.
 std::int64_t row_bytes(const PngKind& kind, Interlace interlace) {
   struct Pass {
     std::int64_t x, y, every_x, every_y;
@@ -115,7 +116,7 @@ std::string black_png(const PngKind& kind, Interlace interlace, Transparency tra
   return concat(file, chunk("IDAT", Zeros(row_bytes(kind, interlace)).bytes()), chunk("IEND", ""));
 }
 
-// The decoder gets what the header's estimate says and not a byte more, besides its tables.
+// Besides its tables, the decoder gets the memory of the header's estimate and not a byte more.
 TEST(PngBudget, HoldsForEveryKindOfImage) {
   for (const PngKind& kind : kKinds) {
     for (const Interlace interlace : {Interlace::kNo, Interlace::kYes}) {
@@ -131,7 +132,8 @@ TEST(PngBudget, HoldsForEveryKindOfImage) {
           const Image image = decode_with_stb(file, header, alpha);
           EXPECT_EQ(image.pixels, std::vector<std::uint8_t>(3 * kWidth * kHeight, 0));
         }
-        // Nor is the estimate much too large, or large images would be refused for no reason.
+        // The estimate must not be much too large either, because large images would be refused for
+        // no reason.
         header.decoder_bytes = header.decoder_bytes * (interlace == Interlace::kYes ? 3 : 6) / 8;
         EXPECT_THROW(decode_with_stb(file, header, Alpha::kDrop), Error);
       }

@@ -71,7 +71,7 @@ TEST(Preprocess, FeedsAlphaAsTheFourthChannel) {
   EXPECT_THROW(preprocess_image({2, 1, {1, 2, 3, 4, 5, 6}, {7}}, preprocess), Error);
 }
 
-// Each channel is resized as it would be alone.
+// Each channel is resized independently of the others.
 TEST(Preprocess, ResizesAlphaLikeTheOtherChannels) {
   Image image = make_image(13, 9);
   const Image other = make_image(9, 13);
@@ -248,7 +248,7 @@ TEST(PreprocessFields, DifferInEffectOnly) {
   const Preprocess imagenet = preprocess_preset("imagenet");
   EXPECT_THAT(differences(imagenet, imagenet), testing::IsEmpty());
   Preprocess other = imagenet;
-  other.resize_width = 7;  // a shorter side ignores it
+  other.resize_width = 7;  // resizing the shorter side ignores it
   other.fill = 3;
   EXPECT_THAT(differences(imagenet, other), testing::IsEmpty());
   other.crop_width = 200;

@@ -98,7 +98,8 @@ class RoundOnImages : public testing::Test {
 TEST_F(RoundOnImages, DependsNeitherOnThreadsNorOnMemory) {
   const RoundedWeights one = rounded(1, 1 << 20);
   ASSERT_THAT(one, testing::SizeIs(3));
-  // The largest moments are those of the stem: 27 x 27 floats. One pass for each layer.
+  // The stem has the largest moments: 27 x 27 floats. With just this memory there is one pass for
+  // each layer.
   for (const RoundedWeights& other : {rounded(3, 1 << 20), rounded(2, 27 * 27 * 4)}) {
     ASSERT_THAT(other, testing::SizeIs(3));
     for (const auto& [layer, weights] : one) {
@@ -118,7 +119,7 @@ TEST_F(RoundOnImages, BySamplesDependsNeitherOnThreadsNorOnPasses) {
   options_.rounding = "gptq";
   const RoundedWeights by_moments = rounded(1, 1 << 24);
   EXPECT_NE(integers_of(one, "stem"), integers_of(by_moments, "stem"));
-  // Where samples do not fit beside the moments, those alone decide.
+  // If the samples do not fit into memory besides the moments, the moments alone decide.
   options_.rounding = "adaround";
   EXPECT_EQ(integers_of(rounded(1, 27 * 27 * 4), "stem"), integers_of(by_moments, "stem"));
 }
@@ -142,7 +143,7 @@ TEST_F(RoundOnImages, GoesOnFromPartialResults) {
   PartialResults results(path, 1);
   RoundOnImagesOptions limits;
   limits.resume = &results;
-  // Stopped after the first layer: 5 images precede it.
+  // Stops after the first layer, which takes 5 images.
   CollectOptions stopped = collect_;
   stopped.threads = 1;
   stopped.progress = [](std::int64_t done, std::int64_t) {
@@ -152,7 +153,7 @@ TEST_F(RoundOnImages, GoesOnFromPartialResults) {
       static_cast<void>(round_on_images(fp32_, table_, options_, folder_.list(), stopped, limits)),
       Error);
   EXPECT_EQ(results.size(), 1);
-  // What was done is not done again: only its integers could say so.
+  // A finished layer is not rounded again. To see that, one of its kept integers is changed.
   const std::string known = results.find("stem").value();
   std::string marked = known;
   marked.back() = static_cast<char>(marked.back() == 0 ? 1 : 0);
@@ -166,7 +167,7 @@ TEST_F(RoundOnImages, GoesOnFromPartialResults) {
   results.keep("stem", known);
   resumed = round_on_images(fp32_, table_, options_, folder_.list(), collect_, limits).weights;
   EXPECT_EQ(integers_of(resumed, "stem"), integers_of(whole, "stem"));
-  // Integers beyond the limits of 4 bits are not taken.
+  // Kept integers beyond the limits of 4 bits are not used.
   marked.back() = 100;
   results.keep("stem", marked);
   resumed = round_on_images(fp32_, table_, options_, folder_.list(), collect_, limits).weights;
@@ -198,8 +199,8 @@ TEST_F(RoundOnImages, GivesTheIntegersOfTheModel) {
   EXPECT_EQ(found, 3U);
 }
 
-// A search quantizes with other nodes left out than the rounding knew. Equalization may then choose
-// other factors, and the integers of the old weights would be nonsense for the new ones.
+// A search excludes other nodes than the rounding did. Equalization may then choose other factors,
+// and the integers of the old weights would be wrong for the new weights.
 TEST_F(RoundOnImages, IsNotUsedForOtherWeights) {
   options_.rounded = rounded(2, 1 << 20);
   EXPECT_THAT(quantize(fp32_.graph(), table_, options_).report.nearest_layers, testing::IsEmpty());
@@ -213,7 +214,7 @@ TEST_F(RoundOnImages, IsNotUsedForOtherWeights) {
               testing::ElementsAre("stem"));
 }
 
-// TensorRT reads real weights: these must round to the integers that were chosen.
+// TensorRT reads real weights, which must round to the chosen integers.
 TEST_F(RoundOnImages, ReachesTargetsThatStoreReals) {
   options_.target = "tensorrt";
   options_.types = {};
@@ -242,7 +243,7 @@ TEST_F(RoundOnImages, ReachesTargetsThatStoreReals) {
   EXPECT_EQ(found, options_.rounded.size());
 }
 
-// Without channel means nothing takes the mean error back: it must count in the rounding.
+// Without channel means the mean error is not corrected, so it must count in the rounding.
 TEST_F(RoundOnImages, CountsTheMeanWhereTheTableHasNone) {
   const RoundedWeights with_means = rounded(1, 1 << 20);
   for (ActivationEntry& entry : table_.activations) entry.observed.channel_means.clear();

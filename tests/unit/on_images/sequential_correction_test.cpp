@@ -34,7 +34,7 @@ Tensor shifted_floats(const Shape& shape, unsigned seed) {
   return tensor;
 }
 
-/// Two branches behind a convolution, their sum, and a matrix product without a bias port.
+/// Two branches after a convolution, their sum, and a matrix product without a bias port.
 Graph corrected_network() {
   Net net;
   net.input("image", {1, 3, kCorrectedSide, kCorrectedSide});
@@ -92,8 +92,8 @@ class SequentialCorrectionTest : public testing::Test {
     }
     return all;
   }
-  /// The largest difference of the mean of a channel of `tensor`, one of four, from FP32, over
-  /// positions where FP32 exceeds `above`.
+  /// The largest difference between a channel mean of `tensor`, which has four channels, and that
+  /// mean in FP32, over positions where FP32 exceeds `above`.
   [[nodiscard]] double deviation(const Graph& int8, const std::string& tensor, float above) const {
     constexpr std::size_t kPixels = kCorrectedSide * kCorrectedSide;
     const std::vector<float> a = values_of(executor_.graph(), tensor);
@@ -135,8 +135,8 @@ TEST_F(SequentialCorrectionTest, BringsTheMeanOfEveryLayerToThatOfFp32WhereItsAc
   for (const auto& [tensor, above] : layers) {
     const double was = deviation(before, tensor, above);
     EXPECT_GT(was, 0.01) << tensor;
-    // What is left: a share of 50 / (positions + 50), here below 0.3, and the bias is a whole
-    // number of s_x s_w.
+    // The remaining difference is a share of 50 / (positions + 50), here below 0.3, and the
+    // rounding of the bias to a whole number of s_x s_w.
     EXPECT_LT(deviation(after, tensor, above), 0.3 * was + 0.002) << tensor;
   }
   EXPECT_EQ(report_.corrected_biases, 3);
@@ -170,7 +170,7 @@ TEST_F(SequentialCorrectionTest, CountsOnlyWhatTheActivationPasses) {
   for (const double shift : found[1]) EXPECT_EQ(shift, 0.0);  // nothing passes
 }
 
-// Fewer images than were given: who corrects by them must hear of it.
+// If fewer images are used than were given, the caller must be told.
 TEST_F(SequentialCorrectionTest, NotesTheImagesThatItLeavesOut) {
   const BiasShifts of_good = shifts();
   ImageSet with_bad = images();
@@ -219,7 +219,7 @@ TEST_F(SequentialCorrectionTest, CountsItsProgressOverAllRuns) {
     return ProgressAnswer::kContinue;
   };
   static_cast<void>(shifts());
-  // The stem, and both branches at once.
+  // One run for the stem, and one for both branches together.
   EXPECT_EQ(all, 2 * kImages);
   EXPECT_EQ(last, all);
 }

@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::int64_t kTunedSide = 8;
 
-/// Weights of a 1x1 convolution; `factor` is for every fourth channel of its output or input, from
-/// channel 0 on.
+/// Weights of a 1x1 convolution. `factor` multiplies every fourth channel of its output or input,
+/// from channel 0 on.
 Tensor weights(std::int64_t outputs, std::int64_t inputs, bool of_output, float factor) {
   std::mt19937 random(static_cast<unsigned>(outputs * 10 + inputs));
   std::normal_distribution<float> normal(0.0F, 0.6F);
@@ -33,8 +33,8 @@ Tensor weights(std::int64_t outputs, std::int64_t inputs, bool of_output, float 
   return w;
 }
 
-/// A tensor one channel of which is 30 times the others, and nobody reads that one. With `joined`,
-/// a Concat joins it with another such tensor.
+/// A network with a tensor in which one channel is 30 times as large as the others; the weights of
+/// its reader are 0 for that channel. With `joined`, a Concat joins it with another such tensor.
 Graph loud_channel(bool joined) {
   Net net;
   net.input("image", {1, 3, kTunedSide, kTunedSide});
@@ -80,7 +80,7 @@ TEST(TuneRanges, CutsOffWhatNobodyReads) {
   const Range after = result.ranges.at("loud_out");
   EXPECT_NEAR(after.max, 0.5F * before.max, 0.02F * before.max);
   EXPECT_NEAR(after.min, 0.5F * before.min, -0.02F * before.min);
-  // Half the range is half the step: six decibels of the noise of this tensor.
+  // Half the range gives half the step, which lowers the noise of this tensor by six decibels.
   EXPECT_GT(result.after_db, result.before_db + 3.0);
   tuned.options.tuned_ranges = result.ranges;
   const Quantized quantized = quantize(tuned.fp32.graph(), tuned.table, tuned.options);
@@ -105,7 +105,7 @@ TEST(TuneRanges, LeavesWhatTheUserGave) {
   EXPECT_EQ(result.tried, 0);
   EXPECT_TRUE(result.ranges.empty());
   EXPECT_EQ(result.after_db, result.before_db);
-  // Nor does quantize() take a tuned range in its place.
+  // quantize() does not replace the user's range by a tuned one either.
   tuned.options.tuned_ranges["loud_out"] = {-1.0F, 1.0F};
   const Quantized quantized = quantize(tuned.fp32.graph(), tuned.table, tuned.options);
   EXPECT_EQ(quantized.report.tuned_ranges, 0);

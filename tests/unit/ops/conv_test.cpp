@@ -1,4 +1,4 @@
-// Conv against its definition, where layouts, threads and padding make it hard.
+// Compares Conv with its definition in difficult cases of layouts, threads and padding.
 #include <gtest/gtest.h>
 
 #include "unit/run_op.h"

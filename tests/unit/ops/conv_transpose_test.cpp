@@ -1,4 +1,4 @@
-// ConvTranspose against its definition.
+// Compares ConvTranspose with its definition.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ struct TransposeLayer {
   Shape x;
   Shape w;
   Attributes attributes;
-  Ints pads_begin;  // what the attributes come to
+  Ints pads_begin;  // the padding that results from the attributes
 };
 
 OpCase transpose_case(const TransposeLayer& layer, bool constant_weights) {
@@ -61,7 +61,7 @@ Ints index_of(std::int64_t at, const Shape& shape) {
   return index;
 }
 
-// Every input element times every tap, added where ONNX's definition puts it.
+// Adds the product of every input element and every tap where ONNX's definition puts it.
 std::vector<double> scattered(const OpCase& test, const TransposeLayer& layer, const Shape& y) {
   const auto x = test.inputs[0].tensor->values<float>();
   const auto w = test.inputs[1].tensor->values<float>();
@@ -110,7 +110,7 @@ const TransposeLayer kTransposeLayers[] = {
      {32, 1, 4, 4},
      {{"group", std::int64_t{32}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}},
      {1, 1}},
-    // Padding beyond the window, outputs that no tap reaches in between and behind.
+    // Padding beyond the window, and outputs that no tap reaches, in between and at the end.
     {{1, 3, 6, 6}, {3, 5, 2, 2}, {{"strides", Ints{2, 2}}, {"pads", Ints{3, 4, 2, 1}}}, {3, 4}},
     {{1, 3, 4, 4}, {3, 5, 2, 1}, {{"strides", Ints{4, 3}}, {"pads", Ints{1, 0, 0, 0}}}, {1, 0}},
     {{1, 3, 4, 4}, {3, 5, 2, 2}, {{"strides", Ints{2, 2}}, {"output_padding", Ints{3, 7}}}, {0, 0}},

@@ -1,5 +1,5 @@
-// Small models that ask for much: huge extents beside an empty axis, tables for huge extents,
-// constants that grow from node to node. They run, or are refused, with little memory.
+// Small models that would need much memory: huge extents next to an empty axis, tables for huge
+// extents, constants that grow from node to node. They run, or are refused, with little memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ std::string text_of(const std::string& graph) {
   return concat("<ir_version: 8, opset_import: [\"\": 17]>\nmain ", graph);
 }
 
-// What the model computes from zeros; the number of elements of its first output.
+// Runs the model on zeros. Returns the number of elements of its first output.
 std::int64_t run_zeros(const Graph& prepared) {
   const Executor executor(prepared);
   const auto plan = executor.compile({});
@@ -114,7 +114,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 // -- tables --
 
-// Of the memory that this machine has, so that tensors of bytes fit and tables of words do not.
+// The extent depends on the memory of this machine, so that tensors of bytes fit and tables of
+// words do not.
 TEST(Tables, AreRefusedBeforeTheyAreAllocated) {
   const std::int64_t extent = physical_memory() / 8;
   const auto resized = [&](const char* mode) {
@@ -135,8 +136,8 @@ TEST(Tables, AreRefusedBeforeTheyAreAllocated) {
             kLittle);
 }
 
-// One If for each of `makers`, which the data decides; both branches hold `maker`, which makes `t`
-// of x. The results are added up.
+// A model with one If for each of `makers`, which the data decides. Both branches hold the maker,
+// which computes `t` from x. A Concat joins the results.
 std::string conditional_sum(const std::vector<std::string>& makers, const std::string& type) {
   std::string text = concat("(", type, "[1] x, bool c) => (", type, "[1] y) {\n");
   std::string sum;
@@ -151,7 +152,7 @@ std::string conditional_sum(const std::vector<std::string>& makers, const std::s
   return concat(text, "y = Concat <axis = 0> (", sum, ") }");
 }
 
-// Pads x to so many elements, by a table of as many numbers.
+// Pads x to `elements` elements, which needs a table with an entry for each.
 std::string padding(std::int64_t elements) {
   return concat(
       "pads = Constant <value = int64[2] {0, ", elements - 1,
@@ -159,7 +160,7 @@ std::string padding(std::int64_t elements) {
       " last = Constant <value = int64[1] {1}> () t = Slice (u, first, last)");
 }
 
-// Each table fits, both together do not. The second would be most of the memory.
+// Each table fits, both together do not. The second one alone would take most of the memory.
 TEST(Tables, CountTogetherInAllSubgraphs) {
   constexpr std::int64_t kEach = 4 * sizeof(std::int64_t);  // bytes of an entry
   const std::string small = padding(32 * kMiB / kEach);
@@ -175,12 +176,12 @@ TEST(Tables, CountTogetherInAllSubgraphs) {
 
 // -- tensors of subgraphs --
 
-// Makes 2^22 elements of x twice over: 32 MiB.
+// Makes two tensors of 2^22 elements from x: 32 MiB.
 constexpr const char* kGrowing = R"(
   e = Constant <value = int64[1] {4194304}> ()
   u = Expand (x, e) v = Neg (u) t = ReduceMax (v) )";
 
-// Bodies that never run at once share their memory, which the plan counts.
+// Bodies never run at the same time, so they share their memory, which the plan counts.
 TEST(Subgraphs, TakeTheMemoryOfTheirPlan) {
   const Graph prepared =
       prepare(load_text(text_of(conditional_sum(std::vector<std::string>(16, kGrowing), "float"))));
@@ -189,7 +190,8 @@ TEST(Subgraphs, TakeTheMemoryOfTheirPlan) {
 }
 
 TEST(Subgraphs, AreRefusedWithWhatLiesAroundThem) {
-  // Twice a quarter around the If, which is read behind it, and twice a third inside.
+  // Two tensors of half the memory each before the If, one of which is read after it, and two of a
+  // third each inside of it.
   const std::int64_t words = physical_memory() / std::int64_t{sizeof(float)};
   const auto grow = [](std::int64_t elements, const char* name) {
     return concat("e", name, " = Constant <value = int64[1] {", elements, "}> () u", name,
@@ -224,7 +226,7 @@ TEST(Range, IsNotMadeBeforeItsMemoryIsCompared) {
       kLittle);
 }
 
-// Axes of one element each cost the file two bytes each, and the result a row each.
+// Each axis of one element takes two bytes in the file, but a whole row in the result.
 TEST(NonZero, IsNotMadeBeforeItsMemoryIsCompared) {
   constexpr std::int64_t kAxes = 64;
   constexpr std::int64_t kElements = 1'600'000;
@@ -249,7 +251,8 @@ TEST(NonZero, IsNotMadeBeforeItsMemoryIsCompared) {
       2 * kLittle);
 }
 
-// What a model computes that is given as a file; the number of elements of its first output.
+// Loads a graph in text form and runs it on zeros. Returns the number of elements of its first
+// output.
 std::int64_t load_and_run(const std::string& graph) {
   return run_zeros(prepare(load_text(text_of(graph))));
 }
@@ -322,7 +325,7 @@ TEST(Col2Im, RefusesBlocksThatReachTooFar) {
 
 // -- constants --
 
-// One float, doubled by each of so many nodes.
+// A model with a constant of one float, whose length each of `times` nodes doubles.
 std::string doubling(int times) {
   std::string text = "(float[1] x) => (float[a] y) { c0 = Constant <value = float[1] {1.0}> ()\n";
   for (std::int64_t i = 1; i <= times; ++i) {
@@ -336,7 +339,7 @@ TEST(Folding, IsBoundedInSum) {
   EXPECT_LT(peak_growth([&] { static_cast<void>(Executor(prepared).compile({})); }), 300 * kMiB);
 }
 
-// What is too large to fold is computed at each run.
+// A constant that is too large to fold is computed at each run.
 TEST(Folding, LeavesNodesThatRun) {
   const Graph prepared = prepare(load_text(text_of(doubling(25))));  // 128 MiB
   const auto plan = Executor(prepared).compile({});
@@ -375,7 +378,7 @@ TEST(Folding, IsBoundedInSumOverAllSubgraphs) {
             400 * kMiB);
 }
 
-// Folding is bounded with all that it takes, not only by its result.
+// The bound of folding counts all the memory that it takes, and not only its result.
 TEST(FoldConstants, LeavesANodeThatNeedsLargeTables) {
   const Graph graph = load_text(text_of(R"((float[1,16777216] x) => (float[a,b] y) {
     c = Constant <value = float[1,1] {1}> ()
@@ -387,8 +390,8 @@ TEST(FoldConstants, LeavesANodeThatNeedsLargeTables) {
   EXPECT_EQ(prepared.nodes().size(), 2U);
 }
 
-// A count beyond the budget is seen before the first iteration, however large it is: each one makes
-// a tensor of one more axis, and folds all of it.
+// A count beyond the budget must be noticed before the first iteration. Each iteration makes a
+// tensor with one more axis, and all of it would be folded.
 TEST(Loop, IsNotUnrolledForALargeCount) {
   const std::string text = text_of(R"((float[1] x) => (float[a] y) {
     n = Constant <value = int64[1] {2097152}> ()

@@ -1,5 +1,5 @@
-// Every operator with every number of operands, and with each operand left out, through all steps
-// of a model's life: each step succeeds or throws an Error.
+// Puts every operator with every number of operands, and with each operand left out, through all
+// steps from loading to running. Each step must succeed or throw an Error.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// c = Conv(x, w), node, then a Conv of its first named output, so that integers are wanted around.
+// c = Conv(x, w), node, then a Conv of its first named output, so that its neighbours run on
+// integers.
 std::string model_of(const std::string& op, std::int64_t opset, const Names& inputs,
                      const Names& outputs, const std::string& domain = "") {
   onnx::ModelProto model;
@@ -126,7 +127,7 @@ bool fits(const Names& names, std::string_view pattern) {
   return true;
 }
 
-// `first`, then `rest` with a number where they must differ.
+// `count` operands: `first`, and then `rest` for all others.
 Names operand_names(std::size_t count, const std::string& first, const std::string& rest) {
   Names names(count, rest);
   if (!names.empty()) names[0] = first;
@@ -149,7 +150,7 @@ std::vector<Names> with_gaps(const Names& names) {
   return all;
 }
 
-// Lists of 0 to one more operand than the pattern has room for.
+// Lists of operands, from none to one more than the pattern has room for, and also with gaps.
 template <typename Make>
 std::vector<Names> lists_for(std::string_view pattern, const Make& make) {
   std::vector<Names> lists;
@@ -165,7 +166,8 @@ struct Tally {
   int ran = 0;
 };
 
-// A row of ONNX's own domain in its opset, of another one in opset 17.
+// Tries a row of the operator table: in its own opset for ONNX's domain, in opset 17 for another
+// domain.
 void try_operator(const Arity& row, std::string_view rest, Tally& tally,
                   const std::string& domain = "") {
   const std::string op(row.op_type);

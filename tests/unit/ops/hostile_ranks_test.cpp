@@ -1,5 +1,5 @@
-// Small models whose tensors get very many axes: each value holds its extents, so that chains of
-// such nodes would take memory in proportion to the square of their length.
+// Small models whose tensors get very many axes. Each value holds its extents, so a chain of such
+// nodes would take memory in proportion to the square of its length.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ TEST(Ranks, AreBoundedInAChainOfNodes) {
   EXPECT_THAT(message, HasSubstr("(Unsqueeze): output 0 has 65 axes, expected at most 64"));
 }
 
-// What constants alone decide is computed before shapes are inferred.
+// Values that depend only on constants are computed before shapes are inferred.
 TEST(Ranks, AreBoundedWhenConstantsAreFolded) {
   std::string text =
       "main (float[1] x) => (float[a] y) { axes = Constant <value = int64[1] {0}> ()"
@@ -132,7 +132,7 @@ std::string growing(const std::string& condition) {
   })");
 }
 
-// Conditions that only each iteration tells.
+// Conditions that are known only in each iteration.
 TEST(Ranks, AreBoundedInALoopThatIsUnrolled) {
   for (const char* condition :
        {"more = Less (i, huge)", "stop = Not (go) more = Not (stop)", "more = Identity (go)"}) {

@@ -6,8 +6,8 @@
 
 #include "unit/run_op.h"
 
-// Every operator that accepts channels-last tensors computes on them what it computes on plain
-// ones.
+// Every operator that accepts channels-last tensors computes the same results on them as on plain
+// tensors.
 namespace qtool {
 namespace {
 
@@ -173,7 +173,7 @@ TEST(ChannelsLast, GivesWhatPlainGivesForEveryOperatorThatAcceptsIt) {
   }
 }
 
-// Operators with files outside of this test's family have suites of their own.
+// All operators of the list. Those in `elsewhere` below have their own suites.
 #define QTOOL_OP(name, ...) #name,
 const std::set<std::string> kAllOperators = {
 #include "graph/operators.inc"

@@ -1,6 +1,6 @@
-// FP32 convolutions of oneDNN against their definition, with all that is fused into them. CTest
-// runs these on older instruction sets too, see tests/CMakeLists.txt: each set has implementations
-// of its own.
+// Compares FP32 convolutions of oneDNN with their definition, including all fused operations. CTest
+// also runs these tests on older instruction sets, because each set has its own implementations;
+// see tests/CMakeLists.txt.
 #include "ops/onednn/onednn.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace qtool::onednn {
 namespace {
 
 constexpr int kRounds = 300;
-// Of sums of at most 1,120 products of numbers up to 1, in float.
+// The largest error of float sums of at most 1,120 products of numbers up to 1.
 constexpr double kMaxDifference = 1e-4;
 
 ConvSpec random_spec(RandomCases& random) {

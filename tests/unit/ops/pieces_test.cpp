@@ -68,7 +68,7 @@ TEST(DivideWindow, ComputesWhatTheWholeComputes) {
     std::vector<std::int64_t> whole(to_size(result.elements()));
     window_sums(in, result, w, source.data(), whole.data());
     for (const int threads : {1, 2, 3, 8}) {
-      // Every second time what each thread gets is divided once more.
+      // In every second round the work of each thread is divided further.
       const std::int64_t longest = round % 2 == 0 ? kLongestCall : 1 << 16;
       const auto pieces = divide_window(in, result, w, Layout::kChannelsLast, 1 << 20, threads,
                                         WindowUse::kGather, longest);
@@ -88,7 +88,7 @@ TEST(DivideWindow, ComputesWhatTheWholeComputes) {
       divided += pieces.size() > 1 ? 1 : 0;
     }
   }
-  EXPECT_GT(divided, 500);  // or nothing was tested
+  EXPECT_GT(divided, 500);  // otherwise nothing was tested
 }
 
 TEST(DivideWindow, LeavesSmallWorkWhole) {
@@ -113,7 +113,7 @@ TEST(DivideWindow, DividesWhatTakesLongForOneThreadToo) {
   EXPECT_EQ(pieces(kLongestCall - 1, 1), 1U);
   EXPECT_EQ(pieces(8 * kLongestCall, 1), 8U);
   EXPECT_EQ(pieces(8 * kLongestCall, 2), 8U);
-  EXPECT_EQ(pieces(std::numeric_limits<std::int64_t>::max(), 1), 16U);  // as many as rows
+  EXPECT_EQ(pieces(std::numeric_limits<std::int64_t>::max(), 1), 16U);  // one per row
 }
 
 TEST(DivideEvenly, CoversAllWithoutEmptyRangesAtMultiplesOfTheUnit) {

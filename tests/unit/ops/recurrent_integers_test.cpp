@@ -1,4 +1,4 @@
-// LSTM, GRU and RNN on integers: against products summed one by one, and against FP32.
+// Compares LSTM, GRU and RNN on integers with products that are summed one by one, and with FP32.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -172,8 +172,8 @@ std::vector<RecurrentLayer> all_layers() {
   return layers;
 }
 
-// With the identity for its activation, a layer's outputs are its sums. They are computed here in
-// the order of the definition, products one by one.
+// If its activation is the identity, a layer's outputs are its sums. They are computed here in the
+// order of the definition, products one by one.
 std::vector<float> sums_one_by_one(const Graph& quantized, const RecurrentLayer& l,
                                    const Tensor& x) {
   const auto of = [&](const std::string& name) -> const Tensor& {
@@ -254,8 +254,8 @@ TEST(RecurrentIntegers, EqualSumsOfProductsOneByOne) {
   }
 }
 
-// Where only the hidden state is rounded, and to 16 bits, little is lost against the same model
-// with products in FP32.
+// The same model with products in FP32 does not round the hidden state. Rounding it to 16 bits
+// loses little.
 TEST(RecurrentIntegers, LoseLittleAgainstProductsInFp32) {
   for (const RecurrentLayer& layer : all_layers()) {
     const Net net = recurrent_network(layer);
@@ -348,7 +348,7 @@ TEST(DynamicMode, MeasuresTheInputOfRecurrentLayers) {
   }
 }
 
-// Two forms of the same arithmetic.
+// The two forms of the LSTM have the same arithmetic.
 TEST(DynamicMode, WritesTheLstmOfOnnxRuntimeWhereAsked) {
   for (const char* direction : {"forward", "bidirectional"}) {
     RecurrentLayer layer;

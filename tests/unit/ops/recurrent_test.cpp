@@ -1,4 +1,4 @@
-// LSTM, GRU and RNN against their definitions, written down one number at a time.
+// Compares LSTM, GRU and RNN with their definitions, computed one number at a time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using Function = std::function<double(double)>;
 double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 double tangent(double x) { return std::tanh(x); }
 
-// What a case is about; everything else follows from it.
+// The parameters of a case. Everything else follows from them.
 struct Network {
   std::string op_type;
   std::int64_t gates;
@@ -89,7 +89,7 @@ OpCase recurrent_case(const Network& n) {
 
 using StateRow = std::vector<double>;
 
-// One sequence in one direction: its states after each of its steps.
+// Computes the states of one sequence in one direction, after each of its steps.
 class Reference {
  public:
   Reference(const Network& network, const OpCase& test) : n_(network), test_(test) {}
@@ -143,7 +143,7 @@ class Reference {
     }
     return state;
   }
-  // StateRow `row` of W or R times a vector.
+  // The product of row `row` of W or R and a vector.
   [[nodiscard]] double product(std::size_t input, std::int64_t direction, std::int64_t row,
                                const StateRow& with) const {
     const auto depth = static_cast<std::int64_t>(with.size());

@@ -1,5 +1,5 @@
-// Integer arithmetic that wraps around. The results are constants: the compiler refuses one whose
-// computation overflows.
+// Integer arithmetic that wraps around. The results are constants, because the compiler refuses a
+// constant whose computation overflows.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@ template <typename T>
 constexpr T kLargest = std::numeric_limits<T>::max();
 
 TEST(WrappingArithmetic, MultipliesNarrowNumbersWithoutOverflow) {
-  // 16-bit numbers are promoted to int, which holds no product of two large ones.
+  // 16-bit numbers are promoted to int, which cannot hold the product of two large ones.
   constexpr std::uint16_t kSquare = wrap_mul(kLargest<std::uint16_t>, kLargest<std::uint16_t>);
   EXPECT_EQ(kSquare, 1);
   constexpr auto kOfNegative = wrap_mul<std::int16_t>(-9485, -9485);

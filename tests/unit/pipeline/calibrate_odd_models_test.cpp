@@ -1,5 +1,5 @@
-// Models whose tensors change their nature once shapes are known. A model that runs must also
-// calibrate, quantize, and run again.
+// Models in which tensors change their kind once shapes are known, such as activations that become
+// constants. A model that runs must also calibrate, quantize, and run again.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -72,7 +72,7 @@ class OddModels : public testing::Test {
     return {values.begin(), values.end()};
   }
 
-  /// calibrate, quantize, infer; the tensors that the table holds.
+  /// Calibrates, quantizes and infers. Returns the names of the tensors in the table.
   [[nodiscard]] std::vector<std::string> go_all_the_way(const Graph& graph) const {
     const Graph prepared = prepare(graph);
     const Executor fp32(prepared);
@@ -84,7 +84,7 @@ class OddModels : public testing::Test {
     options.collect.preprocess.std = {64.0F};
     options.collect.threads = 2;
     const CalibrationResult calibrated = calibrate(fp32, images, options);
-    EXPECT_EQ(fp32.counts().compiled, 1);  // for both workers
+    EXPECT_EQ(fp32.counts().compiled, 1);  // once for both workers
     const Quantized emitted = quantize(prepared, calibrated.table);
     const Graph& integer = emitted.graph;
     const Executor int8(prepare(integer));
@@ -149,7 +149,7 @@ Block (x, k) => (y) { c = Conv (x, k)  y = Relu (c) })");
 
 TEST_F(OddModels, ConvolutionsWithinControlFlowThatIsDecided) {
   const std::vector<std::string> names = go_all_the_way(load_text(controlled_net("6")));
-  // What each convolution reads.
+  // The inputs of the convolutions.
   for (const char* name : {"image", "a", "b", "y/0/state"}) {
     EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
   }
@@ -161,7 +161,8 @@ TEST_F(OddModels, ControlFlowThatTheShapesOfARunDecide) {
   EXPECT_NE(std::find(names.begin(), names.end(), "a"), names.end());
 }
 
-// What qtool does not run is compared by the tensors that go into it.
+// The outputs of nodes that qtool does not run cannot be compared, so the inputs of these nodes are
+// compared.
 TEST_F(OddModels, ASelectionOfBoxesAtTheEnd) {
   const Graph graph = load_text(R"(<ir_version: 8, opset_import: ["" : 17, "TRT" : 1]>
 main (float[1, 3, 6, 6] image) => (float[1, N, 4] found, float[1, M, 4] others)
@@ -200,7 +201,8 @@ main (float[1, 3, 6, 6] image) => (float[1, N, 4] found, float[1, M, 4] others)
   EXPECT_EQ(names(Executor(again)), names(fp32));
 }
 
-// Even kernels and few pixels: here oneDNN's sums depend on threads when several share one image.
+// With even kernels and few pixels, oneDNN's sums depend on the number of threads if several
+// threads share one image.
 TEST_F(OddModels, TablesDoNotDependOnThreads) {
   OddNet net;
   Tensor w(DType::kFloat32, {23, 3, 2, 2});

@@ -10,7 +10,7 @@
 namespace qtool {
 namespace {
 
-// For make_room(): any cell may be in use.
+// A callback for make_room() which says that any cell may be in use.
 auto all_of(const CellCounts& counts) {
   return [&counts] { return CellCounts::Span{0, counts.size()}; };
 }
@@ -49,7 +49,7 @@ TEST(CellCounts, AddsWhatIsCountedAndWhatIsAdded) {
 }
 
 TEST(CellCounts, NeverLosesACarry) {
-  // Just below, at and above the sizes of a counter and of a carry.
+  // Totals just below, at and above the capacity of a counter and of a carry.
   for (const std::int64_t total : {32767, 32768, 32769, 65535, 65536, 65537, 98304, 1000000}) {
     CellCounts counts;
     counts.grow_front(3);
@@ -127,7 +127,7 @@ TEST(CellCounts, CountsAsAPlainVectorDoes) {
     }
     expected[cell] += values;
     if (step % 500 == 499) {
-      counts.grow_front(1);  // and the last one goes to the front
+      counts.grow_front(1);  // moves the last cell to the front
       counts.add(0, counts.take(4));
       expected = {expected[3], expected[0], expected[1], expected[2]};
       for (std::size_t i = 0; i < 4; ++i) ASSERT_EQ(counts.at(i), expected[i]);
@@ -175,7 +175,7 @@ TEST(CellCounts, TakesTheWholeCountAndLeavesTheOthers) {
     EXPECT_EQ(counts.at(0), 0);
     EXPECT_EQ(counts.at(1), 6);
     EXPECT_EQ(counts.take(0), 0);
-    // What was taken can be counted elsewhere, as a histogram does that gets coarser.
+    // The taken count can be added to another cell, as a histogram does when it gets coarser.
     counts.add(1, large);
     EXPECT_EQ(counts.take(1), large + 6);
   }

@@ -14,7 +14,8 @@ namespace {
 
 constexpr Scheme kDensityScheme{DType::kUInt8, 8, Symmetry::kAsymmetric};
 
-// Normal with a spike of zeros and a negative tail cut short: both signs, none symmetric.
+// Normal values with a spike of zeros and a clipped negative tail: both signs occur, and they are
+// not symmetric.
 std::vector<float> skewed_values() {
   std::vector<float> values = normal_values(40000, 1.0F, 11);
   for (float& value : values) value = std::max(value, -0.7F);

@@ -59,7 +59,7 @@ TEST(ExactSum, DoesNotDependOnOrderOrGrouping) {
 TEST(ExactSum, RoundsTheResultOnceHalfToEven) {
   ExactSum sum;
   sum.add(0x1p53);
-  sum.add(1.0);  // halfway between two doubles: the even one
+  sum.add(1.0);  // halfway between two doubles: takes the even one
   EXPECT_EQ(sum.value(), 0x1p53);
   sum.add(0x1p-149);  // now above halfway
   EXPECT_EQ(sum.value(), 0x1p53 + 2.0);

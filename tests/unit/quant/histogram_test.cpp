@@ -205,7 +205,8 @@ TEST(MagnitudeHistogram, MovesNoValueByMoreThanOneCell) {
   const LinearHistogram binned = magnitude_histogram(histogram, kBins);
   EXPECT_EQ(binned.total(), 20000);
   EXPECT_EQ(binned.upper, histogram.absmax());
-  // Sorted values against the bins' running total: a shift by at most a cell on either side.
+  // Compares the running total of the bins with the sorted values. A value may move by at most one
+  // cell to either side.
   std::vector<double> sorted;
   for (const float value : values) sorted.push_back(std::fabs(double{value}));
   std::sort(sorted.begin(), sorted.end());
@@ -267,7 +268,7 @@ TEST(MagnitudeHistogram, PutsBothSignsTogetherWhicheverReachesFarther) {
       std::vector<float> magnitudes;
       for (const float value : values) magnitudes.push_back(std::fabs(value));
       for (const std::int64_t bins : {1, 7, 2048}) {
-        // The cells of -x mirror those of x.
+        // The cells of -x mirror the cells of x.
         EXPECT_EQ(magnitude_histogram(histogram_of(values), bins),
                   magnitude_histogram(histogram_of(magnitudes), bins))
             << low << " to " << high;

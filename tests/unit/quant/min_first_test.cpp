@@ -43,8 +43,9 @@ TEST(MinFirst, RoundsHalvesAwayFromZero) {
 }
 
 TEST(MinFirst, AddsNoBiasWhereRoundingTheDifferenceDoes) {
-  // rmin k = -63.4: rounding (x - rmin) k and reading it back with the integer offset moves every
-  // value by 0.4 of a step in the mean; rounding both and subtracting moves none.
+  // rmin k = -63.4. Rounding (x - rmin) k and reading it back with the integer offset moves the
+  // values by 0.4 of a step on average. Rounding x k and rmin k separately and subtracting does
+  // not.
   const Range range{-63.4F, 191.6F};
   const MinFirst map = min_first(range, kByteLimits);
   ASSERT_NEAR(map.per_unit, 1.0, 1e-6);
@@ -65,7 +66,8 @@ TEST(MinFirst, AddsNoBiasWhereRoundingTheDifferenceDoes) {
 }
 
 TEST(MinFirst, DriftsNotAtAllOverManyRequantizations) {
-  // A tensor that is quantized again with range after range, as between the layers of a network.
+  // A tensor that is quantized again and again with different ranges, as between the layers of a
+  // network.
   std::mt19937 random(2);
   std::uniform_real_distribution<float> real(-20.0F, 20.0F);
   std::uniform_real_distribution<float> step(0.2F, 0.4F);
@@ -73,7 +75,7 @@ TEST(MinFirst, DriftsNotAtAllOverManyRequantizations) {
   for (float& x : values) x = real(random);
   std::vector<float> both = values;
   std::vector<float> difference = values;
-  double bias = 0.0;  // what rounding the difference must have added
+  double bias = 0.0;  // the bias that rounding the difference must add
   for (int pass = 0; pass < 10; ++pass) {
     const float s = step(random);
     const Range range{-120.4F * s, 134.6F * s};

@@ -1,4 +1,5 @@
-// The requantization paths against their published definitions, written out in 128-bit integers.
+// Compares the requantization paths with their published definitions, written out in 128-bit
+// integers.
 #include "quant/requantize.h"
 
 #include <gtest/gtest.h>
@@ -54,10 +55,11 @@ TEST(FixedPoint, RoundsNegativeTiesDifferentlyOnTheTwoPaths) {
   EXPECT_EQ(half, (FixedMultiplier{1 << 30, 0}));
   const FixedMultiplier quarter = decompose_multiplier(0.25);
   EXPECT_EQ(quarter, (FixedMultiplier{1 << 30, -1}));
-  // 5/4 = 1.25: the high half rounds to 3, a half of it to 2; one rounding gives 1.
+  // 5/4 = 1.25. The first rounding makes 2.5 to 3, and the second makes half of that to 2. A single
+  // rounding gives 1.
   EXPECT_EQ(multiply_rounding_twice(5, quarter), 2);
   EXPECT_EQ(multiply_rounding_once(5, quarter), 1);
-  // -6/4 = -1.5: away from zero against half up.
+  // -6/4 = -1.5. Two roundings round it away from zero, a single rounding rounds half up.
   EXPECT_EQ(multiply_rounding_twice(-6, quarter), -2);
   EXPECT_EQ(multiply_rounding_once(-6, quarter), -1);
 }
@@ -66,14 +68,14 @@ TEST(DecomposeMultiplier, CoversEveryMagnitude) {
   EXPECT_EQ(decompose_multiplier(0.0), (FixedMultiplier{0, 0}));
   EXPECT_EQ(decompose_multiplier(1.0), (FixedMultiplier{1 << 30, 1}));
   EXPECT_EQ(decompose_multiplier(3.0), (FixedMultiplier{3 << 29, 2}));
-  // The mantissa would round to 2^31: halved, with the next shift.
+  // The mantissa would round to 2^31, so it is halved and the shift grows by one.
   EXPECT_EQ(decompose_multiplier(std::nextafter(1.0, 0.0)), (FixedMultiplier{1 << 30, 1}));
   EXPECT_EQ(decompose_multiplier(std::nextafter(0.25, 0.0)), (FixedMultiplier{1 << 30, -1}));
-  // The smallest that is kept, and one below it.
+  // The smallest multiplier that is kept, and one below it.
   EXPECT_EQ(decompose_multiplier(std::ldexp(0.5, -31)), (FixedMultiplier{1 << 30, -31}));
   EXPECT_EQ(decompose_multiplier(std::ldexp(0.5, -32)), (FixedMultiplier{0, 0}));
   EXPECT_EQ(decompose_multiplier(5e-324), (FixedMultiplier{0, 0}));
-  // The largest, and beyond.
+  // The largest multiplier, and larger ones.
   EXPECT_EQ(decompose_multiplier(std::ldexp(0.5, 30)), (FixedMultiplier{1 << 30, 30}));
   EXPECT_EQ(decompose_multiplier(std::ldexp(1.0, 30)), (FixedMultiplier{kIntMax, 30}));
   EXPECT_EQ(decompose_multiplier(1e300), (FixedMultiplier{kIntMax, 30}));
@@ -93,7 +95,7 @@ TEST(DecomposeMultiplier, CoversEveryMagnitude) {
   }
 }
 
-// Sums around every tie of a multiplier: x M near k + 1/2, and near ties of the first rounding.
+// Adds sums around the ties of a multiplier: x M near k + 1/2, and near ties of the first rounding.
 void add_ties(std::vector<std::int32_t>& sums, const FixedMultiplier& m, std::mt19937_64& random) {
   const double real = std::ldexp(m.mantissa, m.shift - 31);
   std::uniform_int_distribution<int> unit(-300, 300);
@@ -163,8 +165,9 @@ TEST(FixedPoint, EqualsThePublishedDefinitionsForMillionsOfSums) {
 }
 
 TEST(FixedPoint, PathsDifferOnTheStatedShareOfSums) {
-  // Two roundings and one disagree when the first rounding lands on a tie of the second that it was
-  // not on: the second has 2^n remainders, half a unit around one of them counts.
+  // Two roundings differ from one when the first rounding moves a value onto a tie of the second.
+  // The second rounding has 2^n remainders, and the values within half a unit next to one of them
+  // count.
   std::mt19937_64 random(3);
   std::uniform_int_distribution<std::int32_t> sum(-(1 << 26), 1 << 26);
   std::uniform_int_distribution<std::int32_t> mantissa(1 << 30, kIntMax);

@@ -70,7 +70,8 @@ std::vector<double> output_means(const LayerCase& layer, const Tensor& weights,
   return channel_means(executor.compile({{"x", layer.input}})->run({&view, 1}, workspace)[0]);
 }
 
-/// Holds the predicted shift against the mean outputs of the layer with both weights.
+/// Compares the predicted shift with the mean outputs of the layer, with the exact and with the
+/// rounded weights.
 void expect_predicted(const LayerCase& layer, bool flat_images,
                       const Scheme& scheme = kCoarseWeights) {
   std::mt19937 random(7);
@@ -165,7 +166,7 @@ TEST(WeightBiasShift, IsEmptyWithoutFittingMeans) {
   }
 }
 
-// Of an image of ones, weights that are 1 at one tap alone give 1 where that tap reads the image
+// On an image of ones, weights that are 1 at only one tap give 1 where that tap reads the image,
 // and 0 where it reads padding.
 TEST(BiasCorrection, CountsTheTapsThatReadPadding) {
   using Ints = std::vector<std::int64_t>;

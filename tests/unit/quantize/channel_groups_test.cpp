@@ -1,4 +1,4 @@
-// Which channels of a network can be scaled, and which only together.
+// Tests which channels of a network can be scaled, and which of them only together.
 #include "quantize/rewrites/channel_groups.h"
 
 #include <gmock/gmock.h>
@@ -113,7 +113,7 @@ TEST(ChannelGroups, AreLockedWhereAFactorWouldChangeTheResult) {
                 return n.op("Pad", "pad", {a, shape(n, "pads", {0, 0, 1, 1, 0, 0, 1, 1}), "value"});
               }),
               Each(kLocked));
-  // What only asks for the shape does not mind.
+  // A node that reads only the shape does not lock the channels.
   EXPECT_THAT(locked([](Net& n, const std::string& a) {
                 return n.op("Reshape", "r", {a, n.op("Shape", "shape", {a})});
               }),

@@ -7,7 +7,7 @@
 namespace qtool {
 namespace {
 
-/// Channels of a SiLU that go up to each of `largest`.
+/// Channels of a SiLU. `largest` holds the maximum of each.
 std::vector<ChannelUse> silu_channels(const std::vector<float>& largest, bool free = true) {
   constexpr float kLowest = -0.28F;
   Observed observed;
@@ -25,12 +25,12 @@ std::vector<ChannelUse> silu_channels(const std::vector<float>& largest, bool fr
 
 TEST(WidenRange, MakesRoomForSmallChannelsThatAreScaledUp) {
   std::vector<ChannelUse> uses = silu_channels({90.0F, 9.0F, 9.0F, 9.0F});
-  for (std::size_t c = 1; c < uses.size(); ++c) uses[c].gain = 100.0;  // what reads them needs them
+  for (std::size_t c = 1; c < uses.size(); ++c) uses[c].gain = 100.0;  // the reader amplifies them
   const Range range{-0.28F, 90.0F};
   const Range wide = widen_range(range, 90.28 / 255.0, uses);
   EXPECT_EQ(wide.max, range.max);
   EXPECT_LT(wide.min, 5.0F * range.min);
-  EXPECT_GT(wide.min, 12.0F * range.min);  // 10 times is all that these channels can use
+  EXPECT_GT(wide.min, 12.0F * range.min);  // these channels cannot use more than 10 times
 }
 
 TEST(WidenRange, LeavesARangeAloneWhereNothingIsGained) {

@@ -1,5 +1,5 @@
-// Bias correction of what has no bias port of its own: the constant behind a MatMul, the W of a
-// recurrent layer; and in the modes that need no table.
+// Bias correction of layers without a bias port of their own (a MatMul with a constant added after
+// it, the W of a recurrent layer), and in the modes that need no table.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,8 +23,8 @@ namespace {
 constexpr std::int64_t kSamples = 24;
 constexpr std::int64_t kUnbiasedDepth = 6;
 
-/// Every output channel is a sum of `x`, whose channels have means of their own, along the last
-/// axis.
+/// In these networks every output channel is a sum of `x` along its last axis. Each channel of `x`
+/// has a different mean.
 class CorrectionTest : public testing::Test {
  protected:
   CorrectionTest() : set_(TensorSet()) {}
@@ -65,7 +65,7 @@ class CorrectionTest : public testing::Test {
     return means;
   }
 
-  /// The largest deviation of a mean from that of the FP32 network.
+  /// The largest deviation of a mean from the same mean in the FP32 network.
   [[nodiscard]] double deviation(const Graph& fp32, const Graph& quantized) const {
     const std::vector<double> a = means(fp32);
     const std::vector<double> b = means(quantized);
@@ -135,7 +135,7 @@ TEST_F(CorrectionTest, LeavesAConstantThatOthersReadAsItIs) {
   EXPECT_EQ(other.inputs[0], net.id("b"));
 }
 
-// In the emitted forms: QLinearMatMul, and what dynamic and weight-only models compute.
+// Tests the QOperator form (QLinearMatMul), and dynamic and weight-only models.
 TEST_F(CorrectionTest, HoldsInEveryFormAndMode) {
   const Net net = matrix_net({1, 5});
   const CalibrationTable table = calibrated(net, {2, 3, kUnbiasedDepth});
@@ -168,7 +168,7 @@ TEST_F(CorrectionTest, HoldsInEveryFormAndMode) {
   }
 }
 
-/// A convolution without a bias, and a Gemm with factors for both what it multiplies and adds.
+/// A convolution without a bias, and a Gemm with a factor for its product and one for its bias.
 TEST_F(CorrectionTest, KnowsTheFactorsOfGemmAndGivesConvolutionsABias) {
   Net net;
   net.input("x", {4, kUnbiasedDepth, 1, 1});
@@ -195,7 +195,7 @@ TEST_F(CorrectionTest, KnowsTheFactorsOfGemmAndGivesConvolutionsABias) {
   EXPECT_LT(deviation(net.graph, now_dynamic.graph), 0.2 * was_dynamic);
 }
 
-// W alone shifts the means here: R is all zeros.
+// Only W shifts the means here, because R is all zeros.
 TEST_F(CorrectionTest, OfARecurrentLayerIsForEachDirection) {
   constexpr std::int64_t kHidden = 5;
   Net net;

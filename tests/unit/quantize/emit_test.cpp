@@ -47,7 +47,7 @@ TEST(EmitQdq, GivesATensorOnePairHoweverManyReadIt) {
   const auto sum = net.op("Add", "add", {net.conv("c2", r), net.op("Tanh", "tanh", {r})});
   net.output(net.conv("c3", sum));
   const Quantized q = quantized_in(net);
-  // x, r1_out, c2_out, tanh_out, add_out
+  // There are pairs for x, r1_out, c2_out, tanh_out and add_out.
   EXPECT_EQ(count_ops(q.graph, "QuantizeLinear"), 5U);
   EXPECT_EQ(q.report.quantized_tensors, 5);
   const ValueId shared = q.graph.find_value("r1_out_dq").value();

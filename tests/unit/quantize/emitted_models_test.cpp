@@ -1,5 +1,5 @@
-// A model that runs is never emitted as one that does not: scales far from each other, products of
-// vectors, attributes and operators that a newer opset would not have.
+// If a model runs, the emitted model must run too. Tests scales far from each other, products of
+// vectors, and attributes and operators that a newer opset would not have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ void PrintTo(const FarScales& test, std::ostream* out) { *out << test.name; }
 
 class ScalesFarApart : public ::testing::TestWithParam<FarScales> {};
 
-// Every kind of integer operator between convolutions, so that integers are wanted around it.
+// Puts every kind of integer operator between convolutions, so that its neighbours run on integers.
 TEST_P(ScalesFarApart, AreEmittedAsAModelThatRuns) {
   const std::string text = text_of_opset(17, concat(R"((float[1,1,4,4] x) => (float[n,c,h,w] y) {
     w = Constant <value = float[1,1,1,1] {0.5}> ()
@@ -197,8 +197,8 @@ TEST(ProductsOfVectors, AreQuantizedInTheFileOfATrial) {
 
 // -- opsets --
 
-// An operator that nobody knows, at the end, is left out of every run. In a model of a newer opset
-// it would have to be taken for one of that opset.
+// An unknown operator at the end of a model is left out of every run. In a model of a newer opset
+// it would be taken for an operator of that opset.
 TEST(UnknownOperators, AtTheEndDoNotMeetANewerOpset) {
   for (const char* newer : {R"(s = Constant <value = float[4] {1.0, 1.0, 0.5, 0.5}> ()
            t = Resize <mode = "linear", antialias = 1> (c, , s))",
@@ -229,7 +229,8 @@ std::string refusal_of_model(const Graph& graph) {
   return "";
 }
 
-// Opset 7 has no Det. A node of it means what the first Det means, which has no such attribute.
+// Opset 7 has no Det. Such a node means the same as in the first opset with Det, where Det has no
+// such attribute.
 TEST(AttributesOfOtherOperators, AreRefusedWhereTheOperatorIsNewerThanTheOpset) {
   const std::string text =
       text_of_opset(7, "(float[2,3,3] x) => (float[2] y) { y = Det <num_scan_inputs = 8> (x) }");

@@ -1,4 +1,5 @@
-// Equalization: the same network, in channels that fill the range of their tensor.
+// Tests equalization, which gives the same network with channels that fill the range of their
+// tensor.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// By channel, what the values of a tensor are divided by.
+/// The factors by which the channels of a tensor are divided.
 std::vector<float> factors(const CalibrationTable& before, const CalibrationTable& after,
                            const std::string& tensor) {
   std::vector<float> result;
@@ -38,8 +39,8 @@ std::vector<float> factors(const CalibrationTable& before, const CalibrationTabl
   return result;
 }
 
-/// The rewritten network, with the bound of each Clip where it belongs in FP32: divided by each
-/// channel's factor. (On integers saturation does that.)
+/// The rewritten network, in which the bound of each Clip is divided by each channel's factor, as
+/// FP32 needs it. (On integers, saturation has that effect.)
 Graph with_bounds_by_channel(const Graph& graph, const CalibrationTable& before,
                              const CalibrationTable& after) {
   Graph exact = graph;
@@ -108,7 +109,7 @@ TEST(Equalize, LeavesWhatTheNetworkComputesAsItIs) {
   for (unsigned seed = 40; seed < 44; ++seed) {
     EXPECT_LT(largest_difference(fp32.graph(), exact, seed), 1e-5);
   }
-  // It did something, and to all channels that are joined alike.
+  // The factors are not all 1, and channels that are joined have the same factors.
   const std::vector<float> by = factors(table, ground.table(), "clip1_out");
   EXPECT_EQ(*std::max_element(by.begin(), by.end()), 1.0F);
   EXPECT_LT(*std::min_element(by.begin(), by.end()), 0.3F);
@@ -117,7 +118,7 @@ TEST(Equalize, LeavesWhatTheNetworkComputesAsItIs) {
 }
 
 TEST(Equalize, MakesTheIntegersOfUnevenChannelsMorePrecise) {
-  Net net;  // the second layer needs the small channels of the first as much as the others
+  Net net;  // the second layer amplifies the small channels of the first
   const auto small = uneven_conv(net, "c1", net.input("x", {1, 3, 12, 12}), 8, 3, 1, 31);
   const auto even = uneven_conv(net, "c2", net.op("Relu", "r1", {small}), 8, 8, 8, 32, 4.0F);
   net.output(uneven_conv(net, "c3", net.op("Relu", "r2", {even}), 4, 8, 1, 33, 1.0F));
@@ -136,7 +137,7 @@ TEST(Equalize, MakesTheIntegersOfUnevenChannelsMorePrecise) {
   EXPECT_LT(noise(equalized()), 0.5 * noise({}));
 }
 
-// The rows of c1 and c2 differ by 64, and so do the columns of what reads them.
+// The rows of c1 differ in size by a factor of 64, and so do the rows of the depthwise c2.
 TEST(Equalize, MakesWeightsThatShareAScaleMorePrecise) {
   for (const bool has_clip : {false, true}) {
     Net net;
@@ -240,7 +241,7 @@ TEST(Equalize, StopsAtOperatorsThatDoNotPassFactorsOn) {
   EXPECT_EQ(quantize(fp32.graph(), table, equalized()).report.rewrites.at(0).tensors, 0);
 }
 
-/// Real networks, where there are any.
+/// Real networks, if ../shared has them.
 class EqualizedNetwork : public testing::TestWithParam<const char*> {};
 
 TEST_P(EqualizedNetwork, ComputesTheSame) {

@@ -136,7 +136,7 @@ TEST(ModelSummary, CountsParametersOfEveryTypeOnce) {
   EXPECT_EQ(summary.parameter_bytes, 40);  // 6 * 4 + 2 * 8
 }
 
-// Some exporters write weights so.
+// Some exporters write weights as Constant nodes.
 TEST(ModelSummary, CountsWeightsInConstantNodes) {
   Net net;
   const auto weights = std::make_shared<const Tensor>(Tensor(DType::kFloat32, {2, 3}));
@@ -230,7 +230,7 @@ TEST(PlanSummary, CountsWhatRunsOnIntegers) {
   const Net net = convolution_and_product();
   CalibrationTable table;
   table.model_fingerprint = fingerprint(net.graph);
-  for (const char* name : {"x", "c_out"}) {  // no range for what the product reads
+  for (const char* name : {"x", "c_out"}) {  // the input of the product has no range
     ActivationEntry entry;
     entry.tensor = name;
     entry.range = {-1.0F, 2.0F};

@@ -22,7 +22,7 @@
 namespace qtool {
 namespace {
 
-/// Convolution, depthwise convolution that share an input, Relu, and a Gemm with all its
+/// A convolution and a depthwise convolution that share an input, a Relu, and a Gemm with all its
 /// attributes.
 Net mixed_net() {
   Net net;
@@ -125,7 +125,7 @@ TEST(DynamicMode, LeavesConvolutionsOfVolumesInFp32) {
   net.output(net.op("Conv", "conv", {"x", "w"}));
   const Graph graph = prepare(net.graph);
   DynamicOptions options;
-  options.target = "tensorrt";  // lists them
+  options.target = "tensorrt";  // this target lists them
   const Quantized emitted = quantize(graph, options);
   const Graph& quantized = emitted.graph;
   const QuantizeReport& report = emitted.report;
@@ -197,7 +197,7 @@ TEST(WeightOnlyMode, StoresTransposedFiltersAndBothWeightsOfRecurrentNetworks) {
   EXPECT_GT(signal_to_noise(run_prepared(net.graph, x), run_prepared(stored, x)), 35.0);
 }
 
-// Else --weight-bits would be refused for a network of nothing but recurrent layers.
+// Otherwise --weight-bits would be refused for a network that has only recurrent layers.
 TEST(HasWeights, CountsThoseOfRecurrentNetworks) {
   Net net;
   net.input("x", {5, 1, 4});

@@ -79,7 +79,7 @@ TEST(Placement, FusesTheReluBehindAResidualAdd) {
   EXPECT_EQ(placed(net, "r2").role, NodeRole::kFused);
 }
 
-/// Two convolutions behind a Relu, added to what that Relu makes.
+/// Two convolutions after a Relu, whose result is added to the result of that Relu.
 Net residual_block() {
   Net net;
   const auto r = net.op("Relu", "r", {net.conv("c0", net.input("x", {1, 2, 4, 4}))});

@@ -1,4 +1,4 @@
-// The QOperator form of a quantized model: the same integers as the QDQ form, bit for bit.
+// The QOperator form of a quantized model must give the same integers as the QDQ form, bit for bit.
 #include <gmock/gmock.h>
 
 #include <cstddef>
@@ -28,7 +28,8 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-/// Quantizes `net` in both forms, with ranges by name, [-1, 1] for the others.
+/// A network quantized in both forms. both_forms() takes ranges by name; all other tensors have
+/// [-1, 1].
 struct BothForms {
   Graph qdq;
   Graph qoperator;
@@ -79,7 +80,8 @@ std::multiset<std::string> all_ops_of(const Graph& graph) {
   return ops;
 }
 
-// Everything that has the form, one after the other, with padding and with unequal operands.
+// Every operator that has a QOperator form, one after the other, with padding and with unequal
+// operands.
 TEST(QOperatorForm, GivesTheSameBitsForEveryOperatorThatHasIt) {
   Net net;
   const std::string x = net.input("x", {1, 4, 9, 7});
@@ -125,7 +127,7 @@ TEST(QOperatorForm, GivesTheSameBitsForEveryOperatorThatHasIt) {
   expect_equal_outputs(forms, {1, 4, 9, 7});
 }
 
-// An activation goes only where the limits of the integers do the same.
+// An activation is removed only if the limits of the integers have the same effect.
 TEST(QOperatorForm, LeavesActivationsThatTheLimitsDoNotReplace) {
   const auto net_with = [](float low, float high) {
     Net net;
@@ -140,7 +142,7 @@ TEST(QOperatorForm, LeavesActivationsThatTheLimitsDoNotReplace) {
   EXPECT_EQ(all_ops_of(replaced.qoperator).count("Clip"), 0U);
   EXPECT_EQ(all_ops_of(replaced.qoperator).count("QLinearConv"), 1U);
   expect_equal_outputs(replaced, {1, 2, 5, 5});
-  // 0.5 lies inside the range, so that integers above it would appear.
+  // 0.5 lies inside the range, so without the Clip there would be integers above it.
   const BothForms kept = both_forms(net_with(0.0F, 0.5F), {{"clip_out", {0.0F, 1.0F}}});
   EXPECT_EQ(all_ops_of(kept.qoperator).count("Clip"), 1U);
   EXPECT_EQ(all_ops_of(kept.qoperator).count("QLinearConv"), 0U);
@@ -176,7 +178,8 @@ TEST(QOperatorForm, IsRefusedByTargetsThatTakePairsOnly) {
   }
 }
 
-// Activations of other types: signed ones, and fewer bits, whose Clips stay.
+// Other types: signed activations, activations of fewer bits (whose Clips stay), and one scale per
+// weight.
 TEST(QOperatorForm, GivesTheSameBitsForOtherTypes) {
   Net net;
   const std::string x = net.op("Relu", "act", {net.conv("c1", net.input("x", {1, 2, 5, 5}))});

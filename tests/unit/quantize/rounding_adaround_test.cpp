@@ -16,7 +16,7 @@ constexpr std::int64_t kRoundedDepth = 18;
 constexpr std::int64_t kOutputs = 12;  // of a group
 constexpr std::int64_t kRows = 501;    // not a multiple of the lanes
 
-/// A layer of 4 bits with a Relu behind it, and vectors whose elements depend on their neighbours.
+/// A layer of 4 bits with a Relu after it, and vectors whose elements depend on their neighbours.
 class Adaround : public testing::TestWithParam<std::int64_t> {
  protected:
   Adaround() {
@@ -56,7 +56,7 @@ class Adaround : public testing::TestWithParam<std::int64_t> {
     return layer;
   }
 
-  /// The squared error behind the Relu, summed over samples and channels, spelled out.
+  /// The squared error after the Relu, summed over samples and channels by plain loops.
   [[nodiscard]] double error_of(const Layer& layer, const Tensor& integers) const {
     const auto w = layer.weights.values<float>();
     const auto q = integers.values<std::int8_t>();
@@ -112,7 +112,7 @@ TEST_P(Adaround, IsBlindToWhatTheActivationHides) {
   const Tensor gptq = find_rounding("gptq").round(one);
   const Tensor adaround = find_rounding("adaround").round(one);
   EXPECT_EQ(error_of(one, adaround), 0.0);
-  // What holds them then is the cost of an error by itself: none grows.
+  // Then only the cost of each weight's own error decides, so none of these errors grows.
   const auto w = one.weights.values<float>();
   const auto error = [&](const Tensor& q, std::size_t i) {
     return std::abs(one.affines.at(i / kRoundedDepth).scale *

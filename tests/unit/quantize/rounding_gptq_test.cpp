@@ -25,7 +25,7 @@ Tensor gptq_floats(const Shape& shape, unsigned seed) {
   return tensor;
 }
 
-/// Moments of vectors whose elements depend on their neighbours, each group's on its own.
+/// Moments of vectors whose elements depend on their neighbours, separately for each group.
 InputMoments correlated(std::int64_t groups, std::int64_t depth, std::int64_t rows, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.3F, 1.0F);
@@ -40,7 +40,7 @@ InputMoments correlated(std::int64_t groups, std::int64_t depth, std::int64_t ro
   return moments;
 }
 
-/// H of one group as rounding_gptq() has it when nothing corrects the mean.
+/// The matrix H of one group that rounding_gptq() uses when nothing corrects the mean.
 Matrix error_matrix(const InputMoments& moments, std::int64_t group) {
   const auto depth = static_cast<std::size_t>(moments.depth);
   const auto rows = static_cast<double>(moments.rows);
@@ -79,8 +79,9 @@ Matrix inverse(Matrix a) {
   return b;
 }
 
-/// The method as OBQ and GPTQ state it: round one weight, move those that are left by its error
-/// times their part of the inverse of H, and take the weight's row and column out of the inverse.
+/// The method as OBQ and GPTQ state it: round one weight, change the remaining weights by its error
+/// times their entries of the inverse of H, and remove the weight's row and column from the
+/// inverse.
 std::vector<int> published(std::vector<double> w, const Matrix& h, const Affine& affine,
                            const Limits& limits) {
   std::vector<std::size_t> order(w.size());
@@ -110,7 +111,7 @@ std::vector<int> published(std::vector<double> w, const Matrix& h, const Affine&
   return integers;
 }
 
-/// A layer of the network with scales, of the only node.
+/// The layer of the only node of the graph, with scales.
 Layer layer_of(const Graph& graph, int bits, Symmetry symmetry) {
   const NodeId id = graph.nodes().front();
   Layer layer =
@@ -168,7 +169,7 @@ TEST(RoundingGptq, RoundsAsPublished) {
   }
 }
 
-// Where the mean of the outputs is corrected later, only what varies around it counts.
+// If the mean of the outputs is corrected later, only the variation around the mean counts.
 TEST(RoundingGptq, LeavesTheMeanToBiasCorrection) {
   Net net;
   net.graph.add_input(net.graph.add_value("x"));
@@ -226,8 +227,8 @@ TEST(RoundingGptq, IsNearestWhereNothingIsKnown) {
   EXPECT_EQ(integers_of(), nearest);
 }
 
-// The rows times the weights are what the network computes: order of the elements, windows, padding
-// and layouts.
+// The rows times the weights must give the results of the network. Tests the order of the elements,
+// windows, padding and layouts.
 TEST(InputRows, AreWhatTheLayerMultiplies) {
   struct Case {
     std::string op;

@@ -1,4 +1,4 @@
-// INT8 models of equalized networks, tensor by tensor against the FP32 network.
+// Compares INT8 models of equalized networks with the FP32 network, tensor by tensor.
 #include "quantize/rewrites/scaled_channels.h"
 
 #include <gmock/gmock.h>
@@ -100,7 +100,8 @@ class EqualizedModel : public testing::TestWithParam<const char*> {
   Graph int8_;
 };
 
-// The equalized network in FP32 is the oracle: there, nothing is divided when it is compared.
+// The expected result comes from the equalized network in FP32, with which tensors can be compared
+// without dividing them by factors.
 TEST_P(EqualizedModel, IsAnalyzedAsItsOwnNetworkWouldBe) {
   const Groundwork ground = lay_groundwork(fp32_.graph(), table_, options_);
   ASSERT_THAT(ground.rewrites().names, ElementsAre("equalize"));
@@ -117,7 +118,8 @@ TEST_P(EqualizedModel, IsAnalyzedAsItsOwnNetworkWouldBe) {
     const Key key{source.kind, source.name};
     ASSERT_TRUE(by_name.contains(key)) << source.name;
     const ErrorSource& own = *by_name[key];
-    // The noise of a bias is the difference of two that are nearly equal.
+    // The noise of a bias is the difference of two noises that are nearly equal, so it is less
+    // exact.
     EXPECT_NEAR(source.sqnr_db, own.sqnr_db, source.kind == SourceKind::kBias ? 0.5 : 0.05)
         << source.name;
     EXPECT_NEAR(source.local_sqnr_db, own.local_sqnr_db, 0.05) << source.name;

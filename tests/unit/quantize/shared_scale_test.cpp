@@ -14,7 +14,7 @@ double factor_of(const std::vector<double>& factors, std::size_t variable) {
   return variable == kNoVariable ? 1.0 : factors[variable];
 }
 
-/// The noise of a layer as it is, with the largest weight itself.
+/// The exact noise of a layer, with the largest weight and not with a norm in its place.
 double noise(const SharedLayer& layer, const std::vector<double>& factors) {
   double largest = 0.0;
   double rest = 0.0;
@@ -52,7 +52,7 @@ TEST(SharedScaleFactors, BetweenTwoLayersFitBoth) {
   const std::vector<double> ones(3, 1.0);
   const auto sum = [&](const std::vector<double>& r) { return noise(a, r) + noise(b, r); };
   EXPECT_LT(sum(factors), 0.45 * sum(ones));
-  // Nothing near it is better by more than what the norm differs from the maximum.
+  // No factors near the result are much better; the norm differs a little from the maximum.
   for (std::size_t c = 0; c < 3; ++c) {
     for (const double by : {0.8, 1.25}) {
       std::vector<double> other = factors;

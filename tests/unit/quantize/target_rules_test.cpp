@@ -1,5 +1,5 @@
-// What the documentation of back-ends that are not at hand demands of a model, read from models
-// that quantize() makes for them. Each test names the page that it follows.
+// Checks that models from quantize() follow the documentation of back-ends that are not available
+// here. Each test names the page that it follows.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ Quantized quantized_for(std::string_view target_name, const Net& net,
 
 const Tensor& constant_of(const Graph& graph, ValueId id) { return *graph.value(id).constant; }
 
-/// The DequantizeLinear or QuantizeLinear whose result is `value`, or that reads it.
+/// The DequantizeLinear whose result is `value`, or the QuantizeLinear that reads it.
 const Node& quantizer(const Graph& graph, ValueId value) {
   const NodeId producer = graph.value(value).producer;
   if (producer != kNoNode && graph.node(producer).is("DequantizeLinear")) {
@@ -63,7 +63,8 @@ DType type_at(const Graph& graph, ValueId value) {
   return constant_of(graph, quantizer(graph, value).inputs[2]).dtype();
 }
 
-/// Weights: s8 in [-127, 127], zero points 0 or absent, `scales` of them.
+/// Checks that the weights are s8 in [-127, 127] and have `scales` scales, and that their zero
+/// points are 0 or absent.
 void expect_symmetric_weights(const Graph& graph, std::string_view node, std::int64_t scales) {
   const Node& dequantize = quantizer(graph, graph.node(node_named(graph, node)).inputs[1]);
   const auto integers = constant_of(graph, dequantize.inputs[0]).values<std::int8_t>();
@@ -76,7 +77,7 @@ void expect_symmetric_weights(const Graph& graph, std::string_view node, std::in
   }
 }
 
-/// s32 of the scale of the sums, one for each scale of the weights.
+/// Checks that the bias is s32 and has the scale of the sums, one for each scale of the weights.
 void expect_bias_of_sums(const Graph& graph, std::string_view name) {
   const Node& node = graph.node(node_named(graph, name));
   const Node& bias = quantizer(graph, node.inputs[2]);
@@ -116,7 +117,7 @@ TEST(TfliteLike, QuantizesConvolutionsAsTheSpecificationSays) {
   EXPECT_NE(input_of(graph, "c1").zero_point, 0);  // asymmetric
 }
 
-// The same, FULLY_CONNECTED: weights per tensor.
+// TensorFlow Lite 8-bit quantization specification, FULLY_CONNECTED: weights per tensor.
 TEST(TfliteLike, GivesMatrixProductsOneScaleForTheirWeights) {
   Net net;
   net.constant("m", sawtooth({8, 400}));
@@ -127,8 +128,8 @@ TEST(TfliteLike, GivesMatrixProductsOneScaleForTheirWeights) {
   expect_bias_of_sums(made.graph, "fc");
 }
 
-// The same: AVERAGE_POOL_2D, MAX_POOL_2D, RESHAPE, TRANSPOSE, PAD, RESIZE: input and output have
-// one scale and zero point. MEAN has no such rule.
+// TensorFlow Lite 8-bit quantization specification, AVERAGE_POOL_2D, MAX_POOL_2D, RESHAPE,
+// TRANSPOSE, PAD, RESIZE: input and output have one scale and zero point. MEAN has no such rule.
 TEST(TfliteLike, KeepsScaleAndZeroPointWhereTheSpecificationSays) {
   Net net;
   net.constant("pads", Tensor::of<std::int64_t>({8}, {0, 0, 1, 1, 0, 0, 1, 1}));
@@ -160,8 +161,8 @@ TEST(TfliteLike, AveragesIntoFloatsWhereNothingReadsIntegers) {
   EXPECT_TRUE(made.graph.is_output(made.graph.node(node_named(made.graph, "average")).outputs[0]));
 }
 
-// The same, CONCATENATION: all inputs and the output have one scale and zero point, however much
-// their ranges differ.
+// TensorFlow Lite 8-bit quantization specification, CONCATENATION: all inputs and the output have
+// one scale and zero point, no matter how much their ranges differ.
 TEST(TfliteLike, GivesAllOperandsOfAConcatTheScaleOfItsResult) {
   Net net;
   const std::string x = net.input("x", {1, 2, 4, 4});
@@ -176,7 +177,8 @@ TEST(TfliteLike, GivesAllOperandsOfAConcatTheScaleOfItsResult) {
   EXPECT_EQ(input_of(made.graph, "join", 1), result);
 }
 
-// The same, LOGISTIC: (1 / 256, -128), and TANH: (1 / 128, 0).
+// TensorFlow Lite 8-bit quantization specification, LOGISTIC: (1 / 256, -128), and TANH: (1 / 128,
+// 0).
 TEST(TfliteLike, GivesSigmoidAndTanhThePrescribedScales) {
   Net net;
   const std::string x = net.input("x", {1, 2, 4, 4});
@@ -188,7 +190,8 @@ TEST(TfliteLike, GivesSigmoidAndTanhThePrescribedScales) {
   EXPECT_EQ(result_of(made.graph, "bent"), (Affine{1.0F / 128, 0}));
 }
 
-// Both rules cannot hold for an operand of a Concat.
+// The result of this Sigmoid is an operand of a Concat. It cannot have both the prescribed scale
+// and the scale of the Concat.
 TEST(TfliteLike, LeavesASigmoidInFp32WhoseResultSharesItsScale) {
   Net net;
   const std::string x = net.input("x", {1, 2, 4, 4});
@@ -219,7 +222,7 @@ TEST(OpenVino, QuantizesEveryInputOfALayer) {
     expect_symmetric_weights(made.graph, name, 2);
     EXPECT_EQ(type_at(made.graph, made.graph.node(node_named(made.graph, name)).inputs[0]),
               DType::kUInt8);
-    static_cast<void>(input_of(made.graph, name));  // one scale
+    static_cast<void>(input_of(made.graph, name));  // expects one scale
   }
   for (const std::size_t operand : {0U, 1U}) {
     static_cast<void>(input_of(made.graph, "add", operand));
@@ -227,7 +230,7 @@ TEST(OpenVino, QuantizesEveryInputOfALayer) {
 }
 
 // Source: OpenVINO, "OpenVINO Low Precision Transformations": MaxPool, Reshape, Transpose and the
-// like carry the scale of their input along.
+// like keep the scale of their input.
 TEST(OpenVino, CarriesScalesThroughWhatMovesValues) {
   Net net;
   std::string y = net.conv("c1", net.input("x", {1, 2, 4, 4}));

@@ -33,7 +33,7 @@ auto fields_of(const Target& t) {
                       t.conv_spatial_axes, t.concat_min_share));
 }
 
-/// One choice; the rest is the target's.
+/// Choices with one field set. The target decides all others.
 template <typename T, typename Value>
 TypeChoices choice(std::optional<T> TypeChoices::*what, Value value) {
   TypeChoices choices;
@@ -115,7 +115,7 @@ TEST(Targets, DifferWhereTheirBackEndsDo) {
   EXPECT_EQ(tensorrt.movers, Movers::kCommute);
   EXPECT_FALSE(tensorrt.runs("Sigmoid"));
 
-  // Another name for what cpu is made for.
+  // onnxruntime is another name for the same rules as cpu.
   Target onnxruntime = find_target("onnxruntime");
   onnxruntime.name = cpu.name;
   onnxruntime.description = cpu.description;
@@ -129,7 +129,7 @@ TEST(Targets, DifferWhereTheirBackEndsDo) {
   EXPECT_THAT(own.residual_producers, ElementsAre("Conv"));
   EXPECT_THAT(cpu.residual_producers, testing::IsEmpty());
   own.residual_producers.clear();
-  // What ONNX Runtime computes in FP32.
+  // ONNX Runtime computes these operators in FP32.
   for (const std::string_view op : {"ArgMax", "ArgMin", "ConvTranspose", "Div",
                                     "InstanceNormalization", "Max", "Min", "ReduceMean", "Sub"}) {
     EXPECT_EQ(std::erase(own.ops, op), 1U) << op;

@@ -46,8 +46,8 @@ std::string cache_for(const Graph& graph) {
   return cache;
 }
 
-/// The same with scales that fit what the network computes from `input`: with coarser ones the
-/// difference at a single tie would grow from layer to layer.
+/// A cache whose scales fit the values that the network computes from `input`. With coarser scales
+/// the difference at a single tie would grow from layer to layer.
 std::string cache_on(const Graph& graph, const TensorView& input) {
   CompileOptions options;
   for (const ValueId id : graph.living_values()) {
@@ -182,7 +182,7 @@ TEST(TensorRtTarget, OneLayerComputesWhatTheSpecificationSays) {
   for (std::size_t i = 0; i < fast.size(); ++i) EXPECT_NEAR(fast[i], slow[i], 2e-4F);
 }
 
-/// Bits of the scale in front of which each tensor is quantized.
+/// The bits of the scale with which each activation is quantized, by tensor.
 std::map<std::string, std::uint32_t> activation_bits(const Graph& graph) {
   std::map<std::string, std::uint32_t> bits;
   for (const NodeId id : graph.nodes()) {

@@ -1,4 +1,4 @@
-// Types other than the target's: what they put into the model, and that it still runs on integers.
+// Types other than the target's: tests the models that they give, which must still run on integers.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ std::vector<float> run_typed(const Graph& graph, Lowering lowering = Lowering::k
   return {values.begin(), values.end()};
 }
 
-/// A table with the ranges that the network has on typed_image(), with the types of `choices`.
+/// A table with the ranges that the network has on typed_image(), and with the types of `choices`.
 CalibrationTable table_of_types(const Graph& graph, const TypeChoices& choices,
                                 std::string_view target_name = kDefaultTarget) {
   const Target target = with_choices(find_target(target_name), choices);
@@ -100,7 +100,7 @@ Graph quantized_by(const Graph& graph, const CalibrationTable& table,
   return quantize(graph, table, options).graph;
 }
 
-/// Steps that do the work of the layers and run in FP32.
+/// The steps in FP32 that multiply or add.
 std::vector<std::string> float_layers(const Graph& graph) {
   std::vector<std::string> names;
   const std::shared_ptr<const Plan> plan = Executor(graph).compile({});
@@ -155,7 +155,7 @@ TEST(QuantizeTypes, AllRunOnIntegersAndStayNearFp32) {
     const Graph int8 = quantized_by(graph, table_of_types(graph, one.choices));
     EXPECT_THAT(float_layers(int8), testing::IsEmpty());
     EXPECT_GT(signal_to_noise(expected, run_typed(int8)), one.least_sqnr_db);
-    // The lowered integers are what the nodes of the standard model compute one by one.
+    // The lowered model must compute the same as the nodes of the standard model one by one.
     EXPECT_GT(signal_to_noise(run_typed(int8, Lowering::kReference), run_typed(int8)), 60.0);
   }
 }
@@ -231,7 +231,8 @@ TEST(QuantizeTypes, ANarrowedReluBecomesTheClip) {
   EXPECT_EQ(int8.value(int8.node(relu).inputs[1]).constant->values<float>()[0], 0.0F);
   std::int64_t clips = 0;
   for (const NodeId id : int8.nodes()) clips += int8.node(id).is("Clip") ? 1 : 0;
-  // x, relu, b, add, pool; what Flatten moves is within the limits already.
+  // There are Clips for x, relu, b, add and pool. Flatten moves integers that are already within
+  // the limits.
   EXPECT_EQ(clips, 5);
 }
 
@@ -249,7 +250,7 @@ TEST(QuantizeTypes, WinogradBitsAreForThreeByThreeConvolutionsOfStrideOneOnly) {
   EXPECT_EQ(weight_scheme(graph, node_named(graph, "b"), target).bits, 8);
   EXPECT_EQ(weight_scheme(graph, node_named(graph, "g"), target).bits, 8);
 
-  // As ncnn: the scale of a channel is its largest magnitude over 31.
+  // As in ncnn, the scale of a channel is its largest magnitude divided by 31.
   TypeChoices choices;
   choices.winograd_bits = 6;
   CalibrationTable table = table_of_types(graph, choices);

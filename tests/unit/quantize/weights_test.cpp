@@ -108,7 +108,8 @@ TEST(QuantizeWeights, RoundsTiesToEven) {
   EXPECT_THAT(q.values<std::int8_t>(), testing::ElementsAre(0, 2, 2, 0));
 }
 
-// Bias correction reads the mean of each group's inputs; a fifth channel of three groups has none.
+// Bias correction reads the mean of each group's inputs. If 5 channels are divided among 3 groups,
+// a channel may belong to no group.
 TEST(WeightPorts, AreNotThoseOfGroupsThatDivideNoChannels) {
   for (const std::int64_t groups : {std::int64_t{3}, std::int64_t{6}, std::int64_t{0},
                                     std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()}) {

@@ -37,7 +37,7 @@ class WideTensors : public testing::Test {
     options.wide = wide;
     return quantize(fp32_.graph(), table_, options);
   }
-  /// Against the FP32 network, over a few images.
+  /// The SQNR against the FP32 network, over a few images.
   [[nodiscard]] double sqnr(const Graph& int8) const {
     const Executor executor(prepare(Graph(int8)));
     SqnrSums sums;
@@ -84,7 +84,7 @@ TEST_F(WideTensors, AreMultipliedOnIntegers) {
   const Coverage coverage = measure_coverage(prepare(Graph(wide.graph)),
                                              typical_shapes(fp32_.graph(), {}), wide.report, {});
   EXPECT_EQ(coverage.integer_macs, coverage.macs);
-  EXPECT_EQ(coverage.integer_convolutions, 6);  // both bytes of three
+  EXPECT_EQ(coverage.integer_convolutions, 6);  // both bytes of three layers
 }
 
 TEST_F(WideTensors, AreReadUnroundedByFunctions) {
@@ -98,7 +98,7 @@ TEST_F(WideTensors, AreReadUnroundedByFunctions) {
   }
 }
 
-// As one integer of both bytes: a 254th of the step.
+// The two bytes count as one integer, whose step is a 254th of the step without the second byte.
 TEST_F(WideTensors, AreAnalyzedWithTheStepOfTheirSecondByte) {
   const Graph int8 = prepare(made({"s1_out"}).graph);
   const auto step_of = [&](const QuantizedParts& parts) {
@@ -122,8 +122,8 @@ TEST_F(WideTensors, AreDumpedBeforeTheyAreRoundedToTwoBytes) {
   EXPECT_TRUE(pairs[0].int8);
 }
 
-// One step makes both bytes, and the second product is added as it is made. Where somebody looks
-// at what lies between, the same network runs without that.
+// One step makes both bytes, and the second product is added while it is computed. If a tensor in
+// between is observed, the network runs without these fusions.
 TEST_F(WideTensors, RunInFewerPassesWithTheSameBits) {
   for (const std::vector<std::string>& rewrites :
        {std::vector<std::string>{}, std::vector<std::string>{"equalize"}}) {

@@ -22,7 +22,7 @@ TEST(ArrayDiff, KnownFigures) {
   EXPECT_EQ(diff.first_mismatch, 3);
   EXPECT_EQ(diff.worst, 3);
   EXPECT_EQ(diff.max_abs_error, 0.5);
-  EXPECT_NEAR(diff.sqnr_db, 20.0, 1e-9);  // 25 over 0.25
+  EXPECT_NEAR(diff.sqnr_db, 20.0, 1e-9);  // 25 divided by 0.25
   EXPECT_NEAR(diff.cosine, 25.0 / (5.0 * std::sqrt(25.25)), 1e-12);
   EXPECT_EQ(diff.mean_a, 1.75);
   EXPECT_EQ(diff.mean_b, 1.875);

@@ -19,14 +19,14 @@ std::array<int, 3> colour_at(const Image& image, std::int64_t x, std::int64_t y)
   return {at[0], at[1], at[2]};
 }
 
-/// Of an image of 240 x 120 pixels, which the network sees as 60 x 60; panels are 480 x 240.
+/// Draws on an image of 240 x 120 pixels, which the network sees as 60 x 60. Panels are 480 x 240.
 class Drawn : public testing::Test {
  protected:
   Drawn() {
     preprocess_.resize = ResizeMode::kSquash;
     preprocess_.resize_width = preprocess_.resize_height = 60;
   }
-  static constexpr std::int64_t kTop = 8 + 24;          // of a panel in the page
+  static constexpr std::int64_t kTop = 8 + 24;          // top of a panel in the page
   static constexpr std::int64_t kSecond = 8 + 480 + 8;  // left side of the second panel
 
   Preprocess preprocess_;
@@ -47,7 +47,7 @@ TEST_F(Drawn, BoxesLieWhereTheyAreInTheImage) {
   const std::array<int, 3> green{60, 210, 110};
   const std::array<int, 3> orange{255, 130, 40};
   const std::array<int, 3> blue{0, 0, 100};
-  // x is 8 times, y 4 times that of the input.
+  // In the panel, x is 8 times and y is 4 times as large as in the input.
   EXPECT_EQ(colour_at(page, 8 + 120, kTop + 150), green);
   EXPECT_EQ(colour_at(page, 8 + 239, kTop + 150), green);
   EXPECT_EQ(colour_at(page, 8 + 180, kTop + 179), green);
@@ -57,7 +57,7 @@ TEST_F(Drawn, BoxesLieWhereTheyAreInTheImage) {
   EXPECT_EQ(colour_at(page, kSecond + 360, kTop + 150), orange);
 }
 
-// The pixels of a colour in the whole page.
+// The number of pixels with a colour in the whole page.
 std::int64_t count_pixels(const Image& page, const std::array<int, 3>& colour) {
   std::int64_t found = 0;
   for (std::int64_t y = 0; y < page.height; ++y) {
@@ -66,7 +66,7 @@ std::int64_t count_pixels(const Image& page, const std::array<int, 3>& colour) {
   return found;
 }
 
-// Two boxes with one corner: both captions would stand above it.
+// Two boxes share a corner, so both captions would be above it.
 TEST_F(Drawn, CaptionsDoNotCoverEachOther) {
   result_.detects = true;
   result_.classes = 1;
@@ -84,12 +84,12 @@ TEST_F(Drawn, CaptionsDoNotCoverEachOther) {
   result_.fp32.answer.boxes = {best};
   result_.box_pairs = {{0, 0, 1.0}, {std::nullopt, 1, 0.0}};
   const Image page = drawn({best, other});
-  // Borders cross: the left and the upper side of the better box lie on the other one's.
+  // Borders overlap: the left and the upper side of the better box cover those of the other box.
   const std::int64_t border = 2 * (15 * 8 + 15 * 4);
   EXPECT_GE(count_pixels(page, orange), alone - border);
   EXPECT_GT(alone, 2 * border);
   EXPECT_GT(count_pixels(page, green), 0);
-  // Many boxes at one place find no room, and are drawn all the same.
+  // If boxes at one place leave no room for captions, they are still drawn.
   EXPECT_NO_THROW(static_cast<void>(drawn(std::vector<Box>(2, best))));
 }
 
@@ -104,7 +104,7 @@ TEST_F(Drawn, ThumbnailsHaveBothModelsBoxesAndNoCaptions) {
   EXPECT_EQ(page.width, 2 * 240 + 4);
   EXPECT_EQ(page.height, 120);
   const std::array<int, 3> green{60, 210, 110};
-  EXPECT_EQ(colour_at(page, 60, 75), green);  // x is 4 times, y 2 times that of the input
+  EXPECT_EQ(colour_at(page, 60, 75), green);  // x is 4 times, y 2 times as in the input
   EXPECT_EQ(colour_at(page, 244 + 60, 75), green);
   EXPECT_EQ(colour_at(page, 0, 0), (std::array<int, 3>{255, 130, 40}));
   EXPECT_EQ(colour_at(page, 60, 50), (std::array<int, 3>{0, 0, 100}));  // where a caption would be

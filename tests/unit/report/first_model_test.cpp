@@ -20,7 +20,7 @@ OutputError output(const char* name, double sqnr_db) {
   return error;
 }
 
-// A classifier of 10 classes on 100 held out images, nothing wrong with it.
+// A good classifier of 10 classes, on 100 held-out images.
 FirstModel good_model() {
   FirstModel made;
   made.calibrated_on = 100;

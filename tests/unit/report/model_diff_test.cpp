@@ -83,7 +83,7 @@ TEST(ModelDiff, NamesNodesAttributesAndSources) {
   Graph b = four_layers();
   const NodeId conv = node_named(b, "c");
   b.attributes(conv).insert_or_assign("group", std::int64_t{2});
-  b.attributes(node_named(b, "d")).insert_or_assign("group", std::int64_t{1});  // as without it
+  b.attributes(node_named(b, "d")).insert_or_assign("group", std::int64_t{1});  // the default
   b.set_input(conv, 0, b.find_value("a_relu_out").value());
   const ModelDiff diff = diff_of(a, b);
   EXPECT_THAT(diff.changed, ElementsAre("node 'c' (Conv): attribute 'group' only in B",

@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kBlock = "<script type=\"application/json\" id=\"data\">";
 constexpr std::string_view kEnd = "</script>";
 
-/// What a browser hands to the script: everything up to the first end tag.
+/// The data that a browser hands to the script: everything up to the first end tag.
 Json data_of(const std::string& html) {
   const std::size_t begin = html.find(kBlock) + kBlock.size();
   return Json::parse(html.substr(begin, html.find(kEnd, begin) - begin));
@@ -38,7 +38,7 @@ std::size_t occurrences(std::string_view text, std::string_view part) {
   return found;
 }
 
-/// As many tensors as that, each written by a node, the first one the worst.
+/// A page with these tensors, each written by a node. The first one is the worst.
 Page page_of(const std::vector<std::string>& tensors) {
   Page page;
   page.analysis.images = 4;
@@ -107,14 +107,14 @@ TEST(Page, LeavesOutTheLeastSourcesWhereTheyAreTooMany) {
 
 TEST(Page, FitsWhateverTheNamesAre) {
   Page page = page_of({std::string(3'000'000, 'x')});
-  page.analysis.sources[0].saturated_share = 1.0;  // a fault, which names it
+  page.analysis.sources[0].saturated_share = 1.0;  // a fault, which names the tensor
   page.evaluation.int8.emplace();
   page.evaluation.outputs.emplace_back().name = page.analysis.sources[0].name;
   page.provenance = {{"command", page.analysis.sources[0].name}};
   EXPECT_LE(html_of(page).size(), kMaxPageBytes);
 }
 
-/// What stands in a figure of the page.
+/// The data of a figure of the page.
 Json figure(const Page& page, const char* name) { return data_of(html_of(page)).at(name); }
 
 TEST(Page, DrawsTheLevelsThatAreInUse) {
@@ -177,7 +177,7 @@ TEST(Page, LeavesOutDrawingsBeforeSources) {
   EXPECT_EQ(data.at("analysis").at("sources").size(), 100U);
 }
 
-// Of a folder of any size the page has a number.
+// For the images of a folder, the page has only their number.
 TEST(Page, HoldsNoRowForEachImage) {
   Page page = page_of({"a"});
   page.evaluation.int8.emplace();
@@ -215,7 +215,7 @@ TEST(WorstImages, AreThoseOfAnotherClassThenThoseWithTheLowestSqnr) {
   EXPECT_TRUE(worst[0].jpeg.empty());  // there is no such file
 }
 
-// The strip follows the network, not the errors; times go with it.
+// The strip and the times have the order of the network, and not of the errors.
 TEST(Page, OrdersLayersAsTheNetworkRuns) {
   Page page = page_of({"late", "early"});
   page.nodes = {"node of early", "without an error", "node of late"};

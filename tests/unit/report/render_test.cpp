@@ -206,7 +206,7 @@ TEST(TextOfProfile, SaysWhatStepsReachOfThePeakAndWhatCrossingsCost) {
   EXPECT_THAT(text, testing::ContainsRegex("conv +Conv +2.000 +1.800-2.200 +25.0 GMAC/s, 50 %"));
   EXPECT_THAT(text, testing::ContainsRegex("0.500 +1.800-2.200 +100.0 GMAC/s, 50 %"));
   EXPECT_THAT(text, testing::ContainsRegex("0.100 +0.090-0.110 +10.0 GB/s, 25 %\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("0.400 +0.360-0.440\n"));  // nothing is known
+  EXPECT_THAT(text, testing::ContainsRegex("0.400 +0.360-0.440\n"));  // no bytes, no MACs
   EXPECT_THAT(text,
               HasSubstr("INT8: 2 steps convert between FP32 and integers, 0.500 ms in all, "
                         "50.0 % of its steps\n"

@@ -69,8 +69,8 @@ TEST(TableDiff, IsRelativeToTheLargerOfTwo) {
   ASSERT_EQ(diff.activations.size(), 1U);
   EXPECT_EQ(diff.activations[0].scale_a, 1.5F);
   EXPECT_EQ(diff.activations[0].scale_b, 2.0F);
-  EXPECT_DOUBLE_EQ(diff.activations[0].scale, 0.25);  // 0.5 of 2
-  EXPECT_DOUBLE_EQ(diff.activations[0].range, 0.4);   // the upper end's 1 of a width of 2.5
+  EXPECT_DOUBLE_EQ(diff.activations[0].scale, 0.25);  // differs by 0.5 of 2
+  EXPECT_DOUBLE_EQ(diff.activations[0].range, 0.4);   // the upper end moves by 1 of a width of 2.5
   EXPECT_DOUBLE_EQ(diff.activations[0].largest(), 0.4);
   const TableDiff reversed = diff_of(b, a);
   ASSERT_EQ(reversed.activations.size(), 1U);
@@ -83,7 +83,7 @@ TEST(TableDiff, TakesTheEndOfTheRangeThatMovedMore) {
   const TableDiff diff = diff_of(table_of({activation("x", {-1.0F, 3.0F}, 1.0F)}),
                                  table_of({activation("x", {-3.0F, 2.0F}, 1.0F)}));
   ASSERT_EQ(diff.activations.size(), 1U);
-  EXPECT_DOUBLE_EQ(diff.activations[0].range, 0.4);  // the lower end's 2 of a width of 5
+  EXPECT_DOUBLE_EQ(diff.activations[0].range, 0.4);  // the lower end moves by 2 of a width of 5
   EXPECT_EQ(diff.activations[0].scale, 0.0);
   EXPECT_DOUBLE_EQ(diff.activations[0].largest(), 0.4);
 }
@@ -247,7 +247,7 @@ TEST(JsonOfTableDiff, HasEveryTensorAndTheVerdict) {
   EXPECT_EQ(none["activations"], json::array());
 }
 
-/// An observed tensor, a degenerate one that nothing is known of, and weights.
+/// A table with an observed tensor, a degenerate tensor without any values, and weights.
 CalibrationTable shown_table() {
   ActivationEntry seen = activation("seen", {-0.5F, 2.0F}, 0.25F);
   seen.affine.zero_point = 2;

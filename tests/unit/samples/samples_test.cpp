@@ -33,7 +33,7 @@ Graph image_network() {
   return net.graph;
 }
 
-// Token ids that are looked up, plus a state of another rank, times a matrix.
+// A network that looks up token ids, adds a state of another rank, and multiplies by a matrix.
 Graph two_input_network() {
   Net net;
   const ValueId ids = net.graph.add_value("ids");
@@ -106,7 +106,7 @@ TEST(Samples, OfATensorCalibrateAsTheImageItWasMadeOf) {
   EXPECT_TRUE(of_images.preprocess);
   EXPECT_FALSE(of_tensors.preprocess);
   EXPECT_EQ(of_tensors.image_list_hash, hash_of(samples));
-  of_images.preprocess.reset();  // these two say where the samples came from
+  of_images.preprocess.reset();  // these two tell where the samples come from
   of_images.image_list_hash = of_tensors.image_list_hash;
   EXPECT_EQ(write_table(of_tensors), write_table(of_images));
   EXPECT_EQ(read_table(write_table(of_tensors)), of_tensors);

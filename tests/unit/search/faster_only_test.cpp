@@ -1,4 +1,4 @@
-// Which layers --faster-only leaves in FP32, with times by a rule instead of the clock.
+// Tests which layers --faster-only leaves in FP32. The times come from a rule and not from a clock.
 #include "search/faster_only.h"
 
 #include <gmock/gmock.h>
@@ -50,12 +50,12 @@ Recipe recipe_of(const Graph& graph) {
   return recipe;
 }
 
-/// Seconds of a step: convolutions called in `slow` take 10 on integers, all others 2; 5 in FP32;
-/// `crossing` for each conversion.
+/// The seconds of a step. On integers, the convolutions in `slow` take 10 and all others 2. In FP32
+/// each convolution takes 5. A conversion takes `crossing`.
 struct Rule {
   std::set<std::string> slow;
   double crossing = 1.0;
-  double noise = 0.0;  ///< added in every other run of a race to one model, then to the other
+  double noise = 0.0;  ///< added to the runs of the two models in turn
 
   [[nodiscard]] double of(const StepInfo& step) const {
     if (step.op_type == "QuantizeLinear" || step.op_type == "DequantizeLinear") return crossing;
@@ -95,7 +95,7 @@ FasterResult choose(const Rule& rule) {
   return faster_only(fp32, recipe_of(fp32.graph()), {&shape, 1}, {}, rule.timer());
 }
 
-/// The convolutions among the nodes.
+/// The convolutions among the excluded nodes.
 std::vector<std::string> convolutions(const FasterResult& result) {
   std::vector<std::string> names;
   for (const std::string& name : result.exclude) {
@@ -122,7 +122,7 @@ TEST(FasterOnly, LeavesASlowLayerInFp32) {
 }
 
 TEST(FasterOnly, CountsTheConversionsAroundALoneLayer) {
-  // 5 gained, and 5.8 lost by going to FP32 and back.
+  // FP32 gains 5, and the conversions to FP32 and back cost 5.8.
   EXPECT_THAT(choose({.slow = {"c3"}, .crossing = 2.9}).exclude, IsEmpty());
 }
 

@@ -1,4 +1,4 @@
-// What counts on some images say about others.
+// Tests conclusions from counts on some images about other images.
 #include "search/goal_evidence.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ TEST(WilsonUpper, IsTheEndOfThePublishedInterval) {
   EXPECT_NEAR(wilson_upper(5, 10, 0.975), 0.7634, 1e-4);
   EXPECT_NEAR(wilson_upper(0, 10, 0.975), 0.2775, 1e-4);
   EXPECT_DOUBLE_EQ(wilson_upper(3, 10, 0.5), 0.3);
-  EXPECT_DOUBLE_EQ(wilson_upper(12, 10, 0.9), 1.2);  // boxes may be added without end
+  EXPECT_DOUBLE_EQ(wilson_upper(12, 10, 0.9), 1.2);  // any number of boxes may be added
   EXPECT_EQ(wilson_upper(0, 0, 0.9), 1.0);
 }
 
@@ -31,7 +31,7 @@ TEST(AllowedMistakes, AreFewerThanTheGoalsShare) {
   EXPECT_EQ(allowed_mistakes(152, 0.05, 0.5), 7);
   EXPECT_EQ(allowed_mistakes(152, 0.05, 0.9), 4);
   EXPECT_EQ(allowed_mistakes(710, 0.05, 0.9), 28);
-  EXPECT_EQ(allowed_mistakes(60, 0.01, 0.9), 0);  // even none would show too little
+  EXPECT_EQ(allowed_mistakes(60, 0.01, 0.9), 0);  // even 0 mistakes do not prove the goal
   EXPECT_EQ(allowed_mistakes(100, 0.42, 0.5), 42);
   EXPECT_EQ(allowed_mistakes(0, 0.05, 0.9), 0);
 }
@@ -49,8 +49,8 @@ class LuckyModel : public testing::Test {
     options_.goal = {SearchGoal::Kind::kBoxes, 95.0, 5.0};
     options_.goal.confidence = 0.9;
   }
-  /// Models of rising cost and falling noise; one with more noise than two others has lost fewer
-  /// boxes than they.
+  /// Models of rising cost and falling noise. The second one has more noise than the next two, but
+  /// has lost fewer boxes.
   [[nodiscard]] TriedModels models() const {
     TriedModels tried(options_);
     add(tried, 0.0, 0.05, 30);
@@ -94,11 +94,12 @@ TEST_F(LuckyModel, IsTakenWhereTheCountAloneDecides) {
 }
 
 TEST_F(LuckyModel, CostsLessThanWhatIsSure) {
-  EXPECT_THAT(models().frontier(12), ElementsAre(1, 4, 5));  // what costs more must be surer
+  EXPECT_THAT(models().frontier(12), ElementsAre(1, 4, 5));  // a costlier model must be surer
   EXPECT_THAT(models().frontier(2), ElementsAre(1, 4));      // the best one stays
 }
 
-// With 152 boxes nobody can know that 99 % are kept.
+// 152 boxes are too few to show that 99 % are kept. Then only a model without any mistake reaches
+// the goal.
 TEST_F(LuckyModel, IsNoneWithoutAMistakeWhereTheImagesAreTooFew) {
   options_.goal = {SearchGoal::Kind::kBoxes, 99.0, 1.0};
   options_.goal.confidence = 0.9;

@@ -52,7 +52,7 @@ class SearchTest : public testing::Test {
   }
   [[nodiscard]] SearchResult find_sqnr(double db) { return find({SearchGoal::Kind::kSqnr, db}); }
 
-  /// What eval says of the model that quantize makes with these overrides.
+  /// The results of eval for the model that quantize makes with these overrides.
   struct Judged {
     double sqnr_db = 0.0;
     double integer_share = 0.0;
@@ -78,7 +78,8 @@ class SearchTest : public testing::Test {
   Recipe recipe_;
 };
 
-// One tensor with a scale far too large is the whole problem; what reads or makes it is the answer.
+// The only problem is one tensor with a scale that is far too large. Its producer or its consumer
+// must be excluded.
 TEST_F(SearchTest, FindsAPlantedBadTensor) {
   const double healthy = judged({}).sqnr_db;
   plant("b_relu_out", 40.0F);
@@ -92,7 +93,7 @@ TEST_F(SearchTest, FindsAPlantedBadTensor) {
   EXPECT_THAT(result.best.exclude, Not(Contains("d")));
 }
 
-// Where the target can, such a tensor keeps 16 bits, and no multiplication leaves the integers.
+// If the target supports it, such a tensor keeps 16 bits, and all multiplications stay on integers.
 TEST_F(SearchTest, WidensAPlantedBadTensor) {
   recipe_.options.target = "qtool";
   const double healthy = judged({}).sqnr_db;
@@ -106,11 +107,12 @@ TEST_F(SearchTest, WidensAPlantedBadTensor) {
   EXPECT_THAT(text_of(result), HasSubstr("0 nodes in FP32, 1 tensor in 16 bits"));
 }
 
-// More of them are tried once neither these nor FP32 reach the goal; each model was run.
+// If neither one wide tensor nor nodes in FP32 reach the goal, several wide tensors are tried. Each
+// reported model has been run.
 TEST_F(SearchTest, MixesWideTensorsWithNodesInFp32) {
   recipe_.options.target = "qtool";
   plant("b_relu_out", 40.0F);
-  options_.least_integer_share = 0.9;  // no layer fits into FP32
+  options_.least_integer_share = 0.9;  // no layer may be in FP32
   const SearchResult result = find_sqnr(150.0);
   EXPECT_FALSE(result.reached);
   EXPECT_GE(result.best.wide.size(), 2U);
@@ -120,7 +122,7 @@ TEST_F(SearchTest, MixesWideTensorsWithNodesInFp32) {
   }
 }
 
-// Every point was run: forecasts are never reported.
+// Every reported point has been run; forecasts are never reported.
 TEST_F(SearchTest, ReportsWhatEvalSaysOfTheModels) {
   plant("b_relu_out", 20.0F);
   plant("c_relu_out", 10.0F);
@@ -149,7 +151,7 @@ TEST_F(SearchTest, LeavesAModelAloneThatReachesTheGoal) {
 
 TEST_F(SearchTest, SaysThatAGoalIsNotReachedAndReturnsTheNearest) {
   plant("b_relu_out", 20.0F);
-  options_.least_integer_share = 0.4;  // what is left when both `b` and `c` are in FP32 is 0.47
+  options_.least_integer_share = 0.4;  // with `b` and `c` in FP32, 0.47 is left
   const SearchResult result = find_sqnr(150.0);
   EXPECT_FALSE(result.reached);
   EXPECT_EQ(result.end, SearchEnd::kComplete);
@@ -174,7 +176,7 @@ TEST_F(SearchTest, DoesNotDependOnThreads) {
   EXPECT_EQ(one.best.exclude, three.best.exclude);
 }
 
-// The share of pixels with FP32's class is evaluate()'s.
+// The share of pixels with FP32's class must be the same as from evaluate().
 TEST_F(SearchTest, ReachesAnAgreementOfMasks) {
   plant("b_relu_out", 40.0F);
   options_.answers.mask = MaskRule{};
@@ -201,7 +203,7 @@ TEST_F(SearchTest, ReachesAnAgreementOfMasks) {
 TEST(AgreementOf, CountsBoxesLostAndBoxesAdded) {
   const auto boxes = [](std::int64_t fp32, std::int64_t int8, std::int64_t kept) {
     AnswerAgreement answers;
-    // Ascending by score, then IoU; only the second row counts.
+    // The rows ascend by score, then by IoU. Only the second row counts.
     answers.boxes.emplace().matches = {
         {.score = 0.3, .iou = 0.5, .fp32 = 7, .int8 = 7, .kept = 7},
         {.score = 0.3, .iou = 0.7, .fp32 = fp32, .int8 = int8, .kept = kept},
@@ -215,15 +217,15 @@ TEST(AgreementOf, CountsBoxesLostAndBoxesAdded) {
   EXPECT_FALSE(boxes(0, 0, 0).has_value());  // a wrong decoder finds none in either
   EXPECT_EQ(boxes(0, 1, 0).value(), 0.0);
   EXPECT_FALSE(agreement_of({}).has_value());
-  AnswerAgreement both;  // the lower one counts
+  AnswerAgreement both;  // the lower agreement counts
   both.mask.emplace().pixels = 100;
   both.mask->equal = 99;
   both.boxes.emplace().matches = {{.score = 0.3, .iou = 0.5, .fp32 = 10, .int8 = 5, .kept = 5}};
   EXPECT_DOUBLE_EQ(agreement_of(both).value(), 0.5);
 }
 
-// A rewritten network has other ranges than the FP32 model; what is reported must hold all the
-// same.
+// A rewritten network has other ranges than the FP32 model; the reported figures must still be
+// right.
 TEST_F(SearchTest, SearchesARewrittenModel) {
   recipe_.options.rewrites = {"equalize"};
   plant("b_relu_out", 20.0F);
@@ -237,7 +239,7 @@ TEST_F(SearchTest, SearchesARewrittenModel) {
 TEST_F(SearchTest, KeepsTheBestWhenItIsStopped) {
   plant("b_relu_out", 20.0F);
   int asked = 0;
-  // After the INT8 model has been run on its five images.
+  // Stops after the INT8 model has been run on its five images.
   options_.progress = [&](std::int64_t, std::int64_t) {
     return ++asked > 8 ? ProgressAnswer::kStop : ProgressAnswer::kContinue;
   };
@@ -250,7 +252,7 @@ TEST_F(SearchTest, KeepsTheBestWhenItIsStopped) {
   EXPECT_THROW(static_cast<void>(find_sqnr(60.0)), Error);
 }
 
-// A search that was stopped and goes on finds what one that was not stopped finds, and runs no
+// A search that is stopped and resumed finds the same as a search that is not stopped, and runs no
 // model twice.
 TEST_F(SearchTest, GoesOnWhereItWasStopped) {
   plant("b_relu_out", 20.0F);
@@ -282,7 +284,7 @@ TEST_F(SearchTest, GoesOnWhereItWasStopped) {
   EXPECT_EQ(rest.best.exclude, whole.best.exclude);
   EXPECT_EQ(rest.best.sqnr_db, whole.best.sqnr_db);
   EXPECT_EQ(rest.frontier.size(), whole.frontier.size());
-  // With all known, nothing is run but FP32 and INT8 once, for the forecast of the cost.
+  // If all results are known, only FP32 and INT8 are run once, for the forecast of the cost.
   std::int64_t images = 0;
   options_.most_slower.reset();
   options_.progress = [&](std::int64_t, std::int64_t) {
@@ -290,10 +292,10 @@ TEST_F(SearchTest, GoesOnWhereItWasStopped) {
     return ProgressAnswer::kContinue;
   };
   EXPECT_EQ(find_sqnr(35.0).tried, whole.tried);
-  EXPECT_LT(images, all / 2);  // those are of the timed runs
+  EXPECT_LT(images, all / 2);  // these are the timed runs
 }
 
-// Untrusted: what it holds may be of anything.
+// The contents of a file are not trusted. If they are broken, they are measured again.
 TEST_F(SearchTest, MeasuresWhatAFileKeepsOnlyBroken) {
   const SearchResult whole = find_sqnr(30.0);
   PartialResults partial(folder_.path() / "broken.partial", 7);
@@ -312,7 +314,8 @@ TEST_F(SearchTest, SaysWhatItWillCost) {
   EXPECT_EQ(cost.images, 5);
   EXPECT_GT(cost.trial_seconds, 0.0);
   EXPECT_GT(cost.probe_seconds, cost.trial_seconds);
-  // x, three tensors between the layers, four layers: nothing rounds the output.
+  // The sources are x, three tensors between the layers, and four layers. Nothing rounds the
+  // output.
   EXPECT_EQ(cost.sources, 8);
   EXPECT_GT(result.seconds, 0.0);
   EXPECT_THAT(text_of(cost, 2), HasSubstr("8 sources alone"));
@@ -339,7 +342,7 @@ TEST_F(SearchTest, RefusesWhatMakesNoSense) {
   EXPECT_EQ(code_of({SearchGoal::Kind::kSqnr, 20.0}), ErrorCode::kUsage);
 }
 
-// The time of a limit is measured, so only what must hold on any machine is asked.
+// The times are measured, so the test checks only facts that hold on any machine.
 TEST_F(SearchTest, KeepsWithinALimitOfTime) {
   plant("b_relu_out", 20.0F);
   options_.most_slower = 1e6;

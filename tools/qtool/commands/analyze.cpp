@@ -57,13 +57,15 @@ struct AnalyzeCommand {
   RunOptions run;
 };
 
-// To correct biases on; it takes longer than everything else that is tried.
+// The largest number of samples to correct biases on. Correcting biases takes longer than all other
+// changes that are tried.
 constexpr std::int64_t kMostToCorrect = 16;
 
-/// What is analyzed: an INT8 model, how it is made again, and what goes with it.
+/// The subject of the analysis: the models, the recipe to make the INT8 model again, and the
+/// statistics and preprocessing that belong to them.
 struct Subject {
   Models models;
-  std::optional<Recipe> recipe;  // nothing where the INT8 model does not tell it
+  std::optional<Recipe> recipe;  // none if the INT8 model does not show it
   std::optional<Collection> statistics;
   std::optional<StoredPreprocess> preprocess;
 };
@@ -80,7 +82,7 @@ std::optional<Collection> statistics_of(const std::string& table) {
   }
 }
 
-// The INT8 model that qtool quantize makes of the table.
+// The INT8 model that qtool quantize makes from the table.
 Subject subject_of_table(const AnalyzeCommand& options) {
   Subject subject;
   Model& fp32 = subject.models.fp32;
@@ -118,8 +120,9 @@ Subject subject_of_model(const AnalyzeCommand& options) {
   return subject;
 }
 
-// What corrects biases: as many of the images as that takes, prepared as qtool quantize prepares
-// them, and named as it is told. Nothing where it would have to be told how.
+// The samples to correct biases on: at most kMostToCorrect, prepared as qtool quantize prepares
+// them, with the options that name them for qtool quantize. None without --table, or if neither the
+// table nor the model states how images are prepared.
 std::optional<CorrectionImages> correction_of(const AnalyzeCommand& options, const Subject& subject,
                                               const Samples& samples) {
   if (options.table.empty() || (samples.are_images() && !subject.preprocess)) return std::nullopt;
@@ -128,7 +131,7 @@ std::optional<CorrectionImages> correction_of(const AnalyzeCommand& options, con
   CorrectionImages images{chosen.list(subject.models.fp32.executor->graph())};
   if (subject.preprocess) images.preprocess = subject.preprocess->preprocess;
   const auto add = [&](const char* option, const std::string& value) {
-    // A value that looks like an option would be taken for one.
+    // A separate word that begins with - would be taken for an option.
     if (value.starts_with('-')) {
       images.words.push_back(concat(option, "=", value));
     } else if (!value.empty()) {
@@ -157,14 +160,14 @@ std::optional<SuggestResult> suggestions_of(const AnalyzeCommand& options, const
     return suggest(*subject.models.fp32.executor, *subject.recipe, analysis, samples,
                    suggest_options);
   } catch (const Error& error) {
-    // Another tool's model may be what quantize() makes for none of its targets.
+    // quantize() may be unable to make the model of another tool for any of its targets.
     if (error.code() == ErrorCode::kCancelled || !options.table.empty()) throw;
     warning(concat("no changes are tried: ", error.what()));
     return std::nullopt;
   }
 }
 
-// What both models say to one image.
+// The answers of both models to one image.
 InferResult answer_to(const std::string& path, const Subject& subject, const EvalOptions& eval) {
   std::vector<BadImage> bad;
   std::vector<Tensor> sample;
@@ -180,8 +183,8 @@ InferResult answer_to(const std::string& path, const Subject& subject, const Eva
   return infer(*subject.models.fp32.executor, subject.models.int8_executor(), sample, options);
 }
 
-// What the page says beside the analysis: accuracy and time of both models, and where it comes
-// from.
+// The contents of the page besides the analysis: accuracy and time of both models, and the origin
+// of the figures.
 Page page_beside(const AnalyzeCommand& options, const Subject& subject, const Samples& samples,
                  const std::optional<SourcedPreprocess>& preprocess, const AnswerOptions& answers) {
   const Model& fp32 = subject.models.fp32;

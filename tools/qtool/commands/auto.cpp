@@ -34,10 +34,10 @@ void add_eval(Program& program, Session& session);
 namespace {
 
 constexpr std::int64_t kDefaultLimit = 200;
-constexpr std::int64_t kMinToHoldOut = 8;  // fewer all set ranges
+constexpr std::int64_t kMinToHoldOut = 8;  // if there are fewer, all of them set ranges
 constexpr const char* kCalibrationPart = "1/2";
 constexpr const char* kComparisonPart = "2/2";
-constexpr const char* kMinIntegers = "75%";  // a model with fewer is hardly one of integers
+constexpr const char* kMinIntegers = "75%";  // the search must keep this share on integers
 
 struct AutoCommand {
   std::string model;
@@ -55,7 +55,7 @@ struct AutoCommand {
 struct Files {
   std::string table;
   std::string model;
-  std::string overrides;  // that a search would write
+  std::string overrides;  // the file that a search would write
 };
 
 Files files_of(const AutoCommand& options) {
@@ -66,7 +66,8 @@ Files files_of(const AutoCommand& options) {
   return {path(".table.json"), path(".int8.onnx"), path(".overrides.json")};
 }
 
-// Where samples are listed before any work: whether some are held out, which the steps are told.
+// Whether the models are compared on other samples than those that set the ranges. Lists all
+// samples, so that errors in the lists show before any work.
 bool holds_out(const AutoCommand& options, const Graph& graph) {
   if (!options.compare.empty()) {
     SampleOptions others = options.images;
@@ -125,7 +126,7 @@ Lines lines_of(const AutoCommand& options, const Command& command, const Files& 
   return lines;
 }
 
-// The command itself, to be repeated with other samples or another preprocessing.
+// The command line of auto itself, to repeat it with other samples or another preprocessing.
 StepLine own_line(const AutoCommand& options, const Command& command) {
   StepLine line("auto", options.model);
   line.take(command,
@@ -134,7 +135,7 @@ StepLine own_line(const AutoCommand& options, const Command& command) {
   return line;
 }
 
-// The command lines that take the next step.
+// The command lines for the next step.
 std::vector<CommandWords> commands_of(const Advice& advice, const AutoCommand& options,
                                       const Command& command, const Files& files,
                                       const FirstModel& made, const Lines& lines) {
@@ -208,8 +209,8 @@ void make_folder(const std::string& folder) {
   }
 }
 
-// Of a model that is refused the table is of use, unless it would come to lie beside an older
-// model.
+// Writes the table although the model is refused, because the table is still of use. If there is an
+// older model, the table is not written, because it would not belong to that model.
 void keep_table(const Error& refusal, const Files& files) {
   std::error_code failure;
   if (refusal.code() == ErrorCode::kCancelled) return;
@@ -247,7 +248,7 @@ void run_auto(AutoCommand& options, const Command& command) {
       {{&add_calibrate, &lines.calibrate},
        {&add_quantize, &lines.quantize},
        {&add_eval, &lines.eval}}};
-  hold_next_outputs();  // the table waits for the model that is made with it
+  hold_next_outputs();  // the table is written together with the model made from it
   for (const auto& [add, line] : steps) {
     try {
       run_step(add, line->words(), quietly, results);
@@ -284,7 +285,8 @@ void add_auto(Program& program, Session& session) {
   add_effort(command, options->effort);
   options->images.limit = kDefaultLimit;
   options->images.add_to(command, SamplesUse::kMeasure);
-  // The steps take the parts: of all images half set the ranges, the others are compared on.
+  // auto gives --part to its steps: half of the images set the ranges, and the models are compared
+  // on the other half.
   command.remove("--part");
   command.find("--limit")
       .text("At most N to calibrate, N to compare\n0 = all; spread evenly.")

@@ -49,9 +49,10 @@ struct CalibrateCommand {
   RunOptions run;
 };
 
-constexpr std::int64_t kExactBins = 2048;  // as the tools count that need the range in advance
+constexpr std::int64_t kExactBins = 2048;  // as in other tools that find the range first
 
-// What the library is told before there is a model; preprocessing and progress come with images.
+// The options of the library that do not depend on the model. Preprocessing and progress are set
+// later, together with the images.
 CalibrateOptions library_options(const CalibrateCommand& options, const Overrides& overrides) {
   CalibrateOptions result;
   result.target = options.target;
@@ -66,7 +67,7 @@ CalibrateOptions library_options(const CalibrateCommand& options, const Override
   return result;
 }
 
-// Statistics from the samples.
+// Collects statistics from the samples.
 Collection collected(const CalibrateCommand& options, const Model& model,
                      CalibrateOptions calibrate_options) {
   const Samples samples = options.images.list(model.executor->graph());
@@ -80,7 +81,8 @@ Collection collected(const CalibrateCommand& options, const Model& model,
   return collection;
 }
 
-// Statistics name their model from where they lie, so that they are of use from any folder.
+// Statistics store the path of their model relative to their own folder, so that they can be used
+// from any folder.
 std::filesystem::path folder_of(const std::string& file) {
   return std::filesystem::absolute(file).parent_path();
 }
@@ -90,7 +92,7 @@ std::string noted_model(const std::string& statistics, const std::string& model)
       .generic_string();
 }
 
-// The model that the statistics beside `table` are of.
+// The path of the model whose statistics lie beside `table`.
 std::string model_of(const std::string& table, const Collection& collection) {
   std::filesystem::path model = folder_of(table) / collection.model_path;
   model = std::filesystem::proximate(model);
@@ -104,7 +106,7 @@ std::string model_of(const std::string& table, const Collection& collection) {
 void run_calibrate(CalibrateCommand& options, const Command& command, StepResults* step) {
   options.run.apply();
   CalibrateOptions calibrate_options = library_options(options, options.overrides.read());
-  static_cast<void>(calibration_target(calibrate_options));  // refused before any work
+  static_cast<void>(calibration_target(calibrate_options));  // throws before any work
   options.preprocess.read();
   const bool again = !options.statistics.from.empty();
   if (again == options.images.given()) {
@@ -210,7 +212,7 @@ void add_calibrate(Program& program, Session& session) {
   options->images.sequence.add_to(command);
   options->preprocess.add_to(command);
   refuse_preprocess_of_tensors(command);
-  // Saved statistics were made with these.
+  // These options are fixed in saved statistics, so they have no effect with --from.
   for (const auto& option : command.options()) {
     if (option->group() == "Images" || option->group() == "Preprocessing") {
       command.not_with(option->name(), {{"--from", {}}});

@@ -37,7 +37,7 @@ struct EvalCommand {
   RunOptions run;
 };
 
-// Standard output is for the result, so the notes of what was written come first.
+// Writes the CSV files, with notes. The result on standard output follows after the notes.
 void write_tables(const EvalCommand& options, const EvalResult& result) {
   std::string samples;
   std::string flips;

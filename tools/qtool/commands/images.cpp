@@ -32,7 +32,7 @@ struct ImagesCommand {
   RunOptions run;
 };
 
-// What an INT8 model makes of the same images.
+// The errors of an INT8 model on the same images.
 EvalResult errors_of(const ImagesCommand& options, const Model& fp32, const Model& int8,
                      const Samples& samples, const std::optional<SourcedPreprocess>& preprocess) {
   EvalOptions eval;
@@ -53,7 +53,7 @@ void run_images(ImagesCommand& options) {
   calibrate_options.method_options = options.decision.values;
   calibrate_options.collect.bad_images = options.images.policy();
   calibrate_options.collect.threads = options.run.threads;
-  const Target target = calibration_target(calibrate_options);  // refused before any work
+  const Target target = calibration_target(calibrate_options);  // throws before any work
   options.preprocess.read();
   Models models;
   if (options.int8.empty()) {
@@ -70,7 +70,7 @@ void run_images(ImagesCommand& options) {
   std::optional<EvalResult> errors;
   if (models.int8) errors = errors_of(options, model, *models.int8, samples, preprocess);
   ProgressDisplay display("images", options.images.noun(), options.run.progress_style());
-  // Each half counts its own images.
+  // The images run in two halves, and the progress of each half begins at 0.
   std::int64_t before = 0;
   calibrate_options.collect.progress = [&, show = display.callback()](std::int64_t done,
                                                                       std::int64_t total) {

@@ -50,7 +50,7 @@ struct InferCommand {
   RunOptions run;
 };
 
-// The tensors of the run, and what the image went through.
+// The input tensors of the run. Sets `preprocess` to the preprocessing of the image, if it is one.
 std::vector<Tensor> infer_sample(const InferCommand& options, const Models& models,
                                  std::optional<SourcedPreprocess>& preprocess) {
   if (!options.inputs.empty()) {
@@ -67,7 +67,7 @@ std::vector<Tensor> infer_sample(const InferCommand& options, const Models& mode
   return sample;
 }
 
-// Writes tensors inside the networks, for comparisons layer by layer.
+// Writes tensors from inside the networks to files, for comparisons layer by layer.
 void dump(const InferCommand& options, const Models& models, std::span<const Tensor> sample,
           Requantization requantization) {
   const TensorPairs tensors(

@@ -30,7 +30,8 @@ struct InspectOptions {
   RunOptions run;
 };
 
-// A model that qtool cannot run is shown too, with the operators that are missing.
+// Returns nothing if qtool cannot run the model. The other facts about the model are still shown,
+// including the operators that are not supported.
 std::optional<RunSummary> try_to_compile(const Graph& loaded, const InspectOptions& options) {
   try {
     const Executor executor(prepare(loaded, interrupted), interrupted);

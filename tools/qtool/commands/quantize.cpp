@@ -71,7 +71,7 @@ std::string output_of(const QuantizeCommand& options, QuantizeMode mode) {
   return default_output(options.model, options.target, concat(".", kind, ".onnx"));
 }
 
-// The table, in whatever format, with its names checked.
+// Reads the table in any format and checks the names of its tensors.
 std::optional<CalibrationTable> read_table(const QuantizeCommand& options, const Command& command,
                                            const Model& fp32, const Graph& prepared) {
   if (options.table.empty()) return std::nullopt;
@@ -88,7 +88,7 @@ std::optional<CalibrationTable> read_table(const QuantizeCommand& options, const
   return std::move(file.table);
 }
 
-// How images are prepared: as --preprocess, the table or the model says.
+// The preprocessing of the images: from --preprocess, the table or the model.
 Preprocess preprocess_of(const std::optional<Preprocess>& named, const CalibrationTable* table,
                          const Model& fp32) {
   if (named) {
@@ -110,8 +110,8 @@ Preprocess preprocess_of(const std::optional<Preprocess>& named, const Calibrati
   return stored.preprocess;
 }
 
-// What the emitted model really runs on integers, read back as any user will read it. Returns what
-// is wrong with it, if anything is.
+// Reads the emitted model as any user will read it, and measures how much of it runs on integers.
+// Returns the fault of the model if it has one.
 std::optional<std::string> read_back(const OnnxFiles& files, QuantizeMode mode,
                                      const std::string& model, const Graph& prepared,
                                      QuantizationSummary& summary) {
@@ -127,7 +127,8 @@ std::optional<std::string> read_back(const OnnxFiles& files, QuantizeMode mode,
     summary.coverage_line = coverage_line(summary.coverage, summary.report);
     return std::nullopt;
   } catch (const Error& error) {
-    // These modes need no run, so that they take operators that only other runtimes have.
+    // The modes dynamic and weight-only do not run the model, so they accept operators that only
+    // other runtimes support.
     if (mode == QuantizeMode::kStatic || error.code() != ErrorCode::kUnsupported) throw;
     summary.coverage_line = concat("coverage is not known: ", error.what());
     if (!can_run(prepared, preprocess)) return std::nullopt;
@@ -135,8 +136,9 @@ std::optional<std::string> read_back(const OnnxFiles& files, QuantizeMode mode,
   }
 }
 
-// The modes that need no table; of one that is given, they take the means that correct biases.
-// There are no ranges to change then; of the flags, the options' rules say so.
+// Quantizes in a mode that needs no table. If a table is given, its channel means correct biases.
+// These modes have no ranges to override: this function refuses them in --overrides, and the rules
+// of the options refuse the flags.
 Quantized quantize_without_ranges(QuantizeMode mode, const QuantizeOptions& common,
                                   const TypeChoices& types, const Overrides& overrides,
                                   DynamicLstm lstm, const CalibrationTable* means,
@@ -156,8 +158,8 @@ void print(const QuantizationSummary& summary, const QuantizeCommand& options) {
   options.run.json ? print_result(json_of(summary)) : print_text(text_of(summary));
 }
 
-// For a model of no use, which `what` says: a warning with --force, else the result and an error.
-// What a step of another command prints is not its result.
+// Handles a model that is of no use; `what` is the reason. With --force it warns; otherwise it
+// prints the result and throws. A step of another command does not print its result.
 void refuse_unless_forced(const std::string& what, const QuantizationSummary& summary,
                           const QuantizeCommand& options, bool is_step) {
   if (!options.force) {
@@ -186,7 +188,7 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
                 concat("--bias-correction sequential has no effect with --mode ", options.mode));
   }
   options.verify.apply(options.images.given());
-  // A model whose preprocessing a table does not say takes it from --preprocess.
+  // If the table does not state the preprocessing, --preprocess does.
   std::optional<Preprocess> named;
   if (!options.preprocess.empty()) named = read_preprocess(options.preprocess);
   QuantizationSummary summary;
@@ -245,7 +247,7 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
     apply_overrides(overrides, chosen_target(*table, quantize_options).activations, nullptr,
                     *table);
     if (options.faster.given()) {
-      // Before anything is learned from images, which takes no part in the speed.
+      // This comes before anything is learned from images, because that does not affect the speed.
       summary.faster =
           options.faster.measure(fp32, {*table, quantize_options}, samples ? &*samples : nullptr,
                                  of_images, options.images.policy(), options.run);
@@ -258,7 +260,7 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
                                options.run, quantize_options);
     }
     Quantized made = quantize(prepared, *table, quantize_options);
-    // That of the file, which overrides do not change.
+    // The hash of the table as in its file, without the overrides.
     made.graph.info.metadata[std::string(kTableHashKey)] = hash;
     return made;
   }();
@@ -269,7 +271,7 @@ void run_quantize(QuantizeCommand& options, const Command& command, StepResults*
   const OnnxFiles files =
       save_onnx_files(int8.graph, data_file.filename().string(),
                       options.external_data ? DataPlace::kSecondFile : DataPlace::kWhereNeeded);
-  // Weights may lie in files beside the model.
+  // Weights may be in other files beside the model, so the file size alone may be too small.
   summary.fp32_bytes =
       std::max(static_cast<std::int64_t>(std::filesystem::file_size(options.model)),
                summarize(fp32.loaded).parameter_bytes);
@@ -384,7 +386,7 @@ void add_quantize(Program& program, Session& session) {
   for (const char* option : {"--table-format", "--name-map", "--bias-correction"}) {
     command.goes_with(option, {{"--mode", {"static"}}, {"--table", {}}});
   }
-  // Weights are stored alike for all of them.
+  // Mode weight-only stores weights in the same way for all targets.
   command.goes_with("--target", {{"--mode", {"static", "dynamic"}}});
   command.goes_with_files("--name-map", Trait::kLayerNames);
   command.show_first({"model", "--table", "--mode", "--target", "--exclude", "--weight-bits",

@@ -64,20 +64,20 @@ struct SearchCommand {
   RunOptions run;
 };
 
-/// `10` or `10%` as 0.1.
+/// Reads `10` or `10%` as 0.1.
 double share_of(std::string text) {
   if (text.ends_with('%')) text.pop_back();
   return parse_double(text, "") / 100.0;
 }
 
-/// Shares in [0, most].
+/// Accepts shares in [0, most].
 Check share_up_to(double most, std::string expected) {
   return [=](const std::string& text) {
     try {
       const double value = share_of(text);
       if (value >= 0.0 && value <= most) return std::string();
     } catch (const Error&) {
-      // told below
+      // reported below
     }
     return concat("found '", text, "', expected ", expected);
   };
@@ -111,8 +111,8 @@ SearchGoal goal_of(const SearchCommand& options) {
   return goal;
 }
 
-/// Throws unless the names of all nodes and tensors can be written: before the search, not after
-/// it.
+/// Throws unless the names of all nodes and tensors fit into a file of overrides. Called before the
+/// search, so that its result can be written.
 void require_room(Overrides overrides, const Graph& graph) {
   for (const NodeId id : graph.nodes()) {
     overrides.exclude.push_back(graph.node(id).name);
@@ -136,7 +136,8 @@ void require_labels(const SearchCommand& options, const Samples& samples) {
               "--max-top1-drop needs --labels: folders do not say which classes the network has");
 }
 
-/// Of the command line, the model and the images: what measurements depend on, whatever the goal.
+/// A hash of everything in the command line, the model and the images that measurements depend on.
+/// The goal and the limits of the search are left out.
 std::uint64_t key_of(const Command& command, const Model& fp32, const Samples& samples) {
   const std::set<std::string> no_matter{
       "--output",        "--min-sqnr",        "--min-agreement",    "--min-boxes-kept",
@@ -148,7 +149,7 @@ std::uint64_t key_of(const Command& command, const Model& fp32, const Samples& s
   for (const auto& option : command.options()) {
     const std::string name = option->name();
     if (no_matter.contains(name)) continue;
-    const bool has_key = name == "model";  // its fingerprint
+    const bool has_key = name == "model";  // the fingerprint of the model is in the key
     for (const std::string& value : option->values()) {
       key = hash_bytes(concat(name, "=", value), key);
       std::error_code ec;
@@ -178,7 +179,8 @@ void run_search(SearchCommand& options, const Command& command) {
   options.accuracy.apply(command, options.images.given(), options.rewrites);
   declare_output(options.output);
   options.resume.declare();
-  // What is written must give what was searched, whatever order the entries had.
+  // The overrides are written to JSON and read again here, so that the written file gives exactly
+  // the models that were searched, whatever the order of its entries.
   Overrides overrides = read_overrides(to_json_text(options.overrides.read()));
   Model fp32 = open_model(options.model);
   require_room(overrides, fp32.executor->graph());

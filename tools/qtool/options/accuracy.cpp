@@ -23,8 +23,8 @@
 namespace qtool::tool {
 namespace {
 
-// A hash of what the integers of rounded layers depend on, beside their weights and scales, which
-// each partial result names itself.
+// A hash of everything that the integers of rounded layers depend on, except their weights and
+// scales. Each partial result identifies these itself.
 std::uint64_t work_key(const CalibrationTable& table, const Samples& samples,
                        const Preprocess& preprocess, const StaticOptions& chosen) {
   std::string text =
@@ -41,7 +41,7 @@ std::uint64_t work_key(const CalibrationTable& table, const Samples& samples,
   return hash_bytes(text);
 }
 
-// An option that is one of these words.
+// Adds an option whose value is one of `words`.
 void word(Command& command, const char* name, std::string& value, const char* help,
           std::vector<std::string> words) {
   command.option(name, value, help).placeholder("HOW").show_default().one_of(std::move(words));
@@ -57,7 +57,7 @@ void add_effort(Command& command, std::string& effort) {
        {"fast", "balanced"});
 }
 
-/// The time since measure() began, against --budget where it counts.
+/// The time since measure() began, compared with --budget if there is one.
 class AccuracyOptions::Clock {
  public:
   explicit Clock(std::optional<double> budget) : budget_(budget) {}
@@ -153,8 +153,9 @@ void AccuracyOptions::apply(const Command& command, bool has_samples, RewriteOpt
     require_images(effort);
     tune_ranges_ = true;
   }
-  // The options' rules take --effort for company enough, whatever is given beside it. The --resume
-  // of search keeps more than rounded weights.
+  // The rules of the options accept these options beside --effort, even if --weight-rounding
+  // nearest is given. So the case is refused here. The --resume of search is exempt, because it
+  // keeps more than rounded weights.
   for (const char* option : {"--max-memory", "--resume"}) {
     if (weight_rounding_ != "nearest" || !command.given(option)) continue;
     if (option == std::string_view("--resume") && !resume_.given()) continue;
@@ -196,7 +197,7 @@ void AccuracyOptions::measure(const Model& fp32, const CalibrationTable& table,
     collect.progress = progress.callback();
     ShiftsOnImages measured =
         sequential_bias_shifts(*fp32.executor, table, chosen, samples, collect);
-    if (weight_rounding_ == "nearest") warn_of(measured.bad);  // else they are told already
+    if (weight_rounding_ == "nearest") warn_of(measured.bad);  // else round() reported them
     chosen.bias_shifts = std::move(measured.shifts);
   }
 }
@@ -249,7 +250,7 @@ void AccuracyOptions::tune(const Model& fp32, const CalibrationTable& table, con
     note("tuned ranges: half of --budget was too little, the table's stay");
     return;
   }
-  // The later steps see all images, and tell the bad ones.
+  // Later steps read all images and report the bad ones.
   if (weight_rounding_ == "nearest" && bias_correction_ != "sequential") warn_of(tuned.bad);
   const std::string_view kept = tuned.refused          ? ", too little: the table's stay"
                                 : tuned.ranges.empty() ? ": the table's stay"

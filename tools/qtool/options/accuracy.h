@@ -16,29 +16,29 @@
 
 namespace qtool::tool {
 
-/// --effort HOW, of which `effort` is the default.
+/// Adds --effort HOW; the value of `effort` is the default.
 void add_effort(Command& command, std::string& effort);
 
-/// Who rounds and corrects: quantize takes everything, and needs images for some of it; search has
-/// images anyway, and tries models whose biases nothing but the table corrects.
+/// The command that takes the options. quantize takes all of them and needs images for some. search
+/// always has images, and only the table corrects the biases of the models that it tries.
 enum class AccuracyUse { kQuantize, kSearch };
 
-/// What is done for accuracy with the table and images: --effort, --tune-ranges, --weight-rounding,
-/// --max-memory, and with quantize --bias-correction, --budget and --resume.
+/// The options that improve accuracy with the table and images: --effort, --tune-ranges,
+/// --weight-rounding and --max-memory; for quantize also --bias-correction, --budget and --resume.
 class AccuracyOptions {
  public:
   /// Call after SampleOptions::add_to().
   void add_to(Command& command, AccuracyUse use);
-  /// Chooses the steps that --effort stands for, except those that are given. Throws Error(kUsage)
-  /// for one that needs images where there are none.
+  /// Sets the options that --effort stands for, unless they are given. Throws Error(kUsage) for an
+  /// option that needs images if there are none.
   void apply(const Command& command, bool has_samples, RewriteOptions& rewrites);
   [[nodiscard]] BiasCorrection bias_correction() const;
-  /// Tunes ranges, rounds weights and corrects biases by what `samples` do to the network; writes
-  /// the result into `chosen`. `preprocess` says how images are prepared.
+  /// Tunes ranges, rounds weights and corrects biases by running the network on `samples`, as the
+  /// options ask. Writes the result into `chosen`. `preprocess` says how images are prepared.
   void measure(const Model& fp32, const CalibrationTable& table, const Samples& samples,
                const Preprocess& preprocess, BadImages policy, const RunOptions& run,
                StaticOptions& chosen);
-  /// Removes what was kept for --resume: the model is written.
+  /// Removes the file of --resume. Call when the model is written.
   void finish();
 
  private:

@@ -10,14 +10,14 @@
 
 namespace qtool::tool {
 
-/// --faster-only, and --shape for networks that leave theirs open.
+/// --faster-only, and --shape and --dim for networks that leave shapes open.
 class FasterOnlyOptions {
  public:
   void add_to(Command& command);
   [[nodiscard]] bool given() const { return faster_only_; }
 
-  /// Measures the models that `recipe` can give on the first of the samples or, without any, on
-  /// noise of the shape that the model declares or --shape says.
+  /// Measures the models that `recipe` can give, on the first of the samples. Without samples, it
+  /// measures them on noise, with the shapes that the model declares or the options give.
   [[nodiscard]] FasterResult measure(const Model& fp32, const Recipe& recipe,
                                      const Samples* samples, const Preprocess& preprocess,
                                      BadImages policy, const RunOptions& run) const;

@@ -46,7 +46,8 @@ std::pair<std::int64_t, std::int64_t> parse_size(const std::string& text, const 
   return {sides.front(), sides.back()};
 }
 
-/// Height, width and layout of an image at the network's input, as far as the model tells.
+/// Height, width, channels and layout of an image at the network's input; 0 if the model does not
+/// state a number.
 struct InputGeometry {
   std::int64_t height = 0;
   std::int64_t width = 0;
@@ -71,12 +72,12 @@ InputGeometry geometry_of(const Graph& graph) {
   return geometry;
 }
 
-/// The layout is the network's, unless a flag says otherwise.
+/// Takes the layout from the network's input. A flag may change it later.
 void fill_layout(const InputGeometry& geometry, Preprocess& preprocess) {
   if (geometry.layout == TensorLayout::kNhwc) preprocess.layout = geometry.layout;
 }
 
-/// A size that a preprocessing leaves open is the network's.
+/// Takes the size from the network's input if the preprocessing leaves it open.
 void fill_size(const InputGeometry& geometry, Preprocess& preprocess) {
   const bool sized = preprocess.resize != ResizeMode::kNone || preprocess.crop_width > 0;
   if (sized || geometry.height == 0 || geometry.width == 0) return;
@@ -85,7 +86,8 @@ void fill_size(const InputGeometry& geometry, Preprocess& preprocess) {
   preprocess.resize_height = geometry.height;
 }
 
-/// For gray images and those with alpha, of which ImageNet says nothing: units of 0 to 1.
+/// Values from 0 to 1, for gray images and images with alpha. ImageNet has no mean and deviation
+/// for these.
 Preprocess assumed_units(ChannelOrder order) {
   Preprocess preprocess;
   preprocess.channels = order;
@@ -222,7 +224,7 @@ void PreprocessOptions::apply_resize(Preprocess& preprocess) const {
   preprocess.fill = static_cast<std::uint8_t>(*fill_);
 }
 
-// Mean and std are per channel as fed, so they are reordered with the colours.
+// Mean and std are in the order in which channels are fed, so they are reordered with the colours.
 void PreprocessOptions::apply_channels(const std::string& source, Preprocess& preprocess) const {
   const ChannelOrder before = preprocess.channels;
   preprocess.channels = channel_order_of(channels_);
@@ -295,7 +297,7 @@ std::string PreprocessOptions::assumed_fields() const {
   std::string fields;
   for (const PreprocessField field : {PreprocessField::kResize, PreprocessField::kChannels,
                                       PreprocessField::kMean, PreprocessField::kStd}) {
-    // --channels only reverses an assumed mean and std.
+    // --channels does not give a mean and std, so these stay assumed.
     const bool turned = field == PreprocessField::kMean  ? mean_.empty()
                         : field == PreprocessField::kStd ? std_.empty()
                                                          : false;

@@ -14,39 +14,44 @@
 
 namespace qtool::tool {
 
-/// Where a command has --inputs: the options that say how images are prepared have no effect with
-/// it. Call when all of them are there.
+/// For a command with --inputs: adds rules that refuse the options for preparing images beside
+/// --inputs. Call when all of these options are added.
 void refuse_preprocess_of_tensors(Command& command);
 
-/// Warns of images that were left out: the reasons of the first ones, and how many.
+/// Warns about images that were left out: the reasons for the first ones, and the number of all.
 void warn_of(const std::vector<BadImage>& bad);
 
-/// A value that read_preprocess() takes, as far as that is known without reading a file.
+/// Makes `option` accept the values of read_preprocess(), as far as they can be checked without
+/// reading a file.
 void take_preprocess(Option& option);
 
-/// The preset of that name, or what a .json file says.
+/// The preset called `name`, or the preprocessing in the .json file `name`.
 Preprocess read_preprocess(const std::string& name);
 
-/// How images become the network's input: --preprocess names it as a whole, the other flags
-/// change one field each of what is named, stored or assumed, and never touch the rest.
+/// How images become the network's input. --preprocess names a whole preprocessing. Each other flag
+/// changes one field of the named, stored or assumed preprocessing; --channels also brings mean and
+/// std into the new order.
 class PreprocessOptions {
  public:
   void add_to(Command& command);
 
-  /// What a configuration of another tool says, as if --preprocess named it; --preprocess wins.
+  /// Sets a preprocessing from the configuration of another tool, as if --preprocess named it.
+  /// --preprocess takes precedence.
   void name_by_default(Preprocess preprocess, std::string source);
 
-  /// Reads what --preprocess names and the other flags; call before reading a model, so that typos
-  /// are told at once. Throws Error(kUsage), and what reading a file throws.
+  /// Reads the preprocessing that --preprocess names, and the other flags. Call before reading a
+  /// model, so that typing errors are reported at once. Throws Error(kUsage), and the errors of
+  /// reading a file.
   void read();
 
-  /// The preprocessing to use for `graph`, after read(); says it, all of it, in a note. Sizes left
-  /// open are filled from the network's input. Throws Error(kMismatch) when the result differs from
-  /// what is stored, unless --force is given; warns about what is doubtful or assumed.
+  /// The preprocessing to use for `graph`. Call after read(). Prints the whole preprocessing in a
+  /// note. Sizes that are left open are taken from the network's input. Throws Error(kMismatch)
+  /// when the result differs from the stored preprocessing, unless --force is given. Warns about
+  /// doubtful or assumed fields.
   [[nodiscard]] SourcedPreprocess choose(const std::optional<StoredPreprocess>& stored,
                                          const Graph& graph) const;
 
-  /// The same, and nothing where `samples` are tensors, which are fed as they are.
+  /// As choose(), but nothing if `samples` are tensors, which are fed unchanged.
   [[nodiscard]] std::optional<SourcedPreprocess> choose_for(
       const SampleOptions& samples, const std::optional<StoredPreprocess>& stored,
       const Graph& graph) const;

@@ -11,9 +11,9 @@ namespace qtool::tool {
 class MnnOptions {
  public:
   void add_to(Command& command);
-  /// Sets the command's options that are in the file and not on the command line, and its
-  /// preprocessing; to be called by the command's callback, when all flags are known. Throws
-  /// Error(kUsage) for a file that is not well-formed.
+  /// Sets the options of the command from the file, unless they are on the command line, and its
+  /// preprocessing. Call in the command's callback, when all flags are known. Throws Error(kUsage)
+  /// for a malformed file.
   void apply(Command& command, PreprocessOptions& preprocess) const;
 
  private:

@@ -18,7 +18,7 @@ constexpr std::int64_t kMaxDetectorBytes = 1 << 16;
 constexpr const char* kOutputsGroup = "Outputs";
 constexpr const char* kArgmax = "argmax";
 
-/// Whether --boxes names a file, not a detector of ours.
+/// Whether --boxes names a file, not a built-in detector.
 bool is_detector_file(std::string_view name) { return name.ends_with(".json"); }
 
 Detector read_detector(const std::string& name) {
@@ -26,7 +26,8 @@ Detector read_detector(const std::string& name) {
   return detector_from_json(read_input(name, kMaxDetectorBytes), name);
 }
 
-// The library's errors about a text are about an argument; here it came from an option.
+// The library reports a wrong number as a wrong argument. Here it came from an option, so the error
+// names the option.
 double number_of(const std::string& text, const char* option) {
   try {
     const double value = parse_double(text, option);

@@ -11,14 +11,14 @@ namespace qtool::tool {
 /// Whether a command also compares outputs of other kinds: decisions, texts, images.
 enum class PsnrUse { kYes, kNo };
 
-/// What the outputs of a network mean: --boxes, --box-score, --nms-iou, --mask, --decision,
-/// --text, --psnr.
+/// The meaning of a network's outputs: --boxes, --box-score, --nms-iou, --mask, --decision, --text,
+/// --psnr.
 class OutputOptions {
  public:
   void add_to(Command& command, PsnrUse psnr = PsnrUse::kYes);
 
-  /// Reads what --boxes names; call before reading a model. Throws Error(kUsage), and what reading
-  /// a file throws.
+  /// Reads the detector that --boxes names, and the other options. Call before reading a model.
+  /// Throws Error(kUsage), and the errors of reading a file.
   [[nodiscard]] AnswerOptions read() const;
 
  private:

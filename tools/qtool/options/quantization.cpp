@@ -18,7 +18,8 @@ namespace {
 constexpr const char* kTypes = "Types";
 constexpr const char* kOverrides = "Ranges of your own";
 
-/// NAME=a,b split at the last equals sign: names of tensors may hold one, numbers do not.
+/// Splits NAME=a,b at the last equals sign, because names of tensors may hold one and numbers do
+/// not.
 std::pair<std::string, std::vector<float>> parse_assignment(const std::string& text,
                                                             const char* option,
                                                             const char* expected) {
@@ -133,7 +134,7 @@ std::optional<std::vector<std::string>> RewriteOptions::names() const {
 }
 
 void OverrideOptions::add_to(Command& command, OverrideUse use) {
-  // One value per flag: a second word would be the model.
+  // Each flag takes one value, because a second word would be the model.
   const auto list = [&](const char* name, std::vector<std::string>& values, const char* help,
                         const char* type) -> Option& {
     return command.option(name, values, help).one_value_each().placeholder(type);

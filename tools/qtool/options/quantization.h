@@ -11,7 +11,7 @@
 
 namespace qtool::tool {
 
-/// --target NAME.
+/// Adds --target NAME.
 void add_target(Command& command, std::string& target);
 
 /// Types of the quantized model: --weight-method, --weight-bits, --weight-granularity,
@@ -19,7 +19,7 @@ void add_target(Command& command, std::string& target);
 class TypeOptions {
  public:
   void add_to(Command& command);
-  /// What the flags set. Throws Error(kUsage) for an unknown weight method.
+  /// The types that the flags set. Throws Error(kUsage) for an unknown weight method.
   [[nodiscard]] TypeChoices choices() const;
   /// Refuses options that have no effect on a model with these nodes.
   static void require_effect(const Command& command, const Graph& prepared,
@@ -39,18 +39,18 @@ class TypeOptions {
 /// Rewrites before quantizing: --equalize.
 class RewriteOptions {
  public:
-  /// `fallback`: what holds where the flag is not given, for its description.
+  /// `fallback`: the default, as text for the description of the flag.
   void add_to(Command& command, const std::string& fallback);
   /// Equalizes unless the flag is given.
   void equalize_by_default() { equalize_ = equalize_.empty() ? "table" : equalize_; }
-  /// What the flag asks for; nothing without it.
+  /// The rewrites that the flag asks for; nothing without the flag.
   [[nodiscard]] std::optional<std::vector<std::string>> names() const;
 
  private:
   std::string equalize_;
 };
 
-/// Whether a command makes a model, or only a table, which wide tensors are no part of.
+/// Whether a command makes a model or only a table. A table does not record wide tensors.
 enum class OverrideUse { kTable, kModel };
 
 /// Ranges, scales and exclusions from the user: --exclude, --range, --scale, --overrides; for a
@@ -58,8 +58,8 @@ enum class OverrideUse { kTable, kModel };
 class OverrideOptions {
  public:
   void add_to(Command& command, OverrideUse use);
-  /// The file's entries, then the flags'. Throws Error(kUsage) for a flag and
-  /// Error(kInvalidArgument) for a file that is not well-formed.
+  /// The entries of the file, then the entries of the flags. Throws Error(kUsage) for a malformed
+  /// flag, and Error(kInvalidArgument) for a malformed file.
   [[nodiscard]] Overrides read() const;
 
  private:

@@ -8,7 +8,7 @@
 
 namespace qtool::tool {
 
-/// How the integer sums of an INT8 model become bytes: --requantize.
+/// How the integer sums of an INT8 model are requantized to bytes: --requantize.
 struct RequantizeOption {
   std::string name = "float";
 

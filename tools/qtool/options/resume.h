@@ -9,16 +9,16 @@
 
 namespace qtool::tool {
 
-/// --resume FILE, where long work keeps what it has done until all of it is done.
+/// --resume FILE: long work keeps its partial results in this file until all of the work is done.
 class ResumeOption {
  public:
   void add_to(Command& command);
   [[nodiscard]] bool given() const { return !file_.empty(); }
-  /// Declares the file. Before the work, as all outputs.
+  /// Declares the file as an output. Call before the work, as for all outputs.
   void declare() const;
-  /// Reads the file and says what of it is of use; null where the option is not given. `key`: a
-  /// hash of all that the results depend on. Whoever finishes the work calls
-  /// PartialResults::remove(). Throws as PartialResults().
+  /// Reads the file and prints whether its results can be used. Null if the option is not given.
+  /// `key`: a hash of everything that the results depend on. The caller calls
+  /// PartialResults::remove() when the work is done. Throws as PartialResults().
   [[nodiscard]] std::unique_ptr<PartialResults> open(std::uint64_t key) const;
 
  private:

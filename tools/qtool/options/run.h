@@ -5,7 +5,7 @@
 
 namespace qtool::tool {
 
-/// Whether a command computes at all.
+/// Whether a command computes, so that it takes --threads.
 enum class ThreadsUse { kYes, kNo };
 
 /// Flags that every command has: --threads, --json, --quiet, --verbose.

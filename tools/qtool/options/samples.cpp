@@ -19,7 +19,7 @@ struct Part {
   std::int64_t parts = 1;
 };
 
-// `1/2`; nothing for what is no part.
+// Reads a part such as `1/2`; nothing if `text` is not a part.
 std::optional<Part> parse_part(const std::string& text) {
   try {
     const std::vector<std::string> numbers = split(text, '/');

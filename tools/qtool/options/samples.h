@@ -11,14 +11,15 @@
 
 namespace qtool::tool {
 
-/// What a command does with samples: counts how many images it names right, which may need
-/// --labels, or only runs them, if there are any.
+/// How a command uses samples. kMeasure: it counts right answers, which may need --labels. kRun: it
+/// only runs the samples, if there are any.
 enum class SamplesUse { kMeasure, kRun };
 
-/// --inputs, for a command to which samples are tensors.
+/// Adds --inputs, for samples that are tensors.
 Option& add_inputs_option(Command& command, std::string& inputs);
 
-/// What a command runs networks on: --images or --inputs, --labels, --part, --limit, --strict.
+/// The samples on which a command runs networks: --images or --inputs, --labels, --part, --limit,
+/// --strict.
 struct SampleOptions {
   std::string images;
   std::string inputs;
@@ -26,13 +27,14 @@ struct SampleOptions {
   std::string part;
   std::int64_t limit = 0;
   bool strict = false;
-  SequenceOptions sequence;  ///< of commands that add its options
+  SequenceOptions sequence;  ///< for commands that add its options
 
   void add_to(Command& command, SamplesUse use);
   [[nodiscard]] bool given() const { return !images.empty() || !inputs.empty(); }
-  /// For commands that do nothing without samples: throws as for any option that is required.
+  /// For commands that do nothing without samples: throws CommandLineError if none are given, as
+  /// for a required option.
   void require_given() const;
-  /// The samples for `graph`.
+  /// The samples for `graph` that --part and --limit select.
   [[nodiscard]] Samples list(const Graph& graph) const;
   /// All samples for `graph`, whatever --part and --limit say.
   [[nodiscard]] Samples list_all(const Graph& graph) const;

@@ -8,10 +8,10 @@
 
 namespace qtool::tool {
 
-/// Samples that follow each other: --state, and how audio is cut into them, --window and --hop.
+/// Samples that follow each other: --state, and --window and --hop, which cut audio into samples.
 class SequenceOptions {
  public:
-  /// For a command with --inputs; infer and bench run the first sample, with states of zeros.
+  /// For a command with --inputs. infer and bench run only the first sample, with states of zeros.
   void add_to(Command& command);
 
   /// Throws Error(kUsage) for a --state that is not INPUT=OUTPUT.

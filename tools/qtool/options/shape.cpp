@@ -12,7 +12,7 @@
 namespace qtool::tool {
 namespace {
 
-// The shapes that options give, by the input's name.
+// The shapes that --shape gives, by the name of the input.
 InputShapes given_shapes(const std::vector<InputSpec>& inputs,
                          const std::vector<std::string>& options) {
   std::vector<std::string> names;
@@ -38,7 +38,8 @@ InputShapes given_shapes(const std::vector<InputSpec>& inputs,
   return shapes;
 }
 
-// Beside others, an input whose first extent is fixed above 1 has its batch elsewhere, if at all.
+// Whether the first extent of an input is the batch. If there are several inputs, an extent that is
+// fixed above 1 is not the batch.
 bool has_batch(const InputSpec& input, std::size_t inputs) {
   return inputs == 1 ||
          (input.extents && !input.extents->empty() && input.extents->front().value_or(1) == 1);
@@ -87,7 +88,7 @@ class NamedExtents {
     }
   }
 
-  // Throws for an extent that --shape left nothing to do for.
+  // Throws for an extent that was not used, because --shape gives every input that has it.
   void require_used() const {
     for (const auto& [name, given] : given_) {
       if (given.used) continue;

@@ -11,24 +11,25 @@
 
 namespace qtool::tool {
 
-/// --shape and --dim, which may come several times: shapes of inputs, and extents, that the model
-/// leaves open.
+/// --shape and --dim: shapes and extents of inputs that the model leaves open. Each may be given
+/// several times.
 struct ShapeOptions {
   std::vector<std::string> shapes;
   std::vector<std::string> dims;
 
   void add_to(Command& command);
   [[nodiscard]] bool given() const { return !shapes.empty() || !dims.empty(); }
-  /// Concrete shapes of all inputs: what --shape says (`1x3x224x224` of the only input, `ids=1x128`
-  /// of any), otherwise as declared, with the extents that --dim gives by the names that the model
-  /// has for them (`width=320`), and `batch` as the first extent; without `batch`, the model's, or
-  /// 1. Throws Error(kUsage) for a name that is no input or no open extent, where an extent is not
-  /// known, and for an option without effect.
+  /// Concrete shapes of all inputs. --shape gives the whole shape of an input: `1x3x224x224` if
+  /// there is only one input, `ids=1x128` for any input. Other inputs have their declared shape,
+  /// with open extents from --dim by the names in the model (`width=320`). Their first extent is
+  /// `batch`; without `batch` it is the model's extent, or 1 if that is open. Throws Error(kUsage)
+  /// for a name that is not an input or an open extent, for an extent that is not known, and for an
+  /// option without effect.
   [[nodiscard]] InputShapes concrete(const Graph& graph,
                                      std::optional<std::int64_t> batch = {}) const;
 };
 
-/// Noise in [-2, 2) for each input, the same on every machine; zeros where it is not float32. The
+/// Noise in [-2, 2) for each float32 input, the same on every machine; zeros for other inputs. The
 /// speed of a network does not depend on its activations, except for denormals and zeros.
 std::vector<Tensor> noise_of(const Graph& graph, const InputShapes& shapes);
 

@@ -24,7 +24,7 @@ constexpr std::int64_t kMaxSamples = 20;  // enough to see that a model is broke
 
 Graph WrittenModel::load() const {
   if (files.size() == 1) return load_model(files.front());
-  // The second file does not have the name yet that the model gives it.
+  // The second file does not yet have the name by which the model refers to it.
   constexpr std::int64_t kMaxBytes = std::numeric_limits<std::int64_t>::max();
   return load_onnx_files(
       {read_input(files[0], kMaxBytes), read_input(files[1], kMaxBytes), data_name}, name,

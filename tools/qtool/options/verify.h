@@ -13,23 +13,23 @@
 
 namespace qtool::tool {
 
-/// --min-sqnr of --verify.
+/// Adds --min-sqnr, the limit of --verify.
 void add_verify_limit(Command& command, double& min_sqnr_db);
 
-/// A model that was made and has no name yet.
+/// A model that was written to files that do not have their final names yet.
 struct WrittenModel {
-  std::span<const std::filesystem::path> files;  ///< where its bytes are; the second holds weights
-  std::string name;                              ///< that it will have
-  std::string data_name;                         ///< the second file's in the model
+  std::span<const std::filesystem::path> files;  ///< its files; the second holds weights
+  std::string name;                              ///< its final name
+  std::string data_name;                         ///< name of the second file in the model
 
   [[nodiscard]] Graph load() const;
-  /// Loads and prepares what lies on the disk, as any command will that is given the model. Throws
-  /// Error, with the name that the model would have got, when that fails. Models that are thrown
-  /// away, to /dev/null, are not looked at.
+  /// Loads and prepares the files from the disk, as any command will do with the model. Throws
+  /// Error with the final name of the model when that fails. Does nothing if a file is not a
+  /// regular file, such as /dev/null.
   void require_readable() const;
 };
 
-/// Whether and how a model that was made is run before it gets its name: --verify, --min-sqnr.
+/// Whether and how a model is run before it gets its final name: --verify, --min-sqnr.
 class VerifyOptions {
  public:
   void add_to(Command& command);
@@ -37,8 +37,8 @@ class VerifyOptions {
   void apply(bool has_samples) const;
   [[nodiscard]] bool given() const { return verify_; }
 
-  /// Reads the model, and runs it and `fp32` on the samples, of many on 20 spread evenly. Warns
-  /// about what is left out of them.
+  /// Reads the model, and runs it and `fp32` on the samples, or on 20 spread evenly if there are
+  /// more. Warns about samples that are left out.
   [[nodiscard]] Verification run(const Model& fp32, const WrittenModel& written,
                                  const Samples& samples, const Preprocess& preprocess,
                                  BadImages policy, const RunOptions& run) const;

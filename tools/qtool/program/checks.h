@@ -12,15 +12,16 @@ namespace qtool::tool {
 
 /// A whole number in [least, most].
 Check whole_number(std::int64_t least, std::int64_t most);
-/// A whole number from `least` on.
+/// A whole number that is at least `least`.
 Check whole_number_from(std::int64_t least);
-/// A number that `fits`; `expected` says which do: `a number above 50 and up to 100`.
+/// A number for which `fits` is true. `expected` describes such numbers:
+/// `a number above 50 and up to 100`.
 Check number(std::function<bool(double)> fits, std::string expected);
 
-/// An SQNR in decibels: a number from -200 to 200, as far as any is counted.
+/// An SQNR in decibels: a number from -200 to 200. Every SQNR is limited to this range.
 Check decibels();
 
-/// A time such as 90, 90s, 5m or 1h, from a millisecond on; seconds_of_time() reads it.
+/// A time of at least a millisecond, such as 90, 90s, 5m or 1h. seconds_of_time() reads it.
 Check time_span();
 double seconds_of_time(const std::string& text);
 

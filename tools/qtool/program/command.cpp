@@ -90,7 +90,8 @@ void Command::goes_with_files(const std::string& option, Trait trait) {
   file_rules_.push_back({option, trait});
 }
 
-// Values that a configuration file gives to all commands are not counted.
+// Whether an option is given for this command. A value that a configuration file gives to all
+// commands does not count.
 bool Command::meant(const std::string& option) const {
   return given(option) && !shared_.contains(option);
 }
@@ -102,7 +103,7 @@ bool Command::there(const Company& company) const {
   return std::find(company.values.begin(), company.values.end(), value) != company.values.end();
 }
 
-// Why the option of a rule would be ignored; empty when it is not.
+// Why the option of a rule has no effect; empty if the rule is kept.
 std::string Command::broken(const Rule& rule) const {
   const auto met = std::find_if(rule.company.begin(), rule.company.end(),
                                 [&](const Company& company) { return there(company); });

@@ -12,8 +12,8 @@
 
 namespace qtool::tool {
 
-/// An option that another one needs to have an effect: `option` is given or, if there are `values`,
-/// has one of them, given or by default.
+/// A condition in the rules between options. It is met if `option` is given or, if there are
+/// `values`, if `option` has one of these values, given or by default.
 struct Company {
   std::string option;
   std::vector<std::string> values;
@@ -23,51 +23,53 @@ struct Company {
 /// read.
 enum class Trait : std::uint8_t {
   kClassScores,     ///< a network that answers with one score per class
-  kClasses,         ///< the same, or one of which --boxes or --mask say where its classes are
-  kImageClasses,    ///< images of which a class is known
-  kRequantization,  ///< a model that computes on integers of scales that it stores
+  kClasses,         ///< as kClassScores, or --boxes or --mask say where classes are
+  kImageClasses,    ///< images with known classes
+  kRequantization,  ///< a model that stores the scales of its integers
   kWeights,         ///< a network that multiplies by constants
-  kWinograd,        ///< a convolution that Winograd's algorithm suits
-  kLayerNames,      ///< a table of a format that names layers
+  kWinograd,        ///< a convolution that Winograd's algorithm can compute
+  kLayerNames,      ///< a table in a format that names layers
 };
 
-/// One command of the program: its options, and all that help pages, man pages, completion and
-/// checks need to know about them. Options are named as on the command line, positionals by their
-/// name.
+/// One command of the program: its options, and everything that help pages, man pages, completion
+/// and checks need to know about them. Arguments that name an option have the form of the command
+/// line; a positional has its plain name.
 class Command {
  public:
   Command(std::string name, std::string summary, std::vector<std::string> examples);
 
-  /// Adds an option whose value goes into `variable`, of a type of Variable. See Option().
+  /// Adds an option whose value goes into `variable`, which has one of the types of Variable. See
+  /// Option().
   template <typename T>
   Option& option(std::string names, T& variable, std::string text) {
     return add(std::move(names), &variable, std::move(text));
   }
   Option& flag(std::string names, bool& variable, std::string text);
-  /// Takes back an option that no rule names.
+  /// Removes an option. No rule may name it.
   void remove(const std::string& option);
-  /// What to do once all options have their values: sets Session::run.
+  /// Sets the action to run once all options have their values. The action sets Session::run.
   void on_parsed(std::function<void()> action) { action_ = std::move(action); }
 
-  /// The options of `--help`, in this order; `--help-all` shows every one.
+  /// Sets the options that `--help` shows, in this order. `--help-all` shows every option.
   void show_first(std::vector<std::string> options) { first_ = std::move(options); }
-  /// `option` would be ignored unless one of `company` is there.
+  /// Adds a rule: `option` has no effect unless one of the conditions in `company` is met.
   void goes_with(const std::string& option, std::vector<Company> company);
-  /// `option` would be ignored beside any of `company`.
+  /// Adds a rule: `option` has no effect if any of the conditions in `company` is met.
   void not_with(const std::string& option, std::vector<Company> company);
-  /// `option` would be ignored unless the files of the run have `trait`; found() settles it.
+  /// Adds a rule: `option` has no effect unless the files of the run have `trait`. found() checks
+  /// it.
   void goes_with_files(const std::string& option, Trait trait);
-  /// The value comes from a part of a configuration file that is for all commands, so it may have
-  /// no effect here.
+  /// Notes that the value of `option` comes from the part of a configuration file that is for all
+  /// commands. Such a value may have no effect.
   void note_shared(const std::string& option) { shared_.insert(option); }
 
-  /// Throws Error(kUsage) for a given option that would be ignored, as far as the other options
-  /// decide it.
+  /// Throws Error(kUsage) for a given option that has no effect because of the other options.
   void require_effect() const;
-  /// The same of an option that goes with files of `trait`. `holds`: whether they have it, asked
-  /// only where such an option is given; `files` names them: `model 'a.onnx'`.
+  /// Throws Error(kUsage) for a given option that needs `trait` if the files do not have it.
+  /// `holds`: whether the files have it; called only if such an option is given. `files` names the
+  /// files: `model 'a.onnx'`.
   void found(Trait trait, const std::string& files, const std::function<bool()>& holds) const;
-  /// Does what on_parsed() was told.
+  /// Runs the action of on_parsed().
   void act() const;
 
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -76,13 +78,13 @@ class Command {
   /// All options, --help and --help-all first.
   [[nodiscard]] const std::vector<std::unique_ptr<Option>>& options() const { return options_; }
   [[nodiscard]] std::vector<const Option*> first_options() const;
-  /// The option of that name; there must be one.
+  /// The option called `name`, which must exist.
   [[nodiscard]] Option& find(const std::string& name) { return require(name); }
   [[nodiscard]] const Option& find(const std::string& name) const { return require(name); }
-  /// The same, or null.
+  /// The option called `name`, or null.
   [[nodiscard]] const Option* find_or_null(const std::string& name) const { return look_up(name); }
   [[nodiscard]] bool given(const std::string& option) const { return find(option).given(); }
-  /// `Goes with --images.`, or nothing.
+  /// The rules of an option as text, such as `Goes with --images.`; empty without rules.
   [[nodiscard]] std::string company_text(const Option& option) const;
 
  private:

@@ -10,7 +10,7 @@
 namespace qtool::tool {
 namespace {
 
-/// What a shell needs to know about one option.
+/// The facts that a shell needs to know about one option.
 struct Entry {
   const Option* option;
   OptionText text;
@@ -40,7 +40,7 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
   return text;
 }
 
-/// In single quotes; `special` characters get a backslash.
+/// The text in single quotes, with a backslash before each character of `special`.
 std::string in_quotes(std::string_view text, std::string_view special = "") {
   std::string out;
   for (const char c : text) {
@@ -54,7 +54,7 @@ std::string in_quotes(std::string_view text, std::string_view special = "") {
   return concat("'", out, "'");
 }
 
-// Whatever is not completed here is a file, by `-o default`.
+// Words that are not completed here are completed as files, by `-o default`.
 std::string bash(const Program& program) {
   std::string names;
   std::string options;

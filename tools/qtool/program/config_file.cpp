@@ -71,7 +71,7 @@ std::string config_text(std::string_view bytes) {
 std::vector<ConfigEntry> entries_for(Command* given, const Program& program,
                                      std::vector<ConfigEntry> entries) {
   std::vector<ConfigEntry> own;     // from the given command's section
-  std::vector<ConfigEntry> shared;  // from before any section
+  std::vector<ConfigEntry> shared;  // from before the first section
   for (ConfigEntry& entry : entries) {
     if (!entry.sections.empty()) {
       const Command& command = command_of_section(program, entry.sections.front());
@@ -81,7 +81,7 @@ std::vector<ConfigEntry> entries_for(Command* given, const Program& program,
     }
     require_known(program, entry.key);
     if (given == nullptr || !knows(*given, entry.key)) continue;
-    // Where the command line has the option too, the value is not the file's.
+    // If the command line gives the option too, the value does not come from the file.
     const std::string name = concat("--", entry.key);
     const Option* option = given->find_or_null(name);
     if (option != nullptr && !option->given()) given->note_shared(name);

@@ -11,7 +11,7 @@ namespace qtool::tool {
 /// One `key = value` of a configuration file (TOML or INI). Keys are long option names without
 /// dashes.
 struct ConfigEntry {
-  std::vector<std::string> sections;  ///< `[calibrate]`; none before any section
+  std::vector<std::string> sections;  ///< for example `calibrate`; empty before the first section
   std::string key;
   std::vector<std::string> values;
 };
@@ -20,10 +20,10 @@ struct ConfigEntry {
 /// kind.
 std::string config_text(std::string_view bytes);
 
-/// Those of the entries that are for the command that was given, each in its section. A section
-/// [calibrate] is for that command only; keys before any section are for every command that has the
-/// option. The command line overrides them all. Throws CommandLineError with the nearest names for
-/// a key or section that no command knows.
+/// The entries that apply to the given command, each in the section of that command. A section
+/// [calibrate] is for that command only. Keys before the first section are for every command that
+/// has the option. The command line overrides all entries. Throws CommandLineError with the nearest
+/// names for a key or section that no command knows.
 std::vector<ConfigEntry> entries_for(Command* given, const Program& program,
                                      std::vector<ConfigEntry> entries);
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kWidest = 80;
 constexpr std::size_t kNarrowest = 24;
 
-/// Columns of a page on this terminal, or in a file.
+/// The width of a page in columns, on this terminal or in a file.
 std::size_t page_width() {
   return std::clamp(terminal_columns(STDOUT_FILENO).value_or(kWidest), kNarrowest, kWidest);
 }
@@ -25,7 +25,7 @@ std::size_t page_width() {
 std::string term(const OptionText& text) {
   std::string names;
   for (const std::string& name : text.names) names += concat(names.empty() ? "" : ", ", name);
-  // Without a short name, long names are indented like those of other options.
+  // An option without a short name is indented, so that all long names begin in one column.
   const std::string_view shift = names.starts_with("--") ? "    " : "";
   return concat(shift, names, text.value.empty() ? "" : " ", text.value);
 }
@@ -45,7 +45,7 @@ void Page::line(const std::string& text) { out_ += concat("  ", text, "\n"); }
 
 void Page::row(const std::string& term, const std::string& text, std::size_t text_column) {
   const std::size_t column = std::min(text_column, width_ / 3);
-  const std::size_t indent = term.find_first_not_of(' ');  // wrapped() would take it away
+  const std::size_t indent = term.find_first_not_of(' ');  // wrapped() would remove the indent
   out_ += concat("  ", term.substr(0, indent), wrapped(term.substr(indent), 4, width_));
   if (term.size() + 4 > column) {
     out_ += concat("\n", std::string(column, ' '));

@@ -26,11 +26,11 @@ class Page {
   std::string out_;
 };
 
-/// What `qtool --help` prints.
+/// The page that `qtool --help` prints.
 std::string help_page(const Program& program);
-/// What --help prints: one screen of common options.
+/// The page that --help of a command prints: one screen of common options.
 std::string help_page(const Command& command);
-/// What --help-all prints: every option, in groups.
+/// The page that --help-all of a command prints: every option, in groups.
 std::string whole_help_page(const Program& program, const Command& command);
 
 }  // namespace qtool::tool

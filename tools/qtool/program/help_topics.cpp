@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kNameWidth = 15;
 
-// One row for each entry of a list of the library: its name and what `text` says of it.
+// Adds one row for each entry of a list of the library: its name and its member `text`.
 template <typename List, typename Entry, typename Text>
 void add_rows(Page& page, const List& list, Text Entry::*text) {
   for (const Entry& entry : list) {

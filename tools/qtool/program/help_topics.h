@@ -10,11 +10,12 @@ namespace qtool::tool {
 struct HelpTopic {
   std::string name;
   std::string summary;
-  /// Paragraphs, and rows of a term and its meaning.
+  /// Makes the text of the page: paragraphs, and rows of a term and its meaning.
   std::function<std::string()> text;
 };
 
-/// Every topic, in the order of `qtool help`. What they list comes from the library's own lists.
+/// Every topic, in the order of `qtool help`. The topics list the entries of the library's own
+/// lists.
 const std::vector<HelpTopic>& help_topics();
 
 }  // namespace qtool::tool

@@ -9,7 +9,7 @@
 namespace qtool::tool {
 namespace {
 
-constexpr const char* kUngrouped = "Options";  // those without a group
+constexpr const char* kUngrouped = "Options";  // heading of options without a group
 
 std::string placeholder_of(const Option& option) {
   return concat(option.placeholder(), option.takes_several() ? "..." : "");

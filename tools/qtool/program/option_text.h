@@ -15,7 +15,7 @@ struct OptionText {
   std::vector<std::string> names;  ///< `-o`, `--output`; a positional's placeholder
   std::string value;               ///< `FILE`, empty for a flag or positional
   std::string summary;             ///< one sentence, with the default
-  std::string details;             ///< what else is to know: further sentences, words, company
+  std::string details;             ///< further sentences, words, and rules
 };
 
 OptionText describe(const Command& command, const Option& option);
@@ -25,8 +25,8 @@ struct OptionGroup {
   std::vector<const Option*> options;
 };
 
-/// Every option of a command, and of the program where it holds for all commands, in groups:
-/// arguments, those without a group, then the groups in their order.
+/// Every option of a command, and --config, in groups: arguments, options without a group, the
+/// other groups in their order, and the general options last.
 std::vector<OptionGroup> groups_of(const Program& program, const Command& command);
 
 /// `calibrate [MODEL] --images DIR [options]`.

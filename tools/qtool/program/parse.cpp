@@ -1,5 +1,5 @@
-// The only file that knows CLI11, which is slow to compile: tells it which commands and options
-// there are, and takes over the values that it finds on the command line.
+// The only file that includes CLI11, which is slow to compile. It declares the commands and options
+// to CLI11 and takes the values that CLI11 finds on the command line.
 #include <CLI/CLI.hpp>
 #include <istream>
 #include <iterator>
@@ -19,16 +19,16 @@
 namespace qtool::tool {
 namespace {
 
-/// Without a description: CLI11 would print it beside the type of the value.
+/// The validator has no description, because CLI11 would print it beside the type of the value.
 CLI::Validator validator(const Check& check) { return {check, ""}; }
 
-// Values of flags that are none, as in --json=maybe, are told like those of other options.
+// Reports a wrong value of a flag, as in --json=maybe, like wrong values of other options.
 std::string check_flag(const std::string& value) {
   const bool known = value == "true" || value == "false";
   return known ? std::string() : concat("found '", value, "', expected true or false");
 }
 
-/// An empty word is no value of any option: it names no file, and it is no number and no name.
+/// Refuses an empty word for every option, because it is not a file, a number or a name.
 Check refuse_empty(const Option& option) {
   return [check = option.check(), expected = option.placeholder()](std::string& value) {
     if (value.empty()) return concat("found '', expected ", expected);
@@ -36,7 +36,7 @@ Check refuse_empty(const Option& option) {
   };
 }
 
-/// An option that the program itself obeys: CLI11 has a function for each.
+/// Declares an option that the program itself handles. CLI11 has a function for each of them.
 CLI::Option* declare_own(const Option& option, CLI::App& app) {
   if (option.name() == "--help") return app.set_help_flag(option.names());
   if (option.name() == "--help-all") return app.set_help_all_flag(option.names());
@@ -63,16 +63,16 @@ CLI::Option* declare(const Option& option, CLI::App& app) {
   return declared;
 }
 
-/// The program and its commands as CLI11 knows them.
+/// The program and its commands, declared to CLI11.
 class CommandLineReader {
  public:
   explicit CommandLineReader(const Program& program);
 
-  /// Throws CLI::ParseError, also for pages that are asked for.
+  /// Throws CLI::ParseError, also when a help page or the version is asked for.
   void read(const std::vector<std::string>& words);
-  /// Hands the values back that were found so far.
+  /// Stores the values that were found so far in the options of the program.
   void hand_over() const;
-  /// Makes Option::set() possible, now that everything is read. The options keep `reader`.
+  /// Makes Option::set() possible. Call when everything is read. The options keep `reader` alive.
   static void allow_setting(const std::shared_ptr<CommandLineReader>& reader);
 
   [[nodiscard]] Command* given() const;
@@ -91,7 +91,7 @@ class CommandLineReader {
   std::vector<OptionPair> options_;
 };
 
-/// Reads `--config` files; entries_for() says what of them counts.
+/// Reads `--config` files. entries_for() selects the entries that apply.
 class ConfigReader : public CLI::ConfigBase {
  public:
   explicit ConfigReader(const CommandLineReader& line) : line_(line) {}
@@ -127,8 +127,8 @@ std::vector<CLI::ConfigItem> ConfigReader::from_config(std::istream& input) cons
   return kept;
 }
 
-// Options that a command does not know are looked up in the program's own, so `--config` is
-// accepted before and after it.
+// CLI11 looks up options that a command does not know among the program's own options, so
+// `--config` is accepted before and after the name of the command.
 CommandLineReader::CommandLineReader(const Program& program)
     : program_(program), app_("", "qtool") {
   for (const auto& option : program.options()) add(*option, app_);
@@ -145,7 +145,7 @@ CommandLineReader::CommandLineReader(const Program& program)
 }
 
 void CommandLineReader::read(const std::vector<std::string>& words) {
-  app_.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // the last word first
+  app_.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // in CLI11's reverse order
 }
 
 void CommandLineReader::hand_over() const {

@@ -11,17 +11,19 @@ namespace qtool::tool {
 
 struct StepResults;
 
-/// What parsing the command line decided: the work to do once all of it is known to be well-formed.
+/// The result of parsing the command line: the work to do once the whole line is known to be
+/// well-formed.
 struct Session {
   std::function<void()> run;
-  /// Where the command is a step of another one: takes its result, which is then not printed.
+  /// If the command is a step of another command, it stores its result here and does not print it.
+  /// Null otherwise.
   StepResults* step = nullptr;
 };
 
-/// What a command line asks for.
+/// The request of a command line.
 enum class Request { kRun, kHelp, kAllHelp, kVersion };
 
-/// The program: its commands, and the options that all of them have besides their own.
+/// The program: its commands, and the options of the program itself.
 class Program {
  public:
   explicit Program(std::string summary = "", std::string footer = "");
@@ -30,15 +32,15 @@ class Program {
   Command& add_command(const std::string& name, const std::string& summary,
                        std::vector<std::string> examples);
 
-  /// Reads the words that follow the program's name, gives the options of one command their values,
-  /// and does what its on_parsed() says, if the command is to be run. Throws CommandLineError for
-  /// what is not well-formed.
+  /// Reads the words that follow the program's name and gives the options of the named command
+  /// their values. If the command is to be run, also runs the action of its on_parsed(). Throws
+  /// CommandLineError for a malformed command line.
   Request parse(const std::vector<std::string>& words);
 
-  /// The command that the line names, null without one; also after parse() threw.
+  /// The command that the line names, or null. Also valid after parse() threw.
   [[nodiscard]] const Command* given() const { return given_; }
   [[nodiscard]] const std::string& summary() const { return summary_; }
-  /// What the help page ends with.
+  /// The text at the end of the help page.
   [[nodiscard]] const std::string& footer() const { return footer_; }
   /// --help, --version and --config.
   [[nodiscard]] const std::vector<std::unique_ptr<Option>>& options() const { return options_; }
@@ -55,7 +57,8 @@ class Program {
   const Command* given_ = nullptr;
 };
 
-/// Adds one command to the program; each cmd_*.cpp defines one, main.cpp lists them.
+/// Adds one command to the program. The files in commands/ define these functions, and main.cpp
+/// lists them.
 using AddCommand = void (*)(Program& program, Session& session);
 
 }  // namespace qtool::tool

@@ -9,7 +9,8 @@
 namespace qtool::tool {
 namespace {
 
-// The options that the command line may have: those of the command, and then those of the program.
+// The options that the command line may have: first the options of the command, then the other
+// options of the program.
 std::vector<const Option*> known_options(const Program& program, const Command* given) {
   std::vector<const Option*> options;
   if (given != nullptr) {

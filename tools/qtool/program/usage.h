@@ -6,15 +6,15 @@
 
 namespace qtool::tool {
 
-// What a command line is refused for, in the words of the rest of the program: what was found, what
-// is expected. `given` is the command it names, null without one.
+// Messages for refused command lines, in the form of the program's other messages: what was found,
+// and what is expected. `given` is the command that the line names, or null.
 
-/// A word that is no command, option or argument.
+/// The message for a word that is not a command, option or argument.
 std::string unknown_word_text(const Program& program, const Command* given,
                               const std::string& word);
 
-/// An option that has more values than it takes, or none. `message` is what the reader of command
-/// lines says of it, which names neither these values nor what is expected.
+/// The message for an option with too many values or none. `message` is the message of CLI11, which
+/// names neither the values nor what is expected.
 std::string wrong_count_text(const Program& program, const Command* given,
                              const std::string& message);
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kWhat = "CSV table";
 constexpr std::string_view kHead = "tensor,threshold";
 
-// A line `name,threshold` per tensor behind the head.
+// After the header line, each tensor has one line `name,threshold`.
 TableReadResult read(std::string_view bytes, const TableReadOptions& /*options*/) {
   TableReadResult result;
   result.table = foreign_table("csv");
